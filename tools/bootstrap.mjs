@@ -3,6 +3,7 @@
 import { availableParallelism } from 'node:os'
 import { buildWhenStale } from './setup/build.mjs'
 import { installWhenStale } from './setup/dependencies.mjs'
+import { failedFiles, printFailures, recordingOptions } from './setup/failed-tests.mjs'
 import { requireNode } from './setup/node-version.mjs'
 import { Refusal } from './setup/refusal.mjs'
 import { requireRivals } from './setup/rivals.mjs'
@@ -23,6 +24,8 @@ const TEST_FILES_AT_ONCE = 2 * availableParallelism()
 const ON_SERVERS = {
   'bench:redis': ['bench/dist/redis/main.js'],
   chaos: ['chaos/dist/main.js'],
+  lab: ['lab/dist/main.js'],
+  'lab:compare': ['lab/dist/compare-main.js'],
   'prove runtimes': ['packages/sluicegate/dist/redis/'],
 }
 
@@ -30,11 +33,11 @@ const TASKS = {
   build() {},
   api: () => run(process.execPath, ['tools/dist/write-public-api.js']),
   start: (args) => serve('packages/server/dist/main.js', ['serve', ...withConfig(args)]),
-  test: (args) => runTests(chooseTests(args), LONGEST_TEST_MS),
+  test: (args) => runTests(args.includes('--failed') ? failedTests(args) : chooseTests(args), LONGEST_TEST_MS),
   'test:long': (args) => {
     // Read by packages/testkit/src/run-length.ts.
     process.env.SLUICEGATE_TEST_RUN = 'long'
-    return runTests(chooseTests(args, { long: true }), LONGEST_LONG_TEST_MS)
+    return runTests(args.includes('--failed') ? failedTests(args) : chooseTests(args, { long: true }), LONGEST_LONG_TEST_MS)
   },
   'test:watch': (args) =>
     runTogether([
@@ -46,13 +49,23 @@ const TASKS = {
   'bench:redis': (args) => run(process.execPath, ['bench/dist/redis/main.js', ...args]),
   'bench:edge': (args) => run(process.execPath, ['bench/dist/middleware/main.js', ...args]),
   chaos: (args) => run(process.execPath, ['chaos/dist/main.js', ...args]),
+  lab: (args) => run(process.execPath, ['lab/dist/main.js', ...args]),
+  'lab:compare': (args) => run(process.execPath, ['lab/dist/compare-main.js', ...args]),
   // The gate builds for itself, as its first step: a fault in the types is one of its findings.
   check: (args) => run(process.execPath, ['tools/dist/check.js', ...args]),
 }
 
 async function runTests(chosen, longestMs) {
   requireRivals(chosen.files)
-  await run(process.execPath, nodeTestArguments({ ...chosen, files: inProcesses(chosen) }, longestMs))
+  const hasReporter = chosen.nodeOptions.some((option) => option.startsWith('--test-reporter'))
+  const nodeOptions = [...(hasReporter ? [] : recordingOptions()), ...chosen.nodeOptions]
+  await run(process.execPath, nodeTestArguments({ files: inProcesses(chosen), nodeOptions }, longestMs))
+  if (!hasReporter) printFailures()
+}
+
+/** Files that failed in the last run, as they are: some may be groups. */
+function failedTests(args) {
+  return { files: failedFiles(), textOf: () => '', nodeOptions: args.filter((arg) => arg !== '--failed') }
 }
 
 /** Long files first, so that none of them runs alone at the end. Long runs have few files, each long. */
@@ -68,6 +81,7 @@ function nodeTestArguments({ files, nodeOptions }, longestMs) {
 
 /** Compiled files of a task, which need what their folders need. */
 function filesOf(task, args) {
+  if (Object.hasOwn(TEST_HELP, task) && args.includes('--failed')) return failedFiles()
   if (Object.hasOwn(TEST_HELP, task)) return chooseTests(args, { long: task === 'test:long' }).files
   return ON_SERVERS[[task, ...args.slice(0, 1)].join(' ')] ?? ON_SERVERS[task] ?? []
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -84,7 +84,7 @@ test('an unknown task is one line and a failure', () => {
   assert.equal(status, 1)
   assert.equal(
     stderr.trim(),
-    'no task "tset"; there are build, api, start, test, test:long, test:watch, prove, bench, bench:redis, bench:edge, chaos, check',
+    'no task "tset"; there are build, api, start, test, test:long, test:watch, prove, bench, bench:redis, bench:edge, chaos, lab, lab:compare, check',
   )
 })
 
@@ -156,25 +156,46 @@ test('a package that does not bring its program is one line, too', () => {
 })
 
 /** The last line of continuous integration and whether it passed, with `npm` replaced by a script. */
-function integration(npm: string): { last: string | undefined; status: number | null } {
+function integration(npm: string): { last: string | undefined; status: number | null; stdout: string } {
   const folder = mkdtempSync(join(tmpdir(), 'sluicegate-ci-'))
   writeFileSync(join(folder, 'npm'), `#!/bin/sh\n${npm}\n`)
   chmodSync(join(folder, 'npm'), 0o755)
   const run = fileURLToPath(new URL('../../.ci/run', import.meta.url))
   const { stdout, status } = spawnSync('bash', [run], { encoding: 'utf8', env: { ...process.env, PATH: `${folder}:${process.env.PATH}` } })
   rmSync(folder, { recursive: true, force: true })
-  return { last: stdout.trim().split('\n').at(-1), status }
+  return { last: stdout.trim().split('\n').at(-1), status, stdout }
 }
 
 test('continuous integration counts the tests and the long ones, and passes when all and the gate do', () => {
   const summary = (pass: number, fail: number, others = 0): string => `printf '# pass ${pass}\\n# fail ${fail}\\n# skipped ${others}\\n'`
   const runs = (tests: string, long: string, gate = 'true'): string =>
-    `case "$*" in test) ${tests};; "run test:long") ${long};; "run check") ${gate};; *) exit 9;; esac`
-  assert.deepEqual(integration(runs(`echo '# pass 7'; ${summary(12, 0)}`, summary(3, 0))), { last: '15 passed, 0 failed', status: 0 })
-  assert.deepEqual(integration(runs(summary(12, 0), `${summary(2, 1)}; exit 1`)), { last: '14 passed, 1 failed', status: 1 })
-  assert.deepEqual(integration(runs(summary(11, 0, 1), summary(3, 0))), { last: '14 passed, 1 failed', status: 1 })
-  assert.deepEqual(integration(runs(summary(12, 0), 'exit 1')), { last: '12 passed, 1 failed', status: 1 })
-  assert.deepEqual(integration(runs(summary(12, 0), summary(3, 0), 'exit 1')), { last: '15 passed, 0 failed', status: 1 })
+    `case "$*" in "run test") ${tests};; "run test:long") ${long};; "run check") ${gate};; *) exit 9;; esac`
+  const lastAndStatus = (npm: string) => {
+    const { last, status } = integration(npm)
+    return [last, status]
+  }
+  assert.deepEqual(lastAndStatus(runs(`echo '# pass 7'; ${summary(12, 0)}`, summary(3, 0))), ['15 passed, 0 failed', 0])
+  assert.deepEqual(lastAndStatus(runs(summary(12, 0), `${summary(2, 1)}; exit 1`)), ['14 passed, 1 failed', 1])
+  assert.deepEqual(lastAndStatus(runs(summary(11, 0, 1), summary(3, 0))), ['14 passed, 1 failed', 1])
+  assert.deepEqual(lastAndStatus(runs(summary(12, 0), 'exit 1')), ['12 passed, 1 failed', 1])
+  assert.deepEqual(lastAndStatus(runs(summary(12, 0), summary(3, 0), 'exit 1')), ['15 passed, 0 failed', 1])
+})
+
+test('continuous integration runs a few failed files once more, and lists those that passed then', () => {
+  const failing = (files: number): string => {
+    const record = { files: Array.from({ length: files }, (_, i) => `${i}.js`), failures: [{ name: 'sometimes' }] }
+    return `echo '${JSON.stringify(record)}' >"$SLUICEGATE_FAILED_TESTS"; printf '# pass 11\\n# fail 1\\n'; exit 1`
+  }
+  const runs = (test: string, again: string) =>
+    `case "$*" in "run test") ${test};; "run test -- --failed") ${again};; "run test:long") printf '# pass 3\\n# fail 0\\n';; esac`
+  const passes = integration(runs(failing(3), "printf '# pass 4\\n# fail 0\\n'"))
+  assert.deepEqual([passes.last, passes.status], ['15 passed, 0 failed', 0])
+  assert.match(passes.stdout, /Of 1 failures of npm run test, 0 failed again. Failed at first:\n- sometimes\n/)
+  const fails = integration(runs(failing(3), "printf '# pass 3\\n# fail 1\\n'; exit 1"))
+  assert.deepEqual([fails.last, fails.status], ['14 passed, 1 failed', 1])
+  // Too many to be flaky, and a second run that did not come to its end.
+  assert.deepEqual(integration(runs(failing(4), "printf '# pass 4\\n# fail 0\\n'")).last, '14 passed, 1 failed')
+  assert.equal(integration(runs(failing(1), 'exit 1')).last, '14 passed, 1 failed')
 })
 
 test('each test file runs once, alone or in a group, and those that need a process of their own are alone', async () => {
@@ -189,4 +210,44 @@ test('each test file runs once, alone or in a group, and those that need a proce
   assert.deepEqual(groupTests(Object.keys(texts), (i: number) => texts[i]).alone, Object.keys(own))
   // A few files are faster by themselves, with output that is easier to read.
   assert.deepEqual(groupTests(files.slice(0, 10), textOf), { alone: files.slice(0, 10), groups: [] })
+})
+
+test('what failed in a run stands once more at its end, and runs again by itself', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'failed-tests-'))
+  const file = join(folder, 'sometimes.test.mjs')
+  const failing = "import { test } from 'node:test'\ntest('works', () => {})\ntest('fails', () => { throw new Error('once') })\n"
+  writeFileSync(file, failing)
+  const record = join(folder, 'failed.json')
+  const reporter = fileURLToPath(new URL('../setup/failed-tests-reporter.mjs', import.meta.url))
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env
+  spawnSync(process.execPath, ['--test', `--test-reporter=${reporter}`, `--test-reporter-destination=${record}`, file], { env })
+  const { files, failures, counts } = JSON.parse(readFileSync(record, 'utf8'))
+  assert.deepEqual(files, [file])
+  assert.deepEqual(
+    failures.map(({ name }: { name: string }) => name),
+    ['fails'],
+  )
+  assert.match(failures[0].message, /once/)
+  assert.equal(counts.pass, 1)
+  assert.equal(counts.fail, 1)
+  rmSync(folder, { recursive: true })
+})
+
+test('what was compiled from a source that is gone is removed, and nothing else', async () => {
+  const { removeStaleOutputs } = await setup('stale-outputs.mjs')
+  const home = mkdtempSync(join(tmpdir(), 'stale-outputs-'))
+  const files = (folder: string, ...names: readonly string[]): void => {
+    for (const name of names) {
+      mkdirSync(join(home, folder, name, '..'), { recursive: true })
+      writeFileSync(join(home, folder, name), '')
+    }
+  }
+  files('src', 'kept.ts', 'in/kept.ts', 'page/style.css')
+  files('dist', 'kept.js', 'kept.d.ts', 'kept.js.map', 'in/kept.js', 'commonjs/gone.cjs', 'src.tsbuildinfo')
+  files('dist', 'gone.js', 'gone.d.ts', 'in/gone.js', 'gone/a.js')
+  removeStaleOutputs(join(home, 'dist'), join(home, 'src'))
+  const left = readdirSync(join(home, 'dist'), { recursive: true, encoding: 'utf8' }).filter((name) => name.includes('.'))
+  assert.deepEqual(left.sort(), ['commonjs/gone.cjs', 'in/kept.js', 'kept.d.ts', 'kept.js', 'kept.js.map', 'src.tsbuildinfo'])
+  removeStaleOutputs(join(home, 'missing'), join(home, 'src'))
+  rmSync(home, { recursive: true })
 })

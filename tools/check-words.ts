@@ -11,9 +11,9 @@ const RETIRED: readonly (readonly [words: RegExp, instead: string])[] = [
   [/\bstands? in line\b/i, 'is in the queue'],
 ]
 
-/** Sources that are published, the core, the scripts, and documents that people write; tables of benchmarks and proofs are generated. */
+/** All sources, tests and examples, the core, the scripts, and documents that people write; tables of benchmarks and proofs are generated. */
 const COVERED =
-  /^(?:packages\/(?:sluicegate|server)\/src\/(?!testing\/|.*\.test\.ts$|.*\.gen\.ts$).*\.ts|packages\/sluicegate\/(?:assembly|lua)\/.*\.(?:ts|lua)|(?:docs|packages)\/(?!.*(?:benchmarks|proof|glossary)[^/]*\.md$).*\.md|[A-Z]+\.md)$/
+  /^(?!tools\/check-words)(?:(?:packages|bench|chaos|tools|examples)\/(?!.*(?:\.gen\.ts|benchmarks[^/]*\.md|proof[^/]*\.md)$).*\.(?:ts|mts|cts|mjs|js|lua|md|html|yaml)|docs\/(?!.*(?:benchmarks|proof|glossary)[^/]*\.md$).*\.md|[A-Z]+\.md)$/
 
 /** Retired words in the sources and documents of the project. */
 export function checkWords(): string[] {

@@ -124,6 +124,10 @@ test('links of a packed page lead to packed files, and other links become plain 
     linksWithin('policies/gcra.md', '[x](../../examples/take.mjs)', () => false),
     '[x](../examples/take.mjs)',
   )
+  assert.equal(
+    linksWithin('gate.md', '[x](../examples/gate.mjs)', () => false, false),
+    'x',
+  )
 })
 
 test('a workflow with a fault is refused, and one that runs a script that is not there', (t) => {

@@ -3,11 +3,12 @@ import { posix } from 'node:path'
 
 /** Pages about the project instead of its use, which stay in the repository. */
 const OWN = /^(adr|plots)\/|^(proof|benchmarks.*|sliding-window-accuracy)\.md$/
-const OF_SERVICE: readonly string[] = ['service.md', 'resp.md', 'envoy.md', 'replay.md']
+const OF_SERVICE: readonly string[] = ['service.md', 'resp.md', 'envoy.md', 'replay.md', 'tiers.md', 'monitoring.md']
+const OF_BOTH: readonly string[] = ['gate.md']
 /** The guides and examples that each package contains. */
 const PACKAGES: readonly { readonly folder: string; readonly carries: (file: string) => boolean }[] = [
   { folder: 'packages/sluicegate', carries: (file) => !OWN.test(file) && !OF_SERVICE.includes(file) },
-  { folder: 'packages/server', carries: (file) => OF_SERVICE.includes(file) },
+  { folder: 'packages/server', carries: (file) => OF_SERVICE.includes(file) || OF_BOTH.includes(file) },
 ]
 
 /** Pictures that the pages of both packages show. Plots of measurements stay in the repository with their pages. */
@@ -27,10 +28,16 @@ export function writePackedDocs(): string {
       mkdirSync(posix.dirname(target), { recursive: true })
       writeFileSync(
         target,
-        linksWithin(file, readFileSync(`docs/${file}`, 'utf8'), (page) => files.includes(page) || IMAGES.includes(page)),
+        linksWithin(
+          file,
+          readFileSync(`docs/${file}`, 'utf8'),
+          (page) => files.includes(page) || IMAGES.includes(page),
+          folder === 'packages/sluicegate',
+        ),
       )
     }
     if (folder === 'packages/sluicegate') copyExamples(`${folder}/docs/examples`)
+    else cpSync('examples/grafana', `${folder}/docs/examples/grafana`, { recursive: true })
     return `${folder}/docs: ${files.length} pages`
   })
   return counts.join('\n')
@@ -42,13 +49,13 @@ function copyExamples(target: string): void {
 }
 
 /** The page with links to packed files only; other links become plain text. */
-export function linksWithin(file: string, markdown: string, isPacked: (page: string) => boolean): string {
+export function linksWithin(file: string, markdown: string, isPacked: (page: string) => boolean, hasExamples = true): string {
   const folder = posix.dirname(file)
   return markdown.replace(/(!?)\[((?:[^\][]|\[[^\]]*\])*)\]\(([^)\s]+)\)/g, (whole, image: string, words: string, target: string) => {
     if (/^([a-z]+:|#)/.test(target)) return whole
     const [path = ''] = target.split('#')
     const example = /^(?:\.\.\/)+examples\/([^/]+\.mjs)$/.exec(path)?.[1]
-    if (example !== undefined) return `[${words}](${posix.relative(folder, `examples/${example}`)})`
+    if (example !== undefined && hasExamples) return `[${words}](${posix.relative(folder, `examples/${example}`)})`
     if (isPacked(posix.join(folder, path))) return whole
     return image === '!' ? '' : words
   })

@@ -1,6 +1,6 @@
 import type { Job } from './job.js'
 
-/** Somebody who decides: called as its documentation recommends, and awaited only where its interface demands it. */
+/** A limiter under measurement: called as its documentation recommends, and awaited only where its interface demands it. */
 export interface Contender {
   /** The answer, or a promise of it where `awaited`. */
   take(key: string): unknown

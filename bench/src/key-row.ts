@@ -17,7 +17,7 @@ export function madeKeys(count: number): KeyRow {
   return { keys, at: (position) => keys[order[position & mask] as number] as string }
 }
 
-/** `count` keys that are cut out of a buffer at each asking, as off a socket: strings that nobody has hashed yet. */
+/** `count` keys that are cut out of a buffer at each asking, as off a socket: strings without a cached hash. */
 export function freshKeys(count: number): KeyRow {
   const keys = keysUpTo(count).map((key) => key.padEnd(FRESH_KEY_BYTES))
   const bytes = Buffer.from(keys.join(''), 'latin1')

@@ -19,7 +19,7 @@ export interface Measurement {
   readonly voided: number
 }
 
-/** Somebody to measure: a name for the report and how to start its process. */
+/** A subject of a measurement: a name for the report and how to start its process. */
 export interface Subject {
   readonly name: string
   readonly start: () => Promise<LineProcess>
@@ -59,14 +59,14 @@ export function startNode(what: string, script: string, argument: unknown, flags
   return LineProcess.start(what, process.execPath, [...flags, script, JSON.stringify(argument)])
 }
 
-/** A repeat, and how many it took to get one that nobody disturbed. */
+/** A repeat, and how many it took to get an undisturbed one. */
 interface Tried extends Repeat {
   readonly tries: number
 }
 
 /**
  * Measures all subjects in turn, round after round, each in its own process, which rests while the others run. Every other
- * round goes backwards, so that nobody always follows the same neighbour.
+ * round goes backwards, so that no contender always follows the same neighbour.
  */
 export async function measure(subjects: readonly Subject[], effort: Effort): Promise<Measurement[]> {
   const repeats: Tried[][] = subjects.map(() => [])

@@ -12,7 +12,7 @@ test('another process that used a sixth of a core makes a repeat void', () => {
   assert.equal(disturbed(start, { atMs: 150, machineMs: 1_180, subjectMs: 650 }, 0), true)
 })
 
-test('whoever keeps to the core that a subject leaves free does not disturb it', () => {
+test('work on the core that a subject leaves free does not disturb it', () => {
   assert.equal(disturbed(start, { atMs: 150, machineMs: 1_300, subjectMs: 650 }, 1), false)
   assert.equal(disturbed(start, { atMs: 150, machineMs: 1_300, subjectMs: 600 }, 1), true)
 })

@@ -18,7 +18,7 @@ export function usage(pid: number): Usage {
   return { atMs: performance.now(), machineMs: machineMs(), subjectMs: processMs(pid) }
 }
 
-/** Whether others used more between two readings than the cores that a subject with so many threads leaves them. */
+/** Whether others used more between two readings than the cores that a subject with `threads` threads leaves them. */
 export function disturbed(before: Usage, after: Usage, leftCores: number): boolean {
   const others = after.machineMs - before.machineMs - (after.subjectMs - before.subjectMs)
   const elapsedMs = after.atMs - before.atMs
@@ -36,7 +36,7 @@ export async function quiet(patienceMs: number, leftCores: number): Promise<void
   }
 }
 
-/** Cores that a subject with so many threads leaves to others. */
+/** Cores that a subject with `threads` threads leaves to others. */
 export function coresLeftBy(threads: number): number {
   return Math.max(0, cpus().length - threads)
 }

@@ -14,7 +14,7 @@ function counting(awaited: boolean, allow: (nth: number) => boolean) {
   return { asked, contender: { take, passed: (answer: unknown) => (answer as { allowed: boolean }).allowed, awaited } }
 }
 
-test('a walk takes exactly as often as told, and counts what passed', async () => {
+test('a walk takes exactly as often as asked, and counts what passed', async () => {
   const { asked, contender } = counting(false, (nth) => nth % 3 !== 0)
   const { allowed } = await inOneLoop(walkOf(contender, madeKeys(100)), 9)
   assert.equal(asked.length, 9)

@@ -4,7 +4,7 @@ import type { KeyRow } from './key-row.js'
 /** The last answer lives here, so that no compiler can leave it out: every decision is really made and really allocated. */
 export const sink: { last: unknown } = { last: undefined }
 
-/** Takes so many decisions over the keys, going on where the last call ended; answers how many passed. */
+/** Takes `count` decisions over the keys, going on where the last call ended; returns how many passed. */
 export type Walk = (takes: number) => number | Promise<number>
 
 export function walkOf(contender: Contender, row: KeyRow): Walk {

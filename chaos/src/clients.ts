@@ -16,7 +16,7 @@ export interface OpenClient {
   close(): unknown
 }
 
-/** node-redis waits for 5 s, unless told otherwise, before it looks for the new primary. */
+/** node-redis waits for 5 s by default before it looks for the new primary. */
 const LOOK_AGAIN_MS = 300
 
 /** One client of each kind that tells which server has a slot, on a cluster. */

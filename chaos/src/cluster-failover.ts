@@ -8,18 +8,18 @@ import { subjectsOn } from './subject.js'
 const KEYS = Array.from({ length: 9 }, (_, i) => `user:${i}`)
 
 /** Kills the primaries of a 3+3 cluster one after another, under load. */
-export async function clusterFailovers(count: number, told?: (line: string) => void): Promise<FailoverReport> {
+export async function clusterFailovers(count: number, progress?: (line: string) => void): Promise<FailoverReport> {
   await using cluster = await RedisCluster.start()
   const clients = await clusterClients(cluster.roots)
-  return await failovers(replacingIn(cluster), { clients, subjects: subjectsOn(clients, KEYS), keys: KEYS, count, told })
+  return await failovers(replacingIn(cluster), { clients, subjects: subjectsOn(clients, KEYS), keys: KEYS, count, progress })
 }
 
 /** The same under mixes of versions, modes and horizons, on few keys; one mix changes its policies in every failover. */
-export async function mixedFailovers(count: number, seed: number, told?: (line: string) => void): Promise<FailoverReport> {
+export async function mixedFailovers(count: number, seed: number, progress?: (line: string) => void): Promise<FailoverReport> {
   await using cluster = await RedisCluster.start()
   const clients = await clusterClients(cluster.roots)
   const keys = KEYS.slice(0, 3)
-  return await failovers(replacingIn(cluster), { clients, subjects: mixedSubjectsOn(clients, keys, seed), keys, count, told })
+  return await failovers(replacingIn(cluster), { clients, subjects: mixedSubjectsOn(clients, keys, seed), keys, count, progress })
 }
 
 function replacingIn(cluster: RedisCluster): Replacing {

@@ -36,11 +36,11 @@ export interface FailoverPlan {
   readonly subjects: readonly Subject[]
   readonly keys: readonly string[]
   readonly count: number
-  readonly told?: ((line: string) => void) | undefined
+  readonly progress?: ((line: string) => void) | undefined
 }
 
 /** Kills one primary after another, under load, and lets each come back as a replica. */
-export async function failovers(replacing: Replacing, { clients, subjects, keys, count, told }: FailoverPlan): Promise<FailoverReport> {
+export async function failovers(replacing: Replacing, { clients, subjects, keys, count, progress }: FailoverPlan): Promise<FailoverReport> {
   const watched = watchdog(() => stateOf(replacing.servers, subjects))
   const beganMs = performance.now()
   const recoveries: ReadonlyMap<string, number>[] = []
@@ -48,11 +48,11 @@ export async function failovers(replacing: Replacing, { clients, subjects, keys,
     await watched('the store decides', until('about every key', served(subjects, keys, 0)))
     for (let round = 0; round < count; round++) {
       recoveries.push(await failover(replacing, await watched('there is a primary', replacing.primary(round)), subjects, keys, watched))
-      told?.(`failover ${round + 1} of ${count}: ${slowestOf(recoveries[round])} ms`)
+      progress?.(`failover ${round + 1} of ${count}: ${slowestOf(recoveries[round])} ms`)
     }
     await watched('every caller has its last answer', stopped(subjects))
   } finally {
-    // After a failure nobody waits for those who may be what failed.
+    // After a failure, subjects that may have failed are not awaited.
     void stopped(subjects)
     for (const client of clients) client.close()
   }

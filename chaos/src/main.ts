@@ -10,7 +10,7 @@ const USAGE = `npm run chaos -- [--only NAME]... [--failovers N] [--seed N]
   Breaks real servers under load, and writes what came of it to chaos/results and docs/outages.md.
 
   --only NAME     failover, mixed, sentinel or resize, may be given again; the results of the others stay as they are
-  --failovers N   so many of each kind instead of 20, 6 and 5: a first look, nothing is written
+  --failovers N   N of each kind instead of 20, 6 and 5: a first look, nothing is written
   --seed N        which version of a mix each take asks; another in each run unless given`
 
 const RESULTS = new URL('../results/', import.meta.url)
@@ -28,12 +28,12 @@ const { values } = parseArgs({
 })
 const looks = values.failovers === undefined ? undefined : Number(values.failovers)
 
-const told = (line: string): void => console.log(line)
+const progress = (line: string): void => console.log(line)
 const SCENARIOS = {
-  failover: () => clusterFailovers(looks ?? 20, told),
+  failover: () => clusterFailovers(looks ?? 20, progress),
   mixed,
-  sentinel: () => sentinelFailovers(looks ?? 5, told),
-  resize: () => resize(SLOTS, told),
+  sentinel: () => sentinelFailovers(looks ?? 5, progress),
+  resize: () => resize(SLOTS, progress),
 }
 
 if (
@@ -49,8 +49,8 @@ if (
 
 async function mixed(): Promise<MixedReport> {
   const seed = values.seed === undefined ? Date.now() % 1_000_000 : Number(values.seed)
-  told(`seed ${seed}`)
-  const report = await mixedFailovers(looks ?? 6, seed, told)
+  progress(`seed ${seed}`)
+  const report = await mixedFailovers(looks ?? 6, seed, progress)
   const isWithin = report.subjects.every(
     ({ errors, over, overWithShare }) =>
       errors === 0 && over <= report.allowedOver && overWithShare <= report.allowedOver + report.allowedShare,

@@ -28,7 +28,7 @@ export interface ResizeReport {
 }
 
 /** A fourth primary joins a 3+3 cluster, gets `slots` slots, gives them back and leaves, all under load. */
-export async function resize(slots: number, told: (line: string) => void = () => undefined): Promise<ResizeReport> {
+export async function resize(slots: number, progress: (line: string) => void = () => undefined): Promise<ResizeReport> {
   await using cluster = await RedisCluster.start()
   const clients = await clusterClients(cluster.roots)
   const subjects = clients.map(({ name, client }) => {
@@ -41,13 +41,13 @@ export async function resize(slots: number, told: (line: string) => void = () =>
   try {
     const old = await cluster.primaries()
     const fourth = await watched('a fourth primary joins', cluster.join())
-    told('a fourth primary has joined')
+    progress('a fourth primary has joined')
     await watched('it gets slots', cluster.reshard(fourth, slots))
-    told(`it has ${slots} slots`)
+    progress(`it has ${slots} slots`)
     for (const [i, primary] of old.entries()) {
       await watched(`${primary.port} gets its own back`, cluster.reshard(primary, shareOf(slots, old.length, i), [fourth]))
     }
-    told('it has given them back')
+    progress('it has given them back')
     await watched('it leaves', cluster.leave(fourth))
     await watched('every caller has the last answer', stopped())
     const reports = subjects.map(async ({ name, limiter, load }) => ({
@@ -64,7 +64,7 @@ export async function resize(slots: number, told: (line: string) => void = () =>
       clients: await watched('the store tells what it charged', Promise.all(reports)),
     }
   } finally {
-    // After a failure nobody waits for those who may be what failed.
+    // After a failure, subjects that may have failed are not awaited.
     void stopped()
     for (const client of clients) client.close()
   }

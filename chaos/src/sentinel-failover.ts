@@ -6,10 +6,10 @@ import { subjectsOn } from './subject.js'
 const KEYS = Array.from({ length: 3 }, (_, i) => `user:${i}`)
 
 /** Kills the primary that sentinels watch, again and again, under load. */
-export async function sentinelFailovers(count: number, told?: (line: string) => void): Promise<FailoverReport> {
+export async function sentinelFailovers(count: number, progress?: (line: string) => void): Promise<FailoverReport> {
   await using watched = await RedisSentinel.start()
   const clients = await sentinelClients(watched.roots, watched.name)
-  return await failovers(replacingIn(watched), { clients, subjects: subjectsOn(clients, KEYS), keys: KEYS, count, told })
+  return await failovers(replacingIn(watched), { clients, subjects: subjectsOn(clients, KEYS), keys: KEYS, count, progress })
 }
 
 function replacingIn(watched: RedisSentinel): Replacing {

@@ -1,12 +1,12 @@
 import type { RedisProcess } from 'sluicegate-testkit'
 import type { Subject } from './subject.js'
 
-/** Whoever does not answer by then is said to be silent. */
+/** A server that does not answer by then is reported as silent. */
 const PATIENCE_MS = 2000
 const WORTH_KNOWING =
   /^(role|master_host|master_port|master_link_status|connected_slaves|slave\d+|cluster_state|cluster_slots_ok|cluster_known_nodes|master0):/
 
-/** What a subject waits for, and what it was last told. */
+/** What a subject waits for, and its last answer. */
 export type Watched = Pick<Subject, 'name' | 'load'> & { readonly limiter: Subject['limiter'] }
 
 /** In what state servers and subjects are, to be read by people. */
@@ -36,7 +36,7 @@ function subjectState({ name, load, limiter }: Watched): string {
   return [
     `${name}: ${load.takes.length} takes, ${load.errors.length} errors`,
     `  last answer: ${last === undefined ? 'none' : `${last.key}, ${last.decision.source}, ${ago(last.answeredMs)}`}`,
-    `  waiting: ${open.join('; ') || 'nobody'}`,
+    `  waiting: ${open.join('; ') || 'none'}`,
     `  errors: ${load.errors.slice(-3).map(String).join('; ') || 'none'}`,
     `  counters: ${JSON.stringify(limiter.stats())}`,
   ].join('\n')

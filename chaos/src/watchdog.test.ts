@@ -5,7 +5,7 @@ import { stateOf } from './state.js'
 import { watchdog } from './watchdog.js'
 
 test('a wait that ends is what was waited for', async () => {
-  const watched = watchdog(() => assert.fail('nobody asked for the state'))
+  const watched = watchdog(() => assert.fail('the state was not asked for'))
   assert.equal(await watched('it ends', Promise.resolve(7)), 7)
 })
 

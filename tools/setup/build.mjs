@@ -1,21 +1,28 @@
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { ROOT, sourcesBelow } from './root.mjs'
 import { step } from './run.mjs'
+import { removeStaleOutputs } from './stale-outputs.mjs'
 
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc')
 const STAMPS = join(ROOT, '.cache')
-const FOLDERS = ['packages', 'bench', 'chaos']
+const COMPILED = ['packages/sluicegate', 'packages/server', 'packages/testkit', 'bench', 'chaos', 'lab']
+const FOLDERS = ['packages', 'bench', 'chaos', 'lab']
 const SETTINGS = ['package.json', 'package-lock.json', 'tsconfig.base.json', 'tsconfig.json']
 
 /** Builds what changed since the last build: the tools, the generated sources, then all packages. */
 export function buildWhenStale({ toolsOnly = false } = {}) {
   const tools = fingerprint(['tools'])
-  whenStale('tools', tools, ['tools/dist'], () => step('Building the tools', process.execPath, [TSC, '-b', 'tools']))
+  whenStale('tools', tools, ['tools/dist'], () => {
+    removeStaleOutputs(join(ROOT, 'tools/dist'), join(ROOT, 'tools'))
+    step('Building the tools', process.execPath, [TSC, '-b', 'tools'])
+  })
   if (toolsOnly) return
   const outputs = ['packages/sluicegate/dist', 'packages/sluicegate/dist/commonjs', 'packages/server/dist', 'packages/testkit/dist']
   whenStale('packages', fingerprint(FOLDERS) + tools, outputs, () => {
+    for (const folder of COMPILED) removeStaleOutputs(join(ROOT, folder, 'dist'), join(ROOT, folder, 'src'))
+    rmSync(join(ROOT, 'packages/sluicegate/dist/commonjs'), { recursive: true, force: true })
     step('Generating sources', process.execPath, ['tools/dist/generate.js'])
     step('Building the packages', process.execPath, [TSC, '-b'])
     step('Writing the CommonJS form', process.execPath, ['tools/dist/write-commonjs.js'])

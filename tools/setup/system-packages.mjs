@@ -8,6 +8,7 @@ const ON_REDIS = [
   'packages/server',
   'packages/testkit',
   'chaos',
+  'lab',
   'bench/dist/redis',
   'tools/dist/examples',
 ]
@@ -21,7 +22,16 @@ const PYTHON = '/usr/bin/python3'
 /** Real programs that tests use, and the Debian packages that contain them. */
 const COMMANDS = [
   { command: 'chromium', debian: 'chromium', usedBy: ['packages/server'], why: 'the dashboard is tested in a browser' },
+  { command: 'haproxy', debian: 'haproxy', usedBy: ['lab'], why: 'it balances the load over the nodes of the lab' },
+  { command: 'prometheus', debian: 'prometheus', usedBy: ['lab'], why: 'it scrapes the nodes of the lab' },
   { command: 'nginx', debian: 'nginx-light', usedBy: ['packages/server'], why: 'the shipped configuration is tested in nginx' },
+  { command: 'promtool', debian: 'prometheus', usedBy: ['packages/server'], why: 'metrics, rules and queries are checked with it' },
+  {
+    command: 'prometheus',
+    debian: 'prometheus',
+    usedBy: ['packages/server'],
+    why: 'it scrapes the service and runs the queries of the dashboard',
+  },
   { command: 'zstd', debian: 'zstd', usedBy: ['packages/server'], why: 'logs packed by zstd are replayed' },
   {
     command: 'openssl',
@@ -40,7 +50,7 @@ const COMMANDS = [
   {
     command: 'faketime',
     debian: 'faketime',
-    usedBy: ['packages/sluicegate/dist/redis'],
+    usedBy: ['packages/sluicegate/dist/redis', 'lab'],
     why: 'processes are tested whose wall clocks disagree',
   },
   { command: 'redis-cli', debian: 'redis-tools', usedBy: ON_REDIS, why: 'clusters are made and changed with it' },

@@ -1,5 +1,6 @@
 const PATTERNS = `PATTERN is a folder or a file (source or compiled), a part of a path, or a glob in quotes. Without one, all test files run.
   --name TEXT    run only tests whose names match TEXT, a part of a name or a regular expression
+  --failed       run only the files with tests that failed in the last run
   --help         this text
 Other options that begin with a dash go to "node --test", such as --test-concurrency=1.`
 

@@ -7,7 +7,7 @@ import { ROOT, sourcesBelow } from './root.mjs'
 const LONG_FILE = '.long.test.ts'
 /** Names in a test file that is longer in the long run: see packages/testkit/src/run-length.ts. */
 const TESTKIT = 'packages/testkit/src/'
-const LONGER = /^import \{[^}]*\b(shortOrLong|longTest|IS_LONG_RUN)\b[^}]*\} from|process\.env\.SLUICEGATE_TEST_RUN/m
+const LONGER = /^import \{[^}]*\b(shortOrLong|longTest|IS_LONG_RUN|clientsForRun)\b[^}]*\} from|process\.env\.SLUICEGATE_TEST_RUN/m
 
 /**
  * The compiled test files, and the options for `node --test`.
@@ -18,7 +18,7 @@ const LONGER = /^import \{[^}]*\b(shortOrLong|longTest|IS_LONG_RUN)\b[^}]*\} fro
 export function chooseTests(args, { long = false } = {}) {
   const { patterns, nodeOptions } = split(args)
   // From the sources, so that a deleted test whose output is still in dist does not run.
-  const every = ['packages', 'tools', 'bench', 'chaos'].flatMap(sourcesBelow).filter((file) => file.endsWith('.test.ts'))
+  const every = ['packages', 'tools', 'bench', 'chaos', 'lab'].flatMap(sourcesBelow).filter((file) => file.endsWith('.test.ts'))
   const all = every.filter(long ? isInLongRun : (file) => !file.endsWith(LONG_FILE))
   for (const { text, matches } of patterns) {
     if (all.some(matches)) continue
@@ -99,7 +99,7 @@ function isLonger(file, seen = new Set()) {
 
 /** packages/a/src/b.test.ts is compiled to packages/a/dist/b.test.js, tools/b.test.ts to tools/dist/b.test.js. */
 function compiled(file) {
-  const inPackage = file.replace(/^(packages\/[^/]+|bench|chaos)\/src\//, '$1/dist/').replace(/^tools\//, 'tools/dist/')
+  const inPackage = file.replace(/^(packages\/[^/]+|bench|chaos|lab)\/src\//, '$1/dist/').replace(/^tools\//, 'tools/dist/')
   return inPackage.replace(/\.ts$/, '.js')
 }
 

@@ -154,7 +154,7 @@ test('expiration: a job that runs too long fails, and the next one starts', asyn
   assert.deepEqual(ours.ended, { long: 'failed', next: 'done' })
 })
 
-test('reservoir: so many jobs at once and no more until the window ends', async () => {
+test('reservoir: N jobs at once and no more until the window ends', async () => {
   const [theirs, ours] = [new Outcomes(), new Outcomes()]
   const bottleneck = new Bottleneck({ reservoir: 3, reservoirRefreshAmount: 3, reservoirRefreshInterval: 86_400_000 })
   using limiter = createLimiter(fixedWindow({ limit: 3, window: '1d' }))

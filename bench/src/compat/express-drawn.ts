@@ -23,7 +23,7 @@ const ADDRESSES = [
 const STATUSES = [200, 200, 200, 201, 302, 400, 401, 404, 500, 503]
 const USERS = ['ada', 'bob', 'eve', '']
 
-/** What is denied and passes all the same may be told how often it was counted, which our middleware does not count. */
+/** What is denied and passes all the same may show how often it was counted, which our middleware does not count. */
 function letPass(_: unknown, __: unknown, next: () => void): void {
   next()
 }
@@ -63,7 +63,7 @@ export function drawnSite(random: Random, forStore: boolean): DrawnSite {
   for (const [name, values] of Object.entries(CHOICES)) if (random.chance(SHARE)) options[name] = random.pick(values)
   if (!forStore && options.handler === letPass) delete options.handler
   const settings: Record<string, unknown> = random.chance(0.8) ? { 'trust proxy': random.pick([1, 1, true, 'loopback']) } : {}
-  if (random.chance(0.4)) options.keyGenerator = ({ query }: SiteRequest) => query.user || 'nobody'
+  if (random.chance(0.4)) options.keyGenerator = ({ query }: SiteRequest) => query.user || 'none'
   else if (random.chance(0.5)) options.ipv6Subnet = random.pick([32, 48, 56, 60, 64, false, async () => 48])
   if (forStore && random.chance(0.3)) options.limit = async ({ query }: SiteRequest) => Number(query.limit ?? 3)
   return { options, settings }
@@ -76,7 +76,7 @@ export function drawnCall(random: Random): DrawnCall {
   const query = new URLSearchParams({ user: random.pick(USERS) })
   if (random.chance(0.5)) query.set('status', String(random.pick(STATUSES)))
   if (random.chance(0.1)) query.set('free', '')
-  if (random.chance(0.2)) query.set('told', random.pick(['rateLimit', 'count']))
+  if (random.chance(0.2)) query.set('show', random.pick(['rateLimit', 'count']))
   if (random.chance(0.2)) query.set('wait', String(random.integer(0, 9)))
   if (random.chance(0.3)) query.set('limit', String(random.integer(0, 6)))
   const headers = random.chance(0.7) ? { 'x-forwarded-for': random.pick(ADDRESSES) } : {}

@@ -26,7 +26,7 @@ async function siteOf(t: TestContext, limit: Middleware, settings = {}): Promise
 const ADDRESSES = [
   ...['203.0.113.7', '203.0.113.7:80', '::ffff:203.0.113.7', '::ffff:cb00:7107', '::203.0.113.7', '::cb00:7107', '::', '::1'],
   ...['64:ff9b::203.0.113.7', '64:ff9b::cb00:7107', '2002:cb00:7107::1', '2001:db8::1', '2001:DB8:0:42ff::1', '2001:db8::203.0.113.7'],
-  ...['fe80::1%eth0', '::203.0.113.7%eth0', '[2001:db8::1]', '1:0:0:2:0:0:0:3', '0:0:1::', '1::2:0:0', 'ffff::', 'somebody', ''],
+  ...['fe80::1%eth0', '::203.0.113.7%eth0', '[2001:db8::1]', '1:0:0:2:0:0:0:3', '0:0:1::', '1::2:0:0', 'ffff::', 'no-address', ''],
 ]
 const SUBNETS = [undefined, 1, 8, 16, 31, 32, 48, 56, 63, 64, 96, 97, 112, 127, 128, 0, false, '64'] as const
 
@@ -54,7 +54,7 @@ test('the key of a request is the same behind a proxy', async (t) => {
     const expected = await siteOf(t, theirs.rateLimit({ ...keyed, logger: silent }), settings)
     const actual = await siteOf(t, rateLimit({ ...keyed, create }) as Middleware, settings)
     for (const forwarded of ['203.0.113.7', '2001:db8:1:42ff::1', '::ffff:203.0.113.7', '64:ff9b::cb00:7107', '2002:cb00:7107::1']) {
-      const [a, b] = [expected, actual].map((site) => site.ask('/?told=rateLimit', { 'x-forwarded-for': forwarded }))
+      const [a, b] = [expected, actual].map((site) => site.ask('/?show=rateLimit', { 'x-forwarded-for': forwarded }))
       assert.equal(JSON.parse((await (b as typeof a))?.body ?? '').key, JSON.parse((await a)?.body ?? '').key, forwarded)
     }
   }
@@ -74,7 +74,7 @@ for (const validate of [undefined, true, false, { trustProxy: false }, { default
     const settings = { 'trust proxy': true }
     const expected = await siteOf(t, theirs.rateLimit({ ...options, logger: silent }), settings)
     const actual = await siteOf(t, rateLimit({ ...options, create }) as Middleware, settings)
-    assert.deepEqual(await assertSameReplies(expected, actual, ['/', '/', '/?told=rateLimit', '/']), [200, 200, 429, 429])
+    assert.deepEqual(await assertSameReplies(expected, actual, ['/', '/', '/?show=rateLimit', '/']), [200, 200, 429, 429])
     for (const site of [expected, actual]) assert.equal((await site.ask('/', { 'x-forwarded-for': '6.6.6.6' })).status, 200)
   })
 }
@@ -82,10 +82,10 @@ for (const validate of [undefined, true, false, { trustProxy: false }, { default
 test('a MemoryStore is a store for the middleware that exports it', async (t) => {
   const expected = await siteOf(t, theirs.rateLimit({ limit: 2, store: new theirs.MemoryStore() }))
   const actual = await siteOf(t, rateLimit({ limit: 2, store: new MemoryStore({ create }) }) as Middleware)
-  await assertSameReplies(expected, actual, ['/', '/?told=rateLimit', '/', '/'])
+  await assertSameReplies(expected, actual, ['/', '/?show=rateLimit', '/', '/'])
 })
 
-test('a request that passes without the store is told of no count', async (t) => {
+test('a request that passes without the store has no count', async (t) => {
   const fails = (): never => {
     throw new StoreError('OUTAGE', 'not there')
   }
@@ -94,5 +94,5 @@ test('a request that passes without the store is told of no count', async (t) =>
   const broken = (policy: Policy) => ({ ...create(policy), policy, take: fails, peek: fails }) as never
   const expected = await siteOf(t, theirs.rateLimit({ ...options, store }))
   const actual = await siteOf(t, rateLimit({ ...options, create: broken }) as Middleware)
-  assert.deepEqual(await assertSameReplies(expected, actual, ['/?told=rateLimit', '/', '/']), [200, 200, 200])
+  assert.deepEqual(await assertSameReplies(expected, actual, ['/?show=rateLimit', '/', '/']), [200, 200, 200])
 })

@@ -13,7 +13,7 @@ const theirs = requireRival('express-rate-limit') as { readonly rateLimit: (opti
 
 /** How often a site is asked before there is another one. */
 const CALLS = 100
-/** Of what is told of resets: the clock of ours stands still. */
+/** For the times of resets: the clock of ours stands still. */
 const MOST_SECONDS_APART = 600
 const silent = { error: () => undefined, warn: () => undefined }
 /** The beginning of a window of any length here: theirs begins with the first request. */

@@ -122,7 +122,7 @@ class FlexibleHistory {
     this.note(theirs, ours, past, call)
   }
 
-  /** What is known of a key now: when a block has ended of which nothing else is known, the key is as good as new. */
+  /** What is known of a key now: when a block has ended of which nothing else is known, the key is full. */
   private pastOf(key: string): KeyPast | undefined {
     const past = this.past.get(key)
     if (past?.blockEndsMs === undefined || isBlocked(past, this.twins.nowMs)) return past
@@ -161,10 +161,10 @@ class FlexibleHistory {
     if (isDenied) this.denials++
     // What is left of a denial is there still, and here only.
     if (!('denied' in ours) || b.remainingPoints === 0) assert.equal(b.remainingPoints, a.remainingPoints)
-    // What it is after a penalty or a reward is told as it is, up to the deepest debt.
+    // What it is after a penalty or a reward is reported as it is, up to the deepest debt.
     const isCounted = (verb === 'penalty' || verb === 'reward') && !isBlocked(past, twins.nowMs) && past?.hasDenied !== true
     if (isCounted && a.consumedPoints <= DEEPEST * points) assert.equal(b.consumedPoints, a.consumedPoints)
-    // All of them are told as one more where no denial would show that a key is locked out.
+    // All of them are reported as one more where no denial would show that a key is locked out.
     if (a.consumedPoints < points || (a.consumedPoints === points && this.blockDuration > 0))
       assert.equal(b.consumedPoints, a.consumedPoints)
     else assert.ok(b.consumedPoints >= points)

@@ -13,7 +13,7 @@ interface Rival {
 /** A client of the rivals' own, connected to a server. */
 export interface RivalClient {
   readonly client: object
-  /** Whether rate-limiter-flexible has to be told that it is one of node-redis. */
+  /** Whether rate-limiter-flexible needs the option that says it is one of node-redis. */
   readonly isNodeRedis: boolean
   close(): void
 }

@@ -93,15 +93,15 @@ async function answer(limiter: FlexibleLimiter, request: IncomingMessage, respon
   let body = ''
   for await (const chunk of request) body += chunk
   const [verb, key, amount] = JSON.parse(body) as [keyof FlexibleLimiter, string, number]
-  const say = (status: number, told: unknown): void => void response.writeHead(status).end(JSON.stringify(told))
+  const say = (status: number, answer: unknown): void => void response.writeHead(status).end(JSON.stringify(answer))
   await limiter[verb](key, amount).then(
-    (told) => say(200, told),
+    (answer) => say(200, answer),
     (reason) => (reason instanceof Error ? say(500, String(reason)) : say(429, reason)),
   )
 }
 
-function resIn(told: unknown): RateLimiterRes | boolean | null {
-  if (typeof told !== 'object' || told === null) return told as boolean | null
-  const { remainingPoints, msBeforeNext, consumedPoints, isFirstInDuration } = told as RateLimiterRes
+function resIn(answer: unknown): RateLimiterRes | boolean | null {
+  if (typeof answer !== 'object' || answer === null) return answer as boolean | null
+  const { remainingPoints, msBeforeNext, consumedPoints, isFirstInDuration } = answer as RateLimiterRes
   return new RateLimiterRes(remainingPoints, msBeforeNext, consumedPoints, isFirstInDuration)
 }

@@ -38,7 +38,7 @@ export interface Twins {
   /** Milliseconds since the window at hand began. */
   readonly intoWindowMs: number
   advance(ms: number): void
-  /** To the beginning of the window so many after this one. */
+  /** To the beginning of the window that is `count` after this one. */
   leave(windows: number): void
   both(call: (limiter: FlexibleLimiter) => Promise<RateLimiterRes | boolean | null>): Promise<readonly [Outcome, Outcome]>
   stop(): unknown

@@ -34,7 +34,7 @@ async function connected(use: (client: RivalClient) => Promise<void>, port = ser
 }
 
 /** What a call came to, as text that both write alike. */
-async function told(call: Promise<unknown>): Promise<string> {
+async function outcomeOf(call: Promise<unknown>): Promise<string> {
   return call.then(
     (answer) => JSON.stringify(answer),
     (reason) => (reason instanceof Error ? 'error' : `denied ${JSON.stringify(reason)}`),
@@ -43,10 +43,10 @@ async function told(call: Promise<unknown>): Promise<string> {
 
 type Verb = (limiter: FlexibleLimiter) => Promise<unknown>
 
-/** Each call of both in turn has to be told alike. */
+/** Each call of both in turn has to end alike. */
 async function alike([a, b]: readonly FlexibleLimiter[], calls: readonly Verb[], plain = (text: string): string => text): Promise<void> {
   for (const [i, call] of calls.entries()) {
-    const [expected, actual] = [await told(call(a as FlexibleLimiter)), await told(call(b as FlexibleLimiter))]
+    const [expected, actual] = [await outcomeOf(call(a as FlexibleLimiter)), await outcomeOf(call(b as FlexibleLimiter))]
     assert.equal(plain(actual), plain(expected), `call ${i + 1}: ${call}`)
   }
 }
@@ -90,12 +90,12 @@ test('a lockout that is built on penalties comes at the same one', async (t) => 
   }
 })
 
-test('a block for ever is told as -1, when it is laid, to who asks and to who consumes', async (t) => {
+test('a block for ever is -1, in the answer to block, get and consume', async (t) => {
   const both = twins(t)
   const forEver: readonly Verb[] = [(limiter) => limiter.block('ada', 0), (limiter) => limiter.get('ada')]
   await alike([both.theirs, both.ours], forEver)
   both.advance(86_400_000)
-  for (const limiter of [both.theirs, both.ours]) assert.match(await told(limiter.consume('ada')), /^denied .*"msBeforeNext":-1/)
+  for (const limiter of [both.theirs, both.ours]) assert.match(await outcomeOf(limiter.consume('ada')), /^denied .*"msBeforeNext":-1/)
 })
 
 test('points may be digits, as in Redis there; other text is an error of both', (t) =>
@@ -162,7 +162,7 @@ test('who is on a list is counted by runActionAnyway, in Redis too', (t) =>
     await alike(wrapped, [(limiter) => limiter.get('ada')], timeless)
   }))
 
-test('in an outage the points are told of whoever decides: the insurance there, the share here', async (t) => {
+test('in an outage the points are those of the limiter that decides: the insurance there, the share here', async (t) => {
   const gone = await RedisProcess.start()
   await connected(async ({ client }) => {
     await gone.stop()
@@ -187,7 +187,7 @@ test('in an outage the points are told of whoever decides: the insurance there, 
     ]
     await alike([a, b], calls, timeless)
     // A difference: verbs that change something by hand are for the insurance there, and reject here.
-    assert.deepEqual([await told(a.delete('ada')), await told(b.delete('ada'))], ['true', 'error'])
+    assert.deepEqual([await outcomeOf(a.delete('ada')), await outcomeOf(b.delete('ada'))], ['true', 'error'])
     const open = new RateLimiterRedis({ ...options, storeClient: client as never, timeoutMs: 100, outage: 'open' })
     t.after(() => open.close())
     // Nothing is counted, and nothing is said to be.

@@ -146,7 +146,7 @@ test('who asks while a long block by hand lasts is not blocked for longer', asyn
   assert.deepEqual([theirs.denied.msBeforeNext, ours.denied.msBeforeNext], [10_000, 10_000])
 })
 
-test('keys and lengths of time are told alike', (t) => {
+test('keys and lengths of time are reported alike', (t) => {
   const { theirs, ours } = twins(t, { blockDuration: 600 })
   const [a, b] = [theirs, ours] as unknown as [Named, Named]
   assert.equal(b.getKey('ada'), a.getKey('ada'))

@@ -20,11 +20,11 @@ function twins(t: TestContext, points: number): FlexibleTwins {
 }
 
 /** What a call came to, as text that both write alike. */
-async function told(call: Promise<number>): Promise<string> {
+async function outcomeOf(call: Promise<number>): Promise<string> {
   return call.then(String, (reason) => (reason instanceof Error ? 'error' : 'denied'))
 }
 
-test('a queue lets as many wait as it was told, and rejects those above with an error', async (t) => {
+test('a queue lets as many wait as its options say, and rejects those above with an error', async (t) => {
   const both = twins(t, 2)
   const queues: readonly Queue[] = [
     new theirs.RateLimiterQueue(both.theirs, { maxQueueSize: 2 }),
@@ -33,7 +33,7 @@ test('a queue lets as many wait as it was told, and rejects those above with an 
   const said: string[][] = [[], []]
   const calls = queues.flatMap((queue, side) =>
     [1, 1, 1, 1, 1, 3].map(async (tokens, i) => {
-      said[side]?.push(`${i}: ${await told(queue.removeTokens(tokens))}`)
+      said[side]?.push(`${i}: ${await outcomeOf(queue.removeTokens(tokens))}`)
     }),
   )
   const settled = Promise.all(calls)
@@ -45,7 +45,7 @@ test('a queue lets as many wait as it was told, and rejects those above with an 
     for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
   }
   await settled
-  // A difference: what is left to one who has waited is told without what those behind it wait for.
+  // A difference: what is left to one who has waited does not count what those behind it wait for.
   const who = (side: string[] = []): string[] => side.map((text) => text.replace(/(?<=^[23]: )\d/, 'n')).sort()
   assert.deepEqual(who(said[0]), who(said[1]))
 })

@@ -19,7 +19,7 @@ before(async () => {
 after(() => server.stop())
 
 /** How a call ended, in the terms of both. */
-async function told(call: Promise<RateLimiterRes | boolean | null>): Promise<{ how: string; res: RateLimiterRes | boolean | null }> {
+async function outcomeOf(call: Promise<RateLimiterRes | boolean | null>): Promise<{ how: string; res: RateLimiterRes | boolean | null }> {
   const ended = await outcome(call, TheirRes, RateLimiterRes)
   return 'denied' in ended ? { how: 'denied', res: ended.denied } : { how: 'passed', res: ended.passed }
 }
@@ -34,7 +34,7 @@ async function alike(
   call: Call,
   blockMs?: number,
 ): Promise<void> {
-  const [a, b] = [await told(call(theirs as FlexibleLimiter)), await told(call(ours as FlexibleLimiter))]
+  const [a, b] = [await outcomeOf(call(theirs as FlexibleLimiter)), await outcomeOf(call(ours as FlexibleLimiter))]
   assert.equal(b.how, a.how, name)
   if (a.res === null || b.res === null || typeof a.res === 'boolean' || typeof b.res === 'boolean') {
     assert.equal(b.res, a.res, name)
@@ -65,8 +65,8 @@ for (const name of Object.keys(RIVAL_CLIENTS)) {
       const points = 5
       const pair = redisPair(t, client, { points, duration: DAY_S, keyPrefix: `verbs-${name}` })
       const both = (verb: string, call: Call, blockMs?: number): Promise<void> => alike(pair, points, verb, call, blockMs)
-      await both('get of nobody', (limiter) => limiter.get('ada'))
-      await both('delete of nobody', (limiter) => limiter.delete('ada'))
+      await both('get of an unknown key', (limiter) => limiter.get('ada'))
+      await both('delete of an unknown key', (limiter) => limiter.delete('ada'))
       await both('consume first', (limiter) => limiter.consume('ada', 2))
       await both('get', (limiter) => limiter.get('ada'))
       await both('penalty', (limiter) => limiter.penalty('ada', 2))
@@ -92,12 +92,12 @@ for (const name of Object.keys(RIVAL_CLIENTS)) {
       await both('consume too much', (limiter) => limiter.consume('ada'), blockMs)
       for (const limiter of pair) {
         let leftMs = blockMs
-        while (leftMs === blockMs) leftMs = ((await told(limiter.consume('ada'))).res as RateLimiterRes).msBeforeNext
+        while (leftMs === blockMs) leftMs = ((await outcomeOf(limiter.consume('ada'))).res as RateLimiterRes).msBeforeNext
         assert.ok(leftMs < blockMs && leftMs > blockMs - MOST_MS_APART)
       }
       // Of a denial that was under way when the key was blocked theirs tells the end of the window, and ours the block.
       for (const [side, limiter] of pair.entries()) {
-        const crowd = await Promise.all([1, 2, 3, 4].map(async () => told(limiter.consume('bob', 1))))
+        const crowd = await Promise.all([1, 2, 3, 4].map(async () => outcomeOf(limiter.consume('bob', 1))))
         assert.deepEqual(
           crowd.map(({ how }) => how),
           ['passed', 'passed', 'denied', 'denied'],
@@ -135,7 +135,7 @@ test('a difference: what the one has consumed in Redis is not known to the other
   }))
 
 async function deniedMs(limiter: FlexibleLimiter): Promise<number> {
-  const { how, res } = await told(limiter.consume('ada'))
+  const { how, res } = await outcomeOf(limiter.consume('ada'))
   assert.equal(how, 'denied')
   return (res as RateLimiterRes).msBeforeNext
 }

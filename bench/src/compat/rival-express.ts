@@ -15,7 +15,7 @@ export interface SiteResponse {
   send(body: unknown): void
 }
 
-/** Middleware, whoever made it. */
+/** Middleware of either library. */
 export type Middleware = (request: never, response: never, next: (error?: unknown) => void) => unknown
 
 type Handler = (request: SiteRequest, response: SiteResponse) => void
@@ -35,13 +35,13 @@ export interface Reply {
 
 /** An app behind middleware, on a socket of its own. */
 export interface RivalSite {
-  /** Messages of errors that the app was told of. */
+  /** Messages of errors that reached the app. */
   readonly errors: readonly string[]
   ask(path: string, headers?: Readonly<Record<string, string>>): Promise<Reply>
   close(): Promise<void>
 }
 
-/** The Express that express-rate-limit is installed with. `/?status=404` answers with that status, `/?told=rateLimit` with that property. */
+/** The Express that express-rate-limit is installed with. `/?status=404` answers with that status, `/?show=rateLimit` with that property. */
 export async function siteBehind(...limits: readonly Middleware[]): Promise<RivalSite> {
   return siteWith({}, ...limits)
 }
@@ -54,8 +54,8 @@ export async function siteWith(settings: Readonly<Record<string, unknown>>, ...l
   for (const [name, value] of Object.entries(settings)) app.set(name, value)
   for (const limit of limits) app.use(limit)
   app.get('/', ({ query, ...request }, response) => {
-    const { resetTime, ...told } = (request[query.told ?? ''] ?? {}) as { readonly resetTime?: Date }
-    response.status(Number(query.status ?? 200)).send(query.told === undefined ? 'hello' : { ...told, isDate: resetTime instanceof Date })
+    const { resetTime, ...shown } = (request[query.show ?? ''] ?? {}) as { readonly resetTime?: Date }
+    response.status(Number(query.status ?? 200)).send(query.show === undefined ? 'hello' : { ...shown, isDate: resetTime instanceof Date })
   })
   app.use((error: unknown, _request: SiteRequest, response: SiteResponse, _next: unknown) => {
     errors.push(String(error))

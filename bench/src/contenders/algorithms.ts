@@ -35,7 +35,7 @@ const SLOT_BYTES = [8, 4] as const
 
 export type LogContenderName = `sliding log of ${(typeof LOG_LIMITS)[number]}, ${(typeof SLOT_BYTES)[number]} bytes`
 
-/** Logs that keep all they are told, by key. */
+/** Logs that keep every entry, by key. */
 export const LOG_CONTENDERS = Object.fromEntries(
   LOG_LIMITS.flatMap((limit) =>
     SLOT_BYTES.map((slotBytes) => {

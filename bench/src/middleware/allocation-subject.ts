@@ -40,7 +40,7 @@ async function counted(walk: Walk): Promise<SideBytes> {
   throw new Error('the heap was collected in the middle of each count')
 }
 
-/** Collections are told of in a later turn. */
+/** Collections are reported in a later turn. */
 async function settled(): Promise<void> {
   for (let turns = 0; turns < 4; turns++) await new Promise(setImmediate)
 }

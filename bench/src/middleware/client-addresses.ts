@@ -9,7 +9,7 @@ export function clientAddresses(clients: MiddlewareSetting['clients']): readonly
       return ['203.0.113.7']
     case 'many':
       return Array.from({ length: MANY_CLIENTS }, (_, i) => `10.${i >>> 16}.${(i >>> 8) & 255}.${i & 255}`)
-    // What a server that listens on all addresses is told of a client over IPv4.
+    // The address that a server on all addresses sees of a client over IPv4.
     case 'mapped':
       return ['::ffff:203.0.113.7']
     case 'ipv6':

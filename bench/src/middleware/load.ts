@@ -10,7 +10,7 @@ export interface LoadJob {
   readonly port: number
   readonly ms: number
   readonly connections: number
-  /** Whether each request is told to come from another of 10,000 clients, by the header of a proxy. */
+  /** Whether the header of a proxy names another of 10,000 clients for each request. */
   readonly manyClients: boolean
 }
 

@@ -16,7 +16,7 @@ export type Side = (typeof SIDES)[number]
 /** What is measured side by side: all of this is the same for each side. */
 export interface MiddlewareSetting {
   readonly framework: Framework
-  /** `defaults`: each side is told nothing but the limit. `same`: both count in fixed windows and write the same headers. */
+  /** `defaults`: each side gets nothing but the limit. `same`: both count in fixed windows and write the same headers. */
   readonly options: 'defaults' | 'same'
   /** What becomes of every request. */
   readonly outcome: 'allow' | 'deny'

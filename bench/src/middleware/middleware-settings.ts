@@ -17,7 +17,7 @@ export function allocationSettings(frameworks: readonly Framework[] = FRAMEWORKS
   return frameworks.flatMap((framework) => everyOutcome(framework, ['one']))
 }
 
-/** Where requests come over sockets. Many clients are told apart by the header of a proxy: there they share its connections. */
+/** Where requests come over sockets. The header of a proxy distinguishes many clients: there they share its connections. */
 export function socketSettings(frameworks: readonly Framework[] = FRAMEWORKS): MiddlewareSetting[] {
   return frameworks.flatMap((framework) => [
     ...everyOutcome(framework, ['one']),

@@ -75,7 +75,7 @@ test('a bound key of the mutex log spends the same tokens', () => {
   assert.equal(bound.take().remaining, 1)
 })
 
-test('a request that needs several tokens is told when the last of them comes back', () => {
+test('a request that needs several tokens learns when the last of them comes back', () => {
   const clock = manualClock(START_MS)
   const twin = createMutexLogTwin(slidingLog({ limit: 5, window: '1s' }), { clock })
   for (const cost of [1, 2, 2]) {

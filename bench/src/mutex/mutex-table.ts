@@ -77,7 +77,7 @@ export abstract class MutexTable {
 
   /** Makes the entry that of a key never seen. */
   protected abstract makeNew(at: number, nowUs: number): void
-  /** Whether its key is as good as new, so that another may have the entry. */
+  /** Whether its key is full, so that another may have the entry. */
   protected abstract isAsNew(at: number, nowUs: number): boolean
   /** Takes, if it can, and remembers what `decision` needs; `at` is -1 where there is no room for the key. Inside the mutex. */
   protected abstract step(at: number, nowUs: number, cost: number): boolean

@@ -35,7 +35,7 @@ export const hundredThousandKeys: Question = {
   },
 }
 
-/** 1,000,000 keys in random order, coarse clock, 16 takes a turn; once with keys made before, once with keys nobody has hashed. */
+/** 1,000,000 keys in random order, coarse clock, 16 takes a turn; once with keys made before, once with keys without a cached hash. */
 export const millionKeys: Question = {
   name: '1m-keys',
   async ask(effort: Effort): Promise<Answer[]> {

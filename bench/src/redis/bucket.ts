@@ -2,7 +2,7 @@
 export const BURST = 1_000
 export const RATE_PER_S = 500
 
-/** A token comes back every so many microseconds; a key that owes this many has spent its burst. */
+/** The microseconds in which a token comes back; a key that owes `burstUs` has spent its burst. */
 export const TOKEN_US = 1_000_000 / RATE_PER_S
 export const CAPACITY_US = BURST * TOKEN_US
 

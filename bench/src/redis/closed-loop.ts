@@ -4,12 +4,12 @@ import { type Stint, Tally } from './stint.js'
 
 /** Decisions made in the process, by all callers together, before the event loop looks for replies again. */
 const DECISIONS_A_TURN = 256
-/** Of a contender that decides in nanoseconds one in so many is timed: two readings of the clock would cost as much as it does. */
+/** Of a contender that decides in nanoseconds one decision in this many is timed: two readings of the clock would cost as much as it does. */
 const TIMED_IN_PROCESS = 31
 
 /**
  * As many callers as there are `keyOf`, each with one question at a time, and the next as soon as it has its answer, for `ms`. Stalls hide
- * here, as nobody asks during one: what a decision takes from when it was due is measured by `paced`.
+ * here, as no caller asks during one: what a decision takes from when it was due is measured by `paced`.
  *
  * @param keyOf for each caller the number of its key.
  */

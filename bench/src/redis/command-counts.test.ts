@@ -27,7 +27,7 @@ test('a transaction is each of its commands, and its time is counted once', () =
   assert.deepEqual(sentBetween(new Map(), after), { calls: 5, us: 8 })
 })
 
-test('what servers and clients say to keep in touch is nobody’s call', () => {
+test('what servers and clients send to keep in touch is no call of a contender', () => {
   const after = countsIn(
     line('info', 2, 50) + line('replconf', 9, 9) + line('cluster|slots', 1, 9) + line('client|setinfo', 2, 2) + line('get', 1, 1),
   )

@@ -12,7 +12,7 @@ export interface Sent {
 
 const run = promisify(execFile)
 const SCRIPTS: readonly string[] = ['eval', 'evalsha']
-/** Of the servers among themselves, of clients that connect, and of whoever counts. */
+/** Of the servers among themselves, of clients that connect, and of the counter itself. */
 const HOUSEKEEPING = /^(info|ping|hello|replconf|psync|client|cluster|config|command|script|select|auth|role)(\||$)/
 
 /** What the servers say they did since they started. */

@@ -1,7 +1,7 @@
 import type { Contender } from '../contender.js'
 import type { Place } from './place.js'
 
-/** Somebody who decides for a fleet. Without `awaited` it answers itself whenever it can, and else with a promise. */
+/** A limiter of a fleet. Without `awaited` it answers itself whenever it can, and else with a promise. */
 export interface FleetContender extends Contender {
   /** Decisions that it made by itself because no answer came in time, since it was made. */
   withoutStore?(): number

@@ -2,7 +2,7 @@ import type { Cell } from './cell.js'
 import type { Place } from './place.js'
 import type { Stint } from './stint.js'
 
-/** What a process with a contender in it is told. */
+/** The job of a process with a contender in it. */
 export interface FleetJob {
   readonly cell: Cell
   readonly place: Place

@@ -53,7 +53,7 @@ test('one token over in one run is a target missed', () => {
   assert.equal(verdicts.find(({ what }) => what.includes('burst - rate'))?.met, true)
 })
 
-test('a table tells figures of the median run, and nothing where nobody was denied', () => {
+test('a table shows figures of the median run, and nothing where no take was denied', () => {
   const tables = fleetTables(results([cell('sluicegate leased', 'hot_key', [run(1_000), run(2_000), run(4_000)])]))
   const judged = tables.find(({ name }) => name === 'cluster-hot_key')
   assert.deepEqual(judged?.rows, [

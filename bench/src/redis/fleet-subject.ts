@@ -1,5 +1,5 @@
 // A process with one contender in it, connected to servers that its parent started. Reads `run` lines, runs one run for each on keys that
-// nobody has used, and answers a line of JSON.
+// no run has used, and answers a line of JSON.
 import { createInterface } from 'node:readline'
 import { closedLoop } from './closed-loop.js'
 import { FLEET_CONTENDERS } from './contenders.js'

@@ -25,7 +25,7 @@ const USAGE = `npm run bench:redis -- [--quick] [--fresh] [--only NAME]... [--to
   --fresh          measure all cells anew; without it those that are there are kept, and a run that was interrupted goes on
   --only NAME      one contender, may be given again: ${FLEET_CONTENDER_NAMES.join('; ')}
   --topology NAME  ${TOPOLOGIES.join(' or ')}
-  --callers N      only the cells of so many callers`
+  --callers N      only the cells with N callers`
 
 const { values } = parseArgs({
   options: {

@@ -16,7 +16,7 @@ const SETTLE_MS = 200
 
 /**
  * Runs that are missing of cells that differ only in who decides: round after round, each contender in its own process, which rests while
- * the others run. Every other round goes backwards, so that nobody always follows the same neighbour.
+ * the others run. Every other round goes backwards, so that no contender always follows the same neighbour.
  */
 export async function measureCells(place: Place, cells: readonly Cell[], effort: FleetEffort, files: CellFiles): Promise<void> {
   const missing = cells.filter((cell) => files.read(cell).runs.length < effort.runs)

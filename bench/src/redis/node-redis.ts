@@ -16,7 +16,7 @@ interface NodeRedisMulti {
   exec(): Promise<unknown[]>
 }
 
-/** A connection that nobody else uses meanwhile. */
+/** A connection with no other user meanwhile. */
 export interface NodeRedisConnection extends NodeRedis {
   watch(key: string): Promise<unknown>
   unwatch(): Promise<unknown>
@@ -32,7 +32,7 @@ interface Module {
   createClientPool(client: object, pool: object): { connect(): Promise<NodeRedisPool> }
 }
 
-/** Nobody waits in vain for a connection of the pool. */
+/** No caller waits in vain for a connection of the pool. */
 const ACQUIRE_MS = 60_000
 
 /** One connection to each primary, shared by all callers: the client puts commands of one turn into one write. */

@@ -2,12 +2,12 @@ import { sink } from '../walk.js'
 import type { FleetContender } from './fleet-contender.js'
 import { type Stint, Tally } from './stint.js'
 
-/** More than so many are not left unanswered: who cannot keep up would have to be waited for in the end. */
+/** The most unanswered calls: a contender that cannot keep up would have to be waited for in the end. */
 const MOST_OPEN = 1_000
 
 /**
  * `perSecond` questions a second for `ms`, the callers taking turns, whatever becomes of the ones before. How long a decision takes counts from
- * when it was due: a stall weighs on all who came during it. Whoever falls behind is asked later than that, and fewer times in all.
+ * when it was due: a stall weighs on all who came during it. A contender that falls behind is asked later than that, and fewer times in all.
  *
  * @param keyOf for each caller the number of its key.
  */

@@ -24,7 +24,7 @@ export class Tally {
     this.admitted = new Array<number>(keys).fill(0)
   }
 
-  /** @param ms how long it took, where somebody looked. */
+  /** @param ms how long it took, where it was timed. */
   count(key: number, isAdmitted: boolean, ms: number | undefined): void {
     this.takes++
     if (isAdmitted) (this.admitted[key] as number)++

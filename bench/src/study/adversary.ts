@@ -60,7 +60,7 @@ function sorted(timesUs: readonly number[]): readonly number[] {
   return timesUs.toSorted((a, b) => a - b)
 }
 
-/** A limit with one key, which is as good as new before each try: the last one lies far enough back. */
+/** A limit with one key, which is full before each try: the last one lies far enough back. */
 class Target {
   private readonly limiter: Limiter
   private readonly cost: number

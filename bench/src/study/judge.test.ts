@@ -63,7 +63,7 @@ test('the packed and the wide form judge all requests alike, whatever the tokens
   assert.ok(packed !== undefined && packed.wronglyAllowed > 0 && packed.wronglyDenied > 0 && packed.mostAdmitted < 60)
 })
 
-/** One source, at so many milliseconds from the start of a window. */
+/** One source, at these milliseconds from the start of a window. */
 function requestsAt(ms: readonly number[]): Traffic {
   const startMs = Date.UTC(2026, 0, 1)
   return { timesUs: Float64Array.from(ms, (at) => (startMs + at) * 1000), asking: new Uint32Array(ms.length), sources: 1 }

@@ -24,7 +24,7 @@ const POLICIES: readonly (readonly [string, Policy])[] = [
   ['sliding log', slidingLog(RATE)],
 ]
 
-/** A steady trickle, a burst around the end of a window, silence, and more than anybody lets through until the end. */
+/** A steady trickle, a burst around the end of a window, silence, and more than any limiter lets through until the end. */
 function requests(): number[] {
   return [...every(1250, 0, 12_500), ...every(50, 29_000, 31_000), ...every(200, 43_000, LENGTH_MS)]
 }

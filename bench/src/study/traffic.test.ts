@@ -28,13 +28,13 @@ test('a flood is one source that asks faster than all others together', () => {
   assert.equal(bySource.filter((count) => count >= 10_000).length, 1)
 })
 
-test('what is front-loaded comes in the first tenth of each window, as often as told', () => {
+test('what is front-loaded comes in the first tenth of each window, as often as asked', () => {
   const { timesUs } = frontLoaded(1, 700, 70, 1000)
   assert.ok(timesUs.every((us) => us % 1_000_000 <= 100_000))
   assert.equal(timesUs.filter((us) => us < (timesUs[0] as number) + 500_000).length, 70)
 })
 
-test('random requests come at the rate told, now close together, now far apart', () => {
+test('random requests come at the rate asked, now close together, now far apart', () => {
   const { timesUs } = poisson(1, 20_000, 50, 1000)
   const gapsMs = Array.from(timesUs.subarray(1), (us, i) => (us - (timesUs[i] as number)) / 1000)
   const mean = gapsMs.reduce((sum, gap) => sum + gap, 0) / gapsMs.length

@@ -12,14 +12,16 @@ export interface Token {
   readonly name: string
   readonly secret: string
   readonly scope: Scope
+  /** The highest class of priority that requests with it may name; undefined: that of the policy. */
+  readonly priority?: string | undefined
 }
 
 /** Which callers may do what, for all protocols. Secrets are kept as digests of equal length, and compared in constant time. */
 export class Access {
-  readonly #tokens: readonly { readonly digest: Buffer; readonly scope: Scope }[]
+  readonly #tokens: readonly { readonly digest: Buffer; readonly scope: Scope; readonly priority: string | undefined }[]
 
   constructor(tokens: readonly Token[]) {
-    this.#tokens = tokens.map(({ secret, scope }) => ({ digest: digestOf(secret), scope }))
+    this.#tokens = tokens.map(({ secret, scope, priority }) => ({ digest: digestOf(secret), scope, priority }))
   }
 
   /** Whether a request needs a token for `scope`. Without tokens of scope `decide` all callers may decide; `admin` always needs one. */
@@ -42,6 +44,15 @@ export class Access {
       if (timingSafeEqual(token.digest, digest) && includes(token.scope, scope)) isAllowed = true
     }
     return isAllowed
+  }
+
+  /** The highest class of priority that requests with this secret may name; undefined where the policy says it. */
+  priorityOf(secret: string | undefined): string | undefined {
+    if (secret === undefined || this.#tokens.every(({ priority }) => priority === undefined)) return undefined
+    const digest = digestOf(secret)
+    let found: string | undefined
+    for (const token of this.#tokens) if (timingSafeEqual(token.digest, digest)) found = token.priority
+    return found
   }
 }
 

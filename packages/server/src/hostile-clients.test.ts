@@ -11,9 +11,9 @@ import { type ServiceProcess, serveProcess } from './testing/sluicegate-process.
 const MB = 1_048_576
 /** A service without attackers has 65 MB. */
 const MAX_RSS_BYTES = 300 * MB
-const ATTACKERS = shortOrLong(40, 100)
-const NEIGHBOUR_ASKS = shortOrLong(15, 40)
-const ROUNDS = 3
+const ATTACKERS = shortOrLong(20, 100)
+const NEIGHBOUR_ASKS = shortOrLong(8, 40)
+const ROUNDS = shortOrLong(2, 3)
 
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
 const pipelined = (path: string, bytes: number): string => get(path).repeat(Math.ceil(bytes / get(path).length))
@@ -48,7 +48,10 @@ async function neighbourIsServed(service: ServiceProcess, asks: number = NEIGHBO
   }
 }
 
-for (const path of ['/v1/take?policy=burst&key=a', '/page.js', '/metrics', '/nowhere']) {
+/** `npm test` asks the first, `npm run test:long` all. */
+const PIPELINED = ['/v1/take?policy=burst&key=a', '/page.js', '/metrics', '/nowhere'].slice(0, shortOrLong(1, 4))
+
+for (const path of PIPELINED) {
   test(`clients that pipeline ${path} and reset leave nothing behind, and others are served meanwhile`, async (t) => {
     const service = await serveProcess(t, TWO_POLICIES)
     let rounds = 0
@@ -68,7 +71,7 @@ for (const path of ['/v1/take?policy=burst&key=a', '/page.js', '/metrics', '/now
   })
 }
 
-for (const path of ['/v1/take?policy=burst&key=a', '/page.js', '/metrics', '/events', '/nowhere']) {
+for (const path of [...PIPELINED, '/events']) {
   test(`clients that pipeline ${path} and never read fill no memory, and others are served meanwhile`, async (t) => {
     const service = await serveProcess(t, TWO_POLICIES)
     const attackers = await connected(t, service.url, ATTACKERS)

@@ -1,19 +1,18 @@
 #!/usr/bin/env node
 import { Command, CommanderError, Option } from 'commander'
-import { check } from './cli/check.js'
 import { ENVIRONMENT } from './cli/environment.js'
-import { serve } from './cli/serve.js'
-import { overridesOf, type ServeTexts } from './cli/serve-options.js'
+import type { LoadFlags } from './cli/load.js'
+import type { ServeTexts } from './cli/serve-options.js'
 import { TAKE_EXIT, take } from './cli/take.js'
-import { top } from './cli/top.js'
 import { UsageError } from './cli/usage-error.js'
 import type { Config } from './config/config.js'
 import { ConfigError } from './config/fault.js'
-import { withOverrides } from './config/overrides.js'
-import { readConfig } from './config/read-config.js'
-import { configObject, shownConfig } from './config/shown-config.js'
-import { type ReplayFlags, runReplay } from './replay/run-replay.js'
+import type { ConfigFile } from './config/read-config.js'
+import type { GateFlags } from './gate/gate-flags.js'
+import type { ReplayFlags } from './replay/run-replay.js'
 import { VERSION } from './version.js'
+
+// Each command loads what it needs: the server and its protocols take longer to load than most commands take.
 
 const SIGNALS = `
 SIGTERM answers on for the time of --drain, then finishes requests in flight and exits with 0. SIGINT (Ctrl-C) does not
@@ -23,6 +22,23 @@ const REPLAY_EXAMPLES = `
   sluicegate replay access.log --config limits.yaml --html report.html
   sluicegate replay access.log*.gz --config today.yaml --config stricter.yaml
   zcat access.log.gz | sluicegate replay - --config limits.yaml --key '$http_x_api_key' --format '...'`
+
+const GATE_EXAMPLES = `
+  sluicegate gate --follow access.log --window 10s --block '1000 for 10m' --nginx-map /etc/nginx/verdicts.map --reload 'nginx -s reload'
+  sluicegate gate --follow access.log --from-start --once --dry-run --window 1m --flag 300 --block '1000 below 400 for 1h'
+  sluicegate gate --redis redis://127.0.0.1:6379 --stream requests --block 1000 --url http://127.0.0.1:9090 --policy per-client
+
+A threshold is N, "N for TIME" or "N below M for TIME": a verdict begins above N in the window, and ends when the count was below M
+(default N / 2) for TIME (default the window). At the end files are emptied; with SIGKILL they are not. A token comes from
+--token-file, ${ENVIRONMENT.adminToken} or ${ENVIRONMENT.token}.`
+
+const LOAD_EXAMPLES = `
+  sluicegate load http://127.0.0.1:8080 --policy api
+  sluicegate load resp://127.0.0.1:6380 --throttle '15 30 60' --arrivals poisson --rate 5000 --keys zipf:10000
+  sluicegate load grpc://127.0.0.1:8081 --domain web --descriptor user={key} --closed 32
+  sluicegate load 'http://127.0.0.1:3000/items?user={key}' --html report.html
+
+Latency counts from the intended start of each request. Ctrl-C ends the run and prints what was measured. A token comes from ${ENVIRONMENT.token}.`
 
 const program = new Command('sluicegate')
   .description(`Sluicegate ${VERSION}: rate limit decisions as a service`)
@@ -72,6 +88,7 @@ program
       ENVIRONMENT.processes,
     ),
   )
+  .addOption(option('--candidate <path>', 'file or folder whose decisions are compared, without effect', ENVIRONMENT.candidate))
   .addOption(option('--log-level <level>', 'debug, info, warn, error or silent (default info)', ENVIRONMENT.logLevel))
   .addOption(option('--print-config', 'print the configuration in force, secrets masked, and serve nothing'))
   .addOption(option('--json', 'print addresses, or the configuration, as JSON'))
@@ -79,9 +96,16 @@ program
   .allowExcessArguments(false)
   .action(async (texts: ServeTexts & { config?: string; printConfig?: true; json?: true }) => {
     const path = pathOf(undefined, texts.config)
+    const [{ overridesOf }, { withOverrides }, { parseFiles, readConfig }] = await Promise.all([
+      import('./cli/serve-options.js'),
+      import('./config/overrides.js'),
+      import('./config/read-config.js'),
+    ])
     const overrides = overridesOf(texts, process.env)
-    const read = (): Config => withOverrides(readConfig(path), overrides)
-    if (!texts.printConfig) return serve({ path, read }, { json: texts.json === true })
+    const read = (files?: readonly ConfigFile[]): Config =>
+      withOverrides(files === undefined ? readConfig(path) : parseFiles(files), overrides)
+    if (!texts.printConfig) return (await import('./cli/serve.js')).serve({ path, read }, { json: texts.json === true })
+    const { configObject, shownConfig } = await import('./config/shown-config.js')
     const config = read()
     console.log(texts.json ? JSON.stringify(configObject(config)) : shownConfig(config).trimEnd())
   })
@@ -93,7 +117,8 @@ program
   .addOption(option('-c, --config <path>', 'the same', ENVIRONMENT.config))
   .addOption(option('--json', 'print faults as JSON'))
   .allowExcessArguments(false)
-  .action((path: string | undefined, texts: { config?: string; json?: true }) => {
+  .action(async (path: string | undefined, texts: { config?: string; json?: true }) => {
+    const { check } = await import('./cli/check.js')
     process.exitCode = check(pathOf(path, texts.config), texts.json === true)
   })
 
@@ -131,6 +156,7 @@ program
   )
   .allowExcessArguments(false)
   .action(async ({ url, samples, json }: { url: string; samples?: number; json?: true }) => {
+    const { top } = await import('./cli/top.js')
     await top({ url, samples, token: tokenOf(), json: json === true }, process.stdout)
   })
 
@@ -161,10 +187,77 @@ program
   .addOption(option('--denials <file>', 'write each denial as a line of JSON'))
   .addOption(option('--json', 'print the result as JSON'))
   .addHelpText('after', REPLAY_EXAMPLES)
-  .action((logs: string[], flags: ReplayFlags) => runReplay(logs, flags))
+  .action(async (logs: string[], flags: ReplayFlags) => (await import('./replay/run-replay.js')).runReplay(logs, flags))
+
+program
+  .command('gate')
+  .description('follow access logs, and flag, throttle or block keys that send too much')
+  .addOption(option('--follow <log...>', 'access logs, also through rotation; from their end on'))
+  .addOption(option('--redis <url>', 'server of a stream', ENVIRONMENT.redis))
+  .addOption(option('--stream <name>', 'a stream of Redis whose entries have the fields key and cost'))
+  .addOption(option('--from-start', 'read what is there, too'))
+  .addOption(option('--once', 'read from the start to the end, and stop'))
+  .addOption(option('--format <format>', 'of the log, as for replay (default: known from the log)'))
+  .addOption(option('--key <template>', 'what is counted').default('$remote_addr'))
+  .addOption(option('--match <request>', 'which requests count, such as "POST /login" or "/api/*" (default all)'))
+  .addOption(option('--cost <variable>', 'count this, such as $body_bytes_sent, instead of requests'))
+  .addOption(option('--window <time>', 'over which a key is counted').default('10s'))
+  .addOption(option('--flag <threshold>', 'flag a key above it'))
+  .addOption(option('--throttle <threshold>', 'throttle it'))
+  .addOption(option('--block <threshold>', 'block it'))
+  .addOption(option('--width <n>', 'counters in a row of the sketch, a power of two (default 32768)'))
+  .addOption(option('--max-verdicts <n>', 'keys with a verdict at once (default 10000)'))
+  .addOption(option('--interval <time>', 'between two looks at the logs').default('500ms'))
+  .addOption(option('--nginx-map <file>', 'write verdicts as lines of an nginx map'))
+  .addOption(option('--deny-list <file>', 'write blocked keys, one a line'))
+  .addOption(option('--reload <command>', 'run it after a file has changed, such as "nginx -s reload"'))
+  .addOption(option('--reload-every <time>', 'write and reload at most this often').default('2s'))
+  .addOption(option('--url <url>', 'a running service whose policy blocks the keys; its admin listener, also unix:/PATH'))
+  .addOption(option('--policy <name>', 'the policy of that service'))
+  .addOption(option('--penalty <tokens>', 'charge a throttled key this many tokens there'))
+  .addOption(option('--token-file <file>', 'file with the token of that service'))
+  .addOption(option('--dry-run', 'write nothing, run nothing, call nothing'))
+  .addOption(option('--json', 'print verdicts and summaries as lines of JSON'))
+  .addHelpText('after', GATE_EXAMPLES)
+  .allowExcessArguments(false)
+  .action(async (flags: GateFlags) => (await import('./gate/run-gate.js')).runGate(flags, tokenOf(), process.stdout))
+
+program
+  .command('load')
+  .description('send load to a service, or to a limiter in this process, and measure it')
+  .argument('<target>', 'http://HOST:PORT, resp://HOST:PORT, grpc://HOST:PORT, redis://HOST:PORT, unix:/PATH, or memory')
+  .addOption(option('--policy <name>', 'the policy to take from'))
+  .addOption(option('--rate <n>', 'requests a second').default('1000'))
+  .addOption(option('--duration <time>', 'length of the run').default('10s'))
+  .addOption(option('--arrivals <kind>', 'when requests are due: constant, poisson, ramp (see --to-rate) or burst').default('constant'))
+  .addOption(option('--to-rate <n>', 'requests a second at the end of a ramp'))
+  .addOption(option('--burst <n>', 'requests at once in bursts (default 100)'))
+  .addOption(option('--closed <callers>', 'a closed loop in place of a rate: each caller waits for its answer'))
+  .addOption(
+    option('--keys <keys>', 'hot, uniform:N, zipf:N, zipf:N:EXPONENT, or file:PATH with a key on each line').default('uniform:1000'),
+  )
+  .addOption(option('--cost <n>', 'tokens of each request').default('1'))
+  .addOption(option('--connections <n>', 'connections of each process').default('16'))
+  .addOption(option('--processes <n>', 'processes that share the load').default('1'))
+  .addOption(option('--seed <n>', 'repeats keys and Poisson arrivals of a run that printed it'))
+  .addOption(option('--throttle <burst count period>', 'resp: CL.THROTTLE with these numbers in place of a policy'))
+  .addOption(option('--domain <name>', "grpc: Envoy's ShouldRateLimit in place of a policy"))
+  .addOption(option('--descriptor <key=value>', 'grpc: an entry of the descriptor; {key} stands for the key').argParser(collected))
+  .addOption(option('--config <file>', 'memory and redis: the file with the policy'))
+  .addOption(option('--grace <time>', 'how long answers are awaited at the end').default('5s'))
+  .addOption(option('--record <file>', 'append each answer: sent and answered in microseconds, outcome, key'))
+  .addOption(option('--html <file>', 'write a report with plots'))
+  .addOption(option('--json', 'print the result as JSON'))
+  .addOption(option('--allow-remote', 'allow a target on another machine'))
+  .addHelpText('after', LOAD_EXAMPLES)
+  .allowExcessArguments(false)
+  .action(async (target: string, flags: LoadFlags) => {
+    const { load } = await import('./cli/load.js')
+    await load(target, flags, process.env[ENVIRONMENT.token] || undefined)
+  })
 
 try {
-  if (process.argv.length <= 2) throw new UsageError('say what to do: serve, check, take, top, replay or --help')
+  if (process.argv.length <= 2) throw new UsageError('say what to do: serve, check, take, top, replay, gate, load or --help')
   await program.parseAsync()
 } catch (error) {
   if (error instanceof ConfigError) fail(error.message, 1)

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
-import { allOf, manualClock, slidingLog, tokenBucket } from 'sluicegate'
+import { allOf, manualClock, StoreError, slidingLog, tokenBucket } from 'sluicegate'
 import { Engine } from './engine/engine.js'
 import { LATENCY_BOUNDS_S } from './engine/latency.js'
+import { measuresOf } from './measures.js'
 import { createMetrics } from './metrics.js'
 import { readExposition, seriesValue } from './testing/exposition.js'
 
@@ -12,7 +14,7 @@ function setUp(name = 'burst') {
   const policy = tokenBucket({ name, limit: 2, window: '1m' })
   const engine = new Engine([{ policy, maxKeys: 100, onFull: 'evict' }], { clock: manualClock(0) })
   const served = engine.policy(name) ?? assert.fail()
-  const metrics = createMetrics(engine, NO_TRAFFIC, '1.2.3')
+  const metrics = createMetrics(measuresOf(engine, NO_TRAFFIC, '1.2.3'))
   return { engine, served, metrics, read: async () => readExposition(await metrics.render()) }
 }
 
@@ -21,6 +23,14 @@ test('the exposition conforms strictly to the text format', async () => {
   served.take('alice', 1)
   assert.equal(metrics.contentType, 'text/plain; version=0.0.4; charset=utf-8')
   assert.ok((await read()).length > 40)
+})
+
+test('promtool finds no fault in the exposition', async () => {
+  const { served, metrics, engine } = setUp()
+  for (let i = 0; i < 4; i++) served.take('alice', 1)
+  engine.callRates.throttle('k', { maxBurst: 0, count: 1, periodS: 1 }, 1)
+  const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], { input: await metrics.render(), encoding: 'utf8' })
+  assert.deepEqual([status, stdout, stderr], [0, '', ''])
 })
 
 test('a strict reader refuses anything but the text format', () => {
@@ -65,6 +75,55 @@ test('the latency histogram counts every take, in buckets that are cumulative', 
   assert.equal(seriesValue(samples, 'sluicegate_decision_duration_seconds_bucket', { le: '+Inf' }), 21)
 })
 
+test('a take of several policies is one observation of the latency, whether it passes or not; a look is none', async () => {
+  const policies = ['one', 'two'].map((name) => tokenBucket({ name, limit: 2, window: '1m' }))
+  const engine = new Engine(
+    policies.map((policy) => ({ policy, maxKeys: 100, onFull: 'evict' })),
+    { clock: manualClock(0) },
+  )
+  const parts = Array.from(engine.policies, (policy) => ({ policy, key: 'alice', cost: 2 }))
+  for (let i = 0; i < 2; i++) engine.takeAll(parts)
+  engine.takeAll(parts.map((part) => ({ ...part, peekOnly: true })))
+  assert.equal(engine.latency.count, 2)
+  engine.reservations.reserve(parts, 1_000)
+  assert.equal(engine.latency.count, 3)
+})
+
+test('every call with its own rate is in the histogram, also those that are not timed themselves', () => {
+  const engine = new Engine([], { clock: manualClock(0) })
+  for (let i = 0; i < 500; i++) engine.callRates.throttle('k', { maxBurst: 0, count: 1, periodS: 60 }, i % 5 === 0 ? 0 : 1)
+  assert.equal(engine.latency.count, 400)
+  assert.ok(engine.latency.sumS > 0)
+})
+
+test('calls with their own rate are timed, and counted by outcome, source and key', async () => {
+  const clock = manualClock(0)
+  const engine = new Engine([], { clock, hotKeys: 10 })
+  const rate = { maxBurst: 0, count: 1, periodS: 60 }
+  const bytes = (text: string): string => Buffer.from(text).toString('latin1')
+  for (const key of ['zoë', 'zoë', 'bob']) engine.callRates.throttle(bytes(key), rate, 1)
+  engine.callRates.throttle(bytes('zoë'), rate, 0)
+  engine.callRates.throttle('\xff', rate, 2)
+  engine.callRates.errors.set('CONTENTION', 3)
+  const samples = readExposition(await createMetrics(measuresOf(engine, NO_TRAFFIC, '1.2.3')).render())
+  assert.equal(seriesValue(samples, 'sluicegate_throttle_errors_total', { code: 'CONTENTION' }), 3)
+  const decisions = (outcome: string): number => seriesValue(samples, 'sluicegate_throttle_decisions_total', { outcome })
+  assert.deepEqual([decisions('allowed'), decisions('denied'), decisions('impossible')], [2, 1, 1])
+  assert.equal(seriesValue(samples, 'sluicegate_throttle_sources_total', { source: 'memory' }), 4)
+  assert.equal(seriesValue(samples, 'sluicegate_decision_duration_seconds_count'), 4)
+  const { demand, denials } = engine.callRates.hotKeys(10)
+  assert.deepEqual(
+    [demand, denials].map((list) => list.map(({ key, count }) => `${key} ${count}`)),
+    [
+      ['zoë 2', 'bob 1', '\xff 1'],
+      ['zoë 1', '\xff 1'],
+    ],
+  )
+  engine.callRates.close()
+  assert.throws(() => engine.callRates.throttle('k', rate, 1), StoreError)
+  assert.equal(engine.callRates.errors.get('CLOSED'), 1)
+})
+
 test('keys, evictions, refusals and memory are reported for each policy', async () => {
   const { served, read } = setUp()
   served.take('alice', 1)
@@ -85,7 +144,7 @@ test('denials of an all-of are reported by their binding part', async () => {
   const policy = allOf(parts, { name: 'both' })
   const engine = new Engine([{ policy, maxKeys: 100, onFull: 'evict' }], { clock: manualClock(0) })
   for (let i = 0; i < 5; i++) engine.policy('both')?.take('alice', 1)
-  const samples = readExposition(await createMetrics(engine, NO_TRAFFIC, '1.2.3').render())
+  const samples = readExposition(await createMetrics(measuresOf(engine, NO_TRAFFIC, '1.2.3')).render())
   const denials = (part: string): number => seriesValue(samples, 'sluicegate_part_denials_total', { policy: 'both', part })
   assert.deepEqual([denials('burst'), denials('log')], [0, 3])
   assert.equal(seriesValue(samples, 'sluicegate_decisions_total', { policy: 'both', outcome: 'denied' }), 3)

@@ -7,13 +7,14 @@ import { VERSION } from './version.js'
 /** Servers of the protocols beside HTTP, by the name of their listener. */
 export const PROTOCOL_SERVERS: Readonly<Partial<Record<'grpc' | 'resp', (context: ProtocolContext) => ProtocolServer>>> = {
   grpc: grpcServer,
-  resp: ({ engine, access, clients, tls, log }) =>
+  resp: ({ engine, access, clients, tls, log, tracing }) =>
     new RespServer({
       engine,
       access,
       bounds: clients,
       version: VERSION,
       tls,
+      tracing,
       onError: (error) => log.error({ listener: 'resp', err: error }, 'a connection could not be taken'),
     }),
 }

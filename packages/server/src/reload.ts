@@ -1,10 +1,13 @@
-import { createHash } from 'node:crypto'
-import { statSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import type { Config } from './config/config.js'
 import { allPolicies } from './config/domains.js'
 import { ConfigError } from './config/fault.js'
-import { filesOf } from './config/read-config.js'
+import { FileWatch } from './config/file-watch.js'
+import type { PolicyConfig } from './config/policy-config.js'
+import type { ConfigFile } from './config/read-config.js'
+import type { TierData } from './config/tiers/tier-data.js'
+import { loadTierFile, signatureOf } from './config/tiers/tier-file.js'
+import { findMoves } from './config/tiers/tier-moves.js'
 import { type Engine, PolicyError } from './engine/engine.js'
 import type { Log } from './log.js'
 
@@ -12,8 +15,12 @@ import type { Log } from './log.js'
 export interface ConfigSource {
   /** A file or folder. */
   readonly path: string
-  /** Reads it, with what wins over it. Throws `ConfigError`. */
-  read(): Config
+  /**
+   * Reads it, or makes it of files that were read before, with what wins over it.
+   *
+   * @throws {ConfigError}
+   */
+  read(files?: readonly ConfigFile[]): Config
 }
 
 /** What made the service read its configuration again; `primary` in a worker, whose primary process decides. */
@@ -21,6 +28,21 @@ export type ReloadTrigger = 'file' | 'SIGHUP' | 'admin' | 'primary'
 
 /** Prepares a new configuration; throws if it cannot be used. The returned function puts it in force, and does not throw. */
 export type PrepareReload = (config: Config) => () => void
+
+/** A configuration that can be put in force. */
+export interface PreparedReload {
+  /** Puts it in force, and does not throw. */
+  commit(): void
+  /** What changes with every change of the data files that it was made of. */
+  readonly data: string
+}
+
+/** What puts changed files in force. Rejects with a fault of the configuration. */
+export interface WatchedReload {
+  files(): Promise<void>
+  /** Of tiers. */
+  data(): Promise<void>
+}
 
 /** What reloading did, for metrics and the page. */
 export interface ReloadState {
@@ -32,8 +54,8 @@ export interface ReloadState {
   readonly fault: string | undefined
 }
 
-/** A change must be the same at two looks, since a file may be half written at the first. */
-const LOOK_MS = 1_000
+/** How often changed files are looked for. */
+export const LOOK_MS = 1_000
 /** Sections that take effect at a start only. */
 const AT_START: readonly (keyof Config)[] = [
   'listen',
@@ -47,6 +69,7 @@ const AT_START: readonly (keyof Config)[] = [
   'log',
   'snapshot',
   'processes',
+  'candidate',
 ]
 
 /**
@@ -58,10 +81,14 @@ export class Reloader {
   readonly #engine: Engine
   readonly #log: Log
   readonly #prepare: PrepareReload[] = []
+  readonly #watch: FileWatch
   #started: Config
-  #signature: string | undefined
-  #seen: string | undefined
   #looking: NodeJS.Timeout | undefined
+  /** With the data files as they are in force. */
+  #policies: readonly PolicyConfig[]
+  #dataSignature: string
+  #dataSeen: string | undefined
+  #isLoading = false
   #state: ReloadState = { succeeded: 0, failed: 0, lastSuccessMs: Date.now(), fault: undefined }
 
   constructor(source: ConfigSource, started: Config, engine: Engine, log: Log) {
@@ -69,7 +96,9 @@ export class Reloader {
     this.#started = started
     this.#engine = engine
     this.#log = log
-    this.#signature = this.#look()
+    this.#watch = new FileWatch(source.path)
+    this.#policies = allPolicies(started)
+    this.#dataSignature = this.#lookAtData()
   }
 
   get state(): ReloadState {
@@ -81,8 +110,8 @@ export class Reloader {
     this.#prepare.push(prepare)
   }
 
-  /** Looks for changed files from now on. */
-  watch(lookMs = LOOK_MS, reload = (): void => this.reload('file')): void {
+  /** Looks for changed files from now on, and calls what reloads them: by default this object itself. */
+  watch(lookMs = LOOK_MS, reload: WatchedReload = { files: async () => this.reload('file'), data: () => this.reloadData('file') }): void {
     this.#looking = setInterval(() => this.#reloadIfChanged(reload), lookMs).unref()
   }
 
@@ -96,33 +125,84 @@ export class Reloader {
    * @throws {ConfigError | PolicyError | RangeError} when it cannot be used. The one before is in force then.
    */
   reload(trigger: ReloadTrigger): void {
-    this.prepare(trigger)()
+    this.prepare(trigger).commit()
   }
 
   /**
-   * {@link Reloader.reload} in two steps: all that can fail, and the returned function, which puts the configuration in force.
+   * {@link Reloader.reload} in two steps: all that can fail, and the one that puts the configuration in force.
    *
+   * @param files those of the configuration, where they were read before.
    * @throws as `reload`.
    */
-  prepare(trigger: ReloadTrigger): () => void {
-    this.#signature = this.#look()
+  prepare(trigger: ReloadTrigger, files?: readonly ConfigFile[]): PreparedReload {
+    this.#watch.note()
     try {
-      const config = this.#source.read()
-      const policies = this.#engine.prepare(allPolicies(config))
+      const config = this.#source.read(files)
+      const configs = allPolicies(config)
+      const policies = this.#engine.prepare(configs)
       const commits = this.#prepare.map((prepare) => prepare(config))
-      return () => {
+      const data = lookAt(configs)
+      const commit = (): void => {
         const changes = policies()
-        for (const commit of commits) commit()
-        this.#state = { ...this.#state, succeeded: this.#state.succeeded + 1, lastSuccessMs: Date.now(), fault: undefined }
+        for (const each of commits) each()
+        this.#policies = configs
+        this.#dataSignature = data
+        this.#succeeded()
         if (trigger === 'primary') return
         this.#log.info({ trigger, ...changes }, 'configuration reloaded')
         const waiting = AT_START.filter((section) => !isDeepStrictEqual(config[section], this.#started[section]))
         if (waiting.length > 0) this.#log.warn({ sections: waiting }, 'these sections take effect at the next start')
       }
+      return { commit, data }
     } catch (error) {
-      if (isConfigFault(error)) this.fail(trigger, error)
+      this.#failed(error, trigger)
       throw error
     }
+  }
+
+  /**
+   * Reads the data files of tiers and puts them in force, all or nothing; the configuration itself stays as it is.
+   *
+   * Rejects with `ConfigError`, `PolicyError` or `RangeError` when one cannot be used. The ones before are in force then.
+   */
+  async reloadData(trigger: ReloadTrigger = 'file'): Promise<void> {
+    const prepared = await this.prepareData(trigger)
+    prepared?.commit()
+  }
+
+  /** {@link Reloader.reloadData} in two steps; undefined while another one is under way, or came into force meanwhile. */
+  async prepareData(trigger: ReloadTrigger): Promise<PreparedReload | undefined> {
+    if (this.#isLoading) return undefined
+    this.#isLoading = true
+    const data = this.#lookAtData()
+    this.#dataSignature = data
+    try {
+      const before = this.#policies
+      const loaded = new Map<string, TierData>()
+      for (const file of filesOfTiers(before)) loaded.set(file, await loadTierFile(file))
+      const configs = before.map((config) => withFileData(config, loaded))
+      for (const [i, { tiers }] of configs.entries())
+        if (tiers !== undefined && tiers !== before[i]?.tiers) await findMoves(before[i]?.tiers, tiers)
+      // Another configuration came into force meanwhile, with the files as they are.
+      if (before !== this.#policies) return undefined
+      const policies = this.#engine.prepare(configs)
+      const commit = (): void => {
+        const changes = policies()
+        this.#policies = configs
+        this.#succeeded()
+        if (trigger !== 'primary') this.#log.info({ trigger, files: [...loaded.keys()], ...changes }, 'tiers reloaded')
+      }
+      return { commit, data }
+    } catch (error) {
+      this.#failed(error, trigger)
+      throw error
+    } finally {
+      this.#isLoading = false
+    }
+  }
+
+  #succeeded(): void {
+    this.#state = { ...this.#state, succeeded: this.#state.succeeded + 1, lastSuccessMs: Date.now(), fault: undefined }
   }
 
   /** Records that the changed configuration cannot be used. */
@@ -131,31 +211,46 @@ export class Reloader {
     this.#log.error({ trigger, fault: message }, 'the changed configuration cannot be used: the one before stays in force')
   }
 
-  #reloadIfChanged(reload: () => void): void {
-    const signature = this.#look()
-    const isSettled = signature === this.#seen
-    this.#seen = signature
-    if (!isSettled || signature === this.#signature) return
-    try {
-      reload()
-    } catch (error) {
-      if (!isConfigFault(error)) throw error
-    }
+  #failed(error: unknown, trigger: ReloadTrigger): void {
+    if (!isConfigFault(error)) throw error
+    this.fail(trigger, error)
   }
 
-  /** What changes with every change of the files: their names, sizes, times and inodes. */
-  #look(): string {
-    const hash = createHash('sha256')
-    try {
-      for (const file of filesOf(this.#source.path)) {
-        const { ino, size, mtimeMs, ctimeMs } = statSync(file)
-        hash.update(JSON.stringify([file, ino, size, mtimeMs, ctimeMs]))
-      }
-    } catch (error) {
-      hash.update(String(error))
-    }
-    return hash.digest('hex')
+  #reloadIfChanged({ files, data }: WatchedReload): void {
+    if (this.#hasSettledData()) data().catch(unlessFault)
+    if (this.#watch.hasSettledChange()) files().catch(unlessFault)
   }
+
+  #hasSettledData(): boolean {
+    const signature = this.#lookAtData()
+    const isSettled = signature === this.#dataSeen
+    this.#dataSeen = signature
+    return isSettled && signature !== this.#dataSignature
+  }
+
+  #lookAtData(): string {
+    return lookAt(this.#policies)
+  }
+}
+
+/** A fault is in the log, in the metrics and on the page. */
+function unlessFault(error: unknown): void {
+  if (!isConfigFault(error)) throw error
+}
+
+/** What changes with every change of the data files. */
+function lookAt(policies: readonly PolicyConfig[]): string {
+  return filesOfTiers(policies).map(signatureOf).join('\n')
+}
+
+/** The data files of policies, each once. */
+function filesOfTiers(policies: readonly PolicyConfig[]): string[] {
+  return [...new Set(policies.flatMap(({ tiers }) => tiers?.file ?? []))]
+}
+
+function withFileData(config: PolicyConfig, loaded: ReadonlyMap<string, TierData>): PolicyConfig {
+  const data = config.tiers?.file === undefined ? undefined : loaded.get(config.tiers.file)
+  return data === undefined ? config : { ...config, tiers: config.tiers?.withFileData(data) }
 }
 
 /** Faults of a configuration; a RangeError is one that this machine has no memory for. */

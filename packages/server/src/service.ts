@@ -1,20 +1,22 @@
 import type { Clock } from 'sluicegate'
 import { Access } from './access.js'
 import { after } from './after.js'
+import { Candidate } from './candidate/candidate.js'
+import { diffRoute } from './candidate/diff-route.js'
 import { type ClientBounds, type Config, type KeyDisplay, LISTENER_NAMES, type ListenerName, type StopTimes } from './config/config.js'
 import { allPolicies } from './config/domains.js'
 import { ConfigError } from './config/fault.js'
 import type { ListenAddress } from './config/listen-address.js'
 import { dashboardRoutes } from './dashboard/routes.js'
-import { Sampler } from './dashboard/sampler.js'
+import { type SampledEngine, Sampler, type Shown } from './dashboard/sampler.js'
 import { Stream } from './dashboard/stream.js'
 import { Engine } from './engine/engine.js'
 import type { Peers } from './engine/peers.js'
-import { RedisStorage } from './engine/redis-storage.js'
 import { MEMORY, type Storage } from './engine/stored-limiter.js'
 import { type LimitSettings, limitSettings } from './envoy/limit-settings.js'
 import { RateLimits } from './envoy/rate-limits.js'
 import { createLog, type Log } from './log.js'
+import { measuresOf } from './measures.js'
 import { createMetrics, type Metrics } from './metrics.js'
 import type { SharedFigures } from './processes/shared-figures.js'
 import { PROTOCOL_SERVERS } from './protocol-servers.js'
@@ -25,10 +27,12 @@ import { HttpServer } from './protocols/http/http-server.js'
 import { livezRoute, metricsRoute, readyzRoute, startupzRoute } from './protocols/http/observe.js'
 import { reloadRoute } from './protocols/http/reload.js'
 import { router } from './protocols/http/router.js'
+import { traced } from './protocols/http/traced.js'
 import { changeRoutes, decisionRoutes } from './protocols/http/verbs.js'
 import type { ListenerTraffic, ProtocolServer } from './protocols/protocol-server.js'
-import { type ConfigSource, isConfigFault, Reloader, type ReloadState } from './reload.js'
+import { type ConfigSource, isConfigFault, LOOK_MS, Reloader, type ReloadState } from './reload.js'
 import { Snapshots, savedPolicies } from './snapshots.js'
+import { telemetryOf } from './telemetry/telemetry.js'
 import { VERSION } from './version.js'
 
 /** A service that listens. */
@@ -91,11 +95,15 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const { clock, sampleMs = 1_000, worker, log = createLog(config.log.level) } = options
   const clients = { ...config.clients, ...options.clients }
   const pageServed = config.dashboard.keys !== 'off'
-  const storage = config.storage.kind === 'redis' ? new RedisStorage(config.storage, log) : (worker?.storage ?? MEMORY)
+  const storage = await storageOf(config, log, worker)
   // A store keeps its keys itself.
   const snapshotFile = config.storage.kind === 'memory' && worker === undefined ? config.snapshot.file : undefined
+  const telemetry = await telemetryOf(VERSION)
+  const candidate = config.candidate === undefined ? undefined : new Candidate(config.candidate, log, { clock, tracksKeys: pageServed })
   const engine = new Engine(allPolicies(config), {
+    observer: telemetry.tracing,
     ...(clock && { clock }),
+    ...(candidate && { follower: candidate.follower }),
     storage,
     peers: worker?.peers,
     hotKeys: pageServed ? HOT_KEYS_TRACKED : 0,
@@ -109,9 +117,12 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const phase: { now: 'starting' | 'ready' | 'stopping' } = { now: 'starting' }
   const reloader = options.source && new Reloader(options.source, config, engine, log)
   reloader?.add((next) => () => limits.use(next.domains))
-  const page = pageOf(engine, config.dashboard.keys, reloader, worker)
+  if (candidate !== undefined) reloader?.add(() => () => candidate.reload())
+  const sampled = worker?.figures ?? engine
+  const shown = { reloads: () => (worker === undefined ? reloader?.state : worker.reloadState()), candidate }
+  const page = pageOf(sampled, config.dashboard.keys, shown)
   // Its callers may reset and block keys, so they see which they are.
-  const adminPage = pageOf(engine, 'shown', reloader, worker)
+  const adminPage = pageOf(sampled, 'shown', { ...shown, isAdmin: true })
   const pages = pageServed ? [page, ...(config.listen.admin === undefined ? [] : [adminPage])] : []
 
   const probes: [string, Route][] = [
@@ -119,27 +130,29 @@ export async function startService(config: Config, options: ServiceOptions = {})
     ['/readyz', readyzRoute(() => phase.now)],
     ['/startupz', startupzRoute(() => phase.now)],
   ]
-  const routes = new Map<string, Route>(decisionRoutes(engine))
-  const metrics = createMetrics(engine, { all: () => [http.connections, admin.connections, ...trafficOf(servers)] }, VERSION, {
-    hits: limits.hits,
-    reloads: reloader,
-    snapshots,
-  })
+  const routes = new Map<string, Route>(traced(decisionRoutes(engine, limits, access), telemetry.tracing))
+  const traffic = { all: () => [http.connections, admin.connections, ...trafficOf(servers)] }
+  const measures = measuresOf(engine, traffic, VERSION, { hits: limits.hits, reloads: reloader, snapshots, candidate })
+  const metrics = createMetrics(measures)
   routes.set('/metrics', metricsRoute(worker === undefined ? metrics : { ...metrics, render: worker.metrics }))
+  const endReport = telemetry.report(measures)
   const changes = changeRoutes(engine)
   if (reloader !== undefined)
     changes.push(['/v1/reload', reloadRoute(() => (worker === undefined ? reloader.reload('admin') : worker.reload()), isConfigFault)])
+
+  if (candidate !== undefined) changes.push(['/v1/diff', diffRoute(candidate, engine)])
 
   const onError = (name: ListenerName) => (error: Error) => log.error({ listener: name, err: error }, 'a connection could not be taken')
   const httpServer = (name: 'http' | 'admin'): HttpServer => {
     const surface = name === 'admin' ? adminSurface : httpSurface
     const { sampler, stream } = name === 'admin' ? adminPage : page
-    const all = pageServed ? [...routes, ...dashboardRoutes(sampler, stream)] : routes
+    const all = pageServed ? [...routes, ...dashboardRoutes(engine, sampler, stream)] : routes
     const handle = router(surface({ probes, routes: all, changes, access }))
     return new HttpServer({ handle, bounds: clients, tls: tlsOf(config, config.listen[name]), onError: onError(name) })
   }
   const http = httpServer('http')
   const admin = httpServer('admin')
+  const context = { engine, limits, access, config, clients, log, reloader, tracing: telemetry.tracing }
   const servers = new Map<ListenerName, ProtocolServer>()
   for (const name of LISTENER_NAMES) {
     if (config.listen[name] === undefined) continue
@@ -147,14 +160,15 @@ export async function startService(config: Config, options: ServiceOptions = {})
     else if (name === 'admin') servers.set(name, admin)
     else {
       const make = PROTOCOL_SERVERS[name]
-      if (make !== undefined)
-        servers.set(name, make({ engine, limits, access, config, clients, tls: tlsOf(config, config.listen[name]), log, reloader }))
+      if (make !== undefined) servers.set(name, make({ ...context, tls: tlsOf(config, config.listen[name]) }))
     }
   }
   await storage.connect()
   const urls = await listenAll(servers, config).catch(async (error: unknown) => {
     http.connections.close()
     admin.connections.close()
+    endReport()
+    candidate?.close()
     engine.close()
     await storage.close()
     throw error
@@ -166,6 +180,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const sweeping = setInterval(() => engine.sweep(), SWEEP_MS).unref()
   if (worker === undefined) reloader?.watch(options.watchMs)
   else worker.figures.isRead = () => pages.some(({ stream }) => stream.isRead)
+  candidate?.watch(options.watchMs ?? LOOK_MS)
   snapshots?.start(config.snapshot.everyMs)
   phase.now = 'ready'
 
@@ -174,6 +189,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     phase.now = 'stopping'
     for (const server of servers.values()) server.drain()
     reloader?.stop()
+    candidate?.close()
     clearInterval(sampling)
     for (const { stream } of pages) stream.end()
     await after(drainMs)
@@ -181,6 +197,8 @@ export async function startService(config: Config, options: ServiceOptions = {})
     clearInterval(sweeping)
     snapshots?.stop()
     await snapshots?.write()
+    await telemetry.flush()
+    endReport()
     http.connections.close()
     admin.connections.close()
     engine.close()
@@ -200,17 +218,16 @@ export async function startService(config: Config, options: ServiceOptions = {})
   }
 }
 
+/** The client of a store takes longer to load than the rest of the service. */
+async function storageOf({ storage }: Config, log: Log, worker: WorkerParts | undefined): Promise<Storage> {
+  if (storage.kind === 'memory') return worker?.storage ?? MEMORY
+  const { RedisStorage } = await import('./engine/redis-storage.js')
+  return new RedisStorage(storage, log)
+}
+
 /** The live page of a listener: what it samples, and who reads it. */
-function pageOf(
-  engine: Engine,
-  keys: KeyDisplay,
-  reloader: Reloader | undefined,
-  worker: WorkerParts | undefined,
-): { sampler: Sampler; stream: Stream } {
-  return {
-    sampler: new Sampler(worker?.figures ?? engine, keys, () => (worker === undefined ? reloader?.state : worker.reloadState())),
-    stream: new Stream(),
-  }
+function pageOf(engine: SampledEngine, keys: KeyDisplay, shown: Shown): { sampler: Sampler; stream: Stream } {
+  return { sampler: new Sampler(engine, keys, shown), stream: new Stream() }
 }
 
 /** Connections of the protocols beside HTTP. */

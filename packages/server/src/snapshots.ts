@@ -62,6 +62,11 @@ export class Snapshots {
       const bytes = served.snapshot()
       const { maxKeys, growTo, onFull } = served.config
       if (bytes !== undefined) saved.push({ name: served.name, maxKeys, growTo, onFull, bytes })
+      for (const [tier, bytes] of served.tierSnapshots()) {
+        const { maxKeys, growTo, onFull } = served.config
+        saved.push({ name: served.name, tier, maxKeys, growTo, onFull, bytes })
+        await nextTurn()
+      }
       await nextTurn()
     }
     const { maxKeys, growTo } = this.#engine.callRates.room

@@ -132,9 +132,19 @@ for (const [outage, expected] of [
     const take = `${service.url}/v1/take?policy=wide&key=alice`
     const first = await fetch(take)
     assert.deepEqual([first.status, ((await first.json()) as { source: string }).source], [expected, 'outage'])
+    const metric = async (name: string, labels: Record<string, string> = { policy: 'wide' }): Promise<number> =>
+      seriesValue(readExposition(await (await fetch(`${service.url}/metrics`)).text()), name, labels)
+    await until('its circuit opens', async () => {
+      await fetch(take)
+      return (await metric('sluicegate_store_open_circuits')) === 1
+    })
+    await service.engine.callRates.throttle('k', { maxBurst: 0, count: 1, periodS: 60 }, 1)
+    const source = { source: 'outage' }
+    assert.deepEqual([await metric('sluicegate_throttle_sources_total', source), await metric('sluicegate_store_reachable', {})], [1, 0])
     const again = await RedisProcess.start({ port: redis.port })
     t.after(() => again.stop())
     await until('it recovers', async () => ((await (await fetch(take)).json()) as { source: string }).source !== 'outage')
+    assert.equal(await metric('sluicegate_store_open_circuits'), 0)
   })
 }
 

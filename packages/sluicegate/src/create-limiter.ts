@@ -1,4 +1,5 @@
 import type { Decision } from './decision/decision.js'
+import { checkedHotKeys } from './decision/hot-keys.js'
 import type { AnswerOf } from './decision/permit.js'
 import { PolicyError } from './errors.js'
 import { attachedLayers, layered, restoredLayers } from './layers/limiter-layers.js'
@@ -14,7 +15,6 @@ import type { Policy } from './policy/policy.js'
 import { withQueue } from './queue/create-queue.js'
 import { checkClock, clockFromHandle, defaultClock } from './time/clock.js'
 
-const MOST_HOT_KEYS = 10_000
 const DEFAULT_MAX_WAITERS = 10_000
 const MOST_WAITERS = 1_000_000
 const EXAMPLE = '{ hotKeys: 10 }'
@@ -128,7 +128,7 @@ export function restoreLimiter(snapshot: Uint8Array, options: RestoreOptions = {
 }
 
 function checkedSizes({ hotKeys = 0, maxWaiters = DEFAULT_MAX_WAITERS }: LimiterOptions): { hotKeys: number; maxWaiters: number } {
-  checkInteger('hotKeys', hotKeys, 0, MOST_HOT_KEYS)
+  checkedHotKeys(hotKeys)
   checkInteger('maxWaiters', maxWaiters, 0, MOST_WAITERS)
   return { hotKeys, maxWaiters }
 }

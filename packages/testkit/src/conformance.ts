@@ -1,19 +1,19 @@
 import { ALGORITHMS, type Examined } from './conformance/algorithms.js'
 import { blocks } from './conformance/blocks.js'
 import { budget } from './conformance/budget.js'
+import { denialEvents } from './conformance/denial-events.js'
 import { fixturesOf, type MakeLimiter, type StoreTraits } from './conformance/fixture.js'
 import { keys } from './conformance/keys.js'
 import { misuse } from './conformance/misuse.js'
 import { reserving } from './conformance/reserving.js'
+import { statsAndEvents } from './conformance/stats-and-events.js'
 import { table } from './conformance/table.js'
-import { telling } from './conformance/telling.js'
 import { time } from './conformance/time.js'
 import { updates } from './conformance/updates.js'
 import { verbs } from './conformance/verbs.js'
 import { waiting } from './conformance/waiting.js'
-import { watching } from './conformance/watching.js'
 
-const SHARED = { verbs, blocks, budget, time, updates, misuse, keys, table, telling, watching, reserving, waiting }
+const SHARED = { verbs, blocks, budget, time, updates, misuse, keys, table, denialEvents, statsAndEvents, reserving, waiting }
 
 /** Which tests to register; default all. */
 export interface ConformanceChoice {

@@ -4,14 +4,14 @@ import type { Oracle } from './oracle/oracle.js'
 import { oracleFor } from './oracle/oracle-for.js'
 import type { PolicySpec } from './oracle/policy-spec.js'
 
-/** How many ways of standing explain an answer: of those where all was remembered, and where something was forgotten. */
+/** How many ways of keyStateOf explain an answer: of those where all was remembered, and where something was forgotten. */
 interface Explained {
   readonly kept: number
   readonly lost: number
 }
 
 /** How a key may stand: an oracle for each policy, and how they answer together. */
-interface Standing {
+interface KeyState {
   readonly parts: readonly Oracle[]
   readonly whole: Oracle
 }
@@ -19,31 +19,31 @@ interface Standing {
 /** One of a crowd: all the ways in which it may stand, as each of its policies may have forgotten it where a take of 1 would pass. */
 export class CrowdKey {
   readonly #key: Key
-  #states: readonly Standing[]
+  #states: readonly KeyState[]
 
   constructor(spec: PolicySpec, key: Key) {
     this.#key = key
-    this.#states = [standing(spec.algorithm === 'all-of' ? spec.parts.map(oracleFor) : [oracleFor(spec)], spec.algorithm === 'all-of')]
+    this.#states = [keyStateOf(spec.algorithm === 'all-of' ? spec.parts.map(oracleFor) : [oracleFor(spec)], spec.algorithm === 'all-of')]
   }
 
   /** Goes on in those ways only that fit, in a call at that time; a key that was turned away was forgotten by at least one policy. */
   goOn(fits: (oracle: Oracle) => boolean, nowMs: number, isTurnedAway: boolean): Explained {
-    const forgetful = this.#states.flatMap((standing) => this.#forgetting(standing, nowMs))
+    const forgetful = this.#states.flatMap((keyStateOf) => this.#forgetting(keyStateOf, nowMs))
     const kept = isTurnedAway ? [] : this.#states.filter(({ whole }) => fits(whole))
     const lost = forgetful.filter(({ whole }) => fits(whole))
-    this.#states = [...new Map([...kept, ...lost].map((standing) => [standing.whole.standing(this.#key), standing])).values()]
+    this.#states = [...new Map([...kept, ...lost].map((keyStateOf) => [keyStateOf.whole.stateTextOf(this.#key), keyStateOf])).values()]
     return { kept: kept.length, lost: lost.length }
   }
 
   /** Every way to forget some of it. */
-  #forgetting({ parts, whole }: Standing, nowMs: number): Standing[] {
+  #forgetting({ parts, whole }: KeyState, nowMs: number): KeyState[] {
     const may = parts.map((part, i) => part.peek(this.#own(i), 1, nowMs).remaining >= 1)
-    const found: Standing[] = []
+    const found: KeyState[] = []
     for (let chosen = 1; chosen < 2 ** parts.length; chosen++) {
       if (parts.some((_, i) => isChosen(chosen, i) && !may[i])) continue
       const copies = parts.map((part) => part.copy())
       for (const [i, copy] of copies.entries()) if (isChosen(chosen, i)) copy.forget(this.#own(i))
-      found.push(standing(copies, whole instanceof AllOfOracle))
+      found.push(keyStateOf(copies, whole instanceof AllOfOracle))
     }
     return found
   }
@@ -53,7 +53,7 @@ export class CrowdKey {
   }
 }
 
-function standing(parts: readonly Oracle[], isAllOf: boolean): Standing {
+function keyStateOf(parts: readonly Oracle[], isAllOf: boolean): KeyState {
   return { parts, whole: isAllOf ? new AllOfOracle(parts) : (parts[0] as Oracle) }
 }
 

@@ -1,12 +1,12 @@
 import type { Key } from 'sluicegate'
 import type { Crew } from './crew.js'
 
-/** So long nobody is without a turn: about half a minute. */
+/** No worker is without a turn for longer: about half a minute. */
 const MOST_WAITS = 3000
 const WAIT_MS = 10
 
 /**
- * A crew that takes on one key without end, by a clock that only moves when it is told to. Once a take that began at a moment was
+ * A crew that takes on one key without end, by a clock that moves only by command. Once a take that began at a moment was
  * denied, all that this moment has to give is given.
  */
 export class EndlessDemand {
@@ -25,7 +25,7 @@ export class EndlessDemand {
       if (Number(seen) >= us) return
       Atomics.wait(this.#deniedUs, 0, seen, WAIT_MS)
     }
-    throw new Error('nobody asks any more')
+    throw new Error('no worker asks any more')
   }
 
   /** Ends it; answers the readings by which takes passed, in order. */

@@ -16,7 +16,7 @@ export interface FleetLoadOptions {
   readonly restMs?: number
 }
 
-/** Callers who ask a limiter all the time, until they are stopped; everything that they are told is written down. */
+/** Callers that ask a limiter all the time, until they are stopped; every answer is recorded. */
 export class FleetLoad {
   readonly takes: LoadedTake[] = []
   /** What takes threw or rejected with. */

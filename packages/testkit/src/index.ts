@@ -16,6 +16,7 @@ export { type Crowding, type Flight, firstCrowding } from './history/flight-hist
 export { firstExcess, shareOfBudget } from './history/rate-history.js'
 export { firstPositionExcess, firstShortfall, firstWindowExcess } from './history/window-history.js'
 export { worstExcess } from './history/worst-excess.js'
+export { worstSureExcess } from './history/worst-sure-excess.js'
 export { policyOf, replayedInMemory, specOf } from './kit.js'
 export type { Replayed } from './limiter-replay.js'
 export { type ExactEmission, exactEmission, type RateSpec } from './oracle/emission.js'

@@ -2,10 +2,10 @@ import { type Decision, type Key, type Limiter, type Permit, type Reservation, S
 import { Random } from './random.js'
 import type { Life } from './worker-job.js'
 
-/** So many permits and bookings one life holds on to. */
+/** The permits and bookings that one life keeps open. */
 const MOST_HELD = 20
 
-/** Calls a limiter until somebody puts an end to it. */
+/** Calls a limiter until it is stopped. */
 export function live(limiter: Limiter, { keys, cost, seed, counts, takesOnly }: Life): never {
   const random = new Random(seed)
   const calls = new AnyCall(limiter, random, cost)

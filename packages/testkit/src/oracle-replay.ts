@@ -21,7 +21,7 @@ export class OracleReplay {
   readonly #bookings: Booked[] = []
   readonly #permits: Given[] = []
   readonly #settled = new Set<Booked>()
-  /** Who was told once that it is over is told so for ever, wherever the clock goes. */
+  /** A reservation that was over once stays over, wherever the clock goes. */
   readonly #over = new Set<Given>()
 
   /** @param oracle makes that of a policy; default that of the contract. */

@@ -29,7 +29,7 @@ export type WorkerJob =
   /** `rounds` takes of `cost`, default 1, on each key in turn; answers how many passed, by key. */
   | { readonly kind: 'take'; readonly keys: readonly Key[]; readonly rounds: number; readonly cost?: number }
   /**
-   * Takes on one key until `stop[0]` is set and a take was denied after that. Tells in `deniedUs[0]`, and whoever waits there, when
+   * Takes on one key until `stop[0]` is set and a take was denied after that. Writes to `deniedUs[0]`, and notifies waiters there, when
    * the last one denied began; answers the readings of those that passed.
    */
   | {
@@ -68,7 +68,7 @@ export interface Life {
   readonly takesOnly: boolean
 }
 
-/** What a storm of updates came to: the takes that passed, by key, and policies seen that nobody had made. */
+/** What a storm of updates came to: the takes that passed, by key, and policies seen that no thread had made. */
 export interface StormReport {
   readonly passed: readonly number[]
   readonly torn: readonly string[]

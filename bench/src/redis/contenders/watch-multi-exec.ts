@@ -4,10 +4,10 @@ import type { FleetContender } from '../fleet-contender.js'
 import { type NodeRedisConnection, type NodeRedisPool, nodeRedis, nodeRedisPool } from '../node-redis.js'
 import type { Place } from '../place.js'
 
-/** What is watched is watched by the connection, so nobody may share it. */
+/** WATCH belongs to the connection, so callers do not share one. */
 const MOST_CONNECTIONS = 64
 
-/** WATCH and GET, then SET in MULTI/EXEC, again and again until nobody else came between. */
+/** WATCH and GET, then SET in MULTI/EXEC, again and again until no other write came between. */
 export async function watchMultiExec(place: Place): Promise<FleetContender> {
   const pools = new Map<number, NodeRedisPool>()
   for (const port of place.ports) pools.set(port, await nodeRedisPool(port, MOST_CONNECTIONS))
@@ -36,7 +36,7 @@ async function takeAlone(connection: NodeRedisConnection, key: string): Promise<
   }
 }
 
-/** Somebody wrote the key after it was watched: nothing was done. */
+/** Another client wrote the key after it was watched: nothing was done. */
 function isOvertaken(error: unknown): false {
   if (error instanceof Error && error.constructor.name === 'WatchError') return false
   throw error

@@ -76,9 +76,9 @@ test('the admin listener shows keys as they are, the other one pseudonyms', asyn
 
 test('a drawing fits its screen, and hostile text cannot move the cursor', () => {
   const flow = { total: 1, perSecond: 1 }
-  const policy = { description: '', allowed: flow, denied: flow, impossible: flow, keysTracked: 1, parts: [], denials: [] }
+  const policy = { description: '', allowed: flow, denied: flow, impossible: flow, keysTracked: 1, memoryBytes: 0, parts: [], denials: [] }
   const policies = Array.from({ length: 100 }, (_, i) => ({ ...policy, name: `p${i}`, demand: [{ key: '\x1b[2Jalice\u202e', count: i }] }))
-  const text = drawing({ atS: 0, keys: 'shown', policies }, 'http://x', { columns: 60, rows: 24, write: () => undefined })
+  const text = drawing({ atS: 0, keys: 'shown', canChange: true, policies }, 'http://x', { columns: 60, rows: 24, write: () => undefined })
   const lines = text.trimEnd().split('\n')
   assert.ok(lines.length <= 24, String(lines.length))
   assert.ok(lines.every((line) => line.length <= 60))

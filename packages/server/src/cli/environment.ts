@@ -13,6 +13,7 @@ export const ENVIRONMENT = {
   maxConnections: 'SLUICEGATE_MAX_CONNECTIONS',
   processes: 'SLUICEGATE_PROCESSES',
   snapshot: 'SLUICEGATE_SNAPSHOT',
+  candidate: 'SLUICEGATE_CANDIDATE',
   logLevel: 'SLUICEGATE_LOG_LEVEL',
   url: 'SLUICEGATE_URL',
   /** A token of scope decide. */

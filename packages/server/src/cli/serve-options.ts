@@ -28,6 +28,7 @@ export interface ServeTexts {
   readonly logLevel?: string
   readonly snapshot?: string
   readonly processes?: string
+  readonly candidate?: string
 }
 
 /**
@@ -51,6 +52,7 @@ export function overridesOf(texts: ServeTexts, environment: NodeJS.ProcessEnv): 
     logLevel: logLevelOf(texts.logLevel),
     snapshotFile: texts.snapshot,
     processes: texts.processes === 'auto' ? processesOfMachine() : integerOf('processes', texts.processes, 1, MAX_PROCESSES, 'auto or '),
+    candidate: texts.candidate,
   }
 }
 

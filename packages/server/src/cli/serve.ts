@@ -1,10 +1,10 @@
-import cluster from 'node:cluster'
 import type { Config, ListenerName, StopTimes } from '../config/config.js'
 import { timeSpanText } from '../config/time-span.js'
 import { createLog, type Log } from '../log.js'
 import { describePolicy } from '../policy-text.js'
-import { type ServedProcesses, startProcesses } from '../processes/primary.js'
-import { SLOT_VARIABLE, serveWorker } from '../processes/worker.js'
+import { ownSlot } from '../processes/child.js'
+import { type ServedProcesses, startProcesses, WorkerError } from '../processes/primary.js'
+import { serveWorker } from '../processes/worker.js'
 import { type ConfigSource, isConfigFault } from '../reload.js'
 import { startService } from '../service.js'
 import { VERSION } from '../version.js'
@@ -26,17 +26,11 @@ export interface ServeOptions {
  * @throws {UsageError} when it cannot listen there.
  */
 export async function serve(source: ConfigSource, { json }: ServeOptions): Promise<void> {
+  const slot = ownSlot()
+  if (slot !== undefined) return serveWorker(source, slot, explained)
   const config = source.read()
   const { stop } = config
   const log = createLog(config.log.level)
-  const slot = process.env[SLOT_VARIABLE]
-  if (slot !== undefined && cluster.isWorker) {
-    return serveWorker(source, Number(slot), log).catch((error: NodeJS.ErrnoException & { listener?: ListenerName }) => {
-      console.error(`sluicegate: ${explained(error, config).message}`)
-      // The channel to the primary process would keep this one alive.
-      process.exit(1)
-    })
-  }
   const service = await startAll(config, source, log).catch((error: NodeJS.ErrnoException & { listener?: ListenerName }) => {
     throw explained(error, config)
   })
@@ -54,9 +48,8 @@ type Served = Pick<ServedProcesses, 'url' | 'urls' | 'engine' | 'stop'> & { relo
 
 async function startAll(config: Config, source: ConfigSource, log: Log): Promise<Served> {
   if (config.processes > 1) {
-    return startProcesses(config, { log, source }).catch((error: Error) => {
-      throw error instanceof RangeError ? error : new UsageError(error.message, 1)
-    })
+    if (config.candidate !== undefined) throw new UsageError('a candidate is compared by one process: take out candidate or processes', 1)
+    return startProcesses(source, log)
   }
   const service = await startService(config, { log, source })
   return Object.assign(service, { reload: () => service.reloader?.reload('SIGHUP') })
@@ -130,6 +123,7 @@ function quotable(text: string): string {
 
 function explained(error: NodeJS.ErrnoException & { listener?: ListenerName }, { listen }: Config): Error {
   const { listener } = error
+  if (error instanceof WorkerError) return new UsageError(error.message, 1)
   const reason =
     error instanceof RangeError
       ? 'there is not enough memory for the keys: lower max-keys'

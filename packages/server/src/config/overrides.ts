@@ -18,11 +18,12 @@ export interface Overrides {
   readonly logLevel: LogLevel | undefined
   readonly snapshotFile: string | undefined
   readonly processes: number | undefined
+  readonly candidate: string | undefined
 }
 
 /** The configuration of the files with what wins over it. */
 export function withOverrides(config: Config, overrides: Overrides): Config {
-  const { listen, tls, redisUrl, tokens, drainMs, maxConnections, logLevel, snapshotFile, processes } = overrides
+  const { listen, tls, redisUrl, tokens, drainMs, maxConnections, logLevel, snapshotFile, processes, candidate } = overrides
   const ports = { ...config.listen }
   for (const name of LISTENER_NAMES) if (name in listen) ports[name] = listen[name]
   return {
@@ -36,6 +37,7 @@ export function withOverrides(config: Config, overrides: Overrides): Config {
     log: { level: logLevel ?? config.log.level },
     processes: processes ?? config.processes,
     snapshot: { ...config.snapshot, file: snapshotFile ?? config.snapshot.file },
+    candidate: candidate ?? config.candidate,
   }
 }
 

@@ -2,8 +2,10 @@ import { ALGORITHM_NAMES } from './algorithms.js'
 import { isAllOf, readAllOf } from './all-of.js'
 import { memoryFault } from './memory-fault.js'
 import { ON_FULL, type PolicyConfig } from './policy-config.js'
+import { PRIORITY_OPTIONS, readPriorities } from './priorities.js'
 import { readRule } from './rule.js'
 import type { Section } from './section.js'
+import { readTiers, TIER_OPTIONS } from './tiers/read-tiers.js'
 
 const CHOICES = [...ALGORITHM_NAMES, 'all-of']
 const MAX_KEYS_LIMIT = 100_000_000
@@ -40,10 +42,20 @@ function readPolicy(policies: Section, name: string): PolicyConfig | undefined {
   const maxKeys = section.integer('max-keys', 1, MAX_KEYS_LIMIT)
   const growTo = section.integer('grow-to', maxKeys ?? 1, MAX_KEYS_LIMIT)
   const onFull = section.oneOf('on-full', ON_FULL) ?? 'evict'
+  const isWhole = isAllOf(section)
+  if (isWhole) refuseOfSingle(section)
+  const tiers = isWhole ? undefined : readTiers(section, rule.policy, TIER_OPTIONS)
+  const priorities = isWhole ? undefined : readPriorities(section, PRIORITY_OPTIONS)
   section.done(rule.belongs)
   if (rule.policy === undefined) return undefined
-  const config = { policy: rule.policy, maxKeys, growTo, onFull }
+  const config = { policy: rule.policy, maxKeys, growTo, onFull, ...(tiers && { tiers }), ...(priorities && { priorities }) }
   const reason = memoryFault(config)
   if (reason !== undefined) section.fault(growTo === undefined ? 'max-keys' : 'grow-to', reason)
   return config
+}
+
+/** Each part has a limit of its own, and a key may be one of several. */
+function refuseOfSingle(section: Section): void {
+  for (const option of ['tiers', 'keys', 'tier-file', 'priorities', 'default-priority', 'max-priority'])
+    if (section.has(option)) section.nameFault(option, 'is not for all-of: use policies of their own, and a batch with "all"')
 }

@@ -1,4 +1,6 @@
 import type { Policy } from 'sluicegate'
+import type { Priorities } from '../engine/priorities.js'
+import type { Tiers } from './tiers/tiers.js'
 
 /** One named policy and the table that holds its keys. */
 export interface PolicyConfig {
@@ -8,6 +10,10 @@ export interface PolicyConfig {
   /** Undefined: `maxKeys`, or the library's default. */
   readonly growTo?: number | undefined
   readonly onFull: OnFull
+  /** Other limits for some keys; undefined: all keys have the policy's own. */
+  readonly tiers?: Tiers | undefined
+  /** Undefined: all requests are equal. */
+  readonly priorities?: Priorities | undefined
 }
 
 /** What happens when a new key finds no room: see `onFull` of the library's `createLimiter`. */

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { LineCounter, parseDocument } from 'yaml'
 import { readClients, readStop } from './clients.js'
 import { type Config, DEFAULT_DASHBOARD, DEFAULT_LOG, KEY_DISPLAYS, LOG_LEVELS } from './config.js'
@@ -20,7 +20,20 @@ const MAX_FILE_CHARACTERS = 1_000_000
 const MAX_FILES = 1_000
 const YAML_FILE = /^[^.].*\.ya?ml$/i
 /** Sections that stand in one file only. */
-const SETTINGS = ['listen', 'tls', 'tokens', 'clients', 'stop', 'storage', 'throttle', 'dashboard', 'log', 'snapshot', 'processes'] as const
+const SETTINGS = [
+  'listen',
+  'tls',
+  'tokens',
+  'clients',
+  'stop',
+  'storage',
+  'throttle',
+  'dashboard',
+  'log',
+  'snapshot',
+  'processes',
+  'candidate',
+] as const
 
 /** Messages of the parser that address programmers, in words for the author of a file. */
 const REASON_BY_CODE: Readonly<Record<string, string>> = {
@@ -28,7 +41,7 @@ const REASON_BY_CODE: Readonly<Record<string, string>> = {
 }
 
 /** A file and its text. */
-interface ConfigFile {
+export interface ConfigFile {
   readonly file: string
   readonly text: string
 }
@@ -40,7 +53,12 @@ interface ConfigFile {
  * @throws {ConfigError} with every fault that was found, each with its file, line and column.
  */
 export function readConfig(path: string): Config {
-  return parseFiles(filesOf(path).map((file) => ({ file, text: attempt(path, () => readFileSync(file, 'utf8')) })))
+  return parseFiles(configFiles(path))
+}
+
+/** The files of {@link filesOf} with their texts. */
+export function configFiles(path: string): ConfigFile[] {
+  return filesOf(path).map((file) => ({ file, text: attempt(path, () => readFileSync(file, 'utf8')) }))
 }
 
 /** The files of which the configuration in `path` consists, in the order of their names. */
@@ -63,7 +81,8 @@ export function parseConfig(text: string, file = 'config'): Config {
   return parseFiles([{ file, text }])
 }
 
-function parseFiles(files: readonly ConfigFile[]): Config {
+/** The configuration in files that were read before, as `readConfig` does. */
+export function parseFiles(files: readonly ConfigFile[]): Config {
   const faults: Fault[] = []
   const sources = files.map((each) => parseFile(each, faults))
   // After a syntax error the rest of the file would cause faults that are no faults.
@@ -109,6 +128,7 @@ function readSources(sources: readonly Source[]): Config {
     log: { level: log.oneOf('level', LOG_LEVELS) ?? DEFAULT_LOG.level },
     snapshot: readSnapshotSection(settings('snapshot').section('snapshot')),
     processes: readProcesses(settings('processes')),
+    candidate: readCandidate(settings('candidate')),
   }
   for (const section of [dashboard, log, ...own]) section.done()
   return config
@@ -124,6 +144,12 @@ function settingsOf(roots: readonly Section[]): (setting: (typeof SETTINGS)[numb
 }
 
 const NO_SOURCE: Source = { file: '', document: parseDocument(''), lines: new LineCounter(), faults: [] }
+
+/** Relative to the file that names it. */
+function readCandidate(root: Section): string | undefined {
+  const path = root.text('candidate', 'next.yaml')
+  return path === undefined ? undefined : resolve(dirname(root.file), path)
+}
 
 function readTlsSection(root: Section): TlsConfig | undefined {
   const section = root.section('tls')

@@ -57,6 +57,22 @@ export class Section {
     return this.#source.file
   }
 
+  /** Faults of the file so far. */
+  get faultCount(): number {
+    return this.#source.faults.length
+  }
+
+  /** Records faults that were found elsewhere, for example in a file that this one names. */
+  addFaults(faults: readonly Fault[]): void {
+    this.#source.faults.push(...faults)
+  }
+
+  /** The place of an option's name, from 1. */
+  placeOf(option: string): { readonly line: number; readonly column: number } {
+    const { line, col } = this.#source.lines.linePos(this.#entries.get(option)?.keyNode?.range?.[0] ?? 0)
+    return { line: Math.max(1, line), column: Math.max(1, col) }
+  }
+
   /** Names of all options present, in the file's order. */
   names(): string[] {
     return [...this.#entries.keys()]

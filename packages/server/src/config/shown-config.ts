@@ -1,9 +1,11 @@
 import type { Policy } from 'sluicegate'
 import { stringify } from 'yaml'
+import type { Priorities } from '../engine/priorities.js'
 import type { Config } from './config.js'
 import { listenAddressText } from './listen-address.js'
 import type { PolicyConfig } from './policy-config.js'
 import { redisUrlText } from './storage.js'
+import type { Tiers } from './tiers/tiers.js'
 import { timeSpanText } from './time-span.js'
 
 const MASKED = '****'
@@ -28,11 +30,14 @@ export function configObject({
   log,
   snapshot,
   processes,
+  candidate,
 }: Config): object {
   return {
     listen: Object.fromEntries(Object.entries(listen).map(([name, at]) => [name, listenAddressText(at)])),
     ...(tls && { tls: { cert: MASKED, key: MASKED, ...(tls.clientCa !== undefined && { 'client-ca': MASKED }) } }),
-    ...(tokens.length > 0 && { tokens: tokens.map(({ name, scope }) => ({ name, scope, secret: MASKED })) }),
+    ...(tokens.length > 0 && {
+      tokens: tokens.map(({ name, scope, priority }) => ({ name, scope, secret: MASKED, ...(priority !== undefined && { priority }) })),
+    }),
     clients: {
       'max-connections': clients.maxConnections,
       'max-connections-per-address': clients.maxConnectionsPerAddress,
@@ -65,15 +70,32 @@ export function configObject({
     log,
     ...(processes > 1 && { processes }),
     ...(snapshot.file !== undefined && { snapshot: { file: snapshot.file, every: timeSpanText(snapshot.everyMs) } }),
+    ...(candidate !== undefined && { candidate }),
   }
 }
 
-function policyObject({ policy, maxKeys, growTo, onFull }: PolicyConfig): object {
+function policyObject({ policy, maxKeys, growTo, onFull, tiers, priorities }: PolicyConfig): object {
   return {
     ...(policy.policies ? { 'all-of': policy.policies.map((part) => ({ name: part.name, ...ruleObject(part) })) } : ruleObject(policy)),
     ...(maxKeys !== undefined && { 'max-keys': maxKeys }),
     ...(growTo !== undefined && { 'grow-to': growTo }),
     'on-full': onFull,
+    ...(tiers && tiersObject(tiers)),
+    ...(priorities && prioritiesObject(priorities)),
+  }
+}
+
+function prioritiesObject({ reserved, default: usual, max }: Priorities): object {
+  const shares = Array.from(reserved, ([name, share]) => [name, `${Math.round(share * 10_000) / 100}%`])
+  return { priorities: Object.fromEntries(shares), 'default-priority': usual, 'max-priority': max }
+}
+
+/** Keys are many: their number is shown. */
+function tiersObject({ parts: { named, file }, size }: Tiers): object {
+  return {
+    tiers: Object.fromEntries(Array.from(named, ([name, policy]) => [name, ruleObject(policy)])),
+    ...(file !== undefined && { 'tier-file': file }),
+    'keys-and-prefixes': size,
   }
 }
 

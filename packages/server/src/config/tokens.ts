@@ -24,10 +24,13 @@ export function readTokens(root: Section): Token[] {
     const name = section.text('name', 'ops')
     const scope = section.oneOf('scope', SCOPES)
     const secret = section.secret('secret')
+    const priority = section.text('priority', 'standard')
     for (const option of ['name', 'scope', 'secret']) section.require(option)
     const fault = secret === undefined ? undefined : secretFault(secret)
     if (fault !== undefined) section.fault('secret', fault)
     section.done()
-    return name === undefined || scope === undefined || secret === undefined ? [] : [{ name, scope, secret }]
+    return name === undefined || scope === undefined || secret === undefined
+      ? []
+      : [{ name, scope, secret, ...(priority !== undefined && { priority }) }]
   })
 }

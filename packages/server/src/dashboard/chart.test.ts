@@ -18,7 +18,7 @@ const LABELS = `new Promise((resolve) => {
   CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
     const width = this.measureText(text).width
     const right = x + (this.textAlign === 'center' ? width / 2 : this.textAlign === 'right' ? 0 : width)
-    labels.push({ text, right, canvasWidth: this.canvas.width })
+    if (this.canvas.closest('.policy')) labels.push({ text, right, canvasWidth: this.canvas.width })
     fillText.call(this, text, x, y)
     if (labels.length > 40) resolve(labels)
   }

@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
 import { manualClock } from 'sluicegate'
-import type { Service } from '../service.js'
+import { readConfig } from '../config/read-config.js'
+import { createLog } from '../log.js'
+import { type Service, startService } from '../service.js'
 import { openPage } from '../testing/browser.js'
 import { runService, TWO_POLICIES } from '../testing/running-service.js'
 
@@ -55,14 +60,14 @@ test('the page’s figures follow real takes, without console output and without
 
 test('the rates rise with takes and the chart draws them', async (t) => {
   const { service, page } = await openAt(t)
-  await page.locator('canvas').first().waitFor()
+  await page.locator('.policy canvas').first().waitFor()
   const rate = page.locator('#total-allowed')
   const pouring = setInterval(() => void take(service, 'alice').catch(() => {}), 5)
   t.after(() => clearInterval(pouring))
   await rate.filter({ hasText: /[1-9]/ }).waitFor()
   // Points in the colour that stands for what was allowed: #0b7a75.
   const colours = await page.evaluate(`(() => {
-    const canvas = document.querySelector('canvas')
+    const canvas = document.querySelector('.policy canvas')
     const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height)
     return data.reduce((n, red, i) => (i % 4 === 0 && red === 0x0b && data[i + 1] === 0x7a && data[i + 2] === 0x75 ? n + 1 : n), 0)
   })()`)
@@ -151,10 +156,121 @@ test('each chart has a text in its place, and each figure a name', async (t) => 
   const { service, page } = await openAt(t)
   await take(service, 'alice', 2)
   await shows(page, 'allowed-total', '2')
-  assert.match((await page.locator('.chart').first().getAttribute('aria-label')) ?? '', /burst: now .* allowed and .* denied a second/)
+  assert.match(
+    (await page.locator('.policy .chart').first().getAttribute('aria-label')) ?? '',
+    /burst: now .* allowed and .* denied a second/,
+  )
   assert.equal(await textOf(page.getByRole('heading', { level: 1 })), 'Sluicegate')
   assert.equal(await textOf(page.getByRole('status')), 'Live')
   assert.equal(await page.locator('html').getAttribute('lang'), 'en')
+})
+
+const ADMIN = TWO_POLICIES.replace('port: 0', 'port: 0, admin: "127.0.0.1:0"')
+const POLICY_NAMES = ['burst', 'spaced']
+
+test('a key is looked up by keyboard, shows its state in each policy, and Escape closes it', async (t) => {
+  const { service, page, complaints } = await openAt(t)
+  await take(service, 'alice', 30)
+  await page.locator('#status[data-state="live"]').waitFor()
+  await page.keyboard.press('/')
+  assert.equal(await page.evaluate('document.activeElement.id'), 'key')
+  assert.notEqual(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle'), 'none')
+  await page.keyboard.type('alice')
+  await page.keyboard.press('Enter')
+  const rows = page.locator('#key-states .state')
+  await rows.nth(1).waitFor()
+  assert.deepEqual(await page.locator('.state-name').allTextContents(), POLICY_NAMES)
+  assert.match(await textOf(rows.first()), /allowed.*70 of 100 left/)
+  await page.keyboard.press('Escape')
+  assert.equal(await page.locator('#key-panel').isVisible(), false)
+  assert.equal(await page.evaluate('document.activeElement.id'), 'key')
+  await page.keyboard.press('Escape')
+  assert.notEqual(await page.evaluate('document.activeElement.id'), 'key')
+  assert.deepEqual(complaints, [])
+})
+
+test('a key is reset and blocked on the page of the admin listener, and nowhere else', async (t) => {
+  const service = await runService(t, ADMIN, { ...OFTEN, clock: manualClock(0) })
+  await take(service, 'alice', 105)
+  const { page, complaints } = await openPage(t, service.urls.get('admin') ?? assert.fail())
+  // A key of a list opens the lookup.
+  await ranking(page, 'demand').first().locator('button').click()
+  const first = page.locator('#key-states .state').first()
+  await first.filter({ hasText: 'denied for' }).waitFor()
+  await page.locator('#key-verbs').waitFor()
+  await page.locator('#key-reset').click()
+  await first.filter({ hasText: '100 of 100 left' }).waitFor()
+  assert.equal(await textOf(page.locator('#key-message')), 'Reset in all policies')
+  await page.locator('#key-policy').selectOption('burst')
+  await page.locator('#key-block').click()
+  await first.filter({ hasText: 'denied for 10 min' }).waitFor()
+  assert.match(await textOf(page.locator('#key-states .state').nth(1)), /allowed/)
+  assert.equal((await fetch(`${service.url}/v1/take?policy=burst&key=alice`)).status, 429)
+  assert.deepEqual(complaints, [])
+
+  const other = await openPage(t, service.url)
+  await shows(other.page, 'denied-total', '6')
+  await other.page.locator('#key').fill('alice')
+  await other.page.keyboard.press('Enter')
+  await other.page.locator('#key-states .state').first().waitFor()
+  assert.equal(await other.page.locator('#key-verbs').isVisible(), false)
+  const change = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{"policy":"burst","key":"alice"}' }
+  assert.equal((await fetch(`${service.url}/v1/reset`, change)).status, 403)
+})
+
+test('a page of another site cannot look up a key, and a wrong key is refused', async (t) => {
+  const { url } = await runService(t)
+  const ask = (body: string, headers: Record<string, string> = {}) =>
+    fetch(`${url}/key`, { method: 'POST', headers: { 'Content-Type': 'application/json', ...headers }, body }).then(({ status }) => status)
+  assert.equal(await ask('{"key":"alice"}', { 'Sec-Fetch-Site': 'cross-site' }), 403)
+  assert.equal(await ask('{"key":"alice"}', { 'Content-Type': 'text/plain' }), 415)
+  assert.equal(await ask(`{"key":"${'k'.repeat(2_000)}"}`), 400)
+  assert.equal(await ask('{"key":"alice"}'), 200)
+})
+
+test('a failed reload and the differences of a candidate are on the page, with faults for the admin alone', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'sluicegate-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const [path, candidate] = [join(folder, 'live.yaml'), join(folder, 'next.yaml')]
+  writeFileSync(path, `${ADMIN}candidate: next.yaml\n`)
+  writeFileSync(candidate, TWO_POLICIES.replace('limit: 100, window: 1m, burst: 100', 'limit: 2, window: 1m'))
+  const source = { path, read: () => readConfig(path) }
+  const options = { ...OFTEN, clock: manualClock(0), source, log: createLog('silent'), watchMs: 3_600_000 }
+  const service = await startService(source.read(), options)
+  t.after(() => service.stop({ drainMs: 0, finishMs: 0 }))
+  const admin = await openPage(t, service.urls.get('admin') ?? assert.fail())
+  const phone = await openPage(t, service.url, { viewport: { width: 360, height: 740 }, colorScheme: 'dark' })
+  await take(service, 'alice', 6)
+  const row = admin.page.locator('.diff').first()
+  await row.locator('[data-diff="deny"]').filter({ hasText: /^4/ }).waitFor()
+  assert.match(await textOf(row), /^burst.*Same2 .*alice4$/)
+  assert.equal(await phone.page.locator('.chip').first().filter({ hasText: 'alice' }).count(), 0)
+
+  writeFileSync(path, 'policies: { burst: { algorithm: guess } }')
+  assert.throws(() => service.reloader?.reload('admin'))
+  await admin.page.locator('#stale-faults').filter({ hasText: 'policies.burst.algorithm' }).waitFor()
+  await phone.page.locator('#stale').filter({ hasText: 'see the log' }).waitFor()
+  assert.equal(await phone.page.locator('#stale-faults').isVisible(), false)
+  await phone.page.locator('#key').fill('k'.repeat(300))
+  await phone.page.keyboard.press('Enter')
+  await phone.page.locator('#key-states .state').nth(1).waitFor()
+  assert.equal(await phone.page.evaluate('document.documentElement.scrollWidth'), 360)
+  for (const selector of ['.badge', '#key-title', '.split-figures dt', '.chip bdi', '#stale-text', '.table-text']) {
+    const contrast = await contrastOf(phone.page, selector)
+    assert.ok(contrast >= 4.5, `${selector}: contrast ${contrast.toFixed(2)}`)
+  }
+  assert.deepEqual([admin.complaints, phone.complaints], [[], []])
+})
+
+test('the time of decisions is shown as percentiles, and tables with their memory', async (t) => {
+  const { service, page } = await openAt(t)
+  await take(service, 'alice', 20)
+  await page
+    .locator('#latency-p999')
+    .filter({ hasText: /^[\d.]+ (ns|µs|ms)$/ })
+    .waitFor()
+  assert.match((await page.locator('#latency-chart').getAttribute('aria-label')) ?? '', /in the median/)
+  assert.match(await textOf(page.locator('.table-text').first()), /^Table: .*% of room for 1.6M keys, .* [KM]iB$/)
 })
 
 /** The first events of a page: the history, then one sample. */

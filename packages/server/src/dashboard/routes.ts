@@ -1,7 +1,9 @@
 import type { HeaderPair } from 'sluicegate/http'
+import type { Engine } from '../engine/engine.js'
 import type { Handler, Route } from '../protocols/http/handler.js'
 import { ALWAYS, reply } from '../protocols/http/reply.js'
 import { PAGE_HTML, PAGE_ICON, PAGE_SCRIPT, PAGE_STYLE } from './assets.gen.js'
+import { keyRoute } from './key-route.js'
 import type { Sampler } from './sampler.js'
 import type { Stream } from './stream.js'
 
@@ -26,13 +28,14 @@ const GUARDED: readonly HeaderPair[] = [
 ]
 
 /** The live page, its files and its events, by path. */
-export function dashboardRoutes(sampler: Sampler, stream: Stream): [path: string, route: Route][] {
+export function dashboardRoutes(engine: Engine, sampler: Sampler, stream: Stream): [path: string, route: Route][] {
   return [
     ['/', file('text/html; charset=utf-8', PAGE_HTML)],
     ['/page.js', file('text/javascript; charset=utf-8', PAGE_SCRIPT)],
     ['/page.css', file('text/css; charset=utf-8', PAGE_STYLE)],
     ['/icon.svg', file('image/svg+xml', PAGE_ICON)],
     ['/events', events(sampler, stream)],
+    ['/key', keyRoute(engine)],
   ]
 }
 

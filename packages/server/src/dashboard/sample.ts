@@ -6,6 +6,54 @@ export interface Sample {
   readonly policies: readonly PolicySample[]
   /** Since when, in Unix seconds, the configuration in force is older than the files, because those have faults; absent otherwise. */
   readonly staleSinceS?: number
+  /** Those faults, where the page may show them. */
+  readonly faults?: string
+  /** Whether this page may reset and block keys. */
+  readonly canChange: boolean
+  /** Of the takes since the last sample; absent without any. */
+  readonly latency?: Percentiles
+  /** Calls to the servers of the store, busiest first; absent in memory. */
+  readonly servers?: readonly ServerSample[]
+  /** Absent without a candidate. */
+  readonly candidate?: CandidateSample
+}
+
+/** Time that takes spent in the engine, in microseconds. */
+export interface Percentiles {
+  readonly p50: number
+  readonly p90: number
+  readonly p99: number
+  readonly p999: number
+}
+
+/** A server of the store. */
+export interface ServerSample {
+  /** Empty where there is one only. */
+  readonly name: string
+  readonly calls: number
+}
+
+/** Where the candidate differs from the configuration in force. */
+export interface CandidateSample {
+  readonly sinceS: number
+  /** The candidate's files cannot be used. */
+  readonly isFaulty: boolean
+  /** Their faults, where the page may show them. */
+  readonly faults?: string
+  readonly policies: readonly DiffSample[]
+  /** Names of policies that are not compared, with the reason. */
+  readonly notCompared: readonly { readonly name: string; readonly reason: string }[]
+}
+
+/** One policy, decided by both. */
+export interface DiffSample {
+  readonly name: string
+  readonly same: number
+  readonly wouldDeny: number
+  readonly wouldAllow: number
+  readonly failed: number
+  readonly deniedKeys: readonly RankedKey[]
+  readonly allowedKeys: readonly RankedKey[]
 }
 
 export interface PolicySample {
@@ -16,6 +64,9 @@ export interface PolicySample {
   readonly denied: Flow
   readonly impossible: Flow
   readonly keysTracked: number
+  /** Keys that its table grows to; absent at a store, and where memory bounds it. */
+  readonly room?: number
+  readonly memoryBytes: number
   /** The parts of an all-of; empty for a single policy. */
   readonly parts: readonly PartSample[]
   readonly demand: readonly RankedKey[]
@@ -46,4 +97,6 @@ export interface RankedKey {
 export interface History {
   readonly atS: readonly number[]
   readonly policies: readonly { readonly name: string; readonly allowed: readonly number[]; readonly denied: readonly number[] }[]
+  /** Null where nothing was taken. */
+  readonly latency: readonly (Percentiles | null)[]
 }

@@ -61,3 +61,18 @@ test('decisions made while no page was open are in the history, and not repeated
   assert.ok(before > 0)
   assert.equal(now, 0)
 })
+
+test('calls with their own rate are in the sample once there are any, with their keys', () => {
+  const engine = new Engine([], { clock: manualClock(0), hotKeys: 10 })
+  const sampler = new Sampler(engine, 'shown')
+  assert.deepEqual(sampler.sample().policies, [])
+  for (let i = 0; i < 3; i++) engine.callRates.throttle('crawler', { maxBurst: 0, count: 1, periodS: 60 }, 1)
+  const [{ name, description, allowed, denied, keysTracked, parts, demand, denials } = assert.fail()] = sampler.sample().policies
+  assert.deepEqual([name, description, keysTracked, parts], ['CL.THROTTLE', 'the rate comes with each call', 1, []])
+  assert.deepEqual([allowed.total, denied.total], [1, 2])
+  assert.deepEqual([demand, denials], [[{ key: 'crawler', count: 3 }], [{ key: 'crawler', count: 2 }]])
+  assert.deepEqual(
+    sampler.history().policies.map((each) => each.name),
+    ['CL.THROTTLE'],
+  )
+})

@@ -1,37 +1,72 @@
+import type { Candidate } from '../candidate/candidate.js'
+import type { KeyCount } from '../candidate/frequent-keys.js'
 import type { KeyDisplay } from '../config/config.js'
-import type { Counts, HotKey } from '../engine/engine.js'
+import type { Counts, ServedPolicy } from '../engine/engine.js'
 import type { Outcome } from '../engine/outcome.js'
 import { describePolicy } from '../policy-text.js'
-import type { SampledPolicy } from '../processes/shared-figures.js'
 import type { ReloadState } from '../reload.js'
 import { keyDisplay } from './key-display.js'
-import type { Flow, History, PartSample, PolicySample, RankedKey, Sample } from './sample.js'
+import { percentilesBetween } from './percentiles.js'
+import type { CandidateSample, Flow, History, PartSample, Percentiles, PolicySample, RankedKey, Sample, ServerSample } from './sample.js'
 
 /** Past samples that a newly opened page receives: two minutes. */
 export const HISTORY_LENGTH = 120
 const RANKED_KEYS = 10
+/** The name of calls with their own rate. */
+const THROTTLE = 'CL.THROTTLE'
+/** Longer lists of faults are in the log. */
+const MAX_FAULT_CHARACTERS = 4_000
+const RANKED_DIFFERENCES = 5
+/** Policies of the candidate that a sample shows, those with the most differences. */
+const SHOWN_DIFFS = 20
+/** The library's default; policies with records of other sizes may have less. */
+const DEFAULT_ROOM = 1_600_000
 
 type Flows = Pick<PolicySample, 'allowed' | 'denied' | 'impossible'>
 type Rates = { readonly allowed: number; readonly denied: number }
 
-/** An engine, or the figures of several. */
-interface Sampled {
+/** Figures of what decides. */
+interface Deciding extends Pick<ServedPolicy, 'counts' | 'hotKeys'> {
+  stats(): { readonly keys: number; readonly memoryBytes: number }
+}
+
+/** What decides: a policy, or calls with their own rate, which have none. */
+type Sampled = Deciding & { readonly name: string } & Partial<Pick<ServedPolicy, 'policy' | 'denialsByPart' | 'config' | 'isShared'>>
+
+/** A policy as the page samples it. */
+export type SampledPolicy = Sampled & Pick<ServedPolicy, 'servers'>
+
+/** An engine, or the figures of several together. */
+export interface SampledEngine {
   readonly policies: Iterable<SampledPolicy>
+  readonly callRates: Deciding
+  readonly latency: { readonly buckets: Float64Array }
+  policy(name: string): unknown
+}
+
+/** What a page shows beside the engine. */
+export interface Shown {
+  readonly reloads?: (() => ReloadState | undefined) | undefined
+  readonly candidate?: Candidate | undefined
+  /** For the admin listener: its page may change keys, and sees faults with the names of files. */
+  readonly isAdmin?: boolean
 }
 
 /** Derives rates since the last sample from the engine's counters. */
 export class Sampler {
-  readonly #engine: Sampled
+  readonly #engine: SampledEngine
   readonly #keys: 'masked' | 'shown'
   readonly #display: (key: string) => string
   /** Rates only: names and keys of two minutes would be a hundred times as much. */
-  readonly #past: { readonly atS: number; readonly rates: ReadonlyMap<string, Rates> }[] = []
-  readonly #reloads: () => ReloadState | undefined
+  readonly #past: { readonly atS: number; readonly rates: ReadonlyMap<string, Rates>; readonly latency: Percentiles | undefined }[] = []
+  readonly #shown: Shown
   #lastMs = performance.now()
   #last: ReadonlyMap<string, Flows> = new Map()
+  #lastLatency: Float64Array
 
-  constructor(engine: Sampled, keys: KeyDisplay, reloads: () => ReloadState | undefined = () => undefined) {
-    this.#reloads = reloads
+  constructor(engine: SampledEngine, keys: KeyDisplay, shown: Shown = {}) {
+    this.#shown = shown
+    this.#lastLatency = engine.latency.buckets.slice()
     this.#engine = engine
     this.#keys = keys === 'shown' ? 'shown' : 'masked'
     this.#display = keyDisplay(keys)
@@ -40,9 +75,22 @@ export class Sampler {
   /** The changes since the last call of `sample` or `tick`. */
   sample(): Sample {
     this.tick()
-    const policies = Array.from(this.#engine.policies, (served) => this.#policy(served, this.#last.get(served.name) as Flows))
-    const { fault, lastSuccessMs = 0 } = this.#reloads() ?? {}
-    return { atS: Date.now() / 1000, keys: this.#keys, policies, ...(fault !== undefined && { staleSinceS: lastSuccessMs / 1000 }) }
+    const policies = this.#sampled().map((served) => this.#policy(served, this.#last.get(served.name) as Flows))
+    const { isAdmin: canChange = false, reloads } = this.#shown
+    const { fault, lastSuccessMs = 0 } = reloads?.() ?? {}
+    const latency = this.#past.at(-1)?.latency
+    const servers = this.#servers()
+    const candidate = this.#candidate()
+    return {
+      atS: Date.now() / 1000,
+      keys: this.#keys,
+      canChange,
+      policies,
+      ...(fault !== undefined && { staleSinceS: lastSuccessMs / 1000, ...(canChange && { faults: fault.slice(0, MAX_FAULT_CHARACTERS) }) }),
+      ...(latency && { latency }),
+      ...(servers.length > 0 && { servers }),
+      ...(candidate && { candidate }),
+    }
   }
 
   /** Records the rates for {@link Sampler.history}: the only work while no page is open. */
@@ -51,12 +99,15 @@ export class Sampler {
     // Two calls within a millisecond would yield a meaningless rate.
     const seconds = Math.max(1, nowMs - this.#lastMs) / 1000
     const before = this.#last
-    this.#last = new Map(Array.from(this.#engine.policies, ({ name, counts }) => [name, flows(counts, before.get(name), seconds)]))
+    this.#last = new Map(this.#sampled().map(({ name, counts }) => [name, flows(counts, before.get(name), seconds)]))
     this.#lastMs = nowMs
     const rates = new Map(
       Array.from(this.#last, ([name, { allowed, denied }]) => [name, { allowed: allowed.perSecond, denied: denied.perSecond }]),
     )
-    this.#past.push({ atS: Date.now() / 1000, rates })
+    const buckets = this.#engine.latency.buckets.slice()
+    const latency = percentilesBetween(this.#lastLatency, buckets)
+    this.#lastLatency = buckets
+    this.#past.push({ atS: Date.now() / 1000, rates, latency })
     if (this.#past.length > HISTORY_LENGTH) this.#past.shift()
   }
 
@@ -65,7 +116,8 @@ export class Sampler {
     const column = (name: string, flow: keyof Rates): number[] => this.#past.map(({ rates }) => rates.get(name)?.[flow] ?? 0)
     return {
       atS: this.#past.map(({ atS }) => atS),
-      policies: Array.from(this.#engine.policies, ({ name }) => ({
+      latency: this.#past.map(({ latency }) => latency ?? null),
+      policies: this.#sampled().map(({ name }) => ({
         name,
         allowed: column(name, 'allowed'),
         denied: column(name, 'denied'),
@@ -73,29 +125,87 @@ export class Sampler {
     }
   }
 
-  #policy(served: SampledPolicy, { allowed, denied, impossible }: Flows): PolicySample {
+  /** The policies, and calls with their own rate once there are any. */
+  #sampled(): Sampled[] {
+    const policies: Sampled[] = [...this.#engine.policies]
+    const { callRates } = this.#engine
+    const { allowed, denied, impossible } = callRates.counts
+    if (allowed + denied + impossible > 0 && this.#engine.policy(THROTTLE) === undefined)
+      policies.push({ name: THROTTLE, counts: callRates.counts, stats: () => callRates.stats(), hotKeys: (n) => callRates.hotKeys(n) })
+    return policies
+  }
+
+  #policy(served: Sampled, { allowed, denied, impossible }: Flows): PolicySample {
     const { demand, denials } = served.hotKeys(RANKED_KEYS)
+    const { keys: keysTracked, memoryBytes } = served.stats()
+    const room = roomOf(served)
     return {
       name: served.name,
-      description: describePolicy(served.policy),
+      description: served.policy === undefined ? 'the rate comes with each call' : describePolicy(served.policy),
       allowed,
       denied,
       impossible,
-      keysTracked: served.stats().keys,
+      keysTracked,
+      memoryBytes,
+      ...(room !== undefined && { room }),
       parts: partsOf(served),
       demand: this.#ranked(demand),
       denials: this.#ranked(denials),
     }
   }
 
-  #ranked(keys: readonly HotKey[]): RankedKey[] {
+  #servers(): ServerSample[] {
+    const calls = new Map<string, number>()
+    for (const served of this.#engine.policies) {
+      for (const { server = '', calls: more } of served.servers()) calls.set(server, (calls.get(server) ?? 0) + more)
+    }
+    const servers = Array.from(calls, ([name, times]) => ({ name, calls: times }))
+    return servers.sort((a, b) => b.calls - a.calls)
+  }
+
+  #candidate(): CandidateSample | undefined {
+    const { candidate, isAdmin = false } = this.#shown
+    if (candidate === undefined) return undefined
+    const { sinceMs, fault, policies, onlyCandidate, onlyLive, notCompared } = candidate.state(this.#engine, RANKED_DIFFERENCES)
+    const differing = policies.toSorted((a, b) => b.wouldDeny + b.wouldAllow - a.wouldDeny - a.wouldAllow)
+    const because = (names: readonly string[], reason: string) => names.map((name) => ({ name, reason }))
+    return {
+      sinceS: sinceMs / 1000,
+      isFaulty: fault !== undefined,
+      ...(fault !== undefined && isAdmin && { faults: fault.slice(0, MAX_FAULT_CHARACTERS) }),
+      policies: differing.slice(0, SHOWN_DIFFS).map(({ policy: name, deniedKeys, allowedKeys, ...counts }) => ({
+        name,
+        ...counts,
+        deniedKeys: this.#ranked(deniedKeys),
+        allowedKeys: this.#ranked(allowedKeys),
+      })),
+      notCompared: [
+        ...because(onlyCandidate, 'in the candidate only'),
+        ...because(onlyLive, 'not in the candidate'),
+        ...because(notCompared, 'with permits'),
+      ].slice(0, SHOWN_DIFFS),
+    }
+  }
+
+  #ranked(keys: readonly KeyCount[]): RankedKey[] {
     return keys.map(({ key, count }) => ({ key: this.#display(key), count }))
   }
 }
 
-function partsOf({ policy, denialsByPart }: SampledPolicy): PartSample[] {
-  const { policies = [] } = policy
-  return policies.map((part) => ({ name: part.name, description: describePolicy(part), denied: denialsByPart.get(part.name) ?? 0 }))
+/** Undefined for calls with their own rate, and where a store has the keys. */
+function roomOf({ config, isShared }: Sampled): number | undefined {
+  if (config === undefined || isShared) return undefined
+  const { policy, growTo, maxKeys } = config
+  const isSmall = [policy, ...(policy.policies ?? [])].every(({ algorithm }) => algorithm !== 'sliding-log' && algorithm !== 'concurrency')
+  return growTo ?? maxKeys ?? (isSmall ? DEFAULT_ROOM : undefined)
+}
+
+function partsOf({ policy, denialsByPart }: Sampled): PartSample[] {
+  return (policy?.policies ?? []).map((part) => ({
+    name: part.name,
+    description: describePolicy(part),
+    denied: denialsByPart?.get(part.name) ?? 0,
+  }))
 }
 
 function flows(counts: Counts, before: Flows | undefined, seconds: number): Flows {

@@ -1,9 +1,26 @@
-import { type CallRate, type Clock, type LimiterStats, StoreError, type Throttled } from 'sluicegate'
-import { type Awaitable, whenDone } from './awaitable.js'
+import { isUtf8 } from 'node:buffer'
+import { type CallRate, type Decision, type HotKey, type HotKeys, type LimiterStats, StoreError, type Throttled } from 'sluicegate'
+import type { Awaitable } from './awaitable.js'
+import type { DecisionObserver } from './decision-observer.js'
+import type { Latency } from './latency.js'
+import type { Outcome } from './outcome.js'
 import type { Counts } from './served-policy.js'
-import type { CallRateRoom, Storage, StoredRateTable } from './stored-limiter.js'
+import type { CallRateRoom, LimiterMaking, Storage, StoredRateTable } from './stored-limiter.js'
 
 const NO_KEYS: LimiterStats = { keys: 0, evictions: 0, refusals: 0, overflows: 0, casRetries: 0, contentions: 0, memoryBytes: 0 }
+
+/**
+ * Two readings of the clock take longer than such a decision in memory: after the first calls one in some is timed, and stands for those up to the
+ * next one. At a store all are.
+ */
+const TIMED_FIRST = 64
+const TIMED_EACH = 16
+
+/** Who follows decisions. */
+export interface CallWatch {
+  readonly latency: Latency
+  readonly observer: DecisionObserver | undefined
+}
 
 /** Decisions whose rate comes with the call instead of from a policy, as in redis-cell, made and counted for all protocols. */
 export class CallRates {
@@ -11,15 +28,25 @@ export class CallRates {
   /** Outages by the code of their error. */
   readonly errors = new Map<string, number>()
   readonly room: CallRateRoom
+  readonly #latency: Latency
+  readonly #observer: DecisionObserver | undefined
   readonly #open: () => StoredRateTable
   readonly #restore: (saved: Uint8Array) => StoredRateTable
   /** Made by the first call: most services have none. */
   #table: StoredRateTable | undefined
+  /** Takes that were answered at once, as in memory, and later, as by a store. */
+  #atOnce = 0
+  #later = 0
+  /** The time of the last call that was timed. */
+  #lastS = 0
 
-  constructor(storage: Storage, room: CallRateRoom = {}, clock?: Clock) {
+  /** @param watch receives the time of each take, and each decision. */
+  constructor(storage: Storage, watch: CallWatch, making: LimiterMaking, room: CallRateRoom = {}) {
+    this.#latency = watch.latency
+    this.#observer = watch.observer
     this.room = room
-    this.#open = () => storage.rateTable(room, clock)
-    this.#restore = (saved) => storage.rateTable(room, clock, saved)
+    this.#open = () => storage.rateTable(room, making)
+    this.#restore = (saved) => storage.rateTable(room, making, saved)
   }
 
   /**
@@ -30,14 +57,20 @@ export class CallRates {
    * - `StoreError` when no decision could be made: an outage, counted as such.
    */
   throttle(key: string, rate: CallRate, quantity: number): Awaitable<Throttled> {
+    const isTimed = this.#atOnce < TIMED_FIRST || this.#atOnce % TIMED_EACH === 0
+    const startMs = isTimed ? performance.now() : Number.NaN
     try {
       this.#table ??= this.#open()
       const answer = this.#table.throttle(key, rate, quantity)
-      if (!(answer instanceof Promise)) return this.#counted(answer, quantity)
-      return whenDone(answer, (made) => this.#counted(made, quantity)) as Promise<Throttled>
+      if (!(answer instanceof Promise)) return this.#counted(answer, quantity, startMs, true)
+      return answer.then(
+        (made) => this.#counted(made, quantity, startMs, false),
+        (error: unknown) => {
+          throw this.#failed(error)
+        },
+      )
     } catch (error) {
-      if (error instanceof StoreError) this.errors.set(error.code, (this.errors.get(error.code) ?? 0) + 1)
-      throw error
+      throw this.#failed(error)
     }
   }
 
@@ -55,19 +88,55 @@ export class CallRates {
     return this.#table?.snapshot()
   }
 
+  /** Takes by what decided. */
+  get sources(): Readonly<Partial<Record<Decision['source'], number>>> {
+    const outage = this.#table?.outageDecisions ?? 0
+    return { memory: this.#atOnce, store: Math.max(0, this.#later - outage), outage }
+  }
+
   stats(): LimiterStats {
     return this.#table?.stats() ?? NO_KEYS
+  }
+
+  /** The `n` keys with the highest demand, and the `n` with the most denials, as text where they are UTF-8. */
+  hotKeys(n: number): HotKeys {
+    const { demand = [], denials = [] } = this.#table?.hotKeys(n) ?? {}
+    return { demand: demand.map(readable), denials: denials.map(readable) }
   }
 
   close(): void {
     this.#table?.close()
   }
 
-  #counted(answer: Throttled, quantity: number): Throttled {
-    if (quantity === 0) this.counts.peeks++
-    else if (!answer.limited) this.counts.allowed++
-    else if (quantity > answer.limit) this.counts.impossible++
-    else this.counts.denied++
+  #counted(answer: Throttled, quantity: number, startMs: number, isAtOnce: boolean): Throttled {
+    const outcome = outcomeOf(answer, quantity)
+    // Of an answer that came later it is not known whether the store gave it.
+    this.#observer?.decided({ policy: undefined, outcome, source: isAtOnce ? 'memory' : undefined })
+    if (quantity === 0) {
+      this.counts.peeks++
+      return answer
+    }
+    if (!Number.isNaN(startMs)) this.#lastS = (performance.now() - startMs) / 1000
+    this.#latency.observe(this.#lastS)
+    if (isAtOnce) this.#atOnce++
+    else this.#later++
+    this.counts[outcome]++
     return answer
   }
+
+  #failed(error: unknown): unknown {
+    if (error instanceof StoreError) this.errors.set(error.code, (this.errors.get(error.code) ?? 0) + 1)
+    return error
+  }
+}
+
+function outcomeOf({ limited, limit }: Throttled, quantity: number): Outcome {
+  if (!limited) return 'allowed'
+  return quantity > limit ? 'impossible' : 'denied'
+}
+
+/** Keys are bytes, which come as Latin-1. */
+function readable(entry: HotKey): HotKey {
+  const bytes = Buffer.from(entry.key, 'latin1')
+  return isUtf8(bytes) ? { ...entry, key: bytes.toString() } : entry
 }

@@ -2,6 +2,8 @@ import { type Clock, type Decision, PolicyError, preciseClock } from 'sluicegate
 import type { PolicyConfig } from '../config/policy-config.js'
 import type { Awaitable } from './awaitable.js'
 import { CallRates } from './call-rates.js'
+import type { DecisionObserver } from './decision-observer.js'
+import type { Follower } from './follower.js'
 import { Latency } from './latency.js'
 import type { Peers } from './peers.js'
 import { Permits } from './permits.js'
@@ -11,11 +13,14 @@ import { ServedPolicy } from './served-policy.js'
 import { CALL_RATES, type SavedPolicy } from './snapshot-file.js'
 import { type CallRateRoom, type LimiterMaking, MEMORY, type Storage, type StoredLimiter } from './stored-limiter.js'
 import { type TakeAllOptions, type TakePart, takeAll } from './take-all.js'
+import { type MakeTier, TieredLimiter } from './tiered-limiter.js'
 
-export { type Decision, type HotKey, type Key, type Policy, PolicyError, StoreError } from 'sluicegate'
+export { type Decision, type Key, type Policy, PolicyError, StoreError } from 'sluicegate'
 export { type Awaitable, allDone, whenDone } from './awaitable.js'
 export { CallRates } from './call-rates.js'
+export type { DecisionObserver } from './decision-observer.js'
 export { TooManyHeldError } from './held-by-id.js'
+export type { AskedPriority } from './priorities.js'
 export { MAX_RESERVATION_MS } from './reservations.js'
 export { type Counts, ServedPolicy } from './served-policy.js'
 export type { TakeAllOptions, TakePart } from './take-all.js'
@@ -36,6 +41,10 @@ export interface EngineOptions {
   readonly callRates?: CallRateRoom
   /** Other processes of the same service. */
   readonly peers?: Peers | undefined
+  /** Receives each decision, within the call that it is made for. */
+  readonly observer?: DecisionObserver | undefined
+  /** Sees the decisions of all policies. */
+  readonly follower?: Follower
 }
 
 /** The owner of the policies that the engine was made with. */
@@ -51,33 +60,50 @@ export class Engine {
   readonly reservations: Reservations
   readonly permits: Permits
   readonly #making: LimiterMaking
+  readonly observer: DecisionObserver | undefined
+  readonly #nowMs: () => number
+  /** Of tiers, by the name of the policy and the id of the limit; until all policies are made. */
+  readonly #savedTiers = new Map<string, SavedPolicy>()
+  readonly #follower: Follower | undefined
   readonly #policies = new Map<string, ServedPolicy>()
   /** Names of policies by who prepared them; those that were added singly have no owner. */
   readonly #owned = new Map<string, Set<string>>()
 
   /** @throws {PolicyError} when there is no room for a policy or its options are invalid. */
   constructor(policies: readonly PolicyConfig[], options: EngineOptions = {}) {
-    const { clock, hotKeys = 0, storage = MEMORY, callRates, saved = [], peers } = options
+    const { clock, hotKeys = 0, storage = MEMORY, callRates, saved = [], observer, peers } = options
+    this.observer = observer
     this.storage = storage
-    this.callRates = new CallRates(storage, callRates, clock)
+    this.#follower = options.follower
     this.#making = { clock, hotKeys }
+    this.callRates = new CallRates(storage, this, this.#making, callRates)
     const ticking = clock ?? preciseClock()
     const nowMs = (): number => ticking.nowMs()
-    this.reservations = new Reservations(nowMs, peers)
+    this.reservations = new Reservations(nowMs, this.latency, peers)
     this.permits = new Permits(nowMs, peers)
-    const savedRates = saved.find(({ name }) => name === CALL_RATES)
-    if (savedRates !== undefined) this.#restoreCallRates(savedRates, options.onUnusable)
-    const savedByName = new Map(saved.map((each) => [each.name, each]))
+    this.#nowMs = nowMs
+    const savedByName = new Map<string, SavedPolicy>()
+    for (const each of saved) {
+      if (each.name === CALL_RATES) this.#restoreCallRates(each, options.onUnusable)
+      else if (each.tier === undefined) savedByName.set(each.name, each)
+      else this.#savedTiers.set(`${each.name}\n${each.tier}`, each)
+    }
     for (const config of policies) {
       const bytes = savedByName.get(config.policy.name)
       this.#serve(config, bytes && this.#restored(config, bytes, options.onUnusable))
       this.#namesOf(FILE).add(config.policy.name)
     }
+    this.#savedTiers.clear()
   }
 
   /** The policy of that name. Looked up in a map, so that only configured names are found. */
   policy(name: string): ServedPolicy | undefined {
     return this.#policies.get(name)
+  }
+
+  /** How many policies there are. */
+  get size(): number {
+    return this.#policies.size
   }
 
   /** In the order of the configuration. */
@@ -99,9 +125,36 @@ export class Engine {
     if (this.#policies.has(name)) throw new PolicyError('NAME_INVALID', 'name', name, 'must be given to one policy only')
     if (this.#policies.size >= MAX_POLICIES)
       throw new PolicyError('RANGE_UNSUPPORTED', 'policies', this.#policies.size + 1, `must be at most ${MAX_POLICIES}`)
-    const served = new ServedPolicy(config, restored ?? this.storage.limiter(config, this.#making), this.latency)
+    const served = this.#served(config, this.#withTiers(restored ?? this.storage.limiter(config, this.#making), config))
     this.#policies.set(name, served)
     return served
+  }
+
+  #served(config: PolicyConfig, limiter: StoredLimiter): ServedPolicy {
+    return new ServedPolicy(config, limiter, this.latency, (own, { policy }) => this.#tiered(own, policy.name), {
+      observer: this.observer,
+      follower: this.#follower,
+    })
+  }
+
+  #withTiers(own: StoredLimiter, config: PolicyConfig): StoredLimiter {
+    if (config.tiers === undefined) return own
+    const limiter = this.#tiered(own, config.policy.name)
+    try {
+      limiter.prepare(config)()
+      return limiter
+    } catch (error) {
+      own.close()
+      throw error
+    }
+  }
+
+  #tiered(own: StoredLimiter, name: string): TieredLimiter {
+    const make: MakeTier = (config, id) => {
+      const saved = this.#savedTiers.get(`${name}\n${id}`)
+      return (saved && this.#restored(config, saved, undefined)) ?? this.storage.limiter(config, this.#making)
+    }
+    return new TieredLimiter(own, make, this.#nowMs)
   }
 
   #restored(config: PolicyConfig, saved: SavedPolicy, onUnusable: EngineOptions['onUnusable']): StoredLimiter | undefined {
@@ -147,8 +200,8 @@ export class Engine {
       configs,
       served: this.#policies,
       own: this.#namesOf(owner),
-      limiter: (config) => this.storage.limiter(config, this.#making),
-      add: (config, limiter) => new ServedPolicy(config, limiter, this.latency),
+      limiter: (config) => this.#withTiers(this.storage.limiter(config, this.#making), config),
+      add: (config, limiter) => this.#served(config, limiter),
     })
   }
 
@@ -165,7 +218,7 @@ export class Engine {
    * @throws {StoreError} when no decision could be made; nothing is charged then.
    */
   takeAll(parts: readonly TakePart[], options?: TakeAllOptions): Awaitable<Decision[]> {
-    return takeAll(parts, options)
+    return takeAll(parts, { ...options, latency: this.latency })
   }
 
   /** Frees reservations and permits whose time is over; to be called about once a second. */

@@ -2,6 +2,7 @@ import type { Decision, Key, Permit } from 'sluicegate'
 import { type Awaitable, whenDone } from './awaitable.js'
 import { HeldById } from './held-by-id.js'
 import { otherSlotOf, type Peers } from './peers.js'
+import type { AskedPriority } from './priorities.js'
 import { nameOf } from './reservations.js'
 import type { ServedPolicy } from './served-policy.js'
 
@@ -51,11 +52,17 @@ export class Permits {
    *
    * @throws {TooManyHeldError} when too many are held. Also what a take throws.
    */
-  take(policy: ServedPolicy, key: Key, cost: number, wantedMs = Number.POSITIVE_INFINITY): Awaitable<PermitTaken> {
+  take(
+    policy: ServedPolicy,
+    key: Key,
+    cost: number,
+    wantedMs = Number.POSITIVE_INFINITY,
+    priority?: AskedPriority,
+  ): Awaitable<PermitTaken> {
     const keyName = nameOf(policy, key)
     this.#held.requireRoom(keyName)
     const ttlMs = Math.min(wantedMs, policy.permitMs)
-    return whenDone(policy.take(key, cost), (decision) => {
+    return whenDone(policy.take(key, cost, priority), (decision) => {
       const permit = decision as Permit
       return { decision, ttlMs, id: decision.allowed ? this.#held.add(keyName, { permit, ttlMs }, ttlMs) : undefined }
     }) as Awaitable<PermitTaken>

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
-import { createLimiter, type Policy, PolicyError } from 'sluicegate'
+import { PolicyError } from 'sluicegate'
 import type { PolicyConfig } from '../config/policy-config.js'
+import { canBecome } from './can-become.js'
 import type { ServedPolicy } from './served-policy.js'
 import type { StoredLimiter } from './stored-limiter.js'
 
@@ -38,12 +39,18 @@ export function prepareChanges({ configs, served, own, limiter, add }: Preparati
     throw new PolicyError('RANGE_UNSUPPORTED', 'policies', configs.length, `must be at most ${MAX_POLICIES} in all`)
   const fresh = new Map<string, StoredLimiter>()
   const updated: string[] = []
+  const tiered: (() => void)[] = []
   try {
     for (const [name, config] of byName) {
       const before = served.get(name)
       if (before !== undefined && !own.has(name)) throw new PolicyError('NAME_INVALID', 'name', name, 'must be given to one policy only')
-      if (before === undefined || !keepsTable(before.config, config)) fresh.set(name, limiter(config))
-      else if (!isDeepStrictEqual(before.policy, config.policy)) updated.push(name)
+      if (before === undefined || !keepsTable(before.config, config) || changesMode(before, config)) fresh.set(name, limiter(config))
+      else {
+        const isTiered = before.config.tiers !== config.tiers
+        if (isTiered || !isDeepStrictEqual(before.policy, config.policy)) updated.push(name)
+        else if (!isDeepStrictEqual(before.config.priorities, config.priorities)) updated.push(name)
+        if (isTiered) tiered.push(before.prepareTiers(config))
+      }
     }
   } catch (error) {
     for (const made of fresh.values()) made.close()
@@ -57,7 +64,11 @@ export function prepareChanges({ configs, served, own, limiter, add }: Preparati
       served.delete(name)
       own.delete(name)
     }
-    for (const name of updated) served.get(name)?.update((byName.get(name) as PolicyConfig).policy)
+    for (const name of updated) {
+      const { policy, priorities } = byName.get(name) as PolicyConfig
+      served.get(name)?.update(policy, priorities)
+    }
+    for (const commit of tiered) commit()
     for (const [name, made] of fresh) {
       const config = byName.get(name) as PolicyConfig
       const before = served.get(name)
@@ -71,22 +82,14 @@ export function prepareChanges({ configs, served, own, limiter, add }: Preparati
 
 /** Whether the keys of a policy can stay where they are. */
 function keepsTable(before: PolicyConfig, after: PolicyConfig): boolean {
-  const { policy: from, ...table } = before
-  const { policy: to, ...wanted } = after
+  const { policy: from, tiers: _before, priorities: _was, ...table } = before
+  const { policy: to, tiers: _after, priorities: _is, ...wanted } = after
   return isDeepStrictEqual({ growTo: undefined, ...table }, { growTo: undefined, ...wanted }) && canBecome(from, to)
 }
 
-/** Tried on a limiter without keys, so that a refusal leaves the real one alone. */
-function canBecome(from: Policy, to: Policy): boolean {
-  if (from === to || isDeepStrictEqual(from, to)) return true
-  using trial = createLimiter(from, { maxKeys: 1 })
-  try {
-    trial.update(to)
-    return true
-  } catch (error) {
-    if (!(error instanceof PolicyError)) throw error
-    return false
-  }
+/** A store keeps the keys; with priorities it is asked for each take. */
+function changesMode({ isShared, config: { priorities } }: ServedPolicy, after: PolicyConfig): boolean {
+  return isShared && (priorities === undefined) !== (after.priorities === undefined)
 }
 
 function closeLater(limiter: { readonly isShared: boolean; close(): void } | undefined): void {

@@ -5,7 +5,7 @@ import { createRedisLimiter, createRedisRateTable, type FleetLimiter, type Redis
 import type { RedisStorageConfig } from '../config/config.js'
 import type { PolicyConfig } from '../config/policy-config.js'
 import type { Log } from '../log.js'
-import type { LimiterMaking, Storage, StoredLimiter, StoredRateTable } from './stored-limiter.js'
+import type { CallRateRoom, LimiterMaking, Storage, StoredLimiter, StoredRateTable } from './stored-limiter.js'
 
 /** How long the start waits for the store. Afterwards policies decide as `outage` says until it can be reached. */
 const CONNECT_MS = 2_000
@@ -62,7 +62,7 @@ export class RedisStorage implements Storage {
     clearTimeout(timer)
   }
 
-  limiter({ policy, maxKeys }: PolicyConfig, { hotKeys }: LimiterMaking): StoredLimiter {
+  limiter({ policy, maxKeys, priorities }: PolicyConfig, { hotKeys }: LimiterMaking): StoredLimiter {
     const { prefix, mode, outage, timeoutMs } = this.#config
     const limiter: FleetLimiter = createRedisLimiter(policy, {
       client: this.#client,
@@ -71,12 +71,16 @@ export class RedisStorage implements Storage {
       hotKeys,
       ...(prefix !== undefined && { prefix }),
       // Leased is the default, and a policy that cannot be leased runs exact then.
-      ...(mode === 'exact' && { mode }),
+      // A lease says nothing about what is left at the store, which classes of requests depend on.
+      ...((mode === 'exact' || priorities !== undefined) && { mode: 'exact' as const }),
       ...(maxKeys !== undefined && { maxKeys: Math.min(maxKeys, MAX_LEASED_KEYS) }),
     })
     this.#limiters.add(limiter)
     return {
       isShared: true,
+      get policy() {
+        return limiter.policy
+      },
       take: (key, cost) => limiter.take(key, cost),
       peek: (key, cost) => limiter.peek(key, cost),
       reserve: (key, cost) => limiter.reserve(key, cost),
@@ -87,6 +91,7 @@ export class RedisStorage implements Storage {
       update: (next) => limiter.update(next),
       stats: () => ({ ...NO_TABLE, keys: limiter.stats().leases }),
       storeStats: () => limiter.stats(),
+      servers: () => limiter.shards(1).servers,
       hotKeys: (n) => limiter.hotKeys(n),
       snapshot: () => undefined,
       close: () => {
@@ -100,13 +105,17 @@ export class RedisStorage implements Storage {
     return undefined
   }
 
-  rateTable(): StoredRateTable {
+  rateTable(_room: CallRateRoom, { hotKeys }: LimiterMaking): StoredRateTable {
     const { prefix, outage, timeoutMs } = this.#config
-    const table = createRedisRateTable({ client: this.#client, outage, timeoutMs, ...(prefix !== undefined && { prefix }) })
+    const table = createRedisRateTable({ client: this.#client, outage, timeoutMs, hotKeys, ...(prefix !== undefined && { prefix }) })
     return {
       throttle: (key, rate, quantity) => table.throttle(key, rate, quantity),
       stats: () => NO_TABLE,
       snapshot: () => undefined,
+      get outageDecisions() {
+        return table.outageDecisions
+      },
+      hotKeys: (n) => table.hotKeys(n),
       close: () => table.close(),
     }
   }

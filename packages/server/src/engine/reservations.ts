@@ -1,6 +1,7 @@
 import { type Decision, type Key, PolicyError, StoreError } from 'sluicegate'
 import { type Awaitable, allDone, whenDone } from './awaitable.js'
 import { HeldById } from './held-by-id.js'
+import type { Latency } from './latency.js'
 import { otherSlotOf, type Peers } from './peers.js'
 import type { ServedPolicy } from './served-policy.js'
 import { type HeldPart, reserveAll, type TakeAllOptions, type TakePart } from './take-all.js'
@@ -28,8 +29,11 @@ export type ActualCost = number | ((part: TakePart) => number)
 export class Reservations {
   readonly #held: HeldById<readonly HeldPart[]>
   readonly #peers: Peers | undefined
+  readonly #latency: Latency | undefined
 
-  constructor(nowMs: () => number, peers?: Peers) {
+  /** @param latency receives the time of each {@link Reservations.reserve}. */
+  constructor(nowMs: () => number, latency?: Latency, peers?: Peers) {
+    this.#latency = latency
     this.#peers = peers
     const bounds = { what: 'open reservations', max: MAX_RESERVATIONS, maxPerKey: MAX_RESERVATIONS_PER_KEY, slot: peers?.slot }
     this.#held = new HeldById(bounds, nowMs, (parts) => {
@@ -56,7 +60,7 @@ export class Reservations {
     const [first] = parts
     const keyName = first === undefined ? '' : nameOf(first.policy, first.key)
     this.#held.requireRoom(keyName)
-    return whenDone(reserveAll(parts, options), ({ decisions, held }) => ({
+    return whenDone(reserveAll(parts, { ...options, ...(this.#latency && { latency: this.#latency }) }), ({ decisions, held }) => ({
       decisions,
       id: held === undefined ? undefined : this.#held.add(keyName, held, ttlMs),
     })) as Awaitable<Reserved>
@@ -85,9 +89,9 @@ export class Reservations {
     return this.#end(id, (parts) => parts.map(({ reservation }) => reservation.cancel()))
   }
 
-  /** What was asked of each part, without its policy; undefined when there is no such reservation. */
-  partsOf(id: string): readonly Omit<TakePart, 'policy'>[] | undefined {
-    return this.#held.get(id)?.map(({ part: { policy, ...asked } }) => asked)
+  /** The figures of each part, which other processes may have; undefined when there is no such reservation. */
+  partsOf(id: string): readonly Omit<TakePart, 'policy' | 'priority'>[] | undefined {
+    return this.#held.get(id)?.map(({ part: { policy, priority, ...figures } }) => figures)
   }
 
   /** {@link Reservations.settle} with the costs in the order of the parts. */

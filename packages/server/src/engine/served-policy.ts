@@ -2,12 +2,20 @@ import { type Decision, type HotKeys, type Key, type Policy, StoreError } from '
 import type { FleetStats } from 'sluicegate/redis'
 import type { PolicyConfig } from '../config/policy-config.js'
 import { type Awaitable, whenDone } from './awaitable.js'
+import type { DecisionObserver } from './decision-observer.js'
+import type { Follower, KeyChange } from './follower.js'
 import type { Latency } from './latency.js'
 import { type Outcome, outcomeOf } from './outcome.js'
-import type { LimiterFigures, StoredLimiter, StoredReservation } from './stored-limiter.js'
+import { type AskedPriority, floorOf } from './priorities.js'
+import type { LimiterFigures, ServerCalls, StoredLimiter, StoredReservation } from './stored-limiter.js'
+import { takeAbove } from './take-above.js'
+import { TieredLimiter } from './tiered-limiter.js'
 
 /** What a policy has answered since the service started. */
 export type Counts = Record<Outcome | 'peeks', number>
+
+/** Puts tiers around the limiter of a policy's own limit. */
+export type MakeTiered = (own: StoredLimiter, config: PolicyConfig) => TieredLimiter
 
 /** Tokens taken ahead of their use; see {@link ServedPolicy.reserve}. */
 export interface ServedReservation {
@@ -40,10 +48,25 @@ export class ServedPolicy {
   readonly errors = new Map<string, number>()
   #limiter: StoredLimiter
   readonly #latency: Latency
+  readonly #observer: DecisionObserver | undefined
   #config: PolicyConfig
+  /** Sees what was decided. */
+  readonly follower: Follower | undefined
 
-  constructor(config: PolicyConfig, limiter: StoredLimiter, latency: Latency) {
+  readonly #makeTiered: MakeTiered
+
+  /** @param makeTiered puts tiers around a limiter, for a policy that gets them later. */
+  constructor(
+    config: PolicyConfig,
+    limiter: StoredLimiter,
+    latency: Latency,
+    makeTiered: MakeTiered,
+    { observer, follower }: { readonly observer?: DecisionObserver | undefined; readonly follower?: Follower | undefined } = {},
+  ) {
+    this.#observer = observer
+    this.follower = follower
     this.name = config.policy.name
+    this.#makeTiered = makeTiered
     this.#config = config
     this.#limiter = limiter
     this.#latency = latency
@@ -71,8 +94,14 @@ export class ServedPolicy {
   }
 
   /** Takes `cost` tokens of `key` if they are there; of an all-of `key` may be one key for each part. Under concurrency the answer is a permit. */
-  take(key: Key, cost: number): Awaitable<Decision> {
+  take(key: Key, cost: number, priority?: AskedPriority): Awaitable<Decision> {
     const startMs = performance.now()
+    if (this.#config.priorities !== undefined) {
+      return this.#counting(
+        () => takeAbove(this.#limiter, key, cost, this.#floor(key, priority)),
+        (decision) => this.#taken(decision, startMs, key, cost),
+      )
+    }
     let answer: Awaitable<Decision>
     // Written out: the hot path makes no functions.
     try {
@@ -83,27 +112,28 @@ export class ServedPolicy {
     if (answer instanceof Promise) {
       return this.#counting(
         () => answer,
-        (decision) => this.#taken(decision, startMs),
+        (decision) => this.#taken(decision, startMs, key, cost),
       )
     }
-    return this.#taken(answer, startMs)
+    return this.#taken(answer, startMs, key, cost)
   }
 
   /** What {@link ServedPolicy.take} would answer now; changes nothing. */
-  peek(key: Key, cost: number): Awaitable<Decision> {
+  peek(key: Key, cost: number, priority?: AskedPriority): Awaitable<Decision> {
     return this.#counting(
-      () => this.#limiter.peek(key, cost),
+      () => this.#limiter.peek(key, cost + this.#floor(key, priority)),
       (decision) => {
         this.counts.peeks++
+        this.#observer?.decided({ policy: this.name, outcome: outcomeOf(decision), source: decision.source })
         return decision
       },
     )
   }
 
   /** Takes `cost` tokens, of which the holder says later how many it used. Denied when they are not there now: nothing is booked ahead. */
-  reserve(key: Key, cost: number): Awaitable<ServedReservation> {
+  reserve(key: Key, cost: number, priority?: AskedPriority): Awaitable<ServedReservation> {
     return this.#counting(
-      () => this.reserveUncounted(key, cost),
+      () => this.reserveUncounted(key, cost, priority),
       (reservation) => {
         this.count(reservation.decision)
         return reservation
@@ -113,40 +143,58 @@ export class ServedPolicy {
 
   /** Gives back `tokens`, at most to full. Answers as `peek(key, 1)` then does, like the next three. */
   refund(key: Key, tokens: number): Awaitable<Decision> {
-    return this.#counting(() => this.#limiter.refund(key, tokens), unchanged)
+    return this.#changing('refund', key, tokens, () => this.#limiter.refund(key, tokens))
   }
 
   /** Takes `tokens` whether they are there or not, down to a debt of ten bursts. */
   penalize(key: Key, tokens: number): Awaitable<Decision> {
-    return this.#counting(() => this.#limiter.penalize(key, tokens), unchanged)
+    return this.#changing('penalize', key, tokens, () => this.#limiter.penalize(key, tokens))
   }
 
   /** Denies everything to the key for `forMs`; the longest block wins, 0 lifts it. */
   block(key: Key, forMs: number): Awaitable<Decision> {
-    return this.#counting(() => this.#limiter.block(key, forMs), unchanged)
+    return this.#changing('block', key, forMs, () => this.#limiter.block(key, forMs))
   }
 
   /** Refills the key and lifts its block. */
   reset(key: Key): Awaitable<Decision> {
-    return this.#counting(() => this.#limiter.reset(key), unchanged)
+    return this.#changing('reset', key, 0, () => this.#limiter.reset(key))
   }
 
   /** {@link ServedPolicy.take} without counting: for takes of several policies, whose outcome is known only together. */
-  takeUncounted(key: Key, cost: number): Awaitable<Decision> {
-    return this.#counting(() => this.#limiter.take(key, cost), unchanged)
+  takeUncounted(key: Key, cost: number, priority?: AskedPriority): Awaitable<Decision> {
+    return this.takeAbove(key, cost, this.#floor(key, priority))
+  }
+
+  /** {@link ServedPolicy.takeUncounted} that leaves `floor` tokens, or takes none: another process has read the priority. So do the next two. */
+  takeAbove(key: Key, cost: number, floor: number): Awaitable<Decision> {
+    return this.#counting(() => takeAbove(this.#limiter, key, cost, floor), unchanged)
+  }
+
+  peekAbove(key: Key, cost: number, floor: number): Awaitable<Decision> {
+    return this.#counting(() => this.#limiter.peek(key, cost + floor), unchanged)
+  }
+
+  reserveAbove(key: Key, cost: number, floor: number): Awaitable<ServedReservation> {
+    return this.#counting(
+      () => whenDone(this.#limiter.peek(key, cost + floor), (seen) => (seen.allowed ? this.#limiter.reserve(key, cost) : seen)),
+      (made) => ('waitMs' in made ? dueNow(made, floor) : { decision: made, settle: () => made, cancel: () => made }),
+    ) as Awaitable<ServedReservation>
+  }
+
+  /** {@link ServedPolicy.refund} of a take that was not counted. */
+  refundUncounted(key: Key, tokens: number): Awaitable<Decision> {
+    return this.#counting(() => this.#limiter.refund(key, tokens), unchanged)
   }
 
   /** {@link ServedPolicy.peek} without counting. */
-  peekUncounted(key: Key, cost: number): Awaitable<Decision> {
-    return this.#counting(() => this.#limiter.peek(key, cost), unchanged)
+  peekUncounted(key: Key, cost: number, priority?: AskedPriority): Awaitable<Decision> {
+    return this.peekAbove(key, cost, this.#floor(key, priority))
   }
 
   /** {@link ServedPolicy.reserve} without counting. */
-  reserveUncounted(key: Key, cost: number): Awaitable<ServedReservation> {
-    return this.#counting(
-      () => whenDone(this.#limiter.peek(key, cost), (seen) => (seen.allowed ? this.#limiter.reserve(key, cost) : seen)),
-      (made) => ('waitMs' in made ? dueNow(made) : { decision: made, settle: () => made, cancel: () => made }),
-    ) as Awaitable<ServedReservation>
+  reserveUncounted(key: Key, cost: number, priority?: AskedPriority): Awaitable<ServedReservation> {
+    return this.reserveAbove(key, cost, this.#floor(key, priority))
   }
 
   /** Counts the outcome of a take. */
@@ -154,6 +202,7 @@ export class ServedPolicy {
     const outcome = outcomeOf(decision)
     this.counts[outcome]++
     this.sources[decision.source]++
+    this.#observer?.decided({ policy: this.name, outcome, source: decision.source })
     if (outcome !== 'denied') return
     const denials = this.denialsByPart.get(decision.policy)
     if (denials !== undefined) this.denialsByPart.set(decision.policy, denials + 1)
@@ -164,10 +213,30 @@ export class ServedPolicy {
    *
    * @throws {PolicyError} `ALGORITHM_CHANGE` or `RANGE_UNSUPPORTED`: nothing has changed then.
    */
-  update(policy: Policy): void {
+  update(policy: Policy, priorities = this.#config.priorities): void {
     this.#limiter.update(policy)
-    this.#config = { ...this.#config, policy }
+    this.#config = { ...this.#config, policy, priorities }
     this.#nameParts()
+  }
+
+  /** The policy of a key: that of its tier, where there are tiers. */
+  policyOf(key: Key): Policy {
+    return (this.#limiter instanceof TieredLimiter ? this.#limiter.policyOf(key) : undefined) ?? this.policy
+  }
+
+  /**
+   * Makes what other tiers of the policy need. The returned function puts them in force, and does not fail. Keys keep what they have spent.
+   *
+   * @throws {PolicyError} when there is no room for a table. Nothing has changed then.
+   */
+  prepareTiers(config: PolicyConfig): () => void {
+    const limiter = this.#limiter instanceof TieredLimiter ? this.#limiter : this.#makeTiered(this.#limiter, config)
+    const commit = limiter.prepare(config)
+    return () => {
+      commit()
+      this.#limiter = limiter
+      this.#config = config
+    }
   }
 
   /** Puts another limiter in the place of this one: keys start full. Counts go on. Returns the limiter before, which the caller closes. */
@@ -190,6 +259,11 @@ export class ServedPolicy {
     return this.#limiter.storeStats()
   }
 
+  /** Calls to each server of the store; empty in memory. */
+  servers(): readonly ServerCalls[] {
+    return this.#limiter.servers?.() ?? []
+  }
+
   /** The `n` keys with the highest demand, and the `n` with the most denials. */
   hotKeys(n: number): HotKeys {
     return this.#limiter.hotKeys(n)
@@ -200,14 +274,33 @@ export class ServedPolicy {
     return this.#limiter.snapshot()
   }
 
+  /** Keys under the limits of tiers as bytes, with the id of the limit. */
+  *tierSnapshots(): Generator<readonly [id: string, bytes: Uint8Array]> {
+    if (this.#limiter instanceof TieredLimiter) yield* this.#limiter.tierSnapshots()
+  }
+
   close(): void {
     this.#limiter.close()
   }
 
-  #taken(decision: Decision, startMs: number): Decision {
+  /** Tokens that a request of this class must leave. */
+  #floor(key: Key, priority: AskedPriority | undefined): number {
+    const { priorities } = this.#config
+    return priorities === undefined ? 0 : floorOf(priorities, priority, this.policyOf(key).burst)
+  }
+
+  #taken(decision: Decision, startMs: number, key: Key, cost: number): Decision {
     this.#latency.observe((performance.now() - startMs) / 1000)
     this.count(decision)
+    if (this.follower !== undefined) this.follower.taken(this, key, cost, decision)
     return decision
+  }
+
+  #changing(change: KeyChange, key: Key, amount: number, verb: () => Awaitable<Decision>): Awaitable<Decision> {
+    return this.#counting(verb, (state) => {
+      this.follower?.changed(this, change, key, amount)
+      return state
+    })
   }
 
   #nameParts(): void {
@@ -249,9 +342,10 @@ function passed({ parts, ...decision }: Decision): Decision {
 }
 
 /** Tokens that may be used at once; those of a later time go back, since another caller took the ones that were seen. */
-function dueNow(reservation: StoredReservation): Awaitable<ServedReservation> {
+function dueNow(reservation: StoredReservation, floor: number): Awaitable<ServedReservation> {
   const { allowed, waitMs, decision } = reservation
-  if (allowed && waitMs === 0)
+  const isAbove = decision.remaining >= floor || decision.source === 'outage'
+  if (allowed && waitMs === 0 && isAbove)
     return {
       decision: passed(decision),
       settle: (cost) => reservation.settle(cost),
@@ -259,7 +353,7 @@ function dueNow(reservation: StoredReservation): Awaitable<ServedReservation> {
       lapse: () => reservation.lapse?.(),
     }
   const refused = (state: Decision): ServedReservation => {
-    const denied = { ...state, allowed: false, retryAfterMs: waitMs }
+    const denied = { ...state, allowed: false, retryAfterMs: Math.max(1, waitMs) }
     return { decision: denied, settle: () => denied, cancel: () => denied }
   }
   return allowed ? whenDone(reservation.cancel(), refused) : refused(decision)

@@ -4,6 +4,8 @@ import type { OnFull } from '../config/policy-config.js'
 /** The keys of one policy, with the options of their table. */
 export interface SavedPolicy {
   readonly name: string
+  /** The id of the limit, for keys of a tier. */
+  readonly tier?: string
   readonly maxKeys: number | undefined
   readonly growTo: number | undefined
   readonly onFull: OnFull
@@ -51,9 +53,9 @@ export function readSnapshot(file: Buffer): SavedPolicy[] {
   const bodyAt = start + file.readUInt32LE(MAGIC.length)
   const index = JSON.parse(file.toString('utf8', start, bodyAt)) as Index
   let at = bodyAt
-  return index.map(({ length, name, maxKeys, growTo, onFull }) => {
+  return index.map(({ length, name, tier, maxKeys, growTo, onFull }) => {
     const bytes = file.subarray(at, at + length)
     at += length
-    return { name, maxKeys, growTo, onFull, bytes }
+    return { name, ...(tier !== undefined && { tier }), maxKeys, growTo, onFull, bytes }
   })
 }

@@ -34,10 +34,21 @@ export interface StoredReservation {
 /** Figures of a limiter in memory; at a store the tables are elsewhere, and all of them are 0 but `keys`, those with a lease here. */
 export type LimiterFigures = LimiterStats
 
+/** Calls to one server of a store. */
+export interface ServerCalls {
+  /** Undefined where there is one only. */
+  readonly server: string | undefined
+  readonly calls: number
+}
+
 /** The verbs that the service needs of a limiter, wherever its keys are. */
 export interface StoredLimiter {
   readonly isShared: boolean
+  /** The policy in force; of several that of keys without a tier. */
+  readonly policy: Policy
   take(key: Key, cost: number): Awaitable<Decision>
+  /** A take that leaves `floor` tokens, or takes none, in one step; absent where a look and a take do it. */
+  takeAbove?(key: Key, cost: number, floor: number): Awaitable<Decision>
   peek(key: Key, cost: number): Awaitable<Decision>
   reserve(key: Key, cost: number): Awaitable<StoredReservation>
   refund(key: Key, tokens: number): Awaitable<Decision>
@@ -48,6 +59,8 @@ export interface StoredLimiter {
   stats(): LimiterFigures
   /** Figures of the calls to a store; undefined in memory. */
   storeStats(): FleetStats | undefined
+  /** By server; absent in memory. */
+  servers?(): readonly ServerCalls[]
   hotKeys(n: number): HotKeys
   /** All keys as bytes; undefined at a store, which keeps them. */
   snapshot(): Uint8Array | undefined
@@ -78,6 +91,9 @@ export interface StoredRateTable {
   stats(): LimiterStats
   /** All keys as bytes; undefined at a store, which keeps them. */
   snapshot(): Uint8Array | undefined
+  /** Calls that a store would have decided and this process did, in an outage; 0 in memory. */
+  readonly outageDecisions: number
+  hotKeys(n: number): HotKeys
   close(): void
 }
 
@@ -95,7 +111,7 @@ export interface Storage {
    * @param saved an earlier `snapshot()`, to begin with; ignored at a store.
    * @throws {PolicyError} `SNAPSHOT_INVALID`, and when there is no room for the table.
    */
-  rateTable(room: CallRateRoom, clock: Clock | undefined, saved?: Uint8Array): StoredRateTable
+  rateTable(room: CallRateRoom, making: LimiterMaking, saved?: Uint8Array): StoredRateTable
   /** Whether the store can be reached; always true in memory. */
   readonly isReachable: boolean
   /** Resolves when the store can be reached, or after a moment. */
@@ -127,13 +143,18 @@ export const MEMORY: Storage = {
     }
     return Object.assign(limiter, { isShared: false, storeStats: () => undefined })
   },
-  rateTable({ maxKeys, growTo }, clock, saved) {
-    if (saved !== undefined) return restoreRateTable(saved, { ...(clock && { clock }) })
-    return createRateTable({
+  rateTable({ maxKeys, growTo }, { clock, hotKeys }, saved) {
+    if (saved !== undefined) {
+      const restored = restoreRateTable(saved, { hotKeys, ...(clock && { clock }) })
+      return Object.assign(restored, { outageDecisions: 0 })
+    }
+    const table = createRateTable({
+      hotKeys,
       ...(clock && { clock }),
       ...(maxKeys !== undefined && { maxKeys }),
       ...(growTo !== undefined && { growTo }),
     })
+    return Object.assign(table, { outageDecisions: 0 })
   },
   isReachable: true,
   async connect() {},

@@ -1,5 +1,7 @@
 import type { Decision, Key, Permit } from 'sluicegate'
 import { type Awaitable, allDone, whenDone } from './awaitable.js'
+import type { Latency } from './latency.js'
+import type { AskedPriority } from './priorities.js'
 import type { ServedPolicy, ServedReservation } from './served-policy.js'
 
 /** One of the takes that pass together or not at all. */
@@ -7,6 +9,8 @@ export interface TakePart {
   readonly policy: ServedPolicy
   readonly key: Key
   readonly cost: number
+  /** The class of the request, for policies with priorities. */
+  readonly priority?: AskedPriority | undefined
   /** Has its part in the verdict, and is never charged. */
   readonly peekOnly?: boolean
   /** Is charged if the tokens are there, and has no part in the verdict: a denial becomes `allowed: true` with `wouldDeny: true`. */
@@ -17,6 +21,8 @@ export interface TakePart {
 export interface TakeAllOptions {
   /** Whether the request passes, from the decision of each part; default: when all of them are allowed. Parts that are denied are never charged. */
   readonly passes?: (decisions: readonly Decision[]) => boolean
+  /** Receives the time of the whole, once, unless all parts only look. */
+  readonly latency?: Latency
 }
 
 /**
@@ -28,21 +34,39 @@ export interface TakeAllOptions {
  *
  * Parts with the same policy and key are counted together.
  */
-export function takeAll(parts: readonly TakePart[], { passes = everyOne }: TakeAllOptions = {}): Awaitable<Decision[]> {
+export function takeAll(parts: readonly TakePart[], options: TakeAllOptions = {}): Awaitable<Decision[]> {
+  const { passes = everyOne } = options
   const [only] = parts
   if (parts.length === 1 && only !== undefined && passes === everyOne && !only.peekOnly) {
-    return whenDone(only.policy.take(only.key, only.cost), (decision) => [shadowed(only, decision)])
+    return whenDone(only.policy.take(only.key, only.cost, only.priority), (decision) => [shadowed(only, decision)])
   }
-  return whenDone(seenNow(parts), (seen) => {
-    if (!passes(seen)) return refuse(parts, seen)
-    if (!parts.some(({ policy }) => policy.isShared)) return takeHere(parts, seen)
-    return whenDone(reserveSeen(parts, seen, passes), ({ decisions }) => decisions)
+  const taken = timed(parts, options, () =>
+    whenDone(seenNow(parts), (seen) => {
+      if (!passes(seen)) return refuse(parts, seen)
+      if (!parts.some(({ policy }) => policy.isShared)) return takeHere(parts, seen)
+      return whenDone(reserveSeen(parts, seen, passes), ({ decisions }) => decisions)
+    }),
+  ) as Awaitable<Decision[]>
+  const follower = parts[0]?.policy.follower
+  if (follower === undefined) return taken
+  return whenDone(taken, (decisions) => {
+    follower.takenAll(parts, decisions, options)
+    return decisions
   }) as Awaitable<Decision[]>
+}
+
+function timed<Value>(parts: readonly TakePart[], { latency }: TakeAllOptions, decide: () => Awaitable<Value>): Awaitable<Value> {
+  if (latency === undefined || parts.every(({ peekOnly }) => peekOnly)) return decide()
+  const startMs = performance.now()
+  return whenDone(decide(), (value) => {
+    latency.observe((performance.now() - startMs) / 1000)
+    return value
+  }) as Awaitable<Value>
 }
 
 /** The decision of each part, together with the parts before it that take from the same key. */
 function seenNow(parts: readonly TakePart[]): Awaitable<Decision[]> {
-  const states = allDone(parts.map(({ policy, key }, i) => policy.peekUncounted(key, costUpTo(parts, i))))
+  const states = allDone(parts.map(({ policy, key, priority }, i) => policy.peekUncounted(key, costUpTo(parts, i), priority)))
   return whenDone(states, (decisions) => decisions.map((decision, i) => shadowed(parts[i] as TakePart, decision))) as Awaitable<Decision[]>
 }
 
@@ -79,7 +103,7 @@ function refuse(parts: readonly TakePart[], decisions: Decision[]): Decision[] {
   for (const [i, part] of parts.entries()) {
     const decision = decisions[i] as Decision
     countPart(part.policy, decision, false)
-    if (!decision.allowed && !part.policy.isShared) noteDenial(part, costUpTo(parts, i))
+    if (!decision.allowed && !part.policy.isShared && part.policy.config.priorities === undefined) noteDenial(part, costUpTo(parts, i))
   }
   return decisions
 }
@@ -89,7 +113,7 @@ function noteDenial({ policy, key }: TakePart, cost: number): void {
   const taken = policy.takeUncounted(key, cost) as Decision | Permit
   if (!taken.allowed) return
   if ('release' in taken) taken.release()
-  else policy.refund(key, cost)
+  else policy.refundUncounted(key, cost)
 }
 
 function countPart(policy: ServedPolicy, decision: Decision, isTaken: boolean): void {
@@ -122,9 +146,12 @@ export interface ReservedAll {
 }
 
 /** {@link takeAll} whose tokens can be settled or cancelled later. */
-export function reserveAll(parts: readonly TakePart[], { passes = everyOne }: TakeAllOptions = {}): Awaitable<ReservedAll> {
-  return whenDone(seenNow(parts), (seen) =>
-    passes(seen) ? reserveSeen(parts, seen, passes) : { decisions: refuse(parts, seen), held: undefined },
+export function reserveAll(parts: readonly TakePart[], options: TakeAllOptions = {}): Awaitable<ReservedAll> {
+  const { passes = everyOne } = options
+  return timed(parts, options, () =>
+    whenDone(seenNow(parts), (seen) =>
+      passes(seen) ? reserveSeen(parts, seen, passes) : { decisions: refuse(parts, seen), held: undefined },
+    ),
   ) as Awaitable<ReservedAll>
 }
 
@@ -135,7 +162,7 @@ function reserveSeen(
   passes: (decisions: readonly Decision[]) => boolean,
 ): Awaitable<ReservedAll> {
   const attempts = parts.map((part, i) =>
-    isCharged(part, seen[i] as Decision) ? attempt(() => part.policy.reserveUncounted(part.key, part.cost)) : undefined,
+    isCharged(part, seen[i] as Decision) ? attempt(() => part.policy.reserveUncounted(part.key, part.cost, part.priority)) : undefined,
   )
   return whenDone(allDone(attempts), (results) => {
     const failed = results.find((result) => result !== undefined && 'error' in result)

@@ -1,5 +1,5 @@
 import type { Decision, Policy } from '../engine/engine.js'
-import type { DescriptorStatus } from './limit-request.js'
+import type { CurrentLimit, DescriptorStatus } from './limit-request.js'
 import { type RuleLimit, UNITS } from './rule.js'
 
 const MAX_UINT32 = 0xffff_ffff
@@ -14,9 +14,9 @@ export function descriptorStatus(
   decision: Decision | undefined,
   over: boolean,
   nowMs: number,
+  isTiered = false,
 ): DescriptorStatus {
-  const { requestsPerUnit, unit, name } = limit
-  const current = { requestsPerUnit, unit: unit === undefined ? 0 : UNITS[unit].number, name }
+  const current = currentLimit(limit, isTiered ? policy : undefined)
   const windowEndMs = windowLeftMs(limit, policy, nowMs)
   if (decision === undefined) return { over, limit: current, remaining: 0, resetS: Math.ceil(windowEndMs / 1_000) }
   const { allowed, remaining, retryAfterMs, resetAfterMs } = decision
@@ -27,6 +27,13 @@ export function descriptorStatus(
     remaining: Math.min(Math.floor(remaining / limit.cost), MAX_UINT32),
     resetS: Math.ceil((waitMs > 0 ? waitMs : windowEndMs) / 1_000),
   }
+}
+
+/** The limit of the rule, or of the key's tier. */
+function currentLimit({ requestsPerUnit, unit, name }: RuleLimit, tier: Policy | undefined): CurrentLimit {
+  if (tier === undefined) return { requestsPerUnit, unit: unit === undefined ? 0 : UNITS[unit].number, name }
+  const number = Object.values(UNITS).find(({ windowMs }) => windowMs === tier.windowMs)?.number
+  return { requestsPerUnit: tier.limit, unit: number ?? 0, name }
 }
 
 /** The time to the end of an aligned window, also for a key that nothing was taken from; 0 for buckets and windows of the calendar. */

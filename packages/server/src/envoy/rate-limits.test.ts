@@ -160,7 +160,7 @@ test('a rule in shadow mode counts, reports and never denies', () => {
   )
   assert.equal(left('team=blue'), 1)
   const hits = Object.fromEntries(limits.hits.entries())
-  assert.deepEqual(hits['edge.user'], { allowed: 1, denied: 0, shadowed: 1, refunded: 0 })
+  assert.deepEqual(hits['edge.user'], { allowed: 1, denied: 0, over_quota: 0, shadowed: 1, refunded: 0 })
 })
 
 test('shadow mode of the service lets every request pass and keeps the statuses', () => {
@@ -190,6 +190,23 @@ test('a limit that is no quota denies beside quotas that are left, and nothing i
   const { isOver, left } = setUp(QUOTAS)
   assert.equal(isOver('model=a', descriptor('user=x', { hitsAddend: 11 })), true)
   assert.equal(left('model=a'), 1)
+})
+
+test('hits over a quota are counted as denied only where the request was denied', () => {
+  const { send, limits } = setUp(QUOTAS)
+  for (let i = 0; i < 3; i++) send('model=a', 'model=b')
+  send('model=a', descriptor('user=x', { hitsAddend: 11 }))
+  const hits = Object.fromEntries(limits.hits.entries())
+  const none = { shadowed: 0, refunded: 0 }
+  assert.deepEqual(hits['edge.model_a'], { allowed: 1, denied: 2, over_quota: 1, ...none })
+  assert.deepEqual(hits['edge.model_b'], { allowed: 2, denied: 1, over_quota: 0, ...none })
+  assert.deepEqual(hits['edge.user'], { allowed: 0, denied: 11, over_quota: 0, ...none })
+})
+
+test('a quota that is left is not counted as allowed where another limit denied the request', () => {
+  const { send, limits } = setUp(QUOTAS)
+  send('model=a', descriptor('user=x', { hitsAddend: 11 }))
+  assert.equal(Object.fromEntries(limits.hits.entries())['edge.model_a']?.allowed ?? 0, 0)
 })
 
 test('in quota mode of the service a request is over only if all its limits are', () => {
@@ -308,7 +325,7 @@ test('hits are counted by rule and outcome; what another descriptor denied count
   send('user=alice', 'team=blue')
   send(descriptor('user=alice', { hitsAddend: 2, isNegativeHits: true }))
   assert.deepEqual(Object.fromEntries(limits.hits.entries()), {
-    'edge.user': { allowed: 2, denied: 0, shadowed: 0, refunded: 2 },
-    'edge.team': { allowed: 2, denied: 1, shadowed: 0, refunded: 0 },
+    'edge.user': { allowed: 2, denied: 0, over_quota: 0, shadowed: 0, refunded: 2 },
+    'edge.team': { allowed: 2, denied: 1, over_quota: 0, shadowed: 0, refunded: 0 },
   })
 })

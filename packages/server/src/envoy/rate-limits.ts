@@ -1,15 +1,24 @@
 import { createHash } from 'node:crypto'
 import type { EnvoyDomain } from '../config/envoy/envoy-domain.js'
-import { type Awaitable, allDone, type Decision, type Engine, type ServedPolicy, type TakePart, whenDone } from '../engine/engine.js'
+import {
+  type AskedPriority,
+  type Awaitable,
+  allDone,
+  type Decision,
+  type Engine,
+  type ServedPolicy,
+  type TakePart,
+  whenDone,
+} from '../engine/engine.js'
 import { descriptorStatus, NO_LIMIT, UNLIMITED } from './descriptor-status.js'
 import { dynamicMetadata } from './dynamic-metadata.js'
-import { findLimit } from './find-rule.js'
-import { HitCounts } from './hit-counts.js'
+import { type Entry, findLimit } from './find-rule.js'
+import { HitCounts, type HitOutcome } from './hit-counts.js'
 import { limitHeaders } from './limit-headers.js'
 import { type Descriptor, type DescriptorStatus, type LimitRequest, LimitRequestError, type LimitResponse } from './limit-request.js'
 import { DEFAULT_LIMIT_SETTINGS, type LimitSettings } from './limit-settings.js'
 import { Overrides } from './overrides.js'
-import type { RuleLevel, RuleLimit } from './rule.js'
+import type { RuleLimit } from './rule.js'
 
 /** A request of Envoy has a handful of both. */
 const MAX_DESCRIPTORS = 128
@@ -22,11 +31,14 @@ interface Check {
   readonly limit: RuleLimit
   readonly key: string
   readonly metric: string
+  /** Whether requests give the name: with values in it, or as that of a limit that they bring along. */
+  readonly isNamedByRequest: boolean
   /** Undefined for a limit of 0. */
   readonly policy: ServedPolicy | undefined
   readonly hits: number
   readonly tokens: number
   readonly isRefund: boolean
+  readonly priority: AskedPriority | undefined
 }
 
 /** A part of a reservation. */
@@ -48,7 +60,7 @@ export class RateLimits {
   readonly #settings: LimitSettings
   readonly #overrides: Overrides
   readonly #nowMs: () => number
-  #domains: ReadonlyMap<string, RuleLevel> = new Map()
+  #domains: ReadonlyMap<string, EnvoyDomain> = new Map()
 
   /** @param nowMs the time by which windows end, for keys that nothing was taken from. */
   constructor(
@@ -66,7 +78,7 @@ export class RateLimits {
 
   /** Decides by other rules from now on. Their policies are in the engine already. */
   use(domains: readonly EnvoyDomain[]): void {
-    this.#domains = new Map(domains.map(({ domain, rules }) => [domain, rules]))
+    this.#domains = new Map(domains.map((each) => [each.domain, each]))
   }
 
   /**
@@ -76,8 +88,8 @@ export class RateLimits {
    * @throws {LimitRequestError} for a request without domain or descriptors, or with too many.
    * @throws {StoreError} when no decision could be made.
    */
-  decide(request: LimitRequest): Awaitable<LimitResponse> {
-    const checks = this.#checks(request)
+  decide(request: LimitRequest, priority?: AskedPriority): Awaitable<LimitResponse> {
+    const checks = this.#checks(request, priority)
     const outright = checks.map((check) => (typeof check === 'object' && chargedOutright(check) ? chargeOutright(check) : undefined))
     return whenDone(allDone(outright), (charged) => this.#decideRest(request, checks, charged)) as Awaitable<LimitResponse>
   }
@@ -96,8 +108,8 @@ export class RateLimits {
    * @throws {LimitRequestError} as {@link RateLimits.decide}.
    * @throws {TooManyHeldError} when too many reservations are open.
    */
-  reserve(request: LimitRequest, ttlMs: number): Awaitable<LimitReservation> {
-    const checks = this.#checks(request)
+  reserve(request: LimitRequest, ttlMs: number, priority?: AskedPriority): Awaitable<LimitReservation> {
+    const checks = this.#checks(request, priority)
     const places: number[] = []
     const parts: LimitPart[] = []
     for (const [i, check] of checks.entries()) {
@@ -179,9 +191,17 @@ export class RateLimits {
       if (check === 'none') return NO_LIMIT
       const isOver = isVerdict && isCheckOver(check, decisions[i])
       this.#count(check, decisions[i], isOver, over)
-      return descriptorStatus(check.limit, check.policy?.policy, decisions[i], isOver, nowMs)
+      return descriptorStatus(
+        check.limit,
+        check.policy?.policyOf(check.key),
+        decisions[i],
+        isOver,
+        nowMs,
+        check.policy?.config.tiers !== undefined,
+      )
     })
     const { headers, dynamicMetadata: isWanted, shadowMode, quotaMode } = this.#settings
+    if (isVerdict) this.#engine.observer?.verdict(over && !shadowMode)
     const isQuota = (i: number): boolean => quotaMode || (typeof checks[i] === 'object' && (checks[i] as Check).limit.quotaMode)
     return {
       over: over && !shadowMode,
@@ -196,24 +216,36 @@ export class RateLimits {
     }
   }
 
-  #count({ metric, hits, isRefund, policy, limit }: Check, decision: Decision | undefined, isOver: boolean, isDenied: boolean): void {
+  #count(check: Check, decision: Decision | undefined, isOver: boolean, isDenied: boolean): void {
+    const { metric, hits, isNamedByRequest } = check
     if (hits === 0) return
-    if (isRefund) this.hits.count(metric, 'refunded', hits)
-    else if (decision?.wouldDeny || (policy === undefined && limit.shadowMode)) this.hits.count(metric, 'shadowed', hits)
-    else if (isOver) this.hits.count(metric, 'denied', hits)
-    // What another descriptor denied was not charged.
-    else if (!isDenied || limit.quotaMode || limit.chargeDenied) this.hits.count(metric, 'allowed', hits)
+    const outcome = this.#outcomeOf(check, decision, isOver, isDenied)
+    if (outcome !== undefined) this.hits.count(metric, outcome, hits, isNamedByRequest)
   }
 
-  #checks({ domain, descriptors, hitsAddend }: LimitRequest): Checked[] {
+  #outcomeOf(
+    { isRefund, policy, limit }: Check,
+    decision: Decision | undefined,
+    isOver: boolean,
+    isDenied: boolean,
+  ): HitOutcome | undefined {
+    if (isRefund) return 'refunded'
+    if (decision?.wouldDeny || (policy === undefined && limit.shadowMode)) return 'shadowed'
+    if (isOver) return isDenied || !(limit.quotaMode || this.#settings.quotaMode) ? 'denied' : 'over_quota'
+    // What another descriptor denied was not charged.
+    return isDenied && !limit.chargeDenied ? undefined : 'allowed'
+  }
+
+  #checks({ domain, descriptors, hitsAddend }: LimitRequest, priority?: AskedPriority): Checked[] {
     if (domain === '') throw new LimitRequestError('unset', 'rate limit domain must not be empty')
     if (descriptors.length === 0) throw new LimitRequestError('unset', 'rate limit descriptor list must not be empty')
     if (descriptors.length > MAX_DESCRIPTORS) throw new LimitRequestError('invalid', `a request has at most ${MAX_DESCRIPTORS} descriptors`)
     const rules = this.#domains.get(domain)
+    if (rules === undefined) this.hits.unknownDomains++
     let replaced: Set<string> | undefined
     const checks = descriptors.map((descriptor): Checked => {
       if (rules === undefined) return 'none'
-      const check = this.#check(domain, rules, descriptor, hitsAddend)
+      const check = this.#check(rules, descriptor, hitsAddend, priority)
       if (check === undefined) return 'none'
       if (check.limit.replaces.length > 0) replaced = new Set([...(replaced ?? []), ...check.limit.replaces])
       return check.limit.unlimited ? 'unlimited' : check
@@ -222,9 +254,11 @@ export class RateLimits {
     return checks.map((check) => (typeof check === 'object' && check.limit.name !== '' && replaced?.has(check.limit.name) ? 'none' : check))
   }
 
-  #check(domain: string, rules: RuleLevel, descriptor: Descriptor, hitsOfAll: number): Check | undefined {
-    const { entries, limit: override, isNegativeHits: isRefund } = descriptor
-    if (entries.length > MAX_ENTRIES) throw new LimitRequestError('invalid', `a descriptor has at most ${MAX_ENTRIES} entries`)
+  #check(from: EnvoyDomain, descriptor: Descriptor, hitsOfAll: number, asked: AskedPriority | undefined): Check | undefined {
+    const { domain, rules, priorityKey } = from
+    const { limit: override, isNegativeHits: isRefund } = descriptor
+    const { entries, priority } = withoutPriority(descriptor.entries, priorityKey, asked)
+    if (descriptor.entries.length > MAX_ENTRIES) throw new LimitRequestError('invalid', `a descriptor has at most ${MAX_ENTRIES} entries`)
     const found =
       override === undefined ? findLimit(domain, rules, entries, digestOf) : this.#overrides.limit(domain, entries, override, digestOf)
     if (found === undefined) return undefined
@@ -233,16 +267,24 @@ export class RateLimits {
     const policy = limit.policy === undefined ? undefined : this.#engine.policy(limit.policy)
     // A limit that has just been taken out of the configuration.
     if (policy === undefined && limit.policy !== undefined) return undefined
-    return { limit, key, metric, policy, hits, tokens: Math.min(hits * limit.cost, MOST_TOKENS), isRefund }
+    const isNamedByRequest = override !== undefined || metric !== limit.path
+    return { limit, key, metric, isNamedByRequest, policy, hits, tokens: Math.min(hits * limit.cost, MOST_TOKENS), isRefund, priority }
   }
 }
 
 /** A descriptor with a limit, without one, or with one that is unlimited. */
 type Checked = Check | 'none' | 'unlimited'
 
-function partOf({ key, hits, tokens, limit }: Check, policy: ServedPolicy): TakePart {
+function partOf({ key, hits, tokens, limit, priority }: Check, policy: ServedPolicy): TakePart {
   const isLook = hits === 0
-  return { policy, key, cost: isLook ? limit.cost : tokens, ...(isLook && { peekOnly: true }), ...(limit.shadowMode && { shadow: true }) }
+  return {
+    policy,
+    key,
+    cost: isLook ? limit.cost : tokens,
+    ...(priority && { priority }),
+    ...(isLook && { peekOnly: true }),
+    ...(limit.shadowMode && { shadow: true }),
+  }
 }
 
 /** Whether a check is charged by itself, whatever the others decide. */
@@ -251,12 +293,12 @@ function chargedOutright({ limit, policy, isRefund }: Check): boolean {
 }
 
 /** Gives back what a refund does, else takes the tokens, also those that are not there. */
-function chargeOutright({ policy, key, tokens, isRefund, limit }: Check, isReport = false): Awaitable<Decision> | undefined {
+function chargeOutright({ policy, key, tokens, isRefund, limit, priority }: Check, isReport = false): Awaitable<Decision> | undefined {
   if (policy === undefined) return undefined
-  if (tokens === 0) return policy.peek(key, limit.cost)
+  if (tokens === 0) return policy.peek(key, limit.cost, priority)
   if (isRefund) return policy.refund(key, tokens)
   if (isReport) return policy.penalize(key, tokens)
-  return whenDone(policy.take(key, tokens), (taken) =>
+  return whenDone(policy.take(key, tokens, priority), (taken) =>
     taken.allowed
       ? shadowedIn(limit, taken)
       : whenDone(policy.penalize(key, tokens), (after) => shadowedIn(limit, { ...after, allowed: false })),
@@ -275,6 +317,18 @@ function isCheckOver({ policy, limit, isRefund, hits }: Check, decision: Decisio
   // As in Envoy's ratelimit service: a look passes until more was counted than the limit allows, and here all hits are counted.
   if (hits === 0 && limit.chargeDenied) return (decision.spent ?? 0) > decision.limit && !limit.shadowMode
   return !decision.allowed
+}
+
+/** The entries that lead to a rule. That of the domain's `priority_key` names the class of the request instead. */
+function withoutPriority(
+  entries: readonly Entry[],
+  key: string | undefined,
+  asked: AskedPriority | undefined,
+): { readonly entries: readonly Entry[]; readonly priority: AskedPriority | undefined } {
+  if (key === undefined) return { entries, priority: asked }
+  const named = entries.find((entry) => entry.key === key)
+  if (named === undefined) return { entries, priority: asked }
+  return { entries: entries.filter((entry) => entry.key !== key), priority: { name: named.value, cap: () => asked?.cap() } }
 }
 
 function digestOf(text: string): string {

@@ -48,8 +48,8 @@ export function decisionSteps(engine: Engine, added: AddedPolicies, slot: number
       }
     },
     drop,
-    take: (name: string, key: Key, cost: number) =>
-      whenDone(policy(name).takeUncounted(key, cost), (decision): Crossed => {
+    take: (name: string, key: Key, cost: number, floor: number) =>
+      whenDone(policy(name).takeAbove(key, cost, floor), (decision): Crossed => {
         if (!decision.allowed || !('release' in decision)) return { decision: plain(decision), handle: undefined }
         permits.set(++last, decision as HeldPermit)
         return { decision: plain(decision), handle: last }
@@ -60,9 +60,9 @@ export function decisionSteps(engine: Engine, added: AddedPolicies, slot: number
       return permit?.release() ?? false
     },
     heartbeat: (handle: number): Awaitable<boolean> => permits.get(handle)?.heartbeat() ?? false,
-    peek: (name: string, key: Key, cost: number) => whenDone(policy(name).peekUncounted(key, cost), plain),
+    peek: (name: string, key: Key, cost: number) => whenDone(policy(name).peekAbove(key, cost, 0), plain),
     reserve: (name: string, key: Key, cost: number) =>
-      whenDone(policy(name).reserveUncounted(key, cost), (reservation): Crossed => {
+      whenDone(policy(name).reserveAbove(key, cost, 0), (reservation): Crossed => {
         const decision = plain(reservation.decision)
         if (!decision.allowed) return { decision, handle: undefined }
         reservations.set(++last, reservation)

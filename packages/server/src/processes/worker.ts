@@ -1,30 +1,31 @@
-import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import type { Config, StopTimes } from '../config/config.js'
-import { filesOf } from '../config/read-config.js'
+import type { ConfigFile } from '../config/read-config.js'
 import type { Decision } from '../engine/engine.js'
 import type { HeldVerb, Peers } from '../engine/peers.js'
-import type { Log } from '../log.js'
-import type { ConfigSource } from '../reload.js'
+import { createLog } from '../log.js'
+import type { ConfigSource, PreparedReload } from '../reload.js'
 import { type Service, startService } from '../service.js'
 import { Exchange } from './exchange.js'
+import type { WorkerStart } from './primary.js'
 import { PrimaryStorage } from './primary-storage.js'
 import { type PageFigures, pageFigures, SharedFigures } from './shared-figures.js'
 
-/** The variable by which a primary process gives a worker its slot. */
-export const SLOT_VARIABLE = 'SLUICEGATE_WORKER_SLOT'
 const FIGURES_MS = 1_000
+/** How long the start waits for the primary process, which answers when it has read the saved keys. */
+const BEGIN_MS = 60_000
+/** Calls that wait for all workers. */
+const ALL_WORKERS_MS = 5_000
+const RELOAD_MS = 60_000
 
 /**
- * Serves connections in a process that a primary process started, until that tells it to stop or ends. Signals go to the primary process.
+ * Serves connections in a process that a primary process started, until that stops it or ends. Signals go to the primary process.
  *
- * @throws what `startService` throws.
+ * @param explain makes a message of what `startService` throws.
  */
-export async function serveWorker(source: ConfigSource, slot: number, log: Log): Promise<void> {
+export async function serveWorker(source: ConfigSource, slot: number, explain: (error: Error, config: Config) => Error): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined)
-  const config = source.read()
   let service: Service | undefined
-  let commitReload: (() => void) | undefined
+  let prepared: PreparedReload | undefined
   const served = (): Service => {
     if (service === undefined) throw new Error('the worker has not started')
     return service
@@ -33,42 +34,67 @@ export async function serveWorker(source: ConfigSource, slot: number, log: Log):
     held: (verb: HeldVerb, id: string, costs: readonly number[]) => heldHere(served(), verb, id, costs),
     page: (withKeys: boolean): PageFigures => pageFigures(served().engine, withKeys),
     metrics: () => served().metrics.json(),
-    prepareReload(digest: string): boolean {
-      const before = filesDigest(source.path)
-      const commit = served().reloader?.prepare('primary')
-      commitReload = before === digest && filesDigest(source.path) === digest ? commit : undefined
-      return commitReload !== undefined
+    prepareReload(files: readonly ConfigFile[]): string | undefined {
+      prepared = served().reloader?.prepare('primary', files)
+      return prepared?.data
     },
-    commitReload: () => commitReload?.(),
+    async prepareData(): Promise<string | undefined> {
+      prepared = await served().reloader?.prepareData('primary')
+      return prepared?.data
+    },
+    commitReload(): void {
+      prepared?.commit()
+      prepared = undefined
+    },
     async stop(times: StopTimes): Promise<void> {
       await served().stop(times)
-      clearInterval(refreshing)
       setImmediate(() => process.disconnect())
     },
   })
   process.on('message', (message) => primary.receive(message))
   process.on('disconnect', () => process.exit(0))
+  const { files, generation } = await primary.callWith<WorkerStart>({ timeoutMs: BEGIN_MS }, 'begin')
+  const fail = async (message: string): Promise<never> => {
+    await primary.call('failed', message).catch(() => undefined)
+    // The channel to the primary process would keep this one alive.
+    process.exit(1)
+  }
+  const config = await read(source, files, fail)
+  const isMemory = config.storage.kind === 'memory'
   const peers: Peers = { slot, call: (other, verb, id, costs) => primary.call('held', other, verb, id, costs) }
-  const figures = new SharedFigures(() => service?.engine)
-  service = await startService(share(config), {
-    log,
-    source,
-    worker: {
-      ...(config.storage.kind === 'memory' && { storage: new PrimaryStorage(primary) }),
-      peers,
-      figures,
-      metrics: () => primary.call<string>('metrics'),
-      reload: () => primary.call<void>('reload'),
-      reloadState: () => figures.reloads,
-    },
-  })
-  const refreshing = setInterval(() => {
-    primary.call<PageFigures>('page', figures.isRead()).then(
+  const figures = new SharedFigures(() => service?.engine, isMemory)
+  try {
+    service = await startService(share(config), {
+      log: createLog(config.log.level),
+      source,
+      worker: {
+        ...(isMemory && { storage: new PrimaryStorage(primary) }),
+        peers,
+        figures,
+        metrics: () => primary.callWith<string>({ timeoutMs: ALL_WORKERS_MS }, 'metrics'),
+        reload: () => primary.callWith<void>({ timeoutMs: RELOAD_MS }, 'reload'),
+        reloadState: () => figures.reloads,
+      },
+    })
+  } catch (error) {
+    return fail(explain(error as Error, config).message)
+  }
+  setInterval(() => {
+    primary.callWith<PageFigures>({ timeoutMs: ALL_WORKERS_MS }, 'page', figures.isRead()).then(
       (all) => figures.use(all),
       () => undefined,
     )
   }, FIGURES_MS).unref()
-  await primary.call('ready', [...service.urls])
+  await primary.call('ready', [...service.urls], generation)
+}
+
+/** The files of tiers may have changed since the primary process read them. */
+async function read(source: ConfigSource, files: readonly ConfigFile[], fail: (message: string) => Promise<never>): Promise<Config> {
+  try {
+    return source.read(files)
+  } catch (error) {
+    return fail((error as Error).message)
+  }
 }
 
 /** The bounds on connections are of the whole service. */
@@ -77,13 +103,6 @@ function share(config: Config): Config {
   const part = (number: number): number => Math.ceil(number / config.processes)
   const clients = { ...config.clients, maxConnections: part(maxConnections), maxConnectionsPerAddress: part(maxConnectionsPerAddress) }
   return { ...config, clients }
-}
-
-/** What the files hold: workers and the primary process have to read the same. */
-export function filesDigest(path: string): string {
-  const hash = createHash('sha256')
-  for (const file of filesOf(path)) hash.update(JSON.stringify([file, readFileSync(file, 'utf8')]))
-  return hash.digest('hex')
 }
 
 async function heldHere({ engine }: Service, verb: HeldVerb, id: string, costs: readonly number[]): Promise<unknown> {

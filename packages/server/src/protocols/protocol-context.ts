@@ -5,6 +5,7 @@ import type { Engine } from '../engine/engine.js'
 import type { RateLimits } from '../envoy/rate-limits.js'
 import type { Log } from '../log.js'
 import type { Reloader } from '../reload.js'
+import type { CallTracing } from '../telemetry/call-tracing.js'
 
 /** What the server of a protocol is made with. */
 export interface ProtocolContext {
@@ -19,4 +20,6 @@ export interface ProtocolContext {
   readonly log: Log
   /** For what of the configuration the protocol reads itself; undefined when it cannot change. */
   readonly reloader: Reloader | undefined
+  /** Undefined: calls are not followed. */
+  readonly tracing: CallTracing | undefined
 }

@@ -61,7 +61,7 @@ export class ReplayedPolicy {
   #lastKey = ''
 
   constructor(config: PolicyConfig, rule: RequestRule, clock: ManualClock) {
-    const { policy, maxKeys, growTo, onFull } = config
+    const { policy, maxKeys, growTo, onFull, tiers } = config
     this.name = policy.name
     this.#config = config
     this.#rule = rule
@@ -69,6 +69,7 @@ export class ReplayedPolicy {
       clock,
       onFull,
       hotKeys: TRACKED_KEYS,
+      ...(tiers && { policyFor: (key) => tiers.policyOf(key) }),
       ...(maxKeys && { maxKeys }),
       // A table that the file leaves to the default grows with the log.
       ...((growTo ?? maxKeys) ? { ...(growTo && { growTo }) } : { growTo: DEFAULT_GROW_TO }),

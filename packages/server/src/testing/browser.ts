@@ -1,16 +1,6 @@
-import { execFileSync } from 'node:child_process'
-import type { TestContext } from 'node:test'
-import { type BrowserContextOptions, chromium, type Page } from 'playwright-core'
-
-const FLAGS = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-]
+import { after, type TestContext } from 'node:test'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { launchBrowser } from './launch-browser.js'
 
 /** A page in the system's own Chromium, and its errors. */
 export interface WatchedPage {
@@ -19,12 +9,16 @@ export interface WatchedPage {
   readonly complaints: readonly string[]
 }
 
+/** One browser for all tests of a file, closed after the last. */
+let shared: Promise<Browser> | undefined
+after(async () => (await shared)?.close())
+
 /** Opens `url` and records errors until the test ends. */
 export async function openPage(t: TestContext, url: string, options: BrowserContextOptions = {}): Promise<WatchedPage> {
-  const executablePath = execFileSync('sh', ['-c', 'command -v chromium']).toString().trim()
-  const browser = await chromium.launch({ executablePath, headless: true, args: FLAGS })
-  t.after(() => browser.close())
-  const page = await (await browser.newContext(options)).newPage()
+  shared ??= launchBrowser()
+  const context = await (await shared).newContext(options)
+  t.after(() => context.close())
+  const page = await context.newPage()
   const complaints: string[] = []
   page.on('console', (message) => {
     if (['error', 'warning'].includes(message.type())) complaints.push(`console: ${message.text()}`)

@@ -8,7 +8,7 @@ import { Session, type Waiting } from '../protocols/resp/session.js'
 import { type RespReply, repliesIn } from './resp-replies.js'
 
 /** Clients need no token, and may do all. */
-export const OPEN_ACCESS: Access = { needsToken: () => false, has: () => false, allows: () => false }
+export const OPEN_ACCESS: Access = { needsToken: () => false, has: () => false, allows: () => false, priorityOf: () => undefined }
 
 /** Options of {@link sessionContext}. */
 export interface SessionContextOptions {

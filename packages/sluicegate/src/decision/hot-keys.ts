@@ -1,5 +1,18 @@
 import { checkedTop } from '../arguments.js'
 import type { Key } from '../key.js'
+import { checkInteger } from '../options/option-checks.js'
+
+const MOST_HOT_KEYS = 10_000
+
+/**
+ * The option `hotKeys`: how many keys each list follows.
+ *
+ * @throws {PolicyError} `OPTION_INVALID`
+ */
+export function checkedHotKeys(hotKeys = 0): number {
+  checkInteger('hotKeys', hotKeys, 0, MOST_HOT_KEYS)
+  return hotKeys
+}
 
 /** A key of the top list: its true count lies between `count - overcount` and `count`. */
 export interface HotKey {

@@ -119,7 +119,7 @@ test('a response that ends in a later window brings nothing back there', () => {
   assert.equal(statusOf(middleware.handle(plainFacts({}), {}) as Pass), 429)
 })
 
-test('a response that ends when its key was as good as new for long brings nothing back', () => {
+test('a response that ends when its key was full for long brings nothing back', () => {
   for (const policy of [tokenBucket({ limit: 3, window: '9s' }), slidingLog({ limit: 3, window: '9s' })]) {
     const clock = manualClock()
     using limiter = createLimiter(policy, { clock })

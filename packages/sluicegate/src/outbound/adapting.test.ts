@@ -8,7 +8,7 @@ import type { Policy } from '../policy/policy.js'
 import { fixedWindow, gcra, tokenBucket } from '../policy/single-policy.js'
 import { limitedFetch } from './limited-fetch.js'
 
-const SECONDS = 80
+const SECONDS = shortOrLong(50, 80)
 const CALLERS = 30
 const BUCKET = tokenBucket({ limit: 40, window: '1s' })
 const WINDOW = fixedWindow({ limit: 200, window: '5s' })

@@ -150,7 +150,7 @@ async function assertLife(
   }
   await Promise.all([...outcomes, limiter.queue.onIdle()])
   assertWithin(policy, started)
-  // Nothing is left charged for ever: a minute later the key is as good as new.
+  // Nothing is left charged for ever: a minute later the key is full.
   clock.advance(60_000)
   for (const key of ['a', 'b']) assert.equal(limiter.peek(key).remaining, policy.burst)
   const { queued, running: left, keys, completed, failed, rejected } = limiter.queue.stats()

@@ -1,3 +1,4 @@
+import { checkedHotKeys, TopLists } from '../decision/hot-keys.js'
 import { createMemory, MOST_KEYS, sectionAt } from '../memory/core-memory.js'
 import { randomSecret } from '../memory/fingerprint.js'
 import { invalidHandle, isFounded } from '../memory/handle-check.js'
@@ -16,6 +17,8 @@ export interface RateTableOptions {
   readonly maxKeys?: number
   /** Keys that the table grows to when it is full of keys that may be denied; default 16 times `maxKeys`. */
   readonly growTo?: number
+  /** How many keys each list of {@link RateTable.hotKeys} follows, 0 to 10,000; default 0. */
+  readonly hotKeys?: number
   /** Default: the precise clock. */
   readonly clock?: Clock
 }
@@ -48,14 +51,20 @@ const NO_HOST = { policyChanged() {}, calendarWindowStart: () => 0, calendarWind
  * table.throttle('user:42', { maxBurst: 15, count: 30, periodS: 60 }) // 16 at once, then 30 a minute
  */
 export function createRateTable(options: RateTableOptions = {}): RateTable {
-  checkOptions(options, ['maxKeys', 'growTo', 'clock'], '{ maxKeys: 100_000 }', 'createRateTable()')
-  const { maxKeys = DEFAULT_MAX_KEYS, clock = preciseClock() } = options
+  checkOptions(options, ['maxKeys', 'growTo', 'hotKeys', 'clock'], '{ maxKeys: 100_000 }', 'createRateTable()')
+  const { maxKeys = DEFAULT_MAX_KEYS, hotKeys, clock = preciseClock() } = options
   checkInteger('maxKeys', maxKeys, 1, MOST_KEYS)
   const { growTo = Math.min(DEFAULT_GROWTH * maxKeys, MOST_KEYS) } = options
   checkInteger('growTo', growTo, maxKeys, MOST_KEYS)
   checkClock(clock)
   const secret = randomSecret()
-  return new MemoryRateTable(newTable({ maxKeys, growTo }, clock), clock, secret, { maxKeys, growTo })
+  return new MemoryRateTable(
+    newTable({ maxKeys, growTo }, clock),
+    clock,
+    secret,
+    { maxKeys, growTo },
+    new TopLists(checkedHotKeys(hotKeys)),
+  )
 }
 
 /**
@@ -65,8 +74,8 @@ export function createRateTable(options: RateTableOptions = {}): RateTable {
  * @example
  * const table = restoreRateTable(await readFile('table.snapshot'))
  */
-export function restoreRateTable(snapshot: Uint8Array, options: Pick<RateTableOptions, 'clock'> = {}): RateTable {
-  checkOptions(options, ['clock'], '{ clock }', 'restoreRateTable()')
+export function restoreRateTable(snapshot: Uint8Array, options: Pick<RateTableOptions, 'clock' | 'hotKeys'> = {}): RateTable {
+  checkOptions(options, ['clock', 'hotKeys'], '{ clock }', 'restoreRateTable()')
   const { clock = preciseClock() } = options
   checkClock(clock)
   const { description, contents } = tableInSnapshot(snapshot)
@@ -75,7 +84,7 @@ export function restoreRateTable(snapshot: Uint8Array, options: Pick<RateTableOp
   checkInteger('growTo', growTo, maxKeys, MOST_KEYS)
   const opened = newTable({ maxKeys, growTo }, clock)
   restoreTable(opened, description, contents, Math.round(clock.nowMs() * 1000))
-  return new MemoryRateTable(opened, clock, secret, { maxKeys, growTo })
+  return new MemoryRateTable(opened, clock, secret, { maxKeys, growTo }, new TopLists(checkedHotKeys(options.hotKeys)))
 }
 
 function newTable({ maxKeys, growTo }: Required<Pick<RateTableOptions, 'maxKeys' | 'growTo'>>, clock: Clock): OpenCore {
@@ -97,8 +106,8 @@ function newTable({ maxKeys, growTo }: Required<Pick<RateTableOptions, 'maxKeys'
  *
  * @throws {PolicyError} `HANDLE_INVALID`, `CLOCK_INVALID` when a custom clock is missing.
  */
-export function attachRateTable(handle: RateTableHandle, options: Pick<RateTableOptions, 'clock'> = {}): RateTable {
-  checkOptions(options, ['clock'], '{ clock }', 'attachRateTable()')
+export function attachRateTable(handle: RateTableHandle, options: Pick<RateTableOptions, 'clock' | 'hotKeys'> = {}): RateTable {
+  checkOptions(options, ['clock', 'hotKeys'], '{ clock }', 'attachRateTable()')
   const given: unknown = handle
   if (!isTableHandle(given)) throw invalidHandle(handle)
   const { memory, section, secret, maxKeys, growTo } = given
@@ -107,5 +116,5 @@ export function attachRateTable(handle: RateTableHandle, options: Pick<RateTable
   const opened = new OpenCore(memory, section, NO_HOST)
   if (!isFounded(opened)) throw invalidHandle(handle)
   opened.core.attach(section)
-  return new MemoryRateTable(opened, clock, secret, { maxKeys, growTo })
+  return new MemoryRateTable(opened, clock, secret, { maxKeys, growTo }, new TopLists(checkedHotKeys(options.hotKeys)))
 }

@@ -1,3 +1,4 @@
+import { type HotKeys, TopLists } from '../decision/hot-keys.js'
 import { contentionError } from '../errors.js'
 import type { LimiterStats } from '../limiter.js'
 import { fingerprint, high, low } from '../memory/fingerprint.js'
@@ -18,9 +19,17 @@ export class MemoryRateTable extends Shown implements RateTable {
   readonly #ticker: Ticker
   readonly #secret: readonly [number, number]
   readonly #room: Pick<TableDescription, 'maxKeys' | 'growTo'>
+  readonly #top: TopLists
 
-  constructor(opened: OpenCore, clock: Clock, secret: readonly [number, number], room: Pick<TableDescription, 'maxKeys' | 'growTo'>) {
+  constructor(
+    opened: OpenCore,
+    clock: Clock,
+    secret: readonly [number, number],
+    room: Pick<TableDescription, 'maxKeys' | 'growTo'>,
+    top: TopLists = new TopLists(0),
+  ) {
     super()
+    this.#top = top
     this.#opened = opened
     this.#clock = clock
     this.#ticker = tickerOf(clock)
@@ -41,11 +50,15 @@ export class MemoryRateTable extends Shown implements RateTable {
     let answer = core.takeAtRate(low, high, nowUs, intervalNs, limit, tokens)
     if (Number.isNaN(answer)) {
       const reason = this.#opened.reason()
-      if (reason === 'REFUSED') return withoutRoom(limit, core.detailOfUnanswered())
+      if (reason === 'REFUSED') {
+        if (quantity > 0) this.#top.count(key, false)
+        return withoutRoom(limit, core.detailOfUnanswered())
+      }
       if (reason !== 'EVICTED') throw contentionError()
       answer = core.detailOfUnanswered()
     }
     const limited = answer < 0
+    if (quantity > 0) this.#top.count(key, !limited)
     const lateMs = limited ? core.lateMs() : -1
     return throttled(rate, intervalNs, { limited, leftUs: core.leftUs(), lateMs, owedMs: core.owedMs() })
   }
@@ -75,6 +88,10 @@ export class MemoryRateTable extends Shown implements RateTable {
 
   stats(): LimiterStats {
     return { ...this.#opened.counters(), memoryBytes: this.#opened.memory.buffer.byteLength - untouchedBytes(this.#opened) }
+  }
+
+  hotKeys(n?: number): HotKeys {
+    return this.#top.top(n)
   }
 
   close(): void {

@@ -171,3 +171,25 @@ test('a handle of something else is refused', () => {
   assert.throws(() => createRateTable({ maxKeys: 0 }), { code: 'OPTION_INVALID' })
   assert.throws(() => createRateTable({ size: 1 } as never), { code: 'OPTION_UNKNOWN' })
 })
+
+test('the keys with the most calls and the most denials are listed, and looks are not counted', () => {
+  using table = createRateTable({ clock: manualClock(START_MS), hotKeys: 2 })
+  const rate = { maxBurst: 1, count: 1, periodS: 10 }
+  for (const key of ['often', 'seldom', 'often', 'often']) table.throttle(key, rate)
+  for (let i = 0; i < 9; i++) table.throttle('looked at', rate, 0)
+  using attached = attachRateTable(table.handle(), { clock: manualClock(START_MS), hotKeys: 1 })
+  attached.throttle('elsewhere', rate)
+  assert.deepEqual(table.hotKeys(), {
+    demand: [
+      { key: 'often', count: 3, overcount: 0 },
+      { key: 'seldom', count: 1, overcount: 0 },
+    ],
+    denials: [{ key: 'often', count: 1, overcount: 0 }],
+  })
+  assert.equal(table.hotKeys(1).demand.length, 1)
+  assert.equal(attached.hotKeys().demand[0]?.key, 'elsewhere')
+  using without = createRateTable()
+  without.throttle('often', rate)
+  assert.deepEqual(without.hotKeys(), { demand: [], denials: [] })
+  assert.throws(() => createRateTable({ hotKeys: -1 }), { code: 'OPTION_INVALID' })
+})

@@ -1,3 +1,4 @@
+import type { HotKeys } from '../decision/hot-keys.js'
 import type { LimiterStats } from '../limiter.js'
 import type { CallRate } from './call-rate.js'
 
@@ -38,6 +39,8 @@ export interface RateTable extends Disposable {
   /** What each key owes, for {@link restoreRateTable}: it blocks this thread for about a microsecond per key. */
   snapshot(): Uint8Array
   stats(): LimiterStats
+  /** The `n` keys of this thread with the most calls, and the `n` with the most denials, approximately; empty without the option `hotKeys`. Default 10. */
+  hotKeys(n?: number): HotKeys
   /** Every later call throws. Other threads are not affected. */
   close(): void
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { until } from 'sluicegate-testkit'
 import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
-import { SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { tokenBucket } from '../index.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
 
@@ -23,7 +23,7 @@ before(async () => {
 after(() => redis.stop())
 
 // valkey-glide cannot recall a command: what was given up may be charged after what follows it.
-for (const kind of SERVER_CLIENTS.filter(({ library }) => library !== 'valkey-glide')) {
+for (const kind of clientsForRun(SERVER_CLIENTS.filter(({ library }) => library !== 'valkey-glide'))) {
   test(`with ${kind.name} late bookings are returned before the store is charged for the outage`, async () => {
     await using open = await kind.open([redis.server])
     const limiter = createRedisLimiter(POLICY, { client: open.client, prefix: kind.name, mode: 'exact', timeoutMs: TIMEOUT_MS })

@@ -10,7 +10,7 @@ import { LimiterHost } from 'sluicegate-testkit/twins/synchronous-limiter.js'
  * see twins.test.ts and rolling-update.test.ts), long steps back of the clock (see clock-steps.test.ts), and what moves timers while it
  * waits for a promise (`waiting`), as this thread sleeps meanwhile. A token bucket is the same script as GCRA.
  */
-const SHARED: ConformanceChoice['shared'] = ['verbs', 'blocks', 'budget', 'time', 'misuse', 'reserving', 'telling', 'updates']
+const SHARED: ConformanceChoice['shared'] = ['verbs', 'blocks', 'budget', 'time', 'misuse', 'reserving', 'denialEvents', 'updates']
 const AHEAD: ConformanceChoice['algorithms'] = ['gcra', 'sliding log', 'all-of']
 /** In a short run they are asked less: they differ from the others in their steps, which twins.test.ts holds against the oracle. */
 const WINDOWS: ConformanceChoice['algorithms'] = ['fixed window', 'sliding window']
@@ -58,6 +58,6 @@ conformance('exact store', make('exact'), { ...store, algorithms: ['all-of'], sh
 // What a lease leaves as it is. Beside it the suite asks for the whole burst, of which a lease keeps a part back.
 conformance('leased store', make('leased'), { ...store, algorithms: ['token bucket', 'fixed window'], shared: ['keys'], share: KEYS_SHARE })
 // A window withholds nothing: remaining and spent tokens are the same after an update.
-conformance('leased store', make('leased'), { ...store, algorithms: ['fixed window'], shared: ['telling', 'updates'] })
+conformance('leased store', make('leased'), { ...store, algorithms: ['fixed window'], shared: ['denialEvents', 'updates'] })
 // Limits too small to be leased run exact by themselves.
 conformance('leased store', make('leased'), { ...store, algorithms: ['fixed window', 'sliding log'], shared: ['misuse', 'blocks'] })

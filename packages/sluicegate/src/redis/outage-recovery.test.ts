@@ -152,8 +152,10 @@ for (const kind of KINDS.slice(0, 2)) {
       await limiter.take('k')
       return limiter.stats().outages > 0
     })
+    assert.equal(limiter.stats().openCircuits, 1)
     proxy.set({ kind: 'none' })
     await until('the store is back', async () => (await limiter.peek('another')).source === 'store')
+    assert.equal(limiter.stats().openCircuits, 0)
     unsubscribe('sluicegate:outage', listen)
     assert.deepEqual(heard, [
       { policy: 'reported', server: undefined, isOut: true },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { RedisCluster, RedisProcess } from 'sluicegate-testkit'
 import { allow, DOCUMENTED_COMMANDS, DOCUMENTED_FOR_OVERRIDES, USER } from 'sluicegate-testkit/redis/allowed-user.js'
-import { CLUSTER_CLIENTS, type OpenClient, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { CLUSTER_CLIENTS, clientsForRun, type OpenClient, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { overrideSuite, STALE_MS } from 'sluicegate-testkit/suites/override-suite.js'
 import { fixedWindow } from '../index.js'
 import { manualClock } from '../time/clock.js'
@@ -51,7 +51,7 @@ for (const kind of PLAIN) {
   }
 }
 
-for (const kind of [...SERVER_CLIENTS, ...CLUSTER_CLIENTS]) {
+for (const kind of [...clientsForRun(SERVER_CLIENTS), ...clientsForRun(CLUSTER_CLIENTS)]) {
   test(`overrides are kept by ${kind.name}`, async () => {
     await using open = await kind.open(CLUSTER_CLIENTS.includes(kind) ? cluster.roots : [server])
     const options = { client: open.client, prefix: kind.name, mode: 'exact', timeoutMs: 60_000, overrides: true } as const

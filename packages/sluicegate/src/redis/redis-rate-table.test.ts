@@ -84,3 +84,18 @@ test('the tables in memory and in Redis have the same defaults for a call', asyn
   using memory = createRateTable()
   assert.deepEqual(await table.throttle('k', RATE), memory.throttle('k', RATE))
 })
+
+test('the list of denied keys has those of calls in Redis and of outages', async () => {
+  const table = rateTableOver(redis.runner, { prefix: 'hot', timeoutMs: PATIENT_MS, outage: 'closed', hotKeys: 10 })
+  await redis.send('SET', 'hot:call::{damaged}', 'x')
+  for (const key of ['denied', 'allowed', 'denied', 'damaged']) await table.throttle(key, { ...RATE, maxBurst: 0 })
+  await table.throttle('looked at', RATE, 0)
+  const { demand, denials } = table.hotKeys()
+  assert.deepEqual(
+    [demand, denials].map((list) => list.map(({ key, count }) => `${key} ${count}`).sort()),
+    [
+      ['allowed 1', 'damaged 1', 'denied 2'],
+      ['damaged 1', 'denied 1'],
+    ],
+  )
+})

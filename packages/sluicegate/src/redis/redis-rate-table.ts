@@ -1,3 +1,4 @@
+import { checkedHotKeys, type HotKeys, TopLists } from '../decision/hot-keys.js'
 import { PolicyError, StoreError } from '../errors.js'
 import { checkNumber, checkOneOf, checkOptions } from '../options/option-checks.js'
 import { type CallRate, intervalNsOf } from '../rate-table/call-rate.js'
@@ -25,6 +26,8 @@ export interface RedisRateTableOptions {
   readonly outage?: OutageMode
   /** Default 0.1. */
   readonly localShare?: number
+  /** How many keys each list of {@link RedisRateTable.hotKeys} follows, 0 to 10,000; default 0. */
+  readonly hotKeys?: number
 }
 
 /** Keys in Redis or Valkey whose rate comes with each call. */
@@ -37,10 +40,12 @@ export interface RedisRateTable {
   throttle(key: string, rate: CallRate, quantity?: number): Promise<Throttled>
   /** Calls decided without the server since the table was created. */
   readonly outageDecisions: number
+  /** The `n` keys with the most calls of this process, and the `n` with the most denials, approximately; empty without the option `hotKeys`. Default 10. */
+  hotKeys(n?: number): HotKeys
   close(): void
 }
 
-const OPTIONS = ['client', 'prefix', 'timeoutMs', 'outage', 'localShare']
+const OPTIONS = ['client', 'prefix', 'timeoutMs', 'outage', 'localShare', 'hotKeys']
 const MAX_TIMEOUT_MS = 60_000
 /** Why a call in an outage that is denied without a table should come back: the server is called again after a second. */
 const CLOSED_RETRY_S = 1
@@ -65,7 +70,7 @@ export function rateTableOver(runner: CommandRunner, options: Omit<RedisRateTabl
   checkOneOf('outage', outage, ['local', 'open', 'closed'])
   checkNumber('localShare', localShare, Number.MIN_VALUE, 1)
   const keys = new RedisKeys(options.prefix ?? 'sluicegate')
-  return new ScriptedRateTable(runner, keys, timeoutMs, outage, localShare)
+  return new ScriptedRateTable(runner, keys, timeoutMs, { outage, share: localShare }, new TopLists(checkedHotKeys(options.hotKeys)))
 }
 
 class ScriptedRateTable implements RedisRateTable {
@@ -76,10 +81,18 @@ class ScriptedRateTable implements RedisRateTable {
   readonly #outage: OutageMode
   readonly #share: number
   readonly #before: string
+  readonly #top: TopLists
   #local: RateTable | undefined
   #isClosed = false
 
-  constructor(runner: CommandRunner, keys: RedisKeys, timeoutMs: number, outage: OutageMode, share: number) {
+  constructor(
+    runner: CommandRunner,
+    keys: RedisKeys,
+    timeoutMs: number,
+    { outage, share }: { readonly outage: OutageMode; readonly share: number },
+    top: TopLists,
+  ) {
+    this.#top = top
     this.#runner = runner
     this.#keys = keys
     this.#outage = outage
@@ -94,6 +107,16 @@ class ScriptedRateTable implements RedisRateTable {
   }
 
   async throttle(key: string, rate: CallRate, quantity = 1): Promise<Throttled> {
+    const answer = await this.#decided(key, rate, quantity)
+    if (quantity > 0) this.#top.count(key, !answer.limited)
+    return answer
+  }
+
+  hotKeys(n?: number): HotKeys {
+    return this.#top.top(n)
+  }
+
+  async #decided(key: string, rate: CallRate, quantity: number): Promise<Throttled> {
     if (this.#isClosed) throw new StoreError('CLOSED', 'this rate table is closed: create another one')
     checkCallKey(key)
     checkQuantity(quantity)

@@ -7,7 +7,7 @@ import { exactLimiter } from 'sluicegate-testkit/twins/fleet-replay.js'
 import { concurrency, fixedWindow, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
 
 /** Of each algorithm. */
-const SEQUENCES = shortOrLong(12, 150)
+const SEQUENCES = shortOrLong(6, 150)
 const START_MS = 1_789_000_000_000
 
 const redis = await ownRedis()
@@ -148,7 +148,7 @@ for (const { name, large, small } of PAIRS) {
 
 for (const { name, large, small } of PAIRS.filter(({ large }) => large.algorithm === 'sliding-log')) {
   test(`${name}: of two versions that take turns each keeps its limit in every position of its window, counting what both let pass`, async () => {
-    for (let seed = 1; seed <= 10; seed++) {
+    for (let seed = 1; seed <= shortOrLong(4, 10); seed++) {
       const random = new Random(seed)
       const each = [large, small].map((policy) => exactLimiter(redis.runner, `turns ${name} ${seed}`, policy))
       const passed: { readonly atMs: number; readonly cost: number }[] = []

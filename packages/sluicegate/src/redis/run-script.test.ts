@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { RedisProcess } from 'sluicegate-testkit'
-import { SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import type { CommandRunner } from './command-runner.js'
 import { runScript, type Script } from './run-script.js'
 import { runnerFor } from './runner-for.js'
@@ -37,7 +37,7 @@ test('the hashes in the library are those of its scripts', () => {
   for (const { source, sha1 } of Object.values(SCRIPTS)) assert.equal(scriptOf(source).sha1, sha1)
 })
 
-for (const kind of SERVER_CLIENTS) {
+for (const kind of clientsForRun(SERVER_CLIENTS)) {
   test(`with ${kind.name} a script goes by its hash, in full when the server does not know it, and again after SCRIPT FLUSH`, async () => {
     await using open = await kind.open([server])
     const runner = watched(runnerFor(open.client))
@@ -75,7 +75,7 @@ for (const kind of SERVER_CLIENTS) {
 }
 
 test('many calls that find a script unknown at once are each done once', async () => {
-  for (const kind of SERVER_CLIENTS) {
+  for (const kind of clientsForRun(SERVER_CLIENTS)) {
     await using open = await kind.open([server])
     const script = scriptOf(`return redis.call('INCR', KEYS[1]) -- at once, ${kind.name}`)
     const replies = await Promise.all(
@@ -88,7 +88,7 @@ test('many calls that find a script unknown at once are each done once', async (
   }
 })
 
-for (const kind of SERVER_CLIENTS) {
+for (const kind of clientsForRun(SERVER_CLIENTS)) {
   test(`with ${kind.name} of many calls that find a script unknown at once one sends it in full, or where there are many connections a few`, async () => {
     await using open = await kind.open([server])
     const runner = watched(runnerFor(open.client))
@@ -104,7 +104,7 @@ for (const kind of SERVER_CLIENTS) {
 }
 
 test('a script unknown to the server is not sent in full for a cancelled call', async () => {
-  for (const kind of SERVER_CLIENTS) {
+  for (const kind of clientsForRun(SERVER_CLIENTS)) {
     await using open = await kind.open([server])
     const runner = watched(runnerFor(open.client))
     let isUnknown = false

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { FaultProxy, RedisCluster, RedisProcess, SlotMove, until } from 'sluicegate-testkit'
-import { type Address, CLUSTER_CLIENTS, type ClientKind, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { type Address, CLUSTER_CLIENTS, type ClientKind, clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { fixedWindow } from '../policy/single-policy.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
@@ -88,8 +88,8 @@ function settles(kind: ClientKind, way: () => Promise<Way>): void {
   })
 }
 
-for (const kind of SERVER_CLIENTS) settles(kind, async () => ({ roots: [front], server, proxy: front }))
-for (const kind of CLUSTER_CLIENTS) {
+for (const kind of clientsForRun(SERVER_CLIENTS)) settles(kind, async () => ({ roots: [front], server, proxy: front }))
+for (const kind of clientsForRun(CLUSTER_CLIENTS)) {
   settles(kind, async () => {
     const holder = await cluster.primaryOf(hashSlot('k'))
     return { roots: cluster.roots, server: holder, proxy: cluster.proxies.get(holder) as FaultProxy }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { RedisProcess, shortOrLong } from 'sluicegate-testkit'
-import { SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { tokenBucket } from '../policy/single-policy.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
 
@@ -44,7 +44,7 @@ const ORDERS: Readonly<Record<string, (take: () => unknown) => Promise<void>>> =
   },
 }
 
-for (const kind of SERVER_CLIENTS) {
+for (const kind of clientsForRun(SERVER_CLIENTS)) {
   for (const [when, order] of Object.entries(ORDERS)) {
     test(`${kind.name}: a process that stands still ${when} has its answers nevertheless`, async () => {
       await using open = await kind.open([server])

@@ -181,6 +181,7 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter {
       outageDecisions: outage.decisions,
       timeouts: guard.counts.timedOut,
       outages: guard.counts.givenUp,
+      openCircuits: guard.openCircuits,
       lateAnswers: late.count,
       admittedTokens: this.decisions.admittedTokens,
       chargedTokens: Math.round(guard.counts.charged),

@@ -1,3 +1,4 @@
+import { checkedHotKeys } from '../decision/hot-keys.js'
 import { PolicyError } from '../errors.js'
 import type { LayerOptions } from '../layers/limiter-layers.js'
 import { checkInteger, checkNumber, checkOneOf, unknownOption } from '../options/option-checks.js'
@@ -55,7 +56,7 @@ export function checkSharedOptions({ outage, localShare, timeoutMs, maxKeys, hot
   if (localShare !== undefined) checkNumber('localShare', localShare, Number.MIN_VALUE, 1)
   if (timeoutMs !== undefined) checkNumber('timeoutMs', timeoutMs, 1, 60_000)
   if (maxKeys !== undefined) checkInteger('maxKeys', maxKeys, 1, 10_000_000)
-  if (hotKeys !== undefined) checkInteger('hotKeys', hotKeys, 0, 10_000)
+  checkedHotKeys(hotKeys)
   if (maxWaiters !== undefined) checkInteger('maxWaiters', maxWaiters, 0, 1_000_000)
   if (queue !== undefined) checkedQueueOptions(queue)
 }

@@ -15,7 +15,7 @@ import {
 
 const LIMIT = 10
 const WINDOW_MS = 1000
-const WINDOWS = 60
+const WINDOWS = shortOrLong(30, 60)
 const SEEDS = [1, 2, 3].slice(0, shortOrLong(1, 3))
 const options = { limit: LIMIT, window: WINDOW_MS }
 
@@ -24,7 +24,7 @@ async function usedShare(policy: Policy, costOf: (i: number) => number, seed: nu
   const random = new Random(seed)
   const clock = manualClock(1_789_000_000_000)
   const limiter = createLimiter(policy, { clock })
-  // As in another thread: it knows nothing of who stands in line here.
+  // As in another thread: it knows nothing of who waits in the queue here.
   const others = attachLimiter(limiter.handle(), { clock })
   let passed = 0
   let open: AbortController[] = []

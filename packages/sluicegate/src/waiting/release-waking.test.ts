@@ -14,7 +14,7 @@ import {
   tokenBucket,
 } from '../index.js'
 
-// Those who stand in line here are woken by what another thread gives back, before the clock would wake them: it stands still.
+// Those who wait in the queue here are woken by what another thread gives back, before the clock would wake them: it stands still.
 
 const ONE = concurrency({ limit: 1, ttl: '1h', name: 'one' })
 const TWO = concurrency({ limit: 2, ttl: '1h', name: 'one' })
@@ -65,7 +65,7 @@ const WAKING: readonly { readonly what: string; readonly policy: Policy; readonl
 ]
 
 for (const { what, policy, full, job } of WAKING) {
-  test(`${what} in another thread wakes who stands in line`, async (t) => {
+  test(`${what} in another thread wakes who waits in the queue`, async (t) => {
     const limiter = createLimiter(policy, { clock: manualClock(1_789_000_000_000), maxKeys: 100 })
     const there = elsewhere(t, limiter)
     await there('peek', 'k')
@@ -83,7 +83,7 @@ for (const { what, policy, full, job } of WAKING) {
   })
 }
 
-test('a permit released in another thread wakes who stands in line, also under one of several keys', async (t) => {
+test('a permit released in another thread wakes who waits in the queue, also under one of several keys', async (t) => {
   const limiter = createLimiter(allOf([BUCKET, ONE]), { clock: manualClock(1_789_000_000_000), maxKeys: 100 })
   const there = elsewhere(t, limiter)
   await there('take', ['ann', 'team'])

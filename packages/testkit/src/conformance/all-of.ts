@@ -134,12 +134,12 @@ export function allsOf(name: string, fixture: Fixtures): void {
     const random = new Random(8)
     const { checked, clock } = fixture(all, { maxKeys: 20 })
     const admissions = []
-    for (let i = 0; i < 3000; i++) {
+    for (let i = 0; i < Math.max(1000, 3000 * fixture.store.share); i++) {
       clock.advance(Math.round(random.pick([0, 0, 1, 10, 100 * random.fraction()]) * 1000) / 1000)
       const cost = random.chance(0.7) ? 1 : random.integer(1, 12)
       if (checked.take('k', cost).allowed) admissions.push({ atUs: Math.round(clock.nowMs() * 1000), cost })
     }
-    assert.ok(admissions.length > 300)
+    assert.ok(admissions.length > 100)
     assert.equal(firstOver(specOf(all), admissions), undefined)
   })
 }

@@ -36,7 +36,7 @@ export function blocks(name: string, fixture: Fixtures, policyOf: MakePolicy): v
     assert.equal(checked.peek('k', 11).retryAfterMs, Number.POSITIVE_INFINITY)
   })
 
-  test(`${name}: a blocked key is not as good as new`, () => {
+  test(`${name}: a blocked key is not full`, () => {
     const { limiter } = fixture(tenASecond)
     assert.equal(limiter.block('k', '1m').resetAfterMs, 60_000)
     assert.equal(limiter.take('k').resetAfterMs, 60_000)

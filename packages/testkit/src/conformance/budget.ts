@@ -71,7 +71,7 @@ export function budget(name: string, fixture: Fixtures, policyOf: MakePolicy): v
       assert.ok(denials > 50)
     })
 
-    test(`${label}: at +resetAfterMs the key is as good as new, 1 ms before it is not`, () => {
+    test(`${label}: at +resetAfterMs the key is full, 1 ms before it is not`, () => {
       const { limiter, clock } = fixture(policy)
       const { resetAfterMs } = limiter.take('k', limit)
       clock.advance(resetAfterMs - 1)

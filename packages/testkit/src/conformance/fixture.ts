@@ -30,7 +30,7 @@ export interface StoreTraits {
 }
 
 export interface Fixtures {
-  /** A fresh limiter on a fresh clock, which stands in September 2026 unless told otherwise. */
+  /** A fresh limiter on a fresh clock, which stands in September 2026 by default. */
   (policy: Policy, options?: Omit<LimiterOptions, 'clock'>, startMs?: number): Fixture
   readonly store: StoreTraits
 }

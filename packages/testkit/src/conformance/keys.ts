@@ -4,42 +4,42 @@ import { admitted, entriesOf, type Fixtures, type MakePolicy } from './fixture.j
 
 const LONGEST = 1024
 
-/** Keys are remote text: any string, told apart to the last unit. */
+/** Keys are remote text: any string, distinguished to the last unit. */
 export function keys(name: string, fixture: Fixtures, policyOf: MakePolicy): void {
   const three = policyOf({ limit: 3, window: '1h' })
 
-  const toldApart = (...texts: readonly string[]): void => {
+  const assertDistinct = (...texts: readonly string[]): void => {
     const { limiter } = fixture(three)
     for (const text of texts) assert.equal(admitted(limiter, text, 10), 3, JSON.stringify(text.slice(0, 40)))
     assert.equal(limiter.stats().keys, texts.length * entriesOf(three))
   }
 
   test(`${name}: names of object properties are keys like any other`, () => {
-    toldApart('__proto__', 'constructor', 'hasOwnProperty', 'toString', 'prototype', 'k')
+    assertDistinct('__proto__', 'constructor', 'hasOwnProperty', 'toString', 'prototype', 'k')
     assert.equal(Object.keys(Object.prototype).length, 0)
   })
 
-  test(`${name}: lone surrogates are told apart, from each other and from what would replace them`, () => {
-    toldApart('\ud800', '\ud801', '\udc00', '\ufffd', '\ud800\udc00', '\udc00\ud800')
+  test(`${name}: lone surrogates are distinguished, from each other and from what would replace them`, () => {
+    assertDistinct('\ud800', '\ud801', '\udc00', '\ufffd', '\ud800\udc00', '\udc00\ud800')
   })
 
   test(`${name}: what looks alike is not alike`, () => {
-    toldApart('\u00e9', 'e\u0301', 'K', 'k', '\u212a', ' k', 'k ', 'k\0', '\0', '\0\0')
+    assertDistinct('\u00e9', 'e\u0301', 'K', 'k', '\u212a', ' k', 'k ', 'k\0', '\0', '\0\0')
   })
 
   test(`${name}: parts joined with a separator stay what the caller made of them`, () => {
-    toldApart('a_b:c', 'a:b_c', 'a:b:c', '{a}b', 'a{b}', '{}')
+    assertDistinct('a_b:c', 'a:b_c', 'a:b:c', '{a}b', 'a{b}', '{}')
   })
 
   test(`${name}: beginnings of a key are other keys, at every length`, () => {
     const text = 'abcdefghijklmnopqrstuvwxyz0123456789'
-    toldApart(...Array.from(text, (_, i) => text.slice(0, i + 1)), ...Array.from({ length: 20 }, (_, i) => '\0'.repeat(i + 1)))
+    assertDistinct(...Array.from(text, (_, i) => text.slice(0, i + 1)), ...Array.from({ length: 20 }, (_, i) => '\0'.repeat(i + 1)))
   })
 
-  test(`${name}: a key of 1,024 units is told apart in its first, middle and last unit; 1,025 units are refused`, () => {
+  test(`${name}: a key of 1,024 units is distinguished in its first, middle and last unit; 1,025 units are refused`, () => {
     const long = 'x'.repeat(LONGEST)
     const changedAt = (place: number): string => `${long.slice(0, place)}y${long.slice(place + 1)}`
-    toldApart(long, changedAt(0), changedAt(LONGEST / 2), changedAt(LONGEST - 1), long.slice(1))
+    assertDistinct(long, changedAt(0), changedAt(LONGEST / 2), changedAt(LONGEST - 1), long.slice(1))
     assert.throws(() => fixture(three).limiter.take(`${long}x`), { code: 'KEY_INVALID' })
   })
 

@@ -7,7 +7,7 @@ import { specOf } from '../kit.js'
 import { Random } from '../random.js'
 import type { Fixtures, MakePolicy } from './fixture.js'
 
-/** Of these nobody knows when something comes back, or not when all of it does: only what passes now is booked. */
+/** When something comes back is unknown for these, or when all of it does: only what passes now is booked. */
 const NOT_AHEAD: readonly Algorithm[] = ['concurrency', 'all-of']
 
 /** `reserve`, with every algorithm. */

@@ -37,7 +37,7 @@ export function slidingLogs(name: string, fixture: Fixtures): void {
         const random = new Random(limit)
         const { checked, clock } = fixture(logOf(limit, windowMs), { maxKeys: 4 })
         const admissions = []
-        for (let i = 0; i < 2000; i++) {
+        for (let i = 0; i < Math.max(700, 2000 * fixture.store.share); i++) {
           const gapMs = random.pick([0, 0.001, windowMs / limit, (windowMs * random.fraction()) / limit, windowMs, -0.001])
           clock.set(Math.round((clock.nowMs() + gapMs) * 1000) / 1000)
           const cost = random.chance(0.7) ? 1 : random.integer(1, limit)

@@ -77,7 +77,7 @@ export function slidingWindows(name: string, fixture: Fixtures): void {
     }
   })
 
-  test(`${name}: a clock that steps back finds the key closed until its window, not as good as new`, () => {
+  test(`${name}: a clock that steps back finds the key closed until its window, not full`, () => {
     for (const policy of [tenASecond, slidingWindow({ limit: 10, window: '100ms' }), slidingWindow({ limit: 100_000, window: '1s' })]) {
       const { checked, clock } = fixture(policy, {}, MIDNIGHT_MS)
       checked.take('k', 10)

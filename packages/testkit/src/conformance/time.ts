@@ -12,7 +12,7 @@ export function time(name: string, fixture: Fixtures, policyOf: MakePolicy): voi
   const within = (stepMs: number): boolean => stepMs <= fixture.store.furthestBackMs
 
   for (const stepMs of [0.001, 1, 1000, 3_600_000, DAY_MS, 40 * DAY_MS, 10 * YEAR_MS].filter(within)) {
-    test(`I3 ${name}: a step back of ${stepMs} ms grants nothing and holds nobody longer than the step`, () => {
+    test(`I3 ${name}: a step back of ${stepMs} ms grants nothing and delays no key longer than the step`, () => {
       const { limiter, clock } = fixture(tenASecond)
       limiter.take('spent', 10)
       limiter.take('half', 5)

@@ -8,7 +8,7 @@ export function updates(name: string, fixture: Fixtures, policyOf: MakePolicy): 
   const hundred = policyOf({ limit: 100, window: '1h' })
   const { updatesLazily } = fixture.store
 
-  test(`${name}: after an update nobody has a fresh budget: what was spent stays spent`, () => {
+  test(`${name}: after an update no key has a fresh budget: what was spent stays spent`, () => {
     const { checked } = fixture(hundred)
     checked.take('k', 80)
     checked.update(policyOf({ limit: 90, window: '1h' }))
@@ -43,10 +43,10 @@ export function updates(name: string, fixture: Fixtures, policyOf: MakePolicy): 
     if (next.policies === undefined) assert.equal(bound.take().policy, seen.name)
   })
 
-  test(`${name}: a thousand updates in a row lose nothing and give nothing`, () => {
+  test(`${name}: updates in a row lose nothing and give nothing`, () => {
     const { limiter } = fixture(hundred)
     for (let i = 0; i < 50; i++) limiter.take(`k${i}`, 60)
-    for (let i = 0; i < 1000; i++) limiter.update(policyOf({ limit: 100 + (i % 7), window: '1h' }))
+    for (let i = 0; i < Math.max(150, 1000 * fixture.store.share); i++) limiter.update(policyOf({ limit: 100 + (i % 7), window: '1h' }))
     limiter.update(hundred)
     for (let i = 0; i < 50; i++) assert.equal(limiter.peek(`k${i}`).remaining, 40)
     assert.equal(admitted(limiter, 'new', 200), 100)

@@ -126,7 +126,7 @@ export function waiting(name: string, fixture: Fixtures, policyOf: MakePolicy): 
     assert.deepEqual([(await first)?.allowed, (await third)?.allowed], [true, true])
   })
 
-  test(`${name}: close rejects all who wait, and whoever comes later`, async () => {
+  test(`${name}: close rejects all waiting calls, and later ones`, async () => {
     const { limiter, clock } = fixture(threeAtOnce)
     limiter.take('k', 3)
     const waits = Array.from({ length: 5 }, () => limiter.wait('k'))
@@ -164,7 +164,7 @@ export function waiting(name: string, fixture: Fixtures, policyOf: MakePolicy): 
     assert.equal((await atOnce(limiter.wait('k'))).allowed, true)
   })
 
-  test(`${name}: thousands who wait share one timer, and none is left when nobody waits`, async () => {
+  test(`${name}: thousands of waiting calls share one timer, and none is left when the last has ended`, async () => {
     const { limiter, clock, timers } = fixture(policyOf({ limit: 1000, window: '10ms' }), { maxKeys: 20 })
     for (let i = 0; i < 10; i++) limiter.take(`key ${i}`, 1000)
     const waits = Array.from({ length: 5000 }, (_, i) => limiter.wait(`key ${i % 10}`))

@@ -45,7 +45,7 @@ export interface Outcome {
   readonly why: Why
   /** The debt after the call, -1 - debt of a denied take; otherwise the detail of the reason. */
   readonly value: number
-  /** What else it told, see `Step`; NaN for nothing. */
+  /** What it returned beside its value, see `Step`; NaN for nothing. */
   readonly more: number
   /** What the key that was forgotten for this one owed; -1: none was, as far as the call says. */
   readonly forgotten: number
@@ -54,7 +54,7 @@ export interface Outcome {
 /** One line for a report. */
 export function describeOutcome({ call, thread, began, ended, why, value, more, forgotten }: Outcome): string {
   const what = `${call.verb}(${'ABCDEFGH'[call.key] ?? '?'}, ${call.amount}) at ${call.nowUs}`
-  const told = Number.isNaN(more) ? '' : ` and ${more}`
-  const answer = ended === Number.POSITIVE_INFINITY ? 'stopped for good' : `${why === 'answered' ? '' : `${why} `}${value}${told}`
+  const extra = Number.isNaN(more) ? '' : ` and ${more}`
+  const answer = ended === Number.POSITIVE_INFINITY ? 'stopped for good' : `${why === 'answered' ? '' : `${why} `}${value}${extra}`
   return `thread ${thread} [${began}-${ended}] ${what} -> ${answer}${forgotten >= 0 ? `, forgot ${forgotten}` : ''}`
 }

@@ -51,7 +51,7 @@ export function coreSources(): CoreSources {
   return new Map(paths.map((path) => [path, readFileSync(new URL(path, ASSEMBLY), 'utf8')]))
 }
 
-/** The same sources with a yield before every atomic operation, and lines of so many entries. */
+/** The same sources with a yield before every atomic operation, and queues of `entries` entries. */
 export function exploredSources(sources: CoreSources, entriesPerLine: number): CoreSources {
   const flags = { EXPLORED: 'bool = true', ENTRIES_PER_LINE: `i32 = ${entriesPerLine}` }
   let text = sources.get('build-flags.ts') ?? ''

@@ -1,7 +1,7 @@
 import type { Call } from './call.js'
 import type { ExploredCore, ExploredKey } from './explored-core.js'
 import { type ExploredPolicy, isRate } from './explored-policy.js'
-import type { PolicyBlocks } from './policy-blocks.js'
+import type { PolicyRecords } from './policy-records.js'
 
 const MOST_ATTEMPTS = 100
 /** No order explains it. */
@@ -18,7 +18,7 @@ export interface GivenPermit {
 export interface CallContext {
   readonly core: ExploredCore
   readonly keys: readonly ExploredKey[]
-  readonly blocks: PolicyBlocks
+  readonly blocks: PolicyRecords
   /** The permits that were given before the start. */
   readonly founded: readonly GivenPermit[]
   /** The policy at the start; later ones are of the same algorithm. */
@@ -32,7 +32,7 @@ export interface CallContext {
  * that it was suspended in.
  */
 export class ExploredCall {
-  /** What it told beside its answer; NaN for nothing. */
+  /** What it returned beside its answer; NaN for nothing. */
   more = Number.NaN
   /** The permit that it is about, or has given. */
   permit: GivenPermit | undefined
@@ -113,11 +113,12 @@ export class ExploredCall {
   private given(answer: number): number {
     const { core, isSuspended, policy } = this.context
     if (isSuspended()) return answer
-    if (policy.form === 'CONCURRENCY') {
+    if (policy.encoding === 'CONCURRENCY') {
       if (answer < 0) return answer
       this.permit = { given: core.givenPermit(), untilUs: core.givenUntilUs() }
       this.more = this.permit.untilUs
-    } else if (policy.form !== 'LOG' && !Number.isNaN(answer)) this.more = answer < 0 ? core.untilFree(this.call.amount) : core.untilNew()
+    } else if (policy.encoding !== 'LOG' && !Number.isNaN(answer))
+      this.more = answer < 0 ? core.untilFree(this.call.amount) : core.untilNew()
     return answer
   }
 

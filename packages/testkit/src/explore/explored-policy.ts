@@ -1,9 +1,9 @@
 /** How a state word is read, by its name in the core. */
-export type Form = 'ARRIVAL' | 'BUCKET' | 'FIXED' | 'SLIDING' | 'WIDE' | 'COMPACT' | 'LOG' | 'CONCURRENCY'
+export type Encoding = 'ARRIVAL' | 'BUCKET' | 'FIXED' | 'SLIDING' | 'WIDE' | 'COMPACT' | 'LOG' | 'CONCURRENCY'
 
 /** A policy in the numbers that the core counts in. */
 export interface ExploredPolicy {
-  readonly form: Form
+  readonly encoding: Encoding
   readonly unitsPerUs: number
   /** Of everything but buckets and GCRA a token is a unit. */
   readonly unitsPerToken: number
@@ -18,7 +18,7 @@ export interface ExploredPolicy {
 }
 
 /** Numbers of a policy block, by their names in the core. */
-export type BlockNumbers = Readonly<Record<(typeof RECORD_NUMBERS)[number], number>>
+export type RecordNumbers = Readonly<Record<(typeof RECORD_NUMBERS)[number], number>>
 
 export const RECORD_NUMBERS = [
   'RECORD_UNITS_PER_US',
@@ -38,21 +38,21 @@ const VALUE_BITS = 56
 const COUNT_BITS = 6
 
 /** One token a millisecond, three at once: all numbers are small and exact. */
-export const PLAIN: ExploredPolicy = { form: 'ARRIVAL', unitsPerUs: 1, unitsPerToken: 1000, burst: 3, windowUs: 3000, slotBytes: 8 }
+export const PLAIN: ExploredPolicy = { encoding: 'ARRIVAL', unitsPerUs: 1, unitsPerToken: 1000, burst: 3, windowUs: 3000, slotBytes: 8 }
 
 /** Whether the policy is a bucket or GCRA. */
-export function isRate({ form }: ExploredPolicy): boolean {
-  return form === 'ARRIVAL' || form === 'BUCKET'
+export function isRate({ encoding }: ExploredPolicy): boolean {
+  return encoding === 'ARRIVAL' || encoding === 'BUCKET'
 }
 
 /** A policy that counts tokens: `limit` in a window, or in flight for at most so long. */
-export function counting(form: Form, limit: number, windowUs: number, slotBytes = 8): ExploredPolicy {
-  return { form, unitsPerUs: 1, unitsPerToken: 1, burst: limit, windowUs, slotBytes }
+export function counting(encoding: Encoding, limit: number, windowUs: number, slotBytes = 8): ExploredPolicy {
+  return { encoding, unitsPerUs: 1, unitsPerToken: 1, burst: limit, windowUs, slotBytes }
 }
 
 /** What stands in the policy's block; `before` are the numbers of the policy that it follows. */
-export function blockNumbers(policy: ExploredPolicy, before: BlockNumbers | undefined): BlockNumbers {
-  const { form, burst, windowUs, slotBytes } = policy
+export function blockNumbers(policy: ExploredPolicy, before: RecordNumbers | undefined): RecordNumbers {
+  const { encoding, burst, windowUs, slotBytes } = policy
   const layout = layoutOf(policy, before)
   const { countBits = 0, slots = 0, stride = 0 } = layout
   const numberBits = policy.numberBits ?? layout.numberBits ?? VALUE_BITS - countBits
@@ -64,7 +64,7 @@ export function blockNumbers(policy: ExploredPolicy, before: BlockNumbers | unde
     RECORD_WINDOW_US: isRate(policy) ? 0 : windowUs,
     RECORD_COUNT_BITS: countBits,
     RECORD_NUMBER_BITS: numberBits,
-    RECORD_TICK_US: isRate(policy) || form === 'LOG' || form === 'CONCURRENCY' ? 1 : windowUs,
+    RECORD_TICK_US: isRate(policy) || encoding === 'LOG' || encoding === 'CONCURRENCY' ? 1 : windowUs,
     RECORD_SLOTS: slots,
     RECORD_SLOT_BYTES: slotBytes,
     RECORD_STRIDE: stride,
@@ -78,9 +78,9 @@ interface Layout {
   readonly stride?: number
 }
 
-function layoutOf({ form, burst, slotBytes }: ExploredPolicy, before: BlockNumbers | undefined): Layout {
+function layoutOf({ encoding, burst, slotBytes }: ExploredPolicy, before: RecordNumbers | undefined): Layout {
   const slotsBefore = before?.RECORD_SLOTS ?? 0
-  switch (form) {
+  switch (encoding) {
     case 'ARRIVAL':
       return { numberBits: 0 }
     case 'BUCKET':

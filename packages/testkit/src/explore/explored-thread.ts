@@ -2,7 +2,7 @@ import type { Call } from './call.js'
 import { ExploredCall, type GivenPermit } from './explored-call.js'
 import type { ExploredCore, ExploredKey } from './explored-core.js'
 import type { ExploredPolicy } from './explored-policy.js'
-import type { PolicyBlocks } from './policy-blocks.js'
+import type { PolicyRecords } from './policy-records.js'
 import { type Stepwise, TO_THE_END } from './search.js'
 
 const STACK_HEADER_BYTES = 8
@@ -16,13 +16,13 @@ export interface ThreadParts {
   /** Address of its stack while it is suspended. */
   readonly stack: number
   readonly keys: readonly ExploredKey[]
-  readonly blocks: PolicyBlocks
+  readonly blocks: PolicyRecords
   readonly policy: ExploredPolicy
   readonly founded: readonly GivenPermit[]
   readonly calls: readonly Call[]
 }
 
-/** A thread of the exploration: an instance of its own over the shared memory, that runs as many atomic operations as it is told to. */
+/** A thread of the exploration: an instance of its own over the shared memory, that runs as many atomic operations as the schedule says. */
 export class ExploredThread implements Stepwise {
   readonly core: ExploredCore
   /** Of each call of the script; `whys` 0 stands for a plain number. */

@@ -62,7 +62,7 @@ export const GROWTH: readonly Scenario[] = [
     lines: 2,
     parts: [1, 1],
     policy: LOG,
-    forms: [{ slotBytes: 8 }, { slotBytes: 4 }],
+    encodings: [{ slotBytes: 8 }, { slotBytes: 4 }],
     homes: [0, 0, 0],
     before: [take(B, 10_000, 3), take(A, 1_000)],
     threads: [[take(A, 11_500), take(C, 11_500)], [call('refund', A, 11_500, 1)], [take(A, 11_500)]],
@@ -92,7 +92,7 @@ export const OVERFLOWS: readonly Scenario[] = [
   full({
     name: 'newcomers under a window',
     policy: FIXED,
-    forms: [{ form: 'FIXED' }, { form: 'SLIDING' }],
+    encodings: [{ encoding: 'FIXED' }, { encoding: 'SLIDING' }],
     overflow: { counters: 3, limit: 4, windowUs: 8_000 },
     threads: [[take(A), take(A)], [take(A)], [take(C, NOW, 2)]],
   }),

@@ -1,10 +1,10 @@
 import type { Exploration } from './explore.js'
 import { ExploredModules } from './explored-modules.js'
 import type { Mutant } from './mutant.js'
-import { inEachForm } from './scenario.js'
+import { inEachEncoding } from './scenario.js'
 import { scenarioNamed } from './scenarios.js'
 
-/** Looks for a planted fault, in each form of its scenario until it is found; `schedules` are all of them together. */
+/** Looks for a planted fault, in each encoding of its scenario until it is found; `schedules` are all of them together. */
 export async function hunt(
   { scenario, preemptions, deaths, substitutions }: Mutant,
   most: number,
@@ -12,7 +12,7 @@ export async function hunt(
   const question = scenarioNamed(scenario)
   const planted = await ExploredModules.compile([question], substitutions)
   let schedules = 0
-  for (const asked of inEachForm(question)) {
+  for (const asked of inEachEncoding(question)) {
     const found = planted.explore(asked, { preemptions, deaths, most })
     schedules += found.schedules
     if (found.violation !== undefined) return { schedules, violation: found.violation }

@@ -66,7 +66,7 @@ export const KCAS_MUTANTS: readonly Mutant[] = [
     inKcas('((turnOf(status) + 1) << OUTCOME_BITS)', '(turnOf(status) << OUTCOME_BITS)'),
   ),
   mutant('a descriptor is never free again', 'both: A and B | A | B', [0, 0], inKcas(GIVES_FREE, '  return done\n')),
-  mutant('a newcomer takes a ticket for a mark', 'both: A and B | newcomer, full and told to deny | peek', [1, 0], {
+  mutant('a newcomer takes a ticket for a mark', 'both: A and B | newcomer, full, denies newcomers | peek', [1, 0], {
     file: 'table/search.ts',
     from: 'const state = resolved(entry + STATE)\n      if (state == NEVER_USED) return pick(',
     to: 'const state = load(entry + STATE)\n      if (state == NEVER_USED) return pick(',

@@ -1,30 +1,30 @@
 import type { Call } from './call.js'
 import { type ExploredPolicy, isRate } from './explored-policy.js'
-import { FixedStanding } from './fixed-standing.js'
-import { LogStanding } from './log-standing.js'
+import { FixedModel } from './fixed-model.js'
+import type { KeyModel } from './key-model.js'
+import { LogModel } from './log-model.js'
 import { emptyOverflow, type OverflowLedger, type OverflowTerms } from './overflow-ledger.js'
-import { PermitStanding } from './permit-standing.js'
-import { RateStanding } from './rate-standing.js'
-import { SlidingStanding } from './sliding-standing.js'
-import type { Standing } from './standing.js'
+import { PermitModel } from './permit-model.js'
+import { RateModel } from './rate-model.js'
+import { SlidingModel } from './sliding-model.js'
 
 // The small model: what the calls mean when they come one after another.
 
-/** The time by which nobody has been forgotten or blocked. */
+/** The time before any key was forgotten or banned. */
 export const NEVER = Number.NEGATIVE_INFINITY
 
 /** Everything that is known at one moment. Never changed in place. */
 export interface Ledger {
   readonly policy: ExploredPolicy
   /** By key: how it stands; undefined when it is unknown. */
-  readonly keys: readonly (Standing | undefined)[]
+  readonly keys: readonly (KeyModel | undefined)[]
   /** By key: the end of its block, in microseconds. */
   readonly blockedUntil: readonly number[]
   /** Of newcomers without room; undefined when they are denied. */
   readonly overflow?: OverflowLedger | undefined
 }
 
-/** A ledger that knows nobody. */
+/** A ledger without keys. */
 export function emptyLedger(policy: ExploredPolicy, keys: number, overflow?: OverflowTerms): Ledger {
   return {
     overflow: emptyOverflow(overflow),
@@ -35,17 +35,17 @@ export function emptyLedger(policy: ExploredPolicy, keys: number, overflow?: Ove
 }
 
 /** How a key stands that counts from `sinceUs`. */
-export function newStanding(policy: ExploredPolicy, sinceUs: number): Standing {
-  if (isRate(policy)) return new RateStanding(policy, sinceUs * policy.unitsPerUs)
+export function newModel(policy: ExploredPolicy, sinceUs: number): KeyModel {
+  if (isRate(policy)) return new RateModel(policy, sinceUs * policy.unitsPerUs)
   const window = Math.floor(sinceUs / policy.windowUs)
-  if (policy.form === 'FIXED') return new FixedStanding(policy, window, 0)
-  if (policy.form === 'LOG') return new LogStanding(policy, [], sinceUs)
-  if (policy.form === 'CONCURRENCY') return new PermitStanding(policy, [], sinceUs)
-  return new SlidingStanding(policy, window, 0, 0)
+  if (policy.encoding === 'FIXED') return new FixedModel(policy, window, 0)
+  if (policy.encoding === 'LOG') return new LogModel(policy, [], sinceUs)
+  if (policy.encoding === 'CONCURRENCY') return new PermitModel(policy, [], sinceUs)
+  return new SlidingModel(policy, window, 0, 0)
 }
 
-export function withKey(ledger: Ledger, key: number, standing: Standing | undefined): Ledger {
-  return ledger.keys[key] === standing ? ledger : { ...ledger, keys: ledger.keys.with(key, standing) }
+export function withKey(ledger: Ledger, key: number, model: KeyModel | undefined): Ledger {
+  return ledger.keys[key] === model ? ledger : { ...ledger, keys: ledger.keys.with(key, model) }
 }
 
 /** Microseconds for which the key is still blocked. */
@@ -63,5 +63,5 @@ export function updated(ledger: Ledger, { nowUs, policy }: Call): Ledger {
   if (policy === undefined) throw new Error('an update needs a policy')
   // With the same numbers nothing changes.
   if (JSON.stringify(policy) === JSON.stringify(ledger.policy)) return ledger
-  return { ...ledger, policy, keys: ledger.keys.map((standing) => standing?.updated(policy, nowUs)) }
+  return { ...ledger, policy, keys: ledger.keys.map((model) => model?.updated(policy, nowUs)) }
 }

@@ -5,7 +5,7 @@ import type { Outcome } from './call.js'
 import { PLAIN } from './explored-policy.js'
 import { emptyLedger, type Ledger, NEVER } from './ledger.js'
 import { explanation, type History } from './linearization.js'
-import { RateStanding } from './rate-standing.js'
+import { RateModel } from './rate-model.js'
 
 const NOW = 10_000
 
@@ -15,7 +15,7 @@ function taken(thread: number, value: number, when: readonly [number, number], m
 }
 
 function owing(debt: number): Ledger {
-  return { ...emptyLedger(PLAIN, 2), keys: [new RateStanding(PLAIN, NOW + debt), undefined] }
+  return { ...emptyLedger(PLAIN, 2), keys: [new RateModel(PLAIN, NOW + debt), undefined] }
 }
 
 function history(outcomes: readonly Outcome[], more: Partial<History> = {}): History {

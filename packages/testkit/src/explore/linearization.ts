@@ -1,7 +1,7 @@
 import type { Call, Outcome } from './call.js'
-import { banLeft, blocked, type Ledger, NEVER, newStanding, updated, withKey } from './ledger.js'
+import type { KeyModel } from './key-model.js'
+import { banLeft, blocked, type Ledger, NEVER, newModel, updated, withKey } from './ledger.js'
 import { overflowed } from './overflow-ledger.js'
-import type { Standing } from './standing.js'
 
 // Is there an order in which the calls, one after another, give exactly the answers that they gave at once? One that keeps a call
 // that had ended before another began. Answers carry the key's debt to the unit, so a lost or a doubled charge, one that
@@ -45,8 +45,8 @@ export function explanation(history: History): Ledger | undefined {
 
 function kindsBefore({ call }: Outcome, { policy }: Ledger, blocks: boolean): Moment['kind'][] {
   if (blocks && (call.verb === 'take' || call.verb === 'reserve')) return ['look']
-  if (policy.form === 'WIDE' && OPENING_VERBS.has(call.verb)) return call.verb === 'reserve' ? ['opening', 'opening'] : ['opening']
-  return policy.form === 'CONCURRENCY' && call.verb === 'refund' ? Array<'part'>(call.amount).fill('part') : []
+  if (policy.encoding === 'WIDE' && OPENING_VERBS.has(call.verb)) return call.verb === 'reserve' ? ['opening', 'opening'] : ['opening']
+  return policy.encoding === 'CONCURRENCY' && call.verb === 'refund' ? Array<'part'>(call.amount).fill('part') : []
 }
 
 const OPENING_VERBS: ReadonlySet<Call['verb']> = new Set(['take', 'reserve', 'penalize', 'takeBoth'])
@@ -142,7 +142,7 @@ function meanings(history: History, ledger: Ledger, { outcome, kind }: Moment): 
     const after = blocked(ledger, call)
     return open || value === banLeft(after, call.key, call.nowUs) ? [after] : []
   }
-  if (call.verb === 'refund' && ledger.policy.form === 'CONCURRENCY')
+  if (call.verb === 'refund' && ledger.policy.encoding === 'CONCURRENCY')
     return ordinary(history, ledger, { ...outcome, call: { ...call, verb: 'peek' } }, open)
   if (call.verb === 'takeBoth') return together(history, ledger, outcome, open)
   return ordinary(history, ledger, outcome, open)
@@ -158,9 +158,9 @@ function opened(ledger: Ledger, call: Call): Ledger[] {
   return [call.key, ...(call.other === undefined ? [] : [call.other])].reduce<Ledger[]>(
     (ledgers, key) =>
       ledgers.flatMap((one) => {
-        const standing = one.keys[key]
-        const after = standing?.opened?.(call)
-        return after === undefined || after === standing ? [one] : [one, withKey(one, key, after)]
+        const model = one.keys[key]
+        const after = model?.opened?.(call)
+        return after === undefined || after === model ? [one] : [one, withKey(one, key, after)]
       }),
     [ledger],
   )
@@ -170,14 +170,14 @@ function ordinary(history: History, ledger: Ledger, { call, why, value, more }: 
   const isPermits = call.verb === 'release' || call.verb === 'heartbeat'
   // It held no permit to begin with.
   if (isPermits && call.bound === undefined) return open || value === 0 ? [ledger] : []
-  return standingsOf(history, ledger, call.key, call.nowUs).flatMap((standing) => {
-    const step = standing.step(call)
+  return modelsOf(history, ledger, call.key, call.nowUs).flatMap((model) => {
+    const step = model.step(call)
     const isDenied = step.denied === true
-    const told = Number.isNaN(more) || step.more === undefined || step.more === more
-    const answered = told && value === (isDenied ? -1 - step.value : step.value)
+    const isExtraEqual = Number.isNaN(more) || step.more === undefined || step.more === more
+    const answered = isExtraEqual && value === (isDenied ? -1 - step.value : step.value)
     const fits = why === 'LATE' ? isDenied && step.value > 0 && value === step.value : answered
     if (!open && !fits) return []
-    return [step.after === standing ? ledger : withKey(ledger, call.key, step.after)]
+    return [step.after === model ? ledger : withKey(ledger, call.key, step.after)]
   })
 }
 
@@ -199,15 +199,15 @@ function together(history: History, ledger: Ledger, outcome: Outcome, open: bool
  * latest time by which a key was forgotten. That time may be of any call, so this is generous; that nothing is admitted above the
  * burst in any interval is checked apart.
  */
-function standingsOf(history: History, ledger: Ledger, key: number, nowUs: number): Standing[] {
+function modelsOf(history: History, ledger: Ledger, key: number, nowUs: number): KeyModel[] {
   const known = ledger.keys[key]
-  const found: Standing[] = []
+  const found: KeyModel[] = []
   if (known !== undefined) found.push(known)
-  else if (history.takeoverHighUs === NEVER) found.push(newStanding(ledger.policy, nowUs))
+  else if (history.takeoverHighUs === NEVER) found.push(newModel(ledger.policy, nowUs))
   const since = new Set<number>()
   for (const us of [history.takeoverHighUs, ...history.outcomes.map(({ call }) => call.nowUs)]) {
     if (us < history.takeoverHighUs || us === NEVER || (known?.debtAt(us) ?? 0) > 0) continue
     since.add(Math.max(us, nowUs))
   }
-  return [...found, ...Array.from(since, (us) => newStanding(ledger.policy, us))]
+  return [...found, ...Array.from(since, (us) => newModel(ledger.policy, us))]
 }

@@ -13,7 +13,7 @@ const SHORT_LIVED = { ...POLICY, numberBits: 40 }
 const LAST = 10_000 + 2 ** 38
 
 const logs = (sketch: ScenarioSketch): Scenario =>
-  scenario({ policy: POLICY, forms: [{ slotBytes: 8 }, { slotBytes: 4 }], ...sketch, name: `log: ${sketch.name}` })
+  scenario({ policy: POLICY, encodings: [{ slotBytes: 8 }, { slotBytes: 4 }], ...sketch, name: `log: ${sketch.name}` })
 
 export const LOGS: readonly Scenario[] = [
   logs({ name: 'take | take | take', homes: [0], before: [take(A)], threads: [[take(A, 11_000)], [take(A, 11_000)], [take(A, 12_000)]] }),

@@ -134,7 +134,7 @@ export const FORGETTING: readonly Scenario[] = [
     mayRefuse: true,
   }),
   scenario({
-    name: 'newcomer | newcomer | take, full and told to deny',
+    name: 'newcomer | newcomer | take, full, denies newcomers',
     denyWhenFull: true,
     lines: 2,
     homes: [0, 0, 0],

@@ -13,7 +13,8 @@ const ITS_END = 20_000
 const SHORT_LIVED = { ...POLICY, numberBits: 40 }
 const LAST = 10_000 + 2 ** 38
 
-const permits = (sketch: ScenarioSketch): Scenario => scenario({ policy: POLICY, forms: [{}], ...sketch, name: `permits: ${sketch.name}` })
+const permits = (sketch: ScenarioSketch): Scenario =>
+  scenario({ policy: POLICY, encodings: [{}], ...sketch, name: `permits: ${sketch.name}` })
 
 export const PERMITS: readonly Scenario[] = [
   permits({
@@ -90,7 +91,7 @@ export const PERMITS: readonly Scenario[] = [
     threads: [[about(release(A, 11_000), 0, ITS_END)], [reset(A, 11_000)], [take(A, 11_000)]],
   }),
   permits({
-    name: 'newcomer | reset, full and told to deny',
+    name: 'newcomer | reset, full, denies newcomers',
     homes: [0, 0],
     denyWhenFull: true,
     before: [take(A), take(A)],

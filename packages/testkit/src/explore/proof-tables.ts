@@ -1,4 +1,4 @@
-import { FORM_MUTANTS } from './form-mutants.js'
+import { ENCODING_MUTANTS } from './encoding-mutants.js'
 import { GROWTH_MUTANTS } from './growth-mutants.js'
 import { KCAS_MUTANTS } from './kcas-mutants.js'
 import type { Mutant } from './mutant.js'
@@ -15,10 +15,10 @@ export interface ProofResults {
   readonly mutants: readonly { readonly name: string; readonly schedules?: number | undefined }[]
 }
 
-/** A search of one scenario in one form; without bounds it was at random. */
+/** A search of one scenario in one encoding; without bounds it was at random. */
 interface ProofRow {
   readonly scenario: string
-  readonly form: string
+  readonly encoding: string
   readonly preemptions?: number
   readonly deaths?: number
   readonly schedules: number
@@ -31,7 +31,7 @@ export function proofTables(results: ProofResults): ReadonlyMap<string, string> 
     ['figures', figures(results)],
     ['table-mutants', caught(TABLE_MUTANTS, results)],
     ['several-mutants', caught(KCAS_MUTANTS, results)],
-    ['form-mutants', caught(FORM_MUTANTS, results)],
+    ['encoding-mutants', caught(ENCODING_MUTANTS, results)],
     ['growth-mutants', caught(GROWTH_MUTANTS, results)],
   ])
 }
@@ -48,7 +48,7 @@ export function withTables(page: string, tables: ReadonlyMap<string, string>): s
 function figures({ node, schedules, seconds, usEach, violations, rows }: ProofResults): string {
   const atRandom = rows.filter(({ preemptions }) => preemptions === undefined)
   const scenarios = new Set(atRandom.map(({ scenario }) => scenario)).size
-  const told = `**${millions(schedules)} million schedules in ${seconds} s, ${usEach} microseconds each, ${violations} violations**`
+  const figures = `**${millions(schedules)} million schedules in ${seconds} s, ${usEach} microseconds each, ${violations} violations**`
   const bounded = rows.filter(({ preemptions }) => preemptions !== undefined)
   const lines = [...new Set(bounded.map(boundsOf))].map((bounds) => {
     const searches = bounded.filter((row) => boundsOf(row) === bounds)
@@ -56,7 +56,7 @@ function figures({ node, schedules, seconds, usEach, violations, rows }: ProofRe
     return `| ${bounds} | ${searches.length} | ${complete} | ${millions(sum(searches))} |`
   })
   return [
-    `One run on the build machine (2 shared cores, Node ${node}): ${told}; ${scenarios} scenarios, ${atRandom.length} with their forms.`,
+    `One run on the build machine (2 shared cores, Node ${node}): ${figures}; ${scenarios} scenarios, ${atRandom.length} with their encodings.`,
     '',
     '| preemptions | stopped for good | searches | of them complete | million schedules |',
     '| --- | --- | --- | --- | --- |',

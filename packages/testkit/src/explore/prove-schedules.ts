@@ -4,11 +4,11 @@ import { ExploredModules } from './explored-modules.js'
 import { hunt } from './hunt.js'
 import { MUTANTS } from './mutants.js'
 import { type ProofResults, proofTables, withTables } from './proof-tables.js'
-import { inEachForm, type Scenario } from './scenario.js'
+import { inEachEncoding, type Scenario } from './scenario.js'
 import { SCENARIOS } from './scenarios.js'
 import type { SearchBounds } from './search.js'
 
-// The whole proof by exploration: every scenario, in each of its forms, to three preemptions, to two with a thread
+// The whole proof by exploration: every scenario, in each of its encodings, to three preemptions, to two with a thread
 // stopped for good, as far as it goes to four, from both ends, and at random beyond; then the faults that it has to find. Writes
 // the results and fills docs/proof.md. `--quick` cuts every search short and writes nothing: to see that all of it runs.
 
@@ -29,7 +29,7 @@ const PAGE = new URL('../../../../docs/proof.md', import.meta.url)
 
 interface Row extends Exploration {
   readonly scenario: string
-  readonly form: string
+  readonly encoding: string
   /** Neither is bounded at random. */
   readonly preemptions?: number
   readonly deaths?: number
@@ -40,9 +40,9 @@ const rows: Row[] = []
 let total = 0
 let seconds = 0
 for (const scenario of SCENARIOS) {
-  for (const asked of inEachForm(scenario)) {
+  for (const asked of inEachEncoding(scenario)) {
     for (const row of proved(asked)) {
-      rows.push({ ...row, form: asked.policy.form })
+      rows.push({ ...row, encoding: asked.policy.encoding })
       total += row.schedules
       seconds += row.seconds
       if (row.violation !== undefined) console.log(JSON.stringify(row.violation, undefined, 2))
@@ -55,11 +55,11 @@ const violations = rows.filter(({ violation }) => violation !== undefined)
 report()
 if (violations.length > 0 || mutants.some((mutant) => mutant.schedules === undefined)) process.exitCode = 1
 
-function proved(scenario: Scenario): Omit<Row, 'form'>[] {
+function proved(scenario: Scenario): Omit<Row, 'encoding'>[] {
   return [...searched(scenario), { ...modules.explore(scenario, WALKS), scenario: `${scenario.name}, at random` }]
 }
 
-function searched(scenario: Scenario): Omit<Row, 'form'>[] {
+function searched(scenario: Scenario): Omit<Row, 'encoding'>[] {
   return SEARCHES.flatMap((bounds) => {
     const forwards = { ...modules.explore(scenario, bounds), ...named(scenario, bounds) }
     if (forwards.complete || forwards.violation !== undefined) return [forwards]

@@ -2,15 +2,15 @@ import type { Call } from './call.js'
 import { type ExploredPolicy, PLAIN } from './explored-policy.js'
 import type { OverflowTerms } from './overflow-ledger.js'
 
-/** What the forms differ in, in which a question is asked. */
-type FormOfPolicy = Partial<Pick<ExploredPolicy, 'form' | 'slotBytes'>>
+/** What the encodings differ in, in which a question is asked. */
+type EncodingOfPolicy = Partial<Pick<ExploredPolicy, 'encoding' | 'slotBytes'>>
 
 /** Threads that call into one small table, and how it was furnished for them. */
 export interface Scenario {
   /** The question: who does what at once. */
   readonly name: string
   readonly policy: ExploredPolicy
-  readonly forms: readonly FormOfPolicy[]
+  readonly encodings: readonly EncodingOfPolicy[]
   /** Table lines; a key's range is all of them, from its home on. */
   readonly lines: number
   readonly entriesPerLine: number
@@ -34,12 +34,12 @@ export interface Scenario {
 /** A scenario as it is written down: what is left out is the plainest. */
 export type ScenarioSketch = Pick<Scenario, 'name' | 'homes' | 'threads'> & Partial<Scenario>
 
-const RATES: readonly FormOfPolicy[] = [{ form: 'ARRIVAL' }, { form: 'BUCKET' }]
+const RATES: readonly EncodingOfPolicy[] = [{ encoding: 'ARRIVAL' }, { encoding: 'BUCKET' }]
 
 export function scenario(sketch: ScenarioSketch): Scenario {
   return {
     policy: PLAIN,
-    forms: RATES,
+    encodings: RATES,
     lines: 1,
     entriesPerLine: 1,
     parts: undefined,
@@ -52,16 +52,16 @@ export function scenario(sketch: ScenarioSketch): Scenario {
   }
 }
 
-/** The same question in every form of the state word that it is asked of. */
-export function inEachForm(scenario: Scenario): Scenario[] {
-  return scenario.forms.map((form) => inForm(scenario, form))
+/** The same question in every encoding of the state word that it is asked of. */
+export function inEachEncoding(scenario: Scenario): Scenario[] {
+  return scenario.encodings.map((encoding) => withEncoding(scenario, encoding))
 }
 
-function inForm(plain: Scenario, form: FormOfPolicy): Scenario {
-  const changed = (call: Call): Call => (call.policy === undefined ? call : { ...call, policy: { ...call.policy, ...form } })
+function withEncoding(plain: Scenario, encoding: EncodingOfPolicy): Scenario {
+  const changed = (call: Call): Call => (call.policy === undefined ? call : { ...call, policy: { ...call.policy, ...encoding } })
   return {
     ...plain,
-    policy: { ...plain.policy, ...form },
+    policy: { ...plain.policy, ...encoding },
     before: plain.before.map(changed),
     threads: plain.threads.map((calls) => calls.map(changed)),
   }

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { Search, type SearchBounds, type Stepwise } from './search.js'
 import { Walk } from './walk.js'
 
-/** A thread of so many steps that writes down each. */
+/** A thread of `steps` steps that records each. */
 class Counting implements Stepwise {
   private done = 0
   private readonly name: string
@@ -80,7 +80,7 @@ test('a search that is cut short says so', () => {
   assert.equal(search.schedules, 2)
 })
 
-test('a search that is told to stop keeps the schedule that it stopped at', () => {
+test('a search that is stopped keeps the schedule that it stopped at', () => {
   let seen = 0
   const threads = [new Counting('a', 2, []), new Counting('b', 2, [])]
   const search = new Search(threads, { preemptions: 1, deaths: 0, most: ALL }, () => {

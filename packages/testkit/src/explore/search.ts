@@ -18,7 +18,7 @@ export interface SearchBounds {
   readonly most: number
 }
 
-/** A stretch of a schedule: this thread, so many atomic operations; after which it may be stopped for good. */
+/** A stretch of a schedule: a thread and its number of atomic operations, after which it may be stopped for good. */
 export interface Stretch {
   readonly thread: number
   readonly steps: number
@@ -91,7 +91,7 @@ export class Search {
     this.limit[depth] = TO_THE_END
     const left = gone | (1 << current)
     this.next(depth, left, preemptions, deaths)
-    // The first of these schedules has run the thread to its end: so many places there are to leave it.
+    // The first of these schedules has run the thread to its end: its number of operations is the number of places to leave it.
     const places = this.steps[depth] as number
     for (let steps = 1; steps < places && !this.over; steps++) {
       if (preemptions > 0) {

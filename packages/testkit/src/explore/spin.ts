@@ -21,7 +21,7 @@ export interface SpinResult {
 const run = promisify(execFile)
 const MODEL = fileURLToPath(new URL('../../model/table.pml', import.meta.url))
 const PAN_FLAGS = ['-O1', '-DSAFETY', '-DNOREDUCE', '-DCOLLAPSE', '-w']
-/** 2^22 slots to begin with. Takers that are left standing are no fault of the model (-E). */
+/** 2^22 slots to begin with. Takers that are left model are no fault of the model (-E). */
 const SEARCH_FLAGS = ['-E', '-m200000', '-w22']
 const MOST_OUTPUT_BYTES = 2 ** 24
 

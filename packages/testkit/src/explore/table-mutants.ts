@@ -8,10 +8,10 @@ const inClaim = (from: string, to: string): Substitution => ({ file: 'table/clai
 const inTable = (from: string, to: string): Substitution => ({ file: 'table/search.ts', from, to })
 const inWords = (from: string, to: string): Substitution => ({ file: 'atomics/words.ts', from, to })
 
-/** What tells the ordinary take of a bucket or GCRA from that of the other forms. */
+/** What tells the ordinary take of a bucket or GCRA from that of the other encodings. */
 const QUICK = ' && isOrdinary(state, nowUs) && !mayBeBanned'
 
-/** Faults in what every form has in common: the table, the loop, the change of policy. */
+/** Faults in what every encoding has in common: the table, the loop, the change of policy. */
 export const TABLE_MUTANTS: readonly Mutant[] = [
   mutant('the swap is two steps', 'take | take | take, one key', [1, 0], {
     file: 'atomics/atomics.ts',
@@ -90,7 +90,7 @@ export const TABLE_MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'a mark taken over looks like the one before',
-    'newcomer | newcomer | take, full and told to deny',
+    'newcomer | newcomer | take, full, denies newcomers',
     [1, 1],
     inWords('isMark(seen) ? seen + 1 : identity', 'isMark(seen) ? seen : identity'),
   ),
@@ -125,13 +125,13 @@ export const TABLE_MUTANTS: readonly Mutant[] = [
     inCas('const debt = max<i64>(debtAt(valueOf(state), us), 0)', 'const debt = debtAt(valueOf(state), us)'),
   ),
   mutant(
-    'nobody is told by what time a key was forgotten',
+    'the time by which a key was forgotten is not published',
     'take | take-over | take, clocks apart',
     [0, 0],
     inInsert('    raise(base + TAKEOVER_HIGH, nowUs)\n', '    load(entry)\n'),
   ),
   mutant(
-    'the time is told after the mark',
+    'the time is published after the mark',
     'take | take-over | take, clocks apart',
     [0, 1],
     inInsert('    raise(base + TAKEOVER_HIGH, nowUs)\n', '    load(entry)\n'),
@@ -141,7 +141,7 @@ export const TABLE_MUTANTS: readonly Mutant[] = [
     ),
   ),
   mutant(
-    'a newcomer goes by the time that was told before its rescan',
+    'a newcomer goes by the time that was published before its rescan',
     'first take | first take | take-over by a late clock',
     [1, 1],
     inInsert(

@@ -15,7 +15,7 @@ export interface TableParts {
   readonly constant: (name: string) => number
   readonly entries: number
   /** Bytes of what keys have beside their entries. */
-  readonly companions: readonly [number, number] | undefined
+  readonly extensions: readonly [number, number] | undefined
 }
 
 /** The explored memory read from outside: entries, counters, and where they lie. Knows the layout, nothing of the protocol. */
@@ -25,7 +25,7 @@ export class Table {
   /** Bytes of the policy blocks. */
   readonly blocks: [number, number]
   readonly descriptors: readonly [number, number]
-  readonly companions: readonly [number, number] | undefined
+  readonly extensions: readonly [number, number] | undefined
   private readonly words: Int32Array
   private readonly descriptorWords: number
   private readonly first: number
@@ -37,10 +37,10 @@ export class Table {
   private readonly evictionsAt: number
   private readonly takeoverHighAt: number
 
-  constructor({ words, constant, entries, companions }: TableParts) {
+  constructor({ words, constant, entries, extensions }: TableParts) {
     this.words = words
     this.entries = entries
-    this.companions = companions
+    this.extensions = extensions
     this.descriptors = [constant('DESCRIPTORS'), constant('DESCRIPTORS') + DESCRIPTORS_USED * constant('DESCRIPTOR_SIZE')]
     this.descriptorWords = constant('DESCRIPTOR_SIZE') / 4
     this.from = constant('TABLE')
@@ -103,12 +103,12 @@ export class Table {
 
   /** What a swap over several words left behind. */
   private unfinished(): string | undefined {
-    const { words, descriptors, companions } = this
+    const { words, descriptors, extensions } = this
     for (let at = descriptors[0] / 4; at < descriptors[1] / 4; at += this.descriptorWords) {
       if (((words[at] as number) & 3) !== 0) return 'a descriptor was left open'
     }
-    if (companions === undefined) return undefined
-    for (let at = companions[0] / 4 + 1; at < companions[1] / 4; at += 2) {
+    if (extensions === undefined) return undefined
+    for (let at = extensions[0] / 4 + 1; at < extensions[1] / 4; at += 2) {
       if ((words[at] as number) >> 30 === TICKET) return 'a ticket was left behind'
     }
     return undefined

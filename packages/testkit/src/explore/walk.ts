@@ -8,9 +8,9 @@ export interface WalkBounds {
 }
 
 const LONGEST_STRETCH = 12
-/** One stretch in so many is run to its end. */
+/** One stretch in this many is run to its end. */
 const TO_THE_END_ONE_IN = 8
-/** One schedule in so many stops a thread for good. */
+/** One schedule in this many stops a thread for good. */
 const DEATH_ONE_IN = 3
 
 /**

@@ -2,7 +2,7 @@ import { A, B, C, cancel, peek, penalize, refund, reserve, reset, take, update }
 import { counting } from './explored-policy.js'
 import { type Scenario, type ScenarioSketch, scenario } from './scenario.js'
 
-// Three tokens in ten milliseconds; the wide form has the most to lose where one window ends and the next begins.
+// Three tokens in ten milliseconds; the wide encoding has the most to lose where one window ends and the next begins.
 
 const POLICY = counting('WIDE', 3, 10_000)
 const TIGHTER = counting('WIDE', 2, 10_000)
@@ -21,7 +21,7 @@ const LAST = FIRST + 2 ** 18 * 10_000
 const windows = (sketch: ScenarioSketch): Scenario =>
   scenario({
     policy: POLICY,
-    forms: [{ form: 'WIDE' }, { form: 'SLIDING' }, { form: 'COMPACT' }, { form: 'FIXED' }],
+    encodings: [{ encoding: 'WIDE' }, { encoding: 'SLIDING' }, { encoding: 'COMPACT' }, { encoding: 'FIXED' }],
     ...sketch,
     name: `windows: ${sketch.name}`,
   })
@@ -138,7 +138,7 @@ export const WINDOWS: readonly Scenario[] = [
   }),
   windows({
     name: 'take that carries over | eight changes, the last to other windows',
-    forms: [{ form: 'WIDE' }],
+    encodings: [{ encoding: 'WIDE' }],
     homes: [0],
     before: [take(A, FIRST, 2), update(SHORTER, FIRST)],
     threads: [

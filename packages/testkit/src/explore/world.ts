@@ -5,7 +5,7 @@ import { isRate } from './explored-policy.js'
 import { ExploredThread, STACK_BYTES } from './explored-thread.js'
 import { emptyLedger, type Ledger, NEVER } from './ledger.js'
 import { explanation, type History } from './linearization.js'
-import { PolicyBlocks } from './policy-blocks.js'
+import { PolicyRecords } from './policy-records.js'
 import { hasVerb, latestUs, type Scenario } from './scenario.js'
 import { TO_THE_END } from './search.js'
 import { Table } from './table.js'
@@ -32,7 +32,7 @@ export class World {
   private readonly scenario: Scenario
   private readonly founder: ExploredThread
   private readonly auditor: ExploredThread
-  private readonly blocks: PolicyBlocks
+  private readonly blocks: PolicyRecords
   private readonly words: Int32Array
   private readonly pristine: Int32Array
   private readonly regions: readonly { at: number; words: Int32Array }[]
@@ -50,7 +50,7 @@ export class World {
     const made: ExploredThread[] = []
     const cores = scripts.map((_, i) => ExploredThread.instantiate(module, memory, () => made[i] as ExploredThread))
     const constant = (name: string): number => (cores[0] as unknown as Record<string, WebAssembly.Global>)[name]?.value as number
-    this.blocks = new PolicyBlocks(memory, constant, FIRST_COMPANIONS)
+    this.blocks = new PolicyRecords(memory, constant, FIRST_COMPANIONS)
     const founded: GivenPermit[] = []
     for (const [i, core] of cores.entries()) {
       const calls = scripts[i] as readonly Call[]
@@ -64,8 +64,8 @@ export class World {
     this.names = new Map(REASONS.map((name) => [constant(name), name]))
     this.words = new Int32Array(memory.buffer)
     this.epochAt = constant('EPOCH') / 4 + 1
-    const companions = isRate(scenario.policy) || scenario.policy.form === 'FIXED' ? undefined : this.blocks.companions
-    this.table = new Table({ words: this.words, constant, entries: scenario.lines * scenario.entriesPerLine, companions })
+    const extensions = isRate(scenario.policy) || scenario.policy.encoding === 'FIXED' ? undefined : this.blocks.extensions
+    this.table = new Table({ words: this.words, constant, entries: scenario.lines * scenario.entriesPerLine, extensions })
     this.updates = hasVerb(scenario, 'update') || scenario.movesBase
     this.found()
     founded.push(...founder.given)
@@ -172,8 +172,8 @@ export class World {
       const reason = this.names.get(thread.whys[i] as number) ?? 'answered'
       const why = ended === Number.POSITIVE_INFINITY ? 'answered' : reason
       const forgotten = why === 'EVICTED' ? (thread.forgotten[i] as number) : -1
-      const told = { began: thread.began[i] as number, ended, why, value: thread.values[i] as number, more: thread.mores[i] as number }
-      return { call: withPermit(call, thread.untils[i] as number), thread: id, ...told, forgotten }
+      const ending = { began: thread.began[i] as number, ended, why, value: thread.values[i] as number, more: thread.mores[i] as number }
+      return { call: withPermit(call, thread.untils[i] as number), thread: id, ...ending, forgotten }
     })
   }
 
@@ -181,7 +181,7 @@ export class World {
   private changing(keys: readonly ExploredKey[]): [number, number][] {
     const { table, scenario } = this
     const ranges: [number, number][] = [[0, COUNTERS_END], [table.from, table.to], [...table.descriptors]]
-    if (table.companions !== undefined) ranges.push([...table.companions])
+    if (table.extensions !== undefined) ranges.push([...table.extensions])
     if (scenario.overflow !== undefined) ranges.push([SHARED_COUNTERS, SHARED_COUNTERS + scenario.overflow.counters * 8])
     if (this.updates) ranges.push(table.blocks)
     if (hasVerb(scenario, 'block')) for (const key of keys) ranges.push(table.gateOf(key))

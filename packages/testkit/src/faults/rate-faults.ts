@@ -70,7 +70,7 @@ export const RATE_FAULTS: Readonly<Record<string, Fault>> = {
       }
     },
   })),
-  'a reservation that gives all of it back, whoever counts on it': fault(['reserving'], (limiter) => ({
+  'a reservation that gives all of it back, though later bookings rely on it': fault(['reserving'], (limiter) => ({
     reserve(key, cost) {
       const reservation = limiter.reserve(key, cost)
       return { ...reservation, settle: (actual) => reservation.settle(actual), cancel: () => limiter.refund(key, cost) }

@@ -5,7 +5,7 @@ import { firstExcess } from './rate-history.js'
 import { firstPositionExcess, firstWindowExcess } from './window-history.js'
 
 /**
- * I1 in the form of the policy's algorithm, of all-of for each of its policies. One key, and only takes; where they are permits, nobody
+ * I1 in the form of the policy's algorithm, of all-of for each of its policies. One key, and only takes; where they are permits, no
  * releases: each is in flight for its time to live.
  */
 export function firstOver(spec: PolicySpec, admissions: readonly Admission[]): Excess | undefined {

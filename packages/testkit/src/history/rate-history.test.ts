@@ -51,7 +51,7 @@ test('who always asks gets at least 99.9 % of the exact budget from the oracle o
     const random = new Random(seed)
     const spec = randomRate(random)
     const perUs = spec.limit / (spec.windowMs * 1000)
-    // Nobody can ask more often than once a microsecond: what flows in meanwhile must not fill the bucket, nor be most of a token.
+    // A key is asked at most once a microsecond: what flows in meanwhile must not fill the bucket, nor be most of a token.
     if ((spec.burst < 2 + 2 * perUs && perUs > 0.001) || perUs < 1e-12) continue
     asked++
     const oracle = new RateOracle(spec)

@@ -56,8 +56,8 @@ export class AllOfOracle implements Oracle {
     return new AllOfOracle(this.#parts.map((part) => part.copy()))
   }
 
-  standing(key: OracleKey): string {
-    return this.#asked(key, (part, own) => part.standing(own)).join()
+  stateTextOf(key: OracleKey): string {
+    return this.#asked(key, (part, own) => part.stateTextOf(own)).join()
   }
 
   forget(key: OracleKey): void {

@@ -49,7 +49,7 @@ test('time does not run back for a key', () => {
   assert.deepEqual(oracle.peek('k', 3, 2000), answer(true, 3, 0, 0))
 })
 
-test('a penalty takes what is free for the time to live, and nobody can release it', () => {
+test('a penalty takes what is free for the time to live, and no release ends it', () => {
   const oracle = new ConcurrencyOracle(THREE)
   const permit = taken(oracle, 1, 0)
   assert.deepEqual(oracle.penalize('k', 100, 500), answer(false, 0, 500, 1000))

@@ -20,7 +20,7 @@ export interface OraclePermit extends OracleDecision {
   readonly permit?: bigint
 }
 
-const NOBODY = -1n
+const NO_HOLDER = -1n
 
 /**
  * What a concurrency limiter must answer: a list of permits a key, each with the time at which it expires. Time never runs
@@ -62,7 +62,7 @@ export class ConcurrencyOracle extends KeyedOracle<InFlight> {
     return max(0n, this.#limit() - used(state, nowUs))
   }
 
-  /** Unless somebody gives back before: when enough has expired. */
+  /** Unless a release comes before: when enough has expired. */
   protected override passesAtUs(state: InFlight | undefined, cost: bigint, nowUs: bigint): bigint {
     const moments = [nowUs, ...live(state, nowUs).map(({ expiresUs }) => expiresUs)].sort((a, b) => (a < b ? -1 : 1))
     const passes = moments.find((us) => used(state, us) + cost <= this.#limit())
@@ -93,13 +93,13 @@ export class ConcurrencyOracle extends KeyedOracle<InFlight> {
     return left === tokens ? state : { highUs: max(nowUs, state.highUs), held: kept }
   }
 
-  /** Permits that nobody holds, as far as there is room. */
+  /** Permits without a holder, as far as there is room. */
   protected override penalized(state: InFlight | undefined, tokens: bigint, nowUs: bigint): InFlight | undefined {
     const cost = min(tokens, this.#limit() - used(state, nowUs))
-    return cost > 0n ? this.#given(state, { permit: NOBODY, cost }, nowUs) : state
+    return cost > 0n ? this.#given(state, { permit: NO_HOLDER, cost }, nowUs) : state
   }
 
-  /** Only what passes now: nobody knows when a permit comes back. */
+  /** Only what passes now: when a permit comes back is unknown. */
   protected override canBookAt(atUs: bigint, nowUs: bigint): boolean {
     return atUs <= nowUs
   }

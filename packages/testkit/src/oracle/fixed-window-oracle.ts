@@ -36,43 +36,43 @@ export class FixedWindowOracle extends KeyedOracle<Counted> {
   }
 
   protected override remaining(state: Counted | undefined, nowUs: bigint): bigint {
-    const { window, count } = this.#standing(state, nowUs)
+    const { window, count } = this.#stateAt(state, nowUs)
     return window.startUs > nowUs ? 0n : max(0n, this.#limit() - count)
   }
 
   protected override passesAtUs(state: Counted | undefined, cost: bigint, nowUs: bigint): bigint {
-    const { window, count } = this.#standing(state, nowUs)
+    const { window, count } = this.#stateAt(state, nowUs)
     return count + cost <= this.#limit() ? max(nowUs, window.startUs) : window.endUs
   }
 
   protected override freshAtUs(state: Counted | undefined, nowUs: bigint): bigint {
-    const { window, count } = this.#standing(state, nowUs)
+    const { window, count } = this.#stateAt(state, nowUs)
     return count > 0n ? window.endUs : max(nowUs, window.startUs)
   }
 
   protected override taken(state: Counted | undefined, cost: bigint, nowUs: bigint): Counted {
-    const { window, count } = this.#standing(state, nowUs)
+    const { window, count } = this.#stateAt(state, nowUs)
     return { window, count: count + cost }
   }
 
   /** Of the window at hand; where nothing was charged in it, nothing changes. */
   protected override refunded(state: Counted, tokens: bigint, nowUs: bigint): Counted | undefined {
-    const { window, count } = this.#standing(state, nowUs)
+    const { window, count } = this.#stateAt(state, nowUs)
     return count > 0n ? { window, count: max(0n, count - tokens) } : state
   }
 
   protected override penalized(state: Counted | undefined, tokens: bigint, nowUs: bigint): Counted {
-    const { window, count } = this.#standing(state, nowUs)
+    const { window, count } = this.#stateAt(state, nowUs)
     return { window, count: max(count, min(count + tokens, PENALTY_LIMITS * this.#limit())) }
   }
 
   protected override filled(state: Counted | undefined, tokens: bigint, nowUs: bigint): Counted {
-    const { window, count } = this.#standing(state, nowUs)
+    const { window, count } = this.#stateAt(state, nowUs)
     return { window, count: max(count, min(count + tokens, this.#limit())) }
   }
 
   protected override givenBack(state: Counted, { atUs }: OracleBooking, tokens: bigint, nowUs: bigint): Counted | undefined {
-    const { window, count } = this.#standing(state, nowUs)
+    const { window, count } = this.#stateAt(state, nowUs)
     if (window.startUs !== this.#windows(atUs).startUs || count === 0n) return state
     return { window, count: max(0n, count - tokens) }
   }
@@ -97,7 +97,7 @@ export class FixedWindowOracle extends KeyedOracle<Counted> {
   }
 
   /** The window of now, or a later one that the key is in already. */
-  #standing(state: Counted | undefined, nowUs: bigint): Counted {
+  #stateAt(state: Counted | undefined, nowUs: bigint): Counted {
     const window = this.#windows(nowUs)
     return state === undefined || state.window.startUs < window.startUs ? { window, count: 0n } : state
   }
@@ -107,7 +107,7 @@ export class FixedWindowOracle extends KeyedOracle<Counted> {
   }
 }
 
-/** Nothing spent in a window that has begun is as good as new. */
+/** Nothing spent in a window that has begun is full. */
 function spentIn(window: Window, count: bigint, nowUs: bigint): Counted | undefined {
   return count === 0n && window.startUs <= nowUs ? undefined : { window, count }
 }

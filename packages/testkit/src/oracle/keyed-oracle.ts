@@ -29,9 +29,9 @@ export abstract class KeyedOracle<State> implements Oracle {
   protected abstract most(): number
   /** Whole tokens that are there, >= 0. */
   protected abstract remaining(state: State | undefined, nowUs: bigint): bigint
-  /** The earliest time, now or later, at which a possible cost passes if nobody else acts. */
+  /** The earliest time, now or later, at which a possible cost passes if no other call follows. */
   protected abstract passesAtUs(state: State | undefined, cost: bigint, nowUs: bigint): bigint
-  /** When the key is as good as new; now or before when it is. */
+  /** When the key is full; now or before when it is. */
   protected abstract freshAtUs(state: State | undefined, nowUs: bigint): bigint
   /** The rest are the verbs. A take that passes: */
   protected abstract taken(state: State | undefined, cost: bigint, nowUs: bigint): State
@@ -161,7 +161,7 @@ export abstract class KeyedOracle<State> implements Oracle {
     return copy
   }
 
-  standing(key: OracleKey): string {
+  stateTextOf(key: OracleKey): string {
     return JSON.stringify(this.#kept(key), (_, value: unknown) => (typeof value === 'bigint' ? `${value}` : value))
   }
 

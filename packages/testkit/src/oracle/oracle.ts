@@ -53,7 +53,7 @@ export interface Oracle {
   /** The same, to go on from here in another way. */
   copy(): Oracle
   /** Two oracles with the same answer here answer alike about the key for ever. */
-  standing(key: OracleKey): string
+  stateTextOf(key: OracleKey): string
   /** What is left of a key whose tokens a full table forgot: its block. */
   forget(key: OracleKey): void
 }

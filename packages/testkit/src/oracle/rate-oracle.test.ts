@@ -149,5 +149,5 @@ test('bookings that are given up the newest first leave less than flows back in 
 })
 
 function arrivalOf(oracle: RateOracle): bigint {
-  return BigInt((JSON.parse(oracle.standing('k')) as { state: string }).state)
+  return BigInt((JSON.parse(oracle.stateTextOf('k')) as { state: string }).state)
 }

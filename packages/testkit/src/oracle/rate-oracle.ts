@@ -93,7 +93,7 @@ export class RateOracle extends KeyedOracle<Arrival> {
   }
 
   /**
-   * Before its time a booking comes back whole, if nobody booked after it: whoever did, and still stands, owes a token more, while one that
+   * Before its time a booking comes back whole, if no booking followed it: each later one that still stands owes a token more, while one that
    * was cancelled leaves less than flows back in a microsecond, which is gone as well then. From its time on only what cannot have flowed
    * back by itself, and nothing while later bookings wait. Nothing when tokens weigh otherwise by now.
    */

@@ -36,46 +36,46 @@ export class SlidingWindowOracle extends KeyedOracle<Counts> {
   }
 
   protected override remaining(state: Counts | undefined, nowUs: bigint): bigint {
-    const counts = this.#standing(state, nowUs)
+    const counts = this.#stateAt(state, nowUs)
     return this.#startUs(counts) > nowUs ? 0n : max(0n, this.#limit() - this.#usedIn(counts, nowUs))
   }
 
   protected override passesAtUs(state: Counts | undefined, cost: bigint, nowUs: bigint): bigint {
-    let counts = this.#standing(state, nowUs)
+    let counts = this.#stateAt(state, nowUs)
     let fromUs = max(nowUs, this.#startUs(counts))
     for (;;) {
       const passesUs = this.#passesInUs(counts, cost, fromUs)
       if (passesUs !== undefined) return passesUs
       fromUs = this.#endUs(counts)
-      counts = this.#standing(counts, fromUs)
+      counts = this.#stateAt(counts, fromUs)
     }
   }
 
   protected override freshAtUs(state: Counts | undefined, nowUs: bigint): bigint {
-    const counts = this.#standing(state, nowUs)
+    const counts = this.#stateAt(state, nowUs)
     if (counts.current > 0n) return this.#endUs(counts) + this.#windowUs()
     return counts.previous > 0n ? this.#endUs(counts) : max(nowUs, this.#startUs(counts))
   }
 
   protected override taken(state: Counts | undefined, cost: bigint, nowUs: bigint): Counts {
-    const counts = this.#standing(state, nowUs)
+    const counts = this.#stateAt(state, nowUs)
     return { ...counts, current: counts.current + cost }
   }
 
   /** Of the window at hand; where nothing was charged in it, nothing changes. */
   protected override refunded(state: Counts, tokens: bigint, nowUs: bigint): Counts | undefined {
-    const counts = this.#standing(state, nowUs)
+    const counts = this.#stateAt(state, nowUs)
     return counts.current > 0n ? lessened(counts, tokens) : state
   }
 
   protected override penalized(state: Counts | undefined, tokens: bigint, nowUs: bigint): Counts {
-    const counts = this.#standing(state, nowUs)
+    const counts = this.#stateAt(state, nowUs)
     const most = this.#words() === 'packed' ? min(PENALTY_LIMITS * this.#limit(), PACKED_MOST) : PENALTY_LIMITS * this.#limit()
     return { ...counts, current: max(counts.current, min(counts.current + tokens, most)) }
   }
 
   protected override filled(state: Counts | undefined, tokens: bigint, nowUs: bigint): Counts {
-    const counts = this.#standing(state, nowUs)
+    const counts = this.#stateAt(state, nowUs)
     const leftUs = this.#endUs(counts) - max(nowUs, this.#startUs(counts))
     // Full to the fraction of a token.
     const room = this.#limit() - counts.current - floorDiv(counts.previous * leftUs, this.#windowUs())
@@ -83,7 +83,7 @@ export class SlidingWindowOracle extends KeyedOracle<Counts> {
   }
 
   protected override givenBack(state: Counts, { atUs }: OracleBooking, tokens: bigint, nowUs: bigint): Counts | undefined {
-    const counts = this.#standing(state, nowUs)
+    const counts = this.#stateAt(state, nowUs)
     return counts.number === this.#numberOf(atUs) && counts.current > 0n ? lessened(counts, tokens) : state
   }
 
@@ -99,7 +99,7 @@ export class SlidingWindowOracle extends KeyedOracle<Counts> {
       return ({ number, previous, current }) => ({ number, previous: min(previous, limit), current: min(current, limit) })
     }
     return (state) => {
-      const counts = old.#standing(state, nowUs)
+      const counts = old.#stateAt(state, nowUs)
       const used = old.#startUs(counts) > nowUs ? counts.previous + counts.current : old.#usedIn(counts, nowUs)
       return used === 0n ? undefined : { number: this.#numberOf(nowUs), previous: 0n, current: min(used, limit) }
     }
@@ -110,7 +110,7 @@ export class SlidingWindowOracle extends KeyedOracle<Counts> {
   }
 
   /** The counts as the window of now sees them, or those of a later one that the key is in already. */
-  #standing(state: Counts | undefined, nowUs: bigint): Counts {
+  #stateAt(state: Counts | undefined, nowUs: bigint): Counts {
     const number = this.#numberOf(nowUs)
     if (state !== undefined && state.number >= number) return state
     return { number, previous: state?.number === number - 1n ? state.current : 0n, current: 0n }

@@ -21,7 +21,7 @@ type Verb = 'take' | 'refund' | 'penalize' | 'reserve' | 'cancel' | 'peek'
 /** Numbers count as in use for so long after they were last seen, or as long as what was spent under them counts. */
 const IN_USE_MS = 3_600_000
 const MOST_VERSIONS = 4
-/** More than that nobody can owe, and more a penalty does not weigh. */
+/** The largest debt, and the largest penalty. */
 const PENALTY_BURSTS = 11
 
 /** What a store must answer under a policy that changes from call to call: see {@link VersionedOracle}. */
@@ -31,7 +31,7 @@ export function versionedOracleFor(spec: PolicySpec): Oracle {
 }
 
 /**
- * A key is carried over to other numbers when it is next touched, and counts under all numbers that are in use: whoever takes is charged
+ * A key is carried over to other numbers when it is next touched, and counts under all numbers that are in use: each take is charged
  * under each of them. Permits keep their time whatever the numbers. A log has one state for all numbers: it counts whatever it still holds, which
  * is what is said here until its numbers change a second time.
  */
@@ -90,9 +90,9 @@ class VersionedOracle implements Oracle {
     throw new TypeError('not copied')
   }
 
-  standing(key: OracleKey): string {
+  stateTextOf(key: OracleKey): string {
     return this.#versions(key)
-      .map(({ oracle }) => oracle.standing(key))
+      .map(({ oracle }) => oracle.stateTextOf(key))
       .join()
   }
 
@@ -107,7 +107,7 @@ class VersionedOracle implements Oracle {
   #touched<Answer>(verb: Verb, key: OracleKey, tokens: number, nowMs: number, ask: (oracle: Oracle) => Answer): Answer {
     const numbers = numbersOf(this.#spec)
     const all = this.#versions(key)
-    // As good as new under all of them, a key is carried over as one that never came.
+    // Full under all of them, a key is carried over as one that never came.
     const isOver = all.every((version) => version.numbers !== numbers && lifeMs(version.oracle, key, nowMs) === 0)
     const versions = isOver ? [] : all
     const others = versions.filter((version) => version.numbers !== numbers)
@@ -116,9 +116,9 @@ class VersionedOracle implements Oracle {
     if (known !== undefined) own.oracle.update(this.#spec, nowMs)
     const untilMs = others.map((other) => other.untilMs ?? nowMs + Math.max(IN_USE_MS, lifeMs(other.oracle, key, nowMs)))
     this.#block(own.oracle, key, nowMs)
-    const before = own.oracle.standing(key)
+    const before = own.oracle.stateTextOf(key)
     const answer = ask(own.oracle)
-    const isChanged = own.oracle.standing(key) !== before && verb !== 'peek'
+    const isChanged = own.oracle.stateTextOf(key) !== before && verb !== 'peek'
     const weight = 'burst' in this.#spec ? Math.min(tokens, PENALTY_BURSTS * this.#spec.burst + 1) : tokens
     if (isChanged) for (const { oracle } of others) countElsewhere(oracle, own.oracle, verb, key, weight, nowMs)
     if (!isChanged && (known !== undefined || all.length === 0)) return answer
@@ -170,7 +170,7 @@ function wholeOf(spec: SinglePolicySpec): number {
   return 'burst' in spec ? spec.burst : spec.limit
 }
 
-/** Until a key is as good as new but for its block. */
+/** Until a key is full but for its block. */
 function lifeMs(oracle: Oracle, key: OracleKey, nowMs: number): number {
   const copy = oracle.copy()
   return copy.block(key, 0, nowMs).resetAfterMs

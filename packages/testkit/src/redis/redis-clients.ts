@@ -3,6 +3,7 @@ import { createClient, createClientPool, createCluster, createSentinel } from '@
 import { GlideClient, GlideClusterClient, Logger } from '@valkey/valkey-glide'
 import { Cluster, Redis } from 'ioredis'
 import type { RedisClient } from '../../../sluicegate/dist/redis/runner-for.js'
+import { IS_LONG_RUN } from '../run-length.js'
 
 export interface Address {
   readonly host: string
@@ -119,6 +120,15 @@ export const CLUSTER_CLIENTS: readonly ClientKind[] = [
     open: (roots, user) => openIoredis(new ioredis4.Cluster(addressesIn(roots), { redisOptions: { ...user } })),
   },
 ]
+
+/**
+ * The kinds that a test of more than the connection itself asks: all in a long run, one of each library in a short one.
+ * single-server.test.ts and cluster.test.ts ask every kind in every run.
+ */
+export function clientsForRun(kinds: readonly ClientKind[]): readonly ClientKind[] {
+  if (IS_LONG_RUN) return kinds
+  return kinds.filter(({ library }, at) => kinds.findIndex((kind) => kind.library === library) === at)
+}
 
 /** Those who ask sentinels for the primary that is called so. */
 export function sentinelClients(name: string): readonly ClientKind[] {

@@ -12,7 +12,7 @@ const START_MS = 1_789_000_000_000
 /** Bookings that are given up again. */
 export interface NewestFirst extends Sequence {
   readonly policy: RatePolicySpec
-  /** So many of the first steps count in the end: the rest is given up, or tried in vain. */
+  /** The number of first steps that count in the end: the rest is given up, or tried in vain. */
   readonly kept: number
 }
 
@@ -42,7 +42,7 @@ export function newestFirst(seed: number): NewestFirst {
 function edge(policy: RatePolicySpec, steps: readonly Step[], endMs: number): Step[] {
   const oracle = played(policy, steps)
   let firstUs = Math.round(endMs * 1000) + oracle.peek('k', policy.burst, endMs).retryAfterMs * 1000
-  // What is told is rounded up to a millisecond.
+  // What is returned is rounded up to a millisecond.
   for (let stepUs = 512; stepUs >= 1; stepUs /= 2) {
     if (oracle.peek('k', policy.burst, (firstUs - stepUs) / 1000).allowed) firstUs -= stepUs
   }

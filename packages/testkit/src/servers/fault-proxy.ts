@@ -12,7 +12,7 @@ export type Fault =
   | { readonly kind: 'cut' }
   /** What the client sends arrives; what the server answers does not. */
   | { readonly kind: 'half-open' }
-  /** Nothing arrives anywhere, and nobody is told. */
+  /** Nothing arrives anywhere, and no connection is closed. */
   | { readonly kind: 'black-hole' }
   /** Connections end in the ordinary way, a moment after each request, before its answer. */
   | { readonly kind: 'slow-close'; readonly afterMs: number }

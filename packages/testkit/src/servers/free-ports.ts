@@ -1,12 +1,12 @@
 import { createServer } from 'node:net'
 
-/** Below what systems give to outgoing connections, so that nobody gets one by chance. */
+/** Below what systems give to outgoing connections, so that no connection gets one by chance. */
 const LOWEST = 10_000
 const PORTS = 10_000
 /** So far above is where a cluster's node talks to the others. */
 const BUS = 10_000
 
-/** Ports of this machine that nobody listens on now, each with the one 10,000 above. */
+/** Ports of this machine without a listener now, each with the one 10,000 above. */
 export async function freePorts(count: number): Promise<number[]> {
   const free = new Set<number>()
   while (free.size < count) {

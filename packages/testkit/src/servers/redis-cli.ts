@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 
 const run = promisify(execFile)
-/** Thousands of slots take their time to move, and are told of one by one. */
+/** Thousands of slots take their time to move, and each is reported. */
 const LONGEST_MS = 300_000
 const MOST_BYTES = 2 ** 26
 

@@ -24,7 +24,7 @@ export interface RedisClusterOptions {
   readonly args?: readonly string[]
 }
 
-/** A real Redis Cluster on loopback: 3 primaries with a replica each unless told otherwise. */
+/** A real Redis Cluster on loopback: 3 primaries with a replica each by default. */
 export class RedisCluster {
   readonly nodes: RedisProcess[]
   /** Of each node, once {@link RedisCluster.behindProxies} was called. */
@@ -80,7 +80,7 @@ export class RedisCluster {
   async primaryOf(slot: number): Promise<RedisProcess> {
     const view = await this.view()
     const holder = view.find(({ flags, slots }) => flags.includes('master') && slots.some(([from, to]) => slot >= from && slot <= to))
-    if (holder === undefined) throw new Error(`nobody holds slot ${slot}`)
+    if (holder === undefined) throw new Error(`no node holds slot ${slot}`)
     return holder.node
   }
 
@@ -114,10 +114,10 @@ export class RedisCluster {
     return node
   }
 
-  /** Moves so many slots, with their keys, to a node from all others, or from some. */
+  /** Moves `count` slots, with their keys, to a node from all others, or from some. */
   async reshard(to: RedisProcess, slots: number, from: readonly RedisProcess[] | 'all' = 'all'): Promise<void> {
     const ids = from === 'all' ? 'all' : (await Promise.all(from.map((node) => this.idOf(node)))).join(',')
-    // Slots that have just moved are told on by gossip: until all nodes say the same, nobody moves any.
+    // Gossip spreads slots that have just moved: until all nodes say the same, none is moved.
     const agree = (): Promise<boolean> => redisCli('--cluster', 'check', addressOf(to)).then(Boolean, () => false)
     await until('all nodes agree on who holds which slot', agree)
     const moved = ['--cluster-from', ids, '--cluster-to', await this.idOf(to), '--cluster-slots', String(slots)]

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { test } from 'node:test'
+import { longTest } from '../run-length.js'
 import { FaultProxy } from './fault-proxy.js'
 import { freePorts } from './free-ports.js'
 import { redisCli } from './redis-cli.js'
@@ -63,7 +64,7 @@ test('a server that cannot start says why', async () => {
   await assert.rejects(RedisProcess.start({ command: 'no-such-server' }), /ENOENT/)
 })
 
-test('a cluster holds all slots, takes a fourth primary in, moves slots to it and back, and lets it go', async () => {
+longTest('a cluster holds all slots, takes a fourth primary in, moves slots to it and back, and lets it go', async () => {
   await using cluster = await RedisCluster.start({ replicas: 0 })
   assert.equal((await cluster.primaries()).length, 3)
   const joined = await cluster.join()
@@ -85,7 +86,7 @@ test('the replica of a primary that is killed takes its slots over', async () =>
   assert.equal((await cluster.primaries()).length, 3)
 })
 
-test('sentinels name the replica when the primary is killed', async () => {
+longTest('sentinels name the replica when the primary is killed', async () => {
   await using watched = await RedisSentinel.start()
   const killed = await watched.primary()
   assert.equal(killed, watched.servers[0])

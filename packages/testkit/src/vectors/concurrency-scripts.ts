@@ -17,7 +17,7 @@ export const CONCURRENCY_SCRIPTS: readonly Vector[] = [
     { atUs: NOW + 2000, release: 0 },
     { atUs: NOW + 2000, take: 1 },
   ]),
-  script('a permit that nobody released comes back after its time', inFlight(2, SECOND), [
+  script('a permit that is not released comes back after its time to live', inFlight(2, SECOND), [
     { atUs: NOW, take: 1 },
     { atUs: NOW + 300_000, take: 1 },
     { atUs: NOW + 999_999, take: 2 },

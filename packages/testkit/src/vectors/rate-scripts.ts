@@ -55,7 +55,7 @@ export const RATE_SCRIPTS: readonly Vector[] = [
     { atUs: NOW + 10_000 * MINUTE + 17_142_857, take: 1 },
     { atUs: NOW + 10_000 * MINUTE + 17_142_858, take: 1 },
   ]),
-  script('the clock steps back: nothing is granted, nobody waits longer than the step', per(10, SECOND), [
+  script('the clock steps back: nothing is granted, no wait is longer than the step', per(10, SECOND), [
     { atUs: NOW, take: 10 },
     { atUs: NOW - SECOND, take: 1 },
     { atUs: NOW - SECOND, peek: 10 },
@@ -144,7 +144,7 @@ export const RATE_SCRIPTS: readonly Vector[] = [
     { atUs: 30 * YEAR + 1000, everyUs: 10 * DAY, times: 1000, take: 5000 },
     { atUs: 58 * YEAR, take: 5001 },
   ]),
-  script('bookings queue up behind each other; one that is cancelled gives back what nobody counts on', per(10, SECOND), [
+  script('bookings queue up behind each other; one that is cancelled gives back what no later booking relies on', per(10, SECOND), [
     { atUs: NOW, reserve: 11 },
     { atUs: NOW, reserve: 10 },
     { atUs: NOW, reserve: 5 },

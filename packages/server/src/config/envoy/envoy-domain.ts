@@ -5,5 +5,7 @@ import type { PolicyConfig } from '../policy-config.js'
 export interface EnvoyDomain {
   readonly domain: string
   readonly rules: RuleLevel
+  /** The key of the entry that names the class of a request instead of leading to a rule. */
+  readonly priorityKey: string | undefined
   readonly policies: readonly PolicyConfig[]
 }

@@ -15,6 +15,7 @@ const MAX_RULES = 50_000
 interface OpenDomain {
   readonly rules: Map<string, OpenRules>
   readonly policies: PolicyConfig[]
+  priorityKey: string | undefined
   /** The file that it was in first. */
   readonly file: string
 }
@@ -36,7 +37,7 @@ export class EnvoyFiles {
 
   /** All domains that were read, in the order of their files. */
   get domains(): EnvoyDomain[] {
-    return Array.from(this.#domains, ([domain, { rules, policies }]) => ({ domain, rules, policies }))
+    return Array.from(this.#domains, ([domain, { rules, policies, priorityKey }]) => ({ domain, rules, policies, priorityKey }))
   }
 
   /** Reads the file under `root`, which has `domain` and `descriptors`. Faults are recorded in the section; after one the result is meaningless. */
@@ -47,8 +48,9 @@ export class EnvoyFiles {
     const before = this.#domains.get(domain)
     if (before !== undefined && !this.#mergesDomains)
       root.fault('domain', `${JSON.stringify(domain)} is in ${before.file} already: keep one file, or set MERGE_DOMAIN_CONFIG=true`)
-    const open = before ?? { rules: new Map(), policies: [], file: root.file }
+    const open = before ?? { rules: new Map(), policies: [], priorityKey: undefined, file: root.file }
     this.#domains.set(domain, open)
+    open.priorityKey = (root.isGiven('priority_key') ? root.label('priority_key', 'priority') : undefined) ?? open.priorityKey
     const chargeDenied = root.flag('charge_denied') ?? false
     const reading: Reading = { policies: open.policies, names: this.#names, chargeDenied, rules: 0 }
     readLevel(root, open.rules, reading, domain, 1)

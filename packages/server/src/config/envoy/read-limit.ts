@@ -4,8 +4,10 @@ import { ALGORITHM_NAMES, type AlgorithmName, algorithmsWith, OFFERS, type RuleO
 import { judgedPolicy, type OptionFaults, type WrittenRule } from '../judged-policy.js'
 import { memoryFault } from '../memory-fault.js'
 import { ON_FULL } from '../policy-config.js'
+import { ENVOY_PRIORITY_OPTIONS, readPriorities } from '../priorities.js'
 import { listed, type Section } from '../section.js'
 import { didYouMean } from '../spelling.js'
+import { ENVOY_TIER_OPTIONS, hasTiers, readTiers } from '../tiers/read-tiers.js'
 import { policyName } from './policy-name.js'
 import { hintFor, type Reading } from './reading.js'
 
@@ -103,8 +105,20 @@ function readPolicy(
   const name = limit === 0 ? 'x' : policyName(path, reading.names)
   const rule = { ...written, ...(limit !== undefined && { limit: Math.max(1, limit) }), name } as WrittenRule
   const policy = judgedPolicy(faults, algorithm, rule, (reason) => section.fault('name', reason))
+  if (!open && hasTiers(section, ENVOY_TIER_OPTIONS))
+    section.fault('tiers', 'are for descriptors whose value is open: leave the value out, or write one with a *')
+  if (limit === 0 && hasTiers(section, ENVOY_TIER_OPTIONS)) section.fault('tiers', 'are not for a limit of 0')
+  const tiers = policy === undefined || limit === 0 ? undefined : readTiers(section, policy, ENVOY_TIER_OPTIONS)
+  const priorities = readPriorities(section, ENVOY_PRIORITY_OPTIONS)
   if (policy === undefined || limit === 0) return undefined
-  const config = { policy, maxKeys: maxKeys ?? (open ? undefined : KEYS_OF_CLOSED_RULE), growTo, onFull }
+  const config = {
+    policy,
+    maxKeys: maxKeys ?? (open ? undefined : KEYS_OF_CLOSED_RULE),
+    growTo,
+    onFull,
+    ...(tiers && { tiers }),
+    ...(priorities && { priorities }),
+  }
   const reason = memoryFault(config)
   if (reason !== undefined) section.fault(growTo === undefined ? 'max_keys' : 'grow_to', reason)
   reading.policies.push(config)
@@ -124,7 +138,20 @@ function readOptions(section: Section, algorithm: AlgorithmName): Partial<Record
 }
 
 function isOption(option: string): boolean {
-  return ['algorithm', 'max_keys', 'grow_to', 'on_full'].includes(option) || Object.values(NAMES).includes(option)
+  return (
+    [
+      'algorithm',
+      'max_keys',
+      'grow_to',
+      'on_full',
+      'tiers',
+      'keys',
+      'tier_file',
+      'priorities',
+      'default_priority',
+      'max_priority',
+    ].includes(option) || Object.values(NAMES).includes(option)
+  )
 }
 
 function misplaced(option: string): string | undefined {

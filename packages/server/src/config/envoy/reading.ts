@@ -9,7 +9,20 @@ export interface Reading {
   rules: number
 }
 
-const OF_THE_LIMIT = new Set(['unit', 'requests_per_unit', 'unlimited', 'name', 'replaces', 'algorithm', 'window', 'burst', 'cost'])
+const OF_THE_LIMIT = new Set([
+  'unit',
+  'requests_per_unit',
+  'unlimited',
+  'name',
+  'replaces',
+  'algorithm',
+  'window',
+  'burst',
+  'cost',
+  'tiers',
+  'tier_file',
+  'priorities',
+])
 const OF_THE_DESCRIPTOR = new Set([
   'shadow_mode',
   'quota_mode',

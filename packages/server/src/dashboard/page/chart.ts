@@ -1,19 +1,38 @@
 import uPlot from 'uplot'
-import { amount } from './figures.js'
 
 const HEIGHT = 170
 const AXIS_FONT = '11px system-ui, sans-serif'
 /** Two minutes of seconds. */
 const LENGTH = 120
 
-/** Decisions per second over the last two minutes: allowed as an area, denied as a dashed line. */
+/** One line of a chart; `colour` names a variable of the style sheet. */
+export interface Line {
+  readonly label: string
+  readonly colour: string
+  readonly fill?: string
+  readonly dash?: number[]
+}
+
+/** What a chart draws. */
+export interface Drawing {
+  readonly lines: readonly Line[]
+  readonly tick: (value: number) => string
+  /** Whether the axis of values is in powers of ten. */
+  readonly isLog?: boolean
+}
+
+/** Figures over the last two minutes. */
 export class Chart {
   readonly #place: HTMLElement
-  readonly #data: { atS: number[]; allowed: number[]; denied: number[] } = { atS: [], allowed: [], denied: [] }
+  readonly #drawing: Drawing
+  #atS: number[] = []
+  #columns: (number | null)[][]
   #plot: uPlot
 
-  constructor(place: HTMLElement) {
+  constructor(place: HTMLElement, drawing: Drawing) {
     this.#place = place
+    this.#drawing = drawing
+    this.#columns = drawing.lines.map(() => [])
     this.#plot = this.#draw()
     new ResizeObserver(() => this.#plot.setSize({ width: place.clientWidth, height: HEIGHT })).observe(place)
     // A canvas does not use the style sheet: its colours are read again when they change.
@@ -23,29 +42,27 @@ export class Chart {
     })
   }
 
-  restart(atS: readonly number[], allowed: readonly number[], denied: readonly number[]): void {
-    Object.assign(this.#data, { atS: [...atS], allowed: [...allowed], denied: [...denied] })
-    this.#show()
+  /** `columns`: the values of each line. */
+  restart(atS: readonly number[], columns: readonly (readonly (number | null)[])[]): void {
+    this.#atS = [...atS]
+    this.#columns = columns.map((column) => [...column])
+    this.#plot.setData(this.#data())
   }
 
-  add(atS: number, allowed: number, denied: number): void {
-    const { atS: times, allowed: allows, denied: denials } = this.#data
-    times.push(atS)
-    allows.push(allowed)
-    denials.push(denied)
-    for (const column of [times, allows, denials]) column.splice(0, column.length - LENGTH)
-    this.#show()
+  /** One value of each line; null: none at that time. */
+  add(atS: number, values: readonly (number | null)[]): void {
+    this.#atS.push(atS)
+    for (const [i, value] of values.entries()) this.#columns[i]?.push(value)
+    for (const column of [this.#atS, ...this.#columns]) column.splice(0, column.length - LENGTH)
+    this.#plot.setData(this.#data())
   }
 
-  #show(): void {
-    this.#plot.setData(this.#columns())
-  }
-
-  #columns(): uPlot.AlignedData {
-    return [this.#data.atS, this.#data.allowed, this.#data.denied]
+  #data(): uPlot.AlignedData {
+    return [this.#atS, ...this.#columns] as uPlot.AlignedData
   }
 
   #draw(): uPlot {
+    const { lines, tick, isLog = false } = this.#drawing
     const style = getComputedStyle(document.documentElement)
     const colour = (name: string): string => style.getPropertyValue(`--${name}`).trim()
     const axis = {
@@ -62,18 +79,32 @@ export class Chart {
       cursor: { show: false },
       // The last label of time may stand under the right edge, half of it beyond.
       padding: [8, Math.ceil(widthOf(clockTime(0)) / 2), 0, 0],
-      scales: { x: { time: true, range: lastMinutes }, y: { range: (_, __, max) => [0, Math.max(1, max * 1.1)] } },
+      scales: {
+        x: { time: true, range: lastMinutes },
+        y: isLog ? { distr: 3, range: (_, min, max) => powersAround(min, max) } : { range: (_, __, max) => [0, Math.max(1, max * 1.1)] },
+      },
       axes: [
         { ...axis, size: 26, gap: 7, space: 80, values: (_, ticks) => ticks.map(clockTime) },
-        { ...axis, size: 46, space: 34, values: (_, ticks) => ticks.map(amount) },
+        {
+          ...axis,
+          ...(isLog && { splits: (_, __, min, max) => powersBetween(min, max) }),
+          size: 46,
+          space: 34,
+          values: (_, ticks) => ticks.map((value) => (value === null ? '' : tick(value))),
+        },
       ],
       series: [
         {},
-        { ...line, label: 'allowed', stroke: colour('allowed'), fill: colour('allowed-fill') },
-        { ...line, label: 'denied', stroke: colour('denied'), dash: [6, 4] },
+        ...lines.map(({ label, colour: name, fill, dash }) => ({
+          ...line,
+          label,
+          stroke: colour(name),
+          ...(fill !== undefined && { fill: colour(fill) }),
+          ...(dash !== undefined && { dash }),
+        })),
       ],
     }
-    return new uPlot(options, this.#columns(), this.#place)
+    return new uPlot(options, this.#data(), this.#place)
   }
 }
 
@@ -81,6 +112,18 @@ export class Chart {
 function lastMinutes(_: uPlot, __: number, max: number | null): [number, number] {
   const end = max ?? Date.now() / 1000
   return [end - LENGTH, end]
+}
+
+/** A line of the grid for each power of ten. */
+function powersBetween(min: number, max: number): number[] {
+  const first = Math.round(Math.log10(min))
+  return Array.from({ length: Math.round(Math.log10(max)) - first + 1 }, (_, i) => 10 ** (first + i))
+}
+
+/** Whole powers of ten around the values, two of them at least. */
+function powersAround(min: number | null, max: number | null): [number, number] {
+  const from = Math.floor(Math.log10(Math.max(0.01, min ?? 1)))
+  return [10 ** from, 10 ** Math.max(from + 2, Math.ceil(Math.log10(Math.max(0.01, max ?? 10))))]
 }
 
 // With `hour12: false` midnight is 24:00:00 in some languages.

@@ -18,3 +18,24 @@ export function amount(value: number): string {
 export function rate(value: number): string {
   return (value < 100 ? fine : whole).format(value)
 }
+
+const tiny = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 3 })
+
+/** Time in microseconds, in the unit that needs the fewest digits. */
+export function time(us: number): string {
+  if (us < 1) return `${tiny.format(us * 1000)} ns`
+  return us < 1000 ? `${tiny.format(us)} µs` : `${tiny.format(us / 1000)} ms`
+}
+
+/** Memory. */
+export function bytes(value: number): string {
+  return value < 1_048_576 ? `${tiny.format(value / 1024)} KiB` : `${tiny.format(value / 1_048_576)} MiB`
+}
+
+/** A time span for people: 4.2 s, 12 min, 3.5 h. */
+export function span(ms: number): string {
+  if (ms < 1000) return `${whole.format(ms)} ms`
+  if (ms < 60_000) return `${fine.format(ms / 1000)} s`
+  if (ms < 3_600_000) return `${fine.format(ms / 60_000)} min`
+  return ms < 86_400_000 ? `${fine.format(ms / 3_600_000)} h` : `${fine.format(ms / 86_400_000)} d`
+}

@@ -1,23 +1,36 @@
-import type { Sample } from '../sample.js'
+import type { Sample, ServerSample } from '../sample.js'
+import { showCandidate } from './candidate-card.js'
+import { byId, made } from './element.js'
 import { readFeed } from './feed.js'
 import { count, rate } from './figures.js'
+import { KeyLookup } from './key-lookup.js'
+import { LatencyCard } from './latency-card.js'
 import { PolicyCard } from './policy-card.js'
 
 const STATES = { live: 'Live', lost: 'Connection lost, trying again' }
 const cards = new Map<string, PolicyCard>()
+const latency = new LatencyCard()
+const lookup = new KeyLookup()
+const openKey = (key: string): void => void lookup.open(key)
 
 readFeed({
   history(history) {
     layOut(history.policies)
+    latency.restart(history.atS, history.latency)
     for (const { name, allowed, denied } of history.policies) cards.get(name)?.restart(history.atS, allowed, denied)
   },
   sample(sample) {
     showTotals(sample)
+    latency.show(sample.atS, sample.latency)
     // A reload may have added policies and removed others.
     layOut(sample.policies)
-    for (const policy of sample.policies) cards.get(policy.name)?.show(policy, sample.atS)
+    const onKey = sample.keys === 'shown' ? openKey : undefined
+    for (const policy of sample.policies) cards.get(policy.name)?.show(policy, sample.atS, onKey)
     byId('key-note').hidden = sample.keys !== 'masked'
-    showStaleness(sample.staleSinceS)
+    lookup.canChange = sample.canChange
+    showStaleness(sample)
+    showCandidate(sample.candidate)
+    showServers(sample.servers)
   },
   state(state) {
     const status = byId('status')
@@ -37,12 +50,36 @@ function layOut(policies: readonly { readonly name: string }[]): void {
   byId('policies').replaceChildren(...Array.from(cards.values(), (card) => card.element))
 }
 
-function showStaleness(staleSinceS: number | undefined): void {
+function showStaleness({ staleSinceS, faults }: Sample): void {
   const note = byId('stale')
   note.hidden = staleSinceS === undefined
   if (staleSinceS === undefined) return
   const since = new Date(staleSinceS * 1000).toLocaleString()
-  note.textContent = `The configuration has faults since its last change. The one of ${since} is in force; see the log.`
+  const text = `The configuration has faults since its last change. The one of ${since} is in force; see the log.`
+  // An alert is read aloud whenever its text is set.
+  if (byId('stale-text').textContent !== text) byId('stale-text').textContent = text
+  const list = byId('stale-faults')
+  list.hidden = faults === undefined
+  if (list.textContent !== (faults ?? '')) list.textContent = faults ?? ''
+}
+
+function showServers(servers: readonly ServerSample[] | undefined): void {
+  byId('servers').hidden = servers === undefined
+  const total = servers?.reduce((sum, { calls }) => sum + calls, 0) ?? 0
+  byId('server-list').replaceChildren(
+    ...(servers ?? []).map(({ name, calls }) => {
+      const fill = made('i', 'fill')
+      const meter = made('div', 'meter', fill)
+      meter.style.setProperty('--share', `${total === 0 ? 0 : (100 * calls) / total}%`)
+      return made(
+        'li',
+        'state',
+        made('b', 'state-name', name === '' ? 'one server' : name),
+        meter,
+        made('span', 'left', `${count(calls)} calls`),
+      )
+    }),
+  )
 }
 
 function showTotals({ policies }: Sample): void {
@@ -50,10 +87,4 @@ function showTotals({ policies }: Sample): void {
   byId('total-allowed').textContent = rate(sum(({ allowed }) => allowed.perSecond))
   byId('total-denied').textContent = rate(sum(({ denied }) => denied.perSecond))
   byId('total-keys').textContent = count(sum(({ keysTracked }) => keysTracked))
-}
-
-function byId(id: string): HTMLElement {
-  const element = document.getElementById(id)
-  if (element === null) throw new Error(`the page has no #${id}`)
-  return element
 }

@@ -1,8 +1,16 @@
 import type { PolicySample } from '../sample.js'
-import { Chart } from './chart.js'
-import { count, rate } from './figures.js'
+import { Chart, type Drawing } from './chart.js'
+import { amount, bytes, count, rate } from './figures.js'
 import { showParts } from './part-list.js'
-import { showRanking } from './ranking.js'
+import { type KeyChoice, showRanking } from './ranking.js'
+
+const DECISIONS: Drawing = {
+  lines: [
+    { label: 'allowed', colour: 'allowed', fill: 'allowed-fill' },
+    { label: 'denied', colour: 'denied', dash: [6, 4] },
+  ],
+  tick: amount,
+}
 
 /** One policy's part of the page. Names and keys are untrusted, so that every text is set as text, never as markup. */
 export class PolicyCard {
@@ -19,12 +27,13 @@ export class PolicyCard {
 
   /** Restarts the chart with the history; the card must be on the page already, because the chart takes its width. */
   restart(atS: readonly number[], allowed: readonly number[], denied: readonly number[]): void {
-    this.#chart ??= new Chart(this.#chartPlace)
-    this.#chart.restart(atS, allowed, denied)
+    this.#chart ??= new Chart(this.#chartPlace, DECISIONS)
+    this.#chart.restart(atS, [allowed, denied])
   }
 
-  show(policy: PolicySample, atS: number): void {
-    const { allowed, denied, impossible, keysTracked, description, parts, demand, denials } = policy
+  /** `onKey` receives a key that is clicked; undefined where keys are masked. */
+  show(policy: PolicySample, atS: number, onKey: KeyChoice | undefined): void {
+    const { allowed, denied, impossible, keysTracked, room, memoryBytes, description, parts, demand, denials } = policy
     const values = {
       'allowed-rate': rate(allowed.perSecond),
       'denied-rate': rate(denied.perSecond),
@@ -34,13 +43,22 @@ export class PolicyCard {
       keys: count(keysTracked),
     }
     for (const [name, text] of Object.entries(values)) part(this.element, `[data-value="${name}"]`).textContent = text
+    const table = part(this.element, '.table')
+    table.hidden = memoryBytes === 0
+    const share = room === undefined ? '' : `${share100(keysTracked / room)} of room for ${amount(room)} keys, `
+    part(table, '.table-text').textContent = `Table: ${share}${bytes(memoryBytes)}`
+    part(table, '.fill').style.setProperty('--share', `${room === undefined ? 0 : Math.min(100, (100 * keysTracked) / room)}%`)
     part(this.element, '.description').textContent = description
     showParts(part(this.element, '.parts'), parts)
     this.#chartPlace.ariaLabel = `Last two minutes of ${policy.name}: now ${values['allowed-rate']} allowed and ${values['denied-rate']} denied a second`
-    this.#chart?.add(atS, allowed.perSecond, denied.perSecond)
-    showRanking(part(this.element, '[data-ranking="demand"]'), demand, 'No requests yet')
-    showRanking(part(this.element, '[data-ranking="denials"]'), denials, 'No denials')
+    this.#chart?.add(atS, [allowed.perSecond, denied.perSecond])
+    showRanking(part(this.element, '[data-ranking="demand"]'), demand, 'No requests yet', onKey)
+    showRanking(part(this.element, '[data-ranking="denials"]'), denials, 'No denials', onKey)
   }
+}
+
+function share100(share: number): string {
+  return share > 0 && share < 0.001 ? 'under 0.1%' : `${rate(100 * share)}%`
 }
 
 function part(within: ParentNode, selector: string): HTMLElement {

@@ -5,18 +5,19 @@ import type { TlsConfig } from '../../config/tls.js'
 import type { Engine } from '../../engine/engine.js'
 import type { RateLimits } from '../../envoy/rate-limits.js'
 import type { Log } from '../../log.js'
+import type { CallTracing } from '../../telemetry/call-tracing.js'
 import { GrpcService } from './grpc-service.js'
 import { kuadrantService } from './kuadrant-service.js'
 import { limiterService } from './limiter-service.js'
+import { secretOf } from './priority.js'
 import { rlsService } from './rls-service.js'
 import { GrpcError, STATUS } from './status.js'
+import { tracedService } from './traced-service.js'
 
 /** Methods that change keys of other callers. */
 const ADMIN_METHODS: ReadonlySet<string> = new Set(['/sluicegate.v1.Limiter/Refund'])
 /** For everyone: orchestrators have no token. */
 const HEALTH = '/grpc.health.'
-
-const BEARER = /^bearer +(\S+)$/i
 
 /** What the gRPC server is made with. */
 export interface GrpcContext {
@@ -26,12 +27,16 @@ export interface GrpcContext {
   readonly clients: ClientBounds
   readonly tls: TlsConfig | undefined
   readonly log: Log
+  /** Undefined: calls are not followed. */
+  readonly tracing?: CallTracing | undefined
 }
 
 /** The gRPC server of the service. */
-export function grpcServer({ engine, limits, access, clients, tls, log }: GrpcContext): GrpcService {
+export function grpcServer({ engine, limits, access, clients, tls, log, tracing }: GrpcContext): GrpcService {
   const { maxConnections, maxConnectionsPerAddress, headersMs, requestMs } = clients
-  return new GrpcService([rlsService(limits), kuadrantService(limits), limiterService(engine)], {
+  const services = [rlsService(limits, access), kuadrantService(limits, access), limiterService(engine, access)]
+  const traced = services.map((each) => tracedService(each, tracing))
+  return new GrpcService(traced, {
     bounds: { maxConnections, maxConnectionsPerAddress, headersMs, requestMs },
     tls,
     admit: (path, headers) => admit(access, path, headers),
@@ -39,11 +44,10 @@ export function grpcServer({ engine, limits, access, clients, tls, log }: GrpcCo
   })
 }
 
-function admit(access: Access, path: string, { authorization }: IncomingHttpHeaders): void {
+function admit(access: Access, path: string, headers: IncomingHttpHeaders): void {
   if (path.startsWith(HEALTH)) return
   const scope: Scope = ADMIN_METHODS.has(path) ? 'admin' : 'decide'
   if (!access.needsToken(scope)) return
-  const secret = BEARER.exec(authorization ?? '')?.[1]
-  if (access.allows(secret, scope)) return
+  if (access.allows(secretOf(headers), scope)) return
   throw new GrpcError(STATUS.unauthenticated, `this needs a token of scope ${scope}, in authorization: Bearer TOKEN`)
 }

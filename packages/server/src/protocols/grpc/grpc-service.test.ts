@@ -10,6 +10,7 @@ import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/p
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt'
 import { credentials, Metadata } from '@grpc/grpc-js'
 import { manualClock } from 'sluicegate'
+import { Access } from '../../access.js'
 import { Engine } from '../../engine/engine.js'
 import { RateLimits } from '../../envoy/rate-limits.js'
 import { makeCertificates } from '../../testing/certificates.js'
@@ -40,7 +41,7 @@ async function setUp(t: TestContext, options: GrpcServerOptions = {}) {
     domains.flatMap(({ policies }) => policies),
     { clock },
   )
-  const service = new GrpcService([rlsService(new RateLimits(engine, domains, undefined, () => clock.nowMs()))], options)
+  const service = new GrpcService([rlsService(new RateLimits(engine, domains, undefined, () => clock.nowMs()), new Access([]))], options)
   const url = await service.listen({ host: '127.0.0.1', port: 0 })
   let stopped: Promise<void> | undefined
   const stop = (): Promise<void> => {
@@ -196,7 +197,7 @@ test('a call that may not be made ends before its request is read', async (t) =>
 test('a Unix socket serves as a port does', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'grpc-'))
   t.after(() => rmSync(folder, { recursive: true }))
-  const service = new GrpcService([rlsService(new RateLimits(new Engine([]), envoyDomains('domain: edge\n')))])
+  const service = new GrpcService([rlsService(new RateLimits(new Engine([]), envoyDomains('domain: edge\n')), new Access([]))])
   const url = await service.listen({ path: join(folder, 's') })
   t.after(() => service.stop(100))
   using client = new GrpcTestClient(url)

@@ -1,6 +1,7 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import type { Duration } from '@bufbuild/protobuf/wkt'
-import { MAX_RESERVATION_MS, whenDone } from '../../engine/engine.js'
+import type { Access } from '../../access.js'
+import { type AskedPriority, MAX_RESERVATION_MS, whenDone } from '../../engine/engine.js'
 import type { LimitRequest } from '../../envoy/limit-request.js'
 import type { RateLimits } from '../../envoy/rate-limits.js'
 import type { ServedService } from './grpc-service.js'
@@ -13,6 +14,7 @@ import {
   ReserveResponseSchema,
 } from './messages/kuadrant/service/ratelimit/v1/kuadrantrls.gen.js'
 import type { Method } from './method.js'
+import { priorityOf } from './priority.js'
 import { limitResponseWriter, written } from './rls.js'
 import { CODE, readLimitRequest } from './rls-codec.js'
 import { GrpcError, STATUS } from './status.js'
@@ -21,24 +23,28 @@ const PATH = `/${RateLimitService.typeName}/`
 const DEFAULT_TTL_MS = 60_000
 
 /** Kuadrant's service: looks, reports of what was used, and reservations for work whose cost is known at its end. */
-export function kuadrantService(limits: RateLimits): ServedService {
+export function kuadrantService(limits: RateLimits, access: Access): ServedService {
   const writer = limitResponseWriter()
   const methods = new Map<string, Method>([
     [
       `${PATH}CheckRateLimit`,
-      { kind: 'unary', answer: (message, call) => written(writer, call, () => limits.decide(withHits(readLimitRequest(message), 0))) },
+      {
+        kind: 'unary',
+        answer: (message, call) =>
+          written(writer, call, () => limits.decide(withHits(readLimitRequest(message), 0), priorityOf(call, access))),
+      },
     ],
     [`${PATH}Report`, { kind: 'unary', answer: (message, call) => written(writer, call, () => limits.report(readLimitRequest(message))) }],
-    [`${PATH}Reserve`, { kind: 'unary', answer: (message) => reserve(limits, message) }],
+    [`${PATH}Reserve`, { kind: 'unary', answer: (message, call) => reserve(limits, message, priorityOf(call, access)) }],
     [`${PATH}Commit`, { kind: 'unary', answer: (message) => commit(limits, message) }],
   ])
   return { service: RateLimitService, methods }
 }
 
-function reserve(limits: RateLimits, message: Uint8Array) {
+function reserve(limits: RateLimits, message: Uint8Array, priority: AskedPriority) {
   const { domain, descriptors, amount, ttl } = fromBinary(ReserveRequestSchema, message)
   const request = requestOf(domain, descriptors, Number(amount))
-  return whenDone(limits.reserve(request, ttlMsOf(ttl)), ({ over, id = '' }) => {
+  return whenDone(limits.reserve(request, ttlMsOf(ttl), priority), ({ over, id = '' }) => {
     const response = create(ReserveResponseSchema, { code: over ? CODE.overLimit : CODE.ok, reservationId: over ? '' : id })
     return toBinary(ReserveResponseSchema, response)
   }) as Uint8Array | Promise<Uint8Array>

@@ -1,6 +1,16 @@
 import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
 import type { DurationSchema } from '@bufbuild/protobuf/wkt'
-import { type Awaitable, type Decision, type Engine, type Key, type ServedPolicy, type TakePart, whenDone } from '../../engine/engine.js'
+import type { Access } from '../../access.js'
+import {
+  type AskedPriority,
+  type Awaitable,
+  type Decision,
+  type Engine,
+  type Key,
+  type ServedPolicy,
+  type TakePart,
+  whenDone,
+} from '../../engine/engine.js'
 import type { ServedService } from './grpc-service.js'
 import { inTime } from './in-time.js'
 import { ttlMsOf } from './kuadrant-service.js'
@@ -17,42 +27,45 @@ import {
   TakeRequestSchema,
 } from './messages/sluicegate/v1/limiter.gen.js'
 import type { Call, Method } from './method.js'
+import { priorityOf } from './priority.js'
 import { GrpcError, STATUS } from './status.js'
 
 const MAX_TAKES = 128
 
 /** Decisions on named policies: `sluicegate.v1.Limiter`. */
-export function limiterService(engine: Engine): ServedService {
+export function limiterService(engine: Engine, access: Access): ServedService {
   const path = `/${Limiter.typeName}/`
-  const verb = (act: (served: ServedPolicy, key: Key, cost: number) => Awaitable<Decision>): Method => ({
+  const verb = (act: (served: ServedPolicy, key: Key, cost: number, priority: AskedPriority) => Awaitable<Decision>): Method => ({
     kind: 'unary',
     answer(message, call) {
       const { policy, key, cost } = partOf(engine, fromBinary(TakeRequestSchema, message))
-      return bytesOf(act(policy, key, cost), call, (decision) => toBinary(DecisionSchema, create(DecisionSchema, decisionOf(decision))))
+      return bytesOf(act(policy, key, cost, priorityOf(call, access)), call, (decision) =>
+        toBinary(DecisionSchema, create(DecisionSchema, decisionOf(decision))),
+      )
     },
   })
   const methods = new Map<string, Method>([
-    [`${path}Take`, verb((served, key, cost) => served.take(key, cost))],
-    [`${path}Peek`, verb((served, key, cost) => served.peek(key, cost))],
+    [`${path}Take`, verb((served, key, cost, priority) => served.take(key, cost, priority))],
+    [`${path}Peek`, verb((served, key, cost, priority) => served.peek(key, cost, priority))],
     [`${path}Refund`, verb((served, key, tokens) => served.refund(key, tokens))],
-    [`${path}TakeAll`, { kind: 'unary', answer: (message, call) => takeAll(engine, message, call) }],
-    [`${path}Reserve`, { kind: 'unary', answer: (message, call) => reserve(engine, message, call) }],
+    [`${path}TakeAll`, { kind: 'unary', answer: (message, call) => takeAll(engine, access, message, call) }],
+    [`${path}Reserve`, { kind: 'unary', answer: (message, call) => reserve(engine, access, message, call) }],
     [`${path}Commit`, { kind: 'unary', answer: (message, call) => commit(engine, message, call) }],
   ])
   return { service: Limiter, methods }
 }
 
-function takeAll(engine: Engine, message: Uint8Array, call: Call): Awaitable<Uint8Array> {
-  const parts = partsOf(engine, fromBinary(TakeAllRequestSchema, message).takes)
+function takeAll(engine: Engine, access: Access, message: Uint8Array, call: Call): Awaitable<Uint8Array> {
+  const parts = partsOf(engine, fromBinary(TakeAllRequestSchema, message).takes, priorityOf(call, access))
   return bytesOf(engine.takeAll(parts), call, (decisions) => {
     const allowed = decisions.every((decision) => decision.allowed)
     return toBinary(TakeAllResponseSchema, create(TakeAllResponseSchema, { allowed, decisions: decisions.map(decisionOf) }))
   })
 }
 
-function reserve(engine: Engine, message: Uint8Array, call: Call): Awaitable<Uint8Array> {
+function reserve(engine: Engine, access: Access, message: Uint8Array, call: Call): Awaitable<Uint8Array> {
   const { takes, ttl } = fromBinary(ReserveRequestSchema, message)
-  return bytesOf(engine.reservations.reserve(partsOf(engine, takes), ttlMsOf(ttl)), call, ({ decisions, id }) => {
+  return bytesOf(engine.reservations.reserve(partsOf(engine, takes, priorityOf(call, access)), ttlMsOf(ttl)), call, ({ decisions, id }) => {
     const response = { allowed: id !== undefined, reservationId: id ?? '', decisions: decisions.map(decisionOf) }
     return toBinary(ReserveResponseSchema, create(ReserveResponseSchema, response))
   })
@@ -70,10 +83,10 @@ function bytesOf<Value>(value: Awaitable<Value>, call: Call, write: (value: Valu
   return inTime(whenDone(value, write) as Awaitable<Uint8Array>, call)
 }
 
-function partsOf(engine: Engine, takes: readonly TakeRequest[]): TakePart[] {
+function partsOf(engine: Engine, takes: readonly TakeRequest[], priority: AskedPriority): TakePart[] {
   if (takes.length === 0 || takes.length > MAX_TAKES)
     throw new GrpcError(STATUS.invalidArgument, `takes must be 1 to ${MAX_TAKES}, not ${takes.length}`)
-  return takes.map((take) => partOf(engine, take))
+  return takes.map((take) => ({ ...partOf(engine, take), priority }))
 }
 
 function partOf(engine: Engine, { policy, keys, cost }: TakeRequest): TakePart {

@@ -1,19 +1,21 @@
 import { create, fromJson, type JsonObject, toBinary } from '@bufbuild/protobuf'
 import { type Struct, StructSchema } from '@bufbuild/protobuf/wkt'
+import type { Access } from '../../access.js'
 import { type Awaitable, whenDone } from '../../engine/engine.js'
 import { LimitRequestError, type LimitResponse } from '../../envoy/limit-request.js'
 import type { RateLimits } from '../../envoy/rate-limits.js'
 import { inTime } from './in-time.js'
 import type { Call, UnaryMethod } from './method.js'
+import { priorityOf } from './priority.js'
 import { LimitResponseWriter, readLimitRequest } from './rls-codec.js'
 import { GrpcError, STATUS } from './status.js'
 
 /** `ShouldRateLimit` of Envoy's rate limit service. */
-export function shouldRateLimit(limits: RateLimits): UnaryMethod {
+export function shouldRateLimit(limits: RateLimits, access: Access): UnaryMethod {
   const writer = limitResponseWriter()
   return {
     kind: 'unary',
-    answer: (message, call) => written(writer, call, () => limits.decide(readLimitRequest(message))),
+    answer: (message, call) => written(writer, call, () => limits.decide(readLimitRequest(message), priorityOf(call, access))),
   }
 }
 

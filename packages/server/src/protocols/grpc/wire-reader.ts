@@ -81,7 +81,7 @@ export class WireReader {
         this.#forward(8)
         return
       case WIRE.bytes:
-        this.#at += this.#length()
+        this.#skipBytes()
         return
       case WIRE.startGroup:
         this.#skipGroup(tag, depth)
@@ -105,6 +105,12 @@ export class WireReader {
       }
       this.skip(inner, depth + 1)
     }
+  }
+
+  #skipBytes(): void {
+    // Before the sum: reading the length moves the position.
+    const length = this.#length()
+    this.#at += length
   }
 
   #skipVarint(read: number): void {

@@ -92,7 +92,7 @@ function refusal(access: Access, secret: string | undefined, scope: Scope): Prob
 }
 
 /** The bearer token of a request, or the password of Basic authentication, whatever the user name is. */
-function secretOf({ headers: { authorization } }: IncomingMessage): string | undefined {
+export function secretOf({ headers: { authorization } }: IncomingMessage): string | undefined {
   if (authorization === undefined) return undefined
   const bearer = BEARER.exec(authorization)?.[1]
   if (bearer !== undefined) return bearer

@@ -9,15 +9,16 @@ export interface Ask {
   readonly cost: number
 }
 
-const ASK = ['policy', 'key', 'cost']
+const ASK = ['policy', 'key', 'cost', 'priority']
 
 /**
  * The take or peek in `parameters`, which come from a query string (all texts), from headers (likewise) or from JSON.
  *
  * @throws {Problem} that names the wrong parameter.
  */
-export function readAsk(engine: Engine, parameters: ReadonlyMap<string, unknown>): Ask {
-  return askOf(engine, new Parameters(parameters, ASK))
+export function readAsk(engine: Engine, values: ReadonlyMap<string, unknown>): Ask & { readonly parameters: Parameters } {
+  const parameters = new Parameters(values, ASK)
+  return { ...askOf(engine, parameters), parameters }
 }
 
 /** The same from parameters that may have others beside them. */

@@ -1,10 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 import { rateLimitHeaders } from 'sluicegate/http'
+import type { Access } from '../../access.js'
 import { type Engine, whenDone } from '../../engine/engine.js'
 import { readAsk } from './ask.js'
 import { refuseOtherSites } from './cross-site.js'
 import type { Handler, Route } from './handler.js'
 import { refusePermits } from './permit.js'
+import { priorityOf } from './priority.js'
 import { Problem } from './problem.js'
 import { readQuery } from './query.js'
 import { replyEmpty } from './reply.js'
@@ -17,13 +19,13 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
  * `/v1/auth`: a take in the form that nginx's `auth_request` can call. 204 lets the request pass, 403 does not: the module
  * takes every status but 2xx, 401 and 403 for a failure of this service, and would answer 500 to a 429.
  */
-export function authRoute(engine: Engine): Route {
+export function authRoute(engine: Engine, access: Access): Route {
   const answer: Handler = (request, response, query) => {
     if (!saysGateway(request)) refuseOtherSites(request)
     const ask = readAsk(engine, readParameters(request, query))
     refusePermits(ask.served)
-    return whenDone(ask.served.take(ask.key, ask.cost), (decision) =>
-      replyEmpty(response, decision.allowed ? 204 : 403, rateLimitHeaders(ask.served.policy, decision)),
+    return whenDone(ask.served.take(ask.key, ask.cost, priorityOf(request, access, ask.parameters)), (decision) =>
+      replyEmpty(response, decision.allowed ? 204 : 403, rateLimitHeaders(ask.served.policyOf(ask.key), decision)),
     )
   }
   return { GET: answer, HEAD: answer }

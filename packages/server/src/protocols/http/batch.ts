@@ -1,3 +1,5 @@
+import type { IncomingMessage } from 'node:http'
+import type { Access } from '../../access.js'
 import {
   type Awaitable,
   allDone,
@@ -16,6 +18,7 @@ import { decisionObject } from './decision-json.js'
 import type { Route } from './handler.js'
 import { Parameters } from './parameters.js'
 import { refusePermits } from './permit.js'
+import { priorityOf } from './priority.js'
 import { Problem } from './problem.js'
 import { JSON_TYPE, reply } from './reply.js'
 
@@ -28,13 +31,13 @@ const MAX_BATCH_BYTES = 524_288
  * `/v1/batch`: several takes in one request. With `all` they pass together or not at all, and the status is that of the whole as of one take. Otherwise
  * each is decided by itself, in order, and the status is 200.
  */
-export function batchRoute(engine: Engine): Route {
+export function batchRoute(engine: Engine, access: Access): Route {
   return posting((values, response) => {
     refuseOtherSites(response.req)
     const parameters = new Parameters(values, ['takes', 'all'])
     const isAll = parameters.boolean('all')
     // All of them are read before the first is taken.
-    const parts = parameters.objects('takes', MAX_TAKES).map((take) => readPart(engine, take))
+    const parts = parameters.objects('takes', MAX_TAKES).map((take) => readPart(engine, access, response.req, take))
     return whenDone(isAll ? engine.takeAll(parts) : each(parts), (decisions) => {
       const body = { allowed: decisions.every(({ allowed }) => allowed), decisions: decisions.map(decisionObject) }
       reply(response, isAll ? statusOf(decisions) : 200, JSON_TYPE, JSON.stringify(body))
@@ -42,12 +45,12 @@ export function batchRoute(engine: Engine): Route {
   }, MAX_BATCH_BYTES)
 }
 
-function readPart(engine: Engine, take: ReadonlyMap<string, unknown>): TakePart {
-  const parameters = new Parameters(take, ['policy', 'key', 'cost', 'peek'])
+function readPart(engine: Engine, access: Access, request: IncomingMessage, take: ReadonlyMap<string, unknown>): TakePart {
+  const parameters = new Parameters(take, ['policy', 'key', 'cost', 'peek', 'priority'])
   const { served, key, cost } = askOf(engine, parameters)
   refusePermits(served)
   checkTake(served, key, cost)
-  return { policy: served, key, cost, peekOnly: parameters.boolean('peek') }
+  return { policy: served, key, cost, peekOnly: parameters.boolean('peek'), priority: priorityOf(request, access, parameters) }
 }
 
 /** What the engine would refuse, found before the takes in front of it are charged. */
@@ -60,7 +63,11 @@ function checkTake({ policy: { policies = [] } }: ServedPolicy, key: Key, cost: 
 }
 
 function each(parts: readonly TakePart[]): Awaitable<Decision[]> {
-  return allDone(parts.map(({ policy, key, cost, peekOnly }) => (peekOnly ? policy.peek(key, cost) : policy.take(key, cost))))
+  return allDone(
+    parts.map(({ policy, key, cost, peekOnly, priority }) =>
+      peekOnly ? policy.peek(key, cost, priority) : policy.take(key, cost, priority),
+    ),
+  )
 }
 
 /** Impossible if one of them is: the same request can never pass. */

@@ -17,10 +17,15 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
  * The members of the JSON object in a request's body.
  *
  * @param maxBytes the most bytes it may have; default 16,384.
+ * @param types `any`: whatever the header Content-Type says.
  * @throws {Problem} when it is of another type, too large, no JSON object, or has a member twice. What was not read then is left unread.
  */
-export async function readJsonBody(request: IncomingMessage, maxBytes = MAX_BODY_BYTES): Promise<Map<string, unknown>> {
-  if (!JSON_CONTENT.test(request.headers['content-type'] ?? '')) {
+export async function readJsonBody(
+  request: IncomingMessage,
+  maxBytes = MAX_BODY_BYTES,
+  types: 'json' | 'any' = 'json',
+): Promise<Map<string, unknown>> {
+  if (types === 'json' && !JSON_CONTENT.test(request.headers['content-type'] ?? '')) {
     throw new Problem(415, 'CONTENT_TYPE', 'the body must be JSON in UTF-8: send Content-Type: application/json', [
       ['Accept-Post', 'application/json'],
     ])

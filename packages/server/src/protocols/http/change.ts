@@ -45,6 +45,7 @@ function changing(
     refuseOtherSites(response.req)
     const parameters = new Parameters(values, known)
     const served = parameters.policy(engine)
-    return whenDone(change(served, parameters.key(), parameters), (state) => replyState(response, served, state))
+    const key = parameters.key()
+    return whenDone(change(served, key, parameters), (state) => replyState(response, served.policyOf(key), state))
   })
 }

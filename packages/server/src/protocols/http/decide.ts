@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { rateLimitHeaders } from 'sluicegate/http'
-import { type Awaitable, type Decision, type Engine, type ServedPolicy, whenDone } from '../../engine/engine.js'
+import type { Access } from '../../access.js'
+import { type Awaitable, type Decision, type Engine, type Policy, whenDone } from '../../engine/engine.js'
 import { type Outcome, outcomeOf } from '../../engine/outcome.js'
 import { askOf, readAsk } from './ask.js'
 import { readJsonBody } from './body.js'
@@ -8,6 +9,7 @@ import { refuseOtherSites } from './cross-site.js'
 import { decisionJson } from './decision-json.js'
 import type { Route } from './handler.js'
 import { Parameters } from './parameters.js'
+import { priorityOf } from './priority.js'
 import { Problem } from './problem.js'
 import { readQuery } from './query.js'
 import { JSON_TYPE, reply } from './reply.js'
@@ -15,40 +17,43 @@ import { JSON_TYPE, reply } from './reply.js'
 /** A request whose cost can never pass must not be retried, hence not 429. */
 export const STATUS: Readonly<Record<Outcome, number>> = { allowed: 200, denied: 429, impossible: 422 }
 
-const TAKE = ['policy', 'key', 'cost', 'ttlMs']
+const TAKE = ['policy', 'key', 'cost', 'ttlMs', 'priority']
 
 /** `/v1/take`: takes the tokens. 200, 429 or 422, with the decision; under concurrency also with the id of the permit. */
-export function takeRoute(engine: Engine): Route {
+export function takeRoute(engine: Engine, access: Access): Route {
   return asking((values, response) => {
     refuseOtherSites(response.req)
     const parameters = new Parameters(values, TAKE)
     const { served, key, cost } = askOf(engine, parameters)
+    const priority = priorityOf(response.req, access, parameters)
     if (Number.isFinite(served.permitMs)) {
       const wantedMs = parameters.milliseconds('ttlMs', 1, served.permitMs)
-      return whenDone(engine.permits.take(served, key, cost, wantedMs), ({ decision, id, ttlMs }) =>
-        replyTaken(response, served, decision, id === undefined ? undefined : { permit: id, ttlMs }),
+      return whenDone(engine.permits.take(served, key, cost, wantedMs, priority), ({ decision, id, ttlMs }) =>
+        replyTaken(response, served.policyOf(key), decision, id === undefined ? undefined : { permit: id, ttlMs }),
       )
     }
     if (parameters.has('ttlMs')) throw new Problem(400, 'PARAMETER_INVALID', 'ttlMs is for policies with concurrency')
-    return whenDone(served.take(key, cost), (decision) => replyTaken(response, served, decision))
+    return whenDone(served.take(key, cost, priority), (decision) => replyTaken(response, served.policyOf(key), decision))
   })
 }
 
 /** Answers with the decision of a take. */
-export function replyTaken(response: ServerResponse, { policy }: ServedPolicy, decision: Decision, more?: object): void {
+export function replyTaken(response: ServerResponse, policy: Policy, decision: Decision, more?: object): void {
   reply(response, STATUS[outcomeOf(decision)], JSON_TYPE, decisionJson(decision, more), rateLimitHeaders(policy, decision))
 }
 
 /** `/v1/peek`: what a take would answer. Always 200, since the peek itself succeeded: `allowed` has the decision. */
-export function peekRoute(engine: Engine): Route {
+export function peekRoute(engine: Engine, access: Access): Route {
   return asking((values, response) => {
-    const { served, key, cost } = readAsk(engine, values)
-    return whenDone(served.peek(key, cost), (decision) => replyState(response, served, decision))
+    const { served, key, cost, parameters } = readAsk(engine, values)
+    return whenDone(served.peek(key, cost, priorityOf(response.req, access, parameters)), (decision) =>
+      replyState(response, served.policyOf(key), decision),
+    )
   })
 }
 
 /** Answers with the state of a key. */
-export function replyState(response: ServerResponse, { policy }: ServedPolicy, decision: Decision): void {
+export function replyState(response: ServerResponse, policy: Policy, decision: Decision): void {
   const headers = rateLimitHeaders(policy, decision).filter(([name]) => name !== 'Retry-After')
   reply(response, 200, JSON_TYPE, decisionJson(decision), headers)
 }

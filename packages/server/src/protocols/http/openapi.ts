@@ -1,3 +1,4 @@
+import { UNITS } from '../../envoy/rule.js'
 import { VERSION } from '../../version.js'
 import type { Route } from './handler.js'
 import { JSON_TYPE, reply } from './reply.js'
@@ -17,6 +18,7 @@ const KEY: Schema = {
   ],
 }
 const COST: Schema = { type: 'integer', minimum: 1, default: 1, description: 'Tokens.' }
+const PRIORITY: Schema = { type: 'string', maxLength: 64, description: 'The class of the request, under a policy with priorities.' }
 const POLICY: Schema = { type: 'string', description: 'Name of a policy of the configuration.' }
 
 /** An object with these members and no other; those in `optional` may be left out. */
@@ -38,11 +40,55 @@ const DECISION_MEMBERS: Record<string, Schema> = {
 }
 const MAYBE = ['impossible', 'parts']
 
+const LIMIT_CODE: Schema = { enum: ['OK', 'OVER_LIMIT'] }
+const UNIT_NAMES = Object.keys(UNITS).map((name) => name.toUpperCase())
+
 const SCHEMAS: Record<string, Schema> = {
   Decision: object(DECISION_MEMBERS, MAYBE),
   Taken: object({ ...DECISION_MEMBERS, permit: TEXT, ttlMs: INTEGER }, [...MAYBE, 'permit', 'ttlMs']),
   Reserved: object({ ...DECISION_MEMBERS, reservation: TEXT, ttlMs: INTEGER }, [...MAYBE, 'reservation', 'ttlMs']),
   Batch: object({ allowed: BOOLEAN, decisions: { type: 'array', items: ref('Decision') } }),
+  RateLimitRequest: object(
+    {
+      domain: TEXT,
+      descriptors: {
+        type: 'array',
+        minItems: 1,
+        maxItems: 128,
+        items: object(
+          {
+            entries: { type: 'array', maxItems: 64, items: object({ key: TEXT, value: TEXT }, ['value']) },
+            limit: object({ requestsPerUnit: INTEGER, unit: { enum: UNIT_NAMES } }),
+            hitsAddend: { ...INTEGER, description: '0 looks and takes nothing.' },
+            isNegativeHits: { ...BOOLEAN, description: 'Gives the hits back.' },
+          },
+          ['limit', 'hitsAddend', 'isNegativeHits'],
+        ),
+      },
+      hitsAddend: { ...INTEGER, description: 'Of each descriptor that has none; 0 is 1.' },
+    },
+    ['hitsAddend'],
+  ),
+  RateLimitResponse: object(
+    {
+      overallCode: LIMIT_CODE,
+      statuses: {
+        type: 'array',
+        items: object(
+          {
+            code: LIMIT_CODE,
+            currentLimit: object({ requestsPerUnit: INTEGER, unit: { enum: UNIT_NAMES }, name: TEXT }, ['requestsPerUnit', 'unit', 'name']),
+            limitRemaining: INTEGER,
+            durationUntilReset: { type: 'string', pattern: '^[0-9]+s$' },
+          },
+          ['currentLimit', 'limitRemaining', 'durationUntilReset'],
+        ),
+      },
+      responseHeadersToAdd: { type: 'array', items: object({ key: TEXT, value: TEXT }) },
+      dynamicMetadata: { type: 'object' },
+    },
+    ['responseHeadersToAdd', 'dynamicMetadata'],
+  ),
   Problem: object({ type: TEXT, title: TEXT, status: INTEGER, detail: TEXT, code: TEXT }),
 }
 
@@ -79,11 +125,16 @@ function post(summary: string, body: Schema, schemas: Readonly<Record<number, Sc
 
 function get(summary: string, schemas: Readonly<Record<number, Schema>>): Schema {
   const parameter = (name: string, schema: Schema, required: boolean): Schema => ({ name, in: 'query', required, schema })
-  const parameters = [parameter('policy', POLICY, true), parameter('key', TEXT, true), parameter('cost', COST, false)]
+  const parameters = [
+    parameter('policy', POLICY, true),
+    parameter('key', TEXT, true),
+    parameter('cost', COST, false),
+    parameter('priority', PRIORITY, false),
+  ]
   return { summary, parameters, responses: responses(schemas) }
 }
 
-const ASK = object({ policy: POLICY, key: KEY, cost: COST }, ['cost'])
+const ASK = object({ policy: POLICY, key: KEY, cost: COST, priority: PRIORITY }, ['cost', 'priority'])
 const TTL: Schema = { type: 'integer', minimum: 1, description: 'Milliseconds.' }
 const ADMIN = { security: [{ token: [] }], tags: ['admin'] }
 const text = (summary: string, statuses: readonly number[]): Schema => ({
@@ -94,7 +145,11 @@ const text = (summary: string, statuses: readonly number[]): Schema => ({
 const PATHS: Readonly<Record<string, Schema>> = {
   '/v1/take': {
     get: get('Takes tokens.', decided(ref('Taken'))),
-    post: post('Takes tokens.', object({ policy: POLICY, key: KEY, cost: COST, ttlMs: TTL }, ['cost', 'ttlMs']), decided(ref('Taken'))),
+    post: post(
+      'Takes tokens.',
+      object({ policy: POLICY, key: KEY, cost: COST, ttlMs: TTL, priority: PRIORITY }, ['cost', 'ttlMs', 'priority']),
+      decided(ref('Taken')),
+    ),
   },
   '/v1/peek': {
     get: get('What a take would answer.', { 200: ref('Decision') }),
@@ -115,10 +170,10 @@ const PATHS: Readonly<Record<string, Schema>> = {
             type: 'array',
             minItems: 1,
             maxItems: 100,
-            items: object({ policy: POLICY, key: KEY, cost: COST, peek: { ...BOOLEAN, description: 'Look, and take nothing.' } }, [
-              'cost',
-              'peek',
-            ]),
+            items: object(
+              { policy: POLICY, key: KEY, cost: COST, peek: { ...BOOLEAN, description: 'Look, and take nothing.' }, priority: PRIORITY },
+              ['priority', 'cost', 'peek'],
+            ),
           },
           all: { ...BOOLEAN, default: false, description: 'All takes pass together, or none.' },
         },
@@ -130,7 +185,11 @@ const PATHS: Readonly<Record<string, Schema>> = {
   '/v1/reserve': {
     post: post(
       'Takes tokens whose exact number is known later.',
-      object({ policy: POLICY, key: KEY, cost: COST, ttlMs: { ...TTL, default: 60_000, maximum: 86_400_000 } }, ['cost', 'ttlMs']),
+      object({ policy: POLICY, key: KEY, cost: COST, ttlMs: { ...TTL, default: 60_000, maximum: 86_400_000 }, priority: PRIORITY }, [
+        'cost',
+        'ttlMs',
+        'priority',
+      ]),
       decided(ref('Reserved')),
     ),
   },
@@ -156,6 +215,15 @@ const PATHS: Readonly<Record<string, Schema>> = {
   '/v1/reload': {
     post: { summary: 'Reads the configuration again.', responses: responses({ 200: object({ reloaded: { const: true } }) }), ...ADMIN },
   },
+  '/json': {
+    post: {
+      ...post("A request to Envoy's rate limit service as JSON, of any content type. 429 is OVER_LIMIT.", ref('RateLimitRequest'), {
+        200: ref('RateLimitResponse'),
+        429: ref('RateLimitResponse'),
+      }),
+    },
+  },
+  '/v1/diff': { get: { summary: 'Differences of the candidate.', responses: responses({ 200: { type: 'object' } }), ...ADMIN } },
   '/livez': { get: text('The process answers.', [200]) },
   '/readyz': { get: text('Requests are welcome.', [200, 503]) },
   '/startupz': { get: text('The start is done.', [200, 503]) },

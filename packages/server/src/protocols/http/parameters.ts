@@ -71,6 +71,13 @@ export class Parameters {
     throw new Problem(400, 'PARAMETER_INVALID', `${name} must be an integer from ${min} to ${max}, in milliseconds`)
   }
 
+  /** The name of a class; one that the policy does not have is its default class. */
+  priority(): string | undefined {
+    const value = this.#values.get('priority')
+    if (value === undefined || (typeof value === 'string' && value.length <= MAX_ID_LENGTH)) return value
+    throw new Problem(400, 'PARAMETER_INVALID', `priority must be the name of a class, at most ${MAX_ID_LENGTH} characters`)
+  }
+
   boolean(name: string): boolean {
     const value = this.#values.get(name) ?? false
     if (typeof value === 'boolean') return value

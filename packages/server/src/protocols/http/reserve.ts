@@ -1,3 +1,4 @@
+import type { Access } from '../../access.js'
 import { type Awaitable, type Decision, type Engine, MAX_RESERVATION_MS, whenDone } from '../../engine/engine.js'
 import { askOf } from './ask.js'
 import { refuseOtherSites } from './cross-site.js'
@@ -6,21 +7,24 @@ import { decisionJson } from './decision-json.js'
 import type { Route } from './handler.js'
 import { Parameters } from './parameters.js'
 import { refusePermits } from './permit.js'
+import { priorityOf } from './priority.js'
 import { Problem } from './problem.js'
 import { JSON_TYPE, reply } from './reply.js'
 
 const DEFAULT_TTL_MS = 60_000
 
 /** `/v1/reserve`: takes tokens whose exact number is known later. 200, 429 or 422 as a take, and the id of the reservation. */
-export function reserveRoute(engine: Engine): Route {
+export function reserveRoute(engine: Engine, access: Access): Route {
   return posting((values, response) => {
     refuseOtherSites(response.req)
-    const parameters = new Parameters(values, ['policy', 'key', 'cost', 'ttlMs'])
+    const parameters = new Parameters(values, ['policy', 'key', 'cost', 'ttlMs', 'priority'])
     const { served, key, cost } = askOf(engine, parameters)
     refusePermits(served)
     const ttlMs = parameters.milliseconds('ttlMs', 1, MAX_RESERVATION_MS) ?? DEFAULT_TTL_MS
-    return whenDone(engine.reservations.reserve([{ policy: served, key, cost }], ttlMs), ({ decisions, id }) =>
-      replyTaken(response, served, decisions[0] as Decision, id === undefined ? undefined : { reservation: id, ttlMs }),
+    return whenDone(
+      engine.reservations.reserve([{ policy: served, key, cost, priority: priorityOf(response.req, access, parameters) }], ttlMs),
+      ({ decisions, id }) =>
+        replyTaken(response, served.policyOf(key), decisions[0] as Decision, id === undefined ? undefined : { reservation: id, ttlMs }),
     )
   })
 }

@@ -9,6 +9,8 @@ export interface Access {
   has(scope: Scope): boolean
   /** Whether a token allows `scope`; in constant time. */
   allows(secret: string | undefined, scope: Scope): boolean
+  /** The highest class of priority that a token allows. */
+  priorityOf(secret: string | undefined): string | undefined
 }
 
 /** A client that may send commands. */
@@ -16,6 +18,8 @@ export interface User {
   /** As the client named itself; not checked, since the token says who it is. */
   readonly name: string
   readonly scope: Scope
+  /** The highest class of priority that its token allows; undefined: that of the policy. */
+  readonly priority?: string | undefined
 }
 
 /** The name of a client that gives none, as in Redis. */
@@ -29,6 +33,6 @@ export function userWithoutToken(access: Access): User | undefined {
 
 /** The user of a token; undefined for a wrong one. */
 export function userOf(access: Access, name: string, token: string): User | undefined {
-  if (access.allows(token, 'admin')) return { name, scope: 'admin' }
-  return access.allows(token, 'decide') ? { name, scope: 'decide' } : undefined
+  const scope = access.allows(token, 'admin') ? 'admin' : access.allows(token, 'decide') ? 'decide' : undefined
+  return scope && { name, scope, priority: access.priorityOf(token) }
 }

@@ -11,7 +11,12 @@ import type { Access } from './access.js'
 // What real clients do between connecting and the first reply, without and with a token.
 
 const TOKEN = 'token-of-a-gateway'
-const WITH_TOKEN: Access = { needsToken: () => true, has: () => true, allows: (secret, scope) => secret === TOKEN && scope === 'decide' }
+const WITH_TOKEN: Access = {
+  needsToken: () => true,
+  has: () => true,
+  allows: (secret, scope) => secret === TOKEN && scope === 'decide',
+  priorityOf: () => undefined,
+}
 const PATIENT_MS = 30_000
 /** Debian's: another may come first in the path, without its packages. */
 const PYTHON = '/usr/bin/python3'

@@ -5,6 +5,7 @@ import type { ClientBounds } from '../../config/config.js'
 import type { ListenAddress } from '../../config/listen-address.js'
 import type { TlsConfig } from '../../config/tls.js'
 import type { Engine } from '../../engine/engine.js'
+import type { CallTracing } from '../../telemetry/call-tracing.js'
 import { Handshakes, tlsOptions } from '../handshakes.js'
 import { listenOn } from '../listen-on.js'
 import type { ProtocolServer } from '../protocol-server.js'
@@ -12,6 +13,7 @@ import type { Access } from './access.js'
 import { CommandTable } from './command-table.js'
 import { ALL_COMMANDS } from './commands/all-commands.js'
 import { Connections } from './connections.js'
+import { tracedCommands } from './traced-commands.js'
 
 /** What a {@link RespServer} is made of. */
 export interface RespServerParts {
@@ -21,11 +23,12 @@ export interface RespServerParts {
   readonly version: string
   /** Undefined: without encryption. */
   readonly tls?: TlsConfig | undefined
+  /** Undefined: commands are not followed. */
+  readonly tracing?: CallTracing | undefined
   /** Receives errors of the port, such as no more file descriptors. */
   readonly onError: (error: Error) => void
 }
 
-const COMMANDS = new CommandTable(ALL_COMMANDS)
 /** Connections beyond the bound that are kept until they are refused with a reply; more are closed without one. */
 const REFUSED_AT_ONCE = 64
 /** A client may close its side and still read the replies. */
@@ -39,11 +42,16 @@ export class RespServer implements ProtocolServer {
   readonly #onError: (error: Error) => void
   readonly #scheme: 'redis' | 'rediss'
 
-  constructor({ engine, access, bounds, version, tls, onError }: RespServerParts) {
+  constructor({ engine, access, bounds, version, tls, tracing, onError }: RespServerParts) {
     const startedMs = performance.now()
     const uptimeS = (): number => Math.floor((performance.now() - startedMs) / 1000)
     const facts = () => ({ version, connections: this.connections.open, uptimeS: uptimeS() })
-    const connections = new Connections(bounds, { engine, access, commands: COMMANDS, facts })
+    const connections = new Connections(bounds, {
+      engine,
+      access,
+      commands: new CommandTable(tracedCommands(ALL_COMMANDS, tracing)),
+      facts,
+    })
     const server = tls === undefined ? createServer(HALF_OPEN) : createTlsServer({ ...HALF_OPEN, ...tlsOptions(tls, bounds.headersMs) })
     server.maxConnections = bounds.maxConnections + REFUSED_AT_ONCE
     server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => connections.add(socket))

@@ -11,6 +11,7 @@ const WITH_TOKENS: Access = {
   needsToken: () => true,
   has: () => true,
   allows: (secret, scope) => TOKENS[secret ?? ''] === scope || TOKENS[secret ?? ''] === 'admin',
+  priorityOf: () => undefined,
 }
 
 test('CL.THROTTLE answers with five integers, as redis-cell does', () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { GlideClient, GlideClusterClient } from '@valkey/valkey-glide'
 import { RedisCluster, RedisProcess, until } from 'sluicegate-testkit'
-import { type Address, CLUSTER_CLIENTS, type ClientKind, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { type Address, CLUSTER_CLIENTS, type ClientKind, clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { fixedWindow } from '../../policy/single-policy.js'
 import { createRedisLimiter } from '../create-redis-limiter.js'
 import { hashSlot } from '../redis-keys.js'
@@ -79,9 +79,9 @@ function bare(addresses: readonly Address[]): Address[] {
 
 const recalls = ({ library }: ClientKind): boolean => library !== 'valkey-glide'
 
-for (const kind of [...SERVER_CLIENTS.filter(recalls), HASTY_GLIDE]) {
+for (const kind of [...clientsForRun(SERVER_CLIENTS.filter(recalls)), HASTY_GLIDE]) {
   chargesNothingLate(kind, async () => ({ roots: [server], holder: server, ready: async () => undefined }))
 }
-for (const kind of [...CLUSTER_CLIENTS.filter(recalls), HASTY_GLIDE_ON_CLUSTER]) {
+for (const kind of [...clientsForRun(CLUSTER_CLIENTS.filter(recalls)), HASTY_GLIDE_ON_CLUSTER]) {
   chargesNothingLate(kind, async (slot) => ({ roots: cluster.roots, holder: await cluster.primaryOf(slot), ready: () => cluster.ready() }))
 }

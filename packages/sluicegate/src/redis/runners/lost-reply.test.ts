@@ -5,7 +5,14 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { Redis } from 'ioredis'
 import { FaultProxy, freePorts, RedisCluster, RedisProcess, until } from 'sluicegate-testkit'
-import { type Address, CLUSTER_CLIENTS, type ClientKind, SERVER_CLIENTS, sentinelClients } from 'sluicegate-testkit/redis/redis-clients.js'
+import {
+  type Address,
+  CLUSTER_CLIENTS,
+  type ClientKind,
+  clientsForRun,
+  SERVER_CLIENTS,
+  sentinelClients,
+} from 'sluicegate-testkit/redis/redis-clients.js'
 import { fixedWindow } from '../../policy/single-policy.js'
 import { createRedisLimiter } from '../create-redis-limiter.js'
 import { hashSlot } from '../redis-keys.js'
@@ -87,9 +94,10 @@ function chargesOnce(kind: ClientKind, key: string, way: () => Promise<Way>): vo
     })
   }
 }
-for (const kind of SERVER_CLIENTS) chargesOnce(kind, 'k', async () => ({ roots: [front], server, proxy: front }))
-for (const kind of sentinelClients('front')) chargesOnce(kind, 'k', async () => ({ roots: [sentinel], server, proxy: front }))
-for (const kind of CLUSTER_CLIENTS) {
+for (const kind of clientsForRun(SERVER_CLIENTS)) chargesOnce(kind, 'k', async () => ({ roots: [front], server, proxy: front }))
+for (const kind of clientsForRun(sentinelClients('front')))
+  chargesOnce(kind, 'k', async () => ({ roots: [sentinel], server, proxy: front }))
+for (const kind of clientsForRun(CLUSTER_CLIENTS)) {
   chargesOnce(kind, 'k', async () => {
     const holder = await cluster.primaryOf(hashSlot('k'))
     return { roots: cluster.roots, server: holder, proxy: cluster.proxies.get(holder) as FaultProxy }

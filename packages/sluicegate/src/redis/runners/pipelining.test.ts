@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { Socket } from 'node:net'
 import { after, before, test } from 'node:test'
 import { FaultProxy, RedisCluster, RedisProcess, until } from 'sluicegate-testkit'
-import { type Address, CLUSTER_CLIENTS, type ClientKind, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { type Address, CLUSTER_CLIENTS, type ClientKind, clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { fixedWindow } from '../../policy/single-policy.js'
 import { createRedisLimiter } from '../create-redis-limiter.js'
 import { hashSlot } from '../redis-keys.js'
@@ -81,10 +81,10 @@ function pipelines(kind: ClientKind, way: () => Promise<Way>): void {
 
 // A pool gives each call a connection of its own; ioredis 4 tells a command no socket by which to gather what is written.
 const gathers = ({ name }: ClientKind): boolean => !name.includes('pool') && !name.startsWith('ioredis 4')
-for (const kind of SERVER_CLIENTS.filter(gathers)) {
+for (const kind of clientsForRun(SERVER_CLIENTS.filter(gathers))) {
   pipelines(kind, async () => ({ roots: [front], server, proxy: front }))
 }
-for (const kind of CLUSTER_CLIENTS.filter(gathers)) {
+for (const kind of clientsForRun(CLUSTER_CLIENTS.filter(gathers))) {
   pipelines(kind, async () => {
     const holder = await cluster.primaryOf(hashSlot('k'))
     return { roots: cluster.roots, server: holder, proxy: cluster.proxies.get(holder) as FaultProxy }

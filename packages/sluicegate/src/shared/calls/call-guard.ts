@@ -249,6 +249,13 @@ export class CallGuard implements CallListener {
     return this.breakerOf(this.guardedOf(key)).leftMs(this.clock.nowMs())
   }
 
+  /** Servers whose circuit is open. */
+  get openCircuits(): number {
+    let open = 0
+    for (const { isOpen } of this.breakers.values()) if (isOpen) open++
+    return open
+  }
+
   /** Whether the server of a key has answered its last call, or was not asked yet. */
   isSound(key: string): boolean {
     return this.breakerOf(this.guardedOf(key)).isSound

@@ -78,7 +78,7 @@ export function rateBudget(name: string, fixture: Fixtures, policyOf: MakeRate):
       }
     })
 
-    test(`${label}: at +resetAfterMs the key is as good as new, 1 ms before it is not`, () => {
+    test(`${label}: at +resetAfterMs the key is full, 1 ms before it is not`, () => {
       const { limiter, clock } = fixture(policy)
       const { resetAfterMs } = limiter.take('k', policy.burst)
       clock.advance(resetAfterMs - 1)

@@ -11,7 +11,7 @@ export function rateTime(name: string, fixture: Fixtures, policyOf: MakeRate): v
   const tenASecond = policyOf({ limit: 10, window: '1s' })
 
   for (const stepMs of [0.001, 1, 1000, 3_600_000, DAY_MS, 40 * DAY_MS, 10 * YEAR_MS]) {
-    test(`I3 ${name}: a step back of ${stepMs} ms grants nothing and holds nobody longer than the step`, () => {
+    test(`I3 ${name}: a step back of ${stepMs} ms grants nothing and delays no key longer than the step`, () => {
       const { limiter, clock } = fixture(tenASecond)
       limiter.take('spent', 10)
       limiter.take('half', 5)

@@ -7,7 +7,7 @@ import type { MakeRate } from './make-rate.js'
 export function rateUpdates(name: string, fixture: Fixtures, policyOf: MakeRate): void {
   const hundred = policyOf({ limit: 100, window: '1s', burst: 200 })
 
-  test(`${name}: after an update nobody has a fresh burst: what was spent stays spent`, () => {
+  test(`${name}: after an update no key has a fresh burst: what was spent stays spent`, () => {
     const { limiter } = fixture(hundred)
     limiter.take('k', 150)
     limiter.update(policyOf({ limit: 50, window: '1s', burst: 200 }))
@@ -16,7 +16,7 @@ export function rateUpdates(name: string, fixture: Fixtures, policyOf: MakeRate)
     assert.equal(limiter.peek('k').remaining, 850)
   })
 
-  test(`${name}: after an update nobody is locked out for years: at most the new burst is owed`, () => {
+  test(`${name}: after an update no key is locked out for years: at most the new burst is owed`, () => {
     const { limiter } = fixture(policyOf({ limit: 1_000_000, window: '1s' }))
     limiter.take('k', 1_000_000)
     limiter.penalize('deep', 10_000_000)

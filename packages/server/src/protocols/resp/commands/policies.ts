@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import { didYouMean } from '../../../config/spelling.js'
-import type { Awaitable, Decision, ServedPolicy } from '../../../engine/engine.js'
+import type { AskedPriority, Awaitable, Decision, ServedPolicy } from '../../../engine/engine.js'
 import type { Scope } from '../access.js'
-import { type Client, type Command, CommandFault, NOT_AN_INTEGER, type Reply, wrongArguments } from '../command.js'
+import { type Client, type Command, CommandFault, NOT_AN_INTEGER, type Reply, SYNTAX_ERROR, wrongArguments } from '../command.js'
 import type { CommandReader } from '../command-reader.js'
 import type { ReplyWriter } from '../reply-writer.js'
 
@@ -10,15 +10,23 @@ const REPLACEMENT = '\ufffd'
 /** Before the bytes of a key that is no UTF-8, which no text begins with. */
 const BINARY_KEY = '\udcff'
 
-type Verb = (policy: ServedPolicy, key: string, tokens: number) => Awaitable<Decision>
+type Verb = (policy: ServedPolicy, key: string, tokens: number, priority: AskedPriority) => Awaitable<Decision>
 
-/** `SG.TAKE policy key [cost]` */
-export const take: Command = verb('sg.take', [3, 4], 'write', 'Takes tokens of a key under a named policy.', (policy, key, cost) =>
-  withoutPermits(policy).take(key, cost),
+/** `SG.TAKE policy key [cost] [PRIORITY name]` */
+export const take: Command = verb(
+  'sg.take',
+  [3, 6],
+  'write',
+  'Takes tokens of a key under a named policy.',
+  (policy, key, cost, priority) => withoutPermits(policy).take(key, cost, priority),
 )
-/** `SG.PEEK policy key [cost]` */
-export const peek: Command = verb('sg.peek', [3, 4], 'readonly', 'Returns what SG.TAKE would; changes nothing.', (policy, key, cost) =>
-  policy.peek(key, cost),
+/** `SG.PEEK policy key [cost] [PRIORITY name]` */
+export const peek: Command = verb(
+  'sg.peek',
+  [3, 6],
+  'readonly',
+  'Returns what SG.TAKE would; changes nothing.',
+  (policy, key, cost, priority) => policy.peek(key, cost, priority),
 )
 /** `SG.REFUND policy key [tokens]` */
 export const refund: Command = verb(
@@ -56,11 +64,19 @@ function verb(
     summary,
     run(client, args, reply) {
       if (args.count > most) throw wrongArguments(name)
-      const tokens = args.count === 4 ? args.integer(3) : 1
+      const named = args.count >= 5 ? priorityIn(args) : undefined
+      const tokens = args.count % 2 === 0 ? args.integer(3) : 1
       if (Number.isNaN(tokens)) throw new CommandFault(NOT_AN_INTEGER)
-      return answered(call(policyOf(client, args.text(1)), keyOf(args), tokens), reply)
+      const priority = { name: named, cap: () => client.user?.priority }
+      return answered(call(policyOf(client, args.text(1)), keyOf(args), tokens, priority), reply)
     },
   }
+}
+
+/** The name behind `PRIORITY`, which are the last two arguments. */
+function priorityIn(args: CommandReader): string {
+  if (args.latin1(args.count - 2).toUpperCase() !== 'PRIORITY') throw new CommandFault(SYNTAX_ERROR)
+  return args.text(args.count - 1)
 }
 
 function policyOf({ context: { engine } }: Client, name: string): ServedPolicy {

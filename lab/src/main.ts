@@ -1,0 +1,80 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { htmlReport } from 'sluicegate-server/dist/report/html-report.js'
+import { textReport } from 'sluicegate-server/dist/report/text-report.js'
+import { Random } from 'sluicegate-testkit'
+import { Lab } from './lab.js'
+import { labReport } from './lab-report.js'
+import { runScenario, type ScenarioResult } from './run-scenario.js'
+import { SCENARIOS } from './scenarios.js'
+
+const USAGE = `npm run lab -- [SCENARIO]... [options]
+
+Starts service nodes, a Redis Cluster, a load balancer and Prometheus on loopback, sends load, breaks parts of it, and checks
+from recorded answers that invariants hold. Exit code 1 if one does not.
+
+  SCENARIO          one or more of the list below; default all of them
+  --nodes N         service nodes (default 4)
+  --rate N          requests a second (default 400)
+  --soak MINUTES    scenarios in random order for this long
+  --seed N          repeats the order and the requests of a run that printed it
+  --out FOLDER      where lab.html and lab.json are written (default the current folder's lab-report)
+
+${SCENARIOS.map(({ name }) => `  ${name}`).join('\n')}`
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    nodes: { type: 'string', default: '4' },
+    rate: { type: 'string', default: '400' },
+    soak: { type: 'string' },
+    seed: { type: 'string' },
+    out: { type: 'string', default: 'lab-report' },
+    help: { type: 'boolean', default: false },
+  },
+})
+
+const [nodes, rate, seed] = [Number(values.nodes), Number(values.rate), Number(values.seed ?? Date.now() % 1_000_000)]
+const soakMs = values.soak === undefined ? undefined : Number(values.soak) * 60_000
+const chosen = SCENARIOS.filter(({ name }) => positionals.length === 0 || positionals.includes(name))
+const isWrong =
+  positionals.some((name) => !SCENARIOS.some((each) => each.name === name)) ||
+  !(nodes >= 1 && nodes <= 32 && rate >= 1 && seed >= 0) ||
+  (soakMs !== undefined && !(soakMs > 0))
+
+if (values.help || isWrong) {
+  console.error(USAGE)
+  process.exitCode = values.help ? 0 : 2
+} else {
+  await run()
+}
+
+async function run(): Promise<void> {
+  console.log(`seed ${seed}`)
+  const random = new Random(seed)
+  const results: ScenarioResult[] = []
+  await using lab = await Lab.start(nodes)
+  console.log(`Prometheus: http://127.0.0.1:${lab.prometheusPort}`)
+  const endMs = performance.now() + (soakMs ?? 0)
+  for (let i = 0; soakMs === undefined ? i < chosen.length : performance.now() < endMs; i++) {
+    const scenario = soakMs === undefined ? chosen[i] : random.pick(chosen)
+    if (scenario === undefined) break
+    const result = await runScenario(lab, scenario, rate, random.integer(0, 2 ** 31))
+    results.push(result)
+    const { perSecond, p99Ms, over, allowedOver, violations } = result
+    console.log(
+      `${scenario.name}: ${perSecond}/s, 99 % ${p99Ms} ms, ${over} over of ${allowedOver}; ${violations.join('; ') || 'invariants hold'}`,
+    )
+    write(results)
+  }
+  console.log(textReport(labReport(results, new Date())))
+  if (results.some(({ violations }) => violations.length > 0)) process.exitCode = 1
+}
+
+/** After each scenario: what fails later takes nothing back. */
+function write(results: readonly ScenarioResult[]): void {
+  mkdirSync(values.out, { recursive: true })
+  writeFileSync(join(values.out, 'lab.html'), htmlReport(labReport(results, new Date())))
+  writeFileSync(join(values.out, 'lab.json'), `${JSON.stringify({ seed, nodes, results }, undefined, 1)}\n`)
+}

@@ -1,0 +1,206 @@
+import { existsSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import type { LoadResult } from 'sluicegate-server/dist/load/load-result.js'
+import type { ReportMark } from 'sluicegate-server/dist/report/report.js'
+import { until } from 'sluicegate-testkit'
+import { budgetUse, readRecord, worstKey } from './admissions.js'
+import { type Lab, POLICY, type ShardUse } from './lab.js'
+import { LabProcess } from './lab-process.js'
+import { prometheusRange } from './lab-servers.js'
+import type { Scenario } from './scenarios.js'
+import { SLUICEGATE } from './service-node.js'
+
+/** A silence after which a primary is replaced, and how far a replica may be behind: what a failover may forget. */
+const FORGOTTEN_MS = 1_100
+const BIN_MS = 250
+const SAMPLE_MS = 500
+/** A shard with this many times the calls of a mean one is hot. */
+const HOT_FACTOR = 1.5
+
+/** What one scenario measured, and whether its invariants held. */
+export interface ScenarioResult {
+  readonly name: string
+  readonly seed: number
+  readonly seconds: number
+  readonly sent: number
+  readonly allowed: number
+  readonly denied: number
+  readonly errors: number
+  readonly unanswered: number
+  readonly errorTexts: Readonly<Record<string, number>>
+  readonly perSecond: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+  /** Calls to Redis for each admitted token. */
+  readonly callsPerToken: number
+  readonly shards: readonly { readonly port: number; readonly cpuPercent: number; readonly calls: number }[]
+  /** Of saturated keys; null where no key is. */
+  readonly budgetUse: number | null
+  /** Tokens of the worst key over its policy. */
+  readonly over: number
+  readonly allowedOver: number
+  /** Tokens that nodes admitted without the store. */
+  readonly outageTokens: number
+  readonly hotShard: { readonly port: number; readonly key: string; readonly timesMean: number } | null
+  readonly plot: { readonly xs: readonly number[]; readonly admitted: readonly number[]; readonly budget: number | null }
+  readonly marks: readonly ReportMark[]
+  /** Decisions a second as Prometheus saw them, at seconds from the start. */
+  readonly scraped: readonly (readonly [second: number, perSecond: number])[]
+  /** What did not hold; empty when all did. */
+  readonly violations: readonly string[]
+}
+
+export async function runScenario(
+  lab: Lab,
+  scenario: Scenario,
+  rate: number,
+  seed: number,
+  port = lab.balancerPort,
+): Promise<ScenarioResult> {
+  await lab.use({ mode: scenario.mode ?? 'leased' })
+  const record = join(lab.folder, 'record')
+  rmSync(record, { force: true })
+  await Promise.all(lab.nodes.map((node) => node.sample()))
+  const before = { shards: await lab.shardUse(), ...countersOf(lab) }
+  const startedS = Date.now() / 1_000
+  const requests = ['--rate', String(scenario.rate ?? rate), '--keys', scenario.keys, '--duration', '10m', '--seed', String(seed)]
+  const load = new LabProcess(process.execPath, [
+    SLUICEGATE,
+    'load',
+    `http://127.0.0.1:${port}`,
+    ...['--policy', 'api', '--json', '--record', record, '--connections', '32', ...requests],
+  ])
+  await until('the load runs', () => existsSync(record))
+  const startUs = nowUs()
+  const sampling = setInterval(() => void Promise.all(lab.nodes.map((node) => node.sample())), SAMPLE_MS)
+  const marks: ReportMark[] = []
+  const sinceS = (): number => (nowUs() - startUs) / 1_000_000
+  try {
+    await scenario.run(lab, async (label, run) => {
+      const fromX = sinceS()
+      await run()
+      marks.push({ fromX, toX: sinceS(), label })
+    })
+  } finally {
+    clearInterval(sampling)
+    load.child.kill('SIGINT')
+    await load.ended
+  }
+  const endedS = Date.now() / 1_000
+  await Promise.all(lab.nodes.map((node) => node.sample()))
+  const hot = scenario.hotKey === undefined ? [] : (await Promise.all(lab.nodes.map((node) => node.hotKeys()))).flat()
+  const after = { shards: await lab.shardUse(), ...countersOf(lab) }
+  if (load.stdout === '') throw new Error(`the load ended without a result: ${load.stderr}`)
+  const result = JSON.parse(load.stdout) as LoadResult
+  const answers = readRecord(record)
+  const policy = { ...POLICY, limit: scenario.highestLimit ?? POLICY.limit }
+  const { over } = worstKey(policy, answers)
+  const outageTokens = after.outageTokens - before.outageTokens
+  const forgotten = (scenario.failovers ?? 0) * (policy.burst + (policy.limit * FORGOTTEN_MS) / policy.windowMs)
+  const allowedOver = outageTokens + forgotten
+  const shards = shardsOf(before.shards, after.shards, result.seconds)
+  const hotShard = await hotShardOf(lab, shards, hot)
+  const keys = Number(/^uniform:(\d+)$/.exec(scenario.keys)?.[1] ?? Number.NaN)
+  const use = budgetUse(POLICY, answers)
+  const measured = {
+    name: scenario.name,
+    seed,
+    seconds: result.seconds,
+    sent: result.sent,
+    allowed: result.allowed,
+    denied: result.denied,
+    errors: result.errors,
+    unanswered: result.unanswered,
+    errorTexts: result.errorTexts,
+    perSecond: result.perSecond,
+    p50Ms: result.latencyMs.p50,
+    p99Ms: result.latencyMs.p99,
+    callsPerToken: rounded((after.storeCalls - before.storeCalls) / Math.max(1, result.allowed)),
+    shards,
+    budgetUse: use === undefined ? null : rounded(use),
+    over: rounded(over),
+    allowedOver: rounded(allowedOver),
+    outageTokens,
+    hotShard,
+    plot: {
+      ...admittedOverTime(answers, startUs, result.seconds),
+      budget: keys <= 100 ? (keys * POLICY.limit * 1_000) / POLICY.windowMs : null,
+    },
+    marks,
+    scraped: (await prometheusRange(lab.prometheusPort, 'sum(rate(sluicegate_decisions_total[3s]))', startedS, endedS)).map(
+      ([atS, value]) => [rounded(atS - startedS), rounded(value)] as const,
+    ),
+  }
+  return { ...measured, violations: violationsOf(scenario, measured) }
+}
+
+function violationsOf(scenario: Scenario, result: Omit<ScenarioResult, 'violations'>): string[] {
+  const { over, allowedOver, errors, unanswered, denied, allowed, hotShard } = result
+  const violations: string[] = []
+  if (over > allowedOver) violations.push(`a key is ${over} tokens over its policy, ${allowedOver} are allowed`)
+  if (allowed === 0) violations.push('nothing was admitted')
+  if (!scenario.mayFail && errors > 0) violations.push(`${errors} requests failed: ${JSON.stringify(result.errorTexts)}`)
+  if (unanswered > 0) violations.push(`${unanswered} requests have no answer`)
+  if (scenario.allPass && denied > 0) violations.push(`${denied} requests were denied below the limit`)
+  if (scenario.hotKey !== undefined && hotShard?.key !== scenario.hotKey)
+    violations.push(`the hot shard is not found by ${scenario.hotKey}, but ${JSON.stringify(hotShard)}`)
+  return violations
+}
+
+function countersOf({ nodes }: Lab): { storeCalls: number; outageTokens: number } {
+  return {
+    storeCalls: nodes.reduce((sum, { counters }) => sum + counters.storeCalls, 0),
+    outageTokens: nodes.reduce((sum, { counters }) => sum + counters.outageTokens, 0),
+  }
+}
+
+/** Servers that ran scripts; a server that was restarted counts from its start. */
+function shardsOf(before: readonly ShardUse[], after: readonly ShardUse[], seconds: number): ScenarioResult['shards'] {
+  return after
+    .map(({ port, cpuS, calls }) => {
+      const earlier = before.find((each) => each.port === port)
+      const since = earlier !== undefined && earlier.cpuS <= cpuS ? earlier : { cpuS: 0, calls: 0 }
+      return { port, cpuPercent: rounded(((cpuS - since.cpuS) / seconds) * 100), calls: Math.max(0, calls - since.calls) }
+    })
+    .filter(({ calls }) => calls > 0)
+}
+
+/** The shard with far more calls than a mean one, and of its keys the one with the most demand. */
+async function hotShardOf(
+  lab: Lab,
+  shards: ScenarioResult['shards'],
+  demand: readonly { readonly key: string; readonly count: number }[],
+): Promise<ScenarioResult['hotShard']> {
+  const [busiest] = [...shards].sort((a, b) => b.calls - a.calls)
+  const mean = shards.reduce((sum, { calls }) => sum + calls, 0) / Math.max(3, shards.length)
+  if (busiest === undefined || busiest.calls < HOT_FACTOR * mean) return null
+  const counts = new Map<string, number>()
+  for (const { key, count } of demand) counts.set(key, (counts.get(key) ?? 0) + count)
+  for (const [key] of [...counts].sort(([, a], [, b]) => b - a)) {
+    const primary = await lab.primaryOf(`lab:rate:api:{${key}}`)
+    if (primary.port === busiest.port) return { port: busiest.port, key, timesMean: rounded(busiest.calls / mean) }
+  }
+  return null
+}
+
+function admittedOverTime(
+  answers: readonly { toUs: number; outcome: string }[],
+  startUs: number,
+  seconds: number,
+): { xs: number[]; admitted: number[] } {
+  const bins = Math.max(1, Math.floor((seconds * 1_000) / BIN_MS))
+  const admitted = Array<number>(bins).fill(0)
+  for (const { toUs, outcome } of answers) {
+    const bin = Math.floor((toUs - startUs) / 1_000 / BIN_MS)
+    if (outcome === 'allowed' && bin >= 0 && bin < bins) admitted[bin] = (admitted[bin] as number) + 1_000 / BIN_MS
+  }
+  return { xs: admitted.map((_, i) => (i * BIN_MS) / 1_000), admitted }
+}
+
+function nowUs(): number {
+  return Number(process.hrtime.bigint() / 1_000n)
+}
+
+function rounded(value: number): number {
+  return Math.round(value * 1_000) / 1_000
+}

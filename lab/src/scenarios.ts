@@ -1,0 +1,210 @@
+import { type RedisProcess, until } from 'sluicegate-testkit'
+import type { Lab } from './lab.js'
+import type { NodeSettings, ServiceNode } from './service-node.js'
+
+/** What happens during a run of load, and what has to hold all the same. */
+export interface Scenario {
+  readonly name: string
+  /** As `sluicegate load` takes it. */
+  readonly keys: string
+  readonly mode?: NodeSettings['mode']
+  /** Requests a second in place of the lab's. */
+  readonly rate?: number
+  /** The highest limit that is in force at some time. */
+  readonly highestLimit?: number
+  /** Replacements of a primary, each of which may forget what was not replicated. */
+  readonly failovers?: number
+  /** Whether requests may fail: those that a node had when it crashed. */
+  readonly mayFail?: boolean
+  /** Whether all requests have to pass, as no key has reached its limit. */
+  readonly allPass?: boolean
+  /** Whether a shard has to be found with more calls than the others, and the key that causes them. */
+  readonly hotKey?: string
+  run(lab: Lab, fault: FaultMarker): Promise<void>
+}
+
+/** Runs a fault, and marks the time that it took. */
+export type FaultMarker = (label: string, run: () => Promise<void>) => Promise<void>
+
+const HOT_KEY = 'key-1'
+const HOT_NAME = `lab:rate:api:{${HOT_KEY}}`
+
+export const SCENARIOS: readonly Scenario[] = [
+  { name: 'steady', keys: 'uniform:8', run: async () => rest(6_000) },
+  { name: 'hot key', keys: 'zipf:50:2.5', mode: 'exact', hotKey: HOT_KEY, run: async () => rest(6_000) },
+  { name: 'key churn', keys: 'uniform:1000000', allPass: true, run: async () => rest(6_000) },
+  {
+    name: 'shard killed',
+    keys: 'uniform:8',
+    failovers: 1,
+    run: async (lab, fault) => {
+      await rest(2_000)
+      const primary = await lab.primaryOf(HOT_NAME)
+      await fault('kill -9 of a primary', async () => {
+        await primary.kill()
+        await replaced(lab, primary)
+      })
+      await rest(2_000)
+      await primary.start()
+      await lab.cluster.ready()
+    },
+  },
+  {
+    name: 'shard stopped',
+    keys: 'uniform:8',
+    failovers: 1,
+    run: async (lab, fault) => {
+      await rest(2_000)
+      const primary = await lab.primaryOf(HOT_NAME)
+      await fault('SIGSTOP of a primary', async () => {
+        primary.pause()
+        try {
+          await rest(4_000)
+        } finally {
+          primary.resume()
+        }
+      })
+      await rest(2_000)
+      await lab.cluster.ready()
+    },
+  },
+  {
+    name: 'failover and return',
+    keys: 'uniform:8',
+    failovers: 2,
+    run: async (lab, fault) => {
+      await rest(1_000)
+      const primary = await lab.primaryOf(HOT_NAME)
+      let replica = primary
+      await fault('failover', async () => {
+        replica = await lab.cluster.failOver(primary)
+      })
+      await rest(2_000)
+      await fault('return', async () => {
+        await lab.cluster.failOver(replica)
+      })
+      await rest(1_000)
+    },
+  },
+  {
+    name: 'node crash',
+    keys: 'uniform:8',
+    mayFail: true,
+    run: async (lab, fault) => {
+      await rest(2_000)
+      const node = lab.nodes.at(-1) as ServiceNode
+      await fault('kill -9 of a node', async () => {
+        await node.crash()
+        await rest(2_000)
+        await node.start()
+      })
+      await rest(1_000)
+    },
+  },
+  {
+    name: 'rolling restart',
+    keys: 'uniform:8',
+    run: async (lab, fault) => {
+      await rest(1_000)
+      for (const node of lab.nodes) {
+        await fault(`restart of ${node.name}`, async () => {
+          await node.stop()
+          await node.start()
+        })
+      }
+      await rest(1_000)
+    },
+  },
+  {
+    name: 'rolling change of the policy',
+    keys: 'uniform:8',
+    highestLimit: 40,
+    run: async (lab, fault) => {
+      const { settings } = lab
+      for (const limit of [40, settings.policy.limit]) {
+        await rest(1_500)
+        for (const node of lab.nodes) {
+          await fault(`${limit}/s on ${node.name}`, async () => {
+            node.change({ ...settings, policy: { ...settings.policy, limit } })
+            await rest(700)
+          })
+        }
+      }
+      await rest(1_500)
+    },
+  },
+  {
+    name: 'resize',
+    keys: 'uniform:8',
+    run: async (lab, fault) => {
+      await rest(1_000)
+      const { cluster } = lab
+      const primaries = await cluster.primaries()
+      const first = primaries[0] as RedisProcess
+      let joined = first
+      await fault('a shard joins', async () => {
+        joined = await cluster.join()
+        await cluster.reshard(joined, 400, [first])
+      })
+      await rest(1_000)
+      await fault('the shard is drained', async () => {
+        await cluster.reshard(first, 400, [joined])
+        await cluster.leave(joined)
+        await cluster.ready()
+      })
+      await rest(1_000)
+    },
+  },
+  {
+    name: 'partition',
+    keys: 'uniform:8',
+    failovers: 1,
+    run: async (lab, fault) => {
+      await rest(2_000)
+      const proxy = lab.cluster.proxies.get(await lab.primaryOf(HOT_NAME))
+      await fault('a primary cannot be reached', async () => {
+        proxy?.set({ kind: 'black-hole' })
+        await rest(3_000)
+        proxy?.set({ kind: 'none' })
+      })
+      await rest(2_000)
+    },
+  },
+  {
+    name: 'slow Redis',
+    keys: 'uniform:8',
+    run: async (lab, fault) => {
+      await rest(1_500)
+      await fault('each way 20 to 30 ms', async () => {
+        for (const proxy of lab.cluster.proxies.values()) proxy.set({ kind: 'latency', delayMs: 20, jitterMs: 10 })
+        await rest(3_000)
+        for (const proxy of lab.cluster.proxies.values()) proxy.set({ kind: 'none' })
+      })
+      await rest(1_500)
+    },
+  },
+  {
+    name: 'clock step',
+    keys: 'uniform:8',
+    run: async (lab, fault) => {
+      const node = lab.nodes[0] as ServiceNode
+      await rest(1_500)
+      for (const seconds of [3_600, -3_600, 0]) {
+        await fault(`clock of a node ${seconds} s ahead`, async () => {
+          node.stepClock(seconds)
+          await rest(1_500)
+        })
+      }
+      await rest(1_000)
+    },
+  },
+]
+
+async function replaced(lab: Lab, killed: RedisProcess): Promise<void> {
+  await until('a replica has taken over', async () => (await lab.primaryOf(HOT_NAME)) !== killed)
+}
+
+/** The load goes on meanwhile. */
+function rest(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

@@ -1,0 +1,154 @@
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { until } from 'sluicegate-testkit'
+import { LabProcess } from './lab-process.js'
+
+export const SLUICEGATE = fileURLToPath(new URL('../../packages/server/dist/main.js', import.meta.url))
+const FAKETIME = '/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1'
+
+/** The policy that the nodes serve. */
+export interface LabPolicy {
+  readonly limit: number
+  readonly windowMs: number
+  readonly burst: number
+}
+
+export interface NodeSettings {
+  readonly policy: LabPolicy
+  /** Addresses of the Redis Cluster; undefined: keys in the memory of the node. */
+  readonly redis: readonly string[] | undefined
+  readonly mode: 'leased' | 'exact'
+}
+
+/** Counters of one node over all its processes. */
+export interface NodeCounters {
+  readonly storeCalls: number
+  readonly outageTokens: number
+}
+
+/** `sluicegate serve` as a process that can crash, restart and change its configuration. */
+export class ServiceNode {
+  readonly name: string
+  readonly port: number
+  readonly #file: string
+  readonly #clockFile: string
+  #process: LabProcess | undefined
+  #settings: NodeSettings
+  /** Of processes that have ended. */
+  #before = { storeCalls: 0, outageTokens: 0 }
+  #latest = { storeCalls: 0, outageTokens: 0 }
+
+  constructor(name: string, port: number, folder: string, settings: NodeSettings) {
+    this.name = name
+    this.port = port
+    this.#settings = settings
+    this.#file = join(folder, `${name}.yaml`)
+    this.#clockFile = join(folder, `${name}.clock`)
+    this.stepClock(0)
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`
+  }
+
+  get counters(): NodeCounters {
+    return {
+      storeCalls: this.#before.storeCalls + this.#latest.storeCalls,
+      outageTokens: this.#before.outageTokens + this.#latest.outageTokens,
+    }
+  }
+
+  /** Resolves when the node is ready. */
+  async start(): Promise<void> {
+    this.#write()
+    const clock = { LD_PRELOAD: FAKETIME, FAKETIME_TIMESTAMP_FILE: this.#clockFile, FAKETIME_CACHE_DURATION: '1', DONT_FAKE_MONOTONIC: '1' }
+    // Only its clock is stepped: the others run as installed.
+    const started = new LabProcess(process.execPath, [SLUICEGATE, 'serve', '--config', this.#file], this.name === 'node-1' ? clock : {})
+    this.#process = started
+    let code: unknown
+    void started.ended.then((ended) => {
+      code = ended
+    })
+    await until(`${this.name} is ready`, async () => {
+      if (code !== undefined) throw new Error(`${this.name} ended (${code}): ${started.stderr}`)
+      return (await fetch(`${this.url}/readyz`).catch(() => undefined))?.status === 200
+    })
+  }
+
+  async crash(): Promise<void> {
+    await this.#end('SIGKILL')
+  }
+
+  /** Ends as an orchestrator ends it: requests in flight are finished. */
+  async stop(): Promise<void> {
+    await this.#end('SIGTERM')
+  }
+
+  /** Puts other settings in force while it runs. */
+  change(settings: NodeSettings): void {
+    this.#settings = settings
+    this.#write()
+    this.#process?.child.kill('SIGHUP')
+  }
+
+  /** Sets its wall clock ahead of the machine's. The clock that never steps is left alone. */
+  stepClock(bySeconds: number): void {
+    writeFileSync(this.#clockFile, `${bySeconds < 0 ? '' : '+'}${bySeconds}s\n`)
+  }
+
+  /** Reads the counters of the running process. */
+  async sample(): Promise<void> {
+    const text = await fetch(`${this.url}/metrics`, { signal: AbortSignal.timeout(2_000) }).then(
+      (response) => response.text(),
+      () => undefined,
+    )
+    if (text !== undefined)
+      this.#latest = {
+        storeCalls: sumOf(text, 'sluicegate_store_calls_total'),
+        outageTokens: sumOf(text, 'sluicegate_outage_tokens_total'),
+      }
+  }
+
+  /** The keys with the most demand, and the number of their requests. */
+  async hotKeys(): Promise<readonly { readonly key: string; readonly count: number }[]> {
+    const top = new LabProcess(process.execPath, [SLUICEGATE, 'top', '--url', this.url, '--samples', '1', '--json'])
+    await top.ended
+    const sample = JSON.parse(top.stdout) as { policies: readonly { demand: readonly { key: string; count: number }[] }[] }
+    return sample.policies[0]?.demand ?? []
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#end('SIGKILL')
+    rmSync(this.#file, { force: true })
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
+    await this.#process?.end(signal)
+    this.#process = undefined
+    this.#before = this.counters
+    this.#latest = { storeCalls: 0, outageTokens: 0 }
+  }
+
+  #write(): void {
+    const { policy, redis, mode } = this.#settings
+    const storage = redis && { redis: { nodes: redis, prefix: 'lab', ...(mode === 'exact' && { mode }) } }
+    const { limit, windowMs, burst } = policy
+    // JSON is YAML.
+    const config = {
+      listen: { http: `127.0.0.1:${this.port}` },
+      ...(storage && { storage }),
+      policies: { api: { algorithm: 'token-bucket', limit, window: `${windowMs}ms`, burst } },
+      dashboard: { keys: 'shown' },
+      stop: { drain: '500ms' },
+      log: { level: 'error' },
+    }
+    writeFileSync(this.#file, JSON.stringify(config))
+  }
+}
+
+function sumOf(exposition: string, metric: string): number {
+  let sum = 0
+  for (const [, value] of exposition.matchAll(new RegExp(`^${metric}(?:\\{[^}]*\\})? (\\S+)$`, 'gm'))) sum += Number(value)
+  return sum
+}

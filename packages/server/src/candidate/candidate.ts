@@ -1,0 +1,67 @@
+import type { Clock } from 'sluicegate'
+import { allPolicies } from '../config/domains.js'
+import { FileWatch } from '../config/file-watch.js'
+import { readConfig } from '../config/read-config.js'
+import type { Log } from '../log.js'
+import { isConfigFault } from '../reload.js'
+import { type Diff, type LivePolicies, ShadowDiff } from './shadow-diff.js'
+
+/** The candidate and where it differs, for metrics, the page and `/v1/diff`. */
+export interface CandidateState extends Diff {
+  /** Unix time in milliseconds since which is counted: when the candidate was last read. */
+  readonly sinceMs: number
+  /** Why the files cannot be used; the candidate before, if there was one, goes on. */
+  readonly fault: string | undefined
+}
+
+/** A configuration beside the one in force, read again when its files change. Its faults are reported and never stop the service. */
+export class Candidate {
+  readonly follower: ShadowDiff
+  readonly #path: string
+  readonly #log: Log
+  readonly #watch: FileWatch
+  #looking: NodeJS.Timeout | undefined
+  #sinceMs = Date.now()
+  #fault: string | undefined
+
+  constructor(path: string, log: Log, options: { readonly clock: Clock | undefined; readonly tracksKeys: boolean }) {
+    this.#path = path
+    this.#log = log
+    this.#watch = new FileWatch(path)
+    this.follower = new ShadowDiff(options)
+    this.reload()
+  }
+
+  /** Reads the candidate. After a fault the one before stays. */
+  reload(): void {
+    this.#watch.note()
+    try {
+      const { policies, domains } = readConfig(this.#path)
+      this.follower.use(allPolicies({ policies, domains }))
+      this.#sinceMs = Date.now()
+      this.#fault = undefined
+      this.#log.info({ file: this.#path }, 'candidate read')
+    } catch (error) {
+      if (!isConfigFault(error)) throw error
+      this.#fault = error.message
+      this.#log.error({ file: this.#path, fault: error.message }, 'the candidate cannot be used: decisions are not affected')
+    }
+  }
+
+  /** Looks for changed files from now on. */
+  watch(lookMs: number): void {
+    this.#looking = setInterval(() => {
+      if (this.#watch.hasSettledChange()) this.reload()
+    }, lookMs).unref()
+  }
+
+  /** Where it differs from the policies in force, with at most `keys` keys for each difference. */
+  state(live: LivePolicies, keys: number): CandidateState {
+    return { sinceMs: this.#sinceMs, fault: this.#fault, ...this.follower.diff(live, keys) }
+  }
+
+  close(): void {
+    clearInterval(this.#looking)
+    this.follower.close()
+  }
+}

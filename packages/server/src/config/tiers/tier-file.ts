@@ -1,0 +1,110 @@
+import { readFileSync, statSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { LineCounter, parseDocument } from 'yaml'
+import { ConfigError, type Fault, fileError } from '../fault.js'
+import { Section } from '../section.js'
+import { TierData } from './tier-data.js'
+import { readKeys } from './tier-keys.js'
+import { type RowFault, readCsv, readJson } from './tier-rows.js'
+
+const MAX_BYTES = 128 * 2 ** 20
+/** YAML takes about fifty times as long to read. */
+const MAX_YAML_CHARACTERS = 1_000_000
+/** A changed configuration does not read again what has not changed. */
+const readBefore = new Map<string, { readonly signature: string; readonly data: TierData }>()
+/** A file of a million rows may have a fault in each. */
+const MAX_FAULTS = 100
+
+/**
+ * The keys in a data file, by its ending: `.csv`, `.json`, `.yaml` or `.yml`.
+ *
+ * @throws {ConfigError} with the faults that were found, at most 100, each with its line and column.
+ */
+export function readTierFile(file: string): TierData {
+  const signature = signatureOf(file)
+  const known = readBefore.get(file)
+  if (known?.signature === signature) return known.data
+  attempt(file, () => checkSize(file))
+  const bytes = attempt(file, () => readFileSync(file))
+  const reading = rowsOf(file, bytes)
+  for (;;) {
+    const { done, value } = reading.next()
+    if (!done) continue
+    readBefore.set(file, { signature, data: value })
+    return value
+  }
+}
+
+/** {@link readTierFile} that lets others run in between: a million rows take about a second. */
+export async function loadTierFile(file: string): Promise<TierData> {
+  const signature = signatureOf(file)
+  attempt(file, () => checkSize(file))
+  const bytes = await readFile(file).catch((error: unknown) => {
+    throw unreadable(file, error)
+  })
+  const reading = rowsOf(file, bytes)
+  for (;;) {
+    const { done, value } = reading.next()
+    if (done) {
+      readBefore.set(file, { signature, data: value })
+      return value
+    }
+    await nextTurn()
+  }
+}
+
+/** What changes with every change of the file. */
+export function signatureOf(file: string): string {
+  try {
+    const { ino, size, mtimeMs, ctimeMs } = statSync(file)
+    return [file, ino, size, mtimeMs, ctimeMs].join()
+  } catch (error) {
+    return String(error)
+  }
+}
+
+function checkSize(file: string): void {
+  const { size } = statSync(file)
+  if (size > MAX_BYTES) throw fileError(file, `has ${size} bytes, and ${MAX_BYTES} are the most`)
+}
+
+function* rowsOf(file: string, bytes: Buffer): Generator<void, TierData> {
+  const text = attempt(file, () => new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+  const data = new TierData()
+  const faults: Fault[] = []
+  const fault: RowFault = (line, column, reason) => {
+    faults.push({ file, line, column, path: '', reason })
+    if (faults.length >= MAX_FAULTS) throw new ConfigError(faults)
+  }
+  if (/\.ya?ml$/i.test(file)) readYaml(file, text, data, faults)
+  else if (/\.json$/i.test(file)) yield* readJson(text, data, fault)
+  else if (/\.csv$/i.test(file)) yield* readCsv(text, data, fault)
+  else throw fileError(file, 'must end in .csv, .json, .yaml or .yml, which says how it is read')
+  if (faults.length > 0) throw new ConfigError(faults)
+  return data
+}
+
+function readYaml(file: string, text: string, data: TierData, faults: Fault[]): void {
+  if (text.length > MAX_YAML_CHARACTERS)
+    throw fileError(file, `has more than ${MAX_YAML_CHARACTERS} characters: use CSV or JSON, which are read in a fraction of the time`)
+  const lines = new LineCounter()
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, version: '1.2' })
+  for (const error of document.errors) {
+    const { line, col } = lines.linePos(error.pos[0])
+    faults.push({ file, line: Math.max(1, line), column: Math.max(1, col), path: '', reason: error.message })
+  }
+  if (faults.length === 0) readKeys(new Section({ file, document, lines, faults }, document.contents), data)
+}
+
+function attempt<Result>(file: string, read: () => Result): Result {
+  try {
+    return read()
+  } catch (error) {
+    throw error instanceof ConfigError ? error : unreadable(file, error)
+  }
+}
+
+function unreadable(file: string, error: unknown): ConfigError {
+  return fileError(file, `cannot be read: ${(error as Error).message}`)
+}

@@ -1,0 +1,280 @@
+import { isDeepStrictEqual } from 'node:util'
+import { type Decision, type HotKey, type HotKeys, type Key, type Policy, PolicyError } from 'sluicegate'
+import type { FleetStats } from 'sluicegate/redis'
+import type { PolicyConfig } from '../config/policy-config.js'
+import { NO_PREFIXES, type PrefixRules } from '../config/tiers/prefix-rules.js'
+import { movesBetween, type TierMove } from '../config/tiers/tier-moves.js'
+import type { Tiers } from '../config/tiers/tiers.js'
+import type { Awaitable } from './awaitable.js'
+import { canBecome } from './can-become.js'
+import type { LimiterFigures, StoredLimiter, StoredReservation } from './stored-limiter.js'
+import { takeAbove } from './take-above.js'
+
+/** Makes the limiter of a tier. `id` is that of its limit. */
+export type MakeTier = (config: PolicyConfig, id: string) => StoredLimiter
+
+/** Keys whose state is to be carried over when they are next used. Beyond that, the oldest start full. */
+const MAX_MOVED = 1_000_000
+/** Earlier sets of prefixes by which a key may have state elsewhere. */
+const MAX_FORMER = 8
+/** The policy's own limit among the ids of limits. */
+const OWN = ''
+/** A table for keys that are known beforehand is no larger than they are. */
+const LEAST_KEYS = 16
+
+/** A limiter that is not used any more, until no key can have state in it. */
+interface Retired {
+  readonly limiter: StoredLimiter
+  readonly untilMs: number
+}
+
+/** Prefixes that were in force. */
+interface Former {
+  readonly prefixes: PrefixRules
+  /** No key has state by them any more. */
+  readonly untilMs: number
+}
+
+/**
+ * Limits by key: each tier has a limiter of its own, and a call goes to that of the key's tier. In memory a key that changes its tier takes what it has
+ * spent along, with its block, when it is next used. At a store all tiers have the same keys, and the store counts what was spent under each.
+ */
+export class TieredLimiter implements StoredLimiter {
+  readonly #own: StoredLimiter
+  readonly #make: MakeTier
+  readonly #nowMs: () => number
+  #tiers: ReadonlyMap<string, StoredLimiter> = new Map()
+  #rules: Tiers | undefined
+  /** Keys that are given another limit, and the id of the limit under which they have state. */
+  readonly #moved = new Map<string, string>()
+  #former: Former[] = []
+  readonly #retired = new Map<string, Retired>()
+
+  /** @param own applies the policy's own limit. It is closed with this one. */
+  constructor(own: StoredLimiter, make: MakeTier, nowMs: () => number) {
+    this.#own = own
+    this.#make = make
+    this.#nowMs = nowMs
+  }
+
+  /**
+   * Makes what other tiers need. The returned function puts them in force, and does not fail.
+   *
+   * @throws {PolicyError} when there is no room for a table. Nothing has changed then.
+   */
+  prepare(config: PolicyConfig): () => void {
+    const next = new Map<string, StoredLimiter>()
+    const fresh: StoredLimiter[] = []
+    const updates: (() => void)[] = []
+    const made = (id: string, policy: Policy, keys: number | undefined): StoredLimiter => {
+      const limiter = this.#make(tierConfig(config, policy, keys), id)
+      fresh.push(limiter)
+      return limiter
+    }
+    try {
+      for (const [id, { policy, keys }] of config.tiers?.limits ?? []) {
+        const before = this.#tiers.get(id) ?? this.#retired.get(id)?.limiter
+        if (before === undefined || !canBecome(before.policy, policy)) next.set(id, made(id, policy, keys))
+        else {
+          next.set(id, before)
+          if (!isDeepStrictEqual(before.policy, policy)) updates.push(() => before.update(policy))
+        }
+      }
+    } catch (error) {
+      for (const limiter of fresh) limiter.close()
+      throw error
+    }
+    const moved = this.#own.isShared ? [] : movesBetween(this.#rules, config.tiers)
+    return () => {
+      for (const update of updates) update()
+      this.#commit(config.tiers, next, moved)
+    }
+  }
+
+  get policy(): Policy {
+    return this.#own.policy
+  }
+
+  get isShared(): boolean {
+    return this.#own.isShared
+  }
+
+  policyOf(key: Key): Policy | undefined {
+    return typeof key === 'string' && this.#rules !== undefined ? this.#rules.policyOf(key) : undefined
+  }
+
+  take(key: Key, cost: number): Awaitable<Decision> {
+    return this.#of(key).take(key, cost)
+  }
+
+  takeAbove(key: Key, cost: number, floor: number): Awaitable<Decision> {
+    return takeAbove(this.#of(key), key, cost, floor)
+  }
+
+  peek(key: Key, cost: number): Awaitable<Decision> {
+    return this.#of(key).peek(key, cost)
+  }
+
+  reserve(key: Key, cost: number): Awaitable<StoredReservation> {
+    return this.#of(key).reserve(key, cost)
+  }
+
+  refund(key: Key, tokens: number): Awaitable<Decision> {
+    return this.#of(key).refund(key, tokens)
+  }
+
+  penalize(key: Key, tokens: number): Awaitable<Decision> {
+    return this.#of(key).penalize(key, tokens)
+  }
+
+  block(key: Key, forMs: number): Awaitable<Decision> {
+    return this.#of(key).block(key, forMs)
+  }
+
+  reset(key: Key): Awaitable<Decision> {
+    return this.#of(key).reset(key)
+  }
+
+  /** Changes the policy's own numbers; {@link TieredLimiter.prepare} those of tiers. */
+  update(policy: Policy): void {
+    this.#own.update(policy)
+  }
+
+  stats(): LimiterFigures {
+    return sumOf(this.#all().map((limiter) => limiter.stats()))
+  }
+
+  storeStats(): FleetStats | undefined {
+    const stats = this.#all().flatMap((limiter) => limiter.storeStats() ?? [])
+    return stats.length === 0 ? undefined : sumOf(stats)
+  }
+
+  hotKeys(n: number): HotKeys {
+    const all = this.#all().map((limiter) => limiter.hotKeys(n))
+    return {
+      demand: most(
+        all.flatMap(({ demand }) => demand),
+        n,
+      ),
+      denials: most(
+        all.flatMap(({ denials }) => denials),
+        n,
+      ),
+    }
+  }
+
+  /** Keys under the policy's own limit; {@link TieredLimiter.tierSnapshots} has the others. */
+  snapshot(): Uint8Array | undefined {
+    return this.#own.snapshot()
+  }
+
+  *tierSnapshots(): Generator<readonly [id: string, bytes: Uint8Array]> {
+    for (const [id, limiter] of this.#tiers) {
+      const bytes = limiter.snapshot()
+      if (bytes !== undefined) yield [id, bytes]
+    }
+  }
+
+  close(): void {
+    for (const limiter of this.#all()) limiter.close()
+    for (const { limiter } of this.#retired.values()) limiter.close()
+    this.#retired.clear()
+  }
+
+  #commit(rules: Tiers | undefined, next: ReadonlyMap<string, StoredLimiter>, moved: readonly TierMove[]): void {
+    const nowMs = this.#nowMs()
+    const before = this.#rules
+    for (const [key, id] of moved) {
+      // A key that was not used since an earlier change has its state where it was before that.
+      if (!this.#moved.has(key)) this.#moved.set(key, id)
+    }
+    for (const key of this.#moved.keys()) {
+      if (this.#moved.size <= MAX_MOVED) break
+      this.#moved.delete(key)
+    }
+    this.#former = this.#former.filter(({ untilMs }) => untilMs > nowMs)
+    if (!this.#own.isShared && (before?.prefixes.size ?? 0) + (rules?.prefixes.size ?? 0) > 0) {
+      const limits = Array.from(before?.limits.values() ?? [], ({ policy }) => policy)
+      const untilMs = nowMs + Math.max(...[this.#own.policy, ...limits].map(fullAfterMs))
+      this.#former = [{ prefixes: before?.prefixes ?? NO_PREFIXES, untilMs }, ...this.#former].slice(0, MAX_FORMER)
+    }
+    for (const [id, { limiter, untilMs }] of this.#retired) {
+      if (!next.has(id) && untilMs > nowMs) continue
+      this.#retired.delete(id)
+      if (!next.has(id)) limiter.close()
+    }
+    for (const [id, limiter] of this.#tiers) {
+      if (next.get(id) === limiter) continue
+      if (next.has(id)) limiter.close()
+      else this.#retired.set(id, { limiter, untilMs: nowMs + fullAfterMs(limiter.policy) })
+    }
+    this.#tiers = next
+    this.#rules = rules
+  }
+
+  #of(key: Key): StoredLimiter {
+    if (typeof key !== 'string') throw new PolicyError('KEY_INVALID', 'key', key, 'must be one string under a policy with tiers')
+    const id = this.#rules?.idOf(key) ?? OWN
+    const limiter = this.#at(id) ?? this.#own
+    if (this.#moved.size > 0 || this.#former.length > 0) this.#carry(key, id, limiter)
+    return limiter
+  }
+
+  #at(id: string): StoredLimiter | undefined {
+    return id === OWN ? this.#own : (this.#tiers.get(id) ?? this.#retired.get(id)?.limiter)
+  }
+
+  /** What the key has spent under another limit is spent under this one. Done twice it changes nothing, since nothing is left there. */
+  #carry(key: string, id: string, to: StoredLimiter): void {
+    const from = new Set<string>()
+    const moved = this.#moved.get(key)
+    if (moved !== undefined) from.add(moved)
+    this.#moved.delete(key)
+    for (const { prefixes } of this.#former) from.add(prefixes.idOf(key) ?? OWN)
+    from.delete(id)
+    for (const each of from) {
+      const limiter = this.#at(each)
+      if (limiter !== undefined && limiter !== to) carryOver(limiter, to, key)
+    }
+  }
+
+  #all(): StoredLimiter[] {
+    return [this.#own, ...this.#tiers.values()]
+  }
+}
+
+function tierConfig({ maxKeys, growTo, onFull, priorities }: PolicyConfig, policy: Policy, keys: number | undefined): PolicyConfig {
+  const config = { policy, maxKeys, growTo, onFull, priorities }
+  if (keys === undefined) return config
+  // Keys of the data alone can have this limit.
+  const room = Math.max(LEAST_KEYS, keys)
+  return maxKeys !== undefined && maxKeys <= room ? config : { ...config, maxKeys: room, growTo: undefined }
+}
+
+/** In memory, where every answer comes at once. */
+function carryOver(from: StoredLimiter, to: StoredLimiter, key: string): void {
+  // Permits are given back where they were taken.
+  if (from.policy.algorithm === 'concurrency') return
+  const { allowed, remaining, retryAfterMs, resetAfterMs, spent } = from.peek(key, 1) as Decision
+  const used = spent ?? from.policy.burst - remaining
+  const isBlocked = !allowed && (remaining > 0 || retryAfterMs > resetAfterMs)
+  if (used <= 0 && !isBlocked) return
+  from.reset(key)
+  if (used > 0) to.penalize(key, used)
+  if (isBlocked) to.block(key, retryAfterMs)
+}
+
+/** The time after which a key that owes the most is full again. */
+function fullAfterMs({ windowMs, burst, limit }: Policy): number {
+  return Math.max(windowMs, (11 * burst * windowMs) / limit)
+}
+
+function sumOf<Stats extends object>(stats: readonly Stats[]): Stats {
+  const sum: Record<string, number> = {}
+  for (const each of stats) for (const [name, count] of Object.entries(each)) sum[name] = (sum[name] ?? 0) + (count as number)
+  return sum as Stats
+}
+
+function most(keys: readonly HotKey[], n: number): HotKey[] {
+  return [...keys].sort((a, b) => b.count - a.count).slice(0, n)
+}

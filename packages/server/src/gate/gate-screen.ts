@@ -1,0 +1,69 @@
+import type { GateStats, TopKey, VerdictChange, VerdictInForce } from 'sluicegate/gate'
+
+const CLEAR = '\x1b[H\x1b[J'
+const UNPRINTABLE = /[\p{Control}\p{Format}]/gu
+const TOP_KEYS = 10
+const VERDICT_ROWS = 15
+
+/** Where the command draws. */
+export interface GateScreen {
+  readonly isTTY?: boolean
+  readonly columns?: number
+  write(text: string): unknown
+}
+
+/** What the command knows at a moment. */
+export interface GateSummary {
+  readonly time: string
+  readonly recordsPerSecond: number
+  readonly lines: number
+  readonly unreadable: number
+  readonly withoutKey: number
+  /** Between the newest record and now. */
+  readonly behindMs: number | null
+  readonly stats: GateStats
+  readonly top: readonly TopKey[]
+  readonly verdicts: readonly VerdictInForce[]
+  /** Files written, commands run, calls made, and what of it failed. */
+  readonly written: number
+  readonly failed: number
+  readonly leftOut: number
+}
+
+/** A change as one line. */
+export function changeText({ key, verdict, before, count, timeMs, untilMs }: VerdictChange): string {
+  const time = new Date(timeMs).toISOString()
+  const what = verdict === 'pass' ? `${before} ends` : `${verdict} until ${new Date(untilMs).toISOString()}`
+  return `${time}  ${printable(key)}  ${what}  (count ${count.toLocaleString('en')})\n`
+}
+
+/** A summary as text that fits the screen. */
+export function summaryText(summary: GateSummary, { columns = 100, isTTY = false }: GateScreen): string {
+  const { stats, top, verdicts, lines, unreadable, withoutKey, recordsPerSecond, behindMs, written, failed, leftOut } = summary
+  const number = (value: number): string => value.toLocaleString('en')
+  const rows = [
+    `Sluicegate gate  ${summary.time}`,
+    `${number(lines)} lines, ${number(recordsPerSecond)} records a second${behindMs === null ? '' : `, ${number(behindMs)} ms behind`}`,
+    `${number(stats.total)} in the window, margin of counts ${number(stats.margin)} (bound ${number(Math.ceil(stats.epsilon * stats.total))})`,
+    `left out: ${number(unreadable)} unreadable, ${number(withoutKey)} without key or cost, ${number(stats.late)} from before the window`,
+    `outputs: ${number(written)} written, ${number(failed)} failed, ${number(leftOut)} keys cannot be written`,
+    '',
+    `verdicts: ${number(stats.verdicts)} in force, ${number(stats.refused)} refused for want of room`,
+    ...[...verdicts]
+      .sort((a, b) => b.count - a.count)
+      .slice(0, VERDICT_ROWS)
+      .map(
+        ({ key, verdict, count, untilMs }) =>
+          `  ${verdict.padEnd(8)}  ${number(count).padStart(12)}  ${new Date(untilMs).toISOString()}  ${key}`,
+      ),
+    '',
+    'highest counts',
+    ...top.slice(0, TOP_KEYS).map(({ key, count }) => `  ${number(count).padStart(22)}  ${key}`),
+  ]
+  return `${isTTY ? CLEAR : ''}${rows.map((row) => printable(row).slice(0, columns)).join('\n')}\n`
+}
+
+/** Keys come from requests: they must not command a terminal. */
+function printable(text: string): string {
+  return text.replace(UNPRINTABLE, '?')
+}

@@ -1,0 +1,85 @@
+import type { GateRecord } from 'sluicegate/gate'
+import type { OnLine } from '../replay/line-splitter.js'
+import { guessFormat, type LogReader, logReader } from '../replay/log-reader.js'
+import type { KeyTemplate, RequestFilter } from '../replay/request-rule.js'
+import { RecordTime } from './record-time.js'
+
+/** The user is asked for the format after this number of lines. */
+const LINES_TO_GUESS_FROM = 100
+/** The most that a gate counts for one record. */
+const MOST_COST = 2 ** 32 - 1
+
+/** What is read from a line. */
+export interface LineRule {
+  /** Undefined: known from the first lines. */
+  readonly format: string | undefined
+  readonly key: KeyTemplate
+  /** Undefined: all requests. */
+  readonly filter: RequestFilter | undefined
+  /** The variable that holds the cost; undefined: each request counts 1. */
+  readonly cost: string | undefined
+}
+
+/** Counts of one log. */
+export interface LineCounts {
+  lines: number
+  /** Lines of another form. */
+  unreadable: number
+  /** Requests without a key, or without a cost. */
+  withoutKey: number
+}
+
+/** Makes records of the lines of one log. */
+export class LineRecords {
+  readonly counts: LineCounts = { lines: 0, unreadable: 0, withoutKey: 0 }
+  /** For {@link LineSplitter}. */
+  readonly onLine: OnLine
+  readonly #rule: LineRule
+  readonly #time: RecordTime
+  readonly #onRecord: (record: GateRecord) => void
+  readonly #onNotice: (text: string) => void
+  #reader: LogReader | undefined
+
+  /** @throws {UsageError} for a format without a time, or without a variable that is needed. */
+  constructor(rule: LineRule, windowMs: number, onRecord: (record: GateRecord) => void, onNotice: (text: string) => void) {
+    this.#rule = rule
+    this.#time = new RecordTime(windowMs)
+    this.#onRecord = onRecord
+    this.#onNotice = onNotice
+    this.onLine = (bytes, start, end) => this.#read(bytes, start, end)
+    if (rule.format !== undefined) this.#reader = this.#readerOf(rule.format)
+  }
+
+  #read(bytes: Buffer, start: number, end: number): void {
+    const { counts } = this
+    counts.lines++
+    this.#reader ??= this.#guess(bytes, start, end)
+    if (this.#reader === undefined || !this.#reader.read(bytes, start, end)) {
+      counts.unreadable++
+      return
+    }
+    const { record } = this.#reader
+    const { key: template, filter, cost: variable } = this.#rule
+    if (filter !== undefined && !filter.matches(record)) return
+    const key = template.keyOf(record)
+    const cost = variable === undefined ? 1 : Math.min(Math.round(Number(record.value(variable))), MOST_COST)
+    if (key === undefined || !(cost >= 1)) {
+      counts.withoutKey++
+      return
+    }
+    this.#onRecord({ key, cost, timeMs: this.#time.of(record.timeMs) })
+  }
+
+  #guess(bytes: Buffer, start: number, end: number): LogReader | undefined {
+    const format = guessFormat(bytes.toString('latin1', start, end))
+    if (format !== undefined) return this.#readerOf(format)
+    if (this.counts.lines === LINES_TO_GUESS_FROM)
+      this.#onNotice(`none of ${LINES_TO_GUESS_FROM} lines is in the common or combined format or JSON: give the format with --format`)
+    return undefined
+  }
+
+  #readerOf(format: string): LogReader {
+    const { key, filter, cost } = this.#rule
+    return logReader(format, [...new Set([...key.names, ...(filter?.names ?? []), ...(cost === undefined ? [] : [cost])])])
+  }
+}

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { appendFileSync, copyFileSync, mkdtempSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { LogFollower } from './log-follower.js'
+
+interface Followed {
+  readonly file: string
+  readonly notices: string[]
+  readonly follower: LogFollower
+  /** The lines that were added since the last call. */
+  lines(): Promise<string[]>
+}
+
+function follow(t: TestContext, { fromStart = false, content }: { fromStart?: boolean; content?: string } = {}): Followed {
+  const folder = mkdtempSync(join(tmpdir(), 'sluicegate-follow-'))
+  const file = join(folder, 'access.log')
+  if (content !== undefined) writeFileSync(file, content)
+  const read: string[] = []
+  const notices: string[] = []
+  const follower = new LogFollower({
+    file,
+    fromStart,
+    onLine: (bytes, start, end) => read.push(bytes.toString('latin1', start, end)),
+    onNotice: (text) => notices.push(text.replace(folder, '')),
+  })
+  t.after(async () => {
+    await follower.close()
+    rmSync(folder, { recursive: true })
+  })
+  const lines = async (): Promise<string[]> => {
+    await follower.poll()
+    return read.splice(0)
+  }
+  return { file, notices, follower, lines }
+}
+
+test('a log is read from its end on, or from its start', async (t) => {
+  const fromEnd = follow(t, { content: 'old 1\nold 2\n' })
+  assert.deepEqual(await fromEnd.lines(), [])
+  appendFileSync(fromEnd.file, 'new 1\nnew 2\nhalf')
+  assert.deepEqual(await fromEnd.lines(), ['new 1', 'new 2'])
+  appendFileSync(fromEnd.file, ' of a line\n')
+  assert.deepEqual(await fromEnd.lines(), ['half of a line'])
+  assert.deepEqual(await fromEnd.lines(), [])
+
+  const fromStart = follow(t, { content: 'old 1\nold 2', fromStart: true })
+  assert.deepEqual(await fromStart.lines(), ['old 1'])
+  fromStart.follower.end()
+  appendFileSync(fromStart.file, '\nnew\n')
+  assert.deepEqual(await fromStart.lines(), ['old 2', 'new'])
+})
+
+test('after a rotation by rename the old file is read to its end, also what its writer adds before it has the new one', async (t) => {
+  const { file, lines, notices } = follow(t, { content: '' })
+  await lines()
+  appendFileSync(file, 'a\n')
+  assert.deepEqual(await lines(), ['a'])
+  appendFileSync(file, 'b\n')
+  renameSync(file, `${file}.1`)
+  appendFileSync(`${file}.1`, 'c\n')
+  // There is no new file yet.
+  assert.deepEqual(await lines(), ['b', 'c'])
+  appendFileSync(`${file}.1`, 'd\n')
+  writeFileSync(file, 'e\n')
+  assert.deepEqual(await lines(), ['d', 'e'])
+  // Another worker of the server is a moment late.
+  appendFileSync(`${file}.1`, 'f\n')
+  appendFileSync(file, 'g\n')
+  assert.deepEqual((await lines()).sort(), ['f', 'g'])
+  assert.deepEqual(notices, ['/access.log was rotated: the new file is read from its start'])
+})
+
+test('a rotation twice between two polls loses only the file in between', async (t) => {
+  const { file, lines } = follow(t, { content: '' })
+  await lines()
+  appendFileSync(file, 'a\n')
+  renameSync(file, `${file}.2`)
+  writeFileSync(file, 'lost\n')
+  renameSync(file, `${file}.1`)
+  writeFileSync(file, 'b\n')
+  assert.deepEqual(await lines(), ['a', 'b'])
+})
+
+test('a log that is truncated is read from its start, also when it has grown beyond its old length meanwhile', async (t) => {
+  const { file, lines, notices } = follow(t, { content: '' })
+  await lines()
+  appendFileSync(file, 'one\ntwo\n')
+  assert.deepEqual(await lines(), ['one', 'two'])
+  copyFileSync(file, `${file}.1`)
+  truncateSync(file)
+  appendFileSync(file, 'a\n')
+  assert.deepEqual(await lines(), ['a'])
+  truncateSync(file)
+  appendFileSync(file, 'longer than it was\nand more\n')
+  assert.deepEqual(await lines(), ['longer than it was', 'and more'])
+  truncateSync(file)
+  assert.deepEqual(await lines(), [])
+  appendFileSync(file, 'z\n')
+  assert.deepEqual(await lines(), ['z'])
+  assert.equal(notices.length, 3)
+})
+
+test('a log that does not exist yet is followed from its start', async (t) => {
+  const { file, lines, notices } = follow(t)
+  assert.deepEqual([await lines(), await lines()], [[], []])
+  assert.deepEqual(notices, ['/access.log does not exist: it is followed as soon as it does'])
+  writeFileSync(file, 'first\n')
+  assert.deepEqual(await lines(), ['first'])
+})
+
+test('a line of many chunks is left out and counted, and what follows is read', async (t) => {
+  const { file, lines, follower } = follow(t, { content: '' })
+  await lines()
+  appendFileSync(file, `${'x'.repeat(5_000_000)}\nshort\n`)
+  assert.deepEqual([await lines(), follower.tooLong], [['short'], 1])
+})
+
+test('a folder is refused', async (t) => {
+  const follower = new LogFollower({ file: tmpdir(), fromStart: false, onLine: () => undefined, onNotice: () => undefined })
+  t.after(() => follower.close())
+  await assert.rejects(follower.poll(), /no regular file|EISDIR/)
+})

@@ -1,0 +1,33 @@
+import { type LoadMessage, type LoadOrder, type PreparedShare, prepareShare, reportSecond } from './run-load.js'
+
+// One of the processes of a load, started with a channel to the one that adds up.
+
+const send = (message: LoadMessage): void => {
+  process.send?.(message)
+}
+// Ctrl-C reaches all processes of a terminal; the first one says what to do.
+process.on('SIGINT', () => undefined)
+process.on('disconnect', () => process.exit(1))
+
+let share: PreparedShare | undefined
+
+process.on('message', (order: LoadOrder) => {
+  if (order.kind === 'plan') void prepare(order)
+  else if (order.kind === 'stop') share?.run.stop()
+  else void run()
+})
+
+async function prepare({ plan, index }: Extract<LoadOrder, { kind: 'plan' }>): Promise<void> {
+  try {
+    share = await prepareShare(plan, index, (second, interval) => send(reportSecond(second, interval)))
+    send({ kind: 'ready' })
+  } catch (error) {
+    send({ kind: 'failed', message: (error as Error).message })
+  }
+}
+
+async function run(): Promise<void> {
+  if (share === undefined) return
+  await share.run.run()
+  send({ kind: 'done', errors: [...(await share.close())] })
+}

@@ -1,0 +1,67 @@
+import type { LoadOutcome } from '../load-target.js'
+
+/** A connection that answers its requests in their order. */
+export interface PooledConnection {
+  /** Requests that wait for an answer. */
+  readonly outstanding: number
+  send(key: string): Promise<LoadOutcome>
+  close(): void
+}
+
+interface Waiting {
+  readonly key: string
+  readonly answer: (outcome: LoadOutcome | Promise<LoadOutcome>) => void
+}
+
+/** Spreads requests over connections; those beyond `depth` a connection wait for one, first come, first served. */
+export class RequestPool {
+  readonly #connections: readonly PooledConnection[]
+  readonly #depth: number
+  readonly #waiting: Waiting[] = []
+  #firstWaiting = 0
+  #next = 0
+
+  constructor(connections: readonly PooledConnection[], depth: number) {
+    this.#connections = connections
+    this.#depth = depth
+  }
+
+  send(key: string): Promise<LoadOutcome> {
+    const free = this.#free()
+    if (free !== undefined) return this.#sendOn(free, key)
+    return new Promise((answer) => this.#waiting.push({ key, answer }))
+  }
+
+  close(): void {
+    for (const connection of this.#connections) connection.close()
+    for (const { answer } of this.#waiting.splice(0).slice(this.#firstWaiting)) answer('error')
+  }
+
+  #sendOn(connection: PooledConnection, key: string): Promise<LoadOutcome> {
+    const sent = connection.send(key)
+    void sent.then(() => this.#advance())
+    return sent
+  }
+
+  #advance(): void {
+    const next = this.#waiting[this.#firstWaiting]
+    if (next === undefined) return
+    const free = this.#free()
+    if (free === undefined) return
+    this.#firstWaiting++
+    if (this.#firstWaiting === this.#waiting.length || this.#firstWaiting > 10_000) {
+      this.#waiting.splice(0, this.#firstWaiting)
+      this.#firstWaiting = 0
+    }
+    next.answer(this.#sendOn(free, next.key))
+  }
+
+  #free(): PooledConnection | undefined {
+    const all = this.#connections
+    for (let tried = 0; tried < all.length; tried++) {
+      const connection = all[this.#next++ % all.length] as PooledConnection
+      if (connection.outstanding < this.#depth) return connection
+    }
+    return undefined
+  }
+}

@@ -1,0 +1,77 @@
+import type { Call } from './call.js'
+import type { ExploredPolicy } from './explored-policy.js'
+import { DEEPEST_DEBT_BURSTS, denied, type KeyModel, type Step } from './key-model.js'
+
+/** A fixed window: its number, and what was spent in it. One that lies ahead is closed until it begins. */
+export class FixedModel implements KeyModel {
+  private readonly policy: ExploredPolicy
+  private readonly window: number
+  private readonly count: number
+
+  constructor(policy: ExploredPolicy, window: number, count: number) {
+    this.policy = policy
+    this.window = window
+    this.count = count
+  }
+
+  debtAt(nowUs: number): number {
+    const here = this.at(nowUs)
+    return here.isClosed(nowUs) ? this.policy.burst : here.count
+  }
+
+  step(call: Call): Step {
+    const { nowUs } = call
+    const here = this.at(nowUs)
+    const next = here.stepped(call)
+    if (next === undefined) return denied(this, nowUs, here.untilFree(call.amount, nowUs))
+    const more = call.verb === 'reserve' ? here.untilFree(call.amount, nowUs) : next.untilNew(nowUs)
+    // What changes nothing does not open a window either.
+    const unchanged = next.window === here.window && next.count === here.count
+    const after = unchanged ? this : call.verb === 'reset' ? this.with(0, 0) : next
+    return { after, value: next.debtAt(nowUs), more }
+  }
+
+  updated(policy: ExploredPolicy, nowUs: number): KeyModel {
+    if (policy.windowUs === this.policy.windowUs) return new FixedModel(policy, this.window, Math.min(this.count, policy.burst))
+    return new FixedModel(policy, Math.floor(nowUs / policy.windowUs), Math.min(this.at(nowUs).count, policy.burst))
+  }
+
+  private stepped({ verb, nowUs, amount, bound = 0 }: Call): FixedModel | undefined {
+    const { burst, windowUs } = this.policy
+    const { window, count } = this
+    if (verb === 'take') return this.isClosed(nowUs) || count + amount > burst ? undefined : this.with(window, count + amount)
+    if (verb === 'refund') return this.with(window, Math.max(count - amount, 0))
+    if (verb === 'penalize') return this.with(window, Math.max(count, Math.min(count + amount, DEEPEST_DEBT_BURSTS * burst)))
+    if (verb === 'reset') return this.with(Math.floor(nowUs / windowUs), 0)
+    if (verb === 'cancel') return Math.floor(bound / windowUs) === window ? this.with(window, Math.max(count - amount, 0)) : this
+    if (verb !== 'reserve') return this
+    const waitUs = this.untilFree(amount, nowUs)
+    if (amount > burst || waitUs > bound) return undefined
+    const into = Math.floor((nowUs + waitUs) / windowUs)
+    return this.with(into, into === window ? count + amount : amount)
+  }
+
+  private at(nowUs: number): FixedModel {
+    const now = Math.floor(nowUs / this.policy.windowUs)
+    return now > this.window ? this.with(now, 0) : this
+  }
+
+  private with(window: number, count: number): FixedModel {
+    return new FixedModel(this.policy, window, count)
+  }
+
+  private isClosed(nowUs: number): boolean {
+    return this.window * this.policy.windowUs > nowUs
+  }
+
+  private untilFree(amount: number, nowUs: number): number {
+    const { burst, windowUs } = this.policy
+    if (this.count + amount > burst) return (this.window + 1) * windowUs - nowUs
+    return Math.max(this.window * windowUs - nowUs, 0)
+  }
+
+  private untilNew(nowUs: number): number {
+    const { windowUs } = this.policy
+    return this.count === 0 ? Math.max(this.window * windowUs - nowUs, 0) : (this.window + 1) * windowUs - nowUs
+  }
+}

@@ -1,0 +1,50 @@
+import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { Refusal } from './refusal.mjs'
+import { ROOT } from './root.mjs'
+
+/** `.ci/run` keeps its record apart. */
+const LAST_RUN = process.env.SLUICEGATE_FAILED_TESTS ?? join(ROOT, '.cache/failed-tests.json')
+/** Of this process: a second run at the same time does not write into it. */
+const THIS_RUN = join(ROOT, `.cache/failed-tests-${process.pid}.json`)
+/** A message says what, where and the first frames; the whole of it stands with the test. */
+const LINES_OF_A_MESSAGE = 12
+
+/** Options for `node --test`: the output that it would give without them, and a record of what failed. */
+export function recordingOptions() {
+  mkdirSync(dirname(THIS_RUN), { recursive: true })
+  const shown = process.stdout.isTTY ? 'spec' : 'tap'
+  const recorder = join(ROOT, 'tools/setup/failed-tests-reporter.mjs')
+  return [
+    `--test-reporter=${shown}`,
+    '--test-reporter-destination=stdout',
+    `--test-reporter=${recorder}`,
+    `--test-reporter-destination=${THIS_RUN}`,
+  ]
+}
+
+/** Prints what failed once more: in thousands of tests the first message is far away. The last line counts. */
+export function printFailures() {
+  if (existsSync(THIS_RUN)) renameSync(THIS_RUN, LAST_RUN)
+  const last = lastRun()
+  if (last === undefined || last.failures.length === 0) return
+  console.log(`\n${last.failures.length} failed:`)
+  for (const { name, file, message } of last.failures) {
+    const lines = message.split('\n').slice(0, LINES_OF_A_MESSAGE)
+    console.log(`\n- ${name}\n  ${relative(ROOT, file ?? '')}\n${lines.map((line) => `    ${line}`).join('\n')}`)
+  }
+  console.log('\nRun their files again: npm test -- --failed')
+  console.log(`${last.counts.pass ?? 0} passed, ${(last.counts.fail ?? 0) + (last.counts.cancelled ?? 0)} failed`)
+}
+
+/** The compiled files whose tests failed in the last run, relative to the root. A group of files counts as one. */
+export function failedFiles() {
+  const files = lastRun()?.files ?? []
+  if (files.length === 0) throw new Refusal('No test of the last run failed: run npm test')
+  return files.map((file) => relative(ROOT, resolve(ROOT, file)))
+}
+
+function lastRun() {
+  const text = existsSync(LAST_RUN) ? readFileSync(LAST_RUN, 'utf8') : ''
+  return text === '' ? undefined : JSON.parse(text)
+}
