@@ -75,7 +75,7 @@ export class Exchange {
     const untilMs = machineMs() + timeoutMs
     this.#calls.push([id, method, args, untilMs])
     this.#schedule()
-    this.#looking ??= setInterval(() => this.#rejectLate(), LOOK_MS).unref()
+    this.#looking ??= setInterval(() => this.#rejectLate(), LOOK_MS)
     return new Promise((resolve, reject) => {
       this.#unanswered.set(id, { settle: { resolve: resolve as (value: unknown) => void, reject }, untilMs, onLate })
     })
@@ -109,12 +109,16 @@ export class Exchange {
 
   #rejectLate(): void {
     const nowMs = machineMs()
+    let areWaiting = false
     for (const entry of this.#unanswered.values()) {
-      if (entry.settle === undefined || entry.untilMs > nowMs) continue
-      entry.settle.reject(late())
-      entry.settle = undefined
+      if (entry.settle === undefined) continue
+      if (entry.untilMs > nowMs) areWaiting = true
+      else {
+        entry.settle.reject(late())
+        entry.settle = undefined
+      }
     }
-    if (this.#unanswered.size > 0) return
+    if (areWaiting) return
     clearInterval(this.#looking)
     this.#looking = undefined
   }

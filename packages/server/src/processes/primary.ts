@@ -51,7 +51,12 @@ export interface WorkerStart {
   readonly files: readonly ConfigFile[]
   /** Counts the configurations that were in force. */
   readonly generation: number
+  /** Where the other workers listen. */
+  readonly ports: Ports
 }
+
+/** Ports of the listeners that have one. */
+export type Ports = Readonly<Partial<Record<ListenerName, number>>>
 
 /** Why a worker cannot serve, for people. */
 export class WorkerError extends Error {
@@ -208,7 +213,7 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
         page,
         metrics: render,
         reload: () => reload('admin'),
-        begin: (): WorkerStart => ({ files, generation }),
+        begin: (): WorkerStart => ({ files, generation, ports: portsOf(urls) }),
         ready(at: [ListenerName, string][], started: number): void {
           running.isReady = true
           if (started !== generation) void bringUpToDate(slot, running)
@@ -252,7 +257,9 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
     isEnding = true
     reloader.stop()
     const timeoutMs = times.drainMs + times.finishMs + EXIT_MS
-    const ends = [...workers.values()].map(async ({ child, exchange, ended }) => {
+    const ends = [...workers.values()].map(async ({ child, exchange, ended, isReady }) => {
+      // It has no connections yet.
+      if (!isReady) return child.kill()
       exchange.callWith({ timeoutMs }, 'stop', times).catch(() => undefined)
       const late = new AbortController()
       await Promise.race([ended, wait(timeoutMs, undefined, late).catch(() => undefined)])
@@ -293,6 +300,11 @@ async function engineOf(config: Config, log: Log): Promise<Engine> {
 
 function snapshotFileOf({ storage, snapshot }: Config): string | undefined {
   return storage.kind === 'memory' ? snapshot.file : undefined
+}
+
+function portsOf(urls: ReadonlyMap<ListenerName, string>): Ports {
+  const withPort = [...urls].filter(([, url]) => !url.startsWith('unix:'))
+  return Object.fromEntries(withPort.map(([name, url]) => [name, Number(new URL(url).port)]))
 }
 
 /** @throws {ConfigError} which is recorded. */

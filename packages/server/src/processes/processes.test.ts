@@ -1,162 +1,132 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { Agent, request } from 'node:http'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
-import { createClient } from '@redis/client'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { test } from 'node:test'
 import { until } from 'sluicegate-testkit'
-import { announcement, type ServiceProcess, serveProcess, sluicegate } from '../testing/sluicegate-process.js'
+import { send, sendMany, workersOf } from '../testing/many-connections.js'
+import { announcement, configFile, serveProcess, sluicegate } from '../testing/sluicegate-process.js'
 
 const YAML = `listen: { port: 0 }
-processes: 3
+processes: 2
 policies:
-  wide: { algorithm: token-bucket, limit: 500, window: 30d }
+  wide: { algorithm: token-bucket, limit: 200, window: 30d, tiers: { large: { limit: 300 } }, keys: { bob: large } }
   other: { algorithm: fixed-window, limit: 100000, window: year }
   jobs: { algorithm: concurrency, limit: 2, ttl: 60s }
+  classed: { algorithm: token-bucket, limit: 100, window: 30d, priorities: { high: 0%, low: 50% }, default-priority: low, max-priority: high }
 `
 
-interface Reply {
-  readonly status: number
-  readonly body: Record<string, unknown>
-}
-
-/** One request over a connection of `agent`; by default a new one, which any worker may take. */
-function send(url: string, path: string, agent: Agent | false = false, value?: unknown): Promise<Reply> {
-  return new Promise((resolve, reject) => {
-    const method = value === undefined ? 'GET' : 'POST'
-    const sent = request(
-      `${url}${path}`,
-      { agent: agent || new Agent(), method, headers: { 'content-type': 'application/json' } },
-      (response) => {
-        let text = ''
-        response.on('data', (chunk) => {
-          text += chunk
-        })
-        response.on('end', () => resolve({ status: response.statusCode ?? 0, body: text.startsWith('{') ? JSON.parse(text) : {} }))
-        response.on('error', reject)
-      },
-    )
-    sent.setTimeout(10_000, () => sent.destroy(new Error('no answer')))
-    sent.on('error', reject)
-    sent.end(value === undefined ? undefined : JSON.stringify(value))
-  })
-}
-
-/** Statuses of `perConnection` requests of each of 64 connections; an error counts as 0. */
-async function load(url: string, path: string, perConnection: number): Promise<Map<number, number>> {
-  const statuses = new Map<number, number>()
-  await Promise.all(
-    Array.from({ length: 64 }, async () => {
-      const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-      for (let i = 0; i < perConnection; i++) {
-        const { status } = await send(url, path, agent).catch(({ code }: NodeJS.ErrnoException) => ({
-          status: code === 'ECONNREFUSED' ? -1 : 0,
-        }))
-        // The port is closed: the service did not take the request.
-        if (status === -1) break
-        statuses.set(status, (statuses.get(status) ?? 0) + 1)
-      }
-      agent.destroy()
-    }),
-  )
-  return statuses
-}
-
-function workersOf({ child }: ServiceProcess): number[] {
-  return execFileSync('ps', ['-o', 'pid=', '--ppid', String(child.pid)], { encoding: 'utf8' })
-    .trim()
-    .split(/\s+/)
-    .map(Number)
-}
-
-function folder(t: TestContext): string {
-  const path = mkdtempSync(join(tmpdir(), 'sluicegate-'))
-  t.after(() => rmSync(path, { recursive: true }))
-  return path
-}
-
-test('64 connections over 3 workers receive one budget exactly, and the metrics show the whole', async (t) => {
+test('connections over all workers receive one budget exactly, by tier and by class; the metrics and the page show the whole', async (t) => {
   const service = await serveProcess(t, YAML)
-  assert.equal(workersOf(service).length, 3)
-  const statuses = await load(service.url, '/v1/take?policy=wide&key=alice', 20)
-  assert.deepEqual(Object.fromEntries(statuses), { 200: 500, 429: 780 })
+  const { url } = service
+  assert.equal(workersOf(service).length, 2)
+  assert.deepEqual(Object.fromEntries(await sendMany(url, '/v1/take?policy=wide&key=alice', 32, 8)), { 200: 200, 429: 56 })
+  assert.deepEqual(Object.fromEntries(await sendMany(url, '/v1/take?policy=wide&key=bob', 32, 10)), { 200: 300, 429: 20 })
+  assert.deepEqual(Object.fromEntries(await sendMany(url, '/v1/take?policy=classed&key=carol', 32, 2)), { 200: 50, 429: 14 })
+  assert.deepEqual(Object.fromEntries(await sendMany(url, '/v1/take?policy=classed&key=carol&priority=high', 32, 2)), { 200: 50, 429: 14 })
   assert.equal(await service.metric('sluicegate_decisions_total', { policy: 'wide', outcome: 'allowed' }), 500)
-  assert.equal(await service.metric('sluicegate_decisions_total', { policy: 'wide', outcome: 'denied' }), 780)
-  assert.equal(await service.metric('sluicegate_keys', { policy: 'wide' }), 1)
-})
-
-test('a worker that is killed half-way is replaced; the budget stays exact as seen by all clients together', async (t) => {
-  const service = await serveProcess(t, YAML)
-  const before = workersOf(service)
-  const first = load(service.url, '/v1/take?policy=wide&key=alice', 20)
-  process.kill(before[0] as number, 'SIGKILL')
-  const statuses = await first
-  const passed = statuses.get(200) ?? 0
-  // An answer of the killed worker may be lost after its tokens were taken.
-  assert.ok(passed <= 500 && passed + (statuses.get(0) ?? 0) >= 500, JSON.stringify([...statuses]))
-  await until('a worker has taken its place', async () => workersOf(service).length === 3)
-  assert.equal((await send(service.url, '/v1/take?policy=wide&key=alice')).status, 429)
-})
-
-test('permits and reservations work whichever worker a connection reaches', async (t) => {
-  const service = await serveProcess(t, YAML)
-  for (let round = 0; round < 6; round++) {
-    const taken = await send(service.url, '/v1/take?policy=jobs&key=alice')
-    const permit = taken.body.permit
-    assert.equal(taken.status, 200)
-    assert.equal((await send(service.url, '/v1/heartbeat', false, { permit })).status, 200)
-    assert.equal((await send(service.url, '/v1/release', false, { permit })).status, 200)
-    assert.equal((await send(service.url, '/v1/release', false, { permit })).status, 404)
-    const { reservation } = (await send(service.url, '/v1/reserve', false, { policy: 'other', key: 'alice', cost: 100 })).body
-    assert.equal((await send(service.url, '/v1/settle', false, { reservation, cost: 10 })).status, 200)
-    assert.equal((await send(service.url, '/v1/settle', false, { reservation, cost: 10 })).status, 404)
+  assert.equal(await service.metric('sluicegate_decisions_total', { policy: 'wide', outcome: 'denied' }), 76)
+  assert.equal(await service.metric('sluicegate_keys', { policy: 'wide' }), 2)
+  assert.equal(await service.metric('sluicegate_decision_duration_seconds_count'), 704)
+  assert.equal(await service.metric('sluicegate_policies'), 4)
+  const shown = async (): Promise<boolean> => {
+    const events = await fetch(`${url}/events`)
+    for await (const chunk of events.body ?? []) {
+      const text = Buffer.from(chunk).toString()
+      if (/"name":"wide".*?"allowed":\{"total":500\b.*"keysTracked":2\b.*"demand":\[\{/.test(text)) return true
+      if (text.includes('"atS"') && text.includes('"demand"')) return false
+    }
+    return false
   }
-  assert.equal((await send(service.url, '/v1/peek?policy=other&key=alice')).body.remaining, 100_000 - 60)
+  await until('the page shows the whole', shown)
 })
 
-test('a reload under load reaches all workers, and a faulty one none', async (t) => {
-  const path = join(folder(t), 'limits.yaml')
-  writeFileSync(path, YAML)
+test('permits and reservations work whichever worker a connection reaches; those of a worker that died are unknown', async (t) => {
+  const service = await serveProcess(t, YAML)
+  const { url } = service
+  const post = async (path: string, value: unknown): Promise<number> => (await send(url, path, { value })).status
+  for (let round = 0; round < 4; round++) {
+    const { permit } = (await send(url, '/v1/take?policy=jobs&key=alice')).body
+    const { reservation } = (await send(url, '/v1/reserve', { value: { policy: 'other', key: 'alice', cost: 100 } })).body
+    assert.equal(await post('/v1/heartbeat', { permit }), 200)
+    assert.equal(await post('/v1/release', { permit }), 200)
+    assert.equal(await post('/v1/release', { permit }), 404)
+    assert.equal(await post('/v1/settle', { reservation, cost: 10 }), 200)
+    assert.equal(await post('/v1/settle', { reservation, cost: 10 }), 404)
+  }
+  assert.equal((await send(url, '/v1/peek?policy=other&key=alice')).body.remaining, 100_000 - 40)
+  const { permit } = (await send(url, '/v1/take?policy=jobs&key=alice')).body
+  const { reservation } = (await send(url, '/v1/reserve', { value: { policy: 'other', key: 'alice', cost: 100 } })).body
+  const before = workersOf(service)
+  for (const worker of before) process.kill(worker, 'SIGKILL')
+  await until('other workers listen', async () => {
+    const { status } = await send(url, '/readyz').catch(() => ({ status: 0 }))
+    return status === 200 && workersOf(service).every((worker) => !before.includes(worker))
+  })
+  assert.equal(await post('/v1/release', { permit }), 404)
+  assert.equal(await post('/v1/settle', { reservation, cost: 10 }), 404)
+  assert.equal((await send(url, '/v1/peek?policy=other&key=alice')).body.remaining, 100_000 - 140)
+})
+
+test('while the primary process does not run, takes receive 503 in time and are not charged', async (t) => {
+  const { url, child } = await serveProcess(t, YAML)
+  assert.equal((await send(url, '/v1/take?policy=other&key=alice')).status, 200)
+  child.kill('SIGSTOP')
+  const startMs = performance.now()
+  const answers = await Promise.all(Array.from({ length: 8 }, () => send(url, '/v1/take?policy=other&key=alice')))
+  assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([503]))
+  assert.ok(performance.now() - startMs < 8_000)
+  child.kill('SIGCONT')
+  await until('takes pass again', async () => (await send(url, '/v1/take?policy=other&key=alice')).status === 200)
+  assert.equal((await send(url, '/v1/peek?policy=other&key=alice')).body.remaining, 100_000 - 2)
+})
+
+test('a reload reaches all workers, and a faulty one none, nor a worker that starts later', async (t) => {
+  const path = configFile(t, YAML)
   const child = sluicegate(t, 'serve', '--config', path)
   const { url } = await announcement(child)
-  const loading = load(url, '/v1/take?policy=other&key=bob', 40)
-  writeFileSync(path, YAML.replace('limit: 500', 'limit: 600').concat('  fresh: { algorithm: gcra, limit: 5, window: 1h, burst: 5 }\n'))
+  writeFileSync(path, YAML.replace('limit: 200', 'limit: 600').concat('  fresh: { algorithm: gcra, limit: 5, window: 1h, burst: 5 }\n'))
   child.kill('SIGHUP')
-  assert.deepEqual([...(await loading).keys()], [200])
-  await until('the new policy is served', async () => (await send(url, '/v1/peek?policy=fresh&key=a')).status === 200)
-  for (let i = 0; i < 6; i++) assert.equal((await send(url, '/v1/peek?policy=fresh&key=a')).status, 200)
+  const peek = (policy: string): ReturnType<typeof send> => send(url, `/v1/peek?policy=${policy}&key=a`)
+  await until('the new policy is served', async () => (await peek('fresh')).status === 200)
+  for (let i = 0; i < 6; i++) assert.equal((await peek('fresh')).status, 200)
   for (let i = 0; i < 6; i++) assert.equal((await send(url, '/v1/take?policy=fresh&key=a')).status, i < 5 ? 200 : 429)
   writeFileSync(path, 'policies: { fresh: { algorithm: none } }')
   child.kill('SIGHUP')
   const failed = async (): Promise<boolean> => /config_reload_failed 1/.test(await (await fetch(`${url}/metrics`)).text())
   await until('the fault is in the metrics', failed)
-  for (let i = 0; i < 6; i++) assert.equal((await send(url, '/v1/peek?policy=wide&key=a')).body.limit, 600)
+  const [first, ...others] = workersOf({ child })
+  process.kill(first as number, 'SIGKILL')
+  await until('a worker has taken its place', async () =>
+    workersOf({ child })
+      .filter((each) => !others.includes(each))
+      .some((each) => each !== first),
+  )
+  for (let i = 0; i < 6; i++) assert.equal((await peek('wide')).body.limit, 600)
 })
 
-test('after SIGTERM under load each request is answered; the next start knows what was spent, also by CL.THROTTLE', async (t) => {
-  const place = folder(t)
-  const resp = join(place, 'resp.sock')
-  const flags = ['--resp', `unix:${resp}`, '--snapshot', join(place, 'keys.snapshot'), '--drain', '1s']
-  const throttle = async (): Promise<number> => {
-    const client = createClient({ socket: { path: resp, tls: false }, RESP: 2 })
-    await client.connect()
-    const reply = (await client.sendCommand(['CL.THROTTLE', 'alice', '99', '1', '86400', '10'])) as unknown as number[]
-    client.destroy()
-    return reply[2] as number
+test('a worker that is still starting does not delay the stop', async (t) => {
+  const service = await serveProcess(t, YAML)
+  const [first] = workersOf(service)
+  process.kill(first as number, 'SIGKILL')
+  await until('another one starts', async () => workersOf(service).length === 2 && !workersOf(service).includes(first as number))
+  const startMs = performance.now()
+  assert.equal(await service.end('SIGINT'), 0)
+  assert.ok(performance.now() - startMs < 5_000)
+})
+
+test('what several processes cannot serve is said once, and nothing is left running', async (t) => {
+  const { url } = await serveProcess(t, YAML)
+  const ended = async (yaml: string): Promise<string> => {
+    const child = sluicegate(t, 'serve', '--config', configFile(t, yaml))
+    let text = ''
+    child.stderr.on('data', (chunk) => {
+      text += chunk
+    })
+    const [code] = await once(child, 'close')
+    assert.equal(code, 1)
+    return text
   }
-  const first = await serveProcess(t, YAML, ...flags)
-  assert.deepEqual([await throttle(), await throttle(), await throttle()], [90, 80, 70])
-  const loading = load(first.url, '/v1/take?policy=other&key=bob', 10)
-  await send(first.url, '/v1/take?policy=wide&key=alice&cost=7')
-  const code = first.end('SIGTERM')
-  const answered = await loading
-  assert.deepEqual([...answered.keys()], [200])
-  assert.equal(await code, 0)
-  assert.ok(!existsSync(resp))
-  const second = await serveProcess(t, YAML, ...flags)
-  assert.equal((await send(second.url, '/v1/peek?policy=wide&key=alice')).body.remaining, 493)
-  assert.equal((await send(second.url, '/v1/peek?policy=other&key=bob')).body.remaining, 100_000 - (answered.get(200) ?? 0))
-  assert.equal(await throttle(), 60)
+  const inUse = await ended(YAML.replace('port: 0', `port: ${new URL(url).port}`))
+  assert.match(inUse, /^sluicegate: \S+ is in use by another program: [^\n]*\n$/)
+  assert.match(await ended(`${YAML}candidate: next.yaml\n`), /a candidate is compared by one process/)
 })

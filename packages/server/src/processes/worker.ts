@@ -1,4 +1,4 @@
-import type { Config, StopTimes } from '../config/config.js'
+import type { Config, ListenerName, StopTimes } from '../config/config.js'
 import type { ConfigFile } from '../config/read-config.js'
 import type { Decision } from '../engine/engine.js'
 import type { HeldVerb, Peers } from '../engine/peers.js'
@@ -6,7 +6,7 @@ import { createLog } from '../log.js'
 import type { ConfigSource, PreparedReload } from '../reload.js'
 import { type Service, startService } from '../service.js'
 import { Exchange } from './exchange.js'
-import type { WorkerStart } from './primary.js'
+import type { Ports, WorkerStart } from './primary.js'
 import { PrimaryStorage } from './primary-storage.js'
 import { type PageFigures, pageFigures, SharedFigures } from './shared-figures.js'
 
@@ -53,7 +53,7 @@ export async function serveWorker(source: ConfigSource, slot: number, explain: (
   })
   process.on('message', (message) => primary.receive(message))
   process.on('disconnect', () => process.exit(0))
-  const { files, generation } = await primary.callWith<WorkerStart>({ timeoutMs: BEGIN_MS }, 'begin')
+  const { files, generation, ports } = await primary.callWith<WorkerStart>({ timeoutMs: BEGIN_MS }, 'begin')
   const fail = async (message: string): Promise<never> => {
     await primary.call('failed', message).catch(() => undefined)
     // The channel to the primary process would keep this one alive.
@@ -64,7 +64,7 @@ export async function serveWorker(source: ConfigSource, slot: number, explain: (
   const peers: Peers = { slot, call: (other, verb, id, costs) => primary.call('held', other, verb, id, costs) }
   const figures = new SharedFigures(() => service?.engine, isMemory)
   try {
-    service = await startService(share(config), {
+    service = await startService(shared(config, ports), {
       log: createLog(config.log.level),
       source,
       worker: {
@@ -97,12 +97,17 @@ async function read(source: ConfigSource, files: readonly ConfigFile[], fail: (m
   }
 }
 
-/** The bounds on connections are of the whole service. */
-function share(config: Config): Config {
+/** The bounds on connections are of the whole service, and so is a port that the system chose. */
+function shared(config: Config, ports: Ports): Config {
   const { maxConnections, maxConnectionsPerAddress } = config.clients
   const part = (number: number): number => Math.ceil(number / config.processes)
   const clients = { ...config.clients, maxConnections: part(maxConnections), maxConnectionsPerAddress: part(maxConnectionsPerAddress) }
-  return { ...config, clients }
+  const listen = { ...config.listen }
+  for (const [name, port] of Object.entries(ports) as [ListenerName, number][]) {
+    const at = listen[name]
+    if (at !== undefined && 'port' in at) listen[name] = { ...at, port }
+  }
+  return { ...config, clients, listen }
 }
 
 async function heldHere({ engine }: Service, verb: HeldVerb, id: string, costs: readonly number[]): Promise<unknown> {
