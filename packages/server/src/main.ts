@@ -88,6 +88,7 @@ program
       ENVIRONMENT.processes,
     ),
   )
+  .addOption(option('--threads <n>', 'the same with worker threads of one process; needs Node.js 22.12 (default 1)', ENVIRONMENT.threads))
   .addOption(option('--candidate <path>', 'file or folder whose decisions are compared, without effect', ENVIRONMENT.candidate))
   .addOption(option('--log-level <level>', 'debug, info, warn, error or silent (default info)', ENVIRONMENT.logLevel))
   .addOption(option('--print-config', 'print the configuration in force, secrets masked, and serve nothing'))

@@ -69,6 +69,7 @@ const AT_START: readonly (keyof Config)[] = [
   'log',
   'snapshot',
   'processes',
+  'threads',
   'candidate',
 ]
 

@@ -12,6 +12,7 @@ export const ENVIRONMENT = {
   drain: 'SLUICEGATE_DRAIN',
   maxConnections: 'SLUICEGATE_MAX_CONNECTIONS',
   processes: 'SLUICEGATE_PROCESSES',
+  threads: 'SLUICEGATE_THREADS',
   snapshot: 'SLUICEGATE_SNAPSHOT',
   candidate: 'SLUICEGATE_CANDIDATE',
   logLevel: 'SLUICEGATE_LOG_LEVEL',

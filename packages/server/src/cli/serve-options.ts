@@ -28,6 +28,7 @@ export interface ServeTexts {
   readonly logLevel?: string
   readonly snapshot?: string
   readonly processes?: string
+  readonly threads?: string
   readonly candidate?: string
 }
 
@@ -51,7 +52,8 @@ export function overridesOf(texts: ServeTexts, environment: NodeJS.ProcessEnv): 
     maxConnections: integerOf('max-connections', texts.maxConnections, 1, MAX_CONNECTIONS),
     logLevel: logLevelOf(texts.logLevel),
     snapshotFile: texts.snapshot,
-    processes: texts.processes === 'auto' ? processesOfMachine() : integerOf('processes', texts.processes, 1, MAX_PROCESSES, 'auto or '),
+    processes: coresOf('processes', texts.processes),
+    threads: coresOf('threads', texts.threads),
     candidate: texts.candidate,
   }
 }
@@ -82,6 +84,10 @@ function tokensOf(environment: NodeJS.ProcessEnv): Token[] {
     return [{ name: variable, secret, scope }]
   }
   return [...read(ENVIRONMENT.token, 'decide'), ...read(ENVIRONMENT.adminToken, 'admin')]
+}
+
+function coresOf(option: string, text: string | undefined): number | undefined {
+  return text === 'auto' ? processesOfMachine() : integerOf(option, text, 1, MAX_PROCESSES, 'auto or ')
 }
 
 function integerOf(option: string, text: string | undefined, min: number, max: number, other = ''): number | undefined {

@@ -2,7 +2,7 @@ import type { Config, ListenerName, StopTimes } from '../config/config.js'
 import { timeSpanText } from '../config/time-span.js'
 import { createLog, type Log } from '../log.js'
 import { describePolicy } from '../policy-text.js'
-import { ownSlot } from '../processes/child.js'
+import { canSharePorts, ownSlot } from '../processes/child.js'
 import { type ServedProcesses, startProcesses, WorkerError } from '../processes/primary.js'
 import { serveWorker } from '../processes/worker.js'
 import { type ConfigSource, isConfigFault } from '../reload.js'
@@ -47,12 +47,22 @@ export async function serve(source: ConfigSource, { json }: ServeOptions): Promi
 type Served = Pick<ServedProcesses, 'url' | 'urls' | 'engine' | 'stop'> & { reload(trigger: 'SIGHUP'): void | Promise<void> }
 
 async function startAll(config: Config, source: ConfigSource, log: Log): Promise<Served> {
-  if (config.processes > 1) {
-    if (config.candidate !== undefined) throw new UsageError('a candidate is compared by one process: take out candidate or processes', 1)
+  if (config.processes > 1 || config.threads > 1) {
+    const fault = processesFault(config)
+    if (fault !== undefined) throw new UsageError(fault, 1)
     return startProcesses(source, log)
   }
   const service = await startService(config, { log, source })
   return Object.assign(service, { reload: () => service.reloader?.reload('SIGHUP') })
+}
+
+/** Why several processes or threads cannot serve this configuration here, and what to do. */
+function processesFault({ processes, threads, candidate }: Config): string | undefined {
+  if (processes > 1 && threads > 1) return 'processes and threads exclude each other: take out one of them'
+  if (candidate !== undefined) return 'a candidate is compared by one process: take out candidate, or processes and threads'
+  if (threads > 1 && !canSharePorts())
+    return `threads share a port from Node.js 22.12 on, and this is ${process.version}: use --processes ${threads}, or a newer Node.js`
+  return undefined
 }
 
 /** A fault is in the log, in the metrics and on the page. */

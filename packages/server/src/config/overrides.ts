@@ -18,12 +18,13 @@ export interface Overrides {
   readonly logLevel: LogLevel | undefined
   readonly snapshotFile: string | undefined
   readonly processes: number | undefined
+  readonly threads: number | undefined
   readonly candidate: string | undefined
 }
 
 /** The configuration of the files with what wins over it. */
 export function withOverrides(config: Config, overrides: Overrides): Config {
-  const { listen, tls, redisUrl, tokens, drainMs, maxConnections, logLevel, snapshotFile, processes, candidate } = overrides
+  const { listen, tls, redisUrl, tokens, drainMs, maxConnections, logLevel, snapshotFile, processes, threads, candidate } = overrides
   const ports = { ...config.listen }
   for (const name of LISTENER_NAMES) if (name in listen) ports[name] = listen[name]
   return {
@@ -36,6 +37,7 @@ export function withOverrides(config: Config, overrides: Overrides): Config {
     storage: redisUrl === undefined ? config.storage : redisAt(redisUrl, config.storage),
     log: { level: logLevel ?? config.log.level },
     processes: processes ?? config.processes,
+    threads: threads ?? config.threads,
     snapshot: { ...config.snapshot, file: snapshotFile ?? config.snapshot.file },
     candidate: candidate ?? config.candidate,
   }

@@ -32,6 +32,7 @@ const SETTINGS = [
   'log',
   'snapshot',
   'processes',
+  'threads',
   'candidate',
 ] as const
 
@@ -127,7 +128,8 @@ function readSources(sources: readonly Source[]): Config {
     dashboard: { keys: dashboard.oneOf('keys', KEY_DISPLAYS) ?? DEFAULT_DASHBOARD.keys },
     log: { level: log.oneOf('level', LOG_LEVELS) ?? DEFAULT_LOG.level },
     snapshot: readSnapshotSection(settings('snapshot').section('snapshot')),
-    processes: readProcesses(settings('processes')),
+    processes: readProcesses(settings('processes'), 'processes'),
+    threads: readProcesses(settings('threads'), 'threads'),
     candidate: readCandidate(settings('candidate')),
   }
   for (const section of [dashboard, log, ...own]) section.done()

@@ -30,6 +30,7 @@ export function configObject({
   log,
   snapshot,
   processes,
+  threads,
   candidate,
 }: Config): object {
   return {
@@ -69,6 +70,7 @@ export function configObject({
     dashboard,
     log,
     ...(processes > 1 && { processes }),
+    ...(threads > 1 && { threads }),
     ...(snapshot.file !== undefined && { snapshot: { file: snapshot.file, every: timeSpanText(snapshot.everyMs) } }),
     ...(candidate !== undefined && { candidate }),
   }

@@ -1,6 +1,7 @@
+import { createServer } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { AggregatorRegistry } from 'prom-client'
-import type { Config, ListenerName, StopTimes } from '../config/config.js'
+import { type Config, LISTENER_NAMES, type ListenerName, type StopTimes } from '../config/config.js'
 import { allPolicies } from '../config/domains.js'
 import { type ConfigFile, configFiles } from '../config/read-config.js'
 import { Engine } from '../engine/engine.js'
@@ -8,12 +9,12 @@ import type { HeldVerb } from '../engine/peers.js'
 import type { Log } from '../log.js'
 import { measuresOf } from '../measures.js'
 import { createMetrics, type MetricJson } from '../metrics.js'
-import { prepareSharedSocket } from '../protocols/listen-on.js'
+import { listenOn, prepareSharedSocket } from '../protocols/listen-on.js'
 import { type ConfigSource, Reloader, type ReloadTrigger } from '../reload.js'
 import { Snapshots, savedPolicies } from '../snapshots.js'
 import { telemetryOf } from '../telemetry/telemetry.js'
 import { VERSION } from '../version.js'
-import { type Child, forkChild, shareByProcesses } from './child.js'
+import { type Child, forkChild, shareByProcesses, threadChild } from './child.js'
 import { type AddedPolicies, decisionSteps } from './decision-steps.js'
 import { Exchange } from './exchange.js'
 import { noFigures, type PageFigures, pageFigures, summed, withoutKeys } from './shared-figures.js'
@@ -71,7 +72,7 @@ interface RunningWorker {
 }
 
 /**
- * Starts `config.processes` workers that listen on the same ports, and keeps the keys for them. Resolves when all of them listen.
+ * Starts the worker processes or threads of a configuration, which listen on the same ports, and keeps the keys for them. Resolves when all of them listen.
  *
  * @throws {ConfigError | RangeError} for a configuration that cannot be used.
  * @throws {WorkerError} when a worker cannot serve it, for example at an address that is in use.
@@ -80,6 +81,8 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
   let files: readonly ConfigFile[] = configFiles(source.path)
   const config = source.read(files)
   let generation = 0
+  const isThreads = config.threads > 1
+  const count = Math.max(config.processes, config.threads)
   const engine = await engineOf(config, log)
   const snapshots = snapshotFileOf(config) === undefined ? undefined : new Snapshots(snapshotFileOf(config) as string, engine, log)
   const reloader = new Reloader(source, config, engine, log)
@@ -187,7 +190,7 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
         markEnded = done
       })
       const steps = decisionSteps(engine, added, slot)
-      const child = forkChild(slot, {
+      const child = (isThreads ? threadChild : forkChild)(slot, {
         message: (message) => exchange.receive(message),
         error: (error) => log.error({ slot, err: error }, 'a worker failed'),
         exit(reason) {
@@ -236,11 +239,12 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
       })
   }
 
-  for (const at of Object.values(config.listen)) if (at !== undefined && 'path' in at) await prepareSharedSocket(at.path)
-  shareByProcesses()
   try {
-    const slots = Array.from({ length: config.processes }, (_, slot) => start(slot, RESTART_MS.first))
-    urls = (await Promise.all(slots))[0] ?? urls
+    if (isThreads) await requireFreePorts(config)
+    else await shareSockets(config)
+    // Where the first one listens the others do.
+    urls = await start(0, RESTART_MS.first)
+    await Promise.all(Array.from({ length: count - 1 }, (_, i) => start(i + 1, RESTART_MS.first)))
     hasStarted = true
   } catch (error) {
     isEnding = true
@@ -300,6 +304,27 @@ async function engineOf(config: Config, log: Log): Promise<Engine> {
 
 function snapshotFileOf({ storage, snapshot }: Config): string | undefined {
   return storage.kind === 'memory' ? snapshot.file : undefined
+}
+
+/** Before worker processes share the sockets of this process. */
+async function shareSockets({ listen }: Config): Promise<void> {
+  for (const at of Object.values(listen)) if (at !== undefined && 'path' in at) await prepareSharedSocket(at.path)
+  shareByProcesses()
+}
+
+/** Ports that threads share could be shared with another program as well, which would serve some of the connections. */
+async function requireFreePorts({ listen }: Config): Promise<void> {
+  for (const name of LISTENER_NAMES) {
+    const at = listen[name]
+    if (at === undefined || 'path' in at || at.port === 0) continue
+    const server = createServer()
+    try {
+      await listenOn(server, at, () => undefined)
+    } catch (error) {
+      throw Object.assign(error as Error, { listener: name })
+    }
+    await new Promise((resolve) => void server.close(resolve))
+  }
 }
 
 function portsOf(urls: ReadonlyMap<ListenerName, string>): Ports {

@@ -1,16 +1,20 @@
-import type { Config, ListenerName, StopTimes } from '../config/config.js'
+import { isMainThread } from 'node:worker_threads'
+import { type Config, LISTENER_NAMES, type StopTimes } from '../config/config.js'
 import type { ConfigFile } from '../config/read-config.js'
 import type { Decision } from '../engine/engine.js'
 import type { HeldVerb, Peers } from '../engine/peers.js'
 import { createLog } from '../log.js'
 import type { ConfigSource, PreparedReload } from '../reload.js'
 import { type Service, startService } from '../service.js'
+import { primaryChannel } from './child.js'
 import { Exchange } from './exchange.js'
 import type { Ports, WorkerStart } from './primary.js'
 import { PrimaryStorage } from './primary-storage.js'
 import { type PageFigures, pageFigures, SharedFigures } from './shared-figures.js'
 
 const FIGURES_MS = 1_000
+/** Metrics of the service; those of the process are the same in each of its threads. */
+const OWN_METRICS = 'sluicegate_'
 /** How long the start waits for the primary process, which answers when it has read the saved keys. */
 const BEGIN_MS = 60_000
 /** Calls that wait for all workers. */
@@ -23,17 +27,17 @@ const RELOAD_MS = 60_000
  * @param explain makes a message of what `startService` throws.
  */
 export async function serveWorker(source: ConfigSource, slot: number, explain: (error: Error, config: Config) => Error): Promise<void> {
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined)
   let service: Service | undefined
   let prepared: PreparedReload | undefined
   const served = (): Service => {
     if (service === undefined) throw new Error('the worker has not started')
     return service
   }
-  const primary = new Exchange((message) => void process.send?.(message, undefined, undefined, () => undefined), {
+  const channel = primaryChannel((message) => primary.receive(message))
+  const primary: Exchange = new Exchange((message) => channel.send(message), {
     held: (verb: HeldVerb, id: string, costs: readonly number[]) => heldHere(served(), verb, id, costs),
     page: (withKeys: boolean): PageFigures => pageFigures(served().engine, withKeys),
-    metrics: () => served().metrics.json(),
+    metrics: async () => (await served().metrics.json()).filter(({ name }) => isMainThread || name.startsWith(OWN_METRICS)),
     prepareReload(files: readonly ConfigFile[]): string | undefined {
       prepared = served().reloader?.prepare('primary', files)
       return prepared?.data
@@ -48,11 +52,9 @@ export async function serveWorker(source: ConfigSource, slot: number, explain: (
     },
     async stop(times: StopTimes): Promise<void> {
       await served().stop(times)
-      setImmediate(() => process.disconnect())
+      setImmediate(() => channel.leave())
     },
   })
-  process.on('message', (message) => primary.receive(message))
-  process.on('disconnect', () => process.exit(0))
   const { files, generation, ports } = await primary.callWith<WorkerStart>({ timeoutMs: BEGIN_MS }, 'begin')
   const fail = async (message: string): Promise<never> => {
     await primary.call('failed', message).catch(() => undefined)
@@ -64,7 +66,7 @@ export async function serveWorker(source: ConfigSource, slot: number, explain: (
   const peers: Peers = { slot, call: (other, verb, id, costs) => primary.call('held', other, verb, id, costs) }
   const figures = new SharedFigures(() => service?.engine, isMemory)
   try {
-    service = await startService(shared(config, ports), {
+    service = await startService(shared(config, slot, ports), {
       log: createLog(config.log.level),
       source,
       worker: {
@@ -97,15 +99,19 @@ async function read(source: ConfigSource, files: readonly ConfigFile[], fail: (m
   }
 }
 
-/** The bounds on connections are of the whole service, and so is a port that the system chose. */
-function shared(config: Config, ports: Ports): Config {
+/**
+ * The bounds on connections are of the whole service, and so is a port that the system chose. Threads cannot share a Unix socket: the first one has it.
+ */
+function shared(config: Config, slot: number, ports: Ports): Config {
   const { maxConnections, maxConnectionsPerAddress } = config.clients
-  const part = (number: number): number => Math.ceil(number / config.processes)
+  const part = (number: number): number => Math.ceil(number / Math.max(config.processes, config.threads))
   const clients = { ...config.clients, maxConnections: part(maxConnections), maxConnectionsPerAddress: part(maxConnectionsPerAddress) }
   const listen = { ...config.listen }
-  for (const [name, port] of Object.entries(ports) as [ListenerName, number][]) {
+  for (const name of LISTENER_NAMES) {
     const at = listen[name]
-    if (at !== undefined && 'port' in at) listen[name] = { ...at, port }
+    if (at === undefined) continue
+    if ('port' in at) listen[name] = { ...at, port: ports[name] ?? at.port }
+    else if (!isMainThread && slot > 0) listen[name] = undefined
   }
   return { ...config, clients, listen }
 }

@@ -1,8 +1,11 @@
 import cluster from 'node:cluster'
 import { lstatSync, unlinkSync } from 'node:fs'
 import { type AddressInfo, connect, isIPv6, type Server } from 'node:net'
+import { isMainThread } from 'node:worker_threads'
 import type { ListenAddress } from '../config/listen-address.js'
 
+/** Threads of the service listen on one port. */
+const SHARED_PORT = { reusePort: true }
 /** Unix sockets are for the user and the group of the service: `rw-rw----`. */
 const SOCKET_UMASK = 0o117
 
@@ -23,7 +26,7 @@ export async function listenOn(server: Server, at: ListenAddress, onError: (erro
       resolve()
     }
     if ('path' in at) withSocketMode(() => server.listen(at.path, listening))
-    else server.listen(at.port, at.host, listening)
+    else server.listen({ port: at.port, host: at.host, ...(isMainThread ? {} : SHARED_PORT) }, listening)
   })
   if ('path' in at) return `unix:${at.path}`
   const { address, port } = server.address() as AddressInfo
