@@ -269,6 +269,11 @@ export class ServedPolicy {
     return this.#limiter.hotKeys(n)
   }
 
+  /** What other threads may attach to; undefined where tiers decide which limiter has a key. */
+  get sharedLimiter(): StoredLimiter | undefined {
+    return this.#limiter instanceof TieredLimiter ? undefined : this.#limiter
+  }
+
   /** All keys as bytes; undefined where a store keeps them. */
   snapshot(): Uint8Array | undefined {
     return this.#limiter.snapshot()

@@ -7,6 +7,7 @@ import {
   type Decision,
   type HotKeys,
   type Key,
+  type LimiterHandle,
   type LimiterStats,
   type Policy,
   PolicyError,
@@ -64,6 +65,8 @@ export interface StoredLimiter {
   hotKeys(n: number): HotKeys
   /** All keys as bytes; undefined at a store, which keeps them. */
   snapshot(): Uint8Array | undefined
+  /** For other threads; absent where no memory can be shared. */
+  handle?(): LimiterHandle
   close(): void
 }
 

@@ -1,6 +1,6 @@
 import type { CallRate, Decision, HotKeys, Key, LimiterStats, Policy, Throttled } from 'sluicegate'
 import type { PolicyConfig } from '../config/policy-config.js'
-import type { Storage, StoredLimiter, StoredRateTable, StoredReservation } from '../engine/stored-limiter.js'
+import type { LimiterMaking, Storage, StoredLimiter, StoredRateTable, StoredReservation } from '../engine/stored-limiter.js'
 import type { Exchange } from './exchange.js'
 
 /** The keys are there; figures of tables too. */
@@ -22,7 +22,7 @@ export class PrimaryStorage implements Storage {
     this.#primary = primary
   }
 
-  limiter(config: PolicyConfig): StoredLimiter {
+  limiter(config: PolicyConfig, _: LimiterMaking): StoredLimiter {
     return limiterAt(this.#primary, config)
   }
 

@@ -18,6 +18,7 @@ import { type Child, forkChild, shareByProcesses, threadChild } from './child.js
 import { type AddedPolicies, decisionSteps } from './decision-steps.js'
 import { Exchange } from './exchange.js'
 import { noFigures, type PageFigures, pageFigures, summed, withoutKeys } from './shared-figures.js'
+import { type SharedTables, tableSharing } from './thread-storage.js'
 
 /** A worker that dies is started again after 100 ms, then after twice as long each time, until one has lived for ten seconds. */
 const RESTART_MS = { first: 100, most: 5_000, steadyAfter: 10_000 } as const
@@ -54,6 +55,8 @@ export interface WorkerStart {
   readonly generation: number
   /** Where the other workers listen. */
   readonly ports: Ports
+  /** For threads. */
+  readonly tables: SharedTables | undefined
 }
 
 /** Ports of the listeners that have one. */
@@ -84,13 +87,14 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
   const isThreads = config.threads > 1
   const count = Math.max(config.processes, config.threads)
   const engine = await engineOf(config, log)
+  const added: AddedPolicies = new Map()
+  const tables = isThreads && config.storage.kind === 'memory' ? tableSharing(engine, added) : undefined
   const snapshots = snapshotFileOf(config) === undefined ? undefined : new Snapshots(snapshotFileOf(config) as string, engine, log)
   const reloader = new Reloader(source, config, engine, log)
   const measures = measuresOf(engine, { all: () => [] }, VERSION, { reloads: reloader, snapshots })
   const metrics = createMetrics(measures)
   const telemetry = await telemetryOf(VERSION)
   const endReport = telemetry.report(measures)
-  const added: AddedPolicies = new Map()
   const workers = new Map<number, RunningWorker>()
   const lastFigures = new Map<number, PageFigures>()
   const lastMetrics = new Map<number, MetricJson[]>()
@@ -160,7 +164,7 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
       commit()
       files = next
       generation++
-      await ofWorkers('commitReload', generation)
+      await ofWorkers('commitReload', tables?.())
     })
   const reloadData = (): Promise<void> =>
     inTurn(async () => {
@@ -168,14 +172,14 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
       if (prepared === undefined) return
       await prepareWorkers('file', prepared.data, 'prepareData')
       prepared.commit()
-      await ofWorkers('commitReload', generation)
+      await ofWorkers('commitReload', tables?.())
     })
   /** A worker that started with an earlier configuration. */
   const bringUpToDate = (slot: number, { child, exchange }: RunningWorker): Promise<void> =>
     inTurn(async () => {
       try {
         await exchange.callWith({ timeoutMs: PREPARE_MS }, 'prepareReload', files)
-        await exchange.call('commitReload', generation)
+        await exchange.call('commitReload', tables?.())
       } catch (error) {
         log.error({ slot, err: error }, 'a worker could not read the configuration in force: it is started again')
         child.kill()
@@ -216,7 +220,7 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
         page,
         metrics: render,
         reload: () => reload('admin'),
-        begin: (): WorkerStart => ({ files, generation, ports: portsOf(urls) }),
+        begin: (): WorkerStart => ({ files, generation, ports: portsOf(urls), tables: tables?.() }),
         ready(at: [ListenerName, string][], started: number): void {
           running.isReady = true
           if (started !== generation) void bringUpToDate(slot, running)
@@ -240,8 +244,9 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
   }
 
   try {
+    for (const at of Object.values(config.listen)) if (at !== undefined && 'path' in at) await prepareSharedSocket(at.path)
     if (isThreads) await requireFreePorts(config)
-    else await shareSockets(config)
+    else shareByProcesses()
     // Where the first one listens the others do.
     urls = await start(0, RESTART_MS.first)
     await Promise.all(Array.from({ length: count - 1 }, (_, i) => start(i + 1, RESTART_MS.first)))
@@ -304,12 +309,6 @@ async function engineOf(config: Config, log: Log): Promise<Engine> {
 
 function snapshotFileOf({ storage, snapshot }: Config): string | undefined {
   return storage.kind === 'memory' ? snapshot.file : undefined
-}
-
-/** Before worker processes share the sockets of this process. */
-async function shareSockets({ listen }: Config): Promise<void> {
-  for (const at of Object.values(listen)) if (at !== undefined && 'path' in at) await prepareSharedSocket(at.path)
-  shareByProcesses()
 }
 
 /** Ports that threads share could be shared with another program as well, which would serve some of the connections. */

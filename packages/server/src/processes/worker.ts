@@ -11,6 +11,7 @@ import { Exchange } from './exchange.js'
 import type { Ports, WorkerStart } from './primary.js'
 import { PrimaryStorage } from './primary-storage.js'
 import { type PageFigures, pageFigures, SharedFigures } from './shared-figures.js'
+import { type SharedTables, ThreadStorage } from './thread-storage.js'
 
 const FIGURES_MS = 1_000
 /** Metrics of the service; those of the process are the same in each of its threads. */
@@ -34,6 +35,7 @@ export async function serveWorker(source: ConfigSource, slot: number, explain: (
     return service
   }
   const channel = primaryChannel((message) => primary.receive(message))
+  let threadStorage: ThreadStorage | undefined
   const primary: Exchange = new Exchange((message) => channel.send(message), {
     held: (verb: HeldVerb, id: string, costs: readonly number[]) => heldHere(served(), verb, id, costs),
     page: (withKeys: boolean): PageFigures => pageFigures(served().engine, withKeys),
@@ -46,8 +48,9 @@ export async function serveWorker(source: ConfigSource, slot: number, explain: (
       prepared = await served().reloader?.prepareData('primary')
       return prepared?.data
     },
-    commitReload(): void {
+    commitReload(shared: SharedTables | undefined): void {
       prepared?.commit()
+      if (shared !== undefined) threadStorage?.use(shared)
       prepared = undefined
     },
     async stop(times: StopTimes): Promise<void> {
@@ -55,7 +58,7 @@ export async function serveWorker(source: ConfigSource, slot: number, explain: (
       setImmediate(() => channel.leave())
     },
   })
-  const { files, generation, ports } = await primary.callWith<WorkerStart>({ timeoutMs: BEGIN_MS }, 'begin')
+  const { files, generation, ports, tables } = await primary.callWith<WorkerStart>({ timeoutMs: BEGIN_MS }, 'begin')
   const fail = async (message: string): Promise<never> => {
     await primary.call('failed', message).catch(() => undefined)
     // The channel to the primary process would keep this one alive.
@@ -64,13 +67,14 @@ export async function serveWorker(source: ConfigSource, slot: number, explain: (
   const config = await read(source, files, fail)
   const isMemory = config.storage.kind === 'memory'
   const peers: Peers = { slot, call: (other, verb, id, costs) => primary.call('held', other, verb, id, costs) }
+  if (tables !== undefined) threadStorage = new ThreadStorage(primary, tables)
   const figures = new SharedFigures(() => service?.engine, isMemory)
   try {
     service = await startService(shared(config, slot, ports), {
       log: createLog(config.log.level),
       source,
       worker: {
-        ...(isMemory && { storage: new PrimaryStorage(primary) }),
+        ...(isMemory && { storage: threadStorage ?? new PrimaryStorage(primary) }),
         peers,
         figures,
         metrics: () => primary.callWith<string>({ timeoutMs: ALL_WORKERS_MS }, 'metrics'),

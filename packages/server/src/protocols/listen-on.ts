@@ -25,7 +25,9 @@ export async function listenOn(server: Server, at: ListenAddress, onError: (erro
       server.on('error', onError)
       resolve()
     }
-    if ('path' in at) withSocketMode(() => server.listen(at.path, listening))
+    // Of a thread the first thread has set the mode: see prepareSharedSocket.
+    if ('path' in at && !isMainThread) server.listen(at.path, listening)
+    else if ('path' in at) withSocketMode(() => server.listen(at.path, listening))
     else server.listen({ port: at.port, host: at.host, ...(isMainThread ? {} : SHARED_PORT) }, listening)
   })
   if ('path' in at) return `unix:${at.path}`
@@ -41,7 +43,7 @@ async function removeStaleSocket(path: string): Promise<void> {
   if (lstatSync(path, { throwIfNoEntry: false })?.isSocket() && (await isAbandoned(path))) unlinkSync(path)
 }
 
-/** In a primary process, before its workers listen at `path`: it opens the socket for them. */
+/** In a primary process or thread, before its workers listen at `path`. */
 export async function prepareSharedSocket(path: string): Promise<void> {
   process.umask(SOCKET_UMASK)
   await removeStaleSocket(path)
