@@ -161,7 +161,7 @@ export class Exchange {
   }
 }
 
-/** A clock that all processes of the machine share, and nobody sets. */
+/** A clock that all processes of the machine share, and that is never set. */
 function machineMs(): number {
   const [seconds, nanoseconds] = process.hrtime()
   return seconds * 1_000 + nanoseconds / 1_000_000

@@ -1,4 +1,4 @@
-import { createServer } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { AggregatorRegistry } from 'prom-client'
 import { type Config, LISTENER_NAMES, type ListenerName, type StopTimes } from '../config/config.js'
@@ -53,7 +53,7 @@ export interface WorkerStart {
   readonly files: readonly ConfigFile[]
   /** Counts the configurations that were in force. */
   readonly generation: number
-  /** Where the other workers listen. */
+  /** Where all workers listen. */
   readonly ports: Ports
   /** For threads. */
   readonly tables: SharedTables | undefined
@@ -104,6 +104,7 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
   let isEnding = false
   let hasStarted = false
   let urls: ReadonlyMap<ListenerName, string> = new Map()
+  let ports: Ports = {}
 
   const ready = (): [number, RunningWorker][] => [...workers].filter(([, { isReady }]) => isReady)
   /** The answers of workers; one that ends or hangs meanwhile has none. */
@@ -220,13 +221,17 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
         page,
         metrics: render,
         reload: () => reload('admin'),
-        begin: (): WorkerStart => ({ files, generation, ports: portsOf(urls), tables: tables?.() }),
+        begin: (): WorkerStart => ({ files, generation, ports, tables: tables?.() }),
         ready(at: [ListenerName, string][], started: number): void {
           running.isReady = true
+          if (hasStarted) log.info({ slot }, 'a worker listens again')
           if (started !== generation) void bringUpToDate(slot, running)
           resolve(new Map(at))
         },
-        failed: (message: string): void => reject(new WorkerError(message)),
+        failed(reason: string): void {
+          if (hasStarted) log.error({ slot, reason }, 'a worker cannot start')
+          reject(new WorkerError(reason))
+        },
       })
       const running: RunningWorker = { child, exchange, ended, isReady: false }
       workers.set(slot, running)
@@ -245,11 +250,10 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
 
   try {
     for (const at of Object.values(config.listen)) if (at !== undefined && 'path' in at) await prepareSharedSocket(at.path)
-    if (isThreads) await requireFreePorts(config)
-    else shareByProcesses()
-    // Where the first one listens the others do.
-    urls = await start(0, RESTART_MS.first)
-    await Promise.all(Array.from({ length: count - 1 }, (_, i) => start(i + 1, RESTART_MS.first)))
+    ports = await portsFor(config)
+    if (!isThreads) shareByProcesses()
+    const slots = Array.from({ length: count }, (_, slot) => start(slot, RESTART_MS.first))
+    urls = (await Promise.all(slots))[0] ?? urls
     hasStarted = true
   } catch (error) {
     isEnding = true
@@ -311,24 +315,25 @@ function snapshotFileOf({ storage, snapshot }: Config): string | undefined {
   return storage.kind === 'memory' ? snapshot.file : undefined
 }
 
-/** Ports that threads share could be shared with another program as well, which would serve some of the connections. */
-async function requireFreePorts({ listen }: Config): Promise<void> {
+/**
+ * Chooses ports where the system is to choose one, the same for all workers and those that replace them. Others must be free: threads would share a port
+ * with another program that allows it, which would serve some of the connections.
+ */
+async function portsFor({ listen }: Config): Promise<Ports> {
+  const ports: Partial<Record<ListenerName, number>> = {}
   for (const name of LISTENER_NAMES) {
     const at = listen[name]
-    if (at === undefined || 'path' in at || at.port === 0) continue
+    if (at === undefined || 'path' in at) continue
     const server = createServer()
     try {
       await listenOn(server, at, () => undefined)
     } catch (error) {
       throw Object.assign(error as Error, { listener: name })
     }
+    ports[name] = (server.address() as AddressInfo).port
     await new Promise((resolve) => void server.close(resolve))
   }
-}
-
-function portsOf(urls: ReadonlyMap<ListenerName, string>): Ports {
-  const withPort = [...urls].filter(([, url]) => !url.startsWith('unix:'))
-  return Object.fromEntries(withPort.map(([name, url]) => [name, Number(new URL(url).port)]))
+  return ports
 }
 
 /** @throws {ConfigError} which is recorded. */

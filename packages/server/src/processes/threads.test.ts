@@ -67,7 +67,7 @@ testThreads(
     writeFileSync(
       path,
       YAML.replace('limit: 200', 'limit: 300')
-        .replace('other: { algorithm: fixed-window', 'other: { algorithm: sliding-window')
+        .replace('fixed-window, limit: 100000, window: year', 'sliding-window, limit: 100000, window: 30d')
         .concat('  fresh: { algorithm: gcra, limit: 20, window: 30d, burst: 20 }\n'),
     )
     child.kill('SIGHUP')
