@@ -69,8 +69,10 @@ function failedTests(args) {
 }
 
 /** Long files first, so that none of them runs alone at the end. Long runs have few files, each long. */
-function inProcesses({ files, textOf }) {
-  if (process.env.SLUICEGATE_TEST_RUN === 'long') return files
+function inProcesses({ files, textOf, nodeOptions }) {
+  // A pattern of names would skip the suites of the groups.
+  const byName = nodeOptions.some((option) => option.startsWith('--test-name-pattern'))
+  if (byName || process.env.SLUICEGATE_TEST_RUN === 'long') return files
   const { alone, groups } = groupTests(files, textOf)
   return [...alone, ...writeGroups(groups)]
 }

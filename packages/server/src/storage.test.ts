@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { RedisCluster, RedisProcess, until } from 'sluicegate-testkit'
+import { longTest, RedisCluster, RedisProcess, until } from 'sluicegate-testkit'
 import { parseConfig } from './config/read-config.js'
 import { RedisStorage } from './engine/redis-storage.js'
 import { createLog } from './log.js'
@@ -122,7 +122,8 @@ for (const [outage, expected] of [
   ['open', 200],
   ['closed', 429],
 ] as const) {
-  test(`without its store the service starts and is ${outage} as the file says; it recovers by itself`, async (t) => {
+  const inTime = outage === 'open' ? test : longTest
+  inTime(`without its store the service starts and is ${outage} as the file says; it recovers by itself`, async (t) => {
     const redis = await RedisProcess.start()
     t.after(() => redis.stop())
     const yaml = redisYaml(redis.port, `, outage: ${outage}`)
