@@ -7,6 +7,7 @@ import { TAKE_EXIT, take } from './cli/take.js'
 import { UsageError } from './cli/usage-error.js'
 import type { Config } from './config/config.js'
 import { ConfigError } from './config/fault.js'
+import type { ConfigFile } from './config/read-config.js'
 import type { GateFlags } from './gate/gate-flags.js'
 import type { ReplayFlags } from './replay/run-replay.js'
 import { VERSION } from './version.js'
@@ -80,6 +81,14 @@ program
     option('--max-connections <n>', 'connections at once, half of them of one address (default 10000)', ENVIRONMENT.maxConnections),
   )
   .addOption(option('--snapshot <file>', 'keep the keys in memory over restarts: written each minute and at the end', ENVIRONMENT.snapshot))
+  .addOption(
+    option(
+      '--processes <n>',
+      'processes that share the ports and one budget per policy, or auto: one per core (default 1)',
+      ENVIRONMENT.processes,
+    ),
+  )
+  .addOption(option('--threads <n>', 'the same with worker threads of one process; needs Node.js 22.12 (default 1)', ENVIRONMENT.threads))
   .addOption(option('--candidate <path>', 'file or folder whose decisions are compared, without effect', ENVIRONMENT.candidate))
   .addOption(option('--log-level <level>', 'debug, info, warn, error or silent (default info)', ENVIRONMENT.logLevel))
   .addOption(option('--print-config', 'print the configuration in force, secrets masked, and serve nothing'))
@@ -88,13 +97,14 @@ program
   .allowExcessArguments(false)
   .action(async (texts: ServeTexts & { config?: string; printConfig?: true; json?: true }) => {
     const path = pathOf(undefined, texts.config)
-    const [{ overridesOf }, { withOverrides }, { readConfig }] = await Promise.all([
+    const [{ overridesOf }, { withOverrides }, { parseFiles, readConfig }] = await Promise.all([
       import('./cli/serve-options.js'),
       import('./config/overrides.js'),
       import('./config/read-config.js'),
     ])
     const overrides = overridesOf(texts, process.env)
-    const read = (): Config => withOverrides(readConfig(path), overrides)
+    const read = (files?: readonly ConfigFile[]): Config =>
+      withOverrides(files === undefined ? readConfig(path) : parseFiles(files), overrides)
     if (!texts.printConfig) return (await import('./cli/serve.js')).serve({ path, read }, { json: texts.json === true })
     const { configObject, shownConfig } = await import('./config/shown-config.js')
     const config = read()

@@ -6,7 +6,14 @@ export interface Metrics {
   readonly contentType: string
   /** Prometheus text format 0.0.4. It costs milliseconds. */
   render(): Promise<string>
+  /** For the sum over several processes. */
+  json(): Promise<MetricJson[]>
+  /** The same as data, to be summed over processes. */
+  json(): Promise<MetricJson[]>
 }
+
+/** A metric of one process. */
+export type MetricJson = Awaited<ReturnType<Registry['getMetricsAsJSON']>>[number]
 
 /** Metrics for Prometheus, read at each scrape. */
 export function createMetrics(measures: readonly Measure[]): Metrics {
@@ -15,7 +22,7 @@ export function createMetrics(measures: readonly Measure[]): Metrics {
   // Gauges with a counter's name: Prometheus' own check refuses them.
   for (const what of ['handles', 'requests', 'resources']) registry.removeSingleMetric(`nodejs_active_${what}_total`)
   for (const measure of measures) registry.registerMetric(collected(measure))
-  return { contentType: registry.contentType, render: () => registry.metrics() }
+  return { contentType: registry.contentType, render: () => registry.metrics(), json: () => registry.getMetricsAsJSON() }
 }
 
 /** The library's own classes would keep a second copy of each count. */

@@ -4,6 +4,7 @@ import { allPolicies } from './config/domains.js'
 import { ConfigError } from './config/fault.js'
 import { FileWatch } from './config/file-watch.js'
 import type { PolicyConfig } from './config/policy-config.js'
+import type { ConfigFile } from './config/read-config.js'
 import type { TierData } from './config/tiers/tier-data.js'
 import { loadTierFile, signatureOf } from './config/tiers/tier-file.js'
 import { findMoves } from './config/tiers/tier-moves.js'
@@ -14,12 +15,34 @@ import type { Log } from './log.js'
 export interface ConfigSource {
   /** A file or folder. */
   readonly path: string
-  /** Reads it, with what wins over it. Throws `ConfigError`. */
-  read(): Config
+  /**
+   * Reads it, or makes it of files that were read before, with what wins over it.
+   *
+   * @throws {ConfigError}
+   */
+  read(files?: readonly ConfigFile[]): Config
 }
+
+/** What made the service read its configuration again; `primary` in a worker, whose primary process decides. */
+export type ReloadTrigger = 'file' | 'SIGHUP' | 'admin' | 'primary'
 
 /** Prepares a new configuration; throws if it cannot be used. The returned function puts it in force, and does not throw. */
 export type PrepareReload = (config: Config) => () => void
+
+/** A configuration that can be put in force. */
+export interface PreparedReload {
+  /** Puts it in force, and does not throw. */
+  commit(): void
+  /** What changes with every change of the data files that it was made of. */
+  readonly data: string
+}
+
+/** What puts changed files in force. Rejects with a fault of the configuration. */
+export interface WatchedReload {
+  files(): Promise<void>
+  /** Of tiers. */
+  data(): Promise<void>
+}
 
 /** What reloading did, for metrics and the page. */
 export interface ReloadState {
@@ -46,6 +69,8 @@ const AT_START: readonly (keyof Config)[] = [
   'dashboard',
   'log',
   'snapshot',
+  'processes',
+  'threads',
   'candidate',
 ]
 
@@ -87,9 +112,9 @@ export class Reloader {
     this.#prepare.push(prepare)
   }
 
-  /** Looks for changed files from now on. */
-  watch(lookMs = LOOK_MS): void {
-    this.#looking = setInterval(() => this.#reloadIfChanged(), lookMs).unref()
+  /** Looks for changed files from now on, and calls what reloads them: by default this object itself. */
+  watch(lookMs = LOOK_MS, reload: WatchedReload = { files: async () => this.reload('file'), data: () => this.reloadData('file') }): void {
+    this.#looking = setInterval(() => this.#reloadIfChanged(reload), lookMs).unref()
   }
 
   stop(): void {
@@ -101,21 +126,36 @@ export class Reloader {
    *
    * @throws {ConfigError | PolicyError | RangeError} when it cannot be used. The one before is in force then.
    */
-  reload(trigger: 'file' | 'SIGHUP' | 'admin'): void {
+  reload(trigger: ReloadTrigger): void {
+    this.prepare(trigger).commit()
+  }
+
+  /**
+   * {@link Reloader.reload} in two steps: all that can fail, and the one that puts the configuration in force.
+   *
+   * @param files those of the configuration, where they were read before.
+   * @throws as `reload`.
+   */
+  prepare(trigger: ReloadTrigger, files?: readonly ConfigFile[]): PreparedReload {
     this.#watch.note()
     try {
-      const config = this.#source.read()
+      const config = this.#source.read(files)
       const configs = allPolicies(config)
       const policies = this.#engine.prepare(configs)
       const commits = this.#prepare.map((prepare) => prepare(config))
-      const changes = policies()
-      for (const commit of commits) commit()
-      this.#policies = configs
-      this.#dataSignature = this.#lookAtData()
-      this.#succeeded()
-      this.#log.info({ trigger, ...changes }, 'configuration reloaded')
-      const waiting = AT_START.filter((section) => !isDeepStrictEqual(config[section], this.#started[section]))
-      if (waiting.length > 0) this.#log.warn({ sections: waiting }, 'these sections take effect at the next start')
+      const data = lookAt(configs)
+      const commit = (): void => {
+        const changes = policies()
+        for (const each of commits) each()
+        this.#policies = configs
+        this.#dataSignature = data
+        this.#succeeded()
+        if (trigger === 'primary') return
+        this.#log.info({ trigger, ...changes }, 'configuration reloaded')
+        const waiting = AT_START.filter((section) => !isDeepStrictEqual(config[section], this.#started[section]))
+        if (waiting.length > 0) this.#log.warn({ sections: waiting }, 'these sections take effect at the next start')
+      }
+      return { commit, data }
     } catch (error) {
       this.#failed(error, trigger)
       throw error
@@ -127,10 +167,17 @@ export class Reloader {
    *
    * Rejects with `ConfigError`, `PolicyError` or `RangeError` when one cannot be used. The ones before are in force then.
    */
-  async reloadData(trigger: 'file' | 'admin' = 'file'): Promise<void> {
-    if (this.#isLoading) return
+  async reloadData(trigger: ReloadTrigger = 'file'): Promise<void> {
+    const prepared = await this.prepareData(trigger)
+    prepared?.commit()
+  }
+
+  /** {@link Reloader.reloadData} in two steps; undefined while another one is under way, or came into force meanwhile. */
+  async prepareData(trigger: ReloadTrigger): Promise<PreparedReload | undefined> {
+    if (this.#isLoading) return undefined
     this.#isLoading = true
-    this.#dataSignature = this.#lookAtData()
+    const data = this.#lookAtData()
+    this.#dataSignature = data
     try {
       const before = this.#policies
       const loaded = new Map<string, TierData>()
@@ -139,11 +186,15 @@ export class Reloader {
       for (const [i, { tiers }] of configs.entries())
         if (tiers !== undefined && tiers !== before[i]?.tiers) await findMoves(before[i]?.tiers, tiers)
       // Another configuration came into force meanwhile, with the files as they are.
-      if (before !== this.#policies) return
-      const changes = this.#engine.prepare(configs)()
-      this.#policies = configs
-      this.#succeeded()
-      this.#log.info({ trigger, files: [...loaded.keys()], ...changes }, 'tiers reloaded')
+      if (before !== this.#policies) return undefined
+      const policies = this.#engine.prepare(configs)
+      const commit = (): void => {
+        const changes = policies()
+        this.#policies = configs
+        this.#succeeded()
+        if (trigger !== 'primary') this.#log.info({ trigger, files: [...loaded.keys()], ...changes }, 'tiers reloaded')
+      }
+      return { commit, data }
     } catch (error) {
       this.#failed(error, trigger)
       throw error
@@ -156,35 +207,42 @@ export class Reloader {
     this.#state = { ...this.#state, succeeded: this.#state.succeeded + 1, lastSuccessMs: Date.now(), fault: undefined }
   }
 
-  #failed(error: unknown, trigger: string): void {
+  /** Records that the changed configuration cannot be used. */
+  fail(trigger: ReloadTrigger, { message }: Error): void {
+    this.#state = { ...this.#state, failed: this.#state.failed + 1, fault: message }
+    this.#log.error({ trigger, fault: message }, 'the changed configuration cannot be used: the one before stays in force')
+  }
+
+  #failed(error: unknown, trigger: ReloadTrigger): void {
     if (!isConfigFault(error)) throw error
-    this.#state = { ...this.#state, failed: this.#state.failed + 1, fault: error.message }
-    this.#log.error({ trigger, fault: error.message }, 'the changed configuration cannot be used: the one before stays in force')
+    this.fail(trigger, error)
   }
 
-  #reloadIfChanged(): void {
-    this.#reloadDataIfChanged()
-    if (!this.#watch.hasSettledChange()) return
-    try {
-      this.reload('file')
-    } catch (error) {
-      if (!isConfigFault(error)) throw error
-    }
+  #reloadIfChanged({ files, data }: WatchedReload): void {
+    if (this.#hasSettledData()) data().catch(unlessFault)
+    if (this.#watch.hasSettledChange()) files().catch(unlessFault)
   }
 
-  #reloadDataIfChanged(): void {
+  #hasSettledData(): boolean {
     const signature = this.#lookAtData()
     const isSettled = signature === this.#dataSeen
     this.#dataSeen = signature
-    if (!isSettled || signature === this.#dataSignature) return
-    this.reloadData().catch((error: unknown) => {
-      if (!isConfigFault(error)) throw error
-    })
+    return isSettled && signature !== this.#dataSignature
   }
 
   #lookAtData(): string {
-    return filesOfTiers(this.#policies).map(signatureOf).join('\n')
+    return lookAt(this.#policies)
   }
+}
+
+/** A fault is in the log, in the metrics and on the page. */
+function unlessFault(error: unknown): void {
+  if (!isConfigFault(error)) throw error
+}
+
+/** What changes with every change of the data files. */
+function lookAt(policies: readonly PolicyConfig[]): string {
+  return filesOfTiers(policies).map(signatureOf).join('\n')
 }
 
 /** The data files of policies, each once. */

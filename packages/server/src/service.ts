@@ -8,15 +8,17 @@ import { allPolicies } from './config/domains.js'
 import { ConfigError } from './config/fault.js'
 import type { ListenAddress } from './config/listen-address.js'
 import { dashboardRoutes } from './dashboard/routes.js'
-import { Sampler, type Shown } from './dashboard/sampler.js'
+import { type SampledEngine, Sampler, type Shown } from './dashboard/sampler.js'
 import { Stream } from './dashboard/stream.js'
 import { Engine } from './engine/engine.js'
-import { MEMORY } from './engine/stored-limiter.js'
+import type { Peers } from './engine/peers.js'
+import { MEMORY, type Storage } from './engine/stored-limiter.js'
 import { type LimitSettings, limitSettings } from './envoy/limit-settings.js'
 import { RateLimits } from './envoy/rate-limits.js'
 import { createLog, type Log } from './log.js'
 import { measuresOf } from './measures.js'
-import { createMetrics } from './metrics.js'
+import { createMetrics, type Metrics } from './metrics.js'
+import type { SharedFigures } from './processes/shared-figures.js'
 import { PROTOCOL_SERVERS } from './protocol-servers.js'
 import { adminSurface, httpSurface } from './protocols/http/access.js'
 import type { Connections } from './protocols/http/connections.js'
@@ -29,7 +31,7 @@ import { traced } from './protocols/http/traced.js'
 import { changeRoutes, decisionRoutes } from './protocols/http/verbs.js'
 import type { ListenerTraffic, ProtocolServer } from './protocols/protocol-server.js'
 import { QuotaService } from './quota/quota-service.js'
-import { type ConfigSource, isConfigFault, LOOK_MS, Reloader } from './reload.js'
+import { type ConfigSource, isConfigFault, LOOK_MS, Reloader, type ReloadState } from './reload.js'
 import { Snapshots, savedPolicies } from './snapshots.js'
 import { telemetryOf } from './telemetry/telemetry.js'
 import { VERSION } from './version.js'
@@ -44,6 +46,8 @@ export interface Service {
   readonly connections: Connections
   /** Undefined without a source. */
   readonly reloader: Reloader | undefined
+  /** Of this process. */
+  readonly metrics: Metrics
   /**
    * Stops in order. For `drainMs` it answers on while `/readyz` says 503, each answer the last of its connection. Then ports and
    * connections without a request are closed, and requests in flight have `finishMs` to finish before they are cut off.
@@ -62,6 +66,21 @@ export interface ServiceOptions {
   /** How often its files are looked at; default 1,000. */
   readonly watchMs?: number
   readonly log?: Log
+  /** In one of several processes of the service. */
+  readonly worker?: WorkerParts
+}
+
+/** What a worker shares with the other processes of the service. */
+export interface WorkerParts {
+  /** Undefined: as the configuration says. */
+  readonly storage?: Storage
+  readonly peers: Peers
+  /** Of all processes, for the page. */
+  readonly figures: SharedFigures
+  /** Of all processes. */
+  metrics(): Promise<string>
+  reload(): Promise<void>
+  reloadState(): ReloadState | undefined
 }
 
 /** How many keys the page can rank; the list behind it holds ten times as many, to be sure of the first ones. */
@@ -74,14 +93,12 @@ const SWEEP_MS = 1_000
  * @throws the system's error when it cannot listen, with its `listener`, for example with `code: 'EADDRINUSE'`. Nothing listens then.
  */
 export async function startService(config: Config, options: ServiceOptions = {}): Promise<Service> {
-  const { clock, sampleMs = 1_000, log = createLog(config.log.level) } = options
+  const { clock, sampleMs = 1_000, worker, log = createLog(config.log.level) } = options
   const clients = { ...config.clients, ...options.clients }
   const pageServed = config.dashboard.keys !== 'off'
-  // The client of a store takes longer to load than the rest of the service.
-  const storage =
-    config.storage.kind === 'redis' ? new (await import('./engine/redis-storage.js')).RedisStorage(config.storage, log) : MEMORY
+  const storage = await storageOf(config, log, worker)
   // A store keeps its keys itself.
-  const snapshotFile = config.storage.kind === 'memory' ? config.snapshot.file : undefined
+  const snapshotFile = config.storage.kind === 'memory' && worker === undefined ? config.snapshot.file : undefined
   const telemetry = await telemetryOf(VERSION)
   const candidate = config.candidate === undefined ? undefined : new Candidate(config.candidate, log, { clock, tracksKeys: pageServed })
   const engine = new Engine(allPolicies(config), {
@@ -89,6 +106,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     ...(clock && { clock }),
     ...(candidate && { follower: candidate.follower }),
     storage,
+    peers: worker?.peers,
     hotKeys: pageServed ? HOT_KEYS_TRACKED : 0,
     callRates: config.throttle,
     saved: snapshotFile === undefined ? [] : await savedPolicies(snapshotFile, log),
@@ -111,9 +129,11 @@ export async function startService(config: Config, options: ServiceOptions = {})
   reloader?.add((next) => () => limits.use(next.domains))
   reloader?.add((next) => () => quotas.use({ rules: next.quotaRules, domains: next.domains }))
   if (candidate !== undefined) reloader?.add(() => () => candidate.reload())
-  const page = pageOf(engine, config.dashboard.keys, { reloads: () => reloader?.state, candidate })
+  const sampled = worker?.figures ?? engine
+  const shown = { reloads: () => (worker === undefined ? reloader?.state : worker.reloadState()), candidate }
+  const page = pageOf(sampled, config.dashboard.keys, shown)
   // Its callers may reset and block keys, so they see which they are.
-  const adminPage = pageOf(engine, 'shown', { reloads: () => reloader?.state, candidate, isAdmin: true })
+  const adminPage = pageOf(sampled, 'shown', { ...shown, isAdmin: true })
   const pages = pageServed ? [page, ...(config.listen.admin === undefined ? [] : [adminPage])] : []
 
   const probes: [string, Route][] = [
@@ -124,10 +144,12 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const routes = new Map<string, Route>(traced(decisionRoutes(engine, limits, access), telemetry.tracing))
   const traffic = { all: () => [http.connections, admin.connections, ...trafficOf(servers)] }
   const measures = measuresOf(engine, traffic, VERSION, { hits: limits.hits, reloads: reloader, snapshots, candidate, quotas })
-  routes.set('/metrics', metricsRoute(createMetrics(measures)))
+  const metrics = createMetrics(measures)
+  routes.set('/metrics', metricsRoute(worker === undefined ? metrics : { ...metrics, render: worker.metrics }))
   const endReport = telemetry.report(measures)
   const changes = changeRoutes(engine)
-  if (reloader !== undefined) changes.push(['/v1/reload', reloadRoute(() => reloader.reload('admin'), isConfigFault)])
+  if (reloader !== undefined)
+    changes.push(['/v1/reload', reloadRoute(() => (worker === undefined ? reloader.reload('admin') : worker.reload()), isConfigFault)])
 
   if (candidate !== undefined) changes.push(['/v1/diff', diffRoute(candidate, engine)])
 
@@ -141,7 +163,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
   }
   const http = httpServer('http')
   const admin = httpServer('admin')
-  const context = { engine, limits, quotas, access, config, clients, log, reloader, tracing: telemetry.tracing }
+  const context = { engine, limits, quotas: worker === undefined ? quotas : undefined, access, config, clients, log, reloader, tracing: telemetry.tracing }
   const servers = new Map<ListenerName, ProtocolServer>()
   for (const name of LISTENER_NAMES) {
     if (config.listen[name] === undefined) continue
@@ -167,7 +189,8 @@ export async function startService(config: Config, options: ServiceOptions = {})
     for (const { sampler, stream } of pages) stream.isRead ? stream.send(sampler.sample()) : sampler.tick()
   }, sampleMs).unref()
   const sweeping = setInterval(() => engine.sweep(), SWEEP_MS).unref()
-  reloader?.watch(options.watchMs)
+  if (worker === undefined) reloader?.watch(options.watchMs)
+  else worker.figures.isRead = () => pages.some(({ stream }) => stream.isRead)
   candidate?.watch(options.watchMs ?? LOOK_MS)
   snapshots?.start(config.snapshot.everyMs)
   phase.now = 'ready'
@@ -199,6 +222,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     engine,
     connections: http.connections,
     reloader,
+    metrics,
     stop(times = { drainMs: 0, finishMs: config.stop.finishMs }) {
       stopped ??= stopIn(times)
       return stopped
@@ -206,8 +230,15 @@ export async function startService(config: Config, options: ServiceOptions = {})
   }
 }
 
+/** The client of a store takes longer to load than the rest of the service. */
+async function storageOf({ storage }: Config, log: Log, worker: WorkerParts | undefined): Promise<Storage> {
+  if (storage.kind === 'memory') return worker?.storage ?? MEMORY
+  const { RedisStorage } = await import('./engine/redis-storage.js')
+  return new RedisStorage(storage, log)
+}
+
 /** The live page of a listener: what it samples, and who reads it. */
-function pageOf(engine: Engine, keys: KeyDisplay, shown: Shown): { sampler: Sampler; stream: Stream } {
+function pageOf(engine: SampledEngine, keys: KeyDisplay, shown: Shown): { sampler: Sampler; stream: Stream } {
   return { sampler: new Sampler(engine, keys, shown), stream: new Stream() }
 }
 

@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { createClient } from '@redis/client'
 import { shortOrLong, until } from 'sluicegate-testkit'
 import { readSnapshot, SnapshotError } from './engine/snapshot-file.js'
 import { runService } from './testing/running-service.js'
@@ -106,4 +107,28 @@ test('a snapshot that cannot be written is in the metrics, and the service goes 
   await until('the failure is shown', async () => (await service.metric('sluicegate_snapshot_failed')) === 1)
   assert.equal(await left(service.url, 'month'), 100)
   assert.equal(await service.end('SIGINT'), 0)
+})
+
+test('the debt of keys of CL.THROTTLE survives kill -9 up to the last snapshot', async (t) => {
+  const { file, yaml } = setUp(t)
+  const resp = join(file, '..', 'resp.sock')
+  const remaining = async (quantity: number): Promise<number> => {
+    const client = createClient({ socket: { path: resp, tls: false }, RESP: 2 })
+    await client.connect()
+    const reply = (await client.sendCommand(['CL.THROTTLE', 'alice', '99', '100', '86400', `${quantity}`])) as unknown as number[]
+    client.destroy()
+    return reply[2] as number
+  }
+  const first = await serveProcess(t, yaml, '--resp', `unix:${resp}`)
+  assert.equal(await remaining(30), 70)
+  const now = Date.now() / 1000
+  await until('a later snapshot is written', async () => (await first.metric('sluicegate_snapshot_last_success_timestamp_seconds')) > now)
+  await remaining(5)
+  await first.end('SIGKILL')
+  const second = await serveProcess(t, yaml, '--resp', `unix:${resp}`)
+  assert.ok([70, 65].includes(await remaining(0)))
+  await remaining(10)
+  assert.equal(await second.end('SIGINT'), 0)
+  await serveProcess(t, `${yaml}throttle: { max-keys: 1000 }\n`, '--resp', `unix:${resp}`)
+  assert.equal(await remaining(0), 100)
 })

@@ -1,7 +1,7 @@
 import { open, readFile, rename } from 'node:fs/promises'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Engine } from './engine/engine.js'
-import { readSnapshot, type SavedPolicy, SnapshotError, snapshotParts } from './engine/snapshot-file.js'
+import { CALL_RATES, readSnapshot, type SavedPolicy, SnapshotError, snapshotParts } from './engine/snapshot-file.js'
 import type { Log } from './log.js'
 
 /** What became of snapshots, for metrics. */
@@ -69,6 +69,9 @@ export class Snapshots {
       }
       await nextTurn()
     }
+    const { maxKeys, growTo } = this.#engine.callRates.room
+    const rates = this.#engine.callRates.snapshot()
+    if (rates !== undefined) saved.push({ name: CALL_RATES, maxKeys, growTo, onFull: 'evict', bytes: rates })
     return saved
   }
 }

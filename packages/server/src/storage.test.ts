@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { longTest, RedisCluster, RedisProcess, until } from 'sluicegate-testkit'
 import { parseConfig } from './config/read-config.js'
+import { RedisStorage } from './engine/redis-storage.js'
+import { createLog } from './log.js'
 import { type Service, startService } from './service.js'
 import { readExposition, seriesValue } from './testing/exposition.js'
 import { runService } from './testing/running-service.js'
@@ -160,4 +162,22 @@ test('the address of a store that is no address, or has a password, never appear
       (error) => error instanceof Error && /storage\.redis\.(url|nodes): /.test(error.message) && !error.message.includes(secret),
     )
   }
+})
+
+test('closing a storage without a reachable server, or without leases, does not wait for the timeout', async () => {
+  const redis = await RedisProcess.start()
+  const config = { kind: 'redis', isCluster: false, prefix: undefined, mode: undefined, outage: 'closed', timeoutMs: 30_000 } as const
+  const open = async (): Promise<RedisStorage> => {
+    const storage = new RedisStorage({ ...config, urls: [`redis://127.0.0.1:${redis.port}`] }, createLog('silent'))
+    await storage.connect()
+    return storage
+  }
+  const idle = await open()
+  const dead = await open()
+  const startMs = performance.now()
+  await idle.close()
+  await redis.stop()
+  await until('the loss is noticed', async () => !dead.isReachable)
+  await dead.close()
+  assert.ok(performance.now() - startMs < 15_000)
 })

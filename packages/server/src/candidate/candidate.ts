@@ -2,10 +2,9 @@ import type { Clock } from 'sluicegate'
 import { allPolicies } from '../config/domains.js'
 import { FileWatch } from '../config/file-watch.js'
 import { readConfig } from '../config/read-config.js'
-import type { Engine } from '../engine/engine.js'
 import type { Log } from '../log.js'
 import { isConfigFault } from '../reload.js'
-import { type Diff, ShadowDiff } from './shadow-diff.js'
+import { type Diff, type LivePolicies, ShadowDiff } from './shadow-diff.js'
 
 /** The candidate and where it differs, for metrics, the page and `/v1/diff`. */
 export interface CandidateState extends Diff {
@@ -57,7 +56,7 @@ export class Candidate {
   }
 
   /** Where it differs from the policies in force, with at most `keys` keys for each difference. */
-  state(live: Engine, keys: number): CandidateState {
+  state(live: LivePolicies, keys: number): CandidateState {
     return { sinceMs: this.#sinceMs, fault: this.#fault, ...this.follower.diff(live, keys) }
   }
 

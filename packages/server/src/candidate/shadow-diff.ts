@@ -33,6 +33,12 @@ export interface Diff {
   readonly notCompared: readonly string[]
 }
 
+/** The policies in force. */
+export interface LivePolicies {
+  readonly policies: Iterable<{ readonly name: string }>
+  policy(name: string): unknown
+}
+
 /** Counts of one policy. */
 interface Tally {
   readonly served: ServedPolicy
@@ -120,7 +126,7 @@ export class ShadowDiff implements Follower {
   }
 
   /** The differences since the candidate was last read, with at most `keys` keys for each. */
-  diff(live: Engine, keys: number): Diff {
+  diff(live: LivePolicies, keys: number): Diff {
     const names = Array.from(this.#engine?.policies ?? [], ({ name }) => name)
     const policies = Array.from(this.#tallies.values()).filter(({ served }) => live.policy(served.name) !== undefined)
     return {

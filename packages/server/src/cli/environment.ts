@@ -11,6 +11,8 @@ export const ENVIRONMENT = {
   tlsClientCa: 'SLUICEGATE_TLS_CLIENT_CA',
   drain: 'SLUICEGATE_DRAIN',
   maxConnections: 'SLUICEGATE_MAX_CONNECTIONS',
+  processes: 'SLUICEGATE_PROCESSES',
+  threads: 'SLUICEGATE_THREADS',
   snapshot: 'SLUICEGATE_SNAPSHOT',
   candidate: 'SLUICEGATE_CANDIDATE',
   logLevel: 'SLUICEGATE_LOG_LEVEL',

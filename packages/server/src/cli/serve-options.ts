@@ -3,6 +3,7 @@ import { MAX_CONNECTIONS, MAX_DRAIN_MS } from '../config/clients.js'
 import { LISTENER_NAMES, type ListenerName, LOG_LEVELS, type LogLevel } from '../config/config.js'
 import { type ListenAddress, parseListenAddress } from '../config/listen-address.js'
 import type { Overrides } from '../config/overrides.js'
+import { MAX_PROCESSES, processesOfMachine } from '../config/processes.js'
 import { redisUrlFault } from '../config/storage.js'
 import { timeSpanMs } from '../config/time-span.js'
 import { readTls } from '../config/tls.js'
@@ -26,6 +27,8 @@ export interface ServeTexts {
   readonly tlsClientCa?: string
   readonly logLevel?: string
   readonly snapshot?: string
+  readonly processes?: string
+  readonly threads?: string
   readonly candidate?: string
 }
 
@@ -49,6 +52,8 @@ export function overridesOf(texts: ServeTexts, environment: NodeJS.ProcessEnv): 
     maxConnections: integerOf('max-connections', texts.maxConnections, 1, MAX_CONNECTIONS),
     logLevel: logLevelOf(texts.logLevel),
     snapshotFile: texts.snapshot,
+    processes: coresOf('processes', texts.processes),
+    threads: coresOf('threads', texts.threads),
     candidate: texts.candidate,
   }
 }
@@ -81,10 +86,14 @@ function tokensOf(environment: NodeJS.ProcessEnv): Token[] {
   return [...read(ENVIRONMENT.token, 'decide'), ...read(ENVIRONMENT.adminToken, 'admin')]
 }
 
-function integerOf(option: string, text: string | undefined, min: number, max: number): number | undefined {
+function coresOf(option: string, text: string | undefined): number | undefined {
+  return text === 'auto' ? processesOfMachine() : integerOf(option, text, 1, MAX_PROCESSES, 'auto or ')
+}
+
+function integerOf(option: string, text: string | undefined, min: number, max: number, other = ''): number | undefined {
   if (text === undefined) return undefined
   const number = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
-  if (!(number >= min && number <= max)) throw new UsageError(`--${option} must be from ${min} to ${max}, not "${text}"`)
+  if (!(number >= min && number <= max)) throw new UsageError(`--${option} must be ${other}from ${min} to ${max}, not "${text}"`)
   return number
 }
 

@@ -1,9 +1,12 @@
 import type { Config, ListenerName, StopTimes } from '../config/config.js'
 import { timeSpanText } from '../config/time-span.js'
-import { createLog } from '../log.js'
+import { createLog, type Log } from '../log.js'
 import { describePolicy } from '../policy-text.js'
+import { canSharePorts, ownSlot } from '../processes/child.js'
+import { type ServedProcesses, startProcesses, WorkerError } from '../processes/primary.js'
+import { serveWorker } from '../processes/worker.js'
 import { type ConfigSource, isConfigFault } from '../reload.js'
-import { type Service, startService } from '../service.js'
+import { startService } from '../service.js'
 import { VERSION } from '../version.js'
 import { listenFault } from './listen-fault.js'
 import { UsageError } from './usage-error.js'
@@ -23,25 +26,49 @@ export interface ServeOptions {
  * @throws {UsageError} when it cannot listen there.
  */
 export async function serve(source: ConfigSource, { json }: ServeOptions): Promise<void> {
+  const slot = ownSlot()
+  if (slot !== undefined) return serveWorker(source, slot, explained)
   const config = source.read()
   const { stop } = config
   const log = createLog(config.log.level)
-  const service = await startService(config, { log, source }).catch((error: NodeJS.ErrnoException & { listener?: ListenerName }) => {
+  const service = await startAll(config, source, log).catch((error: NodeJS.ErrnoException & { listener?: ListenerName }) => {
     throw explained(error, config)
   })
   // Before the service announces its address.
   process.on('SIGTERM', () => void end(service, 'SIGTERM', stop))
-  process.on('SIGHUP', () => reload(service))
+  process.on('SIGHUP', () => void reload(service))
   process.on('SIGINT', () => void end(service, 'SIGINT', { ...stop, drainMs: 0 }))
   if (json) console.log(JSON.stringify({ version: VERSION, listeners: Object.fromEntries(service.urls) }))
   else announce(service, config)
   for (const [listener, url] of service.urls) log.info({ listener, url }, 'listening')
 }
 
+/** What this process serves, alone or with others. */
+type Served = Pick<ServedProcesses, 'url' | 'urls' | 'engine' | 'stop'> & { reload(trigger: 'SIGHUP'): void | Promise<void> }
+
+async function startAll(config: Config, source: ConfigSource, log: Log): Promise<Served> {
+  if (config.processes > 1 || config.threads > 1) {
+    const fault = processesFault(config)
+    if (fault !== undefined) throw new UsageError(fault, 1)
+    return startProcesses(source, log)
+  }
+  const service = await startService(config, { log, source })
+  return Object.assign(service, { reload: () => service.reloader?.reload('SIGHUP') })
+}
+
+/** Why several processes or threads cannot serve this configuration here, and what to do. */
+function processesFault({ processes, threads, candidate }: Config): string | undefined {
+  if (processes > 1 && threads > 1) return 'processes and threads exclude each other: take out one of them'
+  if (candidate !== undefined) return 'a candidate is compared by one process: take out candidate, or processes and threads'
+  if (threads > 1 && !canSharePorts())
+    return `threads share a port from Node.js 22.12 on, and this is ${process.version}: use --processes ${threads}, or a newer Node.js`
+  return undefined
+}
+
 /** A fault is in the log, in the metrics and on the page. */
-function reload({ reloader }: Service): void {
+async function reload(served: Served): Promise<void> {
   try {
-    reloader?.reload('SIGHUP')
+    await served.reload('SIGHUP')
   } catch (error) {
     if (!isConfigFault(error)) throw error
   }
@@ -49,7 +76,7 @@ function reload({ reloader }: Service): void {
 
 let ending = false
 
-async function end(service: Service, signal: string, times: StopTimes): Promise<void> {
+async function end(service: Served, signal: string, times: StopTimes): Promise<void> {
   if (ending) process.exit(1)
   ending = true
   const drain = times.drainMs > 0 ? `answering for ${timeSpanText(times.drainMs)} more while /readyz says 503, then ` : ''
@@ -66,7 +93,7 @@ const TRY_IT: Readonly<Record<ListenerName, ((url: string, policy: string) => st
   admin: undefined,
 }
 
-function announce({ url, urls, engine }: Service, { dashboard }: Config): void {
+function announce({ url, urls, engine }: Served, { dashboard }: Config): void {
   const policies = Array.from(engine.policies, ({ policy }) => policy)
   const rows = policies.flatMap((policy) => [
     [`  ${policy.name}`, describePolicy(policy)] as const,
@@ -106,6 +133,7 @@ function quotable(text: string): string {
 
 function explained(error: NodeJS.ErrnoException & { listener?: ListenerName }, { listen }: Config): Error {
   const { listener } = error
+  if (error instanceof WorkerError) return new UsageError(error.message, 1)
   const reason =
     error instanceof RangeError
       ? 'there is not enough memory for the keys: lower max-keys'

@@ -26,6 +26,10 @@ export interface Config {
   readonly dashboard: DashboardConfig
   readonly log: LogConfig
   readonly snapshot: SnapshotConfig
+  /** Processes that share the ports; 1: this one alone. */
+  readonly processes: number
+  /** Worker threads that share the ports; 1: none. */
+  readonly threads: number
   /** A file or folder with a configuration that is compared with this one; undefined: none. */
   readonly candidate: string | undefined
 }

@@ -17,12 +17,14 @@ export interface Overrides {
   readonly maxConnections: number | undefined
   readonly logLevel: LogLevel | undefined
   readonly snapshotFile: string | undefined
+  readonly processes: number | undefined
+  readonly threads: number | undefined
   readonly candidate: string | undefined
 }
 
 /** The configuration of the files with what wins over it. */
 export function withOverrides(config: Config, overrides: Overrides): Config {
-  const { listen, tls, redisUrl, tokens, drainMs, maxConnections, logLevel, snapshotFile, candidate } = overrides
+  const { listen, tls, redisUrl, tokens, drainMs, maxConnections, logLevel, snapshotFile, processes, threads, candidate } = overrides
   const ports = { ...config.listen }
   for (const name of LISTENER_NAMES) if (name in listen) ports[name] = listen[name]
   return {
@@ -34,6 +36,8 @@ export function withOverrides(config: Config, overrides: Overrides): Config {
     clients: maxConnections === undefined ? config.clients : { ...config.clients, ...connectionBounds(maxConnections) },
     storage: redisUrl === undefined ? config.storage : redisAt(redisUrl, config.storage),
     log: { level: logLevel ?? config.log.level },
+    processes: processes ?? config.processes,
+    threads: threads ?? config.threads,
     snapshot: { ...config.snapshot, file: snapshotFile ?? config.snapshot.file },
     candidate: candidate ?? config.candidate,
   }

@@ -7,6 +7,7 @@ import { isDomain, readDomains } from './domains.js'
 import { ConfigError, type Fault, fileError } from './fault.js'
 import { readListen } from './listen.js'
 import { readPolicies } from './policies.js'
+import { readProcesses } from './processes.js'
 import { readQuotas } from './quotas.js'
 import { Section, type Source } from './section.js'
 import { readSnapshotSection } from './snapshot.js'
@@ -32,6 +33,8 @@ const SETTINGS = [
   'dashboard',
   'log',
   'snapshot',
+  'processes',
+  'threads',
   'candidate',
 ] as const
 
@@ -41,7 +44,7 @@ const REASON_BY_CODE: Readonly<Record<string, string>> = {
 }
 
 /** A file and its text. */
-interface ConfigFile {
+export interface ConfigFile {
   readonly file: string
   readonly text: string
 }
@@ -53,7 +56,12 @@ interface ConfigFile {
  * @throws {ConfigError} with every fault that was found, each with its file, line and column.
  */
 export function readConfig(path: string): Config {
-  return parseFiles(filesOf(path).map((file) => ({ file, text: attempt(path, () => readFileSync(file, 'utf8')) })))
+  return parseFiles(configFiles(path))
+}
+
+/** The files of {@link filesOf} with their texts. */
+export function configFiles(path: string): ConfigFile[] {
+  return filesOf(path).map((file) => ({ file, text: attempt(path, () => readFileSync(file, 'utf8')) }))
 }
 
 /** The files of which the configuration in `path` consists, in the order of their names. */
@@ -76,7 +84,8 @@ export function parseConfig(text: string, file = 'config'): Config {
   return parseFiles([{ file, text }])
 }
 
-function parseFiles(files: readonly ConfigFile[]): Config {
+/** The configuration in files that were read before, as `readConfig` does. */
+export function parseFiles(files: readonly ConfigFile[]): Config {
   const faults: Fault[] = []
   const sources = files.map((each) => parseFile(each, faults))
   // After a syntax error the rest of the file would cause faults that are no faults.
@@ -123,6 +132,8 @@ function readSources(sources: readonly Source[]): Config {
     dashboard: { keys: dashboard.oneOf('keys', KEY_DISPLAYS) ?? DEFAULT_DASHBOARD.keys },
     log: { level: log.oneOf('level', LOG_LEVELS) ?? DEFAULT_LOG.level },
     snapshot: readSnapshotSection(settings('snapshot').section('snapshot')),
+    processes: readProcesses(settings('processes'), 'processes'),
+    threads: readProcesses(settings('threads'), 'threads'),
     candidate: readCandidate(settings('candidate')),
   }
   for (const section of [dashboard, log, ...own]) section.done()

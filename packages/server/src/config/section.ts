@@ -137,6 +137,13 @@ export class Section {
     return this.#value(option, fits, `an integer from ${min} to ${max}`)
   }
 
+  /** An integer, or one word instead. */
+  integerOr<Word extends string>(option: string, word: Word, min: number, max: number): number | Word | undefined {
+    const fits = (value: unknown): boolean =>
+      value === word || (Number.isInteger(value) && (value as number) >= min && (value as number) <= max)
+    return this.#value(option, fits, `${word}, or an integer from ${min} to ${max}`)
+  }
+
   text(option: string, example: string): string | undefined {
     return this.#value(option, (value) => typeof value === 'string' && value !== '', `a text, for example ${example}`)
   }

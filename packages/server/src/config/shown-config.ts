@@ -32,6 +32,8 @@ export function configObject({
   dashboard,
   log,
   snapshot,
+  processes,
+  threads,
   candidate,
 }: Config): object {
   return {
@@ -71,6 +73,8 @@ export function configObject({
     quotas: quotasObject(quotas, quotaRules),
     dashboard,
     log,
+    ...(processes > 1 && { processes }),
+    ...(threads > 1 && { threads }),
     ...(snapshot.file !== undefined && { snapshot: { file: snapshot.file, every: timeSpanText(snapshot.everyMs) } }),
     ...(candidate !== undefined && { candidate }),
   }

@@ -1,7 +1,7 @@
 import type { Candidate } from '../candidate/candidate.js'
 import type { KeyCount } from '../candidate/frequent-keys.js'
 import type { KeyDisplay } from '../config/config.js'
-import type { Counts, Engine, ServedPolicy } from '../engine/engine.js'
+import type { Counts, ServedPolicy } from '../engine/engine.js'
 import type { Outcome } from '../engine/outcome.js'
 import { describePolicy } from '../policy-text.js'
 import type { ReloadState } from '../reload.js'
@@ -25,11 +25,24 @@ const DEFAULT_ROOM = 1_600_000
 type Flows = Pick<PolicySample, 'allowed' | 'denied' | 'impossible'>
 type Rates = { readonly allowed: number; readonly denied: number }
 
+/** Figures of what decides. */
+interface Deciding extends Pick<ServedPolicy, 'counts' | 'hotKeys'> {
+  stats(): { readonly keys: number; readonly memoryBytes: number }
+}
+
 /** What decides: a policy, or calls with their own rate, which have none. */
-type Sampled = Pick<ServedPolicy, 'name' | 'counts' | 'hotKeys'> &
-  Partial<Pick<ServedPolicy, 'policy' | 'denialsByPart' | 'config' | 'isShared'>> & {
-    stats(): { readonly keys: number; readonly memoryBytes: number }
-  }
+type Sampled = Deciding & { readonly name: string } & Partial<Pick<ServedPolicy, 'policy' | 'denialsByPart' | 'config' | 'isShared'>>
+
+/** A policy as the page samples it. */
+export type SampledPolicy = Sampled & Pick<ServedPolicy, 'servers'>
+
+/** An engine, or the figures of several together. */
+export interface SampledEngine {
+  readonly policies: Iterable<SampledPolicy>
+  readonly callRates: Deciding
+  readonly latency: { readonly buckets: Float64Array }
+  policy(name: string): unknown
+}
 
 /** What a page shows beside the engine. */
 export interface Shown {
@@ -41,7 +54,7 @@ export interface Shown {
 
 /** Derives rates since the last sample from the engine's counters. */
 export class Sampler {
-  readonly #engine: Engine
+  readonly #engine: SampledEngine
   readonly #keys: 'masked' | 'shown'
   readonly #display: (key: string) => string
   /** Rates only: names and keys of two minutes would be a hundred times as much. */
@@ -51,7 +64,7 @@ export class Sampler {
   #last: ReadonlyMap<string, Flows> = new Map()
   #lastLatency: Float64Array
 
-  constructor(engine: Engine, keys: KeyDisplay, shown: Shown = {}) {
+  constructor(engine: SampledEngine, keys: KeyDisplay, shown: Shown = {}) {
     this.#shown = shown
     this.#lastLatency = engine.latency.buckets.slice()
     this.#engine = engine

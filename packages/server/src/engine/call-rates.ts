@@ -27,9 +27,11 @@ export class CallRates {
   readonly counts: Counts = { allowed: 0, denied: 0, impossible: 0, peeks: 0 }
   /** Outages by the code of their error. */
   readonly errors = new Map<string, number>()
+  readonly room: CallRateRoom
   readonly #latency: Latency
   readonly #observer: DecisionObserver | undefined
   readonly #open: () => StoredRateTable
+  readonly #restore: (saved: Uint8Array) => StoredRateTable
   /** Made by the first call: most services have none. */
   #table: StoredRateTable | undefined
   /** Takes that were answered at once, as in memory, and later, as by a store. */
@@ -42,7 +44,9 @@ export class CallRates {
   constructor(storage: Storage, watch: CallWatch, making: LimiterMaking, room: CallRateRoom = {}) {
     this.#latency = watch.latency
     this.#observer = watch.observer
+    this.room = room
     this.#open = () => storage.rateTable(room, making)
+    this.#restore = (saved) => storage.rateTable(room, making, saved)
   }
 
   /**
@@ -68,6 +72,20 @@ export class CallRates {
     } catch (error) {
       throw this.#failed(error)
     }
+  }
+
+  /**
+   * Begins with the keys of a snapshot, before the first call.
+   *
+   * @throws {PolicyError} `SNAPSHOT_INVALID`; the keys start full then.
+   */
+  restore(saved: Uint8Array): void {
+    this.#table = this.#restore(saved)
+  }
+
+  /** All keys as bytes; undefined where a store keeps them, and before the first call. */
+  snapshot(): Uint8Array | undefined {
+    return this.#table?.snapshot()
   }
 
   /** Takes by what decided. */

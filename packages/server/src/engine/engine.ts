@@ -5,11 +5,12 @@ import { CallRates } from './call-rates.js'
 import type { DecisionObserver } from './decision-observer.js'
 import type { Follower } from './follower.js'
 import { Latency } from './latency.js'
+import type { Peers } from './peers.js'
 import { Permits } from './permits.js'
 import { MAX_POLICIES, type PolicyChanges, prepareChanges } from './policy-changes.js'
 import { Reservations } from './reservations.js'
 import { ServedPolicy } from './served-policy.js'
-import type { SavedPolicy } from './snapshot-file.js'
+import { CALL_RATES, type SavedPolicy } from './snapshot-file.js'
 import { type CallRateRoom, type LimiterMaking, MEMORY, type Storage, type StoredLimiter } from './stored-limiter.js'
 import { type TakeAllOptions, type TakePart, takeAll } from './take-all.js'
 import { type MakeTier, TieredLimiter } from './tiered-limiter.js'
@@ -38,6 +39,8 @@ export interface EngineOptions {
   readonly onUnusable?: (name: string, reason: string) => void
   /** Room for the keys whose rate comes with each call. */
   readonly callRates?: CallRateRoom
+  /** Other processes of the same service. */
+  readonly peers?: Peers | undefined
   /** Receives each decision, within the call that it is made for. */
   readonly observer?: DecisionObserver | undefined
   /** Sees the decisions of all policies. */
@@ -68,7 +71,7 @@ export class Engine {
 
   /** @throws {PolicyError} when there is no room for a policy or its options are invalid. */
   constructor(policies: readonly PolicyConfig[], options: EngineOptions = {}) {
-    const { clock, hotKeys = 0, storage = MEMORY, callRates, saved = [], observer } = options
+    const { clock, hotKeys = 0, storage = MEMORY, callRates, saved = [], observer, peers } = options
     this.observer = observer
     this.storage = storage
     this.#follower = options.follower
@@ -76,12 +79,13 @@ export class Engine {
     this.callRates = new CallRates(storage, this, this.#making, callRates)
     const ticking = clock ?? preciseClock()
     const nowMs = (): number => ticking.nowMs()
-    this.reservations = new Reservations(nowMs, this.latency)
-    this.permits = new Permits(nowMs)
+    this.reservations = new Reservations(nowMs, this.latency, peers)
+    this.permits = new Permits(nowMs, peers)
     this.#nowMs = nowMs
     const savedByName = new Map<string, SavedPolicy>()
     for (const each of saved) {
-      if (each.tier === undefined) savedByName.set(each.name, each)
+      if (each.name === CALL_RATES) this.#restoreCallRates(each, options.onUnusable)
+      else if (each.tier === undefined) savedByName.set(each.name, each)
       else this.#savedTiers.set(`${each.name}\n${each.tier}`, each)
     }
     for (const config of policies) {
@@ -162,6 +166,17 @@ export class Engine {
       if (!(error instanceof PolicyError)) throw error
       onUnusable?.(saved.name, error.message)
       return undefined
+    }
+  }
+
+  #restoreCallRates(saved: SavedPolicy, onUnusable: EngineOptions['onUnusable']): void {
+    const { maxKeys, growTo } = this.callRates.room
+    try {
+      if (saved.maxKeys === maxKeys && saved.growTo === growTo) this.callRates.restore(saved.bytes)
+      else onUnusable?.('CL.THROTTLE', 'its table is another now')
+    } catch (error) {
+      if (!(error instanceof PolicyError)) throw error
+      onUnusable?.('CL.THROTTLE', error.message)
     }
   }
 

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { idOfSlot } from './peers.js'
 
 /** No room: too many reservations or permits, in all or of one key. */
 export class TooManyHeldError extends Error {
@@ -11,6 +12,8 @@ export interface HeldBounds {
   readonly what: string
   readonly max: number
   readonly maxPerKey: number
+  /** Of this process among those of the service; see peers.ts. */
+  readonly slot?: number | undefined
 }
 
 interface Entry<Value> {
@@ -54,7 +57,8 @@ export class HeldById<Value> {
 
   /** Adds a value for `ttlMs`, and returns its id. {@link HeldById.requireRoom} comes before. */
   add(keyName: string, value: Value, ttlMs: number): string {
-    const id = randomUUID()
+    const { slot } = this.#bounds
+    const id = slot === undefined ? randomUUID() : idOfSlot(randomUUID(), slot)
     const untilMs = this.#nowMs() + ttlMs
     this.#entries.set(id, { value, keyName, untilMs })
     this.#countByKey.set(keyName, (this.#countByKey.get(keyName) ?? 0) + 1)

@@ -1,6 +1,7 @@
 import type { Decision, Key, Permit } from 'sluicegate'
 import { type Awaitable, whenDone } from './awaitable.js'
 import { HeldById } from './held-by-id.js'
+import { otherSlotOf, type Peers } from './peers.js'
 import type { AskedPriority } from './priorities.js'
 import { nameOf } from './reservations.js'
 import type { ServedPolicy } from './served-policy.js'
@@ -29,9 +30,11 @@ export interface PermitTaken {
 /** Permits of concurrency that clients hold over the wire, by id. A client that disappears loses its permits after their time. */
 export class Permits {
   readonly #held: HeldById<HeldPermit>
+  readonly #peers: Peers | undefined
 
-  constructor(nowMs: () => number) {
-    const bounds = { what: 'permits', max: MAX_PERMITS, maxPerKey: MAX_PERMITS_PER_KEY }
+  constructor(nowMs: () => number, peers?: Peers) {
+    this.#peers = peers
+    const bounds = { what: 'permits', max: MAX_PERMITS, maxPerKey: MAX_PERMITS_PER_KEY, slot: peers?.slot }
     this.#held = new HeldById(bounds, nowMs, ({ permit }) => letGo(permit))
   }
 
@@ -67,11 +70,15 @@ export class Permits {
 
   /** Releases a permit. False if it has ended before. */
   release(id: string): Awaitable<boolean> {
+    const other = this.#peers && otherSlotOf(id, this.#peers)
+    if (other !== undefined) return this.#elsewhere(other, 'release', id)
     return this.#held.remove(id)?.permit.release() ?? false
   }
 
   /** Renews a permit for its time from now. False if it has ended. */
   heartbeat(id: string): Awaitable<boolean> {
+    const other = this.#peers && otherSlotOf(id, this.#peers)
+    if (other !== undefined) return this.#elsewhere(other, 'heartbeat', id)
     const held = this.#held.get(id)
     if (held === undefined) return false
     return whenDone(held.permit.heartbeat(), (isHeld) => {
@@ -79,6 +86,10 @@ export class Permits {
       this.#held.remove(id)
       return false
     }) as Awaitable<boolean>
+  }
+
+  async #elsewhere(slot: number, verb: 'release' | 'heartbeat', id: string): Promise<boolean> {
+    return (await this.#peers?.call<boolean>(slot, verb, id)) ?? false
   }
 
   /** Ends permits whose time is over. */

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createClient, createCluster } from '@redis/client'
 import type { LimiterStats } from 'sluicegate'
 import { createRedisLimiter, createRedisRateTable, type FleetLimiter, type RedisClient } from 'sluicegate/redis'
@@ -21,6 +22,8 @@ interface StoreClient {
   destroy(): void
   on(event: 'error' | 'ready', listener: (error: Error) => void): unknown
   readonly isReady?: boolean
+  /** Of a client of one server. */
+  ping?(): Promise<unknown>
 }
 
 /** Keys in Redis or Valkey: other processes with the same prefix and policy names share them. Tokens are leased, so that most decisions stay in this process. */
@@ -108,6 +111,7 @@ export class RedisStorage implements Storage {
     return {
       throttle: (key, rate, quantity) => table.throttle(key, rate, quantity),
       stats: () => NO_TABLE,
+      snapshot: () => undefined,
       get outageDecisions() {
         return table.outageDecisions
       },
@@ -118,9 +122,24 @@ export class RedisStorage implements Storage {
 
   async close(): Promise<void> {
     for (const limiter of this.#limiters) limiter.close()
-    // Leases that limiters return are on their way.
-    await new Promise<void>((resolve) => void setTimeout(resolve, this.#config.timeoutMs).unref())
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, this.#config.timeoutMs)
+    })
+    if (this.isReachable) await Promise.race([this.#leasesReturned(late), late])
+    clearTimeout(timer)
     this.#client.destroy()
+  }
+
+  /** Limiters return their leases, and then those whose refill was under way: an answer of the store follows the answers before it. */
+  async #leasesReturned(late: Promise<void>): Promise<void> {
+    // One connection keeps the order; the nodes of a cluster have one each.
+    const { ping } = this.#client
+    if (ping === undefined || this.#config.isCluster) return late
+    for (let round = 0; round < 2; round++) {
+      await nextTurn()
+      await ping.call(this.#client).catch(() => undefined)
+    }
   }
 }
 

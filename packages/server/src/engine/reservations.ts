@@ -2,6 +2,7 @@ import { type Decision, type Key, PolicyError, StoreError } from 'sluicegate'
 import { type Awaitable, allDone, whenDone } from './awaitable.js'
 import { HeldById } from './held-by-id.js'
 import type { Latency } from './latency.js'
+import { otherSlotOf, type Peers } from './peers.js'
 import type { ServedPolicy } from './served-policy.js'
 import { type HeldPart, reserveAll, type TakeAllOptions, type TakePart } from './take-all.js'
 
@@ -27,13 +28,17 @@ export type ActualCost = number | ((part: TakePart) => number)
  */
 export class Reservations {
   readonly #held: HeldById<readonly HeldPart[]>
+  readonly #peers: Peers | undefined
   readonly #latency: Latency | undefined
 
   /** @param latency receives the time of each {@link Reservations.reserve}. */
-  constructor(nowMs: () => number, latency?: Latency) {
+  constructor(nowMs: () => number, latency?: Latency, peers?: Peers) {
     this.#latency = latency
-    const bounds = { what: 'open reservations', max: MAX_RESERVATIONS, maxPerKey: MAX_RESERVATIONS_PER_KEY }
-    this.#held = new HeldById(bounds, nowMs, () => undefined)
+    this.#peers = peers
+    const bounds = { what: 'open reservations', max: MAX_RESERVATIONS, maxPerKey: MAX_RESERVATIONS_PER_KEY, slot: peers?.slot }
+    this.#held = new HeldById(bounds, nowMs, (parts) => {
+      for (const { reservation } of parts) reservation.lapse?.()
+    })
   }
 
   /** Open reservations. */
@@ -69,6 +74,8 @@ export class Reservations {
    */
   settle(id: string, actualCost: ActualCost): Awaitable<readonly Decision[] | undefined> {
     const costOf = typeof actualCost === 'number' ? () => actualCost : actualCost
+    const other = this.#peers && otherSlotOf(id, this.#peers)
+    if (other !== undefined) return this.#settleElsewhere(other, id, costOf)
     return this.#end(id, (parts) => {
       const costs = parts.map(({ part }) => checkedCost(costOf(part)))
       return parts.map(({ reservation }, i) => reservation.settle(costs[i] as number))
@@ -77,7 +84,31 @@ export class Reservations {
 
   /** Gives everything back. Undefined when there is no such reservation, or none any more. */
   cancel(id: string): Awaitable<readonly Decision[] | undefined> {
+    const other = this.#peers && otherSlotOf(id, this.#peers)
+    if (other !== undefined) return this.#peers?.call<readonly Decision[]>(other, 'cancel', id)
     return this.#end(id, (parts) => parts.map(({ reservation }) => reservation.cancel()))
+  }
+
+  /** The figures of each part, which other processes may have; undefined when there is no such reservation. */
+  partsOf(id: string): readonly Omit<TakePart, 'policy' | 'priority'>[] | undefined {
+    return this.#held.get(id)?.map(({ part: { policy, priority, ...figures } }) => figures)
+  }
+
+  /** {@link Reservations.settle} with the costs in the order of the parts. */
+  settleParts(id: string, costs: readonly number[]): Awaitable<readonly Decision[] | undefined> {
+    let next = 0
+    return this.settle(id, () => costs[next++] ?? 0)
+  }
+
+  async #settleElsewhere(slot: number, id: string, costOf: (part: TakePart) => number): Promise<readonly Decision[] | undefined> {
+    const parts = await this.#peers?.call<readonly TakePart[]>(slot, 'parts', id)
+    if (parts === undefined) return undefined
+    return this.#peers?.call<readonly Decision[]>(
+      slot,
+      'settle',
+      id,
+      parts.map((part) => checkedCost(costOf(part))),
+    )
   }
 
   /** Frees what has lapsed. */

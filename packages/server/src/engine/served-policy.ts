@@ -1,4 +1,4 @@
-import { type Decision, type HotKeys, type Key, type Permit, type Policy, StoreError } from 'sluicegate'
+import { type Decision, type HotKeys, type Key, type Policy, StoreError } from 'sluicegate'
 import type { FleetStats } from 'sluicegate/redis'
 import type { PolicyConfig } from '../config/policy-config.js'
 import { type Awaitable, whenDone } from './awaitable.js'
@@ -8,6 +8,7 @@ import type { Latency } from './latency.js'
 import { type Outcome, outcomeOf } from './outcome.js'
 import { type AskedPriority, floorOf } from './priorities.js'
 import type { LimiterFigures, ServerCalls, StoredLimiter, StoredReservation } from './stored-limiter.js'
+import { takeAbove } from './take-above.js'
 import { TieredLimiter } from './tiered-limiter.js'
 
 /** What a policy has answered since the service started. */
@@ -24,6 +25,8 @@ export interface ServedReservation {
   settle(actualCost: number): Awaitable<Decision>
   /** Gives the tokens back. Works once. */
   cancel(): Awaitable<Decision>
+  /** Its time is over: it stays charged. */
+  lapse?(): void
 }
 
 /**
@@ -95,7 +98,7 @@ export class ServedPolicy {
     const startMs = performance.now()
     if (this.#config.priorities !== undefined) {
       return this.#counting(
-        () => this.#takeAbove(key, cost, this.#floor(key, priority)),
+        () => takeAbove(this.#limiter, key, cost, this.#floor(key, priority)),
         (decision) => this.#taken(decision, startMs, key, cost),
       )
     }
@@ -160,7 +163,23 @@ export class ServedPolicy {
 
   /** {@link ServedPolicy.take} without counting: for takes of several policies, whose outcome is known only together. */
   takeUncounted(key: Key, cost: number, priority?: AskedPriority): Awaitable<Decision> {
-    return this.#counting(() => this.#takeAbove(key, cost, this.#floor(key, priority)), unchanged)
+    return this.takeAbove(key, cost, this.#floor(key, priority))
+  }
+
+  /** {@link ServedPolicy.takeUncounted} that leaves `floor` tokens, or takes none: another process has read the priority. So do the next two. */
+  takeAbove(key: Key, cost: number, floor: number): Awaitable<Decision> {
+    return this.#counting(() => takeAbove(this.#limiter, key, cost, floor), unchanged)
+  }
+
+  peekAbove(key: Key, cost: number, floor: number): Awaitable<Decision> {
+    return this.#counting(() => this.#limiter.peek(key, cost + floor), unchanged)
+  }
+
+  reserveAbove(key: Key, cost: number, floor: number): Awaitable<ServedReservation> {
+    return this.#counting(
+      () => whenDone(this.#limiter.peek(key, cost + floor), (seen) => (seen.allowed ? this.#limiter.reserve(key, cost) : seen)),
+      (made) => ('waitMs' in made ? dueNow(made, floor) : { decision: made, settle: () => made, cancel: () => made }),
+    ) as Awaitable<ServedReservation>
   }
 
   /** {@link ServedPolicy.refund} of a take that was not counted. */
@@ -170,16 +189,12 @@ export class ServedPolicy {
 
   /** {@link ServedPolicy.peek} without counting. */
   peekUncounted(key: Key, cost: number, priority?: AskedPriority): Awaitable<Decision> {
-    return this.#counting(() => this.#limiter.peek(key, cost + this.#floor(key, priority)), unchanged)
+    return this.peekAbove(key, cost, this.#floor(key, priority))
   }
 
   /** {@link ServedPolicy.reserve} without counting. */
   reserveUncounted(key: Key, cost: number, priority?: AskedPriority): Awaitable<ServedReservation> {
-    const floor = this.#floor(key, priority)
-    return this.#counting(
-      () => whenDone(this.#limiter.peek(key, cost + floor), (seen) => (seen.allowed ? this.#limiter.reserve(key, cost) : seen)),
-      (made) => ('waitMs' in made ? dueNow(made, floor) : { decision: made, settle: () => made, cancel: () => made }),
-    ) as Awaitable<ServedReservation>
+    return this.reserveAbove(key, cost, this.#floor(key, priority))
   }
 
   /** Counts the outcome of a take. */
@@ -254,6 +269,11 @@ export class ServedPolicy {
     return this.#limiter.hotKeys(n)
   }
 
+  /** What other threads may attach to; undefined where tiers decide which limiter has a key. */
+  get sharedLimiter(): StoredLimiter | undefined {
+    return this.#limiter instanceof TieredLimiter ? undefined : this.#limiter
+  }
+
   /** All keys as bytes; undefined where a store keeps them. */
   snapshot(): Uint8Array | undefined {
     return this.#limiter.snapshot()
@@ -272,22 +292,6 @@ export class ServedPolicy {
   #floor(key: Key, priority: AskedPriority | undefined): number {
     const { priorities } = this.#config
     return priorities === undefined ? 0 : floorOf(priorities, priority, this.policyOf(key).burst)
-  }
-
-  /**
-   * A take that leaves `floor` tokens, or none. In memory nothing runs between the look and the take. At a store a take that came too close to the
-   * floor, because of others in between, is given back.
-   */
-  #takeAbove(key: Key, cost: number, floor: number): Awaitable<Decision> {
-    if (floor === 0) return this.#limiter.take(key, cost)
-    return whenDone(this.#limiter.peek(key, cost + floor), (seen) => {
-      if (!seen.allowed) return seen
-      return whenDone(this.#limiter.take(key, cost), (taken) => {
-        if (!taken.allowed || taken.remaining >= floor || taken.source === 'outage') return taken
-        const back = 'release' in taken ? (taken as Permit).release() : this.#limiter.refund(key, cost)
-        return whenDone<unknown, Decision>(back, () => refusedAgain(taken))
-      })
-    }) as Awaitable<Decision>
   }
 
   #taken(decision: Decision, startMs: number, key: Key, cost: number): Decision {
@@ -342,17 +346,17 @@ function passed({ parts, ...decision }: Decision): Decision {
   return { ...decision, allowed: true, retryAfterMs: 0, ...(parts && { parts: parts.map(passed) }) }
 }
 
-/** The denial of a take that was given back, since it came too close to what is kept for others. */
-function refusedAgain({ limit, remaining, resetAfterMs, policy, source }: Decision): Decision {
-  return { allowed: false, limit, remaining, retryAfterMs: 1, resetAfterMs, policy, source }
-}
-
 /** Tokens that may be used at once; those of a later time go back, since another caller took the ones that were seen. */
 function dueNow(reservation: StoredReservation, floor: number): Awaitable<ServedReservation> {
   const { allowed, waitMs, decision } = reservation
   const isAbove = decision.remaining >= floor || decision.source === 'outage'
   if (allowed && waitMs === 0 && isAbove)
-    return { decision: passed(decision), settle: (cost) => reservation.settle(cost), cancel: () => reservation.cancel() }
+    return {
+      decision: passed(decision),
+      settle: (cost) => reservation.settle(cost),
+      cancel: () => reservation.cancel(),
+      lapse: () => reservation.lapse?.(),
+    }
   const refused = (state: Decision): ServedReservation => {
     const denied = { ...state, allowed: false, retryAfterMs: Math.max(1, waitMs) }
     return { decision: denied, settle: () => denied, cancel: () => denied }

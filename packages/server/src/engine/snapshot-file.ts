@@ -13,6 +13,9 @@ export interface SavedPolicy {
   readonly bytes: Uint8Array
 }
 
+/** The name under which keys of `CL.THROTTLE` are saved; no policy has an empty name. */
+export const CALL_RATES = ''
+
 /** A file that is no snapshot, or not a whole one. */
 export class SnapshotError extends Error {
   override readonly name = 'SnapshotError'

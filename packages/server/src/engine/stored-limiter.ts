@@ -7,10 +7,12 @@ import {
   type Decision,
   type HotKeys,
   type Key,
+  type LimiterHandle,
   type LimiterStats,
   type Policy,
   PolicyError,
   restoreLimiter,
+  restoreRateTable,
   type Throttled,
 } from 'sluicegate'
 import type { FleetStats } from 'sluicegate/redis'
@@ -26,6 +28,8 @@ export interface StoredReservation {
   readonly decision: Decision
   settle(actualCost: number): Awaitable<Decision>
   cancel(): Awaitable<Decision>
+  /** Its time is over: it stays charged. */
+  lapse?(): void
 }
 
 /** Figures of a limiter in memory; at a store the tables are elsewhere, and all of them are 0 but `keys`, those with a lease here. */
@@ -44,6 +48,8 @@ export interface StoredLimiter {
   /** The policy in force; of several that of keys without a tier. */
   readonly policy: Policy
   take(key: Key, cost: number): Awaitable<Decision>
+  /** A take that leaves `floor` tokens, or takes none, in one step; absent where a look and a take do it. */
+  takeAbove?(key: Key, cost: number, floor: number): Awaitable<Decision>
   peek(key: Key, cost: number): Awaitable<Decision>
   reserve(key: Key, cost: number): Awaitable<StoredReservation>
   refund(key: Key, tokens: number): Awaitable<Decision>
@@ -59,6 +65,8 @@ export interface StoredLimiter {
   hotKeys(n: number): HotKeys
   /** All keys as bytes; undefined at a store, which keeps them. */
   snapshot(): Uint8Array | undefined
+  /** For other threads; absent where no memory can be shared. */
+  handle?(): LimiterHandle
   close(): void
 }
 
@@ -84,6 +92,8 @@ export interface StoredRateTable {
   throttle(key: string, rate: CallRate, quantity: number): Awaitable<Throttled>
   /** At a store all figures are 0. */
   stats(): LimiterStats
+  /** All keys as bytes; undefined at a store, which keeps them. */
+  snapshot(): Uint8Array | undefined
   /** Calls that a store would have decided and this process did, in an outage; 0 in memory. */
   readonly outageDecisions: number
   hotKeys(n: number): HotKeys
@@ -100,8 +110,11 @@ export interface Storage {
    * @throws {PolicyError} `SNAPSHOT_INVALID`
    */
   restored(config: PolicyConfig, making: LimiterMaking, saved: Saved): StoredLimiter | undefined
-  /** @throws {PolicyError} when there is no room for the table. */
-  rateTable(room: CallRateRoom, making: LimiterMaking): StoredRateTable
+  /**
+   * @param saved an earlier `snapshot()`, to begin with; ignored at a store.
+   * @throws {PolicyError} `SNAPSHOT_INVALID`, and when there is no room for the table.
+   */
+  rateTable(room: CallRateRoom, making: LimiterMaking, saved?: Uint8Array): StoredRateTable
   /** Whether the store can be reached; always true in memory. */
   readonly isReachable: boolean
   /** Resolves when the store can be reached, or after a moment. */
@@ -133,7 +146,11 @@ export const MEMORY: Storage = {
     }
     return Object.assign(limiter, { isShared: false, storeStats: () => undefined })
   },
-  rateTable({ maxKeys, growTo }, { clock, hotKeys }) {
+  rateTable({ maxKeys, growTo }, { clock, hotKeys }, saved) {
+    if (saved !== undefined) {
+      const restored = restoreRateTable(saved, { hotKeys, ...(clock && { clock }) })
+      return Object.assign(restored, { outageDecisions: 0 })
+    }
     const table = createRateTable({
       hotKeys,
       ...(clock && { clock }),

@@ -8,6 +8,7 @@ import type { Tiers } from '../config/tiers/tiers.js'
 import type { Awaitable } from './awaitable.js'
 import { canBecome } from './can-become.js'
 import type { LimiterFigures, StoredLimiter, StoredReservation } from './stored-limiter.js'
+import { takeAbove } from './take-above.js'
 
 /** Makes the limiter of a tier. `id` is that of its limit. */
 export type MakeTier = (config: PolicyConfig, id: string) => StoredLimiter
@@ -104,6 +105,10 @@ export class TieredLimiter implements StoredLimiter {
 
   take(key: Key, cost: number): Awaitable<Decision> {
     return this.#of(key).take(key, cost)
+  }
+
+  takeAbove(key: Key, cost: number, floor: number): Awaitable<Decision> {
+    return takeAbove(this.#of(key), key, cost, floor)
   }
 
   peek(key: Key, cost: number): Awaitable<Decision> {

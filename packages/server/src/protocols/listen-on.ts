@@ -1,7 +1,11 @@
+import cluster from 'node:cluster'
 import { lstatSync, unlinkSync } from 'node:fs'
 import { type AddressInfo, connect, isIPv6, type Server } from 'node:net'
+import { isMainThread } from 'node:worker_threads'
 import type { ListenAddress } from '../config/listen-address.js'
 
+/** Threads of the service listen on one port. */
+const SHARED_PORT = { reusePort: true }
 /** Unix sockets are for the user and the group of the service: `rw-rw----`. */
 const SOCKET_UMASK = 0o117
 
@@ -12,7 +16,8 @@ const SOCKET_UMASK = 0o117
  * @throws the system's error, for example with `code: 'EADDRINUSE'`.
  */
 export async function listenOn(server: Server, at: ListenAddress, onError: (error: Error) => void): Promise<string> {
-  if ('path' in at) await removeStaleSocket(at.path)
+  // The sockets of workers are the primary's: see prepareSharedSocket.
+  if ('path' in at && !cluster.isWorker) await removeStaleSocket(at.path)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     const listening = (): void => {
@@ -20,8 +25,10 @@ export async function listenOn(server: Server, at: ListenAddress, onError: (erro
       server.on('error', onError)
       resolve()
     }
-    if ('path' in at) withSocketMode(() => server.listen(at.path, listening))
-    else server.listen(at.port, at.host, listening)
+    // Of a thread the first thread has set the mode: see prepareSharedSocket.
+    if ('path' in at && !isMainThread) server.listen(at.path, listening)
+    else if ('path' in at) withSocketMode(() => server.listen(at.path, listening))
+    else server.listen({ port: at.port, host: at.host, ...(isMainThread ? {} : SHARED_PORT) }, listening)
   })
   if ('path' in at) return `unix:${at.path}`
   const { address, port } = server.address() as AddressInfo
@@ -34,6 +41,12 @@ export async function listenOn(server: Server, at: ListenAddress, onError: (erro
  */
 async function removeStaleSocket(path: string): Promise<void> {
   if (lstatSync(path, { throwIfNoEntry: false })?.isSocket() && (await isAbandoned(path))) unlinkSync(path)
+}
+
+/** In a primary process or thread, before its workers listen at `path`. */
+export async function prepareSharedSocket(path: string): Promise<void> {
+  process.umask(SOCKET_UMASK)
+  await removeStaleSocket(path)
 }
 
 /** Calls `bind`, which creates Unix sockets before it returns, so that they are never open to other users. */

@@ -14,7 +14,8 @@ export interface ProtocolContext {
   /** Decides by the files in the form of Envoy. */
   readonly limits: RateLimits
   /** Splits budgets among data planes that decide by themselves. */
-  readonly quotas: QuotaService
+  /** Undefined in a worker: each would hand out the whole budget. */
+  readonly quotas: QuotaService | undefined
   readonly access: Access
   readonly config: Config
   readonly clients: ClientBounds

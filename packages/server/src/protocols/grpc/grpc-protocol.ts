@@ -25,7 +25,8 @@ const HEALTH = '/grpc.health.'
 export interface GrpcContext {
   readonly engine: Engine
   readonly limits: RateLimits
-  readonly quotas: QuotaService
+  /** Undefined: the quota service is not served. */
+  readonly quotas: QuotaService | undefined
   readonly access: Access
   readonly clients: ClientBounds
   readonly tls: TlsConfig | undefined
@@ -37,7 +38,8 @@ export interface GrpcContext {
 /** The gRPC server of the service. */
 export function grpcServer({ engine, limits, quotas, access, clients, tls, log, tracing }: GrpcContext): GrpcService {
   const { maxConnections, maxConnectionsPerAddress, headersMs, requestMs } = clients
-  const services = [rlsService(limits, access), kuadrantService(limits, access), limiterService(engine, access), rlqsService(quotas)]
+  const services = [rlsService(limits, access), kuadrantService(limits, access), limiterService(engine, access)]
+  if (quotas !== undefined) services.push(rlqsService(quotas))
   const traced = services.map((each) => tracedService(each, tracing))
   return new GrpcService(traced, {
     bounds: { maxConnections, maxConnectionsPerAddress, headersMs, requestMs },

@@ -7,12 +7,12 @@ import { JSON_TYPE, reply } from './reply.js'
 const MAX_FAULT_CHARACTERS = 4_000
 
 /** `/v1/reload`: reads the configuration again. 200, or 422 with the faults while the configuration before stays in force. */
-export function reloadRoute(reload: () => void, isFault: (error: unknown) => error is Error): Route {
+export function reloadRoute(reload: () => void | Promise<void>, isFault: (error: unknown) => error is Error): Route {
   return {
-    POST(request, response) {
+    async POST(request, response) {
       refuseOtherSites(request)
       try {
-        reload()
+        await reload()
       } catch (error) {
         if (!isFault(error)) throw error
         throw new Problem(422, 'CONFIG_INVALID', `the one before stays in force: ${error.message.slice(0, MAX_FAULT_CHARACTERS)}`)

@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { test } from 'node:test'
+import { until } from 'sluicegate-testkit'
+import { send, sendMany, workersOf } from '../testing/many-connections.js'
+import { announcement, configFile, serveProcess, sluicegate } from '../testing/sluicegate-process.js'
+
+const YAML = `listen: { port: 0 }
+processes: 2
+policies:
+  wide: { algorithm: token-bucket, limit: 200, window: 30d, tiers: { large: { limit: 300 } }, keys: { bob: large } }
+  other: { algorithm: fixed-window, limit: 100000, window: year }
+  jobs: { algorithm: concurrency, limit: 2, ttl: 60s }
+  classed: { algorithm: token-bucket, limit: 100, window: 30d, priorities: { high: 0%, low: 50% }, default-priority: low, max-priority: high }
+`
+
+test('connections over all workers receive one budget exactly, by tier and by class; the metrics and the page show the whole', async (t) => {
+  const service = await serveProcess(t, YAML)
+  const { url } = service
+  assert.equal(workersOf(service).length, 2)
+  assert.deepEqual(Object.fromEntries(await sendMany(url, '/v1/take?policy=wide&key=alice', 32, 8)), { 200: 200, 429: 56 })
+  assert.deepEqual(Object.fromEntries(await sendMany(url, '/v1/take?policy=wide&key=bob', 32, 10)), { 200: 300, 429: 20 })
+  assert.deepEqual(Object.fromEntries(await sendMany(url, '/v1/take?policy=classed&key=carol', 32, 2)), { 200: 50, 429: 14 })
+  assert.deepEqual(Object.fromEntries(await sendMany(url, '/v1/take?policy=classed&key=carol&priority=high', 32, 2)), { 200: 50, 429: 14 })
+  assert.equal(await service.metric('sluicegate_decisions_total', { policy: 'wide', outcome: 'allowed' }), 500)
+  assert.equal(await service.metric('sluicegate_decisions_total', { policy: 'wide', outcome: 'denied' }), 76)
+  assert.equal(await service.metric('sluicegate_keys', { policy: 'wide' }), 2)
+  assert.equal(await service.metric('sluicegate_decision_duration_seconds_count'), 704)
+  assert.equal(await service.metric('sluicegate_policies'), 4)
+  const shown = async (): Promise<boolean> => {
+    const events = await fetch(`${url}/events`)
+    for await (const chunk of events.body ?? []) {
+      const text = Buffer.from(chunk).toString()
+      if (/"name":"wide".*?"allowed":\{"total":500\b.*"keysTracked":2\b.*"demand":\[\{/.test(text)) return true
+      if (text.includes('"atS"') && text.includes('"demand"')) return false
+    }
+    return false
+  }
+  await until('the page shows the whole', shown)
+})
+
+test('permits and reservations work whichever worker a connection reaches; those of a worker that died are unknown', async (t) => {
+  const service = await serveProcess(t, YAML)
+  const { url } = service
+  const post = async (path: string, value: unknown): Promise<number> => (await send(url, path, { value })).status
+  for (let round = 0; round < 4; round++) {
+    const { permit } = (await send(url, '/v1/take?policy=jobs&key=alice')).body
+    const { reservation } = (await send(url, '/v1/reserve', { value: { policy: 'other', key: 'alice', cost: 100 } })).body
+    assert.equal(await post('/v1/heartbeat', { permit }), 200)
+    assert.equal(await post('/v1/release', { permit }), 200)
+    assert.equal(await post('/v1/release', { permit }), 404)
+    assert.equal(await post('/v1/settle', { reservation, cost: 10 }), 200)
+    assert.equal(await post('/v1/settle', { reservation, cost: 10 }), 404)
+  }
+  assert.equal((await send(url, '/v1/peek?policy=other&key=alice')).body.remaining, 100_000 - 40)
+  const { permit } = (await send(url, '/v1/take?policy=jobs&key=alice')).body
+  const { reservation } = (await send(url, '/v1/reserve', { value: { policy: 'other', key: 'alice', cost: 100 } })).body
+  const before = workersOf(service)
+  for (const worker of before) process.kill(worker, 'SIGKILL')
+  await until('other workers listen', async () => {
+    const { status } = await send(url, '/readyz').catch(() => ({ status: 0 }))
+    return status === 200 && workersOf(service).every((worker) => !before.includes(worker))
+  })
+  assert.equal(await post('/v1/release', { permit }), 404)
+  assert.equal(await post('/v1/settle', { reservation, cost: 10 }), 404)
+  assert.equal((await send(url, '/v1/peek?policy=other&key=alice')).body.remaining, 100_000 - 140)
+})
+
+test('while the primary process does not run, takes receive 503 in time and are not charged', async (t) => {
+  const { url, child } = await serveProcess(t, YAML)
+  assert.equal((await send(url, '/v1/take?policy=other&key=alice')).status, 200)
+  child.kill('SIGSTOP')
+  const startMs = performance.now()
+  const answers = await Promise.all(Array.from({ length: 8 }, () => send(url, '/v1/take?policy=other&key=alice')))
+  assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([503]))
+  assert.ok(performance.now() - startMs < 8_000)
+  child.kill('SIGCONT')
+  await until('takes pass again', async () => (await send(url, '/v1/take?policy=other&key=alice')).status === 200)
+  assert.equal((await send(url, '/v1/peek?policy=other&key=alice')).body.remaining, 100_000 - 2)
+})
+
+test('a reload reaches all workers, and a faulty one none, nor a worker that starts later', async (t) => {
+  const path = configFile(t, YAML)
+  const child = sluicegate(t, 'serve', '--config', path)
+  const { url } = await announcement(child)
+  let log = ''
+  child.stderr.on('data', (chunk) => {
+    log += chunk
+  })
+  writeFileSync(path, YAML.replace('limit: 200', 'limit: 600').concat('  fresh: { algorithm: gcra, limit: 5, window: 1h, burst: 5 }\n'))
+  child.kill('SIGHUP')
+  const peek = (policy: string): ReturnType<typeof send> => send(url, `/v1/peek?policy=${policy}&key=a`)
+  await until('the new policy is served', async () => (await peek('fresh')).status === 200)
+  for (let i = 0; i < 6; i++) assert.equal((await peek('fresh')).status, 200)
+  for (let i = 0; i < 6; i++) assert.equal((await send(url, '/v1/take?policy=fresh&key=a')).status, i < 5 ? 200 : 429)
+  writeFileSync(path, 'policies: { fresh: { algorithm: none } }')
+  child.kill('SIGHUP')
+  const failed = async (): Promise<boolean> => /config_reload_failed 1/.test(await (await fetch(`${url}/metrics`)).text())
+  await until('the fault is in the metrics', failed)
+  const [first, other] = workersOf({ child })
+  process.kill(first as number, 'SIGKILL')
+  await until('a worker has taken its place', async () => log.includes('a worker listens again'))
+  process.kill(other as number, 'SIGKILL')
+  for (let i = 0; i < 6; i++) assert.equal((await peek('wide')).body.limit, 600)
+})
+
+test('a worker that is still starting does not delay the stop', async (t) => {
+  const service = await serveProcess(t, YAML)
+  const [first] = workersOf(service)
+  process.kill(first as number, 'SIGKILL')
+  await until('another one starts', async () => workersOf(service).length === 2 && !workersOf(service).includes(first as number))
+  const startMs = performance.now()
+  assert.equal(await service.end('SIGINT'), 0)
+  assert.ok(performance.now() - startMs < 5_000)
+})
+
+test('what several processes cannot serve is said once, and nothing is left running', async (t) => {
+  const other = createServer().listen(0, '127.0.0.1')
+  t.after(() => other.close())
+  await once(other, 'listening')
+  const { port } = other.address() as AddressInfo
+  const ended = async (yaml: string): Promise<string> => {
+    const child = sluicegate(t, 'serve', '--config', configFile(t, yaml))
+    let text = ''
+    child.stderr.on('data', (chunk) => {
+      text += chunk
+    })
+    const [code] = await once(child, 'close')
+    assert.equal(code, 1)
+    return text
+  }
+  const inUse = await ended(YAML.replace('port: 0', `port: ${port}`))
+  assert.match(inUse, /^sluicegate: \S+ is in use by another program: [^\n]*\n$/)
+  assert.match(await ended(`${YAML}candidate: next.yaml\n`), /a candidate is compared by one process/)
+})

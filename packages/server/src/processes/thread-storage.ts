@@ -1,0 +1,114 @@
+import { attachLimiter, type HotKeys, type Limiter, type LimiterHandle } from 'sluicegate'
+import type { PolicyConfig } from '../config/policy-config.js'
+import type { Engine } from '../engine/engine.js'
+import type { LimiterMaking, StoredLimiter } from '../engine/stored-limiter.js'
+import { takeAbove } from '../engine/take-above.js'
+import type { AddedPolicies } from './decision-steps.js'
+import type { Exchange } from './exchange.js'
+import { PrimaryStorage } from './primary-storage.js'
+
+const NO_HOT_KEYS: HotKeys = { demand: [], denials: [] }
+
+/** A table of the primary thread, for other threads. */
+export interface SharedTable {
+  /** Another table of the same policy has another number. */
+  readonly number: number
+  readonly handle: LimiterHandle
+}
+
+/** The tables of the policies that have one, by name. */
+export type SharedTables = ReadonlyMap<string, SharedTable>
+
+/** What makes the tables of an engine known to other threads, but not those of policies that a worker may remove. */
+export function tableSharing(engine: Engine, added: AddedPolicies): () => SharedTables {
+  const numbers = new WeakMap<object, SharedTable>()
+  let last = 0
+  return () => {
+    const tables = new Map<string, SharedTable>()
+    for (const served of engine.policies) {
+      const limiter = served.sharedLimiter
+      if (limiter?.handle === undefined || added.has(served.name)) continue
+      const table = numbers.get(limiter) ?? { number: ++last, handle: limiter.handle() }
+      numbers.set(limiter, table)
+      tables.set(served.name, table)
+    }
+    return tables
+  }
+}
+
+/**
+ * In a worker thread: keys in tables of the primary thread, whose memory is shared. A decision is a step of this thread there. Policies without a shared
+ * table, as those with tiers, are decided by the primary thread.
+ */
+export class ThreadStorage extends PrimaryStorage {
+  readonly #limiters = new Set<ThreadLimiter>()
+  #tables: SharedTables
+
+  constructor(primary: Exchange, tables: SharedTables) {
+    super(primary)
+    this.#tables = tables
+  }
+
+  override limiter(config: PolicyConfig, making: LimiterMaking): StoredLimiter {
+    const limiter: ThreadLimiter = threadLimiter(super.limiter(config, making), config.policy.name, making.hotKeys, () =>
+      this.#limiters.delete(limiter),
+    )
+    this.#limiters.add(limiter)
+    // At the start. Those of a reload have their tables afterwards.
+    limiter.use(this.#tables)
+    return limiter
+  }
+
+  /** The tables as they are after a reload. */
+  use(tables: SharedTables): void {
+    this.#tables = tables
+    for (const limiter of this.#limiters) limiter.use(tables)
+  }
+}
+
+interface ThreadLimiter extends StoredLimiter {
+  use(tables: SharedTables): void
+}
+
+function threadLimiter(primary: StoredLimiter, name: string, hotKeys: number, onClose: () => void): ThreadLimiter {
+  let attached: { readonly number: number; readonly limiter: Limiter; readonly stored: StoredLimiter } | undefined
+  const at = (): StoredLimiter => attached?.stored ?? primary
+  const attach = ({ number, handle }: SharedTable): void => {
+    const limiter = attachLimiter(handle, { hotKeys })
+    attached = { number, limiter, stored: Object.assign(limiter, { isShared: true, storeStats: () => undefined }) }
+  }
+  return {
+    // Others decide in between, and answers of the primary thread come later.
+    isShared: true,
+    get policy() {
+      return at().policy
+    },
+    take: (key, cost) => at().take(key, cost),
+    takeAbove: (key, cost, floor) => takeAbove(at(), key, cost, floor),
+    peek: (key, cost) => at().peek(key, cost),
+    reserve: (key, cost) => at().reserve(key, cost),
+    refund: (key, tokens) => at().refund(key, tokens),
+    penalize: (key, tokens) => at().penalize(key, tokens),
+    block: (key, forMs) => at().block(key, forMs),
+    reset: (key) => at().reset(key),
+    // The primary thread has changed the table before.
+    update: (policy) => primary.update(policy),
+    // The primary thread counts what is in the table.
+    stats: () => primary.stats(),
+    storeStats: () => undefined,
+    hotKeys: (n) => attached?.limiter.hotKeys(n) ?? NO_HOT_KEYS,
+    snapshot: () => undefined,
+    close() {
+      onClose()
+      attached?.limiter.close()
+      primary.close()
+    },
+    use(tables) {
+      const table = tables.get(name)
+      if (table?.number === attached?.number) return
+      attached?.limiter.close()
+      attached = undefined
+      if (table !== undefined) attach(table)
+    },
+  }
+}
