@@ -260,5 +260,8 @@ test('metadata whose aliases repeat it without end is a fault at its place, not 
   const levels = Array.from({ length: 7 }, (_, i) => `      l${i + 1}: &l${i + 1} [${Array(9).fill(i === 0 ? 'x' : `*l${i}`)}]\n`).join('')
   const reason = 'must be plain data: its aliases repeat too much of it, or it contains itself'
   for (const metadata of [`\n${levels}`, ' &own { inner: *own }\n'])
-    assert.match(faultsOf(`domain: web\ndescriptors:\n  - key: user\n    metadata:${metadata}`)[0] ?? '', new RegExp(`^rl.yaml:[45]:\\d+: .*${reason}$`))
+    assert.match(
+      faultsOf(`domain: web\ndescriptors:\n  - key: user\n    metadata:${metadata}`)[0] ?? '',
+      new RegExp(`^rl.yaml:[45]:\\d+: .*${reason}$`),
+    )
 })
