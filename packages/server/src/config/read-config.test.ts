@@ -189,3 +189,10 @@ test('the table of CL.THROTTLE has its own room, by default that of the library'
     'gate.yaml:3:39: throttle.keys: unknown option; there are max-keys, grow-to',
   ])
 })
+
+test('a syntax error behind a block text in a flow list has its own line, in the file', () => {
+  for (const fault of faults('policies: [[]|\na\n')) {
+    const [, line, column] = /^gate.yaml:(\d+):(\d+):/.exec(fault) ?? []
+    assert.ok(Number(line) === 1 ? Number(column) <= 15 : Number(column) <= 2, fault)
+  }
+})
