@@ -190,9 +190,9 @@ test('the table of CL.THROTTLE has its own room, by default that of the library'
   ])
 })
 
-test('a syntax error behind a block text in a flow list has its own line, in the file', () => {
-  for (const fault of faults('policies: [[]|\na\n')) {
+test('a syntax error behind a block text in a flow list has its own line', () => {
+  for (const fault of faults('[[]|\na')) {
     const [, line, column] = /^gate.yaml:(\d+):(\d+):/.exec(fault) ?? []
-    assert.ok(Number(line) === 1 ? Number(column) <= 15 : Number(column) <= 2, fault)
+    assert.ok(Number(column) <= (line === '1' ? 5 : 2), fault)
   }
 })
