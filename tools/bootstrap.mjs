@@ -26,6 +26,7 @@ const ON_SERVERS = {
   chaos: ['chaos/dist/main.js'],
   lab: ['lab/dist/main.js'],
   'lab:compare': ['lab/dist/compare-main.js'],
+  'lab:scale': ['lab/dist/scale/scale-main.js'],
   'prove runtimes': ['packages/sluicegate/dist/redis/'],
 }
 
@@ -51,6 +52,7 @@ const TASKS = {
   chaos: (args) => run(process.execPath, ['chaos/dist/main.js', ...args]),
   lab: (args) => run(process.execPath, ['lab/dist/main.js', ...args]),
   'lab:compare': (args) => run(process.execPath, ['lab/dist/compare-main.js', ...args]),
+  'lab:scale': (args) => run(process.execPath, ['lab/dist/scale/scale-main.js', ...args]),
   // The gate builds for itself, as its first step: a fault in the types is one of its findings.
   check: (args) => run(process.execPath, ['tools/dist/check.js', ...args]),
 }
@@ -69,8 +71,10 @@ function failedTests(args) {
 }
 
 /** Long files first, so that none of them runs alone at the end. Long runs have few files, each long. */
-function inProcesses({ files, textOf }) {
-  if (process.env.SLUICEGATE_TEST_RUN === 'long') return files
+function inProcesses({ files, textOf, nodeOptions }) {
+  // A pattern of names would skip the suites of the groups.
+  const byName = nodeOptions.some((option) => option.startsWith('--test-name-pattern'))
+  if (byName || process.env.SLUICEGATE_TEST_RUN === 'long') return files
   const { alone, groups } = groupTests(files, textOf)
   return [...alone, ...writeGroups(groups)]
 }

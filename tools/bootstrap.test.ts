@@ -84,7 +84,7 @@ test('an unknown task is one line and a failure', () => {
   assert.equal(status, 1)
   assert.equal(
     stderr.trim(),
-    'no task "tset"; there are build, api, start, test, test:long, test:watch, prove, bench, bench:redis, bench:edge, chaos, lab, lab:compare, check',
+    'no task "tset"; there are build, api, start, test, test:long, test:watch, prove, bench, bench:redis, bench:edge, chaos, lab, lab:compare, lab:scale, check',
   )
 })
 
@@ -205,7 +205,7 @@ test('each test file runs once, alone or in a group, and those that need a proce
   const { alone, groups } = groupTests(files, textOf)
   assert.deepEqual([...alone, ...groups.flat()].sort(), [...files].sort())
   assert.ok(alone.length > 0 && groups.length > 1)
-  const own = ['process.env.X', "import { Worker } from 'node:worker_threads'", 'beforeEach(() => {})', 'mock.timers', 'ownRedis()']
+  const own = ['process.env.X', "import { Worker } from 'node:worker_threads'", 'mock.timers', 'chromium.launch()']
   const texts = [...own, ...Array.from({ length: 100 }, () => "test('a', () => assert.ok(true))")]
   assert.deepEqual(groupTests(Object.keys(texts), (i: number) => texts[i]).alone, Object.keys(own))
   // A few files are faster by themselves, with output that is easier to read.
@@ -230,6 +230,36 @@ test('what failed in a run stands once more at its end, and runs again by itself
   assert.match(failures[0].message, /once/)
   assert.equal(counts.pass, 1)
   assert.equal(counts.fail, 1)
+  rmSync(folder, { recursive: true })
+})
+
+test('of a group the files that failed run again, and hooks run around the tests of their file', async () => {
+  const { writeGroups, isGroup } = await setup('test-groups.mjs')
+  const folder = mkdtempSync(join(tmpdir(), 'grouped-tests-'))
+  const source = (name: string, body: string): string => {
+    const path = join(folder, name)
+    writeFileSync(path, `import assert from 'node:assert'\nimport { before, test } from 'node:test'\n${body}`)
+    return path
+  }
+  const hook = 'let ran = 0\nbefore(() => { ran++ })\n'
+  const files = [
+    source('passes.test.mjs', `${hook}test('one', () => assert.equal(ran, 1))\ntest('two', () => assert.equal(ran, 1))\n`),
+    source('fails.test.mjs', `${hook}test('three', () => assert.equal(ran, 2))\n`),
+    source('broken.test.mjs', "throw new Error('at once')\n"),
+  ]
+  const [group = ''] = writeGroups([files], folder)
+  assert.ok(isGroup(group))
+  const record = join(folder, 'failed.json')
+  const reporter = fileURLToPath(new URL('../setup/failed-tests-reporter.mjs', import.meta.url))
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env
+  spawnSync(process.execPath, ['--test', `--test-reporter=${reporter}`, `--test-reporter-destination=${record}`, group], {
+    cwd: folder,
+    env,
+  })
+  const failed = JSON.parse(readFileSync(record, 'utf8'))
+  assert.deepEqual(failed.files.sort(), [files[2], files[1]])
+  assert.deepEqual(failed.failures.map(({ name }: { name: string }) => name).sort(), [files[2], 'three'].sort())
+  assert.equal(failed.counts.pass, 2)
   rmSync(folder, { recursive: true })
 })
 

@@ -1,6 +1,9 @@
 const [WIDTH, HEIGHT] = [820, 420]
-const [LEFT, RIGHT, TOP, BOTTOM] = [60, 20, 60, 70]
-const COLORS = ['#2563eb', '#d97706', '#059669', '#9333ea', '#6b7280']
+const [LEFT, RIGHT, TOP, BOTTOM] = [76, 34, 60, 70]
+const COLORS = ['#2563eb', '#d97706', '#059669', '#9333ea', '#6b7280', '#dc2626']
+/** Characters of the legend that fit between two names. */
+const [LEGEND_GAP, CHARACTER_WIDTH] = [44, 6.4]
+const MOST_TICKS = 20
 
 /** A curve of a plot; its points belong to the `xs` of the plot. */
 export interface Curve {
@@ -16,37 +19,41 @@ export interface LinePlot {
   readonly yName: string
   readonly xs: readonly number[]
   readonly curves: readonly Curve[]
+  /** Where the axis has the powers of ten; all values are positive. */
+  readonly xScale?: 'log'
+  readonly yScale?: 'log'
   /** A time to mark. */
   readonly mark?: { readonly fromX: number; readonly toX: number; readonly label: string }
 }
 
-/** Curves over time as one SVG file. */
-export function linePlotSvg({ title, subtitle, xName, yName, xs, curves, mark }: LinePlot): string {
-  const maxX = Math.max(1, ...xs)
-  const maxY = 1.1 * Math.max(1, ...curves.flatMap(({ ys }) => ys))
-  const x = (value: number): number => round(LEFT + (value / maxX) * (WIDTH - LEFT - RIGHT))
-  const y = (value: number): number => round(HEIGHT - BOTTOM - (value / maxY) * (HEIGHT - TOP - BOTTOM))
-  const step = stepOf(maxY)
-  const grid = Array.from({ length: Math.floor(maxY / step) + 1 }, (_, i) => i * step).map(
+/** Curves as one SVG file. */
+export function linePlotSvg({ title, subtitle, xName, yName, xs, curves, xScale, yScale, mark }: LinePlot): string {
+  const ys = curves.flatMap((curve) => curve.ys)
+  const xAxis = xScale === 'log' ? logAxis(xs) : linearAxis(Math.max(1, ...xs), MOST_TICKS)
+  const yAxis = yScale === 'log' ? logAxis(ys) : linearAxis(1.1 * largest(ys), 5)
+  const x = (value: number): number => round(LEFT + xAxis.shareOf(value) * (WIDTH - LEFT - RIGHT))
+  const y = (value: number): number => round(HEIGHT - BOTTOM - yAxis.shareOf(value) * (HEIGHT - TOP - BOTTOM))
+  const grid = yAxis.ticks.map(
     (value) =>
-      `<line x1="${LEFT}" y1="${y(value)}" x2="${WIDTH - RIGHT}" y2="${y(value)}" stroke="#e5e7eb"/><text x="${LEFT - 8}" y="${y(value) + 4}" text-anchor="end">${value}</text>`,
+      `<line x1="${LEFT}" y1="${y(value)}" x2="${WIDTH - RIGHT}" y2="${y(value)}" stroke="#e5e7eb"/><text x="${LEFT - 8}" y="${y(value) + 4}" text-anchor="end">${numberText(value)}</text>`,
   )
-  const ticks = Array.from(
-    { length: Math.floor(maxX) + 1 },
-    (_, i) => `<text x="${x(i)}" y="${HEIGHT - BOTTOM + 18}" text-anchor="middle">${i}</text>`,
+  const ticks = xAxis.ticks.map(
+    (value) => `<text x="${x(value)}" y="${HEIGHT - BOTTOM + 18}" text-anchor="middle">${numberText(value)}</text>`,
   )
   const marked =
     mark === undefined
       ? ''
-      : `<rect x="${x(mark.fromX)}" y="${TOP}" width="${round(x(mark.toX) - x(mark.fromX))}" height="${HEIGHT - TOP - BOTTOM}" fill="#fee2e2"/><text x="${x(mark.fromX) + 6}" y="${TOP + 16}">${escaped(mark.label)}</text>`
+      : `<rect x="${x(mark.fromX)}" y="${TOP}" width="${round(Math.min(x(mark.toX), WIDTH - RIGHT) - x(mark.fromX))}" height="${HEIGHT - TOP - BOTTOM}" fill="#fee2e2"/><text x="${x(mark.fromX) + 6}" y="${TOP + 16}">${escaped(mark.label)}</text>`
   const drawn = curves.map(({ ys, isDashed }, i) => {
     const points = ys.map((value, at) => `${x(xs[at] as number)},${y(value)}`).join(' ')
     return `<polyline points="${points}" fill="none" stroke="${COLORS[i % COLORS.length]}" stroke-width="2"${isDashed ? ' stroke-dasharray="6 4"' : ''}/>`
   })
-  const legend = curves.map(
-    ({ name }, i) =>
-      `<rect x="${LEFT + i * 150}" y="${HEIGHT - 20}" width="18" height="4" fill="${COLORS[i % COLORS.length]}"/><text x="${LEFT + i * 150 + 24}" y="${HEIGHT - 14}">${escaped(name)}</text>`,
-  )
+  let left = LEFT
+  const legend = curves.map(({ name }, i) => {
+    const at = round(left)
+    left += LEGEND_GAP + name.length * CHARACTER_WIDTH
+    return `<rect x="${at}" y="${HEIGHT - 20}" width="18" height="4" fill="${COLORS[i % COLORS.length]}"/><text x="${at + 24}" y="${HEIGHT - 14}">${escaped(name)}</text>`
+  })
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="system-ui, sans-serif" font-size="12" fill="#374151">
 <rect width="${WIDTH}" height="${HEIGHT}" fill="#fff"/>
 <text x="${LEFT}" y="24" font-size="16" font-weight="600">${escaped(title)}</text>
@@ -58,10 +65,39 @@ ${[marked, ...grid, ...ticks, ...drawn, ...legend].join('\n')}
 `
 }
 
-/** A round number, about a fifth of the axis. */
-function stepOf(max: number): number {
-  const power = 10 ** Math.floor(Math.log10(max / 5))
-  return power * ([1, 2, 5].find((factor) => factor * power >= max / 5) ?? 10)
+interface Axis {
+  /** Where a value is, from 0 to 1. */
+  shareOf(value: number): number
+  readonly ticks: readonly number[]
+}
+
+function linearAxis(max: number, steps: number): Axis {
+  const step = stepOf(max, steps)
+  return { shareOf: (value) => value / max, ticks: Array.from({ length: Math.floor(max / step) + 1 }, (_, i) => i * step) }
+}
+
+/** From the power of ten below all values to the one above them. */
+function logAxis(values: readonly number[]): Axis {
+  const first = Math.floor(Math.log10(Math.min(...values)))
+  const last = Math.max(first + 1, Math.ceil(Math.log10(Math.max(...values))))
+  return {
+    shareOf: (value) => (Math.log10(value) - first) / (last - first),
+    ticks: Array.from({ length: last - first + 1 }, (_, i) => 10 ** (first + i)),
+  }
+}
+
+/** A round number, so that the axis has at most so many steps. */
+function stepOf(max: number, steps: number): number {
+  const power = 10 ** Math.floor(Math.log10(max / steps))
+  return power * ([1, 2, 5].find((factor) => factor * power >= max / steps) ?? 10)
+}
+
+function largest(values: readonly number[]): number {
+  return Math.max(...values) || 1
+}
+
+function numberText(value: number): string {
+  return (Math.round(value * 1e6) / 1e6).toLocaleString('en')
 }
 
 function round(value: number): number {

@@ -1,6 +1,9 @@
+import { readFileSync } from 'node:fs'
+import { isGroup } from './test-groups.mjs'
+
 /**
  * A reporter for `node --test` that writes one JSON document at the end: the test files that failed, each failed test with its message,
- * and node's own counts. `failed-tests.mjs` reads it.
+ * and node's own counts. Of a group of files, those count whose suites failed. `failed-tests.mjs` reads it.
  */
 export default async function* failedTests(events) {
   const files = []
@@ -8,7 +11,7 @@ export default async function* failedTests(events) {
   const counts = {}
   for await (const { type, data } of events) {
     const error = data?.details?.error
-    // The test of a whole file has the file's path as its name.
+    // The test of a whole file, or its suite in a group, has the file's path as its name.
     if (type === 'test:complete' && error !== undefined && /\.m?js$/.test(data.name)) files.push(data.name)
     if (type === 'test:fail' && error?.failureType !== 'subtestsFailed') {
       failures.push({ name: data.name, file: data.file, message: (error?.cause?.stack ?? error?.cause ?? error?.message ?? '').toString() })
@@ -16,5 +19,14 @@ export default async function* failedTests(events) {
     const [, name, count] = (type === 'test:diagnostic' && data.message.match(/^(tests|pass|fail|cancelled|skipped|todo) (\d+)$/)) || []
     if (name !== undefined) counts[name] = Number(count)
   }
-  yield JSON.stringify({ files: [...new Set(files)], failures, counts })
+  yield JSON.stringify({ files: withoutFailedGroups([...new Set(files)]), failures, counts })
+}
+
+/** A group stays when it failed outside its files. */
+function withoutFailedGroups(files) {
+  return files.filter((file) => {
+    if (!isGroup(file)) return true
+    const text = readFileSync(file, 'utf8')
+    return !files.some((other) => text.includes(`'${other}'`))
+  })
 }

@@ -37,7 +37,7 @@ export function printFailures() {
   console.log(`${last.counts.pass ?? 0} passed, ${(last.counts.fail ?? 0) + (last.counts.cancelled ?? 0)} failed`)
 }
 
-/** The compiled files whose tests failed in the last run, relative to the root. A group of files counts as one. */
+/** The compiled files whose tests failed in the last run, relative to the root. */
 export function failedFiles() {
   const files = lastRun()?.files ?? []
   if (files.length === 0) throw new Refusal('No test of the last run failed: run npm test')

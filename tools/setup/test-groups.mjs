@@ -1,50 +1,64 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { ROOT } from './root.mjs'
 
 /** Below this number a process for each file is as fast, and its output is easier to read. */
 const MIN_FILES_TO_GROUP = 60
 /** Enough groups to keep the cores busy, few enough to save most of the start-ups. */
-const GROUPS = 12
+const GROUPS = 20
 /** Not below node_modules, where the test runner of Node 22 and newer runs nothing. */
 const FOLDER = '.cache/test-groups'
 
 /**
- * What needs a process of its own: state of the process, other processes and threads, servers, hooks of a whole file (in one process they
- * would run around the tests of every file), warnings that are given once in a process, and files that are long by themselves.
+ * What needs a process of its own: state of the process, other processes and threads, browsers, warnings that are given once in a process,
+ * and files that are long by themselves or measure memory or pauses of the process.
  */
 const NEEDS_OWN_PROCESS = [
   /\bprocess\.(?:exit|env|on|once|emit|chdir|stdout|stderr|memoryUsage|listeners)/,
   /\bmock\b|globalThis\.|\bgc\b/,
   /\bspawn|\bfork|\bWorker|child_process|worker_threads|node:cluster/,
-  /Redis|Cluster|chromium|browser|nginx/,
-  /^(?:before|after|beforeEach|afterEach)\(/m,
+  /chromium|browser|nginx/,
   /[wW]arning|warnOnce|oncePerProcess|onceInProcess/,
-  /\b(?:shortOrLong|longTest|IS_LONG_RUN|conformance)\b/,
+  /\bconformance\b/,
+  /eventLoopUtilization|monitorEventLoopDelay/,
 ]
 
 /**
  * What to give to `node --test`: files that need a process of their own, and files that import many others. A process costs a tenth of a
- * second of the processor before its first test, and most test files need less for their tests.
+ * second of the processor before its first test, with clients of Redis half a second, and most test files need less for their tests.
  *
  * Of `compiled` test files, `textOf` gives the text of the source, which decides.
  */
 export function groupTests(compiled, textOf) {
   if (compiled.length < MIN_FILES_TO_GROUP) return { alone: [...compiled], groups: [] }
-  const alone = compiled.filter((file) => NEEDS_OWN_PROCESS.some((pattern) => pattern.test(textOf(file))))
+  const alone = compiled.filter((file) => {
+    const text = textOf(file)
+    return NEEDS_OWN_PROCESS.some((pattern) => pattern.test(text))
+  })
   const together = compiled.filter((file) => !alone.includes(file))
   // Neighbours share what they import; every group gets some of each folder, as their lengths differ.
   const groups = Array.from({ length: GROUPS }, (_, i) => together.filter((_, at) => at % GROUPS === i))
   return { alone, groups: groups.filter((group) => group.length > 0) }
 }
 
-/** Writes a file for each group that imports its files, and returns their paths. */
-export function writeGroups(groups) {
-  mkdirSync(join(ROOT, FOLDER), { recursive: true })
+/**
+ * Writes a file for each group that imports its files, and returns their paths. Each file is a suite of its name: its hooks run around its
+ * own tests, and a failure names the file.
+ */
+export function writeGroups(groups, root = ROOT) {
+  mkdirSync(join(root, FOLDER), { recursive: true })
   return groups.map((files, i) => {
     const path = `${FOLDER}/group-${i + 1}.mjs`
-    writeFileSync(join(ROOT, path), files.map((file) => `import '${pathToFileURL(join(ROOT, file)).href}'\n`).join(''))
+    const suites = files.map(
+      (file) => `describe('${file}', async () => void (await import('${pathToFileURL(resolve(root, file)).href}')))\n`,
+    )
+    writeFileSync(join(root, path), `import { describe } from 'node:test'\n${suites.join('')}`)
     return path
   })
+}
+
+/** Whether a test file is a group that {@link writeGroups} wrote. */
+export function isGroup(path) {
+  return path.includes(`${FOLDER}/`)
 }

@@ -7,7 +7,7 @@ import { ROOT, sourcesBelow } from './root.mjs'
 const LONG_FILE = '.long.test.ts'
 /** Names in a test file that is longer in the long run: see packages/testkit/src/run-length.ts. */
 const TESTKIT = 'packages/testkit/src/'
-const LONGER = /^import \{[^}]*\b(shortOrLong|longTest|IS_LONG_RUN|clientsForRun)\b[^}]*\} from|process\.env\.SLUICEGATE_TEST_RUN/m
+const LONGER = /^import \{[^}]*\b(shortOrLong|longTest|everyNth|IS_LONG_RUN|clientsForRun)\b[^}]*\} from|process\.env\.SLUICEGATE_TEST_RUN/m
 
 /**
  * The compiled test files, and the options for `node --test`.
@@ -28,14 +28,8 @@ export function chooseTests(args, { long = false } = {}) {
     )
   }
   const chosen = all.filter((file) => patterns.length === 0 || patterns.some(({ matches }) => matches(file)))
-  const textOf = (file) =>
-    readFileSync(
-      join(
-        ROOT,
-        chosen.find((each) => compiled(each) === file),
-      ),
-      'utf8',
-    )
+  const sources = new Map(chosen.map((file) => [compiled(file), file]))
+  const textOf = (file) => readFileSync(join(ROOT, sources.get(file)), 'utf8')
   return { files: chosen.map(compiled), textOf, nodeOptions }
 }
 

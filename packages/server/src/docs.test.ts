@@ -89,6 +89,18 @@ test('the configurations in the guide of tiers are accepted', (t) => {
   assert.equal(domains[0]?.policies[0]?.tiers?.policyOf('acme').limit, 1_000)
 })
 
+test('the configurations in the guide of quotas are accepted', () => {
+  const yaml = [...read('../../../docs/rlqs.md').matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, text]) => text as string)
+  const own = yaml.filter((text) => /^policies:/m.test(text)).map((text) => parseConfig(text))
+  assert.deepEqual(
+    own.map(({ quotas, quotaRules }) => [quotas.ttlSeconds, quotaRules?.map(({ policy }) => policy)]),
+    [
+      [15, undefined],
+      [15, ['per-team', 'shared']],
+    ],
+  )
+})
+
 test('the rules in the guide of Envoy are accepted', () => {
   const rules = [...ENVOY.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, yaml]) => yaml as string).filter((yaml) => /^domain:/m.test(yaml))
   assert.deepEqual(

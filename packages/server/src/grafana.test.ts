@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { RedisProcess, until } from 'sluicegate-testkit'
+import { longTest, RedisProcess, until } from 'sluicegate-testkit'
 import { parse } from 'yaml'
 import { readConfig } from './config/read-config.js'
 import { RateLimitService } from './protocols/grpc/messages/envoy/service/ratelimit/v3/rls.gen.js'
@@ -145,7 +145,7 @@ test('every alert has a test that fails when it never fires, and one that fails 
 /** Nothing has failed in the service of the test, so that these have no series. */
 const WITHOUT_SERIES = [/_errors_total/, /changes\(sluicegate_config_last_success/]
 
-test('a real Prometheus scrapes the service, runs the alerts, and answers every query of the dashboard', async (t) => {
+longTest('a real Prometheus scrapes the service, runs the alerts, and answers every query of the dashboard', async (t) => {
   const service = await serviceWithAll(t)
   const prometheus = await runningPrometheus(t, scrapeOf(t, service))
   using client = new GrpcTestClient(service.urls.get('grpc') ?? '')

@@ -4,6 +4,8 @@ import type { CallRates, Engine, ServedPolicy } from './engine/engine.js'
 import { LATENCY_BOUNDS_S } from './engine/latency.js'
 import type { HitCounts } from './envoy/hit-counts.js'
 import type { ListenerTraffic } from './protocols/protocol-server.js'
+import type { PolicyQuotaCounts } from './quota/quota-counts.js'
+import type { QuotaService } from './quota/quota-service.js'
 import type { ReloadState } from './reload.js'
 import type { SnapshotState } from './snapshots.js'
 
@@ -35,6 +37,7 @@ export interface MoreFigures {
   readonly reloads?: { readonly state: ReloadState } | undefined
   readonly snapshots?: { readonly state: SnapshotState } | undefined
   readonly candidate?: Candidate | undefined
+  readonly quotas?: QuotaService | undefined
 }
 
 /**
@@ -51,6 +54,7 @@ export function measuresOf(engine: Engine, traffic: Traffic, version: string, mo
     ...candidateMeasures(engine, more.candidate),
     ...storeMeasures(engine),
     ...heldMeasures(engine),
+    ...quotaMeasures(more.quotas),
     ...configMeasures(engine, more),
     ...connectionMeasures(traffic),
   ]
@@ -300,6 +304,58 @@ function candidateMeasures(engine: Engine, candidate: Candidate | undefined): Me
     ),
     gauge('sluicegate_candidate_failed', 'Whether the files of the candidate cannot be used.', () =>
       candidate === undefined ? [] : [{ labels: {}, value: candidate.state(engine, 0).fault === undefined ? 0 : 1 }],
+    ),
+  ]
+}
+
+/** Of the rate limit quota service. */
+function quotaMeasures(quotas: QuotaService | undefined): Measure[] {
+  const now = (read: (figures: { readonly buckets: number; readonly assignedPerSecond: number }) => number) => (): Sample[] =>
+    Array.from(quotas?.figures() ?? [], (figures) => ({ labels: { policy: figures.policy }, value: read(figures) }))
+  const counts = (label: string, read: (counts: PolicyQuotaCounts) => Readonly<Record<string, number>>) => (): Sample[] =>
+    Array.from(quotas?.counts.byPolicy ?? [], ([policy, of]) => labelled(label, Object.entries(read(of)), { policy })).flat()
+  return [
+    gauge('sluicegate_quota_streams', 'Streams of data planes that are open.', () =>
+      quotas === undefined ? [] : [{ labels: {}, value: quotas.streams }],
+    ),
+    gauge('sluicegate_quota_unread_messages', 'Messages that data planes have not received yet.', () =>
+      quotas === undefined ? [] : [{ labels: {}, value: quotas.unreadMessages }],
+    ),
+    counter('sluicegate_quota_reports_total', 'Reports of data planes.', () =>
+      quotas === undefined ? [] : [{ labels: {}, value: quotas.counts.reports }],
+    ),
+    gauge(
+      'sluicegate_quota_buckets',
+      'Buckets of data planes that have a part of a budget, or had one that is still in force.',
+      now(({ buckets }) => buckets),
+    ),
+    gauge(
+      'sluicegate_quota_assigned_tokens_per_second',
+      'Rate of the assignments that may be in force.',
+      now(({ assignedPerSecond }) => assignedPerSecond),
+    ),
+    counter(
+      'sluicegate_quota_assignments_total',
+      'Messages to data planes: tokens, allow, deny or abandon.',
+      counts('kind', ({ assignments }) => assignments),
+    ),
+    counter(
+      'sluicegate_quota_reported_requests_total',
+      'Requests that data planes report, by what they did with them.',
+      counts('outcome', ({ reported }) => reported),
+    ),
+    counter(
+      'sluicegate_quota_returns_total',
+      'Parts of budgets that came back: after a broken stream, or an abandoned bucket.',
+      counts('reason', ({ returned }) => returned),
+    ),
+    counter(
+      'sluicegate_quota_refusals_total',
+      'Reports of buckets that get no assignment: no rule, an id that is not valid, or no room.',
+      () => labelled('reason', Object.entries(quotas?.counts.refused ?? {})),
+    ),
+    counter('sluicegate_quota_streams_cut_total', 'Streams that a bound ended, by the reason.', () =>
+      labelled('reason', Object.entries(quotas?.counts.cuts ?? {})),
     ),
   ]
 }

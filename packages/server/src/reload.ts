@@ -42,6 +42,7 @@ const AT_START: readonly (keyof Config)[] = [
   'stop',
   'storage',
   'throttle',
+  'quotas',
   'dashboard',
   'log',
   'snapshot',

@@ -1,4 +1,4 @@
-import type { Clock } from 'sluicegate'
+import { type Clock, preciseClock } from 'sluicegate'
 import { Access } from './access.js'
 import { after } from './after.js'
 import { Candidate } from './candidate/candidate.js'
@@ -28,6 +28,7 @@ import { router } from './protocols/http/router.js'
 import { traced } from './protocols/http/traced.js'
 import { changeRoutes, decisionRoutes } from './protocols/http/verbs.js'
 import type { ListenerTraffic, ProtocolServer } from './protocols/protocol-server.js'
+import { QuotaService } from './quota/quota-service.js'
 import { type ConfigSource, isConfigFault, LOOK_MS, Reloader } from './reload.js'
 import { Snapshots, savedPolicies } from './snapshots.js'
 import { telemetryOf } from './telemetry/telemetry.js'
@@ -95,10 +96,20 @@ export async function startService(config: Config, options: ServiceOptions = {})
   })
   const snapshots = snapshotFile === undefined ? undefined : new Snapshots(snapshotFile, engine, log)
   const access = new Access(config.tokens)
-  const limits = new RateLimits(engine, config.domains, environmentSettings(), clock === undefined ? Date.now : () => clock.nowMs())
+  const settings = environmentSettings()
+  const limits = new RateLimits(engine, config.domains, settings, clock === undefined ? Date.now : () => clock.nowMs())
+  const ticking = clock ?? preciseClock()
+  const quotas = new QuotaService({
+    engine,
+    config: { rules: config.quotaRules, domains: config.domains },
+    times: config.quotas,
+    nowMs: () => ticking.nowMs(),
+    isShadow: settings.shadowMode,
+  })
   const phase: { now: 'starting' | 'ready' | 'stopping' } = { now: 'starting' }
   const reloader = options.source && new Reloader(options.source, config, engine, log)
   reloader?.add((next) => () => limits.use(next.domains))
+  reloader?.add((next) => () => quotas.use({ rules: next.quotaRules, domains: next.domains }))
   if (candidate !== undefined) reloader?.add(() => () => candidate.reload())
   const page = pageOf(engine, config.dashboard.keys, { reloads: () => reloader?.state, candidate })
   // Its callers may reset and block keys, so they see which they are.
@@ -112,7 +123,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
   ]
   const routes = new Map<string, Route>(traced(decisionRoutes(engine, limits, access), telemetry.tracing))
   const traffic = { all: () => [http.connections, admin.connections, ...trafficOf(servers)] }
-  const measures = measuresOf(engine, traffic, VERSION, { hits: limits.hits, reloads: reloader, snapshots, candidate })
+  const measures = measuresOf(engine, traffic, VERSION, { hits: limits.hits, reloads: reloader, snapshots, candidate, quotas })
   routes.set('/metrics', metricsRoute(createMetrics(measures)))
   const endReport = telemetry.report(measures)
   const changes = changeRoutes(engine)
@@ -130,7 +141,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
   }
   const http = httpServer('http')
   const admin = httpServer('admin')
-  const context = { engine, limits, access, config, clients, log, reloader, tracing: telemetry.tracing }
+  const context = { engine, limits, quotas, access, config, clients, log, reloader, tracing: telemetry.tracing }
   const servers = new Map<ListenerName, ProtocolServer>()
   for (const name of LISTENER_NAMES) {
     if (config.listen[name] === undefined) continue
@@ -172,6 +183,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     await after(drainMs)
     await Promise.all(Array.from(servers.values(), (server) => server.stop(finishMs)))
     clearInterval(sweeping)
+    quotas.close()
     snapshots?.stop()
     await snapshots?.write()
     await telemetry.flush()

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { until } from 'sluicegate-testkit'
+import { shortOrLong, until } from 'sluicegate-testkit'
 import { readSnapshot, SnapshotError } from './engine/snapshot-file.js'
 import { runService } from './testing/running-service.js'
 import { serveProcess } from './testing/sluicegate-process.js'
@@ -80,15 +80,18 @@ test('a damaged snapshot is refused, reported and kept, and the service starts',
   await takeOfEach(first.url)
   await first.stop()
   const good = readFileSync(file)
-  for (const damage of [
+  const damages: readonly ((bytes: Buffer) => Buffer)[] = [
     (bytes: Buffer) => bytes.subarray(0, bytes.length - 1),
     (bytes: Buffer) => Buffer.concat([bytes, Buffer.from('x')]),
     (bytes: Buffer) => Buffer.from(bytes.map((byte, i) => (i === bytes.length >> 1 ? byte ^ 1 : byte))),
     () => Buffer.from('policies: {}'),
     () => Buffer.alloc(0),
-  ]) {
+  ]
+  for (const [i, damage] of damages.entries()) {
     const bytes = damage(good)
     assert.throws(() => readSnapshot(bytes), SnapshotError)
+    // Each starts a service: a short run has the first.
+    if (i >= shortOrLong(1, damages.length)) continue
     writeFileSync(file, bytes)
     const service = await serveProcess(t, yaml)
     assert.equal(await left(service.url, 'month'), 100)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { RedisCluster, RedisProcess, until } from 'sluicegate-testkit'
+import { longTest, RedisCluster, RedisProcess, until } from 'sluicegate-testkit'
 import { parseConfig } from './config/read-config.js'
 import { type Service, startService } from './service.js'
 import { readExposition, seriesValue } from './testing/exposition.js'
@@ -120,7 +120,8 @@ for (const [outage, expected] of [
   ['open', 200],
   ['closed', 429],
 ] as const) {
-  test(`without its store the service starts and is ${outage} as the file says; it recovers by itself`, async (t) => {
+  const inTime = outage === 'open' ? test : longTest
+  inTime(`without its store the service starts and is ${outage} as the file says; it recovers by itself`, async (t) => {
     const redis = await RedisProcess.start()
     t.after(() => redis.stop())
     const yaml = redisYaml(redis.port, `, outage: ${outage}`)

@@ -29,7 +29,7 @@ export { type CellCall, type CellReply, RedisCell } from './oracle/redis-cell.js
 export { versionedOracleFor } from './oracle/versioned-oracle.js'
 export { Random } from './random.js'
 export { firstMismatch, limiterAnswers, type Mismatch, mismatchIn, oracleAnswers } from './replay.js'
-export { IS_LONG_RUN, longTest, shortOrLong } from './run-length.js'
+export { everyNth, IS_LONG_RUN, longTest, shortOrLong } from './run-length.js'
 export { savedSeeds, savedTwinSeeds } from './saved-seeds.js'
 export { newestFirst } from './sequences/newest-first.js'
 export { nextPolicy, randomPolicyOf } from './sequences/random-policy.js'

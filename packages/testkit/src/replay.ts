@@ -18,7 +18,7 @@ export interface Mismatch {
 const FIELDS = ['allowed', 'limit', 'remaining', 'retryAfterMs', 'resetAfterMs'] as const
 /** So far ahead every limiter books in memory. */
 const AHEAD_MS = 300_000
-const AHEAD_WINDOWS = 0.7
+const AHEAD_WINDOWS = 0.5
 const DAY_MS = 86_400_000
 /** At least. */
 const DAYS = { day: 1, week: 7, month: 28, year: 365 } as const

@@ -11,5 +11,10 @@ export function shortOrLong(short: number, long: number): number {
   return IS_LONG_RUN ? long : short
 }
 
+/** Of tests that differ in an algorithm or a client: every n-th runs in `npm test`, all of them in `npm run test:long`. */
+export function everyNth(i: number, n: number): typeof test {
+  return i % n === 0 ? test : longTest
+}
+
 /** A test that takes too long for `npm test`. Its file needs a shorter test of the same. */
 export const longTest: typeof test = IS_LONG_RUN ? test : (((): Promise<void> => Promise.resolve()) as unknown as typeof test)

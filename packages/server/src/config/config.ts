@@ -2,6 +2,7 @@ import type { Token } from '../access.js'
 import type { EnvoyDomain } from './envoy/envoy-domain.js'
 import type { ListenAddress } from './listen-address.js'
 import type { PolicyConfig } from './policy-config.js'
+import type { QuotaRule, QuotaTimes } from './quotas.js'
 import type { SnapshotConfig } from './snapshot.js'
 import type { TlsConfig } from './tls.js'
 
@@ -18,6 +19,10 @@ export interface Config {
   /** Files in the form of Envoy's rate limit service. */
   readonly domains: readonly EnvoyDomain[]
   readonly throttle: ThrottleConfig
+  /** Of the rate limit quota service. */
+  readonly quotas: QuotaTimes
+  /** Undefined: the entry `name` of a bucket id names the policy. */
+  readonly quotaRules: readonly QuotaRule[] | undefined
   readonly dashboard: DashboardConfig
   readonly log: LogConfig
   readonly snapshot: SnapshotConfig

@@ -7,6 +7,7 @@ import { isDomain, readDomains } from './domains.js'
 import { ConfigError, type Fault, fileError } from './fault.js'
 import { readListen } from './listen.js'
 import { readPolicies } from './policies.js'
+import { readQuotas } from './quotas.js'
 import { Section, type Source } from './section.js'
 import { readSnapshotSection } from './snapshot.js'
 import { readStorage } from './storage.js'
@@ -19,7 +20,20 @@ const MAX_FILE_CHARACTERS = 1_000_000
 const MAX_FILES = 1_000
 const YAML_FILE = /^[^.].*\.ya?ml$/i
 /** Sections that stand in one file only. */
-const SETTINGS = ['listen', 'tls', 'tokens', 'clients', 'stop', 'storage', 'throttle', 'dashboard', 'log', 'snapshot', 'candidate'] as const
+const SETTINGS = [
+  'listen',
+  'tls',
+  'tokens',
+  'clients',
+  'stop',
+  'storage',
+  'throttle',
+  'quotas',
+  'dashboard',
+  'log',
+  'snapshot',
+  'candidate',
+] as const
 
 /** Messages of the parser that address programmers, in words for the author of a file. */
 const REASON_BY_CODE: Readonly<Record<string, string>> = {
@@ -102,6 +116,7 @@ function readSources(sources: readonly Source[]): Config {
   const settings = settingsOf(own)
   const dashboard = settings('dashboard').section('dashboard')
   const log = settings('log').section('log')
+  const policies = readPolicies(own, own.length === roots.length)
   const config = {
     listen: readListen(settings('listen').section('listen')),
     tls: readTlsSection(settings('tls')),
@@ -109,9 +124,10 @@ function readSources(sources: readonly Source[]): Config {
     clients: readClients(settings('clients').section('clients')),
     stop: readStop(settings('stop').section('stop')),
     storage: readStorage(settings('storage').section('storage')),
-    policies: readPolicies(own, own.length === roots.length),
+    policies,
     domains,
     throttle: readThrottle(settings('throttle').section('throttle')),
+    ...readQuotas(settings('quotas').section('quotas'), policies),
     dashboard: { keys: dashboard.oneOf('keys', KEY_DISPLAYS) ?? DEFAULT_DASHBOARD.keys },
     log: { level: log.oneOf('level', LOG_LEVELS) ?? DEFAULT_LOG.level },
     snapshot: readSnapshotSection(settings('snapshot').section('snapshot')),

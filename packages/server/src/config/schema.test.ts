@@ -50,11 +50,11 @@ const window = (name: string): string => (name === 'concurrency' ? 'ttl: 1s' : '
 
 const SECTIONS: readonly [yaml: string, schema: unknown][] = [
   [`${POLICY}xqzzyqx: 1\n`, OWN],
-  ...['listen', 'tls', 'clients', 'stop', 'storage', 'throttle', 'dashboard', 'log', 'snapshot'].map((name): [string, unknown] => [
-    `${POLICY}${name}: { xqzzyqx: 1 }\n`,
-    at(OWN, 'properties', name),
-  ]),
+  ...['listen', 'tls', 'clients', 'stop', 'storage', 'throttle', 'quotas', 'dashboard', 'log', 'snapshot'].map(
+    (name): [string, unknown] => [`${POLICY}${name}: { xqzzyqx: 1 }\n`, at(OWN, 'properties', name)],
+  ),
   [`${POLICY}storage: { redis: { url: "redis://a", xqzzyqx: 1 } }\n`, at(OWN, 'properties', 'storage', 'properties', 'redis')],
+  [`${POLICY}quotas: { rules: [{ policy: a, xqzzyqx: 1 }] }\n`, at(OWN, 'properties', 'quotas', 'properties', 'rules', 'items')],
   [
     `${POLICY}tokens: [{ name: a, scope: admin, secret: aaaaaaaaaaaaaaaaaaaaaaaa, xqzzyqx: 1 }]\n`,
     at(OWN, 'properties', 'tokens', 'items'),
@@ -116,6 +116,9 @@ const REFUSED = [
   `${POLICY}listen: { port: 70000 }`,
   `${POLICY}stop: { drain: 5 }`,
   `${POLICY}log: { level: loud }`,
+  `${POLICY}quotas: { ttl: 15 }`,
+  `${POLICY}quotas: { rules: [{ domain: edge }] }`,
+  `${POLICY}quotas: { rules: [{ policy: a, burst: 0 }] }`,
   `${POLICY}storage: { redis: {} }`,
   `${POLICY}storage: { redis: { url: "http://a" } }`,
   `${POLICY}tokens: [{ name: a, scope: root, secret: aaaaaaaaaaaaaaaaaaaaaaaa }]`,
@@ -141,6 +144,7 @@ const TAKEN = [
   'policies: { a: { algorithm: gcra, limit: 1, window: 1s, tiers: { p: { limit: 2, window: 1m, burst: 3 } }, keys: { x: p, "y*": { limit: 3 } } } }',
   'policies: { a: { algorithm: gcra, limit: 1, window: 1s, priorities: { high: 0%, low: 12.5% }, default-priority: low, max-priority: high } }',
   `${POLICY}listen: { http: off, grpc: "127.0.0.1:0", admin: "unix:/tmp/x" }\nstop: { drain: 1.5s }\nstorage: { redis: { nodes: ["redis://a"] } }`,
+  `${POLICY}quotas: { ttl: 30s, idle: 5m, rules: [{ policy: a, domain: edge, match: { env: "*", v: 2 }, key: [env] }] }`,
   'domain: d',
   'domain: d\ndescriptors: [{ key: k, value: 7, shadow_mode: yes, rate_limit: { unit: MINUTE, requests_per_unit: 0, name: 5 } }]',
   'domain: d\npriority_key: class\ndescriptors: [{ key: k, rate_limit: { window: 30s, requests_per_unit: 1, algorithm: gcra, burst: 2, tiers: { p: { requests_per_unit: 2 } }, keys: { a: p } } }]',
@@ -149,7 +153,7 @@ const TAKEN = [
 
 function accepts(yaml: string): boolean {
   const value: unknown = parse(yaml)
-  return yaml.includes('domain:') || yaml.startsWith('descriptors') ? isEnvoy(value) : isOwn(value)
+  return /^(domain|descriptors):/m.test(yaml) ? isEnvoy(value) : isOwn(value)
 }
 
 test('the schemas refuse what the reader refuses, and take what it takes', () => {

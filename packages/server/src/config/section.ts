@@ -165,6 +165,11 @@ export class Section {
     return undefined
   }
 
+  /** The texts of the list under `option`; undefined when it is left out, or no such list. */
+  texts(option: string, what: string): string[] | undefined {
+    return this.secrets(option, what)
+  }
+
   /** Where to listen; undefined for `off` and for a fault, and when it is left out. */
   address(option: string): ListenAddress | undefined {
     const text = this.text(option, '127.0.0.1:8080, unix:/run/sluicegate.sock or off')

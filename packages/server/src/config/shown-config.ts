@@ -4,6 +4,7 @@ import type { Priorities } from '../engine/priorities.js'
 import type { Config } from './config.js'
 import { listenAddressText } from './listen-address.js'
 import type { PolicyConfig } from './policy-config.js'
+import type { QuotaRule } from './quotas.js'
 import { redisUrlText } from './storage.js'
 import type { Tiers } from './tiers/tiers.js'
 import { timeSpanText } from './time-span.js'
@@ -26,6 +27,8 @@ export function configObject({
   policies,
   domains,
   throttle,
+  quotas,
+  quotaRules,
   dashboard,
   log,
   snapshot,
@@ -65,10 +68,27 @@ export function configObject({
         ...(throttle.growTo !== undefined && { 'grow-to': throttle.growTo }),
       },
     }),
+    quotas: quotasObject(quotas, quotaRules),
     dashboard,
     log,
     ...(snapshot.file !== undefined && { snapshot: { file: snapshot.file, every: timeSpanText(snapshot.everyMs) } }),
     ...(candidate !== undefined && { candidate }),
+  }
+}
+
+function quotasObject({ ttlSeconds, idleMs }: Config['quotas'], rules: readonly QuotaRule[] | undefined): object {
+  return {
+    ttl: timeSpanText(ttlSeconds * 1_000),
+    idle: timeSpanText(idleMs),
+    ...(rules && {
+      rules: rules.map(({ policy, domain, match, key, burst }) => ({
+        policy,
+        ...(domain !== undefined && { domain }),
+        ...(match.size > 0 && { match: Object.fromEntries(match) }),
+        ...(key && { key }),
+        ...(burst !== undefined && { burst }),
+      })),
+    }),
   }
 }
 

@@ -56,6 +56,11 @@ export function findLimit(
   return undefined
 }
 
+/** The rule for a value of a key; undefined where there is none. */
+export function ruleOf(rules: RulesOfKey, value: string): Rule | undefined {
+  return rules.values.get(value) ?? ruleForOthers(rules, value)
+}
+
 function ruleForOthers({ patterns, any }: RulesOfKey, value: string): Rule | undefined {
   for (const { parts, rule } of patterns) if (matchesParts(parts, value)) return rule
   return any

@@ -6,7 +6,7 @@ import { type GateFlags, gateOptionsOf, integerOf, lineRuleOf, spanOf, tokenIn }
 import { changeText, type GateScreen, type GateSummary, summaryText } from './gate-screen.js'
 import { LineRecords } from './line-records.js'
 import { LogFollower } from './log-follower.js'
-import { StreamFollower } from './stream-follower.js'
+import type { StreamFollower } from './stream-follower.js'
 import { VerdictCalls } from './verdict-calls.js'
 import { denyList, nginxMap, VerdictFile } from './verdict-files.js'
 import { VerdictOutputs } from './verdict-outputs.js'
@@ -65,7 +65,7 @@ class GateRun {
     this.#gate = gateOf({ ...options, topKeys: TOP_KEYS * 10, onVerdict: (change) => this.#show(change) })
     this.#outputs = outputsOf(flags, token, (text) => this.#notice(text))
     this.#windowMs = options.window as number
-    this.#openSources(this.#windowMs)
+    this.#addLogs()
   }
 
   async run(): Promise<void> {
@@ -76,6 +76,7 @@ class GateRun {
     process.once('SIGINT', stop)
     process.once('SIGTERM', stop)
     try {
+      await this.#addStream()
       for (const source of this.#sources) await source.open()
       // A file of an earlier run may block keys that no one would free.
       await this.#outputs.start()
@@ -100,22 +101,34 @@ class GateRun {
     }
   }
 
-  #openSources(windowMs: number): void {
+  #addLogs(): void {
     const { follow = [], redis, stream, fromStart = false, once } = this.#flags
     if (follow.length === 0 && stream === undefined) throw new UsageError('say what to follow: --follow FILE, or --redis URL --stream NAME')
     if ((stream === undefined) !== (redis === undefined)) throw new UsageError('a stream needs both --redis URL and --stream NAME')
     const rule = lineRuleOf(this.#flags)
-    const onRecord = (record: GateRecord): void => this.#record(record)
     const onNotice = (text: string): void => this.#notice(text)
     for (const file of new Set(follow)) {
-      const lines = new LineRecords(rule, windowMs, onRecord, onNotice)
+      const lines = new LineRecords(rule, this.#windowMs, (record) => this.#record(record), onNotice)
       const follower = new LogFollower({ file, fromStart: fromStart || once === true, onLine: lines.onLine, onNotice })
       this.#lines.push(lines)
       this.#followers.push(follower)
       this.#sources.push(follower)
     }
+  }
+
+  /** The client of Redis takes longer to load than the rest of the command. */
+  async #addStream(): Promise<void> {
+    const { redis, stream, fromStart = false, once } = this.#flags
     if (stream === undefined || redis === undefined) return
-    const follower = new StreamFollower({ url: redis, stream, fromStart: fromStart || once === true, windowMs, onRecord, onNotice })
+    const { StreamFollower } = await import('./stream-follower.js')
+    const follower = new StreamFollower({
+      url: redis,
+      stream,
+      fromStart: fromStart || once === true,
+      windowMs: this.#windowMs,
+      onRecord: (record) => this.#record(record),
+      onNotice: (text) => this.#notice(text),
+    })
     this.#stream = follower
     this.#sources.push({
       open: () => follower.open(),

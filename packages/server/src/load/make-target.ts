@@ -1,25 +1,21 @@
 import type { TargetPlan } from './load-plan.js'
 import type { LoadTarget } from './load-target.js'
-import { engineTarget } from './targets/engine-target.js'
-import { grpcTarget } from './targets/grpc-target.js'
-import { httpTarget } from './targets/http-target.js'
-import { respTarget } from './targets/resp-target.js'
 
 /**
- * Opens what receives the load.
+ * Opens what receives the load. Only the chosen client is loaded: the others would take longer to load than a short run lasts.
  *
  * @throws {UsageError} for a plan that does not fit the target.
  */
 export async function makeTarget(plan: TargetPlan): Promise<LoadTarget> {
   switch (plan.kind) {
     case 'http':
-      return httpTarget(plan)
+      return (await import('./targets/http-target.js')).httpTarget(plan)
     case 'resp':
-      return respTarget(plan)
+      return (await import('./targets/resp-target.js')).respTarget(plan)
     case 'grpc':
-      return grpcTarget(plan)
+      return (await import('./targets/grpc-target.js')).grpcTarget(plan)
     case 'memory':
     case 'redis':
-      return engineTarget(plan)
+      return (await import('./targets/engine-target.js')).engineTarget(plan)
   }
 }

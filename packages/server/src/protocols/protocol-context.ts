@@ -4,6 +4,7 @@ import type { TlsConfig } from '../config/tls.js'
 import type { Engine } from '../engine/engine.js'
 import type { RateLimits } from '../envoy/rate-limits.js'
 import type { Log } from '../log.js'
+import type { QuotaService } from '../quota/quota-service.js'
 import type { Reloader } from '../reload.js'
 import type { CallTracing } from '../telemetry/call-tracing.js'
 
@@ -12,6 +13,8 @@ export interface ProtocolContext {
   readonly engine: Engine
   /** Decides by the files in the form of Envoy. */
   readonly limits: RateLimits
+  /** Splits budgets among data planes that decide by themselves. */
+  readonly quotas: QuotaService
   readonly access: Access
   readonly config: Config
   readonly clients: ClientBounds

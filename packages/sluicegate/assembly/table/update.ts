@@ -1,4 +1,5 @@
-import { RECORD_EPOCH, RECORD_PREVIOUS, RECORD_SIZE } from "../memory-map"
+import { raise } from "../atomics/atomics"
+import { MIGRATED, RECORD_EPOCH, RECORD_PREVIOUS, RECORD_SIZE, base } from "../memory-map"
 import { epoch, isWithinRange, policyRecord, refresh } from "../policy/policy"
 import { setField } from "../policy/policy-record"
 import { closeRecord, propose, publish } from "../policy/publish"
@@ -55,10 +56,12 @@ function rebase(nowUs: i64): void {
   closeRecord(record)
 }
 
-/** Publishes the record and migrates the first share of the table. */
+/** Publishes the record and migrates the share of the table that belongs to this change. */
 function publishNext(record: usize, nowUs: i64, keepsDebt: bool): bool {
   const next = epoch + 1
   if (!publish(record, nowUs, keepsDebt)) return false
-  migrateShare(next)
+  // Before the first policy the table is empty. To read it all the same would take most of the time of creating a limiter.
+  if (next == 1) raise(base + MIGRATED, 1)
+  else migrateShare(next)
   return true
 }

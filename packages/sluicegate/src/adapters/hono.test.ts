@@ -45,7 +45,7 @@ function harness(name: string, seesNode: boolean, environment: (bindings: HttpBi
 }
 
 adapterSuite(harness('hono', true, (bindings) => bindings))
-adapterSuite(harness('hono without the server of Node', false, asOnDeno))
+adapterSuite(harness('hono without the server of Node', false, asOnDeno), true)
 
 const BUN = { requestIP: () => ({ address: '192.0.2.7' }) }
 

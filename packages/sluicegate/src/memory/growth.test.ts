@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { CREW_ALGORITHMS, crewFor, policyOf } from 'sluicegate-testkit'
+import { CREW_ALGORITHMS, crewFor, everyNth, policyOf, shortOrLong } from 'sluicegate-testkit'
 import { createLimiter, fixedWindow, type Limiter, manualClock, restoreLimiter, slidingLog, slidingWindow, tokenBucket } from '../index.js'
 
 // A table that grows: in steps, when what it has is full of keys that owe something, up to `growTo` keys.
@@ -11,25 +11,28 @@ const SMALL = { maxKeys: 50, growTo: 2_000 } as const
 
 const crew = crewFor({ after }, WORKERS)
 
-for (const { name, cost, specOf, keyOf } of CREW_ALGORITHMS) {
-  test(`I1, I2 ${name}: while the table grows, ${WORKERS} workers on the same new keys give each its budget, no more and no less`, async () => {
-    const spec = specOf(7, 3_600_000)
-    const limiter = createLimiter(policyOf(spec), { clock: manualClock(START_MS), ...SMALL })
-    await crew.attach({ handle: limiter.handle() })
-    const { memoryBytes } = limiter.stats()
-    for (let round = 0; round < 5; round++) {
-      const keys = Array.from({ length: 400 }, (_, i) => keyOf(`round ${round} key ${i}`))
-      const passed = (await crew.ask({ kind: 'take', keys, rounds: 3 * 3, cost })) as number[][]
-      const wrong = keys.filter((_, i) => passed.reduce((sum, byKey) => sum + (byKey[i] ?? 0), 0) !== 7)
-      assert.deepEqual(wrong, [])
-    }
-    const { keys, evictions, refusals, contentions, memoryBytes: grown } = limiter.stats()
-    const entries = spec.algorithm === 'all-of' ? 2000 * spec.parts.length : 2000
-    assert.deepEqual({ keys, evictions, refusals, contentions }, { keys: entries, evictions: 0, refusals: 0, contentions: 0 })
-    assert.ok(grown > memoryBytes)
-  })
+for (const [i, { name, cost, specOf, keyOf }] of CREW_ALGORITHMS.entries()) {
+  everyNth(i, 2)(
+    `I1, I2 ${name}: while the table grows, ${WORKERS} workers on the same new keys give each its budget, no more and no less`,
+    async () => {
+      const spec = specOf(7, 3_600_000)
+      const limiter = createLimiter(policyOf(spec), { clock: manualClock(START_MS), ...SMALL })
+      await crew.attach({ handle: limiter.handle() })
+      const { memoryBytes } = limiter.stats()
+      for (let round = 0; round < 5; round++) {
+        const keys = Array.from({ length: 400 }, (_, i) => keyOf(`round ${round} key ${i}`))
+        const passed = (await crew.ask({ kind: 'take', keys, rounds: 3 * 3, cost })) as number[][]
+        const wrong = keys.filter((_, i) => passed.reduce((sum, byKey) => sum + (byKey[i] ?? 0), 0) !== 7)
+        assert.deepEqual(wrong, [])
+      }
+      const { keys, evictions, refusals, contentions, memoryBytes: grown } = limiter.stats()
+      const entries = spec.algorithm === 'all-of' ? 2000 * spec.parts.length : 2000
+      assert.deepEqual({ keys, evictions, refusals, contentions }, { keys: entries, evictions: 0, refusals: 0, contentions: 0 })
+      assert.ok(grown > memoryBytes)
+    },
+  )
 
-  test(`${name}: a table that has grown is snapshotted, restored and goes on growing, every key as it stood`, () => {
+  everyNth(i + 1, 2)(`${name}: a table that has grown is snapshotted, restored and goes on growing, every key as it stood`, () => {
     const clock = manualClock(START_MS)
     const limiter = createLimiter(policyOf(specOf(5, 3_600_000)), { clock, ...SMALL })
     const take = (of: Limiter, from: number, to: number, takes: number): void => {
@@ -89,13 +92,13 @@ test('an update reaches the keys in every part of a grown table, also one that m
 test('memory in use grows in steps, and not before the keys that always have room are there', () => {
   const limiter = createLimiter(fixedWindow({ limit: 1, window: '1h' }), { clock: manualClock(START_MS) })
   const sizes = new Set<number>()
-  for (let i = 0; i < 700_000; i++) {
+  for (let i = 0; i < shortOrLong(200_000, 700_000); i++) {
     limiter.take(`key ${i}`)
     if (i % 1000 === 0) sizes.add(limiter.stats().memoryBytes)
     if (i === 90_000) assert.equal(sizes.size, 1)
   }
   const [first = 0, second = 0, third = 0] = sizes
-  assert.equal(sizes.size, 3)
+  assert.equal(sizes.size, shortOrLong(2, 3))
   assert.ok(first < 3e6 && second < 11e6 && third < 40e6, `${[...sizes]}`)
 })
 

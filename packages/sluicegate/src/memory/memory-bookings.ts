@@ -134,8 +134,17 @@ export class MemoryBookings {
       back = isWaiting ? (tokens === cost ? cost * unitsPerToken : 0) : Math.min(tokens * unitsPerToken, cost * unitsPerToken - worn)
       bound = isWaiting ? debt - (nowUs - bookedUs) * unitsPerUs : capacity
       if (numbers !== decoder.numbers) back = 0
+    } else if (decoder.policy.algorithm === 'sliding-log') {
+      // A log of a much smaller limit kept less than the cost. What was really used stays charged.
+      back = Math.min(tokens, this.mostKept() - (cost - tokens))
     }
     if (back > 0) this.decisions.answered(this.decisions.opened.core.cancel(low, high, nowUs, back, bound), key)
     return this.decisions.peek(key, low, high, 1, nowUs)
+  }
+
+  /** The largest sum of costs that a log under the policy in force can hold. */
+  private mostKept(): number {
+    const { opened } = this.decisions
+    return 2 ** opened.field(opened.core.policyRecord(), 'RECORD_COUNT_BITS') - 1
   }
 }

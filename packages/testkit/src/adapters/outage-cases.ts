@@ -3,6 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { createClient } from '@redis/client'
 import { fixedWindow } from '../../../sluicegate/dist/index.js'
 import { createRedisLimiter, type FleetLimiter, type RedisLimiterOptions } from '../../../sluicegate/dist/redis/index.js'
+import { longTest } from '../run-length.js'
 import { freePorts } from '../servers/free-ports.js'
 import { RedisProcess } from '../servers/redis-process.js'
 import type { Harness } from './harness.js'
@@ -57,9 +58,11 @@ export function outageCases<Request>({ name }: Harness<Request>, start: StartApp
     assert.ok(replies.every(({ status }) => status === 200 || status === 429))
   })
 
-  for (const [options, onOutage, passing, status] of modes) {
+  // A short run has each mode, and one that is overruled.
+  for (const [i, [options, onOutage, passing, status]] of modes.entries()) {
     const choice = onOutage === undefined ? '' : `, overruled by onOutage '${onOutage}'`
-    test(`${name}: without its store, and outage '${options.outage}'${choice}, ${passing} of 20 pass`, async (t) => {
+    const inTime = i === 3 ? longTest : test
+    inTime(`${name}: without its store, and outage '${options.outage}'${choice}, ${passing} of 20 pass`, async (t) => {
       const { limiter, stop } = await store(t)
       const { port, site } = await start(t, { all: { limiter: limiter(options), ...(onOutage && { onOutage }) } })
       assert.equal((await ask(port, '/ok')).status, 200)

@@ -6,7 +6,7 @@ import { Zipf } from './zipf.js'
 import { type AttackOptions, type AttackResult, zipfAttack } from './zipf-attack.js'
 
 const TRAFFIC: Omit<AttackOptions, 'seed' | 'floodPerSecond' | 'width'> = {
-  seconds: shortOrLong(30, 120),
+  seconds: shortOrLong(15, 120),
   requestsPerSecond: 4_000,
   honestKeys: 50_000,
   exponent: 0.9,

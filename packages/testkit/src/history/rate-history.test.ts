@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import type { RateSpec } from '../oracle/emission.js'
 import { RateOracle } from '../oracle/rate-oracle.js'
 import { Random } from '../random.js'
+import { shortOrLong } from '../run-length.js'
 import { randomRate } from '../sequences/rate-sequences.js'
 import type { Admission } from './admission.js'
 import { firstExcess, shareOfBudget } from './rate-history.js'
@@ -38,7 +39,7 @@ test('the check of n log n steps agrees with the check of every pair', () => {
 })
 
 test('the oracle of the declared rounding keeps the exact budget over every interval, whatever the clock does', () => {
-  for (let seed = 1; seed <= 400; seed++) {
+  for (let seed = 1; seed <= shortOrLong(100, 400); seed++) {
     const random = new Random(seed)
     const spec = randomRate(random)
     assert.equal(firstExcess(spec, greedyHistory(random, spec)), undefined, `seed ${seed}: ${JSON.stringify(spec)}`)
@@ -47,7 +48,7 @@ test('the oracle of the declared rounding keeps the exact budget over every inte
 
 test('who always asks gets at least 99.9 % of the exact budget from the oracle of the declared rounding', () => {
   let asked = 0
-  for (let seed = 1; seed <= 600; seed++) {
+  for (let seed = 1; seed <= shortOrLong(150, 600); seed++) {
     const random = new Random(seed)
     const spec = randomRate(random)
     const perUs = spec.limit / (spec.windowMs * 1000)
@@ -65,7 +66,7 @@ test('who always asks gets at least 99.9 % of the exact budget from the oracle o
     }
     assert.ok(shareOfBudget(spec, admitted, atUs) >= 999_000, `seed ${seed}: ${JSON.stringify(spec)}`)
   }
-  assert.ok(asked > 200, `${asked} policies asked`)
+  assert.ok(asked > shortOrLong(50, 200), `${asked} policies asked`)
 })
 
 /** The first microsecond of (from, to] at which one token passes. */

@@ -1,7 +1,6 @@
 import { createRequire } from 'node:module'
-import { createClient, createClientPool, createCluster, createSentinel } from '@redis/client'
-import { GlideClient, GlideClusterClient, Logger } from '@valkey/valkey-glide'
-import { Cluster, Redis } from 'ioredis'
+import type { GlideClient, GlideClusterClient } from '@valkey/valkey-glide'
+import type { Cluster, Redis } from 'ioredis'
 import type { RedisClient } from '../../../sluicegate/dist/redis/runner-for.js'
 import { IS_LONG_RUN } from '../run-length.js'
 
@@ -30,13 +29,23 @@ export interface ClientKind {
   open(roots: readonly Address[], user?: User): Promise<OpenClient>
 }
 
-const require = createRequire(import.meta.url)
-/** Older versions, which look alike where they are used here. */
-const redis4: Pick<typeof import('@redis/client'), 'createClient' | 'createCluster'> = require('redis4')
-const ioredis4: Pick<typeof import('ioredis'), 'Redis' | 'Cluster'> = { Redis: require('ioredis4'), Cluster: require('ioredis4').Cluster }
+type NodeRedisLibrary = Pick<typeof import('@redis/client'), 'createClient' | 'createCluster'>
+type IoredisLibrary = Pick<typeof import('ioredis'), 'Redis' | 'Cluster'>
 
-// What it has to say of the faults that tests make.
-Logger.setLoggerConfig('off')
+// Each library takes a fifth of a second of the processor to load: it is loaded for the first client of its kind.
+const require = createRequire(import.meta.url)
+const nodeRedis = () => import('@redis/client')
+const ioredis = () => import('ioredis')
+/** Older versions, which look alike where they are used here. */
+const nodeRedis4 = (): NodeRedisLibrary => require('redis4')
+const ioredis4 = (): IoredisLibrary => ({ Redis: require('ioredis4'), Cluster: require('ioredis4').Cluster })
+
+async function valkeyGlide() {
+  const glide = await import('@valkey/valkey-glide')
+  // What it has to say of the faults that tests make.
+  glide.Logger.setLoggerConfig('off')
+  return glide
+}
 
 /** Waiting for a busy machine is no fault. */
 const PATIENT_MS = 30_000
@@ -45,44 +54,49 @@ const PREFIX = 'app:'
 
 /** Those of one server. */
 export const SERVER_CLIENTS: readonly ClientKind[] = [
-  { name: 'node-redis', library: 'node-redis', open: ([server], user) => openNodeRedis(createClient({ url: urlOf(server), ...user })) },
+  {
+    name: 'node-redis',
+    library: 'node-redis',
+    open: async ([server], user) => openNodeRedis((await nodeRedis()).createClient({ url: urlOf(server), ...user })),
+  },
   {
     name: 'a pool of node-redis',
     library: 'node-redis',
-    open: ([server], user) => openNodeRedis(createClientPool({ url: urlOf(server), ...user })),
+    open: async ([server], user) => openNodeRedis((await nodeRedis()).createClientPool({ url: urlOf(server), ...user })),
   },
   {
     name: 'ioredis',
     library: 'ioredis',
-    open: ([server], user) => openIoredis(new Redis({ ...addressesIn([server as Address])[0], ...user })),
+    open: async ([server], user) => openIoredis(new (await ioredis()).Redis({ ...addressesIn([server as Address])[0], ...user })),
   },
   {
     name: 'ioredis with autopipelining and a key prefix',
     library: 'ioredis',
     keyPrefix: PREFIX,
-    open: ([server], user) => openIoredis(new Redis({ ...addressesIn([server as Address])[0], ...user, ...AUTO, keyPrefix: PREFIX })),
+    open: async ([server], user) =>
+      openIoredis(new (await ioredis()).Redis({ ...addressesIn([server as Address])[0], ...user, ...AUTO, keyPrefix: PREFIX })),
   },
   {
     name: 'valkey-glide',
     library: 'valkey-glide',
-    open: async (addresses, user) => openGlide(await GlideClient.createClient(glideOptions(addresses, user))),
+    open: async (addresses, user) => openGlide(await (await valkeyGlide()).GlideClient.createClient(glideOptions(addresses, user))),
   },
   {
     name: 'node-redis 4',
     library: 'node-redis',
-    open: ([server], user) => openNodeRedis(redis4.createClient({ url: urlOf(server), ...user })),
+    open: ([server], user) => openNodeRedis(nodeRedis4().createClient({ url: urlOf(server), ...user })),
   },
   {
     name: 'ioredis 4',
     library: 'ioredis',
-    open: ([server], user) => openIoredis(new ioredis4.Redis({ ...addressesIn([server as Address])[0], ...user })),
+    open: ([server], user) => openIoredis(new (ioredis4().Redis)({ ...addressesIn([server as Address])[0], ...user })),
   },
   {
     name: 'ioredis 4 with autopipelining and a key prefix',
     library: 'ioredis',
     keyPrefix: PREFIX,
     open: ([server], user) =>
-      openIoredis(new ioredis4.Redis({ ...addressesIn([server as Address])[0], ...user, ...AUTO, keyPrefix: PREFIX })),
+      openIoredis(new (ioredis4().Redis)({ ...addressesIn([server as Address])[0], ...user, ...AUTO, keyPrefix: PREFIX })),
   },
 ]
 
@@ -90,34 +104,36 @@ export const CLUSTER_CLIENTS: readonly ClientKind[] = [
   {
     name: 'node-redis on a cluster',
     library: 'node-redis',
-    open: (roots, user) => openNodeRedis(createCluster({ rootNodes: roots.map((root) => ({ url: urlOf(root) })), defaults: { ...user } })),
+    open: async (roots, user) =>
+      openNodeRedis((await nodeRedis()).createCluster({ rootNodes: roots.map((root) => ({ url: urlOf(root) })), defaults: { ...user } })),
   },
   {
     name: 'ioredis on a cluster',
     library: 'ioredis',
-    open: (roots, user) => openIoredis(new Cluster(addressesIn(roots), { redisOptions: { ...user } })),
+    open: async (roots, user) => openIoredis(new (await ioredis()).Cluster(addressesIn(roots), { redisOptions: { ...user } })),
   },
   {
     name: 'ioredis on a cluster with autopipelining and a key prefix',
     library: 'ioredis',
     keyPrefix: PREFIX,
-    open: (roots, user) => openIoredis(new Cluster(addressesIn(roots), { ...AUTO, keyPrefix: PREFIX, redisOptions: { ...user } })),
+    open: async (roots, user) =>
+      openIoredis(new (await ioredis()).Cluster(addressesIn(roots), { ...AUTO, keyPrefix: PREFIX, redisOptions: { ...user } })),
   },
   {
     name: 'valkey-glide on a cluster',
     library: 'valkey-glide',
-    open: async (roots, user) => openGlide(await GlideClusterClient.createClient(glideOptions(roots, user))),
+    open: async (roots, user) => openGlide(await (await valkeyGlide()).GlideClusterClient.createClient(glideOptions(roots, user))),
   },
   {
     name: 'node-redis 4 on a cluster',
     library: 'node-redis',
     open: (roots, user) =>
-      openNodeRedis(redis4.createCluster({ rootNodes: roots.map((root) => ({ url: urlOf(root) })), defaults: { ...user } })),
+      openNodeRedis(nodeRedis4().createCluster({ rootNodes: roots.map((root) => ({ url: urlOf(root) })), defaults: { ...user } })),
   },
   {
     name: 'ioredis 4 on a cluster',
     library: 'ioredis',
-    open: (roots, user) => openIoredis(new ioredis4.Cluster(addressesIn(roots), { redisOptions: { ...user } })),
+    open: (roots, user) => openIoredis(new (ioredis4().Cluster)(addressesIn(roots), { redisOptions: { ...user } })),
   },
 ]
 
@@ -136,17 +152,17 @@ export function sentinelClients(name: string): readonly ClientKind[] {
     {
       name: 'node-redis with sentinels',
       library: 'node-redis',
-      open: (roots) => openNodeRedis(createSentinel({ name, sentinelRootNodes: addressesIn(roots) })),
+      open: async (roots) => openNodeRedis((await nodeRedis()).createSentinel({ name, sentinelRootNodes: addressesIn(roots) })),
     },
     {
       name: 'ioredis with sentinels',
       library: 'ioredis',
-      open: (roots) => openIoredis(new Redis({ name, sentinels: addressesIn(roots) })),
+      open: async (roots) => openIoredis(new (await ioredis()).Redis({ name, sentinels: addressesIn(roots) })),
     },
     {
       name: 'ioredis 4 with sentinels',
       library: 'ioredis',
-      open: (roots) => openIoredis(new ioredis4.Redis({ name, sentinels: addressesIn(roots) })),
+      open: (roots) => openIoredis(new (ioredis4().Redis)({ name, sentinels: addressesIn(roots) })),
     },
   ]
 }

@@ -4,7 +4,6 @@ import { allPolicies } from '../../config/domains.js'
 import { readConfig } from '../../config/read-config.js'
 import { DEFAULT_REDIS, redisUrlFault } from '../../config/storage.js'
 import { type Decision, Engine } from '../../engine/engine.js'
-import { RedisStorage } from '../../engine/redis-storage.js'
 import { MEMORY } from '../../engine/stored-limiter.js'
 import { createLog } from '../../log.js'
 import type { TargetPlan } from '../load-plan.js'
@@ -14,7 +13,10 @@ import { ErrorTexts, type LoadOutcome, type LoadTarget } from '../load-target.js
 export async function engineTarget({ kind, url, policy: name, cost, config: path }: TargetPlan): Promise<LoadTarget> {
   if (path === undefined) throw new UsageError('say which file has the policy: --config FILE')
   const config = readConfig(path)
-  const storage = kind === 'memory' ? MEMORY : new RedisStorage(redisAt(url, config.storage), createLog('error'))
+  const storage =
+    kind === 'memory'
+      ? MEMORY
+      : new (await import('../../engine/redis-storage.js')).RedisStorage(redisAt(url, config.storage), createLog('error'))
   await storage.connect()
   const engine = new Engine(allPolicies(config), { storage })
   const served = name === undefined ? [...engine.policies][0] : engine.policy(name)

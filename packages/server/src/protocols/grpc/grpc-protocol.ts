@@ -5,11 +5,13 @@ import type { TlsConfig } from '../../config/tls.js'
 import type { Engine } from '../../engine/engine.js'
 import type { RateLimits } from '../../envoy/rate-limits.js'
 import type { Log } from '../../log.js'
+import type { QuotaService } from '../../quota/quota-service.js'
 import type { CallTracing } from '../../telemetry/call-tracing.js'
 import { GrpcService } from './grpc-service.js'
 import { kuadrantService } from './kuadrant-service.js'
 import { limiterService } from './limiter-service.js'
 import { secretOf } from './priority.js'
+import { rlqsService } from './rlqs-service.js'
 import { rlsService } from './rls-service.js'
 import { GrpcError, STATUS } from './status.js'
 import { tracedService } from './traced-service.js'
@@ -23,6 +25,7 @@ const HEALTH = '/grpc.health.'
 export interface GrpcContext {
   readonly engine: Engine
   readonly limits: RateLimits
+  readonly quotas: QuotaService
   readonly access: Access
   readonly clients: ClientBounds
   readonly tls: TlsConfig | undefined
@@ -32,9 +35,9 @@ export interface GrpcContext {
 }
 
 /** The gRPC server of the service. */
-export function grpcServer({ engine, limits, access, clients, tls, log, tracing }: GrpcContext): GrpcService {
+export function grpcServer({ engine, limits, quotas, access, clients, tls, log, tracing }: GrpcContext): GrpcService {
   const { maxConnections, maxConnectionsPerAddress, headersMs, requestMs } = clients
-  const services = [rlsService(limits, access), kuadrantService(limits, access), limiterService(engine, access)]
+  const services = [rlsService(limits, access), kuadrantService(limits, access), limiterService(engine, access), rlqsService(quotas)]
   const traced = services.map((each) => tracedService(each, tracing))
   return new GrpcService(traced, {
     bounds: { maxConnections, maxConnectionsPerAddress, headersMs, requestMs },

@@ -16,14 +16,18 @@ import { GrpcError, STATUS } from './status.js'
 export interface ServedService {
   readonly service: DescService
   readonly methods: Methods
+  /** The server is about to stop: streams that would never end are ended. */
+  leave?(): void
 }
 
 /** Services over one port, with health and reflection. */
 export class GrpcService implements ProtocolServer {
   readonly #server: GrpcServer
   readonly #health: Health
+  readonly #services: readonly ServedService[]
 
   constructor(services: readonly ServedService[], options: GrpcServerOptions = {}) {
+    this.#services = services
     this.#health = new Health(services.map(({ service }) => service.typeName))
     const reflected = [...services.map(({ service }) => service), HealthService, ServerReflection]
     const methods: Methods = new Map([
@@ -43,14 +47,19 @@ export class GrpcService implements ProtocolServer {
   }
 
   drain(): void {
-    this.#health.leave()
+    this.#leave()
     this.#server.drain()
   }
 
   stop(finishMs: number): Promise<void> {
-    this.#health.leave()
+    this.#leave()
     this.#health.close()
     return this.#server.stop(finishMs)
+  }
+
+  #leave(): void {
+    this.#health.leave()
+    for (const service of this.#services) service.leave?.()
   }
 }
 

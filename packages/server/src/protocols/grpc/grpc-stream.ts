@@ -1,7 +1,9 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2'
+import { hostOf } from '../host-of.js'
 import { grpcTimeoutMs } from './grpc-timeout.js'
 import { framed, MessageReader } from './message-reader.js'
 import type { RequestHandler, ResponseStream, StreamingMethod, UnaryMethod } from './method.js'
+import { Receipts } from './receipts.js'
 import { GrpcError, STATUS, type StatusCode } from './status.js'
 
 const CONTENT_TYPE = 'application/grpc'
@@ -62,16 +64,24 @@ export function serveStreaming(
   method: StreamingMethod,
   context: StreamContext,
 ): void {
-  const reader = new MessageReader(context.maxMessageBytes)
+  const reader = new MessageReader(method.maxMessageBytes ?? context.maxMessageBytes)
+  const receipts = new Receipts(stream)
   let over = false
   let trailers = OK_TRAILERS
   const responses: ResponseStream = {
     get unsentBytes() {
       return stream.writableLength
     },
+    host: hostOf(stream.session?.socket.remoteAddress ?? ''),
     send(response) {
       if (over || stream.destroyed) return
       stream.write(framed(response))
+    },
+    sendConfirmed(response, onReceived) {
+      if (over || stream.destroyed) return
+      stream.write(framed(response), (error) => {
+        if (!error) receipts.ask(onReceived)
+      })
     },
     finish(error) {
       if (over) return

@@ -21,6 +21,8 @@ export interface UnaryMethod {
 /** A method whose requests and responses are streams, each as long as the client wants. */
 export interface StreamingMethod {
   readonly kind: 'streaming'
+  /** Of one request; undefined: as of all methods. */
+  readonly maxMessageBytes?: number
   /** Called once for each stream. */
   open(stream: ResponseStream, call: Call): RequestHandler
 }
@@ -39,8 +41,12 @@ export interface RequestHandler {
 export interface ResponseStream {
   /** Bytes that the client has not taken yet. A sender stops, or finishes, where they grow. */
   readonly unsentBytes: number
+  /** The client's host, by which its places are counted. */
+  readonly host: string
   /** Without effect on a stream that is over. */
   send(response: Uint8Array): void
+  /** The same, and calls `onReceived` once the client's connection has received it. Never called where the stream ends before. */
+  sendConfirmed(response: Uint8Array, onReceived: () => void): void
   /** Ends the stream: with OK, or with the status of `error`. */
   finish(error?: unknown): void
 }

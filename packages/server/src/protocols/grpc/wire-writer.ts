@@ -13,6 +13,13 @@ export class WireWriter {
     this.#varint(value)
   }
 
+  /** A varint field of a oneof, which is written when it is 0 as well. */
+  choice(tag: number, value: number): void {
+    this.#room(16)
+    this.#varint(tag)
+    this.#varint(value)
+  }
+
   /** A text field; left out when it is empty. */
   text(tag: number, text: string): void {
     if (text === '') return

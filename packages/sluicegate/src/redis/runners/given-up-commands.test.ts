@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { GlideClient, GlideClusterClient } from '@valkey/valkey-glide'
-import { RedisCluster, RedisProcess, until } from 'sluicegate-testkit'
+import { IS_LONG_RUN, RedisCluster, RedisProcess, until } from 'sluicegate-testkit'
 import { type Address, CLUSTER_CLIENTS, type ClientKind, clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { fixedWindow } from '../../policy/single-policy.js'
 import { createRedisLimiter } from '../create-redis-limiter.js'
@@ -82,6 +82,6 @@ const recalls = ({ library }: ClientKind): boolean => library !== 'valkey-glide'
 for (const kind of [...clientsForRun(SERVER_CLIENTS.filter(recalls)), HASTY_GLIDE]) {
   chargesNothingLate(kind, async () => ({ roots: [server], holder: server, ready: async () => undefined }))
 }
-for (const kind of [...clientsForRun(CLUSTER_CLIENTS.filter(recalls)), HASTY_GLIDE_ON_CLUSTER]) {
+for (const kind of IS_LONG_RUN ? [...CLUSTER_CLIENTS.filter(recalls), HASTY_GLIDE_ON_CLUSTER] : [HASTY_GLIDE_ON_CLUSTER]) {
   chargesNothingLate(kind, async (slot) => ({ roots: cluster.roots, holder: await cluster.primaryOf(slot), ready: () => cluster.ready() }))
 }

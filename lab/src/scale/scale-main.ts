@@ -1,0 +1,74 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { machineText } from 'sluicegate-server/dist/load/machine-text.js'
+import { checkedRuns, coarseRuns } from './compared-runs.js'
+import { keyCosts } from './key-cost.js'
+import { MeasuredNodes } from './measured-nodes.js'
+import { nodeKeyBytes } from './node-memory.js'
+import { boundInHistories } from './region-bound.js'
+import { compareRegions } from './region-comparison.js'
+import { filledPage, scalePlots, scaleTables } from './scale-page.js'
+import type { ScaleResults } from './scale-results.js'
+import { busiestShards, growthOfNodes, overloadedStore, systemRows } from './scale-sweeps.js'
+
+const USAGE = `npm run lab:scale -- [--render]
+
+Measures small runs on a real server, simulates the same and larger ones, prints the tables, and writes lab/results/scale.json,
+docs/scale.md and its plots. With --render it writes page and plots from the results of the last run.`
+
+const PAGE = new URL('../../../docs/scale.md', import.meta.url)
+const PLOTS = new URL('../../../docs/plots/', import.meta.url)
+const RESULTS = new URL('../../results/scale.json', import.meta.url)
+const HISTORIES = 5_000
+
+const [option, ...others] = process.argv.slice(2)
+if (others.length > 0 || (option !== undefined && option !== '--render')) {
+  console.error(USAGE)
+  process.exitCode = option === '--help' ? 0 : 2
+} else {
+  const results = option === '--render' ? (JSON.parse(readFileSync(RESULTS, 'utf8')) as ScaleResults) : await run()
+  for (const [name, table] of scaleTables(results)) console.log(`\n${name}\n\n${table}`)
+  writeFileSync(PAGE, filledPage(readFileSync(PAGE, 'utf8'), results))
+  for (const [name, svg] of scalePlots(results)) writeFileSync(new URL(name, PLOTS), svg)
+}
+
+async function run(): Promise<ScaleResults> {
+  await using nodes = await MeasuredNodes.start()
+  const begun = (what: string): void => console.error(what)
+  begun('measuring the store')
+  const memory = await nodes.memoryBytes()
+  const { exactUs, leaseUs } = await nodes.serviceTimes()
+  begun('measuring limiters, and simulating the same')
+  const measuredRuns = await checkedRuns(nodes, leaseUs)
+  begun('comparing the exact simulation with the coarse one')
+  const costs = keyCosts()
+  const coarse = await coarseRuns(costs)
+  begun('simulating more nodes and whole systems')
+  const results: ScaleResults = {
+    where: `${machineText()}, ${new Date().toISOString().slice(0, 10)}`,
+    measured: {
+      exactUs,
+      leaseUs,
+      connectionBytes: memory.connection,
+      storeKeyBytes: memory.key,
+      nodeKeyBytes: nodeKeyBytes(),
+    },
+    measuredRuns,
+    coarseRuns: coarse,
+    keyCosts: costs,
+    growth: growthOfNodes(),
+    overload: await overloadedStore(),
+    systems: systemRows(costs),
+    busiest: busiestShards(costs),
+    regions: await compareRegions(),
+    bound: boundInHistories(HISTORIES),
+  }
+  mkdirSync(new URL('.', RESULTS), { recursive: true })
+  const text = JSON.stringify(results, (_, value) => (typeof value === 'number' ? rounded(value) : value), 1)
+  writeFileSync(RESULTS, `${text}\n`)
+  // As `--render` will read it.
+  return JSON.parse(text) as ScaleResults
+}
+
+function rounded(value: number): number {
+  return Number.isInteger(value) ? value : Number(value.toPrecision(6))
+}

@@ -1,0 +1,323 @@
+import { linePlotSvg } from '../line-plot.js'
+import { DEMANDS, type KeyCost, REQUESTS_PER_LEASE } from './key-cost.js'
+import { PHASES } from './region-comparison.js'
+import type { ComparedRun, NodeGrowth, ScaleResults } from './scale-results.js'
+import { GROWTH } from './scale-sweeps.js'
+
+/** The share of a shard's processor time that a plan may use. */
+const PLANNED_LOAD = 0.6
+
+type Cells = readonly string[]
+
+/** The tables of docs/scale.md, by the names of their places in it. */
+export function scaleTables(results: ScaleResults): ReadonlyMap<string, string> {
+  return new Map([
+    ['costs', costsTable(results)],
+    ['when', whenTable(results.keyCosts)],
+    ['nodes', nodesTable(results.growth)],
+    ['overload', overloadTable(results)],
+    ['systems', systemsTable(results)],
+    ['shards', shardsTable(results)],
+    ['regions', regionsTable(results)],
+    ['bound', boundTable(results)],
+    ['checks', checksTable(results)],
+    ['errors', errorsText(results)],
+    ['where', `${results.where}.`],
+  ])
+}
+
+/** The page with its tables made anew. */
+export function filledPage(page: string, results: ScaleResults): string {
+  let filled = page
+  for (const [name, table] of scaleTables(results)) {
+    const place = new RegExp(`<!-- scale:${name} -->[\\s\\S]*?<!-- /scale -->`)
+    if (!place.test(filled)) throw new Error(`docs/scale.md has no place for the table ${name}`)
+    filled = filled.replace(place, () => `<!-- scale:${name} -->\n\n${table}\n\n<!-- /scale -->`)
+  }
+  return filled
+}
+
+/** The plots of the page, by file. */
+export function scalePlots(results: ScaleResults): ReadonlyMap<string, string> {
+  return new Map([
+    ['scale-leases.svg', leasesPlot(results)],
+    ['scale-nodes.svg', nodesPlot(results)],
+    ['scale-regions.svg', regionsPlot(results)],
+  ])
+}
+
+function costsTable({ measured, growth }: ScaleResults): string {
+  const { exactUs, leaseUs, connectionBytes, storeKeyBytes, nodeKeyBytes } = measured
+  const [few, more] = growth.filter(({ leaseMs }) => leaseMs === GROWTH.leasesMs[0]) as [NodeGrowth, NodeGrowth]
+  const perNode = (more.callsPerSecond - few.callsPerSecond) / (more.nodes - few.nodes)
+  const perShard = (us: number): string => rounded((PLANNED_LOAD * 1e6) / us)
+  return table(
+    ['one more', 'costs', 'gives'],
+    [
+      [
+        'node',
+        `a connection to each shard, ${kilobytes(connectionBytes)} there; ${perNode.toFixed(0)} calls a second for each key that it keeps busy, leased`,
+        'no more admissions: the limit of a key is that of all nodes',
+      ],
+      [
+        'key',
+        `${storeKeyBytes.toFixed(0)} bytes in the store until it is full again; ${kilobytes(nodeKeyBytes)} in each node that leases it; 0.02 to 1 call for each request`,
+        'nothing to other keys: keys do not wait for each other',
+      ],
+      [
+        'shard',
+        'a connection from each node',
+        `${perShard(exactUs)} exact calls or ${perShard(leaseUs)} leases a second at ${PLANNED_LOAD * 100} % of a processor; nothing to a key, which lives on one shard`,
+      ],
+      [
+        'region',
+        'a message a second for each key whose limit it shares; its part of the burst; time until the rate follows the demand',
+        'decisions within the region, also while it is cut off',
+      ],
+    ],
+  )
+}
+
+function whenTable(costs: readonly KeyCost[]): string {
+  const head = ['requests a lease', ...DEMANDS.map((demand) => `demand ${demand} x limit`), 'leases']
+  const rows = REQUESTS_PER_LEASE.map((requests) => {
+    const own = costs.filter(({ requestsPerLease }) => requestsPerLease === requests)
+    const cells = own.map(({ callsPerRequest, served }) =>
+      callsPerRequest === undefined ? 'exact' : `${callsPerRequest.toFixed(2)} / ${percent(Math.min(1, served))}`,
+    )
+    return [String(requests), ...cells, verdictOf(own)]
+  })
+  return table(head, rows)
+}
+
+/** Leases pay where they save more than half of the calls and waste little of the limit. */
+function verdictOf(own: readonly KeyCost[]): string {
+  const calls = Math.max(...own.map(({ callsPerRequest = 1 }) => callsPerRequest))
+  const served = Math.min(...own.map((cost) => cost.served))
+  if (calls > 0.5) return 'no: use exact'
+  return served < 0.95 ? 'yes, if some of the limit may stay unused' : 'yes'
+}
+
+function nodesTable(growth: readonly NodeGrowth[]): string {
+  const rows = GROWTH.nodes.map((nodes) => [
+    nodes.toLocaleString('en'),
+    ...GROWTH.leasesMs.flatMap((leaseMs) => {
+      const found = growth.find((each) => each.nodes === nodes && each.leaseMs === leaseMs) as NodeGrowth
+      const requests = (GROWTH.perSecond * leaseMs) / 1000 / nodes
+      return [requests.toLocaleString('en'), rounded(found.callsPerSecond), percent(found.budgetUse)]
+    }),
+    GROWTH.perSecond.toLocaleString('en'),
+  ])
+  const of = GROWTH.leasesMs.flatMap((leaseMs) => {
+    const length = lengthText(leaseMs)
+    return [`requests a lease and node, ${length}`, `calls/s, ${length}`, `limit used, ${length}`]
+  })
+  return table(['nodes', ...of, 'calls/s, exact'], rows)
+}
+
+function overloadTable({ overload }: ScaleResults): string {
+  return table(
+    ['calls over what the store can answer', '`localShare`', '99 %, ms', 'decided without the store', 'limit used'],
+    overload.map(({ load, localShare, p99Ms, withoutStore, budgetUse }) => [
+      percent(load),
+      String(localShare),
+      p99Ms.toFixed(0),
+      percent(withoutStore),
+      percent(budgetUse),
+    ]),
+  )
+}
+
+function systemsTable({ systems, measured }: ScaleResults): string {
+  const rows = systems.map(({ nodes, way, callers, callsPerSecond, callsPerRequest, hottestCallsPerSecond, isLeased }) => {
+    const us = isLeased ? measured.leaseUs : measured.exactUs
+    return [
+      nodes.toLocaleString('en'),
+      way,
+      rounded(callsPerSecond),
+      callsPerRequest.toFixed(2),
+      Math.max(1, Math.ceil((callsPerSecond * us) / (PLANNED_LOAD * 1e6))).toLocaleString('en'),
+      belowOrPercent((hottestCallsPerSecond * us) / 1e6),
+      `${callers.toLocaleString('en')}, ${megabytes(callers * measured.connectionBytes)}`,
+    ]
+  })
+  return table(['nodes', 'way', 'calls/s', 'calls a request', 'shards', 'busiest key, of a shard', 'connections a shard'], rows)
+}
+
+function shardsTable({ busiest }: ScaleResults): string {
+  return table(
+    ['shards', 'busiest shard, exact', 'busiest shard, leases'],
+    busiest.map(({ shards, exact, leased }) => [String(shards), `${exact.toFixed(2)} x mean`, `${leased.toFixed(2)} x mean`]),
+  )
+}
+
+function regionsTable({ regions }: ScaleResults): string {
+  const head = [
+    'way',
+    ...PHASES.map(({ name }) => `limit used, ${name}`),
+    'admitted/s in A and B, B cut off',
+    '50 / 99 %, A, ms',
+    '50 / 99 %, B, ms',
+    'calls between regions/s',
+    'worst interval over, tokens',
+  ]
+  const rows = regions.map(({ way, use, admitted, p50Ms, p99Ms, crossCallsPerSecond, over }) => {
+    const [first, second] = admitted.at(-1) ?? [0, 0]
+    return [
+      way,
+      ...use.map(percent),
+      `${first.toFixed(0)} and ${second.toFixed(0)}`,
+      `${p50Ms[0].toFixed(0)} / ${p99Ms[0].toFixed(0)}`,
+      `${p50Ms[1].toFixed(0)} / ${p99Ms[1].toFixed(0)}`,
+      crossCallsPerSecond.toFixed(1),
+      rounded(over),
+    ]
+  })
+  return table(head, rows)
+}
+
+function boundTable({ bound }: ScaleResults): string {
+  const { histories, tokens, over, faults } = bound
+  return table(
+    ['rule', 'histories', 'result'],
+    [
+      ['as built', histories.toLocaleString('en'), `${tokens.toLocaleString('en')} tokens admitted, ${over} histories over the bound`],
+      ...faults.map(({ name, seed }) => [
+        `broken: ${name}`,
+        seed === undefined ? 'all' : seed.toLocaleString('en'),
+        seed === undefined ? 'not found' : 'over the bound',
+      ]),
+    ],
+  )
+}
+
+function checksTable({ measuredRuns, coarseRuns }: ScaleResults): string {
+  const rowOf = ({ what, callsPerRequest, budgetUse }: ComparedRun): Cells => [
+    what,
+    callsPerRequest[0].toFixed(3),
+    callsPerRequest[1].toFixed(3),
+    budgetUse === undefined ? '' : percent(budgetUse[0]),
+    budgetUse === undefined ? '' : percent(budgetUse[1]),
+  ]
+  const calls = 'calls a request'
+  const head = (from: string, to: string): Cells => [
+    'run',
+    `${calls}, ${from}`,
+    `${calls}, ${to}`,
+    `limit used, ${from}`,
+    `limit used, ${to}`,
+  ]
+  return `${table(head('measured', 'simulated'), measuredRuns.map(rowOf))}\n\n${table(head('exact', 'coarse'), coarseRuns.map(rowOf))}`
+}
+
+/** How far the runs of each kind are from what they are compared with. */
+function errorsText({ measuredRuns, coarseRuns }: ScaleResults): string {
+  const isOfServices = ({ what }: ComparedRun): boolean => what.startsWith('many servers')
+  const isOfSum = ({ what }: ComparedRun): boolean => what.startsWith('sum')
+  const worst = (runs: readonly ComparedRun[]): string => {
+    const calls = runs.map(({ callsPerRequest: [from, to] }) => Math.abs(to / from - 1))
+    const use = runs.flatMap(({ budgetUse }) => (budgetUse === undefined ? [] : [Math.abs(budgetUse[1] - budgetUse[0]) * 100]))
+    const ofCalls = `${(Math.max(...calls) * 100).toFixed(1)} % of the calls`
+    return use.length === 0 ? ofCalls : `${ofCalls}, ${Math.max(...use).toFixed(1)} points of the limit used`
+  }
+  return table(
+    ['calibration error', 'at most'],
+    [
+      ['exact simulation, against measured limiters', worst(measuredRuns.filter((run) => !isOfServices(run)))],
+      ['exact simulation, against the service nodes', worst(measuredRuns.filter(isOfServices))],
+      ['coarse simulation, against the exact one', worst(coarseRuns.filter((run) => !isOfSum(run)))],
+      ['sum over keys, against the exact simulation', worst(coarseRuns.filter(isOfSum))],
+    ],
+  )
+}
+
+function leasesPlot({ keyCosts: costs, where }: ScaleResults): string {
+  const xs = REQUESTS_PER_LEASE.filter((requests) => requests >= 0.2)
+  const ofDemand = (demand: number): KeyCost[] =>
+    xs.map((requests) => costs.find((cost) => cost.demand === demand && cost.requestsPerLease === requests) as KeyCost)
+  const shown = DEMANDS.filter((demand) => demand <= 2)
+  return linePlotSvg({
+    title: 'What leases save, and what they leave unused',
+    subtitle: `simulated, 16 nodes, one key; ${where}`,
+    xName: 'requests of a node for the key in the length of a lease',
+    yName: 'share',
+    xs,
+    xScale: 'log',
+    curves: [
+      ...shown.map((demand) => ({ name: `calls, ${demand} x`, ys: ofDemand(demand).map(({ callsPerRequest = 1 }) => callsPerRequest) })),
+      ...shown.map((demand) => ({
+        name: `limit used, ${demand} x`,
+        ys: ofDemand(demand).map(({ served }) => Math.min(1, served)),
+        isDashed: true,
+      })),
+    ],
+  })
+}
+
+function nodesPlot({ growth, where }: ScaleResults): string {
+  return linePlotSvg({
+    title: 'Calls for one key of 10,000 requests a second, demand twice as high',
+    subtitle: `simulated; ${where}`,
+    xName: 'nodes',
+    yName: 'calls to the store per second',
+    xs: GROWTH.nodes,
+    xScale: 'log',
+    yScale: 'log',
+    curves: [
+      ...GROWTH.leasesMs.map((leaseMs) => ({
+        name: `leases of ${lengthText(leaseMs)}`,
+        ys: growth.filter((each) => each.leaseMs === leaseMs).map(({ callsPerSecond }) => callsPerSecond),
+      })),
+      { name: 'exact', ys: GROWTH.nodes.map(() => GROWTH.perSecond), isDashed: true },
+    ],
+  })
+}
+
+function regionsPlot({ regions, where }: ScaleResults): string {
+  const [first] = regions
+  const xs = first?.plot.xs ?? []
+  const shown = regions.filter(({ way }) => way !== 'one store in A, exact')
+  const cut = PHASES.find(({ isCutOff }) => isCutOff)
+  return linePlotSvg({
+    title: 'Two regions: demand in A, then in B, then B is cut off',
+    subtitle: `simulated; ${where}`,
+    xName: 'seconds',
+    yName: 'admitted per second',
+    xs,
+    curves: [
+      ...shown.map(({ way, plot }) => ({ name: way.replace('one store in A, ', 'one store, '), ys: plot.admitted })),
+      { name: 'limit', ys: xs.map(() => 1_000), isDashed: true },
+    ],
+    ...(cut && { mark: { fromX: cut.fromS, toX: cut.toS, label: 'B is cut off' } }),
+  })
+}
+
+function table(head: Cells, rows: readonly Cells[]): string {
+  return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n')
+}
+
+function percent(share: number): string {
+  return `${(share * 100).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`
+}
+
+function belowOrPercent(share: number): string {
+  return share < 0.001 ? 'below 0.1 %' : percent(share)
+}
+
+/** Two digits are what the simulation is good for. */
+function rounded(value: number): string {
+  return value < 10 ? value.toFixed(value === 0 ? 0 : 1) : Number(value.toPrecision(2)).toLocaleString('en')
+}
+
+function lengthText(ms: number): string {
+  return ms < 1000 ? `${ms} ms` : `${ms / 1000} s`
+}
+
+function kilobytes(bytes: number): string {
+  return `${(bytes / 1024).toFixed(bytes < 10_240 ? 1 : 0)} KB`
+}
+
+function megabytes(bytes: number): string {
+  const mb = bytes / 1024 / 1024
+  return mb >= 1024 ? `${(mb / 1024).toFixed(1)} GB` : `${mb.toFixed(mb < 10 ? 1 : 0)} MB`
+}

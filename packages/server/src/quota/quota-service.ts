@@ -1,0 +1,386 @@
+import type { QuotaTimes } from '../config/quotas.js'
+import type { Engine } from '../engine/engine.js'
+import type { Assignment } from './assignment.js'
+import { type BucketId, bucketIdOf } from './bucket-id.js'
+import type { Holder } from './holder.js'
+import { Places } from './places.js'
+import { DEFAULT_QUOTA_BOUNDS, type QuotaBounds } from './quota-bounds.js'
+import { longestMs } from './quota-budget.js'
+import { QuotaCounts } from './quota-counts.js'
+import { type FoundQuota, type QuotaConfig, QuotaRules } from './quota-rules.js'
+import type { Bucket, BucketAction, BucketUsage, QuotaOutlet, StreamState } from './quota-stream.js'
+import { SharedQuota } from './shared-quota.js'
+
+/** Options of {@link QuotaService}. */
+export interface QuotaServiceOptions {
+  readonly engine: Engine
+  readonly config: QuotaConfig
+  readonly times: QuotaTimes
+  readonly nowMs: () => number
+  /** Whether the rules of Envoy's files deny nothing. */
+  readonly isShadow?: boolean
+  readonly bounds?: Partial<QuotaBounds>
+}
+
+/** How often assignments are planned where reports have come in. */
+const TICK_MS = 20
+/** In that number of ticks all budgets are planned once, and all streams are looked at. */
+const TICKS_OF_ROUND = 25
+/** How long one tick may plan. */
+const PLANNING_MS = 5
+/** What a report of a bucket costs that gets no assignment, beyond one that does: it is looked up each time. */
+const REFUSED_COST = 9
+/** Assignments to everything or nothing are renewed when this part of the time to live has passed. */
+const RENEW_PART = 1 / 8
+
+/** One data plane, as long as its stream is open. */
+export interface QuotaStream {
+  /** The domain of the first report; undefined before it. */
+  readonly domain: string | undefined
+  /** A report of a domain, that of the first one. The stream is ended where it reports too fast. */
+  report(domain: string, usages: readonly BucketUsage[]): void
+  closed(): void
+}
+
+/**
+ * Splits the budgets of policies among data planes, each of which reports what it uses over one stream and decides by itself. Protocols carry the
+ * messages; {@link QuotaBudget} says how much each data plane gets.
+ */
+export class QuotaService {
+  readonly counts = new QuotaCounts()
+  readonly #options: QuotaServiceOptions
+  readonly #bounds: QuotaBounds
+  readonly #nowMs: () => number
+  readonly #streamPlaces: Places
+  readonly #places: Places
+  readonly #streams = new Set<StreamState>()
+  readonly #byKey = new Map<string, Quota>()
+  readonly #quotas = new Set<Quota>()
+  readonly #due = new Set<Quota>()
+  #round: Iterator<Quota> | undefined
+  #rules: QuotaRules
+  /** Counts configurations. */
+  #configured = 0
+  /** Budgets that are made before then assign nothing until then: assignments that they do not know may be in force. */
+  #quietUntilMs: number
+  #timer: NodeJS.Timeout | undefined
+  #ticks = 0
+  #isLeaving = false
+
+  constructor(options: QuotaServiceOptions) {
+    this.#options = options
+    this.#bounds = { ...DEFAULT_QUOTA_BOUNDS, ...options.bounds }
+    this.#nowMs = options.nowMs
+    this.#streamPlaces = new Places(this.#bounds.maxStreams)
+    this.#places = new Places(this.#bounds.maxBuckets)
+    this.#rules = new QuotaRules(options.engine, options.config, options.isShadow ?? false)
+    this.#quietUntilMs = this.#nowMs() + longestMs(options.times.ttlSeconds)
+  }
+
+  get streams(): number {
+    return this.#streams.size
+  }
+
+  /** Messages to data planes that have not arrived yet, as far as is known. */
+  get unreadMessages(): number {
+    let messages = 0
+    for (const { unreadMessages } of this.#streams) messages += unreadMessages
+    return messages
+  }
+
+  /** Buckets that hold a part of a budget, those of broken streams included until their assignments have ended. */
+  *figures(): Generator<{ readonly policy: string; readonly buckets: number; readonly assignedPerSecond: number }> {
+    const byPolicy = new Map<string, { policy: string; buckets: number; assignedPerSecond: number }>()
+    for (const { policy, byHolder, buckets, budget } of this.#quotas) {
+      const figures = byPolicy.get(policy) ?? { policy, buckets: 0, assignedPerSecond: 0 }
+      figures.buckets += budget === undefined ? buckets.size : byHolder.size
+      figures.assignedPerSecond += budget?.assignedPerSecond ?? 0
+      byPolicy.set(policy, figures)
+    }
+    yield* byPolicy.values()
+  }
+
+  /** Decides by another configuration from now on: buckets are looked up again when they are reported, numbers change at once. */
+  use(config: QuotaConfig): void {
+    this.#rules = new QuotaRules(this.#options.engine, config, this.#options.isShadow ?? false)
+    this.#configured++
+    for (const quota of this.#quotas) this.#due.add(quota)
+  }
+
+  /** Takes in a data plane; undefined where there is no room for one more, or the service is about to stop. */
+  open(outlet: QuotaOutlet): QuotaStream | undefined {
+    if (this.#isLeaving) return undefined
+    if (!this.#streamPlaces.take(outlet.host)) {
+      this.counts.cuts.too_many_streams++
+      return undefined
+    }
+    const nowMs = this.#nowMs()
+    const state: StreamState = {
+      domain: undefined,
+      outlet,
+      buckets: new Map(),
+      heardAtMs: nowMs,
+      unreadSinceMs: undefined,
+      unreadMessages: 0,
+      credit: this.#bounds.reportBurst,
+      creditAtMs: nowMs,
+    }
+    this.#streams.add(state)
+    this.#timer ??= setInterval(() => this.tick(), TICK_MS).unref()
+    return {
+      get domain() {
+        return state.domain
+      },
+      report: (domain, usages) => {
+        state.domain ??= domain
+        this.#report(state, domain, usages)
+      },
+      closed: () => this.#closed(state),
+    }
+  }
+
+  /** Ends all streams, and takes in no others: what is assigned ends with its time to live, and another process may serve the data planes. */
+  leave(): void {
+    this.#isLeaving = true
+    for (const { outlet } of this.#streams) outlet.end('leaving')
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  /** Sends what is due; called by a timer. */
+  tick(): void {
+    const nowMs = this.#nowMs()
+    for (let left = Math.ceil(this.#quotas.size / TICKS_OF_ROUND); left > 0; left--) {
+      this.#round ??= this.#quotas.values()
+      const { value, done } = this.#round.next()
+      if (done === true) this.#round = undefined
+      else this.#due.add(value)
+    }
+    const actions = new Map<StreamState, Sent[]>()
+    const untilMs = performance.now() + PLANNING_MS
+    for (const quota of this.#due) {
+      if (!quota.isWorthPlanning(nowMs)) continue
+      this.#due.delete(quota)
+      this.#plan(quota, nowMs, actions)
+      // The others come first in the next tick.
+      if (performance.now() > untilMs) break
+    }
+    for (const [stream, sent] of actions) this.#send(stream, sent, nowMs)
+    if (++this.#ticks % TICKS_OF_ROUND === 0) this.#lookAtStreams(nowMs)
+    if (this.#streams.size === 0 && this.#quotas.size === 0) this.close()
+  }
+
+  #report(stream: StreamState, domain: string, usages: readonly BucketUsage[]): void {
+    const nowMs = this.#nowMs()
+    const { reportBurst, reportsPerSecond } = this.#bounds
+    stream.credit = Math.min(reportBurst, stream.credit + ((nowMs - stream.creditAtMs) * reportsPerSecond) / 1_000) - 1 - usages.length
+    stream.creditAtMs = nowMs
+    stream.heardAtMs = nowMs
+    this.counts.reports++
+    if (stream.credit < 0) {
+      this.#cut(stream, 'too_fast')
+      return
+    }
+    const actions: Sent[] = []
+    for (const usage of usages) this.#used(stream, domain, usage, nowMs, actions)
+    if (actions.length > 0) this.#send(stream, actions, nowMs)
+  }
+
+  #used(stream: StreamState, domain: string, { entries, allowed, denied }: BucketUsage, nowMs: number, actions: Sent[]): void {
+    const id = bucketIdOf(entries)
+    if (id === undefined) {
+      this.counts.refused.invalid_id++
+      return
+    }
+    let bucket = stream.buckets.get(id.text)
+    if (bucket !== undefined && bucket.foundIn !== this.#configured) bucket = this.#foundAgain(bucket, domain, nowMs, actions)
+    const isNew = bucket === undefined
+    bucket ??= this.#join(stream, domain, id, nowMs)
+    if (bucket === undefined) {
+      stream.credit -= REFUSED_COST
+      return
+    }
+    const { quota, holder } = bucket
+    const { reported } = this.counts.of(quota.policy)
+    reported.allowed += allowed
+    reported.denied += denied
+    if (holder !== undefined) {
+      // Until an abandoned bucket has arrived as such, its reports are of before.
+      if (!isNew && holder.sent?.kind !== 'abandon') quota.budget?.report(holder, allowed + denied, nowMs)
+      this.#due.add(quota)
+      return
+    }
+    const { ttlSeconds } = this.#options.times
+    if (quota.blanket === undefined || nowMs < bucket.sentAtMs + ttlSeconds * 1_000 * RENEW_PART) return
+    bucket.sentAtMs = nowMs
+    actions.push({ bucket, assignment: { kind: quota.blanket, ttlSeconds } })
+  }
+
+  /** The bucket by the configuration of now: the same one, or undefined where it has none or is of another budget. */
+  #foundAgain(bucket: Bucket, domain: string, nowMs: number, actions: Sent[]): Bucket | undefined {
+    const { id, quota } = bucket
+    const found = this.#rules.find(domain, id.entries)
+    bucket.foundIn = this.#configured
+    if (found !== undefined && found.key === quota.key && !quota.isRetired) {
+      quota.use(found)
+      return bucket
+    }
+    this.#leave(bucket, nowMs)
+    if (found?.limit() === undefined) actions.push({ bucket, assignment: { kind: 'abandon' } })
+    return undefined
+  }
+
+  #join(stream: StreamState, domain: string, id: BucketId, nowMs: number): Bucket | undefined {
+    const found = this.#rules.find(domain, id.entries)
+    const { host } = stream.outlet
+    const quota = this.#quotaOf(found, nowMs, host)
+    if (quota === undefined) return undefined
+    if (stream.buckets.size >= this.#bounds.maxBucketsPerStream || !this.#places.take(host)) {
+      this.counts.refused.too_many_buckets++
+      return undefined
+    }
+    const holder = quota.budget?.join(nowMs)
+    const bucket: Bucket = { id, stream, quota, holder, foundIn: this.#configured, sentAtMs: Number.NEGATIVE_INFINITY }
+    stream.buckets.set(id.text, bucket)
+    quota.buckets.add(bucket)
+    quota.hasNewcomer = true
+    if (holder !== undefined) quota.byHolder.set(holder, bucket)
+    return bucket
+  }
+
+  #quotaOf(found: FoundQuota | undefined, nowMs: number, host: string): Quota | undefined {
+    const known = found && this.#byKey.get(found.key)
+    if (known !== undefined) return known
+    const limit = found?.limit()
+    if (found === undefined || limit === undefined) {
+      this.counts.refused.no_rule++
+      return undefined
+    }
+    if (!this.#places.take(host)) {
+      this.counts.refused.too_many_buckets++
+      return undefined
+    }
+    const quota: Quota = new SharedQuota(
+      found,
+      limit,
+      {
+        ...this.#options.times,
+        ...(nowMs < this.#quietUntilMs && { quietUntilMs: this.#quietUntilMs }),
+        onForgotten: (holder) => this.#forgotten(quota, holder),
+      },
+      nowMs,
+      host,
+    )
+    this.#byKey.set(found.key, quota)
+    this.#quotas.add(quota)
+    return quota
+  }
+
+  #plan(quota: Quota, nowMs: number, actions: Map<StreamState, Sent[]>): void {
+    quota.plannedAtMs = nowMs
+    quota.hasNewcomer = false
+    if (!quota.isRetired && !quota.follow(nowMs)) this.#retire(quota, nowMs)
+    for (const { holder, assignment } of quota.budget?.plan(nowMs) ?? []) {
+      const bucket = quota.byHolder.get(holder)
+      if (bucket === undefined) continue
+      const sent = actions.get(bucket.stream) ?? []
+      actions.set(bucket.stream, sent)
+      sent.push({ bucket, assignment })
+    }
+    if (!quota.isDispensable || !this.#quotas.delete(quota)) return
+    this.#places.giveBack(quota.host)
+    if (this.#byKey.get(quota.key) === quota) this.#byKey.delete(quota.key)
+  }
+
+  /** Its buckets are looked up again when they are reported. What it has assigned ends with its time to live. */
+  #retire(quota: Quota, nowMs: number): void {
+    quota.isRetired = true
+    this.#byKey.delete(quota.key)
+    this.#quietUntilMs = nowMs + longestMs(this.#options.times.ttlSeconds)
+    for (const bucket of quota.buckets) {
+      bucket.foundIn = -1
+      if (bucket.holder !== undefined) quota.budget?.leave(bucket.holder, nowMs)
+    }
+  }
+
+  #send(stream: StreamState, sent: readonly Sent[], nowMs: number): void {
+    const actions: BucketAction[] = []
+    for (const { bucket, assignment } of sent) {
+      actions.push({ entries: bucket.id.entries, assignment })
+      this.counts.of(bucket.quota.policy).assignments[assignment.kind]++
+    }
+    stream.unreadSinceMs ??= nowMs
+    stream.unreadMessages++
+    stream.outlet.send(actions, () => {
+      stream.unreadMessages--
+      stream.unreadSinceMs = stream.unreadMessages === 0 ? undefined : this.#nowMs()
+      this.#delivered(sent)
+    })
+  }
+
+  #delivered(sent: readonly Sent[]): void {
+    const nowMs = this.#nowMs()
+    for (const { bucket, assignment } of sent) {
+      const { quota, holder, stream, id } = bucket
+      if (holder === undefined) continue
+      quota.budget?.confirm(holder, nowMs)
+      this.#due.add(quota)
+      if (assignment.kind === 'abandon' && stream.buckets.get(id.text) === bucket) {
+        stream.buckets.delete(id.text)
+        quota.buckets.delete(bucket)
+      }
+    }
+  }
+
+  #closed(stream: StreamState): void {
+    if (!this.#streams.delete(stream)) return
+    this.#streamPlaces.giveBack(stream.outlet.host)
+    const nowMs = this.#nowMs()
+    for (const bucket of stream.buckets.values()) this.#leave(bucket, nowMs)
+  }
+
+  /** The data plane of `bucket` has gone, or has it from another budget. */
+  #leave(bucket: Bucket, nowMs: number): void {
+    const { quota, holder, stream, id } = bucket
+    stream.buckets.delete(id.text)
+    quota.buckets.delete(bucket)
+    if (holder === undefined) this.#places.giveBack(stream.outlet.host)
+    else quota.budget?.leave(holder, nowMs)
+    this.#due.add(quota)
+  }
+
+  /** Nothing of it is in force any more: its part is free. */
+  #forgotten(quota: Quota, holder: Holder): void {
+    const bucket = quota.byHolder.get(holder)
+    if (bucket === undefined) return
+    quota.byHolder.delete(holder)
+    this.#places.giveBack(bucket.stream.outlet.host)
+    this.counts.of(quota.policy).returned[holder.goneUntilMs === undefined ? 'abandoned' : 'broken']++
+  }
+
+  #lookAtStreams(nowMs: number): void {
+    const { firstReportMs, idleStreamMs, unreadMs } = this.#bounds
+    for (const stream of this.#streams) {
+      if (nowMs >= stream.heardAtMs + (stream.domain === undefined ? firstReportMs : idleStreamMs)) this.#cut(stream, 'idle')
+      else if (stream.unreadSinceMs !== undefined && nowMs >= stream.unreadSinceMs + unreadMs) this.#cut(stream, 'unread')
+    }
+  }
+
+  #cut(stream: StreamState, reason: 'idle' | 'unread' | 'too_fast'): void {
+    this.counts.cuts[reason]++
+    stream.outlet.end(reason)
+    this.#closed(stream)
+  }
+}
+
+/** An assignment on its way. */
+interface Sent {
+  readonly bucket: Bucket
+  readonly assignment: Assignment
+}
+
+/** What buckets share. */
+type Quota = SharedQuota<Bucket>
