@@ -189,3 +189,10 @@ test('the table of CL.THROTTLE has its own room, by default that of the library'
     'gate.yaml:3:39: throttle.keys: unknown option; there are max-keys, grow-to',
   ])
 })
+
+test('a syntax error behind a block text in a flow list has its own line', () => {
+  for (const fault of faults('[[]|\na')) {
+    const [, line, column] = /^gate.yaml:(\d+):(\d+):/.exec(fault) ?? []
+    assert.ok(Number(column) <= (line === '1' ? 5 : 2), fault)
+  }
+})

@@ -97,14 +97,22 @@ export function parseFiles(files: readonly ConfigFile[]): Config {
 
 function parseFile({ file, text }: ConfigFile, faults: Fault[]): Source {
   if (text.length > MAX_FILE_CHARACTERS) throw fileError(file, `is larger than ${MAX_FILE_CHARACTERS} characters: is it the right file?`)
-  const lines = new LineCounter()
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, version: '1.2' })
+  const lines = linesOf(text)
+  const document = parseDocument(text, { prettyErrors: false, version: '1.2' })
   for (const error of document.errors) {
     const { line, col } = lines.linePos(error.pos[0])
     const reason = REASON_BY_CODE[error.code] ?? error.message
     faults.push({ file, line: Math.max(1, line), column: Math.max(1, col), path: '', reason })
   }
   return { file, document, lines, faults }
+}
+
+/** Where each line begins. The parser's own count leaves out some lines of texts with faults. */
+function linesOf(text: string): LineCounter {
+  const lines = new LineCounter()
+  lines.addNewLine(0)
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) lines.addNewLine(at + 1)
+  return lines
 }
 
 function readSources(sources: readonly Source[]): Config {

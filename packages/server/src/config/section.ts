@@ -18,6 +18,8 @@ interface Entry {
   readonly valueNode: Node | undefined
 }
 
+/** How often the value of an alias may be repeated, by aliases in it: each level multiplies. */
+const MAX_ALIAS_COUNT = 100
 /** A name that needs no quotes in a path. */
 const PLAIN_NAME = /^[\w-]+$/
 
@@ -221,7 +223,17 @@ export class Section {
   plain(option: string): unknown {
     this.#known.add(option)
     const node = resolved(this.#source, this.#entries.get(option)?.valueNode)
-    return node?.toJS(this.#source.document)
+    try {
+      const value: unknown = node?.toJS(this.#source.document, { maxAliasCount: MAX_ALIAS_COUNT })
+      // A value that contains itself could be written in no answer.
+      JSON.stringify(value)
+      return value
+    } catch (error) {
+      // The parser's ReferenceError for aliases of aliases, a TypeError for a circle, or a RangeError for a value that is too deep.
+      if (!(error instanceof ReferenceError || error instanceof TypeError || error instanceof RangeError)) throw error
+      this.fault(option, 'must be plain data: its aliases repeat too much of it, or it contains itself')
+      return undefined
+    }
   }
 
   oneOf<Choice extends string | number>(option: string, choices: readonly Choice[]): Choice | undefined {

@@ -255,3 +255,13 @@ test('two files with one domain are a fault, unless domains are merged; names of
   writeFileSync(join(folder, '2.yaml'), `domain: edge\ndescriptors: [${limit('a', 2)}]\n`)
   assert.match(faultsIn(() => readConfig(folder))[0] ?? '', /"edge\.a" is there already/)
 })
+
+test('metadata whose aliases repeat it without end is a fault at its place, not an error of the parser', () => {
+  const levels = Array.from({ length: 7 }, (_, i) => `      l${i + 1}: &l${i + 1} [${Array(9).fill(i === 0 ? 'x' : `*l${i}`)}]\n`).join('')
+  const reason = 'must be plain data: its aliases repeat too much of it, or it contains itself'
+  for (const metadata of [`\n${levels}`, ' &own { inner: *own }\n'])
+    assert.match(
+      faultsOf(`domain: web\ndescriptors:\n  - key: user\n    metadata:${metadata}`)[0] ?? '',
+      new RegExp(`^rl.yaml:[45]:\\d+: .*${reason}$`),
+    )
+})

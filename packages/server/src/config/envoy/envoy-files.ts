@@ -128,6 +128,7 @@ function hasOpenValue(value: string): boolean {
 function readMetadata(section: Section): Readonly<Record<string, unknown>> | undefined {
   if (!section.isGiven('metadata')) return undefined
   const metadata = section.plain('metadata')
+  if (metadata === undefined) return undefined
   if (typeof metadata === 'object' && metadata !== null && !Array.isArray(metadata)) return metadata as Readonly<Record<string, unknown>>
   section.fault('metadata', 'must be a mapping')
   return undefined

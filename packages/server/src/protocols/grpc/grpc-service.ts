@@ -64,7 +64,7 @@ export class GrpcService implements ProtocolServer {
 }
 
 /** Errors of the engine, which methods need not handle. */
-function statusOf(error: unknown): GrpcError | undefined {
+export function statusOf(error: unknown): GrpcError | undefined {
   if (error instanceof PolicyError) return new GrpcError(STATUS.invalidArgument, error.message)
   if (error instanceof TooManyHeldError) return new GrpcError(STATUS.resourceExhausted, error.message)
   if (error instanceof StoreError) return new GrpcError(STATUS.unavailable, `no decision: ${error.code}`)

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { type Clock, manualClock } from 'sluicegate'
 import { Random } from 'sluicegate-testkit'
-import type { SessionContext } from '../protocols/resp/command.js'
-import { ALL_COMMANDS } from '../protocols/resp/commands/all-commands.js'
-import { Session } from '../protocols/resp/session.js'
-import { repliesIn } from './resp-replies.js'
-import { commandBytes, sessionContext } from './resp-session.js'
+import type { SessionContext } from '../../protocols/resp/command.js'
+import { ALL_COMMANDS } from '../../protocols/resp/commands/all-commands.js'
+import { Session } from '../../protocols/resp/session.js'
+import { repliesIn } from '../resp-replies.js'
+import { commandBytes, sessionContext } from '../resp-session.js'
+import { damaged } from './damaged.js'
 
 const START_MS = 1.7e12
 /** The memory that unanswered input may take: a command of 64 KiB, twice, and a piece. */
@@ -147,18 +148,4 @@ function inlineText(random: Random, arg: Buffer): string {
   return random.chance(0.5)
     ? `"${text.replace(/[^ -!#-[\]-~]/g, (byte) => `\\x${byte.charCodeAt(0).toString(16).padStart(2, '0')}`)}"`
     : `'${text}'`
-}
-
-/** With a few bytes changed, removed or repeated. */
-function damaged(random: Random, input: Buffer): Buffer {
-  const bytes = [...input]
-  for (let faults = random.integer(1, 3); faults > 0 && bytes.length > 0; faults--) {
-    const at = random.integer(0, bytes.length - 1)
-    const fault = random.integer(0, 3)
-    if (fault === 0) bytes[at] = random.integer(0, 255)
-    else if (fault === 1) bytes.splice(at, random.magnitude(1, 8))
-    else if (fault === 2) bytes.splice(at, 0, ...bytes.slice(at, at + random.magnitude(1, 8)))
-    else bytes.length = at
-  }
-  return Buffer.from(bytes)
 }

@@ -1,0 +1,23 @@
+/** Runs one input of a fuzzer; what it throws names the seed and the number of the input, and shows it. */
+export async function fuzzInput(seed: number, number: number, input: Buffer | string, run: () => void | Promise<void>): Promise<void> {
+  try {
+    await run()
+  } catch (error) {
+    const shown = typeof input === 'string' ? input : input.toString('latin1')
+    throw new Error(`seed ${seed}, input ${number}: ${JSON.stringify(shown)}`, { cause: error })
+  }
+}
+
+/** The sizes of pieces in which each input arrives: whole, byte by byte, and of any size. */
+export function pieceSizes(input: Buffer, anySize: () => number): readonly (() => number)[] {
+  return [() => Math.max(1, input.length), () => 1, anySize]
+}
+
+/** Hands over `input` in pieces, each a copy, as a socket does. */
+export function inPieces(input: Buffer, pieceBytes: () => number, take: (piece: Buffer) => void): void {
+  for (let at = 0; at < input.length; ) {
+    const end = Math.min(at + pieceBytes(), input.length)
+    take(Buffer.from(input.subarray(at, end)))
+    at = end
+  }
+}
