@@ -37,7 +37,8 @@ export async function serveWorker(source: ConfigSource, slot: number, explain: (
   const channel = primaryChannel((message) => primary.receive(message))
   let threadStorage: ThreadStorage | undefined
   const primary: Exchange = new Exchange((message) => channel.send(message), {
-    held: (verb: HeldVerb, id: string, costs: readonly number[]) => heldHere(served(), verb, id, costs),
+    // Before the start nothing is held here.
+    held: (verb: HeldVerb, id: string, costs: readonly number[]) => service && heldHere(service, verb, id, costs),
     page: (withKeys: boolean): PageFigures => pageFigures(served().engine, withKeys),
     metrics: async () => (await served().metrics.json()).filter(({ name }) => isMainThread || name.startsWith(OWN_METRICS)),
     prepareReload(files: readonly ConfigFile[]): string | undefined {
