@@ -163,7 +163,17 @@ export async function startService(config: Config, options: ServiceOptions = {})
   }
   const http = httpServer('http')
   const admin = httpServer('admin')
-  const context = { engine, limits, quotas: worker === undefined ? quotas : undefined, access, config, clients, log, reloader, tracing: telemetry.tracing }
+  const context = {
+    engine,
+    limits,
+    quotas: worker === undefined ? quotas : undefined,
+    access,
+    config,
+    clients,
+    log,
+    reloader,
+    tracing: telemetry.tracing,
+  }
   const servers = new Map<ListenerName, ProtocolServer>()
   for (const name of LISTENER_NAMES) {
     if (config.listen[name] === undefined) continue
