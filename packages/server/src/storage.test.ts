@@ -95,7 +95,7 @@ test('all verbs work over Redis, and several takes pass together or not at all',
 test('many batches of two services at once never exceed a policy, and a denial leaves no charge', async (t) => {
   const redis = await RedisProcess.start()
   t.after(() => redis.stop())
-  const yaml = redisYaml(redis.port, ', mode: exact').replace('limit: 3', 'limit: 40')
+  const yaml = redisYaml(redis.port, ', mode: exact, timeout: 20s').replace('limit: 3', 'limit: 40')
   const services = await twoServices(t, yaml)
   const takes = [
     { policy: 'wide', key: 'alice', cost: 1 },
