@@ -42,7 +42,7 @@ test('a reload under load loses no request', async (t) => {
 test('after SIGTERM under load each request is answered; the next start knows what was spent, also by CL.THROTTLE', async (t) => {
   const place = dirname(configFile(t, YAML))
   const resp = join(place, 'resp.sock')
-  const flags = ['--resp', `unix:${resp}`, '--snapshot', join(place, 'keys.snapshot'), '--drain', '1s']
+  const flags = ['--resp', `unix:${resp}`, '--snapshot', join(place, 'keys.snapshot'), '--drain', '5s']
   const throttle = async (): Promise<number> => {
     const client = createClient({ socket: { path: resp, tls: false }, RESP: 2 })
     await client.connect()
