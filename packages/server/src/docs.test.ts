@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { ConfigError } from './config/fault.js'
 import { parseConfig, readConfig } from './config/read-config.js'
 import { Engine } from './engine/engine.js'
-import { measuresOf } from './measures.js'
+import { measuresOf } from './measures/measures.js'
 import { readExposition } from './testing/exposition.js'
 import { runService } from './testing/running-service.js'
 

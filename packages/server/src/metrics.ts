@@ -1,5 +1,5 @@
 import { collectDefaultMetrics, type Metric, Registry } from 'prom-client'
-import type { Measure } from './measures.js'
+import type { Measure } from './measures/measure.js'
 
 /** The exposition of the service and of its process. */
 export interface Metrics {

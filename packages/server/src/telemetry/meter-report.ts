@@ -1,5 +1,5 @@
 import type { BatchObservableCallback, Meter, Observable } from '@opentelemetry/api'
-import type { Measure, Sample } from '../measures.js'
+import type { Measure, Sample } from '../measures/measure.js'
 import type { OpenTelemetryApi } from './open-telemetry.js'
 
 const SCOPE = 'sluicegate'

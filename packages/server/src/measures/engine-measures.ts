@@ -1,0 +1,247 @@
+import type { FleetStats } from 'sluicegate/redis'
+import type { CallRates, Engine } from '../engine/engine.js'
+import { LATENCY_BOUNDS_S } from '../engine/latency.js'
+import type { HitCounts } from '../envoy/hit-counts.js'
+import { counter, gauge, labelled, type Measure, ofPolicies, one, perPolicy, type Sample } from './measure.js'
+
+export function decisionMeasures(engine: Engine): Measure[] {
+  return [
+    counter(
+      'sluicegate_decisions_total',
+      'Takes by policy and outcome: allowed, denied, or impossible (a cost that can never pass).',
+      ofPolicies(engine, ({ name, counts: { allowed, denied, impossible } }) =>
+        labelled('outcome', Object.entries({ allowed, denied, impossible }), { policy: name }),
+      ),
+    ),
+    counter(
+      'sluicegate_part_denials_total',
+      'Denials of an all-of, by the part that the decision names.',
+      ofPolicies(engine, ({ name, denialsByPart }) => labelled('part', denialsByPart, { policy: name })),
+    ),
+    counter(
+      'sluicegate_peeks_total',
+      'Calls that took nothing.',
+      perPolicy(engine, ({ counts }) => counts.peeks),
+    ),
+    counter(
+      'sluicegate_decision_errors_total',
+      'Takes and peeks without a decision, by the code of the error: outages, never denials.',
+      ofPolicies(engine, ({ name, errors }) => labelled('code', errors, { policy: name })),
+    ),
+    counter(
+      'sluicegate_sources_total',
+      'Answers to takes by what decided: memory, lease, store or outage.',
+      ofPolicies(engine, ({ name, sources }) => labelled('source', Object.entries(sources), { policy: name })),
+    ),
+    {
+      type: 'histogram',
+      name: 'sluicegate_decision_duration_seconds',
+      help: 'Time that a take spent in the engine; takes of several policies at once and CL.THROTTLE included.',
+      samples: () => latencySamples(engine),
+    },
+  ]
+}
+
+/** Hits of Envoy's descriptors. */
+export function descriptorMeasures(hits: HitCounts | undefined): Measure[] {
+  const help =
+    'Hits of descriptors of Envoy by rule and outcome: allowed, denied, over_quota (over a quota, of a request that another quota let pass), shadowed (a rule in shadow mode would deny) or refunded.'
+  return [
+    counter('sluicegate_descriptor_hits_total', help, () =>
+      Array.from(hits?.entries() ?? [], ([descriptor, counts]) => labelled('outcome', Object.entries(counts), { descriptor })).flat(),
+    ),
+    counter('sluicegate_unknown_domains_total', 'Requests of Envoy for a domain that is not configured.', () =>
+      hits === undefined ? [] : [{ labels: {}, value: hits.unknownDomains }],
+    ),
+  ]
+}
+
+export function tableMeasures(engine: Engine): Measure[] {
+  return [
+    gauge(
+      'sluicegate_keys',
+      'Keys in the table, full keys that are not yet replaced included; of several policies at once the mean of their tables.',
+      perPolicy(engine, (served) => served.stats().keys),
+    ),
+    counter(
+      'sluicegate_evictions_total',
+      'Keys forgotten while they still had debt.',
+      perPolicy(engine, (served) => served.stats().evictions),
+    ),
+    counter(
+      'sluicegate_refusals_total',
+      'Newcomers denied because there was no room for them.',
+      perPolicy(engine, (served) => served.stats().refusals),
+    ),
+    counter(
+      'sluicegate_overflows_total',
+      'Newcomers without room that passed on the budget that they share.',
+      perPolicy(engine, (served) => served.stats().overflows),
+    ),
+    counter(
+      'sluicegate_cas_retries_total',
+      'Swaps that lost a race and were tried again.',
+      perPolicy(engine, (served) => served.stats().casRetries),
+    ),
+    gauge(
+      'sluicegate_memory_bytes',
+      'Size of the table of keys, as far as it is in use; it rises in steps when the table grows.',
+      perPolicy(engine, (served) => served.stats().memoryBytes),
+    ),
+  ]
+}
+
+/** Decisions of `CL.THROTTLE`, which belong to no policy. */
+export function throttleMeasures(rates: CallRates): Measure[] {
+  const { counts } = rates
+  return [
+    counter('sluicegate_throttle_decisions_total', 'Takes whose rate came with the call, by outcome.', () => {
+      const { allowed, denied, impossible } = counts
+      return labelled('outcome', Object.entries({ allowed, denied, impossible }))
+    }),
+    counter(
+      'sluicegate_throttle_peeks_total',
+      'Calls with their own rate that took nothing.',
+      one(() => counts.peeks),
+    ),
+    counter(
+      'sluicegate_throttle_errors_total',
+      'Calls with their own rate without a decision, by the code of the error: outages, never denials.',
+      () => labelled('code', rates.errors),
+    ),
+    counter('sluicegate_throttle_sources_total', 'Answers to takes with their own rate by what decided: memory, store or outage.', () =>
+      labelled('source', Object.entries(rates.sources)),
+    ),
+    gauge(
+      'sluicegate_throttle_keys',
+      'Keys whose rate comes with each call, full keys that are not yet replaced included.',
+      one(() => rates.stats().keys),
+    ),
+    counter(
+      'sluicegate_throttle_evictions_total',
+      'Such keys evicted while they still had debt.',
+      one(() => rates.stats().evictions),
+    ),
+    counter(
+      'sluicegate_throttle_refusals_total',
+      'Such new keys denied because there was no room for them.',
+      one(() => rates.stats().refusals),
+    ),
+    gauge(
+      'sluicegate_throttle_memory_bytes',
+      'Size of the table of such keys, as far as it is in use.',
+      one(() => rates.stats().memoryBytes),
+    ),
+  ]
+}
+
+export function storeMeasures(engine: Engine): Measure[] {
+  const shared = (read: (stats: FleetStats) => number): (() => Sample[]) =>
+    ofPolicies(engine, (served) => {
+      const stats = served.storeStats()
+      return stats === undefined ? [] : [{ labels: { policy: served.name }, value: read(stats) }]
+    })
+  return [
+    gauge(
+      'sluicegate_store_reachable',
+      'Whether the store can be reached; 1 in memory.',
+      one(() => (engine.storage.isReachable ? 1 : 0)),
+    ),
+    counter(
+      'sluicegate_store_calls_total',
+      'Calls that the store answered.',
+      shared((stats) => stats.storeCalls),
+    ),
+    counter(
+      'sluicegate_store_failures_total',
+      'Calls to the store that failed or timed out.',
+      shared((stats) => stats.storeFailures),
+    ),
+    counter(
+      'sluicegate_store_timeouts_total',
+      'Failed calls to the store that timed out.',
+      shared((stats) => stats.timeouts),
+    ),
+    gauge(
+      'sluicegate_store_open_circuits',
+      'Servers that are not called now, because consecutive calls failed.',
+      shared((stats) => stats.openCircuits),
+    ),
+    counter(
+      'sluicegate_store_outages_total',
+      'How often the circuit of a server opened.',
+      shared((stats) => stats.outages),
+    ),
+    counter(
+      'sluicegate_outage_tokens_total',
+      'Tokens given out during outages: the most by which this process can exceed its policies.',
+      shared((stats) => stats.outageTokens),
+    ),
+    counter(
+      'sluicegate_outage_tokens_charged_total',
+      'Tokens given out during outages that were charged at the store afterwards.',
+      shared((stats) => stats.accountedTokens),
+    ),
+    gauge(
+      'sluicegate_leases',
+      'Keys with a lease or a cached denial in this process.',
+      shared((stats) => stats.leases),
+    ),
+    counter(
+      'sluicegate_late_answers_total',
+      'Answers of the store that came after their lease had ended.',
+      shared((stats) => stats.lateAnswers),
+    ),
+    counter(
+      'sluicegate_admitted_tokens_total',
+      'Tokens that callers received under policies with a store.',
+      shared((stats) => stats.admittedTokens),
+    ),
+    counter(
+      'sluicegate_charged_tokens_total',
+      'Tokens that the store charged for takes and leases, returned ones included.',
+      shared((stats) => stats.chargedTokens),
+    ),
+  ]
+}
+
+/** What callers hold by an id. */
+export function heldMeasures({ reservations, permits }: Engine): Measure[] {
+  return [
+    gauge(
+      'sluicegate_reservations',
+      'Open reservations.',
+      one(() => reservations.size),
+    ),
+    counter(
+      'sluicegate_reservations_lapsed_total',
+      'Reservations that were neither settled nor cancelled in their time.',
+      one(() => reservations.lapsed),
+    ),
+    gauge(
+      'sluicegate_permits',
+      'Permits of concurrency that are held over the wire.',
+      one(() => permits.size),
+    ),
+    counter(
+      'sluicegate_permits_expired_total',
+      'Permits that ended without a release.',
+      one(() => permits.expired),
+    ),
+  ]
+}
+
+/** Prometheus wants each bucket to hold all that is below its bound. */
+function latencySamples({ latency }: Engine): Sample[] {
+  const name = 'sluicegate_decision_duration_seconds'
+  let below = 0
+  const buckets = Array.from(latency.buckets, (observations, i) => {
+    below += observations
+    return { metricName: `${name}_bucket`, labels: { le: LATENCY_BOUNDS_S[i] ?? '+Inf' }, value: below }
+  })
+  return [
+    ...buckets,
+    { metricName: `${name}_sum`, labels: {}, value: latency.sumS },
+    { metricName: `${name}_count`, labels: {}, value: below },
+  ]
+}

@@ -1,0 +1,46 @@
+import type { Engine, ServedPolicy } from '../engine/engine.js'
+
+/** One value of a measure. */
+export interface Sample {
+  readonly labels: Readonly<Record<string, string | number>>
+  readonly value: number
+  /** Where it differs from the measure's own name, as in a histogram. */
+  readonly metricName?: string
+}
+
+/** What the service reports of itself, whatever system reads it. The names are those of Prometheus. */
+export interface Measure {
+  readonly type: 'counter' | 'gauge' | 'histogram'
+  readonly name: string
+  readonly help: string
+  /** Reads the values. */
+  samples(): Sample[]
+}
+
+export function counter(name: string, help: string, samples: () => Sample[]): Measure {
+  return { type: 'counter', name, help, samples }
+}
+
+export function gauge(name: string, help: string, samples: () => Sample[]): Measure {
+  return { type: 'gauge', name, help, samples }
+}
+
+export function one(read: () => number): () => Sample[] {
+  return () => [{ labels: {}, value: read() }]
+}
+
+export function ofPolicies(engine: Engine, read: (served: ServedPolicy) => Sample[]): () => Sample[] {
+  return () => Array.from(engine.policies, read).flat()
+}
+
+export function perPolicy(engine: Engine, read: (served: ServedPolicy) => number): () => Sample[] {
+  return ofPolicies(engine, (served) => [{ labels: { policy: served.name }, value: read(served) }])
+}
+
+export function labelled(
+  label: string,
+  values: Iterable<readonly [name: string, value: number]>,
+  others: Readonly<Record<string, string>> = {},
+): Sample[] {
+  return Array.from(values, ([name, value]) => ({ labels: { ...others, [label]: name }, value }))
+}
