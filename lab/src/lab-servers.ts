@@ -5,7 +5,9 @@ import { LabProcess } from './lab-process.js'
 import type { ServiceNode } from './service-node.js'
 
 /**
- * haproxy before the nodes; a node that is not ready gets no requests.
+ * haproxy before the nodes; a node that is not ready gets no requests. A node that ended or drains fails its next check at once. Without
+ * `timeout check` a node that answers later than the interval fails it too: on a busy machine all nodes were taken for failed, and haproxy
+ * answered 503 itself.
  *
  * @param isAffine whether requests with the same key go to the same node, by consistent hashing, in place of round robin.
  */
@@ -26,6 +28,7 @@ defaults
   timeout connect 1s
   timeout client 30s
   timeout server 10s
+  timeout check 5s
   option redispatch
   retries 3
 frontend lab
