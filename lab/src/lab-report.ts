@@ -1,6 +1,7 @@
 import { machineText } from 'sluicegate-server/dist/load/machine-text.js'
 import type { Report, ReportSection } from 'sluicegate-server/dist/report/report.js'
 import type { ScenarioResult } from './run-scenario.js'
+import { SLOW_DECISION_MS } from './service-node.js'
 
 /** The results as a report: a table of all scenarios, and a plot of each. */
 export function labReport(results: readonly ScenarioResult[], date: Date): Report {
@@ -16,10 +17,11 @@ function summary(results: readonly ScenarioResult[]): ReportSection {
     heading: 'Scenarios',
     text: [
       'Over-admission is that of the worst key, counted from the recorded answers: by how many tokens some interval is surely over burst + rate x length.',
+      `Latency is that of the load, from when a request was due. Slow decisions took longer than ${SLOW_DECISION_MS} ms within a node.`,
     ],
     table: {
       columns: [
-        ...['scenario', 'invariants', 'answers/s', '50 % ms', '99 % ms', 'allowed', 'denied', 'errors'],
+        ...['scenario', 'invariants', 'answers/s', '50 % ms', '99 % ms', 'slow decisions', 'allowed', 'denied', 'errors'],
         ...['calls/token', 'budget used', 'over', 'over allowed', 'outage tokens', 'seed'],
       ],
       rows: results.map((each) => [
@@ -28,6 +30,7 @@ function summary(results: readonly ScenarioResult[]): ReportSection {
         each.perSecond,
         each.p50Ms,
         each.p99Ms,
+        each.slowDecisions,
         each.allowed,
         each.denied,
         each.errors,

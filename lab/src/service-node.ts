@@ -25,7 +25,14 @@ export interface NodeSettings {
 export interface NodeCounters {
   readonly storeCalls: number
   readonly outageTokens: number
+  readonly decisions: number
+  /** Decisions that took longer than {@link SLOW_DECISION_MS}. */
+  readonly slowDecisions: number
 }
+
+/** Five times the timeout of the store: a decision that takes longer waited for something without a bound. */
+export const SLOW_DECISION_MS = 500
+const NO_COUNTS: NodeCounters = { storeCalls: 0, outageTokens: 0, decisions: 0, slowDecisions: 0 }
 
 /** `sluicegate serve` as a process that can crash, restart and change its configuration. */
 export class ServiceNode {
@@ -36,8 +43,8 @@ export class ServiceNode {
   #process: LabProcess | undefined
   #settings: NodeSettings
   /** Of processes that have ended. */
-  #before = { storeCalls: 0, outageTokens: 0 }
-  #latest = { storeCalls: 0, outageTokens: 0 }
+  #before = NO_COUNTS
+  #latest = NO_COUNTS
 
   constructor(name: string, port: number, folder: string, settings: NodeSettings) {
     this.name = name
@@ -53,10 +60,7 @@ export class ServiceNode {
   }
 
   get counters(): NodeCounters {
-    return {
-      storeCalls: this.#before.storeCalls + this.#latest.storeCalls,
-      outageTokens: this.#before.outageTokens + this.#latest.outageTokens,
-    }
+    return sumOfCounters([this.#before, this.#latest])
   }
 
   /** Resolves when the node is ready. */
@@ -103,11 +107,14 @@ export class ServiceNode {
       (response) => response.text(),
       () => undefined,
     )
-    if (text !== undefined)
-      this.#latest = {
-        storeCalls: sumOf(text, 'sluicegate_store_calls_total'),
-        outageTokens: sumOf(text, 'sluicegate_outage_tokens_total'),
-      }
+    if (text === undefined) return
+    const decisions = sumOf(text, 'sluicegate_decision_duration_seconds_count')
+    this.#latest = {
+      storeCalls: sumOf(text, 'sluicegate_store_calls_total'),
+      outageTokens: sumOf(text, 'sluicegate_outage_tokens_total'),
+      decisions,
+      slowDecisions: decisions - sumOf(text, 'sluicegate_decision_duration_seconds_bucket', `{le="${SLOW_DECISION_MS / 1_000}"}`),
+    }
   }
 
   /** The keys with the most demand, and the number of their requests. */
@@ -127,7 +134,7 @@ export class ServiceNode {
     await this.#process?.end(signal)
     this.#process = undefined
     this.#before = this.counters
-    this.#latest = { storeCalls: 0, outageTokens: 0 }
+    this.#latest = NO_COUNTS
   }
 
   #write(): void {
@@ -147,8 +154,22 @@ export class ServiceNode {
   }
 }
 
-function sumOf(exposition: string, metric: string): number {
+export function sumOfCounters(counters: readonly NodeCounters[]): NodeCounters {
+  return counters.reduce(
+    (sum, each) => ({
+      storeCalls: sum.storeCalls + each.storeCalls,
+      outageTokens: sum.outageTokens + each.outageTokens,
+      decisions: sum.decisions + each.decisions,
+      slowDecisions: sum.slowDecisions + each.slowDecisions,
+    }),
+    NO_COUNTS,
+  )
+}
+
+/** @param labels as Prometheus' text has them; default any. */
+function sumOf(exposition: string, metric: string, labels?: string): number {
   let sum = 0
-  for (const [, value] of exposition.matchAll(new RegExp(`^${metric}(?:\\{[^}]*\\})? (\\S+)$`, 'gm'))) sum += Number(value)
+  for (const [, own = '', value] of exposition.matchAll(new RegExp(`^${metric}(\\{[^}]*\\})? (\\S+)$`, 'gm')))
+    if (labels === undefined || own === labels) sum += Number(value)
   return sum
 }
