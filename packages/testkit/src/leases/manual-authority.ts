@@ -166,7 +166,7 @@ export class ManualAuthority {
     const answered = (isLate: boolean): void => {
       if (isLate) this.lateAnswers++
     }
-    const guard = { isTogether: () => !this.options.isApart, pausedMs: () => (this.isOut ? 1 : 0) }
+    const guard = { isTogether: () => !this.options.isApart, pausedMs: () => (this.isOut ? 1 : 0), timeoutMs: 10_000 }
     const fallback = { execute: this.backend.execute, without }
     return new LeaseMiss({ fallback: () => fallback, guard, late: { answered }, clock: this.clock }, policy, this.leaseUs)
   }

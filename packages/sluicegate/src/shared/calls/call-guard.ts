@@ -159,9 +159,9 @@ export class CallGuard implements CallListener {
   readonly unwanted: UnwantedBookings = new UnwantedBookings(this)
   /** Calls by server, slot and key. */
   readonly load: ShardLoad
+  readonly timeoutMs: number
   private readonly places: CallPlaces
   private readonly clock: Clock
-  private readonly timeoutMs: number
   private readonly deadlines: Deadlines
   /** One for each server or group of slots. */
   private readonly breakers = new Map<string | undefined, CircuitBreaker>()

@@ -1,16 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Decision } from '../../decision/decision.js'
-import { manualClock, tokenBucket } from '../../index.js'
+import { fixedWindow, manualClock, type Policy, tokenBucket } from '../../index.js'
 import type { Answer } from '../backend.js'
 import { LateAnswers, LeaseMiss } from './lease-miss.js'
 
 const POLICY = tokenBucket({ limit: 500, window: '1s', burst: 1000, name: 'p' })
 const LEASE_US = 100_000
+const TIMEOUT_MS = 200
 const TAKEN: Decision = { allowed: true, limit: 1000, remaining: 9, retryAfterMs: 0, resetAfterMs: 1, policy: 'p', source: 'store' }
 
 /** A store that takes so long for each call. */
-function slowStore(decision: Decision = TAKEN) {
+function slowStore(decision: Decision = TAKEN, policy: Policy = POLICY) {
   const clock = manualClock()
   const warnings: string[] = []
   const late = new LateAnswers('raise it', (message) => warnings.push(message))
@@ -21,8 +22,8 @@ function slowStore(decision: Decision = TAKEN) {
     return { done: decision.allowed, decision }
   }
   const without = (): Decision => ({ ...decision, allowed: false, source: 'outage' })
-  const guard = { isTogether: () => true, pausedMs: () => 0 }
-  const miss = new LeaseMiss({ fallback: () => ({ execute, without }), guard, late, clock }, POLICY, LEASE_US)
+  const guard = { isTogether: () => true, pausedMs: () => 0, timeoutMs: TIMEOUT_MS }
+  const miss = new LeaseMiss({ fallback: () => ({ execute, without }), guard, late, clock }, policy, LEASE_US)
   return { miss, clock, late, warnings, take }
 }
 
@@ -52,4 +53,35 @@ test('what was decided without the store says nothing of it', async () => {
   take.tookMs = 150
   assert.equal((await miss.exact('k', 1)).source, 'outage')
   assert.deepEqual([late.count, take.calls], [0, 1])
+})
+
+test('a take whose refills are spent by others waits for no further call once the timeout is over', async () => {
+  const { miss, clock } = slowStore()
+  let calls = 0
+  const next = async (): Promise<'in time'> => {
+    calls++
+    clock.advance(90)
+    return 'in time'
+  }
+  const decision = await miss.refilled({ key: 'k', cost: 1, decide: () => undefined, next, exact: async () => TAKEN })
+  assert.deepEqual([decision.source, calls, clock.nowMs()], ['outage', 3, 270])
+})
+
+test('a fast store is asked by itself when refills do not suffice', async () => {
+  const { miss } = slowStore()
+  let calls = 0
+  const next = async (): Promise<'in time'> => {
+    calls++
+    return 'in time'
+  }
+  const decision = await miss.refilled({ key: 'k', cost: 1, decide: () => undefined, next, exact: async () => TAKEN })
+  assert.deepEqual([decision.source, calls], ['store', 8])
+})
+
+test('an exact take of windows that end before each answer is decided within two timeouts', async () => {
+  const { miss, clock, take } = slowStore({ ...TAKEN, resetAfterMs: 50 }, fixedWindow({ limit: 10, window: '50ms' }))
+  take.tookMs = 60
+  const decision = await miss.exact('k', 1)
+  assert.equal(decision.source, 'outage')
+  assert.ok(clock.nowMs() <= 2 * TIMEOUT_MS, `${clock.nowMs()} ms`)
 })

@@ -15,12 +15,14 @@ const MOST_LOOKS_OF_LARGER = 2
 /** How often a take is repeated whose answer came too late; and whose answer came in time for a window that had ended. */
 const MOST_TRIES = 2
 const MOST_WINDOW_TRIES = 64
+/** Calls that a take may wait for whatever they take: the first one of a process that stood still is answered late. */
+const SURE_CALLS = 2
 
 /** What {@link LeaseMiss} uses. */
 export interface LeaseMissParts {
   /** The backend of the policy now in force, which decides in an outage too. */
   readonly fallback: () => Pick<FallbackBackend, 'execute' | 'without'>
-  readonly guard: Pick<CallGuard, 'pausedMs' | 'isTogether'>
+  readonly guard: Pick<CallGuard, 'pausedMs' | 'isTogether' | 'timeoutMs'>
   readonly late: Pick<LateAnswers, 'answered'>
   readonly clock: Clock
 }
@@ -44,6 +46,7 @@ export class LeaseMiss {
   private readonly ticker: Ticker
   private readonly leaseUs: number
   private readonly goodUs: number
+  private readonly timeoutUs: number
 
   constructor(parts: LeaseMissParts, policy: Policy, leaseUs: number) {
     this.parts = parts
@@ -51,6 +54,7 @@ export class LeaseMiss {
     this.ticker = tickerOf(parts.clock)
     this.leaseUs = leaseUs
     this.goodUs = surelyUs(leaseUs)
+    this.timeoutUs = parts.guard.timeoutMs * 1000
   }
 
   /** Whether the backend is not asked about a key for now. */
@@ -72,9 +76,13 @@ export class LeaseMiss {
     return this.decided(this.parts.fallback().execute({ verb: 'peek', key, cost }))
   }
 
-  /** Waits for leases, and looks again after each. */
+  /**
+   * Waits for leases, and looks again after each. After {@link SURE_CALLS} it waits for no further call once the timeout is over: other takes of
+   * the key may have spent what each of them brought.
+   */
   async refilled(take: PendingTake): Promise<Decision> {
     const mostLooks = take.cost > 1 ? MOST_LOOKS_OF_LARGER : MOST_LOOKS
+    const sinceUs = this.ticker.read()
     let late = 0
     for (let looks = 0; looks < mostLooks; looks++) {
       const answer = await take.next()
@@ -82,14 +90,17 @@ export class LeaseMiss {
       if (decision !== undefined) return decision
       // A process that was stopped finds its answer late: one late answer is no outage yet.
       if (answer === 'out' || (answer === 'late' && ++late === MOST_TRIES)) return this.without(take.key, take.cost)
+      if (looks + 1 >= SURE_CALLS && this.isOver(sinceUs)) return this.without(take.key, take.cost)
     }
     return take.exact()
   }
 
   /** By the backend alone. A token whose answer came too late to be spent within the budget is lost, and asked for once more. */
   async exact(key: Key, cost: number): Promise<Decision> {
+    const sinceUs = this.ticker.read()
     let late = 0
     for (let tries = 0; late < MOST_TRIES && tries < MOST_WINDOW_TRIES; tries++) {
+      if (tries >= SURE_CALLS && this.isOver(sinceUs)) break
       const sentUs = this.ticker.read()
       const decision = await this.decided(this.parts.fallback().execute({ verb: 'take', key, cost, id: newOperationId() }))
       if (decision.source !== 'store') return decision
@@ -101,6 +112,10 @@ export class LeaseMiss {
       if (isLate) late++
     }
     return this.without(key, cost)
+  }
+
+  private isOver(sinceUs: number): boolean {
+    return this.ticker.read() - sinceUs >= this.timeoutUs
   }
 
   private decided(answer: Promise<Answer>): Promise<Decision> {
