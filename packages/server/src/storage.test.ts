@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { tokenBucket } from 'sluicegate'
 import { longTest, RedisCluster, RedisProcess, until } from 'sluicegate-testkit'
 import { parseConfig } from './config/read-config.js'
 import { RedisStorage } from './engine/redis-storage.js'
+import type { StoredLimiter } from './engine/stored-limiter.js'
 import { createLog } from './log.js'
 import { type Service, startService } from './service.js'
 import { readExposition, seriesValue } from './testing/exposition.js'
@@ -43,6 +45,23 @@ function redisYaml(port: number, more = ''): string {
 
 async function twoServices(t: TestContext, yaml: string): Promise<[Service, Service]> {
   return [await runService(t, yaml), await runService(t, yaml)]
+}
+
+function rootsOf({ roots }: RedisCluster): string[] {
+  return roots.map(({ host, port }) => `redis://${host}:${port}`)
+}
+
+async function clusterStorage(t: TestContext, urls: readonly string[]): Promise<RedisStorage> {
+  const config = { kind: 'redis', isCluster: true, prefix: undefined, mode: 'exact', outage: 'open', timeoutMs: 500, urls } as const
+  const storage = new RedisStorage(config, createLog('silent'))
+  t.after(() => storage.close())
+  await storage.connect()
+  return storage
+}
+
+function limiterOf(storage: RedisStorage): StoredLimiter {
+  const policy = tokenBucket({ limit: 1_000, window: '1h', name: 'wide' })
+  return storage.limiter({ policy, maxKeys: undefined, onFull: 'evict' }, { hotKeys: 0, clock: undefined })
 }
 
 for (const mode of ['leased', 'exact']) {
@@ -117,6 +136,49 @@ test('keys in a cluster work the same', async (t) => {
   const nodes = cluster.nodes.map(({ url }) => `"${url}"`).join(', ')
   const services = await twoServices(t, `${POLICIES}storage: { redis: { nodes: [${nodes}] } }\n`)
   for (const key of ['alice', 'bob', 'carol']) assert.equal(await takesFrom(services, 10, `/v1/take?policy=narrow&key=${key}`), 3)
+})
+
+test('a cluster that cannot be reached at the start is found later', async (t) => {
+  const cluster = await RedisCluster.start({ replicas: 0 })
+  t.after(() => cluster.stop())
+  await cluster.behindProxies()
+  for (const proxy of cluster.proxies.values()) proxy.set({ kind: 'cut' })
+  const storage = await clusterStorage(t, rootsOf(cluster))
+  assert.equal(storage.isReachable, false)
+  for (const proxy of cluster.proxies.values()) proxy.set({ kind: 'none' })
+  await until('the cluster is found', () => storage.isReachable)
+})
+
+test('a primary that cannot be reached holds up no other shard at the start', async (t) => {
+  const cluster = await RedisCluster.start({ replicas: 0 })
+  t.after(() => cluster.stop())
+  await cluster.behindProxies()
+  const [dead] = await cluster.primaries()
+  cluster.proxies.get(dead as RedisProcess)?.set({ kind: 'black-hole' })
+  const storage = await clusterStorage(t, rootsOf(cluster))
+  const limiter = limiterOf(storage)
+  const sources = new Set<string>()
+  await until('other shards decide', async () => {
+    for (let i = 0; i < 10; i++) sources.add((await limiter.take(`key-${i}`, 1)).source)
+    return sources.has('store')
+  })
+  assert.ok(sources.has('outage'), [...sources].join())
+  cluster.proxies.get(dead as RedisProcess)?.set({ kind: 'none' })
+  await until('all shards decide', async () => {
+    const decisions = await Promise.all(Array.from({ length: 10 }, (_, i) => limiter.take(`key-${i}`, 1)))
+    return decisions.every(({ source }) => source === 'store')
+  })
+})
+
+test('a server that joins no cluster before the service has started is found with its slots', async (t) => {
+  const server = await RedisProcess.start({ args: ['--cluster-enabled', 'yes'] })
+  t.after(() => server.stop())
+  const storage = await clusterStorage(t, [server.url])
+  assert.equal(storage.isReachable, false)
+  await server.ask('CLUSTER', 'ADDSLOTSRANGE', '0', '16383')
+  const limiter = limiterOf(storage)
+  await until('the store decides', async () => (await limiter.take('alice', 1)).source === 'store')
+  assert.equal(storage.isReachable, true)
 })
 
 for (const [outage, expected] of [

@@ -5,6 +5,7 @@ import { createRedisLimiter, createRedisRateTable, type FleetLimiter, type Redis
 import type { RedisStorageConfig } from '../config/config.js'
 import type { PolicyConfig } from '../config/policy-config.js'
 import type { Log } from '../log.js'
+import { type ClusterClient, ClusterKeeper } from './cluster-keeper.js'
 import type { CallRateRoom, LimiterMaking, Storage, StoredLimiter, StoredRateTable } from './stored-limiter.js'
 
 /** How long the start waits for the store. Afterwards policies decide as `outage` says until it can be reached. */
@@ -20,7 +21,7 @@ const MAX_LEASED_KEYS = 10_000_000
 interface StoreClient {
   connect(): Promise<unknown>
   destroy(): void
-  on(event: 'error' | 'ready', listener: (error: Error) => void): unknown
+  on(event: 'error' | 'ready' | 'node-ready', listener: (error: Error) => void): unknown
   readonly isReady?: boolean
   /** Of a client of one server. */
   ping?(): Promise<unknown>
@@ -30,25 +31,27 @@ interface StoreClient {
 export class RedisStorage implements Storage {
   readonly #config: RedisStorageConfig
   readonly #client: StoreClient & RedisClient
+  readonly #keeper: ClusterKeeper | undefined
   readonly #limiters = new Set<FleetLimiter>()
   #wasReachable = true
 
   constructor(config: RedisStorageConfig, log: Log) {
     this.#config = config
     this.#client = clientOf(config)
+    this.#keeper = config.isCluster ? new ClusterKeeper(this.#client as unknown as ClusterClient) : undefined
     // Once for each outage: a client repeats its error with every attempt.
     this.#client.on('error', (error) => {
       if (this.#wasReachable) log.warn({ err: { message: error.message } }, 'the store cannot be reached')
       this.#wasReachable = false
     })
-    this.#client.on('ready', () => {
+    this.#client.on(config.isCluster ? 'node-ready' : 'ready', () => {
       if (!this.#wasReachable) log.info('the store can be reached again')
       this.#wasReachable = true
     })
   }
 
   get isReachable(): boolean {
-    return this.#client.isReady ?? this.#wasReachable
+    return this.#keeper?.isUsable ?? this.#client.isReady ?? this.#wasReachable
   }
 
   /** Resolves when the store can be reached, or after a moment: the service starts without it too. */
@@ -128,6 +131,7 @@ export class RedisStorage implements Storage {
     })
     if (this.isReachable) await Promise.race([this.#leasesReturned(late), late])
     clearTimeout(timer)
+    this.#keeper?.stop()
     this.#client.destroy()
   }
 
@@ -160,5 +164,7 @@ function clientOf({ urls, isCluster }: RedisStorageConfig): StoreClient & RedisC
     ...(password !== '' && { password: decodeURIComponent(password) }),
     socket: protocol === 'rediss:' ? { ...socket, tls: true as const } : socket,
   }
-  return createCluster({ rootNodes: urls.map((url) => ({ url })), defaults }) as unknown as StoreClient & RedisClient
+  // Connections are opened when they are needed: otherwise one server that does not answer holds up the calls to all.
+  const cluster = createCluster({ rootNodes: urls.map((url) => ({ url })), defaults, minimizeConnections: true })
+  return cluster as unknown as StoreClient & RedisClient
 }
