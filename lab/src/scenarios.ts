@@ -45,7 +45,7 @@ export const SCENARIOS: readonly Scenario[] = [
         await replaced(lab, primary)
       })
       await rest(2_000)
-      await primary.start()
+      await lab.cluster.restart(primary)
       await lab.cluster.ready()
     },
   },

@@ -55,17 +55,17 @@ export class RedisCluster {
 
   /** From now on the nodes tell everybody to come through a proxy each. */
   async behindProxies(): Promise<void> {
-    for (const node of this.nodes) {
-      const proxy = await FaultProxy.before(node)
-      this.proxies.set(node, proxy)
-      await node.ask('CONFIG', 'SET', 'cluster-announce-bus-port', String(node.port + BUS))
-      await node.ask('CONFIG', 'SET', 'cluster-announce-port', String(proxy.port))
-    }
-    const isTold = async (node: RedisProcess): Promise<boolean> => {
-      const view = await node.ask('CLUSTER', 'NODES')
-      return [...this.proxies.values()].every(({ port }) => view.includes(`:${port}@`))
-    }
-    await until('every node knows the proxies of all', async () => (await Promise.all(this.nodes.map(isTold))).every(Boolean))
+    for (const node of this.nodes) await this.announce(node, await FaultProxy.before(node))
+    await this.proxiesKnown()
+  }
+
+  /** Starts a node again that was killed. The proxies that the nodes announce are not in its configuration. */
+  async restart(node: RedisProcess): Promise<void> {
+    await node.start()
+    const proxy = this.proxies.get(node)
+    if (proxy === undefined) return
+    await this.announce(node, proxy)
+    await this.proxiesKnown()
   }
 
   /** The nodes that hold slots now, as any node that answers knows. */
@@ -111,6 +111,9 @@ export class RedisCluster {
     await redisCli('--cluster', 'add-node', addressOf(node), addressOf(this.nodes[0] as RedisProcess))
     this.nodes.push(node)
     await this.ready()
+    if (this.proxies.size === 0) return node
+    await this.announce(node, await FaultProxy.before(node))
+    await this.proxiesKnown()
     return node
   }
 
@@ -130,6 +133,8 @@ export class RedisCluster {
     await redisCli('--cluster', 'del-node', addressOf(others[0] as RedisProcess), await this.idOf(node))
     this.nodes.splice(this.nodes.indexOf(node), 1)
     await node.stop()
+    await this.proxies.get(node)?.stop()
+    this.proxies.delete(node)
   }
 
   /** The name by which a node is known to the others. */
@@ -152,6 +157,20 @@ export class RedisCluster {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop()
+  }
+
+  private async announce(node: RedisProcess, proxy: FaultProxy): Promise<void> {
+    this.proxies.set(node, proxy)
+    await node.ask('CONFIG', 'SET', 'cluster-announce-bus-port', String(node.port + BUS))
+    await node.ask('CONFIG', 'SET', 'cluster-announce-port', String(proxy.port))
+  }
+
+  private async proxiesKnown(): Promise<void> {
+    const knowsAll = async (node: RedisProcess): Promise<boolean> => {
+      const view = await node.ask('CLUSTER', 'NODES').catch(() => '')
+      return [...this.proxies.values()].every(({ port }) => view.includes(`:${port}@`))
+    }
+    await until('every node knows the proxies of all', async () => (await Promise.all(this.nodes.map(knowsAll))).every(Boolean))
   }
 
   /** Until all nodes know whom a node follows: they hear of it from one another. */

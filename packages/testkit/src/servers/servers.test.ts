@@ -86,6 +86,18 @@ test('the replica of a primary that is killed takes its slots over', async () =>
   assert.equal((await cluster.primaries()).length, 3)
 })
 
+test('a node that starts again, and one that joins, are behind proxies like the others', async () => {
+  await using cluster = await RedisCluster.start({ replicas: 0 })
+  await cluster.behindProxies()
+  const joined = await cluster.join()
+  const first = cluster.nodes[0] as RedisProcess
+  await joined.kill()
+  await cluster.restart(joined)
+  assert.match(await first.ask('CLUSTER', 'NODES'), new RegExp(`:${cluster.proxies.get(joined)?.port}@`))
+  await cluster.leave(joined)
+  assert.equal(cluster.proxies.size, 3)
+})
+
 longTest('sentinels name the replica when the primary is killed', async () => {
   await using watched = await RedisSentinel.start()
   const killed = await watched.primary()
