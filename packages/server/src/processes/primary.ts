@@ -10,7 +10,7 @@ import type { Log } from '../log.js'
 import { measuresOf } from '../measures/measures.js'
 import { createMetrics, type MetricJson } from '../metrics.js'
 import { listenOn, prepareSharedSocket } from '../protocols/listen-on.js'
-import { type ConfigSource, Reloader, type ReloadTrigger } from '../reload.js'
+import { type ConfigSource, type PreparedReload, Reloader, type ReloadTrigger } from '../reload.js'
 import { Snapshots, savedPolicies } from '../snapshots.js'
 import { telemetryOf } from '../telemetry/telemetry.js'
 import { VERSION } from '../version.js'
@@ -136,7 +136,12 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
     return reloading
   }
   /** All workers prepare the same; one that does not answer is replaced by one that reads the files again. */
-  const prepareWorkers = async (trigger: ReloadTrigger, data: string, method: string, ...args: readonly unknown[]): Promise<void> => {
+  const prepareWorkers = async (
+    trigger: ReloadTrigger,
+    { data, discard }: PreparedReload,
+    method: string,
+    ...args: readonly unknown[]
+  ): Promise<void> => {
     try {
       const prepared = ready().map(async ([, { child, exchange, ended }]) => {
         let isGone = false
@@ -153,6 +158,8 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
       })
       if (!(await Promise.all(prepared)).every(Boolean)) throw new RangeError('the files changed while they were read')
     } catch (error) {
+      discard()
+      await ofWorkers('discardReload')
       reloader.fail(trigger, error as Error)
       throw error
     }
@@ -160,9 +167,9 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
   const reload = (trigger: ReloadTrigger): Promise<void> =>
     inTurn(async () => {
       const next = filesNow(source, reloader, trigger)
-      const { commit, data } = reloader.prepare(trigger, next)
-      await prepareWorkers(trigger, data, 'prepareReload', next)
-      commit()
+      const prepared = reloader.prepare(trigger, next)
+      await prepareWorkers(trigger, prepared, 'prepareReload', next)
+      prepared.commit()
       files = next
       generation++
       await ofWorkers('commitReload', tables?.())
@@ -171,7 +178,7 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
     inTurn(async () => {
       const prepared = await reloader.prepareData('file')
       if (prepared === undefined) return
-      await prepareWorkers('file', prepared.data, 'prepareData')
+      await prepareWorkers('file', prepared, 'prepareData')
       prepared.commit()
       await ofWorkers('commitReload', tables?.())
     })
