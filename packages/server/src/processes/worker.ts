@@ -42,6 +42,7 @@ export async function serveWorker(source: ConfigSource, slot: number, explain: (
   const channel = primaryChannel((message) => primary.receive(message))
   let threadStorage: ThreadStorage | undefined
   const primary: Exchange = new Exchange((message) => channel.send(message), {
+    alive: () => true,
     // Before the start nothing is held here.
     held: (verb: HeldVerb, id: string, costs: readonly number[]) => service && heldHere(service, verb, id, costs),
     page: (withKeys: boolean): PageFigures => pageFigures(served().engine, withKeys),
