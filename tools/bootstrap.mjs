@@ -23,6 +23,7 @@ const TEST_FILES_AT_ONCE = 2 * availableParallelism()
 /** Compiled files that are no tests but start servers. */
 const ON_SERVERS = {
   'bench:redis': ['bench/dist/redis/main.js'],
+  'bench:server': ['bench/dist/server/main.js'],
   chaos: ['chaos/dist/main.js'],
   lab: ['lab/dist/main.js'],
   'lab:compare': ['lab/dist/compare-main.js'],
@@ -49,6 +50,7 @@ const TASKS = {
   bench: (args) => run(process.execPath, ['bench/dist/main.js', ...args]),
   'bench:redis': (args) => run(process.execPath, ['bench/dist/redis/main.js', ...args]),
   'bench:edge': (args) => run(process.execPath, ['bench/dist/middleware/main.js', ...args]),
+  'bench:server': (args) => run(process.execPath, ['bench/dist/server/main.js', ...args]),
   chaos: (args) => run(process.execPath, ['chaos/dist/main.js', ...args]),
   lab: (args) => run(process.execPath, ['lab/dist/main.js', ...args]),
   'lab:compare': (args) => run(process.execPath, ['lab/dist/compare-main.js', ...args]),

@@ -1,7 +1,7 @@
 // node bench/dist/publish.js RESULTS.json [MORE.json ...]: fills the tables of docs/benchmarks.md and draws its plots. The first is
 // a run with --sweeps; questions that were asked again, or for the first time, come from the later ones. The results of a study
 // fill docs/sliding-window-accuracy.md, those of bench:redis docs/benchmarks-redis.md, and those of
-// bench:edge docs/benchmarks-edge.md, alone or beside the others.
+// bench:edge docs/benchmarks-edge.md, and of bench:server docs/benchmarks-server.md, alone or beside the others.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { chartSvg } from './chart.js'
@@ -13,6 +13,9 @@ import { fleetMarkdownParts } from './redis/fleet-markdown.js'
 import { fleetPlots } from './redis/fleet-plots.js'
 import type { FleetResults } from './redis/fleet-results.js'
 import type { Results } from './results.js'
+import { serverMarkdownParts } from './server/server-markdown.js'
+import { serverPlots } from './server/server-plots.js'
+import type { ServerResults } from './server/server-results.js'
 import { STUDIES } from './study/studies.js'
 import { tableMarkdown } from './study/study-table.js'
 
@@ -22,7 +25,7 @@ type StudyFindings = { readonly study: string }
 
 const files = process.argv
   .slice(2)
-  .map((file) => JSON.parse(readFileSync(file, 'utf8')) as Results | FleetResults | MiddlewareResults | StudyFindings)
+  .map((file) => JSON.parse(readFileSync(file, 'utf8')) as Results | FleetResults | MiddlewareResults | ServerResults | StudyFindings)
 const [first, ...more] = files.filter((file): file is Results => !('study' in file || 'kind' in file))
 if (files.length === 0) {
   console.error('usage: node bench/dist/publish.js RESULTS.json [MORE.json ...]')
@@ -34,6 +37,7 @@ for (const file of files) {
   if ('study' in file) publishStudy(file)
   if (!('kind' in file)) continue
   if (file.kind === 'redis') publishFleet(file)
+  else if (file.kind === 'server') publishServer(file)
   else fill('benchmarks-edge.md', middlewareMarkdownParts(file))
 }
 
@@ -46,6 +50,11 @@ function publishRun(results: Results): void {
 function publishFleet(results: FleetResults): void {
   for (const [name, chart] of fleetPlots(results)) writeFileSync(`${DOCS}plots/${name}.svg`, chartSvg(chart))
   fill('benchmarks-redis.md', fleetMarkdownParts(results))
+}
+
+function publishServer(results: ServerResults): void {
+  for (const [name, chart] of serverPlots(results)) writeFileSync(`${DOCS}plots/${name}.svg`, chartSvg(chart))
+  fill('benchmarks-server.md', serverMarkdownParts(results))
 }
 
 function publishStudy(findings: StudyFindings): void {

@@ -6,7 +6,7 @@ export interface Verdict {
   readonly what: string
   readonly target: string
   readonly measured: Summary
-  readonly unit: 'ns' | 'x' | 'bytes' | 'calls' | 'tokens' | '%'
+  readonly unit: 'ns' | 'ms' | 'x' | 'bytes' | 'calls' | 'tokens' | '%'
   /** By the median. */
   readonly met: boolean
 }

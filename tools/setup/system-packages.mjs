@@ -10,6 +10,7 @@ const ON_REDIS = [
   'chaos',
   'lab',
   'bench/dist/redis',
+  'bench/dist/server',
   'tools/dist/examples',
 ]
 
@@ -54,7 +55,14 @@ const COMMANDS = [
     why: 'processes are tested whose wall clocks disagree',
   },
   { command: 'redis-cli', debian: 'redis-tools', usedBy: ON_REDIS, why: 'clusters are made and changed with it' },
-  { command: 'redis-benchmark', debian: 'redis-tools', usedBy: ['packages/server'], why: 'the service is tested with it' },
+  {
+    command: 'redis-benchmark',
+    debian: 'redis-tools',
+    usedBy: ['packages/server', 'bench/dist/server'],
+    why: 'the service is tested with it',
+  },
+  { command: 'wrk', debian: 'wrk', usedBy: ['bench/dist/server'], why: 'the service is measured with it' },
+  { command: 'h2load', debian: 'nghttp2-client', usedBy: ['bench/dist/server'], why: 'the load generator is compared with it' },
   { command: PYTHON, module: 'grpc', debian: 'python3-grpcio', usedBy: ['packages/server'], why: 'the service is tested with this client' },
   { command: PYTHON, module: 'redis', debian: 'python3-redis', usedBy: ['packages/server'], why: 'the service is tested with this client' },
 ]

@@ -2,14 +2,15 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { RedisProcess } from 'sluicegate-testkit'
 import { bucketScript, SERVER_NOW } from '../redis/bucket-script.js'
+import { redisBenchmark } from './generators.js'
 import { ServiceProcess } from './service-process.js'
 
 const run = promisify(execFile)
 
 const PIPELINES = [1, 16, 64] as const
-const CONNECTIONS = '50'
+const CONNECTIONS = 50
 /** Keys that the calls choose from. */
-const KEYS = '100000'
+const KEYS = 100_000
 const KEY = 'key:__rand_int__'
 /** 16 at once, then 30 a minute: most calls are denied. */
 const [MAX_BURST, COUNT, PERIOD_S] = ['15', '30', '60']
@@ -61,9 +62,5 @@ export async function measureResp({ rounds, requests }: RespEffort): Promise<Res
 }
 
 async function perSecond(port: number, command: readonly string[], pipelined: number, requests: number): Promise<number> {
-  const options = ['-p', `${port}`, '-c', CONNECTIONS, '-P', `${pipelined}`, '-n', `${requests}`, '-r', KEYS, '--csv']
-  const { stdout } = await run('redis-benchmark', [...options, ...command])
-  const [, rps] = /^"[^"]*","([\d.]+)"/m.exec(stdout.slice(stdout.indexOf('\n') + 1)) ?? []
-  if (rps === undefined) throw new Error(`redis-benchmark said nothing of its rate: ${stdout}`)
-  return Number(rps)
+  return (await redisBenchmark(port, command, { connections: CONNECTIONS, pipelined, requests, keys: KEYS })).perSecond
 }

@@ -9,40 +9,50 @@ import { freePorts, until } from 'sluicegate-testkit'
 
 /** The command line of the service. */
 export const SLUICEGATE = fileURLToPath(new URL('../../../packages/server/dist/main.js', import.meta.url))
-const CONFIG = 'policies:\n  api: { algorithm: token-bucket, limit: 1000000, window: 1s }\nlog: { level: silent }\n'
+type Ports = readonly [http: number, grpc: number, resp: number]
 
-/** A limit that no run of load reaches. */
-export const LOAD_CONFIG = CONFIG.replace('limit: 1000000', 'limit: 10000000')
+/** A limit that no run reaches. */
+const CONFIG = 'policies:\n  api: { algorithm: token-bucket, limit: 10000000, window: 1s }\nlog: { level: silent }\n'
 
-/** The service in a process of its own, as its command line starts it, with HTTP and RESP on free ports. */
+/** The service in a process of its own, as its command line starts it, with HTTP, gRPC and RESP on free ports. */
 export class ServiceProcess {
   readonly httpPort: number
+  readonly grpcPort: number
   readonly respPort: number
-  readonly #child: ChildProcess
+  readonly child: ChildProcess
   readonly #folder: string
 
-  private constructor(httpPort: number, respPort: number, child: ChildProcess, folder: string) {
+  private constructor([httpPort, grpcPort, respPort]: Ports, child: ChildProcess, folder: string) {
     this.httpPort = httpPort
+    this.grpcPort = grpcPort
     this.respPort = respPort
-    this.#child = child
+    this.child = child
     this.#folder = folder
   }
 
-  /** Resolves when it accepts connections. */
-  static async start(config = CONFIG): Promise<ServiceProcess> {
-    const [httpPort = 0, port = 0] = await freePorts(2)
+  /** Resolves when it accepts connections. `flags` are more of `sluicegate serve`. */
+  static async start(flags: readonly string[] = []): Promise<ServiceProcess> {
+    const ports = (await freePorts(3)) as unknown as Ports
     const folder = mkdtempSync(join(tmpdir(), 'sluicegate-bench-'))
     const file = join(folder, 'service.yaml')
-    writeFileSync(file, config)
-    const args = ['serve', '--config', file, '--http', `127.0.0.1:${httpPort}`, '--resp', `127.0.0.1:${port}`]
+    writeFileSync(file, CONFIG)
+    const [http, grpc, resp] = ports.map((port) => `127.0.0.1:${port}`)
+    const args = ['serve', '--config', file, '--http', http, '--grpc', grpc, '--resp', resp, ...flags] as string[]
     const child = spawn(process.execPath, [SLUICEGATE, ...args], { stdio: ['ignore', 'ignore', 'inherit'] })
-    await until('the service accepts connections', () => accepts(port))
-    return new ServiceProcess(httpPort, port, child, folder)
+    await until('the service accepts connections', () => accepts(ports[2]))
+    return new ServiceProcess(ports, child, folder)
+  }
+
+  /** The address of a take over HTTP. */
+  get takeUrl(): string {
+    return `http://127.0.0.1:${this.httpPort}/v1/take?policy=api&key=key-1`
   }
 
   async stop(): Promise<void> {
-    this.#child.kill('SIGKILL')
-    await once(this.#child, 'close')
+    this.child.kill('SIGTERM')
+    const late = setTimeout(() => this.child.kill('SIGKILL'), 10_000)
+    await once(this.child, 'close')
+    clearTimeout(late)
     rmSync(this.#folder, { recursive: true })
   }
 }

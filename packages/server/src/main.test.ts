@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import type { ChildProcessWithoutNullStreams } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { basename } from 'node:path'
@@ -7,19 +6,10 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { everyNth } from 'sluicegate-testkit'
 import { TWO_POLICIES } from './testing/running-service.js'
-import { announcement, configFile, sluicegate } from './testing/sluicegate-process.js'
+import { announcement, configFile, ended, sluicegate } from './testing/sluicegate-process.js'
 import { VERSION } from './version.js'
 
 const EXAMPLE = fileURLToPath(new URL('../../../examples/sluicegate.yaml', import.meta.url))
-
-async function finished(child: ChildProcessWithoutNullStreams): Promise<{ code: number | null; out: string; err: string }> {
-  let out = ''
-  let err = ''
-  child.stdout.on('data', (chunk) => (out += chunk))
-  child.stderr.on('data', (chunk) => (err += chunk))
-  const [code] = await once(child, 'close')
-  return { code, out, err }
-}
 
 test('serve prints its address, its policies and a command to try, and the command works', async (t) => {
   // The command stands between single quotes.
@@ -50,20 +40,20 @@ test('a port in use is one clear line and exit code 1', async (t) => {
   await once(other, 'listening')
   t.after(() => other.close())
   const { port } = other.address() as AddressInfo
-  const { code, out, err } = await finished(sluicegate(t, 'serve', '--config', configFile(t, TWO_POLICIES), '--port', String(port)))
+  const { code, out, err } = await ended(sluicegate(t, 'serve', '--config', configFile(t, TWO_POLICIES), '--port', String(port)))
   assert.deepEqual([code, out], [1, ''])
   assert.equal(err, `sluicegate: 127.0.0.1:${port} is in use by another program: stop it, or choose another address with --http\n`)
 })
 
 test('check accepts a valid file and serves nothing', async (t) => {
   const file = configFile(t, TWO_POLICIES)
-  assert.deepEqual(await finished(sluicegate(t, 'check', '--config', file)), { code: 0, out: `${file}: good, 2 policies\n`, err: '' })
+  assert.deepEqual(await ended(sluicegate(t, 'check', '--config', file)), { code: 0, out: `${file}: good, 2 policies\n`, err: '' })
 })
 
 test('check and serve print every fault of an invalid file, with its place, and exit with 1', async (t) => {
   const file = configFile(t, 'policies:\n  a: { algorithm: gcra, limit: 0, window: 1s }\n  b: { limit: 1 }\n')
   for (const command of ['check', 'serve']) {
-    const { code, err } = await finished(sluicegate(t, command, '--config', file))
+    const { code, err } = await ended(sluicegate(t, command, '--config', file))
     assert.equal(code, 1)
     assert.match(
       err,
@@ -73,8 +63,8 @@ test('check and serve print every fault of an invalid file, with its place, and 
 })
 
 test('--version and --help answer and exit with 0', async (t) => {
-  assert.deepEqual(await finished(sluicegate(t, '--version')), { code: 0, out: `${VERSION}\n`, err: '' })
-  const { code, out } = await finished(sluicegate(t, '--help'))
+  assert.deepEqual(await ended(sluicegate(t, '--version')), { code: 0, out: `${VERSION}\n`, err: '' })
+  const { code, out } = await ended(sluicegate(t, '--help'))
   assert.equal(code, 0)
   assert.match(out, /sluicegate serve --config FILE/)
 })
@@ -92,7 +82,7 @@ const MISUSE: readonly [args: string[], message: RegExp][] = [
 
 for (const [i, [args, message]] of MISUSE.entries()) {
   everyNth(i, 4)(`"sluicegate ${args.map((arg) => basename(arg)).join(' ')}" is answered with one line and exit code 2`, async (t) => {
-    const { code, err } = await finished(sluicegate(t, ...args))
+    const { code, err } = await ended(sluicegate(t, ...args))
     assert.match(err, message)
     assert.deepEqual([code, err.split('\n').length], [2, 2])
   })

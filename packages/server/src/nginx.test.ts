@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { freePorts } from 'sluicegate-testkit'
 import type { Service } from './service.js'
 import { atOnce } from './testing/at-once.js'
 import { readRateLimitFields, readRateLimitLists } from './testing/rate-limit-fields.js'
@@ -41,7 +42,7 @@ async function runEdge(t: TestContext, change: (conf: string) => string = (conf)
   application.listen(0, '127.0.0.1')
   await once(application, 'listening')
   t.after(() => application.close())
-  const port = await freePort()
+  const [port = 0] = await freePorts(1)
   const folder = mkdtempSync(join(tmpdir(), 'sluicegate-nginx-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   const conf = replaced(change(SHIPPED), {
@@ -81,15 +82,6 @@ async function startNginx(t: TestContext, folder: string, port: number): Promise
     assert.equal(nginx.exitCode, null, `nginx ended: ${log}`)
     await new Promise(setImmediate)
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 function replaced(text: string, values: Readonly<Record<string, string>>): string {

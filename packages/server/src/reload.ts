@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Config } from './config/config.js'
+import { type Config, SETTINGS } from './config/config.js'
 import { allPolicies } from './config/domains.js'
 import { ConfigError } from './config/fault.js'
 import { FileWatch } from './config/file-watch.js'
@@ -56,23 +56,6 @@ export interface ReloadState {
 
 /** How often changed files are looked for. */
 export const LOOK_MS = 1_000
-/** Sections that take effect at a start only. */
-const AT_START: readonly (keyof Config)[] = [
-  'listen',
-  'tls',
-  'tokens',
-  'clients',
-  'stop',
-  'storage',
-  'throttle',
-  'quotas',
-  'dashboard',
-  'log',
-  'snapshot',
-  'processes',
-  'threads',
-  'candidate',
-]
 
 /**
  * Puts a changed configuration in force while the service runs: all of it, or nothing. After a fault the configuration before stays in force. Only policies
@@ -152,7 +135,7 @@ export class Reloader {
         this.#succeeded()
         if (trigger === 'primary') return
         this.#log.info({ trigger, ...changes }, 'configuration reloaded')
-        const waiting = AT_START.filter((section) => !isDeepStrictEqual(config[section], this.#started[section]))
+        const waiting = SETTINGS.filter((section) => !isDeepStrictEqual(config[section], this.#started[section]))
         if (waiting.length > 0) this.#log.warn({ sections: waiting }, 'these sections take effect at the next start')
       }
       return { commit, data }

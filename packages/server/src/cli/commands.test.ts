@@ -6,26 +6,12 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { Sample } from '../dashboard/sample.js'
 import { runService } from '../testing/running-service.js'
-import { announcement, configFile, sluicegate } from '../testing/sluicegate-process.js'
+import { announcement, configFile, type Ended, ended, sluicegate } from '../testing/sluicegate-process.js'
 import { drawing } from './top.js'
 
 const POLICIES = 'policies:\n  burst: { algorithm: token-bucket, limit: 3, window: 1h }\n'
 
-interface Ended {
-  readonly code: number | null
-  readonly out: string
-  readonly err: string
-}
-
-async function run(t: TestContext, ...args: string[]): Promise<Ended> {
-  const child = sluicegate(t, ...args)
-  let out = ''
-  let err = ''
-  child.stdout.on('data', (chunk) => (out += chunk))
-  child.stderr.on('data', (chunk) => (err += chunk))
-  const [code] = await once(child, 'close')
-  return { code, out, err }
-}
+const run = (t: TestContext, ...args: string[]): Promise<Ended> => ended(sluicegate(t, ...args))
 
 test('take prints the decision and says by its exit code what it is', async (t) => {
   const { url } = await runService(t, `listen: { port: 0 }\n${POLICIES}`)

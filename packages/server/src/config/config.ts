@@ -120,3 +120,20 @@ export const DEFAULT_CLIENTS: ClientBounds = {
 /** Long enough for a probe every second or two to see it, and well below the 30 s after which Kubernetes ends a process. */
 export const DEFAULT_STOP: StopTimes = { drainMs: 5_000, finishMs: 10_000 }
 export const DEFAULT_DASHBOARD: DashboardConfig = { keys: 'masked' }
+/** Sections other than policies: each stands in one file only, and takes effect at a start only. */
+export const SETTINGS = [
+  'listen',
+  'tls',
+  'tokens',
+  'clients',
+  'stop',
+  'storage',
+  'throttle',
+  'quotas',
+  'dashboard',
+  'log',
+  'snapshot',
+  'processes',
+  'threads',
+  'candidate',
+] as const satisfies readonly (keyof Config)[]

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { LineCounter, parseDocument } from 'yaml'
 import { readClients, readStop } from './clients.js'
-import { type Config, DEFAULT_DASHBOARD, DEFAULT_LOG, KEY_DISPLAYS, LOG_LEVELS } from './config.js'
+import { type Config, DEFAULT_DASHBOARD, DEFAULT_LOG, KEY_DISPLAYS, LOG_LEVELS, type SETTINGS } from './config.js'
 import { isDomain, readDomains } from './domains.js'
 import { ConfigError, type Fault, fileError } from './fault.js'
 import { readListen } from './listen.js'
@@ -20,23 +20,6 @@ import { readTokens } from './tokens.js'
 const MAX_FILE_CHARACTERS = 1_000_000
 const MAX_FILES = 1_000
 const YAML_FILE = /^[^.].*\.ya?ml$/i
-/** Sections that stand in one file only. */
-const SETTINGS = [
-  'listen',
-  'tls',
-  'tokens',
-  'clients',
-  'stop',
-  'storage',
-  'throttle',
-  'quotas',
-  'dashboard',
-  'log',
-  'snapshot',
-  'processes',
-  'threads',
-  'candidate',
-] as const
 
 /** Messages of the parser that address programmers, in words for the author of a file. */
 const REASON_BY_CODE: Readonly<Record<string, string>> = {

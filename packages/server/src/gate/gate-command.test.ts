@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import type { ChildProcessWithoutNullStreams } from 'node:child_process'
 import { once } from 'node:events'
 import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -10,25 +9,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { everyNth, RedisProcess, until } from 'sluicegate-testkit'
 import { atOnce } from '../testing/at-once.js'
 import { runService } from '../testing/running-service.js'
-import { sluicegate } from '../testing/sluicegate-process.js'
-
-interface Ended {
-  readonly code: number | null
-  readonly stdout: string
-  readonly stderr: string
-}
-
-function ended(child: ChildProcessWithoutNullStreams): Promise<Ended> {
-  let stdout = ''
-  let stderr = ''
-  child.stdout.on('data', (text) => {
-    stdout += text
-  })
-  child.stderr.on('data', (text) => {
-    stderr += text
-  })
-  return once(child, 'close').then(([code]) => ({ code: code as number | null, stdout, stderr }))
-}
+import { ended, sluicegate } from '../testing/sluicegate-process.js'
 
 function folder(t: TestContext): string {
   const path = mkdtempSync(join(tmpdir(), 'sluicegate-gate-'))
@@ -76,7 +57,7 @@ describe('a log that has ended', () => {
       '--json',
       ...files,
     ]
-    const { code, stdout, stderr } = await ended(sluicegate(t, 'gate', ...args))
+    const { code, out: stdout, err: stderr } = await ended(sluicegate(t, 'gate', ...args))
     assert.equal(code, 0, stderr)
     const events = eventsIn(stdout)
     assert.deepEqual(
@@ -98,7 +79,7 @@ describe('a log that has ended', () => {
     const at = folder(t)
     writeFileSync(join(at, 'log'), `${lines('192.0.2.7', 3, new Date(), 400)}${lines('192.0.2.8', 100, new Date(), 1)}`)
     const args = ['--follow', join(at, 'log'), '--once', '--block', '1000', '--cost', '$body_bytes_sent', '--match', 'GET /*', '--json']
-    const { stdout } = await ended(sluicegate(t, 'gate', ...args))
+    const { out: stdout } = await ended(sluicegate(t, 'gate', ...args))
     const verdicts = eventsIn(stdout).filter(({ event, verdict }) => event === 'verdict' && verdict !== 'pass')
     assert.deepEqual(
       verdicts.map(({ key }) => key),
@@ -109,7 +90,7 @@ describe('a log that has ended', () => {
   test('a key cannot command the terminal', async (t) => {
     const at = folder(t)
     writeFileSync(join(at, 'log'), lines('\u001b[2J\u0007x', 20))
-    const { stdout } = await ended(sluicegate(t, 'gate', '--follow', join(at, 'log'), '--once', '--block', '10'))
+    const { out: stdout } = await ended(sluicegate(t, 'gate', '--follow', join(at, 'log'), '--once', '--block', '10'))
     assert.match(stdout, /\?\[2J\?x {2}block until/)
     assert.ok(!stdout.includes('\u001b'))
   })
@@ -132,7 +113,7 @@ describe('a log that has ended', () => {
   ]
   for (const [i, [what, args, reason]] of refused.entries()) {
     everyNth(i, 4)(`${what} is refused`, async (t) => {
-      const { code, stderr } = await ended(sluicegate(t, 'gate', ...args))
+      const { code, err: stderr } = await ended(sluicegate(t, 'gate', ...args))
       assert.match(stderr, reason)
       assert.ok(code === 1 || code === 2)
       assert.ok(!stderr.includes('    at '), 'no stack')
@@ -163,7 +144,7 @@ describe('a log that grows', () => {
     await until('the map has both', () => textOf(map).split('\n').slice(1).join('\n') === '"\\\\192.0.2.7" block;\n"\\\\192.0.2.8" flag;\n')
     await until('the command has run again', () => textOf(ran).split('\n').length > 2)
     child.kill('SIGTERM')
-    const { code, stdout, stderr } = await end
+    const { code, out: stdout, err: stderr } = await end
     assert.equal(code, 0, stderr)
     assert.match(stdout, /192\.0\.2\.7 {2}block until/)
     assert.ok(!stdout.includes('192.0.2.1 '), 'what was there before is not read')
@@ -210,7 +191,7 @@ describe('a log that grows', () => {
     appendFileSync(log, lines('192.0.2.7', 3, new Date(Date.now() - 5 * 3_600_000)))
     await until('it has read them', () => stdout.includes('"lines":3'))
     child.kill('SIGTERM')
-    assert.match((await end).stderr, /new records are 1[78]\d{3} s behind the clock/)
+    assert.match((await end).err, /new records are 1[78]\d{3} s behind the clock/)
   })
 
   test('a service that does not answer and a command that does not end hold up no list', async (t) => {
@@ -290,7 +271,7 @@ test('a running service blocks and charges the keys, for as long as the verdicts
   const { retryAfterMs } = peek('192.0.2.7') as unknown as { retryAfterMs: number }
   assert.ok(retryAfterMs > 3_500_000 && retryAfterMs <= 3_600_000, `${retryAfterMs}`)
   child.kill('SIGINT')
-  const { code, stdout } = await end
+  const { code, out: stdout } = await end
   assert.equal(code, 0)
   assert.equal(peek('192.0.2.9').remaining, 100)
   const summary = eventsIn(stdout).at(-1) as unknown as { written: number; failed: number }
@@ -327,7 +308,7 @@ test('records of a Redis stream are counted, also after the stream was begun ane
   await add('192.0.2.10', 3)
   await until('the next one is denied, too', () => textOf(deny) === '192.0.2.10\n192.0.2.7\n')
   child.kill('SIGTERM')
-  const { code, stdout, stderr } = await end
+  const { code, out: stdout, err: stderr } = await end
   assert.equal(code, 0, stderr)
   const summary = eventsIn(stdout).at(-1) as unknown as { unreadable: number; lines: number; stats: { records: number } }
   // Three entries of the first year are before the window.

@@ -9,7 +9,7 @@ import { IS_LONG_RUN, longTest, RedisProcess, shortOrLong } from 'sluicegate-tes
 import { readConfig } from '../config/read-config.js'
 import { startService } from '../service.js'
 import { runService } from '../testing/running-service.js'
-import { configFile, sluicegate } from '../testing/sluicegate-process.js'
+import { configFile, type Ended, ended, sluicegate } from '../testing/sluicegate-process.js'
 import type { LoadResult } from './load-result.js'
 
 const POLICY = 'api: { algorithm: token-bucket, limit: 100, window: 1h, burst: 100 }'
@@ -23,25 +23,7 @@ descriptors:
   - { key: user, rate_limit: { unit: hour, requests_per_unit: 100 } }
 `
 
-interface Ended {
-  readonly code: number | null
-  readonly out: string
-  readonly err: string
-}
-
-async function run(t: TestContext, ...args: string[]): Promise<Ended> {
-  const child = sluicegate(t, 'load', ...args)
-  let out = ''
-  let err = ''
-  child.stdout.on('data', (text) => {
-    out += text
-  })
-  child.stderr.on('data', (text) => {
-    err += text
-  })
-  const [code] = await once(child, 'close')
-  return { code, out, err }
-}
+const run = (t: TestContext, ...args: string[]): Promise<Ended> => ended(sluicegate(t, 'load', ...args))
 
 /** 300 requests of one key in half a second. */
 async function measured(t: TestContext, ...args: string[]): Promise<LoadResult> {

@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { test } from 'node:test'
 import { until } from 'sluicegate-testkit'
 import { send, sendMany, workersOf } from '../testing/many-connections.js'
-import { announcement, configFile, serveProcess, sluicegate } from '../testing/sluicegate-process.js'
+import { announcement, configFile, ended, serveProcess, sluicegate } from '../testing/sluicegate-process.js'
 
 const YAML = `listen: { port: 0 }
 processes: 2
@@ -121,17 +121,12 @@ test('what several processes cannot serve is said once, and nothing is left runn
   t.after(() => other.close())
   await once(other, 'listening')
   const { port } = other.address() as AddressInfo
-  const ended = async (yaml: string): Promise<string> => {
-    const child = sluicegate(t, 'serve', '--config', configFile(t, yaml))
-    let text = ''
-    child.stderr.on('data', (chunk) => {
-      text += chunk
-    })
-    const [code] = await once(child, 'close')
+  const refused = async (yaml: string): Promise<string> => {
+    const { code, err } = await ended(sluicegate(t, 'serve', '--config', configFile(t, yaml)))
     assert.equal(code, 1)
-    return text
+    return err
   }
-  const inUse = await ended(YAML.replace('port: 0', `port: ${port}`))
+  const inUse = await refused(YAML.replace('port: 0', `port: ${port}`))
   assert.match(inUse, /^sluicegate: \S+ is in use by another program: [^\n]*\n$/)
-  assert.match(await ended(`${YAML}candidate: next.yaml\n`), /a candidate is compared by one process/)
+  assert.match(await refused(`${YAML}candidate: next.yaml\n`), /a candidate is compared by one process/)
 })

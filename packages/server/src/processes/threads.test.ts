@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { readdirSync, writeFileSync } from 'node:fs'
 import { type TestContext, test } from 'node:test'
 import { createClient } from '@redis/client'
 import { until } from 'sluicegate-testkit'
 import { send, sendMany } from '../testing/many-connections.js'
-import { announcement, configFile, serveProcess, sluicegate } from '../testing/sluicegate-process.js'
+import { announcement, configFile, ended, serveProcess, sluicegate } from '../testing/sluicegate-process.js'
 import { canSharePorts } from './child.js'
 
 const YAML = `listen: { port: 0 }
@@ -22,15 +21,10 @@ policies:
 function testThreads(name: string, run: (t: TestContext) => Promise<void>): void {
   test(name, async (t) => {
     if (canSharePorts()) return run(t)
-    const child = sluicegate(t, 'serve', '--config', configFile(t, YAML))
-    let text = ''
-    child.stderr.on('data', (chunk) => {
-      text += chunk
-    })
-    const [code] = await once(child, 'close')
+    const { code, err } = await ended(sluicegate(t, 'serve', '--config', configFile(t, YAML)))
     assert.equal(code, 1)
     assert.equal(
-      text,
+      err,
       `sluicegate: threads share a port from Node.js 22.12 on, and this is ${process.version}: use --processes 2, or a newer Node.js\n`,
     )
   })
@@ -101,12 +95,8 @@ testThreads('SIGTERM ends all threads; the next start knows what was spent; a Un
 
 testThreads('an address that another program has is refused, though threads could share it', async (t) => {
   const { url } = await serveProcess(t, YAML)
-  const child = sluicegate(t, 'serve', '--config', configFile(t, YAML.replace('port: 0', `port: ${new URL(url).port}`)))
-  let text = ''
-  child.stderr.on('data', (chunk) => {
-    text += chunk
-  })
-  const [code] = await once(child, 'close')
+  const yaml = YAML.replace('port: 0', `port: ${new URL(url).port}`)
+  const { code, err } = await ended(sluicegate(t, 'serve', '--config', configFile(t, yaml)))
   assert.equal(code, 1)
-  assert.match(text, /^sluicegate: \S+ is in use by another program: [^\n]*\n$/)
+  assert.match(err, /^sluicegate: \S+ is in use by another program: [^\n]*\n$/)
 })

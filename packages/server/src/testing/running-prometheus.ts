@@ -1,12 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { until } from 'sluicegate-testkit'
+import { freePorts, until } from 'sluicegate-testkit'
 
 /** A series with its value, as the API of Prometheus gives it. */
 export interface QueriedSeries {
@@ -25,7 +23,7 @@ export interface RunningPrometheus {
 /** @param configFile as for `--config.file`; rule files are relative to it. */
 export async function runningPrometheus(t: TestContext, configFile: string): Promise<RunningPrometheus> {
   const folder = mkdtempSync(join(tmpdir(), 'sluicegate-prometheus-'))
-  const port = await freePort()
+  const [port = 0] = await freePorts(1)
   const at = `127.0.0.1:${port}`
   const flags = [`--config.file=${configFile}`, `--storage.tsdb.path=${folder}`, `--web.listen-address=${at}`, '--log.level=warn']
   const child = spawn('prometheus', flags, { stdio: ['ignore', 'ignore', 'pipe'] })
@@ -59,13 +57,4 @@ export async function runningPrometheus(t: TestContext, configFile: string): Pro
       return result
     },
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }

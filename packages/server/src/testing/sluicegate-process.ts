@@ -29,6 +29,27 @@ export function announcement(child: ChildProcessWithoutNullStreams): Promise<{ u
   })
 }
 
+/** What a command printed, and its exit code; null after a signal. */
+export interface Ended {
+  readonly code: number | null
+  readonly out: string
+  readonly err: string
+}
+
+/** Waits until the process has ended, and returns its output from now on. */
+export async function ended(child: ChildProcessWithoutNullStreams): Promise<Ended> {
+  let out = ''
+  let err = ''
+  child.stdout.on('data', (chunk) => {
+    out += chunk
+  })
+  child.stderr.on('data', (chunk) => {
+    err += chunk
+  })
+  const [code] = await once(child, 'close')
+  return { code, out, err }
+}
+
 /** A file for the length of a test. */
 export function configFile(t: TestContext, yaml: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'sluicegate-'))

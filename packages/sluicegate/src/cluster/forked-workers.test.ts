@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { firstExcess, longTest, shortOrLong, specOf } from 'sluicegate-testkit'
+import { everyNth, firstExcess, longTest, shortOrLong, specOf } from 'sluicegate-testkit'
 import { ForkedWorker } from 'sluicegate-testkit/cluster/forked-worker.js'
 import { allOf, concurrency, fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
 import type { ClusterLimiterOptions } from './create-cluster-limiter.js'
@@ -65,8 +65,7 @@ const EXACT_TOTALS: readonly (readonly [policy: Policy, total: number, options?:
 ]
 
 for (const [i, [policy, total, options = LONG]] of EXACT_TOTALS.entries()) {
-  const inTime = i % 3 === 0 ? test : longTest
-  inTime(`${policy.algorithm}, ${options.mode ?? 'leased if it can be'}: ${WORKERS} processes together pass exactly ${total}`, () =>
+  everyNth(i, 3)(`${policy.algorithm}, ${options.mode ?? 'leased if it can be'}: ${WORKERS} processes together pass exactly ${total}`, () =>
     withFleet(
       policy,
       async ({ workers }) => {

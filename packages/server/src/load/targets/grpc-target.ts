@@ -1,6 +1,6 @@
 import { type ClientHttp2Session, connect, type OutgoingHttpHeaders } from 'node:http2'
 import { UsageError } from '../../cli/usage-error.js'
-import { WIRE, WireReader } from '../../protocols/grpc/wire-reader.js'
+import { bytes, varint, WireReader } from '../../protocols/grpc/wire-reader.js'
 import { WireWriter } from '../../protocols/grpc/wire-writer.js'
 import type { TargetPlan } from '../load-plan.js'
 import { ErrorTexts, type LoadOutcome, type LoadTarget } from '../load-target.js'
@@ -10,9 +10,6 @@ import { type PooledConnection, RequestPool } from './request-pool.js'
 const STREAMS = 64
 const PREFIX_LENGTH = 5
 const OVER_LIMIT = 2
-
-const bytes = (field: number): number => field * 8 + WIRE.bytes
-const varint = (field: number): number => field * 8 + WIRE.varint
 
 /** A unary method: how a request is written, and what its answer means. */
 interface Method {

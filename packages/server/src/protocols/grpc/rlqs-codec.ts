@@ -1,20 +1,17 @@
 import type { Entry } from '../../envoy/find-rule.js'
 import type { Assignment } from '../../quota/assignment.js'
 import type { BucketAction, BucketUsage } from '../../quota/quota-stream.js'
+import { readEntry, writeEntry } from './entry-codec.js'
 import { GrpcError, STATUS } from './status.js'
-import { WireReader as Reader, WIRE, type WireReader } from './wire-reader.js'
+import { bytes, WireReader as Reader, varint, type WireReader } from './wire-reader.js'
 import { WireWriter } from './wire-writer.js'
 
 // The messages of proto/envoy/service/rate_limit_quota/v3/rlqs.proto, written by hand: a general codec would make the objects of a hostile report before
 // their number is known.
 
-const varint = (field: number): number => field * 8 + WIRE.varint
-const bytes = (field: number): number => field * 8 + WIRE.bytes
-
 const REPORTS = { domain: bytes(1), usages: bytes(2) }
 const USAGE = { bucketId: bytes(1), allowed: varint(3), denied: varint(4) }
 const BUCKET_ID = { bucket: bytes(1) }
-const ENTRY = { key: bytes(1), value: bytes(2) }
 
 const RESPONSE = { action: bytes(1) }
 const ACTION = { bucketId: bytes(1), assignment: bytes(2), abandon: bytes(3) }
@@ -81,19 +78,6 @@ function readBucketId(outer: WireReader, entries: Entry[]): void {
   })
 }
 
-function readEntry(outer: WireReader): Entry {
-  let key = ''
-  let value = ''
-  outer.message((reader) => {
-    for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
-      if (tag === ENTRY.key) key = reader.text()
-      else if (tag === ENTRY.value) value = reader.text()
-      else reader.skip(tag)
-    }
-  })
-  return { key, value }
-}
-
 const writer = new WireWriter()
 
 /** A `RateLimitQuotaResponse`. */
@@ -101,12 +85,7 @@ export function writeActions(actions: readonly BucketAction[]): Uint8Array {
   for (const { entries, assignment } of actions) {
     const action = writer.begin(RESPONSE.action)
     const id = writer.begin(ACTION.bucketId)
-    for (const { key, value } of entries) {
-      const entry = writer.begin(BUCKET_ID.bucket)
-      writer.text(ENTRY.key, key)
-      writer.text(ENTRY.value, value)
-      writer.end(entry)
-    }
+    for (const entry of entries) writeEntry(writer, BUCKET_ID.bucket, entry)
     writer.end(id)
     if (assignment.kind === 'abandon') writer.bytes(ACTION.abandon, NOTHING)
     else writeAssignment(assignment)

@@ -1,7 +1,6 @@
-import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 import type { Access, Scope } from '../../access.js'
-import type { Handler, Route } from './handler.js'
+import type { HeadHandler, RequestHead, Route } from './handler.js'
 import { Problem } from './problem.js'
 
 /** The routes of the service, by what a caller needs for them. */
@@ -31,6 +30,15 @@ export function httpSurface({ probes, routes, changes, access }: Surface): Map<s
   ])
 }
 
+/** The same guards for requests to the HTTP listener whose headers are known. */
+export function headSurface(
+  handlers: readonly (readonly [path: string, handler: HeadHandler])[],
+  access: Access,
+): Map<string, HeadHandler> {
+  const decide = access.needsToken('decide') ? requiring(access, 'decide') : unchanged
+  return new Map(handlers.map(([path, handler]) => [path, decide(handler)]))
+}
+
 /** The routes of the admin listener: all of them. With tokens of scope admin each request needs one; else the address alone protects it. */
 export function adminSurface({ probes, routes, changes, access }: Surface): Map<string, Route> {
   const guard = access.has('admin') ? requiring(access, 'admin') : localHost
@@ -41,7 +49,9 @@ export function adminSurface({ probes, routes, changes, access }: Surface): Map<
   ])
 }
 
-type Guard = (handler: Handler) => Handler
+/** Wraps handlers of whole requests, and those that need their head only. */
+type Guard = <Request extends RequestHead, Response>(handler: Guarded<Request, Response>) => Guarded<Request, Response>
+type Guarded<Request, Response> = (request: Request, response: Response, query: string) => void | Promise<void>
 
 function surfaceOf(groups: readonly (readonly [routes: Iterable<readonly [string, Route]>, guard: Guard])[]): Map<string, Route> {
   const surface = new Map<string, Route>()
@@ -92,7 +102,7 @@ function refusal(access: Access, secret: string | undefined, scope: Scope): Prob
 }
 
 /** The bearer token of a request, or the password of Basic authentication, whatever the user name is. */
-export function secretOf({ headers: { authorization } }: IncomingMessage): string | undefined {
+export function secretOf({ headers: { authorization } }: RequestHead): string | undefined {
   if (authorization === undefined) return undefined
   const bearer = BEARER.exec(authorization)?.[1]
   if (bearer !== undefined) return bearer

@@ -1,10 +1,9 @@
-import type { IncomingMessage } from 'node:http'
 import { rateLimitHeaders } from 'sluicegate/http'
 import type { Access } from '../../access.js'
 import { type Engine, whenDone } from '../../engine/engine.js'
 import { readAsk } from './ask.js'
 import { refuseOtherSites } from './cross-site.js'
-import type { Handler, Route } from './handler.js'
+import type { HeadHandler, RequestHead } from './handler.js'
 import { refusePermits } from './permit.js'
 import { priorityOf } from './priority.js'
 import { Problem } from './problem.js'
@@ -19,8 +18,8 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
  * `/v1/auth`: a take in the form that nginx's `auth_request` can call. 204 lets the request pass, 403 does not: the module
  * takes every status but 2xx, 401 and 403 for a failure of this service, and would answer 500 to a 429.
  */
-export function authRoute(engine: Engine, access: Access): Route {
-  const answer: Handler = (request, response, query) => {
+export function authRoute(engine: Engine, access: Access): { readonly GET: HeadHandler; readonly HEAD: HeadHandler } {
+  const answer: HeadHandler = (request, response, query) => {
     if (!saysGateway(request)) refuseOtherSites(request)
     const ask = readAsk(engine, readParameters(request, query))
     refusePermits(ask.served)
@@ -35,7 +34,7 @@ export function authRoute(engine: Engine, access: Access): Route {
  * A gateway may forward its visitor's Sec-Fetch-Site, which is no reason to refuse the gateway's request. A page of another site
  * cannot send these headers without a preflight request, which this service never allows.
  */
-function saysGateway({ headers }: IncomingMessage): boolean {
+function saysGateway({ headers }: RequestHead): boolean {
   return headers['x-sluicegate-key'] !== undefined || headers['x-forwarded-for'] !== undefined
 }
 
@@ -43,7 +42,7 @@ function saysGateway({ headers }: IncomingMessage): boolean {
  * From the query string or, for each parameter missing there, from a header. The proxy writes the query string itself;
  * a header may come from the client through the proxy, so it never overrides.
  */
-function readParameters(request: IncomingMessage, query: string): Map<string, string> {
+function readParameters(request: RequestHead, query: string): Map<string, string> {
   const parameters = readQuery(query)
   for (const [parameter, header] of Object.entries(HEADER_BY_PARAMETER)) {
     const values = request.headersDistinct[header]

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import type { Access } from '../../access.js'
 import {
   type Awaitable,
@@ -15,7 +14,7 @@ import { askOf } from './ask.js'
 import { refuseOtherSites } from './cross-site.js'
 import { posting, STATUS } from './decide.js'
 import { decisionObject } from './decision-json.js'
-import type { Route } from './handler.js'
+import type { RequestHead, Route } from './handler.js'
 import { Parameters } from './parameters.js'
 import { refusePermits } from './permit.js'
 import { priorityOf } from './priority.js'
@@ -45,7 +44,7 @@ export function batchRoute(engine: Engine, access: Access): Route {
   }, MAX_BATCH_BYTES)
 }
 
-function readPart(engine: Engine, access: Access, request: IncomingMessage, take: ReadonlyMap<string, unknown>): TakePart {
+function readPart(engine: Engine, access: Access, request: RequestHead, take: ReadonlyMap<string, unknown>): TakePart {
   const parameters = new Parameters(take, ['policy', 'key', 'cost', 'peek', 'priority'])
   const { served, key, cost } = askOf(engine, parameters)
   refusePermits(served)

@@ -1,12 +1,21 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { DirectResponse, type ResponseSender } from './direct-response.js'
 import { InputValve, type ValveOwner } from './input-valve.js'
+import { KnownHead } from './known-head.js'
 import type { Problem } from './problem.js'
 import { replyProblem } from './reply.js'
 import { endWithProblem } from './written-problem.js'
 
+/** A client whose headers differ from request to request has them compared no more after this number. */
+const MOST_MISSES = 16
+
 /** Events that a connection reports to the set of all connections. */
 export interface ConnectionOwner {
+  /** The fields with which Node keeps a connection open. */
+  readonly keepAliveFields: string
+  /** Answers a request whose headers are known, or returns false. */
+  answerAgain(connection: Connection, target: string, response: DirectResponse): boolean
   answer(connection: Connection, response: ServerResponse): void
   /** Between two requests. */
   rest(connection: Connection): void
@@ -18,7 +27,7 @@ export interface ConnectionOwner {
  * a connection never has more than one answer in memory, which is freed with its socket. Node reports nothing about responses that
  * wait behind others when their socket is closed.
  */
-export class Connection implements ValveOwner {
+export class Connection implements ValveOwner, ResponseSender {
   readonly socket: Socket
   /** The host at the other end, by which places are counted. */
   readonly host: string
@@ -28,7 +37,7 @@ export class Connection implements ValveOwner {
   refusal: Problem | undefined
   readonly #owner: ConnectionOwner
   readonly #valve: InputValve
-  #current: ServerResponse | undefined
+  #current: ServerResponse | DirectResponse | undefined
   /** Requests that came in one slice with the one before; rarely any. */
   #waiting: ServerResponse[] = []
   /** The last response, sent after the answers to all requests before it; nothing is read after it. */
@@ -36,6 +45,17 @@ export class Connection implements ValveOwner {
   #isEnding = false
   #hasAsked = false
   #unreadSinceMs: number | undefined
+  /** Requests that Node's parser has read. */
+  #parsed = 0
+  #lastParsed: ServerResponse | undefined
+  /** Whether the parser has taken whole requests only, so that the next byte begins one. */
+  #isBetween = true
+  #known: KnownHead | undefined
+  #misses = 0
+  /** Texts given to the socket, and those of which it has reported that the system has them. */
+  #sent = 0
+  #taken = 0
+  #isAnsweringDirectly = false
 
   constructor(socket: Socket, host: string, owner: ConnectionOwner) {
     this.socket = socket
@@ -65,6 +85,8 @@ export class Connection implements ValveOwner {
   }
 
   add(response: ServerResponse): void {
+    this.#parsed++
+    this.#lastParsed = response
     if (this.#current === undefined) this.#start(response)
     else this.#waiting.push(response)
   }
@@ -73,6 +95,57 @@ export class Connection implements ValveOwner {
     // Of a request that is being answered the body is still to come.
     const isFree = this.#current === undefined || !this.#current.req.complete
     return isFree && this.#waiting.length === 0 && this.#farewell === undefined && !this.socket.destroyed
+  }
+
+  /** The first request of a connection goes to the parser in any case: Node's time limits begin with it. */
+  answers(slice: Buffer): boolean {
+    if (this.#known === undefined || !this.#isBetween || this.#current !== undefined || this.refusal !== undefined) return false
+    const target = this.#known.targetIn(slice)
+    if (target === undefined) return false
+    const response = new DirectResponse(this.#known.request, this, this.#owner.keepAliveFields)
+    this.#current = response
+    this.#isAnsweringDirectly = true
+    const isAnswered = this.#owner.answerAgain(this, target, response)
+    this.#isAnsweringDirectly = false
+    if (!isAnswered) this.#current = undefined
+    else this.#misses = 0
+    return isAnswered
+  }
+
+  parsed(slice: Buffer, isHead: boolean): void {
+    const isFirstByte = this.#isBetween
+    const response = this.#lastParsed
+    // One request, all of it in this slice: its headers end where the slice does.
+    this.#isBetween = isHead && this.#parsed === 1 && response?.req.complete === true
+    this.#parsed = 0
+    this.#lastParsed = undefined
+    this.#known = undefined
+    if (!this.#isBetween || !isFirstByte || response === undefined || this.#misses >= MOST_MISSES) return
+    this.#misses++
+    this.#known = KnownHead.of(slice, response.req, response)
+  }
+
+  send(text: string, encoding: 'latin1' | 'utf8', isLast: boolean): void {
+    if (this.socket.destroyed) return
+    if (isLast) {
+      this.socket.end(text, encoding, () => this.socket.destroySoon())
+      return
+    }
+    this.#sent++
+    this.socket.write(text, encoding, this.#onTaken)
+    if (this.socket.writableLength === 0) this.#finishDirect()
+  }
+
+  readonly #onTaken = (): void => {
+    this.#taken++
+    if (this.#taken === this.#sent) this.#finishDirect()
+  }
+
+  #finishDirect(): void {
+    const response = this.#current
+    if (!(response instanceof DirectResponse) || !response.writableEnded) return
+    response.writableFinished = true
+    this.#next()
   }
 
   holds(deltaBytes: number): void {
@@ -129,7 +202,7 @@ export class Connection implements ValveOwner {
     if (next !== undefined) this.#start(next)
     else if (this.#farewell !== undefined) this.#end(this.#farewell)
     // Even if there is a next request: the held input may be its body.
-    this.#valve.open()
+    if (!this.#isAnsweringDirectly) this.#valve.open()
     if (this.#current === undefined && !this.#isEnding) this.#owner.rest(this)
   }
 

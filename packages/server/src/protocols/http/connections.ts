@@ -5,7 +5,9 @@ import { after } from '../../after.js'
 import type { ClientBounds } from '../../config/config.js'
 import { hostOf } from '../host-of.js'
 import { Connection, type ConnectionOwner } from './connection.js'
+import type { DirectResponse } from './direct-response.js'
 import { Problem } from './problem.js'
+import type { AnswerKnown } from './router.js'
 
 /** Unparsed input of all connections together. Real traffic stays below it; a connection that adds more is cut off. */
 const MAX_HELD_BYTES = 67_108_864
@@ -36,7 +38,9 @@ interface Host {
 export class Connections implements ConnectionOwner {
   readonly cuts: Record<CutReason, number> = { refused: 0, evicted: 0, unread: 0, held: 0 }
   readonly #bounds: ClientBounds
+  readonly keepAliveFields: string
   readonly #handle: RequestListener
+  readonly #answerKnown: AnswerKnown
   readonly #bySocket = new Map<Socket, Connection>()
   readonly #hosts = new Map<string, Host>()
   /** Idle connections with a place, between two requests or before the first; the longest idle first. */
@@ -53,9 +57,11 @@ export class Connections implements ConnectionOwner {
   /** All connections since the start. */
   #added = 0
 
-  constructor(bounds: ClientBounds, handle: RequestListener) {
+  constructor(bounds: ClientBounds, handle: RequestListener, answerKnown: AnswerKnown) {
     this.#bounds = bounds
     this.#handle = handle
+    this.#answerKnown = answerKnown
+    this.keepAliveFields = `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(bounds.idleMs / 1_000)}\r\n`
     this.#sweeping = setInterval(() => this.#sweep(performance.now()), Math.min(1_000, bounds.readMs / 2)).unref()
   }
 
@@ -104,14 +110,24 @@ export class Connections implements ConnectionOwner {
     this.#bySocket.get(request.socket)?.add(response)
   }
 
+  answerAgain(connection: Connection, target: string, response: DirectResponse): boolean {
+    // Last answers, and those that wait, are Node's.
+    if (this.#isLeaving || this.#heldAnswers !== undefined) return false
+    return this.#answerKnown(target, response, () => this.#begin(connection))
+  }
+
   answer(connection: Connection, response: ServerResponse): void {
+    this.#begin(connection)
+    if (this.#isLeaving) connection.closeAfterAnswer()
+    if (this.#heldAnswers === undefined) this.#handle(response.req, response)
+    else this.#heldAnswers.push(response)
+  }
+
+  #begin(connection: Connection): void {
     this.#resting.delete(connection)
     this.#hosts.get(connection.host)?.resting.delete(connection)
     this.#answering.add(connection)
     connection.sinceTurn = ++this.#turns
-    if (this.#isLeaving) connection.closeAfterAnswer()
-    if (this.#heldAnswers === undefined) this.#handle(response.req, response)
-    else this.#heldAnswers.push(response)
   }
 
   rest(connection: Connection): void {

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { RequestHead } from './handler.js'
 import { Problem } from './problem.js'
 
 /**
@@ -6,7 +6,7 @@ import { Problem } from './problem.js'
  *
  * @throws {Problem} for a request that a browser marked so.
  */
-export function refuseOtherSites({ headers }: IncomingMessage): void {
+export function refuseOtherSites({ headers }: RequestHead): void {
   // Node joins several fields of that name.
   if (String(headers['sec-fetch-site']).includes('cross-site'))
     throw new Problem(403, 'CROSS_SITE', 'pages of other sites may not take tokens')

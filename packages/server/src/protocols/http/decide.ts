@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http'
 import { rateLimitHeaders } from 'sluicegate/http'
 import type { Access } from '../../access.js'
 import { type Awaitable, type Decision, type Engine, type Policy, whenDone } from '../../engine/engine.js'
@@ -7,7 +6,7 @@ import { askOf, readAsk } from './ask.js'
 import { readJsonBody } from './body.js'
 import { refuseOtherSites } from './cross-site.js'
 import { decisionJson } from './decision-json.js'
-import type { Route } from './handler.js'
+import type { Handler, HeadHandler, WholeResponse } from './handler.js'
 import { Parameters } from './parameters.js'
 import { priorityOf } from './priority.js'
 import { Problem } from './problem.js'
@@ -17,10 +16,13 @@ import { JSON_TYPE, reply } from './reply.js'
 /** A request whose cost can never pass must not be retried, hence not 429. */
 export const STATUS: Readonly<Record<Outcome, number>> = { allowed: 200, denied: 429, impossible: 422 }
 
+/** A question that can be asked in a query string or in JSON. */
+export type AskRoute = { readonly GET: HeadHandler; readonly POST: Handler }
+
 const TAKE = ['policy', 'key', 'cost', 'ttlMs', 'priority']
 
 /** `/v1/take`: takes the tokens. 200, 429 or 422, with the decision; under concurrency also with the id of the permit. */
-export function takeRoute(engine: Engine, access: Access): Route {
+export function takeRoute(engine: Engine, access: Access): AskRoute {
   return asking((values, response) => {
     refuseOtherSites(response.req)
     const parameters = new Parameters(values, TAKE)
@@ -38,12 +40,12 @@ export function takeRoute(engine: Engine, access: Access): Route {
 }
 
 /** Answers with the decision of a take. */
-export function replyTaken(response: ServerResponse, policy: Policy, decision: Decision, more?: object): void {
+export function replyTaken(response: WholeResponse, policy: Policy, decision: Decision, more?: object): void {
   reply(response, STATUS[outcomeOf(decision)], JSON_TYPE, decisionJson(decision, more), rateLimitHeaders(policy, decision))
 }
 
 /** `/v1/peek`: what a take would answer. Always 200, since the peek itself succeeded: `allowed` has the decision. */
-export function peekRoute(engine: Engine, access: Access): Route {
+export function peekRoute(engine: Engine, access: Access): AskRoute {
   return asking((values, response) => {
     const { served, key, cost, parameters } = readAsk(engine, values)
     return whenDone(served.peek(key, cost, priorityOf(response.req, access, parameters)), (decision) =>
@@ -53,17 +55,20 @@ export function peekRoute(engine: Engine, access: Access): Route {
 }
 
 /** Answers with the state of a key. */
-export function replyState(response: ServerResponse, policy: Policy, decision: Decision): void {
+export function replyState(response: WholeResponse, policy: Policy, decision: Decision): void {
   const headers = rateLimitHeaders(policy, decision).filter(([name]) => name !== 'Retry-After')
   reply(response, 200, JSON_TYPE, decisionJson(decision), headers)
 }
 
-function asking(answer: (parameters: Map<string, unknown>, response: ServerResponse) => Awaitable<void>): Route {
+function asking(answer: (parameters: Map<string, unknown>, response: WholeResponse) => Awaitable<void>): AskRoute {
   return { GET: (_, response, query) => answer(readQuery(query), response), ...posting(answer) }
 }
 
 /** A route whose parameters are the members of a JSON object. */
-export function posting(answer: (parameters: Map<string, unknown>, response: ServerResponse) => Awaitable<void>, maxBytes?: number): Route {
+export function posting(
+  answer: (parameters: Map<string, unknown>, response: WholeResponse) => Awaitable<void>,
+  maxBytes?: number,
+): { readonly POST: Handler } {
   return {
     async POST(request, response, query) {
       if (query !== '') throw new Problem(400, 'PARAMETER_INVALID', 'a POST has its parameters in the body: send no query string')

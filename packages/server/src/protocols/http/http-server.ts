@@ -11,6 +11,7 @@ import { listenOn } from '../listen-on.js'
 import type { ProtocolServer } from '../protocol-server.js'
 import { Connections } from './connections.js'
 import { Problem } from './problem.js'
+import type { AnswerKnown } from './router.js'
 
 /** Room for every key that is allowed, percent-encoded. */
 const MAX_HEADER_BYTES = 16_384
@@ -20,6 +21,8 @@ const REFUSED_AT_ONCE = 64
 /** Where requests of an {@link HttpServer} are answered, and what it needs besides. */
 export interface HttpServerOptions {
   readonly handle: RequestListener
+  /** Answers what it can of requests whose headers are known. */
+  readonly answerKnown: AnswerKnown
   readonly bounds: ClientBounds
   /** Undefined: without encryption. */
   readonly tls?: TlsConfig | undefined
@@ -35,7 +38,7 @@ export class HttpServer implements ProtocolServer {
   readonly #onError: (error: Error) => void
   readonly #scheme: 'http' | 'https'
 
-  constructor({ handle, bounds, tls, onError }: HttpServerOptions) {
+  constructor({ handle, answerKnown, bounds, tls, onError }: HttpServerOptions) {
     const options: ServerOptions = {
       maxHeaderSize: MAX_HEADER_BYTES,
       headersTimeout: bounds.headersMs,
@@ -46,7 +49,7 @@ export class HttpServer implements ProtocolServer {
       // Node's own answers have neither a body nor our headers: the router checks the Host header itself.
       requireHostHeader: false,
     }
-    const connections = new Connections(bounds, handle)
+    const connections = new Connections(bounds, handle, answerKnown)
     const server =
       tls === undefined
         ? createServer(options)

@@ -12,6 +12,10 @@ const NOTHING = Buffer.alloc(0)
 export interface ValveOwner {
   /** Whether the next request may be parsed. */
   mayRead(): boolean
+  /** Answers the request in `slice` without the parser, if that is possible. Returns whether it does. */
+  answers(slice: Buffer): boolean
+  /** The parser has taken `slice`. `isHead`: it ends where the headers of a request end. */
+  parsed(slice: Buffer, isHead: boolean): void
   /** Bytes more (or fewer) that have been read from the socket and wait to be parsed. */
   holds(deltaBytes: number): void
 }
@@ -32,6 +36,10 @@ export class InputValve {
   #isReadWanted = false
   #isDeferred = false
   #slicesLeft = SLICES_PER_TURN
+  /** Of the last slice. */
+  #endsHead = false
+  /** Whether the last slice was answered without the parser. */
+  #hasBypassed = false
 
   constructor(socket: Socket, owner: ValveOwner) {
     this.#owner = owner
@@ -50,7 +58,9 @@ export class InputValve {
 
   /** Passes on the input that the owner admits now. */
   open(): void {
-    if ((this.isHolding || this.#hasEnded) && !this.#isDeferred) this.#feed()
+    if (!(this.isHolding || this.#hasEnded) || this.#isDeferred) return
+    // Input that did not reach the parser has left no wish for more.
+    if (this.#feed() && this.#hasBypassed) this.#read(MAX_SLICE_BYTES)
   }
 
   /** Drops the input of a closed socket. */
@@ -75,7 +85,10 @@ export class InputValve {
         this.#defer()
         break
       }
-      goesOn = this.#push(this.#nextSlice())
+      const slice = this.#nextSlice()
+      this.#hasBypassed = this.#endsHead && this.#owner.answers(slice)
+      goesOn = this.#hasBypassed || this.#push(slice)
+      if (!this.#hasBypassed) this.#owner.parsed(slice, this.#endsHead)
     }
     this.#count()
     if (this.isHolding) return false
@@ -90,6 +103,7 @@ export class InputValve {
   #nextSlice(): Buffer {
     const held = this.#held
     const end = held.indexOf(HEADERS_END)
+    this.#endsHead = end >= 0 && end + HEADERS_END.length <= MAX_SLICE_BYTES
     const length = Math.min(held.length, MAX_SLICE_BYTES, end < 0 ? held.length : end + HEADERS_END.length)
     this.#held = length === held.length ? NOTHING : held.subarray(length)
     return length === held.length ? held : held.subarray(0, length)

@@ -1,5 +1,5 @@
-import type { ServerResponse } from 'node:http'
 import { type HeaderPair, PROBLEM_MEDIA_TYPE } from 'sluicegate/http'
+import type { WholeResponse } from './handler.js'
 import type { Problem } from './problem.js'
 
 export const JSON_TYPE = 'application/json'
@@ -14,7 +14,7 @@ const ALWAYS_FLAT = ALWAYS.flat()
 
 /** Answers with a body. */
 export function reply(
-  response: ServerResponse,
+  response: WholeResponse,
   status: number,
   type: string,
   body: string | Buffer,
@@ -27,7 +27,7 @@ export function reply(
 }
 
 /** Answers without a body. */
-export function replyEmpty(response: ServerResponse, status: 204 | 403, headers: readonly HeaderPair[]): void {
+export function replyEmpty(response: WholeResponse, status: 204 | 403, headers: readonly HeaderPair[]): void {
   const list = headerList(headers)
   // A 204 has no length by definition.
   if (status !== 204) list.push('Content-Length', '0')
@@ -35,7 +35,7 @@ export function replyEmpty(response: ServerResponse, status: 204 | 403, headers:
   response.end()
 }
 
-export function replyProblem(response: ServerResponse, problem: Problem): void {
+export function replyProblem(response: WholeResponse, problem: Problem): void {
   reply(response, problem.status, PROBLEM_MEDIA_TYPE, problem.toJson(), problem.headers)
 }
 

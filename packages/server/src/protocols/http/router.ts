@@ -1,14 +1,11 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { PolicyError, StoreError, TooManyHeldError } from '../../engine/engine.js'
 import { discardRest } from './body.js'
-import { isGivenTwice } from './given-twice.js'
-import type { Route } from './handler.js'
+import type { HeadHandler, Route, WholeResponse } from './handler.js'
+import { checkHost } from './host.js'
 import { Problem } from './problem.js'
 import { splitTarget } from './query.js'
 import { replyProblem } from './reply.js'
-
-/** A name, an IPv4 address or an IPv6 address in brackets, and a port (RFC 3986, section 3.2); it may be empty. */
-const HOST = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/i
 
 /** Passes each request to the handler of its path and method; an error of a handler becomes a problem response. */
 export function router(routes: ReadonlyMap<string, Route>): RequestListener {
@@ -20,6 +17,30 @@ export function router(routes: ReadonlyMap<string, Route>): RequestListener {
       fail(response, error)
     }
   }
+}
+
+/** Answers a request with known headers if there is a handler for its path that needs no more; calls `begin` first. Returns whether there is one. */
+export type AnswerKnown = (target: string, response: WholeResponse, begin: () => void) => boolean
+
+/** Passes requests with known headers to the handlers of their paths, as {@link router} does. */
+export function knownRouter(handlers: ReadonlyMap<string, HeadHandler>): AnswerKnown {
+  return (target, response, begin) => {
+    const { path, query } = splitTarget(target)
+    const handler = handlers.get(path)
+    if (handler === undefined) return false
+    begin()
+    try {
+      const done = handler(response.req, response, query)
+      done?.catch((error: unknown) => failKnown(response, error))
+    } catch (error) {
+      failKnown(response, error)
+    }
+    return true
+  }
+}
+
+function failKnown(response: WholeResponse, error: unknown): void {
+  if (!response.headersSent) replyProblem(response, asProblem(error))
 }
 
 function dispatch(routes: ReadonlyMap<string, Route>, request: IncomingMessage, response: ServerResponse): void | Promise<void> {
@@ -36,20 +57,6 @@ function dispatch(routes: ReadonlyMap<string, Route>, request: IncomingMessage, 
   }
   if (method !== 'POST' && announcesBody(request)) response.shouldKeepAlive = false
   return handler(request, response, query)
-}
-
-/**
- * Two proxies in a chain could use different ones of several Host fields.
- *
- * Source: RFC 9112, section 3.2.
- */
-function checkHost({ rawHeaders, headers: { host }, httpVersion }: IncomingMessage): void {
-  if (host === undefined) {
-    if (httpVersion === '1.1') throw new Problem(400, 'REQUEST_INVALID', 'the Host header is missing')
-    return
-  }
-  if (isGivenTwice(rawHeaders, 'host')) throw new Problem(400, 'REQUEST_INVALID', 'Host is given more than once: give it once')
-  if (!HOST.test(host)) throw new Problem(400, 'REQUEST_INVALID', 'Host must be a name or an address, and a port where it needs one')
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { CallTracing } from '../../telemetry/call-tracing.js'
-import type { Handler, Route } from './handler.js'
+import type { HeadHandler, RequestHead, Route, WholeResponse } from './handler.js'
 
 /** No call for a decision. */
 const DOCUMENT = '/openapi.json'
@@ -17,7 +17,23 @@ export function traced(
   })
 }
 
-function tracedHandler(method: string, path: string, handler: Handler, tracing: CallTracing): Handler {
+/** `handlers` whose requests are followed. */
+export function tracedHeads(
+  handlers: readonly [path: string, handler: HeadHandler][],
+  tracing: CallTracing | undefined,
+): readonly [path: string, handler: HeadHandler][] {
+  if (tracing === undefined) return handlers
+  return handlers.map(([path, handler]) => [path, tracedHandler('GET', path, handler, tracing)])
+}
+
+type AnyHandler<Request, Response> = (request: Request, response: Response, query: string) => void | Promise<void>
+
+function tracedHandler<Request extends RequestHead, Response extends Pick<WholeResponse, 'headersSent' | 'statusCode'>>(
+  method: string,
+  path: string,
+  handler: AnyHandler<Request, Response>,
+  tracing: CallTracing,
+): AnyHandler<Request, Response> {
   const name = `${method} ${path}`
   const attributes = { 'http.request.method': method, 'http.route': path }
   return (request, response, query) => {

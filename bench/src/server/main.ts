@@ -1,0 +1,101 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { chosenNames } from '../chosen-names.js'
+import { load, machine } from '../machine.js'
+import { verdictsText } from '../report.js'
+import { tableText } from '../study/study-table.js'
+import { measureGenerators } from './measure-generators.js'
+import { measureGrpc } from './measure-grpc.js'
+import { measureHttp } from './measure-http.js'
+import { measureRates, PROTOCOLS } from './measure-rates.js'
+import { measureResp } from './measure-resp.js'
+import type { GrpcFigure, ServerEffort, ServerResults } from './server-results.js'
+import { serverTables } from './server-tables.js'
+import { serverVerdicts } from './server-verdicts.js'
+
+const RESULTS = fileURLToPath(new URL('../../results/', import.meta.url))
+const PARTS = ['http', 'grpc', 'resp', 'rates', 'generators'] as const
+type Part = (typeof PARTS)[number]
+/** On each of four connections. */
+const OUTSTANDING = [1, 16, 64] as const
+
+const FULL: ServerEffort = {
+  http: { rounds: 7, seconds: 3 },
+  grpc: { rounds: 7, calls: 40_000 },
+  resp: { rounds: 7, requests: 400_000 },
+  rates: { rounds: 3, seconds: 3 },
+  generators: { rounds: 5, seconds: 2 },
+}
+const QUICK: ServerEffort = {
+  http: { rounds: 2, seconds: 1 },
+  grpc: { rounds: 2, calls: 8_000 },
+  resp: { rounds: 2, requests: 60_000 },
+  rates: { rounds: 1, seconds: 1 },
+  generators: { rounds: 2, seconds: 1 },
+}
+
+const USAGE = `npm run bench:server -- [--quick] [--part PART]... [--json FILE]
+
+  --quick      short runs: a first look, no figures to quote
+  --part PART  one of them, may be given again: ${PARTS.join(', ')}
+  --json FILE  where all samples go; default bench/results/server.json of a whole run, bench/results/local/server.json of others
+
+  http         GET /v1/take against bare node:http servers, by wrk; with one process and with two
+  grpc         ShouldRateLimit against an echo of grpc-js
+  resp         CL.THROTTLE against redis-server (SET, and the same decision in Lua), by redis-benchmark
+  rates        each protocol from 10 % to 500 % of its capacity, as an open loop
+  generators   sluicegate load beside wrk, h2load and redis-benchmark`
+
+const { values } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    part: { type: 'string', multiple: true, default: [] },
+    json: { type: 'string' },
+    help: { type: 'boolean', default: false },
+  },
+})
+
+// The servers end when this process exits, and it would not by itself when it is ended.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+
+if (values.help) console.log(USAGE)
+else await run()
+
+async function run(): Promise<void> {
+  const parts = chosenNames<Part>('part', values.part, PARTS, USAGE)
+  const isWhole = !values.quick && parts === PARTS
+  const file = values.json ?? `${RESULTS}${isWhole ? '' : 'local/'}server.json`
+  const effort = values.quick ? QUICK : FULL
+  const about = { kind: 'server', startedAt: new Date().toISOString(), machine: machine(), effort, loadBefore: load() } as const
+  const http = await part(parts, 'http', () => measureHttp(effort.http))
+  const grpc = await part(parts, 'grpc', () => eachDepth(effort))
+  const resp = await part(parts, 'resp', () => measureResp(effort.resp))
+  const rates = await part(parts, 'rates', async () => {
+    const figures = []
+    for (const protocol of PROTOCOLS) figures.push(await measureRates(protocol, effort.rates))
+    return figures
+  })
+  const generators = await part(parts, 'generators', () => measureGenerators(effort.generators))
+  const results: ServerResults = { ...about, loadAfter: load(), http, grpc, resp, rates, generators }
+  for (const table of serverTables(results)) console.log(tableText(table))
+  const verdicts = serverVerdicts(results)
+  if (verdicts.length > 0) console.log(verdictsText(verdicts))
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, `${JSON.stringify(results)}\n`)
+  console.log(`\nwritten to ${file}`)
+}
+
+async function part<Figure>(parts: readonly Part[], name: Part, measure: () => Promise<Figure[]>): Promise<Figure[]> {
+  if (!parts.includes(name)) return []
+  console.error(`${name} ...`)
+  return measure()
+}
+
+async function eachDepth(effort: ServerEffort): Promise<GrpcFigure[]> {
+  const figures: GrpcFigure[] = []
+  for (const outstanding of OUTSTANDING)
+    figures.push({ outstanding: 4 * outstanding, ...(await measureGrpc({ ...effort.grpc, outstanding })) })
+  return figures
+}

@@ -1,0 +1,71 @@
+import { cpuMs } from './cpu-time.js'
+import { sluicegateLoad } from './generators.js'
+import { ServiceProcess } from './service-process.js'
+
+/** Of the capacity. */
+export const SHARES = [0.1, 0.25, 0.5, 0.75, 0.9, 1, 1.5, 2, 3, 5] as const
+export const PROTOCOLS = ['http', 'grpc', 'resp'] as const
+export type Protocol = (typeof PROTOCOLS)[number]
+
+/** Enough for the capacity, and so few that each waits a few milliseconds at most in the service. */
+const CONNECTIONS = { http: 64, grpc: 4, resp: 16 } as const
+/** Callers of the closed loop that finds the capacity. */
+const CALLERS = 64
+
+/** One run at a rate. */
+export interface RateRun {
+  readonly answeredPerSecond: number
+  /** From the intended start. */
+  readonly latencyMs: Readonly<Record<'p50' | 'p99' | 'p999', number>>
+  readonly errors: number
+  /** Processor time of the service for one answer, in microseconds. */
+  readonly cpuUs: number
+}
+
+/** The behaviour of one protocol over the rate that is offered. */
+export interface RateFigure {
+  readonly protocol: Protocol
+  /** Answers a second of a closed loop, one of each round. */
+  readonly capacity: readonly number[]
+  /** By share of the median capacity, one run of each round. */
+  readonly points: readonly { readonly share: number; readonly runs: readonly RateRun[] }[]
+}
+
+export interface RatesEffort {
+  readonly rounds: number
+  /** Of each run. */
+  readonly seconds: number
+}
+
+/** `sluicegate load` at a constant rate, from a tenth of the capacity to five times as much. */
+export async function measureRates(protocol: Protocol, { rounds, seconds }: RatesEffort): Promise<RateFigure> {
+  const service = await ServiceProcess.start()
+  try {
+    const url = {
+      http: `http://127.0.0.1:${service.httpPort}`,
+      grpc: `grpc://127.0.0.1:${service.grpcPort}`,
+      resp: `resp://127.0.0.1:${service.respPort}`,
+    }[protocol]
+    const common = ['--policy', 'api', '--connections', `${CONNECTIONS[protocol]}`, '--duration', `${seconds}s`]
+    const capacity: number[] = []
+    for (let round = 0; round <= rounds; round++) {
+      const { perSecond } = await sluicegateLoad(url, [...common, '--closed', `${CALLERS}`])
+      // The first run is the warm-up.
+      if (round > 0) capacity.push(perSecond)
+    }
+    const of = capacity.toSorted((a, b) => a - b)[capacity.length >> 1] as number
+    const points = SHARES.map((share) => ({ share, runs: [] as RateRun[] }))
+    for (let round = 0; round < rounds; round++) {
+      for (const { share, runs } of points) {
+        const beforeMs = cpuMs(service.child)
+        const flags = [...common, '--rate', `${Math.max(1, Math.round(of * share))}`, '--grace', '100ms']
+        const { perSecond, seconds: length, latencyMs, errors } = await sluicegateLoad(url, flags)
+        const cpuUs = ((cpuMs(service.child) - beforeMs) * 1_000) / Math.max(1, perSecond * length)
+        runs.push({ answeredPerSecond: perSecond, latencyMs, errors, cpuUs })
+      }
+    }
+    return { protocol, capacity, points }
+  } finally {
+    await service.stop()
+  }
+}

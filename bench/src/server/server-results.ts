@@ -1,0 +1,39 @@
+import type { Machine } from '../machine.js'
+import type { GeneratorPair, GeneratorsEffort } from './measure-generators.js'
+import type { GrpcEffort } from './measure-grpc.js'
+import type { HttpEffort, HttpFigure } from './measure-http.js'
+import type { RateFigure, RatesEffort } from './measure-rates.js'
+import type { RespEffort, RespFigure } from './measure-resp.js'
+import type { ServerRun } from './server-run.js'
+
+/** How long and how often each part is measured. */
+export interface ServerEffort {
+  readonly http: HttpEffort
+  readonly grpc: Omit<GrpcEffort, 'outstanding'>
+  readonly resp: RespEffort
+  readonly rates: RatesEffort
+  readonly generators: GeneratorsEffort
+}
+
+/** `ShouldRateLimit` of the service, and an echo of gRPC's own library. */
+export interface GrpcFigure {
+  /** Calls at a time, over all connections. */
+  readonly outstanding: number
+  readonly service: readonly ServerRun[]
+  readonly echo: readonly ServerRun[]
+}
+
+/** What a run of `npm run bench:server` measured, and where; a part that was left out is empty. */
+export interface ServerResults {
+  readonly kind: 'server'
+  readonly startedAt: string
+  readonly machine: Machine
+  readonly effort: ServerEffort
+  readonly loadBefore: number
+  readonly loadAfter: number
+  readonly http: readonly HttpFigure[]
+  readonly grpc: readonly GrpcFigure[]
+  readonly resp: readonly RespFigure[]
+  readonly rates: readonly RateFigure[]
+  readonly generators: readonly GeneratorPair[]
+}

@@ -1,0 +1,146 @@
+import { figure } from '../report.js'
+import { ratios, type Summary, summaryOf } from '../samples.js'
+import type { StudyTable } from '../study/study-table.js'
+import { HTTP_CONNECTIONS, type HttpFigure } from './measure-http.js'
+import type { RateFigure, RateRun } from './measure-rates.js'
+import type { ServerResults } from './server-results.js'
+import type { ServerRun } from './server-run.js'
+
+/** The tables of a run, each under the name of its place in the page. */
+export function serverTables(results: ServerResults): StudyTable[] {
+  const tables = [
+    ...httpTables(results.http),
+    grpcTable(results),
+    respTable(results),
+    ...results.rates.map(ratesTable),
+    generatorsTable(results),
+  ]
+  return tables.filter(({ rows }) => rows.length > 0)
+}
+
+export const rate = (run: ServerRun): number => run.perSecond
+export const time = (run: ServerRun): number => run.cpuUs
+
+function httpTables(figures: readonly HttpFigure[]): StudyTable[] {
+  return HTTP_CONNECTIONS.map((connections) => {
+    const ofThese = figures.filter((each) => each.connections === connections)
+    const hello = ofThese.find(({ subject }) => subject === 'hello')?.runs ?? []
+    return {
+      name: `server-http-${connections}`,
+      title: `HTTP: GET /v1/take, ${connections} connections of wrk`,
+      head: ['', 'requests/s', 'quartiles', 'times hello', 'quartiles', 'processor time a request', 'resident memory'],
+      rows: ofThese.map(({ subject, runs, rssBytes }) => {
+        const times = summaryOf(ratios(runs.map(rate), hello.map(rate)))
+        return [
+          subject,
+          ...whole(summaryOf(runs.map(rate))),
+          figure(times.median),
+          quartiles(times),
+          `${figure(summaryOf(runs.map(time)).median)} µs`,
+          megabytes(rssBytes),
+        ]
+      }),
+    }
+  })
+}
+
+function grpcTable({ grpc }: ServerResults): StudyTable {
+  return {
+    name: 'server-grpc',
+    title: 'gRPC: ShouldRateLimit, four connections',
+    head: ['calls at a time', 'service, calls/s', 'grpc-js echo, calls/s', 'times echo', 'quartiles', 'processor time a call', 'of echo'],
+    rows: grpc.map(({ outstanding, service, echo }) => {
+      const times = summaryOf(ratios(service.map(rate), echo.map(rate)))
+      return [
+        String(outstanding),
+        whole(summaryOf(service.map(rate)))[0] as string,
+        whole(summaryOf(echo.map(rate)))[0] as string,
+        figure(times.median),
+        quartiles(times),
+        `${figure(summaryOf(service.map(time)).median)} µs`,
+        `${figure(summaryOf(echo.map(time)).median)} µs`,
+      ]
+    }),
+  }
+}
+
+function respTable({ resp }: ServerResults): StudyTable {
+  return {
+    name: 'server-resp',
+    title: 'RESP: CL.THROTTLE on 100,000 keys, 50 connections of redis-benchmark',
+    head: ['pipelined', 'service, calls/s', 'Redis SET, calls/s', 'Redis, decision in Lua, calls/s', 'times SET', 'times Lua', 'quartiles'],
+    rows: resp.map(({ pipelined, throttle, set, script }) => {
+      const times = summaryOf(ratios(throttle, script))
+      return [
+        String(pipelined),
+        ...[throttle, set, script].map((samples) => whole(summaryOf(samples))[0] as string),
+        figure(summaryOf(ratios(throttle, set)).median),
+        figure(times.median),
+        quartiles(times),
+      ]
+    }),
+  }
+}
+
+function ratesTable({ protocol, capacity, points }: RateFigure): StudyTable {
+  const [median] = whole(summaryOf(capacity))
+  return {
+    name: `server-rates-${protocol}`,
+    title: `${protocol === 'http' ? 'HTTP' : protocol === 'grpc' ? 'gRPC' : 'RESP'} over the rate offered; capacity ${median} answers/s`,
+    head: ['offered', 'answers/s', 'of the capacity', 'p50', 'p99', 'p99.9', 'processor time an answer', 'errors'],
+    rows: points.map(({ share, runs }) => [
+      `${share * 100} %`,
+      whole(summaryOf(runs.map(({ answeredPerSecond }) => answeredPerSecond)))[0] as string,
+      `${figure((100 * medianOf(runs, ({ answeredPerSecond }) => answeredPerSecond)) / summaryOf(capacity).median)} %`,
+      ms(medianOf(runs, ({ latencyMs }) => latencyMs.p50)),
+      ms(medianOf(runs, ({ latencyMs }) => latencyMs.p99)),
+      ms(medianOf(runs, ({ latencyMs }) => latencyMs.p999)),
+      `${figure(medianOf(runs, ({ cpuUs }) => cpuUs))} µs`,
+      String(runs.reduce((sum, { errors }) => sum + errors, 0)),
+    ]),
+  }
+}
+
+function generatorsTable({ generators }: ServerResults): StudyTable {
+  return {
+    name: 'server-generators',
+    title: 'sluicegate load beside other generators, closed loops of 16 connections',
+    head: ['beside', 'its requests/s', 'load, requests/s', 'ratio', 'quartiles', 'its 50 %', 'load, 50 %'],
+    rows: generators.map(({ beside, theirs, ours }) => {
+      const times = summaryOf(
+        ratios(
+          ours.map(({ perSecond }) => perSecond),
+          theirs.map(({ perSecond }) => perSecond),
+        ),
+      )
+      return [
+        beside,
+        ...[theirs, ours].map((runs) => whole(summaryOf(runs.map(({ perSecond }) => perSecond)))[0] as string),
+        figure(times.median),
+        quartiles(times),
+        ...[theirs, ours].map((runs) => ms(summaryOf(runs.map(({ p50Ms }) => p50Ms)).median)),
+      ]
+    }),
+  }
+}
+
+export function medianOf(runs: readonly RateRun[], of: (run: RateRun) => number): number {
+  return summaryOf(runs.map(of)).median
+}
+
+function whole({ median, lowerQuartile, upperQuartile }: Summary): [median: string, quartiles: string] {
+  const text = (perSecond: number): string => Math.round(perSecond).toLocaleString('en')
+  return [text(median), `${text(lowerQuartile)} .. ${text(upperQuartile)}`]
+}
+
+function quartiles({ lowerQuartile, upperQuartile }: Summary): string {
+  return `${figure(lowerQuartile)} .. ${figure(upperQuartile)}`
+}
+
+function ms(value: number): string {
+  return `${figure(value)} ms`
+}
+
+function megabytes(bytes: number): string {
+  return `${Math.round(bytes / 1e6)} MB`
+}
