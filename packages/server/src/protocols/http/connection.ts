@@ -100,7 +100,7 @@ export class Connection implements ValveOwner, ResponseSender {
 
   /** The first request of a connection goes to the parser in any case: Node's time limits begin with it. */
   answers(slice: Buffer): boolean {
-    if (this.#known === undefined || this.#current !== undefined || this.refusal !== undefined) return false
+    if (this.#known === undefined || this.refusal !== undefined) return false
     const target = this.#known.targetIn(slice)
     if (target === undefined) return false
     const response = new DirectResponse(this.#known.request, this, this.#owner.keepAliveFields)
