@@ -147,7 +147,7 @@ export class ServedPolicy {
     return this.#changing('refund', key, tokens, () => this.#limiter.refund(key, tokens))
   }
 
-  /** Takes `tokens` whether they are there or not, down to a debt of ten bursts. */
+  /** Takes `tokens` whether they are there or not, down to ten bursts below empty. */
   penalize(key: Key, tokens: number): Awaitable<Decision> {
     return this.#changing('penalize', key, tokens, () => this.#limiter.penalize(key, tokens))
   }

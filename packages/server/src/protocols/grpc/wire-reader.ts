@@ -1,7 +1,7 @@
 import { GrpcError, STATUS } from './status.js'
 
 /** Types of fields in the wire format of Protocol Buffers. */
-export const WIRE = { varint: 0, fixed64: 1, bytes: 2, startGroup: 3, endGroup: 4, fixed32: 5 } as const
+const WIRE = { varint: 0, fixed64: 1, bytes: 2, startGroup: 3, endGroup: 4, fixed32: 5 } as const
 
 /** The tag of a field: its number and its wire type. */
 export const varint = (field: number): number => field * 8 + WIRE.varint

@@ -32,7 +32,7 @@ export interface PendingTake {
   /** Spends and decides, if this process can now. */
   decide(): Decision | undefined
   /** Waits for more tokens. */
-  next(): Promise<RefillOutcome>
+  awaitRefill(): Promise<RefillOutcome>
   /** Decides by the backend alone. */
   exact(): Promise<Decision>
 }
@@ -73,11 +73,11 @@ export class LeaseMiss {
   }
 
   /** Waits for leases, and looks again after each. */
-  async refilled(take: PendingTake): Promise<Decision> {
+  async decideAfterRefill(take: PendingTake): Promise<Decision> {
     const mostLooks = take.cost > 1 ? MOST_LOOKS_OF_LARGER : MOST_LOOKS
     let late = 0
     for (let looks = 0; looks < mostLooks; looks++) {
-      const answer = await take.next()
+      const answer = await take.awaitRefill()
       const decision = take.decide()
       if (decision !== undefined) return decision
       // A process that was stopped finds its answer late: one late answer is no outage yet.
