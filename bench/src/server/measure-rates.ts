@@ -3,7 +3,7 @@ import { sluicegateLoad } from './generators.js'
 import { ServiceProcess } from './service-process.js'
 
 /** Of the capacity. */
-export const SHARES = [0.1, 0.25, 0.5, 0.75, 0.9, 1, 1.5, 2, 3, 5] as const
+const SHARES = [0.1, 0.25, 0.5, 0.75, 0.9, 1, 1.5, 2, 3, 5] as const
 export const PROTOCOLS = ['http', 'grpc', 'resp'] as const
 export type Protocol = (typeof PROTOCOLS)[number]
 

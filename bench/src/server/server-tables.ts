@@ -19,7 +19,7 @@ export function serverTables(results: ServerResults): StudyTable[] {
 }
 
 export const rate = (run: ServerRun): number => run.perSecond
-export const time = (run: ServerRun): number => run.cpuUs
+const time = (run: ServerRun): number => run.cpuUs
 
 function httpTables(figures: readonly HttpFigure[]): StudyTable[] {
   return HTTP_CONNECTIONS.map((connections) => {
@@ -124,7 +124,7 @@ function generatorsTable({ generators }: ServerResults): StudyTable {
   }
 }
 
-export function medianOf(runs: readonly RateRun[], of: (run: RateRun) => number): number {
+function medianOf(runs: readonly RateRun[], of: (run: RateRun) => number): number {
   return summaryOf(runs.map(of)).median
 }
 

@@ -117,7 +117,7 @@ class LeaseNodes {
     const isOut = tookUs > timeoutMs * 1000 || tookUs > surelyUs(this.#store.leaseUs)
     held.isAsking = false
     if (isOut) held.lease.failed(nowUs)
-    else held.lease.take(this.#grantOf(lease, horizonMs * 1000, request.least), request, nowUs)
+    else held.lease.addGrant(this.#grantOf(lease, horizonMs * 1000, request.least), request, nowUs)
     const waiting = held.waiting
     held.waiting = []
     for (const each of waiting) {

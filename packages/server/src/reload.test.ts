@@ -3,10 +3,14 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { manualClock } from 'sluicegate'
-import { until } from 'sluicegate-testkit'
-import { readConfig } from './config/read-config.js'
+import { gcra, manualClock, PolicyError } from 'sluicegate'
+import { RedisProcess, until } from 'sluicegate-testkit'
+import { parseConfig, readConfig } from './config/read-config.js'
+import { Engine } from './engine/engine.js'
+import { RedisStorage } from './engine/redis-storage.js'
+import { MEMORY, type Storage, type StoredLimiter } from './engine/stored-limiter.js'
 import { createLog } from './log.js'
+import { Reloader } from './reload.js'
 import { type Service, type ServiceOptions, startService } from './service.js'
 import { readExposition, seriesValue } from './testing/exposition.js'
 import { serveProcess } from './testing/sluicegate-process.js'
@@ -126,6 +130,67 @@ test('what prepares a reload beside the policies can refuse it, and then nothing
   refuses = false
   reloader.reload('admin')
   assert.deepEqual([committed, await left('a')], [1, 20])
+})
+
+test('200 refused reloads leave open what was open before, wherever they are refused', async (t) => {
+  const redis = await RedisProcess.start()
+  t.after(() => redis.stop())
+  const log = createLog('silent')
+  const url = `redis://127.0.0.1:${redis.port}`
+  const { storage: config } = parseConfig(`storage: { redis: { url: "${url}" } }\npolicies:\n${A_10}`)
+  assert.ok(config.kind === 'redis')
+  const shared = new RedisStorage(config, log)
+  await shared.connect()
+  for (const storage of [MEMORY, shared]) {
+    const open = new Set<StoredLimiter>()
+    const counted: Storage = {
+      ...MEMORY,
+      restored: () => undefined,
+      rateTable: (...args) => storage.rateTable(...args),
+      limiter(...args) {
+        const limiter = storage.limiter(...args)
+        const close = limiter.close.bind(limiter)
+        open.add(limiter)
+        limiter.close = () => {
+          open.delete(limiter)
+          close()
+        }
+        return limiter
+      },
+    }
+    const tiered = (limit: number): string =>
+      `policies:\n  wide: { algorithm: gcra, limit: 9, window: 1m, tiers: { big: { limit: ${limit} } } }\n`
+    const next = `${tiered(30)}${A_20}${B_5}`.replace('{ big:', '{ other: { limit: 7 }, big:')
+    const engine = new Engine(parseConfig(`${tiered(20)}${A_10}`).policies, { storage: counted })
+    engine.add({ policy: gcra({ name: 'c', limit: 1, window: '1s' }), maxKeys: undefined, growTo: undefined, onFull: 'evict' })
+    let text = next
+    const reloader = new Reloader(
+      { path: import.meta.filename, read: () => parseConfig(text) },
+      parseConfig(`${tiered(20)}${A_10}`),
+      engine,
+      log,
+    )
+    let refuse = false
+    reloader.add(() => {
+      if (refuse) throw new RangeError('refused')
+      return () => undefined
+    })
+    const before = [open.size, process.getActiveResourcesInfo().length]
+    for (let i = 0; i < 200; i++) {
+      // By the engine, whose last policy has a name that is taken; by another part; by another process.
+      text = i % 3 === 0 ? `${next}${C_3}` : next
+      refuse = i % 3 === 1
+      if (i % 3 === 2) reloader.prepare('file').discard()
+      else assert.throws(() => reloader.reload('file'), i % 3 === 0 ? PolicyError : RangeError)
+    }
+    assert.deepEqual([open.size, process.getActiveResourcesInfo().length], before)
+    text = next
+    refuse = false
+    reloader.reload('file')
+    assert.equal(open.size, (before[0] as number) + 2)
+    engine.close()
+    await storage.close()
+  }
 })
 
 test('a changed file is noticed, also when another takes its place', async (t) => {

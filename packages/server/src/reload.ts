@@ -9,6 +9,7 @@ import type { TierData } from './config/tiers/tier-data.js'
 import { loadTierFile, signatureOf } from './config/tiers/tier-file.js'
 import { findMoves } from './config/tiers/tier-moves.js'
 import { type Engine, PolicyError } from './engine/engine.js'
+import type { PreparedChanges } from './engine/policy-changes.js'
 import type { Log } from './log.js'
 
 /** Where a configuration comes from, so that it can be read again. */
@@ -29,10 +30,12 @@ export type ReloadTrigger = 'file' | 'SIGHUP' | 'admin' | 'primary'
 /** Prepares a new configuration; throws if it cannot be used. The returned function puts it in force, and does not throw. */
 export type PrepareReload = (config: Config) => () => void
 
-/** A configuration that can be put in force. */
+/** A configuration that can be put in force: one of the two methods is called, once. */
 export interface PreparedReload {
   /** Puts it in force, and does not throw. */
   commit(): void
+  /** Closes what was made for it. */
+  discard(): void
   /** What changes with every change of the data files that it was made of. */
   readonly data: string
 }
@@ -121,10 +124,12 @@ export class Reloader {
    */
   prepare(trigger: ReloadTrigger, files?: readonly ConfigFile[]): PreparedReload {
     this.#watch.note()
+    let made: PreparedChanges | undefined
     try {
       const config = this.#source.read(files)
       const configs = allPolicies(config)
       const policies = this.#engine.prepare(configs)
+      made = policies
       const commits = this.#prepare.map((prepare) => prepare(config))
       const data = lookAt(configs)
       const commit = (): void => {
@@ -138,8 +143,9 @@ export class Reloader {
         const waiting = SETTINGS.filter((section) => !isDeepStrictEqual(config[section], this.#started[section]))
         if (waiting.length > 0) this.#log.warn({ sections: waiting }, 'these sections take effect at the next start')
       }
-      return { commit, data }
+      return { commit, discard: () => policies.discard(), data }
     } catch (error) {
+      made?.discard()
       this.#failed(error, trigger)
       throw error
     }
@@ -177,7 +183,7 @@ export class Reloader {
         this.#succeeded()
         if (trigger !== 'primary') this.#log.info({ trigger, files: [...loaded.keys()], ...changes }, 'tiers reloaded')
       }
-      return { commit, data }
+      return { commit, discard: () => policies.discard(), data }
     } catch (error) {
       this.#failed(error, trigger)
       throw error

@@ -88,7 +88,7 @@ function show(value: unknown): string {
   return String(value)
 }
 
-/** Whether the authority could not be asked, or nothing came back in time. */
+/** Whether the backend could not be asked, or nothing came back in time. */
 export function isOutage(error: unknown): boolean {
   return error instanceof OnceStoreError && error.code === 'OUTAGE'
 }

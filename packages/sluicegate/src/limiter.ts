@@ -144,7 +144,7 @@ export interface Limiter<Answer extends Decision = Decision> extends QueueVerbs 
   reserve(key: Key, cost: number): Reservation
   /** Gives back `tokens`, at most to full. */
   refund(key: Key, tokens: number): Decision
-  /** Takes `tokens` whether they are there or not, down to a debt of ten bursts. */
+  /** Takes `tokens` whether they are there or not, down to ten bursts below empty. */
   penalize(key: Key, tokens: number): Decision
   /** Denies the key everything for `duration`, apart from its tokens. The longest block wins; 0 lifts it. */
   block(key: Key, duration: Duration): Decision

@@ -147,6 +147,9 @@ const BROKEN_YAML: readonly [what: string, yaml: string, place: string][] = [
   ['the same policy twice', 'policies:\n  a: { limit: 1 }\n  a: { limit: 2 }\n', '3:3'],
   ['a bracket that is never closed', 'policies: {\n  a: 1\n', '3:1'],
   ['a tab as indentation', 'policies:\n\ta: 1\n', '2:1'],
+  ['the same option twice in braces', 'policies:\n  a: { limit: 1, limit: 1 }\n', '2:18'],
+  ['the same section twice', 'log: {}\npolicies: {}\n"log": {}\n', '3:1'],
+  ['lists nested thousands deep', `policies: ${'['.repeat(5_000)}`, '1:\\d+'],
 ]
 
 for (const [what, yaml, place] of BROKEN_YAML) {
@@ -154,6 +157,13 @@ for (const [what, yaml, place] of BROKEN_YAML) {
     assert.match(faults(yaml)[0] ?? '', new RegExp(`^gate\\.yaml:${place}: `), faults(yaml).join('\n'))
   })
 }
+
+test('a file with as many policies as fit is refused without comparing each name with all others', () => {
+  const names = Array.from({ length: 80_000 }, (_, i) => `  p${i}: 1`)
+  assert.deepEqual(faults(`policies:\n${names.join('\n')}\n  p7: 1\n`), [
+    'gate.yaml:80002:3: keys must be unique: this one stands before in the same map',
+  ])
+})
 
 test('an alias stands for what it names, and a fault in it is reported where it is used', () => {
   const shared = (limit: number): string => `

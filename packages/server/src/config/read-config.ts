@@ -1,11 +1,12 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { LineCounter, parseDocument } from 'yaml'
+import { Document, LineCounter } from 'yaml'
 import { readClients, readStop } from './clients.js'
 import { type Config, DEFAULT_DASHBOARD, DEFAULT_LOG, KEY_DISPLAYS, LOG_LEVELS, type SETTINGS } from './config.js'
 import { isDomain, readDomains } from './domains.js'
 import { ConfigError, type Fault, fileError } from './fault.js'
 import { readListen } from './listen.js'
+import { parseYaml } from './parse-yaml.js'
 import { readPolicies } from './policies.js'
 import { readProcesses } from './processes.js'
 import { readQuotas } from './quotas.js'
@@ -20,11 +21,6 @@ import { readTokens } from './tokens.js'
 const MAX_FILE_CHARACTERS = 1_000_000
 const MAX_FILES = 1_000
 const YAML_FILE = /^[^.].*\.ya?ml$/i
-
-/** Messages of the parser that address programmers, in words for the author of a file. */
-const REASON_BY_CODE: Readonly<Record<string, string>> = {
-  MULTIPLE_DOCS: 'begins a second document: a file has one, so take out the line "---" or what follows it',
-}
 
 /** A file and its text. */
 export interface ConfigFile {
@@ -80,22 +76,7 @@ export function parseFiles(files: readonly ConfigFile[]): Config {
 
 function parseFile({ file, text }: ConfigFile, faults: Fault[]): Source {
   if (text.length > MAX_FILE_CHARACTERS) throw fileError(file, `is larger than ${MAX_FILE_CHARACTERS} characters: is it the right file?`)
-  const lines = linesOf(text)
-  const document = parseDocument(text, { prettyErrors: false, version: '1.2' })
-  for (const error of document.errors) {
-    const { line, col } = lines.linePos(error.pos[0])
-    const reason = REASON_BY_CODE[error.code] ?? error.message
-    faults.push({ file, line: Math.max(1, line), column: Math.max(1, col), path: '', reason })
-  }
-  return { file, document, lines, faults }
-}
-
-/** Where each line begins. The parser's own count leaves out some lines of texts with faults. */
-function linesOf(text: string): LineCounter {
-  const lines = new LineCounter()
-  lines.addNewLine(0)
-  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) lines.addNewLine(at + 1)
-  return lines
+  return parseYaml(file, text, faults)
 }
 
 function readSources(sources: readonly Source[]): Config {
@@ -140,7 +121,7 @@ function settingsOf(roots: readonly Section[]): (setting: (typeof SETTINGS)[numb
   }
 }
 
-const NO_SOURCE: Source = { file: '', document: parseDocument(''), lines: new LineCounter(), faults: [] }
+const NO_SOURCE: Source = { file: '', document: new Document(), lines: new LineCounter(), faults: [] }
 
 /** Relative to the file that names it. */
 function readCandidate(root: Section): string | undefined {

@@ -7,7 +7,7 @@ import type { Follower } from './follower.js'
 import { Latency } from './latency.js'
 import type { Peers } from './peers.js'
 import { Permits } from './permits.js'
-import { MAX_POLICIES, type PolicyChanges, prepareChanges } from './policy-changes.js'
+import { MAX_POLICIES, type PreparedChanges, prepareChanges } from './policy-changes.js'
 import { Reservations } from './reservations.js'
 import { ServedPolicy } from './served-policy.js'
 import { CALL_RATES, type SavedPolicy } from './snapshot-file.js'
@@ -88,10 +88,15 @@ export class Engine {
       else if (each.tier === undefined) savedByName.set(each.name, each)
       else this.#savedTiers.set(`${each.name}\n${each.tier}`, each)
     }
-    for (const config of policies) {
-      const bytes = savedByName.get(config.policy.name)
-      this.#serve(config, bytes && this.#restored(config, bytes, options.onUnusable))
-      this.#namesOf(FILE).add(config.policy.name)
+    try {
+      for (const config of policies) {
+        const bytes = savedByName.get(config.policy.name)
+        this.#serve(config, bytes && this.#restored(config, bytes, options.onUnusable))
+        this.#namesOf(FILE).add(config.policy.name)
+      }
+    } catch (error) {
+      this.close()
+      throw error
     }
     this.#savedTiers.clear()
   }
@@ -188,14 +193,14 @@ export class Engine {
 
   /**
    * Prepares another set of policies in the place of those that `owner` prepared or was made with; other policies stay. The returned function puts it
-   * in force, and does not fail: all or nothing.
+   * in force, and does not fail: all or nothing. Where it is not called, its `discard` closes what was made.
    *
    * A policy that stays the same keeps its keys. One with other numbers keeps what was spent. One with another algorithm or other options of its table
    * starts with full keys.
    *
    * @throws {PolicyError} as {@link Engine.add} does, also for a name that another owner has. Nothing has changed then.
    */
-  prepare(configs: readonly PolicyConfig[], owner: string = FILE): () => PolicyChanges {
+  prepare(configs: readonly PolicyConfig[], owner: string = FILE): PreparedChanges {
     return prepareChanges({
       configs,
       served: this.#policies,

@@ -20,6 +20,20 @@ export interface PolicyChanges {
   readonly restarted: readonly string[]
 }
 
+/** Changes that can be put in force: one of the two is called, once. */
+export interface PreparedChanges {
+  /** Puts them in force, and does not fail. */
+  (): PolicyChanges
+  /** Closes what was made for them. */
+  discard(): void
+}
+
+/** The same for the tiers of a policy. */
+export interface PreparedTiers {
+  (): void
+  discard(): void
+}
+
 /** What {@link prepareChanges} works on. */
 interface Preparation {
   readonly configs: readonly PolicyConfig[]
@@ -32,14 +46,18 @@ interface Preparation {
 }
 
 /** Makes all that may fail, and returns a function that does the rest. See `engine.prepare`. */
-export function prepareChanges({ configs, served, own, limiter, add }: Preparation): () => PolicyChanges {
+export function prepareChanges({ configs, served, own, limiter, add }: Preparation): PreparedChanges {
   const byName = new Map(configs.map((config) => [config.policy.name, config]))
   const removed = [...own].filter((name) => !byName.has(name))
   if (served.size - removed.length + configs.filter(({ policy }) => !served.has(policy.name)).length > MAX_POLICIES)
     throw new PolicyError('RANGE_UNSUPPORTED', 'policies', configs.length, `must be at most ${MAX_POLICIES} in all`)
   const fresh = new Map<string, StoredLimiter>()
   const updated: string[] = []
-  const tiered: (() => void)[] = []
+  const tiered: PreparedTiers[] = []
+  const discard = (): void => {
+    for (const made of fresh.values()) made.close()
+    for (const made of tiered) made.discard()
+  }
   try {
     for (const [name, config] of byName) {
       const before = served.get(name)
@@ -53,10 +71,10 @@ export function prepareChanges({ configs, served, own, limiter, add }: Preparati
       }
     }
   } catch (error) {
-    for (const made of fresh.values()) made.close()
+    discard()
     throw error
   }
-  return () => {
+  const commit = (): PolicyChanges => {
     const added = [...fresh.keys()].filter((name) => !served.has(name))
     const restarted = [...fresh.keys()].filter((name) => served.has(name))
     for (const name of removed) {
@@ -78,6 +96,7 @@ export function prepareChanges({ configs, served, own, limiter, add }: Preparati
     }
     return { added, removed, updated, restarted }
   }
+  return Object.assign(commit, { discard })
 }
 
 /** Whether the keys of a policy can stay where they are. */

@@ -6,6 +6,7 @@ import type { DecisionObserver } from './decision-observer.js'
 import type { Follower, KeyChange } from './follower.js'
 import type { Latency } from './latency.js'
 import { type Outcome, outcomeOf } from './outcome.js'
+import type { PreparedTiers } from './policy-changes.js'
 import { type AskedPriority, floorOf } from './priorities.js'
 import type { LimiterFigures, ServerCalls, StoredLimiter, StoredReservation } from './stored-limiter.js'
 import { takeAbove } from './take-above.js'
@@ -146,7 +147,7 @@ export class ServedPolicy {
     return this.#changing('refund', key, tokens, () => this.#limiter.refund(key, tokens))
   }
 
-  /** Takes `tokens` whether they are there or not, down to a debt of ten bursts. */
+  /** Takes `tokens` whether they are there or not, down to ten bursts below empty. */
   penalize(key: Key, tokens: number): Awaitable<Decision> {
     return this.#changing('penalize', key, tokens, () => this.#limiter.penalize(key, tokens))
   }
@@ -229,14 +230,15 @@ export class ServedPolicy {
    *
    * @throws {PolicyError} when there is no room for a table. Nothing has changed then.
    */
-  prepareTiers(config: PolicyConfig): () => void {
+  prepareTiers(config: PolicyConfig): PreparedTiers {
     const limiter = this.#limiter instanceof TieredLimiter ? this.#limiter : this.#makeTiered(this.#limiter, config)
-    const commit = limiter.prepare(config)
-    return () => {
-      commit()
+    const prepared = limiter.prepare(config)
+    const commit = (): void => {
+      prepared()
       this.#limiter = limiter
       this.#config = config
     }
+    return Object.assign(commit, { discard: () => prepared.discard() })
   }
 
   /** Puts another limiter in the place of this one: keys start full. Counts go on. Returns the limiter before, which the caller closes. */

@@ -7,6 +7,7 @@ import { movesBetween, type TierMove } from '../config/tiers/tier-moves.js'
 import type { Tiers } from '../config/tiers/tiers.js'
 import type { Awaitable } from './awaitable.js'
 import { canBecome } from './can-become.js'
+import type { PreparedTiers } from './policy-changes.js'
 import type { LimiterFigures, StoredLimiter, StoredReservation } from './stored-limiter.js'
 import { takeAbove } from './take-above.js'
 
@@ -58,11 +59,11 @@ export class TieredLimiter implements StoredLimiter {
   }
 
   /**
-   * Makes what other tiers need. The returned function puts them in force, and does not fail.
+   * Makes what other tiers need. The returned function puts them in force, and does not fail. Where it is not called, its `discard` closes what was made.
    *
    * @throws {PolicyError} when there is no room for a table. Nothing has changed then.
    */
-  prepare(config: PolicyConfig): () => void {
+  prepare(config: PolicyConfig): PreparedTiers {
     const next = new Map<string, StoredLimiter>()
     const fresh: StoredLimiter[] = []
     const updates: (() => void)[] = []
@@ -70,6 +71,9 @@ export class TieredLimiter implements StoredLimiter {
       const limiter = this.#make(tierConfig(config, policy, keys), id)
       fresh.push(limiter)
       return limiter
+    }
+    const discard = (): void => {
+      for (const limiter of fresh) limiter.close()
     }
     try {
       for (const [id, { policy, keys }] of config.tiers?.limits ?? []) {
@@ -81,14 +85,15 @@ export class TieredLimiter implements StoredLimiter {
         }
       }
     } catch (error) {
-      for (const limiter of fresh) limiter.close()
+      discard()
       throw error
     }
     const moved = this.#own.isShared ? [] : movesBetween(this.#rules, config.tiers)
-    return () => {
+    const commit = (): void => {
       for (const update of updates) update()
       this.#commit(config.tiers, next, moved)
     }
+    return Object.assign(commit, { discard })
   }
 
   get policy(): Policy {

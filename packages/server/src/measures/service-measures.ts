@@ -13,6 +13,9 @@ export interface Traffic {
   all(): readonly ListenerTraffic[]
 }
 
+/** Workers that were started again: one that ended by itself, or did not answer any more. */
+export type WorkerRestarts = Record<'ended' | 'hung', number>
+
 /** Figures of parts of the service that may be missing. */
 export interface MoreFigures {
   readonly hits?: HitCounts | undefined
@@ -20,6 +23,8 @@ export interface MoreFigures {
   readonly snapshots?: { readonly state: SnapshotState } | undefined
   readonly candidate?: Candidate | undefined
   readonly quotas?: QuotaService | undefined
+  /** In the primary process of several. */
+  readonly restarts?: WorkerRestarts
 }
 
 /** Without a candidate they have no samples. */
@@ -95,7 +100,7 @@ export function quotaMeasures(quotas: QuotaService | undefined): Measure[] {
   ]
 }
 
-export function configMeasures(engine: Engine, { reloads, snapshots }: MoreFigures): Measure[] {
+export function configMeasures(engine: Engine, { reloads, snapshots, restarts }: MoreFigures): Measure[] {
   const ofReloads = (read: (state: ReloadState) => Sample[]) => (): Sample[] => (reloads === undefined ? [] : read(reloads.state))
   const ofSnapshots = (read: (state: SnapshotState) => number) => (): Sample[] =>
     snapshots === undefined ? [] : [{ labels: {}, value: read(snapshots.state) }]
@@ -129,6 +134,11 @@ export function configMeasures(engine: Engine, { reloads, snapshots }: MoreFigur
       'sluicegate_snapshot_last_success_timestamp_seconds',
       'Unix time of the last snapshot; 0 before the first one.',
       ofSnapshots(({ lastSuccessMs }) => (lastSuccessMs ?? 0) / 1000),
+    ),
+    counter(
+      'sluicegate_worker_restarts_total',
+      'Worker processes or threads that were started again, by what happened to the one before: ended, or hung and killed.',
+      () => labelled('reason', Object.entries(restarts ?? {})),
     ),
   ]
 }

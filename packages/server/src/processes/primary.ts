@@ -8,9 +8,10 @@ import { Engine } from '../engine/engine.js'
 import type { HeldVerb } from '../engine/peers.js'
 import type { Log } from '../log.js'
 import { measuresOf } from '../measures/measures.js'
+import type { WorkerRestarts } from '../measures/service-measures.js'
 import { createMetrics, type MetricJson } from '../metrics.js'
 import { listenOn, prepareSharedSocket } from '../protocols/listen-on.js'
-import { type ConfigSource, Reloader, type ReloadTrigger } from '../reload.js'
+import { type ConfigSource, type PreparedReload, Reloader, type ReloadTrigger } from '../reload.js'
 import { Snapshots, savedPolicies } from '../snapshots.js'
 import { telemetryOf } from '../telemetry/telemetry.js'
 import { VERSION } from '../version.js'
@@ -28,6 +29,11 @@ const HOT_KEYS_TRACKED = 100
 const EXIT_MS = 1_000
 /** How long a worker may take to read a changed configuration; data files of tiers may have a million rows. */
 const PREPARE_MS = 30_000
+/**
+ * A worker whose event loop is stuck is found by calls that it does not answer. Two in a row, since the first may be late because this process was
+ * stopped itself.
+ */
+const ALIVE = { everyMs: 1_000, answerMs: 4_000, misses: 2 } as const
 /** Gauges that are no sum over the processes. */
 const AGGREGATORS: Readonly<Record<string, 'first' | 'min' | 'omit'>> = {
   sluicegate_build_info: 'first',
@@ -72,6 +78,14 @@ interface RunningWorker {
   readonly exchange: Exchange
   readonly ended: Promise<void>
   isReady: boolean
+  /** Whether it reads a configuration, which may take longer than an answer. */
+  isReading: boolean
+  /** Whether a call that finds out whether it answers is under way. */
+  isLookedAt: boolean
+  /** Such calls in a row that it did not answer. */
+  misses: number
+  /** Whether it was ended because of that. */
+  isHung: boolean
 }
 
 /**
@@ -91,7 +105,8 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
   const tables = isThreads && config.storage.kind === 'memory' ? tableSharing(engine, added) : undefined
   const snapshots = snapshotFileOf(config) === undefined ? undefined : new Snapshots(snapshotFileOf(config) as string, engine, log)
   const reloader = new Reloader(source, config, engine, log)
-  const measures = measuresOf(engine, { all: () => [] }, VERSION, { reloads: reloader, snapshots })
+  const restarts: WorkerRestarts = { ended: 0, hung: 0 }
+  const measures = measuresOf(engine, { all: () => [] }, VERSION, { reloads: reloader, snapshots, restarts })
   const metrics = createMetrics(measures)
   const telemetry = await telemetryOf(VERSION)
   const endReport = telemetry.report(measures)
@@ -136,10 +151,17 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
     return reloading
   }
   /** All workers prepare the same; one that does not answer is replaced by one that reads the files again. */
-  const prepareWorkers = async (trigger: ReloadTrigger, data: string, method: string, ...args: readonly unknown[]): Promise<void> => {
+  const prepareWorkers = async (
+    trigger: ReloadTrigger,
+    { data, discard }: PreparedReload,
+    method: string,
+    ...args: readonly unknown[]
+  ): Promise<void> => {
     try {
-      const prepared = ready().map(async ([, { child, exchange, ended }]) => {
+      const prepared = ready().map(async ([, running]) => {
+        const { child, exchange, ended } = running
         let isGone = false
+        running.isReading = true
         void ended.then(() => {
           isGone = true
         })
@@ -149,10 +171,14 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
           if (error instanceof RangeError) throw error
           if (!isGone) child.kill()
           return true
+        } finally {
+          running.isReading = false
         }
       })
       if (!(await Promise.all(prepared)).every(Boolean)) throw new RangeError('the files changed while they were read')
     } catch (error) {
+      discard()
+      await ofWorkers('discardReload')
       reloader.fail(trigger, error as Error)
       throw error
     }
@@ -160,9 +186,9 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
   const reload = (trigger: ReloadTrigger): Promise<void> =>
     inTurn(async () => {
       const next = filesNow(source, reloader, trigger)
-      const { commit, data } = reloader.prepare(trigger, next)
-      await prepareWorkers(trigger, data, 'prepareReload', next)
-      commit()
+      const prepared = reloader.prepare(trigger, next)
+      await prepareWorkers(trigger, prepared, 'prepareReload', next)
+      prepared.commit()
       files = next
       generation++
       await ofWorkers('commitReload', tables?.())
@@ -171,21 +197,44 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
     inTurn(async () => {
       const prepared = await reloader.prepareData('file')
       if (prepared === undefined) return
-      await prepareWorkers('file', prepared.data, 'prepareData')
+      await prepareWorkers('file', prepared, 'prepareData')
       prepared.commit()
       await ofWorkers('commitReload', tables?.())
     })
   /** A worker that started with an earlier configuration. */
-  const bringUpToDate = (slot: number, { child, exchange }: RunningWorker): Promise<void> =>
+  const bringUpToDate = (slot: number, running: RunningWorker): Promise<void> =>
     inTurn(async () => {
+      const { child, exchange } = running
+      running.isReading = true
       try {
         await exchange.callWith({ timeoutMs: PREPARE_MS }, 'prepareReload', files)
         await exchange.call('commitReload', tables?.())
       } catch (error) {
         log.error({ slot, err: error }, 'a worker could not read the configuration in force: it is started again')
         child.kill()
+      } finally {
+        running.isReading = false
       }
     })
+  /** Ends a worker that does not answer, so that another one takes its place. */
+  const lookAt = async (slot: number, running: RunningWorker): Promise<void> => {
+    const { child, exchange } = running
+    if (!running.isReady || running.isLookedAt || running.isHung) return
+    running.isLookedAt = true
+    try {
+      await exchange.callWith({ timeoutMs: ALIVE.answerMs }, 'alive')
+      running.misses = 0
+    } catch {
+      // While it reads a configuration that has a time of its own.
+      running.misses = running.isReading ? 0 : running.misses + 1
+      if (running.misses < ALIVE.misses || isEnding || workers.get(slot) !== running) return
+      running.isHung = true
+      log.error({ slot, silentMs: ALIVE.answerMs * ALIVE.misses }, 'a worker does not answer: it is killed')
+      child.kill()
+    } finally {
+      running.isLookedAt = false
+    }
+  }
 
   const start = (slot: number, delayMs: number): Promise<ReadonlyMap<ListenerName, string>> =>
     new Promise((resolve, reject) => {
@@ -206,6 +255,7 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
           markEnded()
           reject(new WorkerError(`a worker ended before it listened: ${reason}`))
           if (isEnding || !hasStarted) return
+          restarts[running.isHung ? 'hung' : 'ended']++
           const livedMs = performance.now() - startedMs
           const nextMs = livedMs >= RESTART_MS.steadyAfter ? RESTART_MS.first : Math.min(delayMs * 2, RESTART_MS.most)
           log.error({ slot, reason, restartMs: delayMs }, 'a worker ended: it is started again')
@@ -233,7 +283,16 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
           reject(new WorkerError(reason))
         },
       })
-      const running: RunningWorker = { child, exchange, ended, isReady: false }
+      const running: RunningWorker = {
+        child,
+        exchange,
+        ended,
+        isReady: false,
+        isReading: false,
+        isLookedAt: false,
+        misses: 0,
+        isHung: false,
+      }
       workers.set(slot, running)
     })
   const keepCounts = (slot: number): void => {
@@ -263,11 +322,15 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
     throw error
   }
   const sweeping = setInterval(() => engine.sweep(), SWEEP_MS).unref()
+  const looking = setInterval(() => {
+    for (const [slot, running] of workers) void lookAt(slot, running)
+  }, ALIVE.everyMs).unref()
   reloader.watch(undefined, { files: () => reload('file'), data: reloadData })
   snapshots?.start(config.snapshot.everyMs)
 
   const end = async (times: StopTimes): Promise<void> => {
     isEnding = true
+    clearInterval(looking)
     reloader.stop()
     const timeoutMs = times.drainMs + times.finishMs + EXIT_MS
     const ends = [...workers.values()].map(async ({ child, exchange, ended, isReady }) => {

@@ -81,6 +81,28 @@ test('while the primary process does not run, takes receive 503 in time and are 
   assert.equal((await send(url, '/v1/peek?policy=other&key=alice')).body.remaining, 100_000 - 2)
 })
 
+test('a worker that hangs is killed and replaced in bounded time, is logged and counted, and the others serve meanwhile', async (t) => {
+  const service = await serveProcess(t, YAML)
+  const { url } = service
+  let log = ''
+  service.child.stderr.on('data', (chunk) => {
+    log += chunk
+  })
+  assert.equal((await send(url, '/v1/take?policy=other&key=alice&cost=10')).status, 200)
+  const before = workersOf(service)
+  const [hung, other] = before as [number, number]
+  const startMs = performance.now()
+  process.kill(hung, 'SIGSTOP')
+  await until('it is replaced', async () => /a worker listens again/.test(log))
+  assert.ok(performance.now() - startMs < 30_000)
+  assert.match(log, /"slot":\d.*"msg":"a worker does not answer: it is killed"/)
+  const after = workersOf(service)
+  assert.deepEqual([after.length, after.includes(hung), after.includes(other)], [2, false, true])
+  assert.equal(await service.metric('sluicegate_worker_restarts_total', { reason: 'hung' }), 1)
+  assert.equal(await service.metric('sluicegate_worker_restarts_total', { reason: 'ended' }), 0)
+  assert.equal((await send(url, '/v1/peek?policy=other&key=alice')).body.remaining, 100_000 - 10)
+})
+
 test('a reload reaches all workers, and a faulty one none, nor a worker that starts later', async (t) => {
   const path = configFile(t, YAML)
   const child = sluicegate(t, 'serve', '--config', path)

@@ -34,18 +34,26 @@ export async function serveWorker(source: ConfigSource, slot: number, explain: (
     if (service === undefined) throw new Error('the worker has not started')
     return service
   }
+  /** Of a configuration that another worker refused. */
+  const discard = (): void => {
+    prepared?.discard()
+    prepared = undefined
+  }
   const channel = primaryChannel((message) => primary.receive(message))
   let threadStorage: ThreadStorage | undefined
   const primary: Exchange = new Exchange((message) => channel.send(message), {
+    alive: () => true,
     // Before the start nothing is held here.
     held: (verb: HeldVerb, id: string, costs: readonly number[]) => service && heldHere(service, verb, id, costs),
     page: (withKeys: boolean): PageFigures => pageFigures(served().engine, withKeys),
     metrics: async () => (await served().metrics.json()).filter(({ name }) => isMainThread || name.startsWith(OWN_METRICS)),
     prepareReload(files: readonly ConfigFile[]): string | undefined {
+      discard()
       prepared = served().reloader?.prepare('primary', files)
       return prepared?.data
     },
     async prepareData(): Promise<string | undefined> {
+      discard()
       prepared = await served().reloader?.prepareData('primary')
       return prepared?.data
     },
@@ -54,6 +62,7 @@ export async function serveWorker(source: ConfigSource, slot: number, explain: (
       if (shared !== undefined) threadStorage?.use(shared)
       prepared = undefined
     },
+    discardReload: () => discard(),
     async stop(times: StopTimes): Promise<void> {
       await served().stop(times)
       setImmediate(() => channel.leave())

@@ -1,5 +1,7 @@
 --- The lease of one fixed window, unrolled as its take in steps/fixed-window-take.lua. It leaves the same cases to the whole script.
 -- Reply: as in scripts/lease.lua.
+--
+-- tools/embed-lua.ts puts this step before all others of scripts/lease.lua. Where it does not return, the whole script runs.
 
 local value = redis.call('GET', KEYS[1]) or '0 0 0;' .. ARGV[1]
 local begin, finish, count, numbers, limit, windowUs = string.match(value, '^(%d+) (%d+) (%d+);((%d+) (%d+))$')

@@ -3,6 +3,8 @@
 --
 -- reply  the count after a take that passed, else -1 - count; microseconds until the denied amount would pass, else 0; microseconds until the
 --        key is full
+--
+-- tools/embed-lua.ts puts this step before all others of scripts/decide.lua. Where it does not return, the whole script runs.
 
 if not ARGV[3] then
   local value = redis.call('GET', KEYS[1]) or '0 0 0;' .. ARGV[1]

@@ -3,6 +3,8 @@
 -- left by another clock.
 --
 -- reply  the debt after a take that passed, else -1 - debt
+--
+-- tools/embed-lua.ts puts this step before all others of scripts/decide.lua. Where it does not return, the whole script runs.
 
 if not ARGV[3] then
   local value = redis.call('GET', KEYS[1]) or '0 0;' .. ARGV[1]

@@ -1,5 +1,7 @@
 --- The lease of one sliding window, unrolled as its take in steps/sliding-window-take.lua. The whole script handles a window later than now,
 -- and counts whose products are not exact. Reply: as in scripts/lease.lua.
+--
+-- tools/embed-lua.ts puts this step before all others of scripts/lease.lua. Where it does not return, the whole script runs.
 
 local value = redis.call('GET', KEYS[1]) or '0 0 0;' .. ARGV[1]
 local number, previous, current, numbers, limit, windowUs = string.match(value, '^(%d+) (%d+) (%d+);((%d+) (%d+))$')

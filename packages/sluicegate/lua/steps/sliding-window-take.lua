@@ -2,6 +2,8 @@
 --- window later than now, and counts whose products are not exact.
 --
 -- reply  the weighted count after it; 0; microseconds until the key is full
+--
+-- tools/embed-lua.ts puts this step before all others of scripts/decide.lua. Where it does not return, the whole script runs.
 
 if not ARGV[3] then
   local value = redis.call('GET', KEYS[1]) or '0 0 0;' .. ARGV[1]

@@ -42,7 +42,7 @@ export class ClusterBackend implements Backend {
       case 'penalize':
       case 'charge':
         return this.decided(verb, key, operation.tokens)
-      case 'ban':
+      case 'block':
         return this.decided('block', key, operation.us / 1000)
       case 'reset':
         return this.decided('reset', key)

@@ -118,8 +118,8 @@ export class KeyLease {
     return { ...this.demand.wanted(nowUs, this.readyAt(nowUs), rest), sentUs: nowUs }
   }
 
-  /** Adds a grant. */
-  take(grant: Grant, { want, least, sentUs }: TokenRequest, arrivedUs: number): void {
+  /** Adds the tokens of a grant, and records what the backend said about more. */
+  addGrant(grant: Grant, { want, least, sentUs }: TokenRequest, arrivedUs: number): void {
     const { held } = this
     if (sentUs <= this.drainedUs) return
     if (sentUs <= this.forgottenUs) {

@@ -42,7 +42,7 @@ test('callers that wait for each lease count as the takes they make during a lea
       const asked = lease.want(us)
       us += 80 * MS
       waits++
-      lease.take(grantOf({ ready: asked.want }), asked, us)
+      lease.addGrant(grantOf({ ready: asked.want }), asked, us)
       assert.ok(lease.spend(us, 1))
       lease.demand.leave(1)
     }
@@ -88,7 +88,7 @@ test('takes served while others waited are not counted again', () => {
     lease.demand.ask(1)
     lease.demand.join(1, 0)
   }
-  lease.take(grantOf({ ready: 512 }), asked, 100)
+  lease.addGrant(grantOf({ ready: 512 }), asked, 100)
   for (let i = 0; i < 512; i++) {
     lease.demand.leave(1)
     assert.ok(lease.spend(100, 1))
@@ -96,7 +96,7 @@ test('takes served while others waited are not counted again', () => {
   lease.demand.ask(1)
   lease.demand.join(1, 0)
   lease.demand.leave(1)
-  lease.take(grantOf({}), lease.want(200), 200)
+  lease.addGrant(grantOf({}), lease.want(200), 200)
   lease.demand.ask(1)
   assert.ok(lease.want(300).want <= 1024)
 })
@@ -111,7 +111,7 @@ test('being given nothing, or too little, is no reason to want less', () => {
     const atUs = (500 + 10 * i) * MS
     const asked = lease.want(atUs)
     assert.ok(asked.want >= 50, `${asked.want} after ${i} times nothing`)
-    lease.take(grantOf({ ready: i % 2 }), asked, atUs)
+    lease.addGrant(grantOf({ ready: i % 2 }), asked, atUs)
     lease.spend(atUs, 1)
   }
 })
@@ -134,7 +134,7 @@ test('a refill is due only when few tokens are left, after a take, and not durin
   lease.demand.ask(20)
   lease.demand.join(20, 0)
   const asked = lease.want(0)
-  lease.take(grantOf({ ready: 10, untilFreeFor: () => 50 * MS, untilFreeUs: 50 * MS, askAfterUs: 40 * MS }), asked, 0)
+  lease.addGrant(grantOf({ ready: 10, untilFreeFor: () => 50 * MS, untilFreeUs: 50 * MS, askAfterUs: 40 * MS }), asked, 0)
   lease.demand.leave(20)
   assert.ok(lease.spend(0, 8))
   lease.demand.ask(1)
@@ -147,7 +147,7 @@ test('at most an eighth of what is left of a window is leased ahead, also after 
     const lease = freshLease()
     lease.demand.ask(100)
     lease.demand.join(100, 0)
-    lease.take(grantOf({ ...OF_A_WINDOW, ready: 100, remaining: 16 }), lease.want(0), 0)
+    lease.addGrant(grantOf({ ...OF_A_WINDOW, ready: 100, remaining: 16 }), lease.want(0), 0)
     lease.demand.leave(100)
     assert.ok(lease.spend(0, 20))
     happens(lease)
@@ -162,7 +162,7 @@ test('where nothing is left who was given nothing does not want less', () => {
     for (let n = 0; n < 40; n++) lease.demand.ask(1)
     const asked = lease.want(i * 50 * MS)
     if (i > 1) assert.ok(asked.want >= 10, `${asked.want}`)
-    lease.take(grantOf({ ...OF_A_WINDOW, ready: i === 0 ? 40 : 0 }), asked, i * 50 * MS)
+    lease.addGrant(grantOf({ ...OF_A_WINDOW, ready: i === 0 ? 40 : 0 }), asked, i * 50 * MS)
     if (i === 0) assert.ok(lease.spend(0, 40))
   }
 })

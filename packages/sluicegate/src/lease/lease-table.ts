@@ -99,18 +99,18 @@ export class LeaseTable {
   }
 
   /** Requests a refill for the takes to come, if one is due. */
-  ahead(lease: KeyLease, key: string, nowUs: number): void {
-    if (lease.refill === undefined && lease.isLow(nowUs)) this.fetch(lease, key).catch(() => undefined)
+  refillIfLow(lease: KeyLease, key: string, nowUs: number): void {
+    if (lease.refill === undefined && lease.isLow(nowUs)) this.startRefill(lease, key).catch(() => undefined)
   }
 
   /**
    * Waits for the refill on its way, or requests one. A key has at most one request on its way: takes that come meanwhile wait for it, and
    * then check their lease again first.
    */
-  async next(lease: KeyLease, key: string, cost: number): Promise<RefillOutcome> {
+  async awaitRefill(lease: KeyLease, key: string, cost: number): Promise<RefillOutcome> {
     lease.demand.join(cost, this.ticker.read())
     try {
-      return await (lease.refill ?? this.fetch(lease, key))
+      return await (lease.refill ?? this.startRefill(lease, key))
     } finally {
       lease.demand.leave(cost)
     }
@@ -130,7 +130,7 @@ export class LeaseTable {
     }
   }
 
-  private fetch(lease: KeyLease, key: string): Promise<RefillOutcome> {
+  private startRefill(lease: KeyLease, key: string): Promise<RefillOutcome> {
     const refill = this.requestTokens(lease, key).finally(() => {
       lease.refill = undefined
     })
@@ -148,7 +148,7 @@ export class LeaseTable {
       const grant = await backend.lease({ key, part, want, least, horizonUs: this.horizonUs })
       const arrivedUs = this.ticker.read()
       this.parts.charged?.(grant.availableNow + grant.availableLater)
-      lease.take(grant, request, arrivedUs)
+      lease.addGrant(grant, request, arrivedUs)
       this.returns.watch(lease, key)
       const isLate = arrivedUs - request.sentUs > this.goodUs
       this.parts.answered?.(isLate)

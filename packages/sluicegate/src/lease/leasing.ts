@@ -55,7 +55,7 @@ export function surelyUs(us: number): number {
 }
 
 /**
- * For how many microseconds, from the sending of the question, what an authority let pass at once may be spent: as long as a lease, and in
+ * For how many microseconds, from the sending of the question, what a backend let pass at once may be spent: as long as a lease, and in
  * no other window.
  */
 export function goodForUs({ algorithm, windowMs, policies }: Policy, { resetAfterMs, parts }: Decision, leaseUs: number): number {

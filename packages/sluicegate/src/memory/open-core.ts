@@ -8,13 +8,14 @@ import { CORE_WASM_HEX } from './core-wasm.gen.js'
 /** What the compiled core calls back. Rare. */
 export interface CoreHost {
   policyChanged(): void
-  /** Where a window of the calendar of a block's policy begins and ends, by a time in it; microseconds since the Unix epoch. */
-  calendarWindowStart(block: number, us: number): number
-  calendarWindowEnd(block: number, us: number): number
+  /** Where a window of the calendar of a record's policy begins and ends, by a time in it; microseconds since the Unix epoch. */
+  calendarWindowStart(record: number, us: number): number
+  calendarWindowEnd(record: number, us: number): number
 }
 
 /**
- * Typed calls into one thread's instance of the core. Keys are the two halves of a fingerprint, times microseconds since the
+ * Typed calls into one thread's instance of the core, WebAssembly compiled from `assembly/` by `tools/embed-wasm.ts`: each function is exported from
+ * `assembly/index.ts` under its name here. Keys are the two halves of a fingerprint, times microseconds since the
  * Unix epoch, debts units of the policy in force (see `policy-numbers.ts`).
  */
 export interface Core {
@@ -33,7 +34,7 @@ export interface Core {
   migrateAll(): boolean
   propose(): number
   /** What came of it: `IN_FORCE`, or `OVERTAKEN`: count it out again, from the policy in force by now; or `GIVEN_UP`. */
-  update(block: number, nowUs: number, seenEpoch: number): number
+  update(record: number, nowUs: number, seenEpoch: number): number
   policyRecord(): number
   /** Whether the data read from that record is consistent: no thread has begun to write another policy there. */
   isWhole(): boolean
@@ -80,7 +81,7 @@ export interface Core {
   givenUntilUs(): number
   /** 1 if changed, with the new expiry in `givenUntilUs`; 0 if the permit had expired or was released; or NaN. */
   changePermit(low: number, high: number, nowUs: number, renew: boolean, given: number, untilUs: number, tokens: number): number
-  /** The word at an address, with any ticket there settled. */
+  /** The word at an address, with any descriptor reference there resolved. */
   resolvedWord(address: number): bigint
   whyUnanswered(): number
   detailOfUnanswered(): number
@@ -147,18 +148,18 @@ export class OpenCore {
     }
   }
 
-  /** A field of a policy block that the core reads. */
-  field(block: number, name: string): number {
-    return Number(new DataView(this.memory.buffer, block).getBigInt64(this.constant(name), true))
+  /** A field of a policy record that the core reads. */
+  field(record: number, name: string): number {
+    return Number(new DataView(this.memory.buffer, record).getBigInt64(this.constant(name), true))
   }
 
-  setField(block: number, name: string, value: number): void {
-    new DataView(this.memory.buffer, block).setBigInt64(this.constant(name), BigInt(value), true)
+  setField(record: number, name: string, value: number): void {
+    new DataView(this.memory.buffer, record).setBigInt64(this.constant(name), BigInt(value), true)
   }
 
-  /** The part of a policy block that the core does not read. */
-  description(block: number): DataView {
-    return new DataView(this.memory.buffer, block + this.constant('RECORD_DESCRIPTION'))
+  /** The part of a policy record that the core does not read. */
+  description(record: number): DataView {
+    return new DataView(this.memory.buffer, record + this.constant('RECORD_DESCRIPTION'))
   }
 
   /** Lines of the table. */
@@ -209,8 +210,8 @@ export class OpenCore {
 function withAddresses(host: CoreHost): CoreHost {
   return {
     policyChanged: host.policyChanged,
-    calendarWindowStart: (block, us) => host.calendarWindowStart(block >>> 0, us),
-    calendarWindowEnd: (block, us) => host.calendarWindowEnd(block >>> 0, us),
+    calendarWindowStart: (record, us) => host.calendarWindowStart(record >>> 0, us),
+    calendarWindowEnd: (record, us) => host.calendarWindowEnd(record >>> 0, us),
   }
 }
 

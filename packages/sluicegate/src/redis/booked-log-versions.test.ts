@@ -47,8 +47,8 @@ async function played(given: GivenTime, seed: number): Promise<{ readonly most: 
     const leaseUs = random.pick([0, 0, windowMs * 10, windowMs * 50])
     const encoding = formOf(random.pick(limits), windowMs, leaseUs)
     if (leaseUs > 0) {
-      const { ready } = await store.lease(encoding, 'k', random.integer(1, 10), leaseUs, 1)
-      if (ready > 0) spent.push({ fromUs: nowUs, untilUs: nowUs + leaseUs, tokens: ready })
+      const { availableNow } = await store.lease(encoding, 'k', random.integer(1, 10), leaseUs, 1)
+      if (availableNow > 0) spent.push({ fromUs: nowUs, untilUs: nowUs + leaseUs, tokens: availableNow })
       continue
     }
     const tokens = random.integer(1, 6)

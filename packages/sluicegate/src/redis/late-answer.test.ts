@@ -84,7 +84,7 @@ test('other operations are not taken back', async () => {
     { verb: 'peek', key: 'k', cost: 3 },
     { verb: 'refund', key: 'k', tokens: 3 },
     { verb: 'penalize', key: 'k', tokens: 3 },
-    { verb: 'ban', key: 'k', us: 3 },
+    { verb: 'block', key: 'k', us: 3 },
     { verb: 'reset', key: 'k' },
     { verb: 'cancel', key: 'k', booked, tokens: 3 },
     { verb: 'release', key: 'k', cost: 3, id: 1 },

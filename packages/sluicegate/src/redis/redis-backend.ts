@@ -48,6 +48,8 @@ class Receipt {
  * 2. {@link RedisScripts} turns these into KEYS and ARGV of one script and sends `EVALSHA`; unknown scripts are sent once in full.
  * 3. The script (`lua/`) reads the server's clock, changes the state of all keys or of none, and replies with numbers.
  * 4. `script-call.ts` checks the reply, and turns the state of each key into a decision.
+ *
+ * `lease` goes the same way with one policy: encoding and amounts, the script `lease`, and `leaseIn` and `grantsOf` of `script-call.ts`.
  */
 export class RedisBackend implements Backend {
   private readonly store: ScriptCalls
@@ -79,7 +81,7 @@ export class RedisBackend implements Backend {
         return this.changed(operation.verb, operation.key, operation.tokens, signal)
       case 'charge':
         return this.charge(operation.key, operation.tokens, signal)
-      case 'ban':
+      case 'block':
         return this.changed('block', operation.key, operation.us, signal)
       case 'reset':
         return this.changed('reset', operation.key, 1, signal)

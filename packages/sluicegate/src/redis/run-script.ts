@@ -10,8 +10,8 @@ export interface Script {
   readonly source: string
 }
 
-/** Scripts on their way in full, by hash and server: other calls that find one unknown wait for it. */
-const underway = /* @__PURE__ */ onceInProcess('scripts under way', () => new WeakMap<CommandRunner, Map<string, Promise<void>>>())
+/** Loads in flight: scripts sent in full, by hash and server. Other calls that find one unknown wait for it. */
+const loadsByRunner = /* @__PURE__ */ onceInProcess('scripts under way', () => new WeakMap<CommandRunner, Map<string, Promise<void>>>())
 
 /**
  * Runs a script by its hash, and once in full when the server does not know it. So scripts need no loading: a server that lost them (SCRIPT
@@ -32,8 +32,8 @@ export function runScript<Answer>(
   const command = ['EVALSHA', script.sha1, String(keys.length), ...keys, ...args]
   return runner.send(keys[0] as string, command, signal).then(read, (error) => {
     const call = new ScriptCall(runner, script, keys, args, signal)
-    if (!call.maySayAgain(error)) throw faultOf(error)
-    return call.afterRefusal(error).then(read, (again) => {
+    if (!call.mayRetry(error)) throw faultOf(error)
+    return call.retried(error).then(read, (again) => {
       throw faultOf(again)
     })
   })
@@ -59,20 +59,20 @@ class ScriptCall {
   }
 
   /** The script did not run, and a caller still waits. */
-  maySayAgain(error: unknown): boolean {
+  mayRetry(error: unknown): boolean {
     return isUnknownScript(error) && this.signal?.aborted !== true
   }
 
   /** One call in full makes a script known: other calls that found it unknown at the same time use its hash again. */
-  async afterRefusal(refusal: unknown): Promise<unknown> {
-    const lesson = lessonsOf(this.runner).get(this.place)
-    if (lesson !== undefined) {
-      await lesson
-      if (!this.maySayAgain(refusal)) throw refusal
+  async retried(refusal: unknown): Promise<unknown> {
+    const load = loadsOf(this.runner).get(this.place)
+    if (load !== undefined) {
+      await load
+      if (!this.mayRetry(refusal)) throw refusal
       try {
         return await this.byHash()
       } catch (error) {
-        if (!this.maySayAgain(error)) throw error
+        if (!this.mayRetry(error)) throw error
       }
     }
     return this.inFull()
@@ -80,12 +80,12 @@ class ScriptCall {
 
   private inFull(): Promise<unknown> {
     const { place } = this
-    const lessons = lessonsOf(this.runner)
+    const loads = loadsOf(this.runner)
     const reply = this.runner.send(this.key, ['EVAL', this.script.source, ...this.more], this.signal)
-    const lesson = reply.then(noMatterWhat, noMatterWhat).then(() => {
-      if (lessons.get(place) === lesson) lessons.delete(place)
+    const load = reply.then(noMatterWhat, noMatterWhat).then(() => {
+      if (loads.get(place) === load) loads.delete(place)
     })
-    lessons.set(place, lesson)
+    loads.set(place, load)
     return reply
   }
 
@@ -97,13 +97,13 @@ class ScriptCall {
   }
 }
 
-function lessonsOf(runner: CommandRunner): Map<string, Promise<void>> {
-  let lessons = underway.get(runner)
-  if (lessons === undefined) {
-    lessons = new Map()
-    underway.set(runner, lessons)
+function loadsOf(runner: CommandRunner): Map<string, Promise<void>> {
+  let loads = loadsByRunner.get(runner)
+  if (loads === undefined) {
+    loads = new Map()
+    loadsByRunner.set(runner, loads)
   }
-  return lessons
+  return loads
 }
 
 function noMatterWhat(): void {}

@@ -53,8 +53,8 @@ export interface ScriptAnswer {
 export interface ScriptLease {
   /** The server's time. */
   readonly nowUs: number
-  readonly ready: number
-  readonly later: number
+  readonly availableNow: number
+  readonly availableLater: number
   readonly debt: number
   readonly blockedUs: number
   readonly untilFreeUs: number
@@ -109,9 +109,18 @@ function taken(debt: unknown, reply: unknown, untilFreeUs: unknown = 0, untilNew
 /** @throws {StoreError} `OUTAGE` for a reply that `lua/scripts/lease.lua` does not give. */
 export function leaseIn(reply: unknown): ScriptLease {
   if (!Array.isArray(reply) || reply.length !== LEASE_ANSWERS) throw notUnderstood(reply)
-  const [nowUs = 0, ready = 0, later = 0, debt = 0, blockedUs = 0, untilFreeUs = 0, untilNewUs = 0, laterUs = 0, endUs = 0] =
-    reply.map(Number)
-  return { nowUs, ready, later, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs }
+  const [
+    nowUs = 0,
+    availableNow = 0,
+    availableLater = 0,
+    debt = 0,
+    blockedUs = 0,
+    untilFreeUs = 0,
+    untilNewUs = 0,
+    laterUs = 0,
+    endUs = 0,
+  ] = reply.map(Number)
+  return { nowUs, availableNow, availableLater, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs }
 }
 
 function notUnderstood(reply: unknown): StoreError {
@@ -162,20 +171,20 @@ function rateGrants({ policy }: PolicyEncoding, leaseUs: number, random: () => n
   const { unitsPerToken, unitsPerUs, capacity: whole } = emissionOf(policy)
   const capacity = whole - leaseUs * unitsPerUs
   const conformsUs = (units: number): number => Math.max(0, Math.ceil((units - capacity) / unitsPerUs))
-  return ({ ready, later, debt, blockedUs }, horizonUs, least) => {
-    const after = debt + (ready + later) * unitsPerToken
-    const beginUs = (token: number): number => (token < ready ? 0 : conformsUs(debt + (token + 1) * unitsPerToken))
+  return ({ availableNow, availableLater, debt, blockedUs }, horizonUs, least) => {
+    const after = debt + (availableNow + availableLater) * unitsPerToken
+    const beginUs = (token: number): number => (token < availableNow ? 0 : conformsUs(debt + (token + 1) * unitsPerToken))
     const untilFreeFor = (tokens: number): number => conformsUs(after + tokens * unitsPerToken)
     const untilFreeUs = untilFreeFor(least)
     return {
-      availableNow: ready,
-      availableLater: later,
+      availableNow,
+      availableLater,
       beginUs,
       endUs: (token) => beginUs(token) + leaseUs,
       flowsBack: true,
       untilFreeUs,
       untilFreeFor,
-      askAfterUs: askAfterUs(untilFreeUs, ready + later, horizonUs, random),
+      askAfterUs: askAfterUs(untilFreeUs, availableNow + availableLater, horizonUs, random),
       blockedUs,
       remaining: Math.max(0, Math.floor((capacity - after) / unitsPerToken)),
       untilNewUs: Math.ceil(after / unitsPerUs),
@@ -185,11 +194,11 @@ function rateGrants({ policy }: PolicyEncoding, leaseUs: number, random: () => n
 
 /** With a window, tokens may be spent for the length of a lease, but not after the window's end. */
 function windowGrants({ name, policy: { limit } }: PolicyEncoding, leaseUs: number, random: () => number): GrantOf {
-  return ({ nowUs, ready, later, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs }, horizonUs, least) => {
-    const beginUs = (token: number): number => (token < ready ? 0 : laterUs)
+  return ({ nowUs, availableNow, availableLater, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs }, horizonUs, least) => {
+    const beginUs = (token: number): number => (token < availableNow ? 0 : laterUs)
     return {
-      availableNow: ready,
-      availableLater: later,
+      availableNow,
+      availableLater,
       beginUs,
       endUs: (token) => Math.min(beginUs(token) + leaseUs, endUs),
       flowsBack: false,
@@ -198,9 +207,9 @@ function windowGrants({ name, policy: { limit } }: PolicyEncoding, leaseUs: numb
       // In a fixed window every cost waits for its end; elsewhere a larger cost waits as long, or longer.
       untilFreeFor: (tokens) => (tokens === least || (tokens > least && untilFreeUs > 0) ? untilFreeUs : undefined),
       // Only in a sliding window do tokens come free one after another.
-      askAfterUs: name === 'sliding-window' ? askAfterUs(untilFreeUs, ready + later, horizonUs, random) : untilFreeUs,
+      askAfterUs: name === 'sliding-window' ? askAfterUs(untilFreeUs, availableNow + availableLater, horizonUs, random) : untilFreeUs,
       blockedUs,
-      remaining: Math.max(0, limit - debt - ready - later),
+      remaining: Math.max(0, limit - debt - availableNow - availableLater),
       untilNewUs,
     }
   }

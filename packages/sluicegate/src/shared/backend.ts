@@ -27,7 +27,7 @@ export type Operation =
   | { readonly verb: 'peek'; readonly key: Key; readonly cost: number }
   | { readonly verb: 'refund' | 'penalize'; readonly key: Key; readonly tokens: number }
   | { readonly verb: 'charge'; readonly key: Key; readonly tokens: readonly number[] }
-  | { readonly verb: 'ban'; readonly key: Key; readonly us: number }
+  | { readonly verb: 'block'; readonly key: Key; readonly us: number }
   | { readonly verb: 'reset'; readonly key: Key }
   | { readonly verb: 'reserve'; readonly key: Key; readonly cost: number; readonly id: number; readonly maxWaitUs: number }
   | { readonly verb: 'redeem' | 'discard'; readonly key: Key; readonly booked: Booked }

@@ -162,7 +162,7 @@ test('an update gives back at once what is held under the policy of before', asy
   const { clock, store, limiter } = over(WINDOW)
   const taking = limiter.take('k')
   await turns()
-  store.leases.shift()?.answer({ nowUs: 7, ready: 10 })
+  store.leases.shift()?.answer({ nowUs: 7, availableNow: 10 })
   assert.equal((await taking).allowed, true)
   limiter.update(fixedWindow({ limit: 200, window: '1h' }))
   limiter.close()
@@ -176,7 +176,7 @@ test('an update that is refused changes nothing, and what is held stays', async 
   const { store, limiter } = over(WINDOW)
   const taking = limiter.take('k')
   await turns()
-  store.leases.shift()?.answer({ nowUs: 7, ready: 10 })
+  store.leases.shift()?.answer({ nowUs: 7, availableNow: 10 })
   await taking
   assert.throws(() => limiter.update(SLOW), { code: 'ALGORITHM_CHANGE' })
   const next = limiter.take('k')
@@ -187,7 +187,7 @@ test('tokens that expire during a reset are not returned: the return would reduc
   const { clock, store, limiter } = over(WINDOW)
   const taking = limiter.take('k')
   await turns()
-  store.leases.shift()?.answer({ nowUs: 7, ready: 10 })
+  store.leases.shift()?.answer({ nowUs: 7, availableNow: 10 })
   await taking
   const resetting = limiter.reset('k')
   await turns()

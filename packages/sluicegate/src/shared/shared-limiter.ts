@@ -149,7 +149,7 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter {
   }
 
   async block(key: Key, duration: Duration): Promise<Decision> {
-    return this.changed({ verb: 'ban', key, us: blockUs(duration) })
+    return this.changed({ verb: 'block', key, us: blockUs(duration) })
   }
 
   async reset(key: Key): Promise<Decision> {
@@ -180,7 +180,7 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter {
       localDecisions: leases?.decisions ?? 0,
       outageDecisions: outage.decisions,
       timeouts: guard.counts.timedOut,
-      outages: guard.counts.givenUp,
+      outages: guard.counts.circuitsOpened,
       openCircuits: guard.openCircuits,
       lateAnswers: late.count,
       admittedTokens: this.decisions.admittedTokens,

@@ -59,7 +59,8 @@ async function compared(seed: number, encodingName: (typeof LEASED_ENCODINGS)[nu
       const want = least + random.integer(0, 12)
       const horizonUs = random.pick([horizonMs * 1000, random.integer(0, leaseUs)])
       const lease = await store.lease(encoding, 'k', want, horizonUs, least)
-      if (lease.ready + lease.later > 0) lent.push({ tokens: lease.ready + lease.later, leasedUs: nowUs, version })
+      if (lease.availableNow + lease.availableLater > 0)
+        lent.push({ tokens: lease.availableNow + lease.availableLater, leasedUs: nowUs, version })
       assert.deepEqual(lease, ordered(records.lease(encoding, nowUs, want, least, horizonUs)), about)
     } else {
       const cost = random.integer(1, 4)
@@ -81,6 +82,16 @@ function named(versions: readonly LeasedPolicy[]): readonly LeasedPolicy[] {
   })
 }
 
-function ordered({ nowUs, ready, later, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs }: ScriptLease): ScriptLease {
-  return { nowUs, ready, later, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs }
+function ordered({
+  nowUs,
+  availableNow,
+  availableLater,
+  debt,
+  blockedUs,
+  untilFreeUs,
+  untilNewUs,
+  laterUs,
+  endUs,
+}: ScriptLease): ScriptLease {
+  return { nowUs, availableNow, availableLater, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs }
 }

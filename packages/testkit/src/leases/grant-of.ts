@@ -40,7 +40,7 @@ export function freshLease(): KeyLease {
 /** Asks for a lease and is given all of it at once, ready. */
 export function givenAll(lease: KeyLease, nowUs: number): TokenRequest {
   const asked = lease.want(nowUs)
-  lease.take(grantOf({ ready: asked.want }), asked, nowUs)
+  lease.addGrant(grantOf({ ready: asked.want }), asked, nowUs)
   return asked
 }
 

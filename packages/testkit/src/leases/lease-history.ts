@@ -143,7 +143,7 @@ class Fleet {
       if (random.chance(0.05)) return this.lost(process, life)
       const horizonUs = version.horizonMs * 1000
       const lease = this.records.lease(version.encoding, this.nowUs, asked.want, asked.least, horizonUs)
-      this.charged += lease.ready + lease.later
+      this.charged += lease.availableNow + lease.availableLater
       if (random.chance(0.05)) return this.lost(process, life)
       const grant = rules.grantOf(grantsOf(version.encoding, version.leaseUs)(lease, horizonUs, asked.least), version.leaseUs)
       this.arrives(process, this.pace.delayUs(), life, () => this.arrived(process, asked, grant))
@@ -154,7 +154,11 @@ class Fleet {
     const { rules } = this
     const arrivedUs = process.clockUs(this.nowUs)
     process.isAsking = false
-    process.lease.take(grant, { ...asked, sentUs: rules.endsFromUs(asked.sentUs, arrivedUs) }, rules.beginsFromUs(asked.sentUs, arrivedUs))
+    process.lease.addGrant(
+      grant,
+      { ...asked, sentUs: rules.endsFromUs(asked.sentUs, arrivedUs) },
+      rules.beginsFromUs(asked.sentUs, arrivedUs),
+    )
     if (grant.availableNow + grant.availableLater > 0) {
       process.lastId = grant.id
       process.spent = 0

@@ -30,7 +30,7 @@ export class LeaseRecords {
   lease(encoding: PolicyEncoding, nowUs: number, want: number, least: number, horizonUs: number): ScriptLease {
     return this.asked(encoding, nowUs, true, (step) => {
       const lease = step.lease(nowUs, want, least, horizonUs)
-      return { answer: lease, passed: lease.ready + lease.later }
+      return { answer: lease, passed: lease.availableNow + lease.availableLater }
     })
   }
 

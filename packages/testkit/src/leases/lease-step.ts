@@ -7,9 +7,9 @@ export interface StepTake {
 }
 
 /** What was handed out, as `lua/scripts/lease.lua` says it. */
-export type Handed = Pick<ScriptLease, 'ready' | 'later' | 'laterUs' | 'endUs'>
+export type Handed = Pick<ScriptLease, 'availableNow' | 'availableLater' | 'laterUs' | 'endUs'>
 
-export const NOTHING: Handed = { ready: 0, later: 0, laterUs: 0, endUs: 0 }
+export const NOTHING: Handed = { availableNow: 0, availableLater: 0, laterUs: 0, endUs: 0 }
 
 /** How a key counts under several numbers what passes under one of them. */
 export interface RecordRules {

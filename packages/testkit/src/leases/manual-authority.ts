@@ -124,7 +124,7 @@ export class ManualAuthority {
       if (this.isBlocked)
         return (this.grantsOf[part] as GrantOf)({ ...step.lease(this.nowUs, 0, 1, 0), blockedUs: BLOCK_US }, horizonUs, least)
       const lease = step.lease(this.nowUs, want, least, horizonUs)
-      this.lent += lease.ready + lease.later
+      this.lent += lease.availableNow + lease.availableLater
       return (this.grantsOf[part] as GrantOf)(lease, horizonUs, least)
     })
   }

@@ -5,8 +5,8 @@ import type { KeyState, ScriptAnswer, ScriptLease, ScriptRequest, ScriptVerb } f
 const STANDING: KeyState = { done: true, debt: 0, blockedUs: 0, untilFreeUs: 0, untilNewUs: 0, waitUs: 0 }
 const LEASE: ScriptLease = {
   nowUs: 0,
-  ready: 0,
-  later: 0,
+  availableNow: 0,
+  availableLater: 0,
   debt: 0,
   blockedUs: 0,
   untilFreeUs: 0,

@@ -46,11 +46,11 @@ export class LogStep extends LeaseStep {
   }
 
   protected leased(nowUs: number, want: number, least: number): Handed {
-    const ready = this.isClosed ? 0 : Math.min(Math.max(this.limit - this.used, 0), want)
-    if (ready < least) return NOTHING
+    const availableNow = this.isClosed ? 0 : Math.min(Math.max(this.limit - this.used, 0), want)
+    if (availableNow < least) return NOTHING
     this.lastUs = nowUs + this.leaseUs
-    this.entries.push({ us: this.lastUs, cost: ready })
-    return { ready, later: 0, laterUs: 0, endUs: this.leaseUs }
+    this.entries.push({ us: this.lastUs, cost: availableNow })
+    return { availableNow, availableLater: 0, laterUs: 0, endUs: this.leaseUs }
   }
 
   protected taken(nowUs: number, cost: number): boolean {

@@ -89,13 +89,13 @@ export class RateStep extends LeaseStep {
   protected leased(_nowUs: number, want: number, least: number, horizonUs: number): Handed {
     const before = this.owed
     const room = this.capacity - before
-    const ready = Math.min(Math.max(Math.floor(room / this.unitsPerToken), 0), want)
+    const availableNow = Math.min(Math.max(Math.floor(room / this.unitsPerToken), 0), want)
     const aheadUs = Math.min(horizonUs, this.furthestUs)
-    const soon = Math.floor((room + aheadUs * this.unitsPerUs) / this.unitsPerToken) - ready
-    const later = Math.min(Math.max(soon, 0), want - ready)
-    if (ready + later < least) return NOTHING
-    this.debt = before + (ready + later) * this.unitsPerToken
-    return { ready, later, laterUs: 0, endUs: 0 }
+    const soon = Math.floor((room + aheadUs * this.unitsPerUs) / this.unitsPerToken) - availableNow
+    const availableLater = Math.min(Math.max(soon, 0), want - availableNow)
+    if (availableNow + availableLater < least) return NOTHING
+    this.debt = before + (availableNow + availableLater) * this.unitsPerToken
+    return { availableNow, availableLater, laterUs: 0, endUs: 0 }
   }
 
   protected taken(_nowUs: number, cost: number): boolean {

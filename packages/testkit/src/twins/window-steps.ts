@@ -44,10 +44,10 @@ export class FixedStep extends LeaseStep {
   }
 
   protected leased(nowUs: number, want: number, least: number): Handed {
-    const ready = Math.min(Math.max(this.limit - this.count, 0), want)
-    if (ready < least) return NOTHING
-    this.count += ready
-    return { ready, later: 0, laterUs: 0, endUs: this.begin + this.windowUs - nowUs }
+    const availableNow = Math.min(Math.max(this.limit - this.count, 0), want)
+    if (availableNow < least) return NOTHING
+    this.count += availableNow
+    return { availableNow, availableLater: 0, laterUs: 0, endUs: this.begin + this.windowUs - nowUs }
   }
 
   protected taken(_nowUs: number, cost: number): boolean {
@@ -125,11 +125,11 @@ export class SlidingStep extends LeaseStep {
   protected leased(nowUs: number, want: number, least: number, horizonUs: number): Handed {
     const { endUs } = this
     const freeAt = (us: number): number => Math.min(Math.max(this.limit - this.debtAt(us), 0), want)
-    const ready = freeAt(nowUs)
-    const later = freeAt(Math.min(nowUs + horizonUs, endUs - 1)) - ready
-    if (ready + later < least) return NOTHING
-    this.current += ready + later
-    return { ready, later, laterUs: this.freeUs(nowUs, 0), endUs: endUs - nowUs }
+    const availableNow = freeAt(nowUs)
+    const availableLater = freeAt(Math.min(nowUs + horizonUs, endUs - 1)) - availableNow
+    if (availableNow + availableLater < least) return NOTHING
+    this.current += availableNow + availableLater
+    return { availableNow, availableLater, laterUs: this.freeUs(nowUs, 0), endUs: endUs - nowUs }
   }
 
   protected taken(nowUs: number, cost: number): boolean {

@@ -1,8 +1,8 @@
 import { readFileSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { LineCounter, parseDocument } from 'yaml'
 import { ConfigError, type Fault, fileError } from '../fault.js'
+import { parseYaml } from '../parse-yaml.js'
 import { Section } from '../section.js'
 import { TierData } from './tier-data.js'
 import { readKeys } from './tier-keys.js'
@@ -88,13 +88,8 @@ function* rowsOf(file: string, bytes: Buffer): Generator<void, TierData> {
 function readYaml(file: string, text: string, data: TierData, faults: Fault[]): void {
   if (text.length > MAX_YAML_CHARACTERS)
     throw fileError(file, `has more than ${MAX_YAML_CHARACTERS} characters: use CSV or JSON, which are read in a fraction of the time`)
-  const lines = new LineCounter()
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, version: '1.2' })
-  for (const error of document.errors) {
-    const { line, col } = lines.linePos(error.pos[0])
-    faults.push({ file, line: Math.max(1, line), column: Math.max(1, col), path: '', reason: error.message })
-  }
-  if (faults.length === 0) readKeys(new Section({ file, document, lines, faults }, document.contents), data)
+  const source = parseYaml(file, text, faults)
+  if (faults.length === 0) readKeys(new Section(source, source.document.contents), data)
 }
 
 function attempt<Result>(file: string, read: () => Result): Result {

@@ -2,17 +2,21 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { connect, type IncomingHttpHeaders } from 'node:http2'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { Metadata } from '@grpc/grpc-js'
+import { Metadata, type ServiceError } from '@grpc/grpc-js'
 import { manualClock } from 'sluicegate'
 import type { Config } from '../../config/config.js'
 import { parseConfig, readConfig } from '../../config/read-config.js'
 import { startService } from '../../service.js'
 import { envoyDomains } from '../../testing/envoy-domains.js'
 import { GrpcTestClient } from '../../testing/grpc-client.js'
+import { RateLimitQuotaService } from './messages/envoy/service/rate_limit_quota/v3/rlqs.gen.js'
 import { RateLimitService as Envoy } from './messages/envoy/service/ratelimit/v3/rls.gen.js'
+import { Health } from './messages/grpc/health/v1/health.gen.js'
+import { ServerReflection } from './messages/grpc/reflection/v1/reflection.gen.js'
 import { RateLimitService as Kuadrant } from './messages/kuadrant/service/ratelimit/v1/kuadrantrls.gen.js'
 import { Limiter } from './messages/sluicegate/v1/limiter.gen.js'
 import { STATUS } from './status.js'
@@ -135,6 +139,50 @@ test('mistakes of callers have their status', async (t) => {
   await assert.rejects(client.call(reserve, { takes, ttl: { seconds: -1n } }), { code: STATUS.invalidArgument })
 })
 
+/** Bytes that are a message of no method: a length beyond the end, a group without end, field 0, a number without end, a part of a tag. */
+const MALFORMED = ['0a7f01', '0b0801', '0001', '08ffffffffffffffffffff01', '80'].map((hex) => Buffer.from(hex, 'hex'))
+
+test('malformed messages to every method end with INVALID_ARGUMENT, and the connection stays', async (t) => {
+  const secret = 'admin-secret-01'
+  const { client, url } = await setUp(t, { tokens: [{ name: 'ops', secret, scope: 'admin' }] })
+  const { metadata } = bearer(secret)
+  const methods = [Envoy, Kuadrant, Limiter, Health, ServerReflection, RateLimitQuotaService].flatMap((service) => service.methods)
+  for (const { parent, name, methodKind, input } of methods) {
+    // Its request is empty: nothing of it is read.
+    if (input.fields.length === 0) continue
+    for (const bytes of MALFORMED) {
+      const path = `/${parent.typeName}/${name}`
+      const same = (message: Buffer): Buffer => message
+      const error = await new Promise<ServiceError | null>((resolve) => {
+        if (methodKind === 'unary') {
+          client.client.makeUnaryRequest(path, same, same, bytes, metadata, resolve)
+          return
+        }
+        const stream = client.client.makeBidiStreamRequest(path, same, same, metadata)
+        stream.on('error', resolve).on('data', () => undefined)
+        stream.end(bytes)
+      })
+      assert.equal(error?.code, STATUS.invalidArgument, `${path} ${bytes.toString('hex')}: ${error?.details}`)
+      assert.match(error.details, /^the request is no \S+.*: /)
+    }
+  }
+  assert.equal((await client.call(Health.method.check, {})).status, 1)
+  // Half a message, and none at all.
+  const session = connect(url.replace('grpc:', 'http:'))
+  t.after(() => session.destroy())
+  for (const { parent, name, input } of methods) {
+    if (input.fields.length === 0) continue
+    const path = `/${parent.typeName}/${name}`
+    const headers = { ':method': 'POST', ':path': path, 'content-type': 'application/grpc', authorization: `Bearer ${secret}` }
+    const stream = session.request(headers)
+    const trailers = new Promise<IncomingHttpHeaders>((resolve) => {
+      stream.on('response', (response) => 'grpc-status' in response && resolve(response)).on('trailers', resolve)
+    })
+    stream.resume().end(Buffer.from([0, 0, 0, 0, 9, 1]))
+    assert.equal((await trailers)['grpc-status'], String(STATUS.invalidArgument), path)
+  }
+})
+
 test('with tokens each call needs one, of scope admin for what changes keys of others; health needs none', async (t) => {
   const tokens = [
     { name: 'gateway', secret: 'decide-secret-1', scope: 'decide' },
@@ -148,7 +196,6 @@ test('with tokens each call needs one, of scope admin for what changes keys of o
   assert.equal((await client.call(take, request, bearer('decide-secret-1'))).allowed, true)
   await assert.rejects(client.call(refund, request, bearer('decide-secret-1')), { code: STATUS.unauthenticated })
   assert.equal((await client.call(refund, request, bearer('admin-secret-01'))).remaining, 100n)
-  const { Health } = await import('./messages/grpc/health/v1/health.gen.js')
   assert.equal((await client.call(Health.method.check, {})).status, 1)
 })
 

@@ -51,8 +51,8 @@ export class GrpcServer implements ProtocolServer {
     this.#context = { maxMessageBytes: bounds.maxMessageBytes, statusOf: (error) => this.#statusOf(error) }
     const http2: ServerOptions = {
       maxSessionMemory: SESSION_MEMORY_MB,
-      // One for each stream that asks for receipts, and that of a silent connection.
-      maxOutstandingPings: bounds.maxStreamingCalls + 2,
+      // One for each stream that asks for receipts, that of a silent connection, and probes.
+      maxOutstandingPings: bounds.maxStreamingCalls + 4,
       settings: { maxConcurrentStreams: bounds.maxCalls, enablePush: false },
       ...RESETS,
     }

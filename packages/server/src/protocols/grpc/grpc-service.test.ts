@@ -6,6 +6,7 @@ import { connect as connectTcp } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { connect as connectTls } from 'node:tls'
 import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt'
 import { credentials, Metadata } from '@grpc/grpc-js'
@@ -271,6 +272,64 @@ test('a connection that does not speak HTTP/2 is closed after the time for that'
   socket.resume()
   await once(socket, 'close')
   assert.equal(service.traffic.cuts.mute, 1)
+})
+
+/** The beginning of a connection of HTTP/2. */
+const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0', 'latin1')
+/** The head of a frame of 16 MB. */
+const OVERSIZED = Buffer.from('ffffff000000000001', 'hex')
+
+/** The frame that begins a call, on stream 1: POST, http, the path and the type. */
+function callHeaders(): Buffer {
+  const text = (value: string): Buffer => Buffer.concat([Buffer.from([value.length]), Buffer.from(value)])
+  const fields = Buffer.concat([Buffer.from([0x83, 0x86, 0x04]), text(PATH), Buffer.from([0x0f, 0x10]), text('application/grpc')])
+  return Buffer.concat([Buffer.from([0, 0, fields.length, 1, 4, 0, 0, 0, 1]), fields])
+}
+
+/** The server's options with certificates, and without. */
+function plainAndEncrypted(t: TestContext): GrpcServerOptions[] {
+  const { server } = makeCertificates(t)
+  const [cert, key] = [server.cert, server.key].map((file) => readFileSync(file, 'utf8')) as [string, string]
+  return [{}, { tls: { cert, key, clientCa: undefined } }]
+}
+
+test('a connection that breaks the protocol is closed in a moment, also with a call under way', async (t) => {
+  const sent = [
+    [PREFACE, OVERSIZED],
+    [PREFACE, callHeaders(), OVERSIZED],
+  ]
+  const closed = plainAndEncrypted(t).map(async (options) => {
+    const { port, service } = await setUp(t, options)
+    const to = { port, host: '127.0.0.1' }
+    const closes = sent.map((bytes) => {
+      const socket = options.tls === undefined ? connectTcp(to) : connectTls({ ...to, ALPNProtocols: ['h2'], rejectUnauthorized: false })
+      socket.on('error', () => {})
+      t.after(() => socket.destroy())
+      socket.resume().write(Buffer.concat(bytes))
+      return once(socket, 'close')
+    })
+    await Promise.all(closes)
+    assert.deepEqual([service.traffic.cuts.broken, service.traffic.open, service.traffic.inFlight], [2, 0, 0])
+  })
+  await Promise.all(closed)
+})
+
+test('a connection without calls that sends pings and settings stays open', async (t) => {
+  const probed = plainAndEncrypted(t).map(async (options) => {
+    const { port, service } = await setUp(t, options)
+    const session = connect(`${options.tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`, { rejectUnauthorized: false })
+    session.on('error', () => {})
+    t.after(() => session.destroy())
+    await once(session, 'remoteSettings')
+    let probes = 0
+    session.on('ping', () => probes++)
+    while (probes < 3) {
+      await new Promise<void>((resolve) => session.ping(() => resolve()))
+      session.settings({ initialWindowSize: 65_535 + probes })
+    }
+    assert.deepEqual([service.traffic.cuts.broken, session.destroyed], [0, false])
+  })
+  await Promise.all(probed)
 })
 
 test('where connections run out, the one without calls for the longest makes room', async (t) => {

@@ -39,7 +39,7 @@ export function serveUnary(stream: ServerHttp2Stream, headers: IncomingHttpHeade
   stream.once('end', () => {
     if (failed || stream.destroyed) return
     if (request === undefined || reader.isInside) {
-      finishWith(stream, new GrpcError(STATUS.internal, 'the request has no whole message'))
+      finishWith(stream, new GrpcError(STATUS.invalidArgument, 'the request has no whole message'))
       return
     }
     try {
@@ -105,7 +105,12 @@ export function serveStreaming(
     requests = method.open(responses, { headers, timeoutMs: grpcTimeoutMs(headers['grpc-timeout']) })
   })
   stream.on('data', (chunk: Uint8Array) => attempt(() => reader.read(chunk, (message) => attempt(() => requests?.message(message)))))
-  stream.once('end', () => attempt(() => requests?.end()))
+  stream.once('end', () =>
+    attempt(() => {
+      if (reader.isInside) throw new GrpcError(STATUS.invalidArgument, 'the last request has no whole message')
+      requests?.end()
+    }),
+  )
   stream.once('close', () => {
     over = true
     requests?.closed()

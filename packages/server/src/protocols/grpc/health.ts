@@ -1,4 +1,5 @@
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
+import { create, toBinary } from '@bufbuild/protobuf'
+import { decoded } from './decoded.js'
 import {
   HealthCheckRequestSchema,
   HealthCheckResponseSchema,
@@ -45,7 +46,7 @@ export class Health {
   }
 
   #check(message: Uint8Array): Uint8Array {
-    const { service } = fromBinary(HealthCheckRequestSchema, message)
+    const { service } = decoded(HealthCheckRequestSchema, message)
     if (!this.#services.includes(service)) throw new GrpcError(STATUS.notFound, `there is no service ${service}`)
     return this.#answer(this.#status)
   }
@@ -61,12 +62,14 @@ export class Health {
       message: (message) => {
         if (isAsked) throw new GrpcError(STATUS.unimplemented, 'this method takes one message')
         isAsked = true
-        const { service } = fromBinary(HealthCheckRequestSchema, message)
+        const { service } = decoded(HealthCheckRequestSchema, message)
         const isKnown = this.#services.includes(service)
         if (isKnown) this.#watchers.add(stream)
         stream.send(this.#answer(isKnown ? this.#status : ServingStatus.SERVICE_UNKNOWN))
       },
-      end() {},
+      end() {
+        if (!isAsked) throw new GrpcError(STATUS.invalidArgument, 'the request has no message')
+      },
       closed: () => {
         this.#watchers.delete(stream)
       },

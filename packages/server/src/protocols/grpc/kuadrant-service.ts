@@ -1,9 +1,10 @@
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
+import { create, toBinary } from '@bufbuild/protobuf'
 import type { Duration } from '@bufbuild/protobuf/wkt'
 import type { Access } from '../../access.js'
 import { type AskedPriority, MAX_RESERVATION_MS, whenDone } from '../../engine/engine.js'
 import type { LimitRequest } from '../../envoy/limit-request.js'
 import type { RateLimits } from '../../envoy/rate-limits.js'
+import { decoded } from './decoded.js'
 import type { ServedService } from './grpc-service.js'
 import type { RateLimitDescriptor } from './messages/envoy/extensions/common/ratelimit/v3/ratelimit.gen.js'
 import {
@@ -42,7 +43,7 @@ export function kuadrantService(limits: RateLimits, access: Access): ServedServi
 }
 
 function reserve(limits: RateLimits, message: Uint8Array, priority: AskedPriority) {
-  const { domain, descriptors, amount, ttl } = fromBinary(ReserveRequestSchema, message)
+  const { domain, descriptors, amount, ttl } = decoded(ReserveRequestSchema, message)
   const request = requestOf(domain, descriptors, Number(amount))
   return whenDone(limits.reserve(request, ttlMsOf(ttl), priority), ({ over, id = '' }) => {
     const response = create(ReserveResponseSchema, { code: over ? CODE.overLimit : CODE.ok, reservationId: over ? '' : id })
@@ -52,7 +53,7 @@ function reserve(limits: RateLimits, message: Uint8Array, priority: AskedPriorit
 
 /** Without an id there was no reservation, and what was used is reported. */
 function commit(limits: RateLimits, message: Uint8Array) {
-  const { domain, descriptors, reservationId, actualAmount } = fromBinary(CommitRequestSchema, message)
+  const { domain, descriptors, reservationId, actualAmount } = decoded(CommitRequestSchema, message)
   const hits = Number(actualAmount)
   const done = toBinary(CommitResponseSchema, create(CommitResponseSchema))
   if (reservationId === '') {

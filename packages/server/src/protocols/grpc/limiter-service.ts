@@ -1,4 +1,4 @@
-import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
+import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
 import type { DurationSchema } from '@bufbuild/protobuf/wkt'
 import type { Access } from '../../access.js'
 import {
@@ -11,6 +11,7 @@ import {
   type TakePart,
   whenDone,
 } from '../../engine/engine.js'
+import { decoded } from './decoded.js'
 import type { ServedService } from './grpc-service.js'
 import { inTime } from './in-time.js'
 import { ttlMsOf } from './kuadrant-service.js'
@@ -38,7 +39,7 @@ export function limiterService(engine: Engine, access: Access): ServedService {
   const verb = (act: (served: ServedPolicy, key: Key, cost: number, priority: AskedPriority) => Awaitable<Decision>): Method => ({
     kind: 'unary',
     answer(message, call) {
-      const { policy, key, cost } = partOf(engine, fromBinary(TakeRequestSchema, message))
+      const { policy, key, cost } = partOf(engine, decoded(TakeRequestSchema, message))
       return bytesOf(act(policy, key, cost, priorityOf(call, access)), call, (decision) =>
         toBinary(DecisionSchema, create(DecisionSchema, decisionOf(decision))),
       )
@@ -56,7 +57,7 @@ export function limiterService(engine: Engine, access: Access): ServedService {
 }
 
 function takeAll(engine: Engine, access: Access, message: Uint8Array, call: Call): Awaitable<Uint8Array> {
-  const parts = partsOf(engine, fromBinary(TakeAllRequestSchema, message).takes, priorityOf(call, access))
+  const parts = partsOf(engine, decoded(TakeAllRequestSchema, message).takes, priorityOf(call, access))
   return bytesOf(engine.takeAll(parts), call, (decisions) => {
     const allowed = decisions.every((decision) => decision.allowed)
     return toBinary(TakeAllResponseSchema, create(TakeAllResponseSchema, { allowed, decisions: decisions.map(decisionOf) }))
@@ -64,7 +65,7 @@ function takeAll(engine: Engine, access: Access, message: Uint8Array, call: Call
 }
 
 function reserve(engine: Engine, access: Access, message: Uint8Array, call: Call): Awaitable<Uint8Array> {
-  const { takes, ttl } = fromBinary(ReserveRequestSchema, message)
+  const { takes, ttl } = decoded(ReserveRequestSchema, message)
   return bytesOf(engine.reservations.reserve(partsOf(engine, takes, priorityOf(call, access)), ttlMsOf(ttl)), call, ({ decisions, id }) => {
     const response = { allowed: id !== undefined, reservationId: id ?? '', decisions: decisions.map(decisionOf) }
     return toBinary(ReserveResponseSchema, create(ReserveResponseSchema, response))
@@ -72,7 +73,7 @@ function reserve(engine: Engine, access: Access, message: Uint8Array, call: Call
 }
 
 function commit(engine: Engine, message: Uint8Array, call: Call): Awaitable<Uint8Array> {
-  const { reservationId, actualCost } = fromBinary(CommitRequestSchema, message)
+  const { reservationId, actualCost } = decoded(CommitRequestSchema, message)
   return bytesOf(engine.reservations.settle(reservationId, Number(actualCost)), call, (states) => {
     const response = { found: states !== undefined, decisions: (states ?? []).map(decisionOf) }
     return toBinary(CommitResponseSchema, create(CommitResponseSchema, response))

@@ -1,5 +1,6 @@
-import { create, type DescFile, type DescService, fromBinary, toBinary } from '@bufbuild/protobuf'
+import { create, type DescFile, type DescService, toBinary } from '@bufbuild/protobuf'
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt'
+import { decoded } from './decoded.js'
 import {
   ErrorResponseSchema,
   FileDescriptorResponseSchema,
@@ -26,7 +27,7 @@ export function reflectionMethods(services: readonly DescService[]): Methods {
   const catalog = new Catalog(services)
   const open = (stream: ResponseStream): RequestHandler => ({
     message(bytes) {
-      const request = fromBinary(ServerReflectionRequestSchema, bytes)
+      const request = decoded(ServerReflectionRequestSchema, bytes)
       // A client that sends without reading is one that is not answered any more.
       if (stream.unsentBytes > MAX_UNSENT_BYTES) throw new GrpcError(STATUS.resourceExhausted, 'answers are not read')
       stream.send(answerTo(request, catalog.answer(request)))

@@ -307,7 +307,7 @@ test('messages that are wrong end their stream with a status', async (t) => {
   assert.equal(large.status?.code, STATUS.resourceExhausted)
   const damaged = await rawStream(t, url)
   damaged.write(framed(Buffer.from([0x12, 0x7f, 1])))
-  assert.equal(await statusOf(damaged), STATUS.internal)
+  assert.equal(await statusOf(damaged), STATUS.invalidArgument)
 })
 
 const FIRST_REPORT = framed(

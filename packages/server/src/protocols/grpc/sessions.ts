@@ -6,9 +6,15 @@ import type { GrpcBounds } from './grpc-bounds.js'
 const CANCEL = 8
 /** How often times are looked at; all of them are at least a second. */
 const SWEEP_MS = 250
+/** A connection that sends without beginning a call is sent a ping after this time. */
+const PROBE_MS = 1_000
+/** How long such a ping may take until it is written: for that time a client may leave all that was sent before unread. */
+const PROBE_WRITTEN_MS = 3_000
+/** Bytes of a PING frame. */
+const PING_BYTES = 17
 
 /** Connections that a bound closed, by the reason. */
-export type GrpcCuts = Record<'refused' | 'evicted' | 'mute' | 'unread', number>
+export type GrpcCuts = Record<'refused' | 'evicted' | 'mute' | 'unread' | 'broken', number>
 
 /** What is known of a connection. */
 export interface SessionState {
@@ -23,11 +29,17 @@ export interface SessionState {
   /** Whether it is closed in the first moment without a call. */
   leaving: boolean
   streamingCalls: number
+  /** Bytes that had been read when the last probe was sent, its answer included. */
+  probedBytes: number
+  /** When that was, in sweeps. */
+  probedAt: number
+  /** Bytes that had been written before the probe, until it is written. */
+  writtenBytes: number | undefined
 }
 
 /** All connections and calls, with their bounds. Times are counted in sweeps, so that a call costs no reading of a clock. */
 export class Sessions {
-  readonly cuts: GrpcCuts = { refused: 0, evicted: 0, mute: 0, unread: 0 }
+  readonly cuts: GrpcCuts = { refused: 0, evicted: 0, mute: 0, unread: 0, broken: 0 }
   readonly #bounds: GrpcBounds
   readonly #sessions = new Map<ServerHttp2Session, SessionState>()
   readonly #byAddress = new Map<string, number>()
@@ -66,7 +78,18 @@ export class Sessions {
       session.destroy()
       return
     }
-    const state: SessionState = { address, heardAt: this.#now, ready: false, asked: false, calls: 0, streamingCalls: 0, leaving: false }
+    const state: SessionState = {
+      address,
+      heardAt: this.#now,
+      ready: false,
+      asked: false,
+      calls: 0,
+      streamingCalls: 0,
+      leaving: false,
+      probedBytes: 0,
+      probedAt: this.#now,
+      writtenBytes: undefined,
+    }
     this.#sessions.set(session, state)
     this.#byAddress.set(address, (this.#byAddress.get(address) ?? 0) + 1)
     session.once('remoteSettings', () => {
@@ -165,8 +188,16 @@ export class Sessions {
         session.destroy()
       }
     }
+    const quiet = since(PROBE_MS)
     for (const [session, state] of this.#sessions) {
-      if (!state.ready && state.heardAt <= since(headersMs)) {
+      // Its socket is gone already.
+      if (session.destroyed) continue
+      if (state.writtenBytes !== undefined && session.socket.bytesWritten !== state.writtenBytes) state.writtenBytes = undefined
+      if (Math.max(state.heardAt, state.probedAt) <= quiet) this.#probe(session, state)
+      if (state.writtenBytes !== undefined && state.probedAt <= since(PROBE_WRITTEN_MS)) {
+        this.cuts.broken++
+        session.destroy()
+      } else if (!state.ready && state.heardAt <= since(headersMs)) {
         this.cuts.mute++
         session.destroy()
       } else if (state.asked && state.heardAt <= since(silentMs + answerMs)) {
@@ -174,6 +205,23 @@ export class Sessions {
         session.destroy()
       } else if (!state.asked && state.ready && state.heardAt <= since(silentMs)) this.#ask(session, state)
     }
+  }
+
+  /**
+   * Sends a ping to a connection that has sent something else than a call. After a frame that breaks the protocol, for example an oversized one, the
+   * library beneath sends GOAWAY, reports nothing, and writes nothing more, also no ping.
+   */
+  #probe(session: ServerHttp2Session, state: SessionState): void {
+    if (session.closed || state.writtenBytes !== undefined) return
+    const { bytesRead, bytesWritten } = session.socket
+    if (bytesRead === state.probedBytes) return
+    const isSent = session.ping((error) => {
+      if (error === null) state.probedBytes += PING_BYTES
+    })
+    if (!isSent) return
+    state.probedBytes = bytesRead
+    state.probedAt = this.#now
+    state.writtenBytes = bytesWritten
   }
 
   #ask(session: ServerHttp2Session, state: SessionState): void {

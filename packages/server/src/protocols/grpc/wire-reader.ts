@@ -1,7 +1,7 @@
 import { GrpcError, STATUS } from './status.js'
 
 /** Types of fields in the wire format of Protocol Buffers. */
-export const WIRE = { varint: 0, fixed64: 1, bytes: 2, startGroup: 3, endGroup: 4, fixed32: 5 } as const
+const WIRE = { varint: 0, fixed64: 1, bytes: 2, startGroup: 3, endGroup: 4, fixed32: 5 } as const
 
 /** The tag of a field: its number and its wire type. */
 export const varint = (field: number): number => field * 8 + WIRE.varint
@@ -24,7 +24,7 @@ export class WireReader {
   tag(): number {
     if (this.#at >= this.#end) return 0
     const tag = this.uint32()
-    if (tag < 8) throw damaged()
+    if (tag < 8) throw this.#damaged()
     return tag
   }
 
@@ -51,7 +51,7 @@ export class WireReader {
       value += (place === 9 ? byte & 1 : byte & 0x7f) * 2 ** (7 * place)
       if (byte < 0x80) return value
     }
-    throw damaged()
+    throw this.#damaged()
   }
 
   bool(): boolean {
@@ -94,17 +94,17 @@ export class WireReader {
         this.#forward(4)
         return
       default:
-        throw damaged()
+        throw this.#damaged()
     }
   }
 
   #skipGroup(tag: number, depth: number): void {
-    if (depth >= MAX_NESTED_GROUPS) throw damaged()
+    if (depth >= MAX_NESTED_GROUPS) throw this.#damaged()
     for (;;) {
       const inner = this.tag()
-      if (inner === 0) throw damaged()
+      if (inner === 0) throw this.#damaged()
       if ((inner & 7) === WIRE.endGroup) {
-        if (inner >>> 3 !== tag >>> 3) throw damaged()
+        if (inner >>> 3 !== tag >>> 3) throw this.#damaged()
         return
       }
       this.skip(inner, depth + 1)
@@ -119,26 +119,26 @@ export class WireReader {
 
   #skipVarint(read: number): void {
     for (let i = read; i < 10; i++) if (this.#byte() < 0x80) return
-    throw damaged()
+    throw this.#damaged()
   }
 
   #length(): number {
     const length = this.uint32()
-    if (length > this.#end - this.#at) throw damaged()
+    if (length > this.#end - this.#at) throw this.#damaged()
     return length
   }
 
   #forward(bytes: number): void {
-    if (bytes > this.#end - this.#at) throw damaged()
+    if (bytes > this.#end - this.#at) throw this.#damaged()
     this.#at += bytes
   }
 
   #byte(): number {
-    if (this.#at >= this.#end) throw damaged()
+    if (this.#at >= this.#end) throw this.#damaged()
     return this.#bytes[this.#at++] as number
   }
-}
 
-function damaged(): GrpcError {
-  return new GrpcError(STATUS.internal, 'the request is no message of this method')
+  #damaged(): GrpcError {
+    return new GrpcError(STATUS.invalidArgument, `the request is no message of this method: damaged at byte ${this.#at}`)
+  }
 }

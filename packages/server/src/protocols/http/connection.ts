@@ -50,6 +50,7 @@ export class Connection implements ValveOwner, ResponseSender {
   #lastParsed: ServerResponse | undefined
   /** Whether the parser has taken whole requests only, so that the next byte begins one. */
   #isBetween = true
+  /** Only while the next byte begins a request. */
   #known: KnownHead | undefined
   #misses = 0
   /** Texts given to the socket, and those of which it has reported that the system has them. */
@@ -99,7 +100,7 @@ export class Connection implements ValveOwner, ResponseSender {
 
   /** The first request of a connection goes to the parser in any case: Node's time limits begin with it. */
   answers(slice: Buffer): boolean {
-    if (this.#known === undefined || !this.#isBetween || this.#current !== undefined || this.refusal !== undefined) return false
+    if (this.#known === undefined || this.refusal !== undefined) return false
     const target = this.#known.targetIn(slice)
     if (target === undefined) return false
     const response = new DirectResponse(this.#known.request, this, this.#owner.keepAliveFields)
@@ -122,7 +123,7 @@ export class Connection implements ValveOwner, ResponseSender {
     this.#known = undefined
     if (!this.#isBetween || !isFirstByte || response === undefined || this.#misses >= MOST_MISSES) return
     this.#misses++
-    this.#known = KnownHead.of(slice, response.req, response)
+    this.#known = KnownHead.of(slice, response.req)
   }
 
   send(text: string, encoding: 'latin1' | 'utf8', isLast: boolean): void {

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { hasGoodHost } from './host.js'
 
 const BEGIN = 'GET '
@@ -18,16 +18,13 @@ export class KnownHead {
     this.#rest = rest
   }
 
-  /** The head of a request that Node has parsed from `bytes`, all of them; undefined where another request with the same headers needs more than an answer. */
-  static of(bytes: Buffer, request: IncomingMessage, response: ServerResponse): KnownHead | undefined {
+  /**
+   * The head of a request without a body that Node has parsed from `bytes`, all of them and no others; undefined where another request with the same
+   * headers needs more than an answer.
+   */
+  static of(bytes: Buffer, request: IncomingMessage): KnownHead | undefined {
     const { method, url, headers } = request
-    const needsMore =
-      !response.shouldKeepAlive ||
-      headers['content-length'] !== undefined ||
-      headers['transfer-encoding'] !== undefined ||
-      headers.expect !== undefined ||
-      headers.upgrade !== undefined
-    if (method !== 'GET' || needsMore || !hasGoodHost(request)) return undefined
+    if (method !== 'GET' || headers.expect !== undefined || headers.upgrade !== undefined || !hasGoodHost(request)) return undefined
     const text = bytes.toString('latin1')
     const rest = text.slice(BEGIN.length + (url ?? '').length)
     return text === `${BEGIN}${url}${rest}` && rest.startsWith(' HTTP/1.1\r\n') ? new KnownHead(request, rest) : undefined

@@ -26,6 +26,8 @@ export class Connection {
   /** When the client began to leave replies unread, or to send a command that is still incomplete. */
   #unreadSinceMs: number | undefined
   #partialSinceMs: number | undefined
+  /** When this side was closed. */
+  #endedMs: number | undefined
   /** Bytes that were reported as held. */
   heldBytes = 0
   readonly openedMs = performance.now()
@@ -58,16 +60,18 @@ export class Connection {
     return this.#partialSinceMs === undefined ? 0 : nowMs - this.#partialSinceMs
   }
 
-  /** Closes the connection after the replies that are ready, with a last one. */
-  endWith(error: string): void {
-    this.#isEnding = true
-    this.socket.end(`-${error}\r\n`)
+  /** For how long the client has kept its side open after this one was closed. */
+  endedMs(nowMs: number): number {
+    return this.#endedMs === undefined ? 0 : nowMs - this.#endedMs
   }
 
   /** Closes the connection after the replies that were written. */
   end(): void {
     this.#isEnding = true
+    this.#endedMs ??= performance.now()
     this.socket.end()
+    // The rest of the input is thrown away: the client's end is seen only behind it.
+    this.socket.resume()
   }
 
   #take(chunk: Buffer): void {

@@ -146,7 +146,7 @@ export class Connections implements ConnectionOwner {
   #sweep(nowMs: number): void {
     const { readMs, requestMs, headersMs } = this.#bounds
     for (const connection of this.#all) {
-      if (connection.unreadMs(nowMs) >= readMs) this.#cut(connection, 'unread')
+      if (connection.unreadMs(nowMs) >= readMs || connection.endedMs(nowMs) >= readMs) this.#cut(connection, 'unread')
       else if (connection.partialMs(nowMs) >= requestMs) this.#cut(connection, 'slow')
       else if (connection.session.user === undefined && nowMs - connection.openedMs >= headersMs) this.#cut(connection, 'slow')
     }

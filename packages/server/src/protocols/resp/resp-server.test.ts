@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
-import type { Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -78,6 +78,17 @@ test('a command that stays incomplete, and a client that does not authenticate, 
   })
   other.open()
   await until('the client without a token is cut off', () => other.server.connections.cuts.slow === 1)
+})
+
+test('a client that keeps its side open after an error of the protocol is cut off after the time to read', async (t) => {
+  const { server, port } = await runningResp(t, { bounds: { readMs: 200 } })
+  const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+  t.after(() => client.destroy())
+  client.on('error', () => undefined)
+  client.write('*3\r\n$99999999999\r\n')
+  assert.match(await received(client, (text) => text.endsWith('\r\n')), /^-ERR Protocol error: /)
+  await until('the client is cut off', () => server.connections.open === 0)
+  assert.equal(server.connections.cuts.unread, 1)
 })
 
 test('the longest idle connection makes room for a new one, of its own address first', async (t) => {

@@ -38,7 +38,7 @@ async function fails(guard: CallGuard, key: string, times = 1): Promise<void> {
 test('an answer in time is the answer, and no timer is left', async () => {
   const { guard } = guardOver()
   assert.equal(await guard.guarded('a', async () => 7), 7)
-  assert.deepEqual(guard.counts, { answered: 1, failed: 0, timedOut: 0, givenUp: 0, charged: 0 })
+  assert.deepEqual(guard.counts, { answered: 1, failed: 0, timedOut: 0, circuitsOpened: 0, charged: 0 })
 })
 
 test('what takes longer than the time-out has failed right then, not before and not later', async () => {
@@ -100,7 +100,7 @@ test('one server that is out leaves the others alone', async () => {
   clock.advance(100)
   assert.equal(await guard.guarded('a2', async () => 1), 1)
   assert.deepEqual(events, ['a is given up', 'a is back'])
-  assert.equal(guard.counts.givenUp, 1)
+  assert.equal(guard.counts.circuitsOpened, 1)
 })
 
 test('where the client does not tell servers apart, neighbouring slots are given up together, and no others', async () => {
@@ -179,7 +179,7 @@ test('256 calls that are cut off together cost one short pause', async () => {
   const { guard } = guardOver()
   await Promise.all(Array.from({ length: 256 }, () => assert.rejects(guard.guarded('a', broken), OUT)))
   assert.ok(guard.pausedMs('a') <= 100)
-  assert.equal(guard.counts.givenUp, 1)
+  assert.equal(guard.counts.circuitsOpened, 1)
 })
 
 test('a call that timed out is cancelled, and its client is notified', async () => {

@@ -20,7 +20,7 @@ export interface CallCounts {
   /** The failed ones that timed out. */
   timedOut: number
   /** How often a circuit opened. */
-  givenUp: number
+  circuitsOpened: number
   /** Tokens charged by takes, reservations and leases whose answers came in time. */
   charged: number
 }
@@ -153,7 +153,7 @@ export class PendingCall<Answer> extends Expiring implements CancelSignal {
  * Rejects with `OUTAGE`. A {@link KeyFault} fails its call and is a sign of life at the same time: it opens no circuit.
  */
 export class CallGuard implements CallListener {
-  readonly counts: CallCounts = { answered: 0, failed: 0, timedOut: 0, givenUp: 0, charged: 0 }
+  readonly counts: CallCounts = { answered: 0, failed: 0, timedOut: 0, circuitsOpened: 0, charged: 0 }
   readonly events: CallEvents
   /** Reservations to cancel. */
   readonly unwanted: UnwantedBookings = new UnwantedBookings(this)
@@ -270,7 +270,7 @@ export class CallGuard implements CallListener {
     reject(error)
     this.counts.failed++
     if (!this.breakerOf(server).failed(this.clock.nowMs(), round, error)) return
-    this.counts.givenUp++
+    this.counts.circuitsOpened++
     if (this.counts.answered === 0) warnOfSilence(error)
     this.events.outage(server, true)
   }

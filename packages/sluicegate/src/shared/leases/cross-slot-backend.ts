@@ -37,7 +37,7 @@ export class CrossSlotBackend implements Backend {
       case 'peek':
       case 'refund':
       case 'penalize':
-      case 'ban':
+      case 'block':
       case 'reset':
         return this.each(keys, (key) => ({ ...operation, key }))
       default:

@@ -58,23 +58,23 @@ test('what was decided without the store says nothing of it', async () => {
 test('a take whose refills are spent by others waits for no further call once the timeout is over', async () => {
   const { miss, clock } = slowStore()
   let calls = 0
-  const next = async (): Promise<'in time'> => {
+  const awaitRefill = async (): Promise<'in time'> => {
     calls++
     clock.advance(90)
     return 'in time'
   }
-  const decision = await miss.refilled({ key: 'k', cost: 1, decide: () => undefined, next, exact: async () => TAKEN })
+  const decision = await miss.decideAfterRefill({ key: 'k', cost: 1, decide: () => undefined, awaitRefill, exact: async () => TAKEN })
   assert.deepEqual([decision.source, calls, clock.nowMs()], ['outage', 3, 270])
 })
 
 test('a fast store is asked by itself when refills do not suffice', async () => {
   const { miss } = slowStore()
   let calls = 0
-  const next = async (): Promise<'in time'> => {
+  const awaitRefill = async (): Promise<'in time'> => {
     calls++
     return 'in time'
   }
-  const decision = await miss.refilled({ key: 'k', cost: 1, decide: () => undefined, next, exact: async () => TAKEN })
+  const decision = await miss.decideAfterRefill({ key: 'k', cost: 1, decide: () => undefined, awaitRefill, exact: async () => TAKEN })
   assert.deepEqual([decision.source, calls], ['store', 8])
 })
 

@@ -34,7 +34,7 @@ export interface PendingTake {
   /** Spends and decides, if this process can now. */
   decide(): Decision | undefined
   /** Waits for more tokens. */
-  next(): Promise<RefillOutcome>
+  awaitRefill(): Promise<RefillOutcome>
   /** Decides by the backend alone. */
   exact(): Promise<Decision>
 }
@@ -80,12 +80,12 @@ export class LeaseMiss {
    * Waits for leases, and looks again after each. After {@link SURE_CALLS} it waits for no further call once the timeout is over: other takes of
    * the key may have spent what each of them brought.
    */
-  async refilled(take: PendingTake): Promise<Decision> {
+  async decideAfterRefill(take: PendingTake): Promise<Decision> {
     const mostLooks = take.cost > 1 ? MOST_LOOKS_OF_LARGER : MOST_LOOKS
     const sinceUs = this.ticker.read()
     let late = 0
     for (let looks = 0; looks < mostLooks; looks++) {
-      const answer = await take.next()
+      const answer = await take.awaitRefill()
       const decision = take.decide()
       if (decision !== undefined) return decision
       // A process that was stopped finds its answer late: one late answer is no outage yet.

@@ -42,7 +42,7 @@ export class LeasedAllOf implements LeasedTakes {
     if (leases === undefined) return this.atOnce(key, keys, cost)
     const look = lookAt(leases, cost, nowUs)
     for (let i = 0; i < leases.length; i++) if (!look.isDenied || look.deniedUs[i] !== undefined) (leases[i] as KeyLease).demand.ask(cost)
-    return this.decided(look, leases, keys, cost, nowUs) ?? this.later(look, key, keys, cost)
+    return this.decided(look, leases, keys, cost, nowUs) ?? this.onMiss(look, key, keys, cost)
   }
 
   forget(key: Key, held: ForgottenTokens = 'returned'): void {
@@ -81,20 +81,20 @@ export class LeasedAllOf implements LeasedTakes {
       const lease = leases[i] as KeyLease
       const untilUs = deniedUs[i]
       if (!isDenied) lease.spend(nowUs, cost)
-      if (!isDenied || untilUs !== undefined) table.ahead(lease, keys[i] as string, nowUs)
+      if (!isDenied || untilUs !== undefined) table.refillIfLow(lease, keys[i] as string, nowUs)
       parts.push(table.decision(lease, nowUs, untilUs))
     }
     return combined(parts)
   }
 
-  private later(look: Look, key: Key, keys: readonly string[], cost: number): Decision | Promise<Decision> {
+  private onMiss(look: Look, key: Key, keys: readonly string[], cost: number): Decision | Promise<Decision> {
     const { miss } = this
     if (look.lacking.some((i) => miss.isOut(keys[i] as string))) return miss.without(key, cost)
-    return miss.refilled({
+    return miss.decideAfterRefill({
       key,
       cost,
       decide: () => this.decide(keys, cost),
-      next: () => this.next(keys, cost),
+      awaitRefill: () => this.awaitRefill(keys, cost),
       exact: () => this.atOnce(key, keys, cost),
     })
   }
@@ -106,12 +106,14 @@ export class LeasedAllOf implements LeasedTakes {
   }
 
   /** Refills each lease that lacks tokens. */
-  private async next(keys: readonly string[], cost: number): Promise<RefillOutcome> {
+  private async awaitRefill(keys: readonly string[], cost: number): Promise<RefillOutcome> {
     const nowUs = this.ticker.read()
     const leases = this.leasesOf(keys, nowUs)
     if (leases === undefined) return 'in time'
     const { lacking } = lookAt(leases, cost, nowUs)
-    return worst(await Promise.all(lacking.map((i) => (this.tables[i] as LeaseTable).next(leases[i] as KeyLease, keys[i] as string, cost))))
+    return worst(
+      await Promise.all(lacking.map((i) => (this.tables[i] as LeaseTable).awaitRefill(leases[i] as KeyLease, keys[i] as string, cost))),
+    )
   }
 
   /** A cost that can never pass takes nothing from the leases. */
@@ -140,7 +142,9 @@ export class LeasedAllOf implements LeasedTakes {
     if (keys.some((own) => miss.isOut(own))) return miss.without(key, cost)
     const sentUs = this.ticker.read()
     const leases = this.tables.map((table) => table.aside(sentUs))
-    const answer = worst(await Promise.all(this.tables.map((table, i) => table.next(leases[i] as KeyLease, keys[i] as string, cost))))
+    const answer = worst(
+      await Promise.all(this.tables.map((table, i) => table.awaitRefill(leases[i] as KeyLease, keys[i] as string, cost))),
+    )
     const nowUs = this.ticker.read()
     const decision = this.decided(lookAt(leases, cost, nowUs), leases, keys, cost, nowUs)
     return decision ?? (answer === 'out' ? miss.without(key, cost) : this.refused(key, cost))

@@ -25,7 +25,16 @@ export interface LeasedTakes {
   close(): void
 }
 
-/** Of one policy. */
+/**
+ * Of one policy. A take, from top to bottom:
+ *
+ * 1. `take` looks the key up in the {@link LeaseTable} of this process, and its cached denial.
+ * 2. `decided` spends from the tokens that are held; when few are left, the table asks for more ahead of need (`refillIfLow`). Most takes end here.
+ * 3. `onMiss`: the held tokens do not decide. In an outage the fallback does, at once.
+ * 4. {@link LeaseMiss.decideAfterRefill} waits for the refill in flight, or starts one (`awaitRefill`), and repeats step 2.
+ * 5. A refill is one call of `Backend.lease`; its grant is added to the {@link KeyLease} (`addGrant`).
+ * 6. After some refills in vain `exact` asks the backend about this take alone.
+ */
 export class SingleLeasedTakes implements LeasedTakes {
   decisions = 0
   private readonly table: LeaseTable
@@ -57,7 +66,7 @@ export class SingleLeasedTakes implements LeasedTakes {
       this.decisions++
       return cached
     }
-    return this.decided(lease, key, cost, nowUs) ?? this.later(lease, key, cost)
+    return this.decided(lease, key, cost, nowUs) ?? this.onMiss(lease, key, cost)
   }
 
   forget(key: Key, held: ForgottenTokens = 'returned'): void {
@@ -79,21 +88,21 @@ export class SingleLeasedTakes implements LeasedTakes {
       untilUs = lease.deniedUntil(nowUs, cost)
       if (untilUs === undefined) return undefined
     }
-    this.table.ahead(lease, key, nowUs)
+    this.table.refillIfLow(lease, key, nowUs)
     this.decisions++
     const decision = this.table.decision(lease, nowUs, untilUs)
     if (untilUs !== undefined) lease.cacheDenial(decision, cost, nowUs, untilUs)
     return decision
   }
 
-  private later(lease: KeyLease, key: string, cost: number): Decision | Promise<Decision> {
+  private onMiss(lease: KeyLease, key: string, cost: number): Decision | Promise<Decision> {
     const { miss } = this
     if (miss.isOut(key)) return miss.without(key, cost)
-    return miss.refilled({
+    return miss.decideAfterRefill({
       key,
       cost,
       decide: () => this.decided(lease, key, cost, this.ticker.read()),
-      next: () => this.table.next(lease, key, cost),
+      awaitRefill: () => this.table.awaitRefill(lease, key, cost),
       exact: () => this.exact(lease, key, cost),
     })
   }

@@ -1,0 +1,227 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { freePorts, until } from 'sluicegate-testkit'
+import { readExposition, seriesValue } from './testing/exposition.js'
+import { announcement, sluicegate } from './testing/sluicegate-process.js'
+
+const EXAMPLE = fileURLToPath(new URL('../../../examples/model-tokens', import.meta.url))
+const LIMIT = 10_000
+/** The name of the policy that holds the tokens, by the protocol of the app. */
+const POLICIES = { http: 'model-tokens', grpc: 'models.user' } as const
+type Protocol = keyof typeof POLICIES
+
+interface Call {
+  /** Ends the model's answer. */
+  answer(usedTokens: number): void
+  refuse(): void
+  readonly response: ServerResponse
+}
+
+/** nginx, the service, the app and a model whose answers the test gives; the files are those of the example. */
+async function runModel(t: TestContext, protocol: Protocol, env: Readonly<Record<string, string>> = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'sluicegate-model-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const { service, grpc } = await startService(t, folder)
+  const calls: Call[] = []
+  const model = createServer((request, response) => {
+    request.resume().once('end', () => calls.push(heldCall(response)))
+  }).listen(0, '127.0.0.1')
+  await once(model, 'listening')
+  t.after(() => model.close().closeAllConnections())
+  const app = await startApp(t, {
+    SLUICEGATE_URL: service,
+    MODEL_URL: `http://127.0.0.1:${(model.address() as AddressInfo).port}`,
+    ...(protocol === 'grpc' && { SLUICEGATE_GRPC: grpc }),
+    ...env,
+  })
+  const url = await startNginx(t, folder, { '127.0.0.1:8080': new URL(service).host, '127.0.0.1:3000': new URL(app.url).host })
+  return {
+    calls,
+    appOutput: app.output,
+    /** A request of `max` tokens beside those of the prompt, which is one. */
+    complete: (user: string, max: number, signal?: AbortSignal): Promise<Response> =>
+      fetch(url, {
+        method: 'POST',
+        headers: { Authorization: `Bearer key-of-${user}` },
+        body: JSON.stringify({ prompt: 'four', max_tokens: max }),
+        ...(signal && { signal }),
+      }),
+    remaining: async (user: string): Promise<number> => {
+      const answer = await fetch(`${service}/v1/peek?policy=${POLICIES[protocol]}&key=${user}`)
+      return ((await answer.json()) as { remaining: number }).remaining
+    },
+    metric: async (name: string): Promise<number> =>
+      seriesValue(readExposition(await (await fetch(`${service}/metrics`)).text()), name, {}),
+  }
+}
+
+function heldCall(response: ServerResponse): Call {
+  return {
+    response,
+    answer: (total_tokens) => void response.end(JSON.stringify({ text: 'an answer', usage: { total_tokens } })),
+    refuse: () => void response.writeHead(500).end(),
+  }
+}
+
+/** The windows of the example end at midnight; those of the test do not end. */
+async function startService(t: TestContext, folder: string): Promise<{ service: string; grpc: string }> {
+  const config = join(folder, 'config')
+  cpSync(join(EXAMPLE, 'config'), config, { recursive: true })
+  for (const [file, from, to] of [
+    ['sluicegate.yaml', 'window: day', 'window: 366d'],
+    ['models.yaml', 'unit: day', 'window: 366d'],
+  ] as const)
+    writeFileSync(join(config, file), replaced(readFileSync(join(config, file), 'utf8'), { [from]: to }))
+  const child = sluicegate(t, 'serve', '--config', config, '--http', '127.0.0.1:0', '--grpc', '127.0.0.1:0')
+  const { url, text } = await announcement(child)
+  return { service: url, grpc: /grpc:\/\/(\S+)/.exec(text)?.[1] ?? assert.fail(text) }
+}
+
+async function startApp(t: TestContext, env: Readonly<Record<string, string>>): Promise<{ url: string; output(): string }> {
+  const child = spawn(process.execPath, [join(EXAMPLE, 'app.mjs')], { env: { ...process.env, PORT: '0', ...env } })
+  t.after(() => child.kill('SIGKILL'))
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk))
+  await until('the app listens', () => / listens on \S+\n/.test(output))
+  return { url: / listens on (\S+)\n/.exec(output)?.[1] ?? assert.fail(output), output: () => output }
+}
+
+async function startNginx(t: TestContext, folder: string, addresses: Readonly<Record<string, string>>): Promise<string> {
+  const [port = 0] = await freePorts(1)
+  const shipped = readFileSync(join(EXAMPLE, 'nginx.conf'), 'utf8')
+  // On a busy machine a test may have to wait longer than a visitor should.
+  const conf = replaced(shipped, { ...addresses, '127.0.0.1:8000': `127.0.0.1:${port}`, '250ms': '20s' })
+  writeFileSync(join(folder, 'site.conf'), conf)
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`)
+  const http = [...temporary, 'access_log off;', `include ${folder}/site.conf;`].join('\n')
+  writeFileSync(
+    join(folder, 'nginx.conf'),
+    `daemon off; master_process off; error_log stderr warn; pid ${folder}/pid;\nevents {}\nhttp {\n${http}\n}\n`,
+  )
+  const nginx: ChildProcess = spawn('nginx', ['-p', folder, '-c', join(folder, 'nginx.conf')], { stdio: ['ignore', 'ignore', 'pipe'] })
+  let log = ''
+  nginx.stderr?.on('data', (chunk) => (log += chunk))
+  const ended = once(nginx, 'close')
+  t.after(async () => {
+    nginx.kill('SIGTERM')
+    await ended
+  })
+  const url = `http://127.0.0.1:${port}`
+  await until('nginx answers', async () => {
+    assert.equal(nginx.exitCode, null, log)
+    return (await fetch(url).catch(() => undefined))?.status === 401
+  })
+  return url
+}
+
+function replaced(text: string, values: Readonly<Record<string, string>>): string {
+  return Object.entries(values).reduce((changed, [from, to]) => {
+    assert.ok(changed.includes(from), `the file that ships has ${from}`)
+    return changed.replaceAll(from, to)
+  }, text)
+}
+
+for (const protocol of ['http', 'grpc'] as const) {
+  test(`over ${protocol} the estimate is held while the model works, and the actual cost is charged`, async (t) => {
+    const { calls, complete, remaining } = await runModel(t, protocol)
+    const first = complete('alice', 2_999)
+    await until('the model is called', () => calls.length === 1)
+    assert.equal(await remaining('alice'), LIMIT - 3_000)
+    calls[0]?.answer(1_234)
+    const answer = await first
+    assert.deepEqual([answer.status, await answer.json()], [200, { text: 'an answer', usage: { total_tokens: 1_234 } }])
+    assert.equal(await remaining('alice'), LIMIT - 1_234)
+    assert.equal(await remaining('bob'), LIMIT)
+  })
+
+  test(`over ${protocol} requests at once reach the model as far as their estimates fit, and the others do not`, async (t) => {
+    const { calls, complete, remaining } = await runModel(t, protocol)
+    const sent = Array.from({ length: 15 }, () => complete('alice', 999))
+    const statuses: number[] = []
+    for (const answer of sent) void answer.then(({ status }) => statuses.push(status))
+    await until('10 calls of the model, 5 denials', () => calls.length === 10 && statuses.length === 5)
+    assert.deepEqual(statuses, [429, 429, 429, 429, 429])
+    assert.equal(await remaining('alice'), 0)
+    for (const [i, call] of calls.entries()) call.answer(100 + i)
+    await Promise.all(sent)
+    assert.equal(calls.length, 10)
+    assert.equal(await remaining('alice'), LIMIT - 1_045)
+  })
+
+  test(`over ${protocol} a model that uses more than was reserved is charged for it, and the next request is denied before the model`, async (t) => {
+    const { calls, complete, remaining } = await runModel(t, protocol)
+    const first = complete('alice', 99)
+    await until('the model is called', () => calls.length === 1)
+    calls[0]?.answer(LIMIT - 50)
+    assert.equal((await first).status, 200)
+    assert.equal(await remaining('alice'), 50)
+    const denied = await complete('alice', 99)
+    assert.equal(denied.status, 429)
+    assert.equal(denied.headers.has('retry-after'), protocol === 'http')
+    assert.equal(calls.length, 1)
+    assert.equal(await remaining('alice'), 50)
+    // What fits passes.
+    const last = complete('alice', 49)
+    await until('the model is called', () => calls.length === 2)
+    calls[1]?.answer(50)
+    assert.equal((await last).status, 200)
+    assert.equal(await remaining('alice'), 0)
+  })
+
+  test(`over ${protocol} a client that gives up ends the call of the model; its reservation lapses and stays charged`, async (t) => {
+    const { calls, complete, remaining, metric } = await runModel(t, protocol, { TTL_MS: '1500' })
+    const gone = new AbortController()
+    const given = complete('alice', 2_999, gone.signal)
+    await until('the model is called', () => calls.length === 1)
+    gone.abort()
+    await assert.rejects(given)
+    await until('the app ends its call', () => calls[0]?.response.destroyed === true)
+    await until('the reservation has lapsed', async () => (await metric('sluicegate_reservations_lapsed_total')) === 1)
+    assert.equal(await metric('sluicegate_reservations'), 0)
+    assert.equal(await remaining('alice'), LIMIT - 3_000)
+  })
+
+  test(`over ${protocol} an answer after the time of its reservation is delivered, and stays charged as reserved`, async (t) => {
+    const { calls, complete, remaining, metric, appOutput } = await runModel(t, protocol, { TTL_MS: '1' })
+    const late = complete('alice', 999)
+    await until('the model is called', () => calls.length === 1)
+    await until('the reservation has lapsed', async () => (await metric('sluicegate_reservations_lapsed_total')) === 1)
+    calls[0]?.answer(10)
+    assert.equal((await late).status, 200)
+    await until('the app says so', () => appOutput().includes('has lapsed before its commit'))
+    assert.equal(await remaining('alice'), LIMIT - 1_000)
+  })
+
+  test(`over ${protocol} a model that refuses costs nothing, and a request above the limit does not reach it`, async (t) => {
+    const { calls, complete, remaining } = await runModel(t, protocol)
+    const refused = complete('alice', 999)
+    await until('the model is called', () => calls.length === 1)
+    calls[0]?.refuse()
+    assert.equal((await refused).status, 502)
+    assert.equal(await remaining('alice'), LIMIT)
+    assert.equal((await complete('alice', LIMIT)).status, 429)
+    assert.equal(calls.length, 1)
+    assert.equal(await remaining('alice'), LIMIT)
+  })
+}
+
+test('nginx limits requests before the app reserves tokens, and refuses those without a key', async (t) => {
+  const { calls, complete, remaining } = await runModel(t, 'http')
+  assert.equal((await complete('mallory', 1)).status, 401)
+  // 20 at once, then one a second. Those that pass are denied by the app: they are above the limit of tokens.
+  const sent = await Promise.all(Array.from({ length: 60 }, () => complete('alice', LIMIT)))
+  assert.deepEqual(new Set(sent.map(({ status }) => status)), new Set([429]))
+  const ofNginx = sent.filter(({ headers }) => headers.get('content-type') === 'application/problem+json')
+  assert.ok(ofNginx.length > 0 && ofNginx.length <= 40, `${ofNginx.length} denied by nginx`)
+  for (const { headers } of ofNginx) assert.ok(Number(headers.get('retry-after')) > 0)
+  assert.equal(calls.length, 0)
+  assert.equal(await remaining('alice'), LIMIT)
+})

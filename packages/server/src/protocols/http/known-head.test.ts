@@ -1,0 +1,327 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { manualClock } from 'sluicegate'
+import { Random, shortOrLong } from 'sluicegate-testkit'
+import { Access, type Token } from '../../access.js'
+import { DEFAULT_CLIENTS } from '../../config/config.js'
+import { parseConfig } from '../../config/read-config.js'
+import { Engine } from '../../engine/engine.js'
+import { DEFAULT_LIMIT_SETTINGS } from '../../envoy/limit-settings.js'
+import { RateLimits } from '../../envoy/rate-limits.js'
+import { atOnce } from '../../testing/at-once.js'
+import { damaged } from '../../testing/fuzz/damaged.js'
+import { connectTo, readToEnd } from '../../testing/raw-http.js'
+import { headSurface, httpSurface } from './access.js'
+import type { HeadHandler, Route } from './handler.js'
+import { HttpServer } from './http-server.js'
+import { type AnswerKnown, knownRouter, router } from './router.js'
+import { decisionRoutes, headHandlers } from './verbs.js'
+
+const YAML = `
+policies:
+  burst: { algorithm: token-bucket, limit: 10000, window: 1m, burst: 100 }
+  even: { algorithm: gcra, limit: 5, window: 1s, burst: 1 }
+  permits: { algorithm: concurrency, limit: 3, ttl: 1m }
+`
+const TOKENS: readonly Token[] = [{ name: 'app', secret: 'a-secret-of-the-app', scope: 'decide' }]
+
+interface Surface {
+  readonly routes: [path: string, route: Route][]
+  readonly heads: [path: string, handler: HeadHandler][]
+}
+
+interface ServerOptions {
+  /** Whether requests with known headers go past the parser. */
+  readonly isDirect: boolean
+  readonly tokens?: readonly Token[]
+  /** Instead of the verbs of the service. */
+  readonly surface?: Surface
+}
+
+/** A server whose keys and clock are its own. */
+async function listen(t: TestContext, { isDirect, tokens = [], surface }: ServerOptions) {
+  const engine = new Engine(parseConfig(YAML).policies, { clock: manualClock(0) })
+  const access = new Access(tokens)
+  const limits = new RateLimits(engine, [], DEFAULT_LIMIT_SETTINGS, () => 0)
+  const { routes, heads } = surface ?? { routes: decisionRoutes(engine, limits, access), heads: headHandlers(engine, access) }
+  const known = knownRouter(headSurface(heads, access))
+  let direct = 0
+  const answerKnown: AnswerKnown = (...request) => {
+    const isAnswered = isDirect && known(...request)
+    if (isAnswered) direct++
+    return isAnswered
+  }
+  const handle = router(httpSurface({ probes: [], routes, changes: [], access }))
+  const server = new HttpServer({ handle, answerKnown, bounds: DEFAULT_CLIENTS, onError: assert.ifError })
+  const url = await server.listen({ host: '127.0.0.1', port: 0 })
+  t.after(async () => {
+    await server.stop(0)
+    engine.close()
+  })
+  return { url, server, engine, direct: () => direct }
+}
+
+const LAST = 'GET /v1/peek?policy=burst&key=end HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
+
+/** What comes back for `parts`, each written in a turn of its own. Dates are those of the clock on the wall, and ids are random. */
+async function exchange(url: string, parts: readonly (string | Buffer)[]): Promise<string> {
+  const socket = await connectTo(url)
+  const answer = readToEnd(socket)
+  for (const part of parts) {
+    socket.write(part)
+    await nextTurn()
+    await nextTurn()
+  }
+  socket.end(LAST)
+  return (await answer).replaceAll(/^Date: .*$/gm, 'Date: D').replaceAll(/"(permit|reservation)":"[^"]*"/g, '"$1":"I"')
+}
+
+const HEADERS = 'Host: gate.example\r\nUser-Agent: app/1\r\nAccept: */*\r\n'
+const take = (key: string, headers = HEADERS): string => `GET /v1/take?policy=burst&key=${key} HTTP/1.1\r\n${headers}\r\n`
+
+test('a request with the headers of the one before is answered with the same bytes as by the parser', async (t) => {
+  const parsed = await listen(t, { isDirect: false })
+  const direct = await listen(t, { isDirect: true })
+  const requests = Array.from({ length: 10 }, (_, i) => take(`k${i % 3}`))
+  assert.equal(await exchange(direct.url, requests), await exchange(parsed.url, requests))
+  assert.deepEqual([parsed.direct(), direct.direct()], [0, 9])
+})
+
+test('requests in one packet, and in pieces of one byte, are answered in order', async (t) => {
+  const parsed = await listen(t, { isDirect: false })
+  const direct = await listen(t, { isDirect: true })
+  const text = Array.from({ length: 6 }, (_, i) => take(`k${i % 2}`)).join('')
+  assert.equal(await exchange(direct.url, [text]), await exchange(parsed.url, [text]))
+  assert.equal(direct.direct(), 5)
+  assert.equal(await exchange(direct.url, [...text]), await exchange(parsed.url, [...text]))
+})
+
+for (const [what, second] of [
+  ['another header', take('a', `${HEADERS}X-More: 1\r\n`)],
+  ['another value', take('a', HEADERS.replace('app/1', 'app/2'))],
+  ['another version', take('a').replace('HTTP/1.1', 'HTTP/1.0')],
+  ['another method', take('a').replace('GET', 'HEAD')],
+  ['a method in lower case', take('a').replace('GET', 'get')],
+  ['a second space', take('a').replace('GET ', 'GET  ')],
+  ['headers in the target', take('a HTTP/1.1\r\nX-Sluicegate-Key: b\r\nX-Rest: ')],
+  ['a bare line feed in the target', take('a\nX-Sluicegate-Key: b')],
+  ['a whole URL', take('a').replace('/v1', 'http://other.example/v1')],
+  ['an empty line before it', `\r\n${take('a')}`],
+  ['bytes above ASCII in the target', take('\xff')],
+  ['a path without a direct handler', 'GET /openapi HTTP/1.1\r\n'.concat(HEADERS, '\r\n')],
+] as const) {
+  test(`a request with ${what} goes to the parser`, async (t) => {
+    const parsed = await listen(t, { isDirect: false })
+    const direct = await listen(t, { isDirect: true })
+    const parts = [take('a'), Buffer.from(second, 'latin1'), take('a')]
+    assert.equal(await exchange(direct.url, parts), await exchange(parsed.url, parts))
+    // Where the parser has gone on, the third request is known again or not; the second is not.
+    assert.ok(direct.direct() <= 1, String(direct.direct()))
+  })
+}
+
+test('the body of a request is never read as a request', async (t) => {
+  const { url, engine, direct } = await listen(t, { isDirect: true })
+  const inner = take('smuggled')
+  const headers = `${HEADERS}Content-Type: application/json\r\n`
+  const post = `POST /v1/take HTTP/1.1\r\n${headers}Content-Length: ${inner.length}\r\n\r\n`
+  const chunked = `POST /v1/take HTTP/1.1\r\n${headers}Transfer-Encoding: chunked\r\n\r\n`
+  await exchange(url, [take('a'), post, inner, take('a')])
+  await exchange(url, [take('a'), post + inner + take('a')])
+  await exchange(url, [take('a'), chunked, `${inner.length.toString(16)}\r\n`, inner, '\r\n0\r\n\r\n', take('a')])
+  await exchange(url, [take('a'), 'GET /v1/take?policy=burst&key=a HTTP/1.1\r\nHost: x\r\nContent-Length: 9999\r\n\r\n', inner])
+  assert.equal(atOnce(engine.policy('burst')?.peek('smuggled', 1)).remaining, 100)
+  assert.equal(direct(), 0)
+})
+
+test('bytes of a body before a request are not taken for its headers', async (t) => {
+  const { url, direct } = await listen(t, { isDirect: true })
+  const request = `GET /v1/auth?policy=burst HTTP/1.1\r\nHost: x\r\n\r\n`
+  const body = `GET /v1/auth?policy=burst HTTP/1.1\r\nX-Sluicegate-Key: `
+  const post = `POST /v1/take HTTP/1.1\r\n${HEADERS}Content-Length: ${body.length}\r\n\r\n`
+  for (const parts of [
+    [post, body + request, body + request],
+    [post + body + request, body + request],
+  ]) {
+    const answers = await exchange(url, parts)
+    // The last one has a key.
+    assert.deepEqual(
+      [...answers.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status),
+      ['415', '400', '204', '200'],
+    )
+  }
+  assert.equal(direct(), 0)
+})
+
+for (const header of [
+  'Connection: close',
+  'Expect: 100-continue',
+  'Upgrade: x\r\nConnection: Upgrade',
+  'Content-Length: 1',
+  'Host: twice',
+]) {
+  test(`requests with ${header} go to the parser, each of them`, async (t) => {
+    const { url, direct } = await listen(t, { isDirect: true })
+    await exchange(url, Array(3).fill(take('a', `${HEADERS}${header}\r\n`)))
+    assert.equal(direct(), 0)
+  })
+}
+
+test('a client with headers that always differ is not compared for ever', async (t) => {
+  const { url, direct } = await listen(t, { isDirect: true })
+  const requests = Array.from({ length: 40 }, (_, i) => take('a', `${HEADERS}X-Id: ${i}\r\n`))
+  await exchange(url, [...requests, take('a'), take('a'), take('a')])
+  assert.equal(direct(), 0)
+})
+
+test('a token that was known is not enough: each request is checked', async (t) => {
+  const withToken = `${HEADERS}Authorization: Bearer a-secret-of-the-app\r\n`
+  const parsed = await listen(t, { isDirect: false, tokens: TOKENS })
+  const direct = await listen(t, { isDirect: true, tokens: TOKENS })
+  const parts = [take('a', withToken), take('a', withToken), take('a'), take('a'), take('a', withToken)]
+  const answers = await exchange(direct.url, parts)
+  assert.equal(answers, await exchange(parsed.url, parts))
+  assert.deepEqual(
+    [...answers.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status),
+    ['200', '200', '401', '401', '200', '401'],
+  )
+})
+
+test('an answer that comes later, an error of a handler, and text beyond ASCII are as the parser would have them', async (t) => {
+  const answers: [path: string, handler: HeadHandler][] = [
+    [
+      '/later',
+      async (_, response, query) => {
+        for (let turns = Number(query); turns > 0; turns--) await nextTurn()
+        response.writeHead(200, ['Content-Length', String(query.length)])
+        response.end(query)
+      },
+    ],
+    ['/rejects', () => Promise.reject(new TypeError('no'))],
+    [
+      '/wide',
+      (_, response) => {
+        response.writeHead(200, ['Content-Length', '4'])
+        response.end('żó')
+      },
+    ],
+  ]
+  const surface: Surface = { heads: answers, routes: answers.map(([path, GET]) => [path, { GET } as unknown as Route]) }
+  const logged = t.mock.method(console, 'error', () => {})
+  const parsed = await listen(t, { isDirect: false, surface })
+  const direct = await listen(t, { isDirect: true, surface })
+  const requests = ['/later?20', '/later?0', '/rejects', '/wide', '/wide', '/later?1'].map(
+    (target) => `GET ${target} HTTP/1.1\r\n${HEADERS}\r\n`,
+  )
+  for (const parts of [requests, [requests.join('')]]) assert.equal(await exchange(direct.url, parts), await exchange(parsed.url, parts))
+  assert.equal(direct.direct(), 10)
+  assert.equal(logged.mock.callCount(), 4)
+})
+
+test('a header value that would end its line is an error of the service', async (t) => {
+  const GET: HeadHandler = (_, response) => void response.writeHead(200, ['X-Name', 'a\r\nX-Other: b'])
+  const surface: Surface = { heads: [['/unsafe', GET]], routes: [['/unsafe', { GET } as unknown as Route]] }
+  t.mock.method(console, 'error', () => {})
+  const { url, direct } = await listen(t, { isDirect: true, surface })
+  const answers = await exchange(url, Array(2).fill(`GET /unsafe HTTP/1.1\r\n${HEADERS}\r\n`))
+  assert.equal(direct(), 1)
+  assert.equal([...answers.matchAll(/HTTP\/1\.1 500/g)].length, 2)
+  assert.doesNotMatch(answers, /X-Other/)
+})
+
+test('a client that never reads its direct answers is cut off, and fills no memory', async (t) => {
+  const { url, server, engine, direct } = await listen(t, { isDirect: true })
+  const socket = await connectTo(url)
+  socket.on('error', () => {})
+  const batch = take('a').repeat(1_000)
+  for (let i = 0; i < 300; i++) socket.write(batch)
+  const counts = engine.policy('burst')?.counts ?? assert.fail()
+  const answered = (): number => counts.allowed + counts.denied
+  for (let before = -1; before !== answered() || before === 0; ) {
+    before = answered()
+    for (let i = 0; i < 10; i++) await exchange(url, [])
+  }
+  assert.ok(direct() > 0 && answered() < 150_000, `${answered()} answers were made`)
+  assert.equal(server.connections.inFlight, 1)
+  socket.destroy()
+})
+
+test('a leaving server says so in the next answer, and closes the connection', async (t) => {
+  const { url, server } = await listen(t, { isDirect: true })
+  const socket = await connectTo(url)
+  const all = readToEnd(socket)
+  for (const _ of [1, 2]) {
+    socket.write(take('a'))
+    await new Promise((resolve) => socket.once('data', resolve))
+  }
+  server.drain()
+  socket.write(take('a'))
+  const answers = (await all).split('HTTP/1.1 ').slice(1)
+  assert.deepEqual(
+    answers.map((answer) => /^Connection: (.*)\r$/m.exec(answer)?.[1]),
+    ['keep-alive', 'keep-alive', 'close'],
+  )
+})
+
+/** Requests of a client that repeats itself, sometimes sends something else, and is damaged here and there. */
+function streamOf(random: Random): Buffer[] {
+  const one = <Value>(list: readonly Value[]): Value => list[random.integer(0, list.length - 1)] as Value
+  const printable = (): string =>
+    Array.from({ length: random.magnitude(1, 30) }, () => String.fromCharCode(random.integer(0x20, 0x7f))).join('')
+  const target = (): string =>
+    one([
+      () => `/v1/take?policy=${one(['burst', 'even', 'none'])}&key=${one(['a', 'b', '%20', 'x'.repeat(300), '%zz'])}`,
+      () => `/v1/take?policy=burst&key=a&cost=${one(['2', '0', '-1', '1000', 'x'])}`,
+      () => `/v1/peek?policy=${one(['burst', 'permits'])}&key=a`,
+      () => '/v1/auth?policy=even&key=a',
+      () => '/v1/auth',
+      () => `/v1/take?policy=burst&key=${printable()}`,
+      () => `/${printable()}`,
+      () => one(['*', '/', '//', '/v1/take', '/v1/take?', '/v1/take#', 'http://x/v1/peek?policy=burst&key=a', '/openapi.json']),
+    ])()
+  const more = [
+    '',
+    'X-Sluicegate-Policy: burst\r\nX-Sluicegate-Key: k\r\n',
+    'Sec-Fetch-Site: cross-site\r\n',
+    'Connection: keep-alive\r\n',
+    'Content-Length: 0\r\n',
+    'Expect: 100-continue\r\n',
+    'Host: twice\r\n',
+    'Upgrade: x\r\nConnection: Upgrade\r\n',
+    'X: \xe9\r\n',
+  ]
+  const likely = one(more)
+  const parts: Buffer[] = []
+  for (let count = random.integer(2, 10); count > 0; count--) {
+    const rest = HEADERS + (random.integer(0, 9) < 8 ? likely : one(more))
+    const body = '{"policy":"burst","key":"a"}'
+    const isPost = random.integer(0, 12) === 0
+    const text = isPost
+      ? `POST /v1/take HTTP/1.1\r\n${HEADERS}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+      : `GET ${target()} HTTP/1.${random.integer(0, 20) === 0 ? 0 : 1}\r\n${rest}\r\n`
+    const bytes = Buffer.from(text, 'latin1')
+    parts.push(random.integer(0, 14) === 0 ? damaged(random, bytes) : bytes)
+  }
+  if (random.integer(0, 2) > 0) return parts
+  // The same bytes, cut elsewhere.
+  const all = Buffer.concat(parts)
+  const cuts: Buffer[] = []
+  for (let at = 0; at < all.length; ) {
+    const length = random.magnitude(1, 600)
+    cuts.push(all.subarray(at, at + length))
+    at += length
+  }
+  return cuts
+}
+
+test('random streams of requests are answered as by the parser, byte for byte', async (t) => {
+  const parsed = await listen(t, { isDirect: false })
+  const direct = await listen(t, { isDirect: true })
+  for (let seed = 1; seed <= shortOrLong(400, 10_000); seed++) {
+    const parts = streamOf(new Random(seed))
+    const [expected, found] = await Promise.all([exchange(parsed.url, parts), exchange(direct.url, parts)])
+    assert.equal(found, expected, `seed ${seed}: ${JSON.stringify(Buffer.concat(parts).toString('latin1'))}`)
+  }
+  assert.ok(direct.direct() > shortOrLong(400, 10_000) / 2, `${direct.direct()} direct answers`)
+})
