@@ -73,7 +73,9 @@ export class FaultProxy {
 
   private reset(): void {
     for (const { client, server } of this.pairs) {
-      client.resetAndDestroy()
+      // A reset during a shutdown fails in libuv: the handle stays, and Node.js spins at its exit.
+      if (client.writableEnded) client.destroy()
+      else client.resetAndDestroy()
       server.destroy()
     }
     this.pairs.clear()

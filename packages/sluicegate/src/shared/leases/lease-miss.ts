@@ -46,7 +46,6 @@ export class LeaseMiss {
   private readonly ticker: Ticker
   private readonly leaseUs: number
   private readonly goodUs: number
-  private readonly timeoutUs: number
 
   constructor(parts: LeaseMissParts, policy: Policy, leaseUs: number) {
     this.parts = parts
@@ -54,7 +53,6 @@ export class LeaseMiss {
     this.ticker = tickerOf(parts.clock)
     this.leaseUs = leaseUs
     this.goodUs = surelyUs(leaseUs)
-    this.timeoutUs = parts.guard.timeoutMs * 1000
   }
 
   /** Whether the backend is not asked about a key for now. */
@@ -89,8 +87,8 @@ export class LeaseMiss {
       const decision = take.decide()
       if (decision !== undefined) return decision
       // A process that was stopped finds its answer late: one late answer is no outage yet.
-      if (answer === 'out' || (answer === 'late' && ++late === MOST_TRIES)) return this.without(take.key, take.cost)
-      if (looks + 1 >= SURE_CALLS && this.isOver(sinceUs)) return this.without(take.key, take.cost)
+      const isOut = answer === 'out' || (answer === 'late' && ++late === MOST_TRIES)
+      if (isOut || this.isOver(sinceUs, looks + 1)) return this.without(take.key, take.cost)
     }
     return take.exact()
   }
@@ -99,8 +97,7 @@ export class LeaseMiss {
   async exact(key: Key, cost: number): Promise<Decision> {
     const sinceUs = this.ticker.read()
     let late = 0
-    for (let tries = 0; late < MOST_TRIES && tries < MOST_WINDOW_TRIES; tries++) {
-      if (tries >= SURE_CALLS && this.isOver(sinceUs)) break
+    for (let tries = 0; late < MOST_TRIES && tries < MOST_WINDOW_TRIES && !this.isOver(sinceUs, tries); tries++) {
       const sentUs = this.ticker.read()
       const decision = await this.decided(this.parts.fallback().execute({ verb: 'take', key, cost, id: newOperationId() }))
       if (decision.source !== 'store') return decision
@@ -114,8 +111,8 @@ export class LeaseMiss {
     return this.without(key, cost)
   }
 
-  private isOver(sinceUs: number): boolean {
-    return this.ticker.read() - sinceUs >= this.timeoutUs
+  private isOver(sinceUs: number, calls: number): boolean {
+    return calls >= SURE_CALLS && this.ticker.read() - sinceUs >= this.parts.guard.timeoutMs * 1000
   }
 
   private decided(answer: Promise<Answer>): Promise<Decision> {
