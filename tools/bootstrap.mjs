@@ -55,6 +55,11 @@ const TASKS = {
   lab: (args) => run(process.execPath, ['lab/dist/main.js', ...args]),
   'lab:compare': (args) => run(process.execPath, ['lab/dist/compare-main.js', ...args]),
   'lab:scale': (args) => run(process.execPath, ['lab/dist/scale/scale-main.js', ...args]),
+  async plots() {
+    await run(process.execPath, ['bench/dist/publish.js'])
+    await run(process.execPath, ['lab/dist/compare-main.js', '--render'])
+    await run(process.execPath, ['lab/dist/scale/scale-main.js', '--render'])
+  },
   // The gate builds for itself, as its first step: a fault in the types is one of its findings.
   check: (args) => run(process.execPath, ['tools/dist/check.js', ...args]),
 }

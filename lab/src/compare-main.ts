@@ -8,14 +8,16 @@ import { runScenario, type ScenarioResult } from './run-scenario.js'
 import type { Scenario } from './scenarios.js'
 import type { NodeSettings, ServiceNode } from './service-node.js'
 
-const USAGE = `npm run lab:compare -- [WAY]...
+const USAGE = `npm run lab:compare -- [--render] [WAY]...
 
 Sends the same traffic to four service nodes under each way of sharing a limit, kills one node in the middle, and writes the
-table and the plot of docs/many-servers.md. With a WAY it runs that one and only prints: split, exact, affinity, leases.`
+table and the plot of docs/many-servers.md. With a WAY it runs that one and only prints: split, exact, affinity, leases. With --render it writes table and plot from the results
+of the last run.`
 
 const PAGE = new URL('../../docs/many-servers.md', import.meta.url)
 const PLOT = new URL('../../docs/plots/many-servers.svg', import.meta.url)
 const RESULTS = new URL('../results/', import.meta.url)
+const SAVED = new URL('many-servers.json', RESULTS)
 const NODES = 4
 const KEYS = 8
 const RATE = 400
@@ -63,8 +65,17 @@ interface Compared {
   readonly useDead: number
 }
 
+/** All ways, where and when they were measured. */
+interface Saved {
+  readonly where: string
+  readonly found: readonly Compared[]
+}
+
 const names = process.argv.slice(2)
-if (names.some((name) => !WAYS.some((way) => way.name === name))) {
+if (names.length === 1 && names[0] === '--render') {
+  const { where, found } = JSON.parse(readFileSync(SAVED, 'utf8')) as Saved
+  publish(found, where)
+} else if (names.some((name) => !WAYS.some((way) => way.name === name))) {
   console.error(USAGE)
   process.exitCode = names.includes('--help') ? 0 : 2
 } else {
@@ -86,7 +97,13 @@ async function compare(ways: readonly Way[]): Promise<void> {
   if (ways.length < WAYS.length) return
   const where = `${machineText()}, ${new Date().toISOString().slice(0, 10)}`
   mkdirSync(RESULTS, { recursive: true })
-  writeFileSync(new URL('many-servers.json', RESULTS), `${JSON.stringify({ where, found }, undefined, 1)}\n`)
+  writeFileSync(SAVED, `${JSON.stringify({ where, found } satisfies Saved, undefined, 1)}\n`)
+  publish(found, where)
+}
+
+/** Writes the table and the plot of the page. */
+function publish(found: readonly Compared[], where: string): void {
+  const table = tableOf(found)
   writeFileSync(PLOT, plotOf(found, where))
   const page = readFileSync(PAGE, 'utf8')
   const filled = `<!-- compared -->\n\n${table}\n\n${where}.\n\n<!-- /compared -->`

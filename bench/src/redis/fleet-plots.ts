@@ -40,6 +40,6 @@ function overCallers(results: FleetResults, topology: Topology, shape: Shape): C
   const servers = topology === 'cluster' ? 'a cluster of three primaries' : 'one server'
   const title = `Decisions a second, ${keys}, ${servers}`
   const { machine } = results
-  const subtitle = `Median and quartiles, node-redis. ${machine.cpu}, ${machine.cores} cores for load and servers, Node ${machine.node.split(' ')[0]}`
+  const subtitle = `Median and quartiles, node-redis. ${machine.cpu}, ${machine.cores} cores for load and servers, Node ${machine.node.split(' ')[0]}, ${results.finishedAt.slice(0, 10)}`
   return { title, subtitle, xName: 'callers', yName: 'decisions a second', yScale: 'log', lines }
 }

@@ -13,8 +13,10 @@ export function takeAbove(limiter: StoredLimiter, key: Key, cost: number, floor:
     if (!seen.allowed) return seen
     return whenDone(limiter.take(key, cost), (taken) => {
       if (!taken.allowed || taken.remaining >= floor || taken.source === 'outage') return taken
-      const back = 'release' in taken ? (taken as Permit).release() : limiter.refund(key, cost)
-      return whenDone<unknown, Decision>(back, () => refusedAgain(taken))
+      const back: unknown = 'release' in taken ? (taken as Permit).release() : limiter.refund(key, cost)
+      // If the store fails now, the tokens stay charged: fewer pass, never more.
+      const given = back instanceof Promise ? back.catch(() => undefined) : back
+      return whenDone<unknown, Decision>(given, () => refusedAgain(taken))
     })
   }) as Awaitable<Decision>
 }

@@ -1,18 +1,14 @@
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import type { ChildProcessWithoutNullStreams } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { Agent, request } from 'node:http'
 import { connect as connectHttp2 } from 'node:http2'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
-import { readExposition, seriesValue } from './exposition.js'
-import { announcement } from './sluicegate-process.js'
+import { overload } from './overload-proof.js'
+import { limitOf, metric, type ProofRun, serve, startTraffic, type Verdict } from './proof-service.js'
 
-const MAIN = fileURLToPath(new URL('../main.js', import.meta.url))
 const MAX_RSS_MB = 400
-const CALLERS = 8
 /** A measurement of fewer seconds may end before the service looks for connections to close. */
 const CLOSED_WITHIN_S = 5
 /** Short times, so that offenders are closed while the proof looks. */
@@ -22,95 +18,8 @@ const CLOSED: ReadonlySet<string> = new Set(['slowloris', 'oversizedCommands', '
 /** The preface of HTTP/2, empty settings, and a frame of data of 16 MiB. */
 const OVERSIZED_FRAME = `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0\xff\xff\xff\0\0\0\0\0\x01`
 
-/** What a proof may use; `after` ends what it started. */
-export interface ProofRun {
-  readonly folder: string
-  /** Below 1 for a short run. */
-  readonly scale: number
-  after(end: () => unknown): void
-}
-
-/** `holds`, and what was measured. */
-export type Verdict = { readonly holds: boolean } & Readonly<Record<string, unknown>>
-
 /** By name. */
-export const SERVICE_PROOFS: Readonly<Record<string, (run: ProofRun) => Promise<Verdict>>> = { reloads, stops, kill, hostile }
-
-interface Served {
-  readonly url: string
-  readonly text: string
-  readonly child: ChildProcessWithoutNullStreams
-  readonly ended: Promise<unknown>
-}
-
-const limitOf = (limit: number): string => `policies: { api: { algorithm: fixed-window, limit: ${limit}, window: year } }\n`
-
-async function serve(run: ProofRun, yaml: string, ...flags: string[]): Promise<Served> {
-  const file = join(run.folder, 'gate.yaml')
-  writeFileSync(file, yaml)
-  const child = spawn(process.execPath, [MAIN, 'serve', '--config', file, '--http', '127.0.0.1:0', ...flags])
-  child.stderr.resume()
-  run.after(() => child.kill('SIGKILL'))
-  const ended = once(child, 'close')
-  return { ...(await announcement(child)), child, ended }
-}
-
-/** What callers got that take from a service one after the other. */
-interface Traffic {
-  readonly latenciesMs: number[]
-  /** New connections that were refused: a load balancer sends the request elsewhere. */
-  refused: number
-  /** Requests that a connection ended without an answer to, and answers above 499. */
-  failed: number
-  readonly failures: Set<string>
-}
-
-/** Starts callers, and returns what ends them. */
-function startTraffic(url: string, callers = CALLERS): { traffic: Traffic; stop: () => Promise<Traffic> } {
-  const traffic: Traffic = { latenciesMs: [], refused: 0, failed: 0, failures: new Set() }
-  const agent = new Agent({ keepAlive: true, maxSockets: callers })
-  let isOver = false
-  const call = async (index: number): Promise<void> => {
-    while (!isOver) {
-      const startMs = performance.now()
-      const outcome = await take(agent, `${url}/v1/take?policy=api&key=caller-${index}`)
-      if (outcome === 'ECONNREFUSED') {
-        traffic.refused++
-        return
-      }
-      if (outcome === 'answered') traffic.latenciesMs.push(performance.now() - startMs)
-      else {
-        traffic.failed++
-        traffic.failures.add(outcome)
-      }
-    }
-  }
-  const calls = Promise.all(Array.from({ length: callers }, (_, i) => call(i)))
-  const stop = async (): Promise<Traffic> => {
-    isOver = true
-    await calls
-    agent.destroy()
-    return traffic
-  }
-  return { traffic, stop }
-}
-
-/** `answered`, or why not. */
-function take(agent: Agent, url: string): Promise<string> {
-  return new Promise((resolve) => {
-    const sent = request(url, { agent }, (response) => {
-      response.resume()
-      response.once('end', () => resolve((response.statusCode ?? 500) < 500 ? 'answered' : `status ${response.statusCode}`))
-      response.once('error', (error) => resolve(String(error)))
-    })
-    sent.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? String(error)))
-    sent.end()
-  })
-}
-
-async function metric(url: string, name: string, labels: Readonly<Record<string, string>> = {}): Promise<number> {
-  return seriesValue(readExposition(await (await fetch(`${url}/metrics`)).text()), name, labels)
-}
+export const SERVICE_PROOFS: Readonly<Record<string, (run: ProofRun) => Promise<Verdict>>> = { reloads, stops, kill, hostile, overload }
 
 /** 1,000 files under load, every fifth of them broken: no request is dropped, and a broken file changes nothing. */
 async function reloads(run: ProofRun): Promise<Verdict> {

@@ -27,7 +27,8 @@ export class RequestPool {
   }
 
   send(key: string): Promise<LoadOutcome> {
-    const free = this.#free()
+    // While others wait all connections are busy: to look for a free one would cost a look at each.
+    const free = this.#waiting.length === 0 ? this.#free() : undefined
     if (free !== undefined) return this.#sendOn(free, key)
     return new Promise((answer) => this.#waiting.push({ key, answer }))
   }
@@ -39,15 +40,13 @@ export class RequestPool {
 
   #sendOn(connection: PooledConnection, key: string): Promise<LoadOutcome> {
     const sent = connection.send(key)
-    void sent.then(() => this.#advance())
+    void sent.then(() => this.#advance(connection))
     return sent
   }
 
-  #advance(): void {
+  #advance(free: PooledConnection): void {
     const next = this.#waiting[this.#firstWaiting]
-    if (next === undefined) return
-    const free = this.#free()
-    if (free === undefined) return
+    if (next === undefined || free.outstanding >= this.#depth) return
     this.#firstWaiting++
     if (this.#firstWaiting === this.#waiting.length || this.#firstWaiting > 10_000) {
       this.#waiting.splice(0, this.#firstWaiting)

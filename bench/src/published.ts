@@ -1,0 +1,76 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { chartSvg } from './chart.js'
+import { filled, markdownParts } from './markdown.js'
+import { middlewareMarkdownParts } from './middleware/middleware-markdown.js'
+import type { MiddlewareResults } from './middleware/middleware-results.js'
+import { overKeys, overWorkers } from './plots.js'
+import { fleetMarkdownParts } from './redis/fleet-markdown.js'
+import { fleetPlots } from './redis/fleet-plots.js'
+import type { FleetResults } from './redis/fleet-results.js'
+import type { Results } from './results.js'
+import { serverMarkdownParts } from './server/server-markdown.js'
+import { serverPlots } from './server/server-plots.js'
+import type { ServerResults } from './server/server-results.js'
+import { STUDIES } from './study/studies.js'
+import { tableMarkdown } from './study/study-table.js'
+
+const RESULTS = fileURLToPath(new URL('../results/', import.meta.url))
+
+type StudyFindings = { readonly study: string }
+type AnyResults = Results | FleetResults | MiddlewareResults | ServerResults | StudyFindings
+
+/** The files of results that are committed. */
+export function committedResults(): readonly string[] {
+  const names = readdirSync(RESULTS).filter((name) => name.endsWith('.json'))
+  return names.sort().map((name) => `${RESULTS}${name}`)
+}
+
+/**
+ * The pages and plots made of files of results, by their paths in `docs`. Results of `npm run bench` may be more than one: the first is a run with
+ * --sweeps; questions that were asked again, or for the first time, come from the later ones.
+ *
+ * @param pageText the text of a page as it is, with places for tables.
+ */
+export function published(files: readonly string[], pageText: (page: string) => string): ReadonlyMap<string, string> {
+  const made = new Map<string, string>()
+  const plot = (name: string, svg: string): void => void made.set(`plots/${name}.svg`, svg)
+  const fill = (page: string, parts: ReadonlyMap<string, string>): void =>
+    void made.set(page, filled(made.get(page) ?? pageText(page), parts))
+  const results = files.map((file) => JSON.parse(readFileSync(file, 'utf8')) as AnyResults)
+  const [first, ...more] = results.filter((each): each is Results => !('study' in each || 'kind' in each))
+  if (first !== undefined) {
+    const run = more.reduce(askedAgain, first)
+    plot('over-keys', chartSvg(overKeys(run)))
+    plot('over-workers', chartSvg(overWorkers(run)))
+    fill('benchmarks.md', markdownParts(run))
+  }
+  for (const each of results) {
+    if ('study' in each) {
+      const study = STUDIES.get(each.study)
+      if (study === undefined) throw new Error(`no study ${each.study}`)
+      plot(study.plotName, study.plot(each))
+      fill('sliding-window-accuracy.md', new Map(study.tables(each).map((table) => [table.name, tableMarkdown(table)])))
+    } else if ('kind' in each) {
+      if (each.kind === 'redis') {
+        for (const [name, chart] of fleetPlots(each)) plot(name, chartSvg(chart))
+        fill('benchmarks-redis.md', fleetMarkdownParts(each))
+      } else if (each.kind === 'server') {
+        for (const [name, chart] of serverPlots(each)) plot(name, chartSvg(chart))
+        fill('benchmarks-server.md', serverMarkdownParts(each))
+      } else fill('benchmarks-edge.md', middlewareMarkdownParts(each))
+    }
+  }
+  return made
+}
+
+function askedAgain(earlier: Results, later: Results): Results {
+  const again = (question: string): boolean => later.answers.some((answer) => answer.question === question)
+  const answers = earlier.answers.flatMap((answer, index) => {
+    if (!again(answer.question)) return [answer]
+    const isFirst = earlier.answers.findIndex(({ question }) => question === answer.question) === index
+    return isFirst ? later.answers.filter(({ question }) => question === answer.question) : []
+  })
+  const isNew = (question: string): boolean => !earlier.answers.some((answer) => answer.question === question)
+  return { ...earlier, loadAfter: later.loadAfter, answers: [...answers, ...later.answers.filter(({ question }) => isNew(question))] }
+}
