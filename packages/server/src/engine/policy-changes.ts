@@ -4,6 +4,7 @@ import type { PolicyConfig } from '../config/policy-config.js'
 import { canBecome } from './can-become.js'
 import type { ServedPolicy } from './served-policy.js'
 import type { StoredLimiter } from './stored-limiter.js'
+import type { PreparedTiers } from './tiered-limiter.js'
 
 /** Each policy has a table of its own, and metrics have series for each. */
 export const MAX_POLICIES = 10_000
@@ -25,12 +26,6 @@ export interface PreparedChanges {
   /** Puts them in force, and does not fail. */
   (): PolicyChanges
   /** Closes what was made for them. */
-  discard(): void
-}
-
-/** The same for the tiers of a policy. */
-export interface PreparedTiers {
-  (): void
   discard(): void
 }
 

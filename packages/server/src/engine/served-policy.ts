@@ -6,11 +6,10 @@ import type { DecisionObserver } from './decision-observer.js'
 import type { Follower, KeyChange } from './follower.js'
 import type { Latency } from './latency.js'
 import { type Outcome, outcomeOf } from './outcome.js'
-import type { PreparedTiers } from './policy-changes.js'
 import { type AskedPriority, floorOf } from './priorities.js'
 import type { LimiterFigures, ServerCalls, StoredLimiter, StoredReservation } from './stored-limiter.js'
 import { takeAbove } from './take-above.js'
-import { TieredLimiter } from './tiered-limiter.js'
+import { type PreparedTiers, TieredLimiter } from './tiered-limiter.js'
 
 /** What a policy has answered since the service started. */
 export type Counts = Record<Outcome | 'peeks', number>

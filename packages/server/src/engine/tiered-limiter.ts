@@ -7,9 +7,16 @@ import { movesBetween, type TierMove } from '../config/tiers/tier-moves.js'
 import type { Tiers } from '../config/tiers/tiers.js'
 import type { Awaitable } from './awaitable.js'
 import { canBecome } from './can-become.js'
-import type { PreparedTiers } from './policy-changes.js'
 import type { LimiterFigures, StoredLimiter, StoredReservation } from './stored-limiter.js'
 import { takeAbove } from './take-above.js'
+
+/** New tiers that can be put in force: one of the two is called, once. */
+export interface PreparedTiers {
+  /** Puts them in force, and does not fail. */
+  (): void
+  /** Closes what was made for them. */
+  discard(): void
+}
 
 /** Makes the limiter of a tier. `id` is that of its limit. */
 export type MakeTier = (config: PolicyConfig, id: string) => StoredLimiter
