@@ -46,11 +46,11 @@ export async function measureRates(protocol: Protocol, { rounds, seconds }: Rate
       grpc: `grpc://127.0.0.1:${service.grpcPort}`,
       resp: `resp://127.0.0.1:${service.respPort}`,
     }[protocol]
-    const common = ['--policy', 'api', '--connections', `${CONNECTIONS[protocol]}`, '--duration', `${seconds}s`]
+    const common = ['--policy', 'api', '--connections', `${CONNECTIONS[protocol]}`, '--warm-up', '1s', '--duration', `${seconds}s`]
     const capacity: number[] = []
     for (let round = 0; round <= rounds; round++) {
       const { perSecond } = await sluicegateLoad(url, [...common, '--closed', `${CALLERS}`])
-      // The first run is the warm-up.
+      // The first run warms up the service.
       if (round > 0) capacity.push(perSecond)
     }
     const of = capacity.toSorted((a, b) => a - b)[capacity.length >> 1] as number

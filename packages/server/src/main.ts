@@ -245,6 +245,7 @@ program
   .addOption(option('--domain <name>', "grpc: Envoy's ShouldRateLimit in place of a policy"))
   .addOption(option('--descriptor <key=value>', 'grpc: an entry of the descriptor; {key} stands for the key').argParser(collected))
   .addOption(option('--config <file>', 'memory and redis: the file with the policy'))
+  .addOption(option('--warm-up <time>', 'the same load before, without being measured').default('0s'))
   .addOption(option('--grace <time>', 'how long answers are awaited at the end').default('5s'))
   .addOption(option('--record <file>', 'append each answer: sent and answered in microseconds, outcome, key'))
   .addOption(option('--html <file>', 'write a report with plots'))

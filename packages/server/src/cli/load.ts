@@ -33,6 +33,7 @@ export interface LoadFlags {
   readonly cost: string
   readonly duration: string
   readonly grace: string
+  readonly warmUp: string
   readonly connections: string
   readonly processes: string
   readonly seed?: string
@@ -89,6 +90,7 @@ function planOf(url: string, flags: LoadFlags, token: string | undefined): LoadP
         : { kind: 'closed', callers: integerOf('closed', flags.closed, 1, MAX_CONNECTIONS) },
     keys: keyPlanOf(flags.keys),
     durationMs,
+    warmUpMs: spanOf('warm-up', flags.warmUp, 0, MAX_DURATION_MS),
     graceMs: spanOf('grace', flags.grace, 0, 3_600_000),
     seed: flags.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : integerOf('seed', flags.seed, 0, 2 ** 32 - 1),
     processes: integerOf('processes', flags.processes, 1, MAX_PROCESSES),

@@ -112,6 +112,7 @@ const PLAN: LoadPlan = {
   loop: { kind: 'open', arrivals: { kind: 'constant', rate: 100 } },
   keys: { kind: 'hot' },
   durationMs: 2_500,
+  warmUpMs: 0,
   graceMs: 1_000,
   seed: 1,
   processes: 1,

@@ -8,6 +8,8 @@ export interface LoadPlan {
   readonly loop: { readonly kind: 'open'; readonly arrivals: ArrivalPlan } | { readonly kind: 'closed'; readonly callers: number }
   readonly keys: KeyPlan
   readonly durationMs: number
+  /** How long the same load is sent before, without being measured. */
+  readonly warmUpMs: number
   /** How long answers are awaited after the last request. */
   readonly graceMs: number
   readonly seed: number

@@ -31,7 +31,9 @@ export interface LoadWatcher {
 }
 
 /** Requests that wait for an answer at once; later ones are sent late, and their latency counts from when they were due. */
-const MAX_OUTSTANDING = 50_000
+const MAX_OUTSTANDING = 8_192
+/** After that number more are sent when so few wait: one at a time would cost a turn for each answer. */
+const OUTSTANDING_AGAIN = 6_144
 
 interface OpenRequest {
   readonly intendedMs: number
@@ -131,7 +133,7 @@ export class LoadRun {
     recordMs(interval.service, nowMs - request.sentMs)
     this.#watcher.answer?.({ key, ...request, answeredMs: nowMs, outcome })
     if (this.#arrivals === undefined && nowMs < this.#endMs) this.#send(nowMs)
-    else if (this.#open.size === 0 || this.#open.size === MAX_OUTSTANDING - 1) this.#turn()
+    else if (this.#open.size === 0 || this.#open.size === OUTSTANDING_AGAIN) this.#turn()
   }
 
   #closeIntervals(nowMs: number): void {

@@ -62,6 +62,17 @@ test('processes share the load, and their counts add up', async (t) => {
   assertCounts(await measured(t, url, '--policy', 'api', '--processes', '3'))
 })
 
+test('a warm-up is sent and not measured, by one process and by several', async (t) => {
+  const { url, engine } = await runService(t, SERVED)
+  const { counts } = engine.policy('api') ?? assert.fail()
+  for (const processes of ['1', '2']) {
+    const before = counts.allowed + counts.denied
+    const { sent, allowed, denied } = await measured(t, url, '--policy', 'api', '--warm-up', '250ms', '--processes', processes)
+    assert.deepEqual([sent, allowed + denied], [300, 300])
+    assert.equal(counts.allowed + counts.denied - before, 450)
+  }
+})
+
 test('CL.THROTTLE takes the rate of the command line', async (t) => {
   const { urls } = await runService(t, SERVED)
   const url = (urls.get('resp') as string).replace(/^\w+:\/\//, 'resp://')

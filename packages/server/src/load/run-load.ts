@@ -10,6 +10,7 @@ import { makeTarget } from './make-target.js'
 
 const PROCESS = fileURLToPath(new URL('./load-process.js', import.meta.url))
 const RECORD_CHARACTERS = 65_536
+const WARM_UP_GRACE_MS = 1_000
 
 /** What a process of the load reports. */
 export type LoadMessage =
@@ -123,7 +124,13 @@ export async function prepareShare(
   const target = await makeTarget(plan.target)
   const record = plan.record === undefined ? undefined : new Recorder(plan.record)
   const watcher = { interval: onInterval, ...(record && { answer: (answer: LoadAnswer) => record.add(answer) }) }
-  const run = new LoadRun(plan, target, processClock(), watcher, { index, of: plan.processes })
+  const share = { index, of: plan.processes }
+  if (plan.warmUpMs > 0) {
+    const warmUp = { ...plan, durationMs: plan.warmUpMs, graceMs: WARM_UP_GRACE_MS }
+    await new LoadRun(warmUp, target, processClock(), { interval: () => undefined }, share).run()
+    target.errors.counts.clear()
+  }
+  const run = new LoadRun(plan, target, processClock(), watcher, share)
   return {
     run,
     async close() {

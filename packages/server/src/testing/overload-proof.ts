@@ -17,13 +17,23 @@ export async function overload(run: ProofRun): Promise<Verdict> {
   const seconds = Math.max(1, Math.round(8 * run.scale))
   const { url } = await serve(run, limitOf(1_000_000_000))
   const load = async (...flags: readonly string[]): Promise<LoadResult> => {
-    const { stdout } = await promisify(execFile)(process.execPath, [MAIN, 'load', url, '--policy', 'api', '--json', ...flags])
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      MAIN,
+      'load',
+      url,
+      '--policy',
+      'api',
+      '--warm-up',
+      '1s',
+      '--json',
+      ...flags,
+    ])
     return JSON.parse(stdout) as LoadResult
   }
   const capacities: number[] = []
   for (let i = 0; i <= 3; i++) {
     const { perSecond } = await load('--closed', `${CALLERS}`, '--connections', `${CALLERS}`, '--duration', `${Math.min(3, seconds)}s`)
-    // The first run is the warm-up.
+    // The first run warms up the service.
     if (i > 0) capacities.push(perSecond)
   }
   const capacity = medianOf(capacities)

@@ -10,7 +10,7 @@ export interface PooledConnection {
 
 interface Waiting {
   readonly key: string
-  readonly answer: (outcome: LoadOutcome | Promise<LoadOutcome>) => void
+  readonly answer: (outcome: LoadOutcome) => void
 }
 
 /** Spreads requests over connections; those beyond `depth` a connection wait for one, first come, first served. */
@@ -29,8 +29,10 @@ export class RequestPool {
   send(key: string): Promise<LoadOutcome> {
     // While others wait all connections are busy: to look for a free one would cost a look at each.
     const free = this.#waiting.length === 0 ? this.#free() : undefined
-    if (free !== undefined) return this.#sendOn(free, key)
-    return new Promise((answer) => this.#waiting.push({ key, answer }))
+    return new Promise((answer) => {
+      if (free === undefined) this.#waiting.push({ key, answer })
+      else this.#sendOn(free, { key, answer })
+    })
   }
 
   close(): void {
@@ -38,10 +40,11 @@ export class RequestPool {
     for (const { answer } of this.#waiting.splice(0).slice(this.#firstWaiting)) answer('error')
   }
 
-  #sendOn(connection: PooledConnection, key: string): Promise<LoadOutcome> {
-    const sent = connection.send(key)
-    void sent.then(() => this.#advance(connection))
-    return sent
+  #sendOn(connection: PooledConnection, { key, answer }: Waiting): void {
+    void connection.send(key).then((outcome) => {
+      this.#advance(connection)
+      answer(outcome)
+    })
   }
 
   #advance(free: PooledConnection): void {
@@ -52,7 +55,7 @@ export class RequestPool {
       this.#waiting.splice(0, this.#firstWaiting)
       this.#firstWaiting = 0
     }
-    next.answer(this.#sendOn(free, next.key))
+    this.#sendOn(free, next)
   }
 
   #free(): PooledConnection | undefined {
