@@ -13,6 +13,8 @@ export interface Chart {
   readonly xName: string
   readonly yName: string
   readonly yScale: 'log' | 'value'
+  /** Whether the points of a line are things beside each other, not steps of one. */
+  readonly hasNoLines?: boolean
   readonly lines: readonly Line[]
 }
 
@@ -32,7 +34,7 @@ export function chartSvg(chart: Chart): string {
   return drawnSvg(chart.title, SIZE, optionFor(chart))
 }
 
-function optionFor({ title, subtitle, xName, yName, yScale, lines }: Chart): object {
+function optionFor({ title, subtitle, xName, yName, yScale, hasNoLines = false, lines }: Chart): object {
   const labels = lines[0]?.points.map(({ x }) => x) ?? []
   const furtherRows = Math.ceil(lines.length / NAMES_A_ROW) - 1
   return {
@@ -41,13 +43,13 @@ function optionFor({ title, subtitle, xName, yName, yScale, lines }: Chart): obj
     grid: { left: 70, right: 40, top: 78, bottom: 78 + furtherRows * ROW_HEIGHT },
     xAxis: { type: 'category', name: xName, nameLocation: 'middle', nameGap: 28, data: labels, boundaryGap: yScale === 'value', ...AXIS },
     yAxis: { type: yScale, name: yName, nameLocation: 'middle', nameGap: 48, splitLine: { lineStyle: { color: GRID } }, ...AXIS },
-    series: [...lines.map(lineSeries), ...lines.map(errorSeries)],
+    series: [...lines.map((line) => lineSeries(line, hasNoLines ? 0 : 2)), ...lines.map(errorSeries)],
   }
 }
 
-function lineSeries({ name, color, points }: Line): object {
+function lineSeries({ name, color, points }: Line, width: number): object {
   const data = points.map(({ y }) => y)
-  return { type: 'line', name, data, color, symbol: 'circle', symbolSize: 7, lineStyle: { width: 2, color }, itemStyle: { color } }
+  return { type: 'line', name, data, color, symbol: 'circle', symbolSize: 7, lineStyle: { width, color }, itemStyle: { color } }
 }
 
 /** Vertical bars from the lower to the upper quartile. */

@@ -24,12 +24,21 @@ export function drawnSvg(title: string, size: { width: number; height: number },
   canvas.setOption({ animation: false, backgroundColor: 'transparent', ...option })
   const svg = canvas.renderToSVGString()
   canvas.dispose()
-  // The library counts its drawings in the names of classes: without the count the same figures are the same bytes.
-  const named = svg.replace(/\bzr\d+-/g, 'zr-')
+  const named = renamedClasses(svg)
   return `${named.replace(/(<svg[^>]*>)/, `$1<title>${title}</title><style>${DARK}</style>`)}\n`
 }
 
 /** A title with a line below it. */
 export function heading(text: string, subtext: string): object {
   return { text, subtext, left: 8, textStyle: { ...TEXT, fontSize: 15 }, subtextStyle: TEXT }
+}
+
+/** The library counts classes over all drawings. Counted from 0 in each, the same figures are the same bytes, whatever else is drawn. */
+function renamedClasses(svg: string): string {
+  const names = new Map<string, string>()
+  return svg.replace(/\bzr\d+-cls-\d+/g, (name) => {
+    const known = names.get(name) ?? `c${names.size}`
+    names.set(name, known)
+    return known
+  })
 }

@@ -45,6 +45,6 @@ function measurementsOf({ answers }: Results, question: string): readonly Measur
   return found.measurements
 }
 
-function where({ machine }: Results): string {
-  return `${machine.cpu}, ${machine.cores} cores, Node ${machine.node.split(' ')[0]}`
+function where({ machine, startedAt }: Results): string {
+  return `${machine.cpu}, ${machine.cores} cores, Node ${machine.node.split(' ')[0]}, ${startedAt.slice(0, 10)}`
 }

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { chartSvg } from './chart.js'
 import { filled, markdownParts } from './markdown.js'
 import { middlewareMarkdownParts } from './middleware/middleware-markdown.js'
+import { middlewarePlots } from './middleware/middleware-plot.js'
 import type { MiddlewareResults } from './middleware/middleware-results.js'
 import { overKeys, overWorkers } from './plots.js'
 import { fleetMarkdownParts } from './redis/fleet-markdown.js'
@@ -58,7 +59,10 @@ export function published(files: readonly string[], pageText: (page: string) => 
       } else if (each.kind === 'server') {
         for (const [name, chart] of serverPlots(each)) plot(name, chartSvg(chart))
         fill('benchmarks-server.md', serverMarkdownParts(each))
-      } else fill('benchmarks-edge.md', middlewareMarkdownParts(each))
+      } else {
+        for (const [name, chart] of middlewarePlots(each)) plot(name, chartSvg(chart))
+        fill('benchmarks-edge.md', middlewareMarkdownParts(each))
+      }
     }
   }
   return made

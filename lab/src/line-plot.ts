@@ -54,7 +54,8 @@ export function linePlotSvg({ title, subtitle, xName, yName, xs, curves, xScale,
     left += LEGEND_GAP + name.length * CHARACTER_WIDTH
     return `<rect x="${at}" y="${HEIGHT - 20}" width="18" height="4" fill="${COLORS[i % COLORS.length]}"/><text x="${at + 24}" y="${HEIGHT - 14}">${escaped(name)}</text>`
   })
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="system-ui, sans-serif" font-size="12" fill="#374151">
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="system-ui, sans-serif" font-size="12" fill="#374151" role="img">
+<title>${escaped(title)}</title>
 <rect width="${WIDTH}" height="${HEIGHT}" fill="#fff"/>
 <text x="${LEFT}" y="24" font-size="16" font-weight="600">${escaped(title)}</text>
 <text x="${LEFT}" y="43" fill="#6b7280">${escaped(subtitle)}</text>
