@@ -24,7 +24,7 @@ export function drawnSvg(title: string, size: { width: number; height: number },
   canvas.setOption({ animation: false, backgroundColor: 'transparent', ...option })
   const svg = canvas.renderToSVGString()
   canvas.dispose()
-  const named = renamedClasses(svg)
+  const named = renamed(svg)
   return `${named.replace(/(<svg[^>]*>)/, `$1<title>${title}</title><style>${DARK}</style>`)}\n`
 }
 
@@ -33,10 +33,10 @@ export function heading(text: string, subtext: string): object {
   return { text, subtext, left: 8, textStyle: { ...TEXT, fontSize: 15 }, subtextStyle: TEXT }
 }
 
-/** The library counts classes over all drawings. Counted from 0 in each, the same figures are the same bytes, whatever else is drawn. */
-function renamedClasses(svg: string): string {
+/** The library counts classes and clips over all drawings. Counted from 0 in each, the same figures are the same bytes, whatever else is drawn. */
+function renamed(svg: string): string {
   const names = new Map<string, string>()
-  return svg.replace(/\bzr\d+-cls-\d+/g, (name) => {
+  return svg.replace(/\bzr\d+-c(?:ls-)?\d+/g, (name) => {
     const known = names.get(name) ?? `c${names.size}`
     names.set(name, known)
     return known
