@@ -17,16 +17,15 @@ export function middlewarePlots(results: MiddlewareResults): ReadonlyMap<string,
 
 function chartOf(results: MiddlewareResults, outcome: MiddlewareSetting['outcome']): Chart {
   const { cpu, cores, node } = results.machine
-  const name = (framework: Framework): string => `${framework}, beside ${RIVALS[framework]}`
   const line = (side: Side, index: number): Line => ({
-    name: side === 'rival' ? 'the other' : 'Sluicegate',
+    name: side === 'rival' ? 'the usual limiter of the framework' : 'Sluicegate',
     color: COLORS[index] as string,
-    points: FRAMEWORKS.map((framework) => ({ x: name(framework), ...microseconds(summaryFor(results, framework, outcome, side)) })),
+    points: FRAMEWORKS.map((framework) => ({ x: framework, ...microseconds(summaryFor(results, framework, outcome, side)) })),
   })
   return {
     title: outcome === 'allow' ? 'Added to a request that passes' : 'A request that is denied, whole',
     subtitle: `One IPv4 address, same headers, median and quartiles. ${cpu}, ${cores} cores, Node ${node.split(' ')[0]}, ${results.startedAt.slice(0, 10)}`,
-    xName: 'framework',
+    xName: FRAMEWORKS.map((framework) => `${framework}: ${RIVALS[framework]}`).join(', '),
     yName: 'µs',
     yScale: 'value',
     hasNoLines: true,
