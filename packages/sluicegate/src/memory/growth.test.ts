@@ -89,13 +89,14 @@ test('an update reaches the keys in every part of a grown table, also one that m
   }
 })
 
-test('memory in use grows in steps, and not before the keys that always have room are there', () => {
+test('memory in use grows in steps, and not while there are few keys', () => {
   const limiter = createLimiter(fixedWindow({ limit: 1, window: '1h' }), { clock: manualClock(START_MS) })
   const sizes = new Set<number>()
   for (let i = 0; i < shortOrLong(200_000, 700_000); i++) {
     limiter.take(`key ${i}`)
     if (i % 1000 === 0) sizes.add(limiter.stats().memoryBytes)
-    if (i === 90_000) assert.equal(sizes.size, 1)
+    // The first range without room is a matter of chance: among 150 tables the first came at 80,500 keys, the median at 98,500.
+    if (i === 60_000) assert.equal(sizes.size, 1)
   }
   const [first = 0, second = 0, third = 0] = sizes
   assert.equal(sizes.size, shortOrLong(2, 3))
