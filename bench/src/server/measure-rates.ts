@@ -9,6 +9,8 @@ export type Protocol = (typeof PROTOCOLS)[number]
 
 /** Enough for the capacity, and so few that each waits a few milliseconds at most in the service. */
 const CONNECTIONS = { http: 64, grpc: 4, resp: 16 } as const
+/** Sent and not measured before each run; the processor time of the service has it. */
+const WARM_UP_S = 1
 /** Callers of the closed loop that finds the capacity. */
 const CALLERS = 64
 
@@ -46,7 +48,16 @@ export async function measureRates(protocol: Protocol, { rounds, seconds }: Rate
       grpc: `grpc://127.0.0.1:${service.grpcPort}`,
       resp: `resp://127.0.0.1:${service.respPort}`,
     }[protocol]
-    const common = ['--policy', 'api', '--connections', `${CONNECTIONS[protocol]}`, '--warm-up', '1s', '--duration', `${seconds}s`]
+    const common = [
+      '--policy',
+      'api',
+      '--connections',
+      `${CONNECTIONS[protocol]}`,
+      '--warm-up',
+      `${WARM_UP_S}s`,
+      '--duration',
+      `${seconds}s`,
+    ]
     const capacity: number[] = []
     for (let round = 0; round <= rounds; round++) {
       const { perSecond } = await sluicegateLoad(url, [...common, '--closed', `${CALLERS}`])
@@ -60,7 +71,7 @@ export async function measureRates(protocol: Protocol, { rounds, seconds }: Rate
         const beforeMs = cpuMs(service.child)
         const flags = [...common, '--rate', `${Math.max(1, Math.round(of * share))}`, '--grace', '100ms']
         const { perSecond, seconds: length, latencyMs, errors } = await sluicegateLoad(url, flags)
-        const cpuUs = ((cpuMs(service.child) - beforeMs) * 1_000) / Math.max(1, perSecond * length)
+        const cpuUs = ((cpuMs(service.child) - beforeMs) * 1_000) / Math.max(1, perSecond * (length + WARM_UP_S))
         runs.push({ answeredPerSecond: perSecond, latencyMs, errors, cpuUs })
       }
     }

@@ -57,6 +57,8 @@ export class Connection implements ValveOwner, ResponseSender {
   #sent = 0
   #taken = 0
   #isAnsweringDirectly = false
+  /** The time limit of an idle connection, while it waits for a direct answer and has none; 0 otherwise. */
+  #idleMs = 0
 
   constructor(socket: Socket, host: string, owner: ConnectionOwner) {
     this.socket = socket
@@ -108,6 +110,7 @@ export class Connection implements ValveOwner, ResponseSender {
     this.#isAnsweringDirectly = true
     const isAnswered = this.#owner.answerAgain(this, target, response)
     this.#isAnsweringDirectly = false
+    if (isAnswered && !response.writableEnded) this.#pauseIdleLimit()
     if (!isAnswered) this.#current = undefined
     else this.#misses = 0
     return isAnswered
@@ -146,7 +149,15 @@ export class Connection implements ValveOwner, ResponseSender {
     const response = this.#current
     if (!(response instanceof DirectResponse) || !response.writableEnded) return
     response.writableFinished = true
+    if (this.#idleMs > 0) this.socket.setTimeout(this.#idleMs)
+    this.#idleMs = 0
     this.#next()
+  }
+
+  /** As Node does for requests that it parses. */
+  #pauseIdleLimit(): void {
+    this.#idleMs = this.socket.timeout ?? 0
+    this.socket.setTimeout(0)
   }
 
   holds(deltaBytes: number): void {

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { type TestContext, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { manualClock } from 'sluicegate'
 import { Random, shortOrLong } from 'sluicegate-testkit'
 import { Access, type Token } from '../../access.js'
-import { DEFAULT_CLIENTS } from '../../config/config.js'
+import { after } from '../../after.js'
+import { type ClientBounds, DEFAULT_CLIENTS } from '../../config/config.js'
 import { parseConfig } from '../../config/read-config.js'
 import { Engine } from '../../engine/engine.js'
 import { DEFAULT_LIMIT_SETTINGS } from '../../envoy/limit-settings.js'
@@ -37,10 +39,11 @@ interface ServerOptions {
   readonly tokens?: readonly Token[]
   /** Instead of the verbs of the service. */
   readonly surface?: Surface
+  readonly bounds?: ClientBounds
 }
 
 /** A server whose keys and clock are its own. */
-async function listen(t: TestContext, { isDirect, tokens = [], surface }: ServerOptions) {
+async function listen(t: TestContext, { isDirect, tokens = [], surface, bounds = DEFAULT_CLIENTS }: ServerOptions) {
   const engine = new Engine(parseConfig(YAML).policies, { clock: manualClock(0) })
   const access = new Access(tokens)
   const limits = new RateLimits(engine, [], DEFAULT_LIMIT_SETTINGS, () => 0)
@@ -53,7 +56,7 @@ async function listen(t: TestContext, { isDirect, tokens = [], surface }: Server
     return isAnswered
   }
   const handle = router(httpSurface({ probes: [], routes, changes: [], access }))
-  const server = new HttpServer({ handle, answerKnown, bounds: DEFAULT_CLIENTS, onError: assert.ifError })
+  const server = new HttpServer({ handle, answerKnown, bounds, onError: assert.ifError })
   const url = await server.listen({ host: '127.0.0.1', port: 0 })
   t.after(async () => {
     await server.stop(0)
@@ -217,6 +220,25 @@ test('an answer that comes later, an error of a handler, and text beyond ASCII a
   for (const parts of [requests, [requests.join('')]]) assert.equal(await exchange(direct.url, parts), await exchange(parsed.url, parts))
   assert.equal(direct.direct(), 10)
   assert.equal(logged.mock.callCount(), 4)
+})
+
+test('an answer that takes longer than an idle connection may live is sent, and the limit holds again after it', async (t) => {
+  const later: HeadHandler = async (_, response, query) => {
+    await after(Number(query))
+    response.writeHead(200, ['Content-Length', '0'])
+    response.end()
+  }
+  const surface: Surface = { heads: [['/later', later]], routes: [['/later', { GET: later } as unknown as Route]] }
+  const { url, direct } = await listen(t, { isDirect: true, surface, bounds: { ...DEFAULT_CLIENTS, idleMs: 100 } })
+  const socket = await connectTo(url)
+  const all = readToEnd(socket)
+  for (const ms of [0, 400, 0]) {
+    socket.write(`GET /later?${ms} HTTP/1.1\r\n${HEADERS}\r\n`)
+    await once(socket, 'data')
+  }
+  // Closed by the server.
+  assert.equal([...(await all).matchAll(/HTTP\/1\.1 200/g)].length, 3)
+  assert.equal(direct(), 2)
 })
 
 test('a header value that would end its line is an error of the service', async (t) => {
