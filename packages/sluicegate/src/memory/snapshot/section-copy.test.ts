@@ -12,6 +12,7 @@ import type { OpenCore } from '../open-core.js'
 const CLOCK = manualClock(1_789_000_000_000)
 const MONTH_MS = 30 * 86_400_000
 const TAKES = 10
+const MOST_MOMENTS = 6
 
 type CrewAlgorithm = (typeof CREW_ALGORITHMS)[number]
 
@@ -71,6 +72,34 @@ for (const algorithm of CREW_ALGORITHMS) {
   }
 }
 
+for (const algorithm of CREW_ALGORITHMS) {
+  test(`${algorithm.name}: an entry that is copied under a mark, and has its state again before the copy ends, is no fault of the copy`, () => {
+    let moments = 0
+    for (let at = 0; at < MOST_MOMENTS; at++) {
+      for (let until = at + 1; until < MOST_MOMENTS; until++) {
+        const { limiter, key, take } = sceneOf(algorithm)
+        take(key)
+        const states: bigint[] = []
+        atMoment(at, limiter, () => {
+          for (const { section } of partsOf(limiter)) {
+            states.push(stateOfFirst(section.open))
+            markFirst(section.open)
+          }
+        })
+        atMoment(until, limiter, () => {
+          for (const { section } of partsOf(limiter)) setStateOfFirst(section.open, states.shift() ?? 0n)
+          moments++
+        })
+        const restored = restoreLimiter(limiter.snapshot(), { clock: CLOCK })
+        assert.ok([0, algorithm.cost].includes(spentOf(restored, key)), `from moment ${at} to ${until}`)
+        restored.reset(key)
+        assert.equal(spentOf(restored, key), 0)
+      }
+    }
+    assert.ok(moments >= 3, `${moments} moments`)
+  })
+}
+
 /** Runs the story at a moment of the copy, then checks the copy. False: the copy has fewer moments. */
 function hasMoment(moment: number, algorithm: CrewAlgorithm, { before, meanwhile }: Story): boolean {
   const { cost, keyOf } = algorithm
@@ -124,8 +153,21 @@ function lineOf(part: MemoryLimiter, key: string): number {
 
 /** The state that `forget` of the core leaves if its thread dies: the first entry of the table has an abandoned mark. */
 function markFirst(open: OpenCore): void {
-  const words = new BigUint64Array(open.memory.buffer, open.section + open.constant('TABLE'))
+  const words = tableOf(open)
   words[1] = (1n << 63n) | ((words[0] as bigint) & 0x3fffn)
+}
+
+function tableOf(open: OpenCore): BigUint64Array {
+  return new BigUint64Array(open.memory.buffer, open.section + open.constant('TABLE'))
+}
+
+function stateOfFirst(open: OpenCore): bigint {
+  return tableOf(open)[1] as bigint
+}
+
+/** The thread of a mark goes on, and puts a state there, under the same identity. */
+function setStateOfFirst(open: OpenCore, state: bigint): void {
+  tableOf(open)[1] = state
 }
 
 /** Does something at one of the times when the copy looks whether the policy is still the same, as it does after each line. */

@@ -106,8 +106,11 @@ export class SectionCopy {
       if (end === 0 && this.isUnused(line)) continue
       for (let j = 0; j < ENTRIES_PER_LINE; j++) {
         const entry = line + j * this.entryBytes
-        const identity = end === 0 ? 0n : (copied[end + 2 * (j - ENTRIES_PER_LINE)] as bigint)
-        if (this.hasChangedHands(entry, identity)) pieces.add(entry, MARKED_ENTRY)
+        const place = end + 2 * (j - ENTRIES_PER_LINE)
+        const identity = end === 0 ? 0n : (copied[place] as bigint)
+        // A mark that was copied may be gone, and the identity that it was copied with be the one that stays.
+        const wasMarked = end !== 0 && isMark(copied[place + 1] as bigint)
+        if (wasMarked || this.hasChangedHands(entry, identity)) pieces.add(entry, MARKED_ENTRY)
         else if (isOccupied(identity)) this.keys++
       }
     }
