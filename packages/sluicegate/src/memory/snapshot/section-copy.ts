@@ -106,11 +106,8 @@ export class SectionCopy {
       if (end === 0 && this.isUnused(line)) continue
       for (let j = 0; j < ENTRIES_PER_LINE; j++) {
         const entry = line + j * this.entryBytes
-        const place = end + 2 * (j - ENTRIES_PER_LINE)
-        const identity = end === 0 ? 0n : (copied[place] as bigint)
-        // A mark that was copied may be gone, and the identity that it was copied with be the one that stays.
-        const wasMarked = end !== 0 && isMark(copied[place + 1] as bigint)
-        if (wasMarked || this.hasChangedHands(entry, identity)) pieces.add(entry, MARKED_ENTRY)
+        const identity = end === 0 ? 0n : (copied[end + 2 * (j - ENTRIES_PER_LINE)] as bigint)
+        if (this.hasChangedHands(entry, identity)) pieces.add(entry, MARKED_ENTRY)
         else if (isOccupied(identity)) this.keys++
       }
     }
@@ -193,7 +190,8 @@ export class SectionCopy {
     line[2 * i + 1] = state
     const kind = kindOf(halves[4 * i + 3] as number)
     if (kind === REFERENCE_KIND) return this.settled(stateAt)
-    line[2 * i] = state === 0n ? 0n : Atomics.load(words, entry / WORD_BYTES)
+    // Under a mark the identity may be the next one already. None at all: the entry has changed hands by the second look, whatever stands there then.
+    line[2 * i] = kind === STATE_KIND ? Atomics.load(words, entry / WORD_BYTES) : 0n
     // The extensions of an entry that is changing hands belong to no key.
     if (this.stride > 0 && kind === STATE_KIND && !isBanEntry(halves[4 * i] as number)) {
       const outcome = this.isLog ? this.lookedAtLog(i, extensions) : this.lookedAtWords(i, extensions)
