@@ -140,9 +140,13 @@ test('Ctrl-C prints what was measured', async (t) => {
       out += text
     })
     let err = ''
+    // Once: a second SIGINT ends the command without a result, and the last line of progress comes after the first.
+    let isInterrupted = false
     child.stderr.on('data', (text) => {
       err += text
-      if (/1 s {2}\d+ sent/.test(err)) child.kill('SIGINT')
+      if (isInterrupted || !/1 s {2}\d+ sent/.test(err)) return
+      isInterrupted = true
+      child.kill('SIGINT')
     })
     const [code] = await once(child, 'close')
     const { sent, allowed, denied, seconds } = JSON.parse(out) as LoadResult
