@@ -57,6 +57,7 @@ const TASKS = {
   'lab:scale': (args) => run(process.execPath, ['lab/dist/scale/scale-main.js', ...args]),
   async plots() {
     await run(process.execPath, ['bench/dist/publish.js'])
+    await run(process.execPath, ['lab/dist/main.js', '--render'])
     await run(process.execPath, ['lab/dist/compare-main.js', '--render'])
     await run(process.execPath, ['lab/dist/scale/scale-main.js', '--render'])
   },

@@ -1,18 +1,18 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { machineText } from 'sluicegate-server/dist/load/machine-text.js'
 import { freePorts } from 'sluicegate-testkit'
+import { type Compared, comparisonPlot, comparisonTable, filledComparison, type SavedComparison, type Way } from './compare-page.js'
 import { Lab, POLICY } from './lab.js'
 import { startBalancer } from './lab-servers.js'
-import { linePlotSvg } from './line-plot.js'
 import { runScenario, type ScenarioResult } from './run-scenario.js'
 import type { Scenario } from './scenarios.js'
-import type { NodeSettings, ServiceNode } from './service-node.js'
+import type { ServiceNode } from './service-node.js'
 
 const USAGE = `npm run lab:compare -- [--render] [WAY]...
 
 Sends the same traffic to four service nodes under each way of sharing a limit, kills one node in the middle, and writes the
-table and the plot of docs/many-servers.md. With a WAY it runs that one and only prints: split, exact, affinity, leases. With --render it writes table and plot from the results
-of the last run.`
+table and the plot of docs/many-servers.md. With a WAY it runs that one and only prints: split, exact, affinity, leases.
+With --render it writes table and plot from the results of the last run.`
 
 const PAGE = new URL('../../docs/many-servers.md', import.meta.url)
 const PLOT = new URL('../../docs/plots/many-servers.svg', import.meta.url)
@@ -24,18 +24,6 @@ const RATE = 400
 const SEED = 42
 const WHOLE_MS = 6_000
 const DEAD_MS = 6_000
-
-/** A way to hold one limit on many servers. */
-interface Way {
-  readonly name: string
-  readonly title: string
-  /** By node: of the whole policy. */
-  readonly share: number
-  readonly isShared: boolean
-  readonly mode: NodeSettings['mode']
-  /** Whether the load balancer sends a key always to the same node. */
-  readonly isAffine: boolean
-}
 
 const WAYS: readonly Way[] = [
   { name: 'split', title: 'split quota', share: 1 / NODES, isShared: false, mode: 'exact', isAffine: false },
@@ -57,24 +45,9 @@ const CRASH: Scenario = {
   },
 }
 
-/** What one way measured. */
-interface Compared {
-  readonly way: Way
-  readonly result: ScenarioResult
-  readonly useWhole: number
-  readonly useDead: number
-}
-
-/** All ways, where and when they were measured. */
-interface Saved {
-  readonly where: string
-  readonly found: readonly Compared[]
-}
-
 const names = process.argv.slice(2)
 if (names.length === 1 && names[0] === '--render') {
-  const { where, found } = JSON.parse(readFileSync(SAVED, 'utf8')) as Saved
-  publish(found, where)
+  publish(JSON.parse(readFileSync(SAVED, 'utf8')) as SavedComparison)
 } else if (names.some((name) => !WAYS.some((way) => way.name === name))) {
   console.error(USAGE)
   process.exitCode = names.includes('--help') ? 0 : 2
@@ -83,6 +56,7 @@ if (names.length === 1 && names[0] === '--render') {
 }
 
 async function compare(ways: readonly Way[]): Promise<void> {
+  const where = `${machineText()}, ${new Date().toISOString().slice(0, 10)}`
   await using lab = await Lab.start(NODES)
   const [port = 0] = await freePorts(1)
   const affine = await startBalancer(port, lab.nodes, lab.folder, { isAffine: true })
@@ -92,25 +66,18 @@ async function compare(ways: readonly Way[]): Promise<void> {
   } finally {
     await affine.end()
   }
-  const table = tableOf(found)
-  console.log(table)
+  console.log(comparisonTable(found))
   if (ways.length < WAYS.length) return
-  const where = `${machineText()}, ${new Date().toISOString().slice(0, 10)}`
   mkdirSync(RESULTS, { recursive: true })
-  writeFileSync(SAVED, `${JSON.stringify({ where, found } satisfies Saved, undefined, 1)}\n`)
-  publish(found, where)
+  const comparison: SavedComparison = { where, found }
+  writeFileSync(SAVED, `${JSON.stringify(comparison, undefined, 1)}\n`)
+  publish(comparison)
 }
 
 /** Writes the table and the plot of the page. */
-function publish(found: readonly Compared[], where: string): void {
-  const table = tableOf(found)
-  writeFileSync(PLOT, plotOf(found, where))
-  const page = readFileSync(PAGE, 'utf8')
-  const filled = `<!-- compared -->\n\n${table}\n\n${where}.\n\n<!-- /compared -->`
-  writeFileSync(
-    PAGE,
-    page.replace(/<!-- compared -->[\s\S]*<!-- \/compared -->/, () => filled),
-  )
+function publish(comparison: SavedComparison): void {
+  writeFileSync(PLOT, comparisonPlot(comparison))
+  writeFileSync(PAGE, filledComparison(readFileSync(PAGE, 'utf8'), comparison))
 }
 
 async function measured(lab: Lab, way: Way, port: number): Promise<Compared> {
@@ -129,55 +96,6 @@ async function measured(lab: Lab, way: Way, port: number): Promise<Compared> {
 function useOf({ plot: { xs, admitted, budget } }: ScenarioResult, fromX: number, toX: number): number {
   const within = admitted.filter((_, i) => (xs[i] as number) >= fromX && (xs[i] as number) < toX)
   return within.reduce((sum, each) => sum + each, 0) / Math.max(1, within.length) / (budget ?? 1)
-}
-
-function tableOf(found: readonly Compared[]): string {
-  const head = [
-    'way',
-    'budget used',
-    'with a dead node',
-    'worst key over, tokens',
-    '50 %, ms',
-    '99 %, ms',
-    'calls a request',
-    'failed requests',
-  ]
-  const percent = (share: number): string => `${(share * 100).toFixed(0)} %`
-  const rows = found.map(({ way, result, useWhole, useDead }) => [
-    way.title,
-    percent(useWhole),
-    percent(useDead),
-    result.over.toFixed(1),
-    result.p50Ms.toFixed(1),
-    result.p99Ms.toFixed(1),
-    ((result.callsPerToken * result.allowed) / result.sent).toFixed(2),
-    String(result.errors),
-  ])
-  return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n')
-}
-
-function plotOf(found: readonly Compared[], where: string): string {
-  const [first] = found
-  const seconds = Math.floor(Math.min(...found.map(({ result }) => result.plot.xs.at(-1) ?? 0)))
-  const xs = Array.from({ length: seconds }, (_, i) => i)
-  const bySecond = ({ plot }: ScenarioResult): number[] =>
-    xs.map((second) => {
-      const within = plot.admitted.filter((_, i) => Math.floor(plot.xs[i] as number) === second)
-      return within.reduce((sum, each) => sum + each, 0) / Math.max(1, within.length)
-    })
-  const mark = first?.result.marks[0]
-  return linePlotSvg({
-    title: 'Admitted requests per second under four ways of sharing a limit',
-    subtitle: where,
-    xName: 'seconds',
-    yName: 'admitted per second',
-    xs,
-    curves: [
-      ...found.map(({ way, result }) => ({ name: way.title, ys: bySecond(result) })),
-      { name: 'budget', ys: xs.map(() => first?.result.plot.budget ?? 0), isDashed: true },
-    ],
-    ...(mark && { mark }),
-  })
 }
 
 function rest(ms: number): Promise<void> {

@@ -1,3 +1,5 @@
+import { escaped, round } from './svg-text.js'
+
 const [WIDTH, HEIGHT] = [820, 420]
 const [LEFT, RIGHT, TOP, BOTTOM] = [76, 34, 60, 70]
 const COLORS = ['#2563eb', '#d97706', '#059669', '#9333ea', '#6b7280', '#dc2626']
@@ -99,12 +101,4 @@ function largest(values: readonly number[]): number {
 
 function numberText(value: number): string {
   return (Math.round(value * 1e6) / 1e6).toLocaleString('en')
-}
-
-function round(value: number): number {
-  return Math.round(value * 10) / 10
-}
-
-function escaped(text: string): string {
-  return text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`)
 }

@@ -1,12 +1,15 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { machineText } from 'sluicegate-server/dist/load/machine-text.js'
 import { htmlReport } from 'sluicegate-server/dist/report/html-report.js'
 import { textReport } from 'sluicegate-server/dist/report/text-report.js'
 import { Random } from 'sluicegate-testkit'
 import { Lab } from './lab.js'
+import { soakResult } from './lab-page.js'
 import { labReport } from './lab-report.js'
 import { runScenario, type ScenarioResult } from './run-scenario.js'
+import { publishRuns, saveRun } from './saved-runs.js'
 import { SCENARIOS } from './scenarios.js'
 
 const USAGE = `npm run lab -- [SCENARIO]... [options]
@@ -20,6 +23,8 @@ from recorded answers that invariants hold. Exit code 1 if one does not.
   --soak MINUTES    scenarios in random order for this long
   --seed N          repeats the order and the requests of a run that printed it
   --out FOLDER      where lab.html and lab.json are written (default the current folder's lab-report)
+  --save            writes lab/results, and from it the tables and plots of docs/lab.md
+  --render          starts nothing: writes these tables and plots again from lab/results
 
 ${SCENARIOS.map(({ name }) => `  ${name}`).join('\n')}`
 
@@ -31,6 +36,8 @@ const { values, positionals } = parseArgs({
     soak: { type: 'string' },
     seed: { type: 'string' },
     out: { type: 'string', default: 'lab-report' },
+    save: { type: 'boolean', default: false },
+    render: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 })
@@ -41,11 +48,14 @@ const chosen = SCENARIOS.filter(({ name }) => positionals.length === 0 || positi
 const isWrong =
   positionals.some((name) => !SCENARIOS.some((each) => each.name === name)) ||
   !(nodes >= 1 && nodes <= 32 && rate >= 1 && seed >= 0) ||
-  (soakMs !== undefined && !(soakMs > 0))
+  (soakMs !== undefined && !(soakMs > 0)) ||
+  (values.save && positionals.length > 0)
 
 if (values.help || isWrong) {
   console.error(USAGE)
   process.exitCode = values.help ? 0 : 2
+} else if (values.render) {
+  publishRuns()
 } else {
   await run()
 }
@@ -54,22 +64,42 @@ async function run(): Promise<void> {
   console.log(`seed ${seed}`)
   const random = new Random(seed)
   const results: ScenarioResult[] = []
+  const endedMinutes: number[] = []
+  const startMs = performance.now()
+  const where = `${machineText()}, ${new Date().toISOString().slice(0, 10)}`
   await using lab = await Lab.start(nodes)
   console.log(`Prometheus: http://127.0.0.1:${lab.prometheusPort}`)
-  const endMs = performance.now() + (soakMs ?? 0)
+  const endMs = startMs + (soakMs ?? 0)
   for (let i = 0; soakMs === undefined ? i < chosen.length : performance.now() < endMs; i++) {
     const scenario = soakMs === undefined ? chosen[i] : random.pick(chosen)
     if (scenario === undefined) break
     const result = await runScenario(lab, scenario, rate, random.integer(0, 2 ** 31))
     results.push(result)
+    endedMinutes.push(minutesSince(startMs))
     const { perSecond, p99Ms, over, allowedOver, violations } = result
+    const at = soakMs === undefined ? `${i + 1} of ${chosen.length}` : `${endedMinutes.at(-1)} of ${soakMs / 60_000} min`
     console.log(
-      `${scenario.name}: ${perSecond}/s, 99 % ${p99Ms} ms, ${over} over of ${allowedOver}; ${violations.join('; ') || 'invariants hold'}`,
+      `[${at}] ${scenario.name}: ${perSecond}/s, 99 % ${p99Ms} ms, ${over} over of ${allowedOver}; ${violations.join('; ') || 'invariants hold'}`,
     )
     write(results)
   }
   console.log(textReport(labReport(results, new Date())))
+  if (values.save) {
+    const setting = { where, seed, nodes, rate }
+    if (soakMs === undefined) saveRun('lab', { ...setting, results })
+    else
+      saveRun('soak', {
+        ...setting,
+        minutes: minutesSince(startMs),
+        results: results.map((each, i) => soakResult(each, endedMinutes[i] ?? 0)),
+      })
+    publishRuns()
+  }
   if (results.some(({ violations }) => violations.length > 0)) process.exitCode = 1
+}
+
+function minutesSince(startMs: number): number {
+  return Math.round((performance.now() - startMs) / 6_000) / 10
 }
 
 /** After each scenario: what fails later takes nothing back. */

@@ -7,6 +7,7 @@ import { budgetUse, readRecord, worstKey } from './admissions.js'
 import { type Lab, POLICY, type ShardUse } from './lab.js'
 import { LabProcess } from './lab-process.js'
 import { prometheusRange } from './lab-servers.js'
+import { type Recovery, recoveryOf } from './recovery.js'
 import type { Scenario } from './scenarios.js'
 import { type NodeCounters, SLUICEGATE, sumOfCounters } from './service-node.js'
 
@@ -48,6 +49,8 @@ export interface ScenarioResult {
   readonly hotShard: { readonly port: number; readonly key: string; readonly timesMean: number } | null
   readonly plot: { readonly xs: readonly number[]; readonly admitted: readonly number[]; readonly budget: number | null }
   readonly marks: readonly ReportMark[]
+  /** How fast the rate came back after the faults; null without a fault, or where keys are not saturated. */
+  readonly recovery: Recovery | null
   /** Decisions a second as Prometheus saw them, at seconds from the start. */
   readonly scraped: readonly (readonly [second: number, perSecond: number])[]
   /** What did not hold; empty when all did. */
@@ -106,6 +109,8 @@ export async function runScenario(
   const hotShard = await hotShardOf(lab, shards, hot)
   const keys = Number(/^uniform:(\d+)$/.exec(scenario.keys)?.[1] ?? Number.NaN)
   const use = budgetUse(POLICY, answers)
+  const budget = keys <= 100 ? (keys * POLICY.limit * 1_000) / POLICY.windowMs : null
+  const overTime = admittedOverTime(answers, startUs, result.seconds)
   const measured = {
     name: scenario.name,
     seed,
@@ -127,11 +132,9 @@ export async function runScenario(
     allowedOver: rounded(allowedOver),
     outageTokens,
     hotShard,
-    plot: {
-      ...admittedOverTime(answers, startUs, result.seconds),
-      budget: keys <= 100 ? (keys * POLICY.limit * 1_000) / POLICY.windowMs : null,
-    },
+    plot: { ...overTime, budget },
     marks,
+    recovery: (budget === null ? undefined : recoveryOf(overTime, marks)) ?? null,
     scraped: (await prometheusRange(lab.prometheusPort, 'sum(rate(sluicegate_decisions_total[3s]))', startedS, endedS)).map(
       ([atS, value]) => [rounded(atS - startedS), rounded(value)] as const,
     ),

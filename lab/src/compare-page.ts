@@ -1,0 +1,87 @@
+import { linePlotSvg } from './line-plot.js'
+import type { ScenarioResult } from './run-scenario.js'
+import type { NodeSettings } from './service-node.js'
+
+/** A way to hold one limit on many servers. */
+export interface Way {
+  readonly name: string
+  readonly title: string
+  /** By node: of the whole policy. */
+  readonly share: number
+  readonly isShared: boolean
+  readonly mode: NodeSettings['mode']
+  /** Whether the load balancer sends a key always to the same node. */
+  readonly isAffine: boolean
+}
+
+/** What one way measured. */
+export interface Compared {
+  readonly way: Way
+  readonly result: ScenarioResult
+  readonly useWhole: number
+  readonly useDead: number
+}
+
+/** All ways, where and when they were measured. */
+export interface SavedComparison {
+  readonly where: string
+  readonly found: readonly Compared[]
+}
+
+const PLACE = /<!-- compared -->[\s\S]*<!-- \/compared -->/
+
+/** docs/many-servers.md with its table made anew. */
+export function filledComparison(page: string, { where, found }: SavedComparison): string {
+  if (!PLACE.test(page)) throw new Error('docs/many-servers.md has no place for the table')
+  return page.replace(PLACE, () => `<!-- compared -->\n\n${comparisonTable(found)}\n\n${where}.\n\n<!-- /compared -->`)
+}
+
+export function comparisonTable(found: readonly Compared[]): string {
+  const head = [
+    'way',
+    'budget used',
+    'with a dead node',
+    'worst key over, tokens',
+    '50 %, ms',
+    '99 %, ms',
+    'calls a request',
+    'failed requests',
+  ]
+  const percent = (share: number): string => `${(share * 100).toFixed(0)} %`
+  const rows = found.map(({ way, result, useWhole, useDead }) => [
+    way.title,
+    percent(useWhole),
+    percent(useDead),
+    result.over.toFixed(1),
+    result.p50Ms.toFixed(1),
+    result.p99Ms.toFixed(1),
+    ((result.callsPerToken * result.allowed) / result.sent).toFixed(2),
+    String(result.errors),
+  ])
+  return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n')
+}
+
+/** The plot of the page. */
+export function comparisonPlot({ where, found }: SavedComparison): string {
+  const [first] = found
+  const seconds = Math.floor(Math.min(...found.map(({ result }) => result.plot.xs.at(-1) ?? 0)))
+  const xs = Array.from({ length: seconds }, (_, i) => i)
+  const bySecond = ({ plot }: ScenarioResult): number[] =>
+    xs.map((second) => {
+      const within = plot.admitted.filter((_, i) => Math.floor(plot.xs[i] as number) === second)
+      return within.reduce((sum, each) => sum + each, 0) / Math.max(1, within.length)
+    })
+  const mark = first?.result.marks[0]
+  return linePlotSvg({
+    title: 'Admitted requests per second under four ways of sharing a limit',
+    subtitle: where,
+    xName: 'seconds',
+    yName: 'admitted per second',
+    xs,
+    curves: [
+      ...found.map(({ way, result }) => ({ name: way.title, ys: bySecond(result) })),
+      { name: 'budget', ys: xs.map(() => first?.result.plot.budget ?? 0), isDashed: true },
+    ],
+    ...(mark && { mark }),
+  })
+}

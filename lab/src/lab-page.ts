@@ -1,0 +1,162 @@
+import { linePlotSvg } from './line-plot.js'
+import { panelsSvg } from './panels-plot.js'
+import type { ScenarioResult } from './run-scenario.js'
+
+/** Where, when and how results were measured. */
+interface LabSetting {
+  /** The machine and the date. */
+  readonly where: string
+  readonly seed: number
+  readonly nodes: number
+  readonly rate: number
+}
+
+/** Each scenario once, as `lab/results/lab.json` has it. */
+export interface SavedLab extends LabSetting {
+  readonly results: readonly ScenarioResult[]
+}
+
+/** What of a scenario in a soak is kept. */
+export type SoakResult = Pick<
+  ScenarioResult,
+  'name' | 'seed' | 'sent' | 'errors' | 'unanswered' | 'p99Ms' | 'over' | 'allowedOver' | 'recovery' | 'violations'
+> & { readonly endedMinute: number }
+
+export function soakResult(result: ScenarioResult, endedMinute: number): SoakResult {
+  const { name, seed, sent, errors, unanswered, p99Ms, over, allowedOver, recovery, violations } = result
+  return { name, seed, sent, errors, unanswered, p99Ms, over, allowedOver, recovery, violations, endedMinute }
+}
+
+/** Scenarios in random order, as `lab/results/soak.json` has them. */
+export interface SavedSoak extends LabSetting {
+  readonly minutes: number
+  readonly results: readonly SoakResult[]
+}
+
+/** Results on which a page is made; a missing one leaves its places as they are. */
+export interface SavedRuns {
+  readonly lab?: SavedLab
+  readonly soak?: SavedSoak
+}
+
+/** The parts of docs/lab.md that come out of runs, by the names of their places in it. */
+export function labParts({ lab, soak }: SavedRuns): ReadonlyMap<string, string> {
+  return new Map([
+    ...(lab === undefined ? [] : ([['figures', `${figuresTable(lab)}\n\n${settingText(lab)}`]] as const)),
+    ...(soak === undefined ? [] : ([['soak', `${soakTable(soak)}\n\n${soakText(soak)} ${settingText(soak)}`]] as const)),
+  ])
+}
+
+/** The page with its tables made anew. */
+export function filledLabPage(page: string, runs: SavedRuns): string {
+  let filled = page
+  for (const [name, text] of labParts(runs)) {
+    const place = new RegExp(`<!-- lab:${name} -->[\\s\\S]*?<!-- /lab -->`)
+    if (!place.test(filled)) throw new Error(`docs/lab.md has no place for ${name}`)
+    filled = filled.replace(place, () => `<!-- lab:${name} -->\n\n${text}\n\n<!-- /lab -->`)
+  }
+  return filled
+}
+
+/** The plots of the page, by file. */
+export function labPlots({ lab, soak }: SavedRuns): ReadonlyMap<string, string> {
+  return new Map([
+    ...(lab === undefined ? [] : ([['lab-scenarios.svg', scenariosPlot(lab)]] as const)),
+    ...(soak === undefined ? [] : ([['lab-soak.svg', soakPlot(soak)]] as const)),
+  ])
+}
+
+function figuresTable({ results }: SavedLab): string {
+  return table(
+    [
+      ...['scenario', 'answers/s', '99 %, ms', 'slow decisions', 'failed requests', 'tokens over', 'allowed over'],
+      ...['not admitted', 'recovered after, s'],
+    ],
+    results.map(({ name, perSecond, p99Ms, slowDecisions, errors, over, allowedOver, recovery }) => [
+      name,
+      perSecond.toFixed(0),
+      p99Ms.toFixed(0),
+      String(slowDecisions),
+      String(errors),
+      over.toFixed(0),
+      allowedOver.toFixed(0),
+      recovery === null ? '' : String(recovery.lost),
+      recovery === null ? '' : secondsText(recovery.seconds),
+    ]),
+  )
+}
+
+function soakTable({ results }: SavedSoak): string {
+  const names = [...new Set(results.map(({ name }) => name))].sort()
+  return table(
+    [
+      ...['scenario', 'runs', 'violations', 'requests', 'failed', 'without answer', 'tokens over, worst', 'allowed then'],
+      ...['not admitted, median', 'recovered after, s: median', 'worst'],
+    ],
+    names.map((name) => {
+      const own = results.filter((each) => each.name === name)
+      const worst = own.reduce((most, each) => (each.over - each.allowedOver > most.over - most.allowedOver ? each : most))
+      const recoveries = own.flatMap(({ recovery }) => recovery ?? [])
+      const seconds = recoveries.map((each) => each.seconds ?? Number.POSITIVE_INFINITY)
+      return [
+        name,
+        String(own.length),
+        String(own.reduce((sum, { violations }) => sum + violations.length, 0)),
+        sumOf(own, 'sent').toLocaleString('en'),
+        String(sumOf(own, 'errors')),
+        String(sumOf(own, 'unanswered')),
+        worst.over.toFixed(0),
+        worst.allowedOver.toFixed(0),
+        recoveries.length === 0 ? '' : String(medianOf(recoveries.map(({ lost }) => lost))),
+        ...(seconds.length === 0 ? ['', ''] : [medianOf(seconds), Math.max(...seconds)].map(secondsText)),
+      ]
+    }),
+  )
+}
+
+function soakText({ minutes, results }: SavedSoak): string {
+  const violations = results.reduce((sum, each) => sum + each.violations.length, 0)
+  return `${minutes} minutes, ${results.length} scenarios, ${sumOf(results, 'sent').toLocaleString('en')} requests, **${violations} violations**.`
+}
+
+function settingText({ where, seed, nodes, rate }: LabSetting): string {
+  return `${where}; ${nodes} nodes, ${rate} requests a second, seed ${seed}.`
+}
+
+function scenariosPlot({ where, results }: SavedLab): string {
+  return panelsSvg(
+    'Rate against budget while parts of the system fail',
+    where,
+    results.map(({ name, plot, marks }) => ({ title: name, xs: plot.xs, ys: plot.admitted, budget: plot.budget, faults: marks })),
+  )
+}
+
+function soakPlot({ where, results }: SavedSoak): string {
+  return linePlotSvg({
+    title: 'Worst key of each scenario of the soak',
+    subtitle: where,
+    xName: 'minutes from the start',
+    yName: 'tokens over the policy',
+    xs: results.map(({ endedMinute }) => endedMinute),
+    curves: [
+      { name: 'over', ys: results.map(({ over }) => over) },
+      { name: 'allowed: outages, failovers', ys: results.map(({ allowedOver }) => allowedOver), isDashed: true },
+    ],
+  })
+}
+
+function secondsText(seconds: number | null): string {
+  return seconds === null || seconds === Number.POSITIVE_INFINITY ? 'later' : seconds.toFixed(1)
+}
+
+function sumOf(results: readonly SoakResult[], member: 'sent' | 'errors' | 'unanswered'): number {
+  return results.reduce((sum, each) => sum + each[member], 0)
+}
+
+function medianOf(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[values.length >> 1] as number
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n')
+}
