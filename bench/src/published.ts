@@ -1,5 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import type { ChaosResults } from '../../chaos/dist/chaos-results.js'
+import { chaosMarkdownParts } from './chaos/chaos-markdown.js'
+import { chaosPlots } from './chaos/chaos-plots.js'
 import { chartSvg } from './chart.js'
 import { filled, markdownParts } from './markdown.js'
 import { middlewareMarkdownParts } from './middleware/middleware-markdown.js'
@@ -17,14 +20,15 @@ import { STUDIES } from './study/studies.js'
 import { tableMarkdown } from './study/study-table.js'
 
 const RESULTS = fileURLToPath(new URL('../results/', import.meta.url))
+const CHAOS_RESULTS = fileURLToPath(new URL('../../chaos/results/chaos.json', import.meta.url))
 
 type StudyFindings = { readonly study: string }
-type AnyResults = Results | FleetResults | MiddlewareResults | ServerResults | StudyFindings
+type AnyResults = Results | FleetResults | MiddlewareResults | ServerResults | ChaosResults | StudyFindings
 
 /** The files of results that are committed. */
 export function committedResults(): readonly string[] {
   const names = readdirSync(RESULTS).filter((name) => name.endsWith('.json'))
-  return names.sort().map((name) => `${RESULTS}${name}`)
+  return [...names.sort().map((name) => `${RESULTS}${name}`), CHAOS_RESULTS]
 }
 
 /**
@@ -59,6 +63,9 @@ export function published(files: readonly string[], pageText: (page: string) => 
       } else if (each.kind === 'server') {
         for (const [name, chart] of serverPlots(each)) plot(name, chartSvg(chart))
         fill('benchmarks-server.md', serverMarkdownParts(each))
+      } else if (each.kind === 'chaos') {
+        for (const [name, chart] of chaosPlots(each)) plot(name, chartSvg(chart))
+        fill('chaos.md', chaosMarkdownParts(each))
       } else {
         for (const [name, chart] of middlewarePlots(each)) plot(name, chartSvg(chart))
         fill('benchmarks-edge.md', middlewareMarkdownParts(each))

@@ -1,13 +1,14 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { type ChaosResults, chaosTable, type MixedReport, withTable } from './chaos-table.js'
+import type { ChaosResults, MixedReport } from './chaos-results.js'
 import { clusterFailovers, mixedFailovers } from './cluster-failover.js'
 import { resize } from './resize.js'
 import { sentinelFailovers } from './sentinel-failover.js'
+import { LOCAL_SHARE, RATE } from './subject.js'
 
 const USAGE = `npm run chaos -- [--only NAME]... [--failovers N] [--seed N]
 
-  Breaks real servers under load, and writes what came of it to chaos/results and docs/outages.md.
+  Breaks real servers under load, and writes what came of it to chaos/results. Then npm run plots makes docs/chaos.md from it.
 
   --only NAME     failover, mixed, sentinel or resize, may be given again; the results of the others stay as they are
   --failovers N   N of each kind instead of 20, 6 and 5: a first look, nothing is written
@@ -15,7 +16,6 @@ const USAGE = `npm run chaos -- [--only NAME]... [--failovers N] [--seed N]
 
 const RESULTS = new URL('../results/', import.meta.url)
 const FILE = new URL('chaos.json', RESULTS)
-const PAGE = new URL('../../docs/outages.md', import.meta.url)
 const SLOTS = 5_000
 
 const { values } = parseArgs({
@@ -70,11 +70,15 @@ async function run(): Promise<void> {
       continue
     }
     // Each as it comes: what fails later takes nothing back.
-    results = { ...results, node: process.version, [name]: found }
+    const setting = {
+      kind: 'chaos',
+      node: process.version,
+      rate: { limit: RATE.limit, burst: RATE.burst },
+      localShare: LOCAL_SHARE,
+    } as const
+    results = { ...results, ...setting, [name]: found }
     mkdirSync(RESULTS, { recursive: true })
     writeFileSync(FILE, `${JSON.stringify(results, undefined, 1)}\n`)
   }
-  if (looks !== undefined) return
-  writeFileSync(PAGE, withTable(readFileSync(PAGE, 'utf8'), chaosTable(results)))
-  console.log(`\n${chaosTable(results)}`)
+  if (looks === undefined) console.log('npm run plots makes the tables and plots of docs/chaos.md from these results')
 }

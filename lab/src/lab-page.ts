@@ -40,7 +40,7 @@ export interface SavedRuns {
 }
 
 /** The parts of docs/lab.md that come out of runs, by the names of their places in it. */
-export function labParts({ lab, soak }: SavedRuns): ReadonlyMap<string, string> {
+function labParts({ lab, soak }: SavedRuns): ReadonlyMap<string, string> {
   return new Map([
     ...(lab === undefined ? [] : ([['figures', `${figuresTable(lab)}\n\n${settingText(lab)}`]] as const)),
     ...(soak === undefined ? [] : ([['soak', `${soakTable(soak)}\n\n${soakText(soak)} ${settingText(soak)}`]] as const)),

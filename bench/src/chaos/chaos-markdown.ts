@@ -1,0 +1,77 @@
+import type { ChaosResults } from '../../../chaos/dist/chaos-results.js'
+
+type Subject = ChaosResults['failover']['subjects'][number]
+
+const FAILOVER_HEAD = [
+  ...['', 'takes', 'admitted', 'errors', 'slowest answer, ms', 'decided without the store', 'over', 'over, with the share'],
+  ...['recovered, ms: least', 'median', 'most'],
+]
+
+/** The parts of docs/chaos.md that a run fills, by the names of their places. */
+export function chaosMarkdownParts({
+  node,
+  rate,
+  localShare,
+  failover,
+  mixed,
+  sentinel,
+  resize,
+}: ChaosResults): ReadonlyMap<string, string> {
+  const failovers = [
+    table(FAILOVER_HEAD, [
+      ...failover.subjects.map((subject) => rowOf('cluster', subject)),
+      ...sentinel.subjects.map((subject) => rowOf('Sentinel', subject)),
+    ]),
+    '',
+    `- ${failover.failovers} failovers of a 3+3 cluster under load, ${sentinel.failovers} by Sentinel. Node timeout 1 s, ${rate.limit}/s and a burst of ${rate.burst} a key, share ${localShare}.`,
+    `- Allowed over the policy in all failovers together: ${Math.round(failover.allowedOver)} tokens in the cluster, ${Math.round(sentinel.allowedOver)} by Sentinel.`,
+    `- Two shared cores, Node ${node}.`,
+  ]
+  const versions = [
+    table(
+      FAILOVER_HEAD,
+      mixed.subjects.map((subject) => rowOf('cluster', subject)),
+    ),
+    '',
+    `- ${mixed.failovers} failovers of a 3+3 cluster, ${mixed.date}, seed ${mixed.seed}.`,
+    `- Allowed over the largest burst and the highest rate: ${Math.round(mixed.allowedOver)} tokens.`,
+  ]
+  const slots = [
+    table(
+      ['', 'takes', 'errors', 'calls given up', 'slowest answer, ms', 'keys charged wrongly'],
+      resize.clients.map(({ name, ...figures }) => [
+        name,
+        ...[figures.takes, figures.errors, figures.failures, figures.slowestMs, figures.wrongKeys].map(String),
+      ]),
+    ),
+    '',
+    `- ${resize.slots} slots in ${resize.seconds} s.`,
+  ]
+  return new Map([
+    ['chaos-failover', failovers.join('\n')],
+    ['chaos-mixed', versions.join('\n')],
+    ['chaos-resize', slots.join('\n')],
+  ])
+}
+
+/** Least, median and most. */
+export function recoveriesOf({ recoveryMs }: Subject): { readonly least: number; readonly median: number; readonly most: number } {
+  const sorted = [...recoveryMs].sort((a, b) => a - b)
+  const at = (index: number): number => sorted[index] as number
+  return { least: at(0), median: at(Math.floor(sorted.length / 2)), most: at(sorted.length - 1) }
+}
+
+function rowOf(where: string, subject: Subject): string[] {
+  const { name, takes, admitted, errors, slowestMs, outageDecisions, over, overWithShare } = subject
+  const { least, median, most } = recoveriesOf(subject)
+  return [
+    `${where}, ${name}`,
+    ...[takes, admitted, errors, slowestMs, outageDecisions, over, overWithShare].map(String),
+    ...[least, median, most].map(String),
+  ]
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
+  return [line(head), line(head.map((_, i) => (i === 0 ? '---' : '---:'))), ...rows.map(line)].join('\n')
+}

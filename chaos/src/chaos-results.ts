@@ -1,0 +1,21 @@
+import type { FailoverReport } from './failover.js'
+import type { ResizeReport } from './resize.js'
+
+/** Failovers under mixes of versions, and whether all stayed within the bound. */
+export interface MixedReport extends FailoverReport {
+  readonly seed: number
+  readonly date: string
+  readonly isWithin: boolean
+}
+
+/** What a run found, and the setting of all its subjects. */
+export interface ChaosResults {
+  readonly kind: 'chaos'
+  readonly node: string
+  readonly rate: { readonly limit: number; readonly burst: number }
+  readonly localShare: number
+  readonly failover: FailoverReport
+  readonly mixed: MixedReport
+  readonly sentinel: FailoverReport
+  readonly resize: ResizeReport
+}
