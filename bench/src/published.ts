@@ -1,9 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { accuracyTable, costTable, type GateResults } from 'sluicegate-testkit/gate/gate-tables.js'
 import type { ChaosResults } from '../../chaos/dist/chaos-results.js'
 import { chaosMarkdownParts } from './chaos/chaos-markdown.js'
 import { chaosPlots } from './chaos/chaos-plots.js'
 import { chartSvg } from './chart.js'
+import { gatePlots } from './gate/gate-plots.js'
 import { filled, markdownParts } from './markdown.js'
 import { middlewareMarkdownParts } from './middleware/middleware-markdown.js'
 import { middlewarePlots } from './middleware/middleware-plot.js'
@@ -23,7 +25,7 @@ const RESULTS = fileURLToPath(new URL('../results/', import.meta.url))
 const CHAOS_RESULTS = fileURLToPath(new URL('../../chaos/results/chaos.json', import.meta.url))
 
 type StudyFindings = { readonly study: string }
-type AnyResults = Results | FleetResults | MiddlewareResults | ServerResults | ChaosResults | StudyFindings
+type AnyResults = Results | FleetResults | MiddlewareResults | ServerResults | ChaosResults | GateResults | StudyFindings
 
 /** The files of results that are committed. */
 export function committedResults(): readonly string[] {
@@ -63,6 +65,15 @@ export function published(files: readonly string[], pageText: (page: string) => 
       } else if (each.kind === 'server') {
         for (const [name, chart] of serverPlots(each)) plot(name, chartSvg(chart))
         fill('benchmarks-server.md', serverMarkdownParts(each))
+      } else if (each.kind === 'gate') {
+        for (const [name, chart] of gatePlots(each)) plot(name, chartSvg(chart))
+        fill(
+          'gate.md',
+          new Map([
+            ['gate-accuracy', accuracyTable(each.runs)],
+            ['gate-costs', costTable(each)],
+          ]),
+        )
       } else if (each.kind === 'chaos') {
         for (const [name, chart] of chaosPlots(each)) plot(name, chartSvg(chart))
         fill('chaos.md', chaosMarkdownParts(each))

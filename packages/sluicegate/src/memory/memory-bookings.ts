@@ -53,7 +53,7 @@ export class MemoryBookings {
       return { ...asked, allowed: true, atUs, maybeSooner: false, decision, debt }
     }
     const wouldWaitUs = answer < 0 ? decoder.untilFreeUs(-1 - answer, cost) : undefined
-    const made = answer < 0 ? decoder.denied(-1 - answer, cost) : this.decisions.unanswered(key, low, high, nowUs, cost)
+    const made = answer < 0 ? decoder.denied(-1 - answer, cost) : this.decisions.decisionForReason(key, low, high, nowUs, cost)
     const decision = this.decisions.withPermit(made, key, low, high, cost)
     const atUs = nowUs + (wouldWaitUs ?? decision.retryAfterMs * 1000)
     return {
@@ -90,7 +90,7 @@ export class MemoryBookings {
         ? decoder.allowed(answer)
         : answer < 0
           ? decoder.denied(-1 - answer, cost)
-          : decisions.unanswered(key, low, high, nowUs, cost))
+          : decisions.decisionForReason(key, low, high, nowUs, cost))
     const decision = decisions.withPermit(made, key, low, high, cost)
     return {
       key,

@@ -117,14 +117,14 @@ export class MemoryDecisions {
     const decision =
       answer < 0
         ? this.decoder.denied(-1 - answer, cost)
-        : this.withPermit(this.unanswered(key, low, high, nowUs, cost), key, low, high, cost)
+        : this.withPermit(this.decisionForReason(key, low, high, nowUs, cost), key, low, high, cost)
     this.events.publish()
     publishDenial(key, cost, decision)
     return decision
   }
 
   /** A take that the core answered with a reason instead of a debt. */
-  unanswered(key: string, low: number, high: number, nowUs: number, cost: number): Decision {
+  decisionForReason(key: string, low: number, high: number, nowUs: number, cost: number): Decision {
     const detail = this.opened.core.detailOfUnanswered()
     switch (this.opened.reason()) {
       case 'EVICTED':
@@ -154,7 +154,7 @@ export class MemoryDecisions {
       const answer = this.opened.core.take(low, high, readUs, cost)
       if (answer >= 0) return this.decoder.allowed(answer)
       if (answer < 0) return this.decoder.denied(-1 - answer, cost)
-      if (this.opened.reason() !== 'LATE') return this.unanswered(key, low, high, readUs, cost)
+      if (this.opened.reason() !== 'LATE') return this.decisionForReason(key, low, high, readUs, cost)
     }
   }
 

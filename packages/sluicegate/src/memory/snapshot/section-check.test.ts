@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createLimiter, gcra, type Limiter, manualClock, restoreLimiter, slidingLog, tokenBucket } from '../../index.js'
+import { allOf, createLimiter, gcra, type Limiter, manualClock, restoreLimiter, slidingLog, tokenBucket } from '../../index.js'
+import type { OpenCore } from '../open-core.js'
 import { decodedSnapshot, encodedSnapshot } from './snapshot.js'
 
 const START_MS = 1_789_000_000_000
@@ -52,4 +53,75 @@ test('a policy in a form that there is not, of which all else fits, is refused',
       assert.throws(() => restoreLimiter(changed), { name: 'PolicyError', code: 'SNAPSHOT_INVALID' }, String(form))
     }
   }
+})
+
+const REFERENCE = 3n << 62n
+
+/** The core of a limiter, or of the first of several. */
+function openOf(limiter: Limiter): OpenCore {
+  const { section, parts } = limiter as unknown as { section?: { open: OpenCore }; parts?: readonly { section: { open: OpenCore } }[] }
+  return (section ?? parts?.[0]?.section)?.open as OpenCore
+}
+
+/** The limiter of a snapshot in which words were written over, and the checksum made anew. */
+function restoredWith(limiter: Limiter, words: readonly (readonly [address: number, word: bigint])[]): Limiter {
+  const { description, contents } = decodedSnapshot(limiter.snapshot())
+  const pieces = words.map(([address, word]) => new Uint8Array(new BigUint64Array([BigInt(address / 8) | (8n << 32n), word]).buffer))
+  return restoreLimiter(encodedSnapshot(description, [contents, ...pieces]), { clock: manualClock(START_MS) })
+}
+
+test('a log whose header has another cost than its newest request is refused', () => {
+  const limiter = createLimiter(slidingLog({ limit: 5, window: '1s' }), { clock: manualClock(START_MS), maxKeys: 4 })
+  const open = openOf(limiter)
+  const words = new BigUint64Array(open.memory.buffer)
+  for (let taken = 0; taken < 3; taken++) {
+    limiter.take('k')
+    const headers = Array.from(
+      { length: open.entries },
+      (_, i) => open.firstExtensions() + i * open.field(open.core.policyRecord(), 'RECORD_STRIDE'),
+    )
+    const used = headers.filter((address) => words[address / 8] !== 0n)
+    assert.equal(used.length, 1)
+    const [header = 0] = used
+    const word = words[header / 8] as bigint
+    assert.equal(restoredWith(limiter, [[header, word]]).take('k').remaining, 1 - taken + 2)
+    assert.throws(() => restoredWith(limiter, [[header, word + 1n]]), { name: 'PolicyError', code: 'SNAPSHOT_INVALID' }, `${taken}`)
+  }
+})
+
+test('what a snapshot says of places without a key, and of the spare room, is forgotten', () => {
+  const limiter = createLimiter(slidingLog({ limit: 5, window: '1s' }), { clock: manualClock(START_MS), maxKeys: 4 })
+  limiter.update(slidingLog({ limit: 50, window: '1s' }))
+  limiter.take('k')
+  const open = openOf(limiter)
+  const record = open.core.policyRecord()
+  const stride = open.field(record, 'RECORD_STRIDE')
+  const places = [open.field(record, 'RECORD_EXTENSIONS'), open.firstExtensions()].flatMap((first) =>
+    Array.from({ length: open.entries }, (_, i) => first + i * (first === open.firstExtensions() ? 48 : stride)),
+  )
+  const words = new BigUint64Array(open.memory.buffer)
+  const unused = places.filter((address) => words[address / 8] === 0n)
+  assert.ok(unused.length > open.entries)
+  const restored = restoredWith(
+    limiter,
+    unused.map((address) => [address, REFERENCE | BigInt(address)]),
+  )
+  for (const policy of [slidingLog({ limit: 5, window: '1s' }), slidingLog({ limit: 50, window: '1s' })]) {
+    for (let i = 0; i < 8; i++) restored.take(`new ${i}`)
+    restored.update(policy)
+  }
+  assert.equal(restored.peek('k').remaining, 49)
+})
+
+test('policies that share memory are refused', () => {
+  const parts = [slidingLog({ limit: 5, window: '1s' }), slidingLog({ limit: 50, window: '1m' })]
+  const limiter = createLimiter(allOf(parts), { clock: manualClock(START_MS), maxKeys: 4 })
+  limiter.take('k')
+  const { description, contents } = decodedSnapshot(limiter.snapshot())
+  const [, second] = description.sections as readonly { readonly address: number }[]
+  const open = openOf(limiter)
+  const extensions = open.core.policyRecord() + open.constant('RECORD_EXTENSIONS')
+  assert.equal(restoreLimiter(encodedSnapshot(description, [contents]), { clock: manualClock(START_MS) }).take('k').allowed, true)
+  const taken = (second?.address ?? 0) + open.constant('BAN_FILTER')
+  assert.throws(() => restoredWith(limiter, [[extensions, BigInt(taken)]]), { name: 'PolicyError', code: 'SNAPSHOT_INVALID' })
 })

@@ -3,7 +3,7 @@ import { numbersOf } from '../../policy/policy-numbers.js'
 import type { SectionOptions } from '../core-memory.js'
 import { ENTRIES_PER_LINE } from '../core-memory.js'
 import { type CoreHost, OpenCore } from '../open-core.js'
-import { placedIn, publishedPolicy } from '../policy-record.js'
+import { type Area, placedIn, publishedPolicy } from '../policy-record.js'
 import { SectionWords } from './section-words.js'
 import { invalidSnapshot } from './snapshot.js'
 import { isRecordOf, occupiedEntries } from './table-check.js'
@@ -23,15 +23,22 @@ interface DescribedSection {
   readonly options: SectionOptions
 }
 
+/** A section that was looked over. */
+export interface CheckedSection {
+  /** In force there. */
+  readonly policy: Policy
+  /** All that it reads and writes: no other section may. */
+  readonly areas: readonly Area[]
+}
+
 /**
  * Looks over one section of a restored memory that no limiter uses yet: its table, the policy in force and what that needs have to
  * lie within the memory, and every word by which the core finds its way has to be one that a core could have left: a checksum tells damage,
  * not its author. How much each key has spent is taken as it is. What only running threads know begins afresh.
  *
- * @returns the policy in force there.
  * @throws {PolicyError} `SNAPSHOT_INVALID`
  */
-export function checkSection(memory: WebAssembly.Memory, { address, end, algorithm, options }: DescribedSection): Policy {
+export function checkSection(memory: WebAssembly.Memory, { address, end, algorithm, options }: DescribedSection): CheckedSection {
   const open = new OpenCore(memory, address, NO_HOST)
   const layout = new SectionWords(open)
   const tableEnd = layout.at('DESCRIPTORS') < end && layout.hasLines() ? layout.tableEnd(open.lines) : Number.POSITIVE_INFINITY
@@ -51,16 +58,23 @@ export function checkSection(memory: WebAssembly.Memory, { address, end, algorit
     ({ address: at, bytes }) =>
       bytes === 0 || (at % WORD_BYTES === 0 && bytes % WORD_BYTES === 0 && at >= tableEnd && at + bytes <= memory.buffer.byteLength),
   )
-  const areApart = current.address + current.bytes <= spare.address || spare.address + spare.bytes <= current.address
-  if (!isRoom || !isPlaced || !(areApart || current.bytes === 0 || spare.bytes === 0))
-    throw invalidSnapshot('has keys without what belongs to them')
+  const counters = layout.sharedCounters
+  const areas = [{ address, bytes: tableEnd - address }, current, spare, { address: counters.address, bytes: counters.count * WORD_BYTES }]
+  if (!isRoom || !isPlaced || !areApart(areas)) throw invalidSnapshot('has keys without what belongs to them')
   if (!isRecordOf(open, record, policy, placed.numbers)) throw invalidSnapshot('has a policy whose numbers do not fit it')
   const epoch = open.epoch()
   const table = { memory, address: layout.at('TABLE'), end: tableEnd, epoch, numbers: placed.numbers, extensions: current.address }
   const occupied = areTimes(memory, layout) ? occupiedEntries(table) : undefined
   if (occupied === undefined) throw invalidSnapshot('has keys that no limiter could have left')
+  new Uint8Array(memory.buffer, spare.address, spare.bytes).fill(0)
   layout.noteTable(occupied, epoch)
-  return policy
+  return { policy, areas }
+}
+
+/** Whether no two areas share a byte. */
+export function areApart(areas: readonly Area[]): boolean {
+  const used = areas.filter(({ bytes }) => bytes > 0).sort((a, b) => a.address - b.address)
+  return used.every(({ address, bytes }, i) => address + bytes <= (used[i + 1]?.address ?? Number.POSITIVE_INFINITY))
 }
 
 /** Whether the times that stand for all keys are times, or none. */

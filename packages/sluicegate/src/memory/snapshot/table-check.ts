@@ -93,6 +93,7 @@ const MARKED = new BigUint64Array(MARKED_ENTRY.buffer)[1]
 const COST_BITS = 21n
 const PLACE_BITS = 17n
 const PLACE_MASK = (1n << PLACE_BITS) - 1n
+const COST_MASK = (1n << COST_BITS) - 1n
 /** Of a semaphore's state: how long a reading is written in a value, and for how long a permit may still run. */
 const TURN_BITS = 9n
 /** Bits of a value below the number of its window, or below its time; the others write a time, or a sum of units, alone. */
@@ -100,31 +101,30 @@ const BELOW_NUMBER: Partial<Record<Encoding, bigint>> = { SLIDING: 32n, COMPACT:
 
 /**
  * Looks at every word of a restored table by which the core decides where to read and how often to go round: nothing may be under way, all has
- * to be of the policy in force, no time may lie where none can, and no ring may be longer than it is. How much a key has spent is not looked at.
+ * to be of the policy in force, no time may lie where none can, and no ring may be longer than it is, or say that it holds another cost than its
+ * newest request does. How much a key has spent is not looked at. What belongs to no key is cleared.
  *
  * @returns how many keys and records live there; undefined when a word is none that a core could have left.
  */
 export function occupiedEntries(table: RestoredTable): number | undefined {
   const words = new BigUint64Array(table.memory.buffer)
   const { stride } = table.numbers
+  const clear = (from: number): unknown => words.fill(0n, from, from + stride / 8)
   const isValue = valueCheck(table.numbers)
   let occupied = 0
   for (let address = table.address, place = 0; address < table.end; address += ENTRY_BYTES, place++) {
     const identity = words[address / 8] as bigint
     const state = words[address / 8 + 1] as bigint
-    if (state === 0n) {
-      if (isOccupied(identity)) return undefined
-      continue
-    }
-    if (isMark(state)) {
-      if (state !== MARKED || identity !== 0n) return undefined
+    const extensions = (table.extensions + place * stride) / 8
+    if (state === 0n || isMark(state)) {
+      if (state === 0n ? isOccupied(identity) : state !== MARKED || identity !== 0n) return undefined
+      clear(extensions)
       continue
     }
     const high = Number(state >> 32n)
     if (kindOf(high) !== STATE_KIND || !isOfEpoch(high, table.epoch)) return undefined
-    const isBan = isBanEntry(Number(identity & 0xffff_ffffn))
-    if (!isBan && !isValue(state & VALUE_MASK)) return undefined
-    if (!isBan && stride > 0 && !areExtensions(words, (table.extensions + place * stride) / 8, table.numbers)) return undefined
+    if (isBanEntry(Number(identity & 0xffff_ffffn))) clear(extensions)
+    else if (!isValue(state & VALUE_MASK) || !areExtensions(words, extensions, table.numbers)) return undefined
     if (isOccupied(identity)) occupied++
   }
   return occupied
@@ -141,13 +141,18 @@ function valueCheck({ encoding, countBits, numberBits, unitsPerUs, tickUs }: Pol
   return (value) => (value & mask) >> below <= most
 }
 
-function areExtensions(words: BigUint64Array, first: number, { encoding, slots }: PolicyNumbers): boolean {
+function areExtensions(words: BigUint64Array, first: number, { encoding, slots, slotBytes, countBits, stride }: PolicyNumbers): boolean {
+  if (stride === 0) return true
   const head = words[first] as bigint
   if (encoding === 'WIDE') return head >> 62n === 0n
   if (encoding === 'LOG') {
     const held = Number((head >> COST_BITS) & PLACE_MASK)
     const place = Number((head >> (COST_BITS + PLACE_BITS)) & PLACE_MASK)
-    return head >> 62n === 0n && held <= slots && place < slots
+    if (head >> 62n !== 0n || held > slots || place >= slots) return false
+    // In slots of 4 bytes the costs are not written: they follow from the header.
+    if (slotBytes === 4) return true
+    const newest = held === 0 ? 0n : (words[first + 1 + place] as bigint) & ((1n << BigInt(countBits)) - 1n)
+    return (head & COST_MASK) === newest
   }
   for (let slot = 0; slot < slots; slot++) if ((words[first + slot] as bigint) >> 63n !== 0n) return false
   return true
