@@ -170,3 +170,63 @@ test('requests that a late process sends late keep their intended starts', async
   )
   assert.equal(total.latency.maxValue > 480_000, true)
 })
+
+test('a warm-up goes over into the measured run without a pause, and its late answers do not count', async () => {
+  const clock = new ManualLoadClock()
+  const answers: LoadAnswer[] = []
+  const keys: string[] = []
+  const seconds: number[] = []
+  const late: (() => void)[] = []
+  let warmedUpAtMs = -1
+  const target = {
+    take: async (key: string): Promise<LoadOutcome> => {
+      keys.push(key)
+      // The last request of the warm-up is answered after it.
+      if (clock.ms === 490) await new Promise<void>((resolve) => late.push(resolve))
+      return 'allowed'
+    },
+    errors: new ErrorTexts(),
+    close: async () => undefined,
+  }
+  const watcher = {
+    interval: (_: number, interval: LoadInterval) => void seconds.push(interval.allowed),
+    answer: (answer: LoadAnswer) => answers.push(answer),
+    warmedUp: () => {
+      warmedUpAtMs = clock.ms
+    },
+  }
+  const plan = { ...PLAN, keys: { kind: 'uniform', keys: 1_000 }, warmUpMs: 500, durationMs: 1_000 } as const
+  const done = new LoadRun(plan, target, clock, watcher).run()
+  for (let ms = 0; ms <= 1_500; ms++) {
+    clock.goTo(ms)
+    if (ms === 700) for (const answer of late) answer()
+    for (let turn = 0; turn < 4; turn++) await Promise.resolve()
+  }
+  await done
+  assert.equal(warmedUpAtMs, 500)
+  assert.deepEqual(
+    answers.map(({ intendedMs }) => intendedMs),
+    Array.from({ length: 100 }, (_, i) => 500 + i * 10),
+  )
+  assert.deepEqual([keys.length, seconds], [150, [100, 0]])
+  assert.deepEqual(keys.slice(50, 100), keys.slice(0, 50))
+})
+
+test('a run that is stopped within its warm-up has measured nothing', async () => {
+  const clock = new ManualLoadClock()
+  const seconds: LoadInterval[] = []
+  const target = { take: async (): Promise<LoadOutcome> => 'allowed', errors: new ErrorTexts(), close: async () => undefined }
+  const run = new LoadRun({ ...PLAN, warmUpMs: 2_000 }, target, clock, { interval: (_, interval) => seconds.push(interval) })
+  const done = run.run()
+  for (let ms = 0; ms <= 100; ms++) {
+    clock.goTo(ms)
+    await Promise.resolve()
+    await Promise.resolve()
+  }
+  run.stop()
+  await done
+  assert.deepEqual(
+    seconds.map(({ sent, answered, unanswered }) => [sent, answered, unanswered]),
+    [[0, 0, 0]],
+  )
+})

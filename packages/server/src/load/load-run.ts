@@ -28,6 +28,8 @@ export interface LoadWatcher {
   /** The second with this number is over; the run keeps nothing of it. */
   interval(second: number, interval: LoadInterval): void
   answer?(answer: LoadAnswer): void
+  /** The warm-up is over: what has been counted of it does not count. */
+  warmedUp?(): void
 }
 
 /** Requests that wait for an answer at once; later ones are sent late, and their latency counts from when they were due. */
@@ -40,16 +42,21 @@ interface OpenRequest {
   readonly sentMs: number
 }
 
-/** The load of one process. */
+/** The load of one process. The warm-up goes over into what is measured without a pause, as the same code: neither is compiled anew. */
 export class LoadRun {
   readonly #plan: LoadPlan
   readonly #target: LoadTarget
   readonly #clock: LoadClock
   readonly #watcher: LoadWatcher
-  readonly #nextKey: () => string
-  readonly #arrivals: Arrivals | undefined
+  readonly #share: ProcessShare
   readonly #callers: number
   readonly #open = new Set<OpenRequest>()
+  /** Made before the run: a file of keys takes time to read. */
+  readonly #measuredKeys: () => string
+  #nextKey: () => string
+  #arrivals: Arrivals | undefined
+  /** Of what is measured: later than now during the warm-up. */
+  #measuredFromMs = 0
   #startMs = 0
   #endMs = Number.POSITIVE_INFINITY
   #dueMs = Number.POSITIVE_INFINITY
@@ -63,11 +70,12 @@ export class LoadRun {
     this.#target = target
     this.#clock = clock
     this.#watcher = watcher
-    const seed = plan.seed + 7_919 * share.index
-    this.#nextKey = keysOf(plan.keys, seed, share)
+    this.#share = share
     const { loop } = plan
-    this.#arrivals = loop.kind === 'open' ? new Arrivals(loop.arrivals, share, seed + 1) : undefined
     this.#callers = loop.kind === 'closed' ? Math.ceil((loop.callers - share.index) / share.of) : 0
+    this.#measuredKeys = keysOf(plan.keys, this.#seed, share)
+    this.#nextKey = plan.warmUpMs > 0 ? keysOf(plan.keys, this.#seed, share) : this.#measuredKeys
+    this.#arrivals = this.#newArrivals()
   }
 
   /** Resolves when every request has its answer, or the time for answers is over. */
@@ -75,7 +83,8 @@ export class LoadRun {
     return new Promise((resolve) => {
       this.#done = resolve
       this.#startMs = this.#nowMs()
-      this.#endMs = this.#startMs + this.#plan.durationMs
+      this.#measuredFromMs = this.#startMs + this.#plan.warmUpMs
+      this.#endMs = this.#measuredFromMs + this.#plan.durationMs
       if (this.#arrivals === undefined) for (let i = 0; i < this.#callers; i++) this.#send(this.#nowMs())
       else this.#dueMs = this.#startMs + this.#arrivals.next()
       this.#turn()
@@ -88,6 +97,30 @@ export class LoadRun {
     this.#turn()
   }
 
+  get #seed(): number {
+    return this.#plan.seed + 7_919 * this.#share.index
+  }
+
+  get #isWarmingUp(): boolean {
+    return this.#startMs < this.#measuredFromMs
+  }
+
+  #newArrivals(): Arrivals | undefined {
+    const { loop } = this.#plan
+    return loop.kind === 'open' ? new Arrivals(loop.arrivals, this.#share, this.#seed + 1) : undefined
+  }
+
+  /** Keys, arrivals and counts begin again: the seed repeats what is measured, whatever the warm-up. */
+  #endWarmUp(): void {
+    this.#startMs = this.#measuredFromMs
+    this.#nextKey = this.#measuredKeys
+    this.#arrivals = this.#newArrivals()
+    if (this.#arrivals !== undefined) this.#dueMs = this.#startMs + this.#arrivals.next()
+    this.#second = 0
+    this.#interval = new LoadInterval()
+    this.#watcher.warmedUp?.()
+  }
+
   #nowMs(): number {
     return this.#clock.nowMs()
   }
@@ -96,7 +129,7 @@ export class LoadRun {
   #turn(): void {
     if (this.#isOver) return
     const nowMs = this.#nowMs()
-    this.#closeIntervals(nowMs)
+    this.#pass(nowMs)
     while (this.#dueMs <= nowMs && this.#dueMs < this.#endMs && this.#open.size < MAX_OUTSTANDING) {
       this.#send(this.#dueMs)
       this.#dueMs = this.#startMs + (this.#arrivals as Arrivals).next()
@@ -109,8 +142,9 @@ export class LoadRun {
     }
     const second = this.#startMs + (this.#second + 1) * INTERVAL_MS
     const due = isSending && this.#dueMs > nowMs ? this.#dueMs : Number.POSITIVE_INFINITY
+    const measured = this.#isWarmingUp ? this.#measuredFromMs : Number.POSITIVE_INFINITY
     const end = nowMs < this.#endMs ? this.#endMs : lastMs
-    this.#clock.wakeAt(Math.min(second, due, end), () => this.#turn())
+    this.#clock.wakeAt(Math.min(second, due, measured, end), () => this.#turn())
   }
 
   #send(intendedMs: number): void {
@@ -125,20 +159,27 @@ export class LoadRun {
     if (this.#isOver) return
     this.#open.delete(request)
     const nowMs = this.#nowMs()
-    this.#closeIntervals(nowMs)
+    this.#pass(nowMs)
+    if (request.intendedMs >= this.#startMs) this.#count(request, key, outcome, nowMs)
+    if (this.#arrivals === undefined && nowMs < this.#endMs) this.#send(nowMs)
+    else if (this.#open.size === 0 || this.#open.size === OUTSTANDING_AGAIN) this.#turn()
+  }
+
+  #count(request: OpenRequest, key: string, outcome: LoadOutcome, nowMs: number): void {
     const interval = this.#interval
     if (outcome === 'error') interval.errors++
     else interval[outcome]++
     recordMs(interval.latency, nowMs - request.intendedMs)
     recordMs(interval.service, nowMs - request.sentMs)
-    this.#watcher.answer?.({ key, ...request, answeredMs: nowMs, outcome })
-    if (this.#arrivals === undefined && nowMs < this.#endMs) this.#send(nowMs)
-    else if (this.#open.size === 0 || this.#open.size === OUTSTANDING_AGAIN) this.#turn()
+    if (!this.#isWarmingUp) this.#watcher.answer?.({ key, ...request, answeredMs: nowMs, outcome })
   }
 
-  #closeIntervals(nowMs: number): void {
+  /** Ends the warm-up and the seconds that are over. */
+  #pass(nowMs: number): void {
+    if (this.#isWarmingUp && nowMs >= this.#measuredFromMs) this.#endWarmUp()
     while (nowMs >= this.#startMs + (this.#second + 1) * INTERVAL_MS) {
-      this.#watcher.interval(this.#second++, this.#interval)
+      if (!this.#isWarmingUp) this.#watcher.interval(this.#second, this.#interval)
+      this.#second++
       this.#interval = new LoadInterval()
     }
   }
@@ -146,8 +187,9 @@ export class LoadRun {
   /** What has no answer counts with its latency so far, also what was due and never sent: leaving it out would hide a stall. */
   #finish(nowMs: number): void {
     this.#isOver = true
-    const interval = this.#interval
-    for (const { intendedMs, sentMs } of this.#open) {
+    const interval = this.#isWarmingUp ? new LoadInterval() : this.#interval
+    for (const { intendedMs, sentMs } of this.#isWarmingUp ? [] : this.#open) {
+      if (intendedMs < this.#startMs) continue
       interval.unanswered++
       recordMs(interval.latency, nowMs - intendedMs)
       recordMs(interval.service, nowMs - sentMs)

@@ -10,7 +10,6 @@ import { makeTarget } from './make-target.js'
 
 const PROCESS = fileURLToPath(new URL('./load-process.js', import.meta.url))
 const RECORD_CHARACTERS = 65_536
-const WARM_UP_GRACE_MS = 1_000
 
 /** What a process of the load reports. */
 export type LoadMessage =
@@ -53,7 +52,7 @@ function inThisProcess(plan: LoadPlan, totals: LoadTotals, add: (second: number,
     const ended = share.run.run()
     if (isStopped) stop()
     await ended
-    const seconds = (performance.now() - startMs) / 1_000
+    const seconds = measuredSeconds(plan, startMs)
     const errors = await share.close()
     return totals.result(plan, seconds, errors)
   }
@@ -95,7 +94,7 @@ function inProcesses(plan: LoadPlan, totals: LoadTotals, add: (second: number, i
   const result = async (): Promise<LoadResult> => {
     try {
       await Promise.all(ends)
-      return totals.result(plan, (performance.now() - startMs) / 1_000, errors)
+      return totals.result(plan, measuredSeconds(plan, startMs), errors)
     } finally {
       for (const child of children) child.kill('SIGKILL')
     }
@@ -106,6 +105,11 @@ function inProcesses(plan: LoadPlan, totals: LoadTotals, add: (second: number, i
       for (const child of children) send(child, { kind: 'stop' })
     },
   }
+}
+
+/** Without the warm-up. A run that ended within it has measured nothing. */
+function measuredSeconds({ warmUpMs }: LoadPlan, startMs: number): number {
+  return Math.max(0.001, (performance.now() - startMs - warmUpMs) / 1_000)
 }
 
 /** One process's share of the load, ready to run. */
@@ -123,13 +127,12 @@ export async function prepareShare(
 ): Promise<PreparedShare> {
   const target = await makeTarget(plan.target)
   const record = plan.record === undefined ? undefined : new Recorder(plan.record)
-  const watcher = { interval: onInterval, ...(record && { answer: (answer: LoadAnswer) => record.add(answer) }) }
-  const share = { index, of: plan.processes }
-  if (plan.warmUpMs > 0) {
-    const warmUp = { ...plan, durationMs: plan.warmUpMs, graceMs: WARM_UP_GRACE_MS }
-    await new LoadRun(warmUp, target, processClock(), { interval: () => undefined }, share).run()
-    target.errors.counts.clear()
+  const watcher = {
+    interval: onInterval,
+    warmedUp: () => target.errors.counts.clear(),
+    ...(record && { answer: (answer: LoadAnswer) => record.add(answer) }),
   }
+  const share = { index, of: plan.processes }
   const run = new LoadRun(plan, target, processClock(), watcher, share)
   return {
     run,
