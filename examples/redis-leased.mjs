@@ -11,7 +11,7 @@ client.on('error', (error) => console.error(error.message))
 await client.connect()
 const policy = fixedWindow({ limit: 1_000, window: '365d', name: 'global' })
 // Long times, so that no token expires unspent on a busy machine. For limits per second leave `lease` and `timeoutMs` out.
-const limiter = createRedisLimiter(policy, { client, lease: { horizonMs: 10_000 }, timeoutMs: 20_000 })
+const limiter = createRedisLimiter(policy, { client, lease: { horizonMs: 3_000 }, timeoutMs: 6_000 })
 
 if (process.send === undefined) {
   await limiter.reset('global')

@@ -18,6 +18,12 @@ test('recovered is the first second after the fault with four fifths of the rate
   assert.deepEqual(recoveryOf(overTime(900, 100, 100, 100, 0, 0, 40, 80, 100), [FAULT]), { seconds: 1, lost: 260 })
 })
 
+test('half a second is enough at the end of the run', () => {
+  const { xs, admitted } = overTime(900, 100, 100, 100, 0, 0, 100)
+  assert.deepEqual(recoveryOf({ xs: xs.slice(0, -2), admitted: admitted.slice(0, -2) }, [FAULT]), { seconds: 0, lost: 200 })
+  assert.deepEqual(recoveryOf({ xs: xs.slice(0, -3), admitted: admitted.slice(0, -3) }, [FAULT]), { seconds: null, lost: 200 })
+})
+
 test('a rate that stays low has not recovered', () => {
   assert.deepEqual(recoveryOf(overTime(900, 100, 100, 100, 0, 0, 0, 50, 50), [FAULT]), { seconds: null, lost: 400 })
 })

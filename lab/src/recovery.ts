@@ -28,7 +28,11 @@ export function recoveryOf({ xs, admitted }: AdmittedOverTime, marks: readonly R
   if (marks.length === 0 || !(stepS > 0) || before.length === 0) return undefined
   const usual = meanOf(before)
   const bins = Math.max(1, Math.round(SMOOTHED_S / stepS))
-  const isUsual = (i: number): boolean => i + bins <= admitted.length && meanOf(admitted.slice(i, i + bins)) >= RECOVERED_PART * usual
+  const isUsual = (i: number): boolean => {
+    // At the end half of it is enough.
+    const next = admitted.slice(i, i + bins)
+    return next.length >= bins / 2 && meanOf(next) >= RECOVERED_PART * usual
+  }
   let seconds: number | null = 0
   const missing = new Set<number>()
   for (const { fromX, toX } of marks) {

@@ -73,7 +73,7 @@ export const SCENARIOS: readonly Scenario[] = [
     keys: 'uniform:8',
     failovers: 2,
     run: async (lab, fault) => {
-      await rest(1_000)
+      await rest(2_000)
       const primary = await lab.primaryOf(HOT_NAME)
       let replica = primary
       await fault('failover', async () => {
@@ -83,7 +83,7 @@ export const SCENARIOS: readonly Scenario[] = [
       await fault('return', async () => {
         await lab.cluster.failOver(replica)
       })
-      await rest(1_000)
+      await rest(1_500)
     },
   },
   {
@@ -98,21 +98,21 @@ export const SCENARIOS: readonly Scenario[] = [
         await rest(2_000)
         await node.start()
       })
-      await rest(1_000)
+      await rest(1_500)
     },
   },
   {
     name: 'rolling restart',
     keys: 'uniform:8',
     run: async (lab, fault) => {
-      await rest(1_000)
+      await rest(2_000)
       for (const node of lab.nodes) {
         await fault(`restart of ${node.name}`, async () => {
           await node.stop()
           await node.start()
         })
       }
-      await rest(1_000)
+      await rest(1_500)
     },
   },
   {
@@ -137,7 +137,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: 'resize',
     keys: 'uniform:8',
     run: async (lab, fault) => {
-      await rest(1_000)
+      await rest(2_000)
       const { cluster } = lab
       // Slots move from the lowest one on, and some of the keys are among them.
       const first = await lab.primaryOf(HOT_NAME)
@@ -152,7 +152,7 @@ export const SCENARIOS: readonly Scenario[] = [
         await cluster.leave(joined)
         await cluster.ready()
       })
-      await rest(1_000)
+      await rest(1_500)
     },
   },
   {
@@ -195,7 +195,7 @@ export const SCENARIOS: readonly Scenario[] = [
           await rest(1_500)
         })
       }
-      await rest(1_000)
+      await rest(1_500)
     },
   },
 ]

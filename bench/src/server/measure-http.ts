@@ -70,6 +70,18 @@ async function runOf(child: ChildProcess, url: string, connections: number, seco
   return { perSecond, cpuUs: ((cpuMs(child) - beforeMs) * 1_000) / requests }
 }
 
+/** A bare server, and the address that it answers with `hello`. */
+export async function startHello(): Promise<{ readonly url: string; stop(): Promise<void> }> {
+  const child = spawn(process.execPath, [HELLO], { stdio: ['ignore', 'pipe', 'inherit'] })
+  return {
+    url: `http://127.0.0.1:${await printedPort(child)}`,
+    async stop() {
+      child.kill('SIGKILL')
+      await once(child, 'close')
+    },
+  }
+}
+
 async function printedPort(child: ChildProcess): Promise<number> {
   const [printed] = (await once(child.stdout as NodeJS.ReadableStream, 'data')) as [Buffer]
   return Number(printed)

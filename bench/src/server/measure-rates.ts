@@ -1,5 +1,6 @@
 import { cpuMs } from './cpu-time.js'
 import { sluicegateLoad } from './generators.js'
+import { startHello } from './measure-http.js'
 import { ServiceProcess } from './service-process.js'
 
 /** Of the capacity. */
@@ -9,8 +10,10 @@ export type Protocol = (typeof PROTOCOLS)[number]
 
 /** Enough for the capacity, and so few that each waits a few milliseconds at most in the service. */
 const CONNECTIONS = { http: 64, grpc: 4, resp: 16 } as const
-/** Sent and not measured before each run; the processor time of the service has it. */
-const WARM_UP_S = 1
+/** Sent and not measured before each run; the processor time of the service has it. A generator is slow until it is compiled. */
+const WARM_UP_S = 3
+/** The share of the target, at which a bare server is measured, too. */
+export const TARGET_SHARE = 0.5
 /** Callers of the closed loop that finds the capacity. */
 const CALLERS = 64
 
@@ -31,6 +34,8 @@ export interface RateFigure {
   readonly capacity: readonly number[]
   /** By share of the median capacity, one run of each round. */
   readonly points: readonly { readonly share: number; readonly runs: readonly RateRun[] }[]
+  /** A bare node:http in the place of the service, at `TARGET_SHARE`; for HTTP only. */
+  readonly bare?: readonly { readonly latencyMs: RateRun['latencyMs'] }[]
 }
 
 export interface RatesEffort {
@@ -42,6 +47,7 @@ export interface RatesEffort {
 /** `sluicegate load` at a constant rate, from a tenth of the capacity to five times as much. */
 export async function measureRates(protocol: Protocol, { rounds, seconds }: RatesEffort): Promise<RateFigure> {
   const service = await ServiceProcess.start()
+  const hello = protocol === 'http' ? await startHello() : undefined
   try {
     const url = {
       http: `http://127.0.0.1:${service.httpPort}`,
@@ -66,7 +72,12 @@ export async function measureRates(protocol: Protocol, { rounds, seconds }: Rate
     }
     const of = capacity.toSorted((a, b) => a - b)[capacity.length >> 1] as number
     const points = SHARES.map((share) => ({ share, runs: [] as RateRun[] }))
+    const bare: { latencyMs: RateRun['latencyMs'] }[] = []
     for (let round = 0; round < rounds; round++) {
+      if (hello !== undefined) {
+        const { latencyMs } = await sluicegateLoad(hello.url, [...common, '--rate', `${Math.round(of * TARGET_SHARE)}`])
+        bare.push({ latencyMs })
+      }
       for (const { share, runs } of points) {
         const beforeMs = cpuMs(service.child)
         const flags = [...common, '--rate', `${Math.max(1, Math.round(of * share))}`, '--grace', '100ms']
@@ -75,8 +86,9 @@ export async function measureRates(protocol: Protocol, { rounds, seconds }: Rate
         runs.push({ answeredPerSecond: perSecond, latencyMs, errors, cpuUs })
       }
     }
-    return { protocol, capacity, points }
+    return { protocol, capacity, points, ...(hello && { bare }) }
   } finally {
+    await hello?.stop()
     await service.stop()
   }
 }

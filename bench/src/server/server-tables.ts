@@ -2,7 +2,7 @@ import { figure } from '../report.js'
 import { ratios, type Summary, summaryOf } from '../samples.js'
 import type { StudyTable } from '../study/study-table.js'
 import { HTTP_CONNECTIONS, type HttpFigure } from './measure-http.js'
-import type { RateFigure, RateRun } from './measure-rates.js'
+import { type RateFigure, TARGET_SHARE } from './measure-rates.js'
 import type { ServerResults } from './server-results.js'
 import type { ServerRun } from './server-run.js'
 
@@ -82,23 +82,31 @@ function respTable({ resp }: ServerResults): StudyTable {
   }
 }
 
-function ratesTable({ protocol, capacity, points }: RateFigure): StudyTable {
+function ratesTable({ protocol, capacity, points, bare }: RateFigure): StudyTable {
   const [median] = whole(summaryOf(capacity))
   return {
     name: `server-rates-${protocol}`,
     title: `${protocol === 'http' ? 'HTTP' : protocol === 'grpc' ? 'gRPC' : 'RESP'} over the rate offered; capacity ${median} answers/s`,
     head: ['offered', 'answers/s', 'of the capacity', 'p50', 'p99', 'p99.9', 'processor time an answer', 'errors'],
-    rows: points.map(({ share, runs }) => [
-      `${share * 100} %`,
-      whole(summaryOf(runs.map(({ answeredPerSecond }) => answeredPerSecond)))[0] as string,
-      `${figure((100 * medianOf(runs, ({ answeredPerSecond }) => answeredPerSecond)) / summaryOf(capacity).median)} %`,
-      ms(medianOf(runs, ({ latencyMs }) => latencyMs.p50)),
-      ms(medianOf(runs, ({ latencyMs }) => latencyMs.p99)),
-      ms(medianOf(runs, ({ latencyMs }) => latencyMs.p999)),
-      `${figure(medianOf(runs, ({ cpuUs }) => cpuUs))} µs`,
-      String(runs.reduce((sum, { errors }) => sum + errors, 0)),
-    ]),
+    rows: [
+      ...points.map(({ share, runs }) => [
+        `${share * 100} %`,
+        whole(summaryOf(runs.map(({ answeredPerSecond }) => answeredPerSecond)))[0] as string,
+        `${figure((100 * medianOf(runs, ({ answeredPerSecond }) => answeredPerSecond)) / summaryOf(capacity).median)} %`,
+        ms(medianOf(runs, ({ latencyMs }) => latencyMs.p50)),
+        ms(medianOf(runs, ({ latencyMs }) => latencyMs.p99)),
+        ms(medianOf(runs, ({ latencyMs }) => latencyMs.p999)),
+        `${figure(medianOf(runs, ({ cpuUs }) => cpuUs))} µs`,
+        String(runs.reduce((sum, { errors }) => sum + errors, 0)),
+      ]),
+      ...(bare === undefined ? [] : [bareRow(bare)]),
+    ],
   }
+}
+
+function bareRow(runs: NonNullable<RateFigure['bare']>): string[] {
+  const percentiles = (['p50', 'p99', 'p999'] as const).map((name) => ms(medianOf(runs, ({ latencyMs }) => latencyMs[name])))
+  return [`${TARGET_SHARE * 100} %, a bare node:http`, '', '', ...percentiles, '', '']
 }
 
 function generatorsTable({ generators }: ServerResults): StudyTable {
@@ -124,7 +132,7 @@ function generatorsTable({ generators }: ServerResults): StudyTable {
   }
 }
 
-function medianOf(runs: readonly RateRun[], of: (run: RateRun) => number): number {
+function medianOf<Run>(runs: readonly Run[], of: (run: Run) => number): number {
   return summaryOf(runs.map(of)).median
 }
 

@@ -6,8 +6,6 @@ export interface Metrics {
   readonly contentType: string
   /** Prometheus text format 0.0.4. It costs milliseconds. */
   render(): Promise<string>
-  /** For the sum over several processes. */
-  json(): Promise<MetricJson[]>
   /** The same as data, to be summed over processes. */
   json(): Promise<MetricJson[]>
 }

@@ -29,5 +29,5 @@ async function prepare({ plan, index }: Extract<LoadOrder, { kind: 'plan' }>): P
 async function run(): Promise<void> {
   if (share === undefined) return
   await share.run.run()
-  send({ kind: 'done', errors: [...(await share.close())] })
+  send({ kind: 'done', seconds: share.run.seconds, errors: [...(await share.close())] })
 }

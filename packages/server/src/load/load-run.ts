@@ -5,6 +5,7 @@ import type { LoadPlan } from './load-plan.js'
 import type { LoadOutcome, LoadTarget } from './load-target.js'
 
 const INTERVAL_MS = 1_000
+const SHORTEST_S = 0.001
 
 /** Time as a run sees it. */
 export interface LoadClock {
@@ -64,6 +65,7 @@ export class LoadRun {
   #interval = new LoadInterval()
   #done: () => void = () => undefined
   #isOver = false
+  #endedMs = 0
 
   constructor(plan: LoadPlan, target: LoadTarget, clock: LoadClock, watcher: LoadWatcher, share: ProcessShare = { index: 0, of: 1 }) {
     this.#plan = plan
@@ -89,6 +91,11 @@ export class LoadRun {
       else this.#dueMs = this.#startMs + this.#arrivals.next()
       this.#turn()
     })
+  }
+
+  /** From the end of the warm-up to the last answer, in seconds; nearly 0 if the run ended within the warm-up. */
+  get seconds(): number {
+    return Math.max(SHORTEST_S, (this.#endedMs - this.#measuredFromMs) / 1_000)
   }
 
   /** Ends a run that has begun: nothing more is sent. */
@@ -187,6 +194,7 @@ export class LoadRun {
   /** What has no answer counts with its latency so far, also what was due and never sent: leaving it out would hide a stall. */
   #finish(nowMs: number): void {
     this.#isOver = true
+    this.#endedMs = nowMs
     const interval = this.#isWarmingUp ? new LoadInterval() : this.#interval
     for (const { intendedMs, sentMs } of this.#isWarmingUp ? [] : this.#open) {
       if (intendedMs < this.#startMs) continue

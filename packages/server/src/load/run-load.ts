@@ -15,7 +15,7 @@ const RECORD_CHARACTERS = 65_536
 export type LoadMessage =
   | { readonly kind: 'ready' }
   | { readonly kind: 'second'; readonly second: number; readonly interval: SentInterval }
-  | { readonly kind: 'done'; readonly errors: readonly (readonly [text: string, count: number])[] }
+  | { readonly kind: 'done'; readonly seconds: number; readonly errors: readonly (readonly [text: string, count: number])[] }
   | { readonly kind: 'failed'; readonly message: string }
 
 /** What it receives. */
@@ -48,13 +48,11 @@ function inThisProcess(plan: LoadPlan, totals: LoadTotals, add: (second: number,
   const result = async (): Promise<LoadResult> => {
     const share = await prepareShare(plan, 0, add)
     stop = () => share.run.stop()
-    const startMs = performance.now()
     const ended = share.run.run()
     if (isStopped) stop()
     await ended
-    const seconds = measuredSeconds(plan, startMs)
     const errors = await share.close()
-    return totals.result(plan, seconds, errors)
+    return totals.result(plan, share.run.seconds, errors)
   }
   return {
     result: result(),
@@ -72,7 +70,7 @@ function inProcesses(plan: LoadPlan, totals: LoadTotals, add: (second: number, i
   }
   const errors = new Map<string, number>()
   let ready = 0
-  let startMs = 0
+  let longestS = 0
   const ends = children.map(
     (child, index) =>
       new Promise<void>((resolve, reject) => {
@@ -81,9 +79,9 @@ function inProcesses(plan: LoadPlan, totals: LoadTotals, add: (second: number, i
           else if (message.kind === 'failed') reject(new UsageError(message.message, 1))
           else if (message.kind === 'done') {
             for (const [text, count] of message.errors) errors.set(text, (errors.get(text) ?? 0) + count)
+            longestS = Math.max(longestS, message.seconds)
             resolve()
           } else if (++ready === children.length) {
-            startMs = performance.now()
             for (const each of children) send(each, { kind: 'start' })
           }
         })
@@ -94,7 +92,7 @@ function inProcesses(plan: LoadPlan, totals: LoadTotals, add: (second: number, i
   const result = async (): Promise<LoadResult> => {
     try {
       await Promise.all(ends)
-      return totals.result(plan, measuredSeconds(plan, startMs), errors)
+      return totals.result(plan, longestS, errors)
     } finally {
       for (const child of children) child.kill('SIGKILL')
     }
@@ -105,11 +103,6 @@ function inProcesses(plan: LoadPlan, totals: LoadTotals, add: (second: number, i
       for (const child of children) send(child, { kind: 'stop' })
     },
   }
-}
-
-/** Without the warm-up. A run that ended within it has measured nothing. */
-function measuredSeconds({ warmUpMs }: LoadPlan, startMs: number): number {
-  return Math.max(0.001, (performance.now() - startMs - warmUpMs) / 1_000)
 }
 
 /** One process's share of the load, ready to run. */

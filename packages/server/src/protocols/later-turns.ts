@@ -1,5 +1,8 @@
-/** The time of one event-loop turn for calls that wait, besides the first of them. */
-const TURN_MS = 1
+/** The time of one event-loop turn for calls that wait, besides the first of them, and as much for input that has just arrived. */
+const TURN_MS = 0.2
+
+/** When the time of this turn for input is over; undefined before the first input. */
+let inputUntilMs: number | undefined
 
 /** In the order of arrival; those before `next` have run. */
 let waiting: ((isAlone: boolean) => void)[] = []
@@ -11,6 +14,22 @@ let next = 0
  */
 export function inLaterTurn(go: (isAlone: boolean) => void): void {
   if (waiting.push(go) === 1) setImmediate(turn)
+}
+
+/**
+ * Whether input that has just arrived has to wait: others had the time of this turn. One turn of the event loop reads from all sockets, so that many
+ * busy clients together would make it long.
+ */
+export function isInputTimeOver(): boolean {
+  const nowMs = performance.now()
+  if (inputUntilMs !== undefined) return nowMs >= inputUntilMs
+  inputUntilMs = nowMs + TURN_MS
+  setImmediate(beginTurn)
+  return false
+}
+
+function beginTurn(): void {
+  inputUntilMs = undefined
 }
 
 function turn(): void {

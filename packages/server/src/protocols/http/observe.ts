@@ -1,9 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Metrics } from '../../metrics.js'
 import type { Handler, Route } from './handler.js'
 import { Problem } from './problem.js'
 import { reply } from './reply.js'
 
 const MAX_METRICS_AT_ONCE = 16
+/** Between two texts of the metrics. */
+const RENDER_REST_MS = 10
 const TEXT = 'text/plain; charset=utf-8'
 
 /** `/livez`: the process answers. */
@@ -28,7 +31,7 @@ export function startupzRoute(phase: () => Phase): Route {
 
 /** `/metrics`: for Prometheus. With a thousand policies it is a megabyte, which many clients at once could leave unread. */
 export function metricsRoute(metrics: Metrics): Route {
-  const text = oncePerTurn(() => metrics.render())
+  const text = rested(() => metrics.render())
   let open = 0
   return read(async (_, response) => {
     if (open >= MAX_METRICS_AT_ONCE)
@@ -39,11 +42,22 @@ export function metricsRoute(metrics: Metrics): Route {
   })
 }
 
-/** One text for all requests of the same event-loop turn: rendered for each of them, it would delay all other requests. */
-function oncePerTurn(render: () => Promise<string>): () => Promise<string> {
+/**
+ * One text for all requests of the same event-loop turn, and a rest between two: rendered for each request of many clients, it would delay all
+ * other requests. A request within the rest waits for the next text.
+ */
+function rested(render: () => Promise<string>): () => Promise<string> {
   let rendering: Promise<string> | undefined
+  let restsUntilMs = 0
+  const rendered = async (): Promise<string> => {
+    const waitMs = restsUntilMs - performance.now()
+    if (waitMs > 0) await sleep(waitMs)
+    const text = await render()
+    restsUntilMs = performance.now() + RENDER_REST_MS
+    return text
+  }
   return () => {
-    rendering ??= render().finally(() => {
+    rendering ??= rendered().finally(() => {
       setImmediate(() => {
         rendering = undefined
       })

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { inLaterTurn } from '../later-turns.js'
+import { inLaterTurn, isInputTimeOver } from '../later-turns.js'
 import type { SessionContext } from './command.js'
 import { Session } from './session.js'
 
@@ -78,7 +78,13 @@ export class Connection {
     if (this.#isEnding) return
     this.activeMs = performance.now()
     this.session.push(chunk)
-    this.#go()
+    if (this.#isDeferred || !isInputTimeOver()) {
+      this.#go()
+      return
+    }
+    this.socket.pause()
+    this.#defer()
+    this.#owner.changed(this)
   }
 
   /** The client sends no more: its commands are still answered. */

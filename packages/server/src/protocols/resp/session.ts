@@ -6,7 +6,7 @@ import { ProtocolFault } from './protocol-fault.js'
 import { ReplyWriter } from './reply-writer.js'
 
 /** Commands of one connection that are answered before other connections have their turn. */
-const COMMANDS_PER_TURN = 1_024
+const COMMANDS_PER_TURN = 128
 /** Replies that are ready and not written yet; further commands wait. */
 const MAX_REPLY_BYTES = 65_536
 /** Commands of one connection that wait for a store. */
