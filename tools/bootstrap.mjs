@@ -18,12 +18,13 @@ import { runTogether } from './setup/watch.mjs'
 const LONGEST_TEST_MS = 600_000
 const LONGEST_LONG_TEST_MS = 3_600_000
 /** More than there are cores: many wait for servers and other processes. */
-const TEST_FILES_AT_ONCE = 2 * availableParallelism()
+const TEST_FILES_AT_ONCE = 3 * availableParallelism()
 
 /** Compiled files that are no tests but start servers. */
 const ON_SERVERS = {
   'bench:redis': ['bench/dist/redis/main.js'],
   'bench:server': ['bench/dist/server/main.js'],
+  'bench:replay': ['bench/dist/replay/main.js'],
   chaos: ['chaos/dist/main.js'],
   lab: ['lab/dist/main.js'],
   'lab:compare': ['lab/dist/compare-main.js'],
@@ -51,6 +52,7 @@ const TASKS = {
   'bench:redis': (args) => run(process.execPath, ['bench/dist/redis/main.js', ...args]),
   'bench:edge': (args) => run(process.execPath, ['bench/dist/middleware/main.js', ...args]),
   'bench:server': (args) => run(process.execPath, ['bench/dist/server/main.js', ...args]),
+  'bench:replay': (args) => run(process.execPath, ['bench/dist/replay/main.js', ...args]),
   chaos: (args) => run(process.execPath, ['chaos/dist/main.js', ...args]),
   lab: (args) => run(process.execPath, ['lab/dist/main.js', ...args]),
   'lab:compare': (args) => run(process.execPath, ['lab/dist/compare-main.js', ...args]),

@@ -14,6 +14,8 @@ import { overKeys, overWorkers } from './plots.js'
 import { fleetMarkdownParts } from './redis/fleet-markdown.js'
 import { fleetPlots } from './redis/fleet-plots.js'
 import type { FleetResults } from './redis/fleet-results.js'
+import type { ReplayResults } from './replay/replay-results.js'
+import { replayTable } from './replay/replay-table.js'
 import type { Results } from './results.js'
 import { serverMarkdownParts } from './server/server-markdown.js'
 import { serverPlots } from './server/server-plots.js'
@@ -25,7 +27,7 @@ const RESULTS = fileURLToPath(new URL('../results/', import.meta.url))
 const CHAOS_RESULTS = fileURLToPath(new URL('../../chaos/results/chaos.json', import.meta.url))
 
 type StudyFindings = { readonly study: string }
-type AnyResults = Results | FleetResults | MiddlewareResults | ServerResults | ChaosResults | GateResults | StudyFindings
+type AnyResults = Results | FleetResults | MiddlewareResults | ServerResults | ChaosResults | GateResults | ReplayResults | StudyFindings
 
 /** The files of results that are committed. */
 export function committedResults(): readonly string[] {
@@ -74,6 +76,9 @@ export function published(files: readonly string[], pageText: (page: string) => 
             ['gate-costs', costTable(each)],
           ]),
         )
+      } else if (each.kind === 'replay') {
+        const table = replayTable(each)
+        fill('replay.md', new Map([[table.name, tableMarkdown(table)]]))
       } else if (each.kind === 'chaos') {
         for (const [name, chart] of chaosPlots(each)) plot(name, chartSvg(chart))
         fill('chaos.md', chaosMarkdownParts(each))

@@ -95,7 +95,7 @@ function soakTable({ results }: SavedSoak): string {
     ],
     names.map((name) => {
       const own = results.filter((each) => each.name === name)
-      const worst = own.reduce((most, each) => (each.over - each.allowedOver > most.over - most.allowedOver ? each : most))
+      const [worst] = own.toSorted((a, b) => b.over - a.over || a.allowedOver - b.allowedOver) as [SoakResult]
       const recoveries = own.flatMap(({ recovery }) => recovery ?? [])
       const seconds = recoveries.map((each) => each.seconds ?? Number.POSITIVE_INFINITY)
       return [
