@@ -18,7 +18,7 @@ import { runTogether } from './setup/watch.mjs'
 const LONGEST_TEST_MS = 600_000
 const LONGEST_LONG_TEST_MS = 3_600_000
 /** More than there are cores: many wait for servers and other processes. */
-const TEST_FILES_AT_ONCE = 3 * availableParallelism()
+const TEST_FILES_AT_ONCE = 2 * availableParallelism()
 
 /** Compiled files that are no tests but start servers. */
 const ON_SERVERS = {

@@ -69,7 +69,9 @@ test('a warm-up is sent and not measured, by one process and by several', async 
     const before = counts.allowed + counts.denied
     const { sent, allowed, denied } = await measured(t, url, '--policy', 'api', '--warm-up', '250ms', '--processes', processes)
     assert.deepEqual([sent, allowed + denied], [300, 300])
-    assert.equal(counts.allowed + counts.denied - before, 450)
+    // What a busy machine has not sent by the end of the warm-up is left out.
+    const taken = counts.allowed + counts.denied - before
+    assert.ok(taken > 300 && taken <= 450, String(taken))
   }
 })
 

@@ -9,7 +9,7 @@ import { type MemoryHandle, MemoryLimiter, type MemoryLimiterParts } from './mem
 import { MemoryPermitLimiter } from './memory-permit-limiter.js'
 import { OpenCore } from './open-core.js'
 import { checkedDescription, type MemoryDescription } from './snapshot/memory-snapshot.js'
-import { areApart, checkSection } from './snapshot/section-check.js'
+import { checkApart, checkSection } from './snapshot/section-check.js'
 import { SectionWords } from './snapshot/section-words.js'
 import { invalidSnapshot, restorePieces, type Snapshot } from './snapshot/snapshot.js'
 
@@ -134,7 +134,7 @@ function restoredMemory({ bytes, options, sections }: MemoryDescription, content
   const memory = roomFor(bytes, grows(algorithms))
   restorePieces(contents, new Uint8Array(memory.buffer))
   const checked = sections.map((section, i) => checkSection(memory, { ...section, options, end: sections[i + 1]?.address ?? bytes }))
-  if (!areApart(checked.flatMap(({ areas }) => areas))) throw invalidSnapshot('has policies that share memory')
+  checkApart(checked.flatMap(({ areas }) => areas))
   return { memory, policies: checked.map(({ policy }) => policy) }
 }
 

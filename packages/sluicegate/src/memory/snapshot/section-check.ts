@@ -27,7 +27,7 @@ interface DescribedSection {
 export interface CheckedSection {
   /** In force there. */
   readonly policy: Policy
-  /** All that it reads and writes: no other section may. */
+  /** All that it reads and writes; no two areas of a memory may share a byte. */
   readonly areas: readonly Area[]
 }
 
@@ -60,7 +60,7 @@ export function checkSection(memory: WebAssembly.Memory, { address, end, algorit
   )
   const counters = layout.sharedCounters
   const areas = [{ address, bytes: tableEnd - address }, current, spare, { address: counters.address, bytes: counters.count * WORD_BYTES }]
-  if (!isRoom || !isPlaced || !areApart(areas)) throw invalidSnapshot('has keys without what belongs to them')
+  if (!isRoom || !isPlaced) throw invalidSnapshot('has keys without what belongs to them')
   if (!isRecordOf(open, record, policy, placed.numbers)) throw invalidSnapshot('has a policy whose numbers do not fit it')
   const epoch = open.epoch()
   const table = { memory, address: layout.at('TABLE'), end: tableEnd, epoch, numbers: placed.numbers, extensions: current.address }
@@ -69,12 +69,6 @@ export function checkSection(memory: WebAssembly.Memory, { address, end, algorit
   new Uint8Array(memory.buffer, spare.address, spare.bytes).fill(0)
   layout.noteTable(occupied, epoch)
   return { policy, areas }
-}
-
-/** Whether no two areas share a byte. */
-export function areApart(areas: readonly Area[]): boolean {
-  const used = areas.filter(({ bytes }) => bytes > 0).sort((a, b) => a.address - b.address)
-  return used.every(({ address, bytes }, i) => address + bytes <= (used[i + 1]?.address ?? Number.POSITIVE_INFINITY))
 }
 
 /** Whether the times that stand for all keys are times, or none. */
@@ -138,4 +132,13 @@ function checkGrowth(open: OpenCore, layout: SectionWords, tableEnd: number): vo
   const budget = words[layout.at('OVERFLOW_BUDGET') / 8] as bigint
   const areTimes = budget < FIRST_MARK && counters.every((time) => time < FIRST_MARK)
   if (count > 0 && !(areThere && isBudget && areTimes)) throw invalidSnapshot('has counters of newcomers that do not fit')
+}
+
+/** @throws {PolicyError} `SNAPSHOT_INVALID` if two of the areas share a byte. */
+export function checkApart(areas: readonly Area[]): void {
+  let end = 0
+  for (const { address, bytes } of areas.filter((area) => area.bytes > 0).sort((a, b) => a.address - b.address)) {
+    if (address < end) throw invalidSnapshot('has keys without what belongs to them')
+    end = address + bytes
+  }
 }
