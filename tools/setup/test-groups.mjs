@@ -21,7 +21,7 @@ const NEEDS_OWN_PROCESS = [
   /chromium|browser|nginx/,
   /[wW]arning|warnOnce|oncePerProcess|onceInProcess/,
   /\bconformance\b/,
-  /eventLoopUtilization|monitorEventLoopDelay/,
+  /rssBytes|eventLoopUtilization|monitorEventLoopDelay/,
 ]
 
 /**

@@ -5,7 +5,7 @@ import { compareOverSockets } from './flexible-runs.js'
 
 // random-requests.long.test.ts goes on with other seeds.
 
-const REQUESTS = shortOrLong(200, 500)
+const REQUESTS = shortOrLong(100, 500)
 
 test(`our middleware and store answer ${REQUESTS} random requests as express-rate-limit does`, async () => {
   await compareRequests(REQUESTS, 1)

@@ -77,6 +77,8 @@ interface RunningWorker {
   readonly child: Child
   readonly exchange: Exchange
   readonly ended: Promise<void>
+  /** Before it begins, a worker answers no calls, and has no permits and no reservations. */
+  hasBegun: boolean
   isReady: boolean
   /** Whether it reads a configuration, which may take longer than an answer. */
   isReading: boolean
@@ -266,12 +268,17 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
       })
       const exchange = new Exchange((message) => child.send(message), {
         ...steps,
-        held: (other: number, verb: HeldVerb, id: string, costs: readonly number[]) =>
-          workers.get(other)?.exchange.call('held', verb, id, costs),
+        held(other: number, verb: HeldVerb, id: string, costs: readonly number[]) {
+          const owner = workers.get(other)
+          return owner?.hasBegun ? owner.exchange.call('held', verb, id, costs) : undefined
+        },
         page,
         metrics: render,
         reload: () => reload('admin'),
-        begin: (): WorkerStart => ({ files, generation, ports, tables: tables?.() }),
+        begin(): WorkerStart {
+          running.hasBegun = true
+          return { files, generation, ports, tables: tables?.() }
+        },
         ready(at: [ListenerName, string][], started: number): void {
           running.isReady = true
           if (hasStarted) log.info({ slot }, 'a worker listens again')
@@ -287,6 +294,7 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
         child,
         exchange,
         ended,
+        hasBegun: false,
         isReady: false,
         isReading: false,
         isLookedAt: false,

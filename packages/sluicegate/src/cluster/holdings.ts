@@ -18,6 +18,8 @@ interface Holding {
 /** The reservations and permits of one worker, by the ids of their requests. */
 export class Holdings {
   private readonly byId = new Map<number, Holding>()
+  /** Kept between calls: a new iterator would pass the place of every deleted entry again. */
+  private sweep = this.byId.entries()
   private readonly policy: () => Policy
 
   /** @param policy the one in force. */
@@ -60,13 +62,19 @@ export class Holdings {
   }
 
   private add(id: number, holding: Holding, nowUs: number): void {
-    let looked = 0
-    for (const [oldId, old] of this.byId) {
-      this.byId.delete(oldId)
-      if (old.overUs > nowUs) this.byId.set(oldId, old)
-      if (++looked >= LOOKED_AT) break
+    for (let i = 0; i < LOOKED_AT && this.byId.size > 0; i++) {
+      const [oldId, old] = this.next()
+      if (old.overUs <= nowUs) this.byId.delete(oldId)
     }
     if (this.byId.size < MOST_HELD) this.byId.set(id, holding)
+  }
+
+  /** The entry after the one checked last, or the first. There is one. */
+  private next(): readonly [number, Holding] {
+    const { done, value } = this.sweep.next()
+    if (done !== true) return value
+    this.sweep = this.byId.entries()
+    return this.sweep.next().value as [number, Holding]
   }
 }
 

@@ -6,7 +6,7 @@ import { FAULTY, SOUND } from 'sluicegate-testkit/leases/lease-rules.js'
 
 // A part of `npm run prove:leases`.
 
-const HISTORIES = shortOrLong(250, 5_000)
+const HISTORIES = shortOrLong(100, 5_000)
 const MOST_FOR_A_FAULT = 20_000
 /** They once found something. */
 const SAVED_SEEDS: readonly number[] = []

@@ -11,8 +11,8 @@ const START_MS = 1_789_000_000_000
 const HOUR_MS = 3_600_000
 const YEAR_MS = 366 * 24 * HOUR_MS
 const WORKERS = 2
-const LIVES = shortOrLong(10, 200)
-const ROUNDS = shortOrLong(5, 10)
+const LIVES = shortOrLong(5, 200)
+const ROUNDS = shortOrLong(3, 10)
 const THREADS = shortOrLong(1, 4)
 const DEATHS = LIVES + THREADS
 

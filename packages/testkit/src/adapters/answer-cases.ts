@@ -8,9 +8,9 @@ import { ask, crowded, singleSocket } from './http-client.js'
 import type { StartApp } from './listening.js'
 import { promisedLimiter } from './promised-limiter.js'
 
-const REQUESTS = shortOrLong(100, 1_000)
+const REQUESTS = shortOrLong(50, 1_000)
 /** How many of them pass. */
-const PASSING = shortOrLong(81, 321)
+const PASSING = shortOrLong(41, 321)
 
 /** What clients see of requests that pass and requests that do not. */
 export function answerCases<Request>({ name, limitsUnknown, limitsOptions }: Harness<Request>, start: StartApp<Request>): void {

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import type { Admission } from '../../history/admission.js'
 import { firstExcess, shareOfBudget } from '../../history/rate-history.js'
 import { Random } from '../../random.js'
+import { shortOrLong } from '../../run-length.js'
 import { admitted, type Fixtures } from '../fixture.js'
 import type { MakeRate } from './make-rate.js'
 
@@ -13,6 +14,8 @@ const POLICIES = [
   { limit: 999_983, window: '1s', burst: 5000 },
   { limit: 3, window: '30d', burst: 2 },
 ] as const
+/** Random costs of which the retry-after is tried. */
+const RETRIES = shortOrLong(60, 200)
 
 /** The invariants of the budget that one thread can show: I1, I2, I4, I5. */
 export function rateBudget(name: string, fixture: Fixtures, policyOf: MakeRate): void {
@@ -66,7 +69,7 @@ export function rateBudget(name: string, fixture: Fixtures, policyOf: MakeRate):
       const random = new Random(policy.burst)
       const { limiter, clock } = fixture(policy)
       limiter.take('k', policy.burst)
-      for (let i = 0; i < 200; i++) {
+      for (let i = 0; i < RETRIES; i++) {
         const cost = random.integer(1, policy.burst)
         const { allowed, retryAfterMs } = limiter.take('k', cost)
         if (allowed) continue
