@@ -48,7 +48,7 @@ const frameworkOf = (file: string): string | undefined =>
 const compatibleWith = (file: string): string | undefined => file.match(/^packages\/sluicegate\/src\/compat\/([^/]+)\//)?.[1]
 
 /** Modules of the library that hold plain data. */
-const PLAIN_DATA = 'policy/[^/]*|time/duration|decision/decision|errors|once-in-process|options/[^/]*|shown'
+const PLAIN_DATA = 'policy/[^/]*|time/duration|decision/decision|decision/decision-decoder|errors|once-in-process|options/[^/]*|shown'
 
 /** Folders of the core, the lowest first. */
 const CORE_FOLDERS = ['atomics', 'policy', 'algorithms', 'table']

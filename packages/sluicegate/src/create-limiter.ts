@@ -1,6 +1,7 @@
 import type { Decision } from './decision/decision.js'
 import { checkedHotKeys } from './decision/hot-keys.js'
 import type { AnswerOf } from './decision/permit.js'
+import { defaultClock } from './default-clock.js'
 import { PolicyError } from './errors.js'
 import { attachedLayers, layered, restoredLayers } from './layers/limiter-layers.js'
 import type { Limiter, LimiterHandle, LimiterOptions } from './limiter.js'
@@ -13,7 +14,7 @@ import type { WithOverrides } from './overrides.js'
 import { checkedPolicy } from './policy/checked-policy.js'
 import type { Policy } from './policy/policy.js'
 import { withQueue } from './queue/create-queue.js'
-import { checkClock, clockFromHandle, defaultClock } from './time/clock.js'
+import { checkClock, clockFromHandle } from './time/clock.js'
 
 const DEFAULT_MAX_WAITERS = 10_000
 const MOST_WAITERS = 1_000_000

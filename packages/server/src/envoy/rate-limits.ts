@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { EnvoyDomain } from '../config/envoy/envoy-domain.js'
+import type { RuleLimit } from '../config/envoy/rule.js'
 import {
   type AskedPriority,
   type Awaitable,
@@ -18,7 +19,6 @@ import { limitHeaders } from './limit-headers.js'
 import { type Descriptor, type DescriptorStatus, type LimitRequest, LimitRequestError, type LimitResponse } from './limit-request.js'
 import { DEFAULT_LIMIT_SETTINGS, type LimitSettings } from './limit-settings.js'
 import { Overrides } from './overrides.js'
-import type { RuleLimit } from './rule.js'
 
 /** A request of Envoy has a handful of both. */
 const MAX_DESCRIPTORS = 128

@@ -6,7 +6,7 @@ import type { RateLimits } from '../envoy/rate-limits.js'
 import type { Log } from '../log.js'
 import type { QuotaService } from '../quota/quota-service.js'
 import type { Reloader } from '../reload.js'
-import type { CallTracing } from '../telemetry/call-tracing.js'
+import type { CallTracing } from './call-tracing.js'
 
 /** What the server of a protocol is made with. */
 export interface ProtocolContext {

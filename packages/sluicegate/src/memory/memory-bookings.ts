@@ -1,6 +1,6 @@
 import { checkedCost } from '../arguments.js'
 import type { Decision } from '../decision/decision.js'
-import { RateDecoder } from '../policy/decision-decoder.js'
+import { RateDecoder } from '../decision/decision-decoder.js'
 import type { Booking } from '../waiting/reserving.js'
 import { laterReading, type MemoryDecisions } from './memory-decisions.js'
 

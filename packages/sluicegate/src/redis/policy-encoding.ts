@@ -1,5 +1,5 @@
+import { CountDecoder, type CountTimes, type DecisionDecoder, RateDecoder } from '../decision/decision-decoder.js'
 import { type Calendar, minuteWindow } from '../policy/calendar.js'
-import { CountDecoder, type CountTimes, type DecisionDecoder, RateDecoder } from '../policy/decision-decoder.js'
 import type { Policy } from '../policy/policy.js'
 import { DEEPEST_DEBT_BURSTS, emissionOf } from '../policy/policy-numbers.js'
 import type { EncodingName } from './scripts.gen.js'

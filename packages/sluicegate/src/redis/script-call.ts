@@ -1,7 +1,7 @@
 import { combined, type Decision } from '../decision/decision.js'
+import type { CountTimes } from '../decision/decision-decoder.js'
 import { StoreError } from '../errors.js'
 import { askAfterUs, type Grant } from '../lease/grant.js'
-import type { CountTimes } from '../policy/decision-decoder.js'
 import { emissionOf } from '../policy/policy-numbers.js'
 import type { PolicyEncoding, PolicyEncodings } from './policy-encoding.js'
 

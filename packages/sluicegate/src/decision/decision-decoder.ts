@@ -1,6 +1,6 @@
-import type { Decision } from '../decision/decision.js'
-import type { Policy } from './policy.js'
-import { emissionOf } from './policy-numbers.js'
+import type { Policy } from '../policy/policy.js'
+import { emissionOf } from '../policy/policy-numbers.js'
+import type { Decision } from './decision.js'
 
 /** Decodes the core's answers under a policy into decisions. Debts are in the core's units, 0 or more. */
 export interface DecisionDecoder {
