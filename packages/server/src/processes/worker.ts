@@ -8,10 +8,11 @@ import type { ConfigSource, PreparedReload } from '../reload.js'
 import { type Service, startService } from '../service.js'
 import { primaryChannel } from './child.js'
 import { Exchange } from './exchange.js'
-import type { Ports, WorkerStart } from './primary.js'
 import { PrimaryStorage } from './primary-storage.js'
 import { type PageFigures, pageFigures, SharedFigures } from './shared-figures.js'
+import type { Ports } from './shared-ports.js'
 import { type SharedTables, ThreadStorage } from './thread-storage.js'
+import type { WorkerStart } from './worker-pool.js'
 
 const FIGURES_MS = 1_000
 /** Metrics of the service; those of the process are the same in each of its threads. */

@@ -48,7 +48,7 @@ async function setUp(t: TestContext, { yaml = POLICIES, bounds = {} }: { yaml?: 
   }
   t.after(async () => {
     await stop()
-    quotas.close()
+    quotas.stop()
   })
   // What an earlier process had assigned has ended.
   clock.advance(longestMs(TTL_S))

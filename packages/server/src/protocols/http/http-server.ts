@@ -76,8 +76,15 @@ export class HttpServer implements ProtocolServer {
     this.#scheme = tls === undefined ? 'http' : 'https'
   }
 
+  get traffic(): Connections {
+    return this.connections
+  }
+
   async listen(at: ListenAddress): Promise<string> {
-    const where = await listenOn(this.#server, at, this.#onError)
+    const where = await listenOn(this.#server, at, this.#onError).catch((error: unknown) => {
+      this.connections.close()
+      throw error
+    })
     return 'path' in at ? where : `${this.#scheme}://${where}`
   }
 

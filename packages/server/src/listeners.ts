@@ -1,0 +1,86 @@
+import { after } from './after.js'
+import { type Config, LISTENER_NAMES, type ListenerName, type StopTimes } from './config/config.js'
+import type { ListenAddress } from './config/listen-address.js'
+import type { Part } from './part.js'
+import { grpcServer } from './protocols/grpc/grpc-protocol.js'
+import type { ProtocolContext } from './protocols/protocol-context.js'
+import type { ListenerTraffic, ProtocolServer } from './protocols/protocol-server.js'
+import { RespServer } from './protocols/resp/resp-server.js'
+import { VERSION } from './version.js'
+
+/** What each listener serves. */
+export type MakeServer = Readonly<Record<ListenerName, (tls: Config['tls']) => ProtocolServer>>
+
+/** Servers of the protocols beside HTTP. */
+export function protocolServers(context: Omit<ProtocolContext, 'tls'>): Pick<MakeServer, 'grpc' | 'resp'> {
+  const { engine, access, clients, log, tracing } = context
+  return {
+    grpc: (tls) => grpcServer({ ...context, tls }),
+    resp: (tls) =>
+      new RespServer({
+        engine,
+        access,
+        bounds: clients,
+        version: VERSION,
+        tls,
+        tracing,
+        onError: (error) => log.error({ listener: 'resp', err: error }, 'a connection could not be taken'),
+      }),
+  }
+}
+
+/** All ports and sockets of the service. */
+export class Listeners implements Part {
+  readonly name = 'listeners'
+  /** Where each one that is on listens, in the form of its URLs. */
+  readonly urls: ReadonlyMap<ListenerName, string>
+  readonly #urls = new Map<ListenerName, string>()
+  readonly #servers = new Map<ListenerName, ProtocolServer>()
+  readonly #at: Config['listen']
+
+  constructor({ listen, tls }: Pick<Config, 'listen' | 'tls'>, make: MakeServer) {
+    this.urls = this.#urls
+    this.#at = listen
+    for (const name of LISTENER_NAMES) {
+      const at = listen[name]
+      // Encryption is for the network.
+      if (at !== undefined) this.#servers.set(name, make[name]('path' in at ? undefined : tls))
+    }
+  }
+
+  /** Of those that are on and say. */
+  get traffic(): ReadonlyMap<ListenerName, ListenerTraffic> {
+    return new Map([...this.#servers].flatMap(([name, { traffic }]) => (traffic === undefined ? [] : [[name, traffic] as const])))
+  }
+
+  /** Where HTTP is answered; the admin listener's when HTTP is off. */
+  get url(): string {
+    return this.#urls.get('http') ?? this.#urls.get('admin') ?? [...this.#urls.values()][0] ?? ''
+  }
+
+  /**
+   * All of them listen, or none.
+   *
+   * @throws the system's error when one cannot listen, with its `listener`.
+   */
+  async start(): Promise<void> {
+    for (const [name, server] of this.#servers) {
+      try {
+        this.#urls.set(name, await server.listen(this.#at[name] as ListenAddress))
+      } catch (error) {
+        await Promise.all(Array.from(this.#urls.keys(), (each) => this.#servers.get(each)?.stop(0)))
+        throw Object.assign(error as Error, { listener: name })
+      }
+    }
+  }
+
+  /** For `drainMs` all answer on, each answer the last of its connection. */
+  async drain({ drainMs }: StopTimes): Promise<void> {
+    for (const server of this.#servers.values()) server.drain()
+    await after(drainMs)
+  }
+
+  async stop({ finishMs }: StopTimes): Promise<void> {
+    await Promise.all(Array.from(this.#servers.values(), (server) => server.stop(finishMs)))
+  }
+}
