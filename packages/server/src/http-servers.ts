@@ -1,6 +1,7 @@
 import type { Access } from './access.js'
 import type { Candidate } from './candidate/candidate.js'
 import type { ClientBounds } from './config/config.js'
+import type { TlsConfig } from './config/tls.js'
 import { diffRoute } from './dashboard/diff-route.js'
 import type { LivePage } from './dashboard/live-page.js'
 import { dashboardRoutes } from './dashboard/routes.js'
@@ -51,8 +52,8 @@ export function httpServers(context: HttpContext): Pick<MakeServer, 'http' | 'ad
   if (candidate !== undefined) changes.push(['/v1/diff', diffRoute(candidate, engine)])
 
   const make =
-    (name: 'http' | 'admin'): MakeServer['http'] =>
-    (tls) => {
+    (name: 'http' | 'admin') =>
+    (tls: TlsConfig | undefined): HttpServer => {
       const surface = name === 'admin' ? adminSurface : httpSurface
       const { sampler, stream } = page[name]
       const all = page.isServed ? [...routes, ...dashboardRoutes(engine, sampler, stream)] : routes

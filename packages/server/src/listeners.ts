@@ -1,23 +1,25 @@
 import { after } from './after.js'
 import { type Config, LISTENER_NAMES, type ListenerName, type StopTimes } from './config/config.js'
-import type { ListenAddress } from './config/listen-address.js'
+import type { Awaitable } from './engine/awaitable.js'
 import type { Part } from './part.js'
-import { grpcServer } from './protocols/grpc/grpc-protocol.js'
 import type { ProtocolContext } from './protocols/protocol-context.js'
 import type { ListenerTraffic, ProtocolServer } from './protocols/protocol-server.js'
-import { RespServer } from './protocols/resp/resp-server.js'
 import { VERSION } from './version.js'
 
-/** What each listener serves. */
-export type MakeServer = Readonly<Record<ListenerName, (tls: Config['tls']) => ProtocolServer>>
+/** Makes what each listener serves. */
+export type MakeServer = Readonly<Record<ListenerName, (tls: Config['tls']) => Awaitable<ProtocolServer>>>
 
-/** Servers of the protocols beside HTTP. */
+/** Servers of the protocols beside HTTP, each of which is loaded when it is on. */
 export function protocolServers(context: Omit<ProtocolContext, 'tls'>): Pick<MakeServer, 'grpc' | 'resp'> {
   const { engine, access, clients, log, tracing } = context
   return {
-    grpc: (tls) => grpcServer({ ...context, tls }),
-    resp: (tls) =>
-      new RespServer({
+    async grpc(tls) {
+      const { grpcServer } = await import('./protocols/grpc/grpc-protocol.js')
+      return grpcServer({ ...context, tls })
+    },
+    async resp(tls) {
+      const { RespServer } = await import('./protocols/resp/resp-server.js')
+      return new RespServer({
         engine,
         access,
         bounds: clients,
@@ -25,7 +27,8 @@ export function protocolServers(context: Omit<ProtocolContext, 'tls'>): Pick<Mak
         tls,
         tracing,
         onError: (error) => log.error({ listener: 'resp', err: error }, 'a connection could not be taken'),
-      }),
+      })
+    },
   }
 }
 
@@ -36,16 +39,13 @@ export class Listeners implements Part {
   readonly urls: ReadonlyMap<ListenerName, string>
   readonly #urls = new Map<ListenerName, string>()
   readonly #servers = new Map<ListenerName, ProtocolServer>()
-  readonly #at: Config['listen']
+  readonly #config: Pick<Config, 'listen' | 'tls'>
+  readonly #make: MakeServer
 
-  constructor({ listen, tls }: Pick<Config, 'listen' | 'tls'>, make: MakeServer) {
+  constructor(config: Pick<Config, 'listen' | 'tls'>, make: MakeServer) {
     this.urls = this.#urls
-    this.#at = listen
-    for (const name of LISTENER_NAMES) {
-      const at = listen[name]
-      // Encryption is for the network.
-      if (at !== undefined) this.#servers.set(name, make[name]('path' in at ? undefined : tls))
-    }
+    this.#config = config
+    this.#make = make
   }
 
   /** Of those that are on and say. */
@@ -64,9 +64,15 @@ export class Listeners implements Part {
    * @throws the system's error when one cannot listen, with its `listener`.
    */
   async start(): Promise<void> {
-    for (const [name, server] of this.#servers) {
+    const { listen, tls } = this.#config
+    for (const name of LISTENER_NAMES) {
+      const at = listen[name]
+      if (at === undefined) continue
+      // Encryption is for the network.
+      const server = await this.#make[name]('path' in at ? undefined : tls)
+      this.#servers.set(name, server)
       try {
-        this.#urls.set(name, await server.listen(this.#at[name] as ListenAddress))
+        this.#urls.set(name, await server.listen(at))
       } catch (error) {
         await Promise.all(Array.from(this.#urls.keys(), (each) => this.#servers.get(each)?.stop(0)))
         throw Object.assign(error as Error, { listener: name })

@@ -150,6 +150,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     ticking('sweep', SWEEP_MS, () => engine.sweep()),
     listeners,
     page,
+    metrics,
     ...(reloader === undefined || worker !== undefined ? [] : [reloader.watching(watchMs)]),
   ])
   if (worker !== undefined) worker.figures.isRead = () => page.isRead

@@ -95,6 +95,7 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
     reportOf(await telemetryOf(VERSION), measures),
     ...(snapshots === undefined ? [] : [snapshots]),
     ticking('sweep', SWEEP_MS, () => engine.sweep()),
+    metrics,
     {
       name: 'workers',
       async start() {
