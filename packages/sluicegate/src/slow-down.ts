@@ -53,8 +53,8 @@ export class SlowDown<Request> {
 
   /** @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN`, `DURATION_INVALID` */
   constructor(options: SlowDownOptions<Request>) {
-    checkOptions(options, NAMES, EXAMPLE, 'slowDown', 'slowDown')
-    const { after, delay, maxDelay = DEFAULT_MAX_MS, maxDelayedPerKey = 10, maxDelayed = 1_000 } = options
+    const own = checkOptions(options, NAMES, EXAMPLE, 'slowDown', 'slowDown')
+    const { after, delay, maxDelay = DEFAULT_MAX_MS, maxDelayedPerKey = 10, maxDelayed = 1_000 } = own
     checkInteger('slowDown.after', after, 0, MOST_TOKENS)
     checkInteger('slowDown.maxDelayedPerKey', maxDelayedPerKey, 1, MOST_DELAYED)
     checkInteger('slowDown.maxDelayed', maxDelayed, 1, MOST_DELAYED)
@@ -154,9 +154,10 @@ export interface SlowedTakes<Answer extends Decision = Decision> {
 export function slowDown<Answer extends Decision>(
   limiter: DelayedLimiter<Answer>,
   options: SlowDownOptions<Key>,
-  { clock }: { readonly clock?: Clock } = {},
+  third: { readonly clock?: Clock } = {},
 ): SlowedTakes<Answer> {
   checkLimiter('limiter', limiter)
+  const { clock } = checkOptions(third, ['clock'], '{ clock }', 'slowDown()')
   const aborts = new AbortWatch()
   const slow = new SlowDown<Key>(options)
   const after = clock?.after === undefined ? afterHeld : (ms: number, fn: () => void) => clock.after?.(ms, fn) ?? (() => undefined)

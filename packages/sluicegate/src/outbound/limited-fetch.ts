@@ -38,11 +38,11 @@ export function limitedFetch<Fetch extends AnyFetch>(fetch: Fetch, options: Outb
   const settings = outboundSettings(options)
   const queues = new KeyQueues(settings)
   const send = fetch as unknown as (input: unknown, init: unknown) => Promise<ResponseLike>
-  const isHeld = holdsPlaces(options)
+  const isHeld = holdsPlaces(settings.given)
   const after = (ms: number, fn: () => void): (() => void) => queues.background(ms, fn)
 
   const limited = async (input: unknown, init?: unknown): Promise<ResponseLike> => {
-    const call = fetchCall(input, init, options.priority, settings.attempts > 1)
+    const call = fetchCall(input, init, settings.given.priority, settings.attempts > 1)
     if (call === undefined) return send(input, init)
     try {
       const attempts = new OutboundCall(queues, settings, call.request)

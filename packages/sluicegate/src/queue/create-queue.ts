@@ -2,6 +2,7 @@ import type { Awaitable } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import type { Key, WaitOptions } from '../limiter.js'
 import { onceInProcess } from '../once-in-process.js'
+import { asGiven } from '../options/option-checks.js'
 import type { Policy } from '../policy/policy.js'
 import { ShownLimiter } from '../shown.js'
 import { type Clock, clockHandle, preciseClock } from '../time/clock.js'
@@ -27,11 +28,14 @@ import type { QueueVerbs, WorkQueue } from './work-queue.js'
  * const page = await queue.run('example.org', () => fetch('https://example.org/'), { priority: 1 })
  */
 export function createQueue(limiter: QueueLimiter, options: OwnQueueOptions = {}): WorkQueue {
-  const { clock = settings.get(limiter)?.clock ?? preciseClock(), ...others } = options
+  const own: OwnQueueOptions = settings.get(limiter) ?? {}
+  const { clock = asGiven(own, CLOCK).clock ?? preciseClock(), ...others } = asGiven(options, CLOCK)
   // A step of the wall clock says nothing of how long a job runs or waits.
   const even = clockHandle(clock).kind === 'wall' ? preciseClock() : clock
   return new LimiterQueue(limiter, checkedQueueOptions(others), even)
 }
+
+const CLOCK = ['clock'] as const
 
 /** Of each limiter, made when it is first used: most limiters never queue anything. */
 const queues = /* @__PURE__ */ onceInProcess('queues', () => new WeakMap<QueueLimiter, WorkQueue>())

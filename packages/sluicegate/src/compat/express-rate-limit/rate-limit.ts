@@ -21,7 +21,7 @@ import { preciseClock } from '../../time/clock.js'
 import { type LimiterVerbs, madeLimiter } from '../limiter-verbs.js'
 import { DecidedHits, type HitCount } from './hit-counts.js'
 import { addressCheck, validates } from './ip-keys.js'
-import { type RateLimitOptions, type UsedOptions, usedOptions } from './rate-limit-options.js'
+import { checkedNames, type RateLimitOptions, type UsedOptions, usedOptions } from './rate-limit-options.js'
 import { SluicegateStore } from './sluicegate-store.js'
 
 /** Called with the first requests. */
@@ -48,7 +48,8 @@ const OUTAGE_STATUS = 503
  * @example
  * app.use(rateLimit({ windowMs: 15 * 60_000, limit: 100, standardHeaders: 'draft-8', legacyHeaders: false }))
  */
-export function rateLimit(options: RateLimitOptions = {}): RateLimitMiddleware {
+export function rateLimit(given: RateLimitOptions = {}): RateLimitMiddleware {
+  const options = checkedNames(given)
   const used = usedOptions(options)
   const { skip, keyGenerator } = used
   const limiter = decidingLimiter(options, used)

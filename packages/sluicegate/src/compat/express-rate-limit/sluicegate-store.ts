@@ -102,8 +102,8 @@ export class SluicegateStore {
   private misuse: unknown
 
   constructor(options: SluicegateStoreOptions = {}) {
-    checkOptions(options, OPTIONS, '{ prefix: "login:" }')
-    const { create, limiter, prefix = limiter === undefined ? DEFAULT_PREFIX : '' } = options
+    const own = checkOptions(options, OPTIONS, '{ prefix: "login:" }')
+    const { create, limiter, prefix = limiter === undefined ? DEFAULT_PREFIX : '' } = own
     if (typeof prefix !== 'string') throw new PolicyError('OPTION_INVALID', 'prefix', prefix, 'must be a string')
     if (limiter !== undefined) checkDecidingLimiter(limiter, create)
     this.create = create

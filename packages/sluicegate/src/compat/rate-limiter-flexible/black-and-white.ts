@@ -42,8 +42,8 @@ export class RLWrapperBlackAndWhite {
   private readonly runsAnyway: boolean
 
   constructor(options: BlackAndWhiteOptions) {
-    checkOptionNames(options ?? {}, OPTIONS)
-    const { limiter, whiteList, blackList, isWhiteListed, isBlackListed, runActionAnyway = false } = options ?? {}
+    const own: Partial<BlackAndWhiteOptions> = checkOptionNames(options ?? {}, OPTIONS)
+    const { limiter, whiteList, blackList, isWhiteListed, isBlackListed, runActionAnyway = false } = own
     if (typeof limiter?.consume !== 'function') {
       throw new PolicyError('OPTION_INVALID', 'limiter', limiter, 'must be a limiter such as new RateLimiterMemory({ points, duration })')
     }

@@ -58,8 +58,8 @@ export class RateLimiterSluicegate<Verbs extends LimiterVerbs = LimiterVerbs> {
   private readonly blocks: KeyBlocks
 
   constructor(options: RateLimiterSluicegateOptions<Verbs>) {
-    checkFlexibleOptions(options, ['limiter', 'blockDuration', 'keyPrefix'])
-    const { limiter, blockDuration = 0, keyPrefix = '' } = options
+    const own = checkFlexibleOptions(options, ['limiter', 'blockDuration', 'keyPrefix'])
+    const { limiter, blockDuration = 0, keyPrefix = '' } = own
     checkLimiter('limiter', limiter)
     if (holdsPermits(limiter.policy)) {
       throw new PolicyError('OPTION_INVALID', 'limiter', limiter, 'holds permits, which this class never releases: call its take() itself')
