@@ -5,7 +5,7 @@ import { type After, emptyPermit, isPermit, keptPermit, renew } from './decision
 import { PolicyError } from './errors.js'
 import { nameOf } from './key.js'
 import type { Key, WaitOptions } from './limiter.js'
-import { checkInteger, checkLimiter, checkOptions } from './options/option-checks.js'
+import { checkInteger, checkLimiter, checkOptions, has } from './options/option-checks.js'
 import type { Policy } from './policy/policy.js'
 import { afterHeld, type Clock } from './time/clock.js'
 import { type Duration, toMs } from './time/duration.js'
@@ -160,7 +160,8 @@ export function slowDown<Answer extends Decision>(
   const { clock } = checkOptions(third, ['clock'], '{ clock }', 'slowDown()')
   const aborts = new AbortWatch()
   const slow = new SlowDown<Key>(options)
-  const after = clock?.after === undefined ? afterHeld : (ms: number, fn: () => void) => clock.after?.(ms, fn) ?? (() => undefined)
+  const after =
+    clock === undefined || !has(clock, 'after') ? afterHeld : (ms: number, fn: () => void) => clock.after?.(ms, fn) ?? (() => undefined)
   return {
     async take(key, waitOptions = {}) {
       const { cost, signal } = checkedWaitRequest(key, waitOptions)

@@ -124,7 +124,8 @@ export class HeaderWriter extends Shown {
     const { version = 'draft-11', reset = 'epoch-seconds', unit, partitionKey = false, nowMs = () => Date.now() } = own
     this.format = formatOf(version, reset)
     this.unit = unit
-    if (this.format === draft11 && partitionKey !== false) this.secret = sipSecret(partitionKey === true ? undefined : partitionKey)
+    const isKeyed = this.format === draft11 && partitionKey !== false
+    this.secret = isKeyed ? sipSecret(partitionKey === true ? undefined : partitionKey) : undefined
     this.nowMs = nowMs
   }
 

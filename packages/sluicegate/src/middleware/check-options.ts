@@ -55,7 +55,11 @@ export function checkedLimits<Request>(given: MiddlewareOptions<Request>): reado
   const { key, shadow } = options
   const all = limits.map((limit): LimitOptions<Request> => {
     checkLimitNames(limit)
-    const whole = asGiven({ ...(key !== undefined && { key }), ...(shadow !== undefined && { shadow }), ...limit }, LIMIT_OPTIONS)
+    // A limit that has none of its own takes these over.
+    const whole = asGiven(
+      { ...limit, ...(limit.key === undefined && { key }), ...(limit.shadow === undefined && { shadow }) },
+      LIMIT_OPTIONS,
+    )
     checkLimit(whole, options.counts)
     return whole
   })

@@ -121,7 +121,15 @@ const OPTIONS_OF_OTHERS: readonly (readonly [names: readonly string[], mend: str
  * @throws {PolicyError} `OPTION_UNKNOWN`
  */
 export function checkOptionNames<Options extends object>(options: Options, takenBy = 'rateLimit'): Options {
-  return checkNames(options, ALL_OPTIONS, `${takenBy}()`)
+  return withLimits(checkNames(options, ALL_OPTIONS, `${takenBy}()`))
+}
+
+/** Each of `limits` as given, too. */
+function withLimits<Options extends { readonly limits?: unknown }>(options: Options): Options {
+  const { limits } = options
+  if (!Array.isArray(limits)) return options
+  const given = limits.map((limit) => (typeof limit === 'object' && limit !== null ? asGiven(limit, LIMIT_OPTIONS) : limit))
+  return given.every((limit, i) => limit === limits[i]) ? options : { ...options, limits: given }
 }
 
 /** The same for one of `limits`. @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN` */

@@ -10,6 +10,7 @@ import { SlowDown } from '../slow-down.js'
 import { checkDistinctNames, checkedLimits, isLimiter, isRefunding, policyIn, policyNames } from './check-options.js'
 import { keyFinder, readersIn, socketAddress } from './key-source.js'
 import { type Charge, type ChargeSource, Limit } from './limit.js'
+import { checkOptionNames } from './limit-argument.js'
 import {
   type LimiterMaker,
   type LimitOptions,
@@ -30,7 +31,8 @@ export interface LimitEnvironment {
 }
 
 /** The limits of a middleware, made of checked options. @throws {PolicyError} */
-export function limitsOf<Request>(options: MiddlewareOptions<Request>, environment: LimitEnvironment): readonly ChargeSource<Request>[] {
+export function limitsOf<Request>(given: MiddlewareOptions<Request>, environment: LimitEnvironment): readonly ChargeSource<Request>[] {
+  const options = checkOptionNames(given)
   const limits = checkedLimits(options)
   const names = limits.flatMap((limit) => policyNames(policyIn(limit)))
   return limits.map((limit) => {

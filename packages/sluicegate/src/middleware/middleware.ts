@@ -191,7 +191,7 @@ export class Middleware<Request> {
 
   private delayed(result: Awaitable<MiddlewareResult>, facts: RequestFacts): Awaitable<MiddlewareResult> {
     return chained(result, (found) => {
-      if (!found.passes || found.delay === undefined) return found
+      if (!found.passes || !Object.hasOwn(found, 'delay') || found.delay === undefined) return found
       const delayed = afterDelay(found.delay, found, facts, this.afterDelay)
       // A delay may be longer than the time to live of a permit.
       const stopRenewing = found.settle?.keep?.()

@@ -76,7 +76,7 @@ export function checkedOptions<Options extends FlexibleOptions>(
   const { blockDuration = 0, keyPrefix = DEFAULT_PREFIX } = own
   checkKeyPrefix(keyPrefix)
   checkedBlockMs(blockDuration)
-  return { ...(given as unknown as Options), blockDuration, keyPrefix }
+  return { ...asGiven(given as unknown as Options, known), blockDuration, keyPrefix }
 }
 
 /** Checks the options of a single call. @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN` */
