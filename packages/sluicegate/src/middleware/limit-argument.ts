@@ -60,7 +60,8 @@ function notBehind(argument: object, second: object, takenBy: string): PolicyErr
 
 /** What to do about an argument that was passed by mistake; a framework passes its app or a request if it was given `rateLimit` uncalled. */
 function mistakenFor(argument: object, takenBy: string): string | undefined {
-  if (has(argument, 'addHook') && has(argument, 'register')) return `is the app: call it, app.register(${takenBy}(policy))`
+  if (has(argument, 'addHook') && has(argument, 'register'))
+    return `must be a policy, and not the app: write app.register(${takenBy}(policy)) instead of app.register(${takenBy})`
   if (has(argument, 'then')) return 'must not be a promise: await it'
   if (Array.isArray(argument))
     return `is an array: for several limits say ${takenBy}({ limits: [{ policy, key }, ...] }), or allOf([...]) on one key`
