@@ -28,8 +28,7 @@ import type { QueueVerbs, WorkQueue } from './work-queue.js'
  * const page = await queue.run('example.org', () => fetch('https://example.org/'), { priority: 1 })
  */
 export function createQueue(limiter: QueueLimiter, options: OwnQueueOptions = {}): WorkQueue {
-  const own: OwnQueueOptions = settings.get(limiter) ?? {}
-  const { clock = asGiven(own, CLOCK).clock ?? preciseClock(), ...others } = asGiven(options, CLOCK)
+  const { clock = clockOf(limiter) ?? preciseClock(), ...others } = asGiven(options, CLOCK)
   // A step of the wall clock says nothing of how long a job runs or waits.
   const even = clockHandle(clock).kind === 'wall' ? preciseClock() : clock
   return new LimiterQueue(limiter, checkedQueueOptions(others), even)
@@ -40,6 +39,11 @@ const CLOCK = ['clock'] as const
 /** Of each limiter, made when it is first used: most limiters never queue anything. */
 const queues = /* @__PURE__ */ onceInProcess('queues', () => new WeakMap<QueueLimiter, WorkQueue>())
 const settings = /* @__PURE__ */ onceInProcess('options of queues', () => new WeakMap<QueueLimiter, OwnQueueOptions>())
+
+/** The clock of a limiter of this library; undefined for any other, and for a handle's or a snapshot's own. */
+export function clockOf(limiter: object): Clock | undefined {
+  return asGiven<OwnQueueOptions>(settings.get(limiter as QueueLimiter) ?? {}, CLOCK).clock
+}
 
 /** Says how the queue of a limiter is to be made, once one of its jobs or settings is asked for. Checks the options now. */
 export function withQueue<Limiter extends QueueLimiter>(
