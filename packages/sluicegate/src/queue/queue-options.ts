@@ -73,6 +73,9 @@ export interface RunningJob {
   /**
    * Corrects the cost once it is known: below the estimate the rest is refunded, above it the difference is charged. A second call does nothing.
    *
+   * Awaited, it rejects with `PolicyError` for what is no integer >= 0, and under `concurrency`, and with `StoreError`. Not awaited, it never ends
+   * the process: the estimate stays charged, and a warning names the policy once.
+   *
    * @param actualCost tokens, an integer >= 0.
    */
   settle(actualCost: number): Promise<void>

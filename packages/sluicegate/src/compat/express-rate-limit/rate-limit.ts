@@ -2,6 +2,7 @@ import type { NextFunction, Request, Response } from 'express'
 import { type Awaitable, chained, isPromise } from '../../awaitable.js'
 import { createLimiter } from '../../create-limiter.js'
 import type { Decision } from '../../decision/decision.js'
+import { droppable } from '../../dropped-promise.js'
 import { PolicyError } from '../../errors.js'
 import { HeaderWriter } from '../../headers/header-writer.js'
 import { retryAfterS } from '../../headers/quota.js'
@@ -100,10 +101,11 @@ export function rateLimit(given: RateLimitOptions = {}): RateLimitMiddleware {
     if (isPromise(result)) followLater(result, (found) => apply(found, request, response, next), next)
     else if (apply(result, request, response, next)) next()
   }
+  const reset = async (key: string): Promise<void> => {
+    await limiter.reset(keyText(key))
+  }
   return Object.assign(middleware, {
-    resetKey: async (key: string) => {
-      await limiter.reset(keyText(key))
-    },
+    resetKey: (key: string) => droppable(reset(key), 'resetKey', () => limiter.policy.name),
     getKey: async (key: string) => hits.seen(keyText(key)),
   })
 }

@@ -1,4 +1,5 @@
 import { isPromise } from '../../awaitable.js'
+import { withDroppable } from '../../dropped-promise.js'
 import { PolicyError } from '../../errors.js'
 import { checkFunction, checkOptionNames } from '../../options/option-checks.js'
 import type { Points } from './flexible-options.js'
@@ -51,6 +52,7 @@ export class RLWrapperBlackAndWhite {
     this.white = listOf('whiteList', whiteList, 'isWhiteListed', isWhiteListed)
     this.black = listOf('blackList', blackList, 'isBlackListed', isBlackListed)
     this.runsAnyway = Boolean(runActionAnyway)
+    withDroppable<RLWrapperBlackAndWhite>(this, ['penalty', 'reward', 'block', 'set', 'delete'], () => this.keyPrefix)
   }
 
   get keyPrefix(): string {

@@ -1,6 +1,7 @@
 import { isPromise } from '../../awaitable.js'
 import { createLimiter } from '../../create-limiter.js'
 import { holdsPermits } from '../../decision/permit.js'
+import { withDroppable } from '../../dropped-promise.js'
 import { PolicyError } from '../../errors.js'
 import { fittedKey } from '../../keys/key-reader.js'
 import type { Limiter, LimiterOptions } from '../../limiter.js'
@@ -70,6 +71,7 @@ export class RateLimiterSluicegate<Verbs extends LimiterVerbs = LimiterVerbs> {
     this.blockMs = checkedBlockMs(blockDuration)
     this.blocks = new KeyBlocks(limiter, this.blockMs)
     this.results = new PointResults(limiter, this.blocks.isAtDenial)
+    withDroppable<RateLimiterSluicegate<Verbs>>(this, ['penalty', 'reward', 'block', 'set', 'delete'], () => limiter.policy.name)
   }
 
   /** Points that may be consumed at once. */
