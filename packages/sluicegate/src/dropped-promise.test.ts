@@ -14,7 +14,7 @@ test('no promise that may be dropped ends the process, whatever numbers come fro
   const refused = warnings.filter((warning) => warning.startsWith('SLUICEGATE_CALL_REFUSED'))
   assert.ok(
     refused.some((text) =>
-      /settle\(\) of the policy memory was refused and changed nothing: actualCost must be an integer >= 0 be an integer >= 0/.test(text),
+      /settle\(\) of the policy memory was refused and changed nothing: actualCost must be an integer >= 0/.test(text),
     ),
   )
   assert.ok(refused.some((text) => /refund\(\) of the policy exact /.test(text)))
