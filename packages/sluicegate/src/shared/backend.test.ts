@@ -10,7 +10,9 @@ function sorted(names: Iterable<string | undefined>): readonly (string | undefin
 
 test('the table of operations lists the verbs that there are', () => {
   const text = readFileSync(new URL('shared/backend.ts', sources), 'utf8')
-  const rows = [...text.matchAll(/^ \* \| (`[^|]*`) \|/gm)].flatMap(([, cell = '']) => [...cell.matchAll(/`(\w+)`/g)].map(([, verb]) => verb))
+  const rows = [...text.matchAll(/^ \* \| (`[^|]*`) \|/gm)].flatMap(([, cell = '']) =>
+    [...cell.matchAll(/`(\w+)`/g)].map(([, verb]) => verb),
+  )
   const [, union = ''] = /export type Operation =([\s\S]*?)\n\n/.exec(text) ?? []
   const verbs = [...union.matchAll(/verb: ((?:'\w+'(?: \| )?)+)/g)].flatMap(([, list = '']) =>
     [...list.matchAll(/'(\w+)'/g)].map(([, verb]) => verb),
