@@ -131,10 +131,10 @@ export const BOUNDARIES: readonly Boundary[] = [
       !target.startsWith('packages/sluicegate/src/outbound/') || from.startsWith('packages/sluicegate/src/outbound/'),
   },
   {
-    why: 'verdicts of relaxed accuracy use the hash of keys, clocks and checks, and no limiter, policy, store or request',
+    why: 'verdicts of relaxed accuracy use the hash of keys, clocks, checks and warnings, and no limiter, policy, store or request',
     files: sourcesOf('packages/sluicegate/src/gate'),
     allows: (edge) =>
-      leadsTo(edge, /\/src\/(gate\/[^/]*|memory\/(fingerprint|handle-check|core-memory)|options\/[^/]*|time\/[^/]*|errors|key|shown)\.ts$/),
+      leadsTo(edge, /\/src\/(gate\/[^/]*|memory\/(fingerprint|handle-check|core-memory)|options\/[^/]*|time\/[^/]*|errors|key|shown|warn-once)\.ts$/),
   },
   {
     why: 'an interface compatible with another library uses limiters, and of the middleware what adapters use; only one of the two knows a store',

@@ -5,7 +5,7 @@ import { type After, emptyPermit, isPermit, keptPermit, renew } from './decision
 import { PolicyError } from './errors.js'
 import { nameOf } from './key.js'
 import type { Key, WaitOptions } from './limiter.js'
-import { checkInteger, checkLimiter, checkOptions } from './options/option-checks.js'
+import { checkInteger, checkLimiter, checkOptions, has } from './options/option-checks.js'
 import type { Policy } from './policy/policy.js'
 import { afterHeld, type Clock } from './time/clock.js'
 import { type Duration, toMs } from './time/duration.js'
@@ -53,8 +53,8 @@ export class SlowDown<Request> {
 
   /** @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN`, `DURATION_INVALID` */
   constructor(options: SlowDownOptions<Request>) {
-    checkOptions(options, NAMES, EXAMPLE, 'slowDown', 'slowDown')
-    const { after, delay, maxDelay = DEFAULT_MAX_MS, maxDelayedPerKey = 10, maxDelayed = 1_000 } = options
+    const own = checkOptions(options, NAMES, EXAMPLE, 'slowDown', 'slowDown')
+    const { after, delay, maxDelay = DEFAULT_MAX_MS, maxDelayedPerKey = 10, maxDelayed = 1_000 } = own
     checkInteger('slowDown.after', after, 0, MOST_TOKENS)
     checkInteger('slowDown.maxDelayedPerKey', maxDelayedPerKey, 1, MOST_DELAYED)
     checkInteger('slowDown.maxDelayed', maxDelayed, 1, MOST_DELAYED)
@@ -154,12 +154,14 @@ export interface SlowedTakes<Answer extends Decision = Decision> {
 export function slowDown<Answer extends Decision>(
   limiter: DelayedLimiter<Answer>,
   options: SlowDownOptions<Key>,
-  { clock }: { readonly clock?: Clock } = {},
+  third: { readonly clock?: Clock } = {},
 ): SlowedTakes<Answer> {
   checkLimiter('limiter', limiter)
+  const { clock } = checkOptions(third, ['clock'], '{ clock }', 'slowDown()')
   const aborts = new AbortWatch()
   const slow = new SlowDown<Key>(options)
-  const after = clock?.after === undefined ? afterHeld : (ms: number, fn: () => void) => clock.after?.(ms, fn) ?? (() => undefined)
+  const after =
+    clock === undefined || !has(clock, 'after') ? afterHeld : (ms: number, fn: () => void) => clock.after?.(ms, fn) ?? (() => undefined)
   return {
     async take(key, waitOptions = {}) {
       const { cost, signal } = checkedWaitRequest(key, waitOptions)

@@ -52,8 +52,8 @@ export function createClusterLimiter<P extends Policy>(
   options: ClusterLimiterOptions & { readonly overrides: true | { readonly staleMs?: number } },
 ): FleetLimiter<AnswerOf<P> & Decision> & WithFleetOverrides
 export function createClusterLimiter<P extends Policy>(policy: P, options?: ClusterLimiterOptions): FleetLimiter<AnswerOf<P> & Decision>
-export function createClusterLimiter(policy: Policy, options: ClusterLimiterOptions = {}): FleetLimiter {
-  checkOptionNames(options, OPTIONS, '{ timeoutMs: 100 }', undefined, 'createClusterLimiter()')
+export function createClusterLimiter(policy: Policy, given: ClusterLimiterOptions = {}): FleetLimiter {
+  const options = checkOptionNames(given, OPTIONS, '{ timeoutMs: 100 }', undefined, 'createClusterLimiter()')
   checkSharedOptions(options)
   const { process: channel = globalThis.process, clock = preciseClock(), timeoutMs = 100 } = options
   if (typeof channel?.send !== 'function' || typeof channel.on !== 'function') {

@@ -9,7 +9,7 @@ import type { WithOverrides } from '../overrides.js'
 import { checkChange, checkedPolicy } from '../policy/checked-policy.js'
 import { changedPolicy, type Policy } from '../policy/policy.js'
 import { MAX_WINDOW_MS } from '../policy/policy-options.js'
-import { checkLease, checkOptionNames } from '../shared/shared-options.js'
+import { checkedHorizonMs, checkOptionNames } from '../shared/shared-options.js'
 import { ShownLimiter } from '../shown.js'
 import { tickerOf } from '../time/clock.js'
 import type { BookingService } from '../waiting/reserving.js'
@@ -83,21 +83,22 @@ const OPTIONS: ReadonlySet<string> = new Set([
 export function serveLimiter(policy: Policy, options: ServeOptions & { readonly overrides: true }): ServedLimiter & WithOverrides
 export function serveLimiter(policy: Policy, options?: ServeOptions): ServedLimiter
 export function serveLimiter(policy: Policy, options: ServeOptions = {}): ServedLimiter {
-  checkOptionNames(options, OPTIONS, '{ cluster }', undefined, 'serveLimiter()')
-  checkOneOf('mode', options.mode, ['leased', 'exact'])
-  checkLease(options.lease)
-  const { cluster, mode, lease, overrides, ...memory } = options
+  const own = checkOptionNames(options, OPTIONS, '{ cluster }', undefined, 'serveLimiter()')
+  const { cluster, mode, lease, overrides, ...memory } = own
+  checkOneOf('mode', mode, ['leased', 'exact'])
+  const horizonMs = checkedHorizonMs(lease)
   if (overrides !== undefined && typeof overrides !== 'boolean') {
     throw new PolicyError('OPTION_INVALID', 'overrides', overrides, 'must be true or false')
   }
   if (cluster !== undefined && typeof cluster?.on !== 'function') {
     throw new PolicyError('OPTION_INVALID', 'cluster', cluster, 'must be the module node:cluster')
   }
-  const own = checkedPolicy(policy, 'policy', 'serveLimiter')
-  const longestMs = mode === 'exact' ? 0 : (lease?.horizonMs ?? 50)
-  const served = new Served(own, own.name, longestMs, memory)
+  const checked = checkedPolicy(policy, 'policy', 'serveLimiter')
+  const longestMs = mode === 'exact' ? 0 : horizonMs
+  const served = new Served(checked, checked.name, longestMs, memory)
   if (overrides === true) {
-    const make = ({ policy: each, content }: Override): Served => new Served(each, overrideChannel(own.name, content), longestMs, memory)
+    const make = ({ policy: each, content }: Override): Served =>
+      new Served(each, overrideChannel(checked.name, content), longestMs, memory)
     served.overrides = new ServedOverrides(() => served.policy, make)
   }
   if (cluster !== undefined) served.serveCluster(cluster)

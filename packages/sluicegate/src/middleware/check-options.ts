@@ -2,7 +2,7 @@ import { checkedBan } from '../ban-options.js'
 import { holdsPermits } from '../decision/permit.js'
 import { PolicyError } from '../errors.js'
 import { checkHeaderOptions, checkUnit } from '../headers/header-writer.js'
-import { checkBoolean, checkFunction, checkOneOf, isInteger } from '../options/option-checks.js'
+import { asGiven, checkBoolean, checkFunction, checkOneOf, isInteger } from '../options/option-checks.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { SlowDown } from '../slow-down.js'
@@ -16,7 +16,8 @@ const MAX_LIMITS = 8
 const PROBLEMS = ['quota-exceeded', 'temporary-reduced-capacity', 'abnormal-usage-detected']
 
 /** Checks all options without making anything of them: those of a limit, or those that routes take over. @throws {PolicyError} */
-export function checkMiddlewareOptions<Request>(options: MiddlewareOptions<Request>, takenBy?: string): void {
+export function checkMiddlewareOptions<Request>(given: MiddlewareOptions<Request>, takenBy?: string): void {
+  const options = checkOptionNames(given, takenBy)
   if (namesLimit(options, takenBy)) checkedLimits(options)
   else keyFinder(options.key)
   const { headers, body, status, counts, onOutage } = options
@@ -35,8 +36,8 @@ export function checkFunctions<Request>({ skip, onDenied }: MiddlewareOptions<Re
 }
 
 /** The options of each limit, checked before anything is made of them. @throws {PolicyError} */
-export function checkedLimits<Request>(options: MiddlewareOptions<Request>): readonly LimitOptions<Request>[] {
-  checkOptionNames(options)
+export function checkedLimits<Request>(given: MiddlewareOptions<Request>): readonly LimitOptions<Request>[] {
+  const options = checkOptionNames(given)
   const { limits } = options
   if (limits === undefined) {
     checkLimit(options, options.counts)
@@ -54,7 +55,11 @@ export function checkedLimits<Request>(options: MiddlewareOptions<Request>): rea
   const { key, shadow } = options
   const all = limits.map((limit): LimitOptions<Request> => {
     checkLimitNames(limit)
-    const whole = { ...(key !== undefined && { key }), ...(shadow !== undefined && { shadow }), ...limit }
+    // A limit that has none of its own takes these over.
+    const whole = asGiven(
+      { ...limit, ...(limit.key === undefined && { key }), ...(limit.shadow === undefined && { shadow }) },
+      LIMIT_OPTIONS,
+    )
     checkLimit(whole, options.counts)
     return whole
   })

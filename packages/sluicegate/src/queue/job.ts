@@ -2,6 +2,7 @@ import { checkActualCost } from '../arguments.js'
 import { ignore } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import { type After, isPermit, keptPermit } from '../decision/permit.js'
+import { droppable } from '../dropped-promise.js'
 import { PolicyError } from '../errors.js'
 import type { Key } from '../limiter.js'
 import type { AbortWatch } from '../waiting/abort-watch.js'
@@ -134,7 +135,7 @@ function held(key: Key, decision: Decision, { limiter, afterUnheld }: RunningHos
 
 function settling({ key, settings }: Job, decision: Decision, limiter: QueueLimiter): RunningJob['settle'] {
   let isSettled = false
-  return async (actualCost) => {
+  const settle: RunningJob['settle'] = async (actualCost) => {
     checkActualCost(actualCost)
     if (isPermit(decision)) {
       throw new PolicyError('OPTION_INVALID', 'actualCost', actualCost, 'is not for permits: they count places, not tokens')
@@ -145,4 +146,5 @@ function settling({ key, settings }: Job, decision: Decision, limiter: QueueLimi
     if (rest > 0) await limiter.refund(key, rest)
     else if (rest < 0) await limiter.penalize(key, -rest)
   }
+  return (actualCost) => droppable(settle(actualCost), 'settle', () => decision.policy)
 }

@@ -12,7 +12,7 @@ import { layeredShared, type SharedMaker } from '../shared/layers/layered-shared
 import { OverrideCache, type OverrideStore } from '../shared/layers/override-cache.js'
 import { CrossSlotBackend } from '../shared/leases/cross-slot-backend.js'
 import { SharedLimiter } from '../shared/shared-limiter.js'
-import { checkLease, checkOptionNames, checkSharedOptions, SHARED_OPTIONS, type SharedOptions } from '../shared/shared-options.js'
+import { checkedHorizonMs, checkOptionNames, checkSharedOptions, SHARED_OPTIONS, type SharedOptions } from '../shared/shared-options.js'
 import { type Clock, preciseClock } from '../time/clock.js'
 import { encodingsOf } from './policy-encoding.js'
 import { RedisBackend, type ScriptCalls } from './redis-backend.js'
@@ -67,9 +67,9 @@ export function createRedisLimiter<P extends Policy>(
   options: RedisLimiterOptions & { readonly overrides: true | { readonly staleMs?: number } },
 ): FleetLimiter<AnswerOf<P> & Decision> & WithFleetOverrides
 export function createRedisLimiter<P extends Policy>(policy: P, options: RedisLimiterOptions): FleetLimiter<AnswerOf<P> & Decision>
-export function createRedisLimiter(policy: Policy, options: RedisLimiterOptions): FleetLimiter {
+export function createRedisLimiter(policy: Policy, given: RedisLimiterOptions): FleetLimiter {
   const own = checkedPolicy(policy, 'policy', 'createRedisLimiter')
-  checkOptionNames(options, OPTIONS, '{ client }', undefined, 'createRedisLimiter()')
+  const options = checkOptionNames(given, OPTIONS, '{ client }', undefined, 'createRedisLimiter()')
   const runner = runnerFor(options.client)
   void warnAtStart(runner)
   warnOfMissingListener(runner, options.client)
@@ -107,9 +107,10 @@ export function limiterOver(
   options: Omit<RedisLimiterOptions, 'client'>,
   clock: Clock = preciseClock(),
 ): FleetLimiter {
-  checkOptions(options)
-  const { mode, lease = {} } = options
-  const { horizonMs = 50 } = lease
+  const { mode, lease } = options
+  checkOneOf('mode', mode, ['leased', 'exact'])
+  const horizonMs = checkedHorizonMs(lease)
+  checkSharedOptions(options)
   const reason = whyNotLeased(policy, horizonMs)
   if (mode === 'leased' && reason !== undefined && policy.algorithm === 'concurrency') {
     throw new PolicyError('LEASE_UNSUPPORTED', 'mode', mode, `${reason}: use 'exact', or leave it out`)
@@ -131,10 +132,4 @@ export function limiterOver(
 function permitNames(): (id: number) => string {
   const process = globalThis.crypto.randomUUID()
   return (id) => `${process}:${id.toString(36).padStart(8, '0')}`
-}
-
-function checkOptions(options: Omit<RedisLimiterOptions, 'client'>): void {
-  checkOneOf('mode', options.mode, ['leased', 'exact'])
-  checkLease(options.lease)
-  checkSharedOptions(options)
 }

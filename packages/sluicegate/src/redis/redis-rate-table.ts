@@ -59,8 +59,8 @@ const CLOSED_RETRY_S = 1
  * const { limited } = await table.throttle('user:42', { maxBurst: 15, count: 30, periodS: 60 })
  */
 export function createRedisRateTable(options: RedisRateTableOptions): RedisRateTable {
-  checkOptions(options, OPTIONS, '{ client }', 'createRedisRateTable()')
-  return rateTableOver(runnerFor(options.client), options)
+  const own = checkOptions(options, OPTIONS, '{ client }', 'createRedisRateTable()')
+  return rateTableOver(runnerFor(own.client), own)
 }
 
 /** Over any client. */

@@ -13,8 +13,8 @@ import { onceInProcess } from '../once-in-process.js'
  * | `peek` | changes nothing |
  * | `refund`, `penalize` | gives back, or charges, `tokens` |
  * | `charge` | `penalize` with a number of tokens for each policy, some of them 0 |
- * | `ban` | denies everything for `us` microseconds; the longest ban wins, 0 lifts it |
- * | `reset` | makes the key full and lifts its ban |
+ * | `block` | denies everything for `us` microseconds; the longest block wins, 0 lifts it |
+ * | `reset` | makes the key full and lifts its block |
  * | `reserve` | charges `cost` at the earliest time at which it passes, within `maxWaitUs`; of permits and `allOf` only what passes now |
  * | `redeem` | reads the key when the time of a reservation has come; not `done` when the key is banned |
  * | `cancel` | gives `tokens` of a reservation back, as many as is safe |

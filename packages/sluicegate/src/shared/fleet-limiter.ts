@@ -2,6 +2,7 @@ import type { Awaitable } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import type { HotKeys } from '../decision/hot-keys.js'
 import { emptyPermit, PermitDecision } from '../decision/permit.js'
+import { droppable } from '../dropped-promise.js'
 import type { Key, WaitOptions } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import type { QueueVerbs } from '../queue/work-queue.js'
@@ -130,7 +131,15 @@ export class SharedPermit extends PermitDecision implements FleetPermit {
     this.#released = released
   }
 
-  async release(): Promise<boolean> {
+  release(): Promise<boolean> {
+    return droppable(this.#release(), 'release', () => this.policy)
+  }
+
+  heartbeat(): Promise<boolean> {
+    return droppable(this.#heartbeat(), 'heartbeat', () => this.policy)
+  }
+
+  async #release(): Promise<boolean> {
     const ask = this.#ask
     this.#ask = undefined
     const isReleased = (await ask?.('release')) ?? false
@@ -138,7 +147,7 @@ export class SharedPermit extends PermitDecision implements FleetPermit {
     return isReleased
   }
 
-  async heartbeat(): Promise<boolean> {
+  async #heartbeat(): Promise<boolean> {
     const ask = this.#ask
     const isRenewed = (await ask?.('heartbeat')) ?? false
     if (!isRenewed && this.#ask === ask) this.#ask = undefined
@@ -147,7 +156,7 @@ export class SharedPermit extends PermitDecision implements FleetPermit {
 
   [Symbol.dispose](): void {
     // If this fails, the permit ends after `ttl`.
-    this.release().catch(() => undefined)
+    void this.release()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

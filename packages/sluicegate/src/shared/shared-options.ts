@@ -1,7 +1,7 @@
 import { checkedHotKeys } from '../decision/hot-keys.js'
 import { PolicyError } from '../errors.js'
 import type { LayerOptions } from '../layers/limiter-layers.js'
-import { checkInteger, checkNumber, checkOneOf, unknownOption } from '../options/option-checks.js'
+import { asGiven, checkInteger, checkNumber, checkOneOf, unknownOption } from '../options/option-checks.js'
 import { checkedQueueOptions, type QueueOptions } from '../queue/queue-options.js'
 import type { OutageMode } from './outage/outage.js'
 
@@ -47,6 +47,7 @@ export const SHARED_OPTIONS: readonly (keyof SharedOptions)[] = [
 
 const OVERRIDES_OPTIONS: ReadonlySet<string> = new Set(['staleMs'])
 const DEFAULT_STALE_MS = 1_000
+const DEFAULT_HORIZON_MS = 50
 
 const LEASE_OPTIONS: ReadonlySet<string> = new Set(['horizonMs'])
 
@@ -61,8 +62,14 @@ export function checkSharedOptions({ outage, localShare, timeoutMs, maxKeys, hot
   if (queue !== undefined) checkedQueueOptions(queue)
 }
 
-/** @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN` */
-export function checkOptionNames(options: unknown, known: ReadonlySet<string>, example: string, within?: string, of?: string): void {
+/** @returns the options as {@link asGiven} says. @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN` */
+export function checkOptionNames<Options>(
+  options: Options,
+  known: ReadonlySet<string>,
+  example: string,
+  within?: string,
+  of?: string,
+): Options {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new PolicyError('OPTION_INVALID', within ?? 'options', options, `must be an object such as ${example}`)
   }
@@ -70,6 +77,7 @@ export function checkOptionNames(options: unknown, known: ReadonlySet<string>, e
     const option = within === undefined ? name : `${within}.${name}`
     if (!known.has(name)) throw unknownOption({ option, value, known: [...known], of: within ?? of })
   }
+  return asGiven(options, [...known])
 }
 
 /**
@@ -80,18 +88,18 @@ export function checkOptionNames(options: unknown, known: ReadonlySet<string>, e
 export function overridesStaleMs(overrides: SharedOptions['overrides']): number | undefined {
   if (overrides === undefined || overrides === false) return undefined
   if (overrides === true) return DEFAULT_STALE_MS
-  checkOptionNames(overrides, OVERRIDES_OPTIONS, '{ staleMs: 1000 }', 'overrides')
-  if (overrides.staleMs !== undefined) checkNumber('overrides.staleMs', overrides.staleMs, 10, 3_600_000)
-  return overrides.staleMs ?? DEFAULT_STALE_MS
+  const { staleMs = DEFAULT_STALE_MS } = checkOptionNames(overrides, OVERRIDES_OPTIONS, '{ staleMs: 1000 }', 'overrides')
+  checkNumber('overrides.staleMs', staleMs, 10, 3_600_000)
+  return staleMs
 }
 
 /**
- * Checks the option `lease`, of workers and of the primary.
+ * How far ahead tokens are leased, by the option `lease` of a fleet or of a primary.
  *
  * @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN`
  */
-export function checkLease(lease: { readonly horizonMs?: number } | undefined): void {
-  if (lease === undefined) return
-  checkOptionNames(lease, LEASE_OPTIONS, '{ horizonMs: 50 }', 'lease')
-  if (lease.horizonMs !== undefined) checkNumber('lease.horizonMs', lease.horizonMs, 1, 10_000)
+export function checkedHorizonMs(lease: { readonly horizonMs?: number } = {}): number {
+  const { horizonMs = DEFAULT_HORIZON_MS } = checkOptionNames(lease, LEASE_OPTIONS, '{ horizonMs: 50 }', 'lease')
+  checkNumber('lease.horizonMs', horizonMs, 1, 10_000)
+  return horizonMs
 }

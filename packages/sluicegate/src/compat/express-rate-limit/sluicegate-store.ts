@@ -1,7 +1,7 @@
 import { type Awaitable, chained } from '../../awaitable.js'
 import { createLimiter } from '../../create-limiter.js'
 import { holdsPermits } from '../../decision/permit.js'
-import { PolicyError } from '../../errors.js'
+import { PolicyError, StoreError } from '../../errors.js'
 import { fittedKey } from '../../keys/key-reader.js'
 import { onceInProcess } from '../../once-in-process.js'
 import { checkLimiter, checkOptions } from '../../options/option-checks.js'
@@ -102,8 +102,8 @@ export class SluicegateStore {
   private misuse: unknown
 
   constructor(options: SluicegateStoreOptions = {}) {
-    checkOptions(options, OPTIONS, '{ prefix: "login:" }')
-    const { create, limiter, prefix = limiter === undefined ? DEFAULT_PREFIX : '' } = options
+    const own = checkOptions(options, OPTIONS, '{ prefix: "login:" }')
+    const { create, limiter, prefix = limiter === undefined ? DEFAULT_PREFIX : '' } = own
     if (typeof prefix !== 'string') throw new PolicyError('OPTION_INVALID', 'prefix', prefix, 'must be a string')
     if (limiter !== undefined) checkDecidingLimiter(limiter, create)
     this.create = create
@@ -171,9 +171,13 @@ export class SluicegateStore {
     return this.ready().hit(this.named(key))
   }
 
-  /** Takes back a hit, in the current window. */
-  decrement(key: string): Awaitable<void> {
-    return chained(this.ready().limiter.refund(this.named(key), 1), nothing)
+  /** Takes back a hit, in the current window. In an outage it stays: express-rate-limit calls this after the response, where nobody handles errors. */
+  async decrement(key: string): Promise<void> {
+    try {
+      await this.ready().limiter.refund(this.named(key), 1)
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error
+    }
   }
 
   /** Resets the count of a key, and lifts a block. */
