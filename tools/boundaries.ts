@@ -134,7 +134,10 @@ export const BOUNDARIES: readonly Boundary[] = [
     why: 'verdicts of relaxed accuracy use the hash of keys, clocks, checks and warnings, and no limiter, policy, store or request',
     files: sourcesOf('packages/sluicegate/src/gate'),
     allows: (edge) =>
-      leadsTo(edge, /\/src\/(gate\/[^/]*|memory\/(fingerprint|handle-check|core-memory)|options\/[^/]*|time\/[^/]*|errors|key|shown|warn-once)\.ts$/),
+      leadsTo(
+        edge,
+        /\/src\/(gate\/[^/]*|memory\/(fingerprint|handle-check|core-memory)|options\/[^/]*|time\/[^/]*|errors|key|shown|warn-once)\.ts$/,
+      ),
   },
   {
     why: 'an interface compatible with another library uses limiters, and of the middleware what adapters use; only one of the two knows a store',
