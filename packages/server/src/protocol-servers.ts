@@ -7,12 +7,13 @@ import { VERSION } from './version.js'
 /** Servers of the protocols beside HTTP, by the name of their listener. */
 export const PROTOCOL_SERVERS: Readonly<Partial<Record<'grpc' | 'resp', (context: ProtocolContext) => ProtocolServer>>> = {
   grpc: grpcServer,
-  resp: ({ engine, access, clients, tls, log, tracing }) =>
+  resp: ({ engine, access, clients, tls, log, guard, tracing }) =>
     new RespServer({
       engine,
       access,
       bounds: clients,
       version: VERSION,
+      guard,
       tls,
       tracing,
       onError: (error) => log.error({ listener: 'resp', err: error }, 'a connection could not be taken'),

@@ -20,11 +20,12 @@ import { measuresOf } from './measures/measures.js'
 import { createMetrics, type Metrics } from './metrics.js'
 import type { SharedFigures } from './processes/shared-figures.js'
 import { PROTOCOL_SERVERS } from './protocol-servers.js'
+import { Guard } from './protocols/guard.js'
 import { adminSurface, headSurface, httpSurface } from './protocols/http/access.js'
 import type { Connections } from './protocols/http/connections.js'
 import type { Route } from './protocols/http/handler.js'
 import { HttpServer } from './protocols/http/http-server.js'
-import { livezRoute, metricsRoute, readyzRoute, startupzRoute } from './protocols/http/observe.js'
+import { healthcheckRoute, livezRoute, metricsRoute, readyzRoute, startupzRoute } from './protocols/http/observe.js'
 import { reloadRoute } from './protocols/http/reload.js'
 import { knownRouter, router } from './protocols/http/router.js'
 import { traced, tracedHeads } from './protocols/http/traced.js'
@@ -131,21 +132,23 @@ export async function startService(config: Config, options: ServiceOptions = {})
   if (candidate !== undefined) reloader?.add(() => () => candidate.reload())
   const sampled = worker?.figures ?? engine
   const shown = { reloads: () => (worker === undefined ? reloader?.state : worker.reloadState()), candidate }
-  const page = pageOf(sampled, config.dashboard.keys, shown)
+  const guards = guardsOf(log)
+  const page = pageOf(sampled, config.dashboard.keys, guards.http, shown)
   // Its callers may reset and block keys, so they see which they are.
-  const adminPage = pageOf(sampled, 'shown', { ...shown, isAdmin: true })
+  const adminPage = pageOf(sampled, 'shown', guards.admin, { ...shown, isAdmin: true })
   const pages = pageServed ? [page, ...(config.listen.admin === undefined ? [] : [adminPage])] : []
 
   const probes: [string, Route][] = [
     ['/livez', livezRoute()],
     ['/readyz', readyzRoute(() => phase.now)],
     ['/startupz', startupzRoute(() => phase.now)],
+    ['/healthcheck', healthcheckRoute(() => phase.now)],
   ]
   const routes = new Map<string, Route>(traced(decisionRoutes(engine, limits, access), telemetry.tracing))
   const traffic = { all: () => [http.connections, admin.connections, ...trafficOf(servers)] }
-  const measures = measuresOf(engine, traffic, VERSION, { hits: limits.hits, reloads: reloader, snapshots, candidate, quotas })
+  const measures = measuresOf(engine, traffic, VERSION, { hits: limits.hits, reloads: reloader, snapshots, candidate, quotas, guards })
   const metrics = createMetrics(measures)
-  routes.set('/metrics', metricsRoute(worker === undefined ? metrics : { ...metrics, render: worker.metrics }))
+  routes.set('/metrics', metricsRoute(worker === undefined ? metrics : { ...metrics, render: worker.metrics }, guards.http))
   const endReport = telemetry.report(measures)
   const changes = changeRoutes(engine)
   if (reloader !== undefined)
@@ -158,10 +161,11 @@ export async function startService(config: Config, options: ServiceOptions = {})
     const surface = name === 'admin' ? adminSurface : httpSurface
     const { sampler, stream } = name === 'admin' ? adminPage : page
     const all = pageServed ? [...routes, ...dashboardRoutes(engine, sampler, stream)] : routes
-    const handle = router(surface({ probes, routes: all, changes, access }))
+    const guard = guards[name]
+    const handle = router(surface({ probes, routes: all, changes, access }), guard)
     const heads = name === 'admin' ? [] : tracedHeads(headHandlers(engine, access), telemetry.tracing)
-    const answerKnown = knownRouter(headSurface(heads, access))
-    return new HttpServer({ handle, answerKnown, bounds: clients, tls: tlsOf(config, config.listen[name]), onError: onError(name) })
+    const answerKnown = knownRouter(headSurface(heads, access), guard)
+    return new HttpServer({ handle, answerKnown, bounds: clients, guard, tls: tlsOf(config, config.listen[name]), onError: onError(name) })
   }
   const http = httpServer('http')
   const admin = httpServer('admin')
@@ -183,7 +187,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     else if (name === 'admin') servers.set(name, admin)
     else {
       const make = PROTOCOL_SERVERS[name]
-      if (make !== undefined) servers.set(name, make({ ...context, tls: tlsOf(config, config.listen[name]) }))
+      if (make !== undefined) servers.set(name, make({ ...context, guard: guards[name], tls: tlsOf(config, config.listen[name]) }))
     }
   }
   await storage.connect()
@@ -250,8 +254,14 @@ async function storageOf({ storage }: Config, log: Log, worker: WorkerParts | un
 }
 
 /** The live page of a listener: what it samples, and who reads it. */
-function pageOf(engine: SampledEngine, keys: KeyDisplay, shown: Shown): { sampler: Sampler; stream: Stream } {
-  return { sampler: new Sampler(engine, keys, shown), stream: new Stream() }
+function pageOf(engine: SampledEngine, keys: KeyDisplay, guard: Guard, shown: Shown): { sampler: Sampler; stream: Stream } {
+  return { sampler: new Sampler(engine, keys, shown), stream: new Stream(guard) }
+}
+
+/** The door of each listener. */
+function guardsOf(log: Log): Readonly<Record<ListenerName, Guard>> {
+  const guard = (name: ListenerName): Guard => new Guard(name, log)
+  return { http: guard('http'), grpc: guard('grpc'), resp: guard('resp'), admin: guard('admin') }
 }
 
 /** Connections of the protocols beside HTTP. */

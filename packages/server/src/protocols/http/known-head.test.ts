@@ -11,6 +11,7 @@ import { parseConfig } from '../../config/read-config.js'
 import { Engine } from '../../engine/engine.js'
 import { DEFAULT_LIMIT_SETTINGS } from '../../envoy/limit-settings.js'
 import { RateLimits } from '../../envoy/rate-limits.js'
+import { aGuard } from '../../testing/a-guard.js'
 import { atOnce } from '../../testing/at-once.js'
 import { damaged } from '../../testing/fuzz/damaged.js'
 import { connectTo, readToEnd } from '../../testing/raw-http.js'
@@ -48,15 +49,16 @@ async function listen(t: TestContext, { isDirect, tokens = [], surface, bounds =
   const access = new Access(tokens)
   const limits = new RateLimits(engine, [], DEFAULT_LIMIT_SETTINGS, () => 0)
   const { routes, heads } = surface ?? { routes: decisionRoutes(engine, limits, access), heads: headHandlers(engine, access) }
-  const known = knownRouter(headSurface(heads, access))
+  const guard = aGuard()
+  const known = knownRouter(headSurface(heads, access), guard)
   let direct = 0
   const answerKnown: AnswerKnown = (...request) => {
     const isAnswered = isDirect && known(...request)
     if (isAnswered) direct++
     return isAnswered
   }
-  const handle = router(httpSurface({ probes: [], routes, changes: [], access }))
-  const server = new HttpServer({ handle, answerKnown, bounds, onError: assert.ifError })
+  const handle = router(httpSurface({ probes: [], routes, changes: [], access }), guard)
+  const server = new HttpServer({ handle, answerKnown, bounds, guard, onError: assert.ifError })
   const url = await server.listen({ host: '127.0.0.1', port: 0 })
   t.after(async () => {
     await server.stop(0)

@@ -153,7 +153,7 @@ export class Session implements Client {
       const later = this.#checked(command).run(this, reader, reply)
       if (later !== undefined) this.#await(later)
     } catch (error) {
-      reply.error(errorText(error))
+      reply.error(this.#errorText(error))
     }
     this.#flushLater()
   }
@@ -201,22 +201,31 @@ export class Session implements Client {
       this.#flushLater()
       this.#onReady()
     }
-    promise.then(settle, (error) => settle((writer) => writer.error(errorText(error))))
+    promise
+      .then(settle, (error: unknown) => settle((writer) => writer.error(this.#errorText(error))))
+      .catch((error: unknown) => {
+        this.context.onFault(error)
+        this.#later.length = 0
+        this.end()
+        this.#onReady()
+      })
+  }
+
+  /** The first line of an error reply. */
+  #errorText(error: unknown): string {
+    if (error instanceof CommandFault) return error.message
+    if (error instanceof PolicyError) return `ERR ${error.message}`
+    if (error instanceof StoreError) return `${error.code === 'OUTAGE' ? 'OUTAGE' : 'TRYAGAIN'} ${error.message}`
+    this.context.onFault(error)
+    // A part of the reply may be written already, and the client would take the next reply for the rest of it.
+    this.end()
+    return 'ERR internal error'
   }
 
   /** Moves replies to the end of the ready ones, up to the first that is not ready. */
   #flushLater(): void {
     while (this.#later[0]?.isReady) this.#replies.append((this.#later.shift() as Later).writer.take())
   }
-}
-
-/** The first line of an error reply. */
-function errorText(error: unknown): string {
-  if (error instanceof CommandFault) return error.message
-  if (error instanceof PolicyError) return `ERR ${error.message}`
-  if (error instanceof StoreError) return `${error.code === 'OUTAGE' ? 'OUTAGE' : 'TRYAGAIN'} ${error.message}`
-  console.error('sluicegate: a command failed:', error)
-  return 'ERR internal error'
 }
 
 const MAX_SHOWN = 64

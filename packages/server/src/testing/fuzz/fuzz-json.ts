@@ -10,6 +10,7 @@ import { Engine } from '../../engine/engine.js'
 import { RateLimits } from '../../envoy/rate-limits.js'
 import { router } from '../../protocols/http/router.js'
 import { changeRoutes, decisionRoutes } from '../../protocols/http/verbs.js'
+import { aGuard } from '../a-guard.js'
 import { damaged } from './damaged.js'
 import { fuzzInput, inPieces, pieceSizes } from './fuzz-input.js'
 
@@ -70,7 +71,7 @@ function serviceOf(clock: Clock): { engine: Engine; handle: RequestListener } {
   const { domains } = parseConfig(RULES)
   const engine = new Engine([...allPolicies(parseConfig(POLICIES)), ...domains.flatMap(({ policies }) => policies)], { clock })
   const limits = new RateLimits(engine, domains, undefined, () => clock.nowMs())
-  return { engine, handle: router(new Map([...decisionRoutes(engine, limits, new Access([])), ...changeRoutes(engine)])) }
+  return { engine, handle: router(new Map([...decisionRoutes(engine, limits, new Access([])), ...changeRoutes(engine)]), aGuard()) }
 }
 
 /** Status and body. */
