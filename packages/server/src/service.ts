@@ -54,6 +54,8 @@ export interface Service {
    * connections without a request are closed, and requests in flight have `finishMs` to finish before they are cut off.
    */
   stop(times?: StopTimes): Promise<void>
+  /** Likewise, as one of several workers: the others serve on, so `/readyz` says 200 until its port is closed. */
+  leave(times: StopTimes): Promise<void>
 }
 
 /** Options for tests. */
@@ -213,7 +215,6 @@ export async function startService(config: Config, options: ServiceOptions = {})
 
   let stopped: Promise<void> | undefined
   const stopIn = async ({ drainMs, finishMs }: StopTimes): Promise<void> => {
-    phase.now = 'stopping'
     for (const server of servers.values()) server.drain()
     reloader?.stop()
     candidate?.close()
@@ -240,6 +241,11 @@ export async function startService(config: Config, options: ServiceOptions = {})
     reloader,
     metrics,
     stop(times = { drainMs: 0, finishMs: config.stop.finishMs }) {
+      phase.now = 'stopping'
+      stopped ??= stopIn(times)
+      return stopped
+    },
+    leave(times) {
       stopped ??= stopIn(times)
       return stopped
     },

@@ -4,7 +4,9 @@ import { Guard } from '../protocols/guard.js'
 export function aGuard(protocol: Guard['protocol'] = 'http'): Guard {
   return new Guard(protocol, {
     error(fault: { readonly err: Error }) {
-      throw fault.err
+      setImmediate(() => {
+        throw fault.err
+      })
     },
   } as ConstructorParameters<typeof Guard>[1])
 }

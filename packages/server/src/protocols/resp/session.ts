@@ -1,7 +1,7 @@
 import { PolicyError, StoreError } from '../../engine/engine.js'
 import { type User, userWithoutToken } from './access.js'
 import { type Client, type Command, CommandFault, type Reply, type SessionContext, wrongArguments } from './command.js'
-import { CommandReader, MAX_ARGUMENTS, MAX_ARGUMENTS_UNAUTHENTICATED } from './command-reader.js'
+import { CommandReader, MAX_ARGUMENT_BYTES, MAX_ARGUMENTS, MAX_ARGUMENTS_UNAUTHENTICATED } from './command-reader.js'
 import { ProtocolFault } from './protocol-fault.js'
 import { ReplyWriter } from './reply-writer.js'
 
@@ -161,6 +161,7 @@ export class Session implements Client {
   /** @throws {CommandFault} when the client may not send the command, or not so. */
   #checked(command: Command | undefined): Command {
     const { count } = this.#reader
+    if (this.#reader.hasLongArgument) throw new CommandFault(`ERR an argument must have at most ${MAX_ARGUMENT_BYTES} bytes`)
     if (command === undefined) throw this.#unknown()
     const { name, arity } = command
     if (arity > 0 ? count !== arity : count < -arity) throw wrongArguments(name)
