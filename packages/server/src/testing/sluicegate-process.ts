@@ -62,6 +62,8 @@ export function configFile(t: TestContext, yaml: string): string {
 /** A service in a process of its own, whose memory can be read. */
 export interface ServiceProcess {
   readonly url: string
+  /** Of the listeners that are announced beside it, by name. */
+  readonly urls: ReadonlyMap<string, URL>
   readonly child: ChildProcessWithoutNullStreams
   /** Resident memory now. */
   rssBytes(): number
@@ -73,10 +75,12 @@ export interface ServiceProcess {
 
 export async function serveProcess(t: TestContext, yaml: string, ...flags: string[]): Promise<ServiceProcess> {
   const child = sluicegate(t, 'serve', '--config', configFile(t, yaml), ...flags)
-  const { url } = await announcement(child)
+  const { url, text } = await announcement(child)
+  const urls = new Map(Array.from(text.matchAll(/^ {2}(\w+): \w+(:\/\/\S+)$/gm), ([, name = '', at]) => [name, new URL(`http${at}`)]))
   const ended = once(child, 'close')
   return {
     url,
+    urls,
     child,
     rssBytes() {
       const [, kB] = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? []
