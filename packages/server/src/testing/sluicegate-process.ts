@@ -9,9 +9,18 @@ import { readExposition, seriesValue } from './exposition.js'
 
 const MAIN = fileURLToPath(new URL('../main.js', import.meta.url))
 
+/** A test, or whatever else ends what it has started. */
+export type Cleanup = Pick<TestContext, 'after'>
+
 /** The command line in a process of its own, which ends with the test. */
-export function sluicegate(t: TestContext, ...args: string[]): ChildProcessWithoutNullStreams {
-  const child = spawn(process.execPath, [MAIN, ...args])
+export function sluicegate(t: Cleanup, ...args: string[]): ChildProcessWithoutNullStreams {
+  return sluicegateOn(process.execPath, t, ...args)
+}
+
+/** The same with another version of Node.js, or with options for it. */
+export function sluicegateOn(node: string | readonly string[], t: Cleanup, ...args: string[]): ChildProcessWithoutNullStreams {
+  const [program = '', ...options] = [node].flat()
+  const child = spawn(program, [...options, MAIN, ...args])
   t.after(() => child.kill('SIGKILL'))
   return child
 }
@@ -51,7 +60,7 @@ export async function ended(child: ChildProcessWithoutNullStreams): Promise<Ende
 }
 
 /** A file for the length of a test. */
-export function configFile(t: TestContext, yaml: string): string {
+export function configFile(t: Cleanup, yaml: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'sluicegate-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'gate.yaml')
@@ -73,8 +82,12 @@ export interface ServiceProcess {
   end(signal: NodeJS.Signals): Promise<number | null>
 }
 
-export async function serveProcess(t: TestContext, yaml: string, ...flags: string[]): Promise<ServiceProcess> {
-  const child = sluicegate(t, 'serve', '--config', configFile(t, yaml), ...flags)
+export async function serveProcess(t: Cleanup, yaml: string, ...flags: string[]): Promise<ServiceProcess> {
+  return served(sluicegate(t, 'serve', '--config', configFile(t, yaml), ...flags))
+}
+
+/** Waits until `child` serves. */
+export async function served(child: ChildProcessWithoutNullStreams): Promise<ServiceProcess> {
   const { url, text } = await announcement(child)
   const urls = new Map(Array.from(text.matchAll(/^ {2}(\w+): \w+(:\/\/\S+)$/gm), ([, name = '', at]) => [name, new URL(`http${at}`)]))
   const ended = once(child, 'close')

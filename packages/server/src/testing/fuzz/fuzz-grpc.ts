@@ -133,7 +133,8 @@ class AnsweredStream extends EventEmitter {
   resume(): void {}
 }
 
-function randomBody(random: Random): Buffer {
+/** Framed requests of Envoy's rate limit service, some of them with faults. */
+export function randomBody(random: Random): Buffer {
   const frames = Array.from({ length: random.chance(0.9) ? 1 : random.integer(0, 3) }, () => randomFrame(random))
   const body = Buffer.concat(frames)
   return random.chance(0.3) ? damaged(random, body) : body
