@@ -1,6 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
@@ -100,7 +101,7 @@ export async function served(child: ChildProcessWithoutNullStreams): Promise<Ser
       return Number(kB) * 1_024
     },
     async metric(name, labels = {}) {
-      const exposition = await (await fetch(`${url}/metrics`)).text()
+      const exposition = await textAt(`${url}/metrics`)
       return seriesValue(readExposition(exposition), name, labels)
     },
     async end(signal) {
@@ -109,4 +110,18 @@ export async function served(child: ChildProcessWithoutNullStreams): Promise<Ser
       return code
     },
   }
+}
+
+/** Over a connection of its own, which is closed afterwards: a pool would keep some that are counted. */
+function textAt(url: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const sent = get(url, { agent: false }, (response) => {
+      let text = ''
+      response.on('data', (chunk) => {
+        text += chunk
+      })
+      response.once('end', () => resolve(text)).once('error', reject)
+    })
+    sent.once('error', reject)
+  })
 }
