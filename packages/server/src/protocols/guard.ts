@@ -108,6 +108,11 @@ export class Guard {
     return setTimeout(this.callback(undefined, act), ms).unref()
   }
 
+  /** Calls `act` in a later turn of the event loop. */
+  later(act: () => void): void {
+    setImmediate(this.callback(undefined, act))
+  }
+
   /** Counts a fault and destroys the first of `from` that can be destroyed; without one, the call that failed has been answered. */
   caught(error: unknown, ...from: readonly unknown[]): void {
     this.faults++

@@ -8,6 +8,21 @@ export function peerAddress(session: Http2Session | undefined): string {
   return session === undefined || session.destroyed ? '' : (session.socket.remoteAddress ?? '')
 }
 
+/**
+ * From now on the connection is destroyed in a later turn than that in which it was asked to be. Node.js destroys one as soon as it reads GOAWAY with an
+ * error, and versions such as 22.23 and 26.8 then abort the whole process for a call behind it in the same packet.
+ *
+ * Source: https://github.com/nodejs/node/issues/64850
+ */
+export function destroyLater(session: ServerHttp2Session, guard: Guard): void {
+  const destroy = session.destroy.bind(session)
+  let isDue = false
+  session.destroy = (...reason) => {
+    if (!isDue) guard.later(() => destroy(...reason))
+    isDue = true
+  }
+}
+
 /** Sends a PING and calls back with its answer, or with an error. Returns whether it was sent. */
 export function ping(session: ServerHttp2Session, guard: Guard, onAnswer: (error: Error | null) => void): boolean {
   return !session.destroyed && session.ping(guard.callback(session, onAnswer))

@@ -2,7 +2,7 @@ import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
 import { type Guard, type Guarded, listen } from '../guard.js'
 import { hostOf } from '../host-of.js'
 import type { GrpcBounds } from './grpc-bounds.js'
-import { peerAddress, ping } from './live-session.js'
+import { destroyLater, peerAddress, ping } from './live-session.js'
 
 /** `NGHTTP2_CANCEL` of HTTP/2. */
 const CANCEL = 8
@@ -80,6 +80,7 @@ export class Sessions {
 
   /** Takes in a connection, or closes it or another one where there is no room. */
   add(session: ServerHttp2Session): void {
+    destroyLater(session, this.#guard)
     const address = hostOf(peerAddress(session))
     const { maxConnections, maxConnectionsPerAddress } = this.#bounds
     const ofAddress = this.#byAddress.get(address) ?? 0
