@@ -17,8 +17,9 @@ setInterval(() => {
 function taken(): string | undefined {
   const file = String(process.env.FAULT_FILE)
   try {
-    const [kind, where] = readFileSync(file, 'utf8').split(' ')
-    if ((where === 'worker') === (isMainThread && !cluster.isWorker)) return undefined
+    const [kind = '', where] = readFileSync(file, 'utf8').split(' ')
+    // A file that is being written is empty.
+    if (kind === '' || (where === 'worker') === (isMainThread && !cluster.isWorker)) return undefined
     unlinkSync(file)
     return kind
   } catch {

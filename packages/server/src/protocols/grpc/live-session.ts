@@ -16,14 +16,22 @@ export function peerAddress(session: Http2Session | undefined): string {
  */
 export function destroyLater(session: ServerHttp2Session, guard: Guard): void {
   const destroy = session.destroy.bind(session)
-  let isDue = false
   session.destroy = (...reason) => {
-    if (!isDue) guard.later(() => destroy(...reason))
-    isDue = true
+    if (isGone(session)) return
+    going.add(session)
+    guard.later(() => destroy(...reason))
   }
+}
+
+/** Connections that are destroyed in a later turn. */
+const going = new WeakSet<Http2Session>()
+
+/** Whether the connection is destroyed, or about to be. */
+export function isGone(session: Http2Session): boolean {
+  return session.destroyed || going.has(session)
 }
 
 /** Sends a PING and calls back with its answer, or with an error. Returns whether it was sent. */
 export function ping(session: ServerHttp2Session, guard: Guard, onAnswer: (error: Error | null) => void): boolean {
-  return !session.destroyed && session.ping(guard.callback(session, onAnswer))
+  return !isGone(session) && session.ping(guard.callback(session, onAnswer))
 }

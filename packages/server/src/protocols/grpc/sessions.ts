@@ -2,7 +2,7 @@ import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
 import { type Guard, type Guarded, listen } from '../guard.js'
 import { hostOf } from '../host-of.js'
 import type { GrpcBounds } from './grpc-bounds.js'
-import { destroyLater, peerAddress, ping } from './live-session.js'
+import { destroyLater, isGone, peerAddress, ping } from './live-session.js'
 
 /** `NGHTTP2_CANCEL` of HTTP/2. */
 const CANCEL = 8
@@ -183,7 +183,7 @@ export class Sessions {
     let oldest: ServerHttp2Session | undefined
     let heardAt = Number.POSITIVE_INFINITY
     for (const [session, state] of this.#sessions) {
-      if (state.calls > 0 || state.heardAt >= heardAt || !among(state)) continue
+      if (isGone(session) || state.calls > 0 || state.heardAt >= heardAt || !among(state)) continue
       oldest = session
       heardAt = state.heardAt
     }
@@ -205,7 +205,7 @@ export class Sessions {
       else {
         // The response has not been read. What the connection leaves unread is held for it here.
         const session = stream.session
-        if (session === undefined || session.destroyed) continue
+        if (session === undefined || isGone(session)) continue
         this.cuts.unread++
         session.destroy()
       }
@@ -213,7 +213,7 @@ export class Sessions {
     const quiet = since(PROBE_MS)
     for (const [session, state] of this.#sessions) {
       // Its socket is gone already.
-      if (session.destroyed) continue
+      if (isGone(session)) continue
       if (state.writtenBytes !== undefined && session.socket.bytesWritten !== state.writtenBytes) state.writtenBytes = undefined
       if (Math.max(state.heardAt, state.probedAt) <= quiet) this.#probe(session, state)
       if (state.writtenBytes !== undefined && state.probedAt <= since(PROBE_WRITTEN_MS)) {
