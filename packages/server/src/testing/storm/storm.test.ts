@@ -1,9 +1,10 @@
 import { test } from 'node:test'
-import { shortOrLong } from 'sluicegate-testkit'
+import { longTest, shortOrLong } from 'sluicegate-testkit'
+import { canSharePorts } from '../../processes/child.js'
 import { STORM_NAMES, storm } from './storm.js'
 import { stormedService } from './stormed-service.js'
 
-const CLIENTS = shortOrLong(150, 5_000)
+const CLIENTS = shortOrLong(60, 2_000)
 const SEED = 20_261
 /** Seeds that found a fault once, by what they stormed. */
 const SAVED_SEEDS: Readonly<Partial<Record<string, readonly number[]>>> = {}
@@ -15,3 +16,13 @@ test('clients of every protocol that break off anywhere leave nothing behind, an
     await stormed.isAsBefore()
   }
 })
+
+for (const flag of canSharePorts() ? ['--processes', '--threads'] : ['--processes']) {
+  longTest(`with ${flag} no call of others fails in a storm either`, async (t) => {
+    const stormed = await stormedService(t, process.execPath, flag, '2')
+    for (const name of STORM_NAMES) {
+      await storm(stormed, name, SEED, CLIENTS)
+      await stormed.isAsBefore()
+    }
+  })
+}
