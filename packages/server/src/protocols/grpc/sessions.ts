@@ -165,6 +165,8 @@ export class Sessions {
     const cutOff = this.#guard.after(finishMs, () => {
       for (const session of this.#sessions.keys()) session.destroy()
     })
+    // The process waits for it.
+    cutOff.ref()
     await emptied
     clearTimeout(cutOff)
     clearInterval(this.#timer)
