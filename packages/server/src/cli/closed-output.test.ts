@@ -5,7 +5,7 @@ import { configFile, serveProcess, sluicegate } from '../testing/sluicegate-proc
 
 const YAML = 'listen: { port: 0 }\npolicies: { api: { algorithm: gcra, limit: 5, window: 1s } }\n'
 
-/** A command whose output nobody reads: its exit code, and what it says about that. */
+/** A command whose output is closed: its exit code, and what it says about that. */
 async function unread(t: TestContext, ...args: string[]): Promise<[code: number | null, err: string]> {
   const child = sluicegate(t, ...args)
   child.stdout.destroy()
@@ -17,14 +17,14 @@ async function unread(t: TestContext, ...args: string[]): Promise<[code: number 
   return [code, err]
 }
 
-test('every command ends quietly when nobody reads its output', async (t) => {
+test('every command ends quietly when its output is closed', async (t) => {
   const commands = ['serve', 'check', 'take', 'top', 'replay', 'gate', 'load'].map((command) => [command, '--help'])
   const { url } = await serveProcess(t, YAML)
   const all = [['--help'], ...commands, ['check', configFile(t, YAML)], ['top', '--url', url]]
   assert.deepEqual(await Promise.all(all.map((args) => unread(t, ...args))), Array(all.length).fill([0, '']))
 })
 
-test('a service serves on when nobody reads its output, and ends in order', async (t) => {
+test('a service serves on when its output is closed, and ends in order', async (t) => {
   const service = await serveProcess(t, YAML)
   service.child.stdout.destroy()
   assert.equal((await fetch(`${service.url}/v1/take?policy=api&key=a`)).status, 200)

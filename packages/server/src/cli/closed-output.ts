@@ -1,7 +1,7 @@
 let end = (): void => process.exit()
 
 /**
- * From now on a command ends quietly when nobody reads its output any more, as `sluicegate load --help | head -1` does: without this, an `EPIPE` would
+ * From now on a command ends quietly when its output is closed, as `sluicegate load --help | head -1` does: without this, an `EPIPE` would
  * end it with a stack trace. Called once, before a command is chosen.
  */
 export function endWithOutput(): void {

@@ -44,7 +44,7 @@ export class StreamAnswer {
     discardRest(stream)
   }
 
-  /** Begins the responses of a stream. Returns whether there is still somebody to receive them. */
+  /** Begins the responses of a stream. Returns whether the client can still receive them. */
   begin(stream: ServerHttp2Stream): boolean {
     if (!isUnanswered(stream)) return false
     stream.respond(HEADERS, WITH_TRAILERS)
