@@ -1,7 +1,9 @@
 import { after } from './after.js'
 import { type Config, LISTENER_NAMES, type ListenerName, type StopTimes } from './config/config.js'
 import type { Awaitable } from './engine/awaitable.js'
+import type { Log } from './log.js'
 import type { Part } from './part.js'
+import { Guard } from './protocols/guard.js'
 import type { ProtocolContext } from './protocols/protocol-context.js'
 import type { ListenerTraffic, ProtocolServer } from './protocols/protocol-server.js'
 import { VERSION } from './version.js'
@@ -9,13 +11,21 @@ import { VERSION } from './version.js'
 /** Makes what each listener serves. */
 export type MakeServer = Readonly<Record<ListenerName, (tls: Config['tls']) => Awaitable<ProtocolServer>>>
 
+/** The door of each listener. */
+export type Guards = Readonly<Record<ListenerName, Guard>>
+
+export function guardsOf(log: Log): Guards {
+  const guard = (name: ListenerName): Guard => new Guard(name, log)
+  return { http: guard('http'), grpc: guard('grpc'), resp: guard('resp'), admin: guard('admin') }
+}
+
 /** Servers of the protocols beside HTTP, each of which is loaded when it is on. */
-export function protocolServers(context: Omit<ProtocolContext, 'tls'>): Pick<MakeServer, 'grpc' | 'resp'> {
+export function protocolServers(context: Omit<ProtocolContext, 'tls' | 'guard'>, guards: Guards): Pick<MakeServer, 'grpc' | 'resp'> {
   const { engine, access, clients, log, tracing } = context
   return {
     async grpc(tls) {
       const { grpcServer } = await import('./protocols/grpc/grpc-protocol.js')
-      return grpcServer({ ...context, tls })
+      return grpcServer({ ...context, guard: guards.grpc, tls })
     },
     async resp(tls) {
       const { RespServer } = await import('./protocols/resp/resp-server.js')
@@ -24,6 +34,7 @@ export function protocolServers(context: Omit<ProtocolContext, 'tls'>): Pick<Mak
         access,
         bounds: clients,
         version: VERSION,
+        guard: guards.resp,
         tls,
         tracing,
         onError: (error) => log.error({ listener: 'resp', err: error }, 'a connection could not be taken'),

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { Command, CommanderError, Option } from 'commander'
+import { endWithOutput } from './cli/closed-output.js'
 import { ENVIRONMENT } from './cli/environment.js'
 import type { ServeTexts } from './cli/serve-options.js'
 import { TAKE_EXIT, take } from './cli/take.js'
@@ -39,6 +40,8 @@ const LOAD_EXAMPLES = `
   sluicegate load 'http://127.0.0.1:3000/items?user={key}' --html report.html
 
 Latency counts from the intended start of each request. Ctrl-C ends the run and prints what was measured. A token comes from ${ENVIRONMENT.token}.`
+
+endWithOutput()
 
 const program = new Command('sluicegate')
   .description(`Sluicegate ${VERSION}: rate limit decisions as a service`)

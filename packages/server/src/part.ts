@@ -22,9 +22,12 @@ export interface Part {
   stop?(times: StopTimes): void | Promise<void>
 }
 
+/** What the service is doing, for probes. */
+export type Phase = 'starting' | 'ready' | 'stopping'
+
 /** Parts in the order in which they start. They stop in reverse. */
 export class Parts {
-  #phase: 'starting' | 'ready' | 'stopping' = 'starting'
+  #phase: Phase = 'starting'
   readonly #all: readonly Part[]
   #started: readonly Part[] = []
   #stopped: Promise<void> | undefined
@@ -33,7 +36,7 @@ export class Parts {
     this.#all = all
   }
 
-  get phase(): 'starting' | 'ready' | 'stopping' {
+  get phase(): Phase {
     return this.#phase
   }
 
@@ -79,14 +82,18 @@ export class Parts {
     }
   }
 
-  /** Once; later calls wait for the first. */
-  stop(times: StopTimes): Promise<void> {
+  /**
+   * Once; later calls wait for the first.
+   *
+   * @param phase what the service is said to do meanwhile.
+   */
+  stop(times: StopTimes, phase: Phase = 'stopping'): Promise<void> {
+    this.#phase = phase
     this.#stopped ??= this.#stop(times)
     return this.#stopped
   }
 
   async #stop(times: StopTimes): Promise<void> {
-    this.#phase = 'stopping'
     await Promise.all(this.#started.map((part) => part.drain?.(times)))
     await this.#stopStarted(times)
   }

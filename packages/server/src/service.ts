@@ -12,7 +12,7 @@ import { MEMORY, type Storage } from './engine/stored-limiter.js'
 import { type LimitSettings, limitSettings } from './envoy/limit-settings.js'
 import { RateLimits } from './envoy/rate-limits.js'
 import { httpServers } from './http-servers.js'
-import { Listeners, protocolServers } from './listeners.js'
+import { guardsOf, Listeners, protocolServers } from './listeners.js'
 import { createLog, type Log } from './log.js'
 import type { Measure } from './measures/measure.js'
 import { measuresOf } from './measures/measures.js'
@@ -44,6 +44,8 @@ export interface Service {
    * connections without a request are closed, and requests in flight have `finishMs` to finish before they are cut off.
    */
   stop(times?: StopTimes): Promise<void>
+  /** Likewise, as one of several workers: the others serve on, so `/readyz` says 200 until its port is closed. */
+  leave(times: StopTimes): Promise<void>
 }
 
 /** Options for tests. */
@@ -117,27 +119,30 @@ export async function startService(config: Config, options: ServiceOptions = {})
     isShadow: settings.shadowMode,
   })
   const reloader = options.source && new Reloader(options.source, config, engine, log, (next) => parts.reload(next))
+  const guards = guardsOf(log)
   const page = new LivePage({
     engine: worker?.figures ?? engine,
     keys: config.dashboard.keys,
+    guards,
     hasAdmin: config.listen.admin !== undefined,
     sampleMs,
     reloads: () => (worker === undefined ? reloader?.state : worker.reloadState()),
     candidate,
   })
   const traffic = { all: () => [...listeners.traffic.values()] }
-  const measures = measuresOf(engine, traffic, VERSION, { hits: limits.hits, reloads: reloader, snapshots, candidate, quotas })
+  const measures = measuresOf(engine, traffic, VERSION, { hits: limits.hits, reloads: reloader, snapshots, candidate, quotas, guards })
   const metrics = createMetrics(measures)
   const deciding = { engine, limits, access, clients, log, tracing }
   const http = httpServers({
     ...deciding,
+    guards,
     page,
     metrics: worker === undefined ? metrics : { ...metrics, render: worker.metrics },
     candidate,
     reload: reloader && (() => (worker === undefined ? reloader.reload('admin') : worker.reload())),
     phase: () => parts.phase,
   })
-  const others = protocolServers({ ...deciding, config, quotas: worker === undefined ? quotas : undefined })
+  const others = protocolServers({ ...deciding, config, quotas: worker === undefined ? quotas : undefined }, guards)
   const listeners = new Listeners(config, { ...http, ...others })
   const parts: Parts = new Parts([
     { name: 'storage', start: () => storage.connect(), stop: () => storage.close() },
@@ -163,6 +168,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     reloader,
     metrics,
     stop: (times = { drainMs: 0, finishMs: config.stop.finishMs }) => parts.stop(times),
+    leave: (times) => parts.stop(times, 'ready'),
   }
 }
 

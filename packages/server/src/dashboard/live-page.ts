@@ -1,5 +1,6 @@
 import type { KeyDisplay } from '../config/config.js'
 import type { Part } from '../part.js'
+import type { Guard } from '../protocols/guard.js'
 import { type SampledEngine, Sampler, type Shown } from './sampler.js'
 import { Stream } from './stream.js'
 
@@ -14,6 +15,8 @@ export interface LivePageParts extends Omit<Shown, 'isAdmin'> {
   readonly engine: SampledEngine
   /** How keys are shown on the HTTP listener. */
   readonly keys: KeyDisplay
+  /** The doors of the two listeners. */
+  readonly guards: Readonly<Record<'http' | 'admin', Guard>>
   /** Whether there is an admin listener. */
   readonly hasAdmin: boolean
   readonly sampleMs: number
@@ -28,10 +31,10 @@ export class LivePage implements Part {
   readonly #sampleMs: number
   #sampling: NodeJS.Timeout | undefined
 
-  constructor({ engine, keys, hasAdmin, sampleMs, ...shown }: LivePageParts) {
-    this.http = { sampler: new Sampler(engine, keys, shown), stream: new Stream() }
+  constructor({ engine, keys, guards, hasAdmin, sampleMs, ...shown }: LivePageParts) {
+    this.http = { sampler: new Sampler(engine, keys, shown), stream: new Stream(guards.http) }
     // Its callers may reset and block keys, so they see which they are.
-    this.admin = { sampler: new Sampler(engine, 'shown', { ...shown, isAdmin: true }), stream: new Stream() }
+    this.admin = { sampler: new Sampler(engine, 'shown', { ...shown, isAdmin: true }), stream: new Stream(guards.admin) }
     if (keys === 'off') this.#served = []
     else this.#served = hasAdmin ? [this.http, this.admin] : [this.http]
     this.#sampleMs = sampleMs

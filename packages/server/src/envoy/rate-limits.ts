@@ -4,7 +4,7 @@ import type { RuleLimit } from '../config/envoy/rule.js'
 import {
   type AskedPriority,
   type Awaitable,
-  allDone,
+  answersOf,
   type Decision,
   type Engine,
   type ServedPolicy,
@@ -90,15 +90,15 @@ export class RateLimits {
    */
   decide(request: LimitRequest, priority?: AskedPriority): Awaitable<LimitResponse> {
     const checks = this.#checks(request, priority)
-    const outright = checks.map((check) => (typeof check === 'object' && chargedOutright(check) ? chargeOutright(check) : undefined))
-    return whenDone(allDone(outright), (charged) => this.#decideRest(request, checks, charged)) as Awaitable<LimitResponse>
+    const outright = answersOf(checks, (check) => (typeof check === 'object' && chargedOutright(check) ? chargeOutright(check) : undefined))
+    return whenDone(outright, (charged) => this.#decideRest(request, checks, charged)) as Awaitable<LimitResponse>
   }
 
   /** Charges all limits of `request` whether they have tokens left or not, for work that is done already. */
   report(request: LimitRequest): Awaitable<LimitResponse> {
     const checks = this.#checks(request)
-    const charged = checks.map((check) => (typeof check === 'object' ? chargeOutright(check, true) : undefined))
-    return whenDone(allDone(charged), (decisions) => this.#response(request, checks, decisions, false)) as Awaitable<LimitResponse>
+    const charged = answersOf(checks, (check) => (typeof check === 'object' ? chargeOutright(check, true) : undefined))
+    return whenDone(charged, (decisions) => this.#response(request, checks, decisions, false)) as Awaitable<LimitResponse>
   }
 
   /**

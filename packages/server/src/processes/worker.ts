@@ -1,4 +1,5 @@
 import { isMainThread } from 'node:worker_threads'
+import { drainOnFault } from '../cli/fatal-fault.js'
 import { type Config, LISTENER_NAMES, type StopTimes } from '../config/config.js'
 import type { ConfigFile } from '../config/read-config.js'
 import type { Decision } from '../engine/engine.js'
@@ -76,13 +77,14 @@ export async function serveWorker(source: ConfigSource, slot: number, explain: (
     process.exit(1)
   }
   const config = await read(source, files, fail)
+  const log = createLog(config.log.level)
   const isMemory = config.storage.kind === 'memory'
   const peers: Peers = { slot, call: (other, verb, id, costs) => primary.call('held', other, verb, id, costs) }
   if (tables !== undefined) threadStorage = new ThreadStorage(primary, tables)
   const figures = new SharedFigures(() => service?.engine, isMemory)
   try {
     service = await startService(shared(config, slot, ports), {
-      log: createLog(config.log.level),
+      log,
       source,
       worker: {
         ...(isMemory && { storage: threadStorage ?? new PrimaryStorage(primary) }),
@@ -96,6 +98,8 @@ export async function serveWorker(source: ConfigSource, slot: number, explain: (
   } catch (error) {
     return fail(explain(error as Error, config).message)
   }
+  // Another worker takes its place.
+  drainOnFault(log, config.stop, (times) => served().leave(times))
   setInterval(() => {
     primary.callWith<PageFigures>({ timeoutMs: ALL_WORKERS_MS }, 'page', figures.isRead()).then(
       (all) => figures.use(all),

@@ -6,6 +6,7 @@ import type { RateLimits } from '../envoy/rate-limits.js'
 import type { Log } from '../log.js'
 import type { QuotaService } from '../quota/quota-service.js'
 import type { CallTracing } from './call-tracing.js'
+import type { Guard } from './guard.js'
 
 /** What the server of a protocol is made with. */
 export interface ProtocolContext {
@@ -20,6 +21,8 @@ export interface ProtocolContext {
   /** Undefined: without encryption, as always over a Unix socket. */
   readonly tls: TlsConfig | undefined
   readonly log: Log
+  /** The door of its events. */
+  readonly guard: Guard
   /** Undefined: calls are not followed. */
   readonly tracing: CallTracing | undefined
 }
