@@ -10,7 +10,7 @@ import type { RateLimits } from './envoy/rate-limits.js'
 import type { Guards, MakeServer } from './listeners.js'
 import type { Log } from './log.js'
 import type { Metrics } from './metrics.js'
-import type { Parts } from './part.js'
+import type { Phase } from './part.js'
 import type { CallTracing } from './protocols/call-tracing.js'
 import { adminSurface, headSurface, httpSurface } from './protocols/http/access.js'
 import type { Route } from './protocols/http/handler.js'
@@ -36,7 +36,7 @@ export interface HttpContext {
   readonly candidate: Candidate | undefined
   /** Undefined: nothing can be reloaded. */
   readonly reload: (() => void | Promise<void>) | undefined
-  readonly phase: () => Parts['phase']
+  readonly phase: () => Phase
 }
 
 /** The two listeners of HTTP: the same routes behind different guards. */

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Metrics } from '../../metrics.js'
+import type { Phase } from '../../part.js'
 import type { Guard } from '../guard.js'
 import type { Handler, Route } from './handler.js'
 import { Problem } from './problem.js'
@@ -14,9 +15,6 @@ const TEXT = 'text/plain; charset=utf-8'
 export function livezRoute(): Route {
   return read((_, response) => reply(response, 200, TEXT, 'ok\n'))
 }
-
-/** What the service is doing, for probes. */
-export type Phase = 'starting' | 'ready' | 'stopping'
 
 /** `/readyz`: 200 while requests are welcome, 503 before the start is done and from the first signal to stop. */
 export function readyzRoute(phase: () => Phase): Route {

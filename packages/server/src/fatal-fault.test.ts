@@ -4,11 +4,11 @@ import { writeFileSync } from 'node:fs'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { until } from 'sluicegate-testkit'
-import { canSharePorts } from '../processes/child.js'
-import { send } from '../testing/many-connections.js'
-import { configFile } from '../testing/sluicegate-process.js'
-import { bystanders } from '../testing/storm/bystanders.js'
-import { type StormedService, stormedService } from '../testing/storm/stormed-service.js'
+import { canSharePorts } from './processes/child.js'
+import { send } from './testing/many-connections.js'
+import { configFile } from './testing/sluicegate-process.js'
+import { bystanders } from './testing/storm/bystanders.js'
+import { type StormedService, stormedService } from './testing/storm/stormed-service.js'
 
 const PRELOAD = fileURLToPath(new URL('../testing/fault-preload.js', import.meta.url))
 

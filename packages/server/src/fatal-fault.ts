@@ -1,6 +1,6 @@
-import type { StopTimes } from '../config/config.js'
-import { timeSpanText } from '../config/time-span.js'
-import type { Log } from '../log.js'
+import type { StopTimes } from './config/config.js'
+import { timeSpanText } from './config/time-span.js'
+import type { Log } from './log.js'
 
 /** Beyond its times a stop that hangs is cut off. */
 const GRACE_MS = 1_000
