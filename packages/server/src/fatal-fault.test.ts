@@ -10,9 +10,9 @@ import { configFile } from './testing/sluicegate-process.js'
 import { bystanders } from './testing/storm/bystanders.js'
 import { type StormedService, stormedService } from './testing/storm/stormed-service.js'
 
-const PRELOAD = fileURLToPath(new URL('../testing/fault-preload.js', import.meta.url))
+const PRELOAD = fileURLToPath(new URL('./testing/fault-preload.js', import.meta.url))
 
-/** A service that has a fault when it is told to. */
+/** A service that has a fault on request. */
 async function faultyService(t: TestContext, ...flags: string[]): Promise<{ stormed: StormedService; fail: (kind: string) => void }> {
   const file = configFile(t, '')
   process.env.FAULT_FILE = file

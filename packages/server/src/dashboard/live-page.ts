@@ -28,6 +28,7 @@ export class LivePage implements Part {
   readonly http: ListenerPage
   readonly admin: ListenerPage
   readonly #served: readonly ListenerPage[]
+  readonly #guard: Guard
   readonly #sampleMs: number
   #sampling: NodeJS.Timeout | undefined
 
@@ -37,6 +38,7 @@ export class LivePage implements Part {
     this.admin = { sampler: new Sampler(engine, 'shown', { ...shown, isAdmin: true }), stream: new Stream(guards.admin) }
     if (keys === 'off') this.#served = []
     else this.#served = hasAdmin ? [this.http, this.admin] : [this.http]
+    this.#guard = guards.http
     this.#sampleMs = sampleMs
   }
 
@@ -50,9 +52,9 @@ export class LivePage implements Part {
   }
 
   ready(): void {
-    this.#sampling = setInterval(() => {
+    this.#sampling = this.#guard.every(this.#sampleMs, () => {
       for (const { sampler, stream } of this.#served) stream.isRead ? stream.send(sampler.sample()) : sampler.tick()
-    }, this.#sampleMs).unref()
+    })
   }
 
   drain(): void {

@@ -31,7 +31,7 @@ function fail(): never {
   throw new Error('mine')
 }
 
-test('an exception of a handler ends the emitter, or what the event brought, and reaches nobody else', () => {
+test('an exception of a handler ends the emitter, or what the event brought, and reaches no other', () => {
   const { guard, logged } = setUp()
   const server = new EventEmitter()
   const socket = new Closable()

@@ -18,7 +18,7 @@ const SWEEP_MS = 1_000
 
 const warn = warnOnce()
 
-/** What a gate that is too narrow for its traffic is told. */
+/** The warning of a gate that is too narrow for its traffic. */
 function narrowText(width: number, total: number, lowest: number): string {
   const least = 2 ** Math.ceil(Math.log2((Math.E * total) / lowest))
   const isThere = least <= MOST_WIDTH

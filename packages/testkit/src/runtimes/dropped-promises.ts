@@ -71,7 +71,7 @@ async function dropAll(limiter: AnyLimiter): Promise<void> {
 const bucket = (name: string): Policy => tokenBucket({ limit: 1000, window: '1s', name })
 const places = (name: string): Policy => concurrency({ limit: 1000, ttl: '1s', name })
 
-/** Nobody listens there. */
+/** No server listens there. */
 function deadClient(): RedisClient {
   const client = createClient({ socket: { host: '127.0.0.1', port: 1, reconnectStrategy: () => 20, connectTimeout: 100 } })
   client.on('error', () => undefined)

@@ -100,6 +100,6 @@ test('the connection of an open stream drops while it is sent to, and the servic
   const watching = Array.from({ length: 10 }, () => call(session, '/grpc.health.v1.Health/Watch'))
   await Promise.all(watching.map((stream) => once(stream.end(EMPTY_MESSAGE).resume(), 'data')))
   session.destroy()
-  // Health is NOT_SERVING from now on: each watcher is told.
+  // Health is NOT_SERVING from now on: each watcher gets a message.
   assert.equal(await service.end('SIGINT'), 0)
 })

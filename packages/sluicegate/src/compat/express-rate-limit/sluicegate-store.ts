@@ -171,7 +171,7 @@ export class SluicegateStore {
     return this.ready().hit(this.named(key))
   }
 
-  /** Takes back a hit, in the current window. In an outage it stays: express-rate-limit calls this after the response, where nobody handles errors. */
+  /** Takes back a hit, in the current window. In an outage it stays: express-rate-limit calls this after the response, where no code handles errors. */
   async decrement(key: string): Promise<void> {
     try {
       await this.ready().limiter.refund(this.named(key), 1)
