@@ -81,7 +81,8 @@ function limiterOf(group: NodeGroup, store: SimulatedStore, clock: TimelineClock
     connect: () => backend,
     places: { serverOf: () => 'the store', slotOf: () => undefined },
     options: { timeoutMs, ...(localShare !== undefined && { localShare }) },
-    countedShare: () => new CountedShare(clock, async () => (group.isCutOff?.(node, secondsAt(clock.nowMs() * 1000)) ? never() : store.countNodes(node))),
+    countedShare: () =>
+      new CountedShare(clock, async () => (group.isCutOff?.(node, secondsAt(clock.nowMs() * 1000)) ? never() : store.countNodes(node))),
     horizonMs,
     lateAdvice: 'raise the horizon',
     clock,

@@ -143,7 +143,12 @@ test('with open, the newest 100,000 keys are charged', () => {
 })
 
 test('permits are not charged: they stay with their holders', () => {
-  const outage = new Outage('local', allOf([RATE, concurrency({ limit: 20, ttl: '30s', name: 'places' })]), new GivenShare(0.1), manualClock())
+  const outage = new Outage(
+    'local',
+    allOf([RATE, concurrency({ limit: 20, ttl: '30s', name: 'places' })]),
+    new GivenShare(0.1),
+    manualClock(),
+  )
   outage.take('k', 2, 0)
   assert.deepEqual(settled(outage), [{ key: 'k', tokens: [2, 0] }])
 })
