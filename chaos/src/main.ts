@@ -19,7 +19,7 @@ const RESULTS = new URL('../results/', import.meta.url)
 const FILE = new URL('chaos.json', RESULTS)
 const SLOTS = 5_000
 /** Of the outage of a store that many processes share. */
-const OUTAGE = { processes: 24, seconds: 60, policy: { limit: 240, windowMs: 1000, burst: 240 } } as const
+const OUTAGE = { processes: 24, seconds: 20, policy: { limit: 240, windowMs: 1000, burst: 240 } } as const
 
 const { values } = parseArgs({
   options: {

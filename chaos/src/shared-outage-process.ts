@@ -1,7 +1,7 @@
 import { createClient } from '@redis/client'
 import { tokenBucket } from 'sluicegate'
 import { createRedisLimiter } from 'sluicegate/redis'
-import type { NodeReport, NodeStart } from './shared-outage.js'
+import { machineUs, type NodeReport, type NodeStart } from './shared-outage.js'
 
 // A process of `shared-outage.ts`: takes all the time, and reports ten times a second.
 
@@ -29,8 +29,7 @@ process.once('disconnect', () => process.exit())
 async function take(): Promise<void> {
   try {
     const { allowed, source } = await limiter.take('k')
-    // The monotonic clock of the machine, which all processes share.
-    if (allowed) (source === 'outage' ? ofOutage : ofStore).push(Number(process.hrtime.bigint() / 1000n))
+    if (allowed) (source === 'outage' ? ofOutage : ofStore).push(machineUs())
   } catch {
     errors++
   }

@@ -29,7 +29,7 @@ export interface SharedOutageReport {
   /** Processes that were started during the outage. */
   readonly started: number
   readonly errors: number
-  /** Tokens admitted during the outage, what the policy has for that time, and what the former share of a tenth would have let pass. */
+  /** Tokens admitted until the store was started again, what the policy has for that time, and what the former share of a tenth would have let pass. */
   readonly admitted: number
   readonly budget: number
   readonly withTenths: number
@@ -62,6 +62,11 @@ class OutageNode {
   }
 }
 
+/** The monotonic clock of the machine, which all processes share, in microseconds. */
+export function machineUs(): number {
+  return Number(process.hrtime.bigint() / 1000n)
+}
+
 /**
  * Kills the store of several processes that ask all the time, for so long. Meanwhile one process is started, and one dies; then the store comes
  * back without its data.
@@ -74,6 +79,7 @@ export async function sharedOutage(processes: number, seconds: number, policy: R
   try {
     await until('each process knows all others', () => nodes.every(({ last }) => last?.nodes === processes))
     await server.kill()
+    const beginUs = machineUs()
     const newcomer = new OutageNode(start)
     newcomers.push(newcomer)
     await after((seconds * 1000) / 2)
@@ -84,11 +90,12 @@ export async function sharedOutage(processes: number, seconds: number, policy: R
       node.leastNodes = Number.POSITIVE_INFINITY
       node.storeTokens = 0
     }
+    const endUs = machineUs()
     await server.start()
     await until('the store decides again', () => living.every(({ storeTokens }) => storeTokens > 0))
     // Those who count now find the store empty.
     await after(COUNTING_SHARE * seconds * 1000)
-    return reportOf([...nodes, newcomer], nodes.slice(1), policy, { processes, seconds, started: 1 })
+    return reportOf([...nodes, newcomer], nodes.slice(1), policy, { processes, seconds, started: newcomers.length }, [beginUs, endUs])
   } finally {
     for (const node of [...nodes, ...newcomers]) node.end()
     await server.stop()
@@ -100,22 +107,23 @@ function reportOf(
   known: readonly OutageNode[],
   { limit, windowMs, burst }: RateSpec,
   { processes, seconds, started }: Pick<SharedOutageReport, 'processes' | 'seconds' | 'started'>,
+  [beginUs, endUs]: readonly [number, number],
 ): SharedOutageReport {
   const admissions: Admission[] = all.flatMap(({ outageUs }) => outageUs.map((atUs) => ({ atUs, cost: 1 })))
-  const times = admissions.map(({ atUs }) => atUs)
-  const outMs = (Math.max(...times) - Math.min(...times)) / 1000
-  const budget = burst + (limit / windowMs) * outMs
+  const budget = burst + (limit / windowMs) * ((endUs - beginUs) / 1000)
+  // The last goes back to the store a few seconds after that began.
+  const wholeMs = (Math.max(...admissions.map(({ atUs }) => atUs)) - beginUs) / 1000
   return {
     processes,
     seconds,
     started,
     errors: all.reduce((sum, { last }) => sum + (last?.errors ?? 0), 0),
-    admitted: admissions.length,
+    admitted: admissions.filter(({ atUs }) => atUs < endUs).length,
     budget: Math.round(budget),
     withTenths: Math.round(budget * 0.1 * (processes + started)),
     over: Number(worstExcess({ limit, windowMs, burst }, admissions).toFixed(1)),
     // A tenth for each that never saw the store; a token for each process whose share of the burst is less.
-    allowedOver: Math.round(budget * 0.1 * started + Math.max(0, processes - burst)),
+    allowedOver: Math.round((burst + (limit / windowMs) * wholeMs) * 0.1 * started + Math.max(0, processes - burst)),
     leastNodes: Math.min(...known.map(({ leastNodes }) => leastNodes)),
   }
 }

@@ -3,7 +3,7 @@ import { PolicyError } from '../errors.js'
 import type { LayerOptions } from '../layers/limiter-layers.js'
 import { checkInteger, checkNumber, checkOneOf, unknownOption } from '../options/option-checks.js'
 import { checkedQueueOptions, type QueueOptions } from '../queue/queue-options.js'
-import type { OutageMode } from './outage/outage.js'
+import type { OutageMode } from './outage/local-share.js'
 
 /** Options of every limiter that shares its budget with other processes. */
 export interface SharedOptions extends Omit<LayerOptions, 'overrides' | 'clock'> {

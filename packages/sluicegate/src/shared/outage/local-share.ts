@@ -1,5 +1,7 @@
 import type { Clock } from '../../time/clock.js'
-import type { OutageMode } from './outage.js'
+
+/** What decides in an outage. */
+export type OutageMode = 'local' | 'open' | 'closed'
 
 /** The share of a process that does not know how many others there are. */
 export const UNKNOWN_SHARE = 0.1

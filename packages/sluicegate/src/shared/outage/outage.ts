@@ -8,11 +8,8 @@ import type { Key, Limiter } from '../../limiter.js'
 import type { Policy } from '../../policy/policy.js'
 import type { Clock } from '../../time/clock.js'
 import { SharedPermit } from '../fleet-limiter.js'
-import type { LocalShare } from './local-share.js'
+import type { LocalShare, OutageMode } from './local-share.js'
 import { shareOfPolicy } from './share-of-policy.js'
-
-/** What decides in an outage. */
-export type OutageMode = 'local' | 'open' | 'closed'
 
 /** What was spent of a key during an outage and is not charged yet: tokens of each policy. */
 export interface Owed {
