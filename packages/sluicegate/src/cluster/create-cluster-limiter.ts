@@ -119,7 +119,7 @@ class ClusterLimiter extends SharedLimiter {
 
   /** Applies the primary's terms. Terms that are invalid change nothing. */
   agree(policy: unknown, horizonMs: unknown, workers: unknown): void {
-    if (Number.isSafeInteger(workers) && (workers as number) > 0) this.counted.told(workers as number)
+    if (Number.isSafeInteger(workers) && (workers as number) > 0) this.counted.setNodes(workers as number)
     const terms = JSON.stringify([policy, horizonMs])
     this.isGreeted = true
     this.hear()

@@ -17,7 +17,7 @@ export function newNodeId(): string {
 
 /**
  * How many limiters shared one of these policies of late: of several policies the most. The limiter `id` is one of them from now on. Each policy
- * has its count under one name, also on a cluster: whoever shares the policy calls the same server.
+ * has its count under one name, also on a cluster: all that share the policy call the same server.
  */
 export async function countNodes(runner: CommandRunner, keys: RedisKeys, policies: readonly string[], id: string): Promise<number> {
   const names = new Set(policies.map((policy) => keys.before('nodes', policy).slice(0, -1)))

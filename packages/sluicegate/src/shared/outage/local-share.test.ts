@@ -5,7 +5,7 @@ import { manualClock, tokenBucket } from '../../index.js'
 import { CountedShare, GivenShare, localShareOf } from './local-share.js'
 import { Outage } from './outage.js'
 
-/** A share over a store that counts as it is told. */
+/** A share over a store that counts as the test says. */
 function counted() {
   const clock = manualClock(5_000)
   const store = { nodes: 1, calls: 0, isOut: false }
@@ -119,11 +119,11 @@ test('an outage decides with the share of the nodes at its beginning; what was s
     while (outage.take('k', 1, 0).allowed) count++
     return count
   }
-  share.told(4)
+  share.setNodes(4)
   assert.equal(passed(), 25)
-  share.told(2)
+  share.setNodes(2)
   assert.equal(passed(), 25, 'half of it less a quarter')
-  share.told(50)
+  share.setNodes(50)
   assert.equal(passed(), 0)
   assert.deepEqual([...outage.settle(() => true)], [{ key: 'k', tokens: [2] }])
 })

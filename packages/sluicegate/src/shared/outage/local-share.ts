@@ -50,7 +50,7 @@ export class GivenShare implements LocalShare {
     this.inForce = share
   }
 
-  told(nodes: number): void {
+  setNodes(nodes: number): void {
     this.nodes = nodes
     this.inForce = 1 / nodes
   }
