@@ -158,7 +158,8 @@ export class TieredLimiter implements StoredLimiter {
 
   storeStats(): FleetStats | undefined {
     const stats = this.#all().flatMap((limiter) => limiter.storeStats() ?? [])
-    return stats.length === 0 ? undefined : sumOf(stats)
+    const own = this.#own.storeStats()
+    return own === undefined ? undefined : { ...sumOf(stats), nodes: own.nodes, localShare: own.localShare }
   }
 
   hotKeys(n: number): HotKeys {

@@ -13,6 +13,7 @@ import { CallGuard } from '../shared/calls/call-guard.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import { layeredShared, type SharedMaker } from '../shared/layers/layered-shared.js'
 import { OverrideCache } from '../shared/layers/override-cache.js'
+import { GivenShare, UNKNOWN_SHARE } from '../shared/outage/local-share.js'
 import { SharedLimiter } from '../shared/shared-limiter.js'
 import { checkOptionNames, checkSharedOptions, SHARED_OPTIONS, type SharedOptions } from '../shared/shared-options.js'
 import type { LeaseLength } from '../shared/shared-parts.js'
@@ -72,7 +73,7 @@ export function createClusterLimiter(policy: Policy, given: ClusterLimiterOption
 
 function limiterOver(link: PrimaryLink, policy: Policy, options: ClusterLimiterOptions, clock: Clock): FleetLimiter {
   const limiter = new ClusterLimiter(link, policy, options, clock)
-  link.open((next, nextHorizonMs) => limiter.agree(next, nextHorizonMs))
+  link.open((...terms) => limiter.agree(...terms))
   return limiter
 }
 
@@ -80,6 +81,7 @@ function limiterOver(link: PrimaryLink, policy: Policy, options: ClusterLimiterO
 class ClusterLimiter extends SharedLimiter {
   private readonly link: PrimaryLink
   private readonly lease: { horizonMs: number }
+  private readonly counted: GivenShare
   private terms = ''
   private readonly heard: Promise<void>
   private hear: () => void = () => undefined
@@ -90,18 +92,21 @@ class ClusterLimiter extends SharedLimiter {
   /** Nothing is leased until the primary sends its terms. */
   constructor(link: PrimaryLink, policy: Policy, options: ClusterLimiterOptions, clock: Clock) {
     const lease = { horizonMs: 0 }
+    const counted = new GivenShare(UNKNOWN_SHARE)
     const leaseUs = (): number => leaseUsOf(lease.horizonMs)
     super({
       policy,
       connect: (each, lengthOf) => new ClusterBackend({ link, policy: each, clock, isLeased: isLeasedWhole(each, lengthOf), leaseUs }),
       places: ONE_PRIMARY,
       options,
+      countedShare: () => counted,
       horizonMs: 0,
       lateAdvice: "raise lease.horizonMs of serveLimiter, or use its mode 'exact'",
       clock,
     })
     this.link = link
     this.lease = lease
+    this.counted = counted
     this.heard = new Promise((resolve) => {
       this.hear = resolve
     })
@@ -113,7 +118,8 @@ class ClusterLimiter extends SharedLimiter {
   }
 
   /** Applies the primary's terms. Terms that are invalid change nothing. */
-  agree(policy: unknown, horizonMs: unknown): void {
+  agree(policy: unknown, horizonMs: unknown, workers: unknown): void {
+    if (Number.isSafeInteger(workers) && (workers as number) > 0) this.counted.setNodes(workers as number)
     const terms = JSON.stringify([policy, horizonMs])
     this.isGreeted = true
     this.hear()

@@ -9,7 +9,8 @@ import { flowsBack, isBookedAhead, type LeaseRun, type MemoryLease } from './mem
  * second is the policy's name, so that others may use the same channel.
  *
  * 1. A worker creates its limiter and sends [ASK, name, [[id, 'hello']]].
- * 2. The primary answers, and after each change of the policy sends, [TERMS, name, policy, horizonMs]; 0 where nothing is leased.
+ * 2. The primary answers, and after each change of them sends, [TERMS, name, policy, horizonMs, workers]: the policy, 0 where nothing is leased,
+ *    and how many workers it serves, which share the policy when it is gone.
  * 3. The worker decides by leases that it holds. For everything else it sends [ASK, name, requests]: all requests of one turn of the event loop.
  * 4. A request is [id, verb, key, ...]. An id is used once in its worker; permits, reservations and grants go by the id of their request.
  *      take, peek key cost; refund, penalize key tokens; charge key [tokens of each policy]; block key ms; reset key

@@ -173,9 +173,10 @@ class Served extends ShownLimiter<Policy> implements ServedLimiter, ServedTerms 
       this.workers.delete(worker)
       stop()
       endOverrides?.()
+      this.sendTermsToAll()
     }
     this.workers.set(worker, end)
-    hello()
+    this.sendTermsToAll()
     return end
   }
 
@@ -184,7 +185,7 @@ class Served extends ShownLimiter<Policy> implements ServedLimiter, ServedTerms 
     checkChange(this.policy, next)
     this.limiter.update(this.kept(next))
     this.policy = next
-    for (const worker of this.workers.keys()) this.sendTerms(worker)
+    this.sendTermsToAll()
   }
 
   close(): void {
@@ -193,8 +194,12 @@ class Served extends ShownLimiter<Policy> implements ServedLimiter, ServedTerms 
     this.overrides?.close()
   }
 
+  private sendTermsToAll(): void {
+    for (const worker of this.workers.keys()) this.sendTerms(worker)
+  }
+
   private sendTerms(worker: WorkerProcess): void {
-    send(worker, [TERMS, this.name, this.policy, this.horizonMs])
+    send(worker, [TERMS, this.name, this.policy, this.horizonMs, this.workers.size])
   }
 
   private horizonMsOf(policy: Policy): number {

@@ -11,9 +11,11 @@ import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import { layeredShared, type SharedMaker } from '../shared/layers/layered-shared.js'
 import { OverrideCache, type OverrideStore } from '../shared/layers/override-cache.js'
 import { CrossSlotBackend } from '../shared/leases/cross-slot-backend.js'
+import { CountedShare, GivenShare, type LocalShare, UNKNOWN_SHARE } from '../shared/outage/local-share.js'
 import { SharedLimiter } from '../shared/shared-limiter.js'
 import { checkedHorizonMs, checkOptionNames, checkSharedOptions, SHARED_OPTIONS, type SharedOptions } from '../shared/shared-options.js'
 import { type Clock, preciseClock } from '../time/clock.js'
+import { newNodeId } from './node-count.js'
 import { encodingsOf } from './policy-encoding.js'
 import { RedisBackend, type ScriptCalls } from './redis-backend.js'
 import { type HashTag, RedisKeys } from './redis-keys.js'
@@ -89,7 +91,8 @@ export function layersOver(
   options: Omit<RedisLimiterOptions, 'client'>,
   clock: Clock = preciseClock(),
 ): FleetLimiter {
-  const make = (policy: Policy): FleetLimiter => limiterOver(store, policy, options, clock)
+  const id = newNodeId()
+  const make = (policy: Policy): FleetLimiter => limiterOver(store, policy, options, clock, id)
   const overridesOf: SharedMaker['overridesOf'] = (staleMs, now) => {
     const guard = new CallGuard(ONE_PLACE, clock, options.timeoutMs ?? 100)
     return new OverrideCache(kept, guard, clock, staleMs, now)
@@ -106,6 +109,7 @@ export function limiterOver(
   policy: Policy,
   options: Omit<RedisLimiterOptions, 'client'>,
   clock: Clock = preciseClock(),
+  id: string = newNodeId(),
 ): FleetLimiter {
   const { mode, lease } = options
   checkOneOf('mode', mode, ['leased', 'exact'])
@@ -122,10 +126,18 @@ export function limiterOver(
     crossSlot: CrossSlotBackend,
     places: store,
     options,
+    countedShare: () => countedShare(store, policy, clock, id),
     horizonMs: mode === 'exact' ? 0 : horizonMs,
     lateAdvice: "raise lease.horizonMs in the whole fleet, or use mode 'exact'",
     clock,
   })
+}
+
+/** `1 / nodes`; of several policies the least, as each may be shared with other limiters. */
+function countedShare(store: ScriptCalls, policy: Policy, clock: Clock, id: string): LocalShare {
+  const names = (policy.policies ?? [policy]).map(({ name }) => name)
+  if (store.countNodes === undefined) return new GivenShare(UNKNOWN_SHARE)
+  return new CountedShare(clock, async () => store.countNodes?.(names, id) ?? 1)
 }
 
 /** Names of permits, which sort in the order of the operations of a process. */

@@ -28,7 +28,7 @@ import {
 const ANY_US = Number.MAX_SAFE_INTEGER
 
 /** The part of {@link RedisScripts} that a backend uses. */
-export type ScriptCalls = Pick<RedisScripts, 'ask' | 'lease' | 'serverOf' | 'slotOf'>
+export type ScriptCalls = Pick<RedisScripts, 'ask' | 'lease' | 'serverOf' | 'slotOf'> & Partial<Pick<RedisScripts, 'countNodes'>>
 
 /** What `cancel` needs of a reservation: its answer, and the encodings in which it was made. */
 class Receipt {

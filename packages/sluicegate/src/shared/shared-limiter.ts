@@ -17,6 +17,7 @@ import { CallGuard, type CallPlaces } from './calls/call-guard.js'
 import type { ShardLoads } from './calls/shard-load.js'
 import { type FleetBoundKey, type FleetLimiter, type FleetReservation, type FleetStats, SharedPermit } from './fleet-limiter.js'
 import { LateAnswers } from './leases/lease-miss.js'
+import { type LocalShare, localShareOf } from './outage/local-share.js'
 import { Outage } from './outage/outage.js'
 import { OutageAccount } from './outage/outage-account.js'
 import type { SharedOptions } from './shared-options.js'
@@ -54,6 +55,8 @@ export interface SharedLimiterParts extends Pick<SharedBase, 'connect' | 'crossS
   /** Where keys are, as far as that is known. */
   readonly places: CallPlaces
   readonly options: SharedOptions
+  /** The share in an outage where no option says what it is. */
+  readonly countedShare: () => LocalShare
   /** How far ahead tokens are leased; 0 for not at all. */
   readonly horizonMs: number
   /** What to do when answers take longer than a lease. */
@@ -74,13 +77,15 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter {
   private readonly reservations: Reservations
   private readonly waiting: SharedWaiting
   private readonly account: OutageAccount
+  private readonly share: LocalShare
   private isClosed = false
 
-  constructor({ connect, crossSlot, policy, places, options, horizonMs, lateAdvice, clock }: SharedLimiterParts) {
+  constructor({ connect, crossSlot, policy, places, options, countedShare, horizonMs, lateAdvice, clock }: SharedLimiterParts) {
     super()
-    const { outage = 'local', localShare = 0.1, timeoutMs = 100, maxKeys = 100_000, hotKeys = 0, maxWaiters = 10_000 } = options
+    const { outage = 'local', localShare, timeoutMs = 100, maxKeys = 100_000, hotKeys = 0, maxWaiters = 10_000 } = options
     const current = (): SharedParts => this.parts
-    this.account = new OutageAccount(current, clock)
+    this.share = localShareOf(outage, localShare, countedShare)
+    this.account = new OutageAccount(current, clock, this.share)
     this.guard = new CallGuard(places, clock, timeoutMs, this.account)
     this.late = new LateAnswers(lateAdvice)
     this.horizonMs = horizonMs
@@ -88,7 +93,7 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter {
       connect,
       crossSlot,
       guard: this.guard,
-      outage: new Outage(outage, policy, localShare, clock),
+      outage: new Outage(outage, policy, this.share, clock),
       late: this.late,
       clock,
       maxKeys,
@@ -188,6 +193,8 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter {
       outageTokens: this.decisions.outageTokens,
       accountedTokens: account.tokens,
       leases: leases?.size ?? 0,
+      nodes: this.share.nodes,
+      localShare: this.share.inForce,
     }
   }
 

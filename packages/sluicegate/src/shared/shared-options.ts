@@ -3,13 +3,16 @@ import { PolicyError } from '../errors.js'
 import type { LayerOptions } from '../layers/limiter-layers.js'
 import { asGiven, checkInteger, checkNumber, checkOneOf, unknownOption } from '../options/option-checks.js'
 import { checkedQueueOptions, type QueueOptions } from '../queue/queue-options.js'
-import type { OutageMode } from './outage/outage.js'
+import type { OutageMode } from './outage/local-share.js'
 
 /** Options of every limiter that shares its budget with other processes. */
 export interface SharedOptions extends Omit<LayerOptions, 'overrides' | 'clock'> {
   /** What decides in an outage: `local` (default) a share of the budget in each process; `open` allows everything, `closed` nothing. */
   readonly outage?: OutageMode
-  /** With `local`: the share of the budget that each process may spend in an outage, above 0 to 1; default 0.1. */
+  /**
+   * With `local`: the share of the budget that each process may spend in an outage, above 0 to 1. Default: 1 divided by the number of limiters
+   * that share the policy, as the store counted them; at most 0.1 for one that has not called it for three minutes, or for less than a minute in all.
+   */
   readonly localShare?: number
   /** Timeout of a call to the backend in milliseconds, 1 to 60,000; default 100. */
   readonly timeoutMs?: number

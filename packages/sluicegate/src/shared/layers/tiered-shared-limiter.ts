@@ -109,7 +109,8 @@ export class TieredSharedLimiter<Answer extends Decision> extends WrappedSharedL
   }
 
   override stats(): FleetStats {
-    return sumOfStats(this.limiters())
+    const { nodes, localShare } = this.inner.stats()
+    return { ...sumOfStats(this.limiters()), nodes, localShare }
   }
 
   override hotKeys(n?: number): HotKeys {
