@@ -31,6 +31,8 @@ class Fleet {
   private readonly admissions: Admission[] = []
   private readonly pace: LeasePace
   private readonly mostCost: number
+  /** The part of the takes that the authority decides one by one. */
+  private readonly atOnce: number
   private charged = 0
 
   constructor(random: Random, rules: LeaseRules, encodings: readonly PolicyEncoding['name'][]) {
@@ -43,6 +45,7 @@ class Fleet {
     this.processes = Array.from({ length: count }, () => new LeaseProcess(random, random.pick(this.versions)))
     this.pace = new LeasePace(random, this.versions[0])
     this.mostCost = random.pick([1, 1, 3, 6])
+    this.atOnce = random.pick([0.02, 0.2, 0.6])
   }
 
   private get nowUs(): number {
@@ -85,7 +88,7 @@ class Fleet {
     process.lease.demand.ask(cost)
     if (!process.hoards && this.spent(process, cost)) return
     if (!isExact && process.lease.deniedUntil(atUs, cost) !== undefined) return
-    if (isExact || random.chance(0.2)) this.takeAtOnce(process, cost, this.pace.delayUs())
+    if (isExact || random.chance(this.atOnce)) this.takeAtOnce(process, cost, this.pace.delayUs())
     else {
       process.lease.demand.join(cost, atUs)
       process.waiting.push(cost)
