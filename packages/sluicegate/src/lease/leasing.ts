@@ -42,7 +42,7 @@ export function whyNotLeased(policy: Policy, horizonMs: number): string | undefi
   }
 }
 
-/** The most tokens that a leased policy ever lets pass at once. A larger cost never passes. */
+/** The most tokens that leases of a policy ever hold at once. The backend decides a larger cost. */
 export function mostLeased(policy: Policy, leaseUs: number): number {
   if (policy.algorithm !== 'token-bucket' && policy.algorithm !== 'gcra') return policy.limit
   const { capacity, unitsPerToken, unitsPerUs } = emissionOf(policy)
