@@ -23,7 +23,7 @@
 -- all numbers is, gains at most R * (b - a), and is not less than the room left by q, which is at least -R * d_q. So no more were granted than
 -- F - R * (d_p + L_p) + R * (b - a) + R * d_q. As p is spent at x or later and q at y or earlier, x <= a + d_p + L_p and y >= b + d_q: that is at most
 -- F + R * (y - x). Under one kind of numbers alone this is what a lease does by itself: there `F - R * L` is the capacity less `lent`.
--- Where F is not two tokens more than R * L, what is left is two tokens, and R * (L + d) + 2 takes the place of F.
+-- Where F is not two tokens more than R * (L + d), what is left is two tokens, and R * (L + d) + 2 takes the place of F.
 
 local LEAST_TOKENS = 2
 
