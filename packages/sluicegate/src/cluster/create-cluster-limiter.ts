@@ -4,7 +4,6 @@ import type { Decision } from '../decision/decision.js'
 import type { AnswerOf } from '../decision/permit.js'
 import { PolicyError, StoreError } from '../errors.js'
 import { keysUnder } from '../key.js'
-import { leaseUsOf } from '../lease/leasing.js'
 import type { Key } from '../limiter.js'
 import type { WithFleetOverrides } from '../overrides.js'
 import { checkChange, checkedPolicy } from '../policy/checked-policy.js'
@@ -16,7 +15,6 @@ import { OverrideCache } from '../shared/layers/override-cache.js'
 import { GivenShare, UNKNOWN_SHARE } from '../shared/outage/local-share.js'
 import { SharedLimiter } from '../shared/shared-limiter.js'
 import { checkOptionNames, checkSharedOptions, SHARED_OPTIONS, type SharedOptions } from '../shared/shared-options.js'
-import type { LeaseLength } from '../shared/shared-parts.js'
 import { type Clock, preciseClock } from '../time/clock.js'
 import type { ParentChannel } from './channel.js'
 import { ClusterBackend } from './cluster-backend.js'
@@ -80,7 +78,6 @@ function limiterOver(link: PrimaryLink, policy: Policy, options: ClusterLimiterO
 /** A shared limiter whose policy is the primary's. */
 class ClusterLimiter extends SharedLimiter {
   private readonly link: PrimaryLink
-  private readonly lease: { horizonMs: number }
   private readonly counted: GivenShare
   private terms = ''
   private readonly heard: Promise<void>
@@ -91,12 +88,10 @@ class ClusterLimiter extends SharedLimiter {
 
   /** Nothing is leased until the primary sends its terms. */
   constructor(link: PrimaryLink, policy: Policy, options: ClusterLimiterOptions, clock: Clock) {
-    const lease = { horizonMs: 0 }
     const counted = new GivenShare(UNKNOWN_SHARE)
-    const leaseUs = (): number => leaseUsOf(lease.horizonMs)
     super({
       policy,
-      connect: (each, lengthOf) => new ClusterBackend({ link, policy: each, clock, isLeased: isLeasedWhole(each, lengthOf), leaseUs }),
+      connect: (each) => new ClusterBackend(link, each),
       places: ONE_PRIMARY,
       options,
       countedShare: () => counted,
@@ -105,7 +100,6 @@ class ClusterLimiter extends SharedLimiter {
       clock,
     })
     this.link = link
-    this.lease = lease
     this.counted = counted
     this.heard = new Promise((resolve) => {
       this.hear = resolve
@@ -127,7 +121,6 @@ class ClusterLimiter extends SharedLimiter {
     try {
       const next = checkedPolicy(policy)
       checkChange(this.policy, next)
-      this.lease.horizonMs = horizonMs
       this.changeTo(next, horizonMs)
       this.terms = terms
     } catch (error) {
@@ -163,9 +156,4 @@ class ClusterLimiter extends SharedLimiter {
     }
     return super.take(key, cost)
   }
-}
-
-/** Of several policies all are leased, or none. */
-function isLeasedWhole(policy: Policy, lengthOf: LeaseLength): boolean {
-  return (policy.policies ?? [policy]).every((part) => lengthOf(part) > 0)
 }

@@ -15,9 +15,9 @@ import { tickerOf } from '../time/clock.js'
 import type { BookingService } from '../waiting/reserving.js'
 import { type PrimaryCluster, receiveFromWorker, type WorkerProcess } from './channel.js'
 import { ServedOverrides } from './cluster-overrides.js'
-import { policyUnderLease } from './memory-lease.js'
+import { keepRoomForLeases, policyUnderLease } from './memory-lease.js'
 import { ANSWER, ASK, type Message, MOST_AT_ONCE, overrideChannel, TERMS } from './message.js'
-import { type PrimaryLimiter, type ServedTerms, WorkerSession } from './worker-session.js'
+import { type PrimaryLimiter, partsOf, type ServedTerms, WorkerSession } from './worker-session.js'
 
 /** What {@link serveLimiter} takes beside the policy. */
 export interface ServeOptions extends Pick<LimiterOptions, 'maxKeys' | 'growTo' | 'onFull' | 'newcomers' | 'clock'> {
@@ -41,8 +41,8 @@ export interface ServedLimiter {
   /** The policy in force. */
   readonly policy: Policy
   /**
-   * The state itself, shared with all workers, for this process's own synchronous use. With `leased` its bucket is smaller by what flows back
-   * during a lease, and its log longer by a lease: see docs/cluster.md.
+   * The state itself, shared with all workers, for this process's own synchronous use. With `leased` its log is longer by a lease, and what
+   * comes back to a bucket leaves room for leased tokens: see docs/cluster.md.
    */
   readonly limiter: Pick<Limiter, 'take' | 'peek' | 'wait' | 'reserve' | 'refund' | 'penalize' | 'block' | 'reset' | 'key' | 'stats'>
   /** Serves a child process that was started with a channel, as by `fork`, until it exits or the returned function is called. */
@@ -129,6 +129,9 @@ class Served extends ShownLimiter<Policy> implements ServedLimiter, ServedTerms 
     this.longestMs = longestMs
     // Without layers a limiter also makes its reservations.
     this.limiter = createLimiter(this.kept(policy), { clock, ...memory }) as Limiter & BookingService
+    for (const [i, part] of partsOf(this.limiter).entries()) {
+      keepRoomForLeases(part, () => ({ policy: this.policy.policies?.[i] ?? this.policy, leaseUs: this.leaseUs }))
+    }
     const ticker = tickerOf(clock)
     this.nowUs = () => ticker.read()
   }

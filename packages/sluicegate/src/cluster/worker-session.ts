@@ -219,7 +219,8 @@ export class WorkerSession {
   }
 }
 
-function partsOf(limiter: PrimaryLimiter): readonly PrimaryLimiter[] {
+/** Of `allOf` the limiter of each policy. */
+export function partsOf(limiter: PrimaryLimiter): readonly PrimaryLimiter[] {
   return limiter instanceof MemoryAllOfLimiter ? limiter.parts : [limiter]
 }
 

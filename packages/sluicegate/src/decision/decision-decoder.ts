@@ -35,17 +35,15 @@ export class RateDecoder implements DecisionDecoder {
   private readonly limit: number
   private readonly name: string
 
-  /** @param capacity in units; when it is less than that of the policy's burst. */
-  constructor(policy: Policy, capacity?: number) {
-    const emission = emissionOf(policy)
-    const { unitsPerUs, unitsPerToken } = emission
-    this.capacity = capacity ?? emission.capacity
+  constructor(policy: Policy) {
+    const { unitsPerUs, unitsPerToken, capacity } = emissionOf(policy)
+    this.capacity = capacity
     this.policy = policy
     this.unitsPerToken = unitsPerToken
     this.unitsPerUs = unitsPerUs
     this.numbers = `${unitsPerUs} ${unitsPerToken} ${this.capacity}`
     this.unitsPerMs = unitsPerUs * 1000
-    this.burst = Math.min(policy.burst, Math.floor(this.capacity / unitsPerToken))
+    this.burst = policy.burst
     this.limit = policy.limit
     this.name = policy.name
   }

@@ -168,8 +168,7 @@ export function grantsOf(encoding: PolicyEncoding, leaseUs: number, random = Mat
 
 /** With a rate, the debt before the lease says when each token conforms. */
 function rateGrants({ policy }: PolicyEncoding, leaseUs: number, random: () => number): GrantOf {
-  const { unitsPerToken, unitsPerUs, capacity: whole } = emissionOf(policy)
-  const capacity = whole - leaseUs * unitsPerUs
+  const { unitsPerToken, unitsPerUs, capacity } = emissionOf(policy)
   const conformsUs = (units: number): number => Math.max(0, Math.ceil((units - capacity) / unitsPerUs))
   return ({ availableNow, availableLater, debt, blockedUs }, horizonUs, least) => {
     const after = debt + (availableNow + availableLater) * unitsPerToken

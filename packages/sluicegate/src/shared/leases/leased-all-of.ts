@@ -116,9 +116,11 @@ export class LeasedAllOf implements LeasedTakes {
     )
   }
 
-  /** A cost that can never pass takes nothing from the leases. */
+  /** A cost above what a lease may hold takes nothing from the leases: it passes where one call charges all policies, else never. */
   private async impossible(key: Key, keys: readonly string[], cost: number): Promise<Decision> {
-    return this.miss.isTogether(keys) ? this.miss.exact(key, cost) : this.refused(key, cost)
+    if (this.miss.isTogether(keys)) return this.miss.exact(key, cost)
+    const decision = await this.refused(key, cost)
+    return decision.source === 'outage' ? decision : { ...decision, retryAfterMs: Number.POSITIVE_INFINITY }
   }
 
   /** By one call if one server holds all keys; else from leases of its own, each of exactly the cost. */
