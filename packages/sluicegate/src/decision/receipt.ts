@@ -19,9 +19,9 @@ export interface Receipt<Answer extends Decision = Decision> {
 export const TAKE: unique symbol = Symbol.for('sluicegate.take')
 export const WAIT: unique symbol = Symbol.for('sluicegate.wait')
 
-/** A limiter of this library. */
-export interface Receipting<Answer extends Decision = Decision> {
-  [TAKE](key: Key, cost?: number): Awaitable<Receipt<Answer>>
+/** A limiter of this library; `Taken` where takes answer at once. */
+export interface Receipting<Answer extends Decision = Decision, Taken = Awaitable<Receipt<Answer>>> {
+  [TAKE](key: Key, cost?: number): Taken
   [WAIT](key: Key, options?: WaitOptions): Promise<Receipt<Answer>>
 }
 
@@ -34,9 +34,4 @@ export function emptyReceipt<Answer extends Decision>(decision: Answer): Receipt
 export function receiptWith<Answer extends Decision>(receipt: Receipt<Decision>, decision: Answer): Receipt<Answer> {
   if (receipt.decision === decision) return receipt as Receipt<Answer>
   return { decision, settle: (actualCost) => receipt.settle(actualCost), cancel: () => receipt.cancel() }
-}
-
-/** The receipt methods of a limiter of this library, which is what layers stand around. */
-export function receiptsOf<Answer extends Decision>(limiter: object): Receipting<Answer> {
-  return limiter as Receipting<Answer>
 }

@@ -3,7 +3,7 @@ import { ignore } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import { type After, isPermit, keptPermit } from '../decision/permit.js'
 import type { Receipt } from '../decision/receipt.js'
-import { PolicyError } from '../errors.js'
+import { PolicyError, StoreError } from '../errors.js'
 import type { Key } from '../limiter.js'
 import type { AbortWatch } from '../waiting/abort-watch.js'
 import type { Due } from '../waiting/due-heap.js'
@@ -143,6 +143,11 @@ function settling(receipt: Receipt): RunningJob['settle'] {
     }
     if (isSettled) return
     isSettled = true
-    await receipt.settle(actualCost)
+    try {
+      await receipt.settle(actualCost)
+    } catch (error) {
+      // Of a closed limiter nothing is left that could come back.
+      if (!(error instanceof StoreError && error.code === 'CLOSED')) throw error
+    }
   }
 }
