@@ -55,11 +55,11 @@ function refundingReceipt(
   decide: () => Awaitable<Decision>,
 ): Awaitable<Receipt> {
   const sinceMs = nowMs()
+  const policyNow = (): Policy | undefined => limiter.policyOf?.(key) ?? limiter.policy
+  const policy = policyNow()
   return chained(decide(), (decision): Receipt => {
     const { allowed, wouldDeny, source } = decision ?? {}
     if (!allowed || wouldDeny || source === 'outage' || isPermit(decision)) return emptyReceipt(decision)
-    const policyNow = (): Policy | undefined => limiter.policyOf?.(key) ?? limiter.policy
-    const policy = policyNow()
     let isOver = false
     const settle = (actualCost: number): unknown => {
       if (isOver) return undefined
@@ -73,7 +73,10 @@ function refundingReceipt(
   })
 }
 
-/** Tokens of a charge that count for certain, `elapsedMs` after the decision was asked for. */
+/**
+ * Tokens of a charge that still count, `elapsedMs` after the decision was asked for. Of a rate rounded up, as a refund is of whole tokens: so the
+ * key is never more than a part of a token better off than if it had not been charged.
+ */
 function stillOwed({ algorithm, limit, windowMs, policies }: Policy, decision: Decision, cost: number, elapsedMs: number): number {
   const { resetAfterMs, parts = [] } = decision
   if (policies !== undefined) {
@@ -82,7 +85,7 @@ function stillOwed({ algorithm, limit, windowMs, policies }: Policy, decision: D
   switch (algorithm) {
     case 'token-bucket':
     case 'gcra':
-      return Math.floor(cost - (elapsedMs * limit) / windowMs)
+      return Math.ceil(cost - (elapsedMs * limit) / windowMs)
     // The decision says when its window ends, rounded up.
     case 'fixed-window':
       return elapsedMs < resetAfterMs - 1 ? cost : 0
