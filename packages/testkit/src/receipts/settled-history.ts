@@ -5,6 +5,7 @@ import { createQueue } from '../../../sluicegate/dist/queue/create-queue.js'
 import type { RunningJob } from '../../../sluicegate/dist/queue/queue-options.js'
 import type { ManualClock } from '../../../sluicegate/dist/time/clock.js'
 import { type PlainRequest, plainFacts } from '../adapters/plain-request.js'
+import type { Oracle } from '../oracle/oracle.js'
 import type { PolicySpec } from '../oracle/policy-spec.js'
 import type { Random } from '../random.js'
 import { type Account, type NetEvent, type NetTake, NetHistory } from './net-history.js'
@@ -21,6 +22,10 @@ export interface SettledSubject {
   /** Another account for the key from now on. */
   choose(account: Account): void
   update(spec: PolicySpec): void
+  /** The oracle of a policy; default that of the contract. */
+  readonly oracleOf?: (spec: PolicySpec) => Oracle
+  /** Waits until what was begun is done. */
+  flush(): Promise<void>
 }
 
 /** The policies of a history. */
@@ -32,6 +37,8 @@ export interface SettledPlan {
   /** A while in which something flows back, or a window ends. */
   readonly whileMs: number
   readonly startMs: number
+  /** Whether jobs wait for their tokens. */
+  readonly waits: boolean
 }
 
 /** A charge that is not settled yet. */
@@ -104,13 +111,13 @@ class SettledHistory {
     while (this.held.length > 0) await this.end()
     await this.takeAll()
     this.queue.close()
-    return { excess: this.net.excess(), operations: this.operations, returned: this.returned }
+    return { excess: this.net.excess(this.subject.oracleOf), operations: this.operations, returned: this.returned }
   }
 
   private async pass(whiles: number): Promise<void> {
     this.nowMs = Math.round((this.nowMs + this.random.fraction() * whiles * this.plan.whileMs) * 1000) / 1000
     this.subject.set(this.nowMs)
-    await settledTurns()
+    await this.subject.flush()
   }
 
   private async take(cost = this.cost()): Promise<boolean> {
@@ -127,7 +134,7 @@ class SettledHistory {
   private async run(): Promise<void> {
     this.operations++
     const cost = this.cost()
-    const maxWaitMs = this.random.chance(0.2) ? this.plan.whileMs : 0
+    const maxWaitMs = this.plan.waits && this.random.chance(0.2) ? this.plan.whileMs : 0
     const started = new Promise<void>((resolve) => {
       const work = (job: RunningJob): Promise<void> => {
         const take = this.charged(job.decision, cost)
@@ -138,7 +145,7 @@ class SettledHistory {
       this.queue.run(KEY, work, { cost, maxWaitMs }).then(resolve, resolve)
     })
     if (maxWaitMs === 0) await started
-    else await settledTurns()
+    else await this.subject.flush()
   }
 
   private async settle(job: RunningJob, cost: number, take: NetTake, random: Random): Promise<number> {
@@ -165,7 +172,7 @@ class SettledHistory {
       end: async (random) => {
         const status = random.chance(0.8) ? 200 : 500
         await outcome.settle?.(status)
-        await settledTurns()
+        await this.subject.flush()
         return status === 200 ? 0 : cost
       },
     })
@@ -178,7 +185,7 @@ class SettledHistory {
     const before = this.verdicts.length
     const outcome = Promise.resolve(this.several.handle(plainFacts({}), {}))
     outcome.catch(() => undefined)
-    await settledTurns()
+    await this.subject.flush()
     const verdict = this.verdicts[before]
     // The first limit denied.
     if (verdict === undefined) return
@@ -188,7 +195,7 @@ class SettledHistory {
       end: async () => {
         verdict()
         await outcome
-        await settledTurns()
+        await this.subject.flush()
         return 0
       },
     })
@@ -254,9 +261,4 @@ class LateDenial {
   private get denial(): Decision {
     return { allowed: false, limit: 1, remaining: 0, retryAfterMs: 1, resetAfterMs: 1, policy: 'late', source: 'memory' }
   }
-}
-
-/** What follows from something that was answered has run. */
-async function settledTurns(): Promise<void> {
-  for (let turn = 0; turn < 6; turn++) await undefined
 }

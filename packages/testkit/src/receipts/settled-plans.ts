@@ -14,7 +14,8 @@ export type SettledAlgorithm = (typeof SETTLED_ALGORITHMS)[number]
 /** Saved: seeds whose histories once found something. They are played in every run. */
 export const SAVED_SEEDS: Readonly<Partial<Record<SettledAlgorithm, readonly number[]>>> = {}
 
-const STEPS = { least: 6, most: 30 }
+/** Steps of a history, without those of its end. */
+export const STEPS = { least: 6, most: 30 }
 const START_MS = 1_790_000_000_000
 
 /** The policies of the history of a seed: small limits, in windows of many lengths. */
@@ -28,7 +29,7 @@ export function settledPlan(random: Random, algorithm: SettledAlgorithm): Settle
   }
   const specs = { own: specOf(), other: specOf() }
   const updates = random.chance(0.5) ? [specs.own, specOf(), specOf()] : []
-  return { specs, updates, mostCost: random.integer(1, 8), whileMs: windowMs, startMs: START_MS + random.integer(0, 100_000) }
+  return { specs, updates, mostCost: random.integer(1, 8), whileMs: windowMs, startMs: START_MS + random.integer(0, 100_000), waits: true }
 }
 
 /** The history of a seed in memory. */
@@ -45,19 +46,25 @@ export async function settledInMemory(seed: number, algorithm: SettledAlgorithm,
     policies: [other],
   })
   const subject: SettledSubject = {
-    limiter: settlingLimiter(limiter, fault),
+    limiter: settlingLimiter(() => limiter, fault),
     clock,
     set: (ms) => clock.set(ms),
     choose: (next) => {
       account = next
     },
     update: (spec) => limiter.update(namedSpec(spec, 'own')),
+    flush: turns,
   }
   try {
     return await playSettled(random, subject, plan, random.integer(STEPS.least, STEPS.most))
   } finally {
     limiter.close()
   }
+}
+
+/** What follows from something that was answered has run. */
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 6; turn++) await undefined
 }
 
 /** A policy of a name, whatever its numbers. */

@@ -19,31 +19,31 @@ export type SettlingLimiter = MiddlewareLimiter & QueueLimiter & Receipting & { 
 export type ReceiptFault = 'without a bound' | 'to the account of now' | 'twice'
 
 /**
- * A limiter whose peeks come later, so that it is charged before limits behind it; with a fault, its receipts give back more than they may, or
+ * The limiter of now, whose peeks come later, so that it is charged before limits behind it; with a fault, its receipts give back more than they may, or
  * to another account.
  */
-export function settlingLimiter(limiter: AnyLimiter, fault?: ReceiptFault): SettlingLimiter {
-  const own = limiter as AnyLimiter & Receipting
+export function settlingLimiter(now: () => AnyLimiter, fault?: ReceiptFault): SettlingLimiter {
+  const own = (): AnyLimiter & Receipting => now() as AnyLimiter & Receipting
   const faulty = (key: Key, cost: number, receipt: Receipt): Receipt =>
-    fault === undefined || !receipt.decision.allowed ? receipt : new FaultyReceipt(limiter, key, cost, receipt, fault)
+    fault === undefined || !receipt.decision.allowed ? receipt : new FaultyReceipt(now, key, cost, receipt, fault)
   return {
     get policy() {
-      return limiter.policy
+      return now().policy
     },
-    policyOf: (key: Key): Policy => limiter.policyOf?.(key) ?? limiter.policy,
-    take: (key, cost) => limiter.take(key, cost),
-    peek: async (key, cost) => limiter.peek(key, cost),
-    wait: (key, options) => limiter.wait(key, options),
-    refund: (key, tokens) => limiter.refund(key, tokens),
-    penalize: (key, tokens) => limiter.penalize(key, tokens),
-    [TAKE]: (key: Key, cost = 1) => chained(own[TAKE](key, cost), (receipt) => faulty(key, cost, receipt)),
-    [WAIT]: (key: Key, options?: WaitOptions) => own[WAIT](key, options).then((receipt) => faulty(key, options?.cost ?? 1, receipt)),
+    policyOf: (key: Key): Policy => now().policyOf?.(key) ?? now().policy,
+    take: (key, cost) => now().take(key, cost),
+    peek: async (key, cost) => now().peek(key, cost),
+    wait: (key, options) => now().wait(key, options),
+    refund: (key, tokens) => now().refund(key, tokens),
+    penalize: (key, tokens) => now().penalize(key, tokens),
+    [TAKE]: (key: Key, cost = 1) => chained(own()[TAKE](key, cost), (receipt) => faulty(key, cost, receipt)),
+    [WAIT]: (key: Key, options?: WaitOptions) => own()[WAIT](key, options).then((receipt) => faulty(key, options?.cost ?? 1, receipt)),
   }
 }
 
 class FaultyReceipt implements Receipt {
   readonly decision: Decision
-  private readonly limiter: AnyLimiter
+  private readonly now: () => AnyLimiter
   private readonly key: Key
   private readonly cost: number
   private readonly receipt: Receipt
@@ -51,9 +51,9 @@ class FaultyReceipt implements Receipt {
   private isOver = false
   private readonly chargedUnder: Policy
 
-  constructor(limiter: AnyLimiter, key: Key, cost: number, receipt: Receipt, fault: ReceiptFault) {
+  constructor(now: () => AnyLimiter, key: Key, cost: number, receipt: Receipt, fault: ReceiptFault) {
     this.decision = receipt.decision
-    this.limiter = limiter
+    this.now = now
     this.key = key
     this.cost = cost
     this.receipt = receipt
@@ -68,12 +68,12 @@ class FaultyReceipt implements Receipt {
     if (rest <= 0) return this.receipt.settle(actualCost)
     switch (this.fault) {
       case 'without a bound':
-        return this.policyNow === this.chargedUnder ? this.limiter.refund(this.key, rest) : this.receipt.settle(actualCost)
+        return this.policyNow === this.chargedUnder ? this.now().refund(this.key, rest) : this.receipt.settle(actualCost)
       case 'to the account of now':
-        return this.policyNow === this.chargedUnder ? this.receipt.settle(actualCost) : this.limiter.refund(this.key, rest)
+        return this.policyNow === this.chargedUnder ? this.receipt.settle(actualCost) : this.now().refund(this.key, rest)
       case 'twice':
         await this.receipt.settle(actualCost)
-        return this.limiter.refund(this.key, 1)
+        return this.now().refund(this.key, 1)
     }
   }
 
@@ -82,6 +82,6 @@ class FaultyReceipt implements Receipt {
   }
 
   private get policyNow(): Policy {
-    return this.limiter.policyOf?.(this.key) ?? this.limiter.policy
+    return this.now().policyOf?.(this.key) ?? this.now().policy
   }
 }
