@@ -40,7 +40,20 @@ export class MemoryBookings {
     const atUs = decision.allowed ? bookedUs : bookedUs + decision.retryAfterMs * 1000
     const isOverflow = decision.allowed && decisions.isOverflow
     const { generation } = decisions
-    return { key, cost, low, high, bookedUs, atUs, allowed: decision.allowed, maybeSooner: false, decision, debt: 0, generation, isOverflow }
+    return {
+      key,
+      cost,
+      low,
+      high,
+      bookedUs,
+      atUs,
+      allowed: decision.allowed,
+      maybeSooner: false,
+      decision,
+      debt: 0,
+      generation,
+      isOverflow,
+    }
   }
 
   /** Charges `cost` at the earliest time within `mostUs`. A waiter asks repeatedly, so its caller publishes denials. */

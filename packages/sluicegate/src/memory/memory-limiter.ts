@@ -46,7 +46,7 @@ export interface MemoryLimiterParts {
 /**
  * The limiter in shared memory: it hashes keys. {@link MemoryDecisions} decides, {@link MemoryBookings} books ahead, {@link Waiting} waits.
  */
-export class MemoryLimiter<Answer extends Decision = Decision> 
+export class MemoryLimiter<Answer extends Decision = Decision>
   extends QueuedLimiter
   implements Limiter<Answer>, BookingService<Answer>, Receipting<Answer>
 {

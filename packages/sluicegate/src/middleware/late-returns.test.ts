@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/plain-request.js'
-import { createLimiter, fixedWindow, type Limiter, manualClock, type Policy, tokenBucket } from '../index.js'
 import { settlingLimiter } from 'sluicegate-testkit/receipts/settling-limiter.js'
+import { createLimiter, fixedWindow, type Limiter, manualClock, type Policy, tokenBucket } from '../index.js'
 import { Middleware, type Pass } from './middleware.js'
 import type { MiddlewareLimiter } from './middleware-options.js'
 

@@ -119,7 +119,12 @@ export class LimiterClient {
 
   private take(listener: TokenListener): void {
     const limiter = this.limiter as OutboundLimiter & Required<Pick<OutboundLimiter, 'take'>>
-    const answer = attempted(() => chained(takeOf(limiter, this.key, 1, () => listener.nowMs()), this.noted))
+    const answer = attempted(() =>
+      chained(
+        takeOf(limiter, this.key, 1, () => listener.nowMs()),
+        this.noted,
+      ),
+    )
     const isAtOnce = !('then' in answer)
     if (isAtOnce) this.note(answer, listener.nowMs())
     this.takes++
@@ -153,7 +158,9 @@ export class LimiterClient {
       if (isImmediate) this.pending--
       this.waits.delete(wait)
     }
-    Promise.resolve(attempted(() => waitOf(this.limiter, this.key, { cost: 1, signal, maxWaitMs }, () => listener.nowMs()).then(this.noted))).then(
+    Promise.resolve(
+      attempted(() => waitOf(this.limiter, this.key, { cost: 1, signal, maxWaitMs }, () => listener.nowMs()).then(this.noted)),
+    ).then(
       (decision) => {
         over()
         if (signal.aborted) {

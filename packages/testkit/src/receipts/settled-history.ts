@@ -8,7 +8,7 @@ import { type PlainRequest, plainFacts } from '../adapters/plain-request.js'
 import type { Oracle } from '../oracle/oracle.js'
 import type { PolicySpec } from '../oracle/policy-spec.js'
 import type { Random } from '../random.js'
-import { type Account, type NetEvent, type NetTake, NetHistory } from './net-history.js'
+import { type Account, type NetEvent, NetHistory, type NetTake } from './net-history.js'
 import type { SettlingLimiter } from './settling-limiter.js'
 
 const KEY = 'k'
@@ -99,7 +99,15 @@ class SettledHistory {
 
   async play(steps: number): Promise<SettledResult> {
     const { random } = this
-    const often = [() => this.pass(1.5), () => this.pass(0.2), () => this.take(), () => this.run(), () => this.run(), () => this.end(), () => this.end()]
+    const often = [
+      () => this.pass(1.5),
+      () => this.pass(0.2),
+      () => this.take(),
+      () => this.run(),
+      () => this.run(),
+      () => this.end(),
+      () => this.end(),
+    ]
     const others = [() => this.count(), () => this.undone(), () => this.change(), () => this.update()]
     for (let step = 0; step < steps; step++) await random.pick(random.chance(0.7) ? often : others)()
     for (let round = 0; round < 3; round++) {
@@ -138,7 +146,9 @@ class SettledHistory {
     const started = new Promise<void>((resolve) => {
       const work = (job: RunningJob): Promise<void> => {
         const take = this.charged(job.decision, cost)
-        const ended = new Promise<void>((end) => this.held.push({ take, end: (random) => this.settle(job, cost, take, random).finally(end) }))
+        const ended = new Promise<void>((end) =>
+          this.held.push({ take, end: (random) => this.settle(job, cost, take, random).finally(end) }),
+        )
         resolve()
         return ended
       }

@@ -37,7 +37,10 @@ export function settlingLimiter(now: () => AnyLimiter, fault?: ReceiptFault): Se
     refund: (key, tokens) => now().refund(key, tokens),
     penalize: (key, tokens) => now().penalize(key, tokens),
     [TAKE]: (key: Key, cost = 1) => chained(own()[TAKE](key, cost), (receipt) => faulty(key, cost, receipt)),
-    [WAIT]: (key: Key, options?: WaitOptions) => own()[WAIT](key, options).then((receipt) => faulty(key, options?.cost ?? 1, receipt)),
+    [WAIT]: (key: Key, options?: WaitOptions) =>
+      own()
+        [WAIT](key, options)
+        .then((receipt) => faulty(key, options?.cost ?? 1, receipt)),
   }
 }
 
