@@ -123,7 +123,7 @@ export class GrantedLeases {
   }
 
   /**
-   * Returns `tokens` of `cost` that one take has spent, or that nobody has. Each is cancelled like a reservation: with a window only while
+   * Returns `tokens` of `cost` that one take has spent, or that no take has. Each is cancelled like a reservation: with a window only while
    * that is current, with a log only while it is the newest; of a rate what has not flowed back since the lease.
    *
    * @param policy the one in force: tokens granted under another are not returned.

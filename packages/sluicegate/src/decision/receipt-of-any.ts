@@ -36,7 +36,7 @@ export function waitOf(
   return Promise.resolve(refundingReceipt(limiter, key, options.cost, nowMs, () => limiter.wait(key, options)))
 }
 
-/** Not for one whose `take` somebody has replaced, as tracing does: that is called. */
+/** Not where another `take` stands in its place, as tracing does: that is called. */
 function isReceipting(limiter: object): limiter is Receipting {
   if (!(TAKE in limiter)) return false
   const { take } = limiter as { take?: unknown }

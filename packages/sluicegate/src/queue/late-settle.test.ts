@@ -23,7 +23,7 @@ const HISTORIES = shortOrLong(25, 1_000)
 
 const MAKERS = { tokenBucket, gcra, fixedWindow, slidingWindow, slidingLog }
 
-/** A job that runs until it is told to end. */
+/** A job that runs for ever. */
 async function held(limiter: Limiter, cost: number, key = 'k'): Promise<RunningJob> {
   return new Promise((started, refused) => {
     limiter.run(key, (job) => new Promise<void>(() => started(job)), { cost, maxWaitMs: 0 }).catch(refused)
@@ -159,7 +159,7 @@ test('after the limiter was closed a job is settled without an error', async () 
 })
 
 for (const algorithm of SETTLED_ALGORITHMS) {
-  test(`${algorithm}: in random histories nobody is better off than if only what was settled had been charged`, async () => {
+  test(`${algorithm}: in random histories no take passes that would not if only what was settled had been charged`, async () => {
     let returned = 0
     for (const seed of seedsFrom(1, HISTORIES)) {
       const result = await settledInMemory(seed, algorithm)

@@ -74,7 +74,7 @@ for (const mode of ['exact', 'leased'] as const) {
   }
 
   for (const algorithm of SETTLED_ALGORITHMS) {
-    test(`${mode} ${algorithm}: in random histories nobody is better off than if only what was settled had been charged`, async () => {
+    test(`${mode} ${algorithm}: in random histories no take passes that would not if only what was settled had been charged`, async () => {
       const results = await Promise.all(
         Array.from(seedsFrom(1, HISTORIES), (seed) => settledOnStore(redis.runner, `${mode} ${algorithm} ${seed}`, seed, algorithm, mode)),
       )

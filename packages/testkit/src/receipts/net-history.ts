@@ -19,7 +19,7 @@ export type NetEvent =
 
 /**
  * What passed of each account, net: as if each take had charged from the beginning what it was settled to, and nothing had ever come back.
- * Nobody may be better off than that: every take has to pass by it too. So what passes net in any interval is within the policy.
+ * Every take has to pass by it too. So what passes net in any interval is within the policy.
  */
 export class NetHistory {
   private readonly specs: Readonly<Record<Account, PolicySpec>>

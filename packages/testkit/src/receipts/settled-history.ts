@@ -246,7 +246,7 @@ class SettledHistory {
   }
 }
 
-/** A limit that denies each request when it is told to. */
+/** A limit that denies each request at a sign. */
 class LateDenial {
   readonly policy: SettlingLimiter['policy']
   private readonly onAsked: (verdict: () => void) => void
