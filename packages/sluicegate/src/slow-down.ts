@@ -2,12 +2,13 @@ import { checkedWaitRequest } from './arguments.js'
 import { type Awaitable, ignore, isPromise } from './awaitable.js'
 import type { Decision } from './decision/decision.js'
 import { type After, emptyPermit, isPermit, keptPermit, renew } from './decision/permit.js'
+import { takeOf } from './decision/receipt-of-any.js'
 import { PolicyError } from './errors.js'
 import { nameOf } from './key.js'
 import type { Key, WaitOptions } from './limiter.js'
 import { checkInteger, checkLimiter, checkOptions, has } from './options/option-checks.js'
 import type { Policy } from './policy/policy.js'
-import { afterHeld, type Clock } from './time/clock.js'
+import { afterHeld, type Clock, preciseClock } from './time/clock.js'
 import { type Duration, toMs } from './time/duration.js'
 import { AbortWatch } from './waiting/abort-watch.js'
 
@@ -159,6 +160,7 @@ export function slowDown<Answer extends Decision>(
   checkLimiter('limiter', limiter)
   const { clock } = checkOptions(third, ['clock'], '{ clock }', 'slowDown()')
   const aborts = new AbortWatch()
+  const ticking = clock ?? preciseClock()
   const slow = new SlowDown<Key>(options)
   const after =
     clock === undefined || !has(clock, 'after') ? afterHeld : (ms: number, fn: () => void) => clock.after?.(ms, fn) ?? (() => undefined)
@@ -166,11 +168,12 @@ export function slowDown<Answer extends Decision>(
     async take(key, waitOptions = {}) {
       const { cost, signal } = checkedWaitRequest(key, waitOptions)
       signal?.throwIfAborted()
-      const decision = await limiter.take(key, cost)
+      const receipt = await takeOf(limiter, key, cost, () => ticking.nowMs())
+      const decision = receipt.decision as Answer
       if (!decision.allowed) return decision
       const giveBack = (): void => {
         try {
-          ignore(isPermit(decision) ? decision.release() : limiter.refund(key, cost))
+          ignore(isPermit(decision) ? decision.release() : receipt.cancel())
         } catch {
           // The limiter is closed or unreachable: the charge wears off.
         }

@@ -108,7 +108,10 @@ function refuse(parts: readonly TakePart[], decisions: Decision[]): Decision[] {
   return decisions
 }
 
-/** A denied take, so that the key is in the list of denied keys. A moment after it was seen to be denied it may pass: then it goes back. */
+/**
+ * A denied take, so that the key is in the list of denied keys. A moment after it was seen to be denied it may pass: then it goes back, in the same
+ * call and in memory, so that nothing has come in between.
+ */
 function noteDenial({ policy, key }: TakePart, cost: number): void {
   const taken = policy.takeUncounted(key, cost) as Decision | Permit
   if (!taken.allowed) return

@@ -42,7 +42,7 @@ export class ClusterBackend implements Backend {
       case 'heartbeat':
         return this.held(verb, operation)
       case 'return':
-        return this.held('giveBack', { key, id: operation.grantId }, operation.tokens)
+        return this.held('giveBack', { key, id: operation.grantId }, operation.tokens, operation.cost)
     }
   }
 
@@ -57,16 +57,25 @@ export class ClusterBackend implements Backend {
   tell(operation: Operation): void {
     const { link } = this
     if (operation.verb === 'discard') link.tell('cancel', operation.key, operation.booked.id, operation.booked.cost)
-    else if (operation.verb === 'return') link.tell('giveBack', operation.key, operation.grantId, operation.tokens)
+    else if (operation.verb === 'return') link.tell('giveBack', operation.key, operation.grantId, operation.tokens, operation.cost)
     else void this.execute(operation).catch(() => undefined)
   }
 
-  private async take({ key, cost, id }: Extract<Operation, { verb: 'take' }>): Promise<Answer> {
+  private take(operation: Extract<Operation, { verb: 'take' }>): Promise<Answer> {
+    return operation.isHeld ? this.reserve({ ...operation, maxWaitUs: 0 }) : this.taken(operation)
+  }
+
+  private async taken({ key, cost, id }: Extract<Operation, { verb: 'take' }>): Promise<Answer> {
     const decision = this.decisionIn(await this.link.ask(id, 'take', key, cost))
     return { done: decision.allowed, decision }
   }
 
-  private async reserve({ key, cost, id, maxWaitUs }: Extract<Operation, { verb: 'reserve' }>): Promise<Answer> {
+  private async reserve({
+    key,
+    cost,
+    id,
+    maxWaitUs,
+  }: Pick<Extract<Operation, { verb: 'reserve' }>, 'key' | 'cost' | 'id' | 'maxWaitUs'>): Promise<Answer> {
     const mostUs = Math.min(Math.floor(maxWaitUs), Number.MAX_SAFE_INTEGER)
     const [charged, waitUs = 0, ...numbers] = numbersIn(await this.link.ask(id, 'book', key, cost, mostUs), 2)
     return { done: charged === 1, waitUs, decision: this.decisionIn(numbers), order: id }

@@ -2,6 +2,7 @@ import { checkedCost } from '../arguments.js'
 import type { Awaitable } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import type { AnswerOf } from '../decision/permit.js'
+import { emptyReceipt, type Receipt, TAKE } from '../decision/receipt.js'
 import { PolicyError, StoreError } from '../errors.js'
 import { keysUnder } from '../key.js'
 import type { Key } from '../limiter.js'
@@ -108,7 +109,11 @@ class ClusterLimiter extends SharedLimiter {
 
   /** Takes before the primary's terms wait for these, so that they share one lease. */
   override take(key: Key, cost = 1): Awaitable<Decision> {
-    return this.isGreeted ? super.take(key, cost) : this.takeOnceGreeted(key, cost)
+    return this.isGreeted ? super.take(key, cost) : this.onceGreeted(key, cost, () => super.take(key, cost), same)
+  }
+
+  override [TAKE](key: Key, cost = 1): Awaitable<Receipt> {
+    return this.isGreeted ? super[TAKE](key, cost) : this.onceGreeted(key, cost, () => super[TAKE](key, cost), emptyReceipt)
   }
 
   /** Applies the primary's terms. Terms that are invalid change nothing. */
@@ -142,7 +147,13 @@ class ClusterLimiter extends SharedLimiter {
     this.hear()
   }
 
-  private async takeOnceGreeted(key: Key, cost: number): Promise<Decision> {
+  /** @param undecided what it returns for a decision without the primary, whose terms did not come in time. */
+  private async onceGreeted<Taken>(
+    key: Key,
+    cost: number,
+    take: () => Awaitable<Taken>,
+    undecided: (decision: Decision) => Taken,
+  ): Promise<Taken> {
     this.checkOpen()
     keysUnder(this.policy, key)
     const tokens = checkedCost(cost)
@@ -152,8 +163,12 @@ class ClusterLimiter extends SharedLimiter {
     } catch (error) {
       this.isGreeted = true
       if (!(error instanceof StoreError)) throw error
-      return this.record(key, tokens, this.parts.fallback.without(key, tokens))
+      return undecided(this.record(key, tokens, this.parts.fallback.without(key, tokens)))
     }
-    return super.take(key, cost)
+    return take()
   }
+}
+
+function same(decision: Decision): Decision {
+  return decision
 }

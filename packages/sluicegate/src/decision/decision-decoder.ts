@@ -6,8 +6,6 @@ import type { Decision } from './decision.js'
 export interface DecisionDecoder {
   readonly policy: Policy
   readonly unitsPerToken: number
-  /** Identifies the unit of debts: policies with equal numbers have comparable debts. */
-  readonly numbers: string
   /** The decision of an allowed take that leaves this debt. */
   allowed(debt: number): Decision
   denied(debt: number, cost: number): Decision
@@ -28,7 +26,6 @@ export class RateDecoder implements DecisionDecoder {
   readonly policy: Policy
   readonly unitsPerToken: number
   readonly unitsPerUs: number
-  readonly numbers: string
   private readonly unitsPerMs: number
   readonly capacity: number
   private readonly burst: number
@@ -41,7 +38,6 @@ export class RateDecoder implements DecisionDecoder {
     this.policy = policy
     this.unitsPerToken = unitsPerToken
     this.unitsPerUs = unitsPerUs
-    this.numbers = `${unitsPerUs} ${unitsPerToken} ${this.capacity}`
     this.unitsPerMs = unitsPerUs * 1000
     this.burst = policy.burst
     this.limit = policy.limit

@@ -5,6 +5,7 @@ import type { Backend } from '../shared/backend.js'
 import { type Clock, type Ticker, tickerOf } from '../time/clock.js'
 import { Alarm, type Alert, alertOf } from '../waiting/alarm.js'
 import type { RefillOutcome } from './grant.js'
+import type { Unspent } from './held-tokens.js'
 import { KeyLease } from './key-lease.js'
 import { leaseUsOf, mostLeased, surelyUs } from './leasing.js'
 
@@ -91,6 +92,20 @@ export class LeaseTable {
   /** Tokens of the key were refunded at the backend, where it stands like `decision` now. */
   refunded(key: string, decision: Decision): void {
     this.leases.get(key)?.refunded(decision, this.ticker.read())
+  }
+
+  /** Gives back `tokens` that one take drew from grants, of the newest first. The leases of the key stay. */
+  async giveBack(key: string, drawn: readonly Unspent[], tokens: number): Promise<void> {
+    const { backend, part } = this.parts
+    let left = tokens
+    const returns: Promise<unknown>[] = []
+    for (const { id, tokens: cost } of drawn.toReversed()) {
+      const back = Math.min(left, cost)
+      left -= back
+      if (back > 0) returns.push(backend.execute({ verb: 'return', key, part, cost, tokens: back, grantId: id }))
+    }
+    await Promise.all(returns)
+    this.leases.get(key)?.reopen(this.ticker.read())
   }
 
   /** Returns all returnable tokens, and those still on their way. */
@@ -224,7 +239,7 @@ export class LeaseReturns {
   send(lease: KeyLease, key: string): void {
     for (const { id, tokens } of lease.unspentAt(this.ticker.read())) {
       const reopen = (): void => lease.reopen(this.ticker.read())
-      this.backend.execute({ verb: 'return', key, part: this.part, tokens, grantId: id }).then(reopen, () => undefined)
+      this.backend.execute({ verb: 'return', key, part: this.part, cost: tokens, tokens, grantId: id }).then(reopen, () => undefined)
     }
   }
 

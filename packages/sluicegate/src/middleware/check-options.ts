@@ -40,7 +40,7 @@ export function checkedLimits<Request>(given: MiddlewareOptions<Request>): reado
   const options = checkOptionNames(given)
   const { limits } = options
   if (limits === undefined) {
-    checkLimit(options, options.counts)
+    checkLimit(options)
     return [options]
   }
   if (!Array.isArray(limits) || limits.length < 1 || limits.length > MAX_LIMITS) {
@@ -60,7 +60,7 @@ export function checkedLimits<Request>(given: MiddlewareOptions<Request>): reado
       { ...limit, ...(limit.key === undefined && { key }), ...(limit.shadow === undefined && { shadow }) },
       LIMIT_OPTIONS,
     )
-    checkLimit(whole, options.counts)
+    checkLimit(whole)
     return whole
   })
   const names = all.flatMap((limit) => policyNames(policyIn(limit)))
@@ -110,7 +110,7 @@ export function needsResponse<Request>(options: MiddlewareOptions<Request>): boo
   return counts !== 'all' || limits.map(policyIn).some((policy) => policy !== undefined && holdsPermits(policy))
 }
 
-function checkLimit<Request>(limit: LimitOptions<Request>, counts: Counts<Request> | undefined): void {
+function checkLimit<Request>(limit: LimitOptions<Request>): void {
   const { policy, limiter, key, cost = 1, shadow = false, unit, problem, slowDown, banAfter } = limit
   if (typeof limiter === 'function') {
     if (policy === undefined)
@@ -134,17 +134,4 @@ function checkLimit<Request>(limit: LimitOptions<Request>, counts: Counts<Reques
   }
   checkUnit(unit)
   keyFinder(key)
-  checkCounts(policyIn(limit), counts)
-}
-
-/** @throws {PolicyError} `OPTION_INVALID` */
-function checkCounts<Request>(policy: Policy | undefined, counts: Counts<Request> | undefined): void {
-  if (policy === undefined || policy.algorithm !== 'all-of' || !isRefunding(policy, counts)) return
-  // A late refund would go to a later window of the shorter policy.
-  throw new PolicyError(
-    'OPTION_INVALID',
-    'counts',
-    counts,
-    "must be 'all' for allOf, whose policies wear off at different times: give each policy as one of limits",
-  )
 }

@@ -6,9 +6,7 @@ import { WITHIN } from '../layers/shadow-limiter.js'
 import { TierTable } from '../layers/tier-table.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
-import { clockOf } from '../queue/create-queue.js'
 import { SlowDown } from '../slow-down.js'
-import type { Clock } from '../time/clock.js'
 import { checkDistinctNames, checkedLimits, isLimiter, isRefunding, policyIn, policyNames } from './check-options.js'
 import { keyFinder, readersIn, socketAddress } from './key-source.js'
 import { type Charge, type ChargeSource, Limit } from './limit.js'
@@ -109,16 +107,12 @@ function limitOf<Request>(
     shadow: shadow || within !== undefined,
     unit,
     problem,
-    nowMs: isRefunding(limiter.policy, all.counts) ? readerOf(clockOf(given ?? limiter), nowMs) : undefined,
+    isRefunding: isRefunding(limiter.policy, all.counts),
+    nowMs,
     inOutage: outageChoice(all.onOutage),
     tally: watch.tallyOf(limiter),
     slowDown: slowDown && new SlowDown(slowDown),
   })
-}
-
-/** The limiter's own clock, by which a charge wears off; `otherwise` for a limiter that is not of this library. */
-function readerOf(clock: Clock | undefined, otherwise: () => number): () => number {
-  return clock === undefined ? otherwise : () => clock.nowMs()
 }
 
 /** @throws {PolicyError} `OPTION_INVALID` */

@@ -41,7 +41,7 @@ const queues = /* @__PURE__ */ onceInProcess('queues', () => new WeakMap<QueueLi
 const settings = /* @__PURE__ */ onceInProcess('options of queues', () => new WeakMap<QueueLimiter, OwnQueueOptions>())
 
 /** The clock of a limiter of this library; undefined for any other, and for a handle's or a snapshot's own. */
-export function clockOf(limiter: object): Clock | undefined {
+function clockOf(limiter: object): Clock | undefined {
   return asGiven<OwnQueueOptions>(settings.get(limiter as QueueLimiter) ?? {}, CLOCK).clock
 }
 

@@ -170,7 +170,7 @@ export function grantsOf(encoding: PolicyEncoding, leaseUs: number, random = Mat
 function rateGrants({ policy }: PolicyEncoding, leaseUs: number, random: () => number): GrantOf {
   const { unitsPerToken, unitsPerUs, capacity } = emissionOf(policy)
   const conformsUs = (units: number): number => Math.max(0, Math.ceil((units - capacity) / unitsPerUs))
-  return ({ availableNow, availableLater, debt, blockedUs }, horizonUs, least) => {
+  return ({ nowUs, availableNow, availableLater, debt, blockedUs }, horizonUs, least) => {
     const after = debt + (availableNow + availableLater) * unitsPerToken
     const beginUs = (token: number): number => (token < availableNow ? 0 : conformsUs(debt + (token + 1) * unitsPerToken))
     const untilFreeFor = (tokens: number): number => conformsUs(after + tokens * unitsPerToken)
@@ -181,6 +181,7 @@ function rateGrants({ policy }: PolicyEncoding, leaseUs: number, random: () => n
       beginUs,
       endUs: (token) => beginUs(token) + leaseUs,
       flowsBack: true,
+      id: nowUs,
       untilFreeUs,
       untilFreeFor,
       askAfterUs: askAfterUs(untilFreeUs, availableNow + availableLater, horizonUs, random),

@@ -101,7 +101,7 @@ export interface FleetLimiter<Answer extends Decision = Decision> extends QueueV
    * - While processes with the old and the new policy run side by side, as in a deployment, every admitted token is charged under both, until
    *   the old numbers were not seen for an hour or as long as what was spent under them counts. So no key gets a fresh burst, and no version
    *   admits more than if all tokens were its own.
-   * - Tokens leased by this process go back. Reservations are cancelled in the numbers in which they were made.
+   * - Tokens leased by this process go back. Of what was charged before, nothing is returned any more.
    *
    * @throws {PolicyError} `ALGORITHM_CHANGE`, of `allOf` also of any of its policies.
    */

@@ -1,6 +1,8 @@
 import { type Awaitable, chained } from '../../awaitable.js'
 import { createLimiter } from '../../create-limiter.js'
 import { holdsPermits } from '../../decision/permit.js'
+import { type Receipting, TAKE } from '../../decision/receipt.js'
+import { takeOf } from '../../decision/receipt-of-any.js'
 import { PolicyError, StoreError } from '../../errors.js'
 import { fittedKey } from '../../keys/key-reader.js'
 import { onceInProcess } from '../../once-in-process.js'
@@ -8,6 +10,7 @@ import { checkLimiter, checkOptions } from '../../options/option-checks.js'
 import type { Policy } from '../../policy/policy.js'
 import { checkedWindowMs } from '../../policy/policy-options.js'
 import { fixedWindow } from '../../policy/single-policy.js'
+import { preciseClock } from '../../time/clock.js'
 import { formatMs } from '../../time/duration.js'
 import { checkedPolicyName, type LimiterVerbs, type MakeLimiter, madeLimiter } from '../limiter-verbs.js'
 import { BEYOND_ANY_LIMIT, CountedHits, DecidedHits, type HitCount, type Hits, type LimitFor } from './hit-counts.js'
@@ -140,7 +143,7 @@ export class SluicegateStore {
    * @internal
    * @throws {PolicyError} `OPTION_INVALID` if the store has a limiter of its own, or belongs to another middleware.
    */
-  decideBy(policy: Policy): LimiterVerbs {
+  decideBy(policy: Policy): LimiterVerbs & Pick<Receipting, typeof TAKE> {
     if (this.given !== undefined) {
       throw new PolicyError('OPTION_INVALID', 'store', this, 'has a limiter: here say create: () => limiter, of the same limit and window')
     }
@@ -152,6 +155,7 @@ export class SluicegateStore {
       },
       policyOf: (key) => limiter().policyOf?.(this.named(key as string)) ?? limiter().policy,
       take: (key, cost) => limiter().take(this.named(key as string), cost),
+      [TAKE]: (key, cost = 1) => takeOf(limiter(), this.named(key as string), cost, preciseClock().nowMs),
       peek: (key, cost) => limiter().peek(this.named(key as string), cost),
       refund: (key, tokens) => limiter().refund(this.named(key as string), tokens),
       penalize: (key, tokens) => limiter().penalize(this.named(key as string), tokens),

@@ -5,9 +5,10 @@ import type { Key } from '../../limiter.js'
 import type { Policy } from '../../policy/policy.js'
 import { type Clock, type Ticker, tickerOf } from '../../time/clock.js'
 import { warnOfStore } from '../../warn-once.js'
-import { type Answer, decisionOf, newOperationId } from '../backend.js'
+import { type Answer, bookedBy, decisionOf, newOperationId, takenBy } from '../backend.js'
 import type { CallGuard } from '../calls/call-guard.js'
 import type { FallbackBackend } from '../outage/fallback-backend.js'
+import type { Spending } from './spending.js'
 
 /** How often a caller looks again before it asks the backend alone. Larger costs find what others left. */
 const MOST_LOOKS = 8
@@ -94,18 +95,23 @@ export class LeaseMiss {
   }
 
   /** By the backend alone. A token whose answer came too late to be spent within the budget is lost, and asked for once more. */
-  async exact(key: Key, cost: number): Promise<Decision> {
+  async exact(key: Key, cost: number, spending?: Spending): Promise<Decision> {
     const sinceUs = this.ticker.read()
     let late = 0
     for (let tries = 0; late < MOST_TRIES && tries < MOST_WINDOW_TRIES && !this.isOver(sinceUs, tries); tries++) {
       const sentUs = this.ticker.read()
-      const decision = await this.decided(this.parts.fallback().execute({ verb: 'take', key, cost, id: newOperationId() }))
+      const operation = { verb: 'take', key, cost, id: newOperationId(), isHeld: spending !== undefined } as const
+      const answer = await this.parts.fallback().execute(operation)
+      const decision = takenBy(operation, answer)
       if (decision.source !== 'store') return decision
       const nowUs = this.ticker.read()
       const tookUs = nowUs - sentUs
       const isLate = tookUs > this.goodUs
       this.parts.late.answered(isLate, nowUs, this.leaseUs)
-      if (!decision.allowed || tookUs <= goodForUs(this.policy, decision, this.leaseUs)) return decision
+      if (!decision.allowed || tookUs <= goodForUs(this.policy, decision, this.leaseUs)) {
+        if (spending !== undefined) spending.booked = bookedBy(operation, answer)
+        return decision
+      }
       if (isLate) late++
     }
     return this.without(key, cost)

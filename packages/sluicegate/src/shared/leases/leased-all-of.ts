@@ -7,6 +7,7 @@ import type { Key } from '../../limiter.js'
 import { type Clock, type Ticker, tickerOf } from '../../time/clock.js'
 import type { LeaseMiss } from './lease-miss.js'
 import type { LeasedTakes } from './leased-takes.js'
+import type { Spending } from './spending.js'
 
 /** Outcomes of refills, the worst last. */
 const BADNESS: readonly RefillOutcome[] = ['in time', 'late', 'out']
@@ -34,15 +35,20 @@ export class LeasedAllOf implements LeasedTakes {
     return this.tables.reduce((sum, { size }) => sum + size, 0)
   }
 
-  take(key: Key, cost: number): Decision | Promise<Decision> {
+  take(key: Key, cost: number, spending?: Spending): Decision | Promise<Decision> {
     const keys = keysFor(this.tables.length, key)
-    if (cost > this.mostTokens) return this.impossible(key, keys, cost)
+    if (cost > this.mostTokens) return this.impossible(key, keys, cost, spending)
     const nowUs = this.ticker.read()
     const leases = this.leasesOf(keys, nowUs)
-    if (leases === undefined) return this.atOnce(key, keys, cost)
+    if (leases === undefined) return this.atOnce(key, keys, cost, spending)
     const look = lookAt(leases, cost, nowUs)
     for (let i = 0; i < leases.length; i++) if (!look.isDenied || look.deniedUs[i] !== undefined) (leases[i] as KeyLease).demand.ask(cost)
-    return this.decided(look, leases, keys, cost, nowUs) ?? this.onMiss(look, key, keys, cost)
+    return this.decided(look, leases, keys, cost, nowUs, spending) ?? this.onMiss(look, key, keys, cost, spending)
+  }
+
+  giveBack(key: Key, spending: Spending, tokens: number): Promise<unknown> {
+    const keys = keysFor(this.tables.length, key)
+    return Promise.all(this.tables.map((table, i) => table.giveBack(keys[i] as string, spending.drawnOf(i), tokens)))
   }
 
   forget(key: Key, held: ForgottenTokens = 'returned'): void {
@@ -71,7 +77,14 @@ export class LeasedAllOf implements LeasedTakes {
   }
 
   /** A decision, if this process can make one: it spends everything needed, or nothing. */
-  private decided(look: Look, leases: readonly KeyLease[], keys: readonly string[], cost: number, nowUs: number): Decision | undefined {
+  private decided(
+    look: Look,
+    leases: readonly KeyLease[],
+    keys: readonly string[],
+    cost: number,
+    nowUs: number,
+    spending: Spending | undefined,
+  ): Decision | undefined {
     const { isDenied, lacking, deniedUs } = look
     if (!isDenied && lacking.length > 0) return undefined
     this.decisions++
@@ -80,29 +93,35 @@ export class LeasedAllOf implements LeasedTakes {
       const table = this.tables[i] as LeaseTable
       const lease = leases[i] as KeyLease
       const untilUs = deniedUs[i]
-      if (!isDenied) lease.spend(nowUs, cost)
+      if (!isDenied) lease.spend(nowUs, cost, spending?.drawnOf(i))
       if (!isDenied || untilUs !== undefined) table.refillIfLow(lease, keys[i] as string, nowUs)
       parts.push(table.decision(lease, nowUs, untilUs))
     }
     return combined(parts)
   }
 
-  private onMiss(look: Look, key: Key, keys: readonly string[], cost: number): Decision | Promise<Decision> {
+  private onMiss(
+    look: Look,
+    key: Key,
+    keys: readonly string[],
+    cost: number,
+    spending: Spending | undefined,
+  ): Decision | Promise<Decision> {
     const { miss } = this
     if (look.lacking.some((i) => miss.isOut(keys[i] as string))) return miss.without(key, cost)
     return miss.decideAfterRefill({
       key,
       cost,
-      decide: () => this.decide(keys, cost),
+      decide: () => this.decide(keys, cost, spending),
       awaitRefill: () => this.awaitRefill(keys, cost),
-      exact: () => this.atOnce(key, keys, cost),
+      exact: () => this.atOnce(key, keys, cost, spending),
     })
   }
 
-  private decide(keys: readonly string[], cost: number): Decision | undefined {
+  private decide(keys: readonly string[], cost: number, spending: Spending | undefined): Decision | undefined {
     const nowUs = this.ticker.read()
     const leases = this.leasesOf(keys, nowUs)
-    return leases && this.decided(lookAt(leases, cost, nowUs), leases, keys, cost, nowUs)
+    return leases && this.decided(lookAt(leases, cost, nowUs), leases, keys, cost, nowUs, spending)
   }
 
   /** Refills each lease that lacks tokens. */
@@ -117,20 +136,20 @@ export class LeasedAllOf implements LeasedTakes {
   }
 
   /** A cost above what a lease may hold takes nothing from the leases: it passes where one call charges all policies, else never. */
-  private async impossible(key: Key, keys: readonly string[], cost: number): Promise<Decision> {
-    if (this.miss.isTogether(keys)) return this.miss.exact(key, cost)
+  private async impossible(key: Key, keys: readonly string[], cost: number, spending: Spending | undefined): Promise<Decision> {
+    if (this.miss.isTogether(keys)) return this.miss.exact(key, cost, spending)
     const decision = await this.refused(key, cost)
     return decision.source === 'outage' ? decision : { ...decision, retryAfterMs: Number.POSITIVE_INFINITY }
   }
 
   /** By one call if one server holds all keys; else from leases of its own, each of exactly the cost. */
-  private atOnce(key: Key, keys: readonly string[], cost: number): Promise<Decision> {
-    return this.miss.isTogether(keys) ? this.exact(key, keys, cost) : this.crossSlot(key, keys, cost)
+  private atOnce(key: Key, keys: readonly string[], cost: number, spending: Spending | undefined): Promise<Decision> {
+    return this.miss.isTogether(keys) ? this.exact(key, keys, cost, spending) : this.crossSlot(key, keys, cost, spending)
   }
 
   /** The denials of single policies are cached. */
-  private async exact(key: Key, keys: readonly string[], cost: number): Promise<Decision> {
-    const decision = await this.miss.exact(key, cost)
+  private async exact(key: Key, keys: readonly string[], cost: number, spending: Spending | undefined): Promise<Decision> {
+    const decision = await this.miss.exact(key, cost, spending)
     const nowUs = this.ticker.read()
     const leases = this.leasesOf(keys, nowUs) ?? []
     for (const [i, { allowed, source, retryAfterMs }] of (decision.parts ?? []).entries()) {
@@ -139,7 +158,7 @@ export class LeasedAllOf implements LeasedTakes {
     return decision
   }
 
-  private async crossSlot(key: Key, keys: readonly string[], cost: number): Promise<Decision> {
+  private async crossSlot(key: Key, keys: readonly string[], cost: number, spending: Spending | undefined): Promise<Decision> {
     const { miss } = this
     if (keys.some((own) => miss.isOut(own))) return miss.without(key, cost)
     const sentUs = this.ticker.read()
@@ -148,7 +167,7 @@ export class LeasedAllOf implements LeasedTakes {
       await Promise.all(this.tables.map((table, i) => table.awaitRefill(leases[i] as KeyLease, keys[i] as string, cost))),
     )
     const nowUs = this.ticker.read()
-    const decision = this.decided(lookAt(leases, cost, nowUs), leases, keys, cost, nowUs)
+    const decision = this.decided(lookAt(leases, cost, nowUs), leases, keys, cost, nowUs, spending)
     return decision ?? (answer === 'out' ? miss.without(key, cost) : this.refused(key, cost))
   }
 

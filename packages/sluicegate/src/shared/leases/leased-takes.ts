@@ -5,6 +5,7 @@ import type { ForgottenTokens, LeaseTable } from '../../lease/lease-table.js'
 import type { Key } from '../../limiter.js'
 import { type Clock, type Ticker, tickerOf } from '../../time/clock.js'
 import type { LeaseMiss } from './lease-miss.js'
+import type { Spending } from './spending.js'
 
 /** Takes decided by leases and cached denials of this process where these can decide, else by the backend. */
 export interface LeasedTakes {
@@ -12,7 +13,10 @@ export interface LeasedTakes {
   readonly decisions: number
   /** Keys with a lease or cached denial, summed over the policies. */
   readonly size: number
-  take(key: Key, cost: number): Decision | Promise<Decision>
+  /** @param spending receives what the take spends, for {@link LeasedTakes.giveBack}. */
+  take(key: Key, cost: number, spending?: Spending): Decision | Promise<Decision>
+  /** Gives back as much as is safe of `tokens` that one take has spent of grants. */
+  giveBack(key: Key, spending: Spending, tokens: number): Promise<unknown>
   /**
    * A verb changed the key: what this process knows of it is no longer true. Tokens leased by other processes stay theirs until they expire.
    *
@@ -53,20 +57,24 @@ export class SingleLeasedTakes implements LeasedTakes {
     return this.table.size
   }
 
-  take(key: Key, cost: number): Decision | Promise<Decision> {
+  take(key: Key, cost: number, spending?: Spending): Decision | Promise<Decision> {
     checkKey(key)
     // A cost that can never pass takes nothing from the lease.
-    if (cost > this.mostTokens) return this.miss.exact(key, cost)
+    if (cost > this.mostTokens) return this.miss.exact(key, cost, spending)
     const nowUs = this.ticker.read()
     const lease = this.table.of(key, nowUs)
-    if (lease === undefined) return this.miss.exact(key, cost)
+    if (lease === undefined) return this.miss.exact(key, cost, spending)
     lease.demand.ask(cost)
     const cached = lease.cachedDenial.at(nowUs, cost)
     if (cached !== undefined) {
       this.decisions++
       return cached
     }
-    return this.decided(lease, key, cost, nowUs) ?? this.onMiss(lease, key, cost)
+    return this.decided(lease, key, cost, nowUs, spending) ?? this.onMiss(lease, key, cost, spending)
+  }
+
+  giveBack(key: Key, spending: Spending, tokens: number): Promise<unknown> {
+    return this.table.giveBack(key as string, spending.drawnOf(0), tokens)
   }
 
   forget(key: Key, held: ForgottenTokens = 'returned'): void {
@@ -82,9 +90,9 @@ export class SingleLeasedTakes implements LeasedTakes {
   }
 
   /** A decision, if this process can make one. */
-  private decided(lease: KeyLease, key: string, cost: number, nowUs: number): Decision | undefined {
+  private decided(lease: KeyLease, key: string, cost: number, nowUs: number, spending: Spending | undefined): Decision | undefined {
     let untilUs: number | undefined
-    if (!lease.spend(nowUs, cost)) {
+    if (!lease.spend(nowUs, cost, spending?.drawnOf(0))) {
       untilUs = lease.deniedUntil(nowUs, cost)
       if (untilUs === undefined) return undefined
     }
@@ -95,20 +103,20 @@ export class SingleLeasedTakes implements LeasedTakes {
     return decision
   }
 
-  private onMiss(lease: KeyLease, key: string, cost: number): Decision | Promise<Decision> {
+  private onMiss(lease: KeyLease, key: string, cost: number, spending: Spending | undefined): Decision | Promise<Decision> {
     const { miss } = this
     if (miss.isOut(key)) return miss.without(key, cost)
     return miss.decideAfterRefill({
       key,
       cost,
-      decide: () => this.decided(lease, key, cost, this.ticker.read()),
+      decide: () => this.decided(lease, key, cost, this.ticker.read(), spending),
       awaitRefill: () => this.table.awaitRefill(lease, key, cost),
-      exact: () => this.exact(lease, key, cost),
+      exact: () => this.exact(lease, key, cost, spending),
     })
   }
 
-  private async exact(lease: KeyLease, key: string, cost: number): Promise<Decision> {
-    const decision = await this.miss.exact(key, cost)
+  private async exact(lease: KeyLease, key: string, cost: number, spending: Spending | undefined): Promise<Decision> {
+    const decision = await this.miss.exact(key, cost, spending)
     const { allowed, source, retryAfterMs } = decision
     if (!allowed && source === 'store') this.refuse(lease, cost, retryAfterMs)
     return decision
