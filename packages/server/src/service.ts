@@ -20,15 +20,15 @@ import { measuresOf } from './measures/measures.js'
 import { createMetrics, type Metrics } from './metrics.js'
 import type { SharedFigures } from './processes/shared-figures.js'
 import { PROTOCOL_SERVERS } from './protocol-servers.js'
-import { adminSurface, headSurface, httpSurface } from './protocols/http/access.js'
+import { adminSurface, httpSurface } from './protocols/http/access.js'
 import type { Connections } from './protocols/http/connections.js'
 import type { Route } from './protocols/http/handler.js'
 import { HttpServer } from './protocols/http/http-server.js'
 import { livezRoute, metricsRoute, readyzRoute, startupzRoute } from './protocols/http/observe.js'
 import { reloadRoute } from './protocols/http/reload.js'
-import { knownRouter, router } from './protocols/http/router.js'
-import { traced, tracedHeads } from './protocols/http/traced.js'
-import { changeRoutes, decisionRoutes, headHandlers } from './protocols/http/verbs.js'
+import { router } from './protocols/http/router.js'
+import { traced } from './protocols/http/traced.js'
+import { changeRoutes, decisionRoutes } from './protocols/http/verbs.js'
 import type { ListenerTraffic, ProtocolServer } from './protocols/protocol-server.js'
 import { QuotaService } from './quota/quota-service.js'
 import { type ConfigSource, isConfigFault, LOOK_MS, Reloader, type ReloadState } from './reload.js'
@@ -158,10 +158,13 @@ export async function startService(config: Config, options: ServiceOptions = {})
     const surface = name === 'admin' ? adminSurface : httpSurface
     const { sampler, stream } = name === 'admin' ? adminPage : page
     const all = pageServed ? [...routes, ...dashboardRoutes(engine, sampler, stream)] : routes
-    const handle = router(surface({ probes, routes: all, changes, access }))
-    const heads = name === 'admin' ? [] : tracedHeads(headHandlers(engine, access), telemetry.tracing)
-    const answerKnown = knownRouter(headSurface(heads, access))
-    return new HttpServer({ handle, answerKnown, bounds: clients, tls: tlsOf(config, config.listen[name]), onError: onError(name) })
+    return new HttpServer({
+      router: router(surface({ probes, routes: all, changes, access })),
+      bounds: clients,
+      tls: tlsOf(config, config.listen[name]),
+      keepsAllFields: telemetry.tracing !== undefined,
+      onError: onError(name),
+    })
   }
   const http = httpServer('http')
   const admin = httpServer('admin')

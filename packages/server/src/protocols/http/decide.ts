@@ -6,7 +6,7 @@ import { askOf, readAsk } from './ask.js'
 import { readJsonBody } from './body.js'
 import { refuseOtherSites } from './cross-site.js'
 import { decisionJson } from './decision-json.js'
-import type { Handler, HeadHandler, WholeResponse } from './handler.js'
+import type { Route, WholeHandler, WholeResponse } from './handler.js'
 import { Parameters } from './parameters.js'
 import { priorityOf } from './priority.js'
 import { Problem } from './problem.js'
@@ -16,13 +16,10 @@ import { JSON_TYPE, reply } from './reply.js'
 /** A request whose cost can never pass must not be retried, hence not 429. */
 export const STATUS: Readonly<Record<Outcome, number>> = { allowed: 200, denied: 429, impossible: 422 }
 
-/** A question that can be asked in a query string or in JSON. */
-export type AskRoute = { readonly GET: HeadHandler; readonly POST: Handler }
-
 const TAKE = ['policy', 'key', 'cost', 'ttlMs', 'priority']
 
 /** `/v1/take`: takes the tokens. 200, 429 or 422, with the decision; under concurrency also with the id of the permit. */
-export function takeRoute(engine: Engine, access: Access): AskRoute {
+export function takeRoute(engine: Engine, access: Access): Route {
   return asking((values, response) => {
     refuseOtherSites(response.req)
     const parameters = new Parameters(values, TAKE)
@@ -45,7 +42,7 @@ export function replyTaken(response: WholeResponse, policy: Policy, decision: De
 }
 
 /** `/v1/peek`: what a take would answer. Always 200, since the peek itself succeeded: `allowed` has the decision. */
-export function peekRoute(engine: Engine, access: Access): AskRoute {
+export function peekRoute(engine: Engine, access: Access): Route {
   return asking((values, response) => {
     const { served, key, cost, parameters } = readAsk(engine, values)
     return whenDone(served.peek(key, cost, priorityOf(response.req, access, parameters)), (decision) =>
@@ -60,19 +57,19 @@ export function replyState(response: WholeResponse, policy: Policy, decision: De
   reply(response, 200, JSON_TYPE, decisionJson(decision), headers)
 }
 
-function asking(answer: (parameters: Map<string, unknown>, response: WholeResponse) => Awaitable<void>): AskRoute {
-  return { GET: (_, response, query) => answer(readQuery(query), response), ...posting(answer) }
+function asking(answer: (parameters: Map<string, unknown>, response: WholeResponse) => Awaitable<void>): Route {
+  const whole: WholeHandler = (_, response, query) => answer(readQuery(query), response)
+  return { GET: { whole }, ...posting(answer) }
 }
 
 /** A route whose parameters are the members of a JSON object. */
 export function posting(
   answer: (parameters: Map<string, unknown>, response: WholeResponse) => Awaitable<void>,
   maxBytes?: number,
-): { readonly POST: Handler } {
-  return {
-    async POST(request, response, query) {
-      if (query !== '') throw new Problem(400, 'PARAMETER_INVALID', 'a POST has its parameters in the body: send no query string')
-      await answer(await readJsonBody(request, maxBytes), response)
-    },
+): Route {
+  const whole: WholeHandler = (request, response, query) => {
+    if (query !== '') throw new Problem(400, 'PARAMETER_INVALID', 'a POST has its parameters in the body: send no query string')
+    return whenDone(readJsonBody(request, maxBytes), (members) => answer(members, response)) as Awaitable<void>
   }
+  return { POST: { whole } }
 }

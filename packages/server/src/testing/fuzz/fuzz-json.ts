@@ -70,7 +70,7 @@ function serviceOf(clock: Clock): { engine: Engine; handle: RequestListener } {
   const { domains } = parseConfig(RULES)
   const engine = new Engine([...allPolicies(parseConfig(POLICIES)), ...domains.flatMap(({ policies }) => policies)], { clock })
   const limits = new RateLimits(engine, domains, undefined, () => clock.nowMs())
-  return { engine, handle: router(new Map([...decisionRoutes(engine, limits, new Access([])), ...changeRoutes(engine)])) }
+  return { engine, handle: router(new Map([...decisionRoutes(engine, limits, new Access([])), ...changeRoutes(engine)])).handle }
 }
 
 /** Status and body. */
