@@ -1,6 +1,6 @@
 import { type Awaitable, allDone, type Decision, type Engine, type Key, type ServedPolicy, StoreError, whenDone } from '../engine/engine.js'
 import { refuseOtherSites } from '../protocols/http/cross-site.js'
-import { posting } from '../protocols/http/decide.js'
+import { fromJson } from '../protocols/http/decide.js'
 import { decisionObject } from '../protocols/http/decision-json.js'
 import type { Route } from '../protocols/http/handler.js'
 import { Parameters } from '../protocols/http/parameters.js'
@@ -11,7 +11,7 @@ const MAX_POLICIES = 100
 
 /** `/key`: the state of one key in each policy, for the page. In a body, since addresses are logged by proxies. */
 export function keyRoute(engine: Engine): Route {
-  return posting((values, response) => {
+  return fromJson((values, response) => {
     refuseOtherSites(response.req)
     const key = new Parameters(values, ['key']).key()
     const all = Array.from(engine.policies)

@@ -1,7 +1,7 @@
 import { rateLimitHeaders } from 'sluicegate/http'
 import type { Access } from '../../access.js'
 import { type Engine, whenDone } from '../../engine/engine.js'
-import { readAsk } from './ask.js'
+import { parseTakeRequest } from './ask.js'
 import { refuseOtherSites } from './cross-site.js'
 import { isGivenTwice } from './given-twice.js'
 import type { RequestHead, Route, WholeHandler } from './handler.js'
@@ -22,10 +22,10 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 export function authRoute(engine: Engine, access: Access): Route {
   const whole: WholeHandler = (request, response, query) => {
     if (!saysGateway(request)) refuseOtherSites(request)
-    const ask = readAsk(engine, readParameters(request, query))
-    refusePermits(ask.served)
-    return whenDone(ask.served.take(ask.key, ask.cost, priorityOf(request, access, ask.parameters)), (decision) =>
-      replyEmpty(response, decision.allowed ? 204 : 403, rateLimitHeaders(ask.served.policyOf(ask.key), decision)),
+    const { served, key, cost, parameters } = parseTakeRequest(engine, readParameters(request, query))
+    refusePermits(served)
+    return whenDone(served.take(key, cost, priorityOf(request, access, parameters)), (decision) =>
+      replyEmpty(response, decision.allowed ? 204 : 403, rateLimitHeaders(served.policyOf(key), decision)),
     )
   }
   return { GET: { whole }, HEAD: { whole } }
