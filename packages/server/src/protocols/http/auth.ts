@@ -1,7 +1,6 @@
 import { rateLimitHeaders } from 'sluicegate/http'
 import type { Access } from '../../access.js'
 import { type Engine, whenDone } from '../../engine/engine.js'
-import { parseTakeRequest } from './ask.js'
 import { refuseOtherSites } from './cross-site.js'
 import { isGivenTwice } from './given-twice.js'
 import type { RequestHead, Route, WholeHandler } from './handler.js'
@@ -10,6 +9,7 @@ import { priorityOf } from './priority.js'
 import { Problem } from './problem.js'
 import { readQuery } from './query.js'
 import { replyEmpty } from './reply.js'
+import { parseTakeRequest } from './take-request.js'
 
 const HEADER_BY_PARAMETER = { policy: 'x-sluicegate-policy', key: 'x-sluicegate-key', cost: 'x-sluicegate-cost' } as const
 // A byte order mark belongs to the key, as in a query string: without it the key would be a different one.

@@ -10,7 +10,6 @@ import {
   whenDone,
 } from '../../engine/engine.js'
 import { outcomeOf } from '../../engine/outcome.js'
-import { takeRequestFrom } from './ask.js'
 import { refuseOtherSites } from './cross-site.js'
 import { fromJson, STATUS } from './decide.js'
 import { decisionObject } from './decision-json.js'
@@ -20,6 +19,7 @@ import { refusePermits } from './permit.js'
 import { priorityOf } from './priority.js'
 import { Problem } from './problem.js'
 import { JSON_TYPE, reply } from './reply.js'
+import { takeRequestFrom } from './take-request.js'
 
 const MAX_TAKES = 100
 const MAX_KEY_LENGTH = 1_024

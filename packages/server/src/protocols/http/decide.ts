@@ -2,7 +2,6 @@ import { rateLimitHeaders } from 'sluicegate/http'
 import type { Access } from '../../access.js'
 import { type Awaitable, type Decision, type Engine, type Policy, whenDone } from '../../engine/engine.js'
 import { type Outcome, outcomeOf } from '../../engine/outcome.js'
-import { takeRequestFrom, parseTakeRequest } from './ask.js'
 import { readJsonBody } from './body.js'
 import { refuseOtherSites } from './cross-site.js'
 import { decisionJson } from './decision-json.js'
@@ -12,6 +11,7 @@ import { priorityOf } from './priority.js'
 import { Problem } from './problem.js'
 import { readQuery } from './query.js'
 import { JSON_TYPE, reply } from './reply.js'
+import { parseTakeRequest, takeRequestFrom } from './take-request.js'
 
 /** A request whose cost can never pass must not be retried, hence not 429. */
 export const STATUS: Readonly<Record<Outcome, number>> = { allowed: 200, denied: 429, impossible: 422 }

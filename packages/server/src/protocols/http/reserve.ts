@@ -1,6 +1,5 @@
 import type { Access } from '../../access.js'
 import { type Awaitable, type Decision, type Engine, MAX_RESERVATION_MS, whenDone } from '../../engine/engine.js'
-import { takeRequestFrom } from './ask.js'
 import { refuseOtherSites } from './cross-site.js'
 import { fromJson, replyTaken } from './decide.js'
 import { decisionJson } from './decision-json.js'
@@ -10,6 +9,7 @@ import { refusePermits } from './permit.js'
 import { priorityOf } from './priority.js'
 import { Problem } from './problem.js'
 import { JSON_TYPE, reply } from './reply.js'
+import { takeRequestFrom } from './take-request.js'
 
 const DEFAULT_TTL_MS = 60_000
 

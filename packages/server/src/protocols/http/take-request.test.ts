@@ -5,9 +5,9 @@ import { allOf, slidingLog, tokenBucket } from 'sluicegate'
 import { shortOrLong } from 'sluicegate-testkit'
 import { Engine, PolicyError } from '../../engine/engine.js'
 import { atOnce } from '../../testing/at-once.js'
-import { parseTakeRequest } from './ask.js'
 import { Problem } from './problem.js'
 import { readQuery } from './query.js'
+import { parseTakeRequest } from './take-request.js'
 
 const burst = tokenBucket({ name: 'burst', limit: 9, window: '1s' })
 const both = allOf([burst, slidingLog({ limit: 9, window: '1s' })], { name: 'both' })
