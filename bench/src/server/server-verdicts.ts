@@ -28,7 +28,9 @@ export function serverVerdicts({ http, nginx, grpc, resp, rates }: ServerResults
       const [service, hello] = [runs('auth_request of the service'), runs('auth_request of hello')]
       if (service === undefined || hello === undefined) return []
       const measured = summaryOf(ratios(service.map(rate), hello.map(rate)))
-      return [atLeast(`nginx with auth_request of the service over that of a bare node:http hello, ${connections} connections`, measured, 0.85)]
+      return [
+        atLeast(`nginx with auth_request of the service over that of a bare node:http hello, ${connections} connections`, measured, 0.85),
+      ]
     }),
     ...grpc.map(({ outstanding, service, echo }) =>
       atLeast(`gRPC over a bare grpc-js echo, ${outstanding} calls at a time`, summaryOf(ratios(service.map(rate), echo.map(rate))), 0.8),

@@ -42,7 +42,12 @@ export function adminSurface({ probes, routes, changes, access }: Surface): Rout
 
 function surfaceOf(groups: readonly (readonly [routes: Iterable<readonly [string, Route]>, guard: HandlerWrap])[]): Routes {
   const surface = new Map<string, Route>()
-  for (const [routes, guard] of groups) for (const [path, route] of routes) surface.set(path, wrapped(route, () => guard))
+  for (const [routes, guard] of groups)
+    for (const [path, route] of routes)
+      surface.set(
+        path,
+        wrapped(route, () => guard),
+      )
   return surface
 }
 

@@ -89,7 +89,9 @@ const take = (key: string, headers = HEADERS): string => `GET /v1/take?policy=bu
 test('plain requests are answered with the same bytes as by the parser, whatever their headers are', async (t) => {
   const parsed = await listen(t, { isDirect: false })
   const direct = await listen(t, { isDirect: true })
-  const requests = Array.from({ length: 10 }, (_, i) => take(`k${i % 3}`, `X-Request-Id: ${i}\r\n${HEADERS}Cookie: ${'c'.repeat(i * 300)}\r\n`))
+  const requests = Array.from({ length: 10 }, (_, i) =>
+    take(`k${i % 3}`, `X-Request-Id: ${i}\r\n${HEADERS}Cookie: ${'c'.repeat(i * 300)}\r\n`),
+  )
   assert.equal(await exchange(direct.url, requests), await exchange(parsed.url, requests))
   assert.deepEqual([parsed.direct(), direct.direct()], [0, 9])
 })
@@ -97,7 +99,15 @@ test('plain requests are answered with the same bytes as by the parser, whatever
 test('bodies of JSON are answered with the same bytes as by the parser, and those that come later go to it', async (t) => {
   const parsed = await listen(t, { isDirect: false })
   const direct = await listen(t, { isDirect: true })
-  const bodies = ['{"policy":"burst","key":"a"}', '{"policy":"burst","key":"ż"}', '{"policy":"burst"}', '{', '', '[]', '{"key":"a","key":"b"}']
+  const bodies = [
+    '{"policy":"burst","key":"a"}',
+    '{"policy":"burst","key":"ż"}',
+    '{"policy":"burst"}',
+    '{',
+    '',
+    '[]',
+    '{"key":"a","key":"b"}',
+  ]
   const requests = bodies.map((body) => post(body))
   const [first = '', second = ''] = requests
   for (const parts of [requests, [requests.join('')], [first, ...second, first], [first.slice(0, -5), first.slice(-5), first]])
@@ -246,7 +256,11 @@ test('an answer that takes longer than an idle connection may live is sent, and 
     response.writeHead(200, ['Content-Length', '0'])
     response.end()
   }
-  const { url, direct } = await listen(t, { isDirect: true, routes: [['/later', { GET: { whole } }]], bounds: { ...DEFAULT_CLIENTS, idleMs: 100 } })
+  const { url, direct } = await listen(t, {
+    isDirect: true,
+    routes: [['/later', { GET: { whole } }]],
+    bounds: { ...DEFAULT_CLIENTS, idleMs: 100 },
+  })
   const socket = await connectTo(url)
   const all = readToEnd(socket)
   for (const ms of [0, 400, 0]) {
@@ -335,7 +349,13 @@ function streamOf(random: Random): Buffer[] {
     // Differs in each request, as proxies and tracing clients have it.
     const id = `X-Request-Id: ${random.integer(0, 1e9)}\r\n`
     const rest = `${one(['', id])}${HEADERS}${one(['', id])}${random.integer(0, 9) < 8 ? likely : one(more)}`
-    const body = one(['{"policy":"burst","key":"a"}', '{"policy":"burst","key":"\\u0061","cost":2}', '{"policy":"even","key":"\xc3\xa9"}', '{', ''])
+    const body = one([
+      '{"policy":"burst","key":"a"}',
+      '{"policy":"burst","key":"\\u0061","cost":2}',
+      '{"policy":"even","key":"\xc3\xa9"}',
+      '{',
+      '',
+    ])
     const length = one([`Content-Length: ${body.length}\r\n`, `content-length:${body.length} \r\n`, ''])
     // Node drops what comes in one packet with the body of a request to upgrade.
     const isPost = !rest.includes('Upgrade') && random.integer(0, 3) === 0

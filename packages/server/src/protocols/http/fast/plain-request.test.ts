@@ -126,7 +126,11 @@ test('what is plain is read as Node reads it, and the next request begins where 
     plain++
     const [first, next] = await parsedByNode(Buffer.concat([input.subarray(0, read.byteLength), bytes(NEXT)]))
     const what = `seed ${seed}: ${JSON.stringify(input.toString('latin1'))}`
-    assert.deepEqual([first?.request.method, first?.request.url, first?.body], [read.method, read.target, read.body.toString('latin1')], what)
+    assert.deepEqual(
+      [first?.request.method, first?.request.url, first?.body],
+      [read.method, read.target, read.body.toString('latin1')],
+      what,
+    )
     assert.deepEqual({ ...first?.request.headers }, { ...read.headers }, what)
     assert.equal(next?.request.url, '/next', what)
   }

@@ -28,7 +28,9 @@ const IN_VALUE = 4
 const PARTS = Uint8Array.from({ length: 256 }, (_, byte) => {
   const isPrintable = byte > SPACE && byte < 0x7f
   const isToken = /[\w!#$%&'*+.^`|~-]/.test(String.fromCharCode(byte))
-  return (isPrintable ? IN_TARGET : 0) | (isToken ? IN_NAME : 0) | (isPrintable || byte === SPACE || byte === TAB || byte > 0x7f ? IN_VALUE : 0)
+  return (
+    (isPrintable ? IN_TARGET : 0) | (isToken ? IN_NAME : 0) | (isPrintable || byte === SPACE || byte === TAB || byte > 0x7f ? IN_VALUE : 0)
+  )
 })
 
 /** Fields that a handler reads, or that tell where the request ends. */
