@@ -36,7 +36,7 @@ export class FastPath implements ValveOwner, ResponseSender {
   readonly #owner: FastPathOwner
   readonly #options: FastPathOptions
   readonly #valve: InputValve
-  /** The last plain request's. */
+  /** To the plain request that is being answered. An idle connection keeps neither request nor response. */
   #response: PlainResponse | undefined
   #isAnswering = false
   /** Whether the next byte begins a request. */
@@ -104,7 +104,10 @@ export class FastPath implements ValveOwner, ResponseSender {
     this.#isAnswering = true
     const isAnswered = this.#owner.answerPlain(request, response)
     this.#isAnswering = false
-    if (!isAnswered) return 0
+    if (!isAnswered) {
+      this.#response = undefined
+      return 0
+    }
     if (!response.writableEnded) this.#pauseIdleLimit()
     return request.byteLength
   }
@@ -117,6 +120,7 @@ export class FastPath implements ValveOwner, ResponseSender {
     const request = this.#parsing?.req
     // After an upgrade that did not happen the parser treats errors in another way, until the next request.
     this.#isBetween = isEnd && request?.complete === true && request.headers.upgrade === undefined && this.#socket.readableLength === 0
+    if (this.#isBetween) this.#parsing = undefined
   }
 
   send(text: string, encoding: 'latin1' | 'utf8', isLast: boolean): void {
@@ -138,8 +142,9 @@ export class FastPath implements ValveOwner, ResponseSender {
 
   #finish(): void {
     const response = this.#response
-    if (response === undefined || response.writableFinished || !response.writableEnded) return
+    if (response === undefined || !response.writableEnded) return
     response.writableFinished = true
+    this.#response = undefined
     if (this.#idleMs > 0) this.#socket.setTimeout(this.#idleMs)
     this.#idleMs = 0
     this.#owner.answered()
