@@ -69,7 +69,7 @@ async function answers(nginx: ChildProcess, url: string): Promise<boolean> {
   )
 }
 
-/** Clients' headers are passed on, as nginx does unless told otherwise; the key is the client. */
+/** Clients' headers are passed on, which is nginx' default; the key is the client. */
 function configuration(folder: string, port: number, [application, hello, service]: readonly string[]): string {
   const upstream = (name: string, url = ''): string => `upstream ${name} { server ${new URL(url).host}; keepalive 64; }`
   const passed = 'proxy_http_version 1.1; proxy_set_header Connection "";'

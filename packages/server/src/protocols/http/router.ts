@@ -7,7 +7,7 @@ import { Problem } from './problem.js'
 import { splitTarget } from './query.js'
 import { replyProblem } from './reply.js'
 
-/** Passes requests to the handlers of their paths and methods, whoever has read them; an error of a handler becomes a problem response. */
+/** Passes requests to the handlers of their paths and methods, on both ways in; an error of a handler becomes a problem response. */
 export interface Router {
   /** Answers a request of Node's parser. */
   readonly handle: RequestListener

@@ -12,11 +12,11 @@ const NOTHING = Buffer.alloc(0)
 export interface ValveOwner {
   /** Whether the next request may be parsed. */
   mayRead(): boolean
-  /** The next slice ends after so many bytes at the latest; NaN: wherever it has to. */
+  /** The most bytes of the next slice; NaN: wherever it has to end. */
   readonly bytesLeft: number
   /** Answers the request at the begin of `input` without the parser, if that is possible. Returns its length, or 0. */
   answer(input: Buffer): number
-  /** The parser has taken a slice of so many bytes. `isHead`: it ends where a head may end. */
+  /** The parser has taken a slice of `bytes`. `isHead`: it ends where a head may end. */
   parsed(bytes: number, isHead: boolean): void
   /** Bytes more (or fewer) that have been read from the socket and wait to be parsed. */
   holds(deltaBytes: number): void
