@@ -19,6 +19,8 @@ const leadsTo = ({ target }: Edge, pattern: RegExp): boolean => pattern.test(tar
 
 const protocolOf = (file: string): string | undefined => file.match(/^packages\/server\/src\/protocols\/([^/]+)\//)?.[1]
 
+const HTTP_FAST = /^packages\/server\/src\/protocols\/http\/fast\//
+
 /** Source files of a folder, its tests left out. */
 const sourcesOf = (folder: string): RegExp => new RegExp(`^${folder}/(?!.*\\.test\\.ts$)`)
 
@@ -188,6 +190,12 @@ export const BOUNDARIES: readonly Boundary[] = [
     why: 'a protocol knows no other protocol',
     files: sourcesOf('packages/server/src/protocols'),
     allows: (edge) => [undefined, protocolOf(edge.from)].includes(protocolOf(edge.target)),
+  },
+  {
+    why: 'the fast path of HTTP has one door: fast-path.ts',
+    files: sourcesOf('packages/server/src'),
+    allows: ({ from, target }) =>
+      HTTP_FAST.test(from) || !HTTP_FAST.test(target) || target === 'packages/server/src/protocols/http/fast/fast-path.ts',
   },
   {
     why: 'the server uses the library by its public name',

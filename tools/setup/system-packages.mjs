@@ -25,7 +25,12 @@ const COMMANDS = [
   { command: 'chromium', debian: 'chromium', usedBy: ['packages/server'], why: 'the dashboard is tested in a browser' },
   { command: 'haproxy', debian: 'haproxy', usedBy: ['lab'], why: 'it balances the load over the nodes of the lab' },
   { command: 'prometheus', debian: 'prometheus', usedBy: ['lab'], why: 'it scrapes the nodes of the lab' },
-  { command: 'nginx', debian: 'nginx-light', usedBy: ['packages/server'], why: 'the shipped configuration is tested in nginx' },
+  {
+    command: 'nginx',
+    debian: 'nginx-light',
+    usedBy: ['packages/server', 'bench/dist/server'],
+    why: 'the service is tested and measured behind it',
+  },
   { command: 'promtool', debian: 'prometheus', usedBy: ['packages/server'], why: 'metrics, rules and queries are checked with it' },
   {
     command: 'prometheus',

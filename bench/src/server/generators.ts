@@ -12,9 +12,15 @@ export interface GeneratorFigure {
   readonly p50Ms: number
 }
 
-/** wrk: HTTP/1.1, one thread. */
-export async function wrk(url: string, connections: number, seconds: number): Promise<GeneratorFigure & { readonly requests: number }> {
-  const { stdout } = await run('wrk', ['-t', '1', '-c', `${connections}`, '-d', `${seconds}s`, '--latency', url])
+/** wrk: HTTP/1.1, one thread. `script` makes its requests. */
+export async function wrk(
+  url: string,
+  connections: number,
+  seconds: number,
+  script?: string,
+): Promise<GeneratorFigure & { readonly requests: number }> {
+  const scripted = script === undefined ? [] : ['-s', script]
+  const { stdout } = await run('wrk', ['-t', '1', '-c', `${connections}`, '-d', `${seconds}s`, '--latency', ...scripted, url])
   const refused = /Non-2xx or 3xx responses: (\d+)/.exec(stdout)?.[1]
   if (refused !== undefined) throw new Error(`${refused} responses of ${url} were errors`)
   return {

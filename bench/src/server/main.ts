@@ -9,6 +9,7 @@ import { tableText } from '../study/study-table.js'
 import { measureGenerators } from './measure-generators.js'
 import { measureGrpc } from './measure-grpc.js'
 import { measureHttp } from './measure-http.js'
+import { measureNginx } from './measure-nginx.js'
 import { measureRates, PROTOCOLS } from './measure-rates.js'
 import { measureResp } from './measure-resp.js'
 import type { GrpcFigure, ServerEffort, ServerResults } from './server-results.js'
@@ -16,13 +17,14 @@ import { serverTables } from './server-tables.js'
 import { serverVerdicts } from './server-verdicts.js'
 
 const RESULTS = fileURLToPath(new URL('../../results/', import.meta.url))
-const PARTS = ['http', 'grpc', 'resp', 'rates', 'generators'] as const
+const PARTS = ['http', 'nginx', 'grpc', 'resp', 'rates', 'generators'] as const
 type Part = (typeof PARTS)[number]
 /** On each of four connections. */
 const OUTSTANDING = [1, 16, 64] as const
 
 const FULL: ServerEffort = {
   http: { rounds: 7, seconds: 3 },
+  nginx: { rounds: 7, seconds: 3 },
   grpc: { rounds: 7, calls: 40_000 },
   resp: { rounds: 7, requests: 400_000 },
   rates: { rounds: 3, seconds: 3 },
@@ -30,6 +32,7 @@ const FULL: ServerEffort = {
 }
 const QUICK: ServerEffort = {
   http: { rounds: 2, seconds: 1 },
+  nginx: { rounds: 2, seconds: 1 },
   grpc: { rounds: 2, calls: 8_000 },
   resp: { rounds: 2, requests: 60_000 },
   rates: { rounds: 1, seconds: 1 },
@@ -42,7 +45,8 @@ const USAGE = `npm run bench:server -- [--quick] [--part PART]... [--json FILE]
   --part PART  one of them, may be given again: ${PARTS.join(', ')}
   --json FILE  where all samples go; default bench/results/server.json of a whole run, bench/results/local/server.json of others
 
-  http         GET /v1/take against bare node:http servers, by wrk; with one process and with two
+  http         takes against bare node:http servers, by wrk; with one process and with two
+  nginx        /v1/auth behind auth_request of nginx, with 1,000 clients
   grpc         ShouldRateLimit against an echo of grpc-js
   resp         CL.THROTTLE against redis-server (SET, and the same decision in Lua), by redis-benchmark
   rates        each protocol from 10 % to 500 % of its capacity, as an open loop
@@ -70,6 +74,7 @@ async function run(): Promise<void> {
   const effort = values.quick ? QUICK : FULL
   const about = { kind: 'server', startedAt: new Date().toISOString(), machine: machine(), effort, loadBefore: load() } as const
   const http = await part(parts, 'http', () => measureHttp(effort.http))
+  const nginx = await part(parts, 'nginx', () => measureNginx(effort.nginx))
   const grpc = await part(parts, 'grpc', () => eachDepth(effort))
   const resp = await part(parts, 'resp', () => measureResp(effort.resp))
   const rates = await part(parts, 'rates', async () => {
@@ -78,7 +83,7 @@ async function run(): Promise<void> {
     return figures
   })
   const generators = await part(parts, 'generators', () => measureGenerators(effort.generators))
-  const results: ServerResults = { ...about, loadAfter: load(), http, grpc, resp, rates, generators }
+  const results: ServerResults = { ...about, loadAfter: load(), http, nginx, grpc, resp, rates, generators }
   for (const table of serverTables(results)) console.log(tableText(table))
   const verdicts = serverVerdicts(results)
   if (verdicts.length > 0) console.log(verdictsText(verdicts))

@@ -1,8 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { cpuMs, rssBytes } from './cpu-time.js'
 import { wrk } from './generators.js'
+import { HTTP_REQUESTS, type HttpRequests, requestScripts } from './http-requests.js'
 import type { ServerRun } from './server-run.js'
 import { ServiceProcess } from './service-process.js'
 
@@ -16,8 +20,12 @@ export const HTTP_CONNECTIONS = [16, 64] as const
 export const HTTP_SUBJECTS = ['hello', 'same answer', 'service', 'service, 2 processes'] as const
 export type HttpSubject = (typeof HTTP_SUBJECTS)[number]
 
+/** Measured with each kind of requests; the others with the first kind. */
+const EACH_KIND: readonly HttpSubject[] = ['hello', 'service']
+
 export interface HttpFigure {
   readonly subject: HttpSubject
+  readonly requests: HttpRequests
   readonly connections: number
   /** One of each round. */
   readonly runs: readonly ServerRun[]
@@ -33,56 +41,71 @@ export interface HttpEffort {
 
 /** wrk against the service and bare servers, one after the other in each round. */
 export async function measureHttp({ rounds, seconds }: HttpEffort): Promise<HttpFigure[]> {
-  const hello = spawn(process.execPath, [HELLO], { stdio: ['ignore', 'pipe', 'inherit'] })
-  const same = spawn(process.execPath, [HELLO, 'same'], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const folder = mkdtempSync(join(tmpdir(), 'sluicegate-bench-'))
+  const scripts = requestScripts(folder)
+  const [hello, same] = await Promise.all([startBare(), startBare('same')])
   const [one, two] = await Promise.all([ServiceProcess.start(), ServiceProcess.start(['--processes', '2'])])
   try {
-    const path = '/v1/take?policy=api&key=key-1'
     const subjects: readonly (readonly [HttpSubject, ChildProcess, string])[] = [
-      ['hello', hello, `http://127.0.0.1:${await printedPort(hello)}${path}`],
-      ['same answer', same, `http://127.0.0.1:${await printedPort(same)}${path}`],
+      ['hello', hello.child, `${hello.url}${TAKE_PATH}`],
+      ['same answer', same.child, `${same.url}${TAKE_PATH}`],
       ['service', one.child, one.takeUrl],
       ['service, 2 processes', two.child, two.takeUrl],
     ]
     const figures: HttpFigure[] = []
     for (const connections of HTTP_CONNECTIONS) {
-      for (const [, , url] of subjects) await wrk(url, connections, WARM_UP_S)
-      const runs = new Map(subjects.map(([subject]) => [subject, [] as ServerRun[]]))
-      for (let round = 0; round < rounds; round++) {
-        for (const [subject, child, url] of subjects) runs.get(subject)?.push(await runOf(child, url, connections, seconds))
+      for (const requests of HTTP_REQUESTS) {
+        const measured = subjects.filter(([subject]) => requests === HTTP_REQUESTS[0] || EACH_KIND.includes(subject))
+        const script = scripts[requests]
+        for (const [, , url] of measured) await wrk(url, connections, WARM_UP_S, script)
+        const runs = new Map(measured.map(([subject]) => [subject, [] as ServerRun[]]))
+        for (let round = 0; round < rounds; round++) {
+          for (const [subject, child, url] of measured) runs.get(subject)?.push(await runOf([child], url, connections, seconds, script))
+        }
+        for (const [subject, child] of measured)
+          figures.push({ subject, requests, connections, runs: runs.get(subject) ?? [], rssBytes: rssBytes(child) })
       }
-      for (const [subject, child] of subjects)
-        figures.push({ subject, connections, runs: runs.get(subject) ?? [], rssBytes: rssBytes(child) })
     }
     return figures
   } finally {
-    for (const child of [hello, same]) {
-      child.kill('SIGKILL')
-      await once(child, 'close')
-    }
-    await Promise.all([one.stop(), two.stop()])
+    await Promise.all([hello, same, one, two].map((each) => each.stop()))
+    rmSync(folder, { recursive: true })
   }
 }
 
-async function runOf(child: ChildProcess, url: string, connections: number, seconds: number): Promise<ServerRun> {
-  const beforeMs = cpuMs(child)
-  const { perSecond, requests } = await wrk(url, connections, seconds)
-  return { perSecond, cpuUs: ((cpuMs(child) - beforeMs) * 1_000) / requests }
+/** A run of wrk, and the processor time that `children` took for a request. */
+export async function runOf(
+  children: readonly ChildProcess[],
+  url: string,
+  connections: number,
+  seconds: number,
+  script: string,
+): Promise<ServerRun> {
+  const taken = (): number => children.reduce((sum, child) => sum + cpuMs(child), 0)
+  const beforeMs = taken()
+  const { perSecond, requests } = await wrk(url, connections, seconds, script)
+  return { perSecond, cpuUs: ((taken() - beforeMs) * 1_000) / requests }
 }
 
-/** A bare server, and the address that it answers with `hello`. */
-export async function startHello(): Promise<{ readonly url: string; stop(): Promise<void> }> {
-  const child = spawn(process.execPath, [HELLO], { stdio: ['ignore', 'pipe', 'inherit'] })
+const TAKE_PATH = '/v1/take?policy=api&key=key-1'
+
+/** A bare server, and its address. */
+export interface BareServer {
+  readonly child: ChildProcess
+  readonly url: string
+  stop(): Promise<void>
+}
+
+/** Starts the server of http-hello.ts. */
+export async function startBare(...args: readonly string[]): Promise<BareServer> {
+  const child = spawn(process.execPath, [HELLO, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const [printed] = (await once(child.stdout as NodeJS.ReadableStream, 'data')) as [Buffer]
   return {
-    url: `http://127.0.0.1:${await printedPort(child)}`,
+    child,
+    url: `http://127.0.0.1:${Number(printed)}`,
     async stop() {
       child.kill('SIGKILL')
       await once(child, 'close')
     },
   }
-}
-
-async function printedPort(child: ChildProcess): Promise<number> {
-  const [printed] = (await once(child.stdout as NodeJS.ReadableStream, 'data')) as [Buffer]
-  return Number(printed)
 }

@@ -1,6 +1,6 @@
 import { cpuMs } from './cpu-time.js'
 import { sluicegateLoad } from './generators.js'
-import { startHello } from './measure-http.js'
+import { startBare } from './measure-http.js'
 import { ServiceProcess } from './service-process.js'
 
 /** Of the capacity. */
@@ -47,7 +47,7 @@ export interface RatesEffort {
 /** `sluicegate load` at a constant rate, from a tenth of the capacity to five times as much. */
 export async function measureRates(protocol: Protocol, { rounds, seconds }: RatesEffort): Promise<RateFigure> {
   const service = await ServiceProcess.start()
-  const hello = protocol === 'http' ? await startHello() : undefined
+  const hello = protocol === 'http' ? await startBare() : undefined
   try {
     const url = {
       http: `http://127.0.0.1:${service.httpPort}`,

@@ -2,6 +2,7 @@ import type { Machine } from '../machine.js'
 import type { GeneratorPair, GeneratorsEffort } from './measure-generators.js'
 import type { GrpcEffort } from './measure-grpc.js'
 import type { HttpEffort, HttpFigure } from './measure-http.js'
+import type { NginxFigure } from './measure-nginx.js'
 import type { RateFigure, RatesEffort } from './measure-rates.js'
 import type { RespEffort, RespFigure } from './measure-resp.js'
 import type { ServerRun } from './server-run.js'
@@ -9,6 +10,7 @@ import type { ServerRun } from './server-run.js'
 /** How long and how often each part is measured. */
 export interface ServerEffort {
   readonly http: HttpEffort
+  readonly nginx: HttpEffort
   readonly grpc: Omit<GrpcEffort, 'outstanding'>
   readonly resp: RespEffort
   readonly rates: RatesEffort
@@ -32,6 +34,7 @@ export interface ServerResults {
   readonly loadBefore: number
   readonly loadAfter: number
   readonly http: readonly HttpFigure[]
+  readonly nginx: readonly NginxFigure[]
   readonly grpc: readonly GrpcFigure[]
   readonly resp: readonly RespFigure[]
   readonly rates: readonly RateFigure[]

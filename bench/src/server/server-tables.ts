@@ -1,7 +1,9 @@
 import { figure } from '../report.js'
 import { ratios, type Summary, summaryOf } from '../samples.js'
 import type { StudyTable } from '../study/study-table.js'
+import type { HttpRequests } from './http-requests.js'
 import { HTTP_CONNECTIONS, type HttpFigure } from './measure-http.js'
+import type { NginxFigure, NginxSubject } from './measure-nginx.js'
 import { type RateFigure, TARGET_SHARE } from './measure-rates.js'
 import type { ServerResults } from './server-results.js'
 import type { ServerRun } from './server-run.js'
@@ -10,6 +12,7 @@ import type { ServerRun } from './server-run.js'
 export function serverTables(results: ServerResults): StudyTable[] {
   const tables = [
     ...httpTables(results.http),
+    ...nginxTables(results.nginx),
     grpcTable(results),
     respTable(results),
     ...results.rates.map(ratesTable),
@@ -24,20 +27,46 @@ const time = (run: ServerRun): number => run.cpuUs
 function httpTables(figures: readonly HttpFigure[]): StudyTable[] {
   return HTTP_CONNECTIONS.map((connections) => {
     const ofThese = figures.filter((each) => each.connections === connections)
-    const hello = ofThese.find(({ subject }) => subject === 'hello')?.runs ?? []
+    const helloOf = (requests: HttpRequests) =>
+      ofThese.find((each) => each.subject === 'hello' && each.requests === requests)?.runs.map(rate) ?? []
     return {
       name: `server-http-${connections}`,
-      title: `HTTP: GET /v1/take, ${connections} connections of wrk`,
-      head: ['', 'requests/s', 'quartiles', 'times hello', 'quartiles', 'processor time a request', 'resident memory'],
-      rows: ofThese.map(({ subject, runs, rssBytes }) => {
-        const times = summaryOf(ratios(runs.map(rate), hello.map(rate)))
+      title: `HTTP: takes, ${connections} connections of wrk`,
+      head: ['', 'requests', 'requests/s', 'quartiles', 'times hello', 'quartiles', 'processor time a request', 'resident memory'],
+      rows: ofThese.map(({ subject, requests, runs, rssBytes }) => {
+        const times = summaryOf(ratios(runs.map(rate), helloOf(requests)))
         return [
           subject,
+          requests,
           ...whole(summaryOf(runs.map(rate))),
           figure(times.median),
           quartiles(times),
           `${figure(summaryOf(runs.map(time)).median)} µs`,
           megabytes(rssBytes),
+        ]
+      }),
+    }
+  })
+}
+
+function nginxTables(figures: readonly NginxFigure[]): StudyTable[] {
+  return HTTP_CONNECTIONS.map((connections) => {
+    const ofThese = figures.filter((each) => each.connections === connections)
+    const ratesOf = (wanted: NginxSubject) => ofThese.find(({ subject }) => subject === wanted)?.runs.map(rate) ?? []
+    const timesOf = (runs: readonly ServerRun[], under: NginxSubject): Summary => summaryOf(ratios(runs.map(rate), ratesOf(under)))
+    return {
+      name: `server-nginx-${connections}`,
+      title: `nginx with 1,000 clients, ${connections} connections of wrk`,
+      head: ['', 'requests/s', 'quartiles', 'times hello', 'quartiles', 'times none', 'processor time a request'],
+      rows: ofThese.map(({ subject, runs }) => {
+        const times = timesOf(runs, 'auth_request of hello')
+        return [
+          subject,
+          ...whole(summaryOf(runs.map(rate))),
+          figure(times.median),
+          quartiles(times),
+          figure(timesOf(runs, 'no auth_request').median),
+          subject === 'no auth_request' ? '' : `${figure(summaryOf(runs.map(time)).median)} µs`,
         ]
       }),
     }

@@ -1,20 +1,37 @@
 import type { Verdict } from '../question.js'
 import { ratios, type Summary, summaryOf } from '../samples.js'
-import type { HttpSubject } from './measure-http.js'
+import { HTTP_REQUESTS, type HttpRequests } from './http-requests.js'
+import { HTTP_CONNECTIONS, type HttpSubject } from './measure-http.js'
+import type { NginxSubject } from './measure-nginx.js'
 import type { ServerResults } from './server-results.js'
 import { rate } from './server-tables.js'
 
 /** The targets, each by its median, as far as their parts were measured. A ratio is taken between runs of the same round. */
-export function serverVerdicts({ http, grpc, resp, rates }: ServerResults): Verdict[] {
-  const over = (under: HttpSubject, connections: number): Summary[] => {
-    const runs = (subject: HttpSubject) => http.find((each) => each.subject === subject && each.connections === connections)?.runs
+export function serverVerdicts({ http, nginx, grpc, resp, rates }: ServerResults): Verdict[] {
+  const over = (under: HttpSubject, connections: number, requests: HttpRequests): Summary[] => {
+    const runs = (subject: HttpSubject) =>
+      http.find((each) => each.subject === subject && each.connections === connections && each.requests === requests)?.runs
     const [service, bare] = [runs('service'), runs(under)]
     return service === undefined || bare === undefined ? [] : [summaryOf(ratios(service.map(rate), bare.map(rate)))]
   }
   const deep = resp.filter(({ pipelined }) => pipelined > 1)
   return [
-    ...over('hello', 16).map((measured) => atLeast('HTTP over a bare node:http hello, 16 connections', measured, 0.85)),
-    ...over('same answer', 16).map((measured) => atLeast('HTTP over a bare node:http of the same answer, 16 connections', measured, 0.85)),
+    ...HTTP_REQUESTS.flatMap((requests) =>
+      HTTP_CONNECTIONS.flatMap((connections) =>
+        over('hello', connections, requests).map((measured) =>
+          atLeast(`HTTP, ${requests}, over a bare node:http hello, ${connections} connections`, measured, 0.85),
+        ),
+      ),
+    ),
+    ...HTTP_CONNECTIONS.flatMap((connections) => {
+      const runs = (wanted: NginxSubject) => nginx.find((each) => each.subject === wanted && each.connections === connections)?.runs
+      const [service, hello] = [runs('auth_request of the service'), runs('auth_request of hello')]
+      if (service === undefined || hello === undefined) return []
+      const measured = summaryOf(ratios(service.map(rate), hello.map(rate)))
+      return [
+        atLeast(`nginx with auth_request of the service over that of a bare node:http hello, ${connections} connections`, measured, 0.85),
+      ]
+    }),
     ...grpc.map(({ outstanding, service, echo }) =>
       atLeast(`gRPC over a bare grpc-js echo, ${outstanding} calls at a time`, summaryOf(ratios(service.map(rate), echo.map(rate))), 0.8),
     ),

@@ -12,14 +12,14 @@ import type { Log } from './log.js'
 import type { Metrics } from './metrics.js'
 import type { Phase } from './part.js'
 import type { CallTracing } from './protocols/call-tracing.js'
-import { adminSurface, headSurface, httpSurface } from './protocols/http/access.js'
+import { adminSurface, httpSurface } from './protocols/http/access.js'
 import type { Route } from './protocols/http/handler.js'
 import { HttpServer } from './protocols/http/http-server.js'
 import { healthcheckRoute, livezRoute, metricsRoute, readyzRoute, startupzRoute } from './protocols/http/observe.js'
 import { reloadRoute } from './protocols/http/reload.js'
-import { knownRouter, router } from './protocols/http/router.js'
-import { traced, tracedHeads } from './protocols/http/traced.js'
-import { changeRoutes, decisionRoutes, headHandlers } from './protocols/http/verbs.js'
+import { router } from './protocols/http/router.js'
+import { traced } from './protocols/http/traced.js'
+import { changeRoutes, decisionRoutes } from './protocols/http/verbs.js'
 import { isConfigFault } from './reload.js'
 
 /** What the HTTP and admin listeners are made with. */
@@ -63,13 +63,12 @@ export function httpServers(context: HttpContext): Pick<MakeServer, 'http' | 'ad
       const { sampler, stream } = page[name]
       const guard = guards[name]
       const all = page.isServed ? [...routes, ...dashboardRoutes(engine, sampler, stream)] : routes
-      const heads = name === 'admin' ? [] : tracedHeads(headHandlers(engine, access), tracing)
       return new HttpServer({
-        handle: router(surface({ probes, routes: all, changes, access }), guard),
-        answerKnown: knownRouter(headSurface(heads, access), guard),
+        router: router(surface({ probes, routes: all, changes, access }), guard),
         bounds: clients,
         guard,
         tls,
+        keepsAllFields: tracing !== undefined,
         onError: (error) => log.error({ listener: name, err: error }, 'a connection could not be taken'),
       })
     }

@@ -9,7 +9,7 @@ import {
   whenDone,
 } from '../engine/engine.js'
 import { refuseOtherSites } from '../protocols/http/cross-site.js'
-import { posting } from '../protocols/http/decide.js'
+import { fromJson } from '../protocols/http/decide.js'
 import { decisionObject } from '../protocols/http/decision-json.js'
 import type { Route } from '../protocols/http/handler.js'
 import { Parameters } from '../protocols/http/parameters.js'
@@ -20,7 +20,7 @@ const MAX_POLICIES = 100
 
 /** `/key`: the state of one key in each policy, for the page. In a body, since addresses are logged by proxies. */
 export function keyRoute(engine: Engine): Route {
-  return posting((values, response) => {
+  return fromJson((values, response) => {
     refuseOtherSites(response.req)
     const key = new Parameters(values, ['key']).key()
     const all = Array.from(engine.policies)

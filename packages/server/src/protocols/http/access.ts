@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import type { Access, Scope } from '../../access.js'
-import type { HeadHandler, RequestHead, Route } from './handler.js'
+import { type HandlerWrap, type RequestHead, type Route, type Routes, wrapped } from './handler.js'
 import { Problem } from './problem.js'
 
 /** The routes of the service, by what a caller needs for them. */
@@ -20,7 +20,7 @@ const BASIC = /^basic +([A-Za-z0-9+/]+=*)$/i
 const LOCAL_NAMES: ReadonlySet<string> = new Set(['localhost', 'localhost.localdomain'])
 
 /** The routes of the HTTP listener. Verbs that change other callers' keys need a token of scope admin there. */
-export function httpSurface({ probes, routes, changes, access }: Surface): Map<string, Route> {
+export function httpSurface({ probes, routes, changes, access }: Surface): Routes {
   const decide = access.needsToken('decide') ? requiring(access, 'decide') : unchanged
   const admin = access.has('admin') ? requiring(access, 'admin') : refusing
   return surfaceOf([
@@ -30,17 +30,8 @@ export function httpSurface({ probes, routes, changes, access }: Surface): Map<s
   ])
 }
 
-/** The same guards for requests to the HTTP listener whose headers are known. */
-export function headSurface(
-  handlers: readonly (readonly [path: string, handler: HeadHandler])[],
-  access: Access,
-): Map<string, HeadHandler> {
-  const decide = access.needsToken('decide') ? requiring(access, 'decide') : unchanged
-  return new Map(handlers.map(([path, handler]) => [path, decide(handler)]))
-}
-
 /** The routes of the admin listener: all of them. With tokens of scope admin each request needs one; else the address alone protects it. */
-export function adminSurface({ probes, routes, changes, access }: Surface): Map<string, Route> {
+export function adminSurface({ probes, routes, changes, access }: Surface): Routes {
   const guard = access.has('admin') ? requiring(access, 'admin') : localHost
   return surfaceOf([
     [probes, unchanged],
@@ -49,28 +40,25 @@ export function adminSurface({ probes, routes, changes, access }: Surface): Map<
   ])
 }
 
-/** Wraps handlers of whole requests, and those that need their head only. */
-type Guard = <Request extends RequestHead, Response>(handler: Guarded<Request, Response>) => Guarded<Request, Response>
-type Guarded<Request, Response> = (request: Request, response: Response, query: string) => void | Promise<void>
-
-function surfaceOf(groups: readonly (readonly [routes: Iterable<readonly [string, Route]>, guard: Guard])[]): Map<string, Route> {
+function surfaceOf(groups: readonly (readonly [routes: Iterable<readonly [string, Route]>, guard: HandlerWrap])[]): Routes {
   const surface = new Map<string, Route>()
-  for (const [routes, guard] of groups) {
-    for (const [path, route] of routes) {
-      surface.set(path, Object.fromEntries(Object.entries(route).map(([method, handler]) => [method, guard(handler)])))
-    }
-  }
+  for (const [routes, guard] of groups)
+    for (const [path, route] of routes)
+      surface.set(
+        path,
+        wrapped(route, () => guard),
+      )
   return surface
 }
 
-const unchanged: Guard = (handler) => handler
+const unchanged: HandlerWrap = (handler) => handler
 
-const refusing: Guard = () => () => {
+const refusing: HandlerWrap = () => () => {
   throw new Problem(403, 'ADMIN_ONLY', 'this is for the admin listener (--admin), or for a token of scope admin')
 }
 
 const requiring =
-  (access: Access, scope: Scope): Guard =>
+  (access: Access, scope: Scope): HandlerWrap =>
   (handler) =>
   (request, response, query) => {
     const secret = secretOf(request)
@@ -82,7 +70,7 @@ const requiring =
  * Without tokens the admin listener is for this machine. A page whose name was made to resolve to 127.0.0.1 would send that name as its Host: only
  * addresses and names of this machine are answered.
  */
-const localHost: Guard = (handler) => (request, response, query) => {
+const localHost: HandlerWrap = (handler) => (request, response, query) => {
   const name = (request.headers.host ?? '').replace(/:\d*$/, '').toLowerCase()
   if (name !== '' && !LOCAL_NAMES.has(name) && isIP(name.replace(/^\[(.*)\]$/, '$1')) === 0)
     throw new Problem(403, 'ADMIN_ONLY', 'Host must be an address, or localhost, where no token of scope admin is configured')

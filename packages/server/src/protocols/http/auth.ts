@@ -1,14 +1,15 @@
 import { rateLimitHeaders } from 'sluicegate/http'
 import type { Access } from '../../access.js'
 import { type Engine, whenDone } from '../../engine/engine.js'
-import { readAsk } from './ask.js'
 import { refuseOtherSites } from './cross-site.js'
-import type { HeadHandler, RequestHead } from './handler.js'
+import { isGivenTwice } from './given-twice.js'
+import type { RequestHead, Route, WholeHandler } from './handler.js'
 import { refusePermits } from './permit.js'
 import { priorityOf } from './priority.js'
 import { Problem } from './problem.js'
 import { readQuery } from './query.js'
 import { replyEmpty } from './reply.js'
+import { parseTakeRequest } from './take-request.js'
 
 const HEADER_BY_PARAMETER = { policy: 'x-sluicegate-policy', key: 'x-sluicegate-key', cost: 'x-sluicegate-cost' } as const
 // A byte order mark belongs to the key, as in a query string: without it the key would be a different one.
@@ -18,16 +19,16 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
  * `/v1/auth`: a take in the form that nginx's `auth_request` can call. 204 lets the request pass, 403 does not: the module
  * takes every status but 2xx, 401 and 403 for a failure of this service, and would answer 500 to a 429.
  */
-export function authRoute(engine: Engine, access: Access): { readonly GET: HeadHandler; readonly HEAD: HeadHandler } {
-  const answer: HeadHandler = (request, response, query) => {
+export function authRoute(engine: Engine, access: Access): Route {
+  const whole: WholeHandler = (request, response, query) => {
     if (!saysGateway(request)) refuseOtherSites(request)
-    const ask = readAsk(engine, readParameters(request, query))
-    refusePermits(ask.served)
-    return whenDone(ask.served.take(ask.key, ask.cost, priorityOf(request, access, ask.parameters)), (decision) =>
-      replyEmpty(response, decision.allowed ? 204 : 403, rateLimitHeaders(ask.served.policyOf(ask.key), decision)),
+    const { served, key, cost, parameters } = parseTakeRequest(engine, readParameters(request, query))
+    refusePermits(served)
+    return whenDone(served.take(key, cost, priorityOf(request, access, parameters)), (decision) =>
+      replyEmpty(response, decision.allowed ? 204 : 403, rateLimitHeaders(served.policyOf(key), decision)),
     )
   }
-  return { GET: answer, HEAD: answer }
+  return { GET: { whole }, HEAD: { whole } }
 }
 
 /**
@@ -45,10 +46,12 @@ function saysGateway({ headers }: RequestHead): boolean {
 function readParameters(request: RequestHead, query: string): Map<string, string> {
   const parameters = readQuery(query)
   for (const [parameter, header] of Object.entries(HEADER_BY_PARAMETER)) {
-    const values = request.headersDistinct[header]
-    if (values === undefined || parameters.has(parameter)) continue
-    if (values.length > 1) throw new Problem(400, 'PARAMETER_REPEATED', `${header} is given more than once: give it once`)
-    parameters.set(parameter, decoded(values[0] as string, header))
+    // Node joins several fields of that name.
+    const value = request.headers[header] as string | undefined
+    if (value === undefined || parameters.has(parameter)) continue
+    if (isGivenTwice(request.rawHeaders, header))
+      throw new Problem(400, 'PARAMETER_REPEATED', `${header} is given more than once: give it once`)
+    parameters.set(parameter, decoded(value, header))
   }
   return parameters
 }

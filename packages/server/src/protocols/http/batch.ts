@@ -10,9 +10,8 @@ import {
   whenDone,
 } from '../../engine/engine.js'
 import { outcomeOf } from '../../engine/outcome.js'
-import { askOf } from './ask.js'
 import { refuseOtherSites } from './cross-site.js'
-import { posting, STATUS } from './decide.js'
+import { fromJson, STATUS } from './decide.js'
 import { decisionObject } from './decision-json.js'
 import type { RequestHead, Route } from './handler.js'
 import { Parameters } from './parameters.js'
@@ -20,6 +19,7 @@ import { refusePermits } from './permit.js'
 import { priorityOf } from './priority.js'
 import { Problem } from './problem.js'
 import { JSON_TYPE, reply } from './reply.js'
+import { takeRequestFrom } from './take-request.js'
 
 const MAX_TAKES = 100
 const MAX_KEY_LENGTH = 1_024
@@ -31,7 +31,7 @@ const MAX_BATCH_BYTES = 524_288
  * each is decided by itself, in order, and the status is 200.
  */
 export function batchRoute(engine: Engine, access: Access): Route {
-  return posting((values, response) => {
+  return fromJson((values, response) => {
     refuseOtherSites(response.req)
     const parameters = new Parameters(values, ['takes', 'all'])
     const isAll = parameters.boolean('all')
@@ -46,7 +46,7 @@ export function batchRoute(engine: Engine, access: Access): Route {
 
 function readPart(engine: Engine, access: Access, request: RequestHead, take: ReadonlyMap<string, unknown>): TakePart {
   const parameters = new Parameters(take, ['policy', 'key', 'cost', 'peek', 'priority'])
-  const { served, key, cost } = askOf(engine, parameters)
+  const { served, key, cost } = takeRequestFrom(engine, parameters)
   refusePermits(served)
   checkTake(served, key, cost)
   return { policy: served, key, cost, peekOnly: parameters.boolean('peek'), priority: priorityOf(request, access, parameters) }

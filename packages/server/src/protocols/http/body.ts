@@ -1,6 +1,9 @@
+import { isAscii } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
+import { type Awaitable, whenDone } from '../../engine/engine.js'
 import { type Guard, listen, rejecting } from '../guard.js'
 import { isGivenTwice } from './given-twice.js'
+import type { WholeRequest } from './handler.js'
 import { Problem } from './problem.js'
 import { quoted } from './query.js'
 import { repeatedMember } from './repeated-member.js'
@@ -21,11 +24,11 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
  * @param types `any`: whatever the header Content-Type says.
  * @throws {Problem} when it is of another type, too large, no JSON object, or has a member twice. What was not read then is left unread.
  */
-export async function readJsonBody(
-  request: IncomingMessage,
+export function readJsonBody(
+  request: IncomingMessage | WholeRequest,
   maxBytes = MAX_BODY_BYTES,
   types: 'json' | 'any' = 'json',
-): Promise<Map<string, unknown>> {
+): Awaitable<Map<string, unknown>> {
   if (types === 'json' && !JSON_CONTENT.test(request.headers['content-type'] ?? '')) {
     throw new Problem(415, 'CONTENT_TYPE', 'the body must be JSON in UTF-8: send Content-Type: application/json', [
       ['Accept-Post', 'application/json'],
@@ -35,11 +38,14 @@ export async function readJsonBody(
     throw new Problem(400, 'REQUEST_INVALID', 'Content-Type is given more than once: give it once')
   }
   if (Number(request.headers['content-length']) > maxBytes) throw tooLarge(maxBytes)
-  const bytes = await readAll(request, maxBytes)
+  return whenDone('body' in request ? request.body : readAll(request, maxBytes), membersOf)
+}
+
+function membersOf(bytes: Buffer): Map<string, unknown> {
   let text: string
   let value: unknown
   try {
-    text = utf8.decode(bytes)
+    text = isAscii(bytes) ? bytes.toString('latin1') : utf8.decode(bytes)
     value = JSON.parse(text)
   } catch {
     throw new Problem(400, 'BODY_INVALID', 'the body is not JSON in UTF-8')

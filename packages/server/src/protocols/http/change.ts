@@ -1,6 +1,6 @@
 import { type Awaitable, type Decision, type Engine, type Key, type ServedPolicy, whenDone } from '../../engine/engine.js'
 import { refuseOtherSites } from './cross-site.js'
-import { posting, replyState } from './decide.js'
+import { fromJson, replyState } from './decide.js'
 import type { Route } from './handler.js'
 import { Parameters } from './parameters.js'
 import { Problem } from './problem.js'
@@ -41,7 +41,7 @@ function changing(
   known: readonly string[],
   change: (served: ServedPolicy, key: Key, parameters: Parameters) => Awaitable<Decision>,
 ): Route {
-  return posting((values, response) => {
+  return fromJson((values, response) => {
     refuseOtherSites(response.req)
     const parameters = new Parameters(values, known)
     const served = parameters.policy(engine)

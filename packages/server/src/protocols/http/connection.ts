@@ -1,23 +1,17 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type Guard, type Guarded, listen } from '../guard.js'
-import { DirectResponse, type ResponseSender } from './direct-response.js'
-import { InputValve, type ValveOwner } from './input-valve.js'
-import { KnownHead } from './known-head.js'
+import { FastPath, type FastPathOptions, type FastPathOwner, type PlainRequest, type PlainResponse } from './fast/fast-path.js'
 import type { Problem } from './problem.js'
 import { replyProblem } from './reply.js'
 import { endWithProblem } from './written-problem.js'
 
-/** A client whose headers differ from request to request has them compared no more after this number. */
-const MOST_MISSES = 16
-
 /** Events that a connection reports to the set of all connections. */
 export interface ConnectionOwner {
-  /** The fields with which Node keeps a connection open. */
-  readonly keepAliveFields: string
   readonly guard: Guard
-  /** Answers a request whose headers are known, or returns false. */
-  answerAgain(connection: Connection, target: string, response: DirectResponse): boolean
+  readonly fastPath: FastPathOptions
+  /** Answers a plain request, or returns false. */
+  answerPlain(connection: Connection, request: PlainRequest, response: PlainResponse): boolean
   answer(connection: Connection, response: ServerResponse): void
   /** Between two requests. */
   rest(connection: Connection): void
@@ -29,7 +23,7 @@ export interface ConnectionOwner {
  * a connection never has more than one answer in memory, which is freed with its socket. Node reports nothing about responses that
  * wait behind others when their socket is closed.
  */
-export class Connection implements ValveOwner, ResponseSender {
+export class Connection implements FastPathOwner {
   readonly socket: Socket
   /** The host at the other end, by which places are counted. */
   readonly host: string
@@ -38,10 +32,9 @@ export class Connection implements ValveOwner, ResponseSender {
   /** Why this connection gets no answers; undefined for one that has a place. */
   refusal: Problem | undefined
   readonly #owner: ConnectionOwner
-  readonly #valve: InputValve
-  readonly #onTaken: () => void
+  readonly #input: FastPath
   readonly #onDone: Guarded
-  #current: ServerResponse | DirectResponse | undefined
+  #current: ServerResponse | PlainResponse | undefined
   /** Requests that came in one slice with the one before; rarely any. */
   #waiting: ServerResponse[] = []
   /** The last response, sent after the answers to all requests before it; nothing is read after it. */
@@ -49,29 +42,14 @@ export class Connection implements ValveOwner, ResponseSender {
   #isEnding = false
   #hasAsked = false
   #unreadSinceMs: number | undefined
-  /** Requests that Node's parser has read. */
-  #parsed = 0
-  #lastParsed: ServerResponse | undefined
-  /** Whether the parser has taken whole requests only, so that the next byte begins one. */
-  #isBetween = true
-  /** Only while the next byte begins a request. */
-  #known: KnownHead | undefined
-  #misses = 0
-  /** Texts given to the socket, and those of which it has reported that the system has them. */
-  #sent = 0
-  #taken = 0
-  #isAnsweringDirectly = false
-  /** The time limit of an idle connection, while it waits for a direct answer and has none; 0 otherwise. */
-  #idleMs = 0
 
   constructor(socket: Socket, host: string, owner: ConnectionOwner) {
     this.socket = socket
     this.host = host
     this.#owner = owner
     const { guard } = owner
-    this.#valve = new InputValve(socket, guard, this)
-    this.#onTaken = guard.callback(socket, () => this.#take())
     this.#onDone = guard.listener(() => this.#next())
+    this.#input = new FastPath(socket, guard, this, owner.fastPath)
   }
 
   /** Whether no request has come yet. */
@@ -91,12 +69,11 @@ export class Connection implements ValveOwner, ResponseSender {
 
   /** Whether requests have been read that are not being answered yet. */
   get hasMore(): boolean {
-    return this.#waiting.length > 0 || this.#valve.isHolding
+    return this.#waiting.length > 0 || this.#input.isHolding
   }
 
   add(response: ServerResponse): void {
-    this.#parsed++
-    this.#lastParsed = response
+    this.#input.parsedHead(response)
     if (this.#current === undefined) this.#start(response)
     else this.#waiting.push(response)
   }
@@ -107,64 +84,16 @@ export class Connection implements ValveOwner, ResponseSender {
     return isFree && this.#waiting.length === 0 && this.#farewell === undefined && !this.socket.destroyed
   }
 
-  /** The first request of a connection goes to the parser in any case: Node's time limits begin with it. */
-  answers(slice: Buffer): boolean {
-    if (this.#known === undefined || this.refusal !== undefined) return false
-    const target = this.#known.targetIn(slice)
-    if (target === undefined) return false
-    const response = new DirectResponse(this.#known.request, this, this.#owner.keepAliveFields)
+  answerPlain(request: PlainRequest, response: PlainResponse): boolean {
+    if (this.refusal !== undefined) return false
     this.#current = response
-    this.#isAnsweringDirectly = true
-    const isAnswered = this.#owner.answerAgain(this, target, response)
-    this.#isAnsweringDirectly = false
-    if (isAnswered && !response.writableEnded) this.#pauseIdleLimit()
+    const isAnswered = this.#owner.answerPlain(this, request, response)
     if (!isAnswered) this.#current = undefined
-    else this.#misses = 0
     return isAnswered
   }
 
-  parsed(slice: Buffer, isHead: boolean): void {
-    const isFirstByte = this.#isBetween
-    const response = this.#lastParsed
-    // One request, all of it in this slice: its headers end where the slice does.
-    this.#isBetween = isHead && this.#parsed === 1 && response?.req.complete === true
-    this.#parsed = 0
-    this.#lastParsed = undefined
-    this.#known = undefined
-    if (!this.#isBetween || !isFirstByte || response === undefined || this.#misses >= MOST_MISSES) return
-    this.#misses++
-    this.#known = KnownHead.of(slice, response.req)
-  }
-
-  send(text: string, encoding: 'latin1' | 'utf8', isLast: boolean): void {
-    if (this.socket.destroyed) return
-    if (isLast) {
-      this.socket.end(text, encoding, () => this.socket.destroySoon())
-      return
-    }
-    this.#sent++
-    this.socket.write(text, encoding, this.#onTaken)
-    if (this.socket.writableLength === 0) this.#finishDirect()
-  }
-
-  #take(): void {
-    this.#taken++
-    if (this.#taken === this.#sent) this.#finishDirect()
-  }
-
-  #finishDirect(): void {
-    const response = this.#current
-    if (!(response instanceof DirectResponse) || !response.writableEnded) return
-    response.writableFinished = true
-    if (this.#idleMs > 0) this.socket.setTimeout(this.#idleMs)
-    this.#idleMs = 0
+  answered(): void {
     this.#next()
-  }
-
-  /** As Node does for requests that it parses. */
-  #pauseIdleLimit(): void {
-    this.#idleMs = this.socket.timeout ?? 0
-    this.socket.setTimeout(0)
   }
 
   holds(deltaBytes: number): void {
@@ -195,7 +124,7 @@ export class Connection implements ValveOwner, ResponseSender {
   /** Drops the requests that were not begun. */
   drop(): void {
     this.#waiting = []
-    this.#valve.drop()
+    this.#input.drop()
   }
 
   #start(response: ServerResponse): void {
@@ -221,7 +150,7 @@ export class Connection implements ValveOwner, ResponseSender {
     if (next !== undefined) this.#start(next)
     else if (this.#farewell !== undefined) this.#end(this.#farewell)
     // Even if there is a next request: the held input may be its body.
-    if (!this.#isAnsweringDirectly) this.#valve.open()
+    this.#input.open()
     if (this.#current === undefined && !this.#isEnding) this.#owner.rest(this)
   }
 

@@ -6,9 +6,9 @@ import type { ClientBounds } from '../../config/config.js'
 import type { Guard } from '../guard.js'
 import { hostOf } from '../host-of.js'
 import { Connection, type ConnectionOwner } from './connection.js'
-import type { DirectResponse } from './direct-response.js'
+import type { FastPathOptions, PlainRequest, PlainResponse } from './fast/fast-path.js'
 import { Problem } from './problem.js'
-import type { AnswerKnown } from './router.js'
+import type { Router } from './router.js'
 
 /** Unparsed input of all connections together. Real traffic stays below it; a connection that adds more is cut off. */
 const MAX_HELD_BYTES = 67_108_864
@@ -39,10 +39,9 @@ interface Host {
 export class Connections implements ConnectionOwner {
   readonly cuts: Record<CutReason, number> = { refused: 0, evicted: 0, unread: 0, held: 0 }
   readonly #bounds: ClientBounds
-  readonly keepAliveFields: string
   readonly guard: Guard
-  readonly #handle: RequestListener
-  readonly #answerKnown: AnswerKnown
+  readonly fastPath: FastPathOptions
+  readonly #router: Router
   readonly #bySocket = new Map<Socket, Connection>()
   readonly #hosts = new Map<string, Host>()
   /** Idle connections with a place, between two requests or before the first; the longest idle first. */
@@ -59,12 +58,13 @@ export class Connections implements ConnectionOwner {
   /** All connections since the start. */
   #added = 0
 
-  constructor(bounds: ClientBounds, guard: Guard, handle: RequestListener, answerKnown: AnswerKnown) {
+  /** @param keepsAllFields see {@link FastPathOptions}. */
+  constructor(bounds: ClientBounds, guard: Guard, router: Router, keepsAllFields: boolean) {
     this.#bounds = bounds
     this.guard = guard
-    this.#handle = handle
-    this.#answerKnown = answerKnown
-    this.keepAliveFields = `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(bounds.idleMs / 1_000)}\r\n`
+    this.#router = router
+    const keepAliveFields = `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(bounds.idleMs / 1_000)}\r\n`
+    this.fastPath = { keepAliveFields, keepsAllFields }
     this.#sweeping = guard.every(Math.min(1_000, bounds.readMs / 2), () => this.#sweep(performance.now()))
   }
 
@@ -113,16 +113,20 @@ export class Connections implements ConnectionOwner {
     this.#bySocket.get(request.socket)?.add(response)
   }
 
-  answerAgain(connection: Connection, target: string, response: DirectResponse): boolean {
+  answerPlain(connection: Connection, request: PlainRequest, response: PlainResponse): boolean {
     // Last answers, and those that wait, are Node's.
     if (this.#isLeaving || this.#heldAnswers !== undefined) return false
-    return this.#answerKnown(target, response, () => this.#begin(connection))
+    const call = this.#router.wholeCall(request.method, request.target)
+    if (call === undefined) return false
+    this.#begin(connection)
+    this.#router.handleWhole(call, request, response)
+    return true
   }
 
   answer(connection: Connection, response: ServerResponse): void {
     this.#begin(connection)
     if (this.#isLeaving) connection.closeAfterAnswer()
-    if (this.#heldAnswers === undefined) this.#handle(response.req, response)
+    if (this.#heldAnswers === undefined) this.#router.handle(response.req, response)
     else this.#heldAnswers.push(response)
   }
 
@@ -171,7 +175,7 @@ export class Connections implements ConnectionOwner {
     const held = this.#heldAnswers
     this.#heldAnswers = undefined
     for (const response of held) {
-      const answer = this.guard.callback(response, () => this.#handle(response.req, response))
+      const answer = this.guard.callback(response, () => this.#router.handle(response.req, response))
       if (!response.destroyed) answer()
     }
   }

@@ -2,31 +2,28 @@ import { rateLimitHeaders } from 'sluicegate/http'
 import type { Access } from '../../access.js'
 import { type Awaitable, type Decision, type Engine, type Policy, whenDone } from '../../engine/engine.js'
 import { type Outcome, outcomeOf } from '../../engine/outcome.js'
-import { askOf, readAsk } from './ask.js'
 import { readJsonBody } from './body.js'
 import { refuseOtherSites } from './cross-site.js'
 import { decisionJson } from './decision-json.js'
-import type { Handler, HeadHandler, WholeResponse } from './handler.js'
+import type { Route, WholeHandler, WholeResponse } from './handler.js'
 import { Parameters } from './parameters.js'
 import { priorityOf } from './priority.js'
 import { Problem } from './problem.js'
 import { readQuery } from './query.js'
 import { JSON_TYPE, reply } from './reply.js'
+import { parseTakeRequest, takeRequestFrom } from './take-request.js'
 
 /** A request whose cost can never pass must not be retried, hence not 429. */
 export const STATUS: Readonly<Record<Outcome, number>> = { allowed: 200, denied: 429, impossible: 422 }
 
-/** A question that can be asked in a query string or in JSON. */
-export type AskRoute = { readonly GET: HeadHandler; readonly POST: Handler }
-
 const TAKE = ['policy', 'key', 'cost', 'ttlMs', 'priority']
 
 /** `/v1/take`: takes the tokens. 200, 429 or 422, with the decision; under concurrency also with the id of the permit. */
-export function takeRoute(engine: Engine, access: Access): AskRoute {
-  return asking((values, response) => {
+export function takeRoute(engine: Engine, access: Access): Route {
+  return fromQueryOrJson((values, response) => {
     refuseOtherSites(response.req)
     const parameters = new Parameters(values, TAKE)
-    const { served, key, cost } = askOf(engine, parameters)
+    const { served, key, cost } = takeRequestFrom(engine, parameters)
     const priority = priorityOf(response.req, access, parameters)
     if (Number.isFinite(served.permitMs)) {
       const wantedMs = parameters.milliseconds('ttlMs', 1, served.permitMs)
@@ -45,9 +42,9 @@ export function replyTaken(response: WholeResponse, policy: Policy, decision: De
 }
 
 /** `/v1/peek`: what a take would answer. Always 200, since the peek itself succeeded: `allowed` has the decision. */
-export function peekRoute(engine: Engine, access: Access): AskRoute {
-  return asking((values, response) => {
-    const { served, key, cost, parameters } = readAsk(engine, values)
+export function peekRoute(engine: Engine, access: Access): Route {
+  return fromQueryOrJson((values, response) => {
+    const { served, key, cost, parameters } = parseTakeRequest(engine, values)
     return whenDone(served.peek(key, cost, priorityOf(response.req, access, parameters)), (decision) =>
       replyState(response, served.policyOf(key), decision),
     )
@@ -60,19 +57,20 @@ export function replyState(response: WholeResponse, policy: Policy, decision: De
   reply(response, 200, JSON_TYPE, decisionJson(decision), headers)
 }
 
-function asking(answer: (parameters: Map<string, unknown>, response: WholeResponse) => Awaitable<void>): AskRoute {
-  return { GET: (_, response, query) => answer(readQuery(query), response), ...posting(answer) }
+/** A route whose parameters are those of the query string, or the members of a JSON object. */
+function fromQueryOrJson(respond: (parameters: Map<string, unknown>, response: WholeResponse) => Awaitable<void>): Route {
+  const whole: WholeHandler = (_, response, query) => respond(readQuery(query), response)
+  return { GET: { whole }, ...fromJson(respond) }
 }
 
 /** A route whose parameters are the members of a JSON object. */
-export function posting(
-  answer: (parameters: Map<string, unknown>, response: WholeResponse) => Awaitable<void>,
+export function fromJson(
+  respond: (parameters: Map<string, unknown>, response: WholeResponse) => Awaitable<void>,
   maxBytes?: number,
-): { readonly POST: Handler } {
-  return {
-    async POST(request, response, query) {
-      if (query !== '') throw new Problem(400, 'PARAMETER_INVALID', 'a POST has its parameters in the body: send no query string')
-      await answer(await readJsonBody(request, maxBytes), response)
-    },
+): Route {
+  const whole: WholeHandler = (request, response, query) => {
+    if (query !== '') throw new Problem(400, 'PARAMETER_INVALID', 'a POST has its parameters in the body: send no query string')
+    return whenDone(readJsonBody(request, maxBytes), (members) => respond(members, response)) as Awaitable<void>
   }
+  return { POST: { whole } }
 }

@@ -1,15 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-/** Answers one kind of request. What it throws, or rejects with, becomes a problem response. */
-export type Handler = (request: IncomingMessage, response: ServerResponse, query: string) => void | Promise<void>
-
-/** The handlers of a path by method. */
-export type Route = Readonly<Record<string, Handler>>
-
 /** The part of a request before its body, except the target. */
-export type RequestHead = Pick<IncomingMessage, 'headers' | 'headersDistinct' | 'rawHeaders'>
+export type RequestHead = Pick<IncomingMessage, 'headers' | 'rawHeaders'>
 
-/** A response that is written at once: that of Node, or a {@link DirectResponse}. */
+/** A request that the fast path has read whole, with its body. */
+export interface WholeRequest extends RequestHead {
+  readonly body: Buffer
+}
+
+/** A response that is written at once: that of Node, or that of the fast path. */
 export interface WholeResponse {
   readonly req: RequestHead
   readonly headersSent: boolean
@@ -19,5 +18,31 @@ export interface WholeResponse {
   end(body?: string | Buffer): unknown
 }
 
-/** A {@link Handler} that needs no more than this, so that it can answer a request that Node has not parsed. */
-export type HeadHandler = (request: RequestHead, response: WholeResponse, query: string) => void | Promise<void>
+/** Answers one kind of request over time, or as Node's parser reads it. What it throws, or rejects with, becomes a problem response. */
+export type Handler = (request: IncomingMessage, response: ServerResponse, query: string) => void | Promise<void>
+
+/** A {@link Handler} that needs a whole request and answers at once, so that the fast path can call it. */
+export type WholeHandler = (request: IncomingMessage | WholeRequest, response: WholeResponse, query: string) => void | Promise<void>
+
+/** What a method of a path does. */
+export type Endpoint = Handler | { readonly whole: WholeHandler }
+
+/** The endpoints of a path by method. */
+export type Route = Readonly<Record<string, Endpoint>>
+
+/** The paths of a listener. */
+export type Routes = ReadonlyMap<string, Route>
+
+/** Wraps handlers of both kinds. */
+export type HandlerWrap = <Request extends RequestHead, Response extends Pick<WholeResponse, 'headersSent' | 'statusCode'>>(
+  handler: (request: Request, response: Response, query: string) => void | Promise<void>,
+) => (request: Request, response: Response, query: string) => void | Promise<void>
+
+/** `route` with each handler wrapped by what `wrapOf` returns for its method. */
+export function wrapped(route: Route, wrapOf: (method: string) => HandlerWrap): Route {
+  const endpoints = Object.entries(route).map(([method, endpoint]): [string, Endpoint] => {
+    const wrap = wrapOf(method)
+    return [method, 'whole' in endpoint ? { whole: wrap(endpoint.whole) } : wrap(endpoint)]
+  })
+  return Object.fromEntries(endpoints)
+}

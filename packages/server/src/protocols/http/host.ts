@@ -18,14 +18,10 @@ export function checkHost({ rawHeaders, headers: { host }, httpVersion }: Incomi
     return
   }
   if (isGivenTwice(rawHeaders, 'host')) throw new Problem(400, 'REQUEST_INVALID', 'Host is given more than once: give it once')
-  if (!HOST.test(host)) throw new Problem(400, 'REQUEST_INVALID', 'Host must be a name or an address, and a port where it needs one')
+  if (!isHost(host)) throw new Problem(400, 'REQUEST_INVALID', 'Host must be a name or an address, and a port where it needs one')
 }
 
-export function hasGoodHost(request: IncomingMessage): boolean {
-  try {
-    checkHost(request)
-    return true
-  } catch {
-    return false
-  }
+/** Whether `text` can be the value of a Host field. */
+export function isHost(text: string): boolean {
+  return HOST.test(text)
 }

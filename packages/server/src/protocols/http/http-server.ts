@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
+import { createServer, type Server, type ServerOptions } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { Server as NetServer, type Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -12,7 +12,7 @@ import { listenOn } from '../listen-on.js'
 import type { ProtocolServer } from '../protocol-server.js'
 import { Connections } from './connections.js'
 import { Problem } from './problem.js'
-import type { AnswerKnown } from './router.js'
+import type { Router } from './router.js'
 
 /** Room for every key that is allowed, percent-encoded. */
 const MAX_HEADER_BYTES = 16_384
@@ -21,13 +21,13 @@ const REFUSED_AT_ONCE = 64
 
 /** Where requests of an {@link HttpServer} are answered, and what it needs besides. */
 export interface HttpServerOptions {
-  readonly handle: RequestListener
-  /** Answers what it can of requests whose headers are known. */
-  readonly answerKnown: AnswerKnown
+  readonly router: Router
   readonly bounds: ClientBounds
   readonly guard: Guard
   /** Undefined: without encryption. */
   readonly tls?: TlsConfig | undefined
+  /** Whether handlers need all fields of a request, for example to follow it; default false: those that the service reads. */
+  readonly keepsAllFields?: boolean
   /** Receives errors of the port, such as no more file descriptors. */
   readonly onError: (error: Error) => void
 }
@@ -41,7 +41,7 @@ export class HttpServer implements ProtocolServer {
   readonly #onError: (error: Error) => void
   readonly #scheme: 'http' | 'https'
 
-  constructor({ handle, answerKnown, bounds, guard, tls, onError }: HttpServerOptions) {
+  constructor({ router, bounds, guard, tls, keepsAllFields = false, onError }: HttpServerOptions) {
     const options: ServerOptions = {
       maxHeaderSize: MAX_HEADER_BYTES,
       headersTimeout: bounds.headersMs,
@@ -52,7 +52,7 @@ export class HttpServer implements ProtocolServer {
       // Node's own answers have neither a body nor our headers: the router checks the Host header itself.
       requireHostHeader: false,
     }
-    const connections = new Connections(bounds, guard, handle, answerKnown)
+    const connections = new Connections(bounds, guard, router, keepsAllFields)
     const server =
       tls === undefined
         ? createServer(options)

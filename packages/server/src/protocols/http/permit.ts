@@ -1,6 +1,6 @@
 import { type Awaitable, type Engine, type ServedPolicy, whenDone } from '../../engine/engine.js'
 import { refuseOtherSites } from './cross-site.js'
-import { posting } from './decide.js'
+import { fromJson } from './decide.js'
 import type { Route } from './handler.js'
 import { Parameters } from './parameters.js'
 import { Problem } from './problem.js'
@@ -23,7 +23,7 @@ export function refusePermits(served: ServedPolicy): void {
 }
 
 function ofPermit(change: (id: string) => Awaitable<boolean>, body: string): Route {
-  return posting((values, response) => {
+  return fromJson((values, response) => {
     refuseOtherSites(response.req)
     return whenDone(change(new Parameters(values, ['permit']).id('permit')), (isHeld) => {
       if (!isHeld) throw new Problem(404, 'PERMIT_UNKNOWN', 'there is no such permit, or it has ended')

@@ -1,6 +1,3 @@
-/** Strings and the signs that determine their depth. The rest of JSON (numbers, literals, space) is irrelevant to names. */
-const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]/g
-
 /**
  * The first name that the object in `text` has twice; undefined where each is there once. `JSON.parse` takes the last of them and a gateway may have looked
  * at the first (RFC 8259, section 4). Only the outermost object counts, since no parameter is an object.
@@ -11,17 +8,28 @@ const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]/g
 export function repeatedMember(text: string): string | undefined {
   const names = new Set<string>()
   let depth = 0
-  let before = ''
-  for (const [token] of text.matchAll(TOKEN)) {
-    if (token === '{' || token === '[') depth++
-    else if (token === '}' || token === ']') depth--
-    else if (token === ':' && depth === 1) {
+  let string = ''
+  for (let at = 0; at < text.length; at++) {
+    const sign = text[at]
+    if (sign === '"') {
+      const end = endOfString(text, at)
+      string = text.slice(at, end)
+      at = end - 1
+    } else if (sign === '{' || sign === '[') depth++
+    else if (sign === '}' || sign === ']') depth--
+    else if (sign === ':' && depth === 1) {
       // Escapes are undone: "k\u0065y" is "key".
-      const name = JSON.parse(before) as string
+      const name = string.includes('\\') ? (JSON.parse(string) as string) : string.slice(1, -1)
       if (names.has(name)) return name
       names.add(name)
     }
-    before = token
   }
   return undefined
+}
+
+/** Behind the quote that ends the string which begins at `start`. */
+function endOfString(text: string, start: number): number {
+  let at = start + 1
+  while (text[at] !== '"') at += text[at] === '\\' ? 2 : 1
+  return at + 1
 }

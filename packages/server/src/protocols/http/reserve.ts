@@ -1,8 +1,7 @@
 import type { Access } from '../../access.js'
 import { type Awaitable, type Decision, type Engine, MAX_RESERVATION_MS, whenDone } from '../../engine/engine.js'
-import { askOf } from './ask.js'
 import { refuseOtherSites } from './cross-site.js'
-import { posting, replyTaken } from './decide.js'
+import { fromJson, replyTaken } from './decide.js'
 import { decisionJson } from './decision-json.js'
 import type { Route } from './handler.js'
 import { Parameters } from './parameters.js'
@@ -10,15 +9,16 @@ import { refusePermits } from './permit.js'
 import { priorityOf } from './priority.js'
 import { Problem } from './problem.js'
 import { JSON_TYPE, reply } from './reply.js'
+import { takeRequestFrom } from './take-request.js'
 
 const DEFAULT_TTL_MS = 60_000
 
 /** `/v1/reserve`: takes tokens whose exact number is known later. 200, 429 or 422 as a take, and the id of the reservation. */
 export function reserveRoute(engine: Engine, access: Access): Route {
-  return posting((values, response) => {
+  return fromJson((values, response) => {
     refuseOtherSites(response.req)
     const parameters = new Parameters(values, ['policy', 'key', 'cost', 'ttlMs', 'priority'])
-    const { served, key, cost } = askOf(engine, parameters)
+    const { served, key, cost } = takeRequestFrom(engine, parameters)
     refusePermits(served)
     const ttlMs = parameters.milliseconds('ttlMs', 1, MAX_RESERVATION_MS) ?? DEFAULT_TTL_MS
     return whenDone(
@@ -42,7 +42,7 @@ export function cancelRoute(engine: Engine): Route {
 }
 
 function ending(known: readonly string[], end: (parameters: Parameters) => Awaitable<readonly Decision[] | undefined>): Route {
-  return posting((values, response) => {
+  return fromJson((values, response) => {
     refuseOtherSites(response.req)
     return whenDone(end(new Parameters(values, known)), (states) => {
       const [state] = states ?? []

@@ -2,45 +2,56 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { PolicyError, StoreError, TooManyHeldError } from '../../engine/engine.js'
 import type { Guard } from '../guard.js'
 import { discardRest } from './body.js'
-import type { HeadHandler, Route, WholeResponse } from './handler.js'
+import type { Handler, Routes, WholeHandler, WholeRequest, WholeResponse } from './handler.js'
 import { checkHost } from './host.js'
 import { Problem } from './problem.js'
 import { splitTarget } from './query.js'
 import { replyProblem } from './reply.js'
 
-/** Passes each request to the handler of its path and method; an error of a handler becomes a problem response. */
-export function router(routes: ReadonlyMap<string, Route>, guard: Guard): RequestListener {
-  return (request, response) => {
-    try {
-      const done = dispatch(routes, request, response)
-      done?.catch((error: unknown) => fail(response, error, guard))
-    } catch (error) {
-      fail(response, error, guard)
-    }
+/** Passes requests to the handlers of their paths and methods, on both ways in; an error of a handler becomes a problem response. */
+export interface Router {
+  /** Answers a request of Node's parser. */
+  readonly handle: RequestListener
+  /** What answers a whole request; undefined where there is nothing, or nothing that is content with one. Then the parser reads the request. */
+  wholeCall(method: string, target: string): WholeCall | undefined
+  handleWhole(call: WholeCall, request: WholeRequest, response: WholeResponse): void
+}
+
+/** A handler, and the query string that it gets. */
+interface WholeCall {
+  readonly handler: WholeHandler
+  readonly query: string
+}
+
+/** Both ways in have these routes. */
+export function router(routes: Routes, guard: Guard): Router {
+  return {
+    handle(request, response) {
+      try {
+        const done = dispatch(routes, request, response)
+        done?.catch((error: unknown) => fail(response, error, guard))
+      } catch (error) {
+        fail(response, error, guard)
+      }
+    },
+    wholeCall(method, target) {
+      const { path, query } = splitTarget(target)
+      const endpoint = routes.get(path)?.[method]
+      return endpoint !== undefined && 'whole' in endpoint ? { handler: endpoint.whole, query } : undefined
+    },
+    handleWhole({ handler, query }, request, response) {
+      try {
+        const done = handler(request, response, query)
+        done?.catch((error: unknown) => failWhole(response, error, guard))
+      } catch (error) {
+        failWhole(response, error, guard)
+      }
+    },
   }
 }
 
-/** Answers a request with known headers if there is a handler for its path that needs no more; calls `begin` first. Returns whether there is one. */
-export type AnswerKnown = (target: string, response: WholeResponse, begin: () => void) => boolean
-
-/** Passes requests with known headers to the handlers of their paths, as {@link router} does. */
-export function knownRouter(handlers: ReadonlyMap<string, HeadHandler>, guard: Guard): AnswerKnown {
-  return (target, response, begin) => {
-    const { path, query } = splitTarget(target)
-    const handler = handlers.get(path)
-    if (handler === undefined) return false
-    begin()
-    try {
-      const done = handler(response.req, response, query)
-      done?.catch((error: unknown) => failKnown(response, error, guard))
-    } catch (error) {
-      failKnown(response, error, guard)
-    }
-    return true
-  }
-}
-
-function failKnown(response: WholeResponse, error: unknown, guard: Guard): void {
+/** Never throws: a promise that fails has no other handler. */
+function failWhole(response: WholeResponse, error: unknown, guard: Guard): void {
   try {
     if (response.headersSent) throw error
     replyProblem(response, asProblem(error, guard))
@@ -49,19 +60,20 @@ function failKnown(response: WholeResponse, error: unknown, guard: Guard): void 
   }
 }
 
-function dispatch(routes: ReadonlyMap<string, Route>, request: IncomingMessage, response: ServerResponse): void | Promise<void> {
+function dispatch(routes: Routes, request: IncomingMessage, response: ServerResponse): void | Promise<void> {
   checkHost(request)
   const { path, query } = splitTarget(request.url ?? '/')
   const route = routes.get(path)
   if (route === undefined)
     throw new Problem(404, 'PATH_UNKNOWN', `this path does not exist; the paths are ${[...routes.keys()].join(', ')}`)
   const method = request.method ?? ''
-  const handler = Object.hasOwn(route, method) ? route[method] : undefined
-  if (handler === undefined) {
+  const endpoint = Object.hasOwn(route, method) ? route[method] : undefined
+  if (endpoint === undefined) {
     const allowed = Object.keys(route).join(', ')
     throw new Problem(405, 'METHOD', `this path supports ${allowed}`, [['Allow', allowed]])
   }
   if (method !== 'POST' && announcesBody(request)) response.shouldKeepAlive = false
+  const handler: Handler = 'whole' in endpoint ? endpoint.whole : endpoint
   return handler(request, response, query)
 }
 
@@ -73,7 +85,7 @@ function announcesBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
 }
 
-/** Never throws: a promise that fails has no other handler. */
+/** Never throws, likewise. */
 function fail(response: ServerResponse, error: unknown, guard: Guard): void {
   try {
     // The client has disconnected, or half an answer is sent: no response is possible any more.

@@ -5,7 +5,7 @@ import { authRoute } from './auth.js'
 import { batchRoute } from './batch.js'
 import { blockRoute, penalizeRoute, refundRoute, resetRoute } from './change.js'
 import { peekRoute, takeRoute } from './decide.js'
-import type { HeadHandler, Route } from './handler.js'
+import type { Route } from './handler.js'
 import { jsonRoute } from './json.js'
 import { openapiRoute } from './openapi.js'
 import { heartbeatRoute, releaseRoute } from './permit.js'
@@ -25,15 +25,6 @@ export function decisionRoutes(engine: Engine, limits: RateLimits, access: Acces
     ['/v1/heartbeat', heartbeatRoute(engine)],
     ['/json', jsonRoute(limits, access)],
     ['/openapi.json', openapiRoute()],
-  ]
-}
-
-/** Those of {@link decisionRoutes} whose GET needs no more than a head. */
-export function headHandlers(engine: Engine, access: Access): [path: string, handler: HeadHandler][] {
-  return [
-    ['/v1/take', takeRoute(engine, access).GET],
-    ['/v1/peek', peekRoute(engine, access).GET],
-    ['/v1/auth', authRoute(engine, access).GET],
   ]
 }
 

@@ -71,7 +71,8 @@ function serviceOf(clock: Clock): { engine: Engine; handle: RequestListener } {
   const { domains } = parseConfig(RULES)
   const engine = new Engine([...allPolicies(parseConfig(POLICIES)), ...domains.flatMap(({ policies }) => policies)], { clock })
   const limits = new RateLimits(engine, domains, undefined, () => clock.nowMs())
-  return { engine, handle: router(new Map([...decisionRoutes(engine, limits, new Access([])), ...changeRoutes(engine)]), aGuard()) }
+  const { handle } = router(new Map([...decisionRoutes(engine, limits, new Access([])), ...changeRoutes(engine)]), aGuard())
+  return { engine, handle }
 }
 
 /** Status and body. */

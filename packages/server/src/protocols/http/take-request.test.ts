@@ -5,9 +5,9 @@ import { allOf, slidingLog, tokenBucket } from 'sluicegate'
 import { shortOrLong } from 'sluicegate-testkit'
 import { Engine, PolicyError } from '../../engine/engine.js'
 import { atOnce } from '../../testing/at-once.js'
-import { readAsk } from './ask.js'
 import { Problem } from './problem.js'
 import { readQuery } from './query.js'
+import { parseTakeRequest } from './take-request.js'
 
 const burst = tokenBucket({ name: 'burst', limit: 9, window: '1s' })
 const both = allOf([burst, slidingLog({ limit: 9, window: '1s' })], { name: 'both' })
@@ -17,7 +17,7 @@ const RUNS = { numRuns: shortOrLong(1_000, 20_000), seed: 20_261_121 }
 /** Any input from outside leads to a decision or to a problem for the client, never to an internal error. */
 function answers(parameters: () => ReadonlyMap<string, unknown>): void {
   try {
-    const { served, key, cost } = readAsk(engine, parameters())
+    const { served, key, cost } = parseTakeRequest(engine, parameters())
     const { remaining } = atOnce(served.take(key, cost))
     assert.ok(remaining >= 0 && remaining <= 9)
   } catch (error) {
@@ -68,8 +68,8 @@ test('any JSON object ends in a decision or in a problem', () => {
 })
 
 test('JSON may have one key for each of several policies, each of which is looked at', () => {
-  const ask = (policy: string, key: unknown) => readAsk(engine, new Map<string, unknown>(Object.entries({ policy, key })))
-  const { served, key, cost } = ask('both', ['alice', 'blue'])
+  const parsed = (policy: string, key: unknown) => parseTakeRequest(engine, new Map<string, unknown>(Object.entries({ policy, key })))
+  const { served, key, cost } = parsed('both', ['alice', 'blue'])
   assert.deepEqual(key, ['alice', 'blue'])
   assert.equal(atOnce(served.take(key, cost)).allowed, true)
   for (const wrong of [
@@ -78,7 +78,7 @@ test('JSON may have one key for each of several policies, each of which is looke
     ['alice', '\ud800'],
     ['alice', ['blue']],
   ]) {
-    assert.throws(() => ask('both', wrong), Problem, JSON.stringify(wrong))
+    assert.throws(() => parsed('both', wrong), Problem, JSON.stringify(wrong))
   }
   for (const [policy, keys] of [
     ['both', ['alice']],
@@ -86,7 +86,7 @@ test('JSON may have one key for each of several policies, each of which is looke
     ['burst', ['alice']],
     ['burst', []],
   ] as const) {
-    const asked = ask(policy, keys)
+    const asked = parsed(policy, keys)
     assert.throws(() => asked.served.take(asked.key, 1), PolicyError, `${policy} ${keys}`)
   }
 })

@@ -1,30 +1,31 @@
 import { STATUS_CODES } from 'node:http'
-import type { RequestHead, WholeResponse } from './handler.js'
+import type { WholeResponse } from '../handler.js'
+import type { PlainRequest } from './plain-request.js'
 
 /** Fields with other characters could end their line (RFC 9110, section 5.5). */
 const UNSAFE = /[^\t\x20-\x7e]/
 const MS_PER_S = 1_000
 
-/** What sends the text of a {@link DirectResponse}. */
+/** What sends the text of a {@link PlainResponse}. */
 export interface ResponseSender {
   /** Whether the connection closes after this response. */
   send(text: string, encoding: 'latin1' | 'utf8', isLast: boolean): void
 }
 
-/** A response to a request that Node's parser has not seen: the same bytes that Node would send, as one text. */
-export class DirectResponse implements WholeResponse {
+/** A response to a {@link PlainRequest}: the same bytes that Node would send, as one text. */
+export class PlainResponse implements WholeResponse {
   /** As of Node's response: false makes it the last of its connection. */
   shouldKeepAlive = true
   statusCode = 200
   writableEnded = false
   writableFinished = false
-  readonly req: RequestHead & { readonly complete: boolean }
+  readonly req: PlainRequest
   readonly #sender: ResponseSender
   readonly #keepAlive: string
   #head = ''
 
   /** @param keepAlive the fields with which Node keeps a connection open. */
-  constructor(req: RequestHead & { readonly complete: boolean }, sender: ResponseSender, keepAlive: string) {
+  constructor(req: PlainRequest, sender: ResponseSender, keepAlive: string) {
     this.req = req
     this.#sender = sender
     this.#keepAlive = keepAlive

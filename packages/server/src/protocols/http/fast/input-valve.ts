@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
-import type { Guard } from '../guard.js'
-import { inLaterTurn } from '../later-turns.js'
+import type { Guard } from '../../guard.js'
+import { inLaterTurn } from '../../later-turns.js'
 
 const HEADERS_END = Buffer.from('\r\n\r\n')
 /** The most bytes parsed at once. A request takes 16 bytes or more, so that one slice never holds more than 64, whatever ends its headers. */
@@ -13,10 +13,12 @@ const NOTHING = Buffer.alloc(0)
 export interface ValveOwner {
   /** Whether the next request may be parsed. */
   mayRead(): boolean
-  /** Answers the request in `slice` without the parser, if that is possible. Returns whether it does. */
-  answers(slice: Buffer): boolean
-  /** The parser has taken `slice`. `isHead`: it ends where the headers of a request end. */
-  parsed(slice: Buffer, isHead: boolean): void
+  /** The most bytes of the next slice; NaN: wherever it has to end. */
+  readonly bytesLeft: number
+  /** Answers the request at the begin of `input` without the parser, if that is possible. Returns its length, or 0. */
+  answer(input: Buffer): number
+  /** The parser has taken a slice of `bytes`. `isHead`: it ends where a head may end. */
+  parsed(bytes: number, isHead: boolean): void
   /** Bytes more (or fewer) that have been read from the socket and wait to be parsed. */
   holds(deltaBytes: number): void
 }
@@ -94,10 +96,16 @@ export class InputValve {
         this.#defer()
         break
       }
+      const answeredBytes = this.#owner.answer(this.#held)
+      this.#hasBypassed = answeredBytes > 0
+      if (this.#hasBypassed) {
+        this.#drop(answeredBytes)
+        goesOn = true
+        continue
+      }
       const slice = this.#nextSlice()
-      this.#hasBypassed = this.#endsHead && this.#owner.answers(slice)
-      goesOn = this.#hasBypassed || this.#push(slice)
-      if (!this.#hasBypassed) this.#owner.parsed(slice, this.#endsHead)
+      goesOn = this.#push(slice)
+      this.#owner.parsed(slice.length, this.#endsHead)
     }
     this.#count()
     if (this.isHolding) return false
@@ -112,10 +120,16 @@ export class InputValve {
   #nextSlice(): Buffer {
     const held = this.#held
     const end = held.indexOf(HEADERS_END)
-    this.#endsHead = end >= 0 && end + HEADERS_END.length <= MAX_SLICE_BYTES
-    const length = Math.min(held.length, MAX_SLICE_BYTES, end < 0 ? held.length : end + HEADERS_END.length)
-    this.#held = length === held.length ? NOTHING : held.subarray(length)
+    const { bytesLeft } = this.#owner
+    const mostBytes = bytesLeft > 0 ? Math.min(bytesLeft, MAX_SLICE_BYTES) : MAX_SLICE_BYTES
+    const length = Math.min(held.length, mostBytes, end < 0 ? held.length : end + HEADERS_END.length)
+    this.#endsHead = end >= 0 && end + HEADERS_END.length === length
+    this.#drop(length)
     return length === held.length ? held : held.subarray(0, length)
+  }
+
+  #drop(bytes: number): void {
+    this.#held = bytes === this.#held.length ? NOTHING : this.#held.subarray(bytes)
   }
 
   /** Reading on while input is held would fill memory. */
