@@ -35,6 +35,7 @@ const ON_SERVERS = {
 const TASKS = {
   build() {},
   api: () => run(process.execPath, ['tools/dist/write-public-api.js']),
+  pack: () => run(process.execPath, ['tools/dist/write-packages.js']),
   start: (args) => serve('packages/server/dist/main.js', ['serve', ...withConfig(args)]),
   test: (args) => runTests(args.includes('--failed') ? failedTests(args) : chooseTests(args), LONGEST_TEST_MS),
   'test:long': (args) => {

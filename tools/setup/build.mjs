@@ -27,9 +27,6 @@ export function buildWhenStale({ toolsOnly = false } = {}) {
     step('Building the packages', process.execPath, [TSC, '-b'])
     step('Writing the CommonJS form', process.execPath, ['tools/dist/write-commonjs.js'])
   })
-  whenStale('docs', fingerprint(['docs', 'examples']) + tools, ['packages/sluicegate/docs', 'packages/server/docs'], () =>
-    step('Copying the guides', process.execPath, ['tools/dist/write-packed-docs.js']),
-  )
 }
 
 function whenStale(name, wanted, outputs, build) {
