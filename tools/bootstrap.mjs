@@ -64,6 +64,7 @@ const TASKS = {
     await run(process.execPath, ['lab/dist/compare-main.js', '--render'])
     await run(process.execPath, ['lab/dist/scale/scale-main.js', '--render'])
   },
+  site: (args) => run(process.execPath, ['site/dist/main.js', ...args]),
   // The gate builds for itself, as its first step: a fault in the types is one of its findings.
   check: (args) => run(process.execPath, ['tools/dist/check.js', ...args]),
 }

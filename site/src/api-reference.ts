@@ -1,0 +1,37 @@
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { pathThere, ROOT, SITE } from './generator.js'
+
+interface Manifest {
+  readonly exports: Readonly<Record<string, string | { readonly import: { readonly types: string } }>>
+}
+
+/** Modules that have the names of the entry points. */
+const ENTRIES = `${SITE}dist/api-entries`
+
+/** Writes the reference of all public entry points, a page each, from the docstrings of their sources, for the generator to read. */
+export function writeApiReference(): void {
+  const entries = writeEntries()
+  const out = `${SITE}dist/api`
+  rmSync(out, { recursive: true, force: true })
+  const typedoc = pathThere('typedoc/package.json').replace('package.json', 'bin/typedoc')
+  const args = [typedoc, '--options', `${SITE}typedoc.json`, '--tsconfig', `${ENTRIES}/tsconfig.json`, '--out', out, ...entries]
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: SITE, encoding: 'utf8' })
+  if (status !== 0) throw new Error(`TypeDoc failed\n${stdout}${stderr}`)
+}
+
+function writeEntries(): string[] {
+  rmSync(ENTRIES, { recursive: true, force: true })
+  mkdirSync(ENTRIES, { recursive: true })
+  const settings = { extends: '../../../packages/sluicegate/tsconfig.json', compilerOptions: { composite: false, rootDir: '../../..' } }
+  writeFileSync(`${ENTRIES}/tsconfig.json`, JSON.stringify({ ...settings, include: ['*.ts'], exclude: [] }))
+  const { exports } = JSON.parse(readFileSync(`${ROOT}packages/sluicegate/package.json`, 'utf8')) as Manifest
+  return Object.entries(exports).flatMap(([path, entry]) => {
+    if (typeof entry === 'string') return []
+    const name = `sluicegate${path.slice(1)}`
+    const file = `${ENTRIES}/${name.replace('/', '-')}.ts`
+    const source = entry.import.types.replace('./dist/', '../../../packages/sluicegate/src/').replace(/\.d\.ts$/, '.js')
+    writeFileSync(file, `/** @module ${name} */\nexport * from '${source}'\n`)
+    return [file]
+  })
+}
