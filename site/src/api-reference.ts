@@ -12,7 +12,7 @@ const ENTRIES = `${SITE}dist/api-entries`
 /** Writes the reference of all public entry points, a page each, from the docstrings of their sources, for the generator to read. */
 export function writeApiReference(): void {
   const entries = writeEntries()
-  const out = `${SITE}dist/api`
+  const out = `${SITE}reference/api`
   rmSync(out, { recursive: true, force: true })
   const typedoc = pathThere('typedoc/package.json').replace('package.json', 'bin/typedoc')
   const args = [typedoc, '--options', `${SITE}typedoc.json`, '--tsconfig', `${ENTRIES}/tsconfig.json`, '--out', out, ...entries]

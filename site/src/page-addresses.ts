@@ -11,7 +11,7 @@ export function pageOf(file: string): string | undefined {
   if (file === 'docs/adr') return 'adr/index.md'
   if (file === 'examples' || file === 'examples/README.md') return 'examples/index.md'
   if (/^docs\/.*\.md$/.test(file)) return file.slice('docs/'.length)
-  if (/^site\/dist\/api\/.*\.md$/.test(file)) return file.slice('site/dist/'.length)
+  if (/^site\/reference\/api\/.*\.md$/.test(file)) return file.slice('site/reference/'.length)
   if (/^site\/pages\/.*\.md$/.test(file)) return file.slice('site/pages/'.length)
   if (/^examples\/.*\.(mjs|ya?ml|conf|json)$/.test(file)) return `examples/${nameOfExample(file)}.md`
   return undefined

@@ -3,6 +3,7 @@ import DefaultTheme from 'vitepress/theme-without-fonts'
 import { defineAsyncComponent } from 'vue'
 import SiteHome from './SiteHome.vue'
 import './colors.css'
+import './home.css'
 
 export default {
   extends: DefaultTheme,

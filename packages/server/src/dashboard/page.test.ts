@@ -8,7 +8,7 @@ import { manualClock } from 'sluicegate'
 import { readConfig } from '../config/read-config.js'
 import { createLog } from '../log.js'
 import { type Service, startService } from '../service.js'
-import { openPage } from '../testing/browser.js'
+import { openPage } from 'sluicegate-testkit/browser/browser.js'
 import { runService, TWO_POLICIES } from '../testing/running-service.js'
 
 const OFTEN = { sampleMs: 50 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseConfig } from '../config/read-config.js'
 import { type Service, startService } from '../service.js'
-import { launchBrowser } from './launch-browser.js'
+import { launchBrowser } from 'sluicegate-testkit/browser/launch-browser.js'
 
 const POLICIES = (perUser: number, uploads: number): string => `policies:
   per-user: { algorithm: token-bucket, limit: ${perUser}, window: 1m }
