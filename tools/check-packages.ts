@@ -3,7 +3,7 @@ import { posix } from 'node:path'
 import { faultsOfTool } from './faults-of-command.js'
 import { importsOf } from './imports-of.js'
 import { type Packed, packed } from './packed.js'
-import { FOLDER_OF, type Published } from './publishable-packages.js'
+import { FOLDER_OF, type Published } from './published.js'
 
 const FOLDER = '.cache/packed'
 /** Only the library is imported; the server is a program. */

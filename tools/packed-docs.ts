@@ -1,6 +1,6 @@
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { posix } from 'node:path'
-import type { Published } from './publishable-packages.js'
+import type { Published } from './published.js'
 
 /** The pages that each package contains: those that its messages and its README name. The site has all. */
 const PAGES: Readonly<Record<Published, readonly string[]>> = {

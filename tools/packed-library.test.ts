@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path'
 import { after, test } from 'node:test'
 import { linkedFiles } from './markdown-links.js'
 import { packed } from './packed.js'
-import type { Published } from './publishable-packages.js'
+import type { Published } from './published.js'
 
 // The library as a user has it: packed, unpacked into a folder of its own, its peers beside it.
 

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
-import { type Published, publishablePackage } from './publishable-packages.js'
+import { publishablePackage } from './publishable-packages.js'
+import type { Published } from './published.js'
 
 /** A packed package, as npm describes it. */
 export interface Packed {

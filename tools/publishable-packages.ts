@@ -5,10 +5,7 @@ import { commonJsModules, FORM } from './commonjs-form.js'
 import { entriesOf } from './entry-points.js'
 import { packedDeclarations } from './packed-declarations.js'
 import { writePackedDocs } from './packed-docs.js'
-
-/** The published packages and the folder of each. */
-export const FOLDER_OF = { sluicegate: 'packages/sluicegate', 'sluicegate-server': 'packages/server' } as const
-export type Published = keyof typeof FOLDER_OF
+import { FOLDER_OF, type Published } from './published.js'
 
 const HOME = '.cache/packages'
 const UNPUBLISHED = /\.test\.|\.tsbuildinfo$|(^|\/)testing\//

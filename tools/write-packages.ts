@@ -1,5 +1,5 @@
 import { packed } from './packed.js'
-import { FOLDER_OF, type Published } from './publishable-packages.js'
+import { FOLDER_OF, type Published } from './published.js'
 
 // Packs both packages as they are published into the folder `packed`. Run from the root, after a build.
 for (const name of Object.keys(FOLDER_OF) as Published[]) {

@@ -6,7 +6,14 @@ import { linksOfRepository } from './repository-links.js'
 const REPOSITORY = 'https://git.example/sluicegate/blob/main'
 
 test('documents, examples and the reference have pages, other files have none', () => {
-  const pages = ['docs/redis.md', 'docs/policies/gcra.md', 'ARCHITECTURE.md', 'docs/adr', 'examples/nginx/sluicegate.conf', 'site/reference/api/index.md']
+  const pages = [
+    'docs/redis.md',
+    'docs/policies/gcra.md',
+    'ARCHITECTURE.md',
+    'docs/adr',
+    'examples/nginx/sluicegate.conf',
+    'site/reference/api/index.md',
+  ]
   assert.deepEqual(pages.map(pageOf), [
     'redis.md',
     'policies/gcra.md',

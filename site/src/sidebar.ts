@@ -11,7 +11,9 @@ export interface SidebarItem {
 /** The documents by what a reader wants, each by its name in `docs`. */
 const GROUPS: Readonly<Record<string, readonly string[]>> = {
   Start: ['quick-start', 'which-limiter', 'README', 'glossary'],
-  Policies: ['token-bucket', 'gcra', 'fixed-window', 'sliding-window', 'sliding-log', 'concurrency', 'all-of'].map((name) => `policies/${name}`),
+  Policies: ['token-bucket', 'gcra', 'fixed-window', 'sliding-window', 'sliding-log', 'concurrency', 'all-of'].map(
+    (name) => `policies/${name}`,
+  ),
   'In an app': ['guide', 'frameworks', 'keys', 'headers', 'queue', 'outbound', 'testing', 'gate'],
   'Several processes': ['redis', 'outages', 'cluster', 'many-servers', 'scale'],
   'As a service': ['service', 'model-tokens', 'envoy', 'rlqs', 'tiers', 'resp', 'monitoring', 'load', 'replay'],

@@ -9,6 +9,9 @@ export default {
   extends: DefaultTheme,
   enhanceApp({ app }) {
     app.component('SiteHome', SiteHome)
-    app.component('SitePlayground', defineAsyncComponent(() => import('./SitePlayground.vue')))
+    app.component(
+      'SitePlayground',
+      defineAsyncComponent(() => import('./SitePlayground.vue')),
+    )
   },
 } satisfies Theme

@@ -13,6 +13,7 @@ export interface Readme {
 }
 
 declare const data: Readme
+
 export { data }
 
 export default {
@@ -24,7 +25,10 @@ export default {
     const section = /## How it compares\n\n(.*)\n\n([\s\S]*?)\n\n/.exec(text)
     if (program === undefined || section === null) throw new Error('README.md has no "Copy this" or no "How it compares"')
     const [, machine = '', table = ''] = section
-    const rows = table.split('\n').slice(2).map((row) => row.split('|').map((cell) => cell.trim()))
+    const rows = table
+      .split('\n')
+      .slice(2)
+      .map((row) => row.split('|').map((cell) => cell.trim()))
     const plain = (cell = '') => markdown.renderInline(cell.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1'))
     return {
       program: markdown.render(program),

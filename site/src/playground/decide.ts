@@ -20,7 +20,11 @@ export function decide(rate: RatePolicy, arrivals: readonly Arrival[], seconds: 
   const left: number[] = []
   const endMs = seconds * 1000
   const look = (untilMs: number): void => {
-    for (let ms = (left.length * endMs) / (samples - 1); left.length < samples && ms < untilMs; ms = (left.length * endMs) / (samples - 1)) {
+    for (
+      let ms = (left.length * endMs) / (samples - 1);
+      left.length < samples && ms < untilMs;
+      ms = (left.length * endMs) / (samples - 1)
+    ) {
       nowMs = ms
       left.push(limiter.peek(first).remaining)
     }

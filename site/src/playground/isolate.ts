@@ -1,4 +1,4 @@
-/** Beside the pages: a worker that adds the headers of cross-origin isolation to them, since many hosts of static files cannot be told to send them. */
+/** Beside the pages: a worker that adds the headers of cross-origin isolation to them, since many hosts of static files send none of ours. */
 const WORKER = 'isolation.js'
 
 /**

@@ -55,5 +55,5 @@ function optionsOf(rate: RatePolicy, limit: string): string[] {
 }
 
 function nameOf(rates: readonly RatePolicy[], i: number): string {
-  return rates.length === 1 ? 'limiter' : ['first', 'second'][i] ?? 'other'
+  return rates.length === 1 ? 'limiter' : (['first', 'second'][i] ?? 'other')
 }
