@@ -25,13 +25,22 @@ function writeEntries(): string[] {
   mkdirSync(ENTRIES, { recursive: true })
   const settings = { extends: '../../../packages/sluicegate/tsconfig.json', compilerOptions: { composite: false, rootDir: '../../..' } }
   writeFileSync(`${ENTRIES}/tsconfig.json`, JSON.stringify({ ...settings, include: ['*.ts'], exclude: [] }))
-  const { exports } = JSON.parse(readFileSync(`${ROOT}packages/sluicegate/package.json`, 'utf8')) as Manifest
-  return Object.entries(exports).flatMap(([path, entry]) => {
-    if (typeof entry === 'string') return []
-    const name = `sluicegate${path.slice(1)}`
+  return entryPoints().map(({ name, types }) => {
     const file = `${ENTRIES}/${name.replace('/', '-')}.ts`
-    const source = entry.import.types.replace('./dist/', '../../../packages/sluicegate/src/').replace(/\.d\.ts$/, '.js')
+    const source = types.replace('./dist/', '../../../packages/sluicegate/src/').replace(/\.d\.ts$/, '.js')
     writeFileSync(file, `/** @module ${name} */\nexport * from '${source}'\n`)
-    return [file]
+    return file
   })
+}
+
+/** What a program can import: `sluicegate/redis`. */
+export function entryNames(): string[] {
+  return entryPoints().map(({ name }) => name)
+}
+
+function entryPoints(): { readonly name: string; readonly types: string }[] {
+  const { exports } = JSON.parse(readFileSync(`${ROOT}packages/sluicegate/package.json`, 'utf8')) as Manifest
+  return Object.entries(exports).flatMap(([path, entry]) =>
+    typeof entry === 'string' ? [] : [{ name: `sluicegate${path.slice(1)}`, types: entry.import.types }],
+  )
 }

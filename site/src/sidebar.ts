@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { entryNames } from './api-reference.js'
 
 /** An entry beside the pages. */
 export interface SidebarItem {
@@ -51,7 +52,8 @@ export function sidebar(root: string): Record<string, readonly SidebarItem[]> {
   const records = { text: 'Decision records', link: '/adr/' }
   const examples = { text: 'Examples', link: '/examples/' }
   const common = [...documents, { text: 'Project', collapsed: true, items: [examples, ...project, records] }]
-  return { '/playground': [], '/': common }
+  const reference = { text: 'API', items: entryNames().map((name) => ({ text: name, link: `/api/${name}` })) }
+  return { '/api/': [reference], '/playground': [], '/': common }
 }
 
 /** The first heading of a document. */
