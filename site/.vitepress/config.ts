@@ -28,6 +28,7 @@ export default defineConfig({
   head: [['link', { rel: 'icon', type: 'image/svg+xml', href: `${process.env.SITE_BASE ?? '/'}icon.svg` }]],
   markdown: {
     anchor: { slugify: anchorOf },
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
     image: { lazyLoading: true },
     languageAlias: { console: 'shellsession', conf: 'nginx' },
     config: (markdown) => markdown.core.ruler.push('links of the repository', linksOfRepository(root, repository)),

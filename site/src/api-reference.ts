@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { pathThere, ROOT, SITE } from './generator.js'
+import { anchorOf } from './page-addresses.js'
 
 interface Manifest {
   readonly exports: Readonly<Record<string, string | { readonly import: { readonly types: string } }>>
@@ -18,6 +19,24 @@ export function writeApiReference(): void {
   const args = [typedoc, '--options', `${SITE}typedoc.json`, '--tsconfig', `${ENTRIES}/tsconfig.json`, '--out', out, ...entries]
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: SITE, encoding: 'utf8' })
   if (status !== 0) throw new Error(`TypeDoc failed\n${stdout}${stderr}`)
+  for (const page of readdirSync(out, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.md'))) {
+    writeFileSync(`${out}/${page}`, withAnchorsThatAre(readFileSync(`${out}/${page}`, 'utf8')))
+  }
+}
+
+/** TypeDoc numbers some anchors as if a heading had another's name before it; links to those lead to the heading that is there. */
+export function withAnchorsThatAre(markdown: string): string {
+  const headings = [...markdown.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => anchorOf(heading))
+  const counts = new Map<string, number>()
+  const anchors = new Set<string>([...markdown.matchAll(/id="([^"]+)"/g)].map(([, id = '']) => id))
+  for (const anchor of headings) {
+    const count = counts.get(anchor) ?? 0
+    counts.set(anchor, count + 1)
+    anchors.add(count === 0 ? anchor : `${anchor}-${count}`)
+  }
+  return markdown.replace(/\(#([\w-]+)-(\d+)\)/g, (whole, base: string, number: string) =>
+    anchors.has(`${base}-${number}`) || !anchors.has(base) ? whole : `(#${base})`,
+  )
 }
 
 function writeEntries(): string[] {

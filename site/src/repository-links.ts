@@ -25,6 +25,8 @@ export function linksOfRepository(root: string, repository: string | undefined):
     const file = relative(root, path)
     for (const token of tokens) {
       if (token.children !== null) rewrite(token.children, (target) => linkFrom(file, target, repository))
+      // It may be too wide: it is scrolled by keyboard, too.
+      if (token.type === 'code_block') token.attrSet('tabindex', '0')
       // Drawn by Git hosts alone, or without colours.
       if (/^(mermaid|promql)$/.test(token.info)) token.info = 'txt'
     }

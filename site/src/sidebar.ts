@@ -5,7 +5,6 @@ import { entryNames } from './api-reference.js'
 export interface SidebarItem {
   readonly text: string
   readonly link?: string
-  readonly collapsed?: boolean
   readonly items?: readonly SidebarItem[]
 }
 
@@ -42,7 +41,6 @@ export function sidebar(root: string): Record<string, readonly SidebarItem[]> {
   const groups = [...Object.entries(GROUPS), ['More', others] as const, ...Object.entries(MEASURED)].filter(([, names]) => names.length > 0)
   const documents = groups.map(([text, names]) => ({
     text,
-    collapsed: text !== 'Start' && text !== 'In an app',
     items: names.map((name) => ({ text: titleOf(`${root}docs/${name}.md`), link: name === 'README' ? '/documentation' : `/${name}` })),
   }))
   const project = ['architecture', 'contributing', 'security', 'changelog'].map((name) => ({
@@ -51,7 +49,7 @@ export function sidebar(root: string): Record<string, readonly SidebarItem[]> {
   }))
   const records = { text: 'Decision records', link: '/adr/' }
   const examples = { text: 'Examples', link: '/examples/' }
-  const common = [...documents, { text: 'Project', collapsed: true, items: [examples, ...project, records] }]
+  const common = [...documents, { text: 'Project', items: [examples, ...project, records] }]
   const reference = { text: 'API', items: entryNames().map((name) => ({ text: name, link: `/api/${name}` })) }
   return { '/api/': [reference], '/playground': [], '/': common }
 }

@@ -2,7 +2,7 @@
 const WORKER = 'isolation.js'
 
 /**
- * For browsers that allow shared memory to isolated pages alone; Chromium and Firefox allow it to any. Reloads the page once it is isolated.
+ * For browsers that allow shared memory to isolated pages alone; Chromium allows it to any. Reloads the page once it is isolated.
  *
  * @param base path of the site, with a slash at its end
  * @returns what to say meanwhile, or when it is not possible

@@ -45,12 +45,12 @@ export function playgroundTests(): void {
   test('a change of a number decides again, and the address holds it', async () => {
     await onPage('/playground', DESK, async ({ page, complaints }) => {
       const before = await readings(page)
-      await page.getByLabel('Burst').fill('1')
-      await page.getByLabel('Burst').press('Enter')
+      await page.getByLabel('Burst', { exact: true }).fill('1')
+      await page.getByLabel('Burst', { exact: true }).press('Enter')
       await page.waitForURL(/policy=token-bucket,10,10s,1&/)
       assert.notDeepEqual(await readings(page), before)
-      await page.getByLabel('Limit').fill('0.5')
-      await page.getByLabel('Limit').press('Enter')
+      await page.getByLabel('Limit', { exact: true }).fill('0.5')
+      await page.getByLabel('Limit', { exact: true }).press('Enter')
       await page.getByRole('button', { name: 'Compare' }).click()
       await page.waitForURL(/beside=/)
       assert.equal(await page.locator('.pg-card').count(), 2)
@@ -67,7 +67,7 @@ export function playgroundTests(): void {
     const query = '/playground?policy=token-bucket,2,60s,2&demand=clicks&seconds=30'
     await onPage(query, { viewport: { width: 360, height: 740 }, hasTouch: true }, async ({ page }) => {
       const button = page.getByRole('button', { name: 'Send a request' })
-      const said = page.getByRole('status')
+      const said = page.locator('.pg-send [role=status]')
       await button.focus()
       await page.keyboard.press('Space')
       await page.getByText('Admitted, 1 left').waitFor()
@@ -110,7 +110,7 @@ export function playgroundTests(): void {
         const moved = page.evaluate(
           () =>
             new Promise<number>((resolve) => {
-              const slider = document.querySelector('.pg-time output') as HTMLElement
+              const slider = document.querySelector('.pg-clock') as HTMLElement
               let steps = 0
               new MutationObserver(() => {
                 steps++
