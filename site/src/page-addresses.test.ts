@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { withAnchorsThatAre } from './api-reference.js'
 import { anchorOf, linkFrom, pageOf } from './page-addresses.js'
 import { linksOfRepository } from './repository-links.js'
 
@@ -66,4 +67,9 @@ test('what leads nowhere keeps its words', () => {
 test('anchors are those of a Git host', () => {
   assert.equal(anchorOf('`take(key, cost)`: the one door'), 'takekey-cost-the-one-door')
   assert.equal(anchorOf('What is returned'), 'what-is-returned')
+})
+
+test('links of the reference lead to anchors that are there', () => {
+  const page = '### LimiterHandle\n\n### Key\n\n### key\n\n[a](#limiterhandle-1) [b](#key-1) [c](#gone-1)'
+  assert.equal(withAnchorsThatAre(page).split('\n').at(-1), '[a](#limiterhandle) [b](#key-1) [c](#gone-1)')
 })
