@@ -35,6 +35,7 @@ const ON_SERVERS = {
 const TASKS = {
   build() {},
   api: () => run(process.execPath, ['tools/dist/write-public-api.js']),
+  pack: () => run(process.execPath, ['tools/dist/write-packages.js']),
   start: (args) => serve('packages/server/dist/main.js', ['serve', ...withConfig(args)]),
   test: (args) => runTests(args.includes('--failed') ? failedTests(args) : chooseTests(args), LONGEST_TEST_MS),
   'test:long': (args) => {
@@ -63,6 +64,7 @@ const TASKS = {
     await run(process.execPath, ['lab/dist/compare-main.js', '--render'])
     await run(process.execPath, ['lab/dist/scale/scale-main.js', '--render'])
   },
+  site: (args) => run(process.execPath, ['site/dist/main.js', ...args]),
   // The gate builds for itself, as its first step: a fault in the types is one of its findings.
   check: (args) => run(process.execPath, ['tools/dist/check.js', ...args]),
 }

@@ -216,6 +216,11 @@ export const BOUNDARIES: readonly Boundary[] = [
     },
   },
   {
+    why: 'what runs on the pages of the site imports the library by its public name',
+    files: sourcesOf('site/src/playground'),
+    allows: (edge) => isPackage(edge, 'sluicegate') || leadsTo(edge, /^site\/src\/playground\//),
+  },
+  {
     why: 'no other file imports the benchmarks',
     files: /^(packages|tools|examples)\//,
     allows: (edge) => !leadsTo(edge, /^bench\//) && !isPackage(edge, 'sluicegate-bench'),

@@ -13,7 +13,8 @@ const MOST_MS = 20_000
 export function checkDocs(): string[] {
   const documents = trackedFiles(/\.md$/).map((file) => [file, readFileSync(file, 'utf8')] as const)
   const dead = documents.flatMap(([file, text]) => {
-    const targets = linkedFiles(file, text).filter((target) => !existsSync(target))
+    // What packages contain is checked where they are installed (packed-library.test.ts).
+    const targets = linkedFiles(file, text).filter((target) => !/^packages\/\w+\/docs\//.test(target) && !existsSync(target))
     return targets.map((target) => `${file} links to ${target}, which is not there`)
   })
   return [...dead, ...deadAnchors(documents), ...exampleFaults(documents.flatMap(([file, text]) => examplesIn(file, text)))]

@@ -1,53 +1,54 @@
-import { execFileSync } from 'node:child_process'
-import { mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { posix } from 'node:path'
 import { faultsOfTool } from './faults-of-command.js'
 import { importsOf } from './imports-of.js'
+import { type Packed, packed } from './packed.js'
+import { FOLDER_OF, type Published } from './published.js'
 
 const FOLDER = '.cache/packed'
-const FOLDER_OF = { sluicegate: 'packages/sluicegate', 'sluicegate-server': 'packages/server' } as const
-const PUBLISHED = ['sluicegate', 'sluicegate-server'] as const
 /** Only the library is imported; the server is a program. */
-const IMPORTED = new Set<string>(['sluicegate'])
+const IMPORTED = new Set<Published>(['sluicegate'])
+/** The most bytes of each, as downloaded and as installed. */
+const MOST_BYTES: Readonly<Record<Published, { readonly size: number; readonly unpackedSize: number }>> = {
+  sluicegate: { size: 350_000, unpackedSize: 1_500_000 },
+  'sluicegate-server': { size: 400_000, unpackedSize: 1_500_000 },
+}
 
-/** Packs the packages and checks them as published: manifest, entry points, types. */
-export function checkPackages(): string[] {
+/** Packs the packages and checks them as published: manifest, entry points, types, weight. */
+export async function checkPackages(): Promise<string[]> {
   rmSync(FOLDER, { recursive: true, force: true })
-  mkdirSync(FOLDER, { recursive: true })
-  return PUBLISHED.flatMap((name) => {
-    const { filename, files } = pack(name)
-    const strays = files
+  const faults: string[] = []
+  for (const name of Object.keys(FOLDER_OF) as Published[]) {
+    const found = await packed(name, FOLDER)
+    const strays = found.files
       .filter(({ path }) => /\.test\.|\.tsbuildinfo$|^src\/|(^|\/)testing\//.test(path))
       .map(({ path }) => `${name}: ${path} would be published`)
-    const loose = looseImports(name, new Set(files.map(({ path }) => path)))
-    const publint = faultsOfTool('publint', 'run', `${FOLDER}/${filename}`, '--strict')
-    const attw = IMPORTED.has(name) ? faultsOfTool('attw', `${FOLDER}/${filename}`, '--profile', 'strict') : []
-    return [...strays, ...loose, ...publint, ...attw]
-  })
+    const publint = faultsOfTool('publint', 'run', `${FOLDER}/${found.filename}`, '--strict')
+    const attw = IMPORTED.has(name) ? faultsOfTool('attw', `${FOLDER}/${found.filename}`, '--profile', 'strict') : []
+    faults.push(...weightFaults(name, found), ...strays, ...looseImports(name, found), ...publint, ...attw)
+  }
+  return faults
+}
+
+function weightFaults(name: Published, found: Packed): string[] {
+  return (['size', 'unpackedSize'] as const)
+    .filter((each) => found[each] > MOST_BYTES[name][each])
+    .map(
+      (each) =>
+        `${name}: ${found[each]} bytes (${each} of npm pack), more than ${MOST_BYTES[name][each]}; \`npm run pack\` leaves the files in .cache/packages`,
+    )
 }
 
 /** Imports, also of types, from packed files to files that are not packed: they would fail only where the package is installed. */
-function looseImports(name: (typeof PUBLISHED)[number], packed: ReadonlySet<string>): string[] {
-  const modules = [...packed].filter((path) => /\.(c?js|d\.c?ts)$/.test(path))
-  return modules.flatMap((path) => {
-    const found = importsOf(path, readFileSync(`${FOLDER_OF[name]}/${path}`, 'utf8')).filter(({ specifier }) => specifier.startsWith('.'))
-    // Declarations of the CommonJS form stand alone: its code is in bundles.
-    const named = (specifier: string): string => (path.endsWith('.d.cts') ? specifier.replace(/\.cjs$/, '.d.cts') : specifier)
-    const missing = found.filter(({ specifier }) => !packed.has(posix.join(posix.dirname(path), named(specifier))))
-    return missing.map(({ specifier, line }) => `${name}: ${path}:${line} imports '${specifier}', which is not packed`)
-  })
-}
-
-interface Packed {
-  readonly filename: string
-  readonly files: readonly { readonly path: string }[]
-}
-
-function pack(name: string): Packed {
-  const printed = execFileSync('npm', ['pack', '--json', '-w', name, '--pack-destination', FOLDER], {
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'ignore'],
-  })
-  const [packed] = JSON.parse(printed) as [Packed]
-  return packed
+function looseImports(name: Published, { files, folder }: Packed): string[] {
+  const packed = new Set(files.map(({ path }) => path))
+  return [...packed]
+    .filter((path) => /\.(js|d\.ts)$/.test(path))
+    .flatMap((path) => {
+      const found = importsOf(path, readFileSync(`${folder}/${path}`, 'utf8')).filter(({ specifier }) => specifier.startsWith('.'))
+      // Some names are declared apart from the code that exports them.
+      const named = (specifier: string): string => (path.endsWith('.d.ts') ? specifier.replace(/\.js$/, '.d.ts') : specifier)
+      const missing = found.filter(({ specifier }) => !packed.has(posix.join(posix.dirname(path), named(specifier))))
+      return missing.map(({ specifier, line }) => `${name}: ${path}:${line} imports '${specifier}', which is not packed`)
+    })
 }

@@ -2,16 +2,33 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { compileCore } from './compile-core.js'
 
 const ASSEMBLY = 'packages/sluicegate/assembly'
-const GENERATED = 'packages/sluicegate/src/memory/core-wasm.gen.ts'
+const FOLDER = 'packages/sluicegate/src/memory'
+/**
+ * Parts of the text, each a module: in a packed package a part of the one module form stands beside the same of the other, and compresses to
+ * nothing as long as both are within the 32 kB that gzip looks back.
+ */
+const PARTS = 3
 
 /**
- * Compiles the core and writes it as a module, so that the library reads no file and runs wherever its modules load. Hexadecimal: base64 is
+ * Compiles the core and writes it as modules, so that the library reads no file and runs wherever its modules load. Hexadecimal: base64 is
  * shorter on disk, but shifts repeated bytes against each other, and a compressed bundle is then 3.4 kB larger.
  */
 export async function embedWasm(): Promise<string> {
   const binary = await compileCore(ASSEMBLY)
-  const text = `// Compiled from assembly/index.ts by tools/embed-wasm.\nexport const CORE_WASM_HEX =\n  '${Buffer.from(binary).toString('hex')}'\n`
-  // Left alone when nothing changed: the TypeScript build then has nothing to do either.
-  if ((await readFile(GENERATED, 'utf8').catch(() => '')) !== text) await writeFile(GENERATED, text)
-  return `${GENERATED}: ${binary.length} bytes of WebAssembly`
+  const hex = Buffer.from(binary).toString('hex')
+  const length = Math.ceil(hex.length / PARTS)
+  const names = Array.from({ length: PARTS }, (_, i) => `PART_${i + 1}`)
+  const origin = '// Compiled from assembly/index.ts by tools/embed-wasm.\n'
+  for (const [i, name] of names.entries()) {
+    const text = `${origin}export const ${name}: string =\n  '${hex.slice(i * length, (i + 1) * length)}'\n`
+    await writeChanged(`${FOLDER}/core-wasm-${i + 1}.gen.ts`, text)
+  }
+  const imports = names.map((name, i) => `import { ${name} } from './core-wasm-${i + 1}.gen.js'\n`).join('')
+  await writeChanged(`${FOLDER}/core-wasm.gen.ts`, `${origin}${imports}\nexport const CORE_WASM_HEX: string = ${names.join(' + ')}\n`)
+  return `${FOLDER}/core-wasm.gen.ts: ${binary.length} bytes of WebAssembly`
+}
+
+/** Left alone when nothing changed: the TypeScript build then has nothing to do either. */
+async function writeChanged(file: string, text: string): Promise<void> {
+  if ((await readFile(file, 'utf8').catch(() => '')) !== text) await writeFile(file, text)
 }

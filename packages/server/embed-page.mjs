@@ -23,7 +23,8 @@ await embed('report', {
 async function embed(folder, assets) {
   const page = fileURLToPath(new URL(`src/${folder}/page/`, import.meta.url))
   const lines = []
-  for (const [name, content] of Object.entries(assets)) lines.push(`export const ${name} = ${JSON.stringify(await content(page))}\n`)
+  for (const [name, content] of Object.entries(assets))
+    lines.push(`export const ${name}: string = ${JSON.stringify(await content(page))}\n`)
   writeFileSync(new URL(`src/${folder}/assets.gen.ts`, import.meta.url), lines.join(''))
   console.log(`Embedded the page of src/${folder}: ${Math.ceil(lines.join('').length / 1024)} kB`)
 }

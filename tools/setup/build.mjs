@@ -7,8 +7,8 @@ import { removeStaleOutputs } from './stale-outputs.mjs'
 
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc')
 const STAMPS = join(ROOT, '.cache')
-const COMPILED = ['packages/sluicegate', 'packages/server', 'packages/testkit', 'bench', 'chaos', 'lab']
-const FOLDERS = ['packages', 'bench', 'chaos', 'lab']
+const COMPILED = ['packages/sluicegate', 'packages/server', 'packages/testkit', 'bench', 'chaos', 'lab', 'site']
+const FOLDERS = ['packages', 'bench', 'chaos', 'lab', 'site']
 const SETTINGS = ['package.json', 'package-lock.json', 'tsconfig.base.json', 'tsconfig.json']
 
 /** Builds what changed since the last build: the tools, the generated sources, then all packages. */
@@ -27,9 +27,6 @@ export function buildWhenStale({ toolsOnly = false } = {}) {
     step('Building the packages', process.execPath, [TSC, '-b'])
     step('Writing the CommonJS form', process.execPath, ['tools/dist/write-commonjs.js'])
   })
-  whenStale('docs', fingerprint(['docs', 'examples']) + tools, ['packages/sluicegate/docs', 'packages/server/docs'], () =>
-    step('Copying the guides', process.execPath, ['tools/dist/write-packed-docs.js']),
-  )
 }
 
 function whenStale(name, wanted, outputs, build) {

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 /** The checkout. */
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-const NOT_SOURCES = new Set(['node_modules', 'dist', 'docs', 'results', 'versus'])
+const NOT_SOURCES = new Set(['node_modules', 'dist', 'docs', 'results', 'versus', 'reference'])
 
 /** Every source file below `folder`, as paths from the root: nothing generated, no results. */
 export function sourcesBelow(folder) {

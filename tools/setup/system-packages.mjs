@@ -22,7 +22,12 @@ const PYTHON = '/usr/bin/python3'
 
 /** Real programs that tests use, and the Debian packages that contain them. */
 const COMMANDS = [
-  { command: 'chromium', debian: 'chromium', usedBy: ['packages/server'], why: 'the dashboard is tested in a browser' },
+  {
+    command: 'chromium',
+    debian: 'chromium',
+    usedBy: ['packages/server', 'site'],
+    why: 'the dashboard and the site are tested in a browser',
+  },
   { command: 'haproxy', debian: 'haproxy', usedBy: ['lab'], why: 'it balances the load over the nodes of the lab' },
   { command: 'prometheus', debian: 'prometheus', usedBy: ['lab'], why: 'it scrapes the nodes of the lab' },
   {

@@ -18,7 +18,7 @@ const LONGER = /^import \{[^}]*\b(shortOrLong|longTest|everyNth|IS_LONG_RUN|clie
 export function chooseTests(args, { long = false } = {}) {
   const { patterns, nodeOptions } = split(args)
   // From the sources, so that a deleted test whose output is still in dist does not run.
-  const every = ['packages', 'tools', 'bench', 'chaos', 'lab'].flatMap(sourcesBelow).filter((file) => file.endsWith('.test.ts'))
+  const every = ['packages', 'tools', 'bench', 'chaos', 'lab', 'site'].flatMap(sourcesBelow).filter((file) => file.endsWith('.test.ts'))
   const all = every.filter(long ? isInLongRun : (file) => !file.endsWith(LONG_FILE))
   for (const { text, matches } of patterns) {
     if (all.some(matches)) continue
@@ -93,7 +93,7 @@ function isLonger(file, seen = new Set()) {
 
 /** packages/a/src/b.test.ts is compiled to packages/a/dist/b.test.js, tools/b.test.ts to tools/dist/b.test.js. */
 function compiled(file) {
-  const inPackage = file.replace(/^(packages\/[^/]+|bench|chaos|lab)\/src\//, '$1/dist/').replace(/^tools\//, 'tools/dist/')
+  const inPackage = file.replace(/^(packages\/[^/]+|bench|chaos|lab|site)\/src\//, '$1/dist/').replace(/^tools\//, 'tools/dist/')
   return inPackage.replace(/\.ts$/, '.js')
 }
 

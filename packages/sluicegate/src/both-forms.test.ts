@@ -78,7 +78,7 @@ test('a worker thread of one form attaches to a limiter of the other', async () 
     [modules, "require('node:module').createRequire(workerData.from)('sluicegate')"],
     [
       required,
-      "await import(require('node:module').createRequire(workerData.from).resolve('sluicegate').replace('commonjs/index.cjs', 'index.js'))",
+      "await import(require('node:module').createRequire(workerData.from).resolve('sluicegate').replace('commonjs/index.js', 'index.js'))",
     ],
   ] as const) {
     using limiter = made.createLimiter(policy, { clock: made.manualClock() })

@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
 import { manualClock } from 'sluicegate'
+import { openPage } from 'sluicegate-testkit/browser/browser.js'
 import { readConfig } from '../config/read-config.js'
 import { createLog } from '../log.js'
 import { type Service, startService } from '../service.js'
-import { openPage } from '../testing/browser.js'
 import { runService, TWO_POLICIES } from '../testing/running-service.js'
 
 const OFTEN = { sampleMs: 50 }

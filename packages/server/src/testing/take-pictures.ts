@@ -2,9 +2,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { launchBrowser } from 'sluicegate-testkit/browser/launch-browser.js'
+import { takePicture } from 'sluicegate-testkit/browser/picture.js'
 import { parseConfig } from '../config/read-config.js'
 import { type Service, startService } from '../service.js'
-import { launchBrowser } from './launch-browser.js'
 
 const POLICIES = (perUser: number, uploads: number): string => `policies:
   per-user: { algorithm: token-bucket, limit: ${perUser}, window: 1m }
@@ -37,9 +38,9 @@ try {
   await dark.keyboard.type('user-1')
   await dark.keyboard.press('Enter')
   await dark.locator('.state').first().waitFor()
-  await wide.screenshot({ path: join(folder, 'page.png'), fullPage: true })
-  await dark.screenshot({ path: join(folder, 'page-dark.png'), fullPage: true })
-  await narrow.screenshot({ path: join(folder, 'page-narrow.png') })
+  await takePicture(wide, join(folder, 'page.png'), { fullPage: true })
+  await takePicture(dark, join(folder, 'page-dark.png'), { fullPage: true })
+  await takePicture(narrow, join(folder, 'page-narrow.png'))
   clearInterval(asking)
 } finally {
   await browser.close()

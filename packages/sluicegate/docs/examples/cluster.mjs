@@ -1,0 +1,25 @@
+// Three processes of node:cluster spend one budget: together exactly 1,000. Without Redis.
+import cluster from 'node:cluster'
+import { fixedWindow } from 'sluicegate'
+import { createClusterLimiter, serveLimiter } from 'sluicegate/cluster'
+
+const policy = fixedWindow({ limit: 1_000, window: '365d', name: 'global' })
+
+if (cluster.isPrimary) {
+  // Long times, so that no token expires unspent on a busy machine. For limits per second leave `lease` and `timeoutMs` out.
+  const served = serveLimiter(policy, { cluster, lease: { horizonMs: 10_000 } })
+  const workers = [1, 2, 3].map(() => cluster.fork())
+  const counted = (worker) => new Promise((done) => worker.on('message', (message) => typeof message === 'number' && done(message)))
+  const counts = await Promise.all(workers.map(counted))
+  console.log(counts.reduce((sum, count) => sum + count))
+  served.close()
+} else {
+  const limiter = createClusterLimiter(policy, { timeoutMs: 20_000 })
+  let passed = 0
+  while ((await limiter.take('global')).allowed) passed++
+  limiter.close()
+  process.send(passed, () => process.disconnect())
+}
+
+// Prints:
+//   1000

@@ -1,0 +1,31 @@
+// Runs jobs under a rate, two at once: by priority, with a timeout, and with a cost that is known only afterwards.
+import { createLimiter, QueueError, tokenBucket } from 'sluicegate'
+
+const limiter = createLimiter(tokenBucket({ limit: 1000, window: '1s' }), { queue: { concurrency: 1, maxQueued: 3 } })
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
+
+const first = limiter.run('model', async () => pause(20))
+const jobs = [
+  limiter.run('model', () => console.log('low priority'), { priority: -1 }),
+  limiter.run('model', () => console.log('high priority'), { priority: 1 }),
+  limiter.run('model', (job) => job.settle(40), { cost: 500 }),
+]
+await limiter.run('model', () => {}).catch((error) => console.log(error instanceof QueueError, error.code))
+await Promise.all([first, ...jobs])
+await limiter.run('model', () => pause(60_000), { timeoutMs: 20 }).catch((error) => console.log(error.code))
+
+const ask = limiter.wrap(async (question) => question.length, { key: (question) => `question:${question}` })
+console.log(await ask('why?'))
+
+await limiter.queue.onIdle()
+const { completed, failed, rejected } = limiter.queue.stats()
+console.log(`${completed} done, ${failed} failed, ${rejected} refused`)
+process.exit()
+
+// Prints:
+//   true QUEUE_FULL
+//   high priority
+//   low priority
+//   TIMEOUT
+//   4
+//   5 done, 1 failed, 1 refused

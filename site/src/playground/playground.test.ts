@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { arrivalsOf, type Demand, MOST_ARRIVALS } from './arrivals.js'
+import { decide } from './decide.js'
+import { decisionsCsv } from './decisions-csv.js'
+import { EXAMPLES } from './examples.js'
+import { ALGORITHMS } from './rate-policy.js'
+import { readLog } from './read-log.js'
+import { binsOf, budgetAt, meaningOf, readingAt } from './summary.js'
+
+const DEMAND: Demand = { source: 'poisson', rate: 50, size: 10, seconds: 100, seed: 9, clicks: [] }
+
+test('arrivals are in order, equal for equal seeds, and as many as the rate says', () => {
+  const arrivals = arrivalsOf(DEMAND)
+  assert.deepEqual(arrivals, arrivalsOf(DEMAND))
+  assert.notDeepEqual(arrivals, arrivalsOf({ ...DEMAND, seed: 10 }))
+  assert.ok(arrivals.every(({ atMs }, i) => atMs >= (arrivals[i - 1]?.atMs ?? 0) && atMs < 100_000))
+  // Five standard deviations of 5,000.
+  assert.ok(Math.abs(arrivals.length - 5000) < 360, `${arrivals.length}`)
+  assert.equal(arrivalsOf({ ...DEMAND, source: 'steady' }).length, 5000)
+  assert.equal(arrivalsOf({ ...DEMAND, source: 'bursts', rate: 1 }).length, 100)
+  assert.equal(arrivalsOf({ ...DEMAND, rate: 1000 }).length, MOST_ARRIVALS)
+})
+
+test('what is admitted never exceeds the budget that is drawn, whatever the policy', () => {
+  for (const algorithm of ALGORITHMS) {
+    const rate = { algorithm, limit: 30, window: '10s', burst: 12 }
+    const arrivals = arrivalsOf(DEMAND)
+    const { decisions } = decide(rate, arrivals, 100)
+    let admitted = 0
+    for (const [i, { atMs }] of arrivals.entries()) {
+      if (decisions[i]?.allowed) admitted++
+      assert.ok(admitted <= budgetAt(rate, atMs) + 1e-6, `${algorithm}: ${admitted} at ${atMs} ms`)
+    }
+    assert.ok(admitted >= 280, `${algorithm}: ${admitted}`)
+  }
+})
+
+test('bars count every request once, and a reading says what was known at its time', () => {
+  const arrivals = [0, 1, 2, 600].map((atMs) => ({ atMs, key: 'you' }))
+  const outcome = decide({ algorithm: 'token-bucket', limit: 2, window: '1s', burst: 2 }, arrivals, 1, 11)
+  assert.deepEqual(binsOf(arrivals, outcome.decisions, 1, 2), [
+    { allowed: 2, denied: 1 },
+    { allowed: 1, denied: 0 },
+  ])
+  assert.deepEqual(readingAt(100, arrivals, outcome, 1), { allowed: 2, denied: 1, left: 0, retryAfterMs: 498 })
+  assert.deepEqual(readingAt(1000, arrivals, outcome, 1), { allowed: 3, denied: 1, left: 1, retryAfterMs: undefined })
+})
+
+test('an access log becomes arrivals by client', () => {
+  const { arrivals, skipped, seconds } = readLog(`
+    203.0.113.9 - - [10/Oct/2025:13:55:36 +0000] "GET / HTTP/1.1" 200 512
+    no time here
+    198.51.100.7 - - [10/Oct/2025:15:55:39 +0200] "GET /login HTTP/1.1" 200 90
+    {"time":"2025-10-10T13:55:37.250Z","remote_addr":"203.0.113.9"}`)
+  assert.deepEqual(arrivals, [
+    { atMs: 0, key: '203.0.113.9' },
+    { atMs: 1250, key: '203.0.113.9' },
+    { atMs: 3000, key: '198.51.100.7' },
+  ])
+  assert.deepEqual([skipped, seconds], [1, 4])
+})
+
+test('decisions are written a line each', () => {
+  const arrivals = [0, 1].map((atMs) => ({ atMs, key: 'a "b"' }))
+  const { decisions } = decide({ algorithm: 'gcra', limit: 1, window: '1s', burst: 1 }, arrivals, 1)
+  assert.equal(
+    decisionsCsv(arrivals, decisions),
+    'at_ms,key,allowed,remaining,retry_after_ms,reset_after_ms\n0,"a ""b""",true,0,0,1000\n1,"a ""b""",false,0,999,999\n',
+  )
+})
+
+test('the examples show what they say', () => {
+  const [burst, edge] = EXAMPLES
+  const allowed = (i: 'first' | 'second', example = burst): number => {
+    const { state } = example ?? assert.fail()
+    const { decisions } = decide(state[i] ?? assert.fail(), arrivalsOf(state.demand), state.demand.seconds)
+    return decisions.filter((decision) => decision.allowed).length
+  }
+  assert.equal(allowed('first'), 60)
+  assert.equal(allowed('second'), 12)
+  assert.ok(allowed('first', edge) > allowed('second', edge))
+  for (const { state } of EXAMPLES) assert.ok(meaningOf(state.first).length > 20)
+})

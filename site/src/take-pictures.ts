@@ -1,0 +1,29 @@
+import { launchBrowser } from 'sluicegate-testkit/browser/launch-browser.js'
+import { takePicture } from 'sluicegate-testkit/browser/picture.js'
+import { BUILT, ROOT } from './generator.js'
+import { EXAMPLES } from './playground/examples.js'
+import { queryOf } from './playground/playground-state.js'
+import { serveFolder } from './static-server.js'
+
+const WIDTHS = { '': { width: 1440, height: 900 }, '-narrow': { width: 360, height: 740 } }
+
+/** Takes the pictures of the built site for the documents. */
+export async function takePictures(): Promise<void> {
+  const { url, close } = await serveFolder(BUILT)
+  const browser = await launchBrowser()
+  const [burst] = EXAMPLES
+  const pages = { site: '', playground: burst === undefined ? 'playground' : `playground?${queryOf(burst.state)}` }
+  try {
+    for (const [name, path] of Object.entries(pages)) {
+      for (const [suffix, viewport] of Object.entries(WIDTHS)) {
+        const page = await browser.newPage({ viewport, locale: 'en' })
+        await page.goto(`${url}${path}`, { waitUntil: 'networkidle' })
+        await takePicture(page, `${ROOT}docs/images/${name}${suffix}.png`, { fullPage: name === 'playground' })
+        await page.close()
+      }
+    }
+  } finally {
+    await browser.close()
+    await close()
+  }
+}

@@ -1,0 +1,66 @@
+import { spawnSync } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { after, before } from 'node:test'
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import { launchBrowser } from 'sluicegate-testkit/browser/launch-browser.js'
+import { BUILT } from '../generator.js'
+import { type FolderServer, serveFolder } from '../static-server.js'
+
+let server: FolderServer | undefined
+let browser: Awaited<ReturnType<typeof launchBrowser>> | undefined
+
+/** Builds the site and serves it, before the tests of a file and until their end. */
+export function withBuiltSite(): void {
+  before(async () => {
+    const { status, stdout, stderr } = spawnSync(process.execPath, ['site/dist/main.js'], { encoding: 'utf8' })
+    if (status !== 0) throw new Error(`${stdout}${stderr}`)
+    server = await serveFolder(BUILT)
+    browser = await launchBrowser()
+  })
+  after(async () => {
+    await browser?.close()
+    await server?.close()
+  })
+}
+
+/** Addresses of all pages, from the root of the site: `/guide`. */
+export function builtPages(): string[] {
+  const files = readdirSync(BUILT, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.html') && file !== '404.html')
+  return files.map((file) => `/${file.replace(/(^|\/)index\.html$/, '$1').replace(/\.html$/, '')}`).sort()
+}
+
+/** A page in Chromium, and what went wrong in it. */
+export interface OpenPage {
+  readonly page: Page
+  /** Errors and warnings of the console, uncaught errors, and answers that are no success. */
+  readonly complaints: string[]
+}
+
+/** Opens a page of the site for as long as `use` needs it. */
+export async function onPage<Result>(
+  path: string,
+  options: BrowserContextOptions,
+  use: (open: OpenPage) => Promise<Result>,
+): Promise<Result> {
+  if (browser === undefined || server === undefined) throw new Error('withBuiltSite() comes first')
+  const context = await browser.newContext({ locale: 'en', ...options })
+  try {
+    const page = await context.newPage()
+    const complaints: string[] = []
+    page.on('console', (message) => {
+      if (['error', 'warning'].includes(message.type())) complaints.push(`console: ${message.text()}`)
+    })
+    page.on('pageerror', (error) => complaints.push(`uncaught: ${error.message}`))
+    page.on('response', (response) => {
+      if (response.status() >= 400) complaints.push(`${response.status()}: ${response.url()}`)
+    })
+    await page.goto(addressOf(path), { waitUntil: 'networkidle' })
+    return await use({ page, complaints })
+  } finally {
+    await context.close()
+  }
+}
+
+export function addressOf(path: string): string {
+  return `${server?.url.replace(/\/$/, '')}${path}`
+}

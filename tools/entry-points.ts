@@ -1,0 +1,13 @@
+import { readFileSync } from 'node:fs'
+
+/** An entry in `exports` of package.json, which has both forms. */
+export interface Entry {
+  readonly import: { readonly types: string; readonly default: string }
+  readonly require: { readonly types: string; readonly default: string }
+}
+
+/** Entry points with code: `./package.json` is none. */
+export function entriesOf(folder: string): Entry[] {
+  const { exports } = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8')) as { exports: Record<string, Entry | string> }
+  return Object.values(exports).filter((entry) => typeof entry !== 'string')
+}

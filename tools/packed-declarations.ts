@@ -1,0 +1,88 @@
+import { posix } from 'node:path'
+import { type OutputChunk, rollup } from 'rollup'
+import { dts } from 'rollup-plugin-dts'
+import ts from 'typescript'
+import { FORM, nameOf, type Written } from './commonjs-form.js'
+import type { Entry } from './entry-points.js'
+
+/**
+ * The declarations of a package as it is published: what can be imported, and what that names. They stand once, in the CommonJS form, which
+ * both forms may import; those of the ES modules pass them on.
+ */
+export async function packedDeclarations(folder: string, entries: readonly Entry[]): Promise<Written[]> {
+  const bundle = await rollup({
+    input: Object.fromEntries(entries.map((entry) => [fileOf(entry), posix.join(folder, entry.import.types)])),
+    external: (id) => !/^[./]/.test(id) && !id.startsWith(folder),
+    plugins: [dts()],
+  })
+  const { output } = await bundle.generate({ format: 'es', chunkFileNames: 'types/[name]-[hash].ts' })
+  await bundle.close()
+  const chunks = output.filter((file): file is OutputChunk => file.type === 'chunk')
+  const shared = chunks.map(({ fileName, code }): Written => [`${FORM}/${fileName}`, code])
+  const textOf = (entry: Entry): string => chunks.find(({ fileName }) => fileName === `${fileOf(entry)}.d.ts`)?.code ?? ''
+  const passedOn = entries.map((entry): Written => [posix.normalize(entry.import.types), passingOn(entry, textOf(entry))])
+  return [...shared, ...passedOn, ...entries.filter(isCallable).map((entry) => callable(entry, textOf(entry)))]
+}
+
+/** Where the names of an entry point are declared, within the form. */
+function fileOf(entry: Entry): string {
+  return posix.relative('dist', entry.import.types).replace(/\.d\.ts$/, '')
+}
+
+/** `require` returns the default export of a module beside it instead of its names. */
+function isCallable(entry: Entry): boolean {
+  return nameOf(entry.require.types) !== fileOf(entry)
+}
+
+/** The declaration of an ES module whose names are declared in the CommonJS form. */
+function passingOn(entry: Entry, text: string): string {
+  const from = relative(entry.import.types, `${FORM}/${fileOf(entry)}.js`)
+  const names = exportedNames(text)
+  const byDefault = names.find(({ name }) => name === 'default')
+  if (byDefault === undefined) return `export * from '${from}'\n`
+  // Across the forms a default export is the whole module.
+  const same = names.find(({ name, local }) => name !== 'default' && local === byDefault.local)
+  if (same === undefined) throw new Error(`${entry.import.types}: a default export needs a second name`)
+  return `export * from '${from}'\nexport { ${same.name} as default } from '${from}'\n`
+}
+
+/** The declaration of a module that is a function itself and has all that it exports beside it. */
+function callable(entry: Entry, text: string): Written {
+  const exported = exportedNames(text).filter(({ name }) => name !== 'default')
+  const list = exported.map(({ name, typeOnly }) => `${typeOnly ? 'type ' : ''}${name}`).join(', ')
+  const from = relative(entry.require.types, `${FORM}/${fileOf(entry)}.js`)
+  return [
+    posix.normalize(entry.require.types),
+    `import names, { ${list} } from '${from}'
+declare function required(...options: Parameters<typeof names>): ReturnType<typeof names>
+declare namespace required {
+  export { ${list}, required as default }
+}
+export = required
+`,
+  ]
+}
+
+function relative(from: string, to: string): string {
+  const path = posix.relative(posix.dirname(posix.normalize(from)), to)
+  return path.startsWith('.') ? path : `./${path}`
+}
+
+/** A name that a module exports; of a type alone nothing is there at run time. */
+interface Exported {
+  readonly name: string
+  readonly local: string
+  readonly typeOnly: boolean
+}
+
+function exportedNames(text: string): Exported[] {
+  const { statements } = ts.createSourceFile('bundle.d.ts', text, ts.ScriptTarget.Latest)
+  return statements.flatMap((statement) => {
+    if (!ts.isExportDeclaration(statement) || statement.exportClause === undefined || !ts.isNamedExports(statement.exportClause)) return []
+    return statement.exportClause.elements.map(({ name, propertyName, isTypeOnly }) => ({
+      name: name.text,
+      local: (propertyName ?? name).text,
+      typeOnly: isTypeOnly || statement.isTypeOnly,
+    }))
+  })
+}
