@@ -81,8 +81,12 @@ test('a snapshot is taken apart at any offset into its buffer, and its pieces ar
   const buffer = new Uint8Array(bytes.length + 3)
   buffer.set(bytes, 3)
   const { own, ownAs, tiers } = untieredSnapshot(buffer.subarray(3))
-  assert.deepEqual([own, ownAs], [{ description: { i: 0 }, contents: Uint8Array.of(1, 2, 3) }, [TEN]])
-  assert.deepEqual(tiers, [{ policy: PRO, counted: { description: { i: 1 }, contents: new Uint8Array() } }])
+  const read = ({ description, contents }: Snapshot): unknown => [{ ...description }, contents]
+  assert.deepEqual([read(own), ownAs], [[{ i: 0 }, Uint8Array.of(1, 2, 3)], [TEN]])
+  assert.deepEqual(
+    tiers.map(({ policy, counted }) => [policy, read(counted)]),
+    [[PRO, [{ i: 1 }, new Uint8Array()]]],
+  )
   assert.equal(own.contents.buffer, buffer.buffer)
 })
 

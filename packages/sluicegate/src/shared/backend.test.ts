@@ -13,7 +13,7 @@ test('the table of operations lists the verbs that there are', () => {
   const rows = [...text.matchAll(/^ \* \| (`[^|]*`) \|/gm)].flatMap(([, cell = '']) =>
     [...cell.matchAll(/`(\w+)`/g)].map(([, verb]) => verb),
   )
-  const [, union = ''] = /export type Operation =([\s\S]*?)\n\n/.exec(text) ?? []
+  const [, union = ''] = /export type Operation =([\s\S]*?)\/\*\* What came of/.exec(text) ?? []
   const verbs = [...union.matchAll(/verb: ((?:'\w+'(?: \| )?)+)/g)].flatMap(([, list = '']) =>
     [...list.matchAll(/'(\w+)'/g)].map(([, verb]) => verb),
   )
