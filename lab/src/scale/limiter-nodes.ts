@@ -1,7 +1,7 @@
 import type { Decision } from 'sluicegate'
 import { Random } from 'sluicegate-testkit'
-import type { LeaseStep } from 'sluicegate-testkit/leases/lease-step.js'
 import { Timeline } from 'sluicegate-testkit/leases/timeline.js'
+import type { LeaseStep } from 'sluicegate-testkit/twins/lease-step.js'
 import { grantsOf } from '../../../packages/sluicegate/dist/redis/script-call.js'
 import type { Answer, Backend, Operation } from '../../../packages/sluicegate/dist/shared/backend.js'
 import { CountedShare } from '../../../packages/sluicegate/dist/shared/outage/local-share.js'

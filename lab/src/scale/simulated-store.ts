@@ -1,7 +1,7 @@
-import { type LeaseStep, SOUND_RECORDS } from 'sluicegate-testkit/leases/lease-step.js'
 import { leaseStepOf } from 'sluicegate-testkit/leases/lease-step-of.js'
 import type { Timeline } from 'sluicegate-testkit/leases/timeline.js'
 import { NodeSet } from 'sluicegate-testkit/outage/node-set.js'
+import { type LeaseStep, SOUND_RECORDS } from 'sluicegate-testkit/twins/lease-step.js'
 import { leaseUsOf } from '../../../packages/sluicegate/dist/lease/leasing.js'
 import { encodingsOf, type PolicyEncoding } from '../../../packages/sluicegate/dist/redis/policy-encoding.js'
 import type { GroupMeter, NodeGroup } from './node-group.js'

@@ -111,24 +111,14 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const settings = environmentSettings()
   const limits = new RateLimits(engine, config.domains, settings, clock === undefined ? Date.now : () => clock.nowMs())
   const { nowMs } = clock ?? preciseClock()
-  const quotas = new QuotaService({
-    engine,
-    config: { rules: config.quotaRules, domains: config.domains },
-    times: config.quotas,
-    nowMs,
-    isShadow: settings.shadowMode,
-  })
+  const { quotaRules: rules, domains, quotas: times } = config
+  const quotas = new QuotaService({ engine, config: { rules, domains }, times, nowMs, isShadow: settings.shadowMode })
   const reloader = options.source && new Reloader(options.source, config, engine, log, (next) => parts.reload(next))
   const guards = guardsOf(log)
-  const page = new LivePage({
-    engine: worker?.figures ?? engine,
-    keys: config.dashboard.keys,
-    guards,
-    hasAdmin: config.listen.admin !== undefined,
-    sampleMs,
-    reloads: () => (worker === undefined ? reloader?.state : worker.reloadState()),
-    candidate,
-  })
+  const reloads = (): ReloadState | undefined => (worker === undefined ? reloader?.state : worker.reloadState())
+  const { keys } = config.dashboard
+  const hasAdmin = config.listen.admin !== undefined
+  const page = new LivePage({ engine: worker?.figures ?? engine, keys, guards, hasAdmin, sampleMs, reloads, candidate })
   const traffic = { all: () => [...listeners.traffic.values()] }
   const measures = measuresOf(engine, traffic, VERSION, { hits: limits.hits, reloads: reloader, snapshots, candidate, quotas, guards })
   const metrics = createMetrics(measures)

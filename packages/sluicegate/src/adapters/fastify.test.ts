@@ -8,7 +8,7 @@ import type { Harness, RunningApp } from 'sluicegate-testkit/adapters/harness.js
 import { ask } from 'sluicegate-testkit/adapters/http-client.js'
 import { promisedLimiter } from 'sluicegate-testkit/adapters/promised-limiter.js'
 import { ROUTES, type Site } from 'sluicegate-testkit/adapters/site.js'
-import { unhandledRejections } from 'sluicegate-testkit/runtimes/unhandled-rejections.js'
+import { unhandledRejections } from 'sluicegate-testkit/unhandled-rejections.js'
 import { concurrency, createLimiter, fixedWindow, type Policy } from '../index.js'
 import type { LimitArgument } from '../middleware/limit-argument.js'
 import { rateLimit } from './fastify.js'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/plain-request.js'
-import { unhandledRejections } from 'sluicegate-testkit/runtimes/unhandled-rejections.js'
+import { unhandledRejections } from 'sluicegate-testkit/unhandled-rejections.js'
 import { allOf, gcra, tokenBucket } from '../index.js'
 import { Middleware } from './middleware.js'
 import type { MiddlewareOptions } from './middleware-options.js'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { headerOf, type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/plain-request.js'
 import { promisedLimiter } from 'sluicegate-testkit/adapters/promised-limiter.js'
-import { unhandledRejections } from 'sluicegate-testkit/runtimes/unhandled-rejections.js'
+import { unhandledRejections } from 'sluicegate-testkit/unhandled-rejections.js'
 import {
   allOf,
   concurrency,

@@ -8,10 +8,10 @@ import { RedisScripts } from '../../../sluicegate/dist/redis/redis-scripts.js'
 import type { KeyState, ScriptLease } from '../../../sluicegate/dist/redis/script-call.js'
 import { Random } from '../random.js'
 import { GivenTime } from '../redis/given-time.js'
-import { namesOf } from '../twins/version-bound.js'
 import { type LeasedPolicy, randomVersions } from './lease-draws.js'
 import type { LEASED_ENCODINGS } from './lease-excess.js'
 import { LeaseRecords } from './lease-records.js'
+import { namesOf } from './version-bound.js'
 
 /** At once, each on a time of its own. */
 const LANES = 24

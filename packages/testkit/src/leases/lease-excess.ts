@@ -1,9 +1,9 @@
 import type { PolicyEncoding } from '../../../sluicegate/dist/redis/policy-encoding.js'
 import type { Excess } from '../history/admission.js'
 import { firstOver } from '../history/first-over.js'
-import { boundOf, namesOf } from '../twins/version-bound.js'
 import { leaseHistory } from './lease-history.js'
 import type { LeaseRules } from './lease-rules.js'
+import { boundOf, namesOf } from './version-bound.js'
 
 export const LEASED_ENCODINGS = [
   'rate',

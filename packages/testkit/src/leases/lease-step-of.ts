@@ -1,8 +1,8 @@
 import type { PolicyEncoding } from '../../../sluicegate/dist/redis/policy-encoding.js'
+import type { LeaseStep, RecordRules } from '../twins/lease-step.js'
 import { LogStep } from '../twins/log-step.js'
 import { RateStep } from '../twins/rate-step.js'
 import { FixedStep, SlidingStep } from '../twins/window-steps.js'
-import type { LeaseStep, RecordRules } from './lease-step.js'
 
 /** @param numbers what `name` says of them; of others in a mutant. */
 export function leaseStepOf({ name }: Pick<PolicyEncoding, 'name'>, numbers: readonly number[], rules: RecordRules): LeaseStep {

@@ -1,4 +1,4 @@
-import { type Handed, LeaseStep, NOTHING } from '../leases/lease-step.js'
+import { type Handed, LeaseStep, NOTHING } from './lease-step.js'
 
 /** Twin of `lua/steps/sliding-log.lua`: one log for all numbers, of which those are asked that were put in force. */
 export class LogStep extends LeaseStep {

@@ -1,5 +1,5 @@
 import type { ScriptLease } from '../../../sluicegate/dist/redis/script-call.js'
-import { type Handed, LeaseStep, NOTHING, type RecordRules } from '../leases/lease-step.js'
+import { type Handed, LeaseStep, NOTHING, type RecordRules } from './lease-step.js'
 
 const LEAST_TOKENS = 2
 

@@ -1,4 +1,4 @@
-import { type Handed, LeaseStep, NOTHING, type RecordRules } from '../leases/lease-step.js'
+import { type Handed, LeaseStep, NOTHING, type RecordRules } from './lease-step.js'
 
 /** Twin of `lua/steps/fixed-window.lua`. */
 export class FixedStep extends LeaseStep {

@@ -1,10 +1,10 @@
 import type { Decision } from '../../decision/decision.js'
 import { checkKey } from '../../key.js'
 import type { KeyLease } from '../../lease/key-lease.js'
-import type { ForgottenTokens, LeaseTable } from '../../lease/lease-table.js'
 import type { Key } from '../../limiter.js'
 import { type Clock, type Ticker, tickerOf } from '../../time/clock.js'
 import type { LeaseMiss } from './lease-miss.js'
+import type { ForgottenTokens, LeaseTable } from './lease-table.js'
 import type { Spending } from './spending.js'
 
 /** Takes decided by leases and cached denials of this process where these can decide, else by the backend. */

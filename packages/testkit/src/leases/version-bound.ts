@@ -1,7 +1,7 @@
 import type { Policy } from '../../../sluicegate/dist/policy/policy.js'
 import { specOf } from '../kit.js'
-import type { LeasedPolicy } from '../leases/lease-draws.js'
 import type { SinglePolicySpec } from '../oracle/policy-spec.js'
+import type { LeasedPolicy } from './lease-draws.js'
 
 /** So much may be given at least, however little the burst is larger than what flows in during a lease. */
 const LEAST_TOKENS = 2

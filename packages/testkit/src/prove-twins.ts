@@ -1,12 +1,12 @@
 import { parseArgs } from 'node:util'
-import { seedsFrom } from '../compare-seeds.js'
-import { compareLeases } from '../leases/compare-leases.js'
-import { LEASED_ENCODINGS } from '../leases/lease-excess.js'
-import { versionedOracleFor } from '../oracle/versioned-oracle.js'
-import { ownRedis } from '../redis/own-redis.js'
-import { savedTwinSeeds } from '../saved-seeds.js'
-import { VECTOR_ALGORITHMS } from '../vectors/vector-files.js'
-import { compareTwins } from './compare-twins.js'
+import { seedsFrom } from './compare-seeds.js'
+import { compareLeases } from './leases/compare-leases.js'
+import { LEASED_ENCODINGS } from './leases/lease-excess.js'
+import { versionedOracleFor } from './oracle/versioned-oracle.js'
+import { ownRedis } from './redis/own-redis.js'
+import { savedTwinSeeds } from './saved-seeds.js'
+import { compareTwins } from './twins/compare-twins.js'
+import { VECTOR_ALGORITHMS } from './vectors/vector-files.js'
 
 // The scripts on a real server against the oracle and the limiter in memory: `prove-twins [--count 60000] [--from 1] [--algorithm gcra]`,
 // half of the sequences with changes of policy. Then, unless one algorithm is chosen, exact takes and leases of several versions of a policy against

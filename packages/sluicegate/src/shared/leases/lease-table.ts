@@ -1,13 +1,13 @@
-import type { Decision } from '../decision/decision.js'
-import { isOutage } from '../errors.js'
-import type { Policy } from '../policy/policy.js'
-import type { Backend } from '../shared/backend.js'
-import { type Clock, type Ticker, tickerOf } from '../time/clock.js'
-import { Alarm, type Alert, alertOf } from '../waiting/alarm.js'
-import type { RefillOutcome } from './grant.js'
-import type { Unspent } from './held-tokens.js'
-import { KeyLease } from './key-lease.js'
-import { leaseUsOf, mostLeased, surelyUs } from './leasing.js'
+import type { Decision } from '../../decision/decision.js'
+import { isOutage } from '../../errors.js'
+import type { RefillOutcome } from '../../lease/grant.js'
+import type { Unspent } from '../../lease/held-tokens.js'
+import { KeyLease } from '../../lease/key-lease.js'
+import { leaseUsOf, mostLeased, surelyUs } from '../../lease/leasing.js'
+import type { Policy } from '../../policy/policy.js'
+import { type Clock, type Ticker, tickerOf } from '../../time/clock.js'
+import { Alarm, type Alert, alertOf } from '../../waiting/alarm.js'
+import type { Backend } from '../backend.js'
 
 /** Keys checked to make room for one. */
 const LOOKED_AT = 16
