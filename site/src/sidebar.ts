@@ -14,6 +14,9 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
   Policies: ['token-bucket', 'gcra', 'fixed-window', 'sliding-window', 'sliding-log', 'concurrency', 'all-of'].map(
     (name) => `policies/${name}`,
   ),
+  Recipes: ['login', 'plans', 'behind-a-proxy', 'websocket', 'graphql', 'serverless', 'background-jobs', 'webhooks'].map(
+    (name) => `recipes/${name}`,
+  ),
   'In an app': ['guide', 'frameworks', 'keys', 'headers', 'queue', 'outbound', 'testing', 'gate'],
   'Several processes': ['redis', 'outages', 'cluster', 'many-servers', 'scale'],
   'As a service': ['service', 'model-tokens', 'envoy', 'rlqs', 'tiers', 'resp', 'monitoring', 'load', 'replay'],
@@ -35,7 +38,9 @@ const MEASURED: Readonly<Record<string, readonly string[]>> = {
 
 /** Entries beside the documents, and beside the reference. A document that no group names is among the last. */
 export function sidebar(root: string): Record<string, readonly SidebarItem[]> {
-  const all = readdirSync(`${root}docs`, { recursive: true, encoding: 'utf8' }).filter((file) => /^(policies\/)?[\w-]+\.md$/.test(file))
+  const all = readdirSync(`${root}docs`, { recursive: true, encoding: 'utf8' }).filter((file) =>
+    /^((?:policies|recipes)\/)?[\w-]+\.md$/.test(file),
+  )
   const named = new Set([...Object.values(GROUPS), ...Object.values(MEASURED)].flat())
   const others = all.map((file) => file.slice(0, -'.md'.length)).filter((name) => !named.has(name))
   const groups = [...Object.entries(GROUPS), ['More', others] as const, ...Object.entries(MEASURED)].filter(([, names]) => names.length > 0)
