@@ -40,6 +40,8 @@ class HistoryNode {
   readonly everyMs: number
   readonly countedMs: number[] = []
   isCut = false
+  /** Whether the store did not answer since the last outage: that one goes on, with the share that it began with. */
+  isWaiting = false
 
   /** @param everyMs between its calls on average. */
   constructor(id: string, everyMs: number, nowMs: () => number, store: NodeSet, rules: ShareRules) {
@@ -130,11 +132,13 @@ class NodeHistory {
     const { random } = this
     for (let i = 0; i < seconds; i++) {
       this.nowMs += 1_000
-      for (const { isCut, everyMs, share, countedMs } of this.nodes) {
+      for (const node of this.nodes) {
+        const { isCut, everyMs, share, countedMs } = node
         if (isCut) continue
         const isDue = this.mayLose && this.nowMs - (countedMs.at(-1) ?? this.nowMs) >= OFTEN_MS
-        if (everyMs < 1_000) for (let calls = 1_000 / everyMs; calls > 0; calls--) share.answered()
-        else if (isDue || random.chance(1_000 / everyMs)) share.answered()
+        const calls = everyMs < 1_000 ? 1_000 / everyMs : Number(isDue || random.chance(1_000 / everyMs))
+        if (calls > 0) node.isWaiting = false
+        for (let left = calls; left > 0; left--) share.answered()
       }
       await undefined
     }
@@ -143,16 +147,22 @@ class NodeHistory {
 
   /** The store is gone for these nodes. */
   private outage(nodes: readonly HistoryNode[]): void {
-    const asked = nodes.filter(({ share }) => share.held() > 0)
-    for (const node of asked) node.isCut = true
+    const asked = nodes.filter(({ isWaiting }) => !isWaiting)
+    for (const node of asked) {
+      node.isCut = true
+      node.isWaiting = true
+    }
     const known = asked.filter(({ countedMs }) => this.isKnown(countedMs))
     const sum = asked.reduce((all, { share }) => all + share.held(), 0)
     this.outages.push({ nodes: asked.length, sum, bound: this.boundOf(known) + UNKNOWN_SHARE * (asked.length - known.length) })
   }
 
   private isKnown(countedMs: readonly number[]): boolean {
+    const { settledMs, trustedMs } = SOUND_SHARES
     const lastMs = countedMs.at(-1) ?? Number.NEGATIVE_INFINITY
-    return lastMs - (countedMs[0] ?? 0) >= SOUND_SHARES.settledMs && this.nowMs - lastMs <= SOUND_SHARES.trustedMs
+    // After a long silence a node is as new.
+    const firstMs = countedMs.findLast((ms, i) => ms - (countedMs[i - 1] ?? Number.NEGATIVE_INFINITY) > trustedMs) ?? 0
+    return lastMs - firstMs >= settledMs && this.nowMs - lastMs <= trustedMs
   }
 
   /** 1, and as much again for each that came since any of the others counted, over those that were there. */

@@ -12,7 +12,7 @@ for (const algorithm of SETTLED_ALGORITHMS) {
   let [operations, returned, histories, found] = [0, 0, 0, 0]
   for (const seed of seedsFrom(from, most)) {
     if (operations >= most) break
-    const result = await settledInMemory(seed, algorithm)
+    const result = await settledInMemory(seed, algorithm, undefined, false)
     operations += result.operations
     returned += result.returned
     histories++

@@ -27,7 +27,10 @@ export interface ShareRules {
   readonly heldMs: number
 }
 
-export const SHARE_RULES: ShareRules = { trustedMs: REMEMBERED_MS - REST_MS, settledMs: LONGEST_REST_MS, heldMs: REMEMBERED_MS }
+/** A limiter that counted nothing for so long is as new: the store may have forgotten all others meanwhile, as after an outage of all of them. */
+const SILENT_MS = REMEMBERED_MS - REST_MS
+
+export const SHARE_RULES: ShareRules = { trustedMs: SILENT_MS, settledMs: LONGEST_REST_MS, heldMs: REMEMBERED_MS }
 
 /** The share of the budget that a process may spend in an outage. */
 export interface LocalShare {
@@ -68,7 +71,7 @@ export class GivenShare implements LocalShare {
  *
  * It grows at once and shrinks slowly: the largest count of the last 3 to 6 minutes holds. The share is at most {@link UNKNOWN_SHARE} where a
  * count says nothing about those that came since, because the store was not called for long, or where it may be too low, because the limiter
- * is new and the store may have lost its data.
+ * is new, or was silent for long, and the store may have lost its data.
  */
 export class CountedShare implements LocalShare {
   private readonly clock: Clock
@@ -126,7 +129,7 @@ export class CountedShare implements LocalShare {
 
   /** @param sentMs when it was called for: those that came since may not be in it. */
   private heard(nodes: number, sentMs: number): void {
-    this.firstMs = Math.min(this.firstMs, sentMs)
+    this.firstMs = sentMs - this.lastMs > SILENT_MS ? sentMs : Math.min(this.firstMs, sentMs)
     this.lastMs = Math.max(this.lastMs, sentMs)
     const { heldMs } = this.rules
     const sinceMs = sentMs - this.sinceMs

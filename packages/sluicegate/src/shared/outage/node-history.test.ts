@@ -7,8 +7,8 @@ import { FAULTY_SHARES, type HistoryRules, nodeHistory, type OutageShares, SOUND
 const HISTORIES = shortOrLong(150, 3_000)
 const MOST_NODES = shortOrLong(100, 1_000)
 const MOST_FOR_A_FAULT = 3_000
-/** They once found something. */
-const SAVED_SEEDS: readonly number[] = []
+/** They once found something, in histories of up to a thousand nodes. */
+const SAVED_SEEDS: readonly number[] = [138_311_762]
 
 interface Found {
   readonly seed: number
@@ -31,7 +31,8 @@ async function first(seeds: Iterable<number>, rules: HistoryRules, mostNodes: nu
 
 test('the shares of an outage are together at most one budget, one more for each joiner beside those before, and a tenth for each unknown', async (t) => {
   const from = Math.floor(Math.random() * 2 ** 30)
-  const { seed, over, outages } = await first([...SAVED_SEEDS, ...seedsFrom(from, HISTORIES)], SOUND_SHARES, MOST_NODES)
+  assert.equal((await first(SAVED_SEEDS, SOUND_SHARES, 1_000)).over, undefined)
+  const { seed, over, outages } = await first(seedsFrom(from, HISTORIES), SOUND_SHARES, MOST_NODES)
   assert.equal(over, undefined, `seed ${seed}: ${JSON.stringify(over)}`)
   const worst = Math.max(...outages.map(({ sum }) => sum))
   const mean = outages.reduce((all, { sum }) => all + sum, 0) / outages.length
