@@ -5,9 +5,9 @@ import { Timeline } from 'sluicegate-testkit/leases/timeline.js'
 import { grantsOf } from '../../../packages/sluicegate/dist/redis/script-call.js'
 import type { Answer, Backend, Operation } from '../../../packages/sluicegate/dist/shared/backend.js'
 import { SharedLimiter } from '../../../packages/sluicegate/dist/shared/shared-limiter.js'
-import type { Clock } from '../../../packages/sluicegate/dist/time/clock.js'
 import { arrivalUs, type GroupFigures, GroupMeter, keyOf, type NodeGroup } from './node-group.js'
 import { SimulatedStore } from './simulated-store.js'
+import { TimelineClock } from './timeline-clock.js'
 
 const START_US = 1_000_000
 
@@ -99,40 +99,4 @@ function answerOf({ policy }: NodeGroup, operation: Operation, step: LeaseStep, 
   } else throw new TypeError(`no ${operation.verb} here`)
   const retryAfterMs = allowed ? 0 : Math.ceil(step.untilFreeUs(nowUs, cost) / 1000)
   return { done: allowed, decision: { allowed, limit, remaining: 0, retryAfterMs, resetAfterMs: 1000, policy: name, source: 'store' } }
-}
-
-/** The clock of a simulation, whose promises are settled before its time moves on. */
-class TimelineClock implements Clock {
-  /** Whether a promise may have been resolved since. */
-  isUnsettled = false
-  readonly #timeline: Timeline
-  #turns = 1
-
-  constructor(timeline: Timeline) {
-    this.#timeline = timeline
-  }
-
-  nowMs(): number {
-    return this.#timeline.nowUs / 1000
-  }
-
-  after(ms: number, run: () => void): () => void {
-    let isCancelled = false
-    this.#timeline.inUs(Math.max(0, Math.ceil(ms * 1000)), () => {
-      if (isCancelled) return
-      this.isUnsettled = true
-      // A timeout waits for turns of the event loop, in which sockets would be read.
-      this.#turns = 3
-      run()
-    })
-    return () => {
-      isCancelled = true
-    }
-  }
-
-  async settle(): Promise<void> {
-    this.isUnsettled = false
-    for (let turns = this.#turns; turns > 0; turns--) await new Promise<void>((resolve) => void setImmediate(resolve))
-    this.#turns = 1
-  }
 }

@@ -51,6 +51,10 @@ export abstract class LeaseStep {
   protected abstract untilNewUs(nowUs: number): number
   protected abstract freeUs(nowUs: number, cost: number): number
 
+  protected left(nowUs: number): number {
+    return Math.max(0, this.whole - this.debtAt(nowUs))
+  }
+
   lease(nowUs: number, want: number, least: number, horizonUs: number): ScriptLease {
     this.read(nowUs)
     const debt = this.debtAt(nowUs)
@@ -69,6 +73,12 @@ export abstract class LeaseStep {
     const before = this.debtAt(nowUs)
     this.returned(tokens, leasedUs)
     return before - this.debtAt(nowUs)
+  }
+
+  /** Whole tokens left. */
+  remainingAt(nowUs: number): number {
+    this.read(nowUs)
+    return this.left(nowUs)
   }
 
   /** Until this number of tokens would pass. */

@@ -86,6 +86,10 @@ export class RateStep extends LeaseStep {
     return this.owed
   }
 
+  protected override left(): number {
+    return Math.max(0, Math.floor((this.capacity - this.owed) / this.unitsPerToken))
+  }
+
   protected leased(_nowUs: number, want: number, least: number, horizonUs: number): Handed {
     const before = this.owed
     const room = this.capacity - before
