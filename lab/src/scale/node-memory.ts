@@ -26,7 +26,7 @@ export function nodeKeyBytes(): number {
     const lease = new KeyLease(0, HORIZON_MS * 1000)
     lease.addGrant(
       grantOf(step.lease(key * 1_000_000, 5, 1, HORIZON_MS * 1000), HORIZON_MS * 1000, 1),
-      { want: 5, least: 1, sentUs: 0 },
+      { want: 5, least: 1, sentUs: 0, isWorthIt: true },
       1_000,
     )
     leases.set(`user:${key}`, lease)

@@ -33,10 +33,15 @@ export interface TokenRequest {
   readonly want: number
   readonly least: number
   readonly sentUs: number
+  /** Whether to lease: else the backend decides the one take that waits. */
+  readonly isWorthIt: boolean
 }
 
-/** How a refill ended: its tokens arrived in time to be spent, arrived late, or the backend could not be reached. */
-export type RefillOutcome = 'in time' | 'late' | 'out'
+/**
+ * How a refill ended: its tokens arrived in time to be spent, arrived late, or the backend could not be reached. `alone`: it is not worth a
+ * lease, and the backend decides the one take that waits.
+ */
+export type RefillOutcome = 'in time' | 'late' | 'out' | 'alone'
 
 /** Shares of the horizon: how long before more tokens are free a process asks again that got some, and one that got none. */
 const AHEAD = [0.1, 0.4] as const

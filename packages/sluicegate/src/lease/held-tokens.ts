@@ -66,6 +66,11 @@ export class Batch {
     return ended
   }
 
+  /** Tokens of the grant. */
+  get granted(): number {
+    return this.count
+  }
+
   /** Spends tokens that may be spent now. */
   drop(tokens: number): void {
     this.next += tokens
@@ -139,6 +144,12 @@ export class HeldTokens {
   private tokens = 0
   private recountUs = Number.NEGATIVE_INFINITY
   private unspent: Unspent[] = []
+  private readonly wasted: (tokens: number, of: number) => void
+
+  /** @param wasted called with tokens that expired unspent, and how many the lease had. */
+  constructor(wasted: (tokens: number, of: number) => void) {
+    this.wasted = wasted
+  }
 
   /** Tokens that may be spent now or later, as of the last time read. */
   get left(): number {
@@ -247,6 +258,7 @@ export class HeldTokens {
 
   private note(batch: Batch): void {
     const tokens = batch.takeEnded()
+    if (tokens > 0) this.wasted(tokens, batch.granted)
     if (tokens > 0 && batch.id !== undefined) this.unspent.push({ id: batch.id, tokens })
   }
 

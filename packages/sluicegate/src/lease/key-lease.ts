@@ -2,7 +2,7 @@ import type { Decision } from '../decision/decision.js'
 import { CachedDenial, DenialTimes } from './denial-cache.js'
 import type { Grant, RefillOutcome, TokenRequest } from './grant.js'
 import { HeldTokens, RETRY_ROUNDING_US, type Unspent } from './held-tokens.js'
-import { LeaseDemand, LONGEST_PAUSE_HORIZONS, RefillPause } from './lease-demand.js'
+import { LeaseDemand, LONGEST_PAUSE_HORIZONS, RefillPause, Scarcity } from './lease-demand.js'
 import { CLOCK_DRIFT } from './leasing.js'
 
 /** The backend's last answer. */
@@ -31,7 +31,7 @@ export class KeyLease {
   refill: Promise<RefillOutcome> | undefined
   readonly demand: LeaseDemand
   private readonly horizonUs: number
-  private readonly held = new HeldTokens()
+  private readonly held: HeldTokens
   private last: Answer | undefined
   /** What the backend had left at its last answer, and when the key is full there. */
   private remainingThere = 0
@@ -39,6 +39,9 @@ export class KeyLease {
   /** Whether what is left there grows by itself. Of windows and logs it is all that is left for all processes. */
   private flowsBack = true
   private readonly pause: RefillPause
+  private readonly scarcity = new Scarcity()
+  /** Nothing is requested before. */
+  private scarceUs = 0
   /** Tokens requested up to this time are not spent; denials of requests up to this time are void. */
   private forgottenUs = Number.NEGATIVE_INFINITY
   private reopenedUs = Number.NEGATIVE_INFINITY
@@ -53,6 +56,7 @@ export class KeyLease {
 
   constructor(nowUs: number, horizonUs: number) {
     this.demand = new LeaseDemand(nowUs, horizonUs)
+    this.held = new HeldTokens((tokens, of) => this.demand.wasted(tokens, of))
     this.horizonUs = horizonUs
     this.pause = new RefillPause(horizonUs)
     this.denialTimes = new DenialTimes(LONGEST_PAUSE_HORIZONS * horizonUs)
@@ -62,7 +66,6 @@ export class KeyLease {
   spend(nowUs: number, cost: number): boolean {
     if (!this.held.spend(nowUs, cost)) return false
     this.forgetDenied()
-    this.demand.spent(cost)
     return true
   }
 
@@ -90,7 +93,6 @@ export class KeyLease {
 
   private foreseenUntil(nowUs: number, cost: number): number | undefined {
     const { last, held } = this
-    if (last === undefined) return undefined
     const heldUs = held.heldUntil(cost)
     if (heldUs > nowUs && heldUs < Number.POSITIVE_INFINITY) return heldUs
     const missing = held.left < cost ? cost - held.left : 0
@@ -98,12 +100,20 @@ export class KeyLease {
     // The missing tokens may be free, whatever is known of the whole cost.
     if (withHeldUs === 0) return undefined
     const isInTime = held.untilUs > withHeldUs + RETRY_ROUNDING_US
-    const untilUs = isInTime ? withHeldUs : this.knownUntil(last, cost)
+    const untilUs = Math.max(isInTime ? withHeldUs : this.knownUntil(last, cost), this.scarceUs)
     return untilUs > nowUs ? untilUs : undefined
+  }
+
+  /** The backend let a cost pass that was requested by itself. */
+  passed(remaining: number): void {
+    this.scarcity.after(1, 1, 2 * this.horizonUs)
+    this.remainingThere = remaining
+    this.demand.alone()
   }
 
   /** Caches the backend's denial of a cost that was requested by itself. */
   refuse(cost: number, untilUs: number, nowUs: number): void {
+    this.scarceUs = nowUs + this.scarcity.after(0, cost, 2 * this.horizonUs)
     this.denialTimes.add(cost, untilUs, nowUs)
   }
 
@@ -115,7 +125,7 @@ export class KeyLease {
   /** The tokens to request now. */
   want(nowUs: number): TokenRequest {
     const rest = this.flowsBack ? Number.POSITIVE_INFINITY : this.remainingThere
-    return { ...this.demand.wanted(nowUs, this.readyAt(nowUs), rest), sentUs: nowUs }
+    return { ...this.demand.wanted(nowUs, this.readyAt(nowUs), this.held.left, rest), sentUs: nowUs }
   }
 
   /** Adds the tokens of a grant, and records what the backend said about more. */
@@ -136,6 +146,7 @@ export class KeyLease {
     this.newAtUs = arrivedUs + grant.untilNewUs
     this.flowsBack = grant.flowsBack
     const isShort = granted < want && sentUs > this.reopenedUs
+    if (sentUs > this.reopenedUs) this.scarceUs = arrivedUs + this.scarcity.after(granted, want, 2 * this.horizonUs)
     this.learn({ grant, atUs: arrivedUs, isShort }, least)
     if (isShort || (!grant.flowsBack && grant.remaining === 0)) this.pause.begin(grant, arrivedUs)
     else this.pause.end()
@@ -186,6 +197,7 @@ export class KeyLease {
   /** Tokens of this process were returned: a cached denial may be void. */
   reopen(nowUs: number): void {
     this.reopenedUs = nowUs
+    this.scarceUs = 0
     this.forgetDenied()
     this.denialTimes.clear()
     this.last = undefined
@@ -228,8 +240,8 @@ export class KeyLease {
   }
 
   /** When `tokens` would pass at the backend, or a time before that; 0 when nothing is known. */
-  private knownUntil(last: Answer, tokens: number): number {
-    return Math.max(last.isShort ? this.answeredUntil(last, tokens) : 0, this.denialTimes.until(tokens))
+  private knownUntil(last: Answer | undefined, tokens: number): number {
+    return Math.max(last?.isShort ? this.answeredUntil(last, tokens) : 0, this.denialTimes.until(tokens))
   }
 
   /** A token leased ahead begins a little later on this clock, which may be fast: a caller that comes back finds it available. */

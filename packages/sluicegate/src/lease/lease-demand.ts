@@ -1,39 +1,44 @@
-import type { Grant } from './grant.js'
+import type { Grant, TokenRequest } from './grant.js'
 
-/** A refill is due when this share of the last grant is left. */
-const LOW_SHARE = 0.25
-/** The shortest span over which demand is measured. */
-const LEAST_SPAN_US = 1_000
-/** Requests exceed demand by this factor. */
-const RESERVE = 1.25
-/** The share of the backend's remaining tokens requested beyond what was spent, where tokens do not flow back by themselves. */
+/** The length of a lease in horizons: how long a token may be spent. */
+const LEASE_HORIZONS = 2
+/** The pace is an average over this many leases, the newest weighing most. */
+const E = (globalThis as any).process?.env ?? {}
+const PACE_LEASES = Number(E.PACE ?? 2)
+/** The share of leased tokens that may expire unspent. */
+const WASTE = Number(E.WASTE ?? 0.01)
+/** How much of the demand of the coming lease is leased at first, and at least and at most. */
+const [FIRST_SCALE, LEAST_SCALE, MOST_SCALE] = [0.5, 0.002, Number(E.MOST ?? 1)]
+/** Fewer tokens are not leased: the backend decides each take by itself. */
+const FEWEST = 2
+/** A lease of so many tokens is renewed ahead of need, when this share is left. */
+const [RENEWED_FROM, LOW_SHARE] = [8, 0.25]
+/** The share of the backend's remaining tokens requested, where tokens do not flow back by themselves. */
 const SHARE_OF_REST = 1 / 8
-/** The measured pace is void after this many horizons without a lease. */
-const PACE_HORIZONS = 2
 
 /** The demand for a key in one process, and how many tokens to lease ahead for it. */
 export class LeaseDemand {
-  private readonly horizonUs: number
+  private readonly leaseUs: number
   /** Tokens that callers wait for now. */
   private waiting = 0
-  /** Tokens requested by takes since the last lease, the smallest cost among them, and since when. */
+  private waiters = 0
+  /** Tokens requested by takes since the pace was measured, the smallest cost among them, and since when. */
   private asked = 0
   private leastCost = Number.POSITIVE_INFINITY
   private sinceUs: number
   /** How long of that callers waited, up to the last lease, and since when they wait now. */
   private waitedUs = 0
   private waitingSinceUs = 0
-  /** Tokens of the last grant, and tokens spent since it came. */
-  private granted = 0
-  private used = 0
-  /** The most tokens to request, unless callers wait for more. */
-  private most = 1
   /** Tokens per microsecond. */
   private pace = 0
+  /** The share of the demand of a lease that is leased. */
+  private scale = FIRST_SCALE
+  /** A refill is due when so few are left. */
+  private lowAt = -1
 
   constructor(nowUs: number, horizonUs: number) {
     this.sinceUs = nowUs
-    this.horizonUs = horizonUs
+    this.leaseUs = LEASE_HORIZONS * horizonUs
   }
 
   /** Counts the cost of a take, once. */
@@ -46,63 +51,72 @@ export class LeaseDemand {
   join(cost: number, nowUs: number): void {
     if (this.waiting === 0) this.waitingSinceUs = nowUs
     this.waiting += cost
+    this.waiters++
     if (cost < this.leastCost) this.leastCost = cost
   }
 
   leave(cost: number): void {
     this.waiting -= cost
+    this.waiters--
   }
 
   get isWaitedFor(): boolean {
     return this.waiting > 0
   }
 
-  spent(tokens: number): void {
-    this.used += tokens
-  }
-
-  /** Notes a grant, which ends the measured span. */
+  /** Notes a grant. */
   given(tokens: number, nowUs: number): void {
-    this.granted = tokens
-    this.used = 0
+    this.lowAt = tokens >= RENEWED_FROM ? LOW_SHARE * tokens : -1
+    this.scaleBy(WASTE * tokens, Math.max(tokens, 1))
     this.waitedUs += this.waitingFor(nowUs)
     this.waitingSinceUs = nowUs
   }
 
+  /** Tokens expired unspent. */
+  wasted(tokens: number, of: number): void {
+    this.scaleBy(-tokens, of)
+  }
+
+  /** A take was decided by the backend alone. */
+  alone(): void {
+    this.scaleBy(WASTE, 1)
+  }
+
+  private scaleBy(tokens: number, of: number): void {
+    this.scale = Math.min(MOST_SCALE, Math.max(LEAST_SCALE, this.scale * Math.exp(tokens / of)))
+  }
+
   /** Whether the measured pace is still valid. A key that was forgotten sooner would request one token at a time for ever. */
   isRecent(nowUs: number): boolean {
-    return nowUs - this.sinceUs <= PACE_HORIZONS * this.horizonUs
+    return nowUs - this.sinceUs <= PACE_LEASES * this.leaseUs
   }
 
   /** Whether so few tokens are left that a refill is due. */
   isLow(left: number): boolean {
-    return this.asked > 0 && left <= LOW_SHARE * this.granted
+    return left <= this.lowAt && this.asked > 0
   }
 
   /**
-   * Tokens to request beside those held: the demand of one horizon at the measured pace. If tokens were left unspent, the next request is
-   * smaller; it is at most twice the spent tokens, so that little is lost when demand ends. A short grant does not make the next request smaller.
+   * Tokens to request beside those held.
    *
    * @param rest tokens left at the backend for all processes, as far as is known.
    */
-  wanted(nowUs: number, ready: number, rest = Number.POSITIVE_INFINITY): { readonly want: number; readonly least: number } {
-    const { waiting, horizonUs, granted, used } = this
-    const spanUs = nowUs - this.sinceUs
+  wanted(nowUs: number, ready: number, left: number, rest = Number.POSITIVE_INFINITY): Omit<TokenRequest, 'sentUs'> {
+    const { waiting, waiters, leaseUs } = this
     // A waiting caller takes nothing more: while a lease is on its way demand does not show.
-    const servedUs = Math.max(LEAST_SPAN_US, spanUs - this.waitedUs - this.waitingFor(nowUs))
-    this.pace = Math.max(this.asked / servedUs, this.isRecent(nowUs) ? this.pace / 2 : 0)
-    if (granted > 0) this.most = Math.max(2 * used, 2 * used >= granted ? this.most : this.most / 2)
+    const servedUs = Math.max(1, nowUs - this.sinceUs - this.waitedUs - this.waitingFor(nowUs))
+    const weight = -Math.expm1(-servedUs / (PACE_LEASES * leaseUs))
+    this.pace += weight * (this.asked / servedUs - this.pace)
     const least = this.leastCost === Number.POSITIVE_INFINITY ? 1 : Math.max(1, this.leastCost - ready)
-    // With nothing left, spent tokens show supply, not demand: following them would shrink each request. A share is not needed then either, as
-    // no process is granted more than what flowed back meanwhile.
-    const share = rest > 0 ? used + Math.ceil(rest * SHARE_OF_REST) : Number.POSITIVE_INFINITY
-    const foreseen = Math.min(Math.ceil(this.pace * horizonUs * RESERVE), Math.floor(this.most), share)
+    const share = rest > 0 ? Math.ceil(rest * SHARE_OF_REST) : Number.POSITIVE_INFINITY
+    const foreseen = Math.min(Math.floor(this.scale * this.pace * leaseUs) - left, share)
+    const isWorthIt = foreseen >= FEWEST
     this.asked = 0
     this.leastCost = Number.POSITIVE_INFINITY
     this.sinceUs = nowUs
     this.waitedUs = 0
     this.waitingSinceUs = nowUs
-    return { want: Math.max(least, waiting, foreseen), least }
+    return { want: Math.max(least, waiting, isWorthIt ? foreseen : 0), least, isWorthIt: isWorthIt || waiters > 1 }
   }
 
   private waitingFor(nowUs: number): number {
@@ -114,6 +128,28 @@ export class LeaseDemand {
 export const LONGEST_PAUSE_HORIZONS = 20
 /** Where other processes may return tokens, look for these after one lease, then less and less often. */
 const SHORTEST_PAUSE_HORIZONS = 2
+
+/** A pause of scarcity is at least and at most so many leases long. */
+const [SHORTEST_SCARCE, LONGEST_SCARCE] = [1 / 32, Number(E.LONGEST ?? 2)]
+
+/** How long a process waits between two requests of which the first brought less than was wanted: so long that the next brings enough. */
+export class Scarcity {
+  private leases = 0
+
+  /** @returns how long to wait. */
+  after(granted: number, want: number, leaseUs: number, random = Math.random): number {
+    if (granted >= want) {
+      this.leases = this.leases > SHORTEST_SCARCE ? this.leases / 2 : 0
+      return 0
+    }
+    if (granted < FEWEST) this.leases = Math.min(LONGEST_SCARCE, Math.max(SHORTEST_SCARCE, this.leases * 2))
+    return (this.first(granted) * (0.5 + random()) * this.leases * leaseUs)
+  }
+
+  private first(_granted: number): number {
+    return 1
+  }
+}
 
 /** A time in which this process requests no tokens ahead of need. */
 export class RefillPause {

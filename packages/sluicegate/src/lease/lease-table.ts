@@ -8,6 +8,7 @@ import type { RefillOutcome } from './grant.js'
 import { KeyLease } from './key-lease.js'
 import { leaseUsOf, mostLeased, surelyUs } from './leasing.js'
 
+const HZ = (globalThis as any).process?.env.HZ
 /** Keys checked to make room for one. */
 const LOOKED_AT = 16
 
@@ -143,9 +144,10 @@ export class LeaseTable {
     await undefined
     const { backend, part } = this.parts
     const request = lease.want(this.ticker.read())
-    const { want, least } = request
+    const { want, least, isWorthIt } = request
+    if (!isWorthIt) return 'alone'
     try {
-      const grant = await backend.lease({ key, part, want, least, horizonUs: this.horizonUs })
+      const grant = await backend.lease({ key, part, want, least, horizonUs: HZ === undefined ? this.horizonUs : Number(HZ) * this.horizonUs })
       const arrivedUs = this.ticker.read()
       this.parts.charged?.(grant.availableNow + grant.availableLater)
       lease.addGrant(grant, request, arrivedUs)

@@ -84,6 +84,7 @@ export class LeaseMiss {
     let late = 0
     for (let looks = 0; looks < mostLooks; looks++) {
       const answer = await take.awaitRefill()
+      if (answer === 'alone') return take.exact()
       const decision = take.decide()
       if (decision !== undefined) return decision
       // A process that was stopped finds its answer late: one late answer is no outage yet.

@@ -109,8 +109,10 @@ export class SingleLeasedTakes implements LeasedTakes {
 
   private async exact(lease: KeyLease, key: string, cost: number): Promise<Decision> {
     const decision = await this.miss.exact(key, cost)
-    const { allowed, source, retryAfterMs } = decision
-    if (!allowed && source === 'store') this.refuse(lease, cost, retryAfterMs)
+    const { allowed, source, retryAfterMs, remaining } = decision
+    if (source !== 'store') return decision
+    if (allowed) lease.passed(remaining)
+    else this.refuse(lease, cost, retryAfterMs)
     return decision
   }
 
