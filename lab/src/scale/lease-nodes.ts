@@ -71,7 +71,7 @@ class LeaseNodes {
     const keys = this.#nodes[node] as Map<number, NodeKey>
     let held = keys.get(key)
     if (held === undefined) {
-      held = new NodeKey(node, key, new KeyLease(nowUs, group.horizonMs * 1000))
+      held = new NodeKey(node, key, new KeyLease(nowUs, group.horizonMs * 1000, group.policy.limit))
       keys.set(key, held)
     }
     held.lease.demand.ask(1)

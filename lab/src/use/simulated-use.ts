@@ -23,6 +23,8 @@ export interface SimulatedUse {
   readonly decided: readonly Decided[]
   /** When calls reached the store. */
   readonly callsUs: readonly number[]
+  /** Tokens that the store charged. */
+  readonly charged: number
 }
 
 export interface UseNetwork {
@@ -43,7 +45,7 @@ export function simulateExact(policy: Policy, arrivals: readonly Arrival[], { ro
     callsUs.push(atUs + halfUs)
     decided.push({ node, askedUs: atUs, atUs: atUs + roundTripUs, allowed: store.take(nowUs, 1) })
   }
-  return { decided, callsUs }
+  return { decided, callsUs, charged: 0 }
 }
 
 /** Each node is the limiter of the library. */
@@ -63,6 +65,7 @@ export async function simulateLeased(
   const grantOf = encodings.encodings.map((encoding) => grantsOf(encoding, leaseUs, () => random.fraction()))
   const decided: Decided[] = []
   const callsUs: number[] = []
+  let charged = 0
   const halfUs = Math.floor(roundTripUs / 2)
   const call = <Result>(run: (nowUs: number) => Result): Promise<Result> =>
     new Promise((resolve) => {
@@ -79,9 +82,16 @@ export async function simulateLeased(
     lease: ({ part, want, least, horizonUs }) =>
       call((nowUs) => {
         const lease = (store.steps[part] as LeaseStep).lease(nowUs, want, least, horizonUs)
+        charged += lease.availableNow + lease.availableLater
         return (grantOf[part] as (typeof grantOf)[number])(lease, horizonUs, least)
       }),
-    execute: (operation) => call((nowUs) => answerOf(policy, operation, store, nowUs)),
+    execute: (operation) =>
+      call((nowUs) => {
+        const answer = answerOf(policy, operation, store, nowUs)
+        if (operation.verb === 'take' && answer.done) charged += store.steps.length
+        if (operation.verb === 'return') charged -= operation.tokens
+        return answer
+      }),
   }
   const limiters = Array.from({ length: cell.nodes }, () => {
     return new SharedLimiter({
@@ -121,7 +131,7 @@ export async function simulateLeased(
     if (clock.isUnsettled) await clock.settle()
   }
   for (const limiter of limiters) limiter.close()
-  return { decided, callsUs }
+  return { decided, callsUs, charged }
 }
 
 class StoreSteps {

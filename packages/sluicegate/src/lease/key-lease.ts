@@ -30,6 +30,7 @@ export class KeyLease {
   /** The refill on its way. */
   refill: Promise<RefillOutcome> | undefined
   readonly demand: LeaseDemand
+  private readonly mostTokens: number
   private readonly horizonUs: number
   private readonly held: HeldTokens
   private last: Answer | undefined
@@ -54,7 +55,8 @@ export class KeyLease {
   /** The whole denial of the same cost. */
   readonly cachedDenial = new CachedDenial()
 
-  constructor(nowUs: number, horizonUs: number) {
+  constructor(nowUs: number, horizonUs: number, mostTokens: number) {
+    this.mostTokens = mostTokens
     this.demand = new LeaseDemand(nowUs, horizonUs)
     this.held = new HeldTokens((tokens, of) => this.demand.wasted(tokens, of))
     this.horizonUs = horizonUs
@@ -106,6 +108,7 @@ export class KeyLease {
 
   /** The backend let a cost pass that was requested by itself. */
   passed(remaining: number): void {
+    this.demand.left(remaining / this.mostTokens)
     this.scarcity.after(1, 1, 2 * this.horizonUs)
     this.remainingThere = remaining
     this.demand.alone()
@@ -114,6 +117,7 @@ export class KeyLease {
   /** Caches the backend's denial of a cost that was requested by itself. */
   refuse(cost: number, untilUs: number, nowUs: number): void {
     this.scarceUs = nowUs + this.scarcity.after(0, cost, 2 * this.horizonUs)
+    this.demand.left(0)
     this.denialTimes.add(cost, untilUs, nowUs)
   }
 
@@ -139,7 +143,8 @@ export class KeyLease {
     }
     this.forgetDenied()
     const granted = grant.availableNow + grant.availableLater
-    this.demand.given(granted, arrivedUs)
+    this.demand.left(grant.remaining / this.mostTokens)
+    this.demand.given(granted, arrivedUs, granted < want)
     if (grant.blockedUs > 0) held.end()
     held.add(grant, sentUs, arrivedUs)
     this.remainingThere = grant.remaining

@@ -1,18 +1,20 @@
 import type { Grant, TokenRequest } from './grant.js'
 
+const E = (globalThis as any).process?.env ?? {}
 /** The length of a lease in horizons: how long a token may be spent. */
 const LEASE_HORIZONS = 2
 /** The pace is an average over this many leases, the newest weighing most. */
-const E = (globalThis as any).process?.env ?? {}
 const PACE_LEASES = Number(E.PACE ?? 2)
 /** The share of leased tokens that may expire unspent. */
 const WASTE = Number(E.WASTE ?? 0.01)
+const MORE = Number(E.MORE ?? 0.06)
+const FROM = Number(E.FROM ?? 0.5)
 /** How much of the demand of the coming lease is leased at first, and at least and at most. */
-const [FIRST_SCALE, LEAST_SCALE, MOST_SCALE] = [0.5, 0.002, Number(E.MOST ?? 1)]
+const [FIRST_SCALE, LEAST_SCALE, MOST_SCALE] = [Number(E.FIRST ?? 0.2), 0.002, Number(E.MOST ?? 1)]
 /** Fewer tokens are not leased: the backend decides each take by itself. */
 const FEWEST = 2
 /** A lease of so many tokens is renewed ahead of need, when this share is left. */
-const [RENEWED_FROM, LOW_SHARE] = [8, 0.25]
+const [RENEWED_FROM, LOW_SHARE] = [Number(E.REN ?? 64), 0.25]
 /** The share of the backend's remaining tokens requested, where tokens do not flow back by themselves. */
 const SHARE_OF_REST = 1 / 8
 
@@ -65,9 +67,11 @@ export class LeaseDemand {
   }
 
   /** Notes a grant. */
-  given(tokens: number, nowUs: number): void {
+  given(tokens: number, nowUs: number, isShort = false): void {
+    if (isShort) this.cap = Math.max(FEWEST, Number(E.CAP ?? 2) * tokens)
+    else this.cap *= 2
     this.lowAt = tokens >= RENEWED_FROM ? LOW_SHARE * tokens : -1
-    this.scaleBy(WASTE * tokens, Math.max(tokens, 1))
+    this.scaleBy(this.tolerated * tokens, Math.max(tokens, 1))
     this.waitedUs += this.waitingFor(nowUs)
     this.waitingSinceUs = nowUs
   }
@@ -79,8 +83,17 @@ export class LeaseDemand {
 
   /** A take was decided by the backend alone. */
   alone(): void {
-    this.scaleBy(WASTE, 1)
+    this.scaleBy(this.tolerated, 1)
   }
+
+  private tolerated = WASTE
+
+  /** @param share of what the backend holds at most: what is left there. */
+  left(share: number): void {
+    this.tolerated = WASTE + MORE * Math.max(0, (share - FROM) / (1 - FROM))
+  }
+
+  cap = Number.POSITIVE_INFINITY
 
   private scaleBy(tokens: number, of: number): void {
     this.scale = Math.min(MOST_SCALE, Math.max(LEAST_SCALE, this.scale * Math.exp(tokens / of)))
@@ -109,7 +122,7 @@ export class LeaseDemand {
     this.pace += weight * (this.asked / servedUs - this.pace)
     const least = this.leastCost === Number.POSITIVE_INFINITY ? 1 : Math.max(1, this.leastCost - ready)
     const share = rest > 0 ? Math.ceil(rest * SHARE_OF_REST) : Number.POSITIVE_INFINITY
-    const foreseen = Math.min(Math.floor(this.scale * this.pace * leaseUs) - left, share)
+    const foreseen = Math.min(Math.floor(this.scale * this.pace * leaseUs) - left, share, this.cap)
     const isWorthIt = foreseen >= FEWEST
     this.asked = 0
     this.leastCost = Number.POSITIVE_INFINITY
@@ -131,6 +144,7 @@ const SHORTEST_PAUSE_HORIZONS = 2
 
 /** A pause of scarcity is at least and at most so many leases long. */
 const [SHORTEST_SCARCE, LONGEST_SCARCE] = [1 / 32, Number(E.LONGEST ?? 2)]
+const SHORT = Number(E.SHORT ?? 0.4)
 
 /** How long a process waits between two requests of which the first brought less than was wanted: so long that the next brings enough. */
 export class Scarcity {
@@ -138,18 +152,15 @@ export class Scarcity {
 
   /** @returns how long to wait. */
   after(granted: number, want: number, leaseUs: number, random = Math.random): number {
-    if (granted >= want) {
-      this.leases = this.leases > SHORTEST_SCARCE ? this.leases / 2 : 0
-      return 0
-    }
-    if (granted < FEWEST) this.leases = Math.min(LONGEST_SCARCE, Math.max(SHORTEST_SCARCE, this.leases * 2))
-    return (this.first(granted) * (0.5 + random()) * this.leases * leaseUs)
-  }
-
-  private first(_granted: number): number {
-    return 1
+    const { leases } = this
+    if (granted >= Math.min(want, GOAL)) this.leases = leases / (1 + GAIN * leases)
+    else this.leases = Math.min(LONGEST_SCARCE, Math.max(SHORTEST_SCARCE, leases * 2))
+    if (granted >= want) return 0
+    return (0.5 + random()) * Math.max(this.leases, want > 1 ? SHORT : 0) * leaseUs
   }
 }
+const GOAL = Number(E.GOAL ?? 1)
+const GAIN = Number(E.GAIN ?? 2)
 
 /** A time in which this process requests no tokens ahead of need. */
 export class RefillPause {

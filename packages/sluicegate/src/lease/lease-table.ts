@@ -74,7 +74,7 @@ export class LeaseTable {
 
   /** A lease for one take alone, outside the table. */
   aside(nowUs: number): KeyLease {
-    return new KeyLease(nowUs, this.horizonUs)
+    return new KeyLease(nowUs, this.horizonUs, this.mostTokens)
   }
 
   /** A verb changed the key: what is known of it is void. */
@@ -147,7 +147,7 @@ export class LeaseTable {
     const { want, least, isWorthIt } = request
     if (!isWorthIt) return 'alone'
     try {
-      const grant = await backend.lease({ key, part, want, least, horizonUs: HZ === undefined ? this.horizonUs : Number(HZ) * this.horizonUs })
+      const grant = await backend.lease({ key, part, want, least, horizonUs: Number(HZ ?? 0) * this.horizonUs })
       const arrivedUs = this.ticker.read()
       this.parts.charged?.(grant.availableNow + grant.availableLater)
       lease.addGrant(grant, request, arrivedUs)
@@ -175,7 +175,7 @@ export class LeaseTable {
       if (++looked >= (leases.size < maxKeys ? 2 : LOOKED_AT)) break
     }
     if (leases.size >= maxKeys) return undefined
-    const lease = new KeyLease(nowUs, this.horizonUs)
+    const lease = new KeyLease(nowUs, this.horizonUs, this.mostTokens)
     leases.set(key, lease)
     return lease
   }

@@ -34,7 +34,7 @@ export const HORIZON_US = 50 * MS
 
 /** The lease of an unused key at time 0. */
 export function freshLease(): KeyLease {
-  return new KeyLease(0, HORIZON_US)
+  return new KeyLease(0, HORIZON_US, 1000)
 }
 
 /** Asks for a lease and is given all of it at once, ready. */
