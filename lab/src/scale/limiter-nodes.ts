@@ -59,7 +59,7 @@ function secondsAt(nowUs: number): number {
 
 function limiterOf(group: NodeGroup, store: SimulatedStore, clock: TimelineClock, random: Random, node: number): SharedLimiter {
   const { policy, horizonMs, timeoutMs = 100, localShare = 0.1 } = group
-  const grantOf = grantsOf(store.encoding, store.leaseUs, () => random.fraction())
+  const grantOf = grantsOf(store.encoding, store.leaseUs)
   const call = <Result>(key: string, run: (step: LeaseStep, nowUs: number) => Result): Promise<Result> =>
     new Promise((resolve) => {
       // Without an answer the call times out.
@@ -71,7 +71,7 @@ function limiterOf(group: NodeGroup, store: SimulatedStore, clock: TimelineClock
     })
   const backend: Backend = {
     lease: async ({ key, want, least, horizonUs }) => {
-      return grantOf(await call(key, (step, nowUs) => step.lease(nowUs, want, least, horizonUs)), horizonUs, least)
+      return grantOf(await call(key, (step, nowUs) => step.lease(nowUs, want, least, horizonUs)), least)
     },
     execute: (operation) => call(operation.key as string, (step, nowUs) => answerOf(group, operation, step, nowUs)),
   }
@@ -98,5 +98,5 @@ function answerOf({ policy }: NodeGroup, operation: Operation, step: LeaseStep, 
     for (let left = operation.tokens[0] ?? 0; left > 0 && step.take(nowUs, 1).allowed; left--);
   } else throw new TypeError(`no ${operation.verb} here`)
   const retryAfterMs = allowed ? 0 : Math.ceil(step.untilFreeUs(nowUs, cost) / 1000)
-  return { done: allowed, decision: { allowed, limit, remaining: 0, retryAfterMs, resetAfterMs: 1000, policy: name, source: 'store' } }
+  return { done: allowed, decision: { allowed, limit, remaining: step.remainingAt(nowUs), retryAfterMs, resetAfterMs: 1000, policy: name, source: 'store' } }
 }

@@ -40,7 +40,7 @@ for (const policy of get('policy', POLICIES.join())) {
           const exact = simulateExact(made, all, network)
           const less = simulateExact(lessBurst(made), all, network)
           const exactMs = performance.now()
-          const leased = await simulateLeased(cell, made, all, network, 2)
+          const leased = await simulateLeased(cell, made, all, network)
           const ms = [exactMs - startMs, performance.now() - exactMs]
           const r = { ...figuresOf(cell, seconds, exact, leased), waste: 1 - leased.decided.filter((x) => x.allowed).length / (leased.charged / (made.policies?.length ?? 1)), less: figuresOf(cell, seconds, exact, less).share, over: isOver(made, leased.decided) }
           rows.push({ ...cell, ...r })

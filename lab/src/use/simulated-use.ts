@@ -1,5 +1,5 @@
 import type { Decision, Policy } from 'sluicegate'
-import { type Admission, firstOver, Random, specOf } from 'sluicegate-testkit'
+import { type Admission, firstOver, specOf } from 'sluicegate-testkit'
 import { type LeaseStep, SOUND_RECORDS } from 'sluicegate-testkit/leases/lease-step.js'
 import { leaseStepOf } from 'sluicegate-testkit/leases/lease-step-of.js'
 import { Timeline } from 'sluicegate-testkit/leases/timeline.js'
@@ -54,15 +54,13 @@ export async function simulateLeased(
   policy: Policy,
   arrivals: readonly Arrival[],
   { roundTripUs }: UseNetwork,
-  seed: number,
 ): Promise<SimulatedUse> {
-  const random = new Random(seed)
   const timeline = new Timeline(START_US)
   const clock = new TimelineClock(timeline)
   const leaseUs = leaseUsOf(HORIZON_MS)
   const encodings = encodingsOf(policy, () => leaseUs)
   const store = new StoreSteps(encodings)
-  const grantOf = encodings.encodings.map((encoding) => grantsOf(encoding, leaseUs, () => random.fraction()))
+  const grantOf = encodings.encodings.map((encoding) => grantsOf(encoding, leaseUs))
   const decided: Decided[] = []
   const callsUs: number[] = []
   let charged = 0
@@ -83,7 +81,7 @@ export async function simulateLeased(
       call((nowUs) => {
         const lease = (store.steps[part] as LeaseStep).lease(nowUs, want, least, horizonUs)
         charged += lease.availableNow + lease.availableLater
-        return (grantOf[part] as (typeof grantOf)[number])(lease, horizonUs, least)
+        return (grantOf[part] as (typeof grantOf)[number])(lease, least)
       }),
     execute: (operation) =>
       call((nowUs) => {

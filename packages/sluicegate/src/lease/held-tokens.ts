@@ -144,10 +144,10 @@ export class HeldTokens {
   private tokens = 0
   private recountUs = Number.NEGATIVE_INFINITY
   private unspent: Unspent[] = []
-  private readonly wasted: (tokens: number, of: number) => void
+  private readonly wasted: (part: number) => void
 
-  /** @param wasted called with tokens that expired unspent, and how many the lease had. */
-  constructor(wasted: (tokens: number, of: number) => void) {
+  /** @param wasted called with the part of a lease that expired unspent. */
+  constructor(wasted: (part: number) => void) {
     this.wasted = wasted
   }
 
@@ -258,7 +258,7 @@ export class HeldTokens {
 
   private note(batch: Batch): void {
     const tokens = batch.takeEnded()
-    if (tokens > 0) this.wasted(tokens, batch.granted)
+    if (tokens > 0) this.wasted(tokens / batch.granted)
     if (tokens > 0 && batch.id !== undefined) this.unspent.push({ id: batch.id, tokens })
   }
 

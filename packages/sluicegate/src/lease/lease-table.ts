@@ -8,7 +8,6 @@ import type { RefillOutcome } from './grant.js'
 import { KeyLease } from './key-lease.js'
 import { leaseUsOf, mostLeased, surelyUs } from './leasing.js'
 
-const HZ = (globalThis as any).process?.env.HZ
 /** Keys checked to make room for one. */
 const LOOKED_AT = 16
 
@@ -21,6 +20,8 @@ export interface LeaseTableParts {
   readonly clock: Clock
   readonly horizonMs: number
   readonly maxKeys: number
+  /** Fractions; default `Math.random`. */
+  readonly random?: () => number
   /** Called with the tokens of each grant. */
   readonly charged?: (tokens: number) => void
   /** Called with each answer: whether it came too late for its tokens to be spent. */
@@ -74,7 +75,7 @@ export class LeaseTable {
 
   /** A lease for one take alone, outside the table. */
   aside(nowUs: number): KeyLease {
-    return new KeyLease(nowUs, this.horizonUs, this.mostTokens)
+    return new KeyLease(nowUs, this.horizonUs, this.mostTokens, this.parts.random)
   }
 
   /** A verb changed the key: what is known of it is void. */
@@ -144,10 +145,10 @@ export class LeaseTable {
     await undefined
     const { backend, part } = this.parts
     const request = lease.want(this.ticker.read())
-    const { want, least, isWorthIt } = request
-    if (!isWorthIt) return 'alone'
+    const { want, least, isLease } = request
+    if (!isLease) return 'alone'
     try {
-      const grant = await backend.lease({ key, part, want, least, horizonUs: Number(HZ ?? 0) * this.horizonUs })
+      const grant = await backend.lease({ key, part, want, least, horizonUs: 0 })
       const arrivedUs = this.ticker.read()
       this.parts.charged?.(grant.availableNow + grant.availableLater)
       lease.addGrant(grant, request, arrivedUs)
@@ -175,7 +176,7 @@ export class LeaseTable {
       if (++looked >= (leases.size < maxKeys ? 2 : LOOKED_AT)) break
     }
     if (leases.size >= maxKeys) return undefined
-    const lease = new KeyLease(nowUs, this.horizonUs, this.mostTokens)
+    const lease = new KeyLease(nowUs, this.horizonUs, this.mostTokens, this.parts.random)
     leases.set(key, lease)
     return lease
   }

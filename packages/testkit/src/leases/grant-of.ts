@@ -21,7 +21,6 @@ export function grantOf({ ready = 0, later = [], endUs = 100_000, ...more }: Gra
     flowsBack: true,
     untilFreeUs: 0,
     untilFreeFor: () => undefined,
-    askAfterUs: 0,
     blockedUs: 0,
     remaining: 0,
     untilNewUs: 0,

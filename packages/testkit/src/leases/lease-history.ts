@@ -145,7 +145,7 @@ class Fleet {
       const lease = this.records.lease(version.encoding, this.nowUs, asked.want, asked.least, horizonUs)
       this.charged += lease.availableNow + lease.availableLater
       if (random.chance(0.05)) return this.lost(process, life)
-      const grant = rules.grantOf(grantsOf(version.encoding, version.leaseUs)(lease, horizonUs, asked.least), version.leaseUs)
+      const grant = rules.grantOf(grantsOf(version.encoding, version.leaseUs)(lease, asked.least), version.leaseUs)
       this.arrives(process, this.pace.delayUs(), life, () => this.arrived(process, asked, grant))
     })
   }

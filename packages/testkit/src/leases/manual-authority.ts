@@ -74,6 +74,7 @@ export class ManualAuthority {
   private readonly grantsOf: readonly GrantOf[]
   private readonly steps = new Map<string, LeaseStep>()
   private readonly delayMs: number
+  private readonly random: () => number
 
   constructor(options: ManualAuthorityOptions) {
     const { policy, horizonMs = 50, processes = 1, delayMs = 0, seed = 1 } = options
@@ -82,8 +83,9 @@ export class ManualAuthority {
     this.leaseUs = leaseUsOf(horizonMs)
     this.delayMs = delayMs
     const random = new Random(seed)
+    this.random = () => random.fraction()
     this.encodings = encodingsOf(policy, () => this.leaseUs).encodings
-    this.grantsOf = this.encodings.map((encoding) => grantsOf(encoding, this.leaseUs, () => random.fraction()))
+    this.grantsOf = this.encodings.map((encoding) => grantsOf(encoding, this.leaseUs))
     this.fleet = Array.from({ length: processes }, () => this.process())
     this.takes = this.fleet[0] as LeasedTakes
   }
@@ -106,7 +108,7 @@ export class ManualAuthority {
     const { policy, horizonMs = 50, maxKeys = 1000 } = this.options
     const { clock } = this
     const tables = this.encodings.map((encoding, part) => {
-      return new LeaseTable({ policy: encoding.policy, backend: this.backend, part, clock, horizonMs, maxKeys })
+      return new LeaseTable({ policy: encoding.policy, backend: this.backend, part, clock, horizonMs, maxKeys, random: this.random })
     })
     if (policy.policies !== undefined) return new LeasedAllOf(tables, this.miss(), clock)
     return new SingleLeasedTakes(tables[0] as LeaseTable, this.miss(), clock)
@@ -122,10 +124,10 @@ export class ManualAuthority {
     return this.sent(key, want, least, () => {
       const step = this.stepOf(part, key)
       if (this.isBlocked)
-        return (this.grantsOf[part] as GrantOf)({ ...step.lease(this.nowUs, 0, 1, 0), blockedUs: BLOCK_US }, horizonUs, least)
+        return (this.grantsOf[part] as GrantOf)({ ...step.lease(this.nowUs, 0, 1, 0), blockedUs: BLOCK_US }, least)
       const lease = step.lease(this.nowUs, want, least, horizonUs)
       this.lent += lease.availableNow + lease.availableLater
-      return (this.grantsOf[part] as GrantOf)(lease, horizonUs, least)
+      return (this.grantsOf[part] as GrantOf)(lease, least)
     })
   }
 
