@@ -95,6 +95,14 @@ export class LeaseTable {
     this.leases.get(key)?.refunded(decision, this.ticker.read())
   }
 
+  /** The backend decided a cost that was requested by itself. */
+  answered(key: string, cost: number, { allowed, remaining, retryAfterMs }: Decision): void {
+    const lease = this.leases.get(key)
+    const nowUs = this.ticker.read()
+    if (allowed) lease?.passed(remaining)
+    else lease?.refuse(cost, nowUs + retryAfterMs * 1000, nowUs)
+  }
+
   /** Returns all returnable tokens, and those still on their way. */
   close(): void {
     this.returns.close()
@@ -108,11 +116,13 @@ export class LeaseTable {
   /**
    * Waits for the refill on its way, or requests one. A key has at most one request on its way: takes that come meanwhile wait for it, and
    * then check their lease again first.
+   *
+   * @param canBeAlone whether the backend can decide the take by itself; else a single token is leased.
    */
-  async awaitRefill(lease: KeyLease, key: string, cost: number): Promise<RefillOutcome> {
+  async awaitRefill(lease: KeyLease, key: string, cost: number, canBeAlone = true): Promise<RefillOutcome> {
     lease.demand.join(cost, this.ticker.read())
     try {
-      return await (lease.refill ?? this.startRefill(lease, key))
+      return await (lease.refill ?? this.startRefill(lease, key, canBeAlone))
     } finally {
       lease.demand.leave(cost)
     }
@@ -132,21 +142,21 @@ export class LeaseTable {
     }
   }
 
-  private startRefill(lease: KeyLease, key: string): Promise<RefillOutcome> {
-    const refill = this.requestTokens(lease, key).finally(() => {
+  private startRefill(lease: KeyLease, key: string, canBeAlone = true): Promise<RefillOutcome> {
+    const refill = this.requestTokens(lease, key, canBeAlone).finally(() => {
       lease.refill = undefined
     })
     lease.refill = refill
     return refill
   }
 
-  private async requestTokens(lease: KeyLease, key: string): Promise<RefillOutcome> {
+  private async requestTokens(lease: KeyLease, key: string, canBeAlone: boolean): Promise<RefillOutcome> {
     // All takes of this turn are one request.
     await undefined
     const { backend, part } = this.parts
     const request = lease.want(this.ticker.read())
     const { want, least, isLease } = request
-    if (!isLease) return 'alone'
+    if (!isLease && canBeAlone) return 'alone'
     try {
       const grant = await backend.lease({ key, part, want, least, horizonUs: 0 })
       const arrivedUs = this.ticker.read()

@@ -16,7 +16,8 @@ import { bookedBy, decisionOf, newOperationId, type Operation } from './backend.
 import { CallGuard, type CallPlaces } from './calls/call-guard.js'
 import type { ShardLoads } from './calls/shard-load.js'
 import { type FleetBoundKey, type FleetLimiter, type FleetReservation, type FleetStats, SharedPermit } from './fleet-limiter.js'
-import { LateAnswers } from './leases/lease-miss.js'
+import { LateAnswers } from './leases/late-answers.js'
+import type { InForce } from './leases/waiting-takes.js'
 import { Outage } from './outage/outage.js'
 import { OutageAccount } from './outage/outage-account.js'
 import type { SharedOptions } from './shared-options.js'
@@ -90,10 +91,11 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter {
       guard: this.guard,
       outage: new Outage(outage, policy, localShare, clock),
       late: this.late,
+      inForce: {} as InForce,
       clock,
       maxKeys,
     }
-    this.parts = partsOver(this.base, policy, horizonMs, current)
+    this.parts = partsOver(this.base, policy, horizonMs)
     this.decisions = new DecisionStats(hotKeys)
     this.reservations = new Reservations(current)
     this.waiting = new SharedWaiting(this.reservations, clock, maxWaiters)
@@ -212,7 +214,7 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter {
 
   /** Tokens leased under the policy before go back at once: no take spends them. */
   protected changeTo(policy: Policy, horizonMs: number): void {
-    const next = partsOver(this.base, policy, horizonMs, () => this.parts)
+    const next = partsOver(this.base, policy, horizonMs)
     this.base.outage.update(policy)
     this.parts.leases?.close()
     this.parts = next

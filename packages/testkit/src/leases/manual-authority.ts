@@ -9,9 +9,9 @@ import type { Policy } from '../../../sluicegate/dist/policy/policy.js'
 import { encodingsOf, type PolicyEncoding } from '../../../sluicegate/dist/redis/policy-encoding.js'
 import { type GrantOf, grantsOf } from '../../../sluicegate/dist/redis/script-call.js'
 import type { Answer, Backend, LeaseRequest, Operation } from '../../../sluicegate/dist/shared/backend.js'
-import { LeaseMiss } from '../../../sluicegate/dist/shared/leases/lease-miss.js'
 import { LeasedAllOf } from '../../../sluicegate/dist/shared/leases/leased-all-of.js'
 import { type LeasedTakes, SingleLeasedTakes } from '../../../sluicegate/dist/shared/leases/leased-takes.js'
+import type { WaitingTakesParts } from '../../../sluicegate/dist/shared/leases/waiting-takes.js'
 import { type ManualClock, manualClock } from '../../../sluicegate/dist/time/clock.js'
 import { Random } from '../random.js'
 import { type LeaseStep, SOUND_RECORDS } from './lease-step.js'
@@ -110,8 +110,8 @@ export class ManualAuthority {
     const tables = this.encodings.map((encoding, part) => {
       return new LeaseTable({ policy: encoding.policy, backend: this.backend, part, clock, horizonMs, maxKeys, random: this.random })
     })
-    if (policy.policies !== undefined) return new LeasedAllOf(tables, this.miss(), clock)
-    return new SingleLeasedTakes(tables[0] as LeaseTable, this.miss(), clock)
+    if (policy.policies !== undefined) return new LeasedAllOf(tables, this.waiting())
+    return new SingleLeasedTakes(tables[0] as LeaseTable, this.waiting())
   }
 
   private readonly backend: Backend = {
@@ -159,7 +159,7 @@ export class ManualAuthority {
     })
   }
 
-  private miss(): LeaseMiss {
+  private waiting(): WaitingTakesParts {
     const { policy } = this.options
     const without = (): Decision => {
       this.withoutStore++
@@ -170,7 +170,7 @@ export class ManualAuthority {
     }
     const guard = { isTogether: () => !this.options.isApart, pausedMs: () => (this.isOut ? 1 : 0), timeoutMs: 10_000 }
     const fallback = { execute: this.backend.execute, without }
-    return new LeaseMiss({ fallback: () => fallback, guard, late: { answered }, clock: this.clock }, policy, this.leaseUs)
+    return { policy, inForce: { fallback }, guard, late: { answered }, clock: this.clock, leaseUs: this.leaseUs }
   }
 
   private answer(allowed: boolean, source: Decision['source']): Decision {
