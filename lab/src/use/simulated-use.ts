@@ -109,7 +109,8 @@ export async function simulateLeased(
       if (clock.isUnsettled) await clock.settle()
     }
     timeline.nowUs = dueUs
-    const done = ({ allowed }: Decision): void => {
+    const done = ({ allowed, source }: Decision): void => {
+      if (source === 'outage') throw new Error(`outage at ${atUs} node ${node}, after ${timeline.nowUs - START_US - atUs}`)
       decided.push({ node, askedUs: atUs, atUs: timeline.nowUs - START_US, allowed })
     }
     const limiter = limiters[node] as SharedLimiter
@@ -145,6 +146,11 @@ class StoreSteps {
     return true
   }
 
+  /** Until one of the keys is full; of a rate it does not matter. */
+  untilNewUs(nowUs: number, part: number): number {
+    return (this.steps[part] as LeaseStep).take(nowUs, Number.POSITIVE_INFINITY).untilNewUs
+  }
+
   untilFreeUs(nowUs: number, cost: number): number {
     let us = 0
     for (const step of this.steps) us = Math.max(us, step.untilFreeUs(nowUs, cost))
@@ -160,19 +166,19 @@ function answerOf(policy: Policy, operation: Operation, store: StoreSteps, nowUs
   if (operation.verb !== 'take') throw new TypeError(`no ${operation.verb} here`)
   const { cost } = operation
   const allowed = store.take(nowUs, cost)
-  const partOf = (part: Policy, step: LeaseStep): Decision => {
+  const partOf = (part: Policy, step: LeaseStep, i: number): Decision => {
     const freeUs = allowed ? 0 : step.untilFreeUs(nowUs, cost)
     return {
       allowed: freeUs === 0,
       limit: part.limit,
       remaining: step.remainingAt(nowUs),
       retryAfterMs: Math.ceil(freeUs / 1000),
-      resetAfterMs: part.windowMs,
+      resetAfterMs: Math.ceil(store.untilNewUs(nowUs, i) / 1000),
       policy: part.name,
       source: 'store',
     }
   }
-  const parts = (policy.policies ?? [policy]).map((part, i) => partOf(part, store.steps[i] as LeaseStep))
+  const parts = (policy.policies ?? [policy]).map((part, i) => partOf(part, store.steps[i] as LeaseStep, i))
   if (policy.policies === undefined) return { done: allowed, decision: parts[0] as Decision }
   const worst = parts.reduce((most, part) => (part.retryAfterMs > most.retryAfterMs ? part : most))
   return { done: allowed, decision: { ...worst, allowed, parts } }

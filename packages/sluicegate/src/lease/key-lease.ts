@@ -119,13 +119,13 @@ export class KeyLease {
   /** The backend let a cost pass that was requested by itself. */
   passed(remaining: number): void {
     this.remainingThere = remaining
-    this.scarcity.pauseUs(1, 1)
+    this.beScarce(0, 1, 1, 0)
     this.demand.charged(remaining / this.mostTokens)
   }
 
   /** Caches the backend's denial of a cost that was requested by itself. */
   refuse(cost: number, untilUs: number, nowUs: number): void {
-    this.scarceUs = nowUs + this.scarcity.pauseUs(0, 1)
+    this.beScarce(untilUs, 0, 1, nowUs)
     this.denialTimes.add(cost, untilUs, nowUs)
   }
 
@@ -158,8 +158,7 @@ export class KeyLease {
     this.newAtUs = arrivedUs + grant.untilNewUs
     this.flowsBack = grant.flowsBack
     const isShort = granted < want && sentUs > this.reopenedUs
-    const pauseUs = this.scarcity.pauseUs(granted, want)
-    this.scarceUs = isShort ? arrivedUs + pauseUs : 0
+    this.beScarce(arrivedUs + (isShort ? grant.untilFreeUs : 0), isShort ? granted : want, want, arrivedUs)
     this.learn({ grant, atUs: arrivedUs, isShort }, least)
     if (isShort || (!grant.flowsBack && grant.remaining === 0)) this.pause.begin(grant, arrivedUs)
     else this.pause.end()
@@ -180,6 +179,12 @@ export class KeyLease {
   failed(nowUs: number): void {
     this.cachedDenial.forget()
     this.pause.failed(nowUs)
+  }
+
+  /** Of a rate the pause begins when tokens are free: else the process that asks at that very moment would get them all. */
+  private beScarce(freeUs: number, granted: number, want: number, nowUs: number): void {
+    const pauseUs = this.scarcity.pauseUs(granted, want)
+    this.scarceUs = granted >= want ? 0 : pauseUs + (this.flowsBack ? freeUs : nowUs)
   }
 
   /** Tokens left, held and at the backend, as far as is known. */
