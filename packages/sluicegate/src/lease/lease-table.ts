@@ -95,12 +95,21 @@ export class LeaseTable {
     this.leases.get(key)?.refunded(decision, this.ticker.read())
   }
 
-  /** The backend decided a cost that was requested by itself. */
-  answered(key: string, cost: number, { allowed, remaining, retryAfterMs }: Decision): void {
+  /**
+   * The backend decided a cost that was requested by itself.
+   *
+   * @returns how long this process denies it, in milliseconds.
+   */
+  answered(key: string, cost: number, { allowed, remaining, retryAfterMs }: Decision): number {
     const lease = this.leases.get(key)
+    if (lease === undefined) return retryAfterMs
+    if (allowed) {
+      lease.passed(remaining)
+      return 0
+    }
     const nowUs = this.ticker.read()
-    if (allowed) lease?.passed(remaining)
-    else lease?.refuse(cost, nowUs + retryAfterMs * 1000, nowUs)
+    lease.refuse(cost, nowUs + retryAfterMs * 1000, nowUs)
+    return Math.max(retryAfterMs, Math.ceil(((lease.deniedUntil(nowUs, cost) ?? 0) - nowUs) / 1000))
   }
 
   /** Returns all returnable tokens, and those still on their way. */

@@ -59,8 +59,11 @@ export class Scarcity {
   /** @returns how long to wait after an answer. */
   pauseUs(granted: number, want: number): number {
     const { leases } = this
-    this.leases = granted > 0 ? leases / (1 + MORE * leases) : Math.min(LONGEST, Math.max(SHORTEST, LONGER * leases))
+    if (granted === 0) this.leases = Math.min(LONGEST, Math.max(SHORTEST, LONGER * leases))
+    else this.leases = leases > SHORTEST ? leases / (1 + MORE * leases) : 0
     if (granted >= want) return 0
-    return (0.5 + this.random()) * Math.max(this.leases, want > 1 ? SHORTEST_OF_SEVERAL : 0) * this.leaseUs
+    // A first denial says exactly when the request would pass.
+    const pauseLeases = leases === 0 ? 0 : this.leases
+    return (0.5 + this.random()) * Math.max(pauseLeases, want > 1 && granted > 0 ? SHORTEST_OF_SEVERAL : 0) * this.leaseUs
   }
 }

@@ -1,4 +1,4 @@
-import type { Decision } from '../../../sluicegate/dist/decision/decision.js'
+import { combined, type Decision } from '../../../sluicegate/dist/decision/decision.js'
 import { StoreError } from '../../../sluicegate/dist/errors.js'
 import { keysFor } from '../../../sluicegate/dist/key.js'
 import type { Grant } from '../../../sluicegate/dist/lease/grant.js'
@@ -140,15 +140,31 @@ export class ManualAuthority {
     if (verb === 'take') {
       const { cost } = operation
       this.atOnce++
-      return this.sent(String(key), cost, cost, () => this.answered(this.takenAtOnce(key, cost)))
+      return this.sent(String(key), cost, cost, () => this.answered(key, cost, this.takenAtOnce(key, cost)))
     }
     if (verb !== 'peek') throw new TypeError(`no ${verb} here`)
     const { cost } = operation
-    return this.sent(String(key), cost, cost, () => this.answered(this.untilFreeUs(key, cost) === 0))
+    return this.sent(String(key), cost, cost, () => this.answered(key, cost, !this.isBlocked && this.untilFreeUs(key, cost) === 0))
   }
 
-  private answered(allowed: boolean): Answer {
-    return { done: allowed, decision: this.answer(allowed, 'store') }
+  /** As the store says it: a take that passed says what is left after it. */
+  private answered(key: Key, cost: number, done: boolean): Answer {
+    const parts = keysFor(this.encodings.length, key).map((own, part): Decision => {
+      const { policy } = this.encodings[part] as PolicyEncoding
+      const step = this.stepOf(part, own)
+      const freeUs = this.isBlocked ? BLOCK_US : step.untilFreeUs(this.nowUs, cost)
+      const allowed = done || freeUs === 0
+      return {
+        allowed,
+        limit: policy.limit,
+        remaining: step.remainingAt(this.nowUs),
+        retryAfterMs: allowed ? 0 : Math.max(1, Math.ceil(freeUs / 1000)),
+        resetAfterMs: 1_000_000,
+        policy: policy.name,
+        source: 'store',
+      }
+    })
+    return { done, decision: this.options.policy.policies === undefined ? (parts[0] as Decision) : combined(parts) }
   }
 
   private takenBack(part: number, key: string, tokens: number, leasedUs: number): Promise<void> {

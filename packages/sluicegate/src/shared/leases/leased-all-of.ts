@@ -121,11 +121,13 @@ export class LeasedAllOf extends WaitingTakes implements LeasedTakes {
     if (!this.parts.guard.isTogether(keys)) return this.crossSlot(key, keys, cost)
     const decision = await this.exact(key, cost)
     if (decision.source !== 'store') return decision
-    for (const [i, part] of (decision.parts ?? []).entries()) {
+    const parts = (decision.parts ?? []).map((part, i) => {
       // What passes is charged only if all do.
-      if (decision.allowed || !part.allowed) this.tables[i]?.answered(keys[i] as string, cost, part)
-    }
-    return decision
+      if (!decision.allowed && part.allowed) return part
+      const retryAfterMs = this.tables[i]?.answered(keys[i] as string, cost, part) ?? 0
+      return retryAfterMs > part.retryAfterMs ? { ...part, retryAfterMs } : part
+    })
+    return combined(parts)
   }
 
   private async crossSlot(key: Key, keys: readonly string[], cost: number): Promise<Decision> {

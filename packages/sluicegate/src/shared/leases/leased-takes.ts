@@ -93,8 +93,9 @@ export class SingleLeasedTakes extends WaitingTakes implements LeasedTakes {
 
   protected async alone(key: Key, cost: number): Promise<Decision> {
     const decision = await this.exact(key, cost)
-    if (decision.source === 'store') this.table.answered(key as string, cost, decision)
-    return decision
+    if (decision.source !== 'store') return decision
+    const retryAfterMs = this.table.answered(key as string, cost, decision)
+    return retryAfterMs > decision.retryAfterMs ? { ...decision, retryAfterMs } : decision
   }
 
   /** A decision, if this process can make one. */
