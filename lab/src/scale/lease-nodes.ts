@@ -147,11 +147,11 @@ class LeaseNodes {
     this.#store.call(
       held.key,
       this.#group.roundTripUs(held.node, this.#random.fraction()),
-      (step, nowUs) => [step.take(nowUs, 1).allowed, step.remainingAt(nowUs), step.untilFreeUs(nowUs, 1)] as const,
-      ([isAllowed, remaining, freeUs]) => {
+      (step, nowUs) => [step.take(nowUs, 1).allowed, step.remainingAt(nowUs), step.untilFreeUs(nowUs, 1), step.untilFullUs(nowUs)] as const,
+      ([isAllowed, remaining, freeUs, fullUs]) => {
         const { nowUs } = this.#timeline
         if (isAllowed) held.lease.passed(remaining)
-        else held.lease.refuse(1, nowUs + Math.ceil(freeUs / 1000) * 1000, nowUs)
+        else held.lease.refuse(1, nowUs + Math.ceil(freeUs / 1000) * 1000, nowUs + fullUs, nowUs)
         this.#meter.decided(held.key, askedUs, nowUs, isAllowed)
       },
     )

@@ -146,10 +146,7 @@ class StoreSteps {
     return true
   }
 
-  /** Until one of the keys is full; of a rate it does not matter. */
-  untilNewUs(nowUs: number, part: number): number {
-    return (this.steps[part] as LeaseStep).take(nowUs, Number.POSITIVE_INFINITY).untilNewUs
-  }
+
 
   untilFreeUs(nowUs: number, cost: number): number {
     let us = 0
@@ -166,19 +163,19 @@ function answerOf(policy: Policy, operation: Operation, store: StoreSteps, nowUs
   if (operation.verb !== 'take') throw new TypeError(`no ${operation.verb} here`)
   const { cost } = operation
   const allowed = store.take(nowUs, cost)
-  const partOf = (part: Policy, step: LeaseStep, i: number): Decision => {
+  const partOf = (part: Policy, step: LeaseStep): Decision => {
     const freeUs = allowed ? 0 : step.untilFreeUs(nowUs, cost)
     return {
       allowed: freeUs === 0,
       limit: part.limit,
       remaining: step.remainingAt(nowUs),
       retryAfterMs: Math.ceil(freeUs / 1000),
-      resetAfterMs: Math.ceil(store.untilNewUs(nowUs, i) / 1000),
+      resetAfterMs: Math.ceil(step.untilFullUs(nowUs) / 1000),
       policy: part.name,
       source: 'store',
     }
   }
-  const parts = (policy.policies ?? [policy]).map((part, i) => partOf(part, store.steps[i] as LeaseStep, i))
+  const parts = (policy.policies ?? [policy]).map((part, i) => partOf(part, store.steps[i] as LeaseStep))
   if (policy.policies === undefined) return { done: allowed, decision: parts[0] as Decision }
   const worst = parts.reduce((most, part) => (part.retryAfterMs > most.retryAfterMs ? part : most))
   return { done: allowed, decision: { ...worst, allowed, parts } }

