@@ -3,7 +3,7 @@ import { CachedDenial, DenialTimes } from './denial-cache.js'
 import type { Grant, RefillOutcome, TokenRequest } from './grant.js'
 import { HeldTokens, RETRY_ROUNDING_US, type Unspent } from './held-tokens.js'
 import { LeaseDemand } from './lease-demand.js'
-import { CLOCK_DRIFT, LEASE_HORIZONS } from './leasing.js'
+import { LEASE_HORIZONS } from './leasing.js'
 import { LONGEST_PAUSE_HORIZONS, RefillPause, Scarcity } from './refill-pause.js'
 
 /** The backend's last answer. */
@@ -127,7 +127,7 @@ export class KeyLease {
 
   /** Caches the backend's denial of a cost that was requested by itself. */
   refuse(cost: number, untilUs: number, newUs: number, nowUs: number): void {
-    this.beScarce(cost, untilUs, newUs, this.scarcity.pauseUs(0, 1))
+    this.beScarce(cost, untilUs, newUs, nowUs, this.scarcity.pauseUs(0, 1))
     this.denialTimes.add(cost, untilUs, nowUs)
   }
 
@@ -161,7 +161,7 @@ export class KeyLease {
     this.flowsBack = grant.flowsBack
     const isShort = granted < want && sentUs > this.reopenedUs
     const pauseUs = this.scarcity.pauseUs(isShort ? granted : want, want)
-    if (isShort) this.beScarce(least, arrivedUs + grant.untilFreeUs, arrivedUs + grant.untilNewUs, pauseUs)
+    if (isShort) this.beScarce(least, arrivedUs + grant.untilFreeUs, arrivedUs + grant.untilNewUs, arrivedUs, pauseUs)
     else this.scarceUs = 0
     this.learn({ grant, atUs: arrivedUs, isShort }, least)
     if (isShort || (!grant.flowsBack && grant.remaining === 0)) this.pause.begin(grant, arrivedUs)
@@ -187,10 +187,11 @@ export class KeyLease {
 
   /**
    * A pause after a short answer for `cost`. It begins when tokens are free: else the process that asks at that very moment would get them all.
-   * It ends before the backend is full, so that no token is lost.
+   * It ends before the backend is full, so that no token is lost. After a long time processes are apart anyway.
    */
-  private beScarce(cost: number, freeUs: number, newUs: number, pauseUs: number): void {
-    this.scarceUs = freeUs + Math.min(pauseUs, Math.max(0, (newUs - freeUs) / 2))
+  private beScarce(cost: number, freeUs: number, newUs: number, nowUs: number, pauseUs: number): void {
+    const isFar = freeUs - nowUs > LEASE_HORIZONS * this.horizonUs
+    this.scarceUs = freeUs + (isFar ? 0 : Math.min(pauseUs, Math.max(0, (newUs - freeUs) / 2)))
     this.scarceCost = cost
   }
 
@@ -269,10 +270,9 @@ export class KeyLease {
     return Math.max(last?.isShort ? this.answeredUntil(last, tokens) : 0, this.denialTimes.until(tokens, nowUs))
   }
 
-  /** A token leased ahead begins a little later on this clock, which may be fast: a caller that comes back finds it available. */
   private answeredUntil({ grant, atUs }: Answer, tokens: number): number {
     const freeUs = grant.untilFreeFor(tokens)
     if (freeUs === undefined) return grant.blockedUs > 0 ? atUs + grant.blockedUs : 0
-    return atUs + Math.max(grant.blockedUs, freeUs + Math.ceil(Math.min(freeUs, this.horizonUs) / CLOCK_DRIFT))
+    return atUs + Math.max(grant.blockedUs, freeUs)
   }
 }

@@ -137,7 +137,7 @@ class Fleet {
     const { life, version } = process
     const sentUs = process.clockUs(this.nowUs)
     const own = process.lease.want(sentUs)
-    const asked: TokenRequest = random.chance(0.5) ? own : { ...own, want: own.least + random.integer(0, 12) }
+    const asked: TokenRequest = random.chance(0.2) ? own : { ...own, want: own.least + random.integer(0, 12) }
     process.isAsking = true
     this.inUs(this.pace.delayUs(), () => {
       if (random.chance(0.05)) return this.lost(process, life)

@@ -62,7 +62,7 @@ export class ManualAuthority {
   leases = 0
   atOnce = 0
   withoutStore = 0
-  /** Leased tokens, returned tokens, and the number of returning calls. */
+  /** Tokens leased or taken at once, returned tokens, and the number of returning calls. */
   lent = 0
   broughtBack = 0
   returns = 0
@@ -198,6 +198,7 @@ export class ManualAuthority {
 
   private takenAtOnce(key: Key, cost: number): boolean {
     if (this.isBlocked || this.untilFreeUs(key, cost) > 0) return false
+    this.lent += cost * this.encodings.length
     return keysFor(this.encodings.length, key).every((own, part) => this.stepOf(part, own).take(this.nowUs, cost).allowed)
   }
 

@@ -19,6 +19,9 @@ async function turn(): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve))
 }
 
+/** So many takes at once that the process leases ahead. */
+const DENSE = 40
+
 async function spent(takes: LeasedTakes, times: number): Promise<number> {
   let count = 0
   for (let i = 0; i < times; i++) if ((await takes.take('k', 1)).allowed) count++
@@ -51,7 +54,7 @@ for (const policy of [...WINDOWS, LOG, BUCKET]) {
 test('what is closed gives back all that it holds, and what is still on its way to it', async () => {
   for (const policy of [...WINDOWS, LOG]) {
     const authority = new ManualAuthority({ policy })
-    const count = await spent(authority.takes, 20)
+    const count = await spent(authority.takes, DENSE)
     await turn()
     authority.isHeld = true
     const late = authority.take('k', 19)
@@ -92,7 +95,7 @@ test('a log gets tokens back if no take followed; else they stay charged', async
 test('a return that is lost loses what it would have brought, and nothing else', async () => {
   const policy = fixedWindow({ limit: 100, window: '1h' })
   const authority = new ManualAuthority({ policy, processes: 2 })
-  const count = await spent(authority.takes, 9)
+  const count = await spent(authority.takes, DENSE)
   await turn()
   const held = authority.lent - count
   assert.ok(held > 0)
@@ -107,7 +110,7 @@ test('a return that is lost loses what it would have brought, and nothing else',
 test('a key that was changed by hand here gives back all that it holds, and what is still on its way to it', async () => {
   for (const policy of [...WINDOWS, LOG]) {
     const authority = new ManualAuthority({ policy })
-    const count = await spent(authority.takes, 20)
+    const count = await spent(authority.takes, DENSE)
     await turn()
     const held = authority.lent - count
     assert.ok(held > 0, `${policy.name}: ${held}`)
