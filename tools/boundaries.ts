@@ -48,7 +48,7 @@ const frameworkOf = (file: string): string | undefined =>
 const compatibleWith = (file: string): string | undefined => file.match(/^packages\/sluicegate\/src\/compat\/([^/]+)\//)?.[1]
 
 /** Modules of the library that hold plain data. */
-const PLAIN_DATA = 'policy/[^/]*|time/duration|decision/decision|errors|once-in-process|options/[^/]*|shown'
+const PLAIN_DATA = 'policy/[^/]*|time/duration|decision/decision|decision/decision-decoder|errors|once-in-process|options/[^/]*|shown'
 
 /** Folders of the core, the lowest first. */
 const CORE_FOLDERS = ['atomics', 'policy', 'algorithms', 'table']
@@ -131,10 +131,13 @@ export const BOUNDARIES: readonly Boundary[] = [
       !target.startsWith('packages/sluicegate/src/outbound/') || from.startsWith('packages/sluicegate/src/outbound/'),
   },
   {
-    why: 'verdicts of relaxed accuracy use the hash of keys, clocks and checks, and no limiter, policy, store or request',
+    why: 'verdicts of relaxed accuracy use the hash of keys, clocks, checks and warnings, and no limiter, policy, store or request',
     files: sourcesOf('packages/sluicegate/src/gate'),
     allows: (edge) =>
-      leadsTo(edge, /\/src\/(gate\/[^/]*|memory\/(fingerprint|handle-check|core-memory)|options\/[^/]*|time\/[^/]*|errors|key|shown)\.ts$/),
+      leadsTo(
+        edge,
+        /\/src\/(gate\/[^/]*|memory\/(fingerprint|handle-check|core-memory)|options\/[^/]*|time\/[^/]*|errors|key|shown|warn-once)\.ts$/,
+      ),
   },
   {
     why: 'an interface compatible with another library uses limiters, and of the middleware what adapters use; only one of the two knows a store',

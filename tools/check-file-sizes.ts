@@ -1,15 +1,42 @@
 import { readFileSync } from 'node:fs'
+import ts from 'typescript'
 import { trackedFiles } from './tracked-files.js'
 
 const LONG_LINES = 400
 const MOST_MEDIAN_LINES = 120
+const MOST_FUNCTION_LINES = 80
+/** Suites: each function is a list of tests. */
+const IS_SUITE = /\.test\.ts$|^packages\/testkit\/src\/(?:conformance|suites|adapters)\//
 
-/** Sources of which half are too long. Prints a warning for each that is long by itself. Generated sources are not in git, and so not counted. */
+/** Sources of which half are too long, and functions that are. Prints a warning for each that is long by itself. Generated sources are not in git, and so not counted. */
 export function checkFileSizes(): string[] {
   const files = trackedFiles(/^(packages|tools|bench|chaos|lab|examples)\/.*\.(ts|mts|mjs|js|css|pml|go|lua)$/)
-  const sizes = files.map((file) => [file, linesOf(readFileSync(file, 'utf8'))] as const)
+  const texts = files.map((file) => [file, readFileSync(file, 'utf8')] as const)
+  const sizes = texts.map(([file, text]) => [file, linesOf(text)] as const)
   for (const warning of fileSizeWarnings(sizes)) console.log(`warning: ${warning}`)
-  return fileSizeFaults(sizes)
+  const functions = texts
+    .filter(([file]) => file.endsWith('.ts') && !IS_SUITE.test(file))
+    .flatMap(([file, text]) => functionSizeFaults(file, text))
+  return [...fileSizeFaults(sizes), ...functions]
+}
+
+/** Functions of a source file that a reader cannot see whole. */
+export function functionSizeFaults(file: string, text: string): string[] {
+  const faults: string[] = []
+  const tree = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true)
+  const lineAt = (position: number): number => tree.getLineAndCharacterOfPosition(position).line + 1
+  const visit = (node: ts.Node): void => {
+    if (ts.isFunctionLike(node) && 'body' in node && node.body !== undefined) {
+      const first = lineAt(node.getStart())
+      const lines = lineAt(node.end) - first + 1
+      const name = node.name?.getText() ?? 'a function'
+      if (lines > MOST_FUNCTION_LINES)
+        faults.push(`${file}:${first}: ${name} has ${lines} lines, over ${MOST_FUNCTION_LINES}: name its steps`)
+    }
+    ts.forEachChild(node, visit)
+  }
+  visit(tree)
+  return faults
 }
 
 /** Files are cut by concept, not by a line count: a long one is a warning, no fault. */

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { circleFaults, importGraph } from './check-import-circles.js'
+import { circleFaults, folderCircleFaults, importGraph } from './check-import-circles.js'
 
 function faultsOf(sources: Record<string, string>): string[] {
   return circleFaults(importGraph(new Map(Object.entries(sources))))
+}
+
+function folderFaultsOf(sources: Record<string, string>): string[] {
+  return folderCircleFaults(importGraph(new Map(Object.entries(sources))))
 }
 
 test('files that import each other are a fault, over any number of files', () => {
@@ -49,6 +53,34 @@ test('a file that several import, packages and files that are not there are no c
       'b.ts': "import './d.js'\nimport 'node:fs'",
       'c.ts': "import './d.js'\nimport './gone.js'",
       'd.ts': '',
+    }),
+    [],
+  )
+})
+
+test('folders that import each other are a fault, though no files do, over any number of folders and at any depth', () => {
+  const [fault, ...others] = folderFaultsOf({
+    'p/src/a/one.ts': "import '../b/deep/two.js'",
+    'p/src/b/deep/two.ts': '',
+    'p/src/b/three.ts': "import '../c/four.js'",
+    'p/src/c/four.ts': '',
+    'p/src/c/five.ts': "import '../a/six.js'",
+    'p/src/a/six.ts': '',
+  })
+  assert.deepEqual(others, [])
+  assert.match(fault ?? '', /^3 folders import each other in a circle, p\/src\/a, p\/src\/b, p\/src\/c/)
+  assert.match(fault ?? '', /p\/src\/c\/five\.ts imports p\/src\/a\/six\.ts/)
+})
+
+test('tests, files beside folders, and folders of other packages make no circle of folders', () => {
+  assert.deepEqual(
+    folderFaultsOf({
+      'p/src/a/one.ts': "import '../b/two.js'\nimport '../root.js'",
+      'p/src/b/two.ts': '',
+      'p/src/b/two.test.ts': "import '../a/one.js'",
+      'p/src/root.ts': "import './b/two.js'",
+      'q/src/b/three.ts': "import '../a/four.js'",
+      'q/src/a/four.ts': '',
     }),
     [],
   )

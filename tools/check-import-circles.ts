@@ -12,7 +12,37 @@ export type ImportGraph = ReadonlyMap<string, readonly string[]>
  */
 export function checkImportCircles(): string[] {
   const files = trackedFiles(/^(packages|bench|chaos|lab|tools|examples)\/.*\.(ts|mts|mjs|js)$/)
-  return circleFaults(importGraph(new Map(files.map((file) => [file, readFileSync(file, 'utf8')]))))
+  const graph = importGraph(new Map(files.map((file) => [file, readFileSync(file, 'utf8')])))
+  return [...circleFaults(graph), ...folderCircleFaults(graph)]
+}
+
+/** Tests use what they like: only sources have an order. */
+const IS_TEST = /\.test\.ts$|\/testing\//
+
+/**
+ * One fault for each group of folders that import each other in a circle: of the folders at the top of each package's sources. Files beside
+ * these folders belong to none.
+ */
+export function folderCircleFaults(graph: ImportGraph): string[] {
+  const edges = [...graph].flatMap(([file, targets]) =>
+    targets.filter((target) => !IS_TEST.test(file) && folderOf(file) !== folderOf(target)).map((target) => ({ file, target })),
+  )
+  const folders = new Map<string, string[]>()
+  for (const { file, target } of edges) {
+    const [from, to] = [folderOf(file), folderOf(target)]
+    if (from !== undefined && to !== undefined) folders.set(from, [...(folders.get(from) ?? []), to])
+  }
+  for (const targets of [...folders.values()]) for (const to of targets) if (!folders.has(to)) folders.set(to, [])
+  return circularGroups(folders).map((group) => {
+    const within = edges.filter(({ file, target }) => [file, target].every((path) => group.includes(folderOf(path) ?? '')))
+    const lines = within.map(({ file, target }) => `  ${file} imports ${target}`)
+    return `${group.length} folders import each other in a circle, ${group.join(', ')}; move what the fewest imports need:\n${lines.join('\n')}`
+  })
+}
+
+/** The folder at the top of a package's sources in which a file stands. */
+function folderOf(file: string): string | undefined {
+  return file.match(/^(?:.*\/)?(?:src|assembly)\/[^/]+(?=\/)/)?.[0]
 }
 
 /** One fault for each group of files that import each other in a circle. */

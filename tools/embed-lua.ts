@@ -24,10 +24,11 @@ export async function embedLua(): Promise<string> {
     `// Composed from lua/ by tools/embed-lua.\nexport const SCRIPTS = {\n${entries.join('')}} as const\n\n`,
     `/** What a policy is to the scripts. */\nexport type EncodingName = ${FORMS.map((form) => `'${form}'`).join(' | ')}\n\n`,
     `/** Which knows no policy. */\nexport const OVERRIDES_SCRIPT = ${overrides} as const\n\n`,
-    `/** The same. */\nexport const CALL_RATE_SCRIPT = ${embedded(await composed([], 'call-rate'))} as const\n`,
+    `/** The same. */\nexport const CALL_RATE_SCRIPT = ${embedded(await composed([], 'call-rate'))} as const\n\n`,
+    `/** The same. */\nexport const NODES_SCRIPT = ${embedded(await composed([], 'nodes'))} as const\n`,
   ].join('')
   if ((await readFile(GENERATED, 'utf8').catch(() => '')) !== text) await writeFile(GENERATED, text)
-  return `${GENERATED}: ${entries.length + 2} scripts`
+  return `${GENERATED}: ${entries.length + 3} scripts`
 }
 
 function embedded(source: string): string {

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { fileSizeFaults, fileSizeWarnings } from './check-file-sizes.js'
+import { fileSizeFaults, fileSizeWarnings, functionSizeFaults } from './check-file-sizes.js'
 import { renovateFaults, unknownScripts } from './check-github.js'
 import { lockfileFaults } from './check-lockfiles.js'
 import { moduleState } from './check-module-state.js'
@@ -25,6 +25,15 @@ test('a file of 401 lines is warned about and is no fault', () => {
 test('half of the files may have at most 120 lines', () => {
   const sizes = [1, 121, 122].map((lines, index) => [`${index}.ts`, lines] as const)
   assert.deepEqual(fileSizeFaults(sizes), ['The median file has 121 lines, over 120'])
+})
+
+test('a function of 81 lines is refused, whatever its form; one of 80 passes', () => {
+  const body = (lines: number): string => '\n'.repeat(lines - 1)
+  const faults = (text: string): string[] => functionSizeFaults('a.ts', text)
+  assert.deepEqual(faults(`// first\nexport function long() {${body(81)}}`), ['a.ts:2: long has 81 lines, over 80: name its steps'])
+  assert.match(faults(`const arrow = () => {${body(81)}}`)[0] ?? '', /a function has 81 lines/)
+  assert.match(faults(`class A { method() {${body(81)}} }`)[0] ?? '', /method has 81 lines/)
+  assert.deepEqual(faults(`function fits() {${body(80)}}`), [])
 })
 
 test('a lockfile with a download address or without a checksum is refused', () => {

@@ -1,5 +1,6 @@
 import type { FailoverReport } from './failover.js'
 import type { ResizeReport } from './resize.js'
+import type { SharedOutageReport } from './shared-outage.js'
 
 /** Failovers under mixes of versions, and whether all stayed within the bound. */
 export interface MixedReport extends FailoverReport {
@@ -18,4 +19,5 @@ export interface ChaosResults {
   readonly mixed: MixedReport
   readonly sentinel: FailoverReport
   readonly resize: ResizeReport
+  readonly outage: SharedOutageReport
 }

@@ -4,19 +4,22 @@ import type { ChaosResults, MixedReport } from './chaos-results.js'
 import { clusterFailovers, mixedFailovers } from './cluster-failover.js'
 import { resize } from './resize.js'
 import { sentinelFailovers } from './sentinel-failover.js'
+import { type SharedOutageReport, sharedOutage } from './shared-outage.js'
 import { LOCAL_SHARE, RATE } from './subject.js'
 
 const USAGE = `npm run chaos -- [--only NAME]... [--failovers N] [--seed N]
 
   Breaks real servers under load, and writes what came of it to chaos/results. Then npm run plots makes docs/chaos.md from it.
 
-  --only NAME     failover, mixed, sentinel or resize, may be given again; the results of the others stay as they are
-  --failovers N   N of each kind instead of 20, 6 and 5: a first look, nothing is written
+  --only NAME     failover, mixed, sentinel, resize or outage, may be given again; the results of the others stay as they are
+  --failovers N   N of each kind instead of 20, 6 and 5, and a short outage: a first look, nothing is written
   --seed N        which version of a mix each take asks; another in each run unless given`
 
 const RESULTS = new URL('../results/', import.meta.url)
 const FILE = new URL('chaos.json', RESULTS)
 const SLOTS = 5_000
+/** Of the outage of a store that many processes share. */
+const OUTAGE = { processes: 24, seconds: 20, policy: { limit: 240, windowMs: 1000, burst: 240 } } as const
 
 const { values } = parseArgs({
   options: {
@@ -34,6 +37,7 @@ const SCENARIOS = {
   mixed,
   sentinel: () => sentinelFailovers(looks ?? 5, progress),
   resize: () => resize(SLOTS, progress),
+  outage,
 }
 
 if (
@@ -57,6 +61,12 @@ async function mixed(): Promise<MixedReport> {
   )
   if (!isWithin) process.exitCode = 1
   return { seed, date: new Date().toISOString().slice(0, 10), isWithin, ...report }
+}
+
+async function outage(): Promise<SharedOutageReport> {
+  const report = await sharedOutage(OUTAGE.processes, looks === undefined ? OUTAGE.seconds : 5, OUTAGE.policy)
+  if (report.errors > 0 || report.over > report.allowedOver || report.leastNodes < report.processes) process.exitCode = 1
+  return report
 }
 
 async function run(): Promise<void> {

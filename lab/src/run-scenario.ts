@@ -70,13 +70,7 @@ export async function runScenario(
   await Promise.all(lab.nodes.map((node) => node.sample()))
   const before = { shards: await lab.shardUse(), ...countersOf(lab) }
   const startedS = Date.now() / 1_000
-  const requests = ['--rate', String(scenario.rate ?? rate), '--keys', scenario.keys, '--duration', '10m', '--seed', String(seed)]
-  const load = new LabProcess(process.execPath, [
-    SLUICEGATE,
-    'load',
-    `http://127.0.0.1:${port}`,
-    ...['--policy', 'api', '--json', '--record', record, '--connections', String(CONNECTIONS), ...requests],
-  ])
+  const load = loadOn(port, record, ['--rate', String(scenario.rate ?? rate), '--keys', scenario.keys, '--seed', String(seed)])
   await until('the load runs', () => existsSync(record))
   const startUs = nowUs()
   const sampling = setInterval(() => void Promise.all(lab.nodes.map((node) => node.sample())), SAMPLE_MS)
@@ -140,6 +134,16 @@ export async function runScenario(
     ),
   }
   return { ...measured, violations: violationsOf(scenario, measured) }
+}
+
+/** Sends requests through the balancer until it is stopped, and records each answer. */
+function loadOn(port: number, record: string, requests: readonly string[]): LabProcess {
+  return new LabProcess(process.execPath, [
+    SLUICEGATE,
+    'load',
+    `http://127.0.0.1:${port}`,
+    ...['--policy', 'api', '--json', '--record', record, '--duration', '10m', '--connections', String(CONNECTIONS), ...requests],
+  ])
 }
 
 function violationsOf(scenario: Scenario, result: Omit<ScenarioResult, 'violations'>): string[] {

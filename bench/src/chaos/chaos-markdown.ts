@@ -16,6 +16,7 @@ export function chaosMarkdownParts({
   mixed,
   sentinel,
   resize,
+  outage,
 }: ChaosResults): ReadonlyMap<string, string> {
   const failovers = [
     table(FAILOVER_HEAD, [
@@ -47,7 +48,34 @@ export function chaosMarkdownParts({
     '',
     `- ${resize.slots} slots in ${resize.seconds} s.`,
   ]
+  const outages = [
+    table(
+      [
+        'processes',
+        'seconds',
+        'admitted',
+        'one policy',
+        'with a tenth for each',
+        'over, worst interval',
+        'allowed over',
+        'least count of nodes after it',
+      ],
+      [
+        [
+          outage.processes,
+          outage.seconds,
+          outage.admitted,
+          outage.budget,
+          outage.withTenths,
+          outage.over,
+          outage.allowedOver,
+          outage.leastNodes,
+        ].map(String),
+      ],
+    ),
+  ]
   return new Map([
+    ['chaos-outage', outages.join('\n')],
     ['chaos-failover', failovers.join('\n')],
     ['chaos-mixed', versions.join('\n')],
     ['chaos-resize', slots.join('\n')],

@@ -4,6 +4,7 @@ import type { LeaseStep } from 'sluicegate-testkit/leases/lease-step.js'
 import { Timeline } from 'sluicegate-testkit/leases/timeline.js'
 import { grantsOf } from '../../../packages/sluicegate/dist/redis/script-call.js'
 import type { Answer, Backend, Operation } from '../../../packages/sluicegate/dist/shared/backend.js'
+import { CountedShare } from '../../../packages/sluicegate/dist/shared/outage/local-share.js'
 import { SharedLimiter } from '../../../packages/sluicegate/dist/shared/shared-limiter.js'
 import { arrivalUs, type GroupFigures, GroupMeter, keyOf, type NodeGroup } from './node-group.js'
 import { SimulatedStore } from './simulated-store.js'
@@ -58,7 +59,7 @@ function secondsAt(nowUs: number): number {
 }
 
 function limiterOf(group: NodeGroup, store: SimulatedStore, clock: TimelineClock, random: Random, node: number): SharedLimiter {
-  const { policy, horizonMs, timeoutMs = 100, localShare = 0.1 } = group
+  const { policy, horizonMs, timeoutMs = 100, localShare } = group
   const grantOf = grantsOf(store.encoding, store.leaseUs)
   const call = <Result>(key: string, run: (step: LeaseStep, nowUs: number) => Result): Promise<Result> =>
     new Promise((resolve) => {
@@ -79,11 +80,17 @@ function limiterOf(group: NodeGroup, store: SimulatedStore, clock: TimelineClock
     policy,
     connect: () => backend,
     places: { serverOf: () => 'the store', slotOf: () => undefined },
-    options: { timeoutMs, localShare },
+    options: { timeoutMs, ...(localShare !== undefined && { localShare }) },
+    countedShare: () =>
+      new CountedShare(clock, async () => (group.isCutOff?.(node, secondsAt(clock.nowMs() * 1000)) ? never() : store.countNodes(node))),
     horizonMs,
     lateAdvice: 'raise the horizon',
     clock,
   })
+}
+
+function never(): Promise<number> {
+  return new Promise(() => undefined)
 }
 
 /** Takes, and charges of what was spent without the store: as far as they fit, one by one. */

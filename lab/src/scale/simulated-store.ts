@@ -1,6 +1,7 @@
 import { type LeaseStep, SOUND_RECORDS } from 'sluicegate-testkit/leases/lease-step.js'
 import { leaseStepOf } from 'sluicegate-testkit/leases/lease-step-of.js'
 import type { Timeline } from 'sluicegate-testkit/leases/timeline.js'
+import { NodeSet } from 'sluicegate-testkit/outage/node-set.js'
 import { leaseUsOf } from '../../../packages/sluicegate/dist/lease/leasing.js'
 import { encodingsOf, type PolicyEncoding } from '../../../packages/sluicegate/dist/redis/policy-encoding.js'
 import type { GroupMeter, NodeGroup } from './node-group.js'
@@ -14,6 +15,7 @@ export class SimulatedStore {
   readonly #serviceUs: number
   readonly #steps = new Map<number, LeaseStep>()
   #freeUs = 0
+  readonly #nodes = new NodeSet()
 
   constructor({ policy, horizonMs, serviceUs }: NodeGroup, timeline: Timeline, meter: GroupMeter) {
     this.leaseUs = horizonMs > 0 ? leaseUsOf(horizonMs) : 0
@@ -41,6 +43,11 @@ export class SimulatedStore {
         timeline.inUs(Math.round(roundTripUs) - thereUs, () => answered(answer))
       })
     })
+  }
+
+  /** How many nodes share the policy. Its cost is left out: a call in 10 s. */
+  countNodes(node: number): number {
+    return this.#nodes.count(this.#timeline.nowUs, String(node))
   }
 
   #stepOf(key: number): LeaseStep {

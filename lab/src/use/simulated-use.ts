@@ -7,6 +7,7 @@ import { leaseUsOf } from '../../../packages/sluicegate/dist/lease/leasing.js'
 import { encodingsOf, type PolicyEncodings } from '../../../packages/sluicegate/dist/redis/policy-encoding.js'
 import { grantsOf } from '../../../packages/sluicegate/dist/redis/script-call.js'
 import type { Answer, Backend, Operation } from '../../../packages/sluicegate/dist/shared/backend.js'
+import { CountedShare } from '../../../packages/sluicegate/dist/shared/outage/local-share.js'
 import { SharedLimiter } from '../../../packages/sluicegate/dist/shared/shared-limiter.js'
 import { TimelineClock } from '../scale/timeline-clock.js'
 import { type Arrival, HORIZON_MS, type UseCell } from './use-cell.js'
@@ -97,6 +98,7 @@ export async function simulateLeased(
       connect: () => backend,
       places: { serverOf: () => 'the store', slotOf: () => undefined },
       options: { timeoutMs: 100 },
+      countedShare: () => new CountedShare(clock, async () => cell.nodes),
       horizonMs: HORIZON_MS,
       lateAdvice: 'raise the horizon',
       clock,

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { Command, CommanderError, Option } from 'commander'
+import { endWithOutput } from './cli/closed-output.js'
 import { ENVIRONMENT } from './cli/environment.js'
-import type { LoadFlags } from './cli/load.js'
 import type { ServeTexts } from './cli/serve-options.js'
 import { TAKE_EXIT, take } from './cli/take.js'
 import { UsageError } from './cli/usage-error.js'
@@ -9,6 +9,7 @@ import type { Config } from './config/config.js'
 import { ConfigError } from './config/fault.js'
 import type { ConfigFile } from './config/read-config.js'
 import type { GateFlags } from './gate/gate-flags.js'
+import type { LoadFlags } from './load/load-command.js'
 import type { ReplayFlags } from './replay/run-replay.js'
 import { VERSION } from './version.js'
 
@@ -39,6 +40,8 @@ const LOAD_EXAMPLES = `
   sluicegate load 'http://127.0.0.1:3000/items?user={key}' --html report.html
 
 Latency counts from the intended start of each request. Ctrl-C ends the run and prints what was measured. A token comes from ${ENVIRONMENT.token}.`
+
+endWithOutput()
 
 const program = new Command('sluicegate')
   .description(`Sluicegate ${VERSION}: rate limit decisions as a service`)
@@ -254,7 +257,7 @@ program
   .addHelpText('after', LOAD_EXAMPLES)
   .allowExcessArguments(false)
   .action(async (target: string, flags: LoadFlags) => {
-    const { load } = await import('./cli/load.js')
+    const { load } = await import('./load/load-command.js')
     await load(target, flags, process.env[ENVIRONMENT.token] || undefined)
   })
 

@@ -11,6 +11,7 @@ import { findMoves } from './config/tiers/tier-moves.js'
 import { type Engine, PolicyError } from './engine/engine.js'
 import type { PreparedChanges } from './engine/policy-changes.js'
 import type { Log } from './log.js'
+import type { Part, Prepared } from './part.js'
 
 /** Where a configuration comes from, so that it can be read again. */
 export interface ConfigSource {
@@ -27,15 +28,11 @@ export interface ConfigSource {
 /** What made the service read its configuration again; `primary` in a worker, whose primary process decides. */
 export type ReloadTrigger = 'file' | 'SIGHUP' | 'admin' | 'primary'
 
-/** Prepares a new configuration; throws if it cannot be used. The returned function puts it in force, and does not throw. */
-export type PrepareReload = (config: Config) => () => void
+/** Prepares a new configuration for what takes effect with the policies; throws if it cannot be used. */
+export type PrepareReload = (config: Config) => Prepared
 
-/** A configuration that can be put in force: one of the two methods is called, once. */
-export interface PreparedReload {
-  /** Puts it in force, and does not throw. */
-  commit(): void
-  /** Closes what was made for it. */
-  discard(): void
+/** A configuration that can be put in force in this process. */
+export interface PreparedReload extends Required<Prepared> {
   /** What changes with every change of the data files that it was made of. */
   readonly data: string
 }
@@ -68,10 +65,9 @@ export class Reloader {
   readonly #source: ConfigSource
   readonly #engine: Engine
   readonly #log: Log
-  readonly #prepare: PrepareReload[] = []
+  readonly #prepareOthers: PrepareReload
   readonly #watch: FileWatch
   #started: Config
-  #looking: NodeJS.Timeout | undefined
   /** With the data files as they are in force. */
   #policies: readonly PolicyConfig[]
   #dataSignature: string
@@ -79,11 +75,13 @@ export class Reloader {
   #isLoading = false
   #state: ReloadState = { succeeded: 0, failed: 0, lastSuccessMs: Date.now(), fault: undefined }
 
-  constructor(source: ConfigSource, started: Config, engine: Engine, log: Log) {
+  /** @param prepareOthers the parts of the service beside the engine: all are prepared before the first is put in force. */
+  constructor(source: ConfigSource, started: Config, engine: Engine, log: Log, prepareOthers: PrepareReload = () => ({ commit() {} })) {
     this.#source = source
     this.#started = started
     this.#engine = engine
     this.#log = log
+    this.#prepareOthers = prepareOthers
     this.#watch = new FileWatch(source.path)
     this.#policies = allPolicies(started)
     this.#dataSignature = this.#lookAtData()
@@ -93,18 +91,16 @@ export class Reloader {
     return this.#state
   }
 
-  /** Another part of the service that takes effect with the policies: all are prepared before the first is put in force. */
-  add(prepare: PrepareReload): void {
-    this.#prepare.push(prepare)
-  }
-
-  /** Looks for changed files from now on, and calls what reloads them: by default this object itself. */
-  watch(lookMs = LOOK_MS, reload: WatchedReload = { files: async () => this.reload('file'), data: () => this.reloadData('file') }): void {
-    this.#looking = setInterval(() => this.#reloadIfChanged(reload), lookMs).unref()
-  }
-
-  stop(): void {
-    clearInterval(this.#looking)
+  /** The part that looks for changed files, and calls what reloads them: by default this object itself. */
+  watching(lookMs: number, reload: WatchedReload = { files: async () => this.reload('file'), data: () => this.reloadData('file') }): Part {
+    let looking: NodeJS.Timeout | undefined
+    return {
+      name: 'files',
+      ready: () => {
+        looking = setInterval(() => this.#reloadIfChanged(reload), lookMs).unref()
+      },
+      drain: () => clearInterval(looking),
+    }
   }
 
   /**
@@ -130,11 +126,11 @@ export class Reloader {
       const configs = allPolicies(config)
       const policies = this.#engine.prepare(configs)
       made = policies
-      const commits = this.#prepare.map((prepare) => prepare(config))
+      const others = this.#prepareOthers(config)
       const data = lookAt(configs)
       const commit = (): void => {
         const changes = policies()
-        for (const each of commits) each()
+        others.commit()
         this.#policies = configs
         this.#dataSignature = data
         this.#succeeded()
@@ -143,7 +139,11 @@ export class Reloader {
         const waiting = SETTINGS.filter((section) => !isDeepStrictEqual(config[section], this.#started[section]))
         if (waiting.length > 0) this.#log.warn({ sections: waiting }, 'these sections take effect at the next start')
       }
-      return { commit, discard: () => policies.discard(), data }
+      const discard = (): void => {
+        others.discard?.()
+        policies.discard()
+      }
+      return { commit, discard, data }
     } catch (error) {
       made?.discard()
       this.#failed(error, trigger)

@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Engine } from './engine/engine.js'
 import { CALL_RATES, readSnapshot, type SavedPolicy, SnapshotError, snapshotParts } from './engine/snapshot-file.js'
 import type { Log } from './log.js'
+import type { Part } from './part.js'
 
 /** What became of snapshots, for metrics. */
 export interface SnapshotState {
@@ -12,16 +13,20 @@ export interface SnapshotState {
 }
 
 /** Keys of policies in memory, written to a file again and again, so that a restart hands out no fresh bursts. */
-export class Snapshots {
+export class Snapshots implements Part {
+  readonly name = 'snapshots'
   readonly #file: string
+  readonly #everyMs: number
   readonly #engine: Engine
   readonly #log: Log
   #writing: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
   #state: SnapshotState = { lastSuccessMs: undefined, hasFailed: false }
 
-  constructor(file: string, engine: Engine, log: Log) {
+  /** @param everyMs between two of them; one more is written at the end. */
+  constructor(file: string, everyMs: number, engine: Engine, log: Log) {
     this.#file = file
+    this.#everyMs = everyMs
     this.#engine = engine
     this.#log = log
   }
@@ -30,12 +35,15 @@ export class Snapshots {
     return this.#state
   }
 
-  start(everyMs: number): void {
-    this.#timer = setInterval(() => void this.write(), everyMs).unref()
+  ready(): void {
+    this.#timer = setInterval(() => void this.write(), this.#everyMs).unref()
   }
 
-  stop(): void {
+  /** Writes the last one, unless the service never was ready: its keys are those of the file. */
+  async stop(): Promise<void> {
+    if (this.#timer === undefined) return
     clearInterval(this.#timer)
+    await this.write()
   }
 
   /** Writes a snapshot, after one that is being written. A failure is logged: the service goes on. */

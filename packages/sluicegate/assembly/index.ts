@@ -21,7 +21,7 @@ export {
   ENTRY_SIZE, EPOCH, EVICTIONS, FIRST_LINES, GROWN, GROW_TO, KEYS, LINES, LINE_SIZE, MAX_KEYS, MIGRATED, OVERFLOWS, OVERFLOW_BUDGET,
   OVERFLOW_COUNTERS, OVERFLOW_COUNTER_COUNT, OVERFLOW_DENIED, OVERFLOW_LIMIT, OVERFLOW_WINDOW_US, RECORDS, RECORD_BASE_US, RECORD_CALENDAR,
   RECORD_CAPACITY, RECORD_COUNT, RECORD_COUNT_BITS, RECORD_DESCRIPTION, RECORD_ENCODING, RECORD_EPOCH, RECORD_ERA, RECORD_EXTENSIONS,
-  RECORD_KEEPS_DEBT, RECORD_NUMBER_BITS, RECORD_REBASE_AT_US, RECORD_SINCE_US, RECORD_SIZE, RECORD_SLOTS, RECORD_SLOT_BYTES, RECORD_STRIDE,
+  RECORD_GENERATION, RECORD_KEEPS_DEBT, RECORD_NUMBER_BITS, RECORD_REBASE_AT_US, RECORD_SINCE_US, RECORD_SIZE, RECORD_SLOTS, RECORD_SLOT_BYTES, RECORD_STRIDE,
   RECORD_TICK_US, RECORD_UNITS_PER_TOKEN, RECORD_UNITS_PER_US, RECORD_WINDOW_US, REFUSALS, RELEASED, RELEASED_BY_ALL, RELEASE_GROUPS,
   RELEASE_GROUP_COUNT, RELEASE_WATCHERS, SECOND_LINES, STATE, TABLE, TAKEOVER_HIGH,
 } from './memory-map'
@@ -123,9 +123,11 @@ export function reserve(low: u32, high: u32, nowUs: f64, tokens: i32, mostUs: f6
 
 /**
  * Gives back a reservation. Buckets and GCRA: `tokens` are units, and the debt must be at most `bound`. Other encodings: `tokens`
- * are tokens, given back if they still count at `bound`, the time that they were reserved for.
+ * are tokens, given back if they still count at `bound`, the time that they were reserved for. Of another `generation` than that of
+ * the policy in force nothing is given back.
  */
-export function cancel(low: u32, high: u32, nowUs: f64, tokens: f64, bound: f64): f64 {
+export function cancel(low: u32, high: u32, nowUs: f64, tokens: f64, bound: f64, generation: f64): f64 {
+  cas.cancelOnlyOf(<i64>generation)
   const answer = cas.change(CANCEL, fingerprintFrom(low, high), homeLine(low), <i64>tokens, <i64>nowUs, <i64>bound)
   signalRelease(high)
   return answer

@@ -114,8 +114,10 @@ export const RECORD_EPOCH: usize = 144
 export const RECORD_ERA: usize = 152
 /** Fixed windows: tells calendars apart, 0 without one. */
 export const RECORD_CALENDAR: usize = 160
-/** From here to the end of the record only JavaScript reads: limit, window, burst, name. */
+/** From here on only JavaScript reads: limit, window, burst, name. */
 export const RECORD_DESCRIPTION: usize = 168
+/** Grows with each change of the numbers. What was charged before it is not given back: the change may have cut what keys had spent. */
+export const RECORD_GENERATION: usize = 504
 
 /** Latest end of any ban among the keys that share a slot, in microseconds since the Unix epoch. */
 export const BAN_FILTER: usize = 36864

@@ -79,8 +79,8 @@ const OPTIONS: readonly string[] = ['cost', 'signal', 'maxWaitMs'] satisfies (ke
 
 /** @throws {PolicyError} `OPTION_UNKNOWN`, `OPTION_INVALID` or `COST_INVALID` */
 export function checkedWaitRequest(key: Key, options: WaitOptions): WaitRequest {
-  checkOptions(options, OPTIONS, '{ maxWaitMs: 1000 }', 'wait()')
-  const { cost = 1, maxWaitMs = Number.POSITIVE_INFINITY, signal } = options
+  const own = checkOptions(options, OPTIONS, '{ maxWaitMs: 1000 }', 'wait()')
+  const { cost = 1, maxWaitMs = Number.POSITIVE_INFINITY, signal } = own
   if (typeof maxWaitMs !== 'number' || !(maxWaitMs >= 0)) {
     throw new PolicyError('OPTION_INVALID', 'maxWaitMs', maxWaitMs, 'must be milliseconds >= 0')
   }

@@ -44,9 +44,9 @@ const DAY_MS = 86_400_000
 const LONGEST_MS = 366 * DAY_MS
 
 /** @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN`, `DURATION_INVALID`, `WINDOW_INVALID` */
-export function checkedBan(options: BanOptions | undefined): BanRule | undefined {
-  if (options === undefined) return undefined
-  checkOptions(options, NAMES, "{ denials: 10, within: '1m', for: '15m' }", 'banAfter', 'banAfter')
+export function checkedBan(given: BanOptions | undefined): BanRule | undefined {
+  if (given === undefined) return undefined
+  const options = checkOptions(given, NAMES, "{ denials: 10, within: '1m', for: '15m' }", 'banAfter', 'banAfter')
   const { denials, factor = 1, onBan } = options
   checkInteger('banAfter.denials', denials, 1, 1_000)
   checkNumber('banAfter.factor', factor, 1, 1_000)

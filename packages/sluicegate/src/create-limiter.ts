@@ -1,6 +1,7 @@
 import type { Decision } from './decision/decision.js'
 import { checkedHotKeys } from './decision/hot-keys.js'
 import type { AnswerOf } from './decision/permit.js'
+import { defaultClock } from './default-clock.js'
 import { PolicyError } from './errors.js'
 import { attachedLayers, layered, restoredLayers } from './layers/limiter-layers.js'
 import type { Limiter, LimiterHandle, LimiterOptions } from './limiter.js'
@@ -13,7 +14,7 @@ import type { WithOverrides } from './overrides.js'
 import { checkedPolicy } from './policy/checked-policy.js'
 import type { Policy } from './policy/policy.js'
 import { withQueue } from './queue/create-queue.js'
-import { checkClock, clockFromHandle, defaultClock } from './time/clock.js'
+import { checkClock, clockFromHandle } from './time/clock.js'
 
 const DEFAULT_MAX_WAITERS = 10_000
 const MOST_WAITERS = 1_000_000
@@ -61,9 +62,9 @@ export function createLimiter<P extends Policy>(
   options: LimiterOptions & { readonly overrides: true },
 ): Limiter<AnswerOf<P>> & WithOverrides
 export function createLimiter<P extends Policy>(policy: P, options?: LimiterOptions): Limiter<AnswerOf<P>>
-export function createLimiter(policy: Policy, options: LimiterOptions = {}): Limiter {
+export function createLimiter(policy: Policy, given: LimiterOptions = {}): Limiter {
   const own = checkedPolicy(policy, 'policy', 'createLimiter')
-  checkOptions(options, OPTIONS, EXAMPLE, 'createLimiter()')
+  const options = checkOptions(given, OPTIONS, EXAMPLE, 'createLimiter()')
   const { maxKeys, growTo, clock, onFull = 'evict' } = options
   if (maxKeys !== undefined) checkInteger('maxKeys', maxKeys, 1, MOST_KEYS)
   if (growTo !== undefined) checkInteger('growTo', growTo, maxKeys ?? 1, MOST_KEYS)
@@ -89,8 +90,8 @@ export function createLimiter(policy: Policy, options: LimiterOptions = {}): Lim
  * // worker: const limiter = attachLimiter(workerData)
  */
 export function attachLimiter<Answer extends Decision = Decision>(handle: LimiterHandle<Answer>, options?: AttachOptions): Limiter<Answer>
-export function attachLimiter(handle: LimiterHandle, options: AttachOptions = {}): Limiter {
-  checkOptions(options, ATTACH_OPTIONS, EXAMPLE, 'attachLimiter()')
+export function attachLimiter(handle: LimiterHandle, given: AttachOptions = {}): Limiter {
+  const options = checkOptions(given, ATTACH_OPTIONS, EXAMPLE, 'attachLimiter()')
   const parts = { clock: options.clock, ...checkedSizes(options) }
   const clock = options.clock ?? clockFromHandle(checkedHandle(handle).clock)
   const layers = clock === undefined ? options : { ...options, clock }
@@ -116,8 +117,8 @@ export function restoreLimiter<Answer extends Decision = Decision>(
   options: RestoreOptions & { readonly overrides: true },
 ): Limiter<Answer> & WithOverrides
 export function restoreLimiter<Answer extends Decision = Decision>(snapshot: Uint8Array, options?: RestoreOptions): Limiter<Answer>
-export function restoreLimiter(snapshot: Uint8Array, options: RestoreOptions = {}): Limiter {
-  checkOptions(options, RESTORE_OPTIONS, EXAMPLE, 'restoreLimiter()')
+export function restoreLimiter(snapshot: Uint8Array, given: RestoreOptions = {}): Limiter {
+  const options = checkOptions(given, RESTORE_OPTIONS, EXAMPLE, 'restoreLimiter()')
   const { clock } = options
   if (clock !== undefined) checkClock(clock)
   const parts = checkedSizes(options)

@@ -38,11 +38,10 @@ class PolicyError extends TypeError {
   readonly code: PolicyErrorCode
   /** The option or argument at fault, for example `limit`. */
   readonly option: string
-  /** What it was. */
-  readonly value: unknown
-
   /** What is wrong with it, and what to do. */
   readonly mend: string
+  /** Private, so that no log and no JSON shows what the message cuts: it may be a whole key or a client with its password. */
+  readonly #value: unknown
 
   /** @param options `where`: what the option is of, where that is not plain, such as a route. */
   constructor(code: PolicyErrorCode, option: string, value: unknown, mend: string, options: { cause?: unknown; where?: string } = {}) {
@@ -51,7 +50,12 @@ class PolicyError extends TypeError {
     this.mend = mend
     this.code = code
     this.option = option
-    this.value = value
+    this.#value = value
+  }
+
+  /** What the option was. Logs and JSON show only what the message says of it. */
+  get value(): unknown {
+    return this.#value
   }
 }
 

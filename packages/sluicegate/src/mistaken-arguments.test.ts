@@ -128,7 +128,7 @@ test('the error names the route whose option does not exist', async () => {
   await app.close()
 })
 
-test('rateLimit itself in the place of what it makes says to call it', async () => {
+test('rateLimit itself in the place of what it makes says what to write', async () => {
   const app = express()
   app.use(limitExpress as never)
   const caught: express.ErrorRequestHandler = (error, _request, response, _next) => void response.status(500).send(error.message)
@@ -147,14 +147,14 @@ test('rateLimit itself in the place of what it makes says to call it', async () 
   for (const handler of [app, koa.callback()] as RequestListener[]) {
     const server = await listening(createServer(handler))
     const text = await (await fetch(`http://127.0.0.1:${server.port}/`)).text()
-    assert.match(text, /call it, app\.use\(rateLimit\(policy\)\)/)
+    assert.match(text, /write app\.use\(rateLimit\(policy\)\) instead of app\.use\(rateLimit\)/)
     await server.close()
   }
   const hono = new Hono().use(limitHono as never).onError((error, context) => context.text(error.message))
-  assert.match(await (await hono.request('/')).text(), /call it, app\.use\(rateLimit\(policy\)\)/)
-  assert.match(said(limitFetch, new Request('http://a/')), /call it/)
+  assert.match(await (await hono.request('/')).text(), /write app\.use\(rateLimit\(policy\)\) instead of app\.use\(rateLimit\)/)
+  assert.match(said(limitFetch, new Request('http://a/')), /must be a policy, and not a request: write /)
   // Fastify lets what its plugins throw end the process, with this text.
-  assert.match(said(limitFastify, fastify()), /call it, app\.register\(rateLimit\(policy\)\)/)
+  assert.match(said(limitFastify, fastify()), /write app\.register\(rateLimit\(policy\)\) instead of app\.register\(rateLimit\)/)
 })
 
 const LIMITS = {

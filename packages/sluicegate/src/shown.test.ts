@@ -9,14 +9,16 @@ import {
   attachLimiter,
   concurrency,
   createLimiter,
+  createRateTable,
   fixedWindow,
   type Limiter,
   type Policy,
+  PolicyError,
   restoreLimiter,
   tokenBucket,
 } from './index.js'
 import type { WithFleetOverrides, WithOverrides } from './overrides.js'
-import { layersOver, limiterOver } from './redis/create-redis-limiter.js'
+import { createRedisLimiter, layersOver, limiterOver } from './redis/create-redis-limiter.js'
 import type { SharedOptions } from './shared/shared-options.js'
 
 /** A client's key, which no log may show. */
@@ -164,4 +166,28 @@ test('a header writer does not show the secret of its partition keys', () => {
   const writer = new HeaderWriter({ partitionKey: hex })
   const words = [0x67452301, 0xefcdab89].map(String)
   checkSilent(writer, [hex, ...words], 'it')
+})
+
+test('a refused value is in no log but as the message says it, and still there for a program', () => {
+  const key = `${KEY} `.repeat(60)
+  const client = { url: 'redis://user:hunter2@example.org' }
+  using limiter = createLimiter(BUCKET)
+  const calls: readonly (readonly [call: () => unknown, value: unknown])[] = [
+    [() => limiter.take(key), key],
+    [() => limiter.take([key] as never), undefined],
+    [() => createRateTable().throttle(key.repeat(20), { maxBurst: 1, count: 1, periodS: 1 }), key.repeat(20)],
+    [() => createRedisLimiter(BUCKET, { client: client as never }), client],
+  ]
+  for (const [call, value] of calls) {
+    try {
+      call()
+      assert.fail('nothing was thrown')
+    } catch (error) {
+      assert.ok(error instanceof PolicyError)
+      const text = [logged(error), JSON.stringify(error, Object.getOwnPropertyNames(error)), String(error)].join('\n')
+      assert.doesNotMatch(text, /mallory|hunter2/)
+      assert.match(text, /a string of \d+ characters|an array|an object/)
+      if (value !== undefined) assert.equal(error.value, value)
+    }
+  }
 })

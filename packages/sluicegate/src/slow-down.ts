@@ -2,12 +2,13 @@ import { checkedWaitRequest } from './arguments.js'
 import { type Awaitable, ignore, isPromise } from './awaitable.js'
 import type { Decision } from './decision/decision.js'
 import { type After, emptyPermit, isPermit, keptPermit, renew } from './decision/permit.js'
+import { takeOf } from './decision/receipt-of-any.js'
 import { PolicyError } from './errors.js'
 import { nameOf } from './key.js'
 import type { Key, WaitOptions } from './limiter.js'
-import { checkInteger, checkLimiter, checkOptions } from './options/option-checks.js'
+import { checkInteger, checkLimiter, checkOptions, has } from './options/option-checks.js'
 import type { Policy } from './policy/policy.js'
-import { afterHeld, type Clock } from './time/clock.js'
+import { afterHeld, type Clock, preciseClock } from './time/clock.js'
 import { type Duration, toMs } from './time/duration.js'
 import { AbortWatch } from './waiting/abort-watch.js'
 
@@ -53,8 +54,8 @@ export class SlowDown<Request> {
 
   /** @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN`, `DURATION_INVALID` */
   constructor(options: SlowDownOptions<Request>) {
-    checkOptions(options, NAMES, EXAMPLE, 'slowDown', 'slowDown')
-    const { after, delay, maxDelay = DEFAULT_MAX_MS, maxDelayedPerKey = 10, maxDelayed = 1_000 } = options
+    const own = checkOptions(options, NAMES, EXAMPLE, 'slowDown', 'slowDown')
+    const { after, delay, maxDelay = DEFAULT_MAX_MS, maxDelayedPerKey = 10, maxDelayed = 1_000 } = own
     checkInteger('slowDown.after', after, 0, MOST_TOKENS)
     checkInteger('slowDown.maxDelayedPerKey', maxDelayedPerKey, 1, MOST_DELAYED)
     checkInteger('slowDown.maxDelayed', maxDelayed, 1, MOST_DELAYED)
@@ -154,21 +155,25 @@ export interface SlowedTakes<Answer extends Decision = Decision> {
 export function slowDown<Answer extends Decision>(
   limiter: DelayedLimiter<Answer>,
   options: SlowDownOptions<Key>,
-  { clock }: { readonly clock?: Clock } = {},
+  third: { readonly clock?: Clock } = {},
 ): SlowedTakes<Answer> {
   checkLimiter('limiter', limiter)
+  const { clock } = checkOptions(third, ['clock'], '{ clock }', 'slowDown()')
   const aborts = new AbortWatch()
+  const ticking = clock ?? preciseClock()
   const slow = new SlowDown<Key>(options)
-  const after = clock?.after === undefined ? afterHeld : (ms: number, fn: () => void) => clock.after?.(ms, fn) ?? (() => undefined)
+  const after =
+    clock === undefined || !has(clock, 'after') ? afterHeld : (ms: number, fn: () => void) => clock.after?.(ms, fn) ?? (() => undefined)
   return {
     async take(key, waitOptions = {}) {
       const { cost, signal } = checkedWaitRequest(key, waitOptions)
       signal?.throwIfAborted()
-      const decision = await limiter.take(key, cost)
+      const receipt = await takeOf(limiter, key, cost, () => ticking.nowMs())
+      const decision = receipt.decision as Answer
       if (!decision.allowed) return decision
       const giveBack = (): void => {
         try {
-          ignore(isPermit(decision) ? decision.release() : limiter.refund(key, cost))
+          ignore(isPermit(decision) ? decision.release() : receipt.cancel())
         } catch {
           // The limiter is closed or unreachable: the charge wears off.
         }

@@ -1,7 +1,9 @@
 /** Codes of warnings about how limits are used. Explained in `docs/warnings.md`. */
 export type UsageWarning =
   | 'SLUICEGATE_ADDRESS_MISSING'
+  | 'SLUICEGATE_CALL_REFUSED'
   | 'SLUICEGATE_COUNTED_TWICE'
+  | 'SLUICEGATE_GATE_WIDTH'
   | 'SLUICEGATE_IPV6_WHOLE'
   | 'SLUICEGATE_LIMITER_PER_REQUEST'
   | 'SLUICEGATE_PROXY_ANYBODY'

@@ -1,4 +1,4 @@
-// The little of WebAssembly's JavaScript interface that core.ts uses; neither es2023 nor Node's types declare it without the DOM's.
+// The little of WebAssembly's JavaScript interface that `memory/` uses (core-memory.ts, open-core.ts); neither es2023 nor Node's types declare it without the DOM's.
 declare namespace WebAssembly {
   class Module {
     constructor(bytes: Uint8Array)

@@ -3,6 +3,7 @@ import { allPolicies } from '../config/domains.js'
 import { FileWatch } from '../config/file-watch.js'
 import { readConfig } from '../config/read-config.js'
 import type { Log } from '../log.js'
+import type { Part, Prepared } from '../part.js'
 import { isConfigFault } from '../reload.js'
 import { type Diff, type LivePolicies, ShadowDiff } from './shadow-diff.js'
 
@@ -14,26 +15,42 @@ export interface CandidateState extends Diff {
   readonly fault: string | undefined
 }
 
+/** What a {@link Candidate} is made with. */
+export interface CandidateOptions {
+  readonly clock: Clock | undefined
+  readonly tracksKeys: boolean
+  /** How often its files are looked at. */
+  readonly watchMs: number
+}
+
 /** A configuration beside the one in force, read again when its files change. Its faults are reported and never stop the service. */
-export class Candidate {
+export class Candidate implements Part {
+  readonly name = 'candidate'
   readonly follower: ShadowDiff
   readonly #path: string
   readonly #log: Log
   readonly #watch: FileWatch
+  readonly #watchMs: number
   #looking: NodeJS.Timeout | undefined
   #sinceMs = Date.now()
   #fault: string | undefined
 
-  constructor(path: string, log: Log, options: { readonly clock: Clock | undefined; readonly tracksKeys: boolean }) {
+  constructor(path: string, log: Log, { watchMs, ...options }: CandidateOptions) {
     this.#path = path
     this.#log = log
     this.#watch = new FileWatch(path)
+    this.#watchMs = watchMs
     this.follower = new ShadowDiff(options)
-    this.reload()
+    this.#read()
   }
 
-  /** Reads the candidate. After a fault the one before stays. */
-  reload(): void {
+  /** Reads the candidate again with each change of the configuration in force, and so counts from zero. */
+  reload(): Prepared {
+    return { commit: () => this.#read() }
+  }
+
+  /** After a fault the one before stays. */
+  #read(): void {
     this.#watch.note()
     try {
       const { policies, domains } = readConfig(this.#path)
@@ -49,10 +66,10 @@ export class Candidate {
   }
 
   /** Looks for changed files from now on. */
-  watch(lookMs: number): void {
+  ready(): void {
     this.#looking = setInterval(() => {
-      if (this.#watch.hasSettledChange()) this.reload()
-    }, lookMs).unref()
+      if (this.#watch.hasSettledChange()) this.#read()
+    }, this.#watchMs).unref()
   }
 
   /** Where it differs from the policies in force, with at most `keys` keys for each difference. */
@@ -60,8 +77,12 @@ export class Candidate {
     return { sinceMs: this.#sinceMs, fault: this.#fault, ...this.follower.diff(live, keys) }
   }
 
-  close(): void {
+  drain(): void {
     clearInterval(this.#looking)
+  }
+
+  stop(): void {
+    this.drain()
     this.follower.close()
   }
 }

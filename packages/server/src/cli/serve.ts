@@ -1,13 +1,16 @@
 import type { Config, ListenerName, StopTimes } from '../config/config.js'
 import { timeSpanText } from '../config/time-span.js'
+import { drainOnFault } from '../fatal-fault.js'
 import { createLog, type Log } from '../log.js'
 import { describePolicy } from '../policy-text.js'
 import { canSharePorts, ownSlot } from '../processes/child.js'
-import { type ServedProcesses, startProcesses, WorkerError } from '../processes/primary.js'
+import { type ServedProcesses, startProcesses } from '../processes/primary.js'
 import { serveWorker } from '../processes/worker.js'
+import { WorkerError } from '../processes/worker-pool.js'
 import { type ConfigSource, isConfigFault } from '../reload.js'
 import { startService } from '../service.js'
 import { VERSION } from '../version.js'
+import { whenOutputCloses } from './closed-output.js'
 import { listenFault } from './listen-fault.js'
 import { UsageError } from './usage-error.js'
 
@@ -26,6 +29,8 @@ export interface ServeOptions {
  * @throws {UsageError} when it cannot listen there.
  */
 export async function serve(source: ConfigSource, { json }: ServeOptions): Promise<void> {
+  // Its output says where it listens and that it ends; its log is elsewhere.
+  whenOutputCloses(() => undefined)
   const slot = ownSlot()
   if (slot !== undefined) return serveWorker(source, slot, explained)
   const config = source.read()
@@ -33,6 +38,10 @@ export async function serve(source: ConfigSource, { json }: ServeOptions): Promi
   const log = createLog(config.log.level)
   const service = await startAll(config, source, log).catch((error: NodeJS.ErrnoException & { listener?: ListenerName }) => {
     throw explained(error, config)
+  })
+  drainOnFault(log, stop, (times) => {
+    ending = true
+    return service.stop(times)
   })
   // Before the service announces its address.
   process.on('SIGTERM', () => void end(service, 'SIGTERM', stop))

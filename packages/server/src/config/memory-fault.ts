@@ -1,23 +1,23 @@
-import { Engine, PolicyError } from '../engine/engine.js'
+import { createLimiter, PolicyError } from 'sluicegate'
 import type { PolicyConfig } from './policy-config.js'
 
 /** Algorithms whose keys may need more memory than there is: a log takes slots by its limit, the parts of an all-of add up. */
 const LARGE: ReadonlySet<string> = new Set(['sliding-log', 'all-of'])
 
 /**
- * Why no machine can hold the keys of a policy; undefined when one can. Creates an engine, which touches almost none of the memory that
+ * Why no machine can hold the keys of a policy; undefined when one can. Creates a limiter, which touches almost none of the memory that
  * it reserves.
  */
-export function memoryFault(config: PolicyConfig): string | undefined {
-  if (!LARGE.has(config.policy.algorithm)) return undefined
+export function memoryFault({ policy, maxKeys, growTo, onFull }: PolicyConfig): string | undefined {
+  if (!LARGE.has(policy.algorithm)) return undefined
   try {
-    new Engine([config]).close()
+    createLimiter(policy, { onFull, ...(maxKeys !== undefined && { maxKeys }), ...(growTo !== undefined && { growTo }) }).close()
     return undefined
   } catch (error) {
     // Only this machine lacks the memory: `serve` reports that on the machine that serves the file.
     if (error instanceof RangeError) return undefined
     if (!(error instanceof PolicyError) || error.option !== 'maxKeys') throw error
-    return (config.growTo ?? config.maxKeys) === undefined
+    return (growTo ?? maxKeys) === undefined
       ? `is needed here: as many keys as usual take ${error.value}, and 4 GiB is the most`
       : `keys up to this number take ${error.value}, and 4 GiB is the most: lower it, or the limit of a sliding-log`
   }

@@ -1,5 +1,5 @@
 import type { Policy } from 'sluicegate'
-import type { Priorities } from '../engine/priorities.js'
+import type { Priorities } from './priorities.js'
 import type { Tiers } from './tiers/tiers.js'
 
 /** One named policy and the table that holds its keys. */

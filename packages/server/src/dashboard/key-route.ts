@@ -1,4 +1,13 @@
-import { type Awaitable, allDone, type Decision, type Engine, type Key, type ServedPolicy, StoreError, whenDone } from '../engine/engine.js'
+import {
+  type Awaitable,
+  answersOf,
+  type Decision,
+  type Engine,
+  type Key,
+  type ServedPolicy,
+  StoreError,
+  whenDone,
+} from '../engine/engine.js'
 import { refuseOtherSites } from '../protocols/http/cross-site.js'
 import { posting } from '../protocols/http/decide.js'
 import { decisionObject } from '../protocols/http/decision-json.js'
@@ -15,7 +24,7 @@ export function keyRoute(engine: Engine): Route {
     refuseOtherSites(response.req)
     const key = new Parameters(values, ['key']).key()
     const all = Array.from(engine.policies)
-    const states = allDone(all.slice(0, MAX_POLICIES).map((served) => stateOf(served, key)))
+    const states = answersOf(all.slice(0, MAX_POLICIES), (served) => stateOf(served, key))
     return whenDone(states, (policies) => {
       reply(response, 200, JSON_TYPE, JSON.stringify({ policies, policiesLeftOut: Math.max(0, all.length - MAX_POLICIES) }))
     })

@@ -4,12 +4,13 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
+import { aGuard } from '../testing/a-guard.js'
 import { connectTo } from '../testing/raw-http.js'
 import { Stream } from './stream.js'
 
 /** A stream with one reader, and a turn of sending: a long message, and time for the sockets. */
 async function setUp(t: TestContext) {
-  const stream = new Stream()
+  const stream = new Stream(aGuard())
   const server = createServer((_, response) => stream.add(response, {}, 'first')).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const socket = await connectTo(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)

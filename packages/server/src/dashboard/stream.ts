@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import type { Guard } from '../protocols/guard.js'
 import { Problem } from '../protocols/http/problem.js'
 
 /** A page is for a few people; each costs a connection and a message a second. */
@@ -16,7 +17,12 @@ const MAX_BEHIND = 30
 export class Stream {
   /** The number of consecutive messages at which each reader was behind. */
   readonly #readers = new Map<ServerResponse, number>()
+  readonly #guard: Guard
   #hasEnded = false
+
+  constructor(guard: Guard) {
+    this.#guard = guard
+  }
 
   /** Whether any page is open. */
   get isRead(): boolean {
@@ -27,27 +33,35 @@ export class Stream {
   add(response: ServerResponse, headers: Readonly<Record<string, string>>, first: unknown): void {
     if (this.#hasEnded) throw new Problem(503, 'BUSY', 'the service is stopping', [['Retry-After', '1']])
     if (this.#readers.size >= MAX_READERS) throw new Problem(503, 'BUSY', `${MAX_READERS} pages are open already: close one`)
+    // The client has gone, and `close` with it.
+    if (response.destroyed) return
+    this.#guard.once(response, 'close', () => this.#readers.delete(response))
+    this.#guard.on(response, 'error', () => undefined)
     response.writeHead(200, headers)
     response.write(`retry: 2000\nevent: history\ndata: ${JSON.stringify(first)}\n\n`)
     this.#readers.set(response, 0)
-    response.once('close', () => this.#readers.delete(response))
   }
 
   /** Sends `message` to every page. */
   send(message: unknown): void {
     // JSON has no raw line breaks, so one line holds it.
     const event = `data: ${JSON.stringify(message)}\n\n`
-    for (const [reader, behind] of this.#readers) {
-      const unreadBytes = reader.writableLength
-      if (unreadBytes < MAX_BACKLOG_BYTES) reader.write(event)
-      this.#readers.set(reader, unreadBytes > 0 ? behind + 1 : 0)
-      if (unreadBytes > 0 && behind >= MAX_BEHIND) reader.destroy()
-    }
+    for (const reader of this.#readers.keys()) this.#guard.callback(reader, () => this.#sendTo(reader, event))()
+  }
+
+  #sendTo(reader: ServerResponse, event: string): void {
+    if (reader.destroyed || reader.writableEnded) return void this.#readers.delete(reader)
+    const behind = this.#readers.get(reader) ?? 0
+    const unreadBytes = reader.writableLength
+    if (unreadBytes < MAX_BACKLOG_BYTES) reader.write(event)
+    this.#readers.set(reader, unreadBytes > 0 ? behind + 1 : 0)
+    if (unreadBytes > 0 && behind >= MAX_BEHIND) reader.destroy()
   }
 
   /** Ends all streams; the pages will try to reconnect. */
   end(): void {
     this.#hasEnded = true
     for (const reader of this.#readers.keys()) reader.end()
+    this.#readers.clear()
   }
 }

@@ -6,7 +6,17 @@ export function whenDone<Value, Result>(value: Awaitable<Value>, next: (value: V
   return value instanceof Promise ? (value.then(next) as Promise<Awaited<Result>>) : next(value)
 }
 
-/** The results of `values` in their order: at once when none of them is a promise. */
-export function allDone<Value>(values: readonly Awaitable<Value>[]): Awaitable<Value[]> {
+/**
+ * Calls `ask` for each item, and gives the results in their order: at once when none of them is a promise. Where a call throws, promises of the calls before it
+ * are handled: an unhandled rejection ends the process.
+ */
+export function answersOf<Item, Value>(items: readonly Item[], ask: (item: Item, i: number) => Awaitable<Value>): Awaitable<Value[]> {
+  const values: Awaitable<Value>[] = []
+  try {
+    for (const [i, item] of items.entries()) values.push(ask(item, i))
+  } catch (error) {
+    for (const value of values) if (value instanceof Promise) value.catch(() => undefined)
+    throw error
+  }
   return values.some((value) => value instanceof Promise) ? Promise.all(values) : (values as Value[])
 }

@@ -16,7 +16,7 @@ import { type TakeAllOptions, type TakePart, takeAll } from './take-all.js'
 import { type MakeTier, TieredLimiter } from './tiered-limiter.js'
 
 export { type Decision, type Key, type Policy, PolicyError, StoreError } from 'sluicegate'
-export { type Awaitable, allDone, whenDone } from './awaitable.js'
+export { type Awaitable, answersOf, whenDone } from './awaitable.js'
 export { CallRates } from './call-rates.js'
 export type { DecisionObserver } from './decision-observer.js'
 export { TooManyHeldError } from './held-by-id.js'

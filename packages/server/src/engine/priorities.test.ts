@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Decision, manualClock } from 'sluicegate'
+import type { Priorities } from '../config/priorities.js'
 import { parseConfig } from '../config/read-config.js'
 import { Engine, type ServedPolicy } from './engine.js'
-import { floorOf, type Priorities } from './priorities.js'
+import { floorOf } from './priorities.js'
 
 const CLASSES = 'priorities: { critical: 0%, standard: 20%, sheddable: 40% }, max-priority: critical'
 

@@ -1,12 +1,4 @@
-/** Classes of requests of a policy, which are denied one after another when it runs short. */
-export interface Priorities {
-  /** The part of the budget, 0 to below 1, that a class leaves to the classes above it, by name. */
-  readonly reserved: ReadonlyMap<string, number>
-  /** The class of requests that name none, or an unknown one. */
-  readonly default: string
-  /** The highest class that a request may name, where its token does not say another. */
-  readonly max: string
-}
+import type { Priorities } from '../config/priorities.js'
 
 /** The class that a request names. */
 export interface AskedPriority {

@@ -41,7 +41,7 @@ export class RedisStorage implements Storage {
     this.#keeper = config.isCluster ? new ClusterKeeper(this.#client as unknown as ClusterClient) : undefined
     // Once for each outage: a client repeats its error with every attempt.
     this.#client.on('error', (error) => {
-      if (this.#wasReachable) log.warn({ err: { message: error.message } }, 'the store cannot be reached')
+      if (this.#wasReachable) log.warn({ err: { message: error.message }, ...this.#shares() }, 'the store cannot be reached')
       this.#wasReachable = false
     })
     this.#client.on(config.isCluster ? 'node-ready' : 'ready', () => {
@@ -63,6 +63,13 @@ export class RedisStorage implements Storage {
     // The error event reports it; the client goes on trying.
     await Promise.race([this.#client.connect().catch(() => undefined), late])
     clearTimeout(timer)
+  }
+
+  /** The most nodes that share a policy, and the least share of one, while the store cannot be reached. */
+  #shares(): { nodes?: number; localShare?: number } {
+    const stats = [...this.#limiters].map((limiter) => limiter.stats())
+    if (stats.length === 0) return {}
+    return { nodes: Math.max(...stats.map(({ nodes }) => nodes)), localShare: Math.min(...stats.map(({ localShare }) => localShare)) }
   }
 
   limiter({ policy, maxKeys, priorities }: PolicyConfig, { hotKeys }: LimiterMaking): StoredLimiter {

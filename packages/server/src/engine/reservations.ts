@@ -1,5 +1,5 @@
 import { type Decision, type Key, PolicyError, StoreError } from 'sluicegate'
-import { type Awaitable, allDone, whenDone } from './awaitable.js'
+import { type Awaitable, answersOf, whenDone } from './awaitable.js'
 import { HeldById } from './held-by-id.js'
 import type { Latency } from './latency.js'
 import { otherSlotOf, type Peers } from './peers.js'
@@ -78,7 +78,7 @@ export class Reservations {
     if (other !== undefined) return this.#settleElsewhere(other, id, costOf)
     return this.#end(id, (parts) => {
       const costs = parts.map(({ part }) => checkedCost(costOf(part)))
-      return parts.map(({ reservation }, i) => reservation.settle(costs[i] as number))
+      return answersOf(parts, ({ reservation }, i) => reservation.settle(costs[i] as number))
     })
   }
 
@@ -86,7 +86,7 @@ export class Reservations {
   cancel(id: string): Awaitable<readonly Decision[] | undefined> {
     const other = this.#peers && otherSlotOf(id, this.#peers)
     if (other !== undefined) return this.#peers?.call<readonly Decision[]>(other, 'cancel', id)
-    return this.#end(id, (parts) => parts.map(({ reservation }) => reservation.cancel()))
+    return this.#end(id, (parts) => answersOf(parts, ({ reservation }) => reservation.cancel()))
   }
 
   /** The figures of each part, which other processes may have; undefined when there is no such reservation. */
@@ -116,11 +116,11 @@ export class Reservations {
     this.#held.sweep()
   }
 
-  #end(id: string, end: (parts: readonly HeldPart[]) => Awaitable<Decision>[]): Awaitable<readonly Decision[] | undefined> {
+  #end(id: string, end: (parts: readonly HeldPart[]) => Awaitable<Decision[]>): Awaitable<readonly Decision[] | undefined> {
     const parts = this.#held.get(id)
     if (parts === undefined) return undefined
     try {
-      const states = allDone(end(parts))
+      const states = end(parts)
       this.#held.remove(id)
       return states instanceof Promise ? states.catch(unlessClosed) : states
     } catch (error) {

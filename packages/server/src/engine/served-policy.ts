@@ -6,6 +6,7 @@ import type { DecisionObserver } from './decision-observer.js'
 import type { Follower, KeyChange } from './follower.js'
 import type { Latency } from './latency.js'
 import { type Outcome, outcomeOf } from './outcome.js'
+import { passed } from './passed.js'
 import { type AskedPriority, floorOf } from './priorities.js'
 import type { LimiterFigures, ServerCalls, StoredLimiter, StoredReservation } from './stored-limiter.js'
 import { takeAbove } from './take-above.js'
@@ -340,11 +341,6 @@ function permitMs({ algorithm, windowMs, policies = [] }: Policy): number {
 
 function unchanged<Value>(value: Value): Value {
   return value
-}
-
-/** What a take would have answered: a reservation has the state after it, which denies the next one when nothing is left. */
-function passed({ parts, ...decision }: Decision): Decision {
-  return { ...decision, allowed: true, retryAfterMs: 0, ...(parts && { parts: parts.map(passed) }) }
 }
 
 /** Tokens that may be used at once; those of a later time go back, since another caller took the ones that were seen. */

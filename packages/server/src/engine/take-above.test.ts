@@ -11,17 +11,23 @@ function decision(allowed: boolean, remaining: number): Decision {
 }
 
 /** A limiter over a store where a take meets `remaining` tokens that a look before it did not see. */
-function racing(remaining: number, refund: () => Promise<Decision>) {
+function racing(remaining: number, cancel: () => Promise<Decision>) {
   const calls: string[] = []
   const limiter = {
+    isShared: true,
+    policy: { algorithm: 'token-bucket' },
     peek: async () => decision(true, 100),
-    take: async () => {
-      calls.push('take')
-      return decision(true, remaining)
-    },
-    refund: () => {
-      calls.push('refund')
-      return refund()
+    reserve: async () => {
+      calls.push('reserve')
+      return {
+        allowed: true,
+        waitMs: 0,
+        decision: decision(true, remaining),
+        cancel: () => {
+          calls.push('cancel')
+          return cancel()
+        },
+      }
     },
   } as unknown as StoredLimiter
   return { limiter, calls }
@@ -30,16 +36,16 @@ function racing(remaining: number, refund: () => Promise<Decision>) {
 test('a take over a store that left enough is not given back', async () => {
   const { limiter, calls } = racing(FLOOR, () => assert.fail())
   assert.equal((await takeAbove(limiter, 'k', 1, FLOOR)).allowed, true)
-  assert.deepEqual(calls, ['take'])
+  assert.deepEqual(calls, ['reserve'])
 })
 
-for (const [what, refund] of [
+for (const [what, cancel] of [
   ['is given back', async () => decision(true, FLOOR)],
   ['stays charged when the store fails', () => Promise.reject(new Error('the connection broke'))],
 ] as const) {
   test(`a take over a store that went below the floor is denied, and ${what}`, async () => {
-    const { limiter, calls } = racing(FLOOR - 1, refund)
+    const { limiter, calls } = racing(FLOOR - 1, cancel)
     const { allowed, retryAfterMs } = await takeAbove(limiter, 'k', 1, FLOOR)
-    assert.deepEqual([allowed, retryAfterMs, calls], [false, 1, ['take', 'refund']])
+    assert.deepEqual([allowed, retryAfterMs, calls], [false, 1, ['reserve', 'cancel']])
   })
 }

@@ -1,5 +1,6 @@
-import type { Decision, Key, Permit } from 'sluicegate'
+import type { Decision, Key, Permit, Policy } from 'sluicegate'
 import { type Awaitable, whenDone } from './awaitable.js'
+import { passed } from './passed.js'
 import type { StoredLimiter } from './stored-limiter.js'
 
 /**
@@ -11,12 +12,19 @@ export function takeAbove(limiter: StoredLimiter, key: Key, cost: number, floor:
   if (limiter.takeAbove !== undefined) return limiter.takeAbove(key, cost, floor)
   return whenDone(limiter.peek(key, cost + floor), (seen) => {
     if (!seen.allowed) return seen
-    return whenDone(limiter.take(key, cost), (taken) => {
-      if (!taken.allowed || taken.remaining >= floor || taken.source === 'outage') return taken
-      const back: unknown = 'release' in taken ? (taken as Permit).release() : limiter.refund(key, cost)
-      // If the store fails now, the tokens stay charged: fewer pass, never more.
-      const given = back instanceof Promise ? back.catch(() => undefined) : back
-      return whenDone<unknown, Decision>(given, () => refusedAgain(taken))
+    // In memory nothing comes in between; a permit is its own receipt.
+    if (!limiter.isShared || holdsPermits(limiter.policy)) {
+      return whenDone(limiter.take(key, cost), (taken) => {
+        if (!taken.allowed || isAbove(taken, floor) || !('release' in taken)) return taken
+        return whenDone<unknown, Decision>(unlessLost((taken as Permit).release()), () => refusedAgain(taken))
+      })
+    }
+    // Reserved, as what was charged has to go back there, also when its window is over by then.
+    return whenDone(limiter.reserve(key, cost), (reservation) => {
+      const { allowed, waitMs, decision } = reservation
+      if (!allowed) return decision
+      if (waitMs === 0 && isAbove(decision, floor)) return passed(decision)
+      return whenDone<unknown, Decision>(unlessLost(reservation.cancel()), () => refusedAgain(decision))
     })
   }) as Awaitable<Decision>
 }
@@ -24,4 +32,17 @@ export function takeAbove(limiter: StoredLimiter, key: Key, cost: number, floor:
 /** The denial of a take that was given back, since it came too close to what is kept for others. */
 function refusedAgain({ limit, remaining, resetAfterMs, policy, source }: Decision): Decision {
   return { allowed: false, limit, remaining, retryAfterMs: 1, resetAfterMs, policy, source }
+}
+
+function isAbove({ remaining, source }: Decision, floor: number): boolean {
+  return remaining >= floor || source === 'outage'
+}
+
+/** If the store fails now, the tokens stay charged: fewer pass, never more. */
+function unlessLost(given: unknown): unknown {
+  return given instanceof Promise ? given.catch(() => undefined) : given
+}
+
+function holdsPermits({ algorithm, policies = [] }: Policy): boolean {
+  return algorithm === 'concurrency' || policies.some(holdsPermits)
 }

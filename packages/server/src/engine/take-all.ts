@@ -1,5 +1,5 @@
 import type { Decision, Key, Permit } from 'sluicegate'
-import { type Awaitable, allDone, whenDone } from './awaitable.js'
+import { type Awaitable, answersOf, whenDone } from './awaitable.js'
 import type { Latency } from './latency.js'
 import type { AskedPriority } from './priorities.js'
 import type { ServedPolicy, ServedReservation } from './served-policy.js'
@@ -66,7 +66,7 @@ function timed<Value>(parts: readonly TakePart[], { latency }: TakeAllOptions, d
 
 /** The decision of each part, together with the parts before it that take from the same key. */
 function seenNow(parts: readonly TakePart[]): Awaitable<Decision[]> {
-  const states = allDone(parts.map(({ policy, key, priority }, i) => policy.peekUncounted(key, costUpTo(parts, i), priority)))
+  const states = answersOf(parts, ({ policy, key, priority }, i) => policy.peekUncounted(key, costUpTo(parts, i), priority))
   return whenDone(states, (decisions) => decisions.map((decision, i) => shadowed(parts[i] as TakePart, decision))) as Awaitable<Decision[]>
 }
 
@@ -108,7 +108,10 @@ function refuse(parts: readonly TakePart[], decisions: Decision[]): Decision[] {
   return decisions
 }
 
-/** A denied take, so that the key is in the list of denied keys. A moment after it was seen to be denied it may pass: then it goes back. */
+/**
+ * A denied take, so that the key is in the list of denied keys. A moment after it was seen to be denied it may pass: then it goes back, in the same
+ * call and in memory, so that nothing has come in between.
+ */
 function noteDenial({ policy, key }: TakePart, cost: number): void {
   const taken = policy.takeUncounted(key, cost) as Decision | Permit
   if (!taken.allowed) return
@@ -161,10 +164,10 @@ function reserveSeen(
   seen: readonly Decision[],
   passes: (decisions: readonly Decision[]) => boolean,
 ): Awaitable<ReservedAll> {
-  const attempts = parts.map((part, i) =>
+  const attempts = answersOf(parts, (part, i) =>
     isCharged(part, seen[i] as Decision) ? attempt(() => part.policy.reserveUncounted(part.key, part.cost, part.priority)) : undefined,
   )
-  return whenDone(allDone(attempts), (results) => {
+  return whenDone(attempts, (results) => {
     const failed = results.find((result) => result !== undefined && 'error' in result)
     const made = results.map((result) => (result !== undefined && 'value' in result ? result.value : undefined))
     const decisions = parts.map((part, i) => shadowed(part, made[i]?.decision ?? (seen[i] as Decision)))
@@ -173,7 +176,7 @@ function reserveSeen(
       for (const [i, { policy }] of parts.entries()) countPart(policy, decisions[i] as Decision, isHeld(made[i]))
       return { decisions, held }
     }
-    const cancelled = allDone(held.map(({ reservation }) => attempt(() => reservation.cancel())))
+    const cancelled = answersOf(held, ({ reservation }) => attempt(() => reservation.cancel()))
     return whenDone(cancelled, () => {
       if (failed !== undefined && 'error' in failed) throw failed.error
       return { decisions: refuse(parts, decisions), held: undefined }

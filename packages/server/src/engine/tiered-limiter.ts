@@ -5,7 +5,7 @@ import type { PolicyConfig } from '../config/policy-config.js'
 import { NO_PREFIXES, type PrefixRules } from '../config/tiers/prefix-rules.js'
 import { movesBetween, type TierMove } from '../config/tiers/tier-moves.js'
 import type { Tiers } from '../config/tiers/tiers.js'
-import type { Awaitable } from './awaitable.js'
+import { type Awaitable, whenDone } from './awaitable.js'
 import { canBecome } from './can-become.js'
 import type { LimiterFigures, StoredLimiter, StoredReservation } from './stored-limiter.js'
 import { takeAbove } from './take-above.js'
@@ -23,6 +23,8 @@ export type MakeTier = (config: PolicyConfig, id: string) => StoredLimiter
 
 /** Keys whose state is to be carried over when they are next used. Beyond that, the oldest start full. */
 const MAX_MOVED = 1_000_000
+/** Keys that are known to have moved: reservations of others, from before the oldest of these, return nothing. */
+const MAX_CARRIED = 100_000
 /** Earlier sets of prefixes by which a key may have state elsewhere. */
 const MAX_FORMER = 8
 /** The policy's own limit among the ids of limits. */
@@ -57,6 +59,10 @@ export class TieredLimiter implements StoredLimiter {
   readonly #moved = new Map<string, string>()
   #former: Former[] = []
   readonly #retired = new Map<string, Retired>()
+  /** How often keys took their state to another limit, and by key the number of the last time; of keys not here at most the oldest kept. */
+  #carries = 0
+  readonly #carriedAt = new Map<string, number>()
+  #carriedBefore = 0
 
   /** @param own applies the policy's own limit. It is closed with this one. */
   constructor(own: StoredLimiter, make: MakeTier, nowMs: () => number) {
@@ -127,8 +133,22 @@ export class TieredLimiter implements StoredLimiter {
     return this.#of(key).peek(key, cost)
   }
 
+  /** It is settled in the limiter that it charged; unless the key has taken its state to another since, and the charge with it. */
   reserve(key: Key, cost: number): Awaitable<StoredReservation> {
-    return this.#of(key).reserve(key, cost)
+    const limiter = this.#of(key)
+    const since = this.#carries
+    return whenDone(limiter.reserve(key, cost), (made): StoredReservation => {
+      const isHere = (): boolean => this.#carriedSince(key as string) <= since
+      const state = (): Awaitable<Decision> => limiter.peek(key, 1)
+      return {
+        allowed: made.allowed,
+        waitMs: made.waitMs,
+        decision: made.decision,
+        settle: (actualCost) => (actualCost >= cost || isHere() ? made.settle(actualCost) : state()),
+        cancel: () => (isHere() ? made.cancel() : state()),
+        lapse: () => made.lapse?.(),
+      }
+    }) as Awaitable<StoredReservation>
   }
 
   refund(key: Key, tokens: number): Awaitable<Decision> {
@@ -158,7 +178,8 @@ export class TieredLimiter implements StoredLimiter {
 
   storeStats(): FleetStats | undefined {
     const stats = this.#all().flatMap((limiter) => limiter.storeStats() ?? [])
-    return stats.length === 0 ? undefined : sumOf(stats)
+    const own = this.#own.storeStats()
+    return own === undefined ? undefined : { ...sumOf(stats), nodes: own.nodes, localShare: own.localShare }
   }
 
   hotKeys(n: number): HotKeys {
@@ -246,8 +267,19 @@ export class TieredLimiter implements StoredLimiter {
     from.delete(id)
     for (const each of from) {
       const limiter = this.#at(each)
-      if (limiter !== undefined && limiter !== to) carryOver(limiter, to, key)
+      if (limiter === undefined || limiter === to || !carryOver(limiter, to, key)) continue
+      this.#carriedAt.delete(key)
+      this.#carriedAt.set(key, ++this.#carries)
+      for (const [oldest, at] of this.#carriedAt) {
+        if (this.#carriedAt.size <= MAX_CARRIED) break
+        this.#carriedAt.delete(oldest)
+        this.#carriedBefore = at
+      }
     }
+  }
+
+  #carriedSince(key: string): number {
+    return this.#carriedAt.get(key) ?? this.#carriedBefore
   }
 
   #all(): StoredLimiter[] {
@@ -263,17 +295,18 @@ function tierConfig({ maxKeys, growTo, onFull, priorities }: PolicyConfig, polic
   return maxKeys !== undefined && maxKeys <= room ? config : { ...config, maxKeys: room, growTo: undefined }
 }
 
-/** In memory, where every answer comes at once. */
-function carryOver(from: StoredLimiter, to: StoredLimiter, key: string): void {
+/** In memory, where every answer comes at once. Returns whether there was anything to carry. */
+function carryOver(from: StoredLimiter, to: StoredLimiter, key: string): boolean {
   // Permits are given back where they were taken.
-  if (from.policy.algorithm === 'concurrency') return
+  if (from.policy.algorithm === 'concurrency') return false
   const { allowed, remaining, retryAfterMs, resetAfterMs, spent } = from.peek(key, 1) as Decision
   const used = spent ?? from.policy.burst - remaining
   const isBlocked = !allowed && (remaining > 0 || retryAfterMs > resetAfterMs)
-  if (used <= 0 && !isBlocked) return
+  if (used <= 0 && !isBlocked) return false
   from.reset(key)
   if (used > 0) to.penalize(key, used)
   if (isBlocked) to.block(key, retryAfterMs)
+  return true
 }
 
 /** The time after which a key that owes the most is full again. */

@@ -1,6 +1,6 @@
+import { type RuleLimit, UNITS } from '../config/envoy/rule.js'
 import type { Decision, Policy } from '../engine/engine.js'
 import type { CurrentLimit, DescriptorStatus } from './limit-request.js'
-import { type RuleLimit, UNITS } from './rule.js'
 
 const MAX_UINT32 = 0xffff_ffff
 

@@ -1,5 +1,5 @@
+import { UNITS } from '../config/envoy/rule.js'
 import type { Descriptor, LimitRequest } from './limit-request.js'
-import { UNITS } from './rule.js'
 
 type Metadata = Readonly<Record<string, unknown>>
 

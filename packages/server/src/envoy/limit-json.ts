@@ -1,3 +1,4 @@
+import { UNITS } from '../config/envoy/rule.js'
 import type { Entry } from './find-rule.js'
 import {
   type Descriptor,
@@ -7,7 +8,6 @@ import {
   LimitRequestError,
   type LimitResponse,
 } from './limit-request.js'
-import { UNITS } from './rule.js'
 
 // The JSON form of the messages in proto/envoy/service/ratelimit/v3/rls.proto, as Envoy's ratelimit service reads and writes it.
 // Source: https://protobuf.dev/programming-guides/json/

@@ -1,8 +1,8 @@
 import { fixedWindow } from 'sluicegate'
+import { type RuleLimit, UNITS, type UnitName } from '../config/envoy/rule.js'
 import type { Engine } from '../engine/engine.js'
 import { type Entry, type FoundLimit, keyOf } from './find-rule.js'
 import { type LimitOverride, LimitRequestError } from './limit-request.js'
-import { type RuleLimit, UNITS, type UnitName } from './rule.js'
 
 /** Different limits that requests may bring along at a time. Each has a table of its own. */
 const MAX_OVERRIDES = 256

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { EnvoyDomain } from '../config/envoy/envoy-domain.js'
+import type { RuleLimit } from '../config/envoy/rule.js'
 import {
   type AskedPriority,
   type Awaitable,
-  allDone,
+  answersOf,
   type Decision,
   type Engine,
   type ServedPolicy,
@@ -18,7 +19,6 @@ import { limitHeaders } from './limit-headers.js'
 import { type Descriptor, type DescriptorStatus, type LimitRequest, LimitRequestError, type LimitResponse } from './limit-request.js'
 import { DEFAULT_LIMIT_SETTINGS, type LimitSettings } from './limit-settings.js'
 import { Overrides } from './overrides.js'
-import type { RuleLimit } from './rule.js'
 
 /** A request of Envoy has a handful of both. */
 const MAX_DESCRIPTORS = 128
@@ -90,15 +90,15 @@ export class RateLimits {
    */
   decide(request: LimitRequest, priority?: AskedPriority): Awaitable<LimitResponse> {
     const checks = this.#checks(request, priority)
-    const outright = checks.map((check) => (typeof check === 'object' && chargedOutright(check) ? chargeOutright(check) : undefined))
-    return whenDone(allDone(outright), (charged) => this.#decideRest(request, checks, charged)) as Awaitable<LimitResponse>
+    const outright = answersOf(checks, (check) => (typeof check === 'object' && chargedOutright(check) ? chargeOutright(check) : undefined))
+    return whenDone(outright, (charged) => this.#decideRest(request, checks, charged)) as Awaitable<LimitResponse>
   }
 
   /** Charges all limits of `request` whether they have tokens left or not, for work that is done already. */
   report(request: LimitRequest): Awaitable<LimitResponse> {
     const checks = this.#checks(request)
-    const charged = checks.map((check) => (typeof check === 'object' ? chargeOutright(check, true) : undefined))
-    return whenDone(allDone(charged), (decisions) => this.#response(request, checks, decisions, false)) as Awaitable<LimitResponse>
+    const charged = answersOf(checks, (check) => (typeof check === 'object' ? chargeOutright(check, true) : undefined))
+    return whenDone(charged, (decisions) => this.#response(request, checks, decisions, false)) as Awaitable<LimitResponse>
   }
 
   /**

@@ -1,5 +1,6 @@
 import { PolicyError } from 'sluicegate'
 import { createGate, type Gate, type GateOptions, type GateRecord, type VerdictChange } from 'sluicegate/gate'
+import { whenOutputCloses } from '../cli/closed-output.js'
 import { ServiceClient } from '../cli/service-client.js'
 import { UsageError } from '../cli/usage-error.js'
 import { type GateFlags, gateOptionsOf, integerOf, lineRuleOf, spanOf, tokenIn } from './gate-flags.js'
@@ -75,6 +76,8 @@ class GateRun {
     }
     process.once('SIGINT', stop)
     process.once('SIGTERM', stop)
+    // Files are emptied in any case.
+    whenOutputCloses(stop)
     try {
       await this.#addStream()
       for (const source of this.#sources) await source.open()

@@ -172,6 +172,16 @@ export function storeMeasures(engine: Engine): Measure[] {
       'How often the circuit of a server opened.',
       shared((stats) => stats.outages),
     ),
+    gauge(
+      'sluicegate_store_nodes',
+      'Limiters that share the policy, this one included, as the store counted them; 0 while that is unknown.',
+      shared((stats) => stats.nodes),
+    ),
+    gauge(
+      'sluicegate_outage_share',
+      'The part of the policy that this process may spend in an outage.',
+      shared((stats) => stats.localShare),
+    ),
     counter(
       'sluicegate_outage_tokens_total',
       'Tokens given out during outages: the most by which this process can exceed its policies.',

@@ -19,6 +19,6 @@ export function measuresOf(engine: Engine, traffic: Traffic, version: string, mo
     ...heldMeasures(engine),
     ...quotaMeasures(more.quotas),
     ...configMeasures(engine, more),
-    ...connectionMeasures(traffic),
+    ...connectionMeasures(traffic, more),
   ]
 }

@@ -1,6 +1,7 @@
 import type { Candidate } from '../candidate/candidate.js'
 import type { Engine } from '../engine/engine.js'
 import type { HitCounts } from '../envoy/hit-counts.js'
+import type { Guard } from '../protocols/guard.js'
 import type { ListenerTraffic } from '../protocols/protocol-server.js'
 import type { PolicyQuotaCounts } from '../quota/quota-counts.js'
 import type { QuotaService } from '../quota/quota-service.js'
@@ -23,6 +24,8 @@ export interface MoreFigures {
   readonly snapshots?: { readonly state: SnapshotState } | undefined
   readonly candidate?: Candidate | undefined
   readonly quotas?: QuotaService | undefined
+  /** By listener. */
+  readonly guards?: Readonly<Record<string, Pick<Guard, 'faults'>>> | undefined
   /** In the primary process of several. */
   readonly restarts?: WorkerRestarts
 }
@@ -143,9 +146,14 @@ export function configMeasures(engine: Engine, { reloads, snapshots, restarts }:
   ]
 }
 
-export function connectionMeasures(traffic: Traffic): Measure[] {
+export function connectionMeasures(traffic: Traffic, { guards }: MoreFigures): Measure[] {
   const sum = (read: (listener: ListenerTraffic) => number): number => traffic.all().reduce((total, each) => total + read(each), 0)
   return [
+    counter(
+      'sluicegate_protocol_faults_total',
+      'Exceptions in the service that were caught: the call got an internal error, or its stream or connection was closed.',
+      () => Object.entries(guards ?? {}).map(([protocol, { faults }]) => ({ labels: { protocol }, value: faults })),
+    ),
     gauge(
       'sluicegate_connections',
       'Connections that are open.',

@@ -3,15 +3,17 @@ import { type Config, LISTENER_NAMES, type StopTimes } from '../config/config.js
 import type { ConfigFile } from '../config/read-config.js'
 import type { Decision } from '../engine/engine.js'
 import type { HeldVerb, Peers } from '../engine/peers.js'
+import { drainOnFault } from '../fatal-fault.js'
 import { createLog } from '../log.js'
 import type { ConfigSource, PreparedReload } from '../reload.js'
 import { type Service, startService } from '../service.js'
 import { primaryChannel } from './child.js'
 import { Exchange } from './exchange.js'
-import type { Ports, WorkerStart } from './primary.js'
 import { PrimaryStorage } from './primary-storage.js'
 import { type PageFigures, pageFigures, SharedFigures } from './shared-figures.js'
+import type { Ports } from './shared-ports.js'
 import { type SharedTables, ThreadStorage } from './thread-storage.js'
+import type { WorkerStart } from './worker-pool.js'
 
 const FIGURES_MS = 1_000
 /** Metrics of the service; those of the process are the same in each of its threads. */
@@ -75,13 +77,14 @@ export async function serveWorker(source: ConfigSource, slot: number, explain: (
     process.exit(1)
   }
   const config = await read(source, files, fail)
+  const log = createLog(config.log.level)
   const isMemory = config.storage.kind === 'memory'
   const peers: Peers = { slot, call: (other, verb, id, costs) => primary.call('held', other, verb, id, costs) }
   if (tables !== undefined) threadStorage = new ThreadStorage(primary, tables)
   const figures = new SharedFigures(() => service?.engine, isMemory)
   try {
     service = await startService(shared(config, slot, ports), {
-      log: createLog(config.log.level),
+      log,
       source,
       worker: {
         ...(isMemory && { storage: threadStorage ?? new PrimaryStorage(primary) }),
@@ -95,6 +98,8 @@ export async function serveWorker(source: ConfigSource, slot: number, explain: (
   } catch (error) {
     return fail(explain(error as Error, config).message)
   }
+  // Another worker takes its place.
+  drainOnFault(log, config.stop, (times) => served().leave(times))
   setInterval(() => {
     primary.callWith<PageFigures>({ timeoutMs: ALL_WORKERS_MS }, 'page', figures.isRead()).then(
       (all) => figures.use(all),

@@ -1,6 +1,7 @@
 import type { Server, Socket } from 'node:net'
 import type { TLSSocket, TlsOptions } from 'node:tls'
 import type { TlsConfig } from '../config/tls.js'
+import type { Guard } from './guard.js'
 
 /** Options of a server with encryption: TLS 1.2 or newer, with certificates of clients where an authority of theirs is configured. */
 export function tlsOptions({ cert, key, clientCa }: TlsConfig, handshakeTimeout: number): TlsOptions {
@@ -12,19 +13,19 @@ export function tlsOptions({ cert, key, clientCa }: TlsConfig, handshakeTimeout:
 export class Handshakes {
   readonly #byPeer = new Map<string, Socket>()
 
-  constructor(server: Server, maxConnections: number) {
+  constructor(server: Server, maxConnections: number, guard: Guard) {
     const most = Math.ceil(maxConnections / 4)
-    server.on('connection', (socket: Socket) => {
+    guard.on(server, 'connection', (socket: Socket) => {
       const peer = peerOf(socket)
       this.#byPeer.set(peer, socket)
-      socket.once('close', () => {
+      guard.once(socket, 'close', () => {
         if (this.#byPeer.get(peer) === socket) this.#byPeer.delete(peer)
       })
       const [oldest] = this.#byPeer.values()
       if (this.#byPeer.size > most) oldest?.destroy()
     })
     // The encrypted connection is another object, of the same peer.
-    server.on('secureConnection', (socket: TLSSocket) => this.#byPeer.delete(peerOf(socket)))
+    guard.on(server, 'secureConnection', (socket: TLSSocket) => this.#byPeer.delete(peerOf(socket)))
   }
 
   close(): void {

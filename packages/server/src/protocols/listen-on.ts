@@ -11,7 +11,7 @@ const SOCKET_UMASK = 0o117
 
 /**
  * Listens, and resolves with the bound address as `host:port`, `[ipv6]:port` or `unix:/path`. The stale socket of a process that has died is
- * replaced. Later errors of the server, such as no more file descriptors, go to `onError`: open connections are still served.
+ * replaced. Later errors of the server, such as no more file descriptors, go to `onError`, which must not throw: open connections are still served.
  *
  * @throws the system's error, for example with `code: 'EADDRINUSE'`.
  */

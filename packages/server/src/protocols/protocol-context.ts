@@ -5,16 +5,15 @@ import type { Engine } from '../engine/engine.js'
 import type { RateLimits } from '../envoy/rate-limits.js'
 import type { Log } from '../log.js'
 import type { QuotaService } from '../quota/quota-service.js'
-import type { Reloader } from '../reload.js'
-import type { CallTracing } from '../telemetry/call-tracing.js'
+import type { CallTracing } from './call-tracing.js'
+import type { Guard } from './guard.js'
 
 /** What the server of a protocol is made with. */
 export interface ProtocolContext {
   readonly engine: Engine
   /** Decides by the files in the form of Envoy. */
   readonly limits: RateLimits
-  /** Splits budgets among data planes that decide by themselves. */
-  /** Undefined in a worker: each would hand out the whole budget. */
+  /** Splits budgets among data planes that decide by themselves. Undefined in a worker: each would hand out the whole budget. */
   readonly quotas: QuotaService | undefined
   readonly access: Access
   readonly config: Config
@@ -22,8 +21,8 @@ export interface ProtocolContext {
   /** Undefined: without encryption, as always over a Unix socket. */
   readonly tls: TlsConfig | undefined
   readonly log: Log
-  /** For what of the configuration the protocol reads itself; undefined when it cannot change. */
-  readonly reloader: Reloader | undefined
+  /** The door of its events. */
+  readonly guard: Guard
   /** Undefined: calls are not followed. */
   readonly tracing: CallTracing | undefined
 }

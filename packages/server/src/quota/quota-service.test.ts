@@ -24,7 +24,7 @@ function setUp(t: TestContext, file: string) {
   )
   const times = { ttlSeconds: TTL_S, idleMs: 60_000 }
   const quotas = new QuotaService({ engine, config: { rules: undefined, domains }, times, nowMs: () => clock.nowMs() })
-  t.after(() => quotas.close())
+  t.after(() => quotas.stop())
   const use = (text: string): void => {
     const next = envoyDomains(text)
     engine.prepare(next.flatMap(({ policies }) => policies))()

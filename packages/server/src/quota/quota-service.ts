@@ -1,5 +1,7 @@
+import type { Config } from '../config/config.js'
 import type { QuotaTimes } from '../config/quotas.js'
 import type { Engine } from '../engine/engine.js'
+import type { Part, Prepared } from '../part.js'
 import type { Assignment } from './assignment.js'
 import { type BucketId, bucketIdOf } from './bucket-id.js'
 import type { Holder } from './holder.js'
@@ -46,7 +48,8 @@ export interface QuotaStream {
  * Splits the budgets of policies among data planes, each of which reports what it uses over one stream and decides by itself. Protocols carry the
  * messages; {@link QuotaBudget} says how much each data plane gets.
  */
-export class QuotaService {
+export class QuotaService implements Part {
+  readonly name = 'quotas'
   readonly counts = new QuotaCounts()
   readonly #options: QuotaServiceOptions
   readonly #bounds: QuotaBounds
@@ -145,7 +148,11 @@ export class QuotaService {
     for (const { outlet } of this.#streams) outlet.end('leaving')
   }
 
-  close(): void {
+  reload({ quotaRules, domains }: Config): Prepared {
+    return { commit: () => this.use({ rules: quotaRules, domains }) }
+  }
+
+  stop(): void {
     clearInterval(this.#timer)
     this.#timer = undefined
   }
@@ -170,7 +177,7 @@ export class QuotaService {
     }
     for (const [stream, sent] of actions) this.#send(stream, sent, nowMs)
     if (++this.#ticks % TICKS_OF_ROUND === 0) this.#lookAtStreams(nowMs)
-    if (this.#streams.size === 0 && this.#quotas.size === 0) this.close()
+    if (this.#streams.size === 0 && this.#quotas.size === 0) this.stop()
   }
 
   #report(stream: StreamState, domain: string, usages: readonly BucketUsage[]): void {

@@ -3,7 +3,7 @@ import type { Attributes, Context, Span, Tracer } from '@opentelemetry/api'
 import { StoreError } from 'sluicegate'
 import type { Awaitable } from '../engine/awaitable.js'
 import type { DecisionObserver, ObservedDecision } from '../engine/decision-observer.js'
-import type { CallTracing, TracedCall } from './call-tracing.js'
+import type { CallTracing, TracedCall } from '../protocols/call-tracing.js'
 import type { OpenTelemetryApi } from './open-telemetry.js'
 
 const SCOPE = 'sluicegate'

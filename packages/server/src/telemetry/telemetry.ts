@@ -1,8 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { DecisionObserver } from '../engine/decision-observer.js'
 import type { Measure } from '../measures/measure.js'
+import type { CallTracing } from '../protocols/call-tracing.js'
 import { CallSpans } from './call-spans.js'
-import type { CallTracing } from './call-tracing.js'
 import { reportToMeter } from './meter-report.js'
 import { openTelemetryApi } from './open-telemetry.js'
 

@@ -2,8 +2,8 @@ import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { FUZZERS } from './fuzz/fuzzers.js'
 
-// Random input for everything that reads: `prove-fuzz [--of resp,grpc,json,envoy-yaml,yaml] [--count 1000000] [--seconds 600] [--from 1]`. Each
-// thousand inputs have a seed. Prints a line of JSON for each reader; the exit code is 1 where one failed.
+// Random input for everything that reads: `prove-fuzz [--of resp,grpc,json,envoy-yaml,yaml,storm-http,...] [--count 1000000] [--seconds 600] [--from 1]`. Each
+// thousand inputs, or clients of a storm, have a seed. Prints a line of JSON for each reader; the exit code is 1 where one failed.
 
 const INPUTS_PER_SEED = 1_000
 

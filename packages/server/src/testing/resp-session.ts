@@ -28,8 +28,11 @@ export function sessionContext({
     served.map((policy) => ({ policy, maxKeys: undefined, onFull: 'evict' as const })),
     { clock },
   )
+  const onFault = (fault: unknown): never => {
+    throw fault
+  }
   const facts = () => ({ version: '0.1.0', connections: 1, uptimeS: 0 })
-  return { engine, access, commands: new CommandTable(ALL_COMMANDS), facts }
+  return { engine, access, commands: new CommandTable(ALL_COMMANDS), facts, onFault }
 }
 
 /** A session without a socket. */

@@ -6,6 +6,7 @@ import type { TlsConfig } from '../config/tls.js'
 import { Engine } from '../engine/engine.js'
 import type { Access } from '../protocols/resp/access.js'
 import { RespServer } from '../protocols/resp/resp-server.js'
+import { aGuard } from './a-guard.js'
 import { OPEN_ACCESS } from './resp-session.js'
 
 /** Options of {@link runningResp}. */
@@ -39,6 +40,7 @@ export async function runningResp(t: TestContext, options: RunningRespOptions = 
     access,
     bounds: { ...DEFAULT_CLIENTS, ...bounds },
     version: '0.1.0',
+    guard: aGuard('resp'),
     onError: () => undefined,
     tls,
   })

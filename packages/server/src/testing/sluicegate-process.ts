@@ -1,6 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
@@ -9,9 +10,18 @@ import { readExposition, seriesValue } from './exposition.js'
 
 const MAIN = fileURLToPath(new URL('../main.js', import.meta.url))
 
+/** A test, or whatever else ends what it has started. */
+export type Cleanup = Pick<TestContext, 'after'>
+
 /** The command line in a process of its own, which ends with the test. */
-export function sluicegate(t: TestContext, ...args: string[]): ChildProcessWithoutNullStreams {
-  const child = spawn(process.execPath, [MAIN, ...args])
+export function sluicegate(t: Cleanup, ...args: string[]): ChildProcessWithoutNullStreams {
+  return sluicegateOn(process.execPath, t, ...args)
+}
+
+/** The same with another version of Node.js, or with options for it. */
+export function sluicegateOn(node: string | readonly string[], t: Cleanup, ...args: string[]): ChildProcessWithoutNullStreams {
+  const [program = '', ...options] = [node].flat()
+  const child = spawn(program, [...options, MAIN, ...args])
   t.after(() => child.kill('SIGKILL'))
   return child
 }
@@ -51,7 +61,7 @@ export async function ended(child: ChildProcessWithoutNullStreams): Promise<Ende
 }
 
 /** A file for the length of a test. */
-export function configFile(t: TestContext, yaml: string): string {
+export function configFile(t: Cleanup, yaml: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'sluicegate-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'gate.yaml')
@@ -62,6 +72,8 @@ export function configFile(t: TestContext, yaml: string): string {
 /** A service in a process of its own, whose memory can be read. */
 export interface ServiceProcess {
   readonly url: string
+  /** Of the listeners that are announced beside it, by name. */
+  readonly urls: ReadonlyMap<string, URL>
   readonly child: ChildProcessWithoutNullStreams
   /** Resident memory now. */
   rssBytes(): number
@@ -71,19 +83,25 @@ export interface ServiceProcess {
   end(signal: NodeJS.Signals): Promise<number | null>
 }
 
-export async function serveProcess(t: TestContext, yaml: string, ...flags: string[]): Promise<ServiceProcess> {
-  const child = sluicegate(t, 'serve', '--config', configFile(t, yaml), ...flags)
-  const { url } = await announcement(child)
+export async function serveProcess(t: Cleanup, yaml: string, ...flags: string[]): Promise<ServiceProcess> {
+  return served(sluicegate(t, 'serve', '--config', configFile(t, yaml), ...flags))
+}
+
+/** Waits until `child` serves. */
+export async function served(child: ChildProcessWithoutNullStreams): Promise<ServiceProcess> {
+  const { url, text } = await announcement(child)
+  const urls = new Map(Array.from(text.matchAll(/^ {2}(\w+): \w+(:\/\/\S+)$/gm), ([, name = '', at]) => [name, new URL(`http${at}`)]))
   const ended = once(child, 'close')
   return {
     url,
+    urls,
     child,
     rssBytes() {
       const [, kB] = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? []
       return Number(kB) * 1_024
     },
     async metric(name, labels = {}) {
-      const exposition = await (await fetch(`${url}/metrics`)).text()
+      const exposition = await textAt(`${url}/metrics`)
       return seriesValue(readExposition(exposition), name, labels)
     },
     async end(signal) {
@@ -92,4 +110,18 @@ export async function serveProcess(t: TestContext, yaml: string, ...flags: strin
       return code
     },
   }
+}
+
+/** Over a connection of its own, which is closed afterwards: a pool would keep some that are counted. */
+function textAt(url: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const sent = get(url, { agent: false }, (response) => {
+      let text = ''
+      response.on('data', (chunk) => {
+        text += chunk
+      })
+      response.once('end', () => resolve(text)).once('error', reject)
+    })
+    sent.once('error', reject)
+  })
 }

@@ -1,7 +1,8 @@
 import { policyChanged } from "../host"
 import {
-  EPOCH, RECORD_BASE_US, RECORD_CAPACITY, RECORD_COUNT_BITS, RECORD_ENCODING, RECORD_ERA, RECORD_EXTENSIONS, RECORD_REBASE_AT_US,
-  RECORD_SLOTS, RECORD_SLOT_BYTES, RECORD_STRIDE, RECORD_TICK_US, RECORD_UNITS_PER_TOKEN, RECORD_UNITS_PER_US, RECORD_WINDOW_US, base,
+  EPOCH, RECORD_BASE_US, RECORD_CAPACITY, RECORD_COUNT_BITS, RECORD_ENCODING, RECORD_ERA, RECORD_EXTENSIONS, RECORD_GENERATION,
+  RECORD_REBASE_AT_US, RECORD_SLOTS, RECORD_SLOT_BYTES, RECORD_STRIDE, RECORD_TICK_US, RECORD_UNITS_PER_TOKEN, RECORD_UNITS_PER_US,
+  RECORD_WINDOW_US, base,
 } from "../memory-map"
 import { load } from "../atomics/atomics"
 import { headOf, stateHead } from "../atomics/words"
@@ -29,6 +30,8 @@ export let slotBytes: i64 = 8
 export let extensions: usize = 0
 export let stride: usize = 0
 export let era: i64 = 0
+/** Another after each change of the numbers. */
+export let generation: i64 = 0
 /** Logs: ticks that guarantee that a window is over. */
 export let windowTicks: i64 = 0
 export let baseUs: i64 = 0
@@ -76,6 +79,7 @@ function reload(): void {
     extensions = <usize>field(record, RECORD_EXTENSIONS)
     stride = <usize>field(record, RECORD_STRIDE)
     era = field(record, RECORD_ERA)
+    generation = field(record, RECORD_GENERATION)
     windowTicks = ticksOfWindow(windowUs, tickUs)
     baseUs = field(record, RECORD_BASE_US)
     rebaseAtUs = field(record, RECORD_REBASE_AT_US)

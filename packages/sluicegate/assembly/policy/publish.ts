@@ -1,7 +1,7 @@
 import { pause } from "../host"
 import {
   EPOCH, NEXT_SEQUENCE, RECORD_BASE_US, RECORD_CALENDAR, RECORD_COUNT, RECORD_COUNT_BITS, RECORD_ENCODING, RECORD_EPOCH, RECORD_ERA,
-  RECORD_KEEPS_DEBT, RECORD_NUMBER_BITS, RECORD_PREVIOUS, RECORD_REBASE_AT_US, RECORD_SEQUENCE, RECORD_SINCE_US, RECORD_STRIDE,
+  RECORD_GENERATION, RECORD_KEEPS_DEBT, RECORD_NUMBER_BITS, RECORD_PREVIOUS, RECORD_REBASE_AT_US, RECORD_SEQUENCE, RECORD_SINCE_US, RECORD_STRIDE,
   RECORD_TICK_US, RECORD_UNITS_PER_US, RECORD_WINDOW_US, base,
 } from "../memory-map"
 import { add, load, store, swap } from "../atomics/atomics"
@@ -63,6 +63,8 @@ export function publish(record: usize, nowUs: i64, keepsDebt: bool): bool {
   setField(record, RECORD_SINCE_US, nowUs)
   // A change of no number leaves a key exactly as it is, with all that is reserved ahead.
   setField(record, RECORD_KEEPS_DEBT, keepsDebt || (epoch != 0 && hasNumbersOf(record, policyRecord())) ? 1 : 0)
+  const isNewNumbers = epoch != 0 && field(record, RECORD_KEEPS_DEBT) == 0
+  setField(record, RECORD_GENERATION, epoch == 0 ? 0 : field(policyRecord(), RECORD_GENERATION) + (isNewNumbers ? 1 : 0))
   setField(record, RECORD_PREVIOUS, <i64>sequenceOf(epochWord))
   setField(record, RECORD_EPOCH, <i64>(epoch + 1))
   if (epoch != 0 && !keepsDebt) inherit(record, policyRecord())

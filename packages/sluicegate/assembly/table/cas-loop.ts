@@ -5,7 +5,7 @@ import { backOff } from "../atomics/back-off"
 import { stageIn } from "../atomics/kcas"
 import { banFingerprint, fingerprintOf, isBan, lagOf, valueOf, withValue } from "../atomics/words"
 import { CONCURRENCY, WIDE } from "../policy/encodings"
-import { burst, capacity, encoding, epoch, isOrdinary, mostAheadUs, refresh, sinceBase, stride, unitsPerToken } from "../policy/policy"
+import { burst, capacity, encoding, epoch, generation, isOrdinary, mostAheadUs, refresh, sinceBase, stride, unitsPerToken } from "../policy/policy"
 import { called, setInterval } from "../algorithms/call-rate"
 import { isAncient } from "../algorithms/concurrency"
 import { isAhead, isChange, isUnchanged, stepped } from "../algorithms/key-state"
@@ -13,7 +13,7 @@ import { migratedValue } from "../algorithms/migrate-value"
 import { changePermit, changePermits } from "../algorithms/permits"
 import { resetWithPrevious } from "../algorithms/previous-count"
 import { boundOf, debtAt, valueAt, weight } from "../algorithms/rate"
-import { BAN, CALL, PEEK, RESERVE, RESET, TAKE } from "../algorithms/verbs"
+import { BAN, CALL, CANCEL, PEEK, RESERVE, RESET, TAKE } from "../algorithms/verbs"
 import { addToBanFilter, mayBeBanned } from "./ban-filter"
 import { evict } from "./claim"
 import { insert } from "./insert"
@@ -110,6 +110,13 @@ export function reserve(fingerprint: u64, home: i32, tokens: i64, nowUs: i64, mo
   return unlessBanned(RESERVE, fingerprint, home, tokens, nowUs, ahead)
 }
 
+let cancelledGeneration: i64 = 0
+
+/** The next cancel gives something back only while the numbers are those of this generation, which it checks at each attempt. */
+export function cancelOnlyOf(generationOfCharge: i64): void {
+  cancelledGeneration = generationOfCharge
+}
+
 /** Records the take in a descriptor instead of making it. The answer holds if the descriptor commits. */
 export function stage(descriptor: usize, fingerprint: u64, home: i32, tokens: i64, nowUs: i64): f64 {
   stageIn(descriptor)
@@ -194,7 +201,8 @@ function changeResident(verb: i32, fingerprint: u64, entry: usize, tokens: i64, 
   const us = sinceBase(nowUs)
   if (encoding == CONCURRENCY && !ofBan && isAncient(value, us)) return evict(entry, state) ? AGAIN : RETRY
   if (encoding == CONCURRENCY && !ofBan) return changePermits(verb, entry, state, value, us, tokens)
-  const next = stepped(verb, ofBan, entry, value, us, weight(verb, tokens), boundOf(verb, ofBan, tokens, bound))
+  const step = verb == CANCEL && generation != cancelledGeneration ? PEEK : verb
+  const next = stepped(step, ofBan, entry, value, us, weight(step, tokens), boundOf(step, ofBan, tokens, bound))
   if (!isChange(value, next)) {
     // Nothing to swap. Check that state and identity belonged together.
     if (load(entry + STATE) != state || !isUnchanged(entry, ofBan)) return RETRY

@@ -13,6 +13,7 @@ if not part.encoding.read(part) then return redis.error_reply('WINDOW ' .. whole
 
 if part.mended then part.encoding.write(part) end
 
+if part.encoding.lends then part.encoding.lends(part) end
 local before = part.encoding.status(part, 1)
 local ready, later, laterUs, endUs = 0, 0, 0, 0
 if part.blockedUs == 0 then ready, later, laterUs, endUs = part.encoding.leased(part, part.amount, least, part.bound) end

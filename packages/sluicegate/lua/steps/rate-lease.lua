@@ -4,10 +4,12 @@
 -- tools/embed-lua.ts puts this step before all others of scripts/lease.lua. Where it does not return, the whole script runs.
 
 local value = redis.call('GET', KEYS[1]) or '0 0;' .. ARGV[1]
-local us, beyond, numbers, unitsPerToken, unitsPerUs, capacity, shallow = string.match(value, '^(%d+) (%d+);((%d+) (%d+) (%d+) (%d+))$')
+local us, beyond, numbers, unitsPerToken, unitsPerUs, unlent, capacity = string.match(value, '^(%d+) (%d+);((%d+) (%d+) (%d+) (%d+))$')
 if numbers == ARGV[1] then
-  local before = math.max(0, (us - now) * unitsPerUs + beyond)
-  if before - shallow <= 0 then
+  local lent = capacity - unlent
+  -- Leased tokens arrive when the lease ends.
+  local before = math.max(0, (us - now) * unitsPerUs + beyond) + lent
+  if before - lent - capacity <= 0 then
     local want, horizonUs, least = string.match(ARGV[2], '^(%d+) (%d+) (%d+)$')
     local room = capacity - before
     local ready = math.min(math.max(math.floor(room / unitsPerToken), 0), want)
@@ -15,10 +17,9 @@ if numbers == ARGV[1] then
     later = math.min(math.max(later, 0), want - ready)
     if ready + later - least < 0 then return { now, 0, 0, before, 0, 0, 0, 0, 0 } end
     local debt = before + (ready + later) * unitsPerToken
-    beyond = debt % unitsPerUs
-    us = now + (debt - beyond) / unitsPerUs
-    -- Granted tokens may be spent until the lease ends.
-    local endMs = math.ceil((us + 1 + (shallow - capacity) / unitsPerUs) / 1000) + SLACK_MS
+    beyond = (debt - lent) % unitsPerUs
+    us = now + (debt - lent - beyond) / unitsPerUs
+    local endMs = math.ceil((us + 1 + lent / unitsPerUs) / 1000) + SLACK_MS
     redis.call('SET', KEYS[1], whole(us) .. ' ' .. whole(beyond) .. ';' .. numbers, 'PXAT', whole(endMs))
     return { now, ready, later, before, 0, 0, 0, 0, 0 }
   end

@@ -8,15 +8,16 @@
 
 if not ARGV[3] then
   local value = redis.call('GET', KEYS[1]) or '0 0;' .. ARGV[1]
-  local us, beyond, numbers, unitsPerUs, capacity, shallow = string.match(value, '^(%d+) (%d+);(%d+ (%d+) (%d+) (%d+))$')
+  local us, beyond, numbers, unitsPerUs, unlent, capacity = string.match(value, '^(%d+) (%d+);(%d+ (%d+) (%d+) (%d+))$')
   if numbers == ARGV[1] then
-    local debt = math.max(0, (us - now) * unitsPerUs + beyond)
-    if debt - shallow <= 0 then
+    local lent = capacity - unlent
+    local debt = math.max(0, (us - now) * unitsPerUs + beyond + lent)
+    if debt - lent - capacity <= 0 then
       if debt + ARGV[2] - capacity > 0 then return -1 - debt end
       debt = debt + ARGV[2]
-      beyond = debt % unitsPerUs
-      us = now + (debt - beyond) / unitsPerUs
-      local endMs = math.ceil((us + 1 + (shallow - capacity) / unitsPerUs) / 1000) + SLACK_MS
+      beyond = (debt - lent) % unitsPerUs
+      us = now + (debt - lent - beyond) / unitsPerUs
+      local endMs = math.ceil((us + 1 + lent / unitsPerUs) / 1000) + SLACK_MS
       redis.call('SET', KEYS[1], whole(us) .. ' ' .. whole(beyond) .. ';' .. numbers, 'PXAT', whole(endMs))
       return debt
     end

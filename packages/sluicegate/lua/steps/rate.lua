@@ -1,15 +1,20 @@
 --- Token bucket and GCRA: the time at which a key's debt is paid, its theoretical arrival time (ITU-T I.371, annex A).
 -- Twin of assembly/algorithms/gcra.ts and verbs.ts. A debt is in units: a token is `unitsPerToken`, and `unitsPerUs` flow back a microsecond.
 --
--- state     "<microsecond> <units beyond it>"; and " ahead" when it owed more than `shallow`
--- numbers   unitsPerToken, unitsPerUs, capacity, shallow (the most that a key owes unless it was penalized or booked ahead)
---           Numbers with a capacity below `shallow` are those of a lease: tokens granted under them may be spent later, by the time in which
---           the difference, `lent`, is refilled. Until then a debt falls further below zero, down to -lent: it is paid, and the token perhaps not spent
+-- state     "<microsecond> <units beyond it>", the time at which the debt is paid, less the length of a lease; and " ahead" when the debt is
+--           greater than a key owes unless it was penalized or booked ahead
+-- numbers   unitsPerToken, unitsPerUs, capacity less `lent`, capacity. `lent` is what flows back during a lease, 0 where none is given
 -- more      of `cancel` the debt that the booking left, its units, the time at which it was made; its bound is the time it was for
+--
+-- A token that a process takes from here arrives now. A leased token may be spent up to the length L of a lease after it conforms: it arrives L
+-- later. So a lease adds its tokens to a debt of at least `lent`, and a take adds its own to the debt as it is. Both leave no more debt than the
+-- capacity at the time at which they conform. Take the tokens that can be spent within [x, y], the last of them spent at y or before it: each
+-- arrives at x or later, so together they leave a debt that is paid no sooner than x and all their emission intervals. After the last it is at most
+-- the capacity. So they are at most burst + rate * (y - x).
 
 -- Under several numbers (steps/records.lua) leases may be of different lengths, or none, and rates of different speeds. Let F be the most tokens
--- of any numbers, `shallow`, R the highest rate, and of a token L the length of its lease and d the time until it conforms. It is spent
--- up to d + L after its grant. So the grant leaves all numbers room for F - R * (d + L) at most, less the token:
+-- of any numbers, `whole`, R the highest rate, and of a token L the length of its lease, 0 for a take, and d the time until the token conforms. It
+-- is spent up to d + L after its grant. So the grant leaves all numbers room for F - R * (d + L) at most, less the token:
 --
 --   room' = max(min(room, F - R * (d + L)) - amount, min(room, 0, the room left under the numbers that let it pass))
 --
@@ -17,8 +22,8 @@
 -- the first token p of those that are spent within [x, y] is granted, at a; the last, q, at b. S is at most F - R * (d_p + L_p) before p, as the room of
 -- all numbers is, gains at most R * (b - a), and is not less than the room left by q, which is at least -R * d_q. So no more were granted than
 -- F - R * (d_p + L_p) + R * (b - a) + R * d_q. As p is spent at x or later and q at y or earlier, x <= a + d_p + L_p and y >= b + d_q: that is at most
--- F + R * (y - x). Under one kind of numbers alone all this changes nothing: there `F - R * L` is the capacity.
--- Where F is not two tokens more than R * L, what is left is two tokens, and R * (L + d) + 2 takes the place of F.
+-- F + R * (y - x). Under one kind of numbers alone this is what a lease does by itself: there `F - R * L` is the capacity less `lent`.
+-- Where F is not two tokens more than R * (L + d), what is left is two tokens, and R * (L + d) + 2 takes the place of F.
 
 local LEAST_TOKENS = 2
 
@@ -26,13 +31,12 @@ local rate = {}
 encodings.rate = rate
 
 local function deepest(part)
-  return math.max(DEEPEST_DEBT_BURSTS * part.capacity, part.shallow + FURTHEST_US * part.unitsPerUs)
+  return math.max(DEEPEST_DEBT_BURSTS * part.capacity, part.capacity + FURTHEST_US * part.unitsPerUs)
 end
 
 function rate.numbered(part)
-  local unitsPerToken, unitsPerUs, capacity, shallow = string.match(part.numbers, '^(%d+) (%d+) (%d+) (%d+)$')
-  part.unitsPerToken, part.unitsPerUs, part.capacity, part.shallow = tonumber(unitsPerToken), tonumber(unitsPerUs), tonumber(capacity), tonumber(shallow)
-  part.lent = part.shallow - part.capacity
+  local unitsPerToken, unitsPerUs, unlent, capacity = string.match(part.numbers, '^(%d+) (%d+) (%d+) (%d+)$')
+  part.unitsPerToken, part.unitsPerUs, part.capacity, part.lent = tonumber(unitsPerToken), tonumber(unitsPerUs), tonumber(capacity), capacity - unlent
 end
 
 function rate.renewed(part)
@@ -42,16 +46,12 @@ end
 --- A server's clock may step back: a debt beyond the possible was written under another clock, and is reduced.
 function rate.restored(part, state)
   local us, beyond, ahead = string.match(state, '^(%d+) (%d+)(.*)$')
-  local most = ahead == '' and part.shallow or deepest(part)
-  part.debt = math.max(-part.lent, (us - now) * part.unitsPerUs + beyond)
+  local most = ahead == '' and part.capacity + part.lent or deepest(part)
+  part.debt = math.max(0, (us - now) * part.unitsPerUs + beyond + part.lent)
   if part.debt > most then
     part.mended = true
     part.debt = most
   end
-end
-
-local function owed(part)
-  return math.max(part.debt, 0)
 end
 
 --- An amount in the units of other numbers, rounded up.
@@ -67,7 +67,7 @@ local function beyondOf(part, other)
 end
 
 function rate.whole(part)
-  return part.shallow / part.unitsPerToken
+  return part.capacity / part.unitsPerToken
 end
 
 --- The most tokens and the highest rate among the numbers in use.
@@ -84,16 +84,16 @@ end
 --- penalty, or a booking ahead, counts for no more than a burst. Where these are the fastest numbers of all, their gain on the others counts as
 --- spent under all, for as long as tokens lent under the others may be spent: until then no more is refilled than those assumed.
 function rate.carried(part, other)
-  local debt = unitsOf(part, other.debt + other.lent, other.unitsPerToken) - part.lent
+  local debt = unitsOf(part, other.debt, other.unitsPerToken)
   local _, fastest = metBy(other, part.others)
   local us, lent = 0, 0
   for _, each in ipairs(part.others) do
     lent = math.max(lent, unitsOf(part, each.lent, each.unitsPerToken))
     local keptUs = (each.lent + math.min(math.max(each.debt - each.capacity, 0), each.lent)) / each.unitsPerUs
-    if each.debt > -each.lent and each.lent > 0 then us = math.max(us, math.ceil(keptUs)) end
+    if each.debt > 0 and each.lent > 0 then us = math.max(us, math.ceil(keptUs)) end
   end
   local gained = part.unitsPerUs * us - unitsOf(part, fastest.unitsPerUs * us, fastest.unitsPerToken)
-  part.debt = math.max(-part.lent, math.min(debt, beyondOf(part, other), part.capacity + lent))
+  part.debt = math.min(debt, beyondOf(part, other), part.capacity + lent)
   if gained <= 0 then return end
   part.debt = part.debt + gained
   for _, each in ipairs(part.others) do each.debt = each.debt + unitsOf(each, gained, part.unitsPerToken) end
@@ -106,22 +106,24 @@ local function debtUntil(part, us, tokens, fastest)
   return part.capacity - whole + math.min(flow, math.max(whole - LEAST_TOKENS * part.unitsPerToken, 0))
 end
 
---- Tokens lent under slower numbers than those of others are kept for as long, while more is refilled.
-function rate.met(part)
-  if part.lent == 0 then return end
-  local tokens, fastest = metBy(part, part.others)
-  if fastest.unitsPerUs * part.unitsPerToken <= part.unitsPerUs * fastest.unitsPerToken then return end
+--- Leased tokens arrive when the lease ends, and while they are kept more is refilled under the faster numbers of others.
+function rate.lends(part)
+  part.debt = math.max(part.debt, part.lent)
+  local tokens, fastest = metBy(part, part.others or {})
+  if fastest == part then return end
   local debt = debtUntil(part, part.lent / part.unitsPerUs, tokens, fastest)
-  if debt > part.debt and debt > 0 then part.debt = debt end
+  part.debt = math.max(part.debt, debt)
   -- A token ahead of its time is handed out only as far ahead as leaves room for another.
   local room = (part.capacity - debt) / part.unitsPerToken - 1
   part.furthestUs = math.floor(room / (fastest.unitsPerUs / fastest.unitsPerToken - part.unitsPerUs / part.unitsPerToken))
 end
 
+--- A take is spent at once, and a booking is counted as a lease without a horizon.
 function rate.filled(part, amount, by, verb)
   local tokens, fastest = metBy(by, by.others)
   local waitUs = verb == 'lease' and ceilDiv(math.max(by.debt - by.capacity, 0), by.unitsPerUs) or 0
-  local least = debtUntil(part, by.lent / by.unitsPerUs + waitUs, tokens, fastest)
+  local lentUs = verb == 'take' and 0 or by.lent / by.unitsPerUs
+  local least = debtUntil(part, lentUs + waitUs, tokens, fastest)
   part.debt = math.min(math.max(part.debt, least) + amount, math.max(part.debt, math.min(beyondOf(part, by), deepest(part))))
 end
 
@@ -132,11 +134,11 @@ function rate.relieved(part, by)
 end
 
 function rate.state(part)
-  local beyond = part.debt % part.unitsPerUs
-  local us = (part.debt - beyond) / part.unitsPerUs
+  local beyond = (part.debt - part.lent) % part.unitsPerUs
+  local us = (part.debt - part.lent - beyond) / part.unitsPerUs
   local state = whole(now + us) .. ' ' .. whole(beyond)
-  if part.debt > part.shallow then state = state .. ' ahead' end
-  return state, part.debt <= -part.lent and 0 or us + 1 + part.lent / part.unitsPerUs
+  if part.debt > part.capacity + part.lent then state = state .. ' ahead' end
+  return state, part.debt == 0 and 0 or us + 1 + part.lent / part.unitsPerUs
 end
 
 function rate.amountOf(part, tokens)
@@ -147,9 +149,9 @@ function rate.tokensOf(part, amount)
   return amount / part.unitsPerToken
 end
 
-local function step(verb, debt, amount, capacity, unitsPerToken, unitsPerUs, bound)
+local function step(verb, debt, amount, capacity, unitsPerToken, unitsPerUs, bound, least)
   if verb == 'take' then return debt + amount <= capacity and debt + amount or debt end
-  if verb == 'refund' then return math.max(debt - amount, 0) end
+  if verb == 'refund' then return math.max(debt - amount, least) end
   if verb == 'penalize' then return math.max(debt, math.min(debt + amount, DEEPEST_DEBT_BURSTS * capacity)) end
   if verb == 'reserve' then
     if debt + amount > bound then return debt end
@@ -159,7 +161,7 @@ local function step(verb, debt, amount, capacity, unitsPerToken, unitsPerUs, bou
   if verb == 'cancel' then
     -- A later booking that was cancelled leaves up to a microsecond's refill behind, which belongs to no booking; one that stands leaves at least a token.
     local rest = bound > capacity and math.min(unitsPerToken, unitsPerUs) - 1 or 0
-    return debt <= bound + rest and math.max(math.min(debt, bound) - amount, 0) or debt
+    return debt <= bound + rest and math.max(math.min(debt, bound) - amount, least) or debt
   end
   return debt
 end
@@ -171,7 +173,7 @@ function rate.read(part)
 end
 
 function rate.passes(part, amount)
-  return owed(part) + amount <= part.capacity
+  return part.debt + amount <= part.capacity
 end
 
 --- The part of a booking that comes back: never what has been refilled since its time. Before its time all or nothing, and nothing
@@ -191,8 +193,9 @@ function rate.stepped(part, verb, amount, bound)
     bound = math.min(part.capacity + bound * part.unitsPerUs, deepest(part))
   end
   if amount <= 0 then return false end
-  local before = owed(part)
-  local debt = step(verb, before, amount, part.capacity, part.unitsPerToken, part.unitsPerUs, bound)
+  local before = part.debt
+  -- Tokens that come back leave the debt that keeps room for leased ones.
+  local debt = step(verb, before, amount, part.capacity, part.unitsPerToken, part.unitsPerUs, bound, math.min(before, part.lent))
   if debt == before then return false end
   part.debt, part.returned = debt, before - debt
   return true
@@ -202,18 +205,18 @@ rate.write = writeRecords
 
 --- Debt, microseconds until `amount` more would pass, microseconds until it is full: of a rate the debt determines all three.
 function rate.status(part)
-  return owed(part), 0, 0
+  return part.debt, 0, 0
 end
 
---- Tokens that conform now, and those that will within `horizonUs`, one after another; at most `want`, nothing below `least`. See scripts/lease.lua.
+--- Tokens that conform now, and those that will within `horizonUs`, one after another; at most `want`, nothing below `least`. See
+--- scripts/lease.lua.
 function rate.leased(part, want, least, horizonUs)
-  local before = owed(part)
-  local room = part.capacity - before
+  local room = part.capacity - part.debt
   horizonUs = math.min(horizonUs, math.max(part.furthestUs or horizonUs, 0))
   local ready = math.min(math.max(math.floor(room / part.unitsPerToken), 0), want)
   local later = math.floor((room + horizonUs * part.unitsPerUs) / part.unitsPerToken) - ready
   later = math.min(math.max(later, 0), want - ready)
   if ready + later < least then return 0, 0, 0, 0 end
-  part.debt = before + (ready + later) * part.unitsPerToken
+  part.debt = part.debt + (ready + later) * part.unitsPerToken
   return ready, later, 0, 0
 end

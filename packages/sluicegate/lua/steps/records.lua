@@ -27,7 +27,7 @@
 -- state     of a part, and the microseconds until it is full
 -- amountOf  converts tokens to an amount; tokensOf an amount to tokens
 -- filled    a part after an amount of its own passed under the numbers of another part, in the state after that
--- met       the effect of the others on the requested part, if any
+-- lends     a part that is about to grant a lease, if that differs
 -- relieved  a part after tokens of a lease or a booking came back under the numbers of another: `by.returned`, if that is to be reported
 
 local MOST_RECORDS = 4
@@ -80,7 +80,6 @@ local function readRecords(part)
     part.mended = true
     encoding.carried(part, largestOf(others))
   end
-  if others[1] and encoding.met then encoding.met(part) end
 end
 
 --- Counts an amount under the numbers of others, too.

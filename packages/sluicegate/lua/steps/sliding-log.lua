@@ -204,7 +204,7 @@ local function untilFree(part, amount)
 end
 
 function log.stepped(part, verb, amount, bound)
-  if verb == 'take' then return log.passes(part, amount) and appended(part, now + part.leaseUs, amount) end
+  if verb == 'take' then return log.passes(part, amount) and appended(part, now, amount) end
   if verb == 'reserve' then
     local waitUs = amount <= part.limit and untilFree(part, amount)
     if not waitUs or waitUs > math.min(bound, part.windowUs + FURTHEST_US) then return false end

@@ -17,6 +17,7 @@ import { Middleware, type MiddlewareResult, stricter } from '../middleware/middl
 import type { LimitingOptions, MiddlewareOptions } from '../middleware/middleware-options.js'
 import { faultOf, followLater, isGone, NodeFacts, settleAtEnd } from '../middleware/node-exchange.js'
 import { RouteMiddlewares } from '../middleware/route-middlewares.js'
+import { asGiven } from '../options/option-checks.js'
 
 export type * from '../middleware/option-types.js'
 
@@ -89,7 +90,9 @@ interface RouteConfig extends FastifyContextConfig {
 export function rateLimit<Request extends FastifyRequest = FastifyRequest>(options?: RateLimitOptions<Request>): FastifyPluginCallback
 export function rateLimit<Request extends FastifyRequest = FastifyRequest>(argument?: LimitArgument<Request>): FastifyPluginCallback
 export function rateLimit(argument: LimitArgument<FastifyRequest> | RateLimitOptions = {}, second?: unknown): FastifyPluginCallback {
-  const { hook = 'onRequest', ...all }: MiddlewareOptions<FastifyRequest> & HookOption = optionsOf(argument, 'rateLimit', second)
+  const { hook = 'onRequest', ...all }: MiddlewareOptions<FastifyRequest> & HookOption = asGiven(optionsOf(argument, 'rateLimit', second), [
+    'hook',
+  ])
   if (!HOOKS.includes(hook)) throw new PolicyError('OPTION_INVALID', 'hook', hook, `must be one of ${HOOKS.join(', ')}`)
   const ofAll = namesLimit(all) ? new Middleware<FastifyRequest>(all) : undefined
   const ofRoutes = new RouteMiddlewares<FastifyRequest>(all)

@@ -17,6 +17,7 @@ import { type LimitArgument, optionsOf } from '../middleware/limit-argument.js'
 import { Middleware, type Pass } from '../middleware/middleware.js'
 import type { LimitingOptions, MiddlewareOptions } from '../middleware/middleware-options.js'
 import { settleQuietly } from '../middleware/settle.js'
+import { asGiven } from '../options/option-checks.js'
 
 export type * from '../middleware/option-types.js'
 
@@ -74,10 +75,9 @@ export function rateLimit<FetchRequest extends Request>(
   argument: LimitArgument<FetchRequest> | RateLimitOptions<FetchRequest>,
   second?: unknown,
 ): FetchLimit<FetchRequest> {
-  const { remoteAddress: given, ...options }: MiddlewareOptions<FetchRequest> & AddressOption<FetchRequest> = optionsOf(
-    argument,
-    'rateLimit',
-    second,
+  const { remoteAddress: given, ...options }: MiddlewareOptions<FetchRequest> & AddressOption<FetchRequest> = asGiven(
+    optionsOf(argument, 'rateLimit', second),
+    ['remoteAddress'],
   )
   const remoteAddress = checkedRemoteAddress(given)
   checkAddressNeed(options, remoteAddress !== undefined)

@@ -18,6 +18,7 @@ import { Middleware, type MiddlewareResult, type Pass } from '../middleware/midd
 import type { LimitingOptions, MiddlewareOptions } from '../middleware/middleware-options.js'
 import { faultOf, isGone, type NodeRequest, type NodeResponse, settleAtEnd } from '../middleware/node-exchange.js'
 import { settleQuietly } from '../middleware/settle.js'
+import { asGiven } from '../options/option-checks.js'
 
 export type * from '../middleware/option-types.js'
 
@@ -57,10 +58,9 @@ export function rateLimit<E extends Env = any, HonoContext extends Context<any> 
   argument: LimitArgument<HonoContext> | ContextOptions<HonoContext>,
 ): MiddlewareHandler<E>
 export function rateLimit<E extends Env>(argument: LimitArgument<Context<E>>, second?: unknown): MiddlewareHandler<E> {
-  const { remoteAddress: given, ...options }: MiddlewareOptions<Context<E>> & AddressOption<Context<E>> = optionsOf(
-    argument,
-    'rateLimit',
-    second,
+  const { remoteAddress: given, ...options }: MiddlewareOptions<Context<E>> & AddressOption<Context<E>> = asGiven(
+    optionsOf(argument, 'rateLimit', second),
+    ['remoteAddress'],
   )
   const remoteAddress = checkedRemoteAddress(given)
   checkAddressNeed(options, remoteAddress !== undefined)

@@ -3,7 +3,7 @@ import { PolicyError } from '../errors.js'
 import { checkMiddlewareOptions } from '../middleware/check-options.js'
 import { type LimitArgument, optionsOf } from '../middleware/limit-argument.js'
 import type { LimitingOptions } from '../middleware/middleware-options.js'
-import { checkBoolean } from '../options/option-checks.js'
+import { asGiven, checkBoolean } from '../options/option-checks.js'
 import type { NestRequest } from './nest/nest-exchange.js'
 import { RateLimitFilter, RateLimitGuard, RateLimits } from './nest/rate-limit-guard.js'
 
@@ -43,7 +43,8 @@ export class RateLimitModule {
   }
 
   /** The same, once the providers it needs are available. */
-  static forRootAsync<Request = NestRequest>({ imports = [], inject = [], useFactory, ...place }: AsyncRateLimit<Request>): DynamicModule {
+  static forRootAsync<Request = NestRequest>(options: AsyncRateLimit<Request>): DynamicModule {
+    const { imports = [], inject = [], useFactory, ...place } = asGiven(options, ['imports', 'inject', 'useFactory'])
     if (typeof useFactory !== 'function') throw new PolicyError('OPTION_INVALID', 'useFactory', useFactory, 'must be a function')
     const limits: Provider = {
       provide: RateLimits,
@@ -85,7 +86,7 @@ function isGlobal(place: RateLimitPlace): boolean {
         'is not global, the only option beside the limit: give others with it in one object, RateLimitModule.forRoot({ policy, key })',
       )
   }
-  const { global = true } = place
+  const { global = true } = asGiven(place, ['global'])
   checkBoolean('global', global)
   return global
 }

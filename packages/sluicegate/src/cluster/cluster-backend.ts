@@ -1,32 +1,18 @@
 import type { Decision } from '../decision/decision.js'
 import type { Grant } from '../lease/grant.js'
-import { goodForUs } from '../lease/leasing.js'
 import type { Policy } from '../policy/policy.js'
 import { type Answer, type Backend, type LeaseRequest, newOperationId, type Operation } from '../shared/backend.js'
-import { KeyFault } from '../shared/calls/call-guard.js'
-import { type Clock, type Ticker, tickerOf } from '../time/clock.js'
 import { decisionIn, grantIn, numbersIn } from './message.js'
 import type { PrimaryLink } from './primary-link.js'
 
-/** What {@link ClusterBackend} is made of. */
-export interface ClusterBackendParts {
-  readonly link: PrimaryLink
-  readonly policy: Policy
-  readonly clock: Clock
-  /** Whether this process leases tokens of the policy. */
-  readonly isLeased: boolean
-  /** The length of a lease, as the primary last sent it. */
-  readonly leaseUs: () => number
-}
-
 /** The state of one policy in the primary process: each operation is one request over the channel. */
 export class ClusterBackend implements Backend {
-  private readonly parts: ClusterBackendParts
-  private readonly ticker: Ticker
+  private readonly link: PrimaryLink
+  private readonly policy: Policy
 
-  constructor(parts: ClusterBackendParts) {
-    this.parts = parts
-    this.ticker = tickerOf(parts.clock)
+  constructor(link: PrimaryLink, policy: Policy) {
+    this.link = link
+    this.policy = policy
   }
 
   execute(operation: Operation): Promise<Answer> {
@@ -56,12 +42,12 @@ export class ClusterBackend implements Backend {
       case 'heartbeat':
         return this.held(verb, operation)
       case 'return':
-        return this.held('giveBack', { key, id: operation.grantId }, operation.tokens)
+        return this.held('giveBack', { key, id: operation.grantId }, operation.tokens, operation.cost)
     }
   }
 
   async lease({ key, part, want, least, horizonUs }: LeaseRequest): Promise<Grant> {
-    const { link, policy } = this.parts
+    const { link, policy } = this
     const id = newOperationId()
     const answer = await link.ask(id, 'lease', key, want, horizonUs, least, part)
     return grantIn(answer, policy.policies?.[part] ?? policy, least, id)
@@ -69,29 +55,34 @@ export class ClusterBackend implements Backend {
 
   /** The primary gets it in order with all requests, also from a limiter that was closed and gets no answers. */
   tell(operation: Operation): void {
-    const { link } = this.parts
+    const { link } = this
     if (operation.verb === 'discard') link.tell('cancel', operation.key, operation.booked.id, operation.booked.cost)
-    else if (operation.verb === 'return') link.tell('giveBack', operation.key, operation.grantId, operation.tokens)
+    else if (operation.verb === 'return') link.tell('giveBack', operation.key, operation.grantId, operation.tokens, operation.cost)
     else void this.execute(operation).catch(() => undefined)
   }
 
-  private async take({ key, cost, id }: Extract<Operation, { verb: 'take' }>): Promise<Answer> {
-    const sentUs = this.ticker.read()
-    const decision = this.decisionIn(await this.parts.link.ask(id, 'take', key, cost))
-    const isLate = decision.allowed && this.ticker.read() - sentUs > this.goodForUs(decision)
-    // The primary is well: its circuit stays closed.
-    if (isLate) throw new KeyFault('the primary answered too late for the token to be spent')
+  private take(operation: Extract<Operation, { verb: 'take' }>): Promise<Answer> {
+    return operation.isHeld ? this.reserve({ ...operation, maxWaitUs: 0 }) : this.taken(operation)
+  }
+
+  private async taken({ key, cost, id }: Extract<Operation, { verb: 'take' }>): Promise<Answer> {
+    const decision = this.decisionIn(await this.link.ask(id, 'take', key, cost))
     return { done: decision.allowed, decision }
   }
 
-  private async reserve({ key, cost, id, maxWaitUs }: Extract<Operation, { verb: 'reserve' }>): Promise<Answer> {
+  private async reserve({
+    key,
+    cost,
+    id,
+    maxWaitUs,
+  }: Pick<Extract<Operation, { verb: 'reserve' }>, 'key' | 'cost' | 'id' | 'maxWaitUs'>): Promise<Answer> {
     const mostUs = Math.min(Math.floor(maxWaitUs), Number.MAX_SAFE_INTEGER)
-    const [charged, waitUs = 0, ...numbers] = numbersIn(await this.parts.link.ask(id, 'book', key, cost, mostUs), 2)
+    const [charged, waitUs = 0, ...numbers] = numbersIn(await this.link.ask(id, 'book', key, cost, mostUs), 2)
     return { done: charged === 1, waitUs, decision: this.decisionIn(numbers), order: id }
   }
 
   private async decided(verb: string, ...args: readonly unknown[]): Promise<Answer> {
-    const decision = this.decisionIn(await this.parts.link.ask(newOperationId(), verb, ...args))
+    const decision = this.decisionIn(await this.link.ask(newOperationId(), verb, ...args))
     return { done: decision.allowed, decision }
   }
 
@@ -100,18 +91,11 @@ export class ClusterBackend implements Backend {
     { key, id }: { readonly key: unknown; readonly id: number },
     ...args: readonly unknown[]
   ): Promise<Answer> {
-    const [done] = numbersIn(await this.parts.link.ask(newOperationId(), verb, key, id, ...args), 0)
+    const [done] = numbersIn(await this.link.ask(newOperationId(), verb, key, id, ...args), 0)
     return { done: done === 1 }
   }
 
   private decisionIn(answer: readonly unknown[]): Decision {
-    return decisionIn(answer, this.parts.policy)
-  }
-
-  /** How long after the request a token may be spent of a policy that is leased, even if this process did not know that yet. */
-  private goodForUs(decision: Decision): number {
-    const { isLeased, policy } = this.parts
-    const leaseUs = this.parts.leaseUs()
-    return isLeased || leaseUs === 0 ? Number.POSITIVE_INFINITY : goodForUs(policy, decision, leaseUs)
+    return decisionIn(answer, this.policy)
   }
 }

@@ -194,7 +194,7 @@ test('a policy is leased as the primary says, and what the worker says of its nu
   assert.equal((await limiter.take('b')).remaining, 399)
 })
 
-test('answers that come later than a lease, to takes from before the policy was leased, are no fault of the primary', async () => {
+test('a take that the primary decides counts at its time, so that an answer later than a lease is spent', async () => {
   const { clock, served, limiter } = fleet(gcra({ limit: 1, window: '1s', burst: 1, name: 'x' }), {
     worker: { timeoutMs: 60_000, outage: 'closed' },
   })
@@ -204,7 +204,7 @@ test('answers that come later than a lease, to takes from before the policy was 
   served.update(gcra({ limit: 1000, window: '1s', burst: 500 }))
   clock.advance(150)
   const sources = (await Promise.all(takes)).map(({ source }) => source)
-  assert.deepEqual(sources, ['outage', 'outage', 'outage', 'outage'])
+  assert.deepEqual(sources, ['store', 'store', 'store', 'store'])
   assert.equal(limiter.stats().outages, 0)
   const { allowed, source } = await limiter.take('after')
   assert.deepEqual([allowed, source], [true, 'lease'])
@@ -225,4 +225,42 @@ test('another algorithm under the same name causes a warning, and is an outage',
   const limiter = createClusterLimiter(gcra({ limit: 5, window: '1s', name: 'ten' }), { process: pair.parent, outage: 'closed' })
   assert.equal((await warned).code, 'SLUICEGATE_POLICY')
   assert.equal((await limiter.take('a')).source, 'outage')
+})
+
+test('a worker knows by the primary how many share the policy, from each fork and each end on, and spends its share without it', async () => {
+  const clock = manualClock(START_MS)
+  const policy = tokenBucket({ limit: 60, window: '1h', burst: 60, name: 'shared' })
+  const served = serveLimiter(policy, { clock, mode: 'exact' })
+  const workers = Array.from({ length: 6 }, () => {
+    const pair = channelPair()
+    served.serve(pair.worker)
+    return { pair, limiter: createClusterLimiter(policy, { process: pair.parent, clock }) }
+  })
+  await turns()
+  const sharesOf = (all: typeof workers) => all.map(({ limiter }) => [limiter.stats().nodes, limiter.stats().localShare])
+  assert.deepEqual(
+    sharesOf(workers),
+    workers.map(() => [6, 1 / 6]),
+  )
+  workers.shift()?.pair.die()
+  await turns()
+  assert.deepEqual(
+    sharesOf(workers),
+    workers.map(() => [5, 1 / 5]),
+  )
+  for (const { pair } of workers) pair.disconnect()
+  const decisions = await Promise.all(workers.flatMap(({ limiter }) => Array.from({ length: 20 }, () => limiter.take('a'))))
+  assert.deepEqual([...new Set(decisions.map(({ source }) => source))], ['outage'])
+  assert.equal(decisions.filter(({ allowed }) => allowed).length, 60)
+})
+
+test('the option localShare of a worker overrides the number of workers', async () => {
+  const pair = channelPair()
+  const served = serveLimiter(TEN)
+  served.serve(pair.worker)
+  const limiter = createClusterLimiter(TEN, { process: pair.parent, localShare: 0.3 })
+  await turns()
+  assert.equal(limiter.stats().localShare, 0.3)
+  limiter.close()
+  served.close()
 })

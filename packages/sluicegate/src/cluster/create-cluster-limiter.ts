@@ -2,9 +2,9 @@ import { checkedCost } from '../arguments.js'
 import type { Awaitable } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import type { AnswerOf } from '../decision/permit.js'
+import { emptyReceipt, type Receipt, TAKE } from '../decision/receipt.js'
 import { PolicyError, StoreError } from '../errors.js'
 import { keysUnder } from '../key.js'
-import { leaseUsOf } from '../lease/leasing.js'
 import type { Key } from '../limiter.js'
 import type { WithFleetOverrides } from '../overrides.js'
 import { checkChange, checkedPolicy } from '../policy/checked-policy.js'
@@ -13,9 +13,9 @@ import { CallGuard } from '../shared/calls/call-guard.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import { layeredShared, type SharedMaker } from '../shared/layers/layered-shared.js'
 import { OverrideCache } from '../shared/layers/override-cache.js'
+import { GivenShare, UNKNOWN_SHARE } from '../shared/outage/local-share.js'
 import { SharedLimiter } from '../shared/shared-limiter.js'
 import { checkOptionNames, checkSharedOptions, SHARED_OPTIONS, type SharedOptions } from '../shared/shared-options.js'
-import type { LeaseLength } from '../shared/shared-parts.js'
 import { type Clock, preciseClock } from '../time/clock.js'
 import type { ParentChannel } from './channel.js'
 import { ClusterBackend } from './cluster-backend.js'
@@ -52,8 +52,8 @@ export function createClusterLimiter<P extends Policy>(
   options: ClusterLimiterOptions & { readonly overrides: true | { readonly staleMs?: number } },
 ): FleetLimiter<AnswerOf<P> & Decision> & WithFleetOverrides
 export function createClusterLimiter<P extends Policy>(policy: P, options?: ClusterLimiterOptions): FleetLimiter<AnswerOf<P> & Decision>
-export function createClusterLimiter(policy: Policy, options: ClusterLimiterOptions = {}): FleetLimiter {
-  checkOptionNames(options, OPTIONS, '{ timeoutMs: 100 }', undefined, 'createClusterLimiter()')
+export function createClusterLimiter(policy: Policy, given: ClusterLimiterOptions = {}): FleetLimiter {
+  const options = checkOptionNames(given, OPTIONS, '{ timeoutMs: 100 }', undefined, 'createClusterLimiter()')
   checkSharedOptions(options)
   const { process: channel = globalThis.process, clock = preciseClock(), timeoutMs = 100 } = options
   if (typeof channel?.send !== 'function' || typeof channel.on !== 'function') {
@@ -72,14 +72,14 @@ export function createClusterLimiter(policy: Policy, options: ClusterLimiterOpti
 
 function limiterOver(link: PrimaryLink, policy: Policy, options: ClusterLimiterOptions, clock: Clock): FleetLimiter {
   const limiter = new ClusterLimiter(link, policy, options, clock)
-  link.open((next, nextHorizonMs) => limiter.agree(next, nextHorizonMs))
+  link.open((...terms) => limiter.agree(...terms))
   return limiter
 }
 
 /** A shared limiter whose policy is the primary's. */
 class ClusterLimiter extends SharedLimiter {
   private readonly link: PrimaryLink
-  private readonly lease: { horizonMs: number }
+  private readonly counted: GivenShare
   private terms = ''
   private readonly heard: Promise<void>
   private hear: () => void = () => undefined
@@ -89,19 +89,19 @@ class ClusterLimiter extends SharedLimiter {
 
   /** Nothing is leased until the primary sends its terms. */
   constructor(link: PrimaryLink, policy: Policy, options: ClusterLimiterOptions, clock: Clock) {
-    const lease = { horizonMs: 0 }
-    const leaseUs = (): number => leaseUsOf(lease.horizonMs)
+    const counted = new GivenShare(UNKNOWN_SHARE)
     super({
       policy,
-      connect: (each, lengthOf) => new ClusterBackend({ link, policy: each, clock, isLeased: isLeasedWhole(each, lengthOf), leaseUs }),
+      connect: (each) => new ClusterBackend(link, each),
       places: ONE_PRIMARY,
       options,
+      countedShare: () => counted,
       horizonMs: 0,
       lateAdvice: "raise lease.horizonMs of serveLimiter, or use its mode 'exact'",
       clock,
     })
     this.link = link
-    this.lease = lease
+    this.counted = counted
     this.heard = new Promise((resolve) => {
       this.hear = resolve
     })
@@ -109,11 +109,16 @@ class ClusterLimiter extends SharedLimiter {
 
   /** Takes before the primary's terms wait for these, so that they share one lease. */
   override take(key: Key, cost = 1): Awaitable<Decision> {
-    return this.isGreeted ? super.take(key, cost) : this.takeOnceGreeted(key, cost)
+    return this.isGreeted ? super.take(key, cost) : this.onceGreeted(key, cost, () => super.take(key, cost), same)
+  }
+
+  override [TAKE](key: Key, cost = 1): Awaitable<Receipt> {
+    return this.isGreeted ? super[TAKE](key, cost) : this.onceGreeted(key, cost, () => super[TAKE](key, cost), emptyReceipt)
   }
 
   /** Applies the primary's terms. Terms that are invalid change nothing. */
-  agree(policy: unknown, horizonMs: unknown): void {
+  agree(policy: unknown, horizonMs: unknown, workers: unknown): void {
+    if (Number.isSafeInteger(workers) && (workers as number) > 0) this.counted.setNodes(workers as number)
     const terms = JSON.stringify([policy, horizonMs])
     this.isGreeted = true
     this.hear()
@@ -121,7 +126,6 @@ class ClusterLimiter extends SharedLimiter {
     try {
       const next = checkedPolicy(policy)
       checkChange(this.policy, next)
-      this.lease.horizonMs = horizonMs
       this.changeTo(next, horizonMs)
       this.terms = terms
     } catch (error) {
@@ -143,7 +147,13 @@ class ClusterLimiter extends SharedLimiter {
     this.hear()
   }
 
-  private async takeOnceGreeted(key: Key, cost: number): Promise<Decision> {
+  /** @param undecided what it returns for a decision without the primary, whose terms did not come in time. */
+  private async onceGreeted<Taken>(
+    key: Key,
+    cost: number,
+    take: () => Awaitable<Taken>,
+    undecided: (decision: Decision) => Taken,
+  ): Promise<Taken> {
     this.checkOpen()
     keysUnder(this.policy, key)
     const tokens = checkedCost(cost)
@@ -153,13 +163,12 @@ class ClusterLimiter extends SharedLimiter {
     } catch (error) {
       this.isGreeted = true
       if (!(error instanceof StoreError)) throw error
-      return this.record(key, tokens, this.parts.fallback.without(key, tokens))
+      return undecided(this.record(key, tokens, this.parts.fallback.without(key, tokens)))
     }
-    return super.take(key, cost)
+    return take()
   }
 }
 
-/** Of several policies all are leased, or none. */
-function isLeasedWhole(policy: Policy, lengthOf: LeaseLength): boolean {
-  return (policy.policies ?? [policy]).every((part) => lengthOf(part) > 0)
+function same(decision: Decision): Decision {
+  return decision
 }

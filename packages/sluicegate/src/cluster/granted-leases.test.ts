@@ -12,27 +12,27 @@ function lentFrom(tokens: number) {
   const desk = createLimiter(POLICY, { clock }) as Limiter & BookingService
   const granted = new GrantedLeases()
   const nowUs = clock.nowMs() * 1000
-  granted.add(1, desk, POLICY, [desk.book('k', tokens, 0)], nowUs)
+  granted.add(1, { service: desk, policy: POLICY, bookings: [desk.book('k', tokens, 0)], flowsBack: false }, nowUs)
   return { clock, desk, granted, left: () => desk.peek('k').remaining }
 }
 
 test('a worker gives back what it was granted, and no more than that', () => {
   const { granted, left } = lentFrom(10)
-  granted.giveBack(1, 4, POLICY)
+  granted.giveBack(1, 4, 4, POLICY)
   assert.equal(left(), 94)
-  granted.giveBack(1, 40, POLICY)
+  granted.giveBack(1, 40, 40, POLICY)
   assert.equal(left(), 100)
-  granted.giveBack(1, 10, POLICY)
-  granted.giveBack(2, 10, POLICY)
+  granted.giveBack(1, 10, 10, POLICY)
+  granted.giveBack(2, 10, 10, POLICY)
   assert.equal(left(), 100)
 })
 
 test('nothing comes back into another window, nor of what was granted under another policy', () => {
   const { clock, desk, granted, left } = lentFrom(10)
-  granted.giveBack(1, 1, { ...POLICY } as typeof POLICY)
+  granted.giveBack(1, 1, 1, { ...POLICY } as typeof POLICY)
   assert.equal(left(), 90)
   clock.advance(3_600_000)
   desk.take('k', 50)
-  granted.giveBack(1, 10, POLICY)
+  granted.giveBack(1, 10, 10, POLICY)
   assert.equal(left(), 50)
 })

@@ -89,11 +89,17 @@ function lifeUs({ policies, algorithm, limit, windowMs, burst }: Policy): number
 const MOST_LEASES = 10_000
 const LONGEST_US = 60_000_000
 
-/** A lease, the limiter that granted it, and the policy then in force. */
+/** A lease: the limiter that granted it, the policy then in force, and what it booked. */
 interface GrantedLease {
   readonly service: Pick<BookingService, 'giveBack'>
   readonly policy: Policy
   readonly bookings: readonly Booking[]
+  /** Tokens of a rate: what a take has spent of them comes back as far as it has not flowed back since. */
+  readonly flowsBack: boolean
+}
+
+/** A lease that is remembered. */
+interface HeldLease extends GrantedLease {
   /** Tokens that may be returned. */
   tokens: number
   readonly untilUs: number
@@ -101,29 +107,37 @@ interface GrantedLease {
 
 /** The leases granted to one worker, by the ids of its requests: it can return no more than these. */
 export class GrantedLeases {
-  private readonly byId = new Map<number, GrantedLease>()
+  private readonly byId = new Map<number, HeldLease>()
 
-  add(id: number, service: Pick<BookingService, 'giveBack'>, policy: Policy, bookings: readonly Booking[], nowUs: number): void {
+  add(id: number, { service, policy, bookings, flowsBack }: GrantedLease, nowUs: number): void {
     const { byId } = this
     for (const [oldId, { untilUs }] of byId) {
       if (untilUs > nowUs && byId.size < MOST_LEASES) break
       byId.delete(oldId)
     }
     const tokens = bookings.reduce((sum, { cost }) => sum + cost, 0)
-    if (tokens > 0) byId.set(id, { service, policy, bookings, tokens, untilUs: nowUs + LONGEST_US })
+    if (tokens === 0) return
+    // Of a rate the first booking says all: when the tokens were charged.
+    const kept = flowsBack ? bookings.slice(0, 1) : bookings
+    byId.set(id, { service, policy, bookings: kept, flowsBack, tokens, untilUs: nowUs + LONGEST_US })
   }
 
   /**
-   * Returns tokens, the last granted first. Each is cancelled like a reservation: with a window only while that is current, with a log only
-   * while it is the newest.
+   * Returns `tokens` of `cost` that one take has spent, or that no take has. Each is cancelled like a reservation: with a window only while
+   * that is current, with a log only while it is the newest; of a rate what has not flowed back since the lease.
    *
    * @param policy the one in force: tokens granted under another are not returned.
    */
-  giveBack(id: unknown, tokens: number, policy: Policy): void {
+  giveBack(id: unknown, tokens: number, cost: number, policy: Policy): void {
     const lease = this.byId.get(id as number)
     if (lease === undefined || lease.policy !== policy) return
     let left = Math.min(tokens, lease.tokens)
     lease.tokens -= left
+    if (lease.flowsBack) {
+      const booking = lease.bookings[0] as Booking
+      if (left > 0) lease.service.giveBack({ ...booking, cost, atUs: booking.bookedUs }, left)
+      return
+    }
     for (const booking of [...lease.bookings].reverse()) {
       if (left === 0) break
       const back = Math.min(left, booking.cost)

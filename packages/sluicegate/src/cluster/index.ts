@@ -1,7 +1,7 @@
 export type { Awaitable } from '../awaitable.js'
 export type { FleetOverrides, LocalOverrides, WithFleetOverrides, WithOverrides } from '../overrides.js'
 export type { FleetBoundKey, FleetLimiter, FleetPermit, FleetReservation, FleetStats } from '../shared/fleet-limiter.js'
-export type { OutageMode } from '../shared/outage/outage.js'
+export type { OutageMode } from '../shared/outage/local-share.js'
 export type { OutageEvent } from '../shared/outage/outage-account.js'
 export type { ChannelEnd, ParentChannel, PrimaryCluster, WorkerProcess } from './channel.js'
 export { type ClusterLimiterOptions, createClusterLimiter } from './create-cluster-limiter.js'

@@ -17,7 +17,7 @@ import type { Grant } from '../lease/grant.js'
 import { Batch } from '../lease/held-tokens.js'
 import { leaseUsOf, whyNotLeased } from '../lease/leasing.js'
 import type { BookingService } from '../waiting/reserving.js'
-import { leasedFrom, policyUnderLease } from './memory-lease.js'
+import { keepRoomForLeases, leasedFrom, policyUnderLease } from './memory-lease.js'
 import { grantIn, numbersOfLease } from './message.js'
 
 const START_MS = 1_789_000_000_000
@@ -26,13 +26,14 @@ const LEASE_US = leaseUsOf(HORIZON_MS)
 const HISTORIES = shortOrLong(15, 150)
 const STEPS = 80
 
-/** What a history goes by: the policy as it is kept, and a grant as a process takes it in. */
+/** What a history goes by: the policy as it is kept, for how long a lease leaves room, and a grant as a process takes it in. */
 interface Rules {
   kept(policy: Policy): Policy
+  readonly leaseUs: number
   taken(grant: Grant): Grant
 }
 
-const SOUND: Rules = { kept: (policy) => policyUnderLease(policy, LEASE_US), taken: (grant) => grant }
+const SOUND: Rules = { kept: (policy) => policyUnderLease(policy, LEASE_US), leaseUs: LEASE_US, taken: (grant) => grant }
 
 const POLICIES: Readonly<Record<string, (random: Random) => Policy>> = {
   'token-bucket': (random) => tokenBucket({ limit: random.integer(20, 2000), window: '1s', burst: random.integer(210, 300) }),
@@ -53,11 +54,16 @@ for (const [algorithm, policyFrom] of Object.entries(POLICIES)) {
 }
 
 const FAULTY: readonly (readonly [fault: string, algorithms: readonly string[], rules: Rules])[] = [
-  ['the whole burst is lent', ['token-bucket', 'gcra'], { ...SOUND, kept: (policy) => policy }],
+  ['the whole burst is lent', ['token-bucket', 'gcra'], { ...SOUND, leaseUs: 0, taken: goodForALease }],
+  ['a lease leaves room for half of it', ['token-bucket', 'gcra'], { ...SOUND, leaseUs: LEASE_US / 2, taken: goodForALease }],
   ['a log counts from the leasing', ['sliding-log'], { ...SOUND, kept: (policy) => policy }],
   ['tokens have no end', Object.keys(POLICIES), { ...SOUND, taken: (grant) => ({ ...grant, endUs: () => 1e12 }) }],
   ['tokens begin at once', ['token-bucket', 'gcra'], { ...SOUND, taken: (grant) => ({ ...grant, beginUs: () => 0 }) }],
 ]
+
+function goodForALease(grant: Grant): Grant {
+  return { ...grant, endUs: (token) => grant.beginUs(token) + LEASE_US }
+}
 
 for (const [fault, algorithms, rules] of FAULTY) {
   test(`it is noticed when ${fault}`, () => {
@@ -92,10 +98,54 @@ test('of many tokens those that conform later come due in a few runs, and all of
   const desk = createLimiter(policyUnderLease(policy, LEASE_US), { clock }) as Limiter & BookingService
   const lease = leasedFrom(desk, policy, { key: 'a', want: 1e6, least: 1, horizonUs: 50_000, leaseUs: LEASE_US, nowUs: START_MS * 1000 })
   assert.ok(lease.runs.length <= 65)
-  assert.equal(lease.runs[0]?.tokens, 10_000)
+  assert.equal(lease.runs[0]?.tokens, 10_000, 'the rest of the burst flows back during the lease')
   // 5,000 flow back within the horizon.
   assert.ok(handed(lease) <= 15_000 && handed(lease) >= 14_900, `${handed(lease)}`)
   for (const { beginUs, endUs } of lease.runs) assert.ok(beginUs <= 50_000 && endUs === beginUs + LEASE_US)
+})
+
+const SMALL = tokenBucket({ limit: 100, window: '1s', burst: 20 })
+
+test('takes get the whole burst until something is leased, and again when nothing leased can be spent', () => {
+  const clock = manualClock(START_MS)
+  const desk = createLimiter(SMALL, { clock }) as Limiter & BookingService
+  const lease = () =>
+    handed(
+      leasedFrom(desk, SMALL, { key: 'a', want: 3, least: 1, horizonUs: 0, leaseUs: LEASE_US, nowUs: Math.round(clock.nowMs() * 1000) }),
+    )
+  const takes = (): number => {
+    let passed = 0
+    while (desk.take('a').allowed) passed++
+    return passed
+  }
+  assert.equal(takes(), 20)
+  clock.advance(200)
+  assert.equal(lease(), 3)
+  assert.equal(takes(), 7, 'ten flow back during the lease')
+  clock.advance(200)
+  assert.equal(takes(), 20)
+  clock.advance(200)
+  assert.equal(lease(), 3)
+  clock.advance(130)
+  assert.equal(takes(), 20)
+})
+
+test('what is refunded or cancelled leaves room for leased tokens', () => {
+  for (const isBooked of [false, true]) {
+    const clock = manualClock(START_MS)
+    const desk = createLimiter(SMALL, { clock }) as Limiter & BookingService
+    keepRoomForLeases(desk, () => ({ policy: SMALL, leaseUs: LEASE_US }))
+    const booking = desk.reserve('a', 15)
+    leasedFrom(desk, SMALL, { key: 'a', want: 5, least: 1, horizonUs: 0, leaseUs: LEASE_US, nowUs: START_MS * 1000 })
+    assert.equal(desk.peek('a').remaining, 0)
+    if (isBooked) booking.cancel()
+    else desk.refund('a', 15)
+    // What it owes is known to the token.
+    assert.equal(desk.peek('a').remaining, 9)
+    desk.refund('a', 5)
+    clock.advance(50)
+    assert.equal(desk.peek('a').remaining, 14, 'five may still be spent')
+  }
 })
 
 function handed({ runs }: ReturnType<typeof leasedFrom>): number {
@@ -128,7 +178,7 @@ function history(policy: Policy, random: Random, rules: Rules): Admission[] {
         want: least + random.integer(0, 200),
         least,
         horizonUs: random.pick([0, HORIZON_MS * 1000]),
-        leaseUs: LEASE_US,
+        leaseUs: rules.leaseUs,
         nowUs,
       }
       const answer = JSON.parse(JSON.stringify(numbersOfLease(leasedFrom(desk, policy, request)))) as number[]

@@ -1,4 +1,6 @@
-import type { Limiter } from '../limiter.js'
+import { checkedTokens } from '../arguments.js'
+import type { Decision } from '../decision/decision.js'
+import type { Key, Limiter } from '../limiter.js'
 import { allOf } from '../policy/all-of.js'
 import { minuteWindow } from '../policy/calendar.js'
 import { changedPolicy, type Policy } from '../policy/policy.js'
@@ -13,6 +15,9 @@ export interface LeaseRun {
   readonly beginUs: number
   readonly endUs: number
 }
+
+/** What keeps room for leases in a limiter. */
+type PrimaryRate = Pick<Limiter, 'peek' | 'refund' | 'penalize'> & Pick<BookingService, 'giveBack'>
 
 /** What a lease granted, and the state of the key after it. */
 export interface MemoryLease {
@@ -40,43 +45,53 @@ export interface LeaseRequest {
 }
 
 /**
- * The policy under which the primary keeps a leased one, so that a token spent at the end of its lease stays within the policy. The burst of a
- * rate excludes what flows back during a lease; a log counts each request for a lease longer; windows count when they lease.
+ * The policy under which the primary keeps a leased one, so that a token spent at the end of its lease stays within the policy. A log counts
+ * each request for a lease longer; a rate leaves room for it with each lease; windows count when they lease.
  */
 export function policyUnderLease(policy: Policy, leaseUs: number): Policy {
-  const { algorithm, limit, windowMs, burst, policies, name } = policy
+  const { algorithm, windowMs, policies, name } = policy
   if (policies !== undefined) {
     return allOf(
       policies.map((part) => policyUnderLease(part, leaseUs)),
       { name },
     )
   }
-  if (algorithm === 'token-bucket' || algorithm === 'gcra') {
-    return changedPolicy(policy, { burst: Math.floor(burst - (limit * leaseUs) / (windowMs * 1000)) })
-  }
   return algorithm === 'sliding-log' ? changedPolicy(policy, { windowMs: windowMs + leaseUs / 1000 }) : policy
+}
+
+/**
+ * Tokens of a rate that leave a key no less debt than flows back during a lease, together with what it owes: leased tokens arrive when the lease
+ * ends. What it owes is known to the token, and counts as one less.
+ */
+function tokensForLease(policy: Policy, leaseUs: number, { remaining }: Pick<Decision, 'remaining'>): number {
+  const { limit, windowMs, burst } = policy
+  if (!flowsBack(policy)) return 0
+  return Math.max(0, Math.ceil((limit * leaseUs) / (windowMs * 1000)) - Math.max(0, burst - remaining - 1))
 }
 
 /** Reserves tokens for a worker: those that conform now, then those that will within the horizon, each for its time. */
 export function leasedFrom(service: BookingService & Pick<Limiter, 'peek'>, policy: Policy, request: LeaseRequest): MemoryLease {
-  const { key, want, least, nowUs } = request
+  const { key, want, least, nowUs, leaseUs } = request
   const before = service.peek(key, 1)
   const isBlocked = !before.allowed && before.remaining > 0
   const runs: LeaseRun[] = []
   const bookings: Booking[] = []
   let left = want
+  let room = tokensForLease(policy, leaseUs, before)
   let untilFreeUs = 0
   const booked = (tokens: number, mostUs: number): boolean => {
-    const booking = service.book(key, tokens, mostUs / 1000)
+    const booking = service.book(key, tokens + room, mostUs / 1000)
     const { allowed, atUs, bookedUs } = booking
     untilFreeUs = allowed ? 0 : atUs - bookedUs
     if (!allowed) return false
     runs.push({ tokens, beginUs: atUs > bookedUs ? atUs - nowUs : 0, endUs: endUs(policy, atUs, request) - nowUs })
     bookings.push(booking)
     left -= tokens
+    room = 0
     return true
   }
-  if (before.allowed && before.remaining >= least) booked(Math.min(want, before.remaining), 0)
+  const free = before.remaining - room
+  if (before.allowed && free >= least) booked(Math.min(want, free), 0)
   const mostUs = isBlocked ? 0 : aheadUs(policy, request)
   // No more flows back meanwhile. The smallest requested cost is reserved at once.
   const inTime = (policy.limit * mostUs) / (policy.windowMs * 1000)
@@ -88,6 +103,29 @@ export function leasedFrom(service: BookingService & Pick<Limiter, 'peek'>, poli
   }
   const { remaining, resetAfterMs } = service.peek(key, 1)
   return { runs, bookings, untilFreeUs, blockedUs: isBlocked ? untilFreeUs : 0, remaining, untilNewUs: resetAfterMs * 1000 }
+}
+
+/**
+ * From now on, tokens that come back to a key of a rate leave it the debt that keeps room for leased tokens.
+ *
+ * @param termsOf the policy in force, and the length of a lease; 0 where nothing is leased.
+ */
+export function keepRoomForLeases(limiter: PrimaryRate, termsOf: () => { readonly policy: Policy; readonly leaseUs: number }): void {
+  const keeping = <Args extends readonly [unknown, number]>(keyOf: (args: Args) => Key, back: (...args: Args) => Decision) => {
+    return (...args: Args): Decision => {
+      const { policy, leaseUs } = termsOf()
+      if (leaseUs === 0 || !flowsBack(policy)) return back(...args)
+      const key = keyOf(args)
+      checkedTokens(args[1])
+      const before = limiter.peek(key)
+      if (tokensForLease(policy, leaseUs, before) > 0) return before
+      const after = back(...args)
+      const lacking = tokensForLease(policy, leaseUs, after)
+      return lacking > 0 ? limiter.penalize(key, lacking) : after
+    }
+  }
+  limiter.refund = keeping(([key]) => key, limiter.refund.bind(limiter))
+  limiter.giveBack = keeping(([{ key }]) => key, limiter.giveBack.bind(limiter))
 }
 
 /** Whether tokens are granted before they conform. In a log a reservation ahead would close the time before it. */

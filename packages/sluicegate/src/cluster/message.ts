@@ -9,11 +9,12 @@ import { flowsBack, type LeaseRun, type MemoryLease } from './memory-lease.js'
  * second is the policy's name, so that others may use the same channel.
  *
  * 1. A worker creates its limiter and sends [ASK, name, [[id, 'hello']]].
- * 2. The primary answers, and after each change of the policy sends, [TERMS, name, policy, horizonMs]; 0 where nothing is leased.
+ * 2. The primary answers, and after each change of them sends, [TERMS, name, policy, horizonMs, workers]: the policy, 0 where nothing is leased,
+ *    and how many workers it serves, which share the policy when it is gone.
  * 3. The worker decides by leases that it holds. For everything else it sends [ASK, name, requests]: all requests of one turn of the event loop.
  * 4. A request is [id, verb, key, ...]. An id is used once in its worker; permits, reservations and grants go by the id of their request.
  *      take, peek key cost; refund, penalize key tokens; charge key [tokens of each policy]; block key ms; reset key
- *      lease key want horizonUs least part (the number of a policy of allOf, else 0); giveBack key id tokens, of a lease
+ *      lease key want horizonUs least part (the number of a policy of allOf, else 0); giveBack key id tokens cost, of a lease: tokens of cost that a take has spent
  *      book key cost mostUs; answer, cancel key id tokens; release, heartbeat key id
  *      overrides version; setOverride key policy; deleteOverride key; update policy
  * 5. The primary carries the requests out in order on the limiter in its memory, each as one step, and remembers by id what the worker holds.
@@ -135,7 +136,7 @@ export function grantIn(answer: readonly unknown[], policy: Policy, least: numbe
     availableNow: ready,
     availableLater: later,
     flowsBack: flowsBack(policy),
-    id: flowsBack(policy) ? undefined : id,
+    id,
     beginUs: (token) => runOf(token).beginUs,
     endUs: (token) => runOf(token).endUs,
     untilFreeUs,

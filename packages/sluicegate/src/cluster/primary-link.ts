@@ -20,7 +20,7 @@ interface Asker {
   readonly reject: (error: StoreError) => void
 }
 
-type OnTerms = (policy: unknown, horizonMs: unknown) => void
+type OnTerms = (policy: unknown, horizonMs: unknown, workers: unknown) => void
 
 /** What {@link PrimaryLink} is made of. */
 interface PrimaryLinkParts {
@@ -101,7 +101,7 @@ export class PrimaryLink {
       if (kind === ANSWER && Array.isArray(content[0])) for (const answer of content[0]) this.answered(answer)
       else if (kind === TERMS && !this.isClosing) {
         this.unknownSinceMs = undefined
-        this.onTerms(content[0], content[1])
+        this.onTerms(content[0], content[1], content[2])
       }
     }
     this.stop = receiveFromPrimary(channel, name, { receiver, onEnd: () => this.onDisconnect(), isLeaving: () => this.isClosing })

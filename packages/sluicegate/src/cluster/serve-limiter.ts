@@ -1,4 +1,5 @@
 import { createLimiter } from '../create-limiter.js'
+import { defaultClock } from '../default-clock.js'
 import { PolicyError } from '../errors.js'
 import type { Override } from '../layers/override-map.js'
 import { leaseUsOf, whyNotLeased } from '../lease/leasing.js'
@@ -8,15 +9,15 @@ import type { WithOverrides } from '../overrides.js'
 import { checkChange, checkedPolicy } from '../policy/checked-policy.js'
 import { changedPolicy, type Policy } from '../policy/policy.js'
 import { MAX_WINDOW_MS } from '../policy/policy-options.js'
-import { checkLease, checkOptionNames } from '../shared/shared-options.js'
+import { checkedHorizonMs, checkOptionNames } from '../shared/shared-options.js'
 import { ShownLimiter } from '../shown.js'
-import { defaultClock, tickerOf } from '../time/clock.js'
+import { tickerOf } from '../time/clock.js'
 import type { BookingService } from '../waiting/reserving.js'
 import { type PrimaryCluster, receiveFromWorker, type WorkerProcess } from './channel.js'
 import { ServedOverrides } from './cluster-overrides.js'
-import { policyUnderLease } from './memory-lease.js'
+import { keepRoomForLeases, policyUnderLease } from './memory-lease.js'
 import { ANSWER, ASK, type Message, MOST_AT_ONCE, overrideChannel, TERMS } from './message.js'
-import { type PrimaryLimiter, type ServedTerms, WorkerSession } from './worker-session.js'
+import { type PrimaryLimiter, partsOf, type ServedTerms, WorkerSession } from './worker-session.js'
 
 /** What {@link serveLimiter} takes beside the policy. */
 export interface ServeOptions extends Pick<LimiterOptions, 'maxKeys' | 'growTo' | 'onFull' | 'newcomers' | 'clock'> {
@@ -40,8 +41,8 @@ export interface ServedLimiter {
   /** The policy in force. */
   readonly policy: Policy
   /**
-   * The state itself, shared with all workers, for this process's own synchronous use. With `leased` its bucket is smaller by what flows back
-   * during a lease, and its log longer by a lease: see docs/cluster.md.
+   * The state itself, shared with all workers, for this process's own synchronous use. With `leased` its log is longer by a lease, and what
+   * comes back to a bucket leaves room for leased tokens: see docs/cluster.md.
    */
   readonly limiter: Pick<Limiter, 'take' | 'peek' | 'wait' | 'reserve' | 'refund' | 'penalize' | 'block' | 'reset' | 'key' | 'stats'>
   /** Serves a child process that was started with a channel, as by `fork`, until it exits or the returned function is called. */
@@ -82,21 +83,22 @@ const OPTIONS: ReadonlySet<string> = new Set([
 export function serveLimiter(policy: Policy, options: ServeOptions & { readonly overrides: true }): ServedLimiter & WithOverrides
 export function serveLimiter(policy: Policy, options?: ServeOptions): ServedLimiter
 export function serveLimiter(policy: Policy, options: ServeOptions = {}): ServedLimiter {
-  checkOptionNames(options, OPTIONS, '{ cluster }', undefined, 'serveLimiter()')
-  checkOneOf('mode', options.mode, ['leased', 'exact'])
-  checkLease(options.lease)
-  const { cluster, mode, lease, overrides, ...memory } = options
+  const own = checkOptionNames(options, OPTIONS, '{ cluster }', undefined, 'serveLimiter()')
+  const { cluster, mode, lease, overrides, ...memory } = own
+  checkOneOf('mode', mode, ['leased', 'exact'])
+  const horizonMs = checkedHorizonMs(lease)
   if (overrides !== undefined && typeof overrides !== 'boolean') {
     throw new PolicyError('OPTION_INVALID', 'overrides', overrides, 'must be true or false')
   }
   if (cluster !== undefined && typeof cluster?.on !== 'function') {
     throw new PolicyError('OPTION_INVALID', 'cluster', cluster, 'must be the module node:cluster')
   }
-  const own = checkedPolicy(policy, 'policy', 'serveLimiter')
-  const longestMs = mode === 'exact' ? 0 : (lease?.horizonMs ?? 50)
-  const served = new Served(own, own.name, longestMs, memory)
+  const checked = checkedPolicy(policy, 'policy', 'serveLimiter')
+  const longestMs = mode === 'exact' ? 0 : horizonMs
+  const served = new Served(checked, checked.name, longestMs, memory)
   if (overrides === true) {
-    const make = ({ policy: each, content }: Override): Served => new Served(each, overrideChannel(own.name, content), longestMs, memory)
+    const make = ({ policy: each, content }: Override): Served =>
+      new Served(each, overrideChannel(checked.name, content), longestMs, memory)
     served.overrides = new ServedOverrides(() => served.policy, make)
   }
   if (cluster !== undefined) served.serveCluster(cluster)
@@ -127,6 +129,9 @@ class Served extends ShownLimiter<Policy> implements ServedLimiter, ServedTerms 
     this.longestMs = longestMs
     // Without layers a limiter also makes its reservations.
     this.limiter = createLimiter(this.kept(policy), { clock, ...memory }) as Limiter & BookingService
+    for (const [i, part] of partsOf(this.limiter).entries()) {
+      keepRoomForLeases(part, () => ({ policy: this.policy.policies?.[i] ?? this.policy, leaseUs: this.leaseUs }))
+    }
     const ticker = tickerOf(clock)
     this.nowUs = () => ticker.read()
   }
@@ -171,9 +176,10 @@ class Served extends ShownLimiter<Policy> implements ServedLimiter, ServedTerms 
       this.workers.delete(worker)
       stop()
       endOverrides?.()
+      this.sendTermsToAll()
     }
     this.workers.set(worker, end)
-    hello()
+    this.sendTermsToAll()
     return end
   }
 
@@ -182,7 +188,7 @@ class Served extends ShownLimiter<Policy> implements ServedLimiter, ServedTerms 
     checkChange(this.policy, next)
     this.limiter.update(this.kept(next))
     this.policy = next
-    for (const worker of this.workers.keys()) this.sendTerms(worker)
+    this.sendTermsToAll()
   }
 
   close(): void {
@@ -191,8 +197,12 @@ class Served extends ShownLimiter<Policy> implements ServedLimiter, ServedTerms 
     this.overrides?.close()
   }
 
+  private sendTermsToAll(): void {
+    for (const worker of this.workers.keys()) this.sendTerms(worker)
+  }
+
   private sendTerms(worker: WorkerProcess): void {
-    send(worker, [TERMS, this.name, this.policy, this.horizonMs])
+    send(worker, [TERMS, this.name, this.policy, this.horizonMs, this.workers.size])
   }
 
   private horizonMsOf(policy: Policy): number {

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { StreamedLine } from 'sluicegate-testkit/cluster/streaming-fleet.js'
 import { countOf, StreamingPrimary } from 'sluicegate-testkit/cluster/streaming-primary.js'
 import { fixedWindow, tokenBucket } from '../index.js'
-import type { OutageMode } from '../shared/outage/outage.js'
+import type { OutageMode } from '../shared/outage/local-share.js'
 
 const WORKERS = 2
 const LIMIT = 100_000

@@ -97,7 +97,7 @@ export class WorkerSession {
       case 'lease':
         return numbersOfLease(this.leased(id, key, amount, args.slice(2)))
       case 'giveBack':
-        return this.broughtBack(amount, args[2])
+        return this.broughtBack(amount, args[2], args[3])
       case 'book':
         return this.booked(id, key, amount, args[2])
       case 'answer':
@@ -164,13 +164,14 @@ export class WorkerSession {
       leaseUs,
       nowUs,
     })
-    if (!flowsBack(own)) this.granted.add(id, service, policy, lease.bookings, nowUs)
+    this.granted.add(id, { service, policy, bookings: lease.bookings, flowsBack: flowsBack(own) }, nowUs)
     return lease
   }
 
-  private broughtBack(leaseId: number, tokens: unknown): readonly number[] {
+  private broughtBack(leaseId: number, tokens: unknown, cost: unknown = tokens): readonly number[] {
     checkWhole('tokens', tokens, 1)
-    this.granted.giveBack(leaseId, tokens, this.terms.policy)
+    checkWhole('cost', cost, tokens)
+    this.granted.giveBack(leaseId, tokens, cost, this.terms.policy)
     return []
   }
 
@@ -219,7 +220,8 @@ export class WorkerSession {
   }
 }
 
-function partsOf(limiter: PrimaryLimiter): readonly PrimaryLimiter[] {
+/** Of `allOf` the limiter of each policy. */
+export function partsOf(limiter: PrimaryLimiter): readonly PrimaryLimiter[] {
   return limiter instanceof MemoryAllOfLimiter ? limiter.parts : [limiter]
 }
 

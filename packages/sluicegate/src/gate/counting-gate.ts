@@ -3,9 +3,10 @@ import { checkKey } from '../key.js'
 import { fingerprint, high, low } from '../memory/fingerprint.js'
 import { checkInteger } from '../options/option-checks.js'
 import { afterUnheld, forwardClock, unheldClock } from '../time/clock.js'
+import { warnOnce } from '../warn-once.js'
 import { CountMinSketch } from './count-min-sketch.js'
 import type { Gate, GateRecord, GateStats, GivenVerdict, TopKey, Verdict, VerdictInForce } from './gate.js'
-import { type GateSettings, type Level, MOST_COST } from './gate-settings.js'
+import { type GateSettings, type Level, MOST_COST, MOST_WIDTH } from './gate-settings.js'
 import { HeavyHitters } from './heavy-hitters.js'
 import { SharedVerdicts } from './shared-verdicts.js'
 import { verdictOf, type WrittenVerdictSet } from './verdict-set.js'
@@ -14,6 +15,19 @@ import { verdictOf, type WrittenVerdictSet } from './verdict-set.js'
 const MOST_PENDING = 8_192
 /** While verdicts are in force, those that are over are looked for at least so often. */
 const SWEEP_MS = 1_000
+
+const warn = warnOnce()
+
+/** The warning of a gate that is too narrow for its traffic. */
+function narrowText(width: number, total: number, lowest: number): string {
+  const least = 2 ** Math.ceil(Math.log2((Math.E * total) / lowest))
+  const isThere = least <= MOST_WIDTH
+  const mend = isThere
+    ? `width: ${least} would do`
+    : `no width would do, the widest is ${MOST_WIDTH}: raise the threshold, or shorten the window`
+  const error = Math.floor((Math.E / width) * total)
+  return `a gate of width ${width} has counted ${total} in its window: a count may be ${error} too high, which is above the lowest threshold, ${lowest}, so keys may be judged that sent little; ${mend}`
+}
 
 /** A key with a verdict, until it is found to be over. */
 interface Active {
@@ -56,6 +70,7 @@ export class CountingGate extends SharedVerdicts implements Gate {
   /** The pane for which the top list was counted last. */
   #renewedPane = Number.NEGATIVE_INFINITY
   #sweptMs = Number.NEGATIVE_INFINITY
+  #isNarrow = false
   /** No verdict ends before it. */
   #nextEndMs = Number.POSITIVE_INFINITY
   #records = 0
@@ -119,6 +134,7 @@ export class CountingGate extends SharedVerdicts implements Gate {
       this.#pending = 0
       this.#isCounting = false
     }
+    this.#checkWidth()
     // A log that is read from its start has a time of its own, by which its verdicts begin and end.
     const timeMs = this.#newestMs === Number.NEGATIVE_INFINITY ? this.#countedMs : this.#newestMs
     if (timeMs >= this.#nextEndMs && timeMs >= this.#sweptMs + this.#settings.countEveryMs) this.#endVerdicts(timeMs)
@@ -173,6 +189,17 @@ export class CountingGate extends SharedVerdicts implements Gate {
 
   override toJSON(): object {
     return { windowMs: this.#settings.windowMs, verdicts: this.#active.size }
+  }
+
+  /** Where the error of a count may exceed a threshold, a verdict may be on any key. */
+  #checkWidth(): void {
+    if (this.#isNarrow) return
+    const { epsilon, total } = this.#sketch
+    const { width, windowMs, levels } = this.#settings
+    const lowest = Math.min(...levels.map(({ above }) => above))
+    if (epsilon * total <= lowest) return
+    this.#isNarrow = true
+    warn('SLUICEGATE_GATE_WIDTH', () => narrowText(width, total, lowest), `${width} ${windowMs} ${lowest}`)
   }
 
   #countInTime(): void {

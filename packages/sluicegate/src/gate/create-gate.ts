@@ -32,9 +32,9 @@ export function createGate(options: GateOptions): Gate {
  * gate.check('192.0.2.7') // 'pass'
  */
 export function attachGate(handle: GateHandle, options: { readonly clock?: Clock } = {}): VerdictReader {
-  checkOptions(options, ['clock'], '{ clock }', 'attachGate()')
+  const own = checkOptions(options, ['clock'], '{ clock }', 'attachGate()')
   if (!isVerdictHandle(handle)) throw invalidHandle(handle)
-  const clock = options.clock ?? clockFromHandle(handle.clock)
+  const clock = own.clock ?? clockFromHandle(handle.clock)
   checkClock(clock)
   return new SharedVerdicts(new VerdictSet(handle.verdicts, handle.baseMs), handle.secret, clock)
 }

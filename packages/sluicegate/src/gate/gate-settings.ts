@@ -10,7 +10,7 @@ export const MOST_COST = 2 ** 32 - 1
 const LONGEST_MS = 30 * 86_400_000
 const SHORTEST_WINDOW_MS = 100
 const LEAST_WIDTH = 64
-const MOST_WIDTH = 2 ** 24
+export const MOST_WIDTH: number = 2 ** 24
 const MOST_DEPTH = 8
 const MOST_VERDICTS = 1_000_000
 const MOST_TOP_KEYS = 100_000
@@ -58,8 +58,8 @@ export interface GateSettings {
 }
 
 /** @throws {PolicyError} on an unknown option or one out of range. */
-export function gateSettings(options: GateOptions): GateSettings {
-  checkOptions(options, NAMES, EXAMPLE, 'createGate()')
+export function gateSettings(given: GateOptions): GateSettings {
+  const options = checkOptions(given, NAMES, EXAMPLE, 'createGate()')
   const { window, width = 32_768, depth = 4, maxVerdicts = 10_000, topKeys = 100, clock = preciseClock(), onVerdict } = options
   const windowMs = checkedMs('window', window, SHORTEST_WINDOW_MS, LONGEST_MS)
   checkInteger('width', width, LEAST_WIDTH, MOST_WIDTH)
@@ -97,11 +97,11 @@ function levelsOf(options: GateOptions, windowMs: number): readonly Level[] {
 
 function levelOf(verdict: GivenVerdict, severity: number, threshold: number | Threshold, windowMs: number): Level {
   if (typeof threshold === 'number') return levelOf(verdict, severity, { above: threshold }, windowMs)
-  checkOptions(threshold, THRESHOLD_NAMES, '{ above: 1000, for: "10m" }', verdict, verdict)
-  const { above, below } = threshold
+  const own = checkOptions(threshold, THRESHOLD_NAMES, '{ above: 1000, for: "10m" }', verdict, verdict)
+  const { above, below } = own
   checkInteger(`${verdict}.above`, above, 1, MOST_COST)
   if (below !== undefined) checkInteger(`${verdict}.below`, below, 1, above)
-  const forMs = threshold.for === undefined ? windowMs : checkedMs(`${verdict}.for`, threshold.for, 1, LONGEST_MS)
+  const forMs = own.for === undefined ? windowMs : checkedMs(`${verdict}.for`, own.for, 1, LONGEST_MS)
   return { verdict, severity, above, below: below ?? Math.ceil(above / 2), forMs }
 }
 

@@ -357,3 +357,29 @@ describe('misuse', () => {
     for (const shown of [gate, gate.handle()]) assert.ok(!/secret|a-secret-key/.test(inspect(shown) + JSON.stringify(shown)))
   })
 })
+
+test('a gate whose error exceeds its lowest threshold warns once, with the width that would do', async () => {
+  const warnings: Error[] = []
+  const note = (warning: Error): void => void warnings.push(warning)
+  process.on('warning', note)
+  try {
+    const crowd = (width: number): Gate => {
+      const { gate, add } = fixture({ width, flag: 150, block: 200 })
+      for (let i = 0; i < 5_000; i++) add(`user ${i}`, 1)
+      return gate
+    }
+    crowd(64)
+    crowd(64)
+    await new Promise(setImmediate)
+    const [first, ...others] = warnings.filter(({ message }) => message.includes('lowest threshold, 150'))
+    assert.equal(others.length, 0)
+    assert.match(`${first?.message}`, /width 64 .*lowest threshold, 150.* width: 128 would do/)
+    assert.match(`${first?.message}`, /warnings\.md#sluicegate_gate_width/)
+    const wide = crowd(128)
+    assert.ok(wide.stats().epsilon * wide.stats().total <= 150)
+    await new Promise(setImmediate)
+    assert.equal(warnings.filter(({ message }) => message.includes('lowest threshold, 150')).length, 1)
+  } finally {
+    process.off('warning', note)
+  }
+})

@@ -53,13 +53,13 @@ const UNITS: readonly QuotaUnit[] = ['requests', 'content-bytes', 'concurrent-re
 const OPTIONS: readonly string[] = ['version', 'reset', 'unit', 'partitionKey', 'nowMs']
 const SECRET = /^[0-9a-fA-F]{32}$/
 
-/** @throws {PolicyError} `OPTION_UNKNOWN`, `OPTION_INVALID` */
-export function checkHeaderOptions(options: HeaderOptions): void {
+/** @returns the options to read, see `asGiven`. @throws {PolicyError} `OPTION_UNKNOWN`, `OPTION_INVALID` */
+export function checkHeaderOptions(options: HeaderOptions): HeaderOptions {
   if (typeof options !== 'object' || options === null) {
     throw new PolicyError('OPTION_INVALID', 'headers', options, "must be a version such as 'draft-11', or an object with options")
   }
-  checkOptionNames(options, OPTIONS, 'headers')
-  const { version, reset, unit, partitionKey, nowMs } = options
+  const own = checkOptionNames(options, OPTIONS, 'headers')
+  const { version, reset, unit, partitionKey, nowMs } = own
   checkOneOf('version', version, HEADER_VERSIONS)
   checkOneOf('reset', reset, RESET_MEANINGS)
   checkUnit(unit)
@@ -68,6 +68,7 @@ export function checkHeaderOptions(options: HeaderOptions): void {
     throw new PolicyError('OPTION_INVALID', 'partitionKey', typeof partitionKey, 'must be true, false or 32 hexadecimal digits')
   }
   checkFunction('nowMs', nowMs, 'must be a function that reads Unix time in milliseconds')
+  return own
 }
 
 /** @throws {PolicyError} `OPTION_INVALID` */
@@ -119,11 +120,12 @@ export class HeaderWriter extends Shown {
   /** @throws {PolicyError} `OPTION_UNKNOWN`, `OPTION_INVALID` */
   constructor(options: HeaderOptions = {}) {
     super()
-    checkHeaderOptions(options)
-    const { version = 'draft-11', reset = 'epoch-seconds', unit, partitionKey = false, nowMs = () => Date.now() } = options
+    const own = checkHeaderOptions(options)
+    const { version = 'draft-11', reset = 'epoch-seconds', unit, partitionKey = false, nowMs = () => Date.now() } = own
     this.format = formatOf(version, reset)
     this.unit = unit
-    if (this.format === draft11 && partitionKey !== false) this.secret = sipSecret(partitionKey === true ? undefined : partitionKey)
+    const isKeyed = this.format === draft11 && partitionKey !== false
+    this.secret = isKeyed ? sipSecret(partitionKey === true ? undefined : partitionKey) : undefined
     this.nowMs = nowMs
   }
 

@@ -59,8 +59,8 @@ const GUIDE = 'see node_modules/sluicegate/docs/keys.md'
  * address({ trustedHops: 1 })                                // one proxy
  * address({ trustedNetworks: ['10.0.0.0/8', 'loopback'] })   // any number of proxies, in these networks
  */
-export function address<Request = unknown>(options: AddressOptions<Request> = {}): KeyReader<Request> {
-  checkOptions(options, OPTIONS, '{ trustedHops: 1 }', 'address()')
+export function address<Request = unknown>(given: AddressOptions<Request> = {}): KeyReader<Request> {
+  const options = checkOptions(given, OPTIONS, '{ trustedHops: 1 }', 'address()')
   const {
     trustedHops,
     trustedNetworks,

@@ -12,7 +12,7 @@ import { hmacSha256, unitBytes } from './sha256.js'
  * @throws {PolicyError} `OPTION_INVALID` for an invalid name, `OPTION_UNKNOWN`
  */
 export function header<Request = unknown>(name: string, options: ReaderOptions<Request> = {}): KeyReader<Request> {
-  checkOptions(options, ['otherwise'], '{ otherwise: address() }', 'header()')
+  const { otherwise } = checkOptions(options, ['otherwise'], '{ otherwise: address() }', 'header()')
   const lowerCase = checkedHeaderName('name', name)
   const prefix = `header:${lowerCase}:`
   const reader: KeyReader<Request> = {
@@ -22,7 +22,7 @@ export function header<Request = unknown>(name: string, options: ReaderOptions<R
       return value === undefined || value === '' ? undefined : fittedKey(escapedPart(prefix + value))
     },
   }
-  return withOtherwise(reader, options.otherwise)
+  return withOtherwise(reader, otherwise)
 }
 
 /**
@@ -80,7 +80,7 @@ export type Subject = string | number | bigint | null | undefined
  * subject((request: { user?: { id: string } }) => request.user?.id, { otherwise: address() })
  */
 export function subject<Request = unknown>(read: (request: Request) => Subject, options: ReaderOptions<Request> = {}): KeyReader<Request> {
-  checkOptions(options, ['otherwise'], '{ otherwise: address() }', 'subject()')
+  const { otherwise } = checkOptions(options, ['otherwise'], '{ otherwise: address() }', 'subject()')
   if (typeof read !== 'function') throw new PolicyError('OPTION_INVALID', 'read', read, 'must be a function of the request')
   const reader: KeyReader<Request> = {
     name: 'subject()',
@@ -89,7 +89,7 @@ export function subject<Request = unknown>(read: (request: Request) => Subject, 
       return found === undefined ? undefined : fittedKey(escapedPart(`subject:${found}`))
     },
   }
-  return withOtherwise(reader, options.otherwise)
+  return withOtherwise(reader, otherwise)
 }
 
 function textOf(found: unknown): string | undefined {
@@ -168,8 +168,8 @@ const BEARER = /^bearer\s+([^\s,]+)/i
  * apiKey({ header: 'x-api-key', otherwise: address({ trustedHops: 1 }) })
  */
 export function apiKey<Request = unknown>(options: ApiKeyOptions<Request> = {}): KeyReader<Request> {
-  checkOptions(options, ['header', 'secret', 'otherwise'], "{ header: 'x-api-key' }", 'apiKey()')
-  const { header: name = 'x-api-key', secret = 'sluicegate: keys of API keys', otherwise } = options
+  const own = checkOptions(options, ['header', 'secret', 'otherwise'], "{ header: 'x-api-key' }", 'apiKey()')
+  const { header: name = 'x-api-key', secret = 'sluicegate: keys of API keys', otherwise } = own
   const header = checkedHeaderName('header', name)
   if (typeof secret !== 'string' || secret.length < LEAST_SECRET) {
     // The value is not part of the error: messages are logged.

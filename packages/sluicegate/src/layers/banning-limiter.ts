@@ -1,13 +1,14 @@
 import { blockUs } from '../arguments.js'
 import type { Decision } from '../decision/decision.js'
 import { emptyPermit, isPermit } from '../decision/permit.js'
+import { type Receipt, receiptWith, TAKE, WAIT } from '../decision/receipt.js'
 import type { Reservation } from '../decision/reservation.js'
 import { StoreError } from '../errors.js'
 import type { BoundKey, Key, Limiter, WaitOptions } from '../limiter.js'
 import { shownAs } from '../shown.js'
 import type { Duration } from '../time/duration.js'
 import { type BanCounter, checkSingle } from './ban-counter.js'
-import { WrappedLimiter } from './wrapped-limiter.js'
+import { receiptsOf, WrappedLimiter } from './wrapped-limiter.js'
 
 /** Bans keys whose takes are denied too often. */
 export class BanningLimiter<Answer extends Decision> extends WrappedLimiter<Answer> implements Limiter<Answer> {
@@ -29,6 +30,16 @@ export class BanningLimiter<Answer extends Decision> extends WrappedLimiter<Answ
 
   wait(key: Key, options?: WaitOptions): Promise<Answer> {
     return this.inner.wait(key, options)
+  }
+
+  [TAKE](key: Key, cost = 1): Receipt<Answer> {
+    checkSingle(key)
+    const receipt = receiptsOf(this.inner)[TAKE](key, cost)
+    return receiptWith(receipt, this.counted(key as string, cost, receipt.decision))
+  }
+
+  [WAIT](key: Key, options?: WaitOptions): Promise<Receipt<Answer>> {
+    return receiptsOf(this.inner)[WAIT](key, options)
   }
 
   reserve(key: Key, cost: number): Reservation {

@@ -4,7 +4,7 @@ import { PolicyError } from '../errors.js'
 import type { Key, KeyList, Limiter, LimiterHandle, LimiterOptions } from '../limiter.js'
 import { invalidHandle } from '../memory/handle-check.js'
 import { invalidSnapshot, type Snapshot } from '../memory/snapshot/snapshot.js'
-import { checkBoolean, checkFunction } from '../options/option-checks.js'
+import { asGiven, checkBoolean, checkFunction } from '../options/option-checks.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { preciseClock } from '../time/clock.js'
@@ -18,6 +18,9 @@ import { areTiers, type TieredHandle, TieredLimiter } from './tiered-limiter.js'
 import { untieredSnapshot } from './tiered-snapshot.js'
 
 // The layers that options add around a plain limiter, from the outside in: shadow, lists, bans, tiers. Without such options there is no layer.
+
+type PostedLayers = Partial<ShadowHandle & ListedHandle & TieredHandle>
+const POSTED: readonly string[] = ['shadow', 'allow', 'deny', 'tiers', 'ownAs'] satisfies (keyof PostedLayers)[]
 
 /** The options that add layers. */
 export type LayerOptions = Pick<LimiterOptions, 'policyFor' | 'policies' | 'overrides' | 'banAfter' | 'allow' | 'deny' | 'shadow' | 'clock'>
@@ -61,7 +64,7 @@ export function layered(own: Policy, make: (policy: Policy) => Limiter, options:
  * @throws {PolicyError} `OPTION_INVALID`, also when a function is missing.
  */
 export function attachedLayers(handle: LimiterHandle, attach: (handle: LimiterHandle) => Limiter, options: LayerOptions): Limiter {
-  const { shadow, allow, deny, tiers, ownAs = [] }: Partial<ShadowHandle & ListedHandle & TieredHandle> = handle ?? {}
+  const { shadow, allow, deny, tiers, ownAs = [] } = asGiven<PostedLayers>(handle ?? {}, POSTED)
   const outer = outerLayers({
     ...options,
     shadow: options.shadow ?? shadow,

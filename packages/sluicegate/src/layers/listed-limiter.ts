@@ -2,6 +2,7 @@ import { blockUs, checkedCost, checkedTokens } from '../arguments.js'
 import type { Decision } from '../decision/decision.js'
 import { denials } from '../decision/diagnostics.js'
 import { emptyPermit, holdsPermits } from '../decision/permit.js'
+import { emptyReceipt, type Receipt, TAKE, WAIT } from '../decision/receipt.js'
 import { emptyReservation, type Reservation } from '../decision/reservation.js'
 import { PolicyError } from '../errors.js'
 import { checkKey, isKey, KEY_WORDS } from '../key.js'
@@ -9,7 +10,7 @@ import type { BoundKey, Key, KeyList, Limiter, LimiterHandle, WaitOptions } from
 import type { Policy } from '../policy/policy.js'
 import { shownAs } from '../shown.js'
 import type { Duration } from '../time/duration.js'
-import { atOnce, WrappedLimiter } from './wrapped-limiter.js'
+import { atOnce, receiptsOf, WrappedLimiter } from './wrapped-limiter.js'
 
 /** The form that is posted to another thread; functions cannot be posted. */
 export type PostedKeyList = ReadonlySet<string> | 'function'
@@ -164,6 +165,16 @@ export class ListedLimiter<Answer extends Decision> extends WrappedLimiter<Answe
   async wait(key: Key, options: WaitOptions = {}): Promise<Answer> {
     if (!this.listed.has(key)) return this.inner.wait(key, options)
     return atOnce(key, options, (cost) => this.take(key, cost))
+  }
+
+  [TAKE](key: Key, cost = 1): Receipt<Answer> {
+    const listed = this.listed.taken(key, cost)
+    return listed === undefined ? receiptsOf(this.inner)[TAKE](key, cost) : emptyReceipt(listed)
+  }
+
+  async [WAIT](key: Key, options: WaitOptions = {}): Promise<Receipt<Answer>> {
+    if (!this.listed.has(key)) return receiptsOf(this.inner)[WAIT](key, options)
+    return atOnce(key, options, (cost) => this[TAKE](key, cost))
   }
 
   reserve(key: Key, cost: number): Reservation {

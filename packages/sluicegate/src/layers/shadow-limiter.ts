@@ -1,10 +1,11 @@
 import type { Decision } from '../decision/decision.js'
 import { emptyPermit, isPermit } from '../decision/permit.js'
+import { type Receipt, receiptWith, TAKE, WAIT } from '../decision/receipt.js'
 import { emptyReservation, type Reservation } from '../decision/reservation.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, WaitOptions } from '../limiter.js'
 import { shownAs } from '../shown.js'
 import type { Duration } from '../time/duration.js'
-import { atOnce, WrappedLimiter } from './wrapped-limiter.js'
+import { atOnce, receiptsOf, WrappedLimiter } from './wrapped-limiter.js'
 
 /** The property of a shadow limiter, also a shared one, that holds its inner limiter, for callers that hide denials themselves. */
 export const WITHIN: unique symbol = Symbol.for('sluicegate.within')
@@ -34,6 +35,15 @@ export class ShadowLimiter<Answer extends Decision> extends WrappedLimiter<Answe
   /** Resolves at once: a caller that would have waited passes with `wouldDeny`. */
   async wait(key: Key, options: WaitOptions = {}): Promise<Answer> {
     return atOnce(key, options, (cost) => this.take(key, cost))
+  }
+
+  [TAKE](key: Key, cost?: number): Receipt<Answer> {
+    const receipt = receiptsOf(this.inner)[TAKE](key, cost)
+    return receiptWith(receipt, passing(receipt.decision))
+  }
+
+  async [WAIT](key: Key, options: WaitOptions = {}): Promise<Receipt<Answer>> {
+    return atOnce(key, options, (cost) => this[TAKE](key, cost))
   }
 
   /**

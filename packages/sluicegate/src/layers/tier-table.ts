@@ -110,15 +110,6 @@ export function isTier(policy: Policy, own: Policy): boolean {
   return holdsPermits(policy) === holdsPermits(own)
 }
 
-/** The counters of several limiters together. */
-export function sumOfStats<Stats extends object>(limiters: Iterable<{ stats(): Stats }>): Stats {
-  const sum: Record<string, number> = {}
-  for (const limiter of limiters) {
-    for (const [name, count] of Object.entries(limiter.stats())) sum[name] = (sum[name] ?? 0) + count
-  }
-  return sum as Stats
-}
-
 /** The busiest keys of several limiters together. */
 export function hotKeysOfAll(limiters: Iterable<{ hotKeys(n: number): HotKeys }>, n = 10): HotKeys {
   const most = checkedTop(n)

@@ -1,5 +1,6 @@
 import type { Decision } from '../decision/decision.js'
 import type { HotKeys } from '../decision/hot-keys.js'
+import { type Receipt, TAKE, WAIT } from '../decision/receipt.js'
 import type { Reservation } from '../decision/reservation.js'
 import { PolicyError } from '../errors.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from '../limiter.js'
@@ -7,11 +8,12 @@ import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { closeQueueOf } from '../queue/create-queue.js'
 import { shownAs } from '../shown.js'
+import { sumOfStats } from '../sum-of-stats.js'
 import type { Duration } from '../time/duration.js'
 import { type OverrideMap, OverrideTiers } from './override-map.js'
-import { checkTier, checkTieredKey, contentOf, hotKeysOfAll, sumOfStats, type Tier, TierTable } from './tier-table.js'
+import { checkTier, checkTieredKey, contentOf, hotKeysOfAll, type Tier, TierTable } from './tier-table.js'
 import { tieredSnapshot } from './tiered-snapshot.js'
-import { WrappedLimiter } from './wrapped-limiter.js'
+import { receiptsOf, WrappedLimiter } from './wrapped-limiter.js'
 
 /** What the handle of a {@link TieredLimiter} carries beside that of the limiter for its own policy. */
 export interface TieredHandle<Answer extends Decision = Decision> extends LimiterHandle<Answer> {
@@ -89,6 +91,15 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
 
   async wait(key: Key, options?: WaitOptions): Promise<Answer> {
     return this.limiterOf(key).wait(key, options)
+  }
+
+  /** Receipts return to the limiter that charged, whatever the key's policy is by then. */
+  [TAKE](key: Key, cost?: number): Receipt<Answer> {
+    return receiptsOf(this.limiterOf(key))[TAKE](key, cost)
+  }
+
+  async [WAIT](key: Key, options?: WaitOptions): Promise<Receipt<Answer>> {
+    return receiptsOf(this.limiterOf(key))[WAIT](key, options)
   }
 
   reserve(key: Key, cost: number): Reservation {

@@ -1,6 +1,7 @@
 import { checkedWaitRequest } from '../arguments.js'
 import type { Decision } from '../decision/decision.js'
 import type { HotKeys } from '../decision/hot-keys.js'
+import { type Receipt, type Receipting, TAKE, WAIT } from '../decision/receipt.js'
 import type { Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import { closeQueueOf, QueuedLimiter } from '../queue/create-queue.js'
@@ -50,8 +51,18 @@ export function policyIn(limiter: InnerLimiter, key: Key): Policy {
   return limiter instanceof Layer ? limiter.policyOf(key) : limiter.policy
 }
 
+/** A limiter in memory, plain or in layers: its receipts come at once. */
+type MemoryReceipting<Answer extends Decision> = Receipting<Answer, Receipt<Answer>>
+
+/** The receipts of a limiter in memory. */
+export function receiptsOf<Answer extends Decision>(limiter: Limiter<Answer>): MemoryReceipting<Answer> {
+  return limiter as Limiter<Answer> & MemoryReceipting<Answer>
+}
+
 /** A layer around a limiter in memory. */
-export abstract class WrappedLimiter<Answer extends Decision> extends Layer<Limiter<Answer>> {
+export abstract class WrappedLimiter<Answer extends Decision> extends Layer<Limiter<Answer>> implements MemoryReceipting<Answer> {
+  abstract [TAKE](key: Key, cost?: number): Receipt<Answer>
+  abstract [WAIT](key: Key, options?: WaitOptions): Promise<Receipt<Answer>>
   abstract override take(key: Key, cost?: number): Answer
   abstract override wait(key: Key, options?: WaitOptions): Promise<Answer>
   abstract override refund(key: Key, tokens: number): Decision

@@ -9,11 +9,11 @@ export interface Grant {
   /** When token `token` expires. The times never decrease. */
   endUs(token: number): number
   /**
-   * True where spent tokens come back one by one, as with a rate: then the answer says when any number of tokens would pass. False for a
-   * window or log: only the backend knows, and other processes may return what they hold.
+   * True where spent tokens come back one by one, as with a rate: then the answer says when any number of tokens would pass, and unspent
+   * tokens are not returned. False for a window or log: only the backend knows, and other processes may return what they hold.
    */
   readonly flowsBack: boolean
-  /** The id under which unspent tokens are returned; undefined when none can be. */
+  /** The id under which tokens are returned; undefined when none can be. */
   readonly id?: number | undefined
   /** Until the smallest useful number of tokens would pass again if no other process took any. */
   readonly untilFreeUs: number

@@ -53,6 +53,11 @@ export class Batch {
     return this.grant.id
   }
 
+  /** The id under which those that expire unspent are returned; undefined where they flow back by themselves. */
+  get unspentId(): number | undefined {
+    return this.grant.flowsBack ? undefined : this.grant.id
+  }
+
   /** Expires all tokens that are left. */
   end(): void {
     this.ended += this.left
@@ -130,7 +135,7 @@ function firstAfter(nowUs: number, from: number, timeOf: (number: number) => num
 /** `retryAfterMs` is rounded up to whole milliseconds: a caller may return up to one later than was computed. */
 export const RETRY_ROUNDING_US = 1000
 
-/** Tokens of a grant that expired unspent. */
+/** Tokens of a grant, unspent or spent by one take. */
 export interface Unspent {
   readonly id: number
   readonly tokens: number
@@ -177,12 +182,12 @@ export class HeldTokens {
     return this.ready
   }
 
-  /** Spends `cost` tokens if as many may be spent now. */
-  spend(nowUs: number, cost: number): boolean {
+  /** Spends `cost` tokens if as many may be spent now. @param drawn receives what was spent of each grant. */
+  spend(nowUs: number, cost: number, drawn?: Unspent[]): boolean {
     if (this.readyAt(nowUs) < cost) return false
     this.ready -= cost
     this.tokens -= cost
-    this.drop(cost)
+    this.drop(cost, drawn)
     return true
   }
 
@@ -211,7 +216,7 @@ export class HeldTokens {
   /** When the first returnable tokens expire; `Infinity` when there are none. */
   get backUs(): number {
     let us = Number.POSITIVE_INFINITY
-    for (const batch of this.batches) if (batch.id !== undefined) us = Math.min(us, batch.untilUs)
+    for (const batch of this.batches) if (batch.unspentId !== undefined) us = Math.min(us, batch.untilUs)
     return us
   }
 
@@ -259,17 +264,18 @@ export class HeldTokens {
   private note(batch: Batch): void {
     const tokens = batch.takeEnded()
     if (tokens > 0) this.wasted(tokens / batch.granted)
-    if (tokens > 0 && batch.id !== undefined) this.unspent.push({ id: batch.id, tokens })
+    if (tokens > 0 && batch.unspentId !== undefined) this.unspent.push({ id: batch.unspentId, tokens })
   }
 
   /** Spends from the oldest lease on, and drops leases that are used up. */
-  private drop(cost: number): void {
+  private drop(cost: number, drawn: Unspent[] | undefined): void {
     const { batches } = this
     let missing = cost
     for (let i = 0; missing > 0; i++) {
       const batch = batches[i] as Batch
       const tokens = Math.min(missing, batch.ready)
       batch.drop(tokens)
+      if (drawn !== undefined && batch.id !== undefined && tokens > 0) drawn.push({ id: batch.id, tokens })
       missing -= tokens
       if (batch.left === 0) batches.splice(i--, 1)
     }

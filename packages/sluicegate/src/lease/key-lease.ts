@@ -68,9 +68,9 @@ export class KeyLease {
     this.denialTimes = new DenialTimes(LONGEST_PAUSE_HORIZONS * horizonUs)
   }
 
-  /** Spends `cost` tokens if they are held. */
-  spend(nowUs: number, cost: number): boolean {
-    if (!this.held.spend(nowUs, cost)) return false
+  /** Spends `cost` tokens if they are held. @param drawn receives what was spent of each grant. */
+  spend(nowUs: number, cost: number, drawn?: Unspent[]): boolean {
+    if (!this.held.spend(nowUs, cost, drawn)) return false
     this.forgetDenied()
     return true
   }

@@ -5,6 +5,7 @@ import type { Backend } from '../shared/backend.js'
 import { type Clock, type Ticker, tickerOf } from '../time/clock.js'
 import { Alarm, type Alert, alertOf } from '../waiting/alarm.js'
 import type { RefillOutcome } from './grant.js'
+import type { Unspent } from './held-tokens.js'
 import { KeyLease } from './key-lease.js'
 import { leaseUsOf, mostLeased, surelyUs } from './leasing.js'
 
@@ -110,6 +111,20 @@ export class LeaseTable {
     const nowUs = this.ticker.read()
     lease.refuse(cost, nowUs + retryAfterMs * 1000, nowUs + resetAfterMs * 1000, nowUs)
     return Math.max(retryAfterMs, Math.ceil(((lease.deniedUntil(nowUs, cost) ?? 0) - nowUs) / 1000))
+  }
+
+  /** Gives back `tokens` that one take drew from grants, of the newest first. The leases of the key stay. */
+  async giveBack(key: string, drawn: readonly Unspent[], tokens: number): Promise<void> {
+    const { backend, part } = this.parts
+    let left = tokens
+    const returns: Promise<unknown>[] = []
+    for (const { id, tokens: cost } of drawn.toReversed()) {
+      const back = Math.min(left, cost)
+      left -= back
+      if (back > 0) returns.push(backend.execute({ verb: 'return', key, part, cost, tokens: back, grantId: id }))
+    }
+    await Promise.all(returns)
+    this.leases.get(key)?.reopen(this.ticker.read())
   }
 
   /** Returns all returnable tokens, and those still on their way. */
@@ -246,7 +261,7 @@ export class LeaseReturns {
   send(lease: KeyLease, key: string): void {
     for (const { id, tokens } of lease.unspentAt(this.ticker.read())) {
       const reopen = (): void => lease.reopen(this.ticker.read())
-      this.backend.execute({ verb: 'return', key, part: this.part, tokens, grantId: id }).then(reopen, () => undefined)
+      this.backend.execute({ verb: 'return', key, part: this.part, cost: tokens, tokens, grantId: id }).then(reopen, () => undefined)
     }
   }
 

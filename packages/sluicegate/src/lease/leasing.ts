@@ -7,7 +7,7 @@ export const CLOCK_DRIFT = 1000
 
 /** The length of a lease in horizons. */
 export const LEASE_HORIZONS = 2
-/** Tokens that a bucket must hold beyond what a lease takes from its burst. */
+/** Tokens that a bucket must hold beyond what flows back during a lease. */
 const LEAST_BURST = 2
 /** A leased window is at least this many leases long, and its limit at least this many tokens. */
 const LEAST_LEASES = 20
@@ -19,8 +19,8 @@ export function leaseUsOf(horizonMs: number): number {
 }
 
 /**
- * Why a policy cannot be leased; undefined where it can. A rate must give at least a token per lease, and its burst must hold what a lease
- * takes from it; a window must be much longer than a lease. The backend decides each take of a policy that is too small, and nothing is lost.
+ * Why a policy cannot be leased; undefined where it can. A rate must give at least a token per lease, and its burst must hold more than
+ * flows back meanwhile; a window must be much longer than a lease. The backend decides each take of a policy that is too small, and nothing is lost.
  */
 export function whyNotLeased(policy: Policy, horizonMs: number): string | undefined {
   const leaseMs = leaseUsOf(horizonMs) / 1000
@@ -42,7 +42,7 @@ export function whyNotLeased(policy: Policy, horizonMs: number): string | undefi
   }
 }
 
-/** The most tokens that a leased policy ever lets pass at once. A larger cost never passes. */
+/** The most tokens that leases of a policy ever hold at once. The backend decides a larger cost. */
 export function mostLeased(policy: Policy, leaseUs: number): number {
   if (policy.algorithm !== 'token-bucket' && policy.algorithm !== 'gcra') return policy.limit
   const { capacity, unitsPerToken, unitsPerUs } = emissionOf(policy)

@@ -1,5 +1,5 @@
 import { PolicyError } from '../errors.js'
-import { isInteger } from '../options/option-checks.js'
+import { asGiven, isInteger } from '../options/option-checks.js'
 import type { Policy } from '../policy/policy.js'
 import { numbersOf } from '../policy/policy-numbers.js'
 import { type Duration, toMs } from '../time/duration.js'
@@ -202,7 +202,10 @@ const MEND = 'must be { limit, window }, such as { limit: 100, window: "1m" }, o
  */
 export function checkedNewcomers(newcomers: unknown): SectionOptions['newcomers'] {
   if (newcomers === undefined || newcomers === false) return newcomers
-  const { limit, window, ...others } = Object(newcomers) as { readonly limit?: unknown; readonly window?: Duration }
+  const { limit, window, ...others } = asGiven(Object(newcomers) as { readonly limit?: unknown; readonly window?: Duration }, [
+    'limit',
+    'window',
+  ])
   if (Object.keys(others).length > 0 || window === undefined) throw new PolicyError('OPTION_INVALID', 'newcomers', newcomers, MEND)
   const checked = { limit, windowMs: toMs(window, 'newcomers.window') }
   if (isNewcomers(checked)) return checked

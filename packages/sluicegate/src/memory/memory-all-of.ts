@@ -3,18 +3,19 @@ import { combined, type Decision, refusal } from '../decision/decision.js'
 import { publishDenial } from '../decision/diagnostics.js'
 import { TopLists } from '../decision/hot-keys.js'
 import { holdsPermits, isPermit } from '../decision/permit.js'
+import { emptyReceipt, type Receipt, type Receipting, TAKE, WAIT } from '../decision/receipt.js'
 import type { Reservation } from '../decision/reservation.js'
 import { PolicyError } from '../errors.js'
 import { keysFor, ownKey } from '../key.js'
-import { sumOfStats } from '../layers/tier-table.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from '../limiter.js'
 import { checkChange, checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { closeQueueOf, QueuedLimiter } from '../queue/create-queue.js'
 import { shownAs } from '../shown.js'
+import { sumOfStats } from '../sum-of-stats.js'
 import { type Clock, clockHandle, tickerOf } from '../time/clock.js'
 import type { Duration } from '../time/duration.js'
-import { type Booking, type BookingService, reserve, reserveBehind } from '../waiting/reserving.js'
+import { type Booking, type BookingService, receiptOf, reserve, reserveBehind } from '../waiting/reserving.js'
 import { Waiting } from '../waiting/waiting.js'
 import { SharedName, WholePolicy } from './all-of-policy.js'
 import { type Hashes, TakesTogether } from './all-of-takes.js'
@@ -45,7 +46,7 @@ interface AllOfBooking extends Booking {
 }
 
 /** Several policies as one, in sections of one shared memory: charged together by one multi-word swap, or not at all. */
-export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, BookingService {
+export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, BookingService, Receipting {
   readonly parts: readonly MemoryLimiter[]
   private readonly clock: Clock
   private readonly together: TakesTogether
@@ -85,6 +86,15 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
     return this.decided(key, cost)
   }
 
+  /** {@link take} with a receipt. */
+  [TAKE](key: Key, cost = 1): Receipt {
+    const own = ownKey(key)
+    if (this.waiting.isQueued(own)) return emptyReceipt(this.record(own, cost, this.refuse(own, cost)))
+    const booking = this.taken(own, cost)
+    this.record(own, cost, booking.decision)
+    return receiptOf(this, booking)
+  }
+
   peek(key: Key, cost = 1): Decision {
     return combined(this.eachKey(key, (part, own) => part.peek(own, cost)))
   }
@@ -92,6 +102,15 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
   wait(key: Key, options?: WaitOptions): Promise<Decision> {
     const own = ownKey(key)
     return this.waiting.wait(own, options).then((decision) => this.record(own, options?.cost ?? 1, decision))
+  }
+
+  /** {@link wait} with a receipt. */
+  [WAIT](key: Key, options?: WaitOptions): Promise<Receipt> {
+    const own = ownKey(key)
+    return this.waiting.waited(own, options, (answer, booking) => {
+      this.record(own, options?.cost ?? 1, answer)
+      return booking === undefined ? emptyReceipt(answer) : receiptOf(this, booking, answer)
+    })
   }
 
   reserve(key: Key, cost: number): Reservation {

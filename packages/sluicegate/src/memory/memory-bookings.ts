@@ -1,6 +1,6 @@
 import { checkedCost } from '../arguments.js'
 import type { Decision } from '../decision/decision.js'
-import { RateDecoder } from '../policy/decision-decoder.js'
+import { RateDecoder } from '../decision/decision-decoder.js'
 import type { Booking } from '../waiting/reserving.js'
 import { laterReading, type MemoryDecisions } from './memory-decisions.js'
 
@@ -8,10 +8,11 @@ import { laterReading, type MemoryDecisions } from './memory-decisions.js'
 export interface MemoryBooking<Answer extends Decision = Decision> extends Booking<Answer> {
   readonly low: number
   readonly high: number
-  /** Buckets and GCRA: the debt after the booking, and the policy's numbers that define its unit. */
+  /** Buckets and GCRA: the debt after the booking. */
   readonly debt: number
-  readonly numbers: string
-  /** Allowed although the table has no room for the key. Only for a take that is staged in a descriptor. */
+  /** Of the policy's numbers when it was charged. */
+  readonly generation: number
+  /** Allowed although the table has no room for the key: nothing of it can come back. */
   readonly isOverflow?: boolean
 }
 
@@ -31,6 +32,30 @@ export class MemoryBookings {
     this.decisions = decisions
   }
 
+  /** A take, with what giving it back needs. */
+  take(key: string, low: number, high: number, cost: number): MemoryBooking {
+    const { decisions } = this
+    const bookedUs = decisions.nowUs()
+    const decision = decisions.takeAt(bookedUs, key, low, high, cost)
+    const atUs = decision.allowed ? bookedUs : bookedUs + decision.retryAfterMs * 1000
+    const isOverflow = decision.allowed && decisions.isOverflow
+    const { generation } = decisions
+    return {
+      key,
+      cost,
+      low,
+      high,
+      bookedUs,
+      atUs,
+      allowed: decision.allowed,
+      maybeSooner: false,
+      decision,
+      debt: 0,
+      generation,
+      isOverflow,
+    }
+  }
+
   /** Charges `cost` at the earliest time within `mostUs`. A waiter asks repeatedly, so its caller publishes denials. */
   book(key: string, low: number, high: number, cost: number, mostUs: number): MemoryBooking {
     const booking = this.booked(key, low, high, checkedCost(cost), mostUs)
@@ -43,7 +68,7 @@ export class MemoryBookings {
     const { core } = this.decisions.opened
     const answer = core.reserve(low, high, nowUs, cost, mostUs)
     const { decoder } = this.decisions
-    const asked = { key, cost, bookedUs: nowUs, low, high, numbers: decoder.numbers }
+    const asked = { key, cost, bookedUs: nowUs, low, high, generation: this.decisions.generation }
     const isEvicted = Number.isNaN(answer) && this.decisions.opened.reason() === 'EVICTED'
     const debt = isEvicted ? core.detailOfUnanswered() : answer
     if (debt >= 0) {
@@ -65,6 +90,8 @@ export class MemoryBookings {
       isBlocked: wouldWaitUs === undefined,
       decision,
       debt: 0,
+      // Allowed without a debt.
+      isOverflow: decision.allowed,
     }
   }
 
@@ -103,7 +130,7 @@ export class MemoryBookings {
       low,
       high,
       debt: Number.isNaN(answer) ? 0 : Math.max(0, answer),
-      numbers: decoder.numbers,
+      generation: decisions.generation,
       isOverflow: reason === 'OVERFLOWED',
     }
   }
@@ -117,10 +144,11 @@ export class MemoryBookings {
 
   /**
    * Gives back tokens of a booking. Buckets and GCRA take back only what cannot have refilled by itself: the bucket may have been full in
-   * the meantime. A booking that is not due yet goes back whole, unless a later one exists.
+   * the meantime. A booking that is not due yet goes back whole, unless a later one exists. Of a booking from before a change of the numbers
+   * nothing comes back: the change may have forgiven what the key had spent.
    */
   giveBack(booking: MemoryBooking, tokens: number): Decision {
-    const { low, high, atUs, bookedUs, debt, numbers, cost } = booking
+    const { low, high, atUs, bookedUs, debt, generation, cost, isOverflow = false } = booking
     const key = booking.key as string
     const nowUs = this.decisions.nowUs()
     let back = tokens
@@ -133,18 +161,10 @@ export class MemoryBookings {
       const worn = Math.max(0, nowUs - atUs) * unitsPerUs
       back = isWaiting ? (tokens === cost ? cost * unitsPerToken : 0) : Math.min(tokens * unitsPerToken, cost * unitsPerToken - worn)
       bound = isWaiting ? debt - (nowUs - bookedUs) * unitsPerUs : capacity
-      if (numbers !== decoder.numbers) back = 0
-    } else if (decoder.policy.algorithm === 'sliding-log') {
-      // A log of a much smaller limit kept less than the cost. What was really used stays charged.
-      back = Math.min(tokens, this.mostKept() - (cost - tokens))
     }
-    if (back > 0) this.decisions.answered(this.decisions.opened.core.cancel(low, high, nowUs, back, bound), key)
+    if (back > 0 && !isOverflow) {
+      this.decisions.answered(this.decisions.opened.core.cancel(low, high, nowUs, back, bound, generation), key)
+    }
     return this.decisions.peek(key, low, high, 1, nowUs)
-  }
-
-  /** The largest sum of costs that a log under the policy in force can hold. */
-  private mostKept(): number {
-    const { opened } = this.decisions
-    return 2 ** opened.field(opened.core.policyRecord(), 'RECORD_COUNT_BITS') - 1
   }
 }

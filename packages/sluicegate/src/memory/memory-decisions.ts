@@ -1,9 +1,9 @@
 import { checkedCost } from '../arguments.js'
 import type { Decision } from '../decision/decision.js'
+import { CountDecoder, type DecisionDecoder, RateDecoder } from '../decision/decision-decoder.js'
 import { contentions, type EvictionEvent, evictions, publishDenial, type TableFullEvent, tablesFull } from '../decision/diagnostics.js'
 import { contentionError, StoreError } from '../errors.js'
 import { minuteWindow } from '../policy/calendar.js'
-import { CountDecoder, type DecisionDecoder, RateDecoder } from '../policy/decision-decoder.js'
 import type { Policy } from '../policy/policy.js'
 import type { Ticker } from '../time/clock.js'
 import { warnOnce } from '../warn-once.js'
@@ -82,6 +82,10 @@ export class MemoryDecisions {
   readonly events = new TableEvents()
   /** Set by the core's first callback, before the constructor ends. */
   decoder!: DecisionDecoder
+  /** Grows with each change of the policy's numbers. */
+  generation = 0
+  /** Of the last decision of {@link takeAt} that allowed: the table had no room for the key. */
+  isOverflow = false
   /** Called after this thread has released something that others may wait for. */
   onRelease: (key: string) => void = () => undefined
 
@@ -92,7 +96,9 @@ export class MemoryDecisions {
       policyChanged: () => {
         const published = publishedPolicy(this.opened)
         // If undefined, the core calls again for a later policy.
-        if (published !== undefined) this.decoder = this.decoderFor(published)
+        if (published === undefined) return
+        this.generation = this.opened.field(this.opened.core.policyRecord(), 'RECORD_GENERATION')
+        this.decoder = this.decoderFor(published)
       },
       calendarWindowStart: (record, us) => minuteWindow(calendarIn(this.opened, record), us).startUs,
       calendarWindowEnd: (record, us) => minuteWindow(calendarIn(this.opened, record), us).endUs,
@@ -109,6 +115,14 @@ export class MemoryDecisions {
     const tokens = typeof cost === 'number' && (cost | 0) === cost && cost > 0 ? cost : checkedCost(cost)
     const nowUs = this.nowUs()
     const answer = this.opened.core.take(low, high, nowUs, tokens)
+    return answer >= 0 ? this.decoder.allowed(answer) : this.notAllowed(key, low, high, nowUs, tokens, answer)
+  }
+
+  /** {@link take} by a given reading of the clock. */
+  takeAt(nowUs: number, key: string, low: number, high: number, cost: number): Decision {
+    const tokens = checkedCost(cost)
+    const answer = this.opened.core.take(low, high, nowUs, tokens)
+    this.isOverflow = Number.isNaN(answer) && this.opened.reason() === 'OVERFLOWED'
     return answer >= 0 ? this.decoder.allowed(answer) : this.notAllowed(key, low, high, nowUs, tokens, answer)
   }
 

@@ -2,6 +2,7 @@ import { blockUs, checkedTokens } from '../arguments.js'
 import { type Decision, refusal } from '../decision/decision.js'
 import { denials, publishDenial } from '../decision/diagnostics.js'
 import { type HotKeys, TopLists } from '../decision/hot-keys.js'
+import { emptyReceipt, type Receipt, type Receipting, TAKE, WAIT } from '../decision/receipt.js'
 import type { Reservation } from '../decision/reservation.js'
 import { checkKey } from '../key.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from '../limiter.js'
@@ -13,7 +14,7 @@ import { type Clock, clockHandle, tickerOf } from '../time/clock.js'
 import type { Duration } from '../time/duration.js'
 import { isBookedAhead } from '../waiting/booking-limits.js'
 import { type ReleaseWords, releaseCount } from '../waiting/release-watch.js'
-import { type BookingService, reserve, reserveBehind } from '../waiting/reserving.js'
+import { type BookingService, receiptOf, reserve, reserveBehind } from '../waiting/reserving.js'
 import { Waiting } from '../waiting/waiting.js'
 import { fingerprint, high, low } from './fingerprint.js'
 import { type MemoryBooking, MemoryBookings } from './memory-bookings.js'
@@ -45,7 +46,10 @@ export interface MemoryLimiterParts {
 /**
  * The limiter in shared memory: it hashes keys. {@link MemoryDecisions} decides, {@link MemoryBookings} books ahead, {@link Waiting} waits.
  */
-export class MemoryLimiter<Answer extends Decision = Decision> extends QueuedLimiter implements Limiter<Answer>, BookingService<Answer> {
+export class MemoryLimiter<Answer extends Decision = Decision>
+  extends QueuedLimiter
+  implements Limiter<Answer>, BookingService<Answer>, Receipting<Answer>
+{
   /** Decides about keys whose fingerprints are known. */
   readonly decisions: MemoryDecisions
   readonly bookings: MemoryBookings
@@ -91,6 +95,15 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends QueuedLim
     return decision as Answer
   }
 
+  /** {@link take} with a receipt. */
+  [TAKE](key: Key, cost = 1): Receipt<Answer> {
+    this.hash(key as string)
+    if (this.waiting.isQueued(key)) return emptyReceipt(this.record(key, cost, this.refuse(key, cost)))
+    const booking = this.bookings.take(key as string, low, high, cost)
+    this.lists?.count(key, booking.allowed)
+    return receiptOf(this, booking as MemoryBooking<Answer>)
+  }
+
   // The other verbs.
 
   peek(key: Key, cost = 1): Decision {
@@ -102,6 +115,14 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends QueuedLim
     const answer = this.waiting.wait(key, options)
     if (this.lists === undefined && !denials.hasSubscribers) return answer
     return answer.then((decision) => this.record(key, options?.cost ?? 1, decision))
+  }
+
+  /** {@link wait} with a receipt. */
+  [WAIT](key: Key, options?: WaitOptions): Promise<Receipt<Answer>> {
+    return this.waiting.waited(key, options, (answer, booking) => {
+      this.record(key, options?.cost ?? 1, answer)
+      return booking === undefined ? emptyReceipt(answer) : receiptOf(this, booking, answer)
+    })
   }
 
   reserve(key: Key, cost: number): Reservation {

@@ -1,4 +1,5 @@
 import type { Limiter, LimiterHandle } from '../limiter.js'
+import { asGiven } from '../options/option-checks.js'
 import { type Algorithm, changedPolicy, type Policy } from '../policy/policy.js'
 import { type Clock, checkClock, clockFromHandle } from '../time/clock.js'
 import { createMemory, type MemorySize, memorySizesFor, type Section, type SectionOptions, sectionAt } from './core-memory.js'
@@ -18,8 +19,11 @@ export interface NewMemory extends Pick<MemoryLimiterParts, 'clock' | 'hotKeys' 
   readonly room: SectionOptions
 }
 
+const ROOM: readonly string[] = ['denyWhenFull', 'maxKeys', 'growTo', 'newcomers'] satisfies (keyof SectionOptions)[]
+
 /** A limiter in a memory of its own. */
-export function newMemoryLimiter(policy: Policy, { room, ...parts }: NewMemory): Limiter {
+export function newMemoryLimiter(policy: Policy, { room: given, ...parts }: NewMemory): Limiter {
+  const room = asGiven(given, ROOM)
   const { policies = [policy], name, algorithm } = policy
   const sizes = memorySizesFor(policies, room)
   const sections: Section[] = []

@@ -13,6 +13,11 @@ class PermitDecisions extends MemoryDecisions {
     return decision instanceof MemoryPermit ? decision : this.withPermit(decision, key, low, high, cost)
   }
 
+  override takeAt(nowUs: number, key: string, low: number, high: number, cost: number): Decision {
+    const decision = super.takeAt(nowUs, key, low, high, cost)
+    return decision instanceof MemoryPermit ? decision : this.withPermit(decision, key, low, high, cost)
+  }
+
   override withPermit(decision: Decision, key: string, low: number, high: number, cost: number): Permit {
     if (!decision.allowed) return new MemoryPermit(decision)
     const given = this.opened.core.givenPermit()

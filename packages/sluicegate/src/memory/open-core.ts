@@ -56,7 +56,7 @@ export interface Core {
   peek(low: number, high: number, nowUs: number, tokens: number): number
   refund(low: number, high: number, nowUs: number, tokens: number): number
   penalize(low: number, high: number, nowUs: number, tokens: number): number
-  cancel(low: number, high: number, nowUs: number, tokens: number, bound: number): number
+  cancel(low: number, high: number, nowUs: number, tokens: number, bound: number, generation: number): number
   reset(low: number, high: number, nowUs: number): number
   /** The microseconds left, or NaN. */
   ban(low: number, high: number, nowUs: number, us: number): number

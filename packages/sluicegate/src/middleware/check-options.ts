@@ -2,7 +2,7 @@ import { checkedBan } from '../ban-options.js'
 import { holdsPermits } from '../decision/permit.js'
 import { PolicyError } from '../errors.js'
 import { checkHeaderOptions, checkUnit } from '../headers/header-writer.js'
-import { checkBoolean, checkFunction, checkOneOf, isInteger } from '../options/option-checks.js'
+import { asGiven, checkBoolean, checkFunction, checkOneOf, isInteger } from '../options/option-checks.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { SlowDown } from '../slow-down.js'
@@ -16,7 +16,8 @@ const MAX_LIMITS = 8
 const PROBLEMS = ['quota-exceeded', 'temporary-reduced-capacity', 'abnormal-usage-detected']
 
 /** Checks all options without making anything of them: those of a limit, or those that routes take over. @throws {PolicyError} */
-export function checkMiddlewareOptions<Request>(options: MiddlewareOptions<Request>, takenBy?: string): void {
+export function checkMiddlewareOptions<Request>(given: MiddlewareOptions<Request>, takenBy?: string): void {
+  const options = checkOptionNames(given, takenBy)
   if (namesLimit(options, takenBy)) checkedLimits(options)
   else keyFinder(options.key)
   const { headers, body, status, counts, onOutage } = options
@@ -35,11 +36,11 @@ export function checkFunctions<Request>({ skip, onDenied }: MiddlewareOptions<Re
 }
 
 /** The options of each limit, checked before anything is made of them. @throws {PolicyError} */
-export function checkedLimits<Request>(options: MiddlewareOptions<Request>): readonly LimitOptions<Request>[] {
-  checkOptionNames(options)
+export function checkedLimits<Request>(given: MiddlewareOptions<Request>): readonly LimitOptions<Request>[] {
+  const options = checkOptionNames(given)
   const { limits } = options
   if (limits === undefined) {
-    checkLimit(options, options.counts)
+    checkLimit(options)
     return [options]
   }
   if (!Array.isArray(limits) || limits.length < 1 || limits.length > MAX_LIMITS) {
@@ -54,8 +55,12 @@ export function checkedLimits<Request>(options: MiddlewareOptions<Request>): rea
   const { key, shadow } = options
   const all = limits.map((limit): LimitOptions<Request> => {
     checkLimitNames(limit)
-    const whole = { ...(key !== undefined && { key }), ...(shadow !== undefined && { shadow }), ...limit }
-    checkLimit(whole, options.counts)
+    // A limit that has none of its own takes these over.
+    const whole = asGiven(
+      { ...limit, ...(limit.key === undefined && { key }), ...(limit.shadow === undefined && { shadow }) },
+      LIMIT_OPTIONS,
+    )
+    checkLimit(whole)
     return whole
   })
   const names = all.flatMap((limit) => policyNames(policyIn(limit)))
@@ -105,7 +110,7 @@ export function needsResponse<Request>(options: MiddlewareOptions<Request>): boo
   return counts !== 'all' || limits.map(policyIn).some((policy) => policy !== undefined && holdsPermits(policy))
 }
 
-function checkLimit<Request>(limit: LimitOptions<Request>, counts: Counts<Request> | undefined): void {
+function checkLimit<Request>(limit: LimitOptions<Request>): void {
   const { policy, limiter, key, cost = 1, shadow = false, unit, problem, slowDown, banAfter } = limit
   if (typeof limiter === 'function') {
     if (policy === undefined)
@@ -129,17 +134,4 @@ function checkLimit<Request>(limit: LimitOptions<Request>, counts: Counts<Reques
   }
   checkUnit(unit)
   keyFinder(key)
-  checkCounts(policyIn(limit), counts)
-}
-
-/** @throws {PolicyError} `OPTION_INVALID` */
-function checkCounts<Request>(policy: Policy | undefined, counts: Counts<Request> | undefined): void {
-  if (policy === undefined || policy.algorithm !== 'all-of' || !isRefunding(policy, counts)) return
-  // A late refund would go to a later window of the shorter policy.
-  throw new PolicyError(
-    'OPTION_INVALID',
-    'counts',
-    counts,
-    "must be 'all' for allOf, whose policies wear off at different times: give each policy as one of limits",
-  )
 }

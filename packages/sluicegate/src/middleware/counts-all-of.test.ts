@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/plain-request.js'
-import { allOf, concurrency, createLimiter, fixedWindow, manualClock, PolicyError, tokenBucket } from '../index.js'
+import { allOf, createLimiter, fixedWindow, manualClock, tokenBucket } from '../index.js'
 import { Middleware, type MiddlewareResult, type Pass } from './middleware.js'
 import type { MiddlewareOptions } from './middleware-options.js'
 
@@ -14,29 +14,21 @@ function pass(middleware: Middleware<PlainRequest>): Pass {
   return outcome
 }
 
-test('counts is refused with allOf: a late refund would go to a later window of the shorter policy', () => {
-  for (const other of [concurrency({ limit: 1 }), fixedWindow({ limit: 5, window: '1m' })]) {
-    const options: MiddlewareOptions<PlainRequest> = { policy: allOf([other, BUCKET]), counts: 'failures' }
-    assert.throws(
-      () => new Middleware(options),
-      (error) => error instanceof PolicyError && error.option === 'counts' && /one of limits/.test(error.message),
+test('of allOf each policy takes back by its own rule, for a key of its own too: nothing goes to a later window of the shorter one', () => {
+  const both = allOf([fixedWindow({ limit: 5, window: '1m' }), fixedWindow({ limit: 100, window: '1h' })])
+  for (const options of [{}, { policyFor: () => both }]) {
+    const clock = manualClock()
+    using limiter = createLimiter('policyFor' in options ? BUCKET : both, { clock, ...options })
+    const middleware = new Middleware<PlainRequest>({ limiter, counts: 'failures' })
+    const late = pass(middleware)
+    clock.advance(60_000)
+    pass(middleware)
+    late.settle?.(200)
+    assert.deepEqual(
+      limiter.peek(KEY).parts?.map(({ remaining }) => remaining),
+      [4, 99],
     )
   }
-})
-
-test('of a key that has allOf for a policy of its own nothing comes back', () => {
-  const both = allOf([fixedWindow({ limit: 5, window: '1m' }), fixedWindow({ limit: 100, window: '1h' })])
-  const clock = manualClock()
-  using limiter = createLimiter(BUCKET, { clock, policyFor: () => both })
-  const middleware = new Middleware<PlainRequest>({ limiter, counts: 'failures' }, { nowMs: () => clock.nowMs() })
-  const late = pass(middleware)
-  clock.advance(60_000)
-  pass(middleware)
-  late.settle?.(200)
-  assert.deepEqual(
-    limiter.peek(KEY).parts?.map(({ remaining }) => remaining),
-    [4, 98],
-  )
 })
 
 test('several limits refund each until an end of its own, so that the shorter one holds', () => {

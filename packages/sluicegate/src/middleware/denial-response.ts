@@ -3,7 +3,7 @@ import type { Decision } from '../decision/decision.js'
 import { PolicyError } from '../errors.js'
 import type { HeaderPair } from '../headers/header.js'
 import { retryAfterS } from '../headers/quota.js'
-import { checkOptions, isInteger, unknownOption } from '../options/option-checks.js'
+import { asGiven, checkOptions, isInteger, unknownOption } from '../options/option-checks.js'
 import type { Denial, DenialKind, ProblemKind } from './denial.js'
 
 /** The response to a request that does not pass, for an adapter to send. */
@@ -218,19 +218,21 @@ const CHANGE_EXAMPLE = "{ status: 429, headers: [['X-Reason', 'quota']], body: '
  */
 function checkedChange(returned: unknown): AnswerChange {
   // A number or undefined changes nothing.
-  if (typeof returned !== 'object' || returned === null) return {}
+  if (typeof returned !== 'object' || returned === null) return asGiven<AnswerChange>({}, CHANGES)
   if (isResponse(returned)) {
     throw new PolicyError('OPTION_INVALID', 'onDenied', returned, 'must return { status, headers, body }, and not a Response')
   }
-  if (isPlain(returned)) checkOptions(returned, CHANGES, CHANGE_EXAMPLE, 'the answer that onDenied returns')
-  const { status, headers } = returned as AnswerChange
+  const change: AnswerChange = isPlain(returned)
+    ? checkOptions(returned, CHANGES, CHANGE_EXAMPLE, 'the answer that onDenied returns')
+    : asGiven(returned, CHANGES)
+  const { status, headers } = change
   if (status !== undefined) checkStatus('onDenied', status)
-  if (headers === undefined) return returned
+  if (headers === undefined) return change
   if (!Array.isArray(headers)) {
     throw new PolicyError('OPTION_INVALID', 'onDenied', headers, "must return headers as an array of pairs such as ['X-Reason', 'quota']")
   }
   for (const header of headers) checkHeader('onDenied', header)
-  return returned
+  return change
 }
 
 /** A Response of any implementation. */

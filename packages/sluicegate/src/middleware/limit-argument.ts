@@ -1,5 +1,5 @@
 import { PolicyError } from '../errors.js'
-import { unknownOption } from '../options/option-checks.js'
+import { asGiven, has, unknownOption } from '../options/option-checks.js'
 import { besideFields, notOfPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import type { LimitingOptions, MiddlewareLimiter, MiddlewareOptions } from './middleware-options.js'
@@ -16,7 +16,7 @@ type NothingElse<Request> = {
 const AMOUNT_OPTIONS = ['policy', 'limiter', 'limits', 'cost', 'unit', 'problem', 'slowDown', 'banAfter'] as const
 
 /**
- * The options that an argument stands for.
+ * The options that an argument stands for, see `asGiven`.
  *
  * @param takenBy the function that takes it, for messages.
  * @param second the argument behind it, which is refused if it is an object: its options would be ignored.
@@ -24,6 +24,14 @@ const AMOUNT_OPTIONS = ['policy', 'limiter', 'limits', 'cost', 'unit', 'problem'
  *   fields of a policy
  */
 export function optionsOf<Request>(
+  argument: LimitArgument<Request> | MiddlewareOptions<Request>,
+  takenBy?: string,
+  second?: unknown,
+): MiddlewareOptions<Request> {
+  return asGiven(namedOptions(argument, takenBy, second), ALL_OPTIONS)
+}
+
+function namedOptions<Request>(
   argument: LimitArgument<Request> | MiddlewareOptions<Request>,
   takenBy = 'rateLimit',
   second?: unknown,
@@ -37,36 +45,38 @@ export function optionsOf<Request>(
   if (mistaken !== undefined) throw new PolicyError('OPTION_INVALID', 'options', argument, mistaken)
   // `policies.map(rateLimit)` passes a number and an array.
   if (typeof second === 'object' && second !== null && !Array.isArray(second)) throw notBehind(argument, second, takenBy)
-  if ('take' in argument) return { limiter: argument as MiddlewareLimiter }
-  if (!('algorithm' in argument)) return argument as MiddlewareOptions<Request>
+  if (has(argument, 'take')) return { limiter: argument as MiddlewareLimiter }
+  if (!has(argument, 'algorithm')) return argument as MiddlewareOptions<Request>
   const beside = besideFields(argument)
   if (beside.length > 0) throw notOfPolicy(argument, beside, `${takenBy}({ policy: tokenBucket({...}), ${beside.join(', ')} })`)
   return { policy: argument as Policy }
 }
 
 function notBehind(argument: object, second: object, takenBy: string): PolicyError {
-  const first = 'take' in argument ? 'limiter' : 'policy'
+  const first = has(argument, 'take') ? 'limiter' : 'policy'
   const mend = `must be one object with all options: say ${takenBy}({ ${[first, ...Object.keys(second)].join(', ')} })`
   return new PolicyError('OPTION_INVALID', 'options', second, mend)
 }
 
 /** What to do about an argument that was passed by mistake; a framework passes its app or a request if it was given `rateLimit` uncalled. */
 function mistakenFor(argument: object, takenBy: string): string | undefined {
-  if ('addHook' in argument && 'register' in argument) return `is the app: call it, app.register(${takenBy}(policy))`
-  if ('then' in argument) return 'must not be a promise: await it'
+  if (has(argument, 'addHook') && has(argument, 'register'))
+    return `must be a policy, and not the app: write app.register(${takenBy}(policy)) instead of app.register(${takenBy})`
+  if (has(argument, 'then')) return 'must not be a promise: await it'
   if (Array.isArray(argument))
     return `is an array: for several limits say ${takenBy}({ limits: [{ policy, key }, ...] }), or allOf([...]) on one key`
-  const isRequest = ('headers' in argument && 'method' in argument && !('policy' in argument)) || ('req' in argument && 'res' in argument)
-  return isRequest ? `is a request, as ${takenBy} itself was given for what it makes: call it, app.use(${takenBy}(policy))` : undefined
+  const isRequest = has(argument, 'headers') && has(argument, 'method') && !has(argument, 'policy')
+  if (!isRequest && !(has(argument, 'req') && has(argument, 'res'))) return undefined
+  return `must be a policy, and not a request: write app.use(${takenBy}(policy)) instead of app.use(${takenBy})`
 }
 
 /** The options of a limit of a route's own. @throws {PolicyError} where they have no limit, or unknown names */
 export function ownOptions<Request>(argument: LimitArgument<Request>, takenBy?: string, second?: unknown): MiddlewareOptions<Request> {
-  const options = optionsOf(argument, takenBy, second)
-  checkOptionNames(options, takenBy)
-  if (options.policy === undefined && options.limiter === undefined && options.limits === undefined) {
+  const options = namedOptions(argument, takenBy, second)
+  const { policy, limiter, limits } = checkOptionNames(options, takenBy)
+  if (policy === undefined && limiter === undefined && limits === undefined) {
     const mend = 'or limiter must be given: a route takes over how other limits count and answer, and not how much they let through'
-    throw new PolicyError('OPTION_INVALID', 'policy', options.policy, mend)
+    throw new PolicyError('OPTION_INVALID', 'policy', policy, mend)
   }
   return options
 }
@@ -85,12 +95,13 @@ export function routeOptions<Request>(all: MiddlewareOptions<Request>, argument:
  */
 export function namesLimit<Request>(options: MiddlewareOptions<Request>, takenBy?: string): boolean {
   checkOptionNames(options, takenBy)
-  return AMOUNT_OPTIONS.some((option) => Object.hasOwn(options, option))
+  return AMOUNT_OPTIONS.some((option) => Object.hasOwn(options, option) && (options[option] !== undefined || !(option in Object.prototype)))
 }
 
 /** The options of one limit. */
 export const LIMIT_OPTIONS: readonly string[] = ['policy', 'limiter', 'key', 'cost', 'shadow', 'unit', 'problem', 'slowDown', 'banAfter']
 const OTHER_OPTIONS: readonly string[] = ['limits', 'skip', 'counts', 'headers', 'body', 'status', 'onDenied', 'onOutage']
+const ALL_OPTIONS: readonly string[] = [...LIMIT_OPTIONS, ...OTHER_OPTIONS]
 
 /** For messages. */
 export const EXAMPLE = '{ policy: tokenBucket({ limit: 100, window: "1m" }) }'
@@ -105,23 +116,36 @@ const OPTIONS_OF_OTHERS: readonly (readonly [names: readonly string[], mend: str
   [['limit', 'window', 'burst', 'algorithm'], "numbers belong into a policy: say { policy: tokenBucket({ limit: 100, window: '1m' }) }"],
 ]
 
-/** @param takenBy the function that takes the options, for the message. @throws {PolicyError} `OPTION_UNKNOWN` */
-export function checkOptionNames(options: object, takenBy = 'rateLimit'): void {
-  checkNames(options, [...LIMIT_OPTIONS, ...OTHER_OPTIONS], `${takenBy}()`)
+/**
+ * @param takenBy the function that takes the options, for the message.
+ * @returns the options to read, see `asGiven`.
+ * @throws {PolicyError} `OPTION_UNKNOWN`
+ */
+export function checkOptionNames<Options extends object>(options: Options, takenBy = 'rateLimit'): Options {
+  return withLimits(checkNames(options, ALL_OPTIONS, `${takenBy}()`))
 }
 
-/** The names of one of `limits`. @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN` */
-export function checkLimitNames(limit: unknown): void {
+/** Each of `limits` as given, too. */
+function withLimits<Options extends { readonly limits?: unknown }>(options: Options): Options {
+  const { limits } = options
+  if (!Array.isArray(limits)) return options
+  const given = limits.map((limit) => (typeof limit === 'object' && limit !== null ? asGiven(limit, LIMIT_OPTIONS) : limit))
+  return given.every((limit, i) => limit === limits[i]) ? options : { ...options, limits: given }
+}
+
+/** The same for one of `limits`. @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN` */
+export function checkLimitNames<Options extends object>(limit: Options): Options {
   if (typeof limit !== 'object' || limit === null) {
     throw new PolicyError('OPTION_INVALID', 'limits', limit, `must be an object such as ${EXAMPLE}`)
   }
-  checkNames(limit, LIMIT_OPTIONS, 'each of limits')
+  return checkNames(limit, LIMIT_OPTIONS, 'each of limits')
 }
 
-function checkNames(options: object, known: readonly string[], of: string): void {
+function checkNames<Options extends object>(options: Options, known: readonly string[], of: string): Options {
   for (const [option, value] of Object.entries(options)) {
     if (!known.includes(option)) throw unknownOption({ option, value, known, of, mend: mendOf(options, option) })
   }
+  return asGiven(options, known)
 }
 
 /** `limit` beside a time in milliseconds is an option of express-rate-limit, alone it belongs to a policy. */

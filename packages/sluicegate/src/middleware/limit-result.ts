@@ -1,6 +1,7 @@
-import { type Awaitable, ignore } from '../awaitable.js'
+import { ignore } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
-import { type After, isPermit, keptPermit, renew } from '../decision/permit.js'
+import { type After, isPermit, keptPermit, type Permit, renew } from '../decision/permit.js'
+import type { Receipt } from '../decision/receipt.js'
 import type { QuotaUnit } from '../headers/quota.js'
 import { passing } from '../layers/shadow-limiter.js'
 import type { Key } from '../limiter.js'
@@ -18,12 +19,6 @@ export interface ResultLimit {
   readonly slowDown: SlowDown<never> | undefined
 }
 
-/** Until when a charge may be refunded, on the clock that measures how long requests take. */
-export interface RefundTerm {
-  readonly nowMs: () => number
-  readonly untilMs: number
-}
-
 /** What one limit decided about one request, and what it charged. */
 export class LimitResult {
   readonly limit: ResultLimit
@@ -32,9 +27,9 @@ export class LimitResult {
   /** The policy that decided. */
   readonly policy: Policy
   readonly decision: Decision
-  /** The decision that was charged; undefined once it is settled or undone. */
-  private charged: Decision | undefined
-  private refundTerm: RefundTerm | undefined
+  /** The receipt of the charge; undefined once it is settled or undone. */
+  private charged: Receipt | undefined
+  private mayNotCount = false
   private cancelRenewal: (() => void) | undefined
 
   constructor(limit: ResultLimit, key: Key, cost: number, policy: Policy, decision: Decision) {
@@ -45,10 +40,10 @@ export class LimitResult {
     this.decision = decision
   }
 
-  /** Records a charge. @param refundTerm present where the request may turn out not to count. */
-  charge(charged: Decision, refundTerm: RefundTerm | undefined): void {
+  /** Records a charge. @param mayNotCount whether the request may turn out not to count. */
+  charge(charged: Receipt, mayNotCount: boolean): void {
     this.charged = charged
-    this.refundTerm = refundTerm
+    this.mayNotCount = mayNotCount
   }
 
   get problem(): ProblemKind | undefined {
@@ -75,37 +70,38 @@ export class LimitResult {
 
   /** Whether {@link settle} has to be called after the response. */
   get needsSettling(): boolean {
-    return this.charged !== undefined && (this.refundTerm !== undefined || isPermit(this.charged))
+    return this.charged !== undefined && (this.mayNotCount || this.holdsPermit)
   }
 
   /** Whether a permit is held, which expires unless it is renewed. */
   get holdsPermit(): boolean {
-    return this.charged !== undefined && isPermit(this.charged)
+    return this.charged !== undefined && isPermit(this.charged.decision)
   }
 
   /** Renews a permit until {@link stopRenewing} or {@link settle}. */
   renewPermit(after: After): void {
-    const { charged, limit, key } = this
-    if (charged === undefined || this.cancelRenewal !== undefined || !isPermit(charged)) return
-    this.cancelRenewal = keptPermit(charged, limit.limiter, key, after)
+    const { limit, key } = this
+    const decision = this.charged?.decision
+    if (decision === undefined || this.cancelRenewal !== undefined || !isPermit(decision)) return
+    this.cancelRenewal = keptPermit(decision, limit.limiter, key, after)
   }
 
   /** From now on a permit expires after its time to live, unless it is renewed again. */
   stopRenewing(): void {
-    const { charged } = this
+    const decision = this.charged?.decision
     this.cancelRenewal?.()
     this.cancelRenewal = undefined
-    if (charged !== undefined && isPermit(charged)) renew(charged)
+    if (decision !== undefined && isPermit(decision)) renew(decision)
   }
 
-  /** The response has ended: a permit is released; a request that does not count is refunded, unless its charge may have worn off. */
+  /** The response has ended: a permit is released; what a request that does not count has charged goes back, as far as it is still owed. */
   settle(counts: boolean): void {
-    const { charged, refundTerm } = this
+    const { charged } = this
     if (charged === undefined) return
     this.charged = undefined
     this.cancelRenewal?.()
-    const isRefunded = !counts && refundTerm !== undefined && refundTerm.nowMs() < refundTerm.untilMs
-    if (isRefunded || isPermit(charged)) giveBack(this.limit.limiter, this.key, this.cost, charged)
+    if (!counts && this.mayNotCount) giveBack(charged)
+    else if (isPermit(charged.decision)) release(charged.decision)
   }
 
   /** Gives the charge back at once, because the request does not pass after all. */
@@ -113,16 +109,25 @@ export class LimitResult {
     const { charged } = this
     if (charged === undefined) return
     this.charged = undefined
-    giveBack(this.limit.limiter, this.key, this.cost, charged)
+    giveBack(charged)
   }
 }
 
-/** Releases a permit or refunds tokens. If that fails the charge stays until it wears off: the request was decided and does not fail for it. */
-export function giveBack(limiter: MiddlewareLimiter, key: Key, cost: number, charged: Decision): void {
+/** Gives back what was charged. If that fails it stays until it wears off: the request was decided and does not fail for it. */
+export function giveBack(charged: Receipt): void {
+  const { decision } = charged
   try {
-    const done: Awaitable<unknown> = isPermit(charged) ? charged.release() : limiter.refund(key, cost)
-    ignore(done)
+    ignore(charged.cancel())
   } catch {
     // As above.
+  }
+  if (isPermit(decision)) release(decision)
+}
+
+function release(permit: Permit): void {
+  try {
+    ignore(permit.release())
+  } catch {
+    // The limiter is closed or out of reach: the place comes back after its ttl.
   }
 }

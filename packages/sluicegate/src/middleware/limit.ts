@@ -1,6 +1,8 @@
-import { type Awaitable, ignore, isPromise } from '../awaitable.js'
+import { type Awaitable, chained, ignore, isPromise } from '../awaitable.js'
 import { combined, type Decision } from '../decision/decision.js'
 import { holdsPermits, isPermit } from '../decision/permit.js'
+import { emptyReceipt, type Receipt } from '../decision/receipt.js'
+import { takeOf } from '../decision/receipt-of-any.js'
 import { StoreError } from '../errors.js'
 import type { QuotaUnit } from '../headers/quota.js'
 import type { RequestFacts } from '../keys/key-reader.js'
@@ -9,7 +11,7 @@ import type { Policy } from '../policy/policy.js'
 import type { SlowDown } from '../slow-down.js'
 import type { ProblemKind } from './denial.js'
 import type { KeyFinder } from './key-source.js'
-import { giveBack, LimitResult, type RefundTerm, type ResultLimit } from './limit-result.js'
+import { giveBack, LimitResult, type ResultLimit } from './limit-result.js'
 import { checkedChoice, type MiddlewareLimiter, type OutageChoice } from './middleware-options.js'
 import type { Tally } from './misuse-watch.js'
 
@@ -24,8 +26,10 @@ export interface LimitParts<Request> {
   readonly shadow: boolean
   readonly unit: QuotaUnit | undefined
   readonly problem: ProblemKind | undefined
-  /** Present where some requests do not count: a clock that measures how long they took. */
-  readonly nowMs: (() => number) | undefined
+  /** Whether some requests do not count. */
+  readonly isRefunding: boolean
+  /** Measures how long requests took, for limiters of the user's. */
+  readonly nowMs: () => number
   readonly inOutage: OutageChoice<Request> | undefined
   readonly tally: Tally
   readonly slowDown: SlowDown<Request> | undefined
@@ -64,7 +68,7 @@ export class Limit<Request> implements ResultLimit, ChargeSource<Request> {
   private peeksAtOnce = true
 
   constructor(parts: LimitParts<Request>) {
-    const { limiter, shadow, unit, problem, nowMs, inOutage, tally, slowDown } = parts
+    const { limiter, shadow, unit, problem, isRefunding, inOutage, tally, slowDown } = parts
     const { policy } = limiter
     this.parts = parts
     this.limiter = limiter
@@ -74,7 +78,7 @@ export class Limit<Request> implements ResultLimit, ChargeSource<Request> {
     this.slowDown = slowDown
     this.tally = tally
     this.policy = policy
-    const isPlain = !shadow && unit === undefined && nowMs === undefined && inOutage === undefined && slowDown === undefined
+    const isPlain = !shadow && unit === undefined && !isRefunding && inOutage === undefined && slowDown === undefined
     this.isPlain = isPlain && !holdsPermits(policy)
   }
 
@@ -106,15 +110,29 @@ export class Limit<Request> implements ResultLimit, ChargeSource<Request> {
   }
 
   take(charge: Charge<Request>, request: Request): Awaitable<LimitResult> {
-    const takenAtMs = this.nowMs()
-    return this.resultOf(charge, request, takenAtMs, this.askLimiter(charge, request))
+    const { limiter, parts } = this
+    this.note(charge, request)
+    return this.resultOf(
+      charge,
+      request,
+      asked(() => takeOf(limiter, charge.key, charge.cost, parts.nowMs)),
+    )
   }
 
   /** As {@link take}, but the bare decision where it allows and there is nothing else to know. Nearly every request takes this path. */
   takePlain(charge: Charge<Request>, request: Request): Decision | Awaitable<LimitResult> {
-    const takenAtMs = this.nowMs()
-    const answer = this.askLimiter(charge, request)
-    return this.isPlain && isAllowed(answer) ? answer : this.resultOf(charge, request, takenAtMs, answer)
+    if (!this.isPlain) return this.take(charge, request)
+    this.note(charge, request)
+    let answer: Awaitable<Decision>
+    try {
+      answer = this.limiter.take(charge.key, charge.cost)
+    } catch (error) {
+      if (error instanceof StoreError) return this.undecided(error, charge, request)
+      throw error
+    }
+    if (isAllowed(answer)) return answer
+    // Nothing is given back: all receipts are empty.
+    return this.resultOf(charge, request, chained(answer, emptyReceipt))
   }
 
   /** The policy in force for a key, as its limiter knows it since it last decided. */
@@ -138,68 +156,44 @@ export class Limit<Request> implements ResultLimit, ChargeSource<Request> {
     return key.then((found) => ({ limit: this, key: found, cost }))
   }
 
-  private nowMs(): number {
-    const { nowMs } = this.parts
-    return nowMs === undefined ? 0 : nowMs()
-  }
-
-  private askLimiter({ key, cost }: Charge<Request>, request: Request): Awaitable<Decision> | StoreError {
+  private note({ key }: Charge<Request>, request: Request): void {
     const { tally } = this
     if (tally !== undefined && !tally.count(request, key)) this.tally = undefined
-    try {
-      return this.limiter.take(key, cost)
-    } catch (error) {
-      if (error instanceof StoreError) return error
-      throw error
-    }
   }
 
-  private resultOf(
-    charge: Charge<Request>,
-    request: Request,
-    takenAtMs: number,
-    answer: Awaitable<Decision> | StoreError,
-  ): Awaitable<LimitResult> {
+  private resultOf(charge: Charge<Request>, request: Request, answer: Awaitable<Receipt> | StoreError): Awaitable<LimitResult> {
     if (answer instanceof StoreError) return this.undecided(answer, charge, request)
-    if (!isPromise(answer)) {
-      return isAllowed(answer) ? this.decided(answer, charge, request, takenAtMs) : this.checked(answer, charge, request, takenAtMs)
-    }
+    if (!isPromise(answer)) return this.checked(answer, charge, request)
     return answer.then(
-      (decision) => this.checked(decision, charge, request, takenAtMs),
+      (receipt) => this.checked(receipt, charge, request),
       (error) => this.undecided(error, charge, request),
     )
   }
 
-  private checked(decision: Decision, charge: Charge<Request>, request: Request, takenAtMs: number): LimitResult {
-    if (isDecision(decision)) return this.decided(decision, charge, request, takenAtMs)
+  private checked(receipt: Receipt, charge: Charge<Request>, request: Request): LimitResult {
+    const { decision } = receipt
+    if (isAllowed(decision) || isDecision(decision)) return this.decided(receipt, charge, request)
     const error = new StoreError('OUTAGE', 'the limiter answered with something that is not a decision', { cause: decision })
     return this.undecided(error, charge, request)
   }
 
-  private decided(decision: Decision, { key, cost }: Charge<Request>, request: Request, takenAtMs: number): LimitResult {
+  private decided(receipt: Receipt, { key, cost }: Charge<Request>, request: Request): LimitResult {
+    const { decision } = receipt
     // A denial in shadow mode is not charged. A decision without the store is charged to this process's share at most, and reported to the
-    // store later: nothing can be refunded.
+    // store later: nothing of it comes back.
     const isCharged = decision.allowed && !decision.wouldDeny && (decision.source !== 'outage' || isPermit(decision))
     try {
       const chosen = decision.source === 'outage' ? this.chosenInOutage(decision, undefined, request) : decision
       const result = new LimitResult(this, key, cost, this.policyOf(key), chosen)
       if (!isCharged) return result
-      result.charge(decision, this.refundTerm(decision, takenAtMs))
+      result.charge(receipt, this.parts.isRefunding)
       if (!chosen.allowed) result.undo()
       return result
     } catch (error) {
       // A function of the application threw: the request fails, and nothing stays charged.
-      if (isCharged) giveBack(this.limiter, key, cost, decision)
+      if (isCharged) giveBack(receipt)
       throw error
     }
-  }
-
-  private refundTerm({ parts, resetAfterMs }: Decision, takenAtMs: number): RefundTerm | undefined {
-    const { nowMs } = this.parts
-    // The policies of `allOf`, which a key may have as a policy of its own, each wear off at a time of their own: none is refunded.
-    if (nowMs === undefined || parts !== undefined) return undefined
-    // After resetAfterMs, which is rounded up, the key is full: nothing of the charge is left to refund.
-    return { nowMs, untilMs: takenAtMs + resetAfterMs - 1 }
   }
 
   /** The limiter threw: an outage if it is a `StoreError`, otherwise misuse, which is rethrown. */
@@ -217,8 +211,18 @@ export class Limit<Request> implements ResultLimit, ChargeSource<Request> {
   }
 }
 
-/** False for promises, errors, denials and shadow denials. */
-function isAllowed(answer: Awaitable<Decision> | StoreError): answer is Decision {
+/** What the limiter answers, or the outage that it throws. */
+function asked(take: () => Awaitable<Receipt>): Awaitable<Receipt> | StoreError {
+  try {
+    return take()
+  } catch (error) {
+    if (error instanceof StoreError) return error
+    throw error
+  }
+}
+
+/** False for promises, denials and shadow denials. */
+function isAllowed(answer: Awaitable<Decision>): answer is Decision {
   const decision = answer as Decision | undefined
   return decision?.allowed === true && decision.wouldDeny === undefined
 }

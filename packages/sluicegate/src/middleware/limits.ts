@@ -10,6 +10,7 @@ import { SlowDown } from '../slow-down.js'
 import { checkDistinctNames, checkedLimits, isLimiter, isRefunding, policyIn, policyNames } from './check-options.js'
 import { keyFinder, readersIn, socketAddress } from './key-source.js'
 import { type Charge, type ChargeSource, Limit } from './limit.js'
+import { checkOptionNames } from './limit-argument.js'
 import {
   type LimiterMaker,
   type LimitOptions,
@@ -23,14 +24,15 @@ import type { MisuseWatch } from './misuse-watch.js'
 /** What limits are made with, beside their options. */
 export interface LimitEnvironment {
   readonly watch: MisuseWatch
-  /** A monotonic clock, which measures how long requests take. Decisions use the clock of their limiter. */
+  /** Measures how long requests take, where the limiter has no clock of this library. */
   readonly nowMs: () => number
   /** Made for a route, with its app or at its first request: late, but once. Not reported as made for each request. */
   readonly perRoute?: boolean
 }
 
 /** The limits of a middleware, made of checked options. @throws {PolicyError} */
-export function limitsOf<Request>(options: MiddlewareOptions<Request>, environment: LimitEnvironment): readonly ChargeSource<Request>[] {
+export function limitsOf<Request>(given: MiddlewareOptions<Request>, environment: LimitEnvironment): readonly ChargeSource<Request>[] {
+  const options = checkOptionNames(given)
   const limits = checkedLimits(options)
   const names = limits.flatMap((limit) => policyNames(policyIn(limit)))
   return limits.map((limit) => {
@@ -105,7 +107,8 @@ function limitOf<Request>(
     shadow: shadow || within !== undefined,
     unit,
     problem,
-    nowMs: isRefunding(limiter.policy, all.counts) ? nowMs : undefined,
+    isRefunding: isRefunding(limiter.policy, all.counts),
+    nowMs,
     inOutage: outageChoice(all.onOutage),
     tally: watch.tallyOf(limiter),
     slowDown: slowDown && new SlowDown(slowDown),

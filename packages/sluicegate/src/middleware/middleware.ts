@@ -11,6 +11,7 @@ import { checkFunctions } from './check-options.js'
 import { type Denial, denialOf } from './denial.js'
 import { DenialResponder, type DenialResponse } from './denial-response.js'
 import type { Charge, ChargeSource } from './limit.js'
+import { checkOptionNames } from './limit-argument.js'
 import { LimitResult } from './limit-result.js'
 import { type LimitEnvironment, limitsOf, readersOf } from './limits.js'
 import type { MiddlewareOptions } from './middleware-options.js'
@@ -73,7 +74,7 @@ export class Middleware<Request> {
 
   /** @throws {PolicyError} on an option that is unknown or wrong. */
   constructor(
-    options: MiddlewareOptions<Request>,
+    given: MiddlewareOptions<Request>,
     {
       watch = processWatch,
       nowMs = preciseClock().nowMs,
@@ -81,6 +82,7 @@ export class Middleware<Request> {
       after,
     }: Partial<LimitEnvironment> & { readonly after?: After } = {},
   ) {
+    const options = checkOptionNames(given)
     this.limits = limitsOf(options, { watch, nowMs, perRoute })
     this.onlyLimit = this.limits.length === 1 ? this.limits[0] : undefined
     const { headers = 'draft-11' } = options
@@ -189,7 +191,7 @@ export class Middleware<Request> {
 
   private delayed(result: Awaitable<MiddlewareResult>, facts: RequestFacts): Awaitable<MiddlewareResult> {
     return chained(result, (found) => {
-      if (!found.passes || found.delay === undefined) return found
+      if (!found.passes || !Object.hasOwn(found, 'delay') || found.delay === undefined) return found
       const delayed = afterDelay(found.delay, found, facts, this.afterDelay)
       // A delay may be longer than the time to live of a permit.
       const stopRenewing = found.settle?.keep?.()

@@ -5,23 +5,48 @@ import { PolicyError } from '../errors.js'
 /**
  * Options have to be an object without unknown names.
  *
+ * @returns the options as {@link asGiven} says: what is read has to be read from these.
  * @param example for the message where no object was given: `{ limit: 100, window: '1s' }`.
  * @param of what takes the options, for the message: `tokenBucket()`.
  * @param name the option that has these options, such as `slowDown`.
  * @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN`
  */
-export function checkOptions(options: unknown, known: readonly string[], example: string, of?: string, name = 'options'): void {
+export function checkOptions<Options>(options: Options, known: readonly string[], example: string, of?: string, name = 'options'): Options {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new PolicyError('OPTION_INVALID', name, options, `must be an object such as ${example}`)
   }
-  checkOptionNames(options, known, of)
+  return checkOptionNames(options, known, of)
 }
 
-/** The names alone. @throws {PolicyError} `OPTION_UNKNOWN` */
-export function checkOptionNames(options: object, known: readonly string[], of?: string): void {
+/** The names alone. @returns the options as {@link asGiven} says. @throws {PolicyError} `OPTION_UNKNOWN` */
+export function checkOptionNames<Options extends object>(options: Options, known: readonly string[], of?: string): Options {
   for (const option of Object.keys(options)) {
     if (!known.includes(option)) throw unknownOption({ option, value: (options as Record<string, unknown>)[option], known, of })
   }
+  return asGiven(options, known)
+}
+
+/**
+ * The options without what they inherit from `Object.prototype`: a fault of another module may let a client write there, and one such write
+ * would put all limits into shadow mode, or their keys on a list. What options inherit from anything else, such as a class, is theirs.
+ *
+ * @returns the same object where nothing of the kind is inherited, otherwise a copy in which these names are undefined.
+ */
+export function asGiven<Options extends object>(options: Options, known: readonly string[]): Options {
+  const polluted = known.filter((name) => name in Object.prototype && !has(options, name))
+  if (polluted.length === 0) return options
+  const copy: object = Object.create(Object.getPrototypeOf(options), Object.getOwnPropertyDescriptors(options))
+  // Properties of the copy itself, so that a copy of it by spreading has them, too.
+  for (const name of polluted) Object.defineProperty(copy, name, { value: undefined, configurable: true, enumerable: true, writable: true })
+  return copy as Options
+}
+
+/** `name in value`, apart from what all objects inherit. */
+export function has(value: object, name: string): boolean {
+  for (let holder: object | null = value; holder !== null && holder !== Object.prototype; holder = Object.getPrototypeOf(holder)) {
+    if (Object.hasOwn(holder, name)) return true
+  }
+  return false
 }
 
 /** A function, or undefined. @throws {PolicyError} `OPTION_INVALID` */

@@ -33,6 +33,11 @@ export function copiedInput(input: unknown): unknown {
   return kindOf(input) === 'URL' ? new URL(String(input)) : input
 }
 
+/** A `Request` of any implementation. */
+export function isRequest(input: unknown): input is RequestLike {
+  return typeof input === 'object' && input !== null && typeof (input as RequestLike).clone === 'function' && 'url' in input
+}
+
 /** A copy of a `Request`, and the second argument to pass with it. For a request that cannot be sent, fetch itself throws. */
 export function copiedRequest(from: RequestLike, given: InitLike): readonly [own: RequestLike, init: InitLike] {
   let own: RequestLike

@@ -57,9 +57,9 @@ function likened(response: Response, original: Response): Response {
     statusText: { value: original.statusText },
     ok: { value: original.ok },
     url: { value: original.url },
-    redirected: { value: original.redirected },
+    redirected: { value: original.redirected, configurable: true },
     type: { value: original.type },
-    clone: { value: () => likened(clone(), original) },
+    clone: { value: () => likened(clone(), original), configurable: true },
   })
 }
 

@@ -19,7 +19,7 @@ test('requests to one host are spaced by the policy, those to another host are i
   assert.deepEqual(at, { 'http://a/1': 0, 'http://b/1': 0, 'http://a:8080/1': 0, 'http://a/2': 100, 'http://a/3': 200 })
 })
 
-test('the arguments reach fetch as they are, and its response comes back as it is', async () => {
+test('the arguments reach fetch as they are, but that redirects come back, and its response comes back as it is', async () => {
   const answer = new Response('ok')
   const seen: unknown[] = []
   const polite = limitedFetch((...args: [input: URL, init?: RequestInit]) => {
@@ -29,7 +29,7 @@ test('the arguments reach fetch as they are, and its response comes back as it i
   const url = new URL('http://a/')
   const init = { method: 'POST', body: 'x' }
   assert.equal(await polite(url, init), answer)
-  assert.deepEqual(seen, [url, init])
+  assert.deepEqual(seen, [url, { ...init, redirect: 'manual' }])
 })
 
 test('a thousand requests are sent in the order of the calls', async () => {

@@ -1,6 +1,7 @@
 import { holdsPermits } from '../decision/permit.js'
 import { PolicyError } from '../errors.js'
-import { copiedInit, copiedInput, copiedRequest, isRepeatable, type RequestLike } from './copied-arguments.js'
+import { copiedInit, copiedInput, copiedRequest, isRepeatable, isRequest, type RequestLike } from './copied-arguments.js'
+import { followed, isFollowed } from './followed-redirects.js'
 import { drop, heldResponse, type ResponseLike } from './held-response.js'
 import { KeyQueues } from './key-queues.js'
 import { type Answer, OutboundCall } from './outbound-call.js'
@@ -38,11 +39,14 @@ export function limitedFetch<Fetch extends AnyFetch>(fetch: Fetch, options: Outb
   const settings = outboundSettings(options)
   const queues = new KeyQueues(settings)
   const send = fetch as unknown as (input: unknown, init: unknown) => Promise<ResponseLike>
-  const isHeld = holdsPlaces(options)
+  const isHeld = holdsPlaces(settings.given)
   const after = (ms: number, fn: () => void): (() => void) => queues.background(ms, fn)
 
-  const limited = async (input: unknown, init?: unknown): Promise<ResponseLike> => {
-    const call = fetchCall(input, init, options.priority, settings.attempts > 1)
+  const limited = async (input: unknown, init?: unknown): Promise<ResponseLike> =>
+    isHttp(input) && isFollowed(input, init) ? followed(input, init, sendOne) : sendOne(input, init)
+
+  const sendOne = async (input: unknown, init?: unknown): Promise<ResponseLike> => {
+    const call = fetchCall(input, init, settings.given.priority, settings.attempts > 1)
     if (call === undefined) return send(input, init)
     try {
       const attempts = new OutboundCall(queues, settings, call.request)
@@ -123,7 +127,7 @@ function fetchCall(
 ): FetchCall | undefined {
   const from = isRequest(input) ? input : undefined
   const url = urlOf(from?.url ?? input)
-  if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:')) return undefined
+  if (url === undefined || !isHttp(input)) return undefined
   const given = copiedInit(init)
   const method = String(given.method ?? from?.method ?? 'GET').toUpperCase()
   const hasOwnBody = from !== undefined && given.body == null && from.body !== null && !BODILESS.has(method)
@@ -191,8 +195,9 @@ class ClonedCall implements FetchCall {
   }
 }
 
-function isRequest(input: unknown): input is RequestLike {
-  return typeof input === 'object' && input !== null && typeof (input as RequestLike).clone === 'function' && 'url' in input
+function isHttp(input: unknown): boolean {
+  const protocol = urlOf(isRequest(input) ? input.url : input)?.protocol
+  return protocol === 'http:' || protocol === 'https:'
 }
 
 function urlOf(input: unknown): URL | undefined {

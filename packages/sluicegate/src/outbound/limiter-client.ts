@@ -1,5 +1,8 @@
+import { chained } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import { type After, holdsPermits, isPermit, keptPermit } from '../decision/permit.js'
+import type { Receipt } from '../decision/receipt.js'
+import { takeOf, waitOf } from '../decision/receipt-of-any.js'
 import type { OutboundLimiter } from './outbound-options.js'
 
 /** Answers for one key that may be outstanding at once. */
@@ -53,6 +56,8 @@ export class LimiterClient {
   private mostWaits = 1
   private denials = 0
   private isLeased = false
+  /** Of decisions that allowed, until these are forgotten. */
+  private readonly receipts = new WeakMap<Decision, Receipt>()
 
   constructor(limiter: OutboundLimiter, key: string) {
     this.limiter = limiter
@@ -84,10 +89,9 @@ export class LimiterClient {
     for (const wait of waits.reverse()) wait.abort()
   }
 
-  /** Gives back a charge. Decisions in shadow mode or without the store were not charged. */
+  /** Gives back a charge, as far as it is still owed. */
   giveBack(decision: Decision): void {
-    if (release(decision) || decision.wouldDeny || decision.source === 'outage') return
-    quietly(() => this.limiter.refund(this.key, 1))
+    if (!release(decision)) quietly(() => this.receipts.get(decision)?.cancel())
   }
 
   /** Takes a token even if none is left. */
@@ -106,8 +110,21 @@ export class LimiterClient {
     return () => unkeep?.()
   }
 
+  /** The decision of a receipt, which is kept for {@link giveBack}. */
+  private readonly noted = (receipt: Receipt): Decision => {
+    const { decision } = receipt
+    if (decision?.allowed) this.receipts.set(decision, receipt)
+    return decision
+  }
+
   private take(listener: TokenListener): void {
-    const answer = attempted(() => this.limiter.take?.(this.key) as Decision | Promise<Decision>)
+    const limiter = this.limiter as OutboundLimiter & Required<Pick<OutboundLimiter, 'take'>>
+    const answer = attempted(() =>
+      chained(
+        takeOf(limiter, this.key, 1, () => listener.nowMs()),
+        this.noted,
+      ),
+    )
     const isAtOnce = !('then' in answer)
     if (isAtOnce) this.note(answer, listener.nowMs())
     this.takes++
@@ -141,7 +158,9 @@ export class LimiterClient {
       if (isImmediate) this.pending--
       this.waits.delete(wait)
     }
-    Promise.resolve(attempted(() => this.limiter.wait(this.key, { signal, maxWaitMs }))).then(
+    Promise.resolve(
+      attempted(() => waitOf(this.limiter, this.key, { cost: 1, signal, maxWaitMs }, () => listener.nowMs()).then(this.noted)),
+    ).then(
       (decision) => {
         over()
         if (signal.aborted) {

@@ -140,8 +140,8 @@ export interface OutboundSettings extends Record<keyof typeof NUMBERS, number> {
 }
 
 /** @throws {PolicyError} `OPTION_UNKNOWN`, `OPTION_INVALID`, `POLICY_INVALID` */
-export function outboundSettings(options: OutboundOptions): OutboundSettings {
-  checkOptions(options, [...Object.keys(NUMBERS), ...FUNCTIONS, ...OTHERS], EXAMPLE, 'limitedFetch() and limited()')
+export function outboundSettings(given: OutboundOptions): OutboundSettings {
+  const options = checkOptions(given, [...Object.keys(NUMBERS), ...FUNCTIONS, ...OTHERS], EXAMPLE, 'limitedFetch() and limited()')
   const numbers = numbersIn(options)
   for (const name of FUNCTIONS) checkFunction(name, options[name])
   const { policy, policyFor, limiter, clock = preciseClock(), random = Math.random } = options

@@ -95,15 +95,20 @@ test('of as many keys as there may be one each can wait', async () => {
   assert.equal(denied, 0)
 })
 
-test('an uncharged token is not returned', () => {
-  const limiter = outLimiter()
-  const door = new LimiterClient(limiter, 'a')
-  const decision = { allowed: true, limit: 1, remaining: 0, retryAfterMs: 0, resetAfterMs: 0, policy: 'p' } as const
-  door.giveBack({ ...decision, source: 'outage' })
-  door.giveBack({ ...decision, source: 'store', wouldDeny: true })
-  assert.equal(limiter.refunds, 0)
-  door.giveBack({ ...decision, source: 'lease' })
-  assert.equal(limiter.refunds, 1)
+test('an uncharged token is not returned', async () => {
+  const decision: Decision = { allowed: true, limit: 1, remaining: 0, retryAfterMs: 0, resetAfterMs: 0, policy: 'p', source: 'lease' }
+  const returns = async (decided: Decision): Promise<number> => {
+    const limiter = { ...outLimiter(), policy: tokenBucket({ limit: 1, window: '1h' }), refunds: 0, take: async () => decided }
+    limiter.refund = () => ++limiter.refunds
+    const door = new LimiterClient(limiter, 'a')
+    const answered = new Promise<Decision | undefined>((decided, failed) => door.ask(1, 0, { nowMs: () => 0, decided, failed }))
+    door.giveBack((await answered) as Decision)
+    door.giveBack({ ...decision })
+    return limiter.refunds
+  }
+  assert.equal(await returns({ ...decision, source: 'outage' }), 0)
+  assert.equal(await returns({ ...decision, wouldDeny: true }), 0)
+  assert.equal(await returns(decision), 1)
 })
 
 test('a place of the limiter is kept for as long as a response takes, whatever its ttl', async () => {

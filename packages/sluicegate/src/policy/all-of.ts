@@ -1,5 +1,5 @@
 import { PolicyError } from '../errors.js'
-import { checkOptions } from '../options/option-checks.js'
+import { checkOptions, has } from '../options/option-checks.js'
 import { type AllOfPolicy, frozenPolicy, type Policy } from './policy.js'
 import { checkedName, MAX_NAME_LENGTH } from './policy-options.js'
 import { remadePolicy, SINGLE_POLICIES } from './single-policy.js'
@@ -23,7 +23,7 @@ export function allOf<const Parts extends readonly Policy[]>(
   if (isPolicy(policies) || (Array.isArray(policies) && isPolicy(options))) {
     throw new PolicyError('POLICY_INVALID', 'policies', policies, 'must be one array of policies: say allOf([a, b]), with brackets')
   }
-  checkOptions(options, ['name'], '{ name: "api" }', 'allOf()')
+  const own = checkOptions(options, ['name'], '{ name: "api" }', 'allOf()')
   if (!Array.isArray(policies) || policies.length < 1 || policies.length > MOST_POLICIES) {
     throw new PolicyError('POLICY_INVALID', 'policies', policies, `must be an array of 1 to ${MOST_POLICIES} policies`)
   }
@@ -31,7 +31,7 @@ export function allOf<const Parts extends readonly Policy[]>(
     throw new PolicyError('POLICY_INVALID', 'policies', policies, 'must not hold another allOf: name all policies in one')
   }
   const parts = withUniqueNames(policies.map((policy, i) => remadePolicy(SINGLE_POLICIES, policy, `policies[${i}]`)))
-  const name = checkedName(options.name, `all-of-${parts.length}`)
+  const name = checkedName(own.name, `all-of-${parts.length}`)
   return frozenPolicy<AllOfPolicy<Parts>>({
     algorithm: 'all-of',
     name,
@@ -43,7 +43,7 @@ export function allOf<const Parts extends readonly Policy[]>(
 }
 
 function isPolicy(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && 'algorithm' in value
+  return typeof value === 'object' && value !== null && has(value, 'algorithm')
 }
 
 /** Renames policies until all names are unique; the first of each name keeps it. */

@@ -44,8 +44,11 @@ export interface Policy extends MadePolicy {
 /** The numbers and names that a policy is. */
 export type PolicyFields = Omit<Policy, typeof Symbol.toStringTag>
 
-/** The same numbers, as a policy. */
+const OPTIONAL_FIELDS: readonly string[] = ['calendar', 'counters', 'slotBytes', 'policies'] satisfies (keyof Policy)[]
+
+/** The same numbers, as a policy. Fields that it lacks are its own, too, and not those of a polluted `Object.prototype`. */
 export function frozenPolicy<Made extends Policy = Policy>(fields: Omit<Made, typeof Symbol.toStringTag>): Made {
+  for (const name of OPTIONAL_FIELDS) if (!Object.hasOwn(fields, name)) Object.defineProperty(fields, name, { value: undefined })
   return Object.freeze(fields) as unknown as Made
 }
 

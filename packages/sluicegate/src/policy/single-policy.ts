@@ -1,5 +1,5 @@
 import { PolicyError } from '../errors.js'
-import { checkOptions } from '../options/option-checks.js'
+import { asGiven, checkOptions } from '../options/option-checks.js'
 import type { Duration } from '../time/duration.js'
 import { CALENDAR_UNITS, type CalendarUnit, calendarOf, longestMs } from './calendar.js'
 import { type Algorithm, type ConcurrencyPolicy, frozenPolicy, type Policy, type PolicyFields } from './policy.js'
@@ -48,8 +48,8 @@ export function gcra(options: RateOptions): Policy {
   return ratePolicy('gcra', options)
 }
 
-function ratePolicy(algorithm: 'token-bucket' | 'gcra', options: RateOptions): Policy {
-  checkOptions(options, OPTIONS, '{ limit: 100, window: "1s" }', algorithm === 'gcra' ? 'gcra()' : 'tokenBucket()')
+function ratePolicy(algorithm: 'token-bucket' | 'gcra', given: RateOptions): Policy {
+  const options = checkOptions(given, OPTIONS, '{ limit: 100, window: "1s" }', algorithm === 'gcra' ? 'gcra()' : 'tokenBucket()')
   const limit = checkedTokenCount('limit', options.limit, MAX_LIMIT)
   const burst = options.burst === undefined ? limit : checkedTokenCount('burst', options.burst, MAX_LIMIT)
   const windowMs = checkedWindowMs(options.window)
@@ -111,8 +111,8 @@ const MAX_LOG_LIMIT = 100_000
  * @throws {PolicyError} on an unknown option or one out of range.
  * @example fixedWindow({ limit: 10_000, window: 'month', timeZone: 'Europe/Rome' }) // a quota
  */
-export function fixedWindow(options: FixedWindowOptions): Policy {
-  checkOptions(options, ['limit', 'window', 'timeZone', 'name'], '{ limit: 1000, window: "1m" }', 'fixedWindow()')
+export function fixedWindow(given: FixedWindowOptions): Policy {
+  const options = checkOptions(given, ['limit', 'window', 'timeZone', 'name'], '{ limit: 1000, window: "1m" }', 'fixedWindow()')
   const limit = checkedTokenCount('limit', options.limit, MAX_LIMIT)
   const { window, timeZone } = options
   if ((CALENDAR_UNITS as readonly unknown[]).includes(window)) {
@@ -137,8 +137,8 @@ export function fixedWindow(options: FixedWindowOptions): Policy {
  * @throws {PolicyError} on an unknown option or one out of range.
  * @example slidingWindow({ limit: 1000, window: '1m' })
  */
-export function slidingWindow(options: SlidingWindowOptions): Policy {
-  checkOptions(options, ['limit', 'window', 'counters', 'name'], '{ limit: 1000, window: "1m" }', 'slidingWindow()')
+export function slidingWindow(given: SlidingWindowOptions): Policy {
+  const options = checkOptions(given, ['limit', 'window', 'counters', 'name'], '{ limit: 1000, window: "1m" }', 'slidingWindow()')
   const limit = checkedTokenCount('limit', options.limit, MAX_LIMIT)
   const windowMs = checkedWindowMs(options.window)
   const { counters = 'exact' } = options
@@ -157,8 +157,8 @@ export function slidingWindow(options: SlidingWindowOptions): Policy {
  * @throws {PolicyError} on an unknown option or one out of range.
  * @example slidingLog({ limit: 100, window: '10s' })
  */
-export function slidingLog(options: SlidingLogOptions): Policy {
-  checkOptions(options, ['limit', 'window', 'slotBytes', 'name'], '{ limit: 100, window: "10s" }', 'slidingLog()')
+export function slidingLog(given: SlidingLogOptions): Policy {
+  const options = checkOptions(given, ['limit', 'window', 'slotBytes', 'name'], '{ limit: 100, window: "10s" }', 'slidingLog()')
   const limit = checkedTokenCount('limit', options.limit, MAX_LOG_LIMIT)
   const windowMs = checkedWindowMs(options.window)
   const { slotBytes = 8 } = options
@@ -188,8 +188,8 @@ const MAX_PERMITS = 10_000
  * @throws {PolicyError} on an unknown option or one out of range.
  * @example concurrency({ limit: 20, ttl: '30s' })
  */
-export function concurrency(options: ConcurrencyOptions): ConcurrencyPolicy {
-  checkOptions(options, ['limit', 'ttl', 'name'], '{ limit: 20, ttl: "30s" }', 'concurrency()')
+export function concurrency(given: ConcurrencyOptions): ConcurrencyPolicy {
+  const options = checkOptions(given, ['limit', 'ttl', 'name'], '{ limit: 20, ttl: "30s" }', 'concurrency()')
   const limit = checkedTokenCount('limit', options.limit, MAX_PERMITS, false)
   const windowMs = checkedWindowMs(options.ttl ?? '30s', 'ttl')
   const name = checkedName(options.name, defaultName('concurrency', limit, windowMs))
@@ -234,9 +234,10 @@ export function remadePolicy(makers: Readonly<Record<string, PolicyMaker>>, poli
   const { algorithm } = (policy ?? {}) as Partial<Policy>
   const maker = typeof algorithm === 'string' && Object.hasOwn(makers, algorithm) ? makers[algorithm] : undefined
   if (maker === undefined) throw new PolicyError('POLICY_INVALID', option, policy, `must be made by ${makerFor(policy, takenBy)}`)
-  const beside = besideFields(policy as object)
+  const own = asGiven(policy as Policy, [...FIELDS])
+  const beside = besideFields(own)
   if (beside.length > 0) throw notOfPolicy(policy as object, beside, takenBy && `${takenBy}(policy, { ${beside.join(', ')} })`)
-  return maker(policy as Policy)
+  return maker(own)
 }
 
 /** What an object that has the fields of a policy has beside them. */

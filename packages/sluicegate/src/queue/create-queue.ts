@@ -2,6 +2,7 @@ import type { Awaitable } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import type { Key, WaitOptions } from '../limiter.js'
 import { onceInProcess } from '../once-in-process.js'
+import { asGiven } from '../options/option-checks.js'
 import type { Policy } from '../policy/policy.js'
 import { ShownLimiter } from '../shown.js'
 import { type Clock, clockHandle, preciseClock } from '../time/clock.js'
@@ -27,15 +28,22 @@ import type { QueueVerbs, WorkQueue } from './work-queue.js'
  * const page = await queue.run('example.org', () => fetch('https://example.org/'), { priority: 1 })
  */
 export function createQueue(limiter: QueueLimiter, options: OwnQueueOptions = {}): WorkQueue {
-  const { clock = settings.get(limiter)?.clock ?? preciseClock(), ...others } = options
+  const { clock = clockOf(limiter) ?? preciseClock(), ...others } = asGiven(options, CLOCK)
   // A step of the wall clock says nothing of how long a job runs or waits.
   const even = clockHandle(clock).kind === 'wall' ? preciseClock() : clock
   return new LimiterQueue(limiter, checkedQueueOptions(others), even)
 }
 
+const CLOCK = ['clock'] as const
+
 /** Of each limiter, made when it is first used: most limiters never queue anything. */
 const queues = /* @__PURE__ */ onceInProcess('queues', () => new WeakMap<QueueLimiter, WorkQueue>())
 const settings = /* @__PURE__ */ onceInProcess('options of queues', () => new WeakMap<QueueLimiter, OwnQueueOptions>())
+
+/** The clock of a limiter of this library; undefined for any other, and for a handle's or a snapshot's own. */
+function clockOf(limiter: object): Clock | undefined {
+  return asGiven<OwnQueueOptions>(settings.get(limiter as QueueLimiter) ?? {}, CLOCK).clock
+}
 
 /** Says how the queue of a limiter is to be made, once one of its jobs or settings is asked for. Checks the options now. */
 export function withQueue<Limiter extends QueueLimiter>(

@@ -2,7 +2,9 @@ import { checkActualCost } from '../arguments.js'
 import { ignore } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import { type After, isPermit, keptPermit } from '../decision/permit.js'
-import { PolicyError } from '../errors.js'
+import type { Receipt } from '../decision/receipt.js'
+import { droppable } from '../dropped-promise.js'
+import { PolicyError, StoreError } from '../errors.js'
 import type { Key } from '../limiter.js'
 import type { AbortWatch } from '../waiting/abort-watch.js'
 import type { Due } from '../waiting/due-heap.js'
@@ -67,7 +69,8 @@ export interface RunningHost {
  * A time-out rejects the job and frees its place at once. An abort by the caller rejects the job at once, too, but its place stays taken until its
  * function has ended: the work may still be going on.
  */
-export function runAdmitted(job: Job, decision: Decision, host: RunningHost): void {
+export function runAdmitted(job: Job, receipt: Receipt, host: RunningHost): void {
+  const { decision } = receipt
   const { signal, timeoutMs } = job.settings
   const controller = new AbortController()
   let letGo = (): void => {}
@@ -104,7 +107,7 @@ export function runAdmitted(job: Job, decision: Decision, host: RunningHost): vo
       job.reject(signal.reason)
       controller.abort(signal.reason)
     })
-  const context: RunningJob = { signal: controller.signal, decision, settle: settling(job, decision, host.limiter) }
+  const context: RunningJob = { signal: controller.signal, decision, settle: settling(receipt) }
   // A function that throws rejects like one whose promise does.
   new Promise((resolve) => resolve(job.fn(context))).then(
     (value) => {
@@ -132,17 +135,21 @@ function held(key: Key, decision: Decision, { limiter, afterUnheld }: RunningHos
   }
 }
 
-function settling({ key, settings }: Job, decision: Decision, limiter: QueueLimiter): RunningJob['settle'] {
+function settling(receipt: Receipt): RunningJob['settle'] {
   let isSettled = false
-  return async (actualCost) => {
+  const settle: RunningJob['settle'] = async (actualCost) => {
     checkActualCost(actualCost)
-    if (isPermit(decision)) {
+    if (isPermit(receipt.decision)) {
       throw new PolicyError('OPTION_INVALID', 'actualCost', actualCost, 'is not for permits: they count places, not tokens')
     }
-    if (isSettled || decision.wouldDeny) return
+    if (isSettled) return
     isSettled = true
-    const rest = settings.cost - actualCost
-    if (rest > 0) await limiter.refund(key, rest)
-    else if (rest < 0) await limiter.penalize(key, -rest)
+    try {
+      await receipt.settle(actualCost)
+    } catch (error) {
+      // Of a closed limiter nothing is left that could come back.
+      if (!(error instanceof StoreError && error.code === 'CLOSED')) throw error
+    }
   }
+  return (actualCost) => droppable(settle(actualCost), 'settle', () => receipt.decision.policy)
 }

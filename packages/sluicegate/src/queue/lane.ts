@@ -1,6 +1,8 @@
 import { ignore, isPromise } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import { isPermit } from '../decision/permit.js'
+import type { Receipt } from '../decision/receipt.js'
+import { takeOf, waitOf } from '../decision/receipt-of-any.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import { type Due, DueHeap } from '../waiting/due-heap.js'
@@ -24,7 +26,7 @@ export interface LaneHost {
   /** Whether one job more may start now. */
   canStart(): boolean
   /** Starts a job that waits; it leaves its lane. */
-  start(job: Job, decision: Decision): void
+  start(job: Job, receipt: Receipt): void
   /** Rejects a job that waits; it leaves its lane. */
   reject(job: Job, reason: unknown): void
   /** A take that is under way keeps a place for the job that it lets start. */
@@ -60,6 +62,7 @@ export class Lane implements Due {
   private isSpent = false
   private waiting: { readonly controller: AbortController; readonly cost: number } | undefined
   private cancelSleep: (() => void) | undefined
+  private readonly nowMs = (): number => this.host.nowMs()
 
   constructor(key: Key, name: string, host: LaneHost) {
     this.key = key
@@ -106,7 +109,7 @@ export class Lane implements Due {
         this.wait(job)
         return
       }
-      const answer = this.host.limiter.take(this.key, cost)
+      const answer = takeOf(this.host.limiter, this.key, cost, this.nowMs)
       if (isPromise(answer)) this.takeLater(answer, cost)
       else this.taken(answer, cost)
     } catch (error) {
@@ -123,7 +126,7 @@ export class Lane implements Due {
     this.cancelSleep = undefined
   }
 
-  private takeLater(answer: Promise<Decision>, cost: number): void {
+  private takeLater(answer: Promise<Receipt>, cost: number): void {
     const over = (): void => {
       this.takes--
       this.host.keepPlaces(-1)
@@ -132,9 +135,9 @@ export class Lane implements Due {
     this.host.keepPlaces(1)
     answer
       .then(
-        (decision) => {
+        (receipt) => {
           over()
-          this.taken(decision, cost)
+          this.taken(receipt, cost)
         },
         (error) => {
           over()
@@ -146,10 +149,11 @@ export class Lane implements Due {
       .then(() => this.host.changed(this))
   }
 
-  private taken(decision: Decision, cost: number): void {
+  private taken(receipt: Receipt, cost: number): void {
+    const { decision } = receipt
     if (decision.allowed) this.looks = 0
     this.mostTakes = decision.allowed ? Math.max(1, Math.min(MOST_TAKES, Math.floor(decision.remaining / cost))) : 1
-    this.answered(decision, cost)
+    this.answered(receipt, cost)
   }
 
   private wait(job: Job): void {
@@ -167,15 +171,16 @@ export class Lane implements Due {
       }
       this.host.changed(this)
     }
-    this.host.limiter.wait(this.key, { cost, maxWaitMs, signal }).then(
-      (decision) => {
+    waitOf(this.host.limiter, this.key, { cost, maxWaitMs, signal }, this.nowMs).then(
+      (receipt) => {
+        const { decision } = receipt
         if (signal.aborted) {
-          if (decision.allowed) this.giveBack(decision, cost)
+          if (decision.allowed) giveBack(receipt)
           return
         }
         over(() => {
           this.isSpent = decision.allowed && decision.remaining < cost
-          this.answered(decision, cost, true)
+          this.answered(receipt, cost, true)
         })
       },
       (error) => {
@@ -185,16 +190,17 @@ export class Lane implements Due {
   }
 
   /** @param hasWaited whether the limiter was asked by `wait`: a denial then says that it would take too long. */
-  private answered(decision: Decision, cost: number, hasWaited = false): void {
+  private answered(receipt: Receipt, cost: number, hasWaited = false): void {
+    const { decision } = receipt
     const job = this.first
     const isFor = job?.settings.cost === cost
     if (!decision.allowed) {
       if (isFor) this.denied(job, decision, hasWaited)
     } else if (isFor && this.host.canStart()) {
-      this.host.start(job, decision)
+      this.host.start(job, receipt)
     } else {
       this.isSpent = false
-      this.giveBack(decision, cost)
+      giveBack(receipt)
     }
   }
 
@@ -238,14 +244,15 @@ export class Lane implements Due {
   private reconsider(): void {
     if (this.waiting !== undefined && this.waiting.cost !== this.first?.settings.cost) this.stop()
   }
+}
 
-  private giveBack(decision: Decision, cost: number): void {
-    try {
-      if (isPermit(decision)) ignore(decision.release())
-      else if (!decision.wouldDeny && decision.source !== 'outage') ignore(this.host.limiter.refund(this.key, cost))
-    } catch {
-      // The limiter is closed or out of reach: the token stays spent.
-    }
+/** For a token that no job can use. */
+function giveBack(receipt: Receipt): void {
+  const { decision } = receipt
+  try {
+    ignore(isPermit(decision) ? decision.release() : receipt.cancel())
+  } catch {
+    // The limiter is closed or out of reach: the token stays spent.
   }
 }
 

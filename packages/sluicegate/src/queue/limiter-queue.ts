@@ -1,4 +1,4 @@
-import type { Decision } from '../decision/decision.js'
+import type { Receipt } from '../decision/receipt.js'
 import { nameOf, ownKey } from '../key.js'
 import type { Key } from '../limiter.js'
 import { Shown } from '../shown.js'
@@ -147,10 +147,10 @@ export class LimiterQueue extends Shown implements WorkQueue, LaneHost, RunningH
     return !this.isPaused && this.running + this.kept < this.settings.concurrency
   }
 
-  start(job: Job, decision: Decision): void {
+  start(job: Job, receipt: Receipt): void {
     this.running++
     this.leave(job)
-    runAdmitted(job, decision, this)
+    runAdmitted(job, receipt, this)
   }
 
   ended(isSuccess: boolean): void {

@@ -73,6 +73,9 @@ export interface RunningJob {
   /**
    * Corrects the cost once it is known: below the estimate the rest is refunded, above it the difference is charged. A second call does nothing.
    *
+   * Awaited, it rejects with `PolicyError` for what is no integer >= 0, and under `concurrency`, and with `StoreError`. Not awaited, it never ends
+   * the process: the estimate stays charged, and a warning names the policy once.
+   *
    * @param actualCost tokens, an integer >= 0.
    */
   settle(actualCost: number): Promise<void>
@@ -114,8 +117,8 @@ const RUN_OPTIONS: readonly string[] = ['cost', 'priority', 'signal', 'maxWaitMs
 const WRAP_OPTIONS: readonly string[] = [...RUN_OPTIONS, 'key']
 
 /** @throws {PolicyError} `OPTION_UNKNOWN` or `OPTION_INVALID` */
-export function checkedQueueOptions(options: QueueOptions): QueueSettings {
-  checkOptions(options, QUEUE_OPTIONS, 'queue: { concurrency: 2 }')
+export function checkedQueueOptions(given: QueueOptions): QueueSettings {
+  const options = checkOptions(given, QUEUE_OPTIONS, 'queue: { concurrency: 2 }')
   const { concurrency = Number.POSITIVE_INFINITY, maxQueued = DEFAULT_MAX_QUEUED, overflow = 'refuse-newest', paused = false } = options
   const { maxQueuedPerKey = maxQueued, maxWaitMs = Number.POSITIVE_INFINITY, timeoutMs = Number.POSITIVE_INFINITY } = options
   if (concurrency !== Number.POSITIVE_INFINITY) checkInteger('concurrency', concurrency, 1)
@@ -129,8 +132,8 @@ export function checkedQueueOptions(options: QueueOptions): QueueSettings {
 }
 
 /** @throws {PolicyError} `OPTION_UNKNOWN`, `OPTION_INVALID` or `COST_INVALID` */
-export function checkedRunOptions(options: RunOptions, defaults: QueueSettings): RunSettings {
-  checkOptions(options, RUN_OPTIONS, '{ priority: 1 }')
+export function checkedRunOptions(given: RunOptions, defaults: QueueSettings): RunSettings {
+  const options = checkOptions(given, RUN_OPTIONS, '{ priority: 1 }')
   const { cost = 1, priority = 0, signal, maxWaitMs = defaults.maxWaitMs, timeoutMs = defaults.timeoutMs } = options
   if (typeof priority !== 'number' || !Number.isFinite(priority)) {
     throw new PolicyError('OPTION_INVALID', 'priority', priority, 'must be a finite number; higher starts first')
@@ -147,10 +150,10 @@ export function checkedRunOptions(options: RunOptions, defaults: QueueSettings):
  * @throws {PolicyError} as {@link checkedRunOptions}, when the function is wrapped
  */
 export function checkedWrapOptions<Args extends unknown[]>(
-  { key = 'default', ...options }: WrapOptions<Args>,
+  wrapOptions: WrapOptions<Args>,
   defaults: QueueSettings,
 ): { readonly options: RunOptions; readonly keyOf: (args: Args) => Key } {
-  checkOptions(options, WRAP_OPTIONS, "{ key: 'user:42' }")
+  const { key = 'default', ...options } = checkOptions(wrapOptions, WRAP_OPTIONS, "{ key: 'user:42' }")
   checkedRunOptions(options, defaults)
   if (typeof key === 'function') return { options, keyOf: (args) => key(...args) }
   checkKeys(key)

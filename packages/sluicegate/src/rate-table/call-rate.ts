@@ -18,10 +18,15 @@ export const LONGEST_NS: number = LONGEST_DAYS * 86_400 * NS_PER_S
 /**
  * Nanoseconds between two tokens, truncated to a whole number as redis-cell does: the rate is up to 1 / interval faster than written.
  *
- * @throws {PolicyError} `LIMIT_INVALID` for a number out of range, `RANGE_UNSUPPORTED` for a rate that no key can hold.
+ * @throws {PolicyError} `LIMIT_INVALID` for no rate or a number out of range, `RANGE_UNSUPPORTED` for a rate that no key can hold.
  */
-export function intervalNsOf({ maxBurst, count, periodS }: CallRate): number {
-  if (!(Number.isSafeInteger(maxBurst + 2) && maxBurst >= 0)) throw notAnInteger('maxBurst', maxBurst, 0)
+export function intervalNsOf(rate: CallRate): number {
+  if (typeof rate !== 'object' || rate === null) {
+    throw new PolicyError('LIMIT_INVALID', 'rate', rate, 'must be an object such as { maxBurst: 15, count: 30, periodS: 60 }')
+  }
+  const { maxBurst, count, periodS } = rate
+  // Integers first: a sum with a bigint throws.
+  if (!(Number.isInteger(maxBurst) && maxBurst >= 0 && Number.isSafeInteger(maxBurst + 2))) throw notAnInteger('maxBurst', maxBurst, 0)
   if (!(Number.isInteger(count) && count >= 1)) throw notAnInteger('count', count, 1)
   if (!(Number.isInteger(periodS) && periodS >= 1)) throw notAnInteger('periodS', periodS, 1)
   const intervalNs = Math.trunc((periodS * NS_PER_S) / count)

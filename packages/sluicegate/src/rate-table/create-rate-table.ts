@@ -50,8 +50,8 @@ const NO_HOST = { policyChanged() {}, calendarWindowStart: () => 0, calendarWind
  * const table = createRateTable()
  * table.throttle('user:42', { maxBurst: 15, count: 30, periodS: 60 }) // 16 at once, then 30 a minute
  */
-export function createRateTable(options: RateTableOptions = {}): RateTable {
-  checkOptions(options, ['maxKeys', 'growTo', 'hotKeys', 'clock'], '{ maxKeys: 100_000 }', 'createRateTable()')
+export function createRateTable(given: RateTableOptions = {}): RateTable {
+  const options = checkOptions(given, ['maxKeys', 'growTo', 'hotKeys', 'clock'], '{ maxKeys: 100_000 }', 'createRateTable()')
   const { maxKeys = DEFAULT_MAX_KEYS, hotKeys, clock = preciseClock() } = options
   checkInteger('maxKeys', maxKeys, 1, MOST_KEYS)
   const { growTo = Math.min(DEFAULT_GROWTH * maxKeys, MOST_KEYS) } = options
@@ -74,8 +74,8 @@ export function createRateTable(options: RateTableOptions = {}): RateTable {
  * @example
  * const table = restoreRateTable(await readFile('table.snapshot'))
  */
-export function restoreRateTable(snapshot: Uint8Array, options: Pick<RateTableOptions, 'clock' | 'hotKeys'> = {}): RateTable {
-  checkOptions(options, ['clock', 'hotKeys'], '{ clock }', 'restoreRateTable()')
+export function restoreRateTable(snapshot: Uint8Array, given: Pick<RateTableOptions, 'clock' | 'hotKeys'> = {}): RateTable {
+  const options = checkOptions(given, ['clock', 'hotKeys'], '{ clock }', 'restoreRateTable()')
   const { clock = preciseClock() } = options
   checkClock(clock)
   const { description, contents } = tableInSnapshot(snapshot)
@@ -106,12 +106,12 @@ function newTable({ maxKeys, growTo }: Required<Pick<RateTableOptions, 'maxKeys'
  *
  * @throws {PolicyError} `HANDLE_INVALID`, `CLOCK_INVALID` when a custom clock is missing.
  */
-export function attachRateTable(handle: RateTableHandle, options: Pick<RateTableOptions, 'clock' | 'hotKeys'> = {}): RateTable {
-  checkOptions(options, ['clock', 'hotKeys'], '{ clock }', 'attachRateTable()')
-  const given: unknown = handle
-  if (!isTableHandle(given)) throw invalidHandle(handle)
-  const { memory, section, secret, maxKeys, growTo } = given
-  const clock = options.clock ?? clockFromHandle(given.clock)
+export function attachRateTable(handle: RateTableHandle, given: Pick<RateTableOptions, 'clock' | 'hotKeys'> = {}): RateTable {
+  const options = checkOptions(given, ['clock', 'hotKeys'], '{ clock }', 'attachRateTable()')
+  const posted: unknown = handle
+  if (!isTableHandle(posted)) throw invalidHandle(handle)
+  const { memory, section, secret, maxKeys, growTo } = posted
+  const clock = options.clock ?? clockFromHandle(posted.clock)
   checkClock(clock)
   const opened = new OpenCore(memory, section, NO_HOST)
   if (!isFounded(opened)) throw invalidHandle(handle)

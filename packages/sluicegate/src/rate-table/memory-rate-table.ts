@@ -64,6 +64,7 @@ export class MemoryRateTable extends Shown implements RateTable {
   }
 
   reset(key: string): void {
+    checkCallKey(key)
     fingerprint(key, this.#secret[0], this.#secret[1])
     const answer = this.#opened.core.reset(low, high, this.#ticker.read())
     if (Number.isNaN(answer) && this.#opened.reason() === 'CONTENDED') throw contentionError()

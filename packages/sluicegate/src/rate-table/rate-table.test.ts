@@ -4,6 +4,7 @@ import { Worker } from 'node:worker_threads'
 import { createLimiter, restoreLimiter } from '../create-limiter.js'
 import { PolicyError } from '../errors.js'
 import { tokenBucket } from '../policy/single-policy.js'
+import { createRedisRateTable } from '../redis/redis-rate-table.js'
 import { manualClock } from '../time/clock.js'
 import type { CallRate } from './call-rate.js'
 import { attachRateTable, createRateTable, restoreRateTable } from './create-rate-table.js'
@@ -79,6 +80,27 @@ test('rates, quantities and keys out of range are refused with the option and it
     )
   }
   assert.equal(table.throttle('a', { maxBurst: 399, count: 1, periodS: 86_400 }, 400).remaining, 0)
+})
+
+test('no value of any type is answered with a TypeError, in any position: the argument is named', async () => {
+  using table = createRateTable()
+  const shared = createRedisRateTable({ client: { isOpen: true, sendCommand: async () => assert.fail('nothing is sent') } as never })
+  const good = { maxBurst: 1, count: 1, periodS: 1 }
+  const wrongs: readonly unknown[] = [null, 5n, Symbol('x'), '1', {}, [], true, Number.NaN, Number.POSITIVE_INFINITY, -0.5, () => 1]
+  const calls: [option: string, key: unknown, rate: unknown, quantity?: unknown][] = [['rate', 'a', undefined]]
+  for (const wrong of wrongs) {
+    if (typeof wrong !== 'string') calls.push(['key', wrong, good])
+    if (!(wrong instanceof Object) || typeof wrong === 'function') calls.push(['rate', 'a', wrong])
+    for (const option of ['maxBurst', 'count', 'periodS']) calls.push([option, 'a', { ...good, [option]: wrong }])
+    calls.push(['quantity', 'a', good, wrong])
+  }
+  for (const [option, key, rate, quantity] of calls) {
+    const isNamed = (error: unknown): boolean => error instanceof PolicyError && error.option === option
+    const call = [key, rate, quantity] as [string, CallRate, number]
+    assert.throws(() => table.throttle(...call), isNamed, option)
+    await assert.rejects(shared.throttle(...call), isNamed, option)
+    if (option === 'key') assert.throws(() => table.reset(key as string), isNamed)
+  }
 })
 
 test('a full table evicts the key with the least debt that would pass with one more, and denies new keys when none would', () => {

@@ -32,7 +32,7 @@ export interface RateTable extends Disposable {
    * const { limited, retryAfterS } = table.throttle('user:42', { maxBurst: 15, count: 30, periodS: 60 })
    */
   throttle(key: string, rate: CallRate, quantity?: number): Throttled
-  /** Makes the key full again. */
+  /** Makes the key full again. @throws {PolicyError} `KEY_INVALID` */
   reset(key: string): void
   /** For a worker thread, see {@link attachRateTable}. */
   handle(): RateTableHandle

@@ -55,7 +55,7 @@ conformance('exact store', make('exact'), {
 
 conformance('exact store', make('exact'), { ...store, algorithms: ['all-of'], shared: [], own: true })
 
-// What a lease leaves as it is. Beside it the suite asks for the whole burst, of which a lease keeps a part back.
+// What a lease leaves as it is. Beside it the suite asks for the whole burst, of which a lease leaves a part to takes at the store.
 conformance('leased store', make('leased'), { ...store, algorithms: ['token bucket', 'fixed window'], shared: ['keys'], share: KEYS_SHARE })
 // A window withholds nothing: remaining and spent tokens are the same after an update.
 conformance('leased store', make('leased'), { ...store, algorithms: ['fixed window'], shared: ['denialEvents', 'updates'] })

@@ -11,9 +11,11 @@ import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import { layeredShared, type SharedMaker } from '../shared/layers/layered-shared.js'
 import { OverrideCache, type OverrideStore } from '../shared/layers/override-cache.js'
 import { CrossSlotBackend } from '../shared/leases/cross-slot-backend.js'
+import { CountedShare, GivenShare, type LocalShare, UNKNOWN_SHARE } from '../shared/outage/local-share.js'
 import { SharedLimiter } from '../shared/shared-limiter.js'
-import { checkLease, checkOptionNames, checkSharedOptions, SHARED_OPTIONS, type SharedOptions } from '../shared/shared-options.js'
+import { checkedHorizonMs, checkOptionNames, checkSharedOptions, SHARED_OPTIONS, type SharedOptions } from '../shared/shared-options.js'
 import { type Clock, preciseClock } from '../time/clock.js'
+import { newNodeId } from './node-count.js'
 import { encodingsOf } from './policy-encoding.js'
 import { RedisBackend, type ScriptCalls } from './redis-backend.js'
 import { type HashTag, RedisKeys } from './redis-keys.js'
@@ -67,9 +69,9 @@ export function createRedisLimiter<P extends Policy>(
   options: RedisLimiterOptions & { readonly overrides: true | { readonly staleMs?: number } },
 ): FleetLimiter<AnswerOf<P> & Decision> & WithFleetOverrides
 export function createRedisLimiter<P extends Policy>(policy: P, options: RedisLimiterOptions): FleetLimiter<AnswerOf<P> & Decision>
-export function createRedisLimiter(policy: Policy, options: RedisLimiterOptions): FleetLimiter {
+export function createRedisLimiter(policy: Policy, given: RedisLimiterOptions): FleetLimiter {
   const own = checkedPolicy(policy, 'policy', 'createRedisLimiter')
-  checkOptionNames(options, OPTIONS, '{ client }', undefined, 'createRedisLimiter()')
+  const options = checkOptionNames(given, OPTIONS, '{ client }', undefined, 'createRedisLimiter()')
   const runner = runnerFor(options.client)
   void warnAtStart(runner)
   warnOfMissingListener(runner, options.client)
@@ -89,7 +91,8 @@ export function layersOver(
   options: Omit<RedisLimiterOptions, 'client'>,
   clock: Clock = preciseClock(),
 ): FleetLimiter {
-  const make = (policy: Policy): FleetLimiter => limiterOver(store, policy, options, clock)
+  const id = newNodeId()
+  const make = (policy: Policy): FleetLimiter => limiterOver(store, policy, options, clock, id)
   const overridesOf: SharedMaker['overridesOf'] = (staleMs, now) => {
     const guard = new CallGuard(ONE_PLACE, clock, options.timeoutMs ?? 100)
     return new OverrideCache(kept, guard, clock, staleMs, now)
@@ -106,10 +109,12 @@ export function limiterOver(
   policy: Policy,
   options: Omit<RedisLimiterOptions, 'client'>,
   clock: Clock = preciseClock(),
+  id: string = newNodeId(),
 ): FleetLimiter {
-  checkOptions(options)
-  const { mode, lease = {} } = options
-  const { horizonMs = 50 } = lease
+  const { mode, lease } = options
+  checkOneOf('mode', mode, ['leased', 'exact'])
+  const horizonMs = checkedHorizonMs(lease)
+  checkSharedOptions(options)
   const reason = whyNotLeased(policy, horizonMs)
   if (mode === 'leased' && reason !== undefined && policy.algorithm === 'concurrency') {
     throw new PolicyError('LEASE_UNSUPPORTED', 'mode', mode, `${reason}: use 'exact', or leave it out`)
@@ -121,20 +126,22 @@ export function limiterOver(
     crossSlot: CrossSlotBackend,
     places: store,
     options,
+    countedShare: () => countedShare(store, policy, clock, id),
     horizonMs: mode === 'exact' ? 0 : horizonMs,
     lateAdvice: "raise lease.horizonMs in the whole fleet, or use mode 'exact'",
     clock,
   })
 }
 
+/** `1 / nodes`; of several policies the least, as each may be shared with other limiters. */
+function countedShare(store: ScriptCalls, policy: Policy, clock: Clock, id: string): LocalShare {
+  const names = (policy.policies ?? [policy]).map(({ name }) => name)
+  if (store.countNodes === undefined) return new GivenShare(UNKNOWN_SHARE)
+  return new CountedShare(clock, async () => store.countNodes?.(names, id) ?? 1)
+}
+
 /** Names of permits, which sort in the order of the operations of a process. */
 function permitNames(): (id: number) => string {
   const process = globalThis.crypto.randomUUID()
   return (id) => `${process}:${id.toString(36).padStart(8, '0')}`
-}
-
-function checkOptions(options: Omit<RedisLimiterOptions, 'client'>): void {
-  checkOneOf('mode', options.mode, ['leased', 'exact'])
-  checkLease(options.lease)
-  checkSharedOptions(options)
 }

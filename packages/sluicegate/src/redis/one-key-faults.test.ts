@@ -5,7 +5,7 @@ import { CLUSTER_CLIENTS, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-
 import { PolicyError } from '../errors.js'
 import type { Policy } from '../policy/policy.js'
 import { concurrency, fixedWindow, slidingLog, slidingWindow, tokenBucket } from '../policy/single-policy.js'
-import type { OutageMode } from '../shared/outage/outage.js'
+import type { OutageMode } from '../shared/outage/local-share.js'
 import { createRedisLimiter, type RedisLimiterOptions } from './create-redis-limiter.js'
 
 // What is wrong with one key is no outage of the others.

@@ -6,7 +6,7 @@ import { SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import type { Decision } from '../decision/decision.js'
 import { tokenBucket } from '../policy/single-policy.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
-import type { OutageMode } from '../shared/outage/outage.js'
+import type { OutageMode } from '../shared/outage/local-share.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
 
 const PAGE = new URL('../../../../docs/outages.md', import.meta.url)

@@ -1,5 +1,5 @@
+import { CountDecoder, type CountTimes, type DecisionDecoder, RateDecoder } from '../decision/decision-decoder.js'
 import { type Calendar, minuteWindow } from '../policy/calendar.js'
-import { CountDecoder, type CountTimes, type DecisionDecoder, RateDecoder } from '../policy/decision-decoder.js'
 import type { Policy } from '../policy/policy.js'
 import { DEEPEST_DEBT_BURSTS, emissionOf } from '../policy/policy-numbers.js'
 import type { EncodingName } from './scripts.gen.js'
@@ -53,13 +53,11 @@ function encodingOf(policy: Policy, leaseUs: number): PolicyEncoding {
   }
 }
 
-/** The burst of a leased rate excludes what flows back during a lease: a token spent at the end of its lease stays within the policy. */
+/** A leased rate says beside its capacity how much of it a lease leaves free: what flows back while it lasts. */
 function rateEncoding(policy: Policy, leaseUs: number): PolicyEncoding {
-  const emission = emissionOf(policy)
-  const { unitsPerToken, unitsPerUs } = emission
-  const capacity = emission.capacity - leaseUs * unitsPerUs
-  const numbers = [unitsPerToken, unitsPerUs, capacity, emission.capacity].join(' ')
-  const terms = new RateDecoder(policy, capacity)
+  const { unitsPerToken, unitsPerUs, capacity } = emissionOf(policy)
+  const numbers = [unitsPerToken, unitsPerUs, capacity - leaseUs * unitsPerUs, capacity].join(' ')
+  const terms = new RateDecoder(policy)
   // More tokens than a key can owe count as that many.
   const most = DEEPEST_DEBT_BURSTS * policy.burst + 1
   return {

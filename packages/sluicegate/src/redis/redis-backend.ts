@@ -28,7 +28,7 @@ import {
 const ANY_US = Number.MAX_SAFE_INTEGER
 
 /** The part of {@link RedisScripts} that a backend uses. */
-export type ScriptCalls = Pick<RedisScripts, 'ask' | 'lease' | 'serverOf' | 'slotOf'>
+export type ScriptCalls = Pick<RedisScripts, 'ask' | 'lease' | 'serverOf' | 'slotOf'> & Partial<Pick<RedisScripts, 'countNodes'>>
 
 /** What `cancel` needs of a reservation: its answer, and the encodings in which it was made. */
 class Receipt {
@@ -73,6 +73,7 @@ export class RedisBackend implements Backend {
   execute(operation: Operation, signal?: CancelSignal): Promise<Answer> {
     switch (operation.verb) {
       case 'take':
+        if (operation.isHeld) return this.reserve({ ...operation, maxWaitUs: 0 }, signal)
         return this.changed('take', operation.key, operation.cost, signal, operation.id)
       case 'peek':
         return this.changed('peek', operation.key, operation.cost, signal)
@@ -120,7 +121,7 @@ export class RedisBackend implements Backend {
   }
 
   private async reserve(
-    { key, cost, id, maxWaitUs }: Extract<Operation, { verb: 'reserve' }>,
+    { key, cost, id, maxWaitUs }: Pick<Extract<Operation, { verb: 'reserve' }>, 'key' | 'cost' | 'id' | 'maxWaitUs'>,
     signal: CancelSignal | undefined,
   ): Promise<Answer> {
     const { policies } = this
@@ -171,10 +172,10 @@ export class RedisBackend implements Backend {
 
   /** Cancels a reservation for the time of the lease. It has an effect only in the window of that time, or while no later request is logged. */
   private async giveBack(
-    { key, part, tokens, grantId }: Extract<Operation, { verb: 'return' }>,
+    { key, part, cost, tokens, grantId }: Extract<Operation, { verb: 'return' }>,
     signal: CancelSignal | undefined,
   ): Promise<Answer> {
-    const booking = { cost: tokens, bookedUs: grantId, atUs: grantId, debt: 0 }
+    const booking = { cost, bookedUs: grantId, atUs: grantId, debt: 0 }
     const { states } = await this.store.ask(
       'cancel',
       [{ encoding: this.policies.encodings[part] as PolicyEncoding, key, tokens, booking }],

@@ -1,14 +1,15 @@
 import { checkedHotKeys, type HotKeys, TopLists } from '../decision/hot-keys.js'
 import { PolicyError, StoreError } from '../errors.js'
 import { checkNumber, checkOneOf, checkOptions } from '../options/option-checks.js'
-import { type CallRate, intervalNsOf } from '../rate-table/call-rate.js'
+import { type CallRate, intervalNsOf, LONGEST_NS } from '../rate-table/call-rate.js'
 import { checkCallKey, checkQuantity, throttled } from '../rate-table/checked-call.js'
 import { createRateTable } from '../rate-table/create-rate-table.js'
 import type { RateTable, Throttled } from '../rate-table/rate-table.js'
 import { CallGuard, KeyFault } from '../shared/calls/call-guard.js'
-import type { OutageMode } from '../shared/outage/outage.js'
+import { CountedShare, type LocalShare, localShareOf, type OutageMode } from '../shared/outage/local-share.js'
 import { preciseClock } from '../time/clock.js'
 import type { CommandRunner } from './command-runner.js'
+import { countNodes, newNodeId } from './node-count.js'
 import { hashSlot, RedisKeys } from './redis-keys.js'
 import { runScript } from './run-script.js'
 import { type RedisClient, runnerFor } from './runner-for.js'
@@ -24,7 +25,7 @@ export interface RedisRateTableOptions {
   readonly timeoutMs?: number
   /** What decides in an outage: a table of this process with `localShare` of each rate (`local`, default), or all calls pass or none does. */
   readonly outage?: OutageMode
-  /** Default 0.1. */
+  /** Above 0 to 1. Default: 1 divided by the number of tables with this prefix, as for a limiter ({@link RedisLimiterOptions.localShare}). */
   readonly localShare?: number
   /** How many keys each list of {@link RedisRateTable.hotKeys} follows, 0 to 10,000; default 0. */
   readonly hotKeys?: number
@@ -59,18 +60,21 @@ const CLOSED_RETRY_S = 1
  * const { limited } = await table.throttle('user:42', { maxBurst: 15, count: 30, periodS: 60 })
  */
 export function createRedisRateTable(options: RedisRateTableOptions): RedisRateTable {
-  checkOptions(options, OPTIONS, '{ client }', 'createRedisRateTable()')
-  return rateTableOver(runnerFor(options.client), options)
+  const own = checkOptions(options, OPTIONS, '{ client }', 'createRedisRateTable()')
+  return rateTableOver(runnerFor(own.client), own)
 }
 
 /** Over any client. */
 export function rateTableOver(runner: CommandRunner, options: Omit<RedisRateTableOptions, 'client'>): RedisRateTable {
-  const { timeoutMs = 100, outage = 'local', localShare = 0.1 } = options
+  const { timeoutMs = 100, outage = 'local', localShare } = options
   checkNumber('timeoutMs', timeoutMs, 1, MAX_TIMEOUT_MS)
   checkOneOf('outage', outage, ['local', 'open', 'closed'])
-  checkNumber('localShare', localShare, Number.MIN_VALUE, 1)
+  if (localShare !== undefined) checkNumber('localShare', localShare, Number.MIN_VALUE, 1)
   const keys = new RedisKeys(options.prefix ?? 'sluicegate')
-  return new ScriptedRateTable(runner, keys, timeoutMs, { outage, share: localShare }, new TopLists(checkedHotKeys(options.hotKeys)))
+  const id = newNodeId()
+  // No policy has an empty name.
+  const share = localShareOf(outage, localShare, () => new CountedShare(preciseClock(), () => countNodes(runner, keys, [''], id)))
+  return new ScriptedRateTable(runner, keys, timeoutMs, { outage, share }, new TopLists(checkedHotKeys(options.hotKeys)))
 }
 
 class ScriptedRateTable implements RedisRateTable {
@@ -79,7 +83,7 @@ class ScriptedRateTable implements RedisRateTable {
   readonly #keys: RedisKeys
   readonly #guard: CallGuard
   readonly #outage: OutageMode
-  readonly #share: number
+  readonly #share: LocalShare
   readonly #before: string
   readonly #top: TopLists
   #local: RateTable | undefined
@@ -89,7 +93,7 @@ class ScriptedRateTable implements RedisRateTable {
     runner: CommandRunner,
     keys: RedisKeys,
     timeoutMs: number,
-    { outage, share }: { readonly outage: OutageMode; readonly share: number },
+    { outage, share }: { readonly outage: OutageMode; readonly share: LocalShare },
     top: TopLists,
   ) {
     this.#top = top
@@ -130,6 +134,7 @@ class ScriptedRateTable implements RedisRateTable {
       const [passed, owedUs, owedNs] = await this.#guard.guarded(key, (signal) =>
         runScript(this.#runner, CALL_RATE_SCRIPT, [this.#before + this.#keys.after(key)], args, threeIntegers, signal),
       )
+      this.#share.answered()
       const left = wholeUs(most[0] - owedUs, most[1] - owedNs)
       const lateUs = wholeUs(owedUs + added[0] - most[0], owedNs + added[1] - most[1])
       const lateMs = tokens > limit ? -1 : Math.floor(lateUs / 1000)
@@ -151,12 +156,11 @@ class ScriptedRateTable implements RedisRateTable {
     if (this.#outage === 'open') return { limited: false, limit, remaining: 0, retryAfterS: -1, resetAfterS: 0 }
     if (this.#outage === 'closed') return { limited: true, limit, remaining: 0, retryAfterS: CLOSED_RETRY_S, resetAfterS: CLOSED_RETRY_S }
     this.#local ??= createRateTable()
-    const share: CallRate = {
-      maxBurst: Math.max(0, Math.floor(limit * this.#share) - 1),
-      count: rate.count,
-      periodS: Math.ceil(rate.periodS / this.#share),
-    }
-    return { ...this.#local.throttle(key, share, quantity), limit }
+    const share = this.#share.held()
+    const burst = Math.max(1, Math.floor(limit * share))
+    const longestS = Math.floor((LONGEST_NS / 1e9 / burst) * rate.count)
+    const own = { maxBurst: burst - 1, count: rate.count, periodS: Math.min(longestS, Math.ceil(rate.periodS / share)) }
+    return { ...this.#local.throttle(key, own, quantity), limit }
   }
 }
 

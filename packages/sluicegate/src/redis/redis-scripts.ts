@@ -1,6 +1,7 @@
 import { PolicyError } from '../errors.js'
 import type { CancelSignal } from '../shared/backend.js'
 import type { CommandRunner } from './command-runner.js'
+import { countNodes } from './node-count.js'
 import type { PolicyEncoding } from './policy-encoding.js'
 import { hashSlot, type RedisKeys } from './redis-keys.js'
 import { runScript } from './run-script.js'
@@ -70,6 +71,11 @@ export class RedisScripts {
       () => runScript(this.runner, script, names, [encoding.numbersAt(this.storeUs()), amounts], leaseIn, signal),
       signal,
     )
+  }
+
+  /** How many limiters share these policies, as {@link countNodes} says. */
+  countNodes(policies: readonly string[], id: string): Promise<number> {
+    return countNodes(this.runner, this.keys, policies, id)
   }
 
   private storeUs(): number {

@@ -1,7 +1,7 @@
 import { combined, type Decision } from '../decision/decision.js'
+import type { CountTimes } from '../decision/decision-decoder.js'
 import { StoreError } from '../errors.js'
 import type { Grant } from '../lease/grant.js'
-import type { CountTimes } from '../policy/decision-decoder.js'
 import { emissionOf } from '../policy/policy-numbers.js'
 import type { PolicyEncoding, PolicyEncodings } from './policy-encoding.js'
 
@@ -165,10 +165,9 @@ export function grantsOf(encoding: PolicyEncoding, leaseUs: number): GrantOf {
 
 /** With a rate, the debt before the lease says when each token conforms. */
 function rateGrants({ policy }: PolicyEncoding, leaseUs: number): GrantOf {
-  const { unitsPerToken, unitsPerUs, capacity: whole } = emissionOf(policy)
-  const capacity = whole - leaseUs * unitsPerUs
+  const { unitsPerToken, unitsPerUs, capacity } = emissionOf(policy)
   const conformsUs = (units: number): number => Math.max(0, Math.ceil((units - capacity) / unitsPerUs))
-  return ({ availableNow, availableLater, debt, blockedUs }, least) => {
+  return ({ nowUs, availableNow, availableLater, debt, blockedUs }, least) => {
     const after = debt + (availableNow + availableLater) * unitsPerToken
     const beginUs = (token: number): number => (token < availableNow ? 0 : conformsUs(debt + (token + 1) * unitsPerToken))
     const untilFreeFor = (tokens: number): number => conformsUs(after + tokens * unitsPerToken)
@@ -179,6 +178,7 @@ function rateGrants({ policy }: PolicyEncoding, leaseUs: number): GrantOf {
       beginUs,
       endUs: (token) => beginUs(token) + leaseUs,
       flowsBack: true,
+      id: nowUs,
       untilFreeUs,
       untilFreeFor,
       blockedUs,

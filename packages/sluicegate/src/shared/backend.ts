@@ -9,21 +9,21 @@ import { onceInProcess } from '../once-in-process.js'
  *
  * | verb | effect |
  * | --- | --- |
- * | `take` | charges `cost` if it passes now |
+ * | `take` | charges `cost` if it passes now; with `isHeld` it answers as `reserve` does, with a receipt for `cancel` |
  * | `peek` | changes nothing |
  * | `refund`, `penalize` | gives back, or charges, `tokens` |
  * | `charge` | `penalize` with a number of tokens for each policy, some of them 0 |
- * | `ban` | denies everything for `us` microseconds; the longest ban wins, 0 lifts it |
- * | `reset` | makes the key full and lifts its ban |
+ * | `block` | denies everything for `us` microseconds; the longest block wins, 0 lifts it |
+ * | `reset` | makes the key full and lifts its block |
  * | `reserve` | charges `cost` at the earliest time at which it passes, within `maxWaitUs`; of permits and `allOf` only what passes now |
  * | `redeem` | reads the key when the time of a reservation has come; not `done` when the key is banned |
  * | `cancel` | gives `tokens` of a reservation back, as many as is safe |
  * | `discard` | cancels all of a reservation; the answer is not needed |
  * | `release`, `heartbeat` | ends or renews the permit that operation `id` took |
- * | `return` | gives unspent tokens of a grant back; the answer is not needed |
+ * | `return` | gives tokens of a grant back, unspent ones or as many as is safe of `cost` spent ones; the answer is not needed |
  */
 export type Operation =
-  | { readonly verb: 'take'; readonly key: Key; readonly cost: number; readonly id: number }
+  | { readonly verb: 'take'; readonly key: Key; readonly cost: number; readonly id: number; readonly isHeld?: boolean }
   | { readonly verb: 'peek'; readonly key: Key; readonly cost: number }
   | { readonly verb: 'refund' | 'penalize'; readonly key: Key; readonly tokens: number }
   | { readonly verb: 'charge'; readonly key: Key; readonly tokens: readonly number[] }
@@ -33,7 +33,17 @@ export type Operation =
   | { readonly verb: 'redeem' | 'discard'; readonly key: Key; readonly booked: Booked }
   | { readonly verb: 'cancel'; readonly key: Key; readonly booked: Booked; readonly tokens: number }
   | { readonly verb: 'release' | 'heartbeat'; readonly key: Key; readonly cost: number; readonly id: number }
-  | { readonly verb: 'return'; readonly key: string; readonly part: number; readonly tokens: number; readonly grantId: number }
+  | ReturnOperation
+
+/** Tokens of a grant that go back: `tokens` of `cost` that one take has spent; of unspent ones both are the same. */
+export interface ReturnOperation {
+  readonly verb: 'return'
+  readonly key: string
+  readonly part: number
+  readonly cost: number
+  readonly tokens: number
+  readonly grantId: number
+}
 
 /** What came of an {@link Operation}. */
 export interface Answer {
@@ -45,7 +55,7 @@ export interface Answer {
   readonly waitUs?: number
   /** Of `reserve`: of two reservations of a key the later one has the larger number. */
   readonly order?: number
-  /** Of `reserve`: what the backend needs for `cancel`. Opaque to everything else. */
+  /** Of `reserve` and held takes: what the backend needs for `cancel`. Opaque to everything else. */
   readonly receipt?: unknown
 }
 
@@ -100,6 +110,17 @@ export function newOperationId(): number {
 export function decisionOf({ decision }: Answer): Decision {
   if (decision === undefined) throw new StoreError('OUTAGE', 'the store gave an answer without a decision')
   return decision
+}
+
+/** The decision of a take: one that is held answers with the state after it, which may deny the next take. */
+export function takenBy({ isHeld }: { readonly isHeld?: boolean }, answer: Answer): Decision {
+  const decision = decisionOf(answer)
+  return isHeld && answer.done && decision.source !== 'outage' ? passed(decision) : decision
+}
+
+/** The decision of a take that passed, for the state that it left. */
+export function passed({ parts, ...decision }: Decision): Decision {
+  return { ...decision, allowed: true, retryAfterMs: 0, ...(parts && { parts: parts.map(passed) }) }
 }
 
 /** What a `reserve` with these arguments brought. */

@@ -2,6 +2,7 @@ import type { Awaitable } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import type { HotKeys } from '../decision/hot-keys.js'
 import { emptyPermit, PermitDecision } from '../decision/permit.js'
+import { droppable } from '../dropped-promise.js'
 import type { Key, WaitOptions } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import type { QueueVerbs } from '../queue/work-queue.js'
@@ -67,6 +68,13 @@ export interface FleetStats {
   readonly accountedTokens: number
   /** Keys with a lease or a cached denial in this process. */
   readonly leases: number
+  /**
+   * Limiters that share the policy, this one included, as the store last counted them; 0 while that is unknown, and where `localShare` or
+   * `outage` says what decides in an outage. Of several policies it is the most, and with tiers that of the limiter's own policy.
+   */
+  readonly nodes: number
+  /** The part of the budget that this process may spend in an outage: 1 with `outage: 'open'`, 0 with `closed`. */
+  readonly localShare: number
 }
 
 /**
@@ -93,7 +101,7 @@ export interface FleetLimiter<Answer extends Decision = Decision> extends QueueV
    * - While processes with the old and the new policy run side by side, as in a deployment, every admitted token is charged under both, until
    *   the old numbers were not seen for an hour or as long as what was spent under them counts. So no key gets a fresh burst, and no version
    *   admits more than if all tokens were its own.
-   * - Tokens leased by this process go back. Reservations are cancelled in the numbers in which they were made.
+   * - Tokens leased by this process go back. Of what was charged before, nothing is returned any more.
    *
    * @throws {PolicyError} `ALGORITHM_CHANGE`, of `allOf` also of any of its policies.
    */
@@ -130,7 +138,15 @@ export class SharedPermit extends PermitDecision implements FleetPermit {
     this.#released = released
   }
 
-  async release(): Promise<boolean> {
+  release(): Promise<boolean> {
+    return droppable(this.#release(), 'release', () => this.policy)
+  }
+
+  heartbeat(): Promise<boolean> {
+    return droppable(this.#heartbeat(), 'heartbeat', () => this.policy)
+  }
+
+  async #release(): Promise<boolean> {
     const ask = this.#ask
     this.#ask = undefined
     const isReleased = (await ask?.('release')) ?? false
@@ -138,7 +154,7 @@ export class SharedPermit extends PermitDecision implements FleetPermit {
     return isReleased
   }
 
-  async heartbeat(): Promise<boolean> {
+  async #heartbeat(): Promise<boolean> {
     const ask = this.#ask
     const isRenewed = (await ask?.('heartbeat')) ?? false
     if (!isRenewed && this.#ask === ask) this.#ask = undefined
@@ -147,7 +163,7 @@ export class SharedPermit extends PermitDecision implements FleetPermit {
 
   [Symbol.dispose](): void {
     // If this fails, the permit ends after `ttl`.
-    this.release().catch(() => undefined)
+    void this.release()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,8 +1,10 @@
 import { blockUs, checkedCost, checkedTokens, checkedTop } from '../arguments.js'
-import type { Awaitable } from '../awaitable.js'
+import { type Awaitable, chained } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import { publishDenial } from '../decision/diagnostics.js'
 import { type HotKeys, TopLists } from '../decision/hot-keys.js'
+import { holdsPermits, isPermit } from '../decision/permit.js'
+import { emptyReceipt, type Receipt, type Receipting, TAKE, WAIT } from '../decision/receipt.js'
 import { closedError } from '../errors.js'
 import { keysUnder, ownKey } from '../key.js'
 import type { ForgottenTokens } from '../lease/lease-table.js'
@@ -12,17 +14,21 @@ import type { Policy } from '../policy/policy.js'
 import { closeQueueOf, QueuedLimiter } from '../queue/create-queue.js'
 import { shownAs } from '../shown.js'
 import type { Duration } from '../time/duration.js'
-import { bookedBy, decisionOf, newOperationId, type Operation } from './backend.js'
+import { type Booked, bookedBy, decisionOf, newOperationId, type Operation, takenBy } from './backend.js'
 import { CallGuard, type CallPlaces } from './calls/call-guard.js'
 import type { ShardLoads } from './calls/shard-load.js'
 import { type FleetBoundKey, type FleetLimiter, type FleetReservation, type FleetStats, SharedPermit } from './fleet-limiter.js'
 import { LateAnswers } from './leases/late-answers.js'
+import type { LeasedTakes } from './leases/leased-takes.js'
+import { Spending } from './leases/spending.js'
 import type { InForce } from './leases/waiting-takes.js'
+import { type LocalShare, localShareOf } from './outage/local-share.js'
 import { Outage } from './outage/outage.js'
 import { OutageAccount } from './outage/outage-account.js'
 import type { SharedOptions } from './shared-options.js'
 import { partsOver, policyAfter, type SharedBase, type SharedParts, withPermit } from './shared-parts.js'
 import { Reservations, SharedReservation } from './waiting/reservations.js'
+import { type ChargedAccount, SharedReceipt } from './waiting/shared-receipt.js'
 import { SharedWaiting } from './waiting/shared-waiting.js'
 
 /** Counts and publishes the decisions that callers get, each once, wherever it was made. */
@@ -55,6 +61,8 @@ export interface SharedLimiterParts extends Pick<SharedBase, 'connect' | 'crossS
   /** Where keys are, as far as that is known. */
   readonly places: CallPlaces
   readonly options: SharedOptions
+  /** The share in an outage where no option says what it is. */
+  readonly countedShare: () => LocalShare
   /** How far ahead tokens are leased; 0 for not at all. */
   readonly horizonMs: number
   /** What to do when answers take longer than a lease. */
@@ -65,7 +73,7 @@ export interface SharedLimiterParts extends Pick<SharedBase, 'connect' | 'crossS
  * The limiter of a policy whose state a backend holds. `take` is decided by the tokens leased ahead if it can be, else by one call to the
  * backend, and in an outage by the option `outage`.
  */
-export class SharedLimiter extends QueuedLimiter implements FleetLimiter {
+export class SharedLimiter extends QueuedLimiter implements FleetLimiter, Receipting {
   protected parts: SharedParts
   protected readonly guard: CallGuard
   private readonly base: SharedBase
@@ -75,13 +83,17 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter {
   private readonly reservations: Reservations
   private readonly waiting: SharedWaiting
   private readonly account: OutageAccount
+  private readonly share: LocalShare
   private isClosed = false
+  /** Grows with each change of the numbers: what was charged before it may have been forgiven, and does not come back. */
+  private generation = 0
 
-  constructor({ connect, crossSlot, policy, places, options, horizonMs, lateAdvice, clock }: SharedLimiterParts) {
+  constructor({ connect, crossSlot, policy, places, options, countedShare, horizonMs, lateAdvice, clock }: SharedLimiterParts) {
     super()
-    const { outage = 'local', localShare = 0.1, timeoutMs = 100, maxKeys = 100_000, hotKeys = 0, maxWaiters = 10_000 } = options
+    const { outage = 'local', localShare, timeoutMs = 100, maxKeys = 100_000, hotKeys = 0, maxWaiters = 10_000 } = options
     const current = (): SharedParts => this.parts
-    this.account = new OutageAccount(current, clock)
+    this.share = localShareOf(outage, localShare, countedShare)
+    this.account = new OutageAccount(current, clock, this.share)
     this.guard = new CallGuard(places, clock, timeoutMs, this.account)
     this.late = new LateAnswers(lateAdvice)
     this.horizonMs = horizonMs
@@ -89,7 +101,7 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter {
       connect,
       crossSlot,
       guard: this.guard,
-      outage: new Outage(outage, policy, localShare, clock),
+      outage: new Outage(outage, policy, this.share, clock),
       late: this.late,
       inForce: {} as InForce,
       clock,
@@ -118,6 +130,32 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter {
       : this.decisions.record(key, tokens, decision)
   }
 
+  /** {@link take} with a receipt. */
+  [TAKE](key: Key, cost = 1): Awaitable<Receipt> {
+    this.checkOpen()
+    // A permit is its own receipt.
+    if (holdsPermits(this.parts.policy)) return chained(this.take(key, cost), emptyReceipt)
+    const own = ownKey(key)
+    const tokens = checkedCost(cost)
+    const { leases } = this.parts
+    if (this.waiting.isQueued(own)) return chained(this.take(own, tokens), emptyReceipt)
+    if (leases === undefined) return this.takeHeld(own, tokens)
+    const spending = new Spending()
+    const account = this.leasedAccount(own, leases, spending)
+    return chained(leases.take(own, tokens, spending), (decision) => this.receipt(own, tokens, decision, account))
+  }
+
+  /** {@link wait} with a receipt. */
+  [WAIT](key: Key, options?: WaitOptions): Promise<Receipt> {
+    if (this.isClosed) return Promise.reject(closedError())
+    const own = ownKey(key)
+    const cost = options?.cost ?? 1
+    const { generation } = this
+    return this.waiting
+      .wait(own, options)
+      .then(({ decision, booked }) => this.receipt(own, cost, decision, booked && this.accountOf(booked, generation)))
+  }
+
   peek(key: Key, cost = 1): Awaitable<Decision> {
     this.checkOpen()
     return this.parts.fallback.execute({ verb: 'peek', key, cost: checkedCost(cost) }).then(decisionOf)
@@ -127,17 +165,18 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter {
     if (this.isClosed) return Promise.reject(closedError())
     const own = ownKey(key)
     const cost = options?.cost ?? 1
-    return this.waiting.wait(own, options).then((decision) => this.record(own, cost, decision))
+    return this.waiting.wait(own, options).then(({ decision }) => this.record(own, cost, decision))
   }
 
   async reserve(key: Key, cost: number): Promise<FleetReservation> {
     this.checkOpen()
+    const { generation } = this
     const { fallback, backend } = this.parts
     const own = ownKey(key)
     const tokens = checkedCost(cost)
     const operation = { verb: 'reserve', key: own, cost: tokens, id: newOperationId(), maxWaitUs: Number.POSITIVE_INFINITY } as const
     const booked = bookedBy(operation, await fallback.execute(operation))
-    const reservation = new SharedReservation(backend, booked, () => this.waiting.released(own))
+    const reservation = new SharedReservation(backend, booked, this.accountOf(booked, generation))
     this.decisions.record(own, tokens, { ...reservation.decision, allowed: reservation.allowed })
     return reservation
   }
@@ -190,6 +229,8 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter {
       outageTokens: this.decisions.outageTokens,
       accountedTokens: account.tokens,
       leases: leases?.size ?? 0,
+      nodes: this.share.nodes,
+      localShare: this.share.inForce,
     }
   }
 
@@ -214,6 +255,7 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter {
 
   /** Tokens leased under the policy before go back at once: no take spends them. */
   protected changeTo(policy: Policy, horizonMs: number): void {
+    if (numbersOf(policy) !== numbersOf(this.parts.policy)) this.generation++
     const next = partsOver(this.base, policy, horizonMs)
     this.base.outage.update(policy)
     this.parts.leases?.close()
@@ -224,6 +266,55 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter {
     const { parts } = this
     const operation = { verb: 'take', key, cost, id: newOperationId() } as const
     return parts.fallback.execute(operation).then((answer) => this.record(key, cost, withPermit(parts, decisionOf(answer), operation)))
+  }
+
+  private takeHeld(key: Key, cost: number): Promise<Receipt> {
+    const { generation } = this
+    const operation = { verb: 'take', key, cost, id: newOperationId(), isHeld: true } as const
+    return this.parts.fallback
+      .execute(operation)
+      .then((answer) => this.receipt(key, cost, takenBy(operation, answer), this.accountOf(bookedBy(operation, answer), generation)))
+  }
+
+  /** A decision of an outage has charged nothing at the backend, and nothing of it comes back there. */
+  private receipt(key: Key, cost: number, decision: Decision, account: ChargedAccount | undefined): Receipt {
+    const recorded = this.record(key, cost, decision)
+    const isCharged = decision.allowed && decision.source !== 'outage' && !isPermit(decision)
+    return isCharged && account !== undefined ? new SharedReceipt(recorded, cost, account) : emptyReceipt(recorded)
+  }
+
+  /** Of what one operation has charged at the backend. @param generation of the numbers when it began. */
+  private accountOf(booked: Booked, generation: number): ChargedAccount {
+    const { key, cost, id } = booked
+    return {
+      giveBack: async (tokens) => {
+        const { backend, leases, policy } = this.parts
+        if (this.generation !== generation && policy.algorithm !== 'concurrency') {
+          // A place is held or not, whatever the numbers.
+          if (holdsPermits(policy) && tokens === cost) await backend.execute({ verb: 'release', key, cost, id })
+          return this.peek(key)
+        }
+        const decision = decisionOf(await backend.execute({ verb: 'cancel', key, booked, tokens }))
+        leases?.refunded(key, decision)
+        this.waiting.released(key)
+        return decision
+      },
+      charge: (tokens) => this.penalize(key, tokens),
+    }
+  }
+
+  /** Of what one take has spent of leases, or charged at the backend because these did not decide it. */
+  private leasedAccount(key: Key, leases: LeasedTakes, spending: Spending): ChargedAccount {
+    const { generation } = this
+    return {
+      giveBack: async (tokens) => {
+        if (spending.booked !== undefined) return this.accountOf(spending.booked, generation).giveBack(tokens)
+        if (this.generation !== generation) return undefined
+        await leases.giveBack(key, spending, tokens)
+        return this.waiting.released(key)
+      },
+      charge: (tokens) => this.penalize(key, tokens),
+    }
   }
 
   protected record(key: Key, cost: number, decision: Decision): Decision {
@@ -247,4 +338,9 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter {
     this.waiting.released(key)
     return decision
   }
+}
+
+/** What of a policy its numbers at the backend depend on. */
+function numbersOf({ name, ...numbers }: Policy): string {
+  return JSON.stringify({ ...numbers, policies: numbers.policies?.map(numbersOf) })
 }

@@ -1,15 +1,18 @@
 import { checkedHotKeys } from '../decision/hot-keys.js'
 import { PolicyError } from '../errors.js'
 import type { LayerOptions } from '../layers/limiter-layers.js'
-import { checkInteger, checkNumber, checkOneOf, unknownOption } from '../options/option-checks.js'
+import { asGiven, checkInteger, checkNumber, checkOneOf, unknownOption } from '../options/option-checks.js'
 import { checkedQueueOptions, type QueueOptions } from '../queue/queue-options.js'
-import type { OutageMode } from './outage/outage.js'
+import type { OutageMode } from './outage/local-share.js'
 
 /** Options of every limiter that shares its budget with other processes. */
 export interface SharedOptions extends Omit<LayerOptions, 'overrides' | 'clock'> {
   /** What decides in an outage: `local` (default) a share of the budget in each process; `open` allows everything, `closed` nothing. */
   readonly outage?: OutageMode
-  /** With `local`: the share of the budget that each process may spend in an outage, above 0 to 1; default 0.1. */
+  /**
+   * With `local`: the share of the budget that each process may spend in an outage, above 0 to 1. Default: 1 divided by the number of limiters
+   * that share the policy, as the store counted them; at most 0.1 for one that has not called it for three minutes, or for less than a minute in all.
+   */
   readonly localShare?: number
   /** Timeout of a call to the backend in milliseconds, 1 to 60,000; default 100. */
   readonly timeoutMs?: number
@@ -47,6 +50,7 @@ export const SHARED_OPTIONS: readonly (keyof SharedOptions)[] = [
 
 const OVERRIDES_OPTIONS: ReadonlySet<string> = new Set(['staleMs'])
 const DEFAULT_STALE_MS = 1_000
+const DEFAULT_HORIZON_MS = 50
 
 const LEASE_OPTIONS: ReadonlySet<string> = new Set(['horizonMs'])
 
@@ -61,8 +65,14 @@ export function checkSharedOptions({ outage, localShare, timeoutMs, maxKeys, hot
   if (queue !== undefined) checkedQueueOptions(queue)
 }
 
-/** @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN` */
-export function checkOptionNames(options: unknown, known: ReadonlySet<string>, example: string, within?: string, of?: string): void {
+/** @returns the options as {@link asGiven} says. @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN` */
+export function checkOptionNames<Options>(
+  options: Options,
+  known: ReadonlySet<string>,
+  example: string,
+  within?: string,
+  of?: string,
+): Options {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new PolicyError('OPTION_INVALID', within ?? 'options', options, `must be an object such as ${example}`)
   }
@@ -70,6 +80,7 @@ export function checkOptionNames(options: unknown, known: ReadonlySet<string>, e
     const option = within === undefined ? name : `${within}.${name}`
     if (!known.has(name)) throw unknownOption({ option, value, known: [...known], of: within ?? of })
   }
+  return asGiven(options, [...known])
 }
 
 /**
@@ -80,18 +91,18 @@ export function checkOptionNames(options: unknown, known: ReadonlySet<string>, e
 export function overridesStaleMs(overrides: SharedOptions['overrides']): number | undefined {
   if (overrides === undefined || overrides === false) return undefined
   if (overrides === true) return DEFAULT_STALE_MS
-  checkOptionNames(overrides, OVERRIDES_OPTIONS, '{ staleMs: 1000 }', 'overrides')
-  if (overrides.staleMs !== undefined) checkNumber('overrides.staleMs', overrides.staleMs, 10, 3_600_000)
-  return overrides.staleMs ?? DEFAULT_STALE_MS
+  const { staleMs = DEFAULT_STALE_MS } = checkOptionNames(overrides, OVERRIDES_OPTIONS, '{ staleMs: 1000 }', 'overrides')
+  checkNumber('overrides.staleMs', staleMs, 10, 3_600_000)
+  return staleMs
 }
 
 /**
- * Checks the option `lease`, of workers and of the primary.
+ * How far ahead tokens are leased, by the option `lease` of a fleet or of a primary.
  *
  * @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN`
  */
-export function checkLease(lease: { readonly horizonMs?: number } | undefined): void {
-  if (lease === undefined) return
-  checkOptionNames(lease, LEASE_OPTIONS, '{ horizonMs: 50 }', 'lease')
-  if (lease.horizonMs !== undefined) checkNumber('lease.horizonMs', lease.horizonMs, 1, 10_000)
+export function checkedHorizonMs(lease: { readonly horizonMs?: number } = {}): number {
+  const { horizonMs = DEFAULT_HORIZON_MS } = checkOptionNames(lease, LEASE_OPTIONS, '{ horizonMs: 50 }', 'lease')
+  checkNumber('lease.horizonMs', horizonMs, 1, 10_000)
+  return horizonMs
 }

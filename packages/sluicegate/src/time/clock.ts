@@ -1,6 +1,5 @@
 import { PolicyError } from '../errors.js'
 import { onceInProcess } from '../once-in-process.js'
-import type { Policy } from '../policy/policy.js'
 import type { Clock, ManualClock } from './clock-interface.js'
 import { manualOver } from './manual-clock.js'
 
@@ -262,21 +261,6 @@ export function wallOver(time: WallTime): Required<Clock> {
     return () => cancel()
   }
   return { nowMs: () => time.nowMs(), after }
-}
-
-const DAY_MS = 86_400_000
-
-/**
- * The clock of a limiter that was given none. Windows of the calendar, and fixed windows of a day or longer, go by the wall clock, also after
- * it was stepped. A time that passes evenly is better for all others, and for several policies together unless all of them are such windows:
- * after a step back a shorter window would be closed for many times its length.
- */
-export function defaultClock(policy: Policy): Clock {
-  return isOfDays(policy) ? wallClock() : preciseClock()
-}
-
-function isOfDays({ policies, algorithm, calendar, windowMs }: Policy): boolean {
-  return policies?.every(isOfDays) ?? (calendar !== undefined || (algorithm === 'fixed-window' && windowMs >= DAY_MS))
 }
 
 /** A clock without the steps back of another: where that one runs back, this one stands still for a reading and goes on from there. */

@@ -1,6 +1,6 @@
 import { PolicyError } from '../errors.js'
-import { waitAsync } from '../waiting/release-watch.js'
 import type { ManualClock } from './clock-interface.js'
+import { waitAsync } from './wait-async.js'
 
 interface ManualTimer {
   readonly atMs: number

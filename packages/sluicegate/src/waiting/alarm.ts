@@ -1,3 +1,4 @@
+import { has } from '../options/option-checks.js'
 import { type Clock, preciseClock, type Ticker, tickerOf } from '../time/clock.js'
 import { type Due, DueHeap } from './due-heap.js'
 
@@ -33,7 +34,7 @@ export class Alarm {
     this.clock = clock
     this.onFailure = onFailure
     this.ticker = tickerOf(clock)
-    this.after = clock.after?.bind(clock) ?? (preciseClock().after as NonNullable<Clock['after']>)
+    this.after = (has(clock, 'after') ? clock.after?.bind(clock) : undefined) ?? (preciseClock().after as NonNullable<Clock['after']>)
   }
 
   /** The clock's reading, whole microseconds. */

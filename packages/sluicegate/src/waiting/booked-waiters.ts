@@ -42,7 +42,7 @@ export class BookedWaiters<Answer extends Decision> {
     const queue = this.queues.get(name)
     const last = queue?.last
     if (last?.item.takesIn(waiter, booking)) last.item.add(waiter, booking)
-    else if (booking.atUs <= booking.bookedUs) waiter.resolve(booking.decision)
+    else if (booking.atUs <= booking.bookedUs) waiter.resolve(booking.decision, booking)
     else this.newRun(name, queue ?? this.newQueue(name), booking.cost).add(waiter, booking)
   }
 
@@ -132,7 +132,7 @@ class Run<Answer extends Decision> implements Alert {
       const { service } = this.parts
       const answer = service.answer(booking)
       if (!answer.allowed) service.giveBack(booking, this.cost)
-      waiter.resolve(answer)
+      waiter.resolve(answer, answer.allowed ? booking : undefined)
     } catch (error) {
       waiter.reject(error)
     }

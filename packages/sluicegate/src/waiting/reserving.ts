@@ -1,5 +1,6 @@
 import { checkActualCost } from '../arguments.js'
 import type { Decision } from '../decision/decision.js'
+import type { Receipt } from '../decision/receipt.js'
 import { emptyReservation, type Reservation } from '../decision/reservation.js'
 import { ownKey } from '../key.js'
 import type { Key, Limiter } from '../limiter.js'
@@ -59,15 +60,24 @@ export function reserveBehind(service: Pick<BookingService, 'refuse'> & Pick<Lim
   return emptyReservation(service.refuse(own, cost), () => service.peek(own, 1))
 }
 
-class BookedReservation extends Shown implements Reservation {
+/** The receipt of a booking; empty when it was not allowed. */
+export function receiptOf<Answer extends Decision>(
+  service: ReservationService,
+  booking: Booking<Answer>,
+  decision = booking.decision,
+): Receipt<Answer> {
+  return new BookedReservation(service, booking, decision)
+}
+
+class BookedReservation<Answer extends Decision = Decision> extends Shown implements Reservation, Receipt<Answer> {
   readonly allowed: boolean
   readonly waitMs: number
-  readonly decision: Decision
+  readonly decision: Answer
   private readonly service: ReservationService
   private readonly booking: Booking
   private isOpen: boolean
 
-  constructor(service: ReservationService, booking: Booking, decision: Decision) {
+  constructor(service: ReservationService, booking: Booking, decision: Answer) {
     super()
     this.service = service
     this.booking = booking

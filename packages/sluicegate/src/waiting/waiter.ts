@@ -2,6 +2,8 @@ import type { WaitRequest } from '../arguments.js'
 import type { Decision } from '../decision/decision.js'
 import type { Booking, BookingService } from './reserving.js'
 
+type OnAnswer<Answer extends Decision> = (answer: Answer, booking?: Booking<Answer>) => void
+
 /** One caller of `wait`, until its promise settles. */
 export class Waiter<Answer extends Decision> {
   readonly request: WaitRequest
@@ -12,14 +14,14 @@ export class Waiter<Answer extends Decision> {
   /** Called once, when the wait ends. */
   onEnd: (() => void) | undefined
   isOver = false
-  private readonly onAnswer: (answer: Answer) => void
+  private readonly onAnswer: OnAnswer<Answer>
   private readonly onError: (reason: unknown) => void
   private quit: (() => void) | undefined
 
   constructor(
     request: WaitRequest,
     place: { readonly order: number; readonly deadlineUs: number },
-    settle: { readonly resolve: (answer: Answer) => void; readonly reject: (reason: unknown) => void },
+    settle: { readonly resolve: OnAnswer<Answer>; readonly reject: (reason: unknown) => void },
   ) {
     this.request = request
     this.order = place.order
@@ -45,8 +47,9 @@ export class Waiter<Answer extends Decision> {
     this.quit = undefined
   }
 
-  resolve(answer: Answer): void {
-    if (this.end()) this.onAnswer(answer)
+  /** @param booking what was charged, if anything was. */
+  resolve(answer: Answer, booking?: Booking<Answer>): void {
+    if (this.end()) this.onAnswer(answer, booking)
   }
 
   reject(reason: unknown): void {

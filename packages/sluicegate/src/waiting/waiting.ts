@@ -8,7 +8,7 @@ import { Alarm } from './alarm.js'
 import { BookedWaiters } from './booked-waiters.js'
 import { BoundedBookings } from './booking-limits.js'
 import { ReleaseWatch, type ReleaseWords } from './release-watch.js'
-import type { BookingService } from './reserving.js'
+import type { Booking, BookingService } from './reserving.js'
 import { TurnQueues } from './turn-queues.js'
 import { Waiter } from './waiter.js'
 
@@ -79,8 +79,18 @@ export class Waiting<Answer extends Decision> {
   }
 
   /** {@link Limiter.wait}. Misuse rejects too. */
-  wait(key: Key, options: WaitOptions = {}): Promise<Answer> {
-    return new Promise((resolve, reject) => {
+  wait(key: Key, options?: WaitOptions): Promise<Answer> {
+    return this.waited(key, options, (answer) => answer)
+  }
+
+  /** {@link wait}, whose result is made of the answer and of what was charged, if anything was. */
+  waited<Result>(
+    key: Key,
+    options: WaitOptions = {},
+    resultOf: (answer: Answer, booking: Booking<Answer> | undefined) => Result,
+  ): Promise<Result> {
+    return new Promise((settle, reject) => {
+      const resolve = (answer: Answer, booking?: Booking<Answer>): void => settle(resultOf(answer, booking))
       const request = checkedWaitRequest(key, options)
       if (this.isClosed) throw closedError()
       if (request.signal?.aborted) return reject(request.signal.reason)

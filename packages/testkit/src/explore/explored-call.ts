@@ -7,6 +7,9 @@ const MOST_ATTEMPTS = 100
 /** No order explains it. */
 const GAVE_UP = Number.NEGATIVE_INFINITY
 
+/** Of all that is booked before the first update. */
+const FIRST_GENERATION = 0
+
 /** A permit in a thread's hands. */
 export interface GivenPermit {
   /** What the core knows it by. */
@@ -95,7 +98,7 @@ export class ExploredCall {
       case 'reserve':
         return () => this.reserved(core.reserve(low, high, nowUs, amount, bound))
       case 'cancel':
-        return () => core.cancel(low, high, nowUs, amount, bound)
+        return () => core.cancel(low, high, nowUs, amount, bound, FIRST_GENERATION)
       case 'release':
       case 'heartbeat':
         return () => this.permitChanged(low, high, nowUs, verb === 'release')

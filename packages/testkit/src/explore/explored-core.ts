@@ -17,7 +17,7 @@ export interface ExploredCore {
   reset(low: number, high: number, nowUs: number): number
   ban(low: number, high: number, nowUs: number, us: number): number
   reserve(low: number, high: number, nowUs: number, tokens: number, mostUs: number): number
-  cancel(low: number, high: number, nowUs: number, tokens: number, bound: number): number
+  cancel(low: number, high: number, nowUs: number, tokens: number, bound: number, generation: number): number
   untilFree(tokens: number): number
   untilNew(): number
   waitUs(): number

@@ -1,5 +1,5 @@
 import { manualClock } from 'sluicegate'
-import { createGate, type GateStats } from 'sluicegate/gate'
+import { createGate, type Gate, type GateStats } from 'sluicegate/gate'
 import { Random } from '../random.js'
 import { ExactWindow } from './exact-window.js'
 import { Zipf } from './zipf.js'
@@ -67,143 +67,192 @@ interface Attacker {
 
 /** Runs the traffic through the gate and through exact counters. */
 export function zipfAttack(options: AttackOptions): AttackResult {
-  const { seed, seconds, requestsPerSecond, honestKeys, exponent, windowMs, above, width, depth } = options
-  const random = new Random(seed)
-  const zipf = new Zipf(honestKeys, exponent, random)
-  const floodKeys = Math.ceil((options.floodPerSecond * seconds) / 3)
-  const attackers = attackersOf(options, random)
-  const keys = honestKeys + attackers.length + floodKeys
-  const most = Math.ceil(
-    (requestsPerSecond + options.floodPerSecond + attackers.length * 30 * (above / windowMs) * 1_000) * (windowMs / 500),
-  )
-  const exact = new ExactWindow(keys, windowMs, most)
-  const wider = new ExactWindow(keys, (windowMs * 8) / 7, most)
-  const names = new Map<number, string>()
-  const numbers = new Map<string, number>()
-  const nameOf = (key: number): string => {
-    const known = names.get(key)
-    if (known !== undefined) return known
-    const name = key < honestKeys ? `client ${key}` : key < honestKeys + attackers.length ? `attacker ${key}` : `flood ${key}`
-    if (key < honestKeys + attackers.length) {
-      names.set(key, name)
-      numbers.set(name, key)
-    }
-    return name
+  const attack = new ZipfAttack(options)
+  for (let ms = 0; ms < options.seconds * 1_000; ms++) {
+    attack.send(ms)
+    if (ms % 1_000 === 999) attack.compare(ms)
   }
-  const startMs = Date.UTC(2026, 9, 10)
-  const clock = manualClock(startMs)
+  return attack.end()
+}
+
+class ZipfAttack {
+  private readonly options: AttackOptions
+  private readonly random: Random
+  private readonly zipf: Zipf
+  private readonly attackers: readonly Attacker[]
+  /** Keys below it are honest or attack; those from it on are sent once. */
+  private readonly firstFlood: number
+  private readonly keys: number
+  private readonly exact: ExactWindow
+  private readonly wider: ExactWindow
+  private readonly names = new Map<number, string>()
+  private readonly numbers = new Map<string, number>()
+  private readonly startMs = Date.UTC(2026, 9, 10)
+  private readonly clock = manualClock(this.startMs)
+  private readonly gate: Gate
   /** Since when a key is above the threshold without a verdict. */
-  const waiting = new Map<number, number>()
-  const found = { rises: 0, inTime: 0, verdicts: 0, right: 0, rightInWindow: 0 }
-  const attackersAbove = new Set<number>()
-  const attackersFound = new Set<number>()
-  const delays: number[] = []
-  let mostMargin = 0
-  const gate = createGate({
-    window: windowMs,
-    block: { above, for: 3 * windowMs },
-    width,
-    depth,
-    countEvery: COUNT_EVERY_MS,
-    clock,
-    onVerdict: ({ key, verdict }) => {
-      const number = numbers.get(key)
-      if (verdict === 'pass') return
-      found.verdicts++
-      if (number === undefined) return
-      if ((wider.counts[number] as number) > above) found.right++
-      if ((exact.counts[number] as number) > above) found.rightInWindow++
-      if (number >= honestKeys) attackersFound.add(number)
-      const since = waiting.get(number)
-      if (since === undefined) return
-      waiting.delete(number)
-      delays.push(clock.nowMs() - since)
-    },
-  })
-  const errors: number[] = []
-  const compare = { compared: 0, under: 0, beyond: 0, bound: 0 }
-  let floodNext = honestKeys + attackers.length
-  let records = 0
-  let mostKeysInWindow = 0
-  const inWindow = { keys: 0 }
-  const send = (key: number, nowMs: number): void => {
-    records++
-    const count = exact.add(key, nowMs)
-    wider.add(key, nowMs)
-    gate.record(nameOf(key), 1, nowMs)
-    if (count <= above) return
-    if (key >= honestKeys) attackersAbove.add(key)
-    if (!waiting.has(key) && gate.check(nameOf(key)) === 'pass') {
-      waiting.set(key, nowMs)
-      found.rises++
-    }
+  private readonly waiting = new Map<number, number>()
+  private readonly attackersAbove = new Set<number>()
+  private readonly attackersFound = new Set<number>()
+  private readonly delays: number[] = []
+  private readonly errors: number[] = []
+  private readonly counts = { records: 0, rises: 0, verdicts: 0, right: 0, rightInWindow: 0, compared: 0, under: 0, beyond: 0 }
+  private floodNext: number
+  private bound = 0
+  private mostMargin = 0
+  private mostKeysInWindow = 0
+
+  constructor(options: AttackOptions) {
+    const { seed, seconds, requestsPerSecond, floodPerSecond, honestKeys, exponent, windowMs, above, width, depth } = options
+    this.options = options
+    this.random = new Random(seed)
+    this.zipf = new Zipf(honestKeys, exponent, this.random)
+    this.attackers = attackersOf(options, this.random)
+    this.firstFlood = honestKeys + this.attackers.length
+    this.floodNext = this.firstFlood
+    this.keys = this.firstFlood + Math.ceil((floodPerSecond * seconds) / 3)
+    const perSecond = requestsPerSecond + floodPerSecond + this.attackers.length * 30 * (above / windowMs) * 1_000
+    const most = Math.ceil(perSecond * (windowMs / 500))
+    this.exact = new ExactWindow(this.keys, windowMs, most)
+    this.wider = new ExactWindow(this.keys, (windowMs * 8) / 7, most)
+    this.gate = createGate({
+      window: windowMs,
+      block: { above, for: 3 * windowMs },
+      width,
+      depth,
+      countEvery: COUNT_EVERY_MS,
+      clock: this.clock,
+      onVerdict: ({ key, verdict }) => {
+        if (verdict !== 'pass') this.judged(this.numbers.get(key))
+      },
+    })
   }
-  const statedDelayMs = (): number => COUNT_EVERY_MS + (windowMs * mostMargin) / above
-  for (let ms = 0; ms < seconds * 1_000; ms++) {
-    const nowMs = startMs + ms
-    clock.set(nowMs)
-    for (let i = due(requestsPerSecond, ms); i > 0; i--) send(zipf.next(), nowMs)
+
+  /** All requests of one millisecond. */
+  send(ms: number): void {
+    const { requestsPerSecond, floodPerSecond, seconds, honestKeys } = this.options
+    const nowMs = this.startMs + ms
+    this.clock.set(nowMs)
+    for (let i = due(requestsPerSecond, ms); i > 0; i--) this.request(this.zipf.next(), nowMs)
     if (ms >= (seconds * 1_000) / 3 && ms < (seconds * 2_000) / 3)
-      for (let i = due(options.floodPerSecond, ms); i > 0 && floodNext < keys; i--) send(floodNext++, nowMs)
-    for (const [i, attacker] of attackers.entries()) {
+      for (let i = due(floodPerSecond, ms); i > 0 && this.floodNext < this.keys; i--) this.request(this.floodNext++, nowMs)
+    for (const [i, attacker] of this.attackers.entries()) {
       if (ms < attacker.fromMs || ms >= attacker.untilMs) continue
       const target = Math.floor((ms - attacker.fromMs + 1) * attacker.perMs)
-      for (; attacker.sent < target; attacker.sent++) send(honestKeys + i, nowMs)
+      for (; attacker.sent < target; attacker.sent++) this.request(honestKeys + i, nowMs)
     }
     // A key that fell to the threshold before its verdict was above it for less than the delay, or is one that was missed.
-    for (const [key, since] of waiting) {
-      if ((exact.counts[key] as number) > above || nowMs === since) continue
-      waiting.delete(key)
-      delays.push(nowMs - since <= statedDelayMs() ? 0 : Number.POSITIVE_INFINITY)
+    for (const [key, since] of this.waiting) {
+      if ((this.exact.counts[key] as number) > this.options.above || nowMs === since) continue
+      this.waiting.delete(key)
+      this.delays.push(this.inTime(nowMs - since))
     }
-    if (ms % 1_000 !== 999) continue
+  }
+
+  /** Compares counts of the gate with the exact ones. */
+  compare(ms: number): void {
+    const { gate, exact, wider, counts, random, zipf } = this
+    const nowMs = this.startMs + ms
     gate.flush()
     exact.advance(nowMs)
     wider.advance(nowMs)
     const { epsilon, total, margin } = gate.stats()
-    mostMargin = Math.max(mostMargin, margin)
-    compare.bound = Math.max(compare.bound, epsilon * total)
+    this.mostMargin = Math.max(this.mostMargin, margin)
+    this.bound = Math.max(this.bound, epsilon * total)
     for (let i = 0; i < SAMPLES_PER_SECOND; i++) {
-      const key = random.chance(0.5) ? zipf.next() : random.integer(0, honestKeys + attackers.length - 1)
-      const count = gate.count(nameOf(key))
-      compare.compared++
-      if (count < (exact.counts[key] as number)) compare.under++
+      const key = random.chance(0.5) ? zipf.next() : random.integer(0, this.firstFlood - 1)
+      const count = gate.count(this.nameOf(key))
+      counts.compared++
+      if (count < (exact.counts[key] as number)) counts.under++
       const error = count - (wider.counts[key] as number)
-      errors.push(Math.max(0, error))
-      if (error > epsilon * total) compare.beyond++
+      this.errors.push(Math.max(0, error))
+      if (error > epsilon * total) counts.beyond++
     }
-    if (ms % 10_000 === 9_999) {
-      inWindow.keys = exact.counts.reduce((sum, count) => sum + (count > 0 ? 1 : 0), 0)
-      mostKeysInWindow = Math.max(mostKeysInWindow, inWindow.keys)
+    if (ms % 10_000 !== 9_999) return
+    this.mostKeysInWindow = Math.max(
+      this.mostKeysInWindow,
+      exact.counts.reduce((sum, count) => sum + (count > 0 ? 1 : 0), 0),
+    )
+  }
+
+  end(): AttackResult {
+    const { counts, delays, errors, attackersAbove, attackersFound, mostMargin, mostKeysInWindow, gate } = this
+    const { rises, records, verdicts, right, rightInWindow, compared, under, beyond } = counts
+    const endMs = this.startMs + this.options.seconds * 1_000
+    for (const since of this.waiting.values()) delays.push(this.inTime(endMs - since))
+    const stats = gate.stats()
+    gate.close()
+    const { statedDelayMs } = this
+    return {
+      records,
+      rises,
+      found: delays.filter((ms) => ms <= statedDelayMs).length,
+      attackersAbove: attackersAbove.size,
+      attackersFound: [...attackersAbove].filter((key) => attackersFound.has(key)).length,
+      verdicts,
+      right,
+      rightInWindow,
+      statedDelayMs,
+      delaysMs: { median: quantile(delays, 0.5), p99: quantile(delays, 0.99), most: quantile(delays, 1) },
+      compared,
+      under,
+      beyond,
+      error: {
+        mean: errors.reduce((sum, error) => sum + error, 0) / errors.length,
+        p99: quantile(errors, 0.99),
+        most: quantile(errors, 1),
+        bound: this.bound,
+      },
+      mostMargin,
+      stats,
+      mostKeysInWindow,
     }
   }
-  const endMs = startMs + seconds * 1_000
-  for (const since of waiting.values()) delays.push(endMs - since <= statedDelayMs() ? 0 : Number.POSITIVE_INFINITY)
-  const stats = gate.stats()
-  gate.close()
-  return {
-    records,
-    rises: found.rises,
-    found: delays.filter((ms) => ms <= statedDelayMs()).length,
-    attackersAbove: attackersAbove.size,
-    attackersFound: [...attackersAbove].filter((key) => attackersFound.has(key)).length,
-    verdicts: found.verdicts,
-    right: found.right,
-    rightInWindow: found.rightInWindow,
-    statedDelayMs: statedDelayMs(),
-    delaysMs: { median: quantile(delays, 0.5), p99: quantile(delays, 0.99), most: quantile(delays, 1) },
-    compared: compare.compared,
-    under: compare.under,
-    beyond: compare.beyond,
-    error: {
-      mean: errors.reduce((sum, error) => sum + error, 0) / errors.length,
-      p99: quantile(errors, 0.99),
-      most: quantile(errors, 1),
-      bound: compare.bound,
-    },
-    mostMargin,
-    stats,
-    mostKeysInWindow,
+
+  private request(key: number, nowMs: number): void {
+    const { above, honestKeys } = this.options
+    this.counts.records++
+    const count = this.exact.add(key, nowMs)
+    this.wider.add(key, nowMs)
+    this.gate.record(this.nameOf(key), 1, nowMs)
+    if (count <= above) return
+    if (key >= honestKeys) this.attackersAbove.add(key)
+    if (this.waiting.has(key) || this.gate.check(this.nameOf(key)) !== 'pass') return
+    this.waiting.set(key, nowMs)
+    this.counts.rises++
+  }
+
+  /** A verdict began; undefined: on a key that is sent once. */
+  private judged(key: number | undefined): void {
+    const { counts, options, waiting } = this
+    counts.verdicts++
+    if (key === undefined) return
+    if ((this.wider.counts[key] as number) > options.above) counts.right++
+    if ((this.exact.counts[key] as number) > options.above) counts.rightInWindow++
+    if (key >= options.honestKeys) this.attackersFound.add(key)
+    const since = waiting.get(key)
+    if (since === undefined) return
+    waiting.delete(key)
+    this.delays.push(this.clock.nowMs() - since)
+  }
+
+  private get statedDelayMs(): number {
+    return COUNT_EVERY_MS + (this.options.windowMs * this.mostMargin) / this.options.above
+  }
+
+  /** The delay of a key without a verdict: none within the stated one. */
+  private inTime(delayMs: number): number {
+    return delayMs <= this.statedDelayMs ? 0 : Number.POSITIVE_INFINITY
+  }
+
+  private nameOf(key: number): string {
+    const known = this.names.get(key)
+    if (known !== undefined) return known
+    if (key >= this.firstFlood) return `flood ${key}`
+    const name = key < this.options.honestKeys ? `client ${key}` : `attacker ${key}`
+    this.names.set(key, name)
+    this.numbers.set(name, key)
+    return name
   }
 }
 

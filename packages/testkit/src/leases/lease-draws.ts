@@ -67,7 +67,7 @@ function drawn(random: Random, encoding: PolicyEncoding['name'], horizonMs: numb
     return random.pick([tokenBucket, gcra])({ limit, window, burst })
   }
   // In a sliding window several tokens come due within a horizon only where there are many.
-  const limit = encoding === 'sliding-window' ? random.pick([random.integer(20, 26), random.integer(80, 120)]) : random.integer(20, 26)
+  const limit = encoding === 'sliding-window' ? random.pick([random.integer(20, 26), random.integer(300, 500)]) : random.integer(20, 26)
   const window = random.integer(20 * leaseMs, 24 * leaseMs)
   if (encoding === 'fixed-window') return fixedWindow({ limit, window })
   return encoding === 'sliding-window' ? slidingWindow({ limit, window }) : slidingLog({ limit, window })

@@ -1,6 +1,4 @@
-import type { Decision } from '../../../sluicegate/dist/decision/decision.js'
 import type { Grant, TokenRequest } from '../../../sluicegate/dist/lease/grant.js'
-import { goodForUs } from '../../../sluicegate/dist/lease/leasing.js'
 import type { PolicyEncoding } from '../../../sluicegate/dist/redis/policy-encoding.js'
 import { grantsOf } from '../../../sluicegate/dist/redis/script-call.js'
 import type { Admission } from '../history/admission.js'
@@ -33,6 +31,8 @@ class Fleet {
   private readonly admissions: Admission[] = []
   private readonly pace: LeasePace
   private readonly mostCost: number
+  /** The part of the takes that the authority decides one by one. */
+  private readonly atOnce: number
   private charged = 0
 
   constructor(random: Random, rules: LeaseRules, encodings: readonly PolicyEncoding['name'][]) {
@@ -45,6 +45,7 @@ class Fleet {
     this.processes = Array.from({ length: count }, () => new LeaseProcess(random, random.pick(this.versions)))
     this.pace = new LeasePace(random, this.versions[0])
     this.mostCost = random.pick([1, 1, 3, 6])
+    this.atOnce = random.pick([0.02, 0.2, 0.6])
   }
 
   private get nowUs(): number {
@@ -87,7 +88,7 @@ class Fleet {
     process.lease.demand.ask(cost)
     if (!process.hoards && this.spent(process, cost)) return
     if (!isExact && process.lease.deniedUntil(atUs, cost) !== undefined) return
-    if (isExact || random.chance(0.2)) this.takeAtOnce(process, cost, this.pace.delayUs(), this.pace.delayUs())
+    if (isExact || random.chance(this.atOnce)) this.takeAtOnce(process, cost, this.pace.delayUs())
     else {
       process.lease.demand.join(cost, atUs)
       process.waiting.push(cost)
@@ -194,32 +195,21 @@ class Fleet {
 
   private follow(more: number): void {
     const process = this.random.pick(this.processes)
-    for (let takes = 0; takes < MOST_AT_ONCE && this.takeAtOnce(process, 1, 0, 0); takes++);
+    for (let takes = 0; takes < MOST_AT_ONCE && this.takeAtOnce(process, 1, 0); takes++);
     const untilUs = this.records.untilFreeUs(process.version.encoding, this.nowUs, 1)
     if (more > 0) this.inUs(Math.max(1, untilUs), () => this.follow(more - 1))
   }
 
-  /** Whether it passed at the authority, as far as that is known at once. */
-  private takeAtOnce(process: LeaseProcess, cost: number, thereUs: number, backUs: number): boolean {
-    const { life, version } = process
-    const { policy, leaseUs, encoding } = version
+  /** Whether it passed at the authority, by whose time it counts, as far as that is known at once. */
+  private takeAtOnce(process: LeaseProcess, cost: number, thereUs: number): boolean {
     if (this.nowUs < process.stoppedUntilUs) return false
-    const sentUs = process.clockUs(this.nowUs)
+    const { encoding } = process.version
     let isAllowed = false
     const asked = (): void => {
-      const { allowed, untilNewUs } = this.records.take(encoding, this.nowUs, cost)
-      isAllowed = allowed
-      if (!allowed) return
+      isAllowed = this.records.take(encoding, this.nowUs, cost).allowed
+      if (!isAllowed) return
       this.charged += cost
-      // Who takes exactly goes by the time of the authority.
-      if (leaseUs === 0) return void this.admissions.push({ atUs: this.nowUs, cost })
-      this.arrives(process, backUs, life, () => {
-        const decision = { resetAfterMs: Math.ceil(untilNewUs / 1000) } as Decision
-        const isLate = process.clockUs(this.nowUs) - sentUs > goodForUs(policy, decision, leaseUs)
-        if (isLate && this.rules.voidsLate) return
-        this.admissions.push({ atUs: this.nowUs, cost })
-        if (isLate) this.surge()
-      })
+      this.admissions.push({ atUs: this.nowUs, cost })
     }
     if (thereUs === 0) asked()
     else this.inUs(thereUs, asked)

@@ -28,8 +28,8 @@ export class LeaseRecords {
   }
 
   lease(encoding: PolicyEncoding, nowUs: number, want: number, least: number, horizonUs: number): ScriptLease {
-    return this.asked(encoding, nowUs, true, (step) => {
-      const lease = step.lease(nowUs, want, least, horizonUs)
+    return this.asked(encoding, nowUs, true, (step, others) => {
+      const lease = step.lease(nowUs, want, least, horizonUs, others)
       return { answer: lease, passed: lease.availableNow + lease.availableLater }
     })
   }
@@ -59,20 +59,17 @@ export class LeaseRecords {
     encoding: PolicyEncoding,
     nowUs: number,
     isLease: boolean,
-    ask: (step: LeaseStep) => { readonly answer: Answer; readonly passed: number },
+    ask: (step: LeaseStep, others: readonly LeaseStep[]) => { readonly answer: Answer; readonly passed: number },
   ): Answer {
     const own = this.recordOf(encoding, nowUs)
     const { step } = own
-    const others = this.records.filter((record) => record !== own).map((record) => record.step)
-    const forget = step.met(others)
     if (this.isNew) this.write(own)
-    const met = this.records.filter((record) => record !== own).map((record) => record.step)
-    const { answer, passed } = ask(step)
-    for (const other of passed > 0 ? met : []) other.filled(passed, step, met, isLease)
+    const others = this.records.filter((record) => record !== own).map((record) => record.step)
+    const { answer, passed } = ask(step, others)
+    for (const other of passed > 0 ? others : []) other.filled(passed, step, others, isLease)
     if (passed > 0) this.write(own)
     // The store remembers nothing of a key that has spent nothing, when its first call is denied.
     else if (this.isNew && this.records.every((record) => record.step.isOver())) this.records = []
-    else if (!this.isNew) forget()
     return answer
   }
 

@@ -30,8 +30,6 @@ export interface LeaseRules {
   readonly voidsReturned: boolean
   /** The time of a lease as the authority believes it when tokens of it come back. */
   leasedUs(leasedUs: number, nowUs: number): number
-  /** Whether an atomic answer that comes too late is void. */
-  readonly voidsLate: boolean
 }
 
 /** Those of the library. */
@@ -45,7 +43,6 @@ export const SOUND: LeaseRules = {
   backOf: (unspent) => unspent,
   voidsReturned: true,
   leasedUs: (leasedUs) => leasedUs,
-  voidsLate: true,
 }
 
 const NEVER_US = 2 ** 40
@@ -60,17 +57,27 @@ export const FAULTY: readonly (LeaseRules & { readonly encodings: readonly Polic
   },
   {
     ...SOUND,
-    name: 'the whole burst is lent (tau instead of tau - L)',
+    name: 'the whole burst is lent',
     encodings: ['rate'],
-    numbersOf: ({ numbersAt }) => {
-      const [unitsPerToken = 0, unitsPerUs = 0, , whole = 0] = numbersAt(0).split(' ').map(Number)
-      return [unitsPerToken, unitsPerUs, whole, whole]
-    },
-    // Tokens conform as early as the authority says.
-    grantOf: (grant, leaseUs) => {
-      const beginUs = (token: number): number => Math.max(0, grant.beginUs(token) - leaseUs)
-      return { ...grant, beginUs, endUs: (token) => beginUs(token) + leaseUs }
-    },
+    records: { ...SOUND_RECORDS, leftBy: () => 0 },
+  },
+  {
+    ...SOUND,
+    name: 'a lease leaves what flows back in half of it',
+    encodings: ['rate'],
+    records: { ...SOUND_RECORDS, leftBy: (lent) => lent / 2 },
+  },
+  {
+    ...SOUND,
+    name: 'a take does not see what a lease has left',
+    encodings: ['rate'],
+    records: { ...SOUND_RECORDS, takenFrom: (debt, lent) => Math.max(0, debt - lent) },
+  },
+  {
+    ...SOUND,
+    name: 'a take forgets leased tokens that are paid and may still be spent',
+    encodings: ['rate'],
+    records: { ...SOUND_RECORDS, takenFrom: (debt, lent) => (debt > lent ? debt : 0) },
   },
   {
     ...SOUND,
@@ -141,11 +148,5 @@ export const FAULTY: readonly (LeaseRules & { readonly encodings: readonly Polic
     name: 'a third version begins as the one written last, and not as the largest',
     encodings: ['rate', 'fixed-window', 'sliding-window'],
     records: { ...SOUND_RECORDS, beginsWithLargest: false },
-  },
-  {
-    ...SOUND,
-    name: 'atomic answers are spent however late they come',
-    encodings: ['rate', 'fixed-window', 'sliding-window', 'sliding-log'],
-    voidsLate: false,
   },
 ]

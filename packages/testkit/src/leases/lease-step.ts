@@ -17,12 +17,22 @@ export interface RecordRules {
   readonly fillsBeyond: boolean
   /** Whether tokens count for others until they are spent at the latest. */
   readonly countsLent: boolean
+  /** How much of a rate's debt a lease leaves at least, of what flows back while it lasts. */
+  leftBy(lent: number): number
+  /** The debt that a take of a rate goes by. */
+  takenFrom(debt: number, lent: number): number
   /** Whether new numbers begin as the largest of the others say, and not as those written last. */
   readonly beginsWithLargest: boolean
 }
 
 /** Those of `lua/steps/records.lua`. */
-export const SOUND_RECORDS: RecordRules = { fillsBeyond: true, countsLent: true, beginsWithLargest: true }
+export const SOUND_RECORDS: RecordRules = {
+  fillsBeyond: true,
+  countsLent: true,
+  leftBy: (lent) => lent,
+  takenFrom: (debt) => debt,
+  beginsWithLargest: true,
+}
 
 /**
  * One key at the authority, under one kind of numbers: what `lua/` does for leases and takes, on a clock that never steps back, without blocks and other verbs. Twin of
@@ -40,10 +50,6 @@ export abstract class LeaseStep {
   abstract filled(tokens: number, by: LeaseStep, others: readonly LeaseStep[], isLease: boolean): void
   /** Counts what came back under other numbers. */
   relieved(_tokens: number): void {}
-  /** What others mean for what passes here; answers with how to undo that where nothing passed. */
-  met(_others: readonly LeaseStep[]): () => void {
-    return () => undefined
-  }
   protected abstract debtAt(nowUs: number): number
   protected abstract leased(nowUs: number, want: number, least: number, horizonUs: number): Handed
   protected abstract taken(nowUs: number, cost: number): boolean
@@ -55,7 +61,8 @@ export abstract class LeaseStep {
     return Math.max(0, this.whole - this.debtAt(nowUs))
   }
 
-  lease(nowUs: number, want: number, least: number, horizonUs: number): ScriptLease {
+  /** @param _others what else is known of the key. */
+  lease(nowUs: number, want: number, least: number, horizonUs: number, _others?: readonly LeaseStep[]): ScriptLease {
     this.read(nowUs)
     const debt = this.debtAt(nowUs)
     const handed = this.leased(nowUs, want, least, horizonUs)

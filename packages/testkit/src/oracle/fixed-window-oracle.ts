@@ -71,6 +71,10 @@ export class FixedWindowOracle extends KeyedOracle<Counted> {
     return { window, count: max(count, min(count + tokens, this.#limit())) }
   }
 
+  protected override measureOf(): string {
+    return JSON.stringify(this.#spec)
+  }
+
   protected override givenBack(state: Counted, { atUs }: OracleBooking, tokens: bigint, nowUs: bigint): Counted | undefined {
     const { window, count } = this.#stateAt(state, nowUs)
     if (window.startUs !== this.#windows(atUs).startUs || count === 0n) return state

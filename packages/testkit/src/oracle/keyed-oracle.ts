@@ -22,6 +22,8 @@ const NEW = { state: undefined, blockedUntilUs: undefined }
  */
 export abstract class KeyedOracle<State> implements Oracle {
   readonly #keys = new Map<string, Kept<State>>()
+  /** How often its numbers changed. */
+  #generation = 0
 
   /** What answers show as the limit. */
   protected abstract limit(): number
@@ -65,9 +67,9 @@ export abstract class KeyedOracle<State> implements Oracle {
     return true
   }
 
-  /** In what debts are counted: a booking counted otherwise comes back no more. */
+  /** The numbers of the policy: what was booked before they changed comes back no more, as the change may have forgiven it. */
   protected measureOf(): string {
-    return 'tokens'
+    return ''
   }
 
   protected noteOf(_state: State): bigint {
@@ -134,30 +136,33 @@ export abstract class KeyedOracle<State> implements Oracle {
     const isDenied = cost > this.most() || (this.#kept(key).blockedUntilUs ?? nowUs) > nowUs
     const atUs = isDenied ? nowUs : this.passesAtUs(this.stateOf(key), BigInt(cost), nowUs)
     if (isDenied || !this.canBookAt(atUs, nowUs)) {
-      return { key, allowed: false, waitMs: answer.retryAfterMs, atUs, decision: answer, bookedUs: nowUs, cost: BigInt(cost), measure: '' }
+      return { key, allowed: false, waitMs: answer.retryAfterMs, atUs, decision: answer, bookedUs: nowUs, cost: BigInt(cost) }
     }
     const state = this.booked(this.stateOf(key), BigInt(cost), atUs, nowUs)
     this.setState(key, state)
     const booking = { key, allowed: true, waitMs: ceilMs(atUs - nowUs), atUs, decision: this.peek(key, 1, nowMs), note: this.noteOf(state) }
-    return { ...booking, bookedUs: nowUs, cost: BigInt(cost), measure: this.measureOf() }
+    return { ...booking, bookedUs: nowUs, cost: BigInt(cost), generation: this.#generation }
   }
 
   cancel(booking: OracleBooking, tokens: number, nowMs: number): OracleDecision {
     const state = this.stateOf(booking.key)
-    if (state !== undefined && booking.allowed) {
+    if (state !== undefined && booking.allowed && booking.generation === this.#generation) {
       this.setState(booking.key, this.givenBack(state, booking, BigInt(tokens), toUs(nowMs)))
     }
     return this.peek(booking.key, 1, nowMs)
   }
 
   update(spec: PolicySpec, nowMs: number): void {
+    const before = this.measureOf()
     const carried = this.adopt(spec, toUs(nowMs))
+    if (this.measureOf() !== before) this.#generation++
     for (const [key, { state }] of this.#keys) if (state !== undefined) this.setState(key, carried(state))
   }
 
   copy(): Oracle {
     const copy = this.sibling()
     for (const [key, kept] of this.#keys) copy.#keys.set(key, kept)
+    copy.#generation = this.#generation
     return copy
   }
 

@@ -28,8 +28,8 @@ export interface OracleBooking {
   readonly note?: bigint
   readonly bookedUs?: bigint
   readonly cost?: bigint
-  /** In what its debt is counted. */
-  readonly measure?: string
+  /** How often the numbers of the policy had changed. */
+  readonly generation?: number
   readonly parts?: readonly OracleBooking[]
 }
 

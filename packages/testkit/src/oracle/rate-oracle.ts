@@ -95,14 +95,13 @@ export class RateOracle extends KeyedOracle<Arrival> {
   /**
    * Before its time a booking comes back whole, if no booking followed it: each later one that still stands owes a token more, while one that
    * was cancelled leaves less than flows back in a microsecond, which is gone as well then. From its time on only what cannot have flowed
-   * back by itself, and nothing while later bookings wait. Nothing when tokens weigh otherwise by now.
+   * back by itself, and nothing while later bookings wait.
    */
   protected override givenBack(arrival: Arrival, booking: OracleBooking, tokens: bigint, nowUs: bigint): Arrival {
     const { q, perToken, capacity } = this.#emission
-    const { note = arrival, atUs, bookedUs = atUs, cost = 0n, measure } = booking
+    const { note = arrival, atUs, bookedUs = atUs, cost = 0n } = booking
     const debt = this.#debt(arrival, nowUs)
     const whole = cost * perToken
-    if (measure !== this.measureOf()) return arrival
     const isAhead = atUs > bookedUs && nowUs < atUs
     const wanted = isAhead ? (tokens === cost ? whole : 0n) : min(tokens * perToken, whole - max(0n, nowUs - atUs) * q)
     const mayBe = isAhead ? arrival - note < min(perToken, q) : debt <= capacity

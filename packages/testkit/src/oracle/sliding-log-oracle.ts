@@ -87,6 +87,10 @@ export class SlidingLogOracle extends KeyedOracle<Log> {
     return [...log.slice(0, -1), { atUs, cost: newest.cost + cost }]
   }
 
+  protected override measureOf(): string {
+    return JSON.stringify(this.#spec)
+  }
+
   protected override givenBack(log: Log, booking: OracleBooking, tokens: bigint, nowUs: bigint): Log {
     const newestUs = log.at(-1)?.atUs
     return newestUs === this.#stored(booking.atUs) ? this.#lessened(log, tokens, nowUs, ({ atUs }) => atUs === newestUs) : log

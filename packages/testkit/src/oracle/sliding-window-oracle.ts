@@ -82,6 +82,10 @@ export class SlidingWindowOracle extends KeyedOracle<Counts> {
     return { ...counts, current: counts.current + max(0n, min(tokens, room)) }
   }
 
+  protected override measureOf(): string {
+    return JSON.stringify(this.#spec)
+  }
+
   protected override givenBack(state: Counts, { atUs }: OracleBooking, tokens: bigint, nowUs: bigint): Counts | undefined {
     const counts = this.#stateAt(state, nowUs)
     return counts.number === this.#numberOf(atUs) && counts.current > 0n ? lessened(counts, tokens) : state

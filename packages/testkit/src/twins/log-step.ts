@@ -57,7 +57,7 @@ export class LogStep extends LeaseStep {
 
   protected taken(nowUs: number, cost: number): boolean {
     if (this.isClosed || this.used + cost > this.limit) return false
-    this.lastUs = nowUs + this.leaseUs
+    this.lastUs = Math.max(nowUs, this.lastUs)
     this.write(cost)
     return true
   }

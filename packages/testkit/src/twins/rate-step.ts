@@ -1,3 +1,4 @@
+import type { ScriptLease } from '../../../sluicegate/dist/redis/script-call.js'
 import { type Handed, LeaseStep, NOTHING, type RecordRules } from '../leases/lease-step.js'
 
 const LEAST_TOKENS = 2
@@ -7,109 +8,110 @@ export class RateStep extends LeaseStep {
   private readonly unitsPerToken: number
   private readonly unitsPerUs: number
   private readonly capacity: number
-  private readonly shallow: number
   private readonly lent: number
   private readonly rules: RecordRules
-  /** Signed: down to `-lent` tokens that are paid may still be spent. */
-  private debt: number
+  private debt = 0
   private atUs = 0
   private furthestUs = Number.POSITIVE_INFINITY
 
-  constructor([unitsPerToken = 0, unitsPerUs = 0, capacity = 0, shallow = capacity]: readonly number[], rules: RecordRules) {
+  constructor([unitsPerToken = 0, unitsPerUs = 0, unlent = 0, capacity = unlent]: readonly number[], rules: RecordRules) {
     super()
     this.unitsPerToken = unitsPerToken
     this.unitsPerUs = unitsPerUs
     this.capacity = capacity
-    this.shallow = shallow
-    this.lent = shallow - capacity
+    this.lent = capacity - unlent
     this.rules = rules
-    this.debt = -this.lent
   }
 
   override get whole(): number {
-    return this.shallow / this.unitsPerToken
+    return this.capacity / this.unitsPerToken
   }
 
   override isOver(): boolean {
-    return this.debt <= -this.lent
+    return this.debt <= 0
   }
 
   override untilFullUs(nowUs: number): number {
     this.read(nowUs)
-    return Math.ceil(this.owed / this.unitsPerUs)
+    return Math.ceil(this.debt / this.unitsPerUs)
   }
 
   override untilFreeUs(nowUs: number, cost: number): number {
     this.read(nowUs)
-    return Math.max(0, Math.ceil((this.owed + cost * this.unitsPerToken - this.capacity) / this.unitsPerUs))
+    return Math.max(0, Math.ceil((this.debt + cost * this.unitsPerToken - this.capacity) / this.unitsPerUs))
   }
 
   read(nowUs: number): void {
-    this.debt = Math.max(-this.lent, this.debt - (nowUs - this.atUs) * this.unitsPerUs)
+    this.debt = Math.max(0, this.debt - (nowUs - this.atUs) * this.unitsPerUs)
     this.atUs = nowUs
   }
 
   override carried(other: RateStep, others: readonly RateStep[]): void {
     const { countsLent } = this.rules
-    const debt = this.unitsOf(other.debt + (countsLent ? other.lent : 0), other) - (countsLent ? this.lent : 0)
+    const debt = this.unitsOf(Math.max(0, other.debt - (countsLent ? 0 : other.lent)), other) + (countsLent ? 0 : this.lent)
     const lent = Math.max(0, ...others.map((each) => this.unitsOf(each.lent, each)))
     const most = Math.min(this.beyondOf(other), this.capacity + lent)
     const { fastest } = other.metBy(others)
     const us = Math.max(0, ...others.map((each) => each.keptUs))
     const gained = countsLent ? this.unitsPerUs * us - this.unitsOf(fastest.unitsPerUs * us, fastest) : 0
-    this.debt = Math.max(-this.lent, Math.min(debt, most))
+    this.debt = Math.min(debt, most)
     if (gained <= 0) return
     this.debt += gained
     for (const each of others) each.debt += each.unitsOf(gained, this)
   }
 
-  override met(others: readonly RateStep[]): () => void {
+  override lease(nowUs: number, want: number, least: number, horizonUs: number, others: readonly RateStep[] = []): ScriptLease {
+    this.read(nowUs)
     const before = this.debt
-    const { tokens, fastest } = this.metBy(others)
+    this.lends(others)
+    const lease = super.lease(nowUs, want, least, horizonUs)
+    if (lease.availableNow + lease.availableLater === 0) this.debt = before
+    return lease
+  }
+
+  private lends(others: readonly RateStep[]): void {
+    this.debt = Math.max(this.debt, this.rules.leftBy(this.lent))
     this.furthestUs = Number.POSITIVE_INFINITY
-    if (this.lent > 0 && fastest.unitsPerUs * this.unitsPerToken > this.unitsPerUs * fastest.unitsPerToken) {
-      const debt = this.debtUntil(this.lent / this.unitsPerUs, tokens, fastest)
-      this.debt = Math.max(this.debt, debt > 0 ? debt : this.debt)
-      const room = (this.capacity - debt) / this.unitsPerToken - 1
-      const faster = fastest.unitsPerUs / fastest.unitsPerToken - this.unitsPerUs / this.unitsPerToken
-      this.furthestUs = Math.max(0, Math.floor(room / faster))
-    }
-    return () => {
-      this.debt = before
-    }
+    const { tokens, fastest } = this.metBy(others)
+    if (fastest === this) return
+    const debt = this.debtUntil(this.lent / this.unitsPerUs, tokens, fastest)
+    this.debt = Math.max(this.debt, debt)
+    const room = (this.capacity - debt) / this.unitsPerToken - 1
+    const faster = fastest.unitsPerUs / fastest.unitsPerToken - this.unitsPerUs / this.unitsPerToken
+    this.furthestUs = Math.max(0, Math.floor(room / faster))
   }
 
   override filled(tokens: number, by: RateStep, others: readonly RateStep[], isLease: boolean): void {
     const { tokens: whole, fastest } = by.metBy(others)
-    const waitUs = isLease ? Math.ceil(Math.max(by.debt - by.capacity, 0) / by.unitsPerUs) : 0
-    const least = this.rules.countsLent ? this.debtUntil(by.lent / by.unitsPerUs + waitUs, whole, fastest) : 0
+    const waitUs = isLease ? by.lent / by.unitsPerUs + Math.ceil(Math.max(by.debt - by.capacity, 0) / by.unitsPerUs) : 0
+    const least = this.rules.countsLent ? this.debtUntil(waitUs, whole, fastest) : 0
     const most = this.rules.fillsBeyond ? this.beyondOf(by) : this.capacity
     this.debt = Math.min(Math.max(this.debt, least) + tokens * this.unitsPerToken, Math.max(this.debt, most))
   }
 
   protected debtAt(): number {
-    return this.owed
+    return this.debt
   }
 
   protected override left(): number {
-    return Math.max(0, Math.floor((this.capacity - this.owed) / this.unitsPerToken))
+    return Math.max(0, Math.floor((this.capacity - this.debt) / this.unitsPerToken))
   }
 
   protected leased(_nowUs: number, want: number, least: number, horizonUs: number): Handed {
-    const before = this.owed
-    const room = this.capacity - before
+    const room = this.capacity - this.debt
     const availableNow = Math.min(Math.max(Math.floor(room / this.unitsPerToken), 0), want)
     const aheadUs = Math.min(horizonUs, this.furthestUs)
     const soon = Math.floor((room + aheadUs * this.unitsPerUs) / this.unitsPerToken) - availableNow
     const availableLater = Math.min(Math.max(soon, 0), want - availableNow)
     if (availableNow + availableLater < least) return NOTHING
-    this.debt = before + (availableNow + availableLater) * this.unitsPerToken
+    this.debt += (availableNow + availableLater) * this.unitsPerToken
     return { availableNow, availableLater, laterUs: 0, endUs: 0 }
   }
 
   protected taken(_nowUs: number, cost: number): boolean {
-    if (this.owed + cost * this.unitsPerToken > this.capacity) return false
-    this.debt = this.owed + cost * this.unitsPerToken
+    const before = this.rules.takenFrom(this.debt, this.lent)
+    if (before + cost * this.unitsPerToken > this.capacity) return false
+    this.debt += cost * this.unitsPerToken
     return true
   }
 
@@ -127,17 +129,13 @@ export class RateStep extends LeaseStep {
 
   /** For how long what was lent may still be spent. */
   private get keptUs(): number {
-    if (this.lent === 0 || this.debt <= -this.lent) return 0
+    if (this.lent === 0 || this.debt <= 0) return 0
     const ahead = Math.min(Math.max(this.debt - this.capacity, 0), this.lent)
     return Math.ceil((this.lent + ahead) / this.unitsPerUs)
   }
 
   private unitsOf(amount: number, other: RateStep): number {
     return Math.ceil((amount * this.unitsPerToken) / other.unitsPerToken)
-  }
-
-  private get owed(): number {
-    return Math.max(this.debt, 0)
   }
 
   private metBy(others: readonly RateStep[]): { readonly tokens: number; readonly fastest: RateStep } {

@@ -9,7 +9,7 @@ const WAITED_LEASES = 1.5
 
 /**
  * What several versions of a policy may let pass together, whatever the mix: the largest burst and the highest rate, or the largest limit. Where
- * the rate of one is so high that the bursts of those that lease are less than flows in until a token is spent, that instead of the burst.
+ * the rate of one is so high that the bursts are less than flows in until a token of another is spent, and two tokens, that instead of the burst.
  */
 export function boundOf(versions: readonly Pick<LeasedPolicy, 'policy' | 'leaseUs'>[]): SinglePolicySpec {
   const policies = versions.map(({ policy }) => policy)
@@ -19,7 +19,9 @@ export function boundOf(versions: readonly Pick<LeasedPolicy, 'policy' | 'leaseU
     const fastest = policies.reduce((most, policy) => (rateOf(policy) > rateOf(most) ? policy : most))
     const longestUs = Math.max(...versions.map(({ leaseUs }) => leaseUs))
     const flowsIn = longestUs === 0 || versions.length === 1 ? 0 : rateOf(fastest) * longestUs
-    const isTight = Math.max(...policies.map(({ burst }) => burst)) < flowsIn + LEAST_TOKENS
+    // Where the fastest is not alone, slower ones lease tokens ahead beside it.
+    const waitedLeases = policies.every((policy) => rateOf(policy) === rateOf(fastest)) ? 1 : WAITED_LEASES
+    const isTight = Math.max(...policies.map(({ burst }) => burst)) < flowsIn * waitedLeases + LEAST_TOKENS
     const least = isTight ? Math.ceil(flowsIn * WAITED_LEASES) + LEAST_TOKENS : 0
     return { ...specOf(fastest), burst: Math.max(least, ...policies.map(({ burst }) => burst)) } as SinglePolicySpec
   }

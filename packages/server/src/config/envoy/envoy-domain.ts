@@ -1,5 +1,5 @@
-import type { RuleLevel } from '../../envoy/rule.js'
 import type { PolicyConfig } from '../policy-config.js'
+import type { RuleLevel } from './rule.js'
 
 /** A file of Envoy's ratelimit service: the rules of one domain, and the policies behind their limits. */
 export interface EnvoyDomain {

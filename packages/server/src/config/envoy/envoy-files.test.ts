@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import type { Rule, RuleLevel } from '../../envoy/rule.js'
 import { envoyDomains } from '../../testing/envoy-domains.js'
 import { ConfigError } from '../fault.js'
 import { readConfig } from '../read-config.js'
+import type { Rule, RuleLevel } from './rule.js'
 
 function faultsOf(yaml: string): string[] {
   return faultsIn(() => envoyDomains(yaml))

@@ -1,9 +1,9 @@
-import type { PatternRule, Rule } from '../../envoy/rule.js'
 import type { PolicyConfig } from '../policy-config.js'
 import type { Section } from '../section.js'
 import type { EnvoyDomain } from './envoy-domain.js'
 import { readLimit } from './read-limit.js'
 import { hintFor, type Reading } from './reading.js'
+import type { PatternRule, Rule } from './rule.js'
 
 /** Requests with more entries in a descriptor match no rule, so deeper rules are a mistake. */
 const MAX_DEPTH = 32

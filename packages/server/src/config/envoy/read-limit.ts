@@ -1,5 +1,4 @@
 import type { Policy } from 'sluicegate'
-import { type RuleLimit, UNITS, type UnitName } from '../../envoy/rule.js'
 import { ALGORITHM_NAMES, type AlgorithmName, algorithmsWith, OFFERS, type RuleOption } from '../algorithms.js'
 import { judgedPolicy, type OptionFaults, type WrittenRule } from '../judged-policy.js'
 import { memoryFault } from '../memory-fault.js'
@@ -10,6 +9,7 @@ import { didYouMean } from '../spelling.js'
 import { ENVOY_TIER_OPTIONS, hasTiers, readTiers } from '../tiers/read-tiers.js'
 import { policyName } from './policy-name.js'
 import { hintFor, type Reading } from './reading.js'
+import { type RuleLimit, UNITS, type UnitName } from './rule.js'
 
 const MAX_KEYS_LIMIT = 100_000_000
 const MAX_COST = 1_000_000

@@ -6,7 +6,8 @@ import type { Engine } from '../../engine/engine.js'
 import type { RateLimits } from '../../envoy/rate-limits.js'
 import type { Log } from '../../log.js'
 import type { QuotaService } from '../../quota/quota-service.js'
-import type { CallTracing } from '../../telemetry/call-tracing.js'
+import type { CallTracing } from '../call-tracing.js'
+import type { Guard } from '../guard.js'
 import { GrpcService } from './grpc-service.js'
 import { kuadrantService } from './kuadrant-service.js'
 import { limiterService } from './limiter-service.js'
@@ -31,12 +32,13 @@ export interface GrpcContext {
   readonly clients: ClientBounds
   readonly tls: TlsConfig | undefined
   readonly log: Log
+  readonly guard: Guard
   /** Undefined: calls are not followed. */
   readonly tracing?: CallTracing | undefined
 }
 
 /** The gRPC server of the service. */
-export function grpcServer({ engine, limits, quotas, access, clients, tls, log, tracing }: GrpcContext): GrpcService {
+export function grpcServer({ engine, limits, quotas, access, clients, tls, log, guard, tracing }: GrpcContext): GrpcService {
   const { maxConnections, maxConnectionsPerAddress, headersMs, requestMs } = clients
   const services = [rlsService(limits, access), kuadrantService(limits, access), limiterService(engine, access)]
   if (quotas !== undefined) services.push(rlqsService(quotas))
@@ -44,8 +46,9 @@ export function grpcServer({ engine, limits, quotas, access, clients, tls, log, 
   return new GrpcService(traced, {
     bounds: { maxConnections, maxConnectionsPerAddress, headersMs, requestMs },
     tls,
+    guard,
     admit: (path, headers) => admit(access, path, headers),
-    onFault: (error) => log.error({ listener: 'grpc', err: error }, 'a fault of the service'),
+    onError: (error) => log.error({ listener: 'grpc', err: error }, 'a connection could not be taken'),
   })
 }
 

@@ -3,13 +3,16 @@ import { createSecureServer, createServer, type SecureServerOptions, type Server
 import type { Server } from 'node:net'
 import type { ListenAddress } from '../../config/listen-address.js'
 import type { TlsConfig } from '../../config/tls.js'
+import { type Guard, type Guarded, listen } from '../guard.js'
 import { listenOn } from '../listen-on.js'
 import type { ProtocolServer } from '../protocol-server.js'
 import { DEFAULT_GRPC_BOUNDS, type GrpcBounds } from './grpc-bounds.js'
-import { finishWith, type StreamContext, serveStreaming, serveUnary } from './grpc-stream.js'
 import type { Methods } from './method.js'
 import { Sessions } from './sessions.js'
 import { GrpcError, STATUS } from './status.js'
+import { StreamAnswer } from './stream-answer.js'
+import { serveStreaming } from './streaming-calls.js'
+import { type CallContext, UnaryCalls } from './unary-calls.js'
 
 /** Connections beyond the bound that may be in their handshake. */
 const MAX_HANDSHAKES = 1_000
@@ -24,13 +27,14 @@ const RESETS = { streamResetBurst: 10_000, streamResetRate: 1_000 }
 
 /** Options of {@link GrpcServer}. */
 export interface GrpcServerOptions {
+  readonly guard: Guard
   readonly bounds?: Partial<GrpcBounds>
   /** Certificates; without them the connections are not encrypted. */
   readonly tls?: TlsConfig | undefined
   /** Ends a call that may not be made, by throwing {@link GrpcError}. */
   readonly admit?: (path: string, headers: IncomingHttpHeaders) => void
-  /** An error that is no status: a fault of the service. */
-  readonly onFault?: (error: unknown) => void
+  /** Receives errors of the port, such as no more file descriptors. */
+  readonly onError?: (error: Error) => void
   /** The status of errors that methods throw; undefined for those that are faults. */
   readonly statusOf?: (error: unknown) => GrpcError | undefined
 }
@@ -41,14 +45,23 @@ export class GrpcServer implements ProtocolServer {
   readonly #methods: Methods
   readonly #server: Server
   readonly #options: GrpcServerOptions
-  readonly #context: StreamContext
+  readonly #answer: StreamAnswer
+  readonly #context: CallContext
+  readonly #unary: UnaryCalls
+  readonly #onStreamError: Guarded
 
-  constructor(methods: Methods, options: GrpcServerOptions = {}) {
+  constructor(methods: Methods, options: GrpcServerOptions) {
+    const { guard } = options
     const bounds: GrpcBounds = { ...DEFAULT_GRPC_BOUNDS, ...options.bounds }
     this.#methods = methods
     this.#options = options
-    this.sessions = new Sessions(bounds)
-    this.#context = { maxMessageBytes: bounds.maxMessageBytes, statusOf: (error) => this.#statusOf(error) }
+    this.sessions = new Sessions(bounds, guard)
+    this.#answer = new StreamAnswer(guard)
+    const { maxMessageBytes } = bounds
+    this.#context = { guard, answer: this.#answer, maxMessageBytes, statusOf: (error) => this.#statusOf(error) }
+    this.#unary = new UnaryCalls(this.#context)
+    // Errors of a stream are of its client: it has gone, or has broken the protocol.
+    this.#onStreamError = guard.listener(() => {})
     const http2: ServerOptions = {
       maxSessionMemory: SESSION_MEMORY_MB,
       // One for each stream that asks for receipts, that of a silent connection, and probes.
@@ -59,16 +72,20 @@ export class GrpcServer implements ProtocolServer {
     const server = options.tls
       ? createSecureServer({ ...http2, ...secured(options.tls), handshakeTimeout: bounds.headersMs })
       : createServer(http2)
-    server.on('session', (session: ServerHttp2Session) => this.sessions.add(session))
-    server.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => this.#serve(stream, headers))
-    server.on('sessionError', () => {})
+    guard.on(server, 'session', (session: ServerHttp2Session) => this.sessions.add(session))
+    guard.on(server, 'stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => this.#serve(stream, headers))
+    guard.on(server, 'sessionError', () => {})
     // Connections that are no sessions yet, because of a handshake that does not end, have no place among the others.
     server.maxConnections = bounds.maxConnections + MAX_HANDSHAKES
     this.#server = server
   }
 
   async listen(at: ListenAddress): Promise<string> {
-    const where = await listenOn(this.#server, at, (error) => this.#options.onFault?.(error))
+    const where = await listenOn(
+      this.#server,
+      at,
+      this.#options.guard.callback(undefined, (error) => this.#options.onError?.(error)),
+    )
     return 'path' in at ? where : `${this.#options.tls === undefined ? 'grpc' : 'grpcs'}://${where}`
   }
 
@@ -85,31 +102,29 @@ export class GrpcServer implements ProtocolServer {
   }
 
   #serve(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
-    // Errors of a stream are of its client: it has gone, or has broken the protocol.
-    stream.on('error', () => {})
+    listen(stream, 'error', this.#onStreamError)
     const type = headers['content-type']
     if (headers[':method'] !== 'POST' || typeof type !== 'string' || !type.startsWith('application/grpc')) {
-      stream.respond({ ':status': 415 }, { endStream: true })
-      stream.resume()
+      this.#answer.unsupported(stream)
       return
     }
     const path = headers[':path'] ?? ''
     const method = this.#methods.get(path)
     if (method === undefined) {
-      finishWith(stream, new GrpcError(STATUS.unimplemented, `there is no method ${path}`))
+      this.#answer.status(stream, new GrpcError(STATUS.unimplemented, `there is no method ${path}`))
       return
     }
     if (!this.sessions.begin(stream, method.kind === 'streaming')) {
-      finishWith(stream, new GrpcError(STATUS.resourceExhausted, 'too many calls at once'))
+      this.#answer.status(stream, new GrpcError(STATUS.resourceExhausted, 'too many calls at once'))
       return
     }
     try {
       this.#options.admit?.(path, headers)
     } catch (error) {
-      finishWith(stream, this.#statusOf(error))
+      this.#answer.status(stream, this.#statusOf(error))
       return
     }
-    if (method.kind === 'unary') serveUnary(stream, headers, method, this.#context)
+    if (method.kind === 'unary') this.#unary.serve(stream, headers, method)
     else serveStreaming(stream, headers, method, this.#context)
   }
 
@@ -117,7 +132,8 @@ export class GrpcServer implements ProtocolServer {
     if (error instanceof GrpcError) return error
     const status = this.#options.statusOf?.(error)
     if (status !== undefined) return status
-    this.#options.onFault?.(error)
+    // The call gets an answer.
+    this.#options.guard.caught(error)
     return new GrpcError(STATUS.internal, 'a fault of the service')
   }
 }

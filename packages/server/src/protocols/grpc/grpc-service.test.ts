@@ -14,6 +14,7 @@ import { manualClock } from 'sluicegate'
 import { Access } from '../../access.js'
 import { Engine } from '../../engine/engine.js'
 import { RateLimits } from '../../envoy/rate-limits.js'
+import { aGuard } from '../../testing/a-guard.js'
 import { makeCertificates } from '../../testing/certificates.js'
 import { envoyDomains } from '../../testing/envoy-domains.js'
 import { GrpcTestClient, pathOf } from '../../testing/grpc-client.js'
@@ -35,14 +36,17 @@ descriptors:
   - { key: free, rate_limit: { unlimited: true } }
 `
 
-async function setUp(t: TestContext, options: GrpcServerOptions = {}) {
+async function setUp(t: TestContext, options: Partial<GrpcServerOptions> = {}) {
   const domains = envoyDomains(RULES)
   const clock = manualClock(12_000)
   const engine = new Engine(
     domains.flatMap(({ policies }) => policies),
     { clock },
   )
-  const service = new GrpcService([rlsService(new RateLimits(engine, domains, undefined, () => clock.nowMs()), new Access([]))], options)
+  const service = new GrpcService([rlsService(new RateLimits(engine, domains, undefined, () => clock.nowMs()), new Access([]))], {
+    guard: aGuard('grpc'),
+    ...options,
+  })
   const url = await service.listen({ host: '127.0.0.1', port: 0 })
   let stopped: Promise<void> | undefined
   const stop = (): Promise<void> => {
@@ -198,7 +202,8 @@ test('a call that may not be made ends before its request is read', async (t) =>
 test('a Unix socket serves as a port does', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'grpc-'))
   t.after(() => rmSync(folder, { recursive: true }))
-  const service = new GrpcService([rlsService(new RateLimits(new Engine([]), envoyDomains('domain: edge\n')), new Access([]))])
+  const limits = new RateLimits(new Engine([]), envoyDomains('domain: edge\n'))
+  const service = new GrpcService([rlsService(limits, new Access([]))], { guard: aGuard('grpc') })
   const url = await service.listen({ path: join(folder, 's') })
   t.after(() => service.stop(100))
   using client = new GrpcTestClient(url)
@@ -287,7 +292,7 @@ function callHeaders(): Buffer {
 }
 
 /** The server's options with certificates, and without. */
-function plainAndEncrypted(t: TestContext): GrpcServerOptions[] {
+function plainAndEncrypted(t: TestContext): Partial<GrpcServerOptions>[] {
   const { server } = makeCertificates(t)
   const [cert, key] = [server.cert, server.key].map((file) => readFileSync(file, 'utf8')) as [string, string]
   return [{}, { tls: { cert, key, clientCa: undefined } }]

@@ -26,7 +26,7 @@ export class GrpcService implements ProtocolServer {
   readonly #health: Health
   readonly #services: readonly ServedService[]
 
-  constructor(services: readonly ServedService[], options: GrpcServerOptions = {}) {
+  constructor(services: readonly ServedService[], options: GrpcServerOptions) {
     this.#services = services
     this.#health = new Health(services.map(({ service }) => service.typeName))
     const reflected = [...services.map(({ service }) => service), HealthService, ServerReflection]

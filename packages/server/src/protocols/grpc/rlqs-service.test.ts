@@ -10,6 +10,7 @@ import { Engine } from '../../engine/engine.js'
 import type { QuotaBounds } from '../../quota/quota-bounds.js'
 import { longestMs } from '../../quota/quota-budget.js'
 import { QuotaService } from '../../quota/quota-service.js'
+import { aGuard } from '../../testing/a-guard.js'
 import { GrpcTestClient } from '../../testing/grpc-client.js'
 import { QuotaClient } from '../../testing/quota-client.js'
 import { SimulatedEnvoy } from '../../testing/simulated-envoy.js'
@@ -39,7 +40,7 @@ async function setUp(t: TestContext, { yaml = POLICIES, bounds = {} }: { yaml?: 
     nowMs: () => clock.nowMs(),
     bounds,
   })
-  const service = new GrpcService([rlqsService(quotas)])
+  const service = new GrpcService([rlqsService(quotas)], { guard: aGuard('grpc') })
   const url = await service.listen({ host: '127.0.0.1', port: 0 })
   let stopped: Promise<void> | undefined
   const stop = (): Promise<void> => {
@@ -48,7 +49,7 @@ async function setUp(t: TestContext, { yaml = POLICIES, bounds = {} }: { yaml?: 
   }
   t.after(async () => {
     await stop()
-    quotas.close()
+    quotas.stop()
   })
   // What an earlier process had assigned has ended.
   clock.advance(longestMs(TTL_S))

@@ -1,6 +1,8 @@
 import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
+import { type Guard, type Guarded, listen } from '../guard.js'
 import { hostOf } from '../host-of.js'
 import type { GrpcBounds } from './grpc-bounds.js'
+import { destroyLater, isGone, peerAddress, ping } from './live-session.js'
 
 /** `NGHTTP2_CANCEL` of HTTP/2. */
 const CANCEL = 8
@@ -37,22 +39,35 @@ export interface SessionState {
   writtenBytes: number | undefined
 }
 
+/** What is known of a call. */
+interface CallState {
+  readonly session: ServerHttp2Session
+  readonly state: SessionState
+  readonly isStreaming: boolean
+  /** In sweeps. */
+  readonly begunAt: number
+}
+
 /** All connections and calls, with their bounds. Times are counted in sweeps, so that a call costs no reading of a clock. */
 export class Sessions {
   readonly cuts: GrpcCuts = { refused: 0, evicted: 0, mute: 0, unread: 0, broken: 0 }
   readonly #bounds: GrpcBounds
   readonly #sessions = new Map<ServerHttp2Session, SessionState>()
   readonly #byAddress = new Map<string, number>()
-  /** Calls with one request, the oldest first. */
-  readonly #calls = new Map<ServerHttp2Stream, number>()
+  readonly #calls = new Map<ServerHttp2Stream, CallState>()
+  /** Those of them with one request that still have time, the oldest first. */
+  readonly #timed = new Set<ServerHttp2Stream>()
+  readonly #guard: Guard
+  readonly #onStreamClose: Guarded
   readonly #timer: NodeJS.Timeout
-  #callsInAll = 0
   #now = 0
   #emptied: (() => void) | undefined
 
-  constructor(bounds: GrpcBounds) {
+  constructor(bounds: GrpcBounds, guard: Guard) {
     this.#bounds = bounds
-    this.#timer = setInterval(() => this.#sweep(), SWEEP_MS).unref()
+    this.#guard = guard
+    this.#onStreamClose = guard.listener((stream: ServerHttp2Stream) => this.#ended(stream))
+    this.#timer = guard.every(SWEEP_MS, () => this.#sweep())
   }
 
   get open(): number {
@@ -60,19 +75,20 @@ export class Sessions {
   }
 
   get inFlight(): number {
-    return this.#callsInAll
+    return this.#calls.size
   }
 
   /** Takes in a connection, or closes it or another one where there is no room. */
   add(session: ServerHttp2Session): void {
-    const address = hostOf(session.socket.remoteAddress ?? '')
+    destroyLater(session, this.#guard)
+    const address = hostOf(peerAddress(session))
     const { maxConnections, maxConnectionsPerAddress } = this.#bounds
     const ofAddress = this.#byAddress.get(address) ?? 0
     const room =
       ofAddress >= maxConnectionsPerAddress
         ? this.#evict((state) => state.address === address)
         : this.#sessions.size < maxConnections || this.#evict(() => true)
-    session.on('error', () => {})
+    this.#guard.on(session, 'error', () => {})
     if (!room) {
       this.cuts.refused++
       session.destroy()
@@ -92,34 +108,40 @@ export class Sessions {
     }
     this.#sessions.set(session, state)
     this.#byAddress.set(address, (this.#byAddress.get(address) ?? 0) + 1)
-    session.once('remoteSettings', () => {
+    this.#guard.once(session, 'remoteSettings', () => {
       state.ready = true
     })
-    session.once('close', () => this.#remove(session, state))
+    this.#guard.once(session, 'close', () => this.#remove(session, state))
   }
 
   /** Takes in a call; false where there is no room for it. A call with one request has a bounded time. */
-  begin(stream: ServerHttp2Stream, streaming: boolean): boolean {
+  begin(stream: ServerHttp2Stream, isStreaming: boolean): boolean {
     const session = stream.session as ServerHttp2Session | undefined
     const state = session === undefined ? undefined : this.#sessions.get(session)
-    if (state === undefined) return false
+    // A stream that is closed already closes no more.
+    if (session === undefined || state === undefined || stream.destroyed) return false
     state.heardAt = this.#now
     state.asked = false
-    if (this.#callsInAll >= this.#bounds.maxCallsInAll || (streaming && state.streamingCalls >= this.#bounds.maxStreamingCalls))
-      return false
-    this.#callsInAll++
+    const { maxCallsInAll, maxStreamingCalls } = this.#bounds
+    if (this.#calls.size >= maxCallsInAll || (isStreaming && state.streamingCalls >= maxStreamingCalls)) return false
     state.calls++
-    if (streaming) state.streamingCalls++
-    else this.#calls.set(stream, this.#now)
-    stream.once('close', () => {
-      this.#callsInAll--
-      state.calls--
-      state.heardAt = this.#now
-      if (streaming) state.streamingCalls--
-      else this.#calls.delete(stream)
-      if (state.leaving && state.calls === 0) session?.close()
-    })
+    if (isStreaming) state.streamingCalls++
+    else this.#timed.add(stream)
+    this.#calls.set(stream, { session, state, isStreaming, begunAt: this.#now })
+    listen(stream, 'close', this.#onStreamClose)
     return true
+  }
+
+  #ended(stream: ServerHttp2Stream): void {
+    const call = this.#calls.get(stream)
+    if (call === undefined) return
+    const { session, state, isStreaming } = call
+    this.#calls.delete(stream)
+    this.#timed.delete(stream)
+    state.calls--
+    if (isStreaming) state.streamingCalls--
+    state.heardAt = this.#now
+    if (state.leaving && state.calls === 0) session.close()
   }
 
   /**
@@ -140,9 +162,11 @@ export class Sessions {
       if (this.#sessions.size === 0) resolve()
     })
     for (const session of this.#sessions.keys()) session.close()
-    const cutOff = setTimeout(() => {
+    const cutOff = this.#guard.after(finishMs, () => {
       for (const session of this.#sessions.keys()) session.destroy()
-    }, finishMs)
+    })
+    // The process waits for it.
+    cutOff.ref()
     await emptied
     clearTimeout(cutOff)
     clearInterval(this.#timer)
@@ -161,7 +185,7 @@ export class Sessions {
     let oldest: ServerHttp2Session | undefined
     let heardAt = Number.POSITIVE_INFINITY
     for (const [session, state] of this.#sessions) {
-      if (state.calls > 0 || state.heardAt >= heardAt || !among(state)) continue
+      if (isGone(session) || state.calls > 0 || state.heardAt >= heardAt || !among(state)) continue
       oldest = session
       heardAt = state.heardAt
     }
@@ -176,14 +200,14 @@ export class Sessions {
     const { headersMs, requestMs, silentMs, answerMs } = this.#bounds
     const since = (ms: number): number => this.#now - Math.max(1, Math.ceil(ms / SWEEP_MS))
     const overdue = since(requestMs)
-    for (const [stream, begunAt] of this.#calls) {
-      if (begunAt > overdue) break
-      this.#calls.delete(stream)
+    for (const stream of this.#timed) {
+      if ((this.#calls.get(stream)?.begunAt ?? 0) > overdue) break
+      this.#timed.delete(stream)
       if (!stream.headersSent) stream.close(CANCEL)
       else {
         // The response has not been read. What the connection leaves unread is held for it here.
         const session = stream.session
-        if (session === undefined || session.destroyed) continue
+        if (session === undefined || isGone(session)) continue
         this.cuts.unread++
         session.destroy()
       }
@@ -191,7 +215,7 @@ export class Sessions {
     const quiet = since(PROBE_MS)
     for (const [session, state] of this.#sessions) {
       // Its socket is gone already.
-      if (session.destroyed) continue
+      if (isGone(session)) continue
       if (state.writtenBytes !== undefined && session.socket.bytesWritten !== state.writtenBytes) state.writtenBytes = undefined
       if (Math.max(state.heardAt, state.probedAt) <= quiet) this.#probe(session, state)
       if (state.writtenBytes !== undefined && state.probedAt <= since(PROBE_WRITTEN_MS)) {
@@ -215,7 +239,7 @@ export class Sessions {
     if (session.closed || state.writtenBytes !== undefined) return
     const { bytesRead, bytesWritten } = session.socket
     if (bytesRead === state.probedBytes) return
-    const isSent = session.ping((error) => {
+    const isSent = ping(session, this.#guard, (error) => {
       if (error === null) state.probedBytes += PING_BYTES
     })
     if (!isSent) return
@@ -226,8 +250,8 @@ export class Sessions {
 
   #ask(session: ServerHttp2Session, state: SessionState): void {
     state.asked = true
-    if (session.destroyed || session.closed) return
-    session.ping((error) => {
+    if (session.closed) return
+    ping(session, this.#guard, (error) => {
       if (error !== null) return
       state.asked = false
       state.heardAt = this.#now

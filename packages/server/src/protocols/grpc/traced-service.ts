@@ -1,4 +1,4 @@
-import type { CallTracing } from '../../telemetry/call-tracing.js'
+import type { CallTracing } from '../call-tracing.js'
 import type { ServedService } from './grpc-service.js'
 import type { Method } from './method.js'
 

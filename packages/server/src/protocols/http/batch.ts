@@ -1,7 +1,7 @@
 import type { Access } from '../../access.js'
 import {
   type Awaitable,
-  allDone,
+  answersOf,
   type Decision,
   type Engine,
   type Key,
@@ -62,10 +62,8 @@ function checkTake({ policy: { policies = [] } }: ServedPolicy, key: Key, cost: 
 }
 
 function each(parts: readonly TakePart[]): Awaitable<Decision[]> {
-  return allDone(
-    parts.map(({ policy, key, cost, peekOnly, priority }) =>
-      peekOnly ? policy.peek(key, cost, priority) : policy.take(key, cost, priority),
-    ),
+  return answersOf(parts, ({ policy, key, cost, peekOnly, priority }) =>
+    peekOnly ? policy.peek(key, cost, priority) : policy.take(key, cost, priority),
   )
 }
 

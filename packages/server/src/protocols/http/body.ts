@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { type Guard, listen, rejecting } from '../guard.js'
 import { isGivenTwice } from './given-twice.js'
 import { Problem } from './problem.js'
 import { quoted } from './query.js'
@@ -53,13 +54,13 @@ export async function readJsonBody(
 }
 
 /** Reads and discards the rest, so that the client can read its answer; disconnects a client that does not stop sending. */
-export function discardRest(request: IncomingMessage): void {
+export function discardRest(request: IncomingMessage, guard: Guard): void {
   let bytes = 0
-  request.on('data', (chunk: Buffer) => {
+  guard.on(request, 'data', (chunk: Buffer) => {
     bytes += chunk.length
     if (bytes > MAX_DISCARDED_BYTES) request.destroy()
   })
-  request.on('error', () => {})
+  guard.on(request, 'error', () => {})
 }
 
 /** Copies into one buffer: a client may send each byte in a chunk of its own, and each chunk that was kept would take a hundred bytes and more. */
@@ -67,19 +68,19 @@ function readAll(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     let body: Buffer = NOTHING
     let bytes = 0
+    let isTooLarge = false
     const keep = (chunk: Buffer): void => {
-      if (bytes + chunk.length > maxBytes) {
-        request.off('data', keep)
-        reject(tooLarge(maxBytes))
-        return
-      }
+      isTooLarge ||= bytes + chunk.length > maxBytes
+      if (isTooLarge) throw tooLarge(maxBytes)
       if (bytes === 0) body = chunk
       else body = appended(body, bytes, chunk, maxBytes)
       bytes += chunk.length
     }
-    request.on('data', keep)
-    request.once('end', () => resolve(body.subarray(0, bytes)))
-    request.once('error', () => reject(new Problem(400, 'REQUEST_INVALID', 'the body ended early')))
+    listen(request, 'data', rejecting(reject, keep))
+    const end = (): void => resolve(body.subarray(0, bytes))
+    listen(request, 'end', rejecting(reject, end))
+    const fail = (): void => reject(new Problem(400, 'REQUEST_INVALID', 'the body ended early'))
+    listen(request, 'error', rejecting(reject, fail))
   })
 }
 

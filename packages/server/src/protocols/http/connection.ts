@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { type Guard, type Guarded, listen } from '../guard.js'
 import { DirectResponse, type ResponseSender } from './direct-response.js'
 import { InputValve, type ValveOwner } from './input-valve.js'
 import { KnownHead } from './known-head.js'
@@ -14,6 +15,7 @@ const MOST_MISSES = 16
 export interface ConnectionOwner {
   /** The fields with which Node keeps a connection open. */
   readonly keepAliveFields: string
+  readonly guard: Guard
   /** Answers a request whose headers are known, or returns false. */
   answerAgain(connection: Connection, target: string, response: DirectResponse): boolean
   answer(connection: Connection, response: ServerResponse): void
@@ -37,6 +39,8 @@ export class Connection implements ValveOwner, ResponseSender {
   refusal: Problem | undefined
   readonly #owner: ConnectionOwner
   readonly #valve: InputValve
+  readonly #onTaken: () => void
+  readonly #onDone: Guarded
   #current: ServerResponse | DirectResponse | undefined
   /** Requests that came in one slice with the one before; rarely any. */
   #waiting: ServerResponse[] = []
@@ -64,7 +68,10 @@ export class Connection implements ValveOwner, ResponseSender {
     this.socket = socket
     this.host = host
     this.#owner = owner
-    this.#valve = new InputValve(socket, this)
+    const { guard } = owner
+    this.#valve = new InputValve(socket, guard, this)
+    this.#onTaken = guard.callback(socket, () => this.#take())
+    this.#onDone = guard.listener(() => this.#next())
   }
 
   /** Whether no request has come yet. */
@@ -140,7 +147,7 @@ export class Connection implements ValveOwner, ResponseSender {
     if (this.socket.writableLength === 0) this.#finishDirect()
   }
 
-  readonly #onTaken = (): void => {
+  #take(): void {
     this.#taken++
     if (this.#taken === this.#sent) this.#finishDirect()
   }
@@ -194,7 +201,7 @@ export class Connection implements ValveOwner, ResponseSender {
   #start(response: ServerResponse): void {
     this.#current = response
     this.#hasAsked = true
-    response.once('close', () => this.#next())
+    listen(response, 'close', this.#onDone)
     if (this.refusal === undefined) {
       this.#owner.answer(this, response)
       return

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { after } from '../../after.js'
 import type { ClientBounds } from '../../config/config.js'
+import type { Guard } from '../guard.js'
 import { hostOf } from '../host-of.js'
 import { Connection, type ConnectionOwner } from './connection.js'
 import type { DirectResponse } from './direct-response.js'
@@ -39,6 +40,7 @@ export class Connections implements ConnectionOwner {
   readonly cuts: Record<CutReason, number> = { refused: 0, evicted: 0, unread: 0, held: 0 }
   readonly #bounds: ClientBounds
   readonly keepAliveFields: string
+  readonly guard: Guard
   readonly #handle: RequestListener
   readonly #answerKnown: AnswerKnown
   readonly #bySocket = new Map<Socket, Connection>()
@@ -57,12 +59,13 @@ export class Connections implements ConnectionOwner {
   /** All connections since the start. */
   #added = 0
 
-  constructor(bounds: ClientBounds, handle: RequestListener, answerKnown: AnswerKnown) {
+  constructor(bounds: ClientBounds, guard: Guard, handle: RequestListener, answerKnown: AnswerKnown) {
     this.#bounds = bounds
+    this.guard = guard
     this.#handle = handle
     this.#answerKnown = answerKnown
     this.keepAliveFields = `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(bounds.idleMs / 1_000)}\r\n`
-    this.#sweeping = setInterval(() => this.#sweep(performance.now()), Math.min(1_000, bounds.readMs / 2)).unref()
+    this.#sweeping = guard.every(Math.min(1_000, bounds.readMs / 2), () => this.#sweep(performance.now()))
   }
 
   /** Connections that are open. */
@@ -91,7 +94,7 @@ export class Connections implements ConnectionOwner {
     const connection = new Connection(socket, host, this)
     const places = this.#hosts.get(host) ?? { count: 0, resting: new Set() }
     this.#bySocket.set(socket, connection)
-    socket.once('close', () => this.#forget(connection))
+    this.guard.once(socket, 'close', () => this.#forget(connection))
     const isRefused =
       // Over a Unix socket there is no address: all connections are those of this machine.
       (host !== '' && !this.#hasRoom(places.count, this.#bounds.maxConnectionsPerAddress, places.resting, host)) ||
@@ -167,7 +170,10 @@ export class Connections implements ConnectionOwner {
     close()
     const held = this.#heldAnswers
     this.#heldAnswers = undefined
-    for (const response of held) if (!response.destroyed) this.#handle(response.req, response)
+    for (const response of held) {
+      const answer = this.guard.callback(response, () => this.#handle(response.req, response))
+      if (!response.destroyed) answer()
+    }
   }
 
   /**
@@ -190,7 +196,7 @@ export class Connections implements ConnectionOwner {
       for (const connection of this.#bySocket.values()) if (!connection.isBusy && isToClose(connection)) connection.socket.destroy()
     }
     close(({ isNew }) => !isNew)
-    setTimeout(() => close(() => true), FIRST_REQUEST_MS).unref()
+    this.guard.after(FIRST_REQUEST_MS, () => close(() => true))
   }
 
   close(): void {

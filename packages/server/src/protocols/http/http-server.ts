@@ -6,6 +6,7 @@ import { after } from '../../after.js'
 import type { ClientBounds } from '../../config/config.js'
 import type { ListenAddress } from '../../config/listen-address.js'
 import type { TlsConfig } from '../../config/tls.js'
+import type { Guard } from '../guard.js'
 import { Handshakes, tlsOptions } from '../handshakes.js'
 import { listenOn } from '../listen-on.js'
 import type { ProtocolServer } from '../protocol-server.js'
@@ -24,6 +25,7 @@ export interface HttpServerOptions {
   /** Answers what it can of requests whose headers are known. */
   readonly answerKnown: AnswerKnown
   readonly bounds: ClientBounds
+  readonly guard: Guard
   /** Undefined: without encryption. */
   readonly tls?: TlsConfig | undefined
   /** Receives errors of the port, such as no more file descriptors. */
@@ -35,10 +37,11 @@ export class HttpServer implements ProtocolServer {
   readonly connections: Connections
   readonly #server: Server
   readonly #handshakes: Handshakes | undefined
+  readonly #guard: Guard
   readonly #onError: (error: Error) => void
   readonly #scheme: 'http' | 'https'
 
-  constructor({ handle, answerKnown, bounds, tls, onError }: HttpServerOptions) {
+  constructor({ handle, answerKnown, bounds, guard, tls, onError }: HttpServerOptions) {
     const options: ServerOptions = {
       maxHeaderSize: MAX_HEADER_BYTES,
       headersTimeout: bounds.headersMs,
@@ -49,7 +52,7 @@ export class HttpServer implements ProtocolServer {
       // Node's own answers have neither a body nor our headers: the router checks the Host header itself.
       requireHostHeader: false,
     }
-    const connections = new Connections(bounds, handle, answerKnown)
+    const connections = new Connections(bounds, guard, handle, answerKnown)
     const server =
       tls === undefined
         ? createServer(options)
@@ -57,27 +60,35 @@ export class HttpServer implements ProtocolServer {
     server.maxConnections = bounds.maxConnections + REFUSED_AT_ONCE
     // Bytes bound them. By default Node drops those above a thousand in silence: the client's could displace the gateway's.
     server.maxHeadersCount = 0
-    server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => connections.add(socket))
-    server.on('drop', () => connections.cuts.refused++)
-    server.on('request', connections.take)
+    guard.on(server, tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => connections.add(socket))
+    guard.on(server, 'drop', () => connections.cuts.refused++)
+    guard.on(server, 'request', connections.take)
     // What a client expects beyond "100-continue" may be ignored (RFC 9110, section 10.1.1).
-    server.on('checkExpectation', connections.take)
-    server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    guard.on(server, 'checkExpectation', connections.take)
+    guard.on(server, 'clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
       const connection = connections.of(socket)
       // Without a connection it is the error of a handshake.
       if (connection === undefined || error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
       else connection.endWith(PROBLEM_BY_CODE[error.code ?? ''] ?? UNREADABLE)
     })
-    server.once('close', () => connections.close())
-    this.#handshakes = tls && new Handshakes(server, bounds.maxConnections)
+    guard.once(server, 'close', () => connections.close())
+    this.#handshakes = tls && new Handshakes(server, bounds.maxConnections, guard)
     this.connections = connections
     this.#server = server
+    this.#guard = guard
     this.#onError = onError
     this.#scheme = tls === undefined ? 'http' : 'https'
   }
 
+  get traffic(): Connections {
+    return this.connections
+  }
+
   async listen(at: ListenAddress): Promise<string> {
-    const where = await listenOn(this.#server, at, this.#onError)
+    const where = await listenOn(this.#server, at, this.#guard.callback(undefined, this.#onError)).catch((error: unknown) => {
+      this.connections.close()
+      throw error
+    })
     return 'path' in at ? where : `${this.#scheme}://${where}`
   }
 
@@ -87,7 +98,7 @@ export class HttpServer implements ProtocolServer {
 
   async stop(finishMs: number): Promise<void> {
     // Node's own close for HTTP would close connections at once that look idle.
-    const closed = new Promise<void>((resolve) => this.#server.once('close', resolve))
+    const closed = new Promise<void>((resolve) => this.#guard.once(this.#server, 'close', resolve))
     await this.connections.closeInQuiet(() => NetServer.prototype.close.call(this.#server))
     await nextTurn()
     this.connections.closeResting()

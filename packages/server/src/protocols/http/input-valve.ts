@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import type { Guard } from '../guard.js'
 import { inLaterTurn } from '../later-turns.js'
 
 const HEADERS_END = Buffer.from('\r\n\r\n')
@@ -29,6 +30,8 @@ export class InputValve {
   readonly #owner: ValveOwner
   readonly #push: Socket['push']
   readonly #read: Socket['_read']
+  /** In a later turn. */
+  readonly #goOn: (isAlone: boolean) => void
   #held: Buffer = NOTHING
   #countedBytes = 0
   /** The client's end of the stream is held back as well, since Node would close the connection before the answers are out. */
@@ -41,14 +44,20 @@ export class InputValve {
   /** Whether the last slice was answered without the parser. */
   #hasBypassed = false
 
-  constructor(socket: Socket, owner: ValveOwner) {
+  constructor(socket: Socket, guard: Guard, owner: ValveOwner) {
     this.#owner = owner
     this.#push = socket.push.bind(socket)
     this.#read = socket._read.bind(socket)
-    socket.push = (chunk: Buffer | null) => this.#take(chunk)
-    socket._read = (size) => this.#want(size)
+    const take = guard.callback(socket, (chunk: Buffer | null) => this.#take(chunk))
+    socket.push = (chunk: Buffer | null) => take(chunk) ?? false
+    socket._read = guard.callback(socket, (size: number) => this.#want(size))
+    this.#goOn = guard.callback(socket, (isAlone: boolean) => {
+      this.#isDeferred = false
+      this.#slicesLeft = isAlone ? SLICES_PER_TURN : 1
+      this.open()
+    })
     // Without a listener of its own for 'data' Node parses what the handle reads, past `push`.
-    socket.on('data', ignore)
+    guard.on(socket, 'data', ignore)
   }
 
   /** Whether requests, or parts of one, wait to be parsed. */
@@ -117,11 +126,7 @@ export class InputValve {
 
   #defer(): void {
     this.#isDeferred = true
-    inLaterTurn((isAlone) => {
-      this.#isDeferred = false
-      this.#slicesLeft = isAlone ? SLICES_PER_TURN : 1
-      this.open()
-    })
+    inLaterTurn(this.#goOn)
   }
 
   #count(): void {

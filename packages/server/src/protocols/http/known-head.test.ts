@@ -14,6 +14,7 @@ import { RateLimits } from '../../envoy/rate-limits.js'
 import { atOnce } from '../../testing/at-once.js'
 import { damaged } from '../../testing/fuzz/damaged.js'
 import { connectTo, readToEnd } from '../../testing/raw-http.js'
+import { Guard } from '../guard.js'
 import { headSurface, httpSurface } from './access.js'
 import type { HeadHandler, Route } from './handler.js'
 import { HttpServer } from './http-server.js'
@@ -48,21 +49,22 @@ async function listen(t: TestContext, { isDirect, tokens = [], surface, bounds =
   const access = new Access(tokens)
   const limits = new RateLimits(engine, [], DEFAULT_LIMIT_SETTINGS, () => 0)
   const { routes, heads } = surface ?? { routes: decisionRoutes(engine, limits, access), heads: headHandlers(engine, access) }
-  const known = knownRouter(headSurface(heads, access))
+  const guard = new Guard('http', { error: () => undefined })
+  const known = knownRouter(headSurface(heads, access), guard)
   let direct = 0
   const answerKnown: AnswerKnown = (...request) => {
     const isAnswered = isDirect && known(...request)
     if (isAnswered) direct++
     return isAnswered
   }
-  const handle = router(httpSurface({ probes: [], routes, changes: [], access }))
-  const server = new HttpServer({ handle, answerKnown, bounds, onError: assert.ifError })
+  const handle = router(httpSurface({ probes: [], routes, changes: [], access }), guard)
+  const server = new HttpServer({ handle, answerKnown, bounds, guard, onError: assert.ifError })
   const url = await server.listen({ host: '127.0.0.1', port: 0 })
   t.after(async () => {
     await server.stop(0)
     engine.close()
   })
-  return { url, server, engine, direct: () => direct }
+  return { url, server, engine, guard, direct: () => direct }
 }
 
 const LAST = 'GET /v1/peek?policy=burst&key=end HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
@@ -211,7 +213,6 @@ test('an answer that comes later, an error of a handler, and text beyond ASCII a
     ],
   ]
   const surface: Surface = { heads: answers, routes: answers.map(([path, GET]) => [path, { GET } as unknown as Route]) }
-  const logged = t.mock.method(console, 'error', () => {})
   const parsed = await listen(t, { isDirect: false, surface })
   const direct = await listen(t, { isDirect: true, surface })
   const requests = ['/later?20', '/later?0', '/rejects', '/wide', '/wide', '/later?1'].map(
@@ -219,7 +220,7 @@ test('an answer that comes later, an error of a handler, and text beyond ASCII a
   )
   for (const parts of [requests, [requests.join('')]]) assert.equal(await exchange(direct.url, parts), await exchange(parsed.url, parts))
   assert.equal(direct.direct(), 10)
-  assert.equal(logged.mock.callCount(), 4)
+  assert.deepEqual([parsed.guard.faults, direct.guard.faults], [2, 2])
 })
 
 test('an answer that takes longer than an idle connection may live is sent, and the limit holds again after it', async (t) => {
@@ -244,12 +245,12 @@ test('an answer that takes longer than an idle connection may live is sent, and 
 test('a header value that would end its line is an error of the service', async (t) => {
   const GET: HeadHandler = (_, response) => void response.writeHead(200, ['X-Name', 'a\r\nX-Other: b'])
   const surface: Surface = { heads: [['/unsafe', GET]], routes: [['/unsafe', { GET } as unknown as Route]] }
-  t.mock.method(console, 'error', () => {})
-  const { url, direct } = await listen(t, { isDirect: true, surface })
+  const { url, direct, guard } = await listen(t, { isDirect: true, surface })
   const answers = await exchange(url, Array(2).fill(`GET /unsafe HTTP/1.1\r\n${HEADERS}\r\n`))
   assert.equal(direct(), 1)
   assert.equal([...answers.matchAll(/HTTP\/1\.1 500/g)].length, 2)
   assert.doesNotMatch(answers, /X-Other/)
+  assert.equal(guard.faults, 2)
 })
 
 test('a client that never reads its direct answers is cut off, and fills no memory', async (t) => {

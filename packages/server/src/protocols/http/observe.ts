@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Metrics } from '../../metrics.js'
+import type { Phase } from '../../part.js'
+import type { Guard } from '../guard.js'
 import type { Handler, Route } from './handler.js'
 import { Problem } from './problem.js'
 import { reply } from './reply.js'
@@ -14,9 +16,6 @@ export function livezRoute(): Route {
   return read((_, response) => reply(response, 200, TEXT, 'ok\n'))
 }
 
-/** What the service is doing, for probes. */
-export type Phase = 'starting' | 'ready' | 'stopping'
-
 /** `/readyz`: 200 while requests are welcome, 503 before the start is done and from the first signal to stop. */
 export function readyzRoute(phase: () => Phase): Route {
   return read((_, response) => reply(response, phase() === 'ready' ? 200 : 503, TEXT, `${phase()}\n`))
@@ -29,15 +28,20 @@ export function startupzRoute(phase: () => Phase): Route {
   )
 }
 
+/** `/healthcheck`: as Envoy's ratelimit service answers it, for probes that were written for that. 500 from the first signal to stop. */
+export function healthcheckRoute(phase: () => Phase): Route {
+  return read((_, response) => (phase() === 'ready' ? reply(response, 200, TEXT, 'OK') : reply(response, 500, TEXT, '')))
+}
+
 /** `/metrics`: for Prometheus. With a thousand policies it is a megabyte, which many clients at once could leave unread. */
-export function metricsRoute(metrics: Metrics): Route {
+export function metricsRoute(metrics: Metrics, guard: Guard): Route {
   const text = rested(() => metrics.render())
   let open = 0
   return read(async (_, response) => {
     if (open >= MAX_METRICS_AT_ONCE)
       throw new Problem(503, 'BUSY', `${MAX_METRICS_AT_ONCE} clients read the metrics already: come back later`)
     open++
-    response.once('close', () => open--)
+    guard.once(response, 'close', () => open--)
     reply(response, 200, metrics.contentType, await text())
   })
 }

@@ -1,4 +1,4 @@
-import { UNITS } from '../../envoy/rule.js'
+import { UNITS } from '../../config/envoy/rule.js'
 import { VERSION } from '../../version.js'
 import type { Route } from './handler.js'
 import { JSON_TYPE, reply } from './reply.js'
@@ -225,6 +225,7 @@ const PATHS: Readonly<Record<string, Schema>> = {
   },
   '/v1/diff': { get: { summary: 'Differences of the candidate.', responses: responses({ 200: { type: 'object' } }), ...ADMIN } },
   '/livez': { get: text('The process answers.', [200]) },
+  '/healthcheck': { get: text("As Envoy's ratelimit service.", [200, 500]) },
   '/readyz': { get: text('Requests are welcome.', [200, 503]) },
   '/startupz': { get: text('The start is done.', [200, 503]) },
   '/metrics': { get: text('Metrics for Prometheus.', [200]) },

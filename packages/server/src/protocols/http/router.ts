@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { PolicyError, StoreError, TooManyHeldError } from '../../engine/engine.js'
+import type { Guard } from '../guard.js'
 import { discardRest } from './body.js'
 import type { HeadHandler, Route, WholeResponse } from './handler.js'
 import { checkHost } from './host.js'
@@ -8,13 +9,13 @@ import { splitTarget } from './query.js'
 import { replyProblem } from './reply.js'
 
 /** Passes each request to the handler of its path and method; an error of a handler becomes a problem response. */
-export function router(routes: ReadonlyMap<string, Route>): RequestListener {
+export function router(routes: ReadonlyMap<string, Route>, guard: Guard): RequestListener {
   return (request, response) => {
     try {
       const done = dispatch(routes, request, response)
-      done?.catch((error: unknown) => fail(response, error))
+      done?.catch((error: unknown) => fail(response, error, guard))
     } catch (error) {
-      fail(response, error)
+      fail(response, error, guard)
     }
   }
 }
@@ -23,7 +24,7 @@ export function router(routes: ReadonlyMap<string, Route>): RequestListener {
 export type AnswerKnown = (target: string, response: WholeResponse, begin: () => void) => boolean
 
 /** Passes requests with known headers to the handlers of their paths, as {@link router} does. */
-export function knownRouter(handlers: ReadonlyMap<string, HeadHandler>): AnswerKnown {
+export function knownRouter(handlers: ReadonlyMap<string, HeadHandler>, guard: Guard): AnswerKnown {
   return (target, response, begin) => {
     const { path, query } = splitTarget(target)
     const handler = handlers.get(path)
@@ -31,16 +32,21 @@ export function knownRouter(handlers: ReadonlyMap<string, HeadHandler>): AnswerK
     begin()
     try {
       const done = handler(response.req, response, query)
-      done?.catch((error: unknown) => failKnown(response, error))
+      done?.catch((error: unknown) => failKnown(response, error, guard))
     } catch (error) {
-      failKnown(response, error)
+      failKnown(response, error, guard)
     }
     return true
   }
 }
 
-function failKnown(response: WholeResponse, error: unknown): void {
-  if (!response.headersSent) replyProblem(response, asProblem(error))
+function failKnown(response: WholeResponse, error: unknown, guard: Guard): void {
+  try {
+    if (response.headersSent) throw error
+    replyProblem(response, asProblem(error, guard))
+  } catch (fault) {
+    guard.caught(fault, response)
+  }
 }
 
 function dispatch(routes: ReadonlyMap<string, Route>, request: IncomingMessage, response: ServerResponse): void | Promise<void> {
@@ -67,20 +73,25 @@ function announcesBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
 }
 
-function fail(response: ServerResponse, error: unknown): void {
-  // The client has disconnected, or half an answer is sent: no response is possible any more.
-  if (response.headersSent || response.destroyed) return void response.destroy()
-  if (!response.req.complete) discardRest(response.req)
-  replyProblem(response, asProblem(error))
+/** Never throws: a promise that fails has no other handler. */
+function fail(response: ServerResponse, error: unknown, guard: Guard): void {
+  try {
+    // The client has disconnected, or half an answer is sent: no response is possible any more.
+    if (response.headersSent || response.destroyed) return void response.destroy()
+    if (!response.req.complete) discardRest(response.req, guard)
+    replyProblem(response, asProblem(error, guard))
+  } catch (fault) {
+    guard.caught(fault, response)
+  }
 }
 
-function asProblem(error: unknown): Problem {
+function asProblem(error: unknown, guard: Guard): Problem {
   if (error instanceof Problem) return error
   if (error instanceof PolicyError) return new Problem(400, error.code === 'COST_INVALID' ? 'COST_INVALID' : 'KEY_INVALID', error.message)
   if (error instanceof TooManyHeldError)
     return new Problem(503, 'TOO_MANY_HELD', `${error.message}: nothing was taken`, [['Retry-After', '1']])
   // An outage is not a denial: 503, and the caller decides whether to let the request pass.
   if (error instanceof StoreError) return new Problem(503, 'OUTAGE', `no decision could be made: ${error.code}`, [['Retry-After', '1']])
-  console.error('sluicegate: a request failed:', error)
+  guard.caught(error)
   return new Problem(500, 'INTERNAL', 'the service failed to answer; its log says more')
 }

@@ -1,4 +1,4 @@
-import type { CallTracing } from '../../telemetry/call-tracing.js'
+import type { CallTracing } from '../call-tracing.js'
 import type { HeadHandler, RequestHead, Route, WholeResponse } from './handler.js'
 
 /** No call for a decision. */

@@ -2,10 +2,11 @@ import { integerIn } from './integer-in.js'
 import { ProtocolFault } from './protocol-fault.js'
 import { splitInline } from './split-inline.js'
 
-/** Bounds on what a client may send in one command; beyond them the connection is closed. */
+/** Bounds on what a client may send in one command; beyond them the connection is closed, except beyond {@link MAX_ARGUMENT_BYTES}. */
 export const MAX_ARGUMENTS = 1_024
 /** The same before the client has authenticated, as in Redis. */
 export const MAX_ARGUMENTS_UNAUTHENTICATED = 10
+/** A command with a longer argument is read to its end, and answered with an error. */
 export const MAX_ARGUMENT_BYTES = 16_384
 const MAX_COMMAND_BYTES = 65_536
 const MAX_INLINE_BYTES = 16_384
@@ -37,6 +38,8 @@ export class CommandReader {
   /** Arguments of the current command, its name included. */
   count = 0
   maxArguments = MAX_ARGUMENTS
+  /** Whether an argument of the current command is longer than {@link MAX_ARGUMENT_BYTES}. */
+  hasLongArgument = false
 
   #input: Buffer = NOTHING
   /** Whether `#input` is a copy of this reader, with room after `#end`. */
@@ -130,6 +133,7 @@ export class CommandReader {
     this.#read = 0
     this.#length = -1
     this.#commandBytes = 0
+    this.hasLongArgument = false
     return true
   }
 
@@ -144,7 +148,8 @@ export class CommandReader {
         if (type !== DOLLAR) throw new ProtocolFault(`expected '$', got '${printable(type)}'`)
         const length = this.#number('invalid bulk length')
         if (Number.isNaN(length)) return false
-        if (length < 0 || length > MAX_ARGUMENT_BYTES) throw new ProtocolFault('invalid bulk length')
+        if (length < 0) throw new ProtocolFault('invalid bulk length')
+        if (length > MAX_ARGUMENT_BYTES) this.hasLongArgument = true
         this.#commandBytes += length
         if (this.#commandBytes > MAX_COMMAND_BYTES) throw new ProtocolFault('too big request')
         this.#length = length
@@ -190,6 +195,7 @@ export class CommandReader {
   }
 
   #readInline(): boolean {
+    this.hasLongArgument = false
     const input = this.#input
     const lineEnd = input.subarray(0, this.#end).indexOf(LF, Math.max(this.#searched, this.#at))
     if (lineEnd < 0) {

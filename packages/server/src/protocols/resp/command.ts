@@ -42,6 +42,8 @@ export interface SessionContext {
   readonly access: Access
   /** For `INFO`. */
   readonly facts: () => ServerFacts
+  /** Counts and logs an error of the service, which the client receives as `ERR internal error`. */
+  readonly onFault: (error: unknown) => void
 }
 
 /** What `INFO` reports about the server. */

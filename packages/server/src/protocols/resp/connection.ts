@@ -1,10 +1,12 @@
 import type { Socket } from 'node:net'
+import type { Guard } from '../guard.js'
 import { inLaterTurn, isInputTimeOver } from '../later-turns.js'
 import type { SessionContext } from './command.js'
 import { Session } from './session.js'
 
 /** Events that a connection reports to the set of all connections. */
 export interface ConnectionOwner {
+  readonly guard: Guard
   /** After every change: the bytes that its unanswered input takes, and whether it is between two commands. */
   changed(connection: Connection): void
 }
@@ -19,6 +21,9 @@ export class Connection {
   readonly host: string
   readonly session: Session
   readonly #owner: ConnectionOwner
+  readonly #onWritten: () => void
+  /** In a later turn. */
+  readonly #goOn: () => void
   /** Whether the system has not taken all replies. */
   #isUnread = false
   #isDeferred = false
@@ -38,11 +43,21 @@ export class Connection {
     this.socket = socket
     this.host = host
     this.#owner = owner
-    this.session = new Session(id, context, () => this.#go())
-    socket.on('data', (chunk: Buffer) => this.#take(chunk))
-    socket.on('end', () => this.#endInput())
+    const { guard } = owner
+    this.session = new Session(
+      id,
+      context,
+      guard.callback(socket, () => this.#go()),
+    )
+    this.#onWritten = guard.callback(socket, () => this.#written())
+    this.#goOn = guard.callback(socket, () => {
+      this.#isDeferred = false
+      this.#go()
+    })
+    guard.on(socket, 'data', (chunk: Buffer) => this.#take(chunk))
+    guard.on(socket, 'end', () => this.#endInput())
     // The socket is closed after an error, which says nothing about the others.
-    socket.on('error', () => undefined)
+    guard.on(socket, 'error', () => undefined)
   }
 
   /** Whether no command is incomplete, waiting or in flight. */
@@ -121,7 +136,7 @@ export class Connection {
     this.#unreadSinceMs ??= performance.now()
   }
 
-  readonly #onWritten = (): void => {
+  #written(): void {
     if (!this.#isUnread || this.socket.writableLength > 0) return
     this.#isUnread = false
     this.#unreadSinceMs = undefined
@@ -130,9 +145,6 @@ export class Connection {
 
   #defer(): void {
     this.#isDeferred = true
-    inLaterTurn(() => {
-      this.#isDeferred = false
-      this.#go()
-    })
+    inLaterTurn(this.#goOn)
   }
 }

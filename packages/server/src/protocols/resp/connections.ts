@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { ClientBounds } from '../../config/config.js'
+import type { Guard } from '../guard.js'
 import { hostOf } from '../host-of.js'
 import type { SessionContext } from './command.js'
 import { Connection, type ConnectionOwner } from './connection.js'
@@ -23,6 +24,7 @@ interface Host {
 /** All connections of a server: which have a place, which make room for others, and which are cut off. */
 export class Connections implements ConnectionOwner {
   readonly cuts: Record<CutReason, number> = { refused: 0, evicted: 0, unread: 0, held: 0, slow: 0 }
+  readonly guard: Guard
   readonly #bounds: ClientBounds
   readonly #context: SessionContext
   readonly #all = new Set<Connection>()
@@ -34,10 +36,11 @@ export class Connections implements ConnectionOwner {
   #nextId = 1
   #isStopping = false
 
-  constructor(bounds: ClientBounds, context: SessionContext) {
+  constructor(bounds: ClientBounds, guard: Guard, context: SessionContext) {
+    this.guard = guard
     this.#bounds = bounds
     this.#context = context
-    this.#sweeping = setInterval(() => this.#sweep(performance.now()), Math.min(1_000, bounds.readMs / 2)).unref()
+    this.#sweeping = guard.every(Math.min(1_000, bounds.readMs / 2), () => this.#sweep(performance.now()))
   }
 
   get open(): number {
@@ -66,8 +69,11 @@ export class Connections implements ConnectionOwner {
       !this.#hasRoom(this.#all.size, this.#bounds.maxConnections, this.#idle)
     if (isRefused) {
       this.cuts.refused++
-      socket.on('error', () => undefined)
-      socket.end('-ERR max number of clients reached\r\n', () => socket.destroy())
+      this.guard.on(socket, 'error', () => undefined)
+      socket.end(
+        '-ERR max number of clients reached\r\n',
+        this.guard.callback(socket, () => socket.destroy()),
+      )
       return
     }
     socket.setNoDelay(true)
@@ -76,7 +82,7 @@ export class Connections implements ConnectionOwner {
     places.count++
     this.#hosts.set(host, places)
     this.#all.add(connection)
-    socket.once('close', () => this.#forget(connection))
+    this.guard.once(socket, 'close', () => this.#forget(connection))
     this.changed(connection)
   }
 
@@ -99,10 +105,10 @@ export class Connections implements ConnectionOwner {
   /** From now on connections are closed when they have been quiet for a moment. */
   stop(): void {
     this.#isStopping = true
-    const closing = setInterval(() => {
+    const closing = this.guard.every(QUIET_MS / 2, () => {
       if (this.#all.size === 0) clearInterval(closing)
       this.#closeQuiet(performance.now())
-    }, QUIET_MS / 2).unref()
+    })
   }
 
   /** Closes all connections at once. */

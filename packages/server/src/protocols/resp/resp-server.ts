@@ -5,7 +5,8 @@ import type { ClientBounds } from '../../config/config.js'
 import type { ListenAddress } from '../../config/listen-address.js'
 import type { TlsConfig } from '../../config/tls.js'
 import type { Engine } from '../../engine/engine.js'
-import type { CallTracing } from '../../telemetry/call-tracing.js'
+import type { CallTracing } from '../call-tracing.js'
+import type { Guard } from '../guard.js'
 import { Handshakes, tlsOptions } from '../handshakes.js'
 import { listenOn } from '../listen-on.js'
 import type { ProtocolServer } from '../protocol-server.js'
@@ -21,6 +22,7 @@ export interface RespServerParts {
   readonly access: Access
   readonly bounds: ClientBounds
   readonly version: string
+  readonly guard: Guard
   /** Undefined: without encryption. */
   readonly tls?: TlsConfig | undefined
   /** Undefined: commands are not followed. */
@@ -39,26 +41,29 @@ export class RespServer implements ProtocolServer {
   readonly connections: Connections
   readonly #server: Server
   readonly #handshakes: Handshakes | undefined
+  readonly #guard: Guard
   readonly #onError: (error: Error) => void
   readonly #scheme: 'redis' | 'rediss'
 
-  constructor({ engine, access, bounds, version, tls, tracing, onError }: RespServerParts) {
+  constructor({ engine, access, bounds, version, guard, tls, tracing, onError }: RespServerParts) {
     const startedMs = performance.now()
     const uptimeS = (): number => Math.floor((performance.now() - startedMs) / 1000)
     const facts = () => ({ version, connections: this.connections.open, uptimeS: uptimeS() })
-    const connections = new Connections(bounds, {
+    const connections = new Connections(bounds, guard, {
       engine,
       access,
       commands: new CommandTable(tracedCommands(ALL_COMMANDS, tracing)),
       facts,
+      onFault: (error) => guard.caught(error),
     })
     const server = tls === undefined ? createServer(HALF_OPEN) : createTlsServer({ ...HALF_OPEN, ...tlsOptions(tls, bounds.headersMs) })
     server.maxConnections = bounds.maxConnections + REFUSED_AT_ONCE
-    server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => connections.add(socket))
-    server.on('drop', () => connections.cuts.refused++)
-    this.#handshakes = tls && new Handshakes(server, bounds.maxConnections)
+    guard.on(server, tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => connections.add(socket))
+    guard.on(server, 'drop', () => connections.cuts.refused++)
+    this.#handshakes = tls && new Handshakes(server, bounds.maxConnections, guard)
     this.connections = connections
     this.#server = server
+    this.#guard = guard
     this.#onError = onError
     this.#scheme = tls === undefined ? 'redis' : 'rediss'
   }
@@ -68,7 +73,7 @@ export class RespServer implements ProtocolServer {
   }
 
   async listen(at: ListenAddress): Promise<string> {
-    const where = await listenOn(this.#server, at, this.#onError)
+    const where = await listenOn(this.#server, at, this.#guard.callback(undefined, this.#onError))
     return 'path' in at ? where : `${this.#scheme}://${where}`
   }
 

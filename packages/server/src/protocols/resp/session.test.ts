@@ -158,6 +158,16 @@ test('what go-redis sends in one piece when it connects is answered as it expect
   assert.deepEqual(others, ['OK', 'OK', unknown, 'OK', [0, 16, 15, -1, 2]])
 })
 
+test('a command with an argument that is too long is an error, and the commands around it are answered', () => {
+  const long = (bytes: number): Buffer => commandBytes('SG.TAKE', 'api', 'x'.repeat(bytes))
+  const { replies, waiting } = new TestSession().feed(
+    Buffer.concat([commandBytes('PING'), long(16_385), commandBytes('PING'), long(65_000), commandBytes('ECHO', 'last')]),
+  )
+  const error = new ErrorReply('ERR an argument must have at most 16384 bytes')
+  assert.deepEqual(repliesIn(replies), ['PONG', error, 'PONG', error, 'last'])
+  assert.equal(waiting, 'input')
+})
+
 test('after QUIT, a fault of the protocol or the first words of an HTTP request nothing more is answered', () => {
   for (const [input, replies] of [
     ['QUIT\r\nPING\r\n', ['OK']],

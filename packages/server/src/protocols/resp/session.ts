@@ -1,7 +1,7 @@
 import { PolicyError, StoreError } from '../../engine/engine.js'
 import { type User, userWithoutToken } from './access.js'
 import { type Client, type Command, CommandFault, type Reply, type SessionContext, wrongArguments } from './command.js'
-import { CommandReader, MAX_ARGUMENTS, MAX_ARGUMENTS_UNAUTHENTICATED } from './command-reader.js'
+import { CommandReader, MAX_ARGUMENT_BYTES, MAX_ARGUMENTS, MAX_ARGUMENTS_UNAUTHENTICATED } from './command-reader.js'
 import { ProtocolFault } from './protocol-fault.js'
 import { ReplyWriter } from './reply-writer.js'
 
@@ -153,7 +153,7 @@ export class Session implements Client {
       const later = this.#checked(command).run(this, reader, reply)
       if (later !== undefined) this.#await(later)
     } catch (error) {
-      reply.error(errorText(error))
+      reply.error(this.#errorText(error))
     }
     this.#flushLater()
   }
@@ -161,6 +161,7 @@ export class Session implements Client {
   /** @throws {CommandFault} when the client may not send the command, or not so. */
   #checked(command: Command | undefined): Command {
     const { count } = this.#reader
+    if (this.#reader.hasLongArgument) throw new CommandFault(`ERR an argument must have at most ${MAX_ARGUMENT_BYTES} bytes`)
     if (command === undefined) throw this.#unknown()
     const { name, arity } = command
     if (arity > 0 ? count !== arity : count < -arity) throw wrongArguments(name)
@@ -201,22 +202,31 @@ export class Session implements Client {
       this.#flushLater()
       this.#onReady()
     }
-    promise.then(settle, (error) => settle((writer) => writer.error(errorText(error))))
+    promise
+      .then(settle, (error: unknown) => settle((writer) => writer.error(this.#errorText(error))))
+      .catch((error: unknown) => {
+        this.context.onFault(error)
+        this.#later.length = 0
+        this.end()
+        this.#onReady()
+      })
+  }
+
+  /** The first line of an error reply. */
+  #errorText(error: unknown): string {
+    if (error instanceof CommandFault) return error.message
+    if (error instanceof PolicyError) return `ERR ${error.message}`
+    if (error instanceof StoreError) return `${error.code === 'OUTAGE' ? 'OUTAGE' : 'TRYAGAIN'} ${error.message}`
+    this.context.onFault(error)
+    // A part of the reply may be written already, and the client would take the next reply for the rest of it.
+    this.end()
+    return 'ERR internal error'
   }
 
   /** Moves replies to the end of the ready ones, up to the first that is not ready. */
   #flushLater(): void {
     while (this.#later[0]?.isReady) this.#replies.append((this.#later.shift() as Later).writer.take())
   }
-}
-
-/** The first line of an error reply. */
-function errorText(error: unknown): string {
-  if (error instanceof CommandFault) return error.message
-  if (error instanceof PolicyError) return `ERR ${error.message}`
-  if (error instanceof StoreError) return `${error.code === 'OUTAGE' ? 'OUTAGE' : 'TRYAGAIN'} ${error.message}`
-  console.error('sluicegate: a command failed:', error)
-  return 'ERR internal error'
 }
 
 const MAX_SHOWN = 64

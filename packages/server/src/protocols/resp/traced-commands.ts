@@ -1,4 +1,4 @@
-import type { CallTracing } from '../../telemetry/call-tracing.js'
+import type { CallTracing } from '../call-tracing.js'
 import type { Command, Reply } from './command.js'
 
 /** Commands, of which those on a key are followed. */

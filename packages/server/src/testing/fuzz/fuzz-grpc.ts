@@ -9,11 +9,13 @@ import { parseConfig } from '../../config/read-config.js'
 import { Engine } from '../../engine/engine.js'
 import { RateLimits } from '../../envoy/rate-limits.js'
 import { statusOf } from '../../protocols/grpc/grpc-service.js'
-import { serveUnary } from '../../protocols/grpc/grpc-stream.js'
 import { RateLimitResponseSchema } from '../../protocols/grpc/messages/envoy/service/ratelimit/v3/rls.gen.js'
 import type { UnaryMethod } from '../../protocols/grpc/method.js'
 import { shouldRateLimit } from '../../protocols/grpc/rls.js'
 import { GrpcError } from '../../protocols/grpc/status.js'
+import { StreamAnswer } from '../../protocols/grpc/stream-answer.js'
+import { UnaryCalls } from '../../protocols/grpc/unary-calls.js'
+import { aGuard } from '../a-guard.js'
 import { damaged } from './damaged.js'
 import { fuzzInput, inPieces, pieceSizes } from './fuzz-input.js'
 
@@ -69,7 +71,7 @@ interface Answer {
 
 function answerTo(method: UnaryMethod, input: Buffer, pieceBytes: () => number): Answer {
   const stream = new AnsweredStream()
-  serveUnary(stream as unknown as ServerHttp2Stream, {}, method, { maxMessageBytes: MAX_MESSAGE_BYTES, statusOf: knownStatusOf })
+  CALLS.serve(stream as unknown as ServerHttp2Stream, {}, method)
   inPieces(input, pieceBytes, (piece) => stream.emit('data', piece))
   stream.emit('end')
   const { headers, trailers, body } = stream
@@ -95,10 +97,20 @@ function knownStatusOf(error: unknown): GrpcError {
   return known
 }
 
+const GUARD = aGuard('grpc')
+const CALLS = new UnaryCalls({
+  guard: GUARD,
+  answer: new StreamAnswer(GUARD),
+  maxMessageBytes: MAX_MESSAGE_BYTES,
+  statusOf: knownStatusOf,
+})
+
 /** The server's side of a call, without a connection. */
 class AnsweredStream extends EventEmitter {
   headersSent = false
   readonly destroyed = false
+  readonly closed = false
+  readonly aborted = false
   headers: OutgoingHttpHeaders = {}
   trailers: OutgoingHttpHeaders = {}
   body: Buffer | undefined
@@ -121,7 +133,8 @@ class AnsweredStream extends EventEmitter {
   resume(): void {}
 }
 
-function randomBody(random: Random): Buffer {
+/** Framed requests of Envoy's rate limit service, some of them with faults. */
+export function randomBody(random: Random): Buffer {
   const frames = Array.from({ length: random.chance(0.9) ? 1 : random.integer(0, 3) }, () => randomFrame(random))
   const body = Buffer.concat(frames)
   return random.chance(0.3) ? damaged(random, body) : body

@@ -10,6 +10,7 @@ import { Engine } from '../../engine/engine.js'
 import { RateLimits } from '../../envoy/rate-limits.js'
 import { router } from '../../protocols/http/router.js'
 import { changeRoutes, decisionRoutes } from '../../protocols/http/verbs.js'
+import { aGuard } from '../a-guard.js'
 import { damaged } from './damaged.js'
 import { fuzzInput, inPieces, pieceSizes } from './fuzz-input.js'
 
@@ -24,7 +25,7 @@ descriptors:
   - { key: user, rate_limit: { unit: minute, requests_per_unit: 5 } }
   - { key: path, value: /a*, rate_limit: { unit: second, requests_per_unit: 3 } }
 `
-const PATHS = [
+export const PATHS = [
   '/v1/take',
   '/v1/peek',
   '/v1/batch',
@@ -55,7 +56,7 @@ export async function fuzzJson(seed: number, inputs: number): Promise<void> {
   for (let number = 0; number < inputs; number++) {
     if (random.chance(0.1)) clock.advance(random.integer(0, 3_000))
     const path = random.pick(PATHS)
-    const text = Buffer.from(randomBody(random, path))
+    const text = Buffer.from(randomJson(random, path))
     const input = random.chance(0.2) ? damaged(random, text) : text
     await fuzzInput(seed, number, Buffer.concat([Buffer.from(`${path} `), input]), async () => {
       const sizes = pieceSizes(input, () => random.magnitude(1, 64))
@@ -70,7 +71,7 @@ function serviceOf(clock: Clock): { engine: Engine; handle: RequestListener } {
   const { domains } = parseConfig(RULES)
   const engine = new Engine([...allPolicies(parseConfig(POLICIES)), ...domains.flatMap(({ policies }) => policies)], { clock })
   const limits = new RateLimits(engine, domains, undefined, () => clock.nowMs())
-  return { engine, handle: router(new Map([...decisionRoutes(engine, limits, new Access([])), ...changeRoutes(engine)])) }
+  return { engine, handle: router(new Map([...decisionRoutes(engine, limits, new Access([])), ...changeRoutes(engine)]), aGuard()) }
 }
 
 /** Status and body. */
@@ -109,7 +110,8 @@ function checked(status: number, body: string): string {
   return `${status} ${body.replace(ID, '"$1":""')}`
 }
 
-function randomBody(random: Random, path: string): string {
+/** JSON for a path, some of it with faults. */
+export function randomJson(random: Random, path: string): string {
   if (random.chance(0.05)) return jsonText(random, randomValue(random, 3))
   const body = path === '/json' ? randomLimitRequest(random) : path === '/v1/batch' ? randomBatch(random) : randomAsk(random)
   return jsonText(random, body)

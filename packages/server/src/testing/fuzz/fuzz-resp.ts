@@ -65,7 +65,8 @@ function replies(context: SessionContext, input: Buffer, pieceBytes: () => numbe
   return Buffer.concat(written)
 }
 
-function randomInput(random: Random): Buffer {
+/** Commands, some of them with faults. */
+export function randomInput(random: Random): Buffer {
   const parts = Array.from({ length: random.integer(1, 4) }, () => randomPart(random))
   const input = Buffer.concat(parts)
   return random.chance(0.3) ? damaged(random, input) : input

@@ -1,3 +1,5 @@
+import { proveStorm } from '../storm/prove-storm.js'
+import { STORM_NAMES } from '../storm/storm.js'
 import { fuzzGrpc } from './fuzz-grpc.js'
 import { fuzzJson } from './fuzz-json.js'
 import { fuzzResp } from './fuzz-resp.js'
@@ -13,4 +15,5 @@ export const FUZZERS: Readonly<Record<string, Fuzzer>> = {
   json: fuzzJson,
   'envoy-yaml': (seed, inputs) => fuzzYaml('envoy', seed, inputs),
   yaml: (seed, inputs) => fuzzYaml('own', seed, inputs),
+  ...Object.fromEntries(STORM_NAMES.map((name) => [`storm-${name}`, (seed: number, clients: number) => proveStorm(name, seed, clients)])),
 }

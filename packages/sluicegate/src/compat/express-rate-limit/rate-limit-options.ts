@@ -1,7 +1,7 @@
 import type { NextFunction, Request, Response } from 'express'
 import type { Awaitable } from '../../awaitable.js'
 import { PolicyError } from '../../errors.js'
-import { checkFunction, checkOptions, isInteger } from '../../options/option-checks.js'
+import { asGiven, checkFunction, checkOptions, isInteger } from '../../options/option-checks.js'
 import { checkedTokenCount, checkedWindowMs } from '../../policy/policy-options.js'
 import { checkedPolicyName, type MakeLimiter } from '../limiter-verbs.js'
 import { type Ipv6Subnet, requestIpKey } from './ip-keys.js'
@@ -142,9 +142,8 @@ const WINDOW_UNITS = [
   ['min', 60_000],
 ] as const
 
-/** The options with the defaults of express-rate-limit. @throws {PolicyError} on an option that is not supported. */
+/** Options from {@link checkedNames} with the defaults of express-rate-limit. @throws {PolicyError} */
 export function usedOptions(options: RateLimitOptions): UsedOptions {
-  checkNames(options)
   const {
     windowMs = 60_000,
     max = 5,
@@ -205,13 +204,15 @@ async function sendMessage(request: Request, response: Response, _: unknown, { s
   if (!response.writableEnded) response.send(body)
 }
 
-function checkNames(options: RateLimitOptions): void {
+/** The options to read, see `asGiven`. @throws {PolicyError} on an option that is not supported. */
+export function checkedNames(options: RateLimitOptions): RateLimitOptions {
   const given = Object.entries(options ?? {}).filter(([, value]) => value !== undefined)
   for (const [name, value] of given) {
     const mend = Object.hasOwn(INSTEAD, name) ? INSTEAD[name] : undefined
     if (mend !== undefined) throw new PolicyError('OPTION_INVALID', name, value, mend)
   }
   checkOptions(typeof options === 'object' && options !== null ? Object.fromEntries(given) : options, OPTIONS, EXAMPLE)
+  return asGiven(options, OPTIONS)
 }
 
 function checkedLimit(limit: unknown): number {

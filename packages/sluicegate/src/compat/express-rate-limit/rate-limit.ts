@@ -2,6 +2,7 @@ import type { NextFunction, Request, Response } from 'express'
 import { type Awaitable, chained, isPromise } from '../../awaitable.js'
 import { createLimiter } from '../../create-limiter.js'
 import type { Decision } from '../../decision/decision.js'
+import { droppable } from '../../dropped-promise.js'
 import { PolicyError } from '../../errors.js'
 import { HeaderWriter } from '../../headers/header-writer.js'
 import { retryAfterS } from '../../headers/quota.js'
@@ -21,7 +22,7 @@ import { preciseClock } from '../../time/clock.js'
 import { type LimiterVerbs, madeLimiter } from '../limiter-verbs.js'
 import { DecidedHits, type HitCount } from './hit-counts.js'
 import { addressCheck, validates } from './ip-keys.js'
-import { type RateLimitOptions, type UsedOptions, usedOptions } from './rate-limit-options.js'
+import { checkedNames, type RateLimitOptions, type UsedOptions, usedOptions } from './rate-limit-options.js'
 import { SluicegateStore } from './sluicegate-store.js'
 
 /** Called with the first requests. */
@@ -48,7 +49,8 @@ const OUTAGE_STATUS = 503
  * @example
  * app.use(rateLimit({ windowMs: 15 * 60_000, limit: 100, standardHeaders: 'draft-8', legacyHeaders: false }))
  */
-export function rateLimit(options: RateLimitOptions = {}): RateLimitMiddleware {
+export function rateLimit(given: RateLimitOptions = {}): RateLimitMiddleware {
+  const options = checkedNames(given)
   const used = usedOptions(options)
   const { skip, keyGenerator } = used
   const limiter = decidingLimiter(options, used)
@@ -99,10 +101,11 @@ export function rateLimit(options: RateLimitOptions = {}): RateLimitMiddleware {
     if (isPromise(result)) followLater(result, (found) => apply(found, request, response, next), next)
     else if (apply(result, request, response, next)) next()
   }
+  const reset = async (key: string): Promise<void> => {
+    await limiter.reset(keyText(key))
+  }
   return Object.assign(middleware, {
-    resetKey: async (key: string) => {
-      await limiter.reset(keyText(key))
-    },
+    resetKey: (key: string) => droppable(reset(key), 'resetKey', () => limiter.policy.name),
     getKey: async (key: string) => hits.seen(keyText(key)),
   })
 }

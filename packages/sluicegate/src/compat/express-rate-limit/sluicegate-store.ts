@@ -1,13 +1,16 @@
 import { type Awaitable, chained } from '../../awaitable.js'
 import { createLimiter } from '../../create-limiter.js'
 import { holdsPermits } from '../../decision/permit.js'
-import { PolicyError } from '../../errors.js'
+import { type Receipting, TAKE } from '../../decision/receipt.js'
+import { takeOf } from '../../decision/receipt-of-any.js'
+import { PolicyError, StoreError } from '../../errors.js'
 import { fittedKey } from '../../keys/key-reader.js'
 import { onceInProcess } from '../../once-in-process.js'
 import { checkLimiter, checkOptions } from '../../options/option-checks.js'
 import type { Policy } from '../../policy/policy.js'
 import { checkedWindowMs } from '../../policy/policy-options.js'
 import { fixedWindow } from '../../policy/single-policy.js'
+import { preciseClock } from '../../time/clock.js'
 import { formatMs } from '../../time/duration.js'
 import { checkedPolicyName, type LimiterVerbs, type MakeLimiter, madeLimiter } from '../limiter-verbs.js'
 import { BEYOND_ANY_LIMIT, CountedHits, DecidedHits, type HitCount, type Hits, type LimitFor } from './hit-counts.js'
@@ -102,8 +105,8 @@ export class SluicegateStore {
   private misuse: unknown
 
   constructor(options: SluicegateStoreOptions = {}) {
-    checkOptions(options, OPTIONS, '{ prefix: "login:" }')
-    const { create, limiter, prefix = limiter === undefined ? DEFAULT_PREFIX : '' } = options
+    const own = checkOptions(options, OPTIONS, '{ prefix: "login:" }')
+    const { create, limiter, prefix = limiter === undefined ? DEFAULT_PREFIX : '' } = own
     if (typeof prefix !== 'string') throw new PolicyError('OPTION_INVALID', 'prefix', prefix, 'must be a string')
     if (limiter !== undefined) checkDecidingLimiter(limiter, create)
     this.create = create
@@ -140,7 +143,7 @@ export class SluicegateStore {
    * @internal
    * @throws {PolicyError} `OPTION_INVALID` if the store has a limiter of its own, or belongs to another middleware.
    */
-  decideBy(policy: Policy): LimiterVerbs {
+  decideBy(policy: Policy): LimiterVerbs & Pick<Receipting, typeof TAKE> {
     if (this.given !== undefined) {
       throw new PolicyError('OPTION_INVALID', 'store', this, 'has a limiter: here say create: () => limiter, of the same limit and window')
     }
@@ -152,6 +155,7 @@ export class SluicegateStore {
       },
       policyOf: (key) => limiter().policyOf?.(this.named(key as string)) ?? limiter().policy,
       take: (key, cost) => limiter().take(this.named(key as string), cost),
+      [TAKE]: (key, cost = 1) => takeOf(limiter(), this.named(key as string), cost, preciseClock().nowMs),
       peek: (key, cost) => limiter().peek(this.named(key as string), cost),
       refund: (key, tokens) => limiter().refund(this.named(key as string), tokens),
       penalize: (key, tokens) => limiter().penalize(this.named(key as string), tokens),
@@ -171,9 +175,13 @@ export class SluicegateStore {
     return this.ready().hit(this.named(key))
   }
 
-  /** Takes back a hit, in the current window. */
-  decrement(key: string): Awaitable<void> {
-    return chained(this.ready().limiter.refund(this.named(key), 1), nothing)
+  /** Takes back a hit, in the current window. In an outage it stays: express-rate-limit calls this after the response, where no code handles errors. */
+  async decrement(key: string): Promise<void> {
+    try {
+      await this.ready().limiter.refund(this.named(key), 1)
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error
+    }
   }
 
   /** Resets the count of a key, and lifts a block. */

@@ -1,4 +1,5 @@
 import { isPromise } from '../../awaitable.js'
+import { withDroppable } from '../../dropped-promise.js'
 import { PolicyError } from '../../errors.js'
 import { checkFunction, checkOptionNames } from '../../options/option-checks.js'
 import type { Points } from './flexible-options.js'
@@ -42,8 +43,8 @@ export class RLWrapperBlackAndWhite {
   private readonly runsAnyway: boolean
 
   constructor(options: BlackAndWhiteOptions) {
-    checkOptionNames(options ?? {}, OPTIONS)
-    const { limiter, whiteList, blackList, isWhiteListed, isBlackListed, runActionAnyway = false } = options ?? {}
+    const own: Partial<BlackAndWhiteOptions> = checkOptionNames(options ?? {}, OPTIONS)
+    const { limiter, whiteList, blackList, isWhiteListed, isBlackListed, runActionAnyway = false } = own
     if (typeof limiter?.consume !== 'function') {
       throw new PolicyError('OPTION_INVALID', 'limiter', limiter, 'must be a limiter such as new RateLimiterMemory({ points, duration })')
     }
@@ -51,6 +52,7 @@ export class RLWrapperBlackAndWhite {
     this.white = listOf('whiteList', whiteList, 'isWhiteListed', isWhiteListed)
     this.black = listOf('blackList', blackList, 'isBlackListed', isBlackListed)
     this.runsAnyway = Boolean(runActionAnyway)
+    withDroppable<RLWrapperBlackAndWhite>(this, ['penalty', 'reward', 'block', 'set', 'delete'], () => this.keyPrefix)
   }
 
   get keyPrefix(): string {

@@ -1,5 +1,5 @@
 import { PolicyError } from '../../errors.js'
-import { isInteger } from '../../options/option-checks.js'
+import { asGiven, isInteger } from '../../options/option-checks.js'
 import type { Policy } from '../../policy/policy.js'
 import { checkedWindowMs, MAX_WINDOW_MS } from '../../policy/policy-options.js'
 import { fixedWindow } from '../../policy/single-policy.js'
@@ -47,8 +47,8 @@ const INSTEAD: Readonly<Record<string, string>> = {
 /** Options without effect: clients are recognised. */
 const IGNORED: readonly string[] = ['useRedisPackage']
 
-/** @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN` */
-export function checkFlexibleOptions(options: object, known: readonly string[]): void {
+/** @returns the options to read, see `asGiven`. @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN` */
+export function checkFlexibleOptions<Options extends object>(options: Options, known: readonly string[]): Options {
   if (typeof options !== 'object' || options === null) {
     throw new PolicyError('OPTION_INVALID', 'options', options, 'must be an object such as { points: 5, duration: 60 }')
   }
@@ -58,6 +58,7 @@ export function checkFlexibleOptions(options: object, known: readonly string[]):
     if (!Object.hasOwn(INSTEAD, name)) throw new PolicyError('OPTION_UNKNOWN', name, value, `is not one of ${known.join(', ')}`)
     if (value) throw new PolicyError('OPTION_INVALID', name, value, INSTEAD[name] as string)
   }
+  return asGiven(options, known)
 }
 
 /**
@@ -70,12 +71,12 @@ export function checkedOptions<Options extends FlexibleOptions>(
   options: Options,
   known: readonly (keyof Options & string)[],
 ): Options & Required<Pick<FlexibleOptions, 'blockDuration' | 'keyPrefix'>> {
-  checkFlexibleOptions(options, known)
-  const given = Object.fromEntries(known.filter((name) => options[name] !== undefined).map((name) => [name, options[name]]))
-  const { blockDuration = 0, keyPrefix = DEFAULT_PREFIX } = options
+  const own = checkFlexibleOptions(options, known)
+  const given = Object.fromEntries(known.filter((name) => own[name] !== undefined).map((name) => [name, own[name]]))
+  const { blockDuration = 0, keyPrefix = DEFAULT_PREFIX } = own
   checkKeyPrefix(keyPrefix)
   checkedBlockMs(blockDuration)
-  return { ...(given as unknown as Options), blockDuration, keyPrefix }
+  return { ...asGiven(given as unknown as Options, known), blockDuration, keyPrefix }
 }
 
 /** Checks the options of a single call. @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN` */

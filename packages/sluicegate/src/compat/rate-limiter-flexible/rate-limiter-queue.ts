@@ -1,6 +1,7 @@
 import type { Decision } from '../../decision/decision.js'
 import { PolicyError, StoreError } from '../../errors.js'
 import type { WaitOptions } from '../../limiter.js'
+import { asGiven } from '../../options/option-checks.js'
 import type { LimiterVerbs } from '../limiter-verbs.js'
 import type { RateLimiterSluicegate } from './rate-limiter-sluicegate.js'
 
@@ -38,7 +39,8 @@ export class RateLimiterQueue {
   /** Waiting calls by key; keys without any are removed. */
   private readonly waiting = new Map<string, number>()
 
-  constructor(limiter: RateLimiterSluicegate<WaitingVerbs>, { maxQueueSize = Number.POSITIVE_INFINITY }: RateLimiterQueueOptions = {}) {
+  constructor(limiter: RateLimiterSluicegate<WaitingVerbs>, options: RateLimiterQueueOptions = {}) {
+    const { maxQueueSize = Number.POSITIVE_INFINITY } = asGiven(options, ['maxQueueSize'])
     if (typeof limiter?.getKey !== 'function' || typeof limiter.limiter?.wait !== 'function') {
       throw new PolicyError('OPTION_INVALID', 'limiter', limiter, 'must be a limiter such as new RateLimiterMemory({ points, duration })')
     }

@@ -1,6 +1,7 @@
 import { isPromise } from '../../awaitable.js'
 import { createLimiter } from '../../create-limiter.js'
 import { holdsPermits } from '../../decision/permit.js'
+import { withDroppable } from '../../dropped-promise.js'
 import { PolicyError } from '../../errors.js'
 import { fittedKey } from '../../keys/key-reader.js'
 import type { Limiter, LimiterOptions } from '../../limiter.js'
@@ -58,8 +59,8 @@ export class RateLimiterSluicegate<Verbs extends LimiterVerbs = LimiterVerbs> {
   private readonly blocks: KeyBlocks
 
   constructor(options: RateLimiterSluicegateOptions<Verbs>) {
-    checkFlexibleOptions(options, ['limiter', 'blockDuration', 'keyPrefix'])
-    const { limiter, blockDuration = 0, keyPrefix = '' } = options
+    const own = checkFlexibleOptions(options, ['limiter', 'blockDuration', 'keyPrefix'])
+    const { limiter, blockDuration = 0, keyPrefix = '' } = own
     checkLimiter('limiter', limiter)
     if (holdsPermits(limiter.policy)) {
       throw new PolicyError('OPTION_INVALID', 'limiter', limiter, 'holds permits, which this class never releases: call its take() itself')
@@ -70,6 +71,7 @@ export class RateLimiterSluicegate<Verbs extends LimiterVerbs = LimiterVerbs> {
     this.blockMs = checkedBlockMs(blockDuration)
     this.blocks = new KeyBlocks(limiter, this.blockMs)
     this.results = new PointResults(limiter, this.blocks.isAtDenial)
+    withDroppable<RateLimiterSluicegate<Verbs>>(this, ['penalty', 'reward', 'block', 'set', 'delete'], () => limiter.policy.name)
   }
 
   /** Points that may be consumed at once. */

@@ -1,6 +1,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { allOf, createLimiter, gcra, type Limiter, manualClock, restoreLimiter, slidingLog, tokenBucket } from '../../index.js'
+import { Random, shortOrLong } from 'sluicegate-testkit'
+import {
+  allOf,
+  createLimiter,
+  fixedWindow,
+  gcra,
+  type Limiter,
+  manualClock,
+  PolicyError,
+  restoreLimiter,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+} from '../../index.js'
 import type { OpenCore } from '../open-core.js'
 import { decodedSnapshot, encodedSnapshot } from './snapshot.js'
 
@@ -124,4 +137,32 @@ test('policies that share memory are refused', () => {
   assert.equal(restoreLimiter(encodedSnapshot(description, [contents]), { clock: manualClock(START_MS) }).take('k').allowed, true)
   const taken = (second?.address ?? 0) + open.constant('BAN_FILTER')
   assert.throws(() => restoredWith(limiter, [[extensions, BigInt(taken)]]), { name: 'PolicyError', code: 'SNAPSHOT_INVALID' })
+})
+
+/** Seeds that once found something. */
+const FOUND: readonly number[] = [747, 1945, 3512]
+
+test('any number in any field of a policy record, or of the head of a section, is refused or fits', () => {
+  const policies = [tokenBucket, gcra, fixedWindow, slidingWindow, slidingLog].map((make) => make({ limit: 5, window: '1s' }))
+  const limiters = policies.map((policy) => createLimiter(policy, { clock: manualClock(START_MS), maxKeys: 4 }))
+  for (const limiter of limiters) limiter.take('k')
+  const faults: string[] = []
+  for (const seed of [...FOUND, ...Array(shortOrLong(500, 30_000)).keys()]) {
+    const random = new Random(seed)
+    const limiter = random.pick(limiters)
+    const open = openOf(limiter)
+    const record = { from: open.core.policyRecord(), bytes: open.constant('RECORD_SIZE') }
+    const part = random.pick([record, record, { from: open.section, bytes: open.constant('RELEASED') }])
+    const address = part.from + 8 * random.integer(0, part.bytes / 8 - 1)
+    const word = new BigUint64Array(1)
+    const double = new Float64Array(word.buffer)
+    if (random.integer(0, 1) === 0) word[0] = (BigInt(random.bits()) << 32n) | BigInt(random.bits())
+    else double[0] = random.pick([1, -1]) * 2 ** random.integer(-4, 1023)
+    try {
+      restoredWith(limiter, [[address, word[0] as bigint]]).close()
+    } catch (error) {
+      if (!(error instanceof PolicyError && error.code === 'SNAPSHOT_INVALID')) faults.push(`seed ${seed}: ${error}`)
+    }
+  }
+  assert.deepEqual(faults, [])
 })

@@ -1,3 +1,4 @@
+import { isInteger } from '../../options/option-checks.js'
 import type { Algorithm, Policy } from '../../policy/policy.js'
 import { numbersOf } from '../../policy/policy-numbers.js'
 import type { SectionOptions } from '../core-memory.js'
@@ -54,9 +55,11 @@ export function checkSection(memory: WebAssembly.Memory, { address, end, algorit
   }
   const { current, spare } = placed.areas
   const isRoom = current.bytes >= open.lines * ENTRIES_PER_LINE * placed.numbers.stride
+  // Of an area without room the place counts for nothing, but it is read: it has to be one.
   const isPlaced = [current, spare].every(
     ({ address: at, bytes }) =>
-      bytes === 0 || (at % WORD_BYTES === 0 && bytes % WORD_BYTES === 0 && at >= tableEnd && at + bytes <= memory.buffer.byteLength),
+      (bytes === 0 && isInteger(at, 0, memory.buffer.byteLength)) ||
+      (at % WORD_BYTES === 0 && bytes % WORD_BYTES === 0 && at >= tableEnd && at + bytes <= memory.buffer.byteLength),
   )
   const counters = layout.sharedCounters
   const areas = [{ address, bytes: tableEnd - address }, current, spare, { address: counters.address, bytes: counters.count * WORD_BYTES }]

@@ -63,10 +63,16 @@ export function invalidSnapshot(mend: string, snapshot?: unknown): PolicyError {
 
 function parsed(text: Uint8Array): Readonly<Record<string, unknown>> {
   try {
-    return Object(JSON.parse(new TextDecoder().decode(text)))
+    return Object(JSON.parse(new TextDecoder().decode(text), withoutPrototype))
   } catch {
     throw invalidSnapshot('does not say what it is')
   }
+}
+
+/** What an object of a description lacks is undefined, whatever `Object.prototype` was polluted with. */
+function withoutPrototype(_: string, value: unknown): unknown {
+  const isRecord = typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isRecord ? Object.setPrototypeOf(value, null) : value
 }
 
 // Pieces of a memory without the zeros between them, each:

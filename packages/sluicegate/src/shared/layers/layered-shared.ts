@@ -1,5 +1,6 @@
 import { checkedBan } from '../../ban-options.js'
 import type { Decision } from '../../decision/decision.js'
+import { withDroppable } from '../../dropped-promise.js'
 import { BanCounter } from '../../layers/ban-counter.js'
 import { checkedPolicies, checkShadow } from '../../layers/limiter-layers.js'
 import { preparedKeyList } from '../../layers/listed-limiter.js'
@@ -45,6 +46,15 @@ export function layeredShared(own: Policy, maker: SharedMaker, options: SharedOp
   const keys = isTiered || ban !== undefined ? undefined : own.policies?.length
   const listed = isListed ? new ListedSharedLimiter(banning, { ...lists, keys }) : banning
   const whole: FleetLimiter<Decision> = shadow === true ? new ShadowSharedLimiter(listed) : listed
-  const queued = withQueue(whole, options.queue, maker.clock)
+  const queued = withQueue(mayBeDropped(whole), options.queue, maker.clock)
   return overrides === undefined ? queued : Object.assign(queued, { overrides })
+}
+
+/** Corrections of an account may be called without `await`; takes, waits and reservations are their answers, and reject as any promise. */
+function mayBeDropped(limiter: FleetLimiter): FleetLimiter {
+  const policyName = (): string => limiter.policy.name
+  const reserve = limiter.reserve.bind(limiter)
+  const value: FleetLimiter['reserve'] = async (key, cost) => withDroppable(await reserve(key, cost), ['settle', 'cancel'], policyName)
+  Object.defineProperty(limiter, 'reserve', { value, configurable: true, writable: true })
+  return withDroppable(limiter, ['refund', 'penalize', 'block', 'reset'], policyName)
 }

@@ -2,6 +2,7 @@ import { blockUs, checkedTokens } from '../../arguments.js'
 import { type Awaitable, chained, ignore } from '../../awaitable.js'
 import type { Decision } from '../../decision/decision.js'
 import { isPermit } from '../../decision/permit.js'
+import { emptyReceipt, type Receipt, type Receipting, receiptWith, TAKE, WAIT } from '../../decision/receipt.js'
 import { StoreError } from '../../errors.js'
 import { type BanCounter, checkSingle } from '../../layers/ban-counter.js'
 import { bannedFor } from '../../layers/banning-limiter.js'
@@ -15,8 +16,15 @@ import type { ShardLoads } from '../calls/shard-load.js'
 import { type FleetBoundKey, type FleetLimiter, type FleetReservation, type FleetStats, SharedPermit } from '../fleet-limiter.js'
 import { emptyFleetReservation } from '../waiting/reservations.js'
 
+/** The receipts of a shared limiter. */
+export function receiptsOf<Answer extends Decision>(limiter: FleetLimiter<Answer>): Receipting<Answer> {
+  return limiter as FleetLimiter<Answer> & Receipting<Answer>
+}
+
 /** A layer around a shared limiter. */
-export abstract class WrappedSharedLimiter<Answer extends Decision> extends Layer<FleetLimiter<Answer>> {
+export abstract class WrappedSharedLimiter<Answer extends Decision> extends Layer<FleetLimiter<Answer>> implements Receipting<Answer> {
+  abstract [TAKE](key: Key, cost?: number): Awaitable<Receipt<Answer>>
+  abstract [WAIT](key: Key, options?: WaitOptions): Promise<Receipt<Answer>>
   abstract override take(key: Key, cost?: number): Awaitable<Answer>
   abstract override wait(key: Key, options?: WaitOptions): Promise<Answer>
   abstract override refund(key: Key, tokens: number): Promise<Decision>
@@ -56,6 +64,16 @@ export class ListedSharedLimiter<Answer extends Decision> extends WrappedSharedL
   async wait(key: Key, options: WaitOptions = {}): Promise<Answer> {
     if (!this.listed.has(key)) return this.inner.wait(key, options)
     return atOnce(key, options, (cost) => this.take(key, cost))
+  }
+
+  [TAKE](key: Key, cost = 1): Awaitable<Receipt<Answer>> {
+    const listed = this.listed.taken(key, cost)
+    return listed === undefined ? receiptsOf(this.inner)[TAKE](key, cost) : emptyReceipt(listed)
+  }
+
+  async [WAIT](key: Key, options: WaitOptions = {}): Promise<Receipt<Answer>> {
+    if (!this.listed.has(key)) return receiptsOf(this.inner)[WAIT](key, options)
+    return atOnce(key, options, (cost) => this[TAKE](key, cost))
   }
 
   async reserve(key: Key, cost: number): Promise<FleetReservation> {
@@ -110,6 +128,17 @@ export class BanningSharedLimiter<Answer extends Decision> extends WrappedShared
 
   wait(key: Key, options?: WaitOptions): Promise<Answer> {
     return this.inner.wait(key, options)
+  }
+
+  [TAKE](key: Key, cost = 1): Awaitable<Receipt<Answer>> {
+    checkSingle(key)
+    return chained(receiptsOf(this.inner)[TAKE](key, cost), (receipt) =>
+      chained(this.counted(key as string, cost, receipt.decision), (decision) => receiptWith(receipt, decision)),
+    )
+  }
+
+  [WAIT](key: Key, options?: WaitOptions): Promise<Receipt<Answer>> {
+    return receiptsOf(this.inner)[WAIT](key, options)
   }
 
   reserve(key: Key, cost: number): Promise<FleetReservation> {
@@ -188,6 +217,14 @@ export class ShadowSharedLimiter<Answer extends Decision> extends WrappedSharedL
 
   async wait(key: Key, options: WaitOptions = {}): Promise<Answer> {
     return atOnce(key, options, (cost) => this.take(key, cost))
+  }
+
+  [TAKE](key: Key, cost?: number): Awaitable<Receipt<Answer>> {
+    return chained(receiptsOf(this.inner)[TAKE](key, cost), (receipt) => receiptWith(receipt, passing(receipt.decision)))
+  }
+
+  async [WAIT](key: Key, options: WaitOptions = {}): Promise<Receipt<Answer>> {
+    return atOnce(key, options, (cost) => this[TAKE](key, cost))
   }
 
   /** Reserves what passes now. What would have to wait is not reserved, as a denial is not counted. */

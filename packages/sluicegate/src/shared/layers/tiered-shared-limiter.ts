@@ -2,17 +2,19 @@ import { checkedTop } from '../../arguments.js'
 import { type Awaitable, ignore } from '../../awaitable.js'
 import type { Decision } from '../../decision/decision.js'
 import type { HotKeys } from '../../decision/hot-keys.js'
+import { type Receipt, TAKE, WAIT } from '../../decision/receipt.js'
 import { type Override, OverrideTiers } from '../../layers/override-map.js'
-import { checkTier, checkTieredKey, contentOf, hotKeysOfAll, sumOfStats, TierTable } from '../../layers/tier-table.js'
+import { checkTier, checkTieredKey, contentOf, hotKeysOfAll, TierTable } from '../../layers/tier-table.js'
 import type { Key, WaitOptions } from '../../limiter.js'
 import { checkChange } from '../../policy/checked-policy.js'
 import type { Policy } from '../../policy/policy.js'
 import { closeQueueOf } from '../../queue/create-queue.js'
+import { sumOfStats } from '../../sum-of-stats.js'
 import type { Duration } from '../../time/duration.js'
 import { mergedLoads, type ShardLoads } from '../calls/shard-load.js'
 import type { FleetBoundKey, FleetLimiter, FleetReservation, FleetStats } from '../fleet-limiter.js'
 import type { OverrideCache } from './override-cache.js'
-import { WrappedSharedLimiter } from './shared-layers.js'
+import { receiptsOf, WrappedSharedLimiter } from './shared-layers.js'
 
 /** What a {@link TieredSharedLimiter} is made of. */
 export interface TieredFleetParts<Answer extends Decision> {
@@ -81,6 +83,17 @@ export class TieredSharedLimiter<Answer extends Decision> extends WrappedSharedL
     return (await this.fresh(key)).wait(key, options)
   }
 
+  /** Receipts return to the limiter that charged, whatever the key's policy is by then. */
+  [TAKE](key: Key, cost?: number): Awaitable<Receipt<Answer>> {
+    const refreshed = this.refreshed()
+    const taken = (): Awaitable<Receipt<Answer>> => receiptsOf(this.limiterOf(key))[TAKE](key, cost)
+    return refreshed === undefined ? taken() : refreshed.then(taken)
+  }
+
+  async [WAIT](key: Key, options?: WaitOptions): Promise<Receipt<Answer>> {
+    return receiptsOf(await this.fresh(key))[WAIT](key, options)
+  }
+
   async reserve(key: Key, cost: number): Promise<FleetReservation> {
     return (await this.fresh(key)).reserve(key, cost)
   }
@@ -108,7 +121,8 @@ export class TieredSharedLimiter<Answer extends Decision> extends WrappedSharedL
   }
 
   override stats(): FleetStats {
-    return sumOfStats(this.limiters())
+    const { nodes, localShare } = this.inner.stats()
+    return { ...sumOfStats(this.limiters()), nodes, localShare }
   }
 
   override hotKeys(n?: number): HotKeys {

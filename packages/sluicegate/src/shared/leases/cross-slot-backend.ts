@@ -4,6 +4,13 @@ import type { Grant } from '../../lease/grant.js'
 import { type Answer, type Backend, type Booked, decisionOf, type LeaseRequest, type Operation } from '../backend.js'
 import type { CallGuard } from '../calls/call-guard.js'
 import type { LeasedTakes } from './leased-takes.js'
+import { Spending } from './spending.js'
+
+/** Of a reservation that was made of leased tokens. */
+interface LeasedReceipt {
+  readonly leases: LeasedTakes
+  readonly spending: Spending
+}
 
 /**
  * A leased `allOf` whose keys may be in different hash slots of a cluster, where no call can change them together. Operations that mean
@@ -55,13 +62,16 @@ export class CrossSlotBackend implements Backend {
   }
 
   private async reserveFromLeases({ key, cost }: Extract<Operation, { verb: 'reserve' }>): Promise<Answer> {
-    const decision: Decision = await this.leases.take(key, cost)
-    // The receipt names this backend: how much a policy before an update still counts of its leases is unknown.
-    return { done: decision.allowed, decision, receipt: this }
+    const spending = new Spending()
+    const decision: Decision = await this.leases.take(key, cost, spending)
+    return { done: decision.allowed, decision, receipt: { leases: this.leases, spending } satisfies LeasedReceipt }
   }
 
-  private cancel(operation: Operation, { key, receipt }: Booked, tokens: number): Promise<Answer> {
-    if (!(receipt instanceof CrossSlotBackend)) return this.backend.execute(operation)
-    return this.execute(receipt === this ? { verb: 'refund', key, tokens } : { verb: 'peek', key, cost: 1 })
+  /** The leases are those that were drawn from, also where an update has replaced them. */
+  private async cancel(operation: Operation, { key, receipt }: Booked, tokens: number): Promise<Answer> {
+    const { leases, spending } = (receipt ?? {}) as Partial<LeasedReceipt>
+    if (leases === undefined || spending === undefined) return this.backend.execute(operation)
+    await leases.giveBack(key, spending, tokens)
+    return this.execute({ verb: 'peek', key, cost: 1 })
   }
 }

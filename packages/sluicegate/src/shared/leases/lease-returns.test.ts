@@ -72,8 +72,8 @@ test('what is closed gives back all that it holds, and what is still on its way 
   }
 })
 
-test('a log gets tokens back if no take followed; else they stay charged', async () => {
-  for (const isAlone of [true, false]) {
+test('a log gets tokens back, also after a take, unless a later lease followed: then they stay charged', async () => {
+  for (const next of ['nothing', 'a take', 'a lease']) {
     const authority = new ManualAuthority({ policy: LOG, processes: 2 })
     await authority.take('k', 1)
     const takes = authority.fleet[1] as LeasedTakes
@@ -81,12 +81,15 @@ test('a log gets tokens back if no take followed; else they stay charged', async
     await turn()
     const { lent } = authority
     assert.ok(lent > 9)
-    if (!isAlone) authority.clock.advance(1)
-    if (!isAlone) assert.ok(authority.takeElsewhere('k', 1))
+    authority.clock.advance(1)
+    if (next === 'a take') assert.ok(authority.takeElsewhere('k', 1))
+    if (next === 'a lease') assert.ok((await authority.take('k', 1)).allowed)
+    const later = authority.lent - lent
     authority.clock.advance(LEASE_MS)
     await turn()
     assert.ok(authority.returns > 0)
-    const free = isAlone ? 191 : 190 - (lent - 9)
+    assert.equal(later > 0, next === 'a lease')
+    const free = { nothing: 191, 'a take': 190, 'a lease': 190 - (lent - 9) }[next] as number
     assert.ok(!authority.takeElsewhere('k', free + 1))
     assert.ok(authority.takeElsewhere('k', free))
   }

@@ -35,7 +35,7 @@ test('each policy is leased apart, by its own key, and takes come from both', as
 
 test('when one policy denies nothing is spent of the other, and the strictest says when', async () => {
   const authority = new ManualAuthority({ policy: BOTH })
-  assert.ok(authority.takeElsewhere('u', 8, 0))
+  assert.ok(authority.takeElsewhere('u', 9, 0))
   assert.equal((await authority.take(KEYS)).allowed, true)
   const held = authority.lent
   const denied = await authority.take(KEYS)
@@ -166,9 +166,17 @@ test('I1: processes that take of several keys are never over any of the policies
 test('a cost that can never pass under one of them charges nothing', async () => {
   for (const isApart of [false, true]) {
     const authority = new ManualAuthority({ policy: BOTH, isApart })
-    assert.equal((await authority.take(KEYS, 10)).allowed, false)
+    assert.equal((await authority.take(KEYS, 11)).allowed, false)
     assert.deepEqual([authority.leases, authority.lent], [0, 0])
-    assert.ok(authority.takeElsewhere('u', 9, 0) && authority.takeElsewhere('t', 950, 1))
+    assert.ok(authority.takeElsewhere('u', 10, 0) && authority.takeElsewhere('t', 950, 1))
+  }
+})
+
+test('a cost above what a lease may hold passes where one call charges both, and never where none can', async () => {
+  for (const isApart of [false, true]) {
+    const authority = new ManualAuthority({ policy: BOTH, isApart })
+    const { allowed, retryAfterMs } = await authority.take(KEYS, 10)
+    assert.deepEqual([allowed, retryAfterMs], isApart ? [false, Number.POSITIVE_INFINITY] : [true, 0])
   }
 })
 
@@ -177,10 +185,11 @@ test('without room for another key a take is one call, or leases of its own wher
     const authority = new ManualAuthority({ policy: BOTH, isApart, maxKeys: 1 })
     for (let i = 0; i < 10; i++) await authority.take(['known', 'known'])
     assert.equal((await authority.take(['new', 'other'], 4)).allowed, true)
-    assert.equal((await authority.take(['new', 'other'], 6)).allowed, false)
+    assert.equal((await authority.take(['new', 'other'], 7)).allowed, false)
     assert.equal(authority.atOnce, isApart ? 0 : 2)
     assert.ok(authority.takes.size <= 2)
-    assert.ok(authority.takeElsewhere('new', 5, 0) && !authority.takeElsewhere('new', 1, 0))
+    // A token stays back where the four were leased.
+    assert.ok(authority.takeElsewhere('new', isApart ? 5 : 6, 0) && !authority.takeElsewhere('new', 1, 0))
   }
 })
 

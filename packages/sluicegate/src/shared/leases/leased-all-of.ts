@@ -5,6 +5,7 @@ import type { KeyLease } from '../../lease/key-lease.js'
 import type { ForgottenTokens, LeaseTable } from '../../lease/lease-table.js'
 import type { Key } from '../../limiter.js'
 import type { LeasedTakes } from './leased-takes.js'
+import type { Spending } from './spending.js'
 import { WaitingTakes, type WaitingTakesParts } from './waiting-takes.js'
 
 /** Outcomes of refills, the worst last. */
@@ -30,17 +31,22 @@ export class LeasedAllOf extends WaitingTakes implements LeasedTakes {
     return this.tables.reduce((sum, { size }) => sum + size, 0)
   }
 
-  take(key: Key, cost: number): Decision | Promise<Decision> {
+  take(key: Key, cost: number, spending?: Spending): Decision | Promise<Decision> {
     const keys = keysFor(this.tables.length, key)
-    if (cost > this.mostTokens) return this.impossible(key, keys, cost)
+    if (cost > this.mostTokens) return this.impossible(key, keys, cost, spending)
     const nowUs = this.ticker.read()
     const leases = this.leasesOf(keys, nowUs)
-    if (leases === undefined) return this.alone(key, cost)
+    if (leases === undefined) return this.alone(key, cost, spending)
     const look = lookAt(leases, cost, nowUs)
     for (let i = 0; i < leases.length; i++) if (!look.isDenied || look.deniedUs[i] !== undefined) (leases[i] as KeyLease).demand.ask(cost)
-    const decision = this.decided(look, leases, keys, cost, nowUs)
+    const decision = this.decided(look, leases, keys, cost, nowUs, spending)
     if (decision !== undefined) return decision
-    return look.lacking.some((i) => this.isOut(keys[i] as string)) ? this.without(key, cost) : this.decideLater(key, cost)
+    return look.lacking.some((i) => this.isOut(keys[i] as string)) ? this.without(key, cost) : this.decideLater(key, cost, spending)
+  }
+
+  giveBack(key: Key, spending: Spending, tokens: number): Promise<unknown> {
+    const keys = keysFor(this.tables.length, key)
+    return Promise.all(this.tables.map((table, i) => table.giveBack(keys[i] as string, spending.drawnOf(i), tokens)))
   }
 
   forget(key: Key, held: ForgottenTokens = 'returned'): void {
@@ -69,7 +75,14 @@ export class LeasedAllOf extends WaitingTakes implements LeasedTakes {
   }
 
   /** A decision, if this process can make one: it spends everything needed, or nothing. */
-  private decided(look: Look, leases: readonly KeyLease[], keys: readonly string[], cost: number, nowUs: number): Decision | undefined {
+  private decided(
+    look: Look,
+    leases: readonly KeyLease[],
+    keys: readonly string[],
+    cost: number,
+    nowUs: number,
+    spending: Spending | undefined,
+  ): Decision | undefined {
     const { isDenied, lacking, deniedUs } = look
     if (!isDenied && lacking.length > 0) return undefined
     this.decisions++
@@ -78,18 +91,18 @@ export class LeasedAllOf extends WaitingTakes implements LeasedTakes {
       const table = this.tables[i] as LeaseTable
       const lease = leases[i] as KeyLease
       const untilUs = deniedUs[i]
-      if (!isDenied) lease.spend(nowUs, cost)
+      if (!isDenied) lease.spend(nowUs, cost, spending?.drawnOf(i))
       if (!isDenied || untilUs !== undefined) table.refillIfLow(lease, keys[i] as string, nowUs)
       parts.push(table.decision(lease, nowUs, untilUs))
     }
     return combined(parts)
   }
 
-  protected decide(key: Key, cost: number): Decision | undefined {
+  protected decide(key: Key, cost: number, spending: Spending | undefined): Decision | undefined {
     const keys = keysFor(this.tables.length, key)
     const nowUs = this.ticker.read()
     const leases = this.leasesOf(keys, nowUs)
-    return leases && this.decided(lookAt(leases, cost, nowUs), leases, keys, cost, nowUs)
+    return leases && this.decided(lookAt(leases, cost, nowUs), leases, keys, cost, nowUs, spending)
   }
 
   /**
@@ -110,16 +123,18 @@ export class LeasedAllOf extends WaitingTakes implements LeasedTakes {
     )
   }
 
-  /** A cost that can never pass takes nothing from the leases. */
-  private async impossible(key: Key, keys: readonly string[], cost: number): Promise<Decision> {
-    return this.parts.guard.isTogether(keys) ? this.exact(key, cost) : this.refused(key, cost)
+  /** A cost above what a lease may hold takes nothing from the leases: it passes where one call charges all policies, else never. */
+  private async impossible(key: Key, keys: readonly string[], cost: number, spending: Spending | undefined): Promise<Decision> {
+    if (this.parts.guard.isTogether(keys)) return this.exact(key, cost, spending)
+    const decision = await this.refused(key, cost)
+    return decision.source === 'outage' ? decision : { ...decision, retryAfterMs: Number.POSITIVE_INFINITY }
   }
 
   /** By one call if one server holds all keys; else from leases of its own, each of exactly the cost. */
-  protected async alone(key: Key, cost: number): Promise<Decision> {
+  protected async alone(key: Key, cost: number, spending: Spending | undefined): Promise<Decision> {
     const keys = keysFor(this.tables.length, key)
-    if (!this.parts.guard.isTogether(keys)) return this.crossSlot(key, keys, cost)
-    const decision = await this.exact(key, cost)
+    if (!this.parts.guard.isTogether(keys)) return this.crossSlot(key, keys, cost, spending)
+    const decision = await this.exact(key, cost, spending)
     if (decision.source !== 'store') return decision
     const parts = (decision.parts ?? []).map((part, i) => {
       // What passes is charged only if all do.
@@ -130,7 +145,7 @@ export class LeasedAllOf extends WaitingTakes implements LeasedTakes {
     return combined(parts)
   }
 
-  private async crossSlot(key: Key, keys: readonly string[], cost: number): Promise<Decision> {
+  private async crossSlot(key: Key, keys: readonly string[], cost: number, spending: Spending | undefined): Promise<Decision> {
     if (keys.some((own) => this.isOut(own))) return this.without(key, cost)
     const sentUs = this.ticker.read()
     const leases = this.tables.map((table) => table.aside(sentUs))
@@ -138,7 +153,7 @@ export class LeasedAllOf extends WaitingTakes implements LeasedTakes {
       await Promise.all(this.tables.map((table, i) => table.awaitRefill(leases[i] as KeyLease, keys[i] as string, cost))),
     )
     const nowUs = this.ticker.read()
-    const decision = this.decided(lookAt(leases, cost, nowUs), leases, keys, cost, nowUs)
+    const decision = this.decided(lookAt(leases, cost, nowUs), leases, keys, cost, nowUs, spending)
     return decision ?? (answer === 'out' ? this.without(key, cost) : this.refused(key, cost))
   }
 

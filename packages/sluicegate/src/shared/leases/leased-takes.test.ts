@@ -4,9 +4,9 @@ import { Random } from 'sluicegate-testkit'
 import { ManualAuthority } from 'sluicegate-testkit/leases/manual-authority.js'
 import { slidingLog, tokenBucket } from '../../index.js'
 
-/** A lease of 100 ms: 50 tokens of the burst are not lent. */
+/** A lease of 100 ms leaves 50 tokens of the burst to takes at the backend. */
 const BUCKET = tokenBucket({ limit: 500, window: '1s', burst: 1000 })
-/** Nine at once, and one every 100 ms. */
+/** Ten at once, of them nine by leases, and one every 100 ms. */
 const SLOW = tokenBucket({ limit: 10, window: '1s', burst: 10 })
 
 /** All that can happen without time going by. */
@@ -62,7 +62,7 @@ test('many keys, each asked for every 26 ms, do not push each other out', async 
 
 test('waiting takes use a denial that arrived for another take, and do not stampede', async () => {
   const authority = new ManualAuthority({ policy: SLOW })
-  assert.ok(authority.takeElsewhere('k', 9))
+  assert.ok(authority.takeElsewhere('k', 10))
   authority.isHeld = true
   const waiting = Array.from({ length: 500 }, () => authority.take('k'))
   await turn()
@@ -76,7 +76,7 @@ test('waiting takes use a denial that arrived for another take, and do not stamp
 
 test('a larger cost waits for its turn as others do, and is not torn to pieces that are of no use', async () => {
   const authority = new ManualAuthority({ policy: SLOW })
-  assert.ok(authority.takeElsewhere('k', 4))
+  assert.ok(authority.takeElsewhere('k', 5))
   const denied = await authority.take('k', 6)
   assert.deepEqual([denied.allowed, denied.retryAfterMs], [false, 100])
   assert.ok(authority.takeElsewhere('k', 5), 'what was there is there for others')
@@ -142,9 +142,20 @@ test('a denied cost beside smaller ones is denied from the cache until it passes
 
 test('a cost that can never pass charges nothing', async () => {
   const authority = new ManualAuthority({ policy: SLOW })
-  await authority.take('k', 10)
+  assert.equal((await authority.take('k', 11)).allowed, false)
   assert.deepEqual([authority.leases, authority.atOnce], [0, 1], 'the authority says so')
-  assert.ok(authority.takeElsewhere('k', 9))
+  assert.ok(authority.takeElsewhere('k', 10))
+})
+
+test('a cost above what a lease may hold is taken at the authority while nothing is leased', async () => {
+  const authority = new ManualAuthority({ policy: SLOW })
+  assert.equal((await authority.take('k', 10)).allowed, true)
+  authority.clock.advance(1000)
+  assert.equal((await authority.take('k', 1)).source, 'lease')
+  assert.equal((await authority.take('k', 10)).allowed, false, 'the lease may still be spent')
+  authority.clock.advance(200)
+  assert.equal((await authority.take('k', 10)).allowed, true)
+  assert.equal(authority.atOnce, 3)
 })
 
 test('what is decided at once by the authority and comes too late is void, and asked for once more', async () => {
@@ -215,7 +226,7 @@ test('I6: any number of keys takes no more memory than there is room for; the ot
   for (let i = 0; i < 20_000; i++) {
     const key = `key ${i}`
     // A denial is something to remember, for as long as it holds.
-    if (i % 2 === 0) assert.ok(authority.takeElsewhere(key, 9))
+    if (i % 2 === 0) assert.ok(authority.takeElsewhere(key, 10))
     const decision = authority.takes.take(key, 1)
     if (i % 100 === 0) await turn()
     if (i % 5000 === 0) authority.clock.advance(200)

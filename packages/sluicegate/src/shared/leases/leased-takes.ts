@@ -4,6 +4,7 @@ import type { RefillOutcome } from '../../lease/grant.js'
 import type { KeyLease } from '../../lease/key-lease.js'
 import type { ForgottenTokens, LeaseTable } from '../../lease/lease-table.js'
 import type { Key } from '../../limiter.js'
+import type { Spending } from './spending.js'
 import { WaitingTakes, type WaitingTakesParts } from './waiting-takes.js'
 
 /** Takes decided by leases and cached denials of this process where these can decide, else by the backend. */
@@ -12,7 +13,10 @@ export interface LeasedTakes {
   readonly decisions: number
   /** Keys with a lease or cached denial, summed over the policies. */
   readonly size: number
-  take(key: Key, cost: number): Decision | Promise<Decision>
+  /** @param spending receives what the take spends, for {@link LeasedTakes.giveBack}. */
+  take(key: Key, cost: number, spending?: Spending): Decision | Promise<Decision>
+  /** Gives back as much as is safe of `tokens` that one take has spent of grants. */
+  giveBack(key: Key, spending: Spending, tokens: number): Promise<unknown>
   /**
    * A verb changed the key: what this process knows of it is no longer true. Tokens leased by other processes stay theirs until they expire.
    *
@@ -50,22 +54,26 @@ export class SingleLeasedTakes extends WaitingTakes implements LeasedTakes {
     return this.table.size
   }
 
-  take(key: Key, cost: number): Decision | Promise<Decision> {
+  take(key: Key, cost: number, spending?: Spending): Decision | Promise<Decision> {
     checkKey(key)
     // A cost that can never pass takes nothing from the lease.
-    if (cost > this.mostTokens) return this.exact(key, cost)
+    if (cost > this.mostTokens) return this.exact(key, cost, spending)
     const nowUs = this.ticker.read()
     const lease = this.table.of(key, nowUs)
-    if (lease === undefined) return this.exact(key, cost)
+    if (lease === undefined) return this.exact(key, cost, spending)
     lease.demand.ask(cost)
     const cached = lease.cachedDenial.at(nowUs, cost)
     if (cached !== undefined) {
       this.decisions++
       return cached
     }
-    const decision = this.decided(lease, key, cost, nowUs)
+    const decision = this.decided(lease, key, cost, nowUs, spending)
     if (decision !== undefined) return decision
-    return this.isOut(key) ? this.without(key, cost) : this.decideLater(key, cost)
+    return this.isOut(key) ? this.without(key, cost) : this.decideLater(key, cost, spending)
+  }
+
+  giveBack(key: Key, spending: Spending, tokens: number): Promise<unknown> {
+    return this.table.giveBack(key as string, spending.drawnOf(0), tokens)
   }
 
   forget(key: Key, held: ForgottenTokens = 'returned'): void {
@@ -80,10 +88,10 @@ export class SingleLeasedTakes extends WaitingTakes implements LeasedTakes {
     this.table.close()
   }
 
-  protected decide(key: Key, cost: number): Decision | undefined {
+  protected decide(key: Key, cost: number, spending: Spending | undefined): Decision | undefined {
     const nowUs = this.ticker.read()
     const lease = this.table.of(key as string, nowUs)
-    return lease && this.decided(lease, key as string, cost, nowUs)
+    return lease && this.decided(lease, key as string, cost, nowUs, spending)
   }
 
   protected awaitRefill(key: Key, cost: number): Promise<RefillOutcome> | 'alone' {
@@ -91,17 +99,17 @@ export class SingleLeasedTakes extends WaitingTakes implements LeasedTakes {
     return lease === undefined ? 'alone' : this.table.awaitRefill(lease, key as string, cost)
   }
 
-  protected async alone(key: Key, cost: number): Promise<Decision> {
-    const decision = await this.exact(key, cost)
+  protected async alone(key: Key, cost: number, spending: Spending | undefined): Promise<Decision> {
+    const decision = await this.exact(key, cost, spending)
     if (decision.source !== 'store') return decision
     const retryAfterMs = this.table.answered(key as string, cost, decision)
     return retryAfterMs > decision.retryAfterMs ? { ...decision, retryAfterMs } : decision
   }
 
   /** A decision, if this process can make one. */
-  private decided(lease: KeyLease, key: string, cost: number, nowUs: number): Decision | undefined {
+  private decided(lease: KeyLease, key: string, cost: number, nowUs: number, spending: Spending | undefined): Decision | undefined {
     let untilUs: number | undefined
-    if (!lease.spend(nowUs, cost)) {
+    if (!lease.spend(nowUs, cost, spending?.drawnOf(0))) {
       untilUs = lease.deniedUntil(nowUs, cost)
       if (untilUs === undefined) return undefined
     }

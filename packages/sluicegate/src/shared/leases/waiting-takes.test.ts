@@ -29,11 +29,11 @@ class VainTakes extends WaitingTakes {
   }
 
   override exact(key: string, cost: number): Promise<Decision> {
-    return super.exact(key, cost)
+    return super.exact(key, cost, undefined)
   }
 
   override decideLater(key: string, cost: number): Promise<Decision> {
-    return super.decideLater(key, cost)
+    return super.decideLater(key, cost, undefined)
   }
 }
 

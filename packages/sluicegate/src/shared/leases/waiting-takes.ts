@@ -4,10 +4,11 @@ import { goodForUs, surelyUs } from '../../lease/leasing.js'
 import type { Key } from '../../limiter.js'
 import type { Policy } from '../../policy/policy.js'
 import { type Clock, type Ticker, tickerOf } from '../../time/clock.js'
-import { type Answer, decisionOf, newOperationId } from '../backend.js'
+import { type Answer, bookedBy, decisionOf, newOperationId, takenBy } from '../backend.js'
 import type { CallGuard } from '../calls/call-guard.js'
 import type { FallbackBackend } from '../outage/fallback-backend.js'
 import type { LateAnswers } from './late-answers.js'
+import type { Spending } from './spending.js'
 
 /** How often a caller looks again before it asks the backend alone. Larger costs find what others left. */
 const MOST_LOOKS = 8
@@ -47,46 +48,51 @@ export abstract class WaitingTakes {
   }
 
   /** Spends and decides, if this process can now. */
-  protected abstract decide(key: Key, cost: number): Decision | undefined
+  protected abstract decide(key: Key, cost: number, spending: Spending | undefined): Decision | undefined
   /** Waits for more tokens. */
   protected abstract awaitRefill(key: Key, cost: number): Promise<RefillOutcome> | RefillOutcome
   /** Decides by the backend alone, and caches what it says. */
-  protected abstract alone(key: Key, cost: number): Promise<Decision>
+  protected abstract alone(key: Key, cost: number, spending: Spending | undefined): Promise<Decision>
 
   /**
    * Waits for leases, and looks again after each. After {@link SURE_CALLS} it waits for no further call once the timeout is over: other takes of
    * the key may have spent what each of them brought.
    */
-  protected async decideLater(key: Key, cost: number): Promise<Decision> {
+  protected async decideLater(key: Key, cost: number, spending: Spending | undefined): Promise<Decision> {
     const mostLooks = cost > 1 ? MOST_LOOKS_OF_LARGER : MOST_LOOKS
     const sinceUs = this.ticker.read()
     let late = 0
     for (let looks = 0; looks < mostLooks; looks++) {
       const outcome = await this.awaitRefill(key, cost)
       if (outcome === 'alone') break
-      const decision = this.decide(key, cost)
+      const decision = this.decide(key, cost, spending)
       if (decision !== undefined) return decision
       // A process that was stopped finds its answer late: one late answer is no outage yet.
       const isOut = outcome === 'out' || (outcome === 'late' && ++late === MOST_TRIES)
       if (isOut || this.isOver(sinceUs, looks + 1)) return this.without(key, cost)
     }
-    return this.alone(key, cost)
+    return this.alone(key, cost, spending)
   }
 
   /** By the backend alone. A token whose answer came too late to be spent within the budget is lost, and asked for once more. */
-  protected async exact(key: Key, cost: number): Promise<Decision> {
+  protected async exact(key: Key, cost: number, spending: Spending | undefined): Promise<Decision> {
     const { policy, inForce, late: answers, leaseUs } = this.parts
     const sinceUs = this.ticker.read()
     let late = 0
     for (let tries = 0; late < MOST_TRIES && tries < MOST_WINDOW_TRIES && !this.isOver(sinceUs, tries); tries++) {
       const sentUs = this.ticker.read()
-      const decision = decisionOf(await inForce.fallback.execute({ verb: 'take', key, cost, id: newOperationId() }))
+      const operation = { verb: 'take', key, cost, id: newOperationId(), isHeld: spending !== undefined } as const
+      const answer = await inForce.fallback.execute(operation)
+      const decision = takenBy(operation, answer)
       if (decision.source !== 'store') return decision
       const nowUs = this.ticker.read()
       const tookUs = nowUs - sentUs
       const isLate = tookUs > this.goodUs
       answers.answered(isLate, nowUs, leaseUs)
-      if (!decision.allowed || tookUs <= goodForUs(policy, decision, leaseUs)) return decision
+      if (!decision.allowed || tookUs <= goodForUs(policy, decision, leaseUs)) {
+        if (spending !== undefined) spending.booked = bookedBy(operation, answer)
+        return decision
+      }
       if (isLate) late++
     }
     return this.without(key, cost)

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { settled, until } from 'sluicegate-testkit'
 import { StoreError } from '../../errors.js'
 import { fixedWindow, type Key, manualClock } from '../../index.js'
+import { GivenShare } from './local-share.js'
 import { Outage } from './outage.js'
 import { type AccountParts, OutageAccount } from './outage-account.js'
 
@@ -13,7 +14,7 @@ class RecordedAccount {
   readonly tokens = new Map<string, number>()
   readonly out = new Set<string>()
   readonly clock = manualClock(1_000_000)
-  readonly outage = new Outage('local', POLICY, 0.5, this.clock)
+  readonly outage = new Outage('local', POLICY, new GivenShare(0.5), this.clock)
   readonly account: OutageAccount
   calls = 0
   atOnce = 0
@@ -28,7 +29,7 @@ class RecordedAccount {
     const execute = ({ key, tokens }: { key: Key; tokens: readonly number[] }): Promise<void> =>
       this.charge(key as string, tokens[0] as number)
     const parts = { policy: POLICY, guard, backend: { execute }, outage: this.outage, leases: undefined } as unknown as AccountParts
-    this.account = new OutageAccount(() => parts, this.clock)
+    this.account = new OutageAccount(() => parts, this.clock, this.outage.shares)
   }
 
   use(keys: Iterable<string>): void {

@@ -6,6 +6,7 @@ import type { Clock } from '../../time/clock.js'
 import type { Backend } from '../backend.js'
 import type { CallEvents, CallGuard } from '../calls/call-guard.js'
 import type { LeasedTakes } from '../leases/leased-takes.js'
+import type { LocalShare } from './local-share.js'
 import type { Outage, Owed } from './outage.js'
 
 /** Keys that are accounted for at once. */
@@ -33,14 +34,16 @@ export class OutageAccount implements CallEvents {
   tokens = 0
   private readonly parts: () => AccountParts
   private readonly clock: Clock
+  private readonly share: Pick<LocalShare, 'answered'>
   private isCharging = false
   private isDue = false
   private isClosed = false
   private nextMs = Number.NEGATIVE_INFINITY
 
-  constructor(parts: () => AccountParts, clock: Clock) {
+  constructor(parts: () => AccountParts, clock: Clock, share: Pick<LocalShare, 'answered'>) {
     this.parts = parts
     this.clock = clock
+    this.share = share
   }
 
   /** The circuit of a server opened or closed. */
@@ -62,6 +65,7 @@ export class OutageAccount implements CallEvents {
 
   /** A call was answered. */
   answered(): void {
+    this.share.answered()
     if (this.parts().outage.isOwing && !this.isCharging && !this.isClosed && this.clock.nowMs() >= this.nextMs) this.recovered()
   }
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Admission, firstOver, type PolicySpec, Random } from 'sluicegate-testkit'
 import { allOf, concurrency, fixedWindow, gcra, type Key, manualClock, slidingWindow, tokenBucket } from '../../index.js'
+import { GivenShare } from './local-share.js'
 import { Outage, type Owed } from './outage.js'
 
 // What is charged to a store after its outage.
@@ -15,7 +16,7 @@ function settled(outage: Outage, isBack: (key: Key) => boolean = () => true): Ow
 
 test('consecutive short outages bring no fresh burst', () => {
   const clock = manualClock()
-  const outage = new Outage('local', RATE, 0.1, clock)
+  const outage = new Outage('local', RATE, new GivenShare(0.1), clock)
   const spec: PolicySpec = { algorithm: 'token-bucket', limit: 10, windowMs: 1000, burst: 10 }
   const admissions: Admission[] = []
   for (let i = 0; i < 500; i++) {
@@ -31,7 +32,7 @@ test('consecutive short outages bring no fresh burst', () => {
 
 test('spent tokens are charged once, less what refilled meanwhile', () => {
   const clock = manualClock()
-  const outage = new Outage('local', RATE, 0.1, clock)
+  const outage = new Outage('local', RATE, new GivenShare(0.1), clock)
   for (let i = 0; i < 8; i++) outage.take('k', 1, 0)
   clock.advance(250)
   assert.deepEqual(settled(outage), [{ key: 'k', tokens: [6] }], 'two of eight refilled, and half of the third counts as spent')
@@ -43,7 +44,7 @@ test('spent tokens are charged once, less what refilled meanwhile', () => {
 
 test('in the long run the charged tokens equal the spent tokens', () => {
   const clock = manualClock()
-  const outage = new Outage('local', RATE, 0.1, clock)
+  const outage = new Outage('local', RATE, new GivenShare(0.1), clock)
   const random = new Random(7)
   let used = 0
   let charged = 0
@@ -57,7 +58,7 @@ test('in the long run the charged tokens equal the spent tokens', () => {
 })
 
 test('tokens of a late charge by the store are not charged again', () => {
-  const one = new Outage('local', RATE, 0.1, manualClock())
+  const one = new Outage('local', RATE, new GivenShare(0.1), manualClock())
   for (let i = 0; i < 5; i++) one.take('k', 1, 0)
   one.covered(['k'], 2)
   one.covered(['other'], 3)
@@ -65,7 +66,7 @@ test('tokens of a late charge by the store are not charged again', () => {
   one.covered(['k'], 1)
   one.take('k', 2, 0)
   assert.deepEqual(settled(one), [{ key: 'k', tokens: [2] }], 'no more is covered than was spent')
-  const both = new Outage('local', TWO, 0.1, manualClock())
+  const both = new Outage('local', TWO, new GivenShare(0.1), manualClock())
   both.take(['user', 'tenant'], 5, 0)
   both.covered(['user', 'tenant'], 5)
   assert.deepEqual(settled(both), [])
@@ -73,7 +74,7 @@ test('tokens of a late charge by the store are not charged again', () => {
 
 test('each policy of allOf is charged its own spent tokens', () => {
   const clock = manualClock()
-  const outage = new Outage('local', TWO, 0.1, clock)
+  const outage = new Outage('local', TWO, new GivenShare(0.1), clock)
   for (let i = 0; i < 10; i++) {
     outage.take(['user', 'tenant'], 3, 0)
     clock.advance(1000)
@@ -82,7 +83,7 @@ test('each policy of allOf is charged its own spent tokens', () => {
 })
 
 test('a key in two tuples of allOf is charged once', () => {
-  const outage = new Outage('local', TWO, 0.1, manualClock())
+  const outage = new Outage('local', TWO, new GivenShare(0.1), manualClock())
   outage.take(['a', 'tenant'], 3, 0)
   outage.take(['b', 'tenant'], 4, 0)
   assert.deepEqual(settled(outage), [
@@ -94,7 +95,7 @@ test('a key in two tuples of allOf is charged once', () => {
 test('with open, charges are up to the whole budget, less what refilled meanwhile', () => {
   const clock = manualClock()
   const policy = gcra({ limit: 10, window: '1s', burst: 5 })
-  const outage = new Outage('open', policy, 0.1, clock)
+  const outage = new Outage('open', policy, new GivenShare(1), clock)
   const owed = (): unknown[] => [...outage.settle(() => true)]
   for (let i = 0; i < 3; i++) outage.take('few', 1, 0)
   for (let i = 0; i < 1_000; i++) assert.equal(outage.take('many', 1, 0).allowed, true)
@@ -115,7 +116,7 @@ test('with open, charges are up to the whole budget, less what refilled meanwhil
 test('with open, each policy of allOf is charged except permits; with closed, nothing is charged', async () => {
   const clock = manualClock()
   const both = allOf([gcra({ limit: 10, window: '1s', burst: 5 }), fixedWindow({ limit: 100, window: '1h' }), concurrency({ limit: 2 })])
-  const outage = new Outage('open', both, 0.1, clock)
+  const outage = new Outage('open', both, new GivenShare(1), clock)
   for (let i = 0; i < 9; i++) outage.take(['user', 'team', 'place'], 1, 0)
   await outage.wait({ key: 'one', cost: 2, maxWaitMs: 0, signal: undefined }, 0)
   assert.deepEqual(
@@ -128,13 +129,13 @@ test('with open, each policy of allOf is charged except permits; with closed, no
   outage.take('late', 2, 0)
   assert.deepEqual(outage.covered(['late', 'late', 'late'], 2), [2, 2, 0], 'the store has charged it late')
   assert.deepEqual([...outage.settle(() => true)], [])
-  const closed = new Outage('closed', both, 0.1, clock)
+  const closed = new Outage('closed', both, new GivenShare(0.1), clock)
   closed.take('k', 1, 0)
   assert.deepEqual([closed.isOwing, [...closed.settle(() => true)]], [false, []])
 })
 
 test('with open, the newest 100,000 keys are charged', () => {
-  const outage = new Outage('open', fixedWindow({ limit: 5, window: '1h' }), 0.1, manualClock())
+  const outage = new Outage('open', fixedWindow({ limit: 5, window: '1h' }), new GivenShare(1), manualClock())
   for (let i = 0; i < 150_000; i++) outage.take(`k${i}`, 1, 0)
   const owed = [...outage.settle(() => true)].filter((each) => each !== undefined)
   assert.ok(owed.length > 90_000 && owed.length <= 100_000, String(owed.length))
@@ -142,13 +143,18 @@ test('with open, the newest 100,000 keys are charged', () => {
 })
 
 test('permits are not charged: they stay with their holders', () => {
-  const outage = new Outage('local', allOf([RATE, concurrency({ limit: 20, ttl: '30s', name: 'places' })]), 0.1, manualClock())
+  const outage = new Outage(
+    'local',
+    allOf([RATE, concurrency({ limit: 20, ttl: '30s', name: 'places' })]),
+    new GivenShare(0.1),
+    manualClock(),
+  )
   outage.take('k', 2, 0)
   assert.deepEqual(settled(outage), [{ key: 'k', tokens: [2, 0] }])
 })
 
 test('keys of a server that is still out stay uncharged', () => {
-  const outage = new Outage('local', RATE, 0.1, manualClock())
+  const outage = new Outage('local', RATE, new GivenShare(0.1), manualClock())
   for (const key of ['a1', 'b1', 'a2', 'b2']) outage.take(key, 1, 0)
   const keysOf = (owed: readonly Owed[]): Key[] => owed.map(({ key }) => key)
   assert.deepEqual(keysOf(settled(outage, (key) => key[0] === 'a')), ['a1', 'a2'])
@@ -157,7 +163,7 @@ test('keys of a server that is still out stay uncharged', () => {
 })
 
 test('beyond the maximum of keys the oldest are forgotten', () => {
-  const outage = new Outage('local', slidingWindow({ limit: 1000, window: '1h' }), 0.1, manualClock())
+  const outage = new Outage('local', slidingWindow({ limit: 1000, window: '1h' }), new GivenShare(0.1), manualClock())
   for (let i = 0; i < 100_010; i++) outage.take(`key ${i}`, 1, 0)
   const owed = settled(outage)
   assert.ok(owed.length <= 100_000)
@@ -165,7 +171,7 @@ test('beyond the maximum of keys the oldest are forgotten', () => {
 })
 
 test('an update keeps the spent and the charged tokens', () => {
-  const outage = new Outage('local', RATE, 0.1, manualClock())
+  const outage = new Outage('local', RATE, new GivenShare(0.1), manualClock())
   for (let i = 0; i < 10; i++) outage.take('k', 1, 0)
   settled(outage)
   outage.update(tokenBucket({ limit: 200, window: '1s', burst: 200, name: 'rate' }))

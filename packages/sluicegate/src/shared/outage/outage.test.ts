@@ -5,6 +5,7 @@ import { type Admission, firstOver, type PolicySpec, policyOf, Random } from 'sl
 import type { DenialEvent } from '../../decision/diagnostics.js'
 import { allOf, concurrency, fixedWindow, manualClock, tokenBucket } from '../../index.js'
 import type { FleetPermit } from '../fleet-limiter.js'
+import { GivenShare } from './local-share.js'
 import { Outage } from './outage.js'
 import { shareOfPolicy } from './share-of-policy.js'
 
@@ -14,7 +15,7 @@ const MODES = ['local', 'open', 'closed'] as const
 
 test('open lets all pass that could pass, closed nothing; both say that it is an outage', () => {
   const clock = manualClock()
-  assert.deepEqual(new Outage('open', RATE, 0.1, clock).take('k', 100, 0), {
+  assert.deepEqual(new Outage('open', RATE, new GivenShare(1), clock).take('k', 100, 0), {
     allowed: true,
     limit: 100,
     remaining: 0,
@@ -24,12 +25,12 @@ test('open lets all pass that could pass, closed nothing; both say that it is an
     source: 'outage',
     spent: 0,
   })
-  const denied = new Outage('closed', RATE, 0.1, clock).take('k', 1, 73.2)
+  const denied = new Outage('closed', RATE, new GivenShare(0.1), clock).take('k', 1, 73.2)
   assert.deepEqual([denied.allowed, denied.retryAfterMs, denied.source], [false, 74, 'outage'])
 })
 
 test('closed says to come back with the next probe, in a millisecond at the earliest', () => {
-  const outage = new Outage('closed', RATE, 0.1, manualClock())
+  const outage = new Outage('closed', RATE, new GivenShare(0.1), manualClock())
   assert.deepEqual(
     [0, 0.5, 1, 1234.5].map((ms) => outage.take('k', 1, ms).retryAfterMs),
     [1, 1, 1, 1235],
@@ -39,7 +40,7 @@ test('closed says to come back with the next probe, in a millisecond at the earl
 for (const mode of MODES) {
   test(`${mode}: a cost that can never pass is denied as impossible, and one above the share is not`, () => {
     for (const policy of [RATE, TWO]) {
-      const outage = new Outage(mode, policy, 0.1, manualClock())
+      const outage = new Outage(mode, policy, new GivenShare(0.1), manualClock())
       const impossible = outage.take('k', 101, 50)
       assert.deepEqual([impossible.allowed, impossible.retryAfterMs, impossible.source], [false, Number.POSITIVE_INFINITY, 'outage'])
       const possible = outage.take('k', 11, 50)
@@ -49,7 +50,7 @@ for (const mode of MODES) {
   })
 
   test(`${mode}: the decision of allOf has its parts, all of an outage`, () => {
-    const { parts = [], source } = new Outage(mode, TWO, 0.1, manualClock()).take('k', 1, 50)
+    const { parts = [], source } = new Outage(mode, TWO, new GivenShare(0.1), manualClock()).take('k', 1, 50)
     assert.deepEqual(
       [source, ...parts.map((part) => `${part.source} ${part.policy} ${part.limit}`)],
       ['outage', 'outage rate 100', 'outage minute 1000'],
@@ -57,7 +58,7 @@ for (const mode of MODES) {
   })
 
   test(`${mode}: a permit can be released and renewed like one of the store`, async () => {
-    const outage = new Outage(mode, concurrency({ limit: 20, ttl: '30s' }), 0.1, manualClock())
+    const outage = new Outage(mode, concurrency({ limit: 20, ttl: '30s' }), new GivenShare(0.1), manualClock())
     const permit = outage.take('k', 1, 50) as FleetPermit
     assert.equal(permit.allowed, mode !== 'closed')
     assert.equal(await permit.heartbeat(), mode !== 'closed')
@@ -67,7 +68,7 @@ for (const mode of MODES) {
 }
 
 test('local gives back a place as soon as its permit is released', async () => {
-  const outage = new Outage('local', concurrency({ limit: 20, ttl: '30s' }), 0.1, manualClock())
+  const outage = new Outage('local', concurrency({ limit: 20, ttl: '30s' }), new GivenShare(0.1), manualClock())
   const [first, second, third] = [1, 2, 3].map(() => outage.take('k', 1, 50) as FleetPermit)
   assert.deepEqual([first?.allowed, second?.allowed, third?.allowed], [true, true, false])
   await first?.release()
@@ -87,7 +88,7 @@ for (const spec of SPECS) {
     const share = 0.1
     for (const processes of [1, 3, 10, 25]) {
       const clock = manualClock(1_000_000)
-      const fleet = Array.from({ length: processes }, () => new Outage('local', policyOf(spec), share, clock))
+      const fleet = Array.from({ length: processes }, () => new Outage('local', policyOf(spec), new GivenShare(share), clock))
       const admissions: Admission[] = []
       const random = new Random(processes)
       for (let i = 0; i < 3000; i++) {
@@ -115,7 +116,7 @@ test('a denial is reported once, with source outage', async () => {
   const heard: DenialEvent[] = []
   const listen = (event: unknown): void => void heard.push(event as DenialEvent)
   subscribe('sluicegate:denial', listen)
-  const outage = new Outage('local', RATE, 0.1, manualClock())
+  const outage = new Outage('local', RATE, new GivenShare(0.1), manualClock())
   outage.take('k', 10, 0)
   assert.equal(outage.take('k', 1, 0).allowed, false)
   await outage.wait({ key: 'k', cost: 1, maxWaitMs: 0, signal: undefined }, 0)
@@ -125,7 +126,7 @@ test('a denial is reported once, with source outage', async () => {
 
 test('a wait gets tokens of the share when available, and an impossible cost is denied at once', async () => {
   const clock = manualClock()
-  const outage = new Outage('local', RATE, 0.1, clock)
+  const outage = new Outage('local', RATE, new GivenShare(0.1), clock)
   outage.take('k', 10, 0)
   const waiting = outage.wait({ key: 'k', cost: 1, maxWaitMs: 1000, signal: undefined }, 50)
   clock.advance(100)
@@ -137,7 +138,7 @@ test('a wait gets tokens of the share when available, and an impossible cost is 
 })
 
 test('a wait for the share ends with its signal, and with the limiter', async () => {
-  const outage = new Outage('local', RATE, 0.1, manualClock())
+  const outage = new Outage('local', RATE, new GivenShare(0.1), manualClock())
   outage.take('k', 10, 0)
   const controller = new AbortController()
   const aborted = outage.wait({ key: 'k', cost: 1, maxWaitMs: 1000, signal: controller.signal }, 0)

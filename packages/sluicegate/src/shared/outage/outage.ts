@@ -8,10 +8,8 @@ import type { Key, Limiter } from '../../limiter.js'
 import type { Policy } from '../../policy/policy.js'
 import type { Clock } from '../../time/clock.js'
 import { SharedPermit } from '../fleet-limiter.js'
+import type { LocalShare, OutageMode } from './local-share.js'
 import { shareOfPolicy } from './share-of-policy.js'
-
-/** What decides in an outage. */
-export type OutageMode = 'local' | 'open' | 'closed'
 
 /** What was spent of a key during an outage and is not charged yet: tokens of each policy. */
 export interface Owed {
@@ -29,7 +27,9 @@ export class Outage {
   /** Decisions made here. */
   decisions = 0
   private readonly mode: OutageMode
-  private readonly share: number
+  readonly shares: LocalShare
+  /** The share that the counts below have. */
+  private share: number
   private readonly clock: Clock
   private policy: Policy
   /** The share of this process. It lives on between outages, or each of many short outages would bring a fresh burst. */
@@ -41,13 +41,14 @@ export class Outage {
   /** Keys with uncharged tokens. */
   private readonly used = new UsedKeys(MOST_USED)
 
-  constructor(mode: OutageMode, policy: Policy, share: number, clock: Clock) {
+  /** @param shares with `open` 1: at most the whole of the policy is charged later. */
+  constructor(mode: OutageMode, policy: Policy, shares: LocalShare, clock: Clock) {
     this.mode = mode
-    // With `open` at most the whole of the policy is charged later.
-    this.share = mode === 'open' ? 1 : share
+    this.shares = shares
+    this.share = shares.inForce
     this.clock = clock
     this.policy = policy
-    if (mode === 'local') this.local = createLimiter(shareOfPolicy(policy, share), { clock })
+    if (mode === 'local') this.local = createLimiter(shareOfPolicy(policy, this.share), { clock })
   }
 
   /** Whether anything is left to charge. */
@@ -57,7 +58,7 @@ export class Outage {
 
   /** @param pausedMs until the backend is called again. */
   take(key: Key, cost: number, pausedMs: number): Decision {
-    this.decisions++
+    this.begin()
     const { local } = this
     if (local === undefined) {
       const flat = this.flat(cost, pausedMs)
@@ -72,7 +73,7 @@ export class Outage {
   }
 
   peek(key: Key, cost: number, pausedMs: number): Decision {
-    this.decisions++
+    this.begin()
     return this.local === undefined ? this.flat(cost, pausedMs) : this.asOutage(this.local.peek(key, cost), cost, pausedMs)
   }
 
@@ -81,7 +82,7 @@ export class Outage {
     signal?.throwIfAborted()
     const { local } = this
     if (local === undefined) return this.take(key, cost, pausedMs)
-    this.decisions++
+    this.begin()
     const seen = local.peek(key, cost)
     const { retryAfterMs } = seen
     const isTooLate = retryAfterMs === Number.POSITIVE_INFINITY || (retryAfterMs > maxWaitMs && !holdsPermits(this.policy))
@@ -117,6 +118,15 @@ export class Outage {
       for (const [i, count] of counts.entries()) count?.update(shareOfPolicy(partsOf(policy)[i] as Policy, this.share))
     }
     this.policy = policy
+  }
+
+  /** A decision begins, with the share of this outage. */
+  private begin(): void {
+    this.decisions++
+    const share = this.shares.held()
+    if (share === this.share) return
+    this.share = share
+    this.update(this.policy)
   }
 
   /** Waits reject with `CLOSED`. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type AlgorithmName, policyOf, Random, randomPolicyOf } from 'sluicegate-testkit'
-import { concurrency, fixedWindow, gcra, slidingLog, slidingWindow, tokenBucket } from '../../index.js'
+import { concurrency, createLimiter, fixedWindow, gcra, manualClock, slidingLog, slidingWindow, tokenBucket } from '../../index.js'
 import type { Policy } from '../../policy/policy.js'
 import { shareOfPolicy } from './share-of-policy.js'
 
@@ -48,12 +48,40 @@ test('every policy has a share of any size, and it is never more than that', () 
   }
 })
 
+test('where the shares of windows are less than a token they add up to the rate of the policy; those of a calendar are a token each', () => {
+  const nodes = 64
+  for (const make of [fixedWindow, slidingWindow, slidingLog]) {
+    const { limit, windowMs } = shareOfPolicy(make({ limit: 10, window: '1m' }), 1 / nodes)
+    assert.deepEqual([limit, windowMs], [1, 384_000])
+  }
+  assert.equal(shareOfPolicy(slidingLog({ limit: 1, window: '30d' }), 1 / nodes).windowMs, YEAR_MS)
+  const calendar = shareOfPolicy(fixedWindow({ limit: 10, window: 'day', timeZone: 'UTC' }), 1 / nodes)
+  assert.deepEqual([calendar.limit, calendar.calendar?.unit], [1, 'day'])
+  assert.equal(shareOfPolicy(concurrency({ limit: 10 }), 1 / nodes).limit, 1)
+})
+
+test('a limiter goes over from any share to any other, and gets no fresh budget by it', () => {
+  const random = new Random(5)
+  for (let i = 0; i < 300; i++) {
+    const policy = policyOf(randomPolicyOf(random, random.pick(ALGORITHMS), true))
+    const limiter = createLimiter(shareOfPolicy(policy, 0.1), { clock: manualClock(1_000_000), maxKeys: 8 })
+    const shares = Array.from({ length: 6 }, () => 1 / random.magnitude(1, 1000))
+    for (const share of shares) {
+      limiter.update(shareOfPolicy(policy, share))
+      for (let takes = 0; takes < 5; takes++) limiter.take('k')
+    }
+    limiter.close()
+  }
+})
+
 function checkShare(own: Policy, { algorithm, limit, windowMs, burst }: Policy, share: number): void {
   const message = `${share} of ${limit} in ${windowMs} ms, burst ${burst}, is ${own.limit} in ${own.windowMs} ms, burst ${own.burst}`
   assert.ok(own.burst <= Math.max(1, burst * share), message)
   if (algorithm !== 'token-bucket' && algorithm !== 'gcra') {
-    assert.equal(own.windowMs, windowMs, message)
     assert.ok(own.limit <= Math.max(1, limit * share), message)
+    const isLonger = own.windowMs > windowMs
+    assert.equal(isLonger, isLonger && own.limit === 1 && limit * share < 1, message)
+    if (isLonger) assert.ok(1 / own.windowMs <= Math.max((limit / windowMs) * share * (1 + 2 ** -50), 1 / YEAR_MS), message)
     return
   }
   // Doubles: one part in 2^50 is theirs.

@@ -7,7 +7,8 @@ const LONGEST_WINDOW_MS = 366 * 86_400_000
 
 /**
  * The policy with a share of its budget, 0 < share <= 1: at most `share` of its rate, but at least a token in 366 days; burst and limits are
- * rounded down, to at least one token. The name stays.
+ * rounded down, to at least one token. Where a window's share is less than a token, the window gets longer instead, so that the shares of all
+ * processes together keep the rate; not a calendar window. The name stays.
  */
 export function shareOfPolicy(policy: Policy, share: number): Policy {
   return checkedPolicy(shared(policy, share))
@@ -17,9 +18,11 @@ function shared(policy: Policy, share: number): Policy {
   const { algorithm, policies, windowMs, burst } = policy
   if (policies !== undefined) return changedPolicy(policy, { policies: policies.map((part) => shared(part, share)) })
   const limit = atLeastOne(policy.limit * share)
-  if (algorithm !== 'token-bucket' && algorithm !== 'gcra') return changedPolicy(policy, { limit, burst: limit })
-  // A share of a small limit is no integer: the window gets longer instead.
   const tokenMs = windowMs / (policy.limit * share)
+  if (algorithm !== 'token-bucket' && algorithm !== 'gcra') {
+    const isLonger = tokenMs > windowMs && algorithm !== 'concurrency' && policy.calendar === undefined
+    return changedPolicy(policy, { limit, burst: limit, ...(isLonger && { windowMs: Math.min(LONGEST_WINDOW_MS, wholeUs(tokenMs)) }) })
+  }
   return sharedRate(changedPolicy(policy, { limit, windowMs: Math.max(1, wholeUs(limit * tokenMs)), burst: atLeastOne(burst * share) }))
 }
 

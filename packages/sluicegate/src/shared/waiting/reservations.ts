@@ -6,9 +6,10 @@ import { surelyUs } from '../../lease/leasing.js'
 import type { Key } from '../../limiter.js'
 import type { Policy } from '../../policy/policy.js'
 import { Shown } from '../../shown.js'
-import { type Answer, type Backend, type Booked, bookedBy, decisionOf, newOperationId, type Operation } from '../backend.js'
+import { type Answer, type Backend, type Booked, bookedBy, decisionOf, newOperationId, type Operation, passed } from '../backend.js'
 import { type FleetReservation, SharedPermit } from '../fleet-limiter.js'
 import { type SharedParts, withPermit } from '../shared-parts.js'
+import type { ChargedAccount } from './shared-receipt.js'
 
 /** Tokens reserved at the backend of the policy in force, and what their taker gets when their time has come. */
 export class Reservations {
@@ -79,27 +80,23 @@ function unlessOutage(error: unknown): void {
   if (!isOutage(error)) throw error
 }
 
-function passed(decision: Decision): Decision {
-  return { ...decision, allowed: true, retryAfterMs: 0 }
-}
-
 /** A reservation at a backend. One that was decided in an outage holds nothing there: nothing of it comes back. */
 export class SharedReservation extends Shown implements FleetReservation {
   readonly allowed: boolean
   readonly waitMs: number
   readonly decision: Decision
   private readonly backend: Backend
-  private readonly cameBack: () => void
+  private readonly account: ChargedAccount
   private booked: Booked | undefined
   private wasBooked = false
   private readonly key: Booked['key']
   private last: Decision
 
-  /** @param cameBack called after tokens were returned. */
-  constructor(backend: Backend, booked: Booked, cameBack: () => void) {
+  /** @param account what the reservation has charged. */
+  constructor(backend: Backend, booked: Booked, account: ChargedAccount) {
     super()
     this.backend = backend
-    this.cameBack = cameBack
+    this.account = account
     this.key = booked.key
     this.decision = booked.decision
     this.last = this.decision
@@ -118,18 +115,16 @@ export class SharedReservation extends Shown implements FleetReservation {
     return this.once((booked) => {
       const { key, cost } = booked
       if (actualCost > cost) return this.executed({ verb: 'penalize', key, tokens: actualCost - cost })
-      return actualCost < cost ? this.giveBack(booked, cost - actualCost) : this.executed({ verb: 'peek', key, cost: 1 })
+      return actualCost < cost ? this.giveBack(cost - actualCost) : this.executed({ verb: 'peek', key, cost: 1 })
     })
   }
 
   cancel(): Promise<Decision> {
-    return this.once((booked) => this.giveBack(booked, booked.cost))
+    return this.once(({ cost }) => this.giveBack(cost))
   }
 
-  private async giveBack(booked: Booked, tokens: number): Promise<Decision> {
-    const decision = await this.executed({ verb: 'cancel', key: booked.key, booked, tokens })
-    this.cameBack()
-    return decision
+  private giveBack(tokens: number): Promise<Decision> {
+    return this.account.giveBack(tokens) as Promise<Decision>
   }
 
   /** A second call changes nothing and answers as `peek` does. A change that rejects may have been made and is not repeated. */

@@ -58,7 +58,6 @@ test('the waits behind it still wait for the first', async () => {
 test('a process that stood still for longer than a lease when its time came books anew, as what it had is void', async () => {
   const { clock, limiter } = fleet(tokenBucket({ limit: 100, window: '1s', burst: 50 }))
   await turns()
-  // 40 are the burst less a lease of 100 ms.
   await limiter.penalize('a', 60)
   for (const [lateMs, charged] of [
     [90, 1],

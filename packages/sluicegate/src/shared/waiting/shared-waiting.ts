@@ -24,22 +24,28 @@ export interface Wait {
   readonly arrival: number
 }
 
+/** How a wait ended: its answer, and what was charged at the backend for it. */
+export interface Waited {
+  readonly decision: Decision
+  readonly booked?: Booked | undefined
+}
+
 /** `wait` during an outage. */
 export class OutageWaiting {
   private readonly reservations: Reservations
   private readonly sleepers: Sleepers
   private readonly aborts = new AbortWatch()
-  private readonly again: (wait: Wait) => Promise<Decision>
+  private readonly again: (wait: Wait) => Promise<Waited>
 
   /** @param again waits on the backend; rejects with `OUTAGE` while that is not back. */
-  constructor(reservations: Reservations, sleepers: Sleepers, again: (wait: Wait) => Promise<Decision>) {
+  constructor(reservations: Reservations, sleepers: Sleepers, again: (wait: Wait) => Promise<Waited>) {
     this.reservations = reservations
     this.sleepers = sleepers
     this.again = again
   }
 
   /** Waits for the local share, and for the backend should it be back before: then the whole budget is available again. */
-  async wait(wait: Wait): Promise<Decision> {
+  async wait(wait: Wait): Promise<Waited> {
     const { request, untilMs } = wait
     const given = request.signal
     given?.throwIfAborted()
@@ -50,7 +56,7 @@ export class OutageWaiting {
     const local = this.reservations.waitWithout({ ...watched, maxWaitMs: Math.max(0, untilMs - this.sleepers.nowMs()) }).then((answer) => {
       // Both answered at once: this permit has no holder.
       if (isOver && isPermit(answer)) void answer.release()
-      return answer
+      return { decision: answer }
     })
     const store = this.onceBack({ ...wait, request: watched })
     store.catch(() => undefined)
@@ -63,7 +69,7 @@ export class OutageWaiting {
     }
   }
 
-  private async onceBack(wait: Wait): Promise<Decision> {
+  private async onceBack(wait: Wait): Promise<Waited> {
     for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(LAST_LOOK_MS, pauseMs * 1.5)) {
       await this.sleepers.sleep(pauseMs, wait.request.signal)
       try {
@@ -118,7 +124,7 @@ export class SharedWaiting {
   }
 
   /** {@link Limiter.wait} */
-  async wait(key: Key, options: WaitOptions = {}): Promise<Decision> {
+  async wait(key: Key, options: WaitOptions = {}): Promise<Waited> {
     const request = checkedWaitRequest(key, options)
     request.signal?.throwIfAborted()
     const untilMs = this.sleepers.nowMs() + (this.waiters < this.maxWaiters ? request.maxWaitMs : 0)
@@ -149,11 +155,11 @@ export class SharedWaiting {
     this.sleepers.close(closedError())
   }
 
-  private async turn(wait: Wait): Promise<Decision> {
+  private async turn(wait: Wait): Promise<Waited> {
     for (;;) {
       const { booked, answer } = await this.booking(wait)
       const final = booked === undefined ? answer : await this.inOrder(booked, wait)
-      if (final !== undefined) return final
+      if (final !== undefined) return { decision: final, booked }
     }
   }
 

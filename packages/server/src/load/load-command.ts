@@ -1,14 +1,14 @@
 import { writeFileSync } from 'node:fs'
+import { UsageError } from '../cli/usage-error.js'
 import { timeSpanMs } from '../config/time-span.js'
-import type { ArrivalPlan } from '../load/arrivals.js'
-import { keyPlanOf } from '../load/key-choice.js'
-import type { LoadPlan, TargetPlan } from '../load/load-plan.js'
-import { loadReport, loopText } from '../load/load-report.js'
-import type { LoadSecond } from '../load/load-result.js'
-import { startLoad } from '../load/run-load.js'
 import { htmlReport } from '../report/html-report.js'
 import { textReport } from '../report/text-report.js'
-import { UsageError } from './usage-error.js'
+import type { ArrivalPlan } from './arrivals.js'
+import { keyPlanOf } from './key-choice.js'
+import type { LoadPlan, TargetPlan } from './load-plan.js'
+import { loadReport, loopText } from './load-report.js'
+import type { LoadSecond } from './load-result.js'
+import { startLoad } from './run-load.js'
 
 const ARRIVALS = ['constant', 'poisson', 'ramp', 'burst'] as const
 const DEFAULT_BURST = 100

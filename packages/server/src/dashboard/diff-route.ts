@@ -1,9 +1,9 @@
-import { keyDisplay } from '../dashboard/key-display.js'
+import type { Candidate } from '../candidate/candidate.js'
+import type { KeyCount } from '../candidate/frequent-keys.js'
 import type { Engine } from '../engine/engine.js'
+import { keyDisplay } from '../key-display.js'
 import type { Route } from '../protocols/http/handler.js'
 import { JSON_TYPE, reply } from '../protocols/http/reply.js'
-import type { Candidate } from './candidate.js'
-import type { KeyCount } from './frequent-keys.js'
 
 const KEYS = 10
 

@@ -1,13 +1,11 @@
-import type { Decision } from '../decision/decision.js'
-import type { Policy } from './policy.js'
-import { emissionOf } from './policy-numbers.js'
+import type { Policy } from '../policy/policy.js'
+import { emissionOf } from '../policy/policy-numbers.js'
+import type { Decision } from './decision.js'
 
 /** Decodes the core's answers under a policy into decisions. Debts are in the core's units, 0 or more. */
 export interface DecisionDecoder {
   readonly policy: Policy
   readonly unitsPerToken: number
-  /** Identifies the unit of debts: policies with equal numbers have comparable debts. */
-  readonly numbers: string
   /** The decision of an allowed take that leaves this debt. */
   allowed(debt: number): Decision
   denied(debt: number, cost: number): Decision
@@ -28,24 +26,20 @@ export class RateDecoder implements DecisionDecoder {
   readonly policy: Policy
   readonly unitsPerToken: number
   readonly unitsPerUs: number
-  readonly numbers: string
   private readonly unitsPerMs: number
   readonly capacity: number
   private readonly burst: number
   private readonly limit: number
   private readonly name: string
 
-  /** @param capacity in units; when it is less than that of the policy's burst. */
-  constructor(policy: Policy, capacity?: number) {
-    const emission = emissionOf(policy)
-    const { unitsPerUs, unitsPerToken } = emission
-    this.capacity = capacity ?? emission.capacity
+  constructor(policy: Policy) {
+    const { unitsPerUs, unitsPerToken, capacity } = emissionOf(policy)
+    this.capacity = capacity
     this.policy = policy
     this.unitsPerToken = unitsPerToken
     this.unitsPerUs = unitsPerUs
-    this.numbers = `${unitsPerUs} ${unitsPerToken} ${this.capacity}`
     this.unitsPerMs = unitsPerUs * 1000
-    this.burst = Math.min(policy.burst, Math.floor(this.capacity / unitsPerToken))
+    this.burst = policy.burst
     this.limit = policy.limit
     this.name = policy.name
   }

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { until } from 'sluicegate-testkit'
+import { canSharePorts } from './processes/child.js'
+import { send } from './testing/many-connections.js'
+import { configFile } from './testing/sluicegate-process.js'
+import { bystanders } from './testing/storm/bystanders.js'
+import { type StormedService, stormedService } from './testing/storm/stormed-service.js'
+
+const PRELOAD = fileURLToPath(new URL('./testing/fault-preload.js', import.meta.url))
+
+/** A service that has a fault on request. */
+async function faultyService(t: TestContext, ...flags: string[]): Promise<{ stormed: StormedService; fail: (kind: string) => void }> {
+  const file = configFile(t, '')
+  process.env.FAULT_FILE = file
+  const stormed = await stormedService(t, [process.execPath, '--import', PRELOAD], ...flags)
+  return { stormed, fail: (kind) => writeFileSync(file, kind) }
+}
+
+for (const kind of ['exception', 'rejection']) {
+  test(`an ${kind} that nothing handles ends the service with 1, after it has answered for the time of the drain and has said so`, async (t) => {
+    const { stormed, fail } = await faultyService(t, '--drain', '300ms')
+    const { service, log } = stormed
+    const ended = once(service.child, 'exit')
+    fail(kind)
+    await until('the service drains', async () => (await send(service.url, '/readyz')).status === 503)
+    assert.equal((await send(service.url, '/v1/take?policy=api&key=a')).status, 200)
+    assert.deepEqual(await ended, [1, null])
+    assert.match(log(), /"drain":"300ms","msg":"a fault of the service: it answers for the time of the drain/)
+    assert.match(log(), /a fault on purpose/)
+  })
+}
+
+for (const flag of canSharePorts() ? ['--processes', '--threads'] : ['--processes']) {
+  test(`with ${flag} a worker that has a fault is replaced, and no call of others over HTTP fails`, async (t) => {
+    const { stormed, fail } = await faultyService(t, flag, '2', '--drain', '200ms')
+    const { service, log } = stormed
+    const [kept, fresh, ...others] = await bystanders(stormed)
+    for (const each of others) each.close()
+    let isOver = false
+    const calling = [kept, fresh].map(async (bystander) => {
+      while (!isOver) await bystander?.call()
+      bystander?.close()
+    })
+    for (const [i, kind] of ['exception worker', 'rejection worker'].entries()) {
+      fail(kind)
+      await until('a worker was replaced', () => log().split('a worker listens again').length === i + 2)
+    }
+    isOver = true
+    await Promise.all(calling)
+    assert.equal(await service.metric('sluicegate_worker_restarts_total', { reason: 'ended' }), 2)
+    assert.equal(await service.end('SIGINT'), 0)
+  })
+}

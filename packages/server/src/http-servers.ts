@@ -1,0 +1,77 @@
+import type { Access } from './access.js'
+import type { Candidate } from './candidate/candidate.js'
+import type { ClientBounds } from './config/config.js'
+import type { TlsConfig } from './config/tls.js'
+import { diffRoute } from './dashboard/diff-route.js'
+import type { LivePage } from './dashboard/live-page.js'
+import { dashboardRoutes } from './dashboard/routes.js'
+import type { Engine } from './engine/engine.js'
+import type { RateLimits } from './envoy/rate-limits.js'
+import type { Guards, MakeServer } from './listeners.js'
+import type { Log } from './log.js'
+import type { Metrics } from './metrics.js'
+import type { Phase } from './part.js'
+import type { CallTracing } from './protocols/call-tracing.js'
+import { adminSurface, headSurface, httpSurface } from './protocols/http/access.js'
+import type { Route } from './protocols/http/handler.js'
+import { HttpServer } from './protocols/http/http-server.js'
+import { healthcheckRoute, livezRoute, metricsRoute, readyzRoute, startupzRoute } from './protocols/http/observe.js'
+import { reloadRoute } from './protocols/http/reload.js'
+import { knownRouter, router } from './protocols/http/router.js'
+import { traced, tracedHeads } from './protocols/http/traced.js'
+import { changeRoutes, decisionRoutes, headHandlers } from './protocols/http/verbs.js'
+import { isConfigFault } from './reload.js'
+
+/** What the HTTP and admin listeners are made with. */
+export interface HttpContext {
+  readonly engine: Engine
+  readonly limits: RateLimits
+  readonly access: Access
+  readonly clients: ClientBounds
+  readonly log: Log
+  readonly guards: Guards
+  readonly tracing: CallTracing | undefined
+  readonly page: LivePage
+  readonly metrics: Metrics
+  readonly candidate: Candidate | undefined
+  /** Undefined: nothing can be reloaded. */
+  readonly reload: (() => void | Promise<void>) | undefined
+  readonly phase: () => Phase
+}
+
+/** The two listeners of HTTP: the same routes behind different guards. */
+export function httpServers(context: HttpContext): Pick<MakeServer, 'http' | 'admin'> {
+  const { engine, limits, access, clients, log, guards, tracing, page, metrics, candidate, reload, phase } = context
+  const probes: [string, Route][] = [
+    ['/livez', livezRoute()],
+    ['/readyz', readyzRoute(phase)],
+    ['/startupz', startupzRoute(phase)],
+    ['/healthcheck', healthcheckRoute(phase)],
+  ]
+  const routes: [string, Route][] = [
+    ...traced(decisionRoutes(engine, limits, access), tracing),
+    ['/metrics', metricsRoute(metrics, guards.http)],
+  ]
+  const changes = changeRoutes(engine)
+  if (reload !== undefined) changes.push(['/v1/reload', reloadRoute(reload, isConfigFault)])
+  if (candidate !== undefined) changes.push(['/v1/diff', diffRoute(candidate, engine)])
+
+  const make =
+    (name: 'http' | 'admin') =>
+    (tls: TlsConfig | undefined): HttpServer => {
+      const surface = name === 'admin' ? adminSurface : httpSurface
+      const { sampler, stream } = page[name]
+      const guard = guards[name]
+      const all = page.isServed ? [...routes, ...dashboardRoutes(engine, sampler, stream)] : routes
+      const heads = name === 'admin' ? [] : tracedHeads(headHandlers(engine, access), tracing)
+      return new HttpServer({
+        handle: router(surface({ probes, routes: all, changes, access }), guard),
+        answerKnown: knownRouter(headSurface(heads, access), guard),
+        bounds: clients,
+        guard,
+        tls,
+        onError: (error) => log.error({ listener: name, err: error }, 'a connection could not be taken'),
+      })
+    }
+  return { http: make('http'), admin: make('admin') }
+}

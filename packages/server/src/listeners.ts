@@ -1,0 +1,103 @@
+import { after } from './after.js'
+import { type Config, LISTENER_NAMES, type ListenerName, type StopTimes } from './config/config.js'
+import type { Awaitable } from './engine/awaitable.js'
+import type { Log } from './log.js'
+import type { Part } from './part.js'
+import { Guard } from './protocols/guard.js'
+import type { ProtocolContext } from './protocols/protocol-context.js'
+import type { ListenerTraffic, ProtocolServer } from './protocols/protocol-server.js'
+import { VERSION } from './version.js'
+
+/** Makes what each listener serves. */
+export type MakeServer = Readonly<Record<ListenerName, (tls: Config['tls']) => Awaitable<ProtocolServer>>>
+
+/** The door of each listener. */
+export type Guards = Readonly<Record<ListenerName, Guard>>
+
+export function guardsOf(log: Log): Guards {
+  const guard = (name: ListenerName): Guard => new Guard(name, log)
+  return { http: guard('http'), grpc: guard('grpc'), resp: guard('resp'), admin: guard('admin') }
+}
+
+/** Servers of the protocols beside HTTP, each of which is loaded when it is on. */
+export function protocolServers(context: Omit<ProtocolContext, 'tls' | 'guard'>, guards: Guards): Pick<MakeServer, 'grpc' | 'resp'> {
+  const { engine, access, clients, log, tracing } = context
+  return {
+    async grpc(tls) {
+      const { grpcServer } = await import('./protocols/grpc/grpc-protocol.js')
+      return grpcServer({ ...context, guard: guards.grpc, tls })
+    },
+    async resp(tls) {
+      const { RespServer } = await import('./protocols/resp/resp-server.js')
+      return new RespServer({
+        engine,
+        access,
+        bounds: clients,
+        version: VERSION,
+        guard: guards.resp,
+        tls,
+        tracing,
+        onError: (error) => log.error({ listener: 'resp', err: error }, 'a connection could not be taken'),
+      })
+    },
+  }
+}
+
+/** All ports and sockets of the service. */
+export class Listeners implements Part {
+  readonly name = 'listeners'
+  /** Where each one that is on listens, in the form of its URLs. */
+  readonly urls: ReadonlyMap<ListenerName, string>
+  readonly #urls = new Map<ListenerName, string>()
+  readonly #servers = new Map<ListenerName, ProtocolServer>()
+  readonly #config: Pick<Config, 'listen' | 'tls'>
+  readonly #make: MakeServer
+
+  constructor(config: Pick<Config, 'listen' | 'tls'>, make: MakeServer) {
+    this.urls = this.#urls
+    this.#config = config
+    this.#make = make
+  }
+
+  /** Of those that are on and say. */
+  get traffic(): ReadonlyMap<ListenerName, ListenerTraffic> {
+    return new Map([...this.#servers].flatMap(([name, { traffic }]) => (traffic === undefined ? [] : [[name, traffic] as const])))
+  }
+
+  /** Where HTTP is answered; the admin listener's when HTTP is off. */
+  get url(): string {
+    return this.#urls.get('http') ?? this.#urls.get('admin') ?? [...this.#urls.values()][0] ?? ''
+  }
+
+  /**
+   * All of them listen, or none.
+   *
+   * @throws the system's error when one cannot listen, with its `listener`.
+   */
+  async start(): Promise<void> {
+    const { listen, tls } = this.#config
+    for (const name of LISTENER_NAMES) {
+      const at = listen[name]
+      if (at === undefined) continue
+      // Encryption is for the network.
+      const server = await this.#make[name]('path' in at ? undefined : tls)
+      this.#servers.set(name, server)
+      try {
+        this.#urls.set(name, await server.listen(at))
+      } catch (error) {
+        await Promise.all(Array.from(this.#urls.keys(), (each) => this.#servers.get(each)?.stop(0)))
+        throw Object.assign(error as Error, { listener: name })
+      }
+    }
+  }
+
+  /** For `drainMs` all answer on, each answer the last of its connection. */
+  async drain({ drainMs }: StopTimes): Promise<void> {
+    for (const server of this.#servers.values()) server.drain()
+    await after(drainMs)
+  }
+
+  async stop({ finishMs }: StopTimes): Promise<void> {
+    await Promise.all(Array.from(this.#servers.values(), (server) => server.stop(finishMs)))
+  }
+}

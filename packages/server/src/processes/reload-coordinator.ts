@@ -1,0 +1,137 @@
+import { type ConfigFile, configFiles } from '../config/read-config.js'
+import type { Log } from '../log.js'
+import type { ConfigSource, PreparedReload, Reloader, ReloadTrigger } from '../reload.js'
+import type { SharedTables } from './thread-storage.js'
+import type { ReadyWorker, WorkerPool } from './worker-pool.js'
+
+/** How long a worker may take to read a changed configuration; data files of tiers may have a million rows. */
+const PREPARE_MS = 30_000
+
+/** What a {@link ReloadCoordinator} is made with. */
+export interface ReloadCoordinatorParts {
+  readonly source: ConfigSource
+  /** That of this process. */
+  readonly reloader: Pick<Reloader, 'prepare' | 'prepareData' | 'fail'>
+  readonly workers: Pick<WorkerPool, 'call' | 'ready'>
+  /** The tables that threads share, as they are now. */
+  readonly tables: (() => SharedTables) | undefined
+  readonly log: Log
+  /** As they were read at the start. */
+  readonly files: readonly ConfigFile[]
+}
+
+/**
+ * Puts a changed configuration in force in all processes, or in none: all prepare the same files, then all commit. One change after another.
+ */
+export class ReloadCoordinator {
+  /** The configuration in force. */
+  files: readonly ConfigFile[]
+  /** Counts the configurations that were in force. */
+  generation = 0
+  readonly #parts: ReloadCoordinatorParts
+  #last: Promise<void> = Promise.resolve()
+
+  constructor(parts: ReloadCoordinatorParts) {
+    this.#parts = parts
+    this.files = parts.files
+  }
+
+  /** @throws as `Reloader.reload`, later. */
+  reload(trigger: ReloadTrigger): Promise<void> {
+    return this.#inTurn(async () => {
+      const next = this.#filesNow(trigger)
+      const prepared = this.#parts.reloader.prepare(trigger, next)
+      await this.#prepareWorkers(trigger, prepared, 'prepareReload', next)
+      prepared.commit()
+      this.files = next
+      this.generation++
+      await this.#commitWorkers()
+    })
+  }
+
+  /** The data files of tiers. */
+  reloadData(): Promise<void> {
+    return this.#inTurn(async () => {
+      const prepared = await this.#parts.reloader.prepareData('file')
+      if (prepared === undefined) return
+      await this.#prepareWorkers('file', prepared, 'prepareData')
+      prepared.commit()
+      await this.#commitWorkers()
+    })
+  }
+
+  /** Gives a worker that started with an earlier configuration the one in force. */
+  bringUpToDate(worker: ReadyWorker): Promise<void> {
+    return this.#inTurn(async () => {
+      worker.isReading = true
+      try {
+        await worker.exchange.callWith({ timeoutMs: PREPARE_MS }, 'prepareReload', this.files)
+        await worker.exchange.call('commitReload', this.#parts.tables?.())
+      } catch (error) {
+        this.#parts.log.error({ slot: worker.slot, err: error }, 'a worker could not read the configuration in force: it is started again')
+        worker.kill()
+      } finally {
+        worker.isReading = false
+      }
+    })
+  }
+
+  #inTurn(step: () => Promise<void>): Promise<void> {
+    this.#last = this.#last.catch(() => undefined).then(step)
+    return this.#last
+  }
+
+  /** @throws {ConfigError} which is recorded. */
+  #filesNow(trigger: ReloadTrigger): readonly ConfigFile[] {
+    try {
+      return configFiles(this.#parts.source.path)
+    } catch (error) {
+      this.#parts.reloader.fail(trigger, error as Error)
+      throw error
+    }
+  }
+
+  async #prepareWorkers(
+    trigger: ReloadTrigger,
+    { data, discard }: PreparedReload,
+    method: string,
+    ...args: readonly unknown[]
+  ): Promise<void> {
+    const { workers, reloader } = this.#parts
+    try {
+      const prepared = await Promise.all(workers.ready.map((worker) => hasPrepared(worker, data, method, args)))
+      if (!prepared.every(Boolean)) throw new RangeError('the files changed while they were read')
+    } catch (error) {
+      discard()
+      await workers.call('discardReload')
+      reloader.fail(trigger, error as Error)
+      throw error
+    }
+  }
+
+  async #commitWorkers(): Promise<void> {
+    await this.#parts.workers.call('commitReload', this.#parts.tables?.())
+  }
+}
+
+/**
+ * Whether the worker has prepared what this process has. One that does not answer is ended, and replaced by one that reads the files again.
+ *
+ * @throws {RangeError} when it has no memory for it.
+ */
+async function hasPrepared(worker: ReadyWorker, data: string, method: string, args: readonly unknown[]): Promise<boolean> {
+  let isGone = false
+  worker.isReading = true
+  void worker.ended.then(() => {
+    isGone = true
+  })
+  try {
+    return (await worker.exchange.callWith<string>({ timeoutMs: PREPARE_MS }, method, ...args)) === data
+  } catch (error) {
+    if (error instanceof RangeError) throw error
+    if (!isGone) worker.kill()
+    return true
+  } finally {
+    worker.isReading = false
+  }
+}

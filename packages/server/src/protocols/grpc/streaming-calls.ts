@@ -1,0 +1,74 @@
+import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
+import { hostOf } from '../host-of.js'
+import { grpcTimeoutMs } from './grpc-timeout.js'
+import { peerAddress } from './live-session.js'
+import { MessageReader } from './message-reader.js'
+import type { RequestHandler, ResponseStream, StreamingMethod } from './method.js'
+import { Receipts } from './receipts.js'
+
+import { GrpcError, STATUS } from './status.js'
+import type { CallContext } from './unary-calls.js'
+
+/** Opens `method` on `stream` and keeps both sides running until one of them ends. */
+export function serveStreaming(
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  method: StreamingMethod,
+  { guard, answer, maxMessageBytes, statusOf }: CallContext,
+): void {
+  const reader = new MessageReader(method.maxMessageBytes ?? maxMessageBytes)
+  const receipts = new Receipts(stream, guard)
+  let over = false
+  let failure: GrpcError | undefined
+  const responses: ResponseStream = {
+    get unsentBytes() {
+      return stream.writableLength
+    },
+    host: hostOf(peerAddress(stream.session)),
+    send(response) {
+      if (!over) answer.next(stream, response)
+    },
+    sendConfirmed(response, onReceived) {
+      if (over) return
+      answer.next(
+        stream,
+        response,
+        guard.callback(stream, (error) => {
+          if (!error) receipts.ask(onReceived)
+        }),
+      )
+    },
+    finish(error) {
+      if (over) return
+      over = true
+      if (error !== undefined) failure = statusOf(error)
+      answer.end(stream)
+    },
+  }
+  if (!answer.begin(stream)) return
+  guard.once(stream, 'wantTrailers', () => answer.trailers(stream, failure))
+  let requests: RequestHandler | undefined
+  const attempt = (act: () => void): void => {
+    if (over) return
+    try {
+      act()
+    } catch (error) {
+      responses.finish(error)
+    }
+  }
+  attempt(() => {
+    requests = method.open(responses, { headers, timeoutMs: grpcTimeoutMs(headers['grpc-timeout']) })
+  })
+  const take = (message: Uint8Array): void => attempt(() => requests?.message(message))
+  guard.on(stream, 'data', (chunk: Uint8Array) => attempt(() => reader.read(chunk, take)))
+  guard.once(stream, 'end', () =>
+    attempt(() => {
+      if (reader.isInside) throw new GrpcError(STATUS.invalidArgument, 'the last request has no whole message')
+      requests?.end()
+    }),
+  )
+  guard.once(stream, 'close', () => {
+    over = true
+    requests?.closed()
+  })
+}

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createClient } from '@redis/client'
+import { seedsFrom, shortOrLong } from 'sluicegate-testkit'
+import { settledOnStore } from 'sluicegate-testkit/receipts/settled-on-store.js'
+import { SETTLED_ALGORITHMS } from 'sluicegate-testkit/receipts/settled-plans.js'
+import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { fixedWindow, gcra, type Policy, slidingWindow, tokenBucket } from '../index.js'
+import type { RunningJob } from '../queue/queue-options.js'
+import { createRedisLimiter, type FleetLimiter } from './index.js'
+
+// Jobs over a real server that are settled late.
+
+const HISTORIES = shortOrLong(4, 300)
+const redis = await ownRedis()
+const client = createClient({ url: redis.server.url })
+await client.connect()
+after(async () => {
+  client.destroy()
+  await redis.stop()
+})
+
+async function held(limiter: FleetLimiter, cost: number): Promise<RunningJob> {
+  return new Promise((started, refused) => {
+    limiter.run('k', (job) => new Promise<void>(() => started(job)), { cost }).catch(refused)
+  })
+}
+
+async function takeAll(limiter: FleetLimiter): Promise<number> {
+  let taken = 0
+  while ((await limiter.take('k')).allowed) taken++
+  return taken
+}
+
+for (const mode of ['exact', 'leased'] as const) {
+  for (const make of [tokenBucket, gcra]) {
+    test(`${mode} ${make.name}: jobs that are settled late return nothing of what has refilled`, async () => {
+      const policy = make({ limit: 1_000, window: '1s', burst: 200, name: `late ${mode} ${make.name}` })
+      using limiter = createRedisLimiter(policy, { client, mode, timeoutMs: 10_000 })
+      const under: RunningJob[] = []
+      for (let i = 0; i < 5; i++) {
+        under.push(await held(limiter, 80))
+        await sleep(220)
+      }
+      const sinceMs = performance.now()
+      let passed = await takeAll(limiter)
+      for (const job of under) {
+        await job.settle(0)
+        passed += await takeAll(limiter)
+      }
+      const most = 200 + (performance.now() - sinceMs) + 1
+      assert.ok(passed <= most, `${passed} of ${most}`)
+    })
+  }
+
+  for (const make of [fixedWindow, slidingWindow]) {
+    test(`${mode} ${make.name}: what a job does not use comes back while its window lasts, once, and not after an update`, async () => {
+      const policyOf = (limit: number): Policy => make({ limit, window: '1d', name: `late ${mode} ${make.name}` })
+      using limiter = createRedisLimiter(policyOf(100), { client, mode, timeoutMs: 10_000 })
+      const job = await held(limiter, 90)
+      await Promise.all([job.settle(0), job.settle(0)])
+      await limiter.peek('k')
+      assert.ok((await takeAll(limiter)) >= 90)
+      await limiter.reset('k')
+      const late = await held(limiter, 100)
+      limiter.update(policyOf(1))
+      await limiter.take('k')
+      limiter.update(policyOf(100))
+      const passed = await takeAll(limiter)
+      await late.settle(0)
+      assert.equal(await takeAll(limiter), 0, `after ${passed}`)
+    })
+  }
+
+  for (const algorithm of SETTLED_ALGORITHMS) {
+    test(`${mode} ${algorithm}: in random histories no take passes that would not if only what was settled had been charged`, async () => {
+      const results = await Promise.all(
+        Array.from(seedsFrom(1, HISTORIES), (seed) => settledOnStore(redis.runner, `${mode} ${algorithm} ${seed}`, seed, algorithm, mode)),
+      )
+      assert.deepEqual(
+        results.flatMap(({ excess }, i) => (excess === undefined ? [] : [`seed ${i + 1}: ${excess}`])),
+        [],
+      )
+    })
+  }
+}
