@@ -105,5 +105,16 @@ function answerOf({ policy }: NodeGroup, operation: Operation, step: LeaseStep, 
     for (let left = operation.tokens[0] ?? 0; left > 0 && step.take(nowUs, 1).allowed; left--);
   } else throw new TypeError(`no ${operation.verb} here`)
   const retryAfterMs = allowed ? 0 : Math.ceil(step.untilFreeUs(nowUs, cost) / 1000)
-  return { done: allowed, decision: { allowed, limit, remaining: step.remainingAt(nowUs), retryAfterMs, resetAfterMs: Math.ceil(step.untilFullUs(nowUs) / 1000), policy: name, source: 'store' } }
+  return {
+    done: allowed,
+    decision: {
+      allowed,
+      limit,
+      remaining: step.remainingAt(nowUs),
+      retryAfterMs,
+      resetAfterMs: Math.ceil(step.untilFullUs(nowUs) / 1000),
+      policy: name,
+      source: 'store',
+    },
+  }
 }

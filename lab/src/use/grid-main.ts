@@ -1,15 +1,15 @@
+import { writeFileSync } from 'node:fs'
 import type { Policy } from 'sluicegate'
 import { policyUnderLease } from '../../../packages/sluicegate/dist/cluster/memory-lease.js'
-import { writeFileSync } from 'node:fs'
-import { figuresOf, secondsOf } from './use-figures.js'
-import { ARRIVALS, arrivalsOf, POLICIES, policyOf, type UseCell } from './use-cell.js'
 import { isOver, simulateExact, simulateLeased } from './simulated-use.js'
+import { ARRIVALS, arrivalsOf, POLICIES, policyOf, type UseCell } from './use-cell.js'
+import { figuresOf, secondsOf } from './use-figures.js'
 
 const get = (name: string, all: string): string[] => {
   const at = process.argv.indexOf(`--${name}`)
   return ((at < 0 ? all : process.argv[at + 1]) as string).split(',')
 }
-const lessBurst = (p: Policy): Policy => (policyUnderLease(p, 100_000))
+const lessBurst = (p: Policy): Policy => policyUnderLease(p, 100_000)
 const rows: unknown[] = []
 const target = (c: UseCell, r: any): string => {
   const bad: string[] = []
@@ -42,12 +42,29 @@ for (const policy of get('policy', POLICIES.join())) {
           const exactMs = performance.now()
           const leased = await simulateLeased(cell, made, all, network)
           const ms = [exactMs - startMs, performance.now() - exactMs]
-          const r = { ...figuresOf(cell, seconds, exact, leased), waste: 1 - leased.decided.filter((x) => x.allowed).length / (leased.charged / (made.policies?.length ?? 1)), less: figuresOf(cell, seconds, exact, less).share, over: isOver(made, leased.decided) }
+          const r = {
+            ...figuresOf(cell, seconds, exact, leased),
+            waste: 1 - leased.decided.filter((x) => x.allowed).length / (leased.charged / (made.policies?.length ?? 1)),
+            less: figuresOf(cell, seconds, exact, less).share,
+            over: isOver(made, leased.decided),
+          }
           rows.push({ ...cell, ...r })
           console.log(
-            policy.padEnd(14), arrivals.padEnd(7), `K${nodes}`.padEnd(4), `m${requestsPerLease}`.padEnd(6), `d${demand}`.padEnd(5),
-            `adm ${(100 * r.share).toFixed(1)}`.padEnd(10), `less ${(100 * r.less).toFixed(1)}`.padEnd(11), `exact ${(100 * r.exactShare).toFixed(1)}`.padEnd(12), `waste ${(100 * r.waste).toFixed(1)}`, `c/r ${r.callsPerRequest.toFixed(3)}`, `c/t ${r.callsPerToken.toFixed(2)}`.padEnd(9),
-            `p99 ${r.p99Ms.toFixed(2)}`, `jain ${r.jain.toFixed(2)}/${r.jainExact.toFixed(2)} starve ${r.starvedS.toFixed(1)}/${r.starvedExactS.toFixed(1)}`, ms.map((x) => Math.round(x)).join('+'), target(cell, r),
+            policy.padEnd(14),
+            arrivals.padEnd(7),
+            `K${nodes}`.padEnd(4),
+            `m${requestsPerLease}`.padEnd(6),
+            `d${demand}`.padEnd(5),
+            `adm ${(100 * r.share).toFixed(1)}`.padEnd(10),
+            `less ${(100 * r.less).toFixed(1)}`.padEnd(11),
+            `exact ${(100 * r.exactShare).toFixed(1)}`.padEnd(12),
+            `waste ${(100 * r.waste).toFixed(1)}`,
+            `c/r ${r.callsPerRequest.toFixed(3)}`,
+            `c/t ${r.callsPerToken.toFixed(2)}`.padEnd(9),
+            `p99 ${r.p99Ms.toFixed(2)}`,
+            `jain ${r.jain.toFixed(2)}/${r.jainExact.toFixed(2)} starve ${r.starvedS.toFixed(1)}/${r.starvedExactS.toFixed(1)}`,
+            ms.map((x) => Math.round(x)).join('+'),
+            target(cell, r),
           )
         }
       }

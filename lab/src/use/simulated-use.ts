@@ -148,8 +148,6 @@ class StoreSteps {
     return true
   }
 
-
-
   untilFreeUs(nowUs: number, cost: number): number {
     let us = 0
     for (const step of this.steps) us = Math.max(us, step.untilFreeUs(nowUs, cost))

@@ -42,7 +42,11 @@ export function perSecondOf({ nodes, requestsPerLease }: UseCell): number {
 export function policyOf(cell: UseCell): Policy | undefined {
   const rate = perSecondOf(cell) / cell.demand
   const limit = Math.max(1, Math.round(rate * RATE_WINDOW_S))
-  const inRate = { limit, window: `${RATE_WINDOW_S}s`, burst: Math.ceil(Math.max(rate * (cell.burstS ?? 1), LEAST_BURST + rate * LEASE_S)) } as const
+  const inRate = {
+    limit,
+    window: `${RATE_WINDOW_S}s`,
+    burst: Math.ceil(Math.max(rate * (cell.burstS ?? 1), LEAST_BURST + rate * LEASE_S)),
+  } as const
   const inWindow = { limit: Math.max(1, Math.round(rate * WINDOW_S)), window: `${WINDOW_S}s` } as const
   const policy = {
     'token-bucket': () => tokenBucket(inRate),
@@ -73,7 +77,8 @@ export function arrivalsOf(cell: UseCell, seconds: number, seed: number): Arriva
     const spans = cell.arrivals === 'bursts' ? spansOf(random, seconds) : [[0, seconds] as const]
     const rate = perSecond * share * (cell.arrivals === 'bursts' ? (ON_S + OFF_S) / ON_S : 1)
     for (const [fromS, toS] of spans) {
-      for (let atS = fromS + gapS(random, 1 / rate); atS < toS; atS += gapS(random, 1 / rate)) all.push({ atUs: Math.round(atS * 1e6), node })
+      for (let atS = fromS + gapS(random, 1 / rate); atS < toS; atS += gapS(random, 1 / rate))
+        all.push({ atUs: Math.round(atS * 1e6), node })
     }
   }
   return all.sort((a, b) => a.atUs - b.atUs)

@@ -1,5 +1,5 @@
-import { perSecondOf, type UseCell } from './use-cell.js'
 import type { Decided, SimulatedUse } from './simulated-use.js'
+import { perSecondOf, type UseCell } from './use-cell.js'
 
 /** Leases in one run beside exact mode, over the same arrivals. */
 export interface UseFigures {

@@ -1,8 +1,8 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { RedisProcess } from 'sluicegate-testkit/servers/redis-process.js'
 import { machineText } from 'sluicegate-server/dist/load/machine-text.js'
+import { RedisProcess } from 'sluicegate-testkit/servers/redis-process.js'
 import type { UseCell } from './use-cell.js'
 import type { UseReport, UseTask } from './use-node.js'
 

@@ -28,7 +28,10 @@ test('the last time of a cost counts, also when it is earlier', () => {
 test('an entry is believed for the longest time, however far its own time lies, and says that time', () => {
   const denials = new DenialTimes(LONGEST_US)
   denials.add(1, Number.POSITIVE_INFINITY, 500)
-  assert.deepEqual([500 + LONGEST_US - 1, 500 + LONGEST_US].map((us) => denials.until(1, us)), [Number.POSITIVE_INFINITY, 0])
+  assert.deepEqual(
+    [500 + LONGEST_US - 1, 500 + LONGEST_US].map((us) => denials.until(1, us)),
+    [Number.POSITIVE_INFINITY, 0],
+  )
 })
 
 test('a denial that has ended already is not cached', () => {

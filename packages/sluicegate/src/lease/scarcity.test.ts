@@ -15,7 +15,7 @@ test('after what was wanted came there is no pause, and the next one is shorter'
   const scarcity = new Scarcity(LEASE_US, () => 0.5)
   for (let i = 0; i < 10; i++) scarcity.pauseUs(0, 1)
   assert.equal(scarcity.pauseUs(1, 1), 0)
-  assert.equal(scarcity.pauseUs(0, 1), ((2 / 3) * 2) * LEASE_US)
+  assert.equal(scarcity.pauseUs(0, 1), (2 / 3) * 2 * LEASE_US)
 })
 
 test('processes that share a budget make about two requests for each token, and come to equal shares, from any beginning', () => {

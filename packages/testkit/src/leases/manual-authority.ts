@@ -73,6 +73,8 @@ export class ManualAuthority {
   private readonly encodings: readonly PolicyEncoding[]
   private readonly grantsOf: readonly GrantOf[]
   private readonly steps = new Map<string, LeaseStep>()
+  /** When the authority decided what it decided by itself. */
+  private readonly decidedUs = new WeakMap<Decision, number>()
   private readonly delayMs: number
   private readonly random: () => number
 
@@ -99,6 +101,11 @@ export class ManualAuthority {
     return this.stepOf(part, key).take(this.nowUs, cost).allowed
   }
 
+  /** The time by which a take of several policies counts that was just decided: that of the authority, if it decided it by itself. */
+  timeOf({ parts = [] }: Decision): number {
+    return this.decidedUs.get(parts[0] as Decision) ?? this.nowUs
+  }
+
   /** Takes, and waits for the answer. */
   async take(key: Key, cost = 1): Promise<Decision> {
     return this.takes.take(key, cost)
@@ -123,8 +130,7 @@ export class ManualAuthority {
     this.leases++
     return this.sent(key, want, least, () => {
       const step = this.stepOf(part, key)
-      if (this.isBlocked)
-        return (this.grantsOf[part] as GrantOf)({ ...step.lease(this.nowUs, 0, 1, 0), blockedUs: BLOCK_US }, least)
+      if (this.isBlocked) return (this.grantsOf[part] as GrantOf)({ ...step.lease(this.nowUs, 0, 1, 0), blockedUs: BLOCK_US }, least)
       const lease = step.lease(this.nowUs, want, least, horizonUs)
       this.lent += lease.availableNow + lease.availableLater
       return (this.grantsOf[part] as GrantOf)(lease, least)
@@ -164,6 +170,7 @@ export class ManualAuthority {
         source: 'store',
       }
     })
+    this.decidedUs.set(parts[0] as Decision, this.nowUs)
     return { done, decision: this.options.policy.policies === undefined ? (parts[0] as Decision) : combined(parts) }
   }
 
