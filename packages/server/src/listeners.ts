@@ -43,6 +43,11 @@ export function protocolServers(context: Omit<ProtocolContext, 'tls' | 'guard'>,
   }
 }
 
+/** Where HTTP is answered; the admin listener's when HTTP is off. */
+export function urlOf(urls: ReadonlyMap<ListenerName, string>): string {
+  return urls.get('http') ?? urls.get('admin') ?? [...urls.values()][0] ?? ''
+}
+
 /** All ports and sockets of the service. */
 export class Listeners implements Part {
   readonly name = 'listeners'
@@ -64,9 +69,9 @@ export class Listeners implements Part {
     return new Map([...this.#servers].flatMap(([name, { traffic }]) => (traffic === undefined ? [] : [[name, traffic] as const])))
   }
 
-  /** Where HTTP is answered; the admin listener's when HTTP is off. */
+  /** See {@link urlOf}. */
   get url(): string {
-    return this.#urls.get('http') ?? this.#urls.get('admin') ?? [...this.#urls.values()][0] ?? ''
+    return urlOf(this.#urls)
   }
 
   /**

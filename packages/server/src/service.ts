@@ -77,9 +77,9 @@ export interface WorkerParts {
 }
 
 /** How many keys the page can rank; the list behind it holds ten times as many, to be sure of the first ones. */
-const HOT_KEYS_TRACKED = 100
+export const HOT_KEYS_TRACKED = 100
 /** How often permits and reservations whose time is over are looked for. */
-const SWEEP_MS = 1_000
+export const SWEEP_MS = 1_000
 
 /**
  * Starts the service that `config` describes: makes its parts, each of which is given what it needs, and starts them in order.

@@ -3,12 +3,13 @@ import { allPolicies } from '../config/domains.js'
 import { configFiles } from '../config/read-config.js'
 import { Engine } from '../engine/engine.js'
 import type { HeldVerb } from '../engine/peers.js'
+import { urlOf } from '../listeners.js'
 import type { Log } from '../log.js'
 import { measuresOf } from '../measures/measures.js'
 import { createMetrics } from '../metrics.js'
 import { Parts, ticking } from '../part.js'
 import { type ConfigSource, LOOK_MS, Reloader, type ReloadTrigger } from '../reload.js'
-import { reportOf, savedIn, snapshotFileOf } from '../service.js'
+import { HOT_KEYS_TRACKED, reportOf, SWEEP_MS, savedIn, snapshotFileOf } from '../service.js'
 import { Snapshots } from '../snapshots.js'
 import { telemetryOf } from '../telemetry/telemetry.js'
 import { VERSION } from '../version.js'
@@ -21,9 +22,6 @@ import { type PageFigures, pageFigures } from './shared-figures.js'
 import { type Ports, sharedPorts } from './shared-ports.js'
 import { tableSharing } from './thread-storage.js'
 import { WorkerPool } from './worker-pool.js'
-
-const SWEEP_MS = 1_000
-const HOT_KEYS_TRACKED = 100
 
 /** Several processes that share ports and budgets. */
 export interface ServedProcesses {
@@ -110,7 +108,7 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
   ])
   await parts.start()
   return {
-    url: urls.get('http') ?? urls.get('admin') ?? [...urls.values()][0] ?? '',
+    url: urlOf(urls),
     urls,
     engine,
     reload: (trigger) => reloads.reload(trigger),
