@@ -78,6 +78,7 @@ test('while it drains, the port is open, /readyz says 503, /livez 200, and each 
   assert.deepEqual(await ask(service.url, TAKE, agent), { status: 200, isLast: true })
   for (const [path, status] of [
     ['/readyz', 503],
+    ['/healthcheck', 500],
     ['/livez', 200],
     ['/metrics', 200],
     ['/events', 503],

@@ -7,7 +7,7 @@ import { until } from 'sluicegate-testkit'
 import { canSharePorts } from './processes/child.js'
 import { send } from './testing/many-connections.js'
 import { configFile } from './testing/sluicegate-process.js'
-import { bystanders } from './testing/storm/bystanders.js'
+import { type Bystander, bystanders, reconnectingBystanders } from './testing/storm/bystanders.js'
 import { type StormedService, stormedService } from './testing/storm/stormed-service.js'
 
 const PRELOAD = fileURLToPath(new URL('./testing/fault-preload.js', import.meta.url))
@@ -35,23 +35,35 @@ for (const kind of ['exception', 'rejection']) {
 }
 
 for (const flag of canSharePorts() ? ['--processes', '--threads'] : ['--processes']) {
-  test(`with ${flag} a worker that has a fault is replaced, and no call of others over HTTP fails`, async (t) => {
-    const { stormed, fail } = await faultyService(t, flag, '2', '--drain', '200ms')
-    const { service, log } = stormed
-    const [kept, fresh, ...others] = await bystanders(stormed)
-    for (const each of others) each.close()
-    let isOver = false
-    const calling = [kept, fresh].map(async (bystander) => {
-      while (!isOver) await bystander?.call()
-      bystander?.close()
+  for (const [protocols, clients] of [
+    ['HTTP', async (stormed: StormedService) => overHttp(await bystanders(stormed))],
+    // Enough that each worker has some.
+    [
+      'gRPC or RESP',
+      async (stormed: StormedService) => (await Promise.all(Array.from({ length: 4 }, () => reconnectingBystanders(stormed)))).flat(),
+    ],
+  ] as const) {
+    test(`with ${flag} a worker that has a fault is replaced, and no call of others over ${protocols} fails`, async (t) => {
+      const { stormed, fail } = await faultyService(t, flag, '2', '--drain', '200ms')
+      const { service, log } = stormed
+      let isOver = false
+      const calling = (await clients(stormed)).map(async (bystander) => {
+        while (!isOver) await bystander.call()
+        bystander.close()
+      })
+      for (const [i, kind] of ['exception worker', 'rejection worker'].entries()) {
+        fail(kind)
+        await until('a worker was replaced', () => log().split('a worker listens again').length === i + 2)
+      }
+      isOver = true
+      await Promise.all(calling)
+      assert.equal(await service.metric('sluicegate_worker_restarts_total', { reason: 'ended' }), 2)
+      assert.equal(await service.end('SIGINT'), 0)
     })
-    for (const [i, kind] of ['exception worker', 'rejection worker'].entries()) {
-      fail(kind)
-      await until('a worker was replaced', () => log().split('a worker listens again').length === i + 2)
-    }
-    isOver = true
-    await Promise.all(calling)
-    assert.equal(await service.metric('sluicegate_worker_restarts_total', { reason: 'ended' }), 2)
-    assert.equal(await service.end('SIGINT'), 0)
-  })
+  }
+}
+
+function overHttp([kept, fresh, ...others]: readonly Bystander[]): readonly Bystander[] {
+  for (const each of others) each.close()
+  return [kept, fresh].filter((bystander) => bystander !== undefined)
 }

@@ -81,19 +81,21 @@ export class Listeners implements Part {
    */
   async start(): Promise<void> {
     const { listen, tls } = this.#config
-    for (const name of LISTENER_NAMES) {
+    const places = LISTENER_NAMES.flatMap((name) => {
       const at = listen[name]
-      if (at === undefined) continue
+      return at === undefined ? [] : [{ name, at }]
+    })
+    // Some have much to load. One that listened before the others can would say for as long that the service is not ready.
+    for (const { name, at } of places) {
       // Encryption is for the network.
-      const server = await this.#make[name]('path' in at ? undefined : tls)
-      this.#servers.set(name, server)
-      try {
-        this.#urls.set(name, await server.listen(at))
-      } catch (error) {
-        await Promise.all(Array.from(this.#urls.keys(), (each) => this.#servers.get(each)?.stop(0)))
-        throw Object.assign(error as Error, { listener: name })
-      }
+      this.#servers.set(name, await this.#make[name]('path' in at ? undefined : tls))
     }
+    const results = await Promise.allSettled(places.map(async ({ name, at }) => [name, await this.#server(name).listen(at)] as const))
+    for (const { value } of results.filter((result) => result.status === 'fulfilled')) this.#urls.set(...value)
+    const failed = results.findIndex(({ status }) => status === 'rejected')
+    if (failed === -1) return
+    await Promise.all(Array.from(this.#urls.keys(), (name) => this.#server(name).stop(0)))
+    throw Object.assign((results[failed] as PromiseRejectedResult).reason, { listener: places[failed]?.name })
   }
 
   /** For `drainMs` all answer on, each answer the last of its connection. */
@@ -104,5 +106,9 @@ export class Listeners implements Part {
 
   async stop({ finishMs }: StopTimes): Promise<void> {
     await Promise.all(Array.from(this.#servers.values(), (server) => server.stop(finishMs)))
+  }
+
+  #server(name: ListenerName): ProtocolServer {
+    return this.#servers.get(name) as ProtocolServer
   }
 }

@@ -129,6 +129,8 @@ test('the probes and the metrics answer GET and HEAD', async (t) => {
   for (const [path, text] of [
     ['/livez', 'ok\n'],
     ['/readyz', 'ready\n'],
+    ['/startupz', 'started\n'],
+    ['/healthcheck', 'OK'],
   ]) {
     const response = await fetch(url + path)
     assert.deepEqual([response.status, response.headers.get('cache-control'), await response.text()], [200, 'no-store', text])

@@ -30,12 +30,16 @@ export function sluicegateOn(node: string | readonly string[], t: Cleanup, ...ar
 export function announcement(child: ChildProcessWithoutNullStreams): Promise<{ url: string; text: string }> {
   return new Promise((resolve, reject) => {
     let text = ''
+    let log = ''
+    child.stderr.on('data', (chunk) => {
+      log += chunk
+    })
     child.stdout.on('data', (chunk) => {
       text += chunk
       const url = /listens on (\S+)/.exec(text)?.[1]
       if (url !== undefined && /Watch:.*\n/.test(text)) resolve({ url, text })
     })
-    child.once('close', () => reject(new Error(`it ended: ${text}`)))
+    child.once('close', (code, signal) => reject(new Error(`it ended with ${signal ?? code}: ${text}${log}`)))
   })
 }
 

@@ -16,11 +16,20 @@ export interface Bystander {
 }
 
 const LIMIT = 3
+const ANSWER_MS = 30_000
 
-/** Over each protocol one that keeps its connection, and over HTTP one that opens a new one for each call. Each has keys of its own. */
+/** Over each protocol one that keeps its connection, and over HTTP one that opens a new one for each call. Each has its keys. */
 export async function bystanders({ urls }: Pick<StormedService, 'urls'>): Promise<Bystander[]> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   return [overHttp(urls.http, 'kept', agent), overHttp(urls.http, 'new'), overGrpc(urls.grpc), await overResp(urls.resp)]
+}
+
+/**
+ * Those over gRPC and RESP, as the clients of a service behave that replaces a worker: what RESP has not answered when its connection is closed is called once
+ * more over another. A call that was decided and not answered would be charged twice, and the answers wrong from then on.
+ */
+export async function reconnectingBystanders({ urls }: Pick<StormedService, 'urls'>): Promise<Bystander[]> {
+  return [overGrpc(urls.grpc), await overResp(urls.resp, { reconnects: true })]
 }
 
 /** The calls of a key: as many as the policy allows, and one more. */
@@ -54,14 +63,43 @@ function overGrpc(url: URL): Bystander {
   return { call, close: () => client[Symbol.dispose]() }
 }
 
-async function overResp(url: URL): Promise<Bystander> {
-  const socket: Socket = connect(Number(url.port), url.hostname)
-  await once(socket, 'connect')
+async function overResp(url: URL, { reconnects = false } = {}): Promise<Bystander> {
+  let socket = await connected(url)
+  const answered = async (command: Buffer): Promise<Buffer> => {
+    const answer = await answerOver(socket, command)
+    if (answer !== undefined) return answer
+    assert.ok(reconnects, 'the service closed a connection of RESP')
+    socket = await connected(url)
+    return answered(command)
+  }
   const call = inTurn('RESP', async (key) => {
-    socket.write(commandBytes('SG.TAKE', 'bystanders', key))
-    const [reply] = (await once(socket, 'data')) as [Buffer]
-    assert.match(reply.toString(), /^\*5\r\n:[01]\r\n:3\r\n/)
-    return reply.toString().startsWith('*5\r\n:0')
+    const reply = (await answered(commandBytes('SG.TAKE', 'bystanders', key))).toString()
+    assert.match(reply, /^\*5\r\n:[01]\r\n:3\r\n/)
+    return reply.startsWith('*5\r\n:0')
   })
   return { call, close: () => socket.destroy() }
+}
+
+async function connected(url: URL): Promise<Socket> {
+  const socket = connect(Number(url.port), url.hostname)
+  await once(socket, 'connect')
+  socket.on('error', () => undefined)
+  return socket
+}
+
+/** Undefined where the connection closed before the answer. */
+function answerOver(socket: Socket, command: Buffer): Promise<Buffer | undefined> {
+  return new Promise((resolve, reject) => {
+    const late = setTimeout(() => end(() => reject(new Error('RESP gave no answer'))), ANSWER_MS)
+    const onData = (reply: Buffer): void => end(() => resolve(reply))
+    const onClose = (): void => end(() => resolve(undefined))
+    const end = (settle: () => void): void => {
+      clearTimeout(late)
+      socket.off('data', onData).off('close', onClose)
+      settle()
+    }
+    socket.on('data', onData).on('close', onClose)
+    if (socket.destroyed) onClose()
+    else socket.write(command)
+  })
 }
