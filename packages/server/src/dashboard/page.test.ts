@@ -218,6 +218,24 @@ test('a key is reset and blocked on the page of the admin listener, and nowhere 
   assert.equal((await fetch(`${service.url}/v1/reset`, change)).status, 403)
 })
 
+test('a key of a list keeps its element and its focus while figures change and others pass it', async (t) => {
+  const service = await runService(t, ADMIN, { ...OFTEN, clock: manualClock(0) })
+  await take(service, 'alice', 3)
+  await take(service, 'bob', 2)
+  const { page, complaints } = await openPage(t, service.urls.get('admin') ?? assert.fail())
+  const keys = () => ranking(page, 'demand').locator('bdi').allTextContents()
+  const bob = ranking(page, 'demand').nth(1).locator('button')
+  await bob.focus()
+  await page.evaluate('document.activeElement.dataset.marked = "yes"')
+  await take(service, 'bob', 5)
+  await ranking(page, 'demand').first().filter({ hasText: 'bob' }).waitFor()
+  assert.deepEqual(await keys(), ['bob', 'alice'])
+  assert.equal(await page.evaluate('document.activeElement.dataset.marked'), 'yes')
+  assert.equal(await page.evaluate('document.activeElement.textContent'), 'bob')
+  assert.equal(await page.locator('.policy').first().locator('[data-ranking="demand"] li').count(), 2)
+  assert.deepEqual(complaints, [])
+})
+
 test('a page of another site cannot look up a key, and a wrong key is refused', async (t) => {
   const { url } = await runService(t)
   const ask = (body: string, headers: Record<string, string> = {}) =>
