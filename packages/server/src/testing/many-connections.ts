@@ -25,7 +25,7 @@ export function send(
       response.on('end', () => resolve({ status: response.statusCode ?? 0, body: text.startsWith('{') ? JSON.parse(text) : {} }))
       response.on('error', reject)
     })
-    sent.setTimeout(10_000, () => sent.destroy(new Error('no answer')))
+    sent.setTimeout(30_000, () => sent.destroy(new Error('no answer')))
     sent.on('error', reject)
     sent.end(value === undefined ? undefined : JSON.stringify(value))
   })
