@@ -36,7 +36,7 @@ export function proofTables(results: ProofResults): ReadonlyMap<string, string> 
   ])
 }
 
-/** A page with its parts filled anew, each between `<!-- proof:name -->` and `<!-- /proof -->`. */
+/** A page with its parts filled, each between `<!-- proof:name -->` and `<!-- /proof -->`. */
 export function withTables(page: string, tables: ReadonlyMap<string, string>): string {
   return page.replace(/<!-- proof:(\S+) -->\n[\s\S]*?<!-- \/proof -->/g, (_, name: string) => {
     const table = tables.get(name)
@@ -70,11 +70,7 @@ function boundsOf({ preemptions, deaths }: ProofRow): string {
 }
 
 function caught(mutants: readonly Mutant[], { mutants: found }: ProofResults): string {
-  const lines = mutants.map(({ name, scenario, preemptions, deaths }) => {
-    const schedules = found.find((each) => each.name === name)?.schedules
-    return `| ${name} | ${scenario.replaceAll('|', '\\|')} | ${preemptions}, ${deaths} | ${schedules ?? 'not caught'} |`
-  })
-  return ['| fault | scenario | preemptions, deaths | schedules |', '| --- | --- | --- | --- |', ...lines].join('\n')
+  return mutants.map(({ name }) => `- ${name}: ${found.find((each) => each.name === name)?.schedules ?? 'not caught'}`).join('\n')
 }
 
 function sum(rows: readonly ProofRow[]): number {
