@@ -16,25 +16,48 @@ import { checkedHeaderName } from './readers.js'
 /** Options of {@link address}. */
 export interface AddressOptions<Request = unknown> extends ReaderOptions<Request> {
   /**
-   * The number of your own proxies in front of the server, 0 to 32: addresses of the header are counted from the right. Default 0: the
-   * socket's address.
+   * The number of your own proxies in front of the server, 0 to 32: addresses of the header are counted from the right.
+   *
+   * @defaultValue `0`: the socket's address
+   * @example address({ trustedHops: 1 })
    */
   readonly trustedHops?: number
   /**
-   * The networks of your own proxies, instead of their number: from the right, addresses in these networks are skipped. Each is a network,
-   * an address, or `loopback`, `linklocal`, `uniquelocal`.
+   * The networks of your own proxies, instead of their number: addresses in them are skipped from the right. Each is a network, an address,
+   * or `loopback`, `linklocal`, `uniquelocal`.
+   *
+   * @defaultValue none
+   * @example address({ trustedNetworks: ['loopback', '10.0.0.0/8'] })
    */
   readonly trustedNetworks?: readonly string[]
   /**
-   * The header in which your proxies write the client's address: `x-forwarded-for` (the default), `forwarded`, or a header with one address
-   * that they set and overwrite, such as `cf-connecting-ip` or `x-real-ip`. Read only with `trustedHops` or `trustedNetworks`.
+   * The header in which your proxies write the client's address: `x-forwarded-for`, `forwarded`, or one with a single address that they
+   * overwrite, such as `cf-connecting-ip`. Read only with `trustedHops` or `trustedNetworks`.
+   *
+   * @defaultValue `'x-forwarded-for'`
+   * @example address({ trustedHops: 1, header: 'cf-connecting-ip' })
    */
   readonly header?: string
-  /** Bits of an IPv6 address that tell clients apart, 32 to 128; default 56. A subscriber is assigned a /56 or a /64, sometimes a /48. */
+  /**
+   * Bits of an IPv6 address that tell clients apart, 32 to 128. A subscriber is assigned a /56 or a /64, sometimes a /48.
+   *
+   * @defaultValue `56`
+   * @example address({ ipv6Subnet: 64 })
+   */
   readonly ipv6Subnet?: number
-  /** The same for IPv4: 8 to 32, default 32. */
+  /**
+   * The same for IPv4, 8 to 32.
+   *
+   * @defaultValue `32`
+   * @example address({ ipv4Subnet: 24 })
+   */
   readonly ipv4Subnet?: number
-  /** Called each time that an address nearer than the client's is used; what it throws is rethrown. */
+  /**
+   * Called each time that an address nearer than the client's is used; what it throws is rethrown.
+   *
+   * @defaultValue none
+   * @example address({ trustedHops: 1, onFallback: (reason) => console.warn(reason) })
+   */
   readonly onFallback?: (reason: FallbackReason, facts: RequestFacts) => void
 }
 

@@ -139,13 +139,18 @@ export function compose<Request = unknown>(...readers: readonly KeyReader<Reques
 /** Options of {@link apiKey}. */
 export interface ApiKeyOptions<Request = unknown> extends ReaderOptions<Request> {
   /**
-   * Default `x-api-key`. With `authorization` the key is the token of the scheme `Bearer`, the first word after it; other schemes have
-   * none.
+   * The header of the key. With `authorization` the key is the token of the scheme `Bearer`; other schemes have none.
+   *
+   * @defaultValue `'x-api-key'`
+   * @example apiKey({ header: 'authorization' })
    */
   readonly header?: string
   /**
    * For API keys that can be guessed: without it, a key that leaks could be matched against candidates. At least 16 characters, the same in
-   * all processes and after every restart, or each counts separately.
+   * all processes and after every restart.
+   *
+   * @defaultValue none
+   * @example apiKey({ secret: 'a secret of 16 characters or more' })
    */
   readonly secret?: string
 }

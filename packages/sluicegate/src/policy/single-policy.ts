@@ -8,13 +8,33 @@ import { checkedName, checkedTokenCount, checkedWindowMs, defaultName } from './
 
 /** What {@link tokenBucket} and {@link gcra} take. */
 export interface RateOptions {
-  /** Tokens a window: an integer from 1 to 1,000,000,000. */
+  /**
+   * Tokens per window: an integer from 1 to 1,000,000,000.
+   *
+   * @defaultValue required
+   * @example tokenBucket({ limit: 100, window: '1s' })
+   */
   readonly limit: number
-  /** From 1 ms to 366 days. */
+  /**
+   * The time in which `limit` tokens refill, from 1 ms to 366 days: milliseconds, or a number with a unit.
+   *
+   * @defaultValue required
+   * @example tokenBucket({ limit: 100, window: '1s' })
+   */
   readonly window: Duration
-  /** Tokens that may be spent at once, an integer from 1 to 1,000,000,000; default `limit`. */
+  /**
+   * Tokens that may be spent at once, an integer from 1 to 1,000,000,000.
+   *
+   * @defaultValue `limit`
+   * @example tokenBucket({ limit: 100, window: '1s', burst: 200 })
+   */
   readonly burst?: number
-  /** Printable ASCII, 1 to 120 characters; default `<algorithm>-<limit>-<window>`. */
+  /**
+   * The name in decisions, headers and messages: printable ASCII, 1 to 120 characters.
+   *
+   * @defaultValue `<algorithm>-<limit>-<window>`
+   * @example tokenBucket({ limit: 100, window: '1s', name: 'api' })
+   */
   readonly name?: string
 }
 
@@ -61,44 +81,99 @@ function ratePolicy(algorithm: 'token-bucket' | 'gcra', given: RateOptions): Pol
 
 /** What {@link fixedWindow} takes. */
 export interface FixedWindowOptions {
-  /** Tokens a window: an integer from 1 to 1,000,000,000. */
+  /**
+   * Tokens per window: an integer from 1 to 1,000,000,000.
+   *
+   * @defaultValue required
+   * @example fixedWindow({ limit: 1000, window: '1h' })
+   */
   readonly limit: number
   /**
    * From 1 ms to 366 days, aligned to UTC; or a `day`, `week` (from Monday), `month` or `year` of the calendar, from whole minute to whole
    * minute.
+   *
+   * @defaultValue required
+   * @example fixedWindow({ limit: 10_000, window: 'month' })
    */
   readonly window: Duration | CalendarUnit
-  /** Of a window of the calendar: the IANA name of its time zone, default `UTC`. */
+  /**
+   * Of a window of the calendar: the IANA name of its time zone.
+   *
+   * @defaultValue `'UTC'`
+   * @example fixedWindow({ limit: 500, window: 'day', timeZone: 'Europe/Rome' })
+   */
   readonly timeZone?: string
-  /** Printable ASCII, 1 to 120 characters; default `<algorithm>-<limit>-<window>`. */
+  /**
+   * The name in decisions, headers and messages: printable ASCII, 1 to 120 characters.
+   *
+   * @defaultValue `<algorithm>-<limit>-<window>`
+   * @example fixedWindow({ limit: 1000, window: '1h', name: 'hourly' })
+   */
   readonly name?: string
 }
 
 /** What {@link slidingWindow} takes. */
 export interface SlidingWindowOptions {
-  /** Tokens a window: an integer from 1 to 1,000,000,000. */
+  /**
+   * Tokens per window: an integer from 1 to 1,000,000,000.
+   *
+   * @defaultValue required
+   * @example slidingWindow({ limit: 1000, window: '1m' })
+   */
   readonly limit: number
-  /** From 1 ms to 366 days. */
+  /**
+   * From 1 ms to 366 days.
+   *
+   * @defaultValue required
+   * @example slidingWindow({ limit: 1000, window: '1m' })
+   */
   readonly window: Duration
   /**
-   * `exact` (default), or `compact`: floating counters in one word also for large limits. The count of a window is exact up to 65,536
-   * tokens and right on average beyond, with a standard error below 0.4 %; that of the window before is exact up to 1,024, and beyond at
-   * most 0.2 % too high.
+   * `compact`: floating counters in one word, 23 bytes per key also for large limits. The count of a window is exact to 65,536 tokens and
+   * then right on average, with a standard error below 0.4 %; that of the window before is exact to 1,024, and then at most 0.2 % too high.
+   *
+   * @defaultValue `'exact'`
+   * @example slidingWindow({ limit: 1_000_000, window: '1m', counters: 'compact' })
    */
   readonly counters?: 'exact' | 'compact'
-  /** Printable ASCII, 1 to 120 characters; default `<algorithm>-<limit>-<window>`. */
+  /**
+   * The name in decisions, headers and messages: printable ASCII, 1 to 120 characters.
+   *
+   * @defaultValue `<algorithm>-<limit>-<window>`
+   * @example slidingWindow({ limit: 1000, window: '1m', name: 'search' })
+   */
   readonly name?: string
 }
 
 /** What {@link slidingLog} takes. */
 export interface SlidingLogOptions {
-  /** Tokens in any window: an integer from 1 to 100,000. Each key's history takes `limit` slots. */
+  /**
+   * Tokens in any window: an integer from 1 to 100,000. The history of each key takes `limit` slots.
+   *
+   * @defaultValue required
+   * @example slidingLog({ limit: 5, window: '10m' })
+   */
   readonly limit: number
-  /** From 1 ms to 366 days. */
+  /**
+   * From 1 ms to 366 days.
+   *
+   * @defaultValue required
+   * @example slidingLog({ limit: 5, window: '10m' })
+   */
   readonly window: Duration
-  /** Bytes a slot: 8 (default) holds a request of any cost, 4 one token of it, so that 4 is for costs of 1. An `update` has to keep it. */
+  /**
+   * Bytes of a slot: 8 holds a request of any cost, 4 one token, for costs of 1. An `update` has to keep it.
+   *
+   * @defaultValue `8`
+   * @example slidingLog({ limit: 5, window: '10m', slotBytes: 4 })
+   */
   readonly slotBytes?: 4 | 8
-  /** Printable ASCII, 1 to 120 characters; default `<algorithm>-<limit>-<window>`. */
+  /**
+   * The name in decisions, headers and messages: printable ASCII, 1 to 120 characters.
+   *
+   * @defaultValue `<algorithm>-<limit>-<window>`
+   * @example slidingLog({ limit: 5, window: '10m', name: 'logins' })
+   */
   readonly name?: string
 }
 
@@ -169,11 +244,26 @@ export function slidingLog(given: SlidingLogOptions): Policy {
 
 /** What {@link concurrency} takes. */
 export interface ConcurrencyOptions {
-  /** How many may be in flight at once: an integer from 1 to 10,000. */
+  /**
+   * Permits that may be held at once: an integer from 1 to 10,000.
+   *
+   * @defaultValue required
+   * @example concurrency({ limit: 20 })
+   */
   readonly limit: number
-  /** After this time a permit that was neither released nor renewed comes back; from 1 ms to 366 days, default 30 s. */
+  /**
+   * The time after which a permit that was neither released nor renewed returns, from 1 ms to 366 days.
+   *
+   * @defaultValue `'30s'`
+   * @example concurrency({ limit: 20, ttl: '2m' })
+   */
   readonly ttl?: Duration
-  /** Printable ASCII, 1 to 120 characters; default `concurrency-<limit>-<ttl>`. */
+  /**
+   * The name in decisions, headers and messages: printable ASCII, 1 to 120 characters.
+   *
+   * @defaultValue `concurrency-<limit>-<ttl>`
+   * @example concurrency({ limit: 20, name: 'exports' })
+   */
   readonly name?: string
 }
 
