@@ -37,7 +37,11 @@ function countedTable(days: readonly Day[]): StudyTable {
     title: 'Every request counted, as in the published analysis',
     head: ['limit a minute', '', 'over it', 'wrongly allowed', 'wrongly denied', 'wrong'],
     rows: days.flatMap(({ counted }) =>
-      formsMerged(counted.filter(isShown).map((judged) => [count(judged.limit), judged.form, percent(judged.over, judged.requests), ...wrong(judged)])),
+      formsMerged(
+        counted
+          .filter(isShown)
+          .map((judged) => [count(judged.limit), judged.form, percent(judged.over, judged.requests), ...wrong(judged)]),
+      ),
     ),
   }
 }
