@@ -29,10 +29,7 @@ interface ProofRow {
 export function proofTables(results: ProofResults): ReadonlyMap<string, string> {
   return new Map([
     ['figures', figures(results)],
-    ['table-mutants', caught(TABLE_MUTANTS, results)],
-    ['several-mutants', caught(KCAS_MUTANTS, results)],
-    ['encoding-mutants', caught(ENCODING_MUTANTS, results)],
-    ['growth-mutants', caught(GROWTH_MUTANTS, results)],
+    ['mutants', caught(results)],
   ])
 }
 
@@ -69,9 +66,23 @@ function boundsOf({ preemptions, deaths }: ProofRow): string {
   return `${preemptions} | ${deaths}`
 }
 
-function caught(mutants: readonly Mutant[], { mutants: found }: ProofResults): string {
-  return mutants.map(({ name }) => `- ${name}: ${found.find((each) => each.name === name)?.schedules ?? 'not caught'}`).join('\n')
+/** How soon the planted faults of each kind were caught. */
+function caught({ mutants: found }: ProofResults): string {
+  const lines = KINDS.map(([kind, mutants]) => {
+    const schedules = mutants.map(({ name }) => found.find((each) => each.name === name)?.schedules ?? Number.NaN).sort((a, b) => a - b)
+    const most = schedules.at(-1) as number
+    if (schedules.some(Number.isNaN)) return `| ${kind} | ${mutants.length} | not caught | |`
+    return `| ${kind} | ${mutants.length} | ${schedules[Math.floor(schedules.length / 2)]} | ${most.toLocaleString('en')} |`
+  })
+  return ['| faults of | planted and caught | median schedules | most |', '| --- | --- | --- | --- |', ...lines].join('\n')
 }
+
+const KINDS: readonly (readonly [kind: string, mutants: readonly Mutant[]])[] = [
+  ['the table, the loop, changes of policy (`table-mutants.ts`)', TABLE_MUTANTS],
+  ['multi-word compare-and-swap (`kcas-mutants.ts`)', KCAS_MUTANTS],
+  ['extensions (`encoding-mutants.ts`)', ENCODING_MUTANTS],
+  ['growth, and new keys without room (`growth-mutants.ts`)', GROWTH_MUTANTS],
+]
 
 function sum(rows: readonly ProofRow[]): number {
   return rows.reduce((total, { schedules }) => total + schedules, 0)
