@@ -177,7 +177,7 @@ export interface LimiterHandle<Answer extends Decision = Decision> {
  * `close()`, and `CONTENTION` if other threads kept it from deciding within a bounded wait.
  */
 export interface Limiter<Answer extends Decision = Decision> extends QueueVerbs {
-  /** The policy in force now, on any thread that shares this limiter. Of `allOf` it is made anew at each reading. */
+  /** The policy in force now, on any thread that shares this limiter. Of `allOf` it is made again at each reading. */
   readonly policy: Policy
   /** Takes `cost` tokens if they are there. A denial changes nothing; a cost above the burst is denied with `retryAfterMs: Infinity`. */
   take(key: Key, cost?: number): Answer

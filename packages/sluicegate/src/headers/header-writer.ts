@@ -101,7 +101,7 @@ export function checkUnit(unit: unknown): void {
 
 /** A decision of one policy about a request. */
 export interface Answered {
-  /** The policy that decided; for a key with a policy of its own, that one. */
+  /** The policy that decided; for a key with its own policy, that one. */
   readonly policy: Policy
   readonly decision: Decision
   /** The key that was counted, for `pk`. */

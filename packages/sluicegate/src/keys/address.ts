@@ -82,8 +82,8 @@ const GUIDE = 'see node_modules/sluicegate/docs/keys.md'
  * address({ trustedHops: 1 })                                // one proxy
  * address({ trustedNetworks: ['10.0.0.0/8', 'loopback'] })   // any number of proxies, in these networks
  */
-export function address<Request = unknown>(given: AddressOptions<Request> = {}): KeyReader<Request> {
-  const options = checkOptions(given, OPTIONS, '{ trustedHops: 1 }', 'address()')
+export function address<Request = unknown>(options: AddressOptions<Request> = {}): KeyReader<Request> {
+  const checked = checkOptions(options, OPTIONS, '{ trustedHops: 1 }', 'address()')
   const {
     trustedHops,
     trustedNetworks,
@@ -92,7 +92,7 @@ export function address<Request = unknown>(given: AddressOptions<Request> = {}):
     ipv4Subnet = 32,
     onFallback,
     otherwise,
-  } = options
+  } = checked
   const hops = checkedHops(trustedHops)
   const networks = trustedNetworks === undefined ? undefined : checkedTrust(trustedNetworks)
   if (networks !== undefined && trustedHops !== undefined) {
@@ -100,7 +100,7 @@ export function address<Request = unknown>(given: AddressOptions<Request> = {}):
   }
   const trusts = hops > 0 || networks !== undefined
   const header = checkedHeaderName('header', name)
-  if (options.header !== undefined && !trusts) {
+  if (checked.header !== undefined && !trusts) {
     const mend = `is trusted only from your own proxies: give trustedHops or trustedNetworks as well, ${GUIDE}`
     throw new PolicyError('TRUST_INVALID', 'header', header, mend)
   }

@@ -97,7 +97,7 @@ export interface LimitOptions<Request> extends NoPolicy {
  *
  * - requests whose response never ended;
  * - requests that end after their key was full again;
- * - requests of a key that has `allOf` as a policy of its own. `allOf` as the limit's policy is refused: its policies wear off at different times;
+ * - requests of a key that has `allOf` as its own policy. `allOf` as the limit's policy is refused: its policies wear off at different times;
  * - decisions made without the store in an outage: they are charged to this process's share, and reported to the store later.
  *
  * With `fixedWindow` no more than the limit count. With other policies a client that holds requests open on purpose, until part of their charge

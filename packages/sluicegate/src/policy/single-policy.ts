@@ -68,12 +68,12 @@ export function gcra(options: RateOptions): Policy {
   return ratePolicy('gcra', options)
 }
 
-function ratePolicy(algorithm: 'token-bucket' | 'gcra', given: RateOptions): Policy {
-  const options = checkOptions(given, OPTIONS, '{ limit: 100, window: "1s" }', algorithm === 'gcra' ? 'gcra()' : 'tokenBucket()')
-  const limit = checkedTokenCount('limit', options.limit, MAX_LIMIT)
-  const burst = options.burst === undefined ? limit : checkedTokenCount('burst', options.burst, MAX_LIMIT)
-  const windowMs = checkedWindowMs(options.window)
-  const name = checkedName(options.name, defaultName(algorithm, limit, windowMs))
+function ratePolicy(algorithm: 'token-bucket' | 'gcra', options: RateOptions): Policy {
+  const checked = checkOptions(options, OPTIONS, '{ limit: 100, window: "1s" }', algorithm === 'gcra' ? 'gcra()' : 'tokenBucket()')
+  const limit = checkedTokenCount('limit', checked.limit, MAX_LIMIT)
+  const burst = checked.burst === undefined ? limit : checkedTokenCount('burst', checked.burst, MAX_LIMIT)
+  const windowMs = checkedWindowMs(checked.window)
+  const name = checkedName(checked.name, defaultName(algorithm, limit, windowMs))
   const policy = frozenPolicy({ algorithm, name, limit, windowMs, burst })
   emissionOf(policy) // refuses here what no state word can hold
   return policy
@@ -186,20 +186,20 @@ const MAX_LOG_LIMIT = 100_000
  * @throws {PolicyError} on an unknown option or one out of range.
  * @example fixedWindow({ limit: 10_000, window: 'month', timeZone: 'Europe/Rome' }) // a quota
  */
-export function fixedWindow(given: FixedWindowOptions): Policy {
-  const options = checkOptions(given, ['limit', 'window', 'timeZone', 'name'], '{ limit: 1000, window: "1m" }', 'fixedWindow()')
-  const limit = checkedTokenCount('limit', options.limit, MAX_LIMIT)
-  const { window, timeZone } = options
+export function fixedWindow(options: FixedWindowOptions): Policy {
+  const checked = checkOptions(options, ['limit', 'window', 'timeZone', 'name'], '{ limit: 1000, window: "1m" }', 'fixedWindow()')
+  const limit = checkedTokenCount('limit', checked.limit, MAX_LIMIT)
+  const { window, timeZone } = checked
   if ((CALENDAR_UNITS as readonly unknown[]).includes(window)) {
     const calendar = calendarOf(window as CalendarUnit, timeZone)
-    const name = checkedName(options.name, `fixed-window-${limit}-${window}`)
+    const name = checkedName(checked.name, `fixed-window-${limit}-${window}`)
     return frozenPolicy({ algorithm: 'fixed-window', name, limit, windowMs: longestMs(calendar.unit), burst: limit, calendar })
   }
   if (timeZone !== undefined) {
     throw new PolicyError('OPTION_INVALID', 'timeZone', timeZone, "is for windows of the calendar: 'day', 'week', 'month' or 'year'")
   }
   const windowMs = checkedWindowMs(window as Duration)
-  const name = checkedName(options.name, defaultName('fixed-window', limit, windowMs))
+  const name = checkedName(checked.name, defaultName('fixed-window', limit, windowMs))
   return frozenPolicy({ algorithm: 'fixed-window', name, limit, windowMs, burst: limit })
 }
 
@@ -212,15 +212,15 @@ export function fixedWindow(given: FixedWindowOptions): Policy {
  * @throws {PolicyError} on an unknown option or one out of range.
  * @example slidingWindow({ limit: 1000, window: '1m' })
  */
-export function slidingWindow(given: SlidingWindowOptions): Policy {
-  const options = checkOptions(given, ['limit', 'window', 'counters', 'name'], '{ limit: 1000, window: "1m" }', 'slidingWindow()')
-  const limit = checkedTokenCount('limit', options.limit, MAX_LIMIT)
-  const windowMs = checkedWindowMs(options.window)
-  const { counters = 'exact' } = options
+export function slidingWindow(options: SlidingWindowOptions): Policy {
+  const checked = checkOptions(options, ['limit', 'window', 'counters', 'name'], '{ limit: 1000, window: "1m" }', 'slidingWindow()')
+  const limit = checkedTokenCount('limit', checked.limit, MAX_LIMIT)
+  const windowMs = checkedWindowMs(checked.window)
+  const { counters = 'exact' } = checked
   if (counters !== 'exact' && counters !== 'compact') {
     throw new PolicyError('OPTION_INVALID', 'counters', counters, "must be 'exact' or 'compact'")
   }
-  const name = checkedName(options.name, defaultName('sliding-window', limit, windowMs))
+  const name = checkedName(checked.name, defaultName('sliding-window', limit, windowMs))
   const policy: PolicyFields = { algorithm: 'sliding-window', name, limit, windowMs, burst: limit }
   return frozenPolicy(counters === 'compact' ? { ...policy, counters } : policy)
 }
@@ -232,13 +232,13 @@ export function slidingWindow(given: SlidingWindowOptions): Policy {
  * @throws {PolicyError} on an unknown option or one out of range.
  * @example slidingLog({ limit: 100, window: '10s' })
  */
-export function slidingLog(given: SlidingLogOptions): Policy {
-  const options = checkOptions(given, ['limit', 'window', 'slotBytes', 'name'], '{ limit: 100, window: "10s" }', 'slidingLog()')
-  const limit = checkedTokenCount('limit', options.limit, MAX_LOG_LIMIT)
-  const windowMs = checkedWindowMs(options.window)
-  const { slotBytes = 8 } = options
+export function slidingLog(options: SlidingLogOptions): Policy {
+  const checked = checkOptions(options, ['limit', 'window', 'slotBytes', 'name'], '{ limit: 100, window: "10s" }', 'slidingLog()')
+  const limit = checkedTokenCount('limit', checked.limit, MAX_LOG_LIMIT)
+  const windowMs = checkedWindowMs(checked.window)
+  const { slotBytes = 8 } = checked
   if (slotBytes !== 4 && slotBytes !== 8) throw new PolicyError('OPTION_INVALID', 'slotBytes', slotBytes, 'must be 4 or 8')
-  const name = checkedName(options.name, defaultName('sliding-log', limit, windowMs))
+  const name = checkedName(checked.name, defaultName('sliding-log', limit, windowMs))
   return frozenPolicy({ algorithm: 'sliding-log', name, limit, windowMs, burst: limit, slotBytes })
 }
 
@@ -278,15 +278,15 @@ const MAX_PERMITS = 10_000
  * @throws {PolicyError} on an unknown option or one out of range.
  * @example concurrency({ limit: 20, ttl: '30s' })
  */
-export function concurrency(given: ConcurrencyOptions): ConcurrencyPolicy {
-  const options = checkOptions(given, ['limit', 'ttl', 'name'], '{ limit: 20, ttl: "30s" }', 'concurrency()')
-  const limit = checkedTokenCount('limit', options.limit, MAX_PERMITS, false)
-  const windowMs = checkedWindowMs(options.ttl ?? '30s', 'ttl')
-  const name = checkedName(options.name, defaultName('concurrency', limit, windowMs))
+export function concurrency(options: ConcurrencyOptions): ConcurrencyPolicy {
+  const checked = checkOptions(options, ['limit', 'ttl', 'name'], '{ limit: 20, ttl: "30s" }', 'concurrency()')
+  const limit = checkedTokenCount('limit', checked.limit, MAX_PERMITS, false)
+  const windowMs = checkedWindowMs(checked.ttl ?? '30s', 'ttl')
+  const name = checkedName(checked.name, defaultName('concurrency', limit, windowMs))
   return frozenPolicy<ConcurrencyPolicy>({ algorithm: 'concurrency', name, limit, windowMs, burst: limit })
 }
 
-/** Makes a policy anew from the fields of one. */
+/** Makes a policy again from the fields of one. */
 export type PolicyMaker = (policy: Policy) => Policy
 
 /** Makers of all algorithms but `allOf`: each refuses wrong fields, and names the one that is wrong. */
@@ -315,7 +315,7 @@ const FIELDS: ReadonlySet<string> = new Set([
 ] satisfies (keyof Policy)[])
 
 /**
- * The policy, made anew by the maker of its algorithm.
+ * The policy, made again by the maker of its algorithm.
  *
  * @param takenBy the function that takes it, for the message: `createLimiter`.
  * @throws {PolicyError} `POLICY_INVALID`; `OPTION_UNKNOWN` for a field that no policy has
