@@ -14,6 +14,18 @@ test('words that only contain one are fine', () => {
     assert.deepEqual(retiredWords('a.ts', line), [], line)
 })
 
+test('words of prose are retired in documents and comments, and not in names, code and texts of programs', () => {
+  assert.equal(retiredWords('a.ts', '// a newcomer finds no room').length, 1)
+  assert.equal(retiredWords('a.ts', 'const a = 1 // begins anew').length, 1)
+  assert.equal(retiredWords('a.md', 'Each policy has a table of its own.').length, 1)
+  assert.equal(retiredWords('a.md', 'The process that asks the store.').length, 1)
+  assert.equal(retiredWords('a.md', 'A thread who stops.').length, 1)
+  for (const line of ['const newcomers = 1', "test('starts anew', () => {})", '// what asks has a table of its own'])
+    assert.deepEqual(retiredWords('a.ts', line), [], line)
+  for (const line of ['The option `newcomers`.', 'A user who waits.', '```ts\nask() // of its own\n```'])
+    assert.deepEqual(retiredWords('a.md', line), [], line)
+})
+
 test('no source or document has a retired word', () => {
   assert.deepEqual(checkWords(), [])
 })

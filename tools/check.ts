@@ -9,6 +9,7 @@ import { checkPackages } from './check-packages.js'
 import { checkPublicApi } from './check-public-api.js'
 import { checkWords } from './check-words.js'
 import { faultsOfCommand, faultsOfTool } from './faults-of-command.js'
+import { checkOptions } from './options-page.js'
 
 // The gate: everything but the tests. Every step runs, even after a failed one; one fault fails the gate.
 
@@ -29,6 +30,7 @@ const STEPS: readonly Step[] = [
   { name: 'dead code', faults: () => faultsOfTool('knip') },
   { name: 'packages', faults: checkPackages },
   { name: 'public API', faults: checkPublicApi },
+  { name: 'options', faults: checkOptions },
   { name: 'bundle size', faults: () => faultsOfTool('size-limit') },
   { name: 'file sizes', faults: checkFileSizes },
   { name: 'lockfiles', faults: checkLockfiles },

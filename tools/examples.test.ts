@@ -22,7 +22,7 @@ after(() => redis.stop())
 
 const PROGRAMS = readdirSync(FOLDER).filter((file) => file.endsWith('.mjs'))
 
-/** Each is a process of its own: `npm test` runs every third, `npm run test:long` all. */
+/** Each is its own process: `npm test` runs every third, `npm run test:long` all. */
 const isLong = process.env.SLUICEGATE_TEST_RUN === 'long'
 
 for (const program of PROGRAMS.filter((_, i) => isLong || i % 3 === 0)) {

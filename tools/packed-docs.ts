@@ -5,7 +5,18 @@ import type { Published } from './published.js'
 /** The pages that each package contains: those that its messages and its README name. The site has all. */
 const PAGES: Readonly<Record<Published, readonly string[]>> = {
   sluicegate: ['quick-start', 'frameworks', 'keys', 'redis', 'outages', 'errors', 'warnings', 'moving-from-bottleneck'],
-  'sluicegate-server': ['service', 'resp', 'envoy', 'replay', 'tiers', 'monitoring', 'gate'],
+  'sluicegate-server': [
+    'service',
+    'service-api',
+    'service-run',
+    'service-security',
+    'resp',
+    'envoy',
+    'replay',
+    'tiers',
+    'monitoring',
+    'gate',
+  ],
 }
 
 /** Writes them into a folder. */

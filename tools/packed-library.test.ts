@@ -8,7 +8,7 @@ import { linkedFiles } from './markdown-links.js'
 import { packed } from './packed.js'
 import type { Published } from './published.js'
 
-// The library as a user has it: packed, unpacked into a folder of its own, its peers beside it.
+// The library as a user has it: packed, unpacked into its own folder, its peers beside it.
 
 const HOME = mkdtempSync(join(tmpdir(), 'sluicegate-packed-'))
 const MODULES = join(HOME, 'node_modules')

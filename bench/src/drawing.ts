@@ -17,7 +17,7 @@ export const TEXT = { color: INK, fontFamily: FONT, fontSize: 12 }
 const LINE = { lineStyle: { color: INK } }
 export const AXIS = { nameTextStyle: TEXT, axisLabel: TEXT, axisLine: LINE, axisTick: LINE }
 
-/** What the drawing library makes of its options, as SVG without a background of its own, readable on light and on dark pages. */
+/** What the drawing library makes of its options, as SVG without its own background, readable on light and on dark pages. */
 export function drawnSvg(title: string, size: { width: number; height: number }, option: object): string {
   const { init } = requireRival('echarts') as Echarts
   const canvas = init(null, null, { renderer: 'svg', ssr: true, ...size })

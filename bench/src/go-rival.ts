@@ -25,7 +25,7 @@ export function goVersion(): string | undefined {
   return status === 0 ? stdout.trim() : undefined
 }
 
-/** The rival in a process of its own, one hot key. */
+/** The rival in its own process, one hot key. */
 export function startGoRival(limiter: GoLimiter, goroutines: number, repeatMs: number): Promise<LineProcess> {
   const args = ['-limiter', limiter, '-goroutines', String(goroutines), '-ms', String(repeatMs)]
   return LineProcess.start(`Go ${limiter}`, BINARY, args)

@@ -1,4 +1,4 @@
-/** One thing to measure in a process of its own: who decides, over how many keys, and in what kind of loop. */
+/** One thing to measure in its own process: who decides, over how many keys, and in what kind of loop. */
 export interface Job {
   readonly contender: string
   readonly keys: number

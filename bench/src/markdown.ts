@@ -11,14 +11,53 @@ export function markdownParts(results: Results): ReadonlyMap<string, string> {
     ['machine', machineTable(results)],
     ['targets', targetsTable(results.answers.flatMap(({ verdicts }) => verdicts))],
   ])
-  for (const answer of results.answers) {
-    const { question } = answer
-    parts.set(question, [...(parts.has(question) ? [parts.get(question) as string, ''] : []), answerTable(answer)].join('\n'))
+  for (const question of new Set(results.answers.map((answer) => answer.question))) {
+    const answers = results.answers.filter((answer) => answer.question === question)
+    parts.set(question, pairedTable(answers) ?? answers.map(answerTable).join('\n\n'))
   }
   return parts
 }
 
-/** The document with each place `<!-- bench:NAME -->` ... `<!-- /bench -->` filled anew. */
+/**
+ * Answers whose subjects are all pairs, such as `gcra: allow` and `gcra: deny`, or `lock-free; 2 workers` and `mutex; 2 workers`, in one table: a
+ * row for each pair, a column for each answer, both medians in a cell. Spreads stay in the results.
+ */
+function pairedTable(answers: readonly Answer[]): string | undefined {
+  const subjects = new Set(answers.flatMap(({ measurements }) => measurements.map(({ subject }) => subject)))
+  const pairs = new Map([...subjects].map((subject) => [subject, pairOf(subject)]))
+  if ([...pairs.values()].includes(undefined)) return undefined
+  const named = [...pairs.values()] as { row: string; side: string }[]
+  const [rows, sides] = [new Set(named.map(({ row }) => row)), new Set(named.map(({ side }) => side))]
+  if (sides.size !== 2) return undefined
+  const medianOf = ({ measurements }: Answer, row: string, side: string): string => {
+    const found = measurements.find(({ subject }) => pairs.get(subject)?.row === row && pairs.get(subject)?.side === side)
+    return found === undefined ? '' : figure(found.ns.median)
+  }
+  const cells = [...rows].map((row) => [
+    row,
+    ...answers.map((answer) =>
+      [...sides]
+        .map((side) => medianOf(answer, row, side))
+        .filter(Boolean)
+        .join('/'),
+    ),
+  ])
+  const title = `**Medians, ${answers[0]?.unit}: ${[...sides].join('/')}.**`
+  return [title, '', table(['', ...answers.map((answer) => columnOf(answer))], cells)].join('\n')
+}
+
+function pairOf(subject: string): { readonly row: string; readonly side: string } | undefined {
+  const [, row, side] = /^(.*): ([^:;]*)$/.exec(subject) ?? []
+  if (row !== undefined && side !== undefined) return { row, side }
+  const [, first, second] = /^([^:;]*); (.*)$/.exec(subject) ?? []
+  return first === undefined || second === undefined ? undefined : { row: second, side: first }
+}
+
+function columnOf({ title }: Answer): string {
+  return title.replace(/^Each algorithm,? |, over the number of workers|\.$/g, '')
+}
+
+/** The document with each place `<!-- bench:NAME -->` ... `<!-- /bench -->` filled. */
 export function filled(document: string, parts: ReadonlyMap<string, string>): string {
   return document.replace(/(<!-- bench:([\w-]+) -->)[\s\S]*?(<!-- \/bench -->)/g, (place, open: string, name: string, close: string) => {
     const part = parts.get(name)

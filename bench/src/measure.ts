@@ -33,7 +33,7 @@ export interface Subject {
 export interface Effort {
   /** Repeats of each subject, shared out over its lives. */
   readonly rounds: number
-  /** How often each subject starts anew: the compiler is not equally lucky each time. */
+  /** How often each subject starts again: the compiler is not equally lucky each time. */
   readonly lives: number
   readonly repeatMs: number
   /** How long to wait for quiet, and to repeat what others disturbed, over all repeats of a table; 0 takes every repeat as it is. */

@@ -11,12 +11,12 @@ export function answerText(answer: Answer): string {
 /** Head and rows of an answer's table. */
 export function answerRows({ measurements, comparison }: Answer, medianHead: string): [string[], ...string[][]] {
   const inTurns = measurements.some(({ ns, grossNs }) => ns.median !== grossNs.median)
-  const head = ['', medianHead, 'quartiles', 'min .. max', ...(inTurns ? ['gross'] : []), ...(comparison ? [comparison.head] : [])]
+  const head = ['', medianHead, 'quartiles', ...(inTurns ? ['gross'] : []), ...(comparison ? [comparison.head] : [])]
   const rows = measurements.map(({ subject, ns, grossNs }) => {
     const gross = ns.median === grossNs.median ? '' : figure(grossNs.median)
     const ratio = comparison?.ratios[subject]
     const compared = ratio === undefined ? '' : `${figure(ratio.median)} (${spread(ratio)})`
-    const figures = [subject, figure(ns.median), spread(ns), `${figure(ns.min)} .. ${figure(ns.max)}`]
+    const figures = [subject, figure(ns.median), spread(ns)]
     return [...figures, ...(inTurns ? [gross] : []), ...(comparison ? [compared] : [])]
   })
   return [head, ...rows]
@@ -35,7 +35,7 @@ export function figure(value: number): string {
 }
 
 export function spread({ lowerQuartile, upperQuartile }: Summary): string {
-  return `${figure(lowerQuartile)} .. ${figure(upperQuartile)}`
+  return `${figure(lowerQuartile)}..${figure(upperQuartile)}`
 }
 
 function verdictCells({ what, target, measured, unit, met }: Verdict): string[] {

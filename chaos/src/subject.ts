@@ -13,7 +13,7 @@ export interface Subject {
   readonly name: string
   /** What may pass while no server fails. */
   readonly bound: RateSpec
-  /** Limiters, each with a share of its own in an outage. */
+  /** Limiters, each with its own share in an outage. */
   readonly processes: number
   readonly limiter: { stats(): unknown }
   readonly load: FleetLoad

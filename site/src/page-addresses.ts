@@ -17,7 +17,7 @@ export function pageOf(file: string): string | undefined {
   return undefined
 }
 
-/** `examples/nginx/sluicegate.conf` is `nginx-sluicegate-conf`: a name that no host takes for a file of its own. */
+/** `examples/nginx/sluicegate.conf` is `nginx-sluicegate-conf`: a name that no host takes for its own file. */
 export function nameOfExample(file: string): string {
   return file.slice('examples/'.length).replace(/[/.]/g, '-')
 }

@@ -10,16 +10,17 @@ export interface SidebarItem {
 
 /** The documents by what a reader wants, each by its name in `docs`. */
 const GROUPS: Readonly<Record<string, readonly string[]>> = {
-  Start: ['quick-start', 'which-limiter', 'README', 'glossary'],
+  Start: ['quick-start', 'which-limiter', 'options', 'README', 'glossary'],
   Policies: ['token-bucket', 'gcra', 'fixed-window', 'sliding-window', 'sliding-log', 'concurrency', 'all-of'].map(
     (name) => `policies/${name}`,
   ),
   Recipes: ['login', 'plans', 'behind-a-proxy', 'websocket', 'graphql', 'serverless', 'background-jobs', 'webhooks'].map(
     (name) => `recipes/${name}`,
   ),
-  'In an app': ['guide', 'frameworks', 'keys', 'headers', 'queue', 'outbound', 'testing', 'gate'],
-  'Several processes': ['redis', 'outages', 'cluster', 'many-servers', 'scale'],
-  'As a service': ['service', 'model-tokens', 'envoy', 'rlqs', 'tiers', 'resp', 'monitoring', 'load', 'replay'],
+  Library: ['guide', 'waiting', 'exceptions', 'memory', 'clocks', 'frameworks', 'keys', 'headers', 'queue', 'outbound', 'testing'],
+  Shared: ['redis', 'outages', 'cluster', 'many-servers', 'scale'],
+  Service: ['service', 'service-api', 'service-run', 'service-security', 'tiers', 'envoy', 'rlqs', 'resp', 'model-tokens'],
+  Operate: ['monitoring', 'load', 'replay', 'gate'],
   Migration: ['moving-from-express-rate-limit', 'moving-from-rate-limiter-flexible', 'moving-from-bottleneck'],
   Messages: ['errors', 'warnings'],
 }

@@ -11,7 +11,7 @@ const GROUPS = 20
 const FOLDER = '.cache/test-groups'
 
 /**
- * What needs a process of its own: state of the process, other processes and threads, browsers, warnings that are given once in a process,
+ * What needs its own process: state of the process, other processes and threads, browsers, warnings that are given once in a process,
  * and files that are long by themselves or measure memory or pauses of the process.
  */
 const NEEDS_OWN_PROCESS = [

@@ -10,7 +10,7 @@ const theirs = requireRival('rate-limiter-flexible') as {
   readonly RateLimiterRes: new () => RateLimiterRes
 }
 
-/** rate-limiter-flexible over Redis and what stands in for it here, each behind a server of its own that is asked over HTTP. */
+/** rate-limiter-flexible over Redis and what stands in for it here, each behind its own server that is asked over HTTP. */
 export class SocketTwins implements Twins {
   /** What passes between the two, of the lengths of time that both tell. */
   readonly mostMsApart = 30_000

@@ -33,7 +33,7 @@ export interface Reply {
   readonly body: string
 }
 
-/** An app behind middleware, on a socket of its own. */
+/** An app behind middleware, on its own socket. */
 export interface RivalSite {
   /** Messages of errors that reached the app. */
   readonly errors: readonly string[]

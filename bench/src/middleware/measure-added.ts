@@ -12,7 +12,7 @@ export interface SideTime extends Counted {
 
 /** How often. */
 export interface AddedEffort {
-  /** How often each setting starts anew: the compiler is not equally lucky each time. */
+  /** How often each setting starts again: the compiler is not equally lucky each time. */
   readonly lives: number
   /** Repeats in each life. */
   readonly repeats: number

@@ -1,5 +1,5 @@
 import { table, targetsTable } from '../markdown.js'
-import { tableMarkdown } from '../study/study-table.js'
+import { type StudyTable, tableMarkdown } from '../study/study-table.js'
 import type { MiddlewareResults } from './middleware-results.js'
 import { FRAMEWORKS, RIVALS } from './middleware-setting.js'
 import { middlewareTables } from './middleware-tables.js'
@@ -7,12 +7,36 @@ import { middlewareVerdicts } from './middleware-verdicts.js'
 
 /** The parts of the page about the middleware that come out of a run, by the names of their places in it. */
 export function middlewareMarkdownParts(results: MiddlewareResults): ReadonlyMap<string, string> {
-  const tables = middlewareTables(results).map((each): [string, string] => [each.name, tableMarkdown(each)])
+  const tables = middlewareTables(results)
   return new Map([
     ['middleware-machine', machineTable(results)],
     ['middleware-targets', targetsTable(middlewareVerdicts(results))],
-    ...tables,
+    ['middleware-added', addedTable(tables)],
+    ...tables.map((each): [string, string] => [each.name, tableMarkdown({ ...each, rows: each.rows.filter(isShown) })]),
   ])
+}
+
+/** The most used settings of all frameworks: those with the same headers on both sides, and of Express all. */
+function isShown([name = '']: readonly string[]): boolean {
+  return name.startsWith('express:') || name.includes('same headers')
+}
+
+/** What a request that passes, or is denied, costs with each framework; the spread is that of the ratio. */
+function addedTable(tables: readonly StudyTable[]): string {
+  const rows = tables.flatMap(({ name, rows }) => {
+    const framework = /^middleware-(\w+)-(allow|deny)$/.exec(name)?.[1]
+    if (framework === undefined) return []
+    return rows.map(([setting, ours = '', , theirs = '', , ratio = '', spread = '', alone = '']) => [
+      `${framework}: ${setting}`,
+      ours,
+      theirs,
+      ratio,
+      spread,
+      alone,
+    ])
+  })
+  const head = ['ns', 'sluicegate', 'rival', 'ratio', 'quartiles', 'the app']
+  return table(head, rows.filter(isShown))
 }
 
 function machineTable({ startedAt, machine, rivals, effort, loadBefore, loadAfter }: MiddlewareResults): string {

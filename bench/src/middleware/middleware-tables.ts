@@ -6,7 +6,7 @@ import type { SideTime } from './measure-added.js'
 import type { SideLoad } from './measure-sockets.js'
 import { addedBy, addedRatio, figureOf, ratioOf } from './middleware-figures.js'
 import { type MiddlewareResults, runsOf } from './middleware-results.js'
-import { FRAMEWORKS, type Framework, type MiddlewareSetting, RIVALS, SIDES, settingName, sideName } from './middleware-setting.js'
+import { FRAMEWORKS, type Framework, type MiddlewareSetting, RIVALS, SIDES, settingName } from './middleware-setting.js'
 import { addedSettings, allocationSettings, socketSettings } from './middleware-settings.js'
 
 const ns = (found: SideTime): number => found.ns
@@ -18,7 +18,7 @@ const serverUs = ({ requests, cpuUs }: SideLoad): number => cpuUs / requests
 export function middlewareTables(results: MiddlewareResults): StudyTable[] {
   const of = (table: (results: MiddlewareResults, framework: Framework) => StudyTable): StudyTable[] =>
     FRAMEWORKS.map((framework) => table(results, framework))
-  return [...of(allowedTable), ...of(deniedTable), allocationTable(results), ...of(socketTable)].filter(({ rows }) => rows.length > 0)
+  return [...of(allowedTable), ...of(deniedTable), allocationTable(results), socketTable(results)].filter(({ rows }) => rows.length > 0)
 }
 
 /** What is added to a request that passes. */
@@ -59,25 +59,25 @@ function allocationTable({ allocations }: MiddlewareResults): StudyTable {
     const what = `${setting.framework}: ${settingName(setting)}${setting.outcome === 'allow' ? '' : ', whole'}`
     return [[what, whole(ours.median), range(ours), whole(theirs.median), range(theirs), figure(ratio.median), whole(alone.median)]]
   })
-  const head = ['', 'sluicegate', 'min .. max', 'rival', 'min .. max', 'ratio', 'the app alone']
+  const head = ['', 'sluicegate', 'min..max', 'rival', 'min..max', 'ratio', 'the app alone']
   return { name: 'middleware-allocations', title: 'Allocated by a request, bytes of heap: what is added; of a denial all', head, rows }
 }
 
-/** Requests a second, and processor time of the server for each. */
-function socketTable({ sockets }: MiddlewareResults, framework: Framework): StudyTable {
-  const rows = socketSettings([framework]).flatMap((setting) => {
+/** Requests a second over sockets, and processor time that each side adds for one. */
+function socketTable({ sockets }: MiddlewareResults): StudyTable {
+  const rows = socketSettings(FRAMEWORKS).flatMap((setting) => {
     const runs = runsOf(sockets, setting)
     if (runs.length === 0) return []
-    return SIDES.map((side) => {
-      const share = side === 'unlimited' ? ['', ''] : medianAndSpread(ratioOf(runs, side, 'unlimited', perS))
-      const added = side === 'unlimited' ? ['', ''] : medianAndSpread(addedBy(runs, side, serverUs))
-      const server = medianAndSpread(figureOf(runs, side, serverUs))
-      const name = [settingName(setting), sideName(side, framework)]
-      return [...name, ...medianAndSpread(figureOf(runs, side, perS)), ...share, ...server, ...added]
-    })
+    const perSecond = SIDES.map((side) => figure(figureOf(runs, side, perS).median))
+    const added = (['sluicegate', 'rival'] as const).flatMap((side) => medianAndSpread(addedBy(runs, side, serverUs)))
+    return [[`${setting.framework}: ${settingName(setting)}`, ...perSecond, ...added]]
   })
-  const head = ['', 'who limits', ...heads('requests/s', 'of unlimited', 'server, µs', 'added, µs')]
-  return { name: `middleware-${framework}-sockets`, title: `${framework}, over loopback, 32 connections kept alive`, head, rows }
+  const head = [
+    '',
+    ...SIDES.map((side) => (side === 'unlimited' ? 'requests/s, no limit' : side)),
+    ...heads('sluicegate adds, µs', 'rival adds, µs'),
+  ]
+  return { name: 'middleware-sockets', title: 'Over loopback, 32 connections kept alive', head, rows }
 }
 
 function settingsOf(framework: Framework, outcome: MiddlewareSetting['outcome']): MiddlewareSetting[] {
@@ -93,7 +93,7 @@ function medianAndSpread(summary: Summary): string[] {
 }
 
 function range({ min, max }: Summary): string {
-  return `${whole(min)} .. ${whole(max)}`
+  return `${whole(min)}..${whole(max)}`
 }
 
 function whole(value: number): string {

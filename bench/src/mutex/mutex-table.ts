@@ -50,7 +50,7 @@ export function clockOf({ clock }: MutexTwinHandle): Clock {
 }
 
 /**
- * Keys in shared memory as one writes it without compare-and-swap: each stripe of the table under a mutex of its own, see
+ * Keys in shared memory as one writes it without compare-and-swap: each stripe of the table under its own mutex, see
  * `mutex.ts`. What an entry holds beside the key's fingerprint, its first double, is its algorithm's. It exists to be measured
  * against; it is not part of the public API.
  */

@@ -16,7 +16,7 @@ before(async () => {
 })
 after(() => servers.stop())
 
-/** Each runs a process of its own: `npm test` asks the last, `npm run test:long` all. */
+/** Each runs its own process: `npm test` asks the last, `npm run test:long` all. */
 const ASKED = FLEET_CONTENDER_NAMES.slice(shortOrLong(-1, 0))
 
 for (const contender of ASKED) {

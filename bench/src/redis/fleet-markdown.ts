@@ -1,14 +1,23 @@
 import { table, targetsTable } from '../markdown.js'
-import { tableMarkdown } from '../study/study-table.js'
+import { type StudyTable, tableMarkdown } from '../study/study-table.js'
 import type { FleetResults } from './fleet-results.js'
 import { fleetTables } from './fleet-tables.js'
 import { fleetVerdicts } from './fleet-verdicts.js'
 
 /** The parts of the page about the fleet that come out of a run, by the names of their places in it. */
 export function fleetMarkdownParts(results: FleetResults): ReadonlyMap<string, string> {
-  const tables = fleetTables(results).map((each): [string, string] => [each.name, tableMarkdown(each)])
+  const tables = fleetTables(results).map((each): [string, string] => [each.name, tableMarkdown(onPage(each))])
   return new Map([['redis-machine', machineTable(results)], ['redis-targets', targetsTable(fleetVerdicts(results))], ...tables])
 }
+
+/** Without columns that stay in the results: spreads, calls a request, decisions without the store, the slowest of a thousand. */
+function onPage(each: StudyTable): StudyTable {
+  const left = each.head.flatMap((name, column) => (OFF_PAGE.has(name) ? [] : [column]))
+  const cells = (row: readonly string[]): string[] => left.map((column) => row[column] ?? '')
+  return { ...each, head: cells(each.head), rows: each.rows.map(cells) }
+}
+
+const OFF_PAGE: ReadonlySet<string> = new Set(['min..max', 'calls a request', 'without store', 'p99.9'])
 
 function machineTable({ finishedAt, machine, server, rivals, effort, loadBefore, loadAfter }: FleetResults): string {
   const clients = ['@redis/client', 'ioredis', 'rate-limiter-flexible'].map((name) => `${name} ${rivals[name]}`)

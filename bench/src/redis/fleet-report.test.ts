@@ -53,12 +53,10 @@ test('one token over in one run is a target missed', () => {
   assert.equal(verdicts.find(({ what }) => what.includes('burst - rate'))?.met, true)
 })
 
-test('a table shows figures of the median run, and nothing where no take was denied', () => {
+test('a table shows figures of the median run', () => {
   const tables = fleetTables(results([cell('sluicegate leased', 'hot_key', [run(1_000), run(2_000), run(4_000)])]))
   const judged = tables.find(({ name }) => name === 'cluster-hot_key')
   assert.deepEqual(judged?.rows, [
-    ['sluicegate leased', '500000', '250000 .. 1000000', '2,000', '0.00250', '0.050', '50.0 %', '0', '0', '900 ns', '2.00 µs', '3.00 ms'],
+    ['sluicegate leased', '2,000', '1,000..4,000', '0.00250', '0.050', '50.0 %', '0', '0', '900 ns', '2.00 µs', '3.00 ms'],
   ])
-  const apart = tables.find(({ name }) => name === 'cluster-apart')
-  assert.deepEqual(apart?.rows[0]?.slice(-3), ['-', '-', '-'])
 })

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Requests of wrk: each with an id of its own, as proxies and tracing clients send them; the same bytes each time; a take as JSON. */
+/** Requests of wrk: each with its own id, as proxies and tracing clients send them; the same bytes each time; a take as JSON. */
 export const HTTP_REQUESTS = ['headers that change', 'the same headers', 'POST of JSON'] as const
 export type HttpRequests = (typeof HTTP_REQUESTS)[number]
 

@@ -1,5 +1,5 @@
 import { table, targetsTable } from '../markdown.js'
-import { tableMarkdown } from '../study/study-table.js'
+import { type StudyTable, tableMarkdown } from '../study/study-table.js'
 import type { ServerResults } from './server-results.js'
 import { serverTables } from './server-tables.js'
 import { serverVerdicts } from './server-verdicts.js'
@@ -9,8 +9,16 @@ export function serverMarkdownParts(results: ServerResults): ReadonlyMap<string,
   return new Map([
     ['server-machine', machineTable(results)],
     ['server-targets', targetsTable(serverVerdicts(results))],
-    ...serverTables(results).map((each): [string, string] => [each.name, tableMarkdown(each)]),
+    ...serverTables(results).map((each): [string, string] => [each.name, tableMarkdown(onPage(each))]),
   ])
+}
+
+/** Of the rates some rows, without what the others tell; all are in the results. */
+function onPage(each: StudyTable): StudyTable {
+  if (!each.name.startsWith('server-rates-')) return each
+  const left = each.head.flatMap((name, column) => (['of the capacity', 'errors'].includes(name) ? [] : [column]))
+  const cells = (row: readonly string[]): string[] => left.map((column) => row[column] ?? '')
+  return { ...each, head: cells(each.head), rows: each.rows.filter(([rate = '']) => !/^(25|75|150|300) %$/.test(rate)).map(cells) }
 }
 
 function machineTable({ startedAt, machine, effort, loadBefore, loadAfter }: ServerResults): string {

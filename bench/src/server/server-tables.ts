@@ -167,11 +167,11 @@ function medianOf<Run>(runs: readonly Run[], of: (run: Run) => number): number {
 
 function whole({ median, lowerQuartile, upperQuartile }: Summary): [median: string, quartiles: string] {
   const text = (perSecond: number): string => Math.round(perSecond).toLocaleString('en')
-  return [text(median), `${text(lowerQuartile)} .. ${text(upperQuartile)}`]
+  return [text(median), `${text(lowerQuartile)}..${text(upperQuartile)}`]
 }
 
 function quartiles({ lowerQuartile, upperQuartile }: Summary): string {
-  return `${figure(lowerQuartile)} .. ${figure(upperQuartile)}`
+  return `${figure(lowerQuartile)}..${figure(upperQuartile)}`
 }
 
 function ms(value: number): string {

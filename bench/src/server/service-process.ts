@@ -14,7 +14,7 @@ type Ports = readonly [http: number, grpc: number, resp: number]
 /** A limit that no run reaches. */
 const CONFIG = 'policies:\n  api: { algorithm: token-bucket, limit: 10000000, window: 1s }\nlog: { level: silent }\n'
 
-/** The service in a process of its own, as its command line starts it, with HTTP, gRPC and RESP on free ports. */
+/** The service in its own process, as its command line starts it, with HTTP, gRPC and RESP on free ports. */
 export class ServiceProcess {
   readonly httpPort: number
   readonly grpcPort: number

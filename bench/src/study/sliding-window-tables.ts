@@ -9,24 +9,15 @@ export function slidingWindowTables(findings: SlidingWindowFindings): StudyTable
   return [
     trafficTable(days),
     countedTable(days),
-    sourcesTable(days),
     differencesTable(days),
     limitedTable(days),
-    ratesTable('poisson', 'One source that asks at random (Poisson), 60 s windows', poisson),
-    ratesTable('front-loaded', 'One source that asks in the first tenth of each window only', frontLoaded),
+    ratesTable('poisson', 'One source with random requests (Poisson), 100 in 60 s', poisson),
+    ratesTable('front-loaded', 'One source with requests in the first tenth of each window only, 100 in 60 s', frontLoaded),
     {
       name: 'attacks',
       title: 'The most that the adversary got out of one window, in any position',
-      head: ['limit', '', 'most', 'most / limit', 'how, from the start of a window of 1 s'],
-      rows: formsMerged(
-        attacks.map(({ form, limit, most, attempts }) => [
-          count(limit),
-          form,
-          count(most),
-          (most / limit).toFixed(4),
-          attempts.map(({ atUs, admitted }) => `${count(admitted)} at ${(atUs / 1000).toFixed(3)} ms`).join(', '),
-        ]),
-      ),
+      head: ['limit', '', 'most', 'most / limit'],
+      rows: formsMerged(attacks.map(({ form, limit, most }) => [count(limit), form, count(most), (most / limit).toFixed(4)])),
     },
   ]
 }
@@ -35,7 +26,7 @@ function trafficTable(days: readonly Day[]): StudyTable {
   return {
     name: 'traffic',
     title: 'The two days',
-    head: ['', 'requests', 'sources', 'of them asked'],
+    head: ['', 'requests', 'sources', 'of them seen'],
     rows: days.map(({ name, requests, sources, seen }) => [name, count(requests), count(sources), count(seen)]),
   }
 }
@@ -46,26 +37,10 @@ function countedTable(days: readonly Day[]): StudyTable {
     title: 'Every request counted, as in the published analysis',
     head: ['limit a minute', '', 'over it', 'wrongly allowed', 'wrongly denied', 'wrong'],
     rows: days.flatMap(({ counted }) =>
-      formsMerged(counted.map((judged) => [count(judged.limit), judged.form, percent(judged.over, judged.requests), ...wrong(judged)])),
-    ),
-  }
-}
-
-function sourcesTable(days: readonly Day[]): StudyTable {
-  return {
-    name: 'counted-sources',
-    title: 'The same by source',
-    head: ['limit a minute', '', 'sources over it', 'never denied', 'those over it by at most', 'denied, never over it'],
-    rows: days.flatMap(({ counted }) =>
       formsMerged(
-        counted.map((judged) => [
-          count(judged.limit),
-          judged.form,
-          count(judged.sourcesOver),
-          count(judged.sourcesMissed),
-          judged.sourcesMissed === 0 ? '' : percent(judged.worstMissed - 1, 1),
-          count(judged.sourcesDeniedWithoutCause),
-        ]),
+        counted
+          .filter(isShown)
+          .map((judged) => [count(judged.limit), judged.form, percent(judged.over, judged.requests), ...wrong(judged)]),
       ),
     ),
   }
@@ -97,29 +72,36 @@ function limitedTable(days: readonly Day[]): StudyTable {
     head: ['limit a minute', '', 'passed', 'passed / by the log', 'wrongly allowed', 'wrongly denied', 'wrong', 'most in a window'],
     rows: days.flatMap(({ limited }) =>
       formsMerged(
-        limited.map((judged) => [
-          count(judged.limit),
-          judged.form,
-          percent(judged.allowed, judged.requests),
-          percent(judged.allowed, logOf(limited, judged).allowed),
-          ...wrong(judged),
-          `${(judged.mostAdmitted / judged.limit).toFixed(2)} ×`,
-        ]),
+        limited
+          .filter(({ form }) => form !== LOG.name)
+          .map((judged) => [
+            count(judged.limit),
+            judged.form,
+            percent(judged.allowed, judged.requests),
+            percent(judged.allowed, logOf(limited, judged).allowed),
+            ...wrong(judged),
+            `${(judged.mostAdmitted / judged.limit).toFixed(2)} ×`,
+          ]),
       ),
     ),
   }
 }
 
-/** The packed form, which the others differ little from: those stand in the results. */
+/** Of the forms of a window the packed one: the wide one decides alike, compact counters differ little. All are in the results. */
+const isShown = ({ form }: { readonly form: string }): boolean => form === PACKED.name
+
+/** The limit of the tables over rates. */
+const SHOWN_LIMIT = 100
+
+/** The packed form at one limit, which the others differ little from: those stand in the results. */
 function ratesTable(name: string, title: string, judgements: readonly AtRate[]): StudyTable {
   return {
     name,
     title,
-    head: ['limit', 'rate / limit', 'passed', 'passed by the log', 'wrongly allowed', 'wrongly denied', 'most in a window'],
+    head: ['rate / limit', 'passed', 'passed by the log', 'wrongly allowed', 'wrongly denied', 'most in a window'],
     rows: judgements
-      .filter(({ form }) => form === PACKED.name)
+      .filter(({ form, limit }) => form === PACKED.name && limit === SHOWN_LIMIT)
       .map((judged) => [
-        count(judged.limit),
         String(judged.rate),
         percent(judged.allowed, judged.requests),
         percent(logOf(atSameRate(judgements, judged), judged).allowed, judged.requests),

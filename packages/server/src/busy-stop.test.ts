@@ -8,7 +8,7 @@ import { runService } from './testing/running-service.js'
 const TURNS = 10
 const TURN_MS = 5
 
-/** In a thread of its own: connects when it is woken, wakes the other side, and posts the status line of the answer, or the error. */
+/** In its own thread: connects when it is woken, wakes the other side, and posts the status line of the answer, or the error. */
 const CLIENT = `
   const { connect } = require('node:net')
   const { workerData: { port, signal }, parentPort } = require('node:worker_threads')

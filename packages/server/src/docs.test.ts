@@ -12,6 +12,7 @@ import { readExposition } from './testing/exposition.js'
 import { runService } from './testing/running-service.js'
 
 const GUIDE = read('../../../docs/service.md')
+const CALLS = read('../../../docs/service-api.md')
 const ENVOY = read('../../../docs/envoy.md')
 const MONITORING = read('../../../docs/monitoring.md')
 const ALERTS = read('../../../examples/grafana/alerts.yml')
@@ -68,9 +69,9 @@ test('the table of alerts has every alert with its severity, and no other', () =
   assert.deepEqual(described.sort(), shipped.sort())
 })
 
-test('the guide has every problem code that a client can receive', () => {
+test('the page of calls has every problem code that a client can receive', () => {
   const codes = read('../src/protocols/http/problem.ts').matchAll(/^ {2}\| '([A-Z_]+)'/gm)
-  const missing = Array.from(codes, ([, code]) => code as string).filter((code) => code !== 'INTERNAL' && !GUIDE.includes(`\`${code}\``))
+  const missing = Array.from(codes, ([, code]) => code as string).filter((code) => code !== 'INTERNAL' && !CALLS.includes(`\`${code}\``))
   assert.deepEqual(missing, [])
 })
 

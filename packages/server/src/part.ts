@@ -7,7 +7,7 @@ export interface Prepared {
   discard?(): void
 }
 
-/** A part of the service, with a life of its own. It is given what it needs, by name, when it is made. */
+/** A part of the service, with its own life. It is given what it needs, by name, when it is made. */
 export interface Part {
   readonly name: string
   /** Opens what the part needs. The parts before it in the list have started. */

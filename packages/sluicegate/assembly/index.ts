@@ -61,7 +61,7 @@ export function addParts(firstLines: i32, secondLines: i32): void {
   openTable()
 }
 
-/** Call right after {@link create}: sets the counters for newcomers that find no room, see overflow.ts. */
+/** Call right after {@link create}: sets the counters for new keys that find no room, see overflow.ts. */
 export function admitOverflow(counters: usize, count: i32, limit: f64, windowUs: f64): void {
   store(base + OVERFLOW_COUNTERS, <u64>counters)
   store(base + OVERFLOW_COUNTER_COUNT, <u64>count)

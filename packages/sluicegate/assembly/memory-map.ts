@@ -6,9 +6,9 @@ import { ENTRIES_PER_LINE } from "./build-flags"
 //       0 ┌────────────────────────────────────────────┐
 //         │ line 0, read by every take, seldom written │  epoch | banned until | lines | on full | lines of the parts
 //      64 ├────────────────────────────────────────────┤
-//         │ line 1, written by newcomers and counters  │  takeover high | keys | evictions | refusals | retries | ...
+//         │ line 1, written by new keys and counters  │  takeover high | keys | evictions | refusals | retries | ...
 //     128 ├────────────────────────────────────────────┤
-//         │ newcomers without room                     │  overflows | grown | budget, then their limits
+//         │ new keys without room                     │  overflows | grown | budget, then their limits
 //     256 ├────────────────────────────────────────────┤
 //         │ releases                                   │
 //    4096 ├────────────────────────────────────────────┤
@@ -22,7 +22,7 @@ import { ENTRIES_PER_LINE } from "./build-flags"
 //         ├────────────────────────────────────────────┤
 //         │ extensions, where one word is not enough   │  by entry: a previous count, a ring, permits (the policy record
 //         ├────────────────────────────────────────────┤  holds the address and the bytes of each)
-//         │ shared counters                            │  of newcomers without room, 8 bytes each
+//         │ shared counters                            │  of new keys without room, 8 bytes each
 //         └────────────────────────────────────────────┘
 
 /** Epoch of the policy in the high half, sequence number of its record in the low half. */
@@ -31,7 +31,7 @@ export const EPOCH: usize = 0
 export const BANNED_UNTIL: usize = 8
 /** Number of table lines, in all parts. */
 export const LINES: usize = 16
-/** What a newcomer gets when no entry is idle. 1: a denial. 0: the place of the key with the least debt that would pass. */
+/** What a new key gets when no entry is idle. 1: a denial. 0: the place of the key with the least debt that would pass. */
 export const DENY_WHEN_FULL: usize = 24
 /** The option `maxKeys`, 0 without it. JavaScript reads it when it lays out another section in the same memory. */
 export const MAX_KEYS: usize = 32
@@ -51,11 +51,11 @@ export const MIGRATED: usize = 112
 /** Next sequence number of a policy record. */
 export const NEXT_SEQUENCE: usize = 120
 
-/** Requests of newcomers without room that passed on a shared counter. */
+/** Requests of new keys without room that passed on a shared counter. */
 export const OVERFLOWS: usize = 128
 /** The last part of the table that any key has entered, 0 to 2. No decision depends on it. */
 export const GROWN: usize = 136
-/** What all newcomers without room have spent together, see overflow.ts. */
+/** What all new keys without room have spent together, see overflow.ts. */
 export const OVERFLOW_BUDGET: usize = 144
 /** Address and number of the shared counters; 0 without them. These two and the next three never change. */
 export const OVERFLOW_COUNTERS: usize = 192

@@ -58,11 +58,26 @@ export function blockUs(duration: Duration): number {
 
 /** What `limiter.wait` takes beside the key. */
 export interface WaitOptions {
-  /** Default 1. */
+  /**
+   * Tokens to wait for.
+   *
+   * @defaultValue `1`
+   * @example await limiter.wait('ada', { cost: 3 })
+   */
   readonly cost?: number
-  /** Ends the wait: it rejects with the signal's reason, and what was held goes back. */
+  /**
+   * Ends the wait: it rejects with the signal's reason, and its booking is returned.
+   *
+   * @defaultValue none
+   * @example await limiter.wait('ada', { signal: AbortSignal.timeout(5_000) })
+   */
   readonly signal?: AbortSignal
-  /** Denied at once when it would take longer; default as long as it takes. */
+  /**
+   * Denied at once when it would take longer, in milliseconds.
+   *
+   * @defaultValue as long as it takes
+   * @example await limiter.wait('ada', { maxWaitMs: 500 })
+   */
   readonly maxWaitMs?: number
 }
 

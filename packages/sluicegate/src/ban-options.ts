@@ -5,17 +5,47 @@ import { type Duration, toMs } from './time/duration.js'
 
 /** When a key is banned, and for how long. */
 export interface BanOptions {
-  /** Denied takes of a key, 1 to 1,000, ... */
+  /**
+   * Denied takes of a key within `within` that ban it, 1 to 1,000.
+   *
+   * @defaultValue required
+   * @example { denials: 10, within: '1m', for: '15m' }
+   */
   readonly denials: number
-  /** ... within this time, 1 ms to 366 days, ... */
+  /**
+   * The time in which the denials are counted, 1 ms to 366 days.
+   *
+   * @defaultValue required
+   * @example { denials: 10, within: '1m', for: '15m' }
+   */
   readonly within: Duration
-  /** ... block the key for this time, 1 ms to 366 days. */
+  /**
+   * The length of the first ban, 1 ms to 366 days.
+   *
+   * @defaultValue required
+   * @example { denials: 10, within: '1m', for: '15m' }
+   */
   readonly for: Duration
-  /** The factor by which each further ban of a key is longer, 1 to 1,000; default 1. */
+  /**
+   * The factor by which each further ban of a key is longer, 1 to 1,000.
+   *
+   * @defaultValue `1`
+   * @example { denials: 10, within: '1m', for: '15m', factor: 2 }
+   */
   readonly factor?: number
-  /** The longest ban; default 24 h, or `for` if that is longer. A ban that began more than twice as long ago is forgotten. */
+  /**
+   * The longest ban. A ban that began more than twice as long ago is forgotten.
+   *
+   * @defaultValue 24 h, or `for` if that is longer
+   * @example { denials: 10, within: '1m', for: '15m', factor: 2, max: '6h' }
+   */
   readonly max?: Duration
-  /** Called with each ban that this process decides. What it throws becomes a warning of the process. */
+  /**
+   * Called with each ban that this process decides. What it throws becomes a warning of the process.
+   *
+   * @defaultValue none
+   * @example { denials: 10, within: '1m', for: '15m', onBan: ({ key, forMs }) => console.log(key, forMs) }
+   */
   readonly onBan?: (ban: BanEvent) => void
 }
 

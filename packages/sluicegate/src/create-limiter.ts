@@ -100,7 +100,7 @@ export function attachLimiter(handle: LimiterHandle, given: AttachOptions = {}):
 }
 
 /**
- * The limiter of a snapshot, in a memory of its own: what each key had spent is spent. The policy is the one in force when the
+ * The limiter of a snapshot, in its own memory: what each key had spent is spent. The policy is the one in force when the
  * snapshot was taken; a clock has to read Unix time, as all of this library's do.
  *
  * Say `restoreLimiter<Permit>(bytes)` where takes answer with permits.

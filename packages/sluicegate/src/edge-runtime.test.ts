@@ -18,7 +18,7 @@ const ENTRIES = [
 
 const path = (entry: string): string => JSON.stringify(new URL(`./${entry}.js`, import.meta.url).href)
 
-/** What a program of its own prints where each function of `process` that the library might call throws, as in the edge runtime of Next.js. */
+/** What its own program prints where each function of `process` that the library might call throws, as in the edge runtime of Next.js. */
 function printed(program: string): readonly string[] {
   const source = `
     const refuse = () => { throw new Error('not supported in the Edge Runtime') }

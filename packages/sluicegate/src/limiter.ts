@@ -19,60 +19,114 @@ export type { Key } from './key.js'
 /** What {@link createLimiter} takes beside the policy. */
 export interface LimiterOptions {
   /**
-   * How many keys always find room: 1 to 100,000,000; default 100,000, or as many as fit 1 GiB where each is large. About 23 bytes a key,
-   * and per key 8 more for a sliding window above a limit of 65,535 or of under 220 ms, 8 for each of `limit` permits, and `slotBytes` for
-   * each of `limit` requests of a log. An `update` to more may add to it.
+   * Keys that always find room, 1 to 100,000,000. A key takes about 23 bytes; more for wide windows, for each of `limit` permits (8 bytes)
+   * and for each slot of a log.
+   *
+   * @defaultValue `100_000`, or as many as fit 1 GiB
+   * @example createLimiter(policy, { maxKeys: 1_000_000 })
    */
   readonly maxKeys?: number
   /**
-   * How many keys the table grows to when it is full of keys that may not be forgotten: `maxKeys` to 100,000,000. Default: `maxKeys` when
-   * that is given, so that the table stays as it is; otherwise 1,600,000, or as many as fit 256 MiB where each is large. What it may grow
-   * to is laid out at once and takes memory only when the table has grown.
+   * Keys that the table grows to when it is full of keys that cannot be evicted: `maxKeys` to 100,000,000. The room is laid out at once, and
+   * takes memory only when the table has grown.
+   *
+   * @defaultValue `maxKeys` if given; else `1_600_000`, or as many as fit 256 MiB
+   * @example createLimiter(policy, { maxKeys: 10_000, growTo: 5_000_000 })
    */
   readonly growTo?: number
-  /** Default `preciseClock()`; under windows of the calendar `wallClock()`. */
+  /**
+   * The time of decisions, bans and waits.
+   *
+   * @defaultValue `preciseClock()`; `wallClock()` under windows of the calendar or of a day and longer
+   * @example createLimiter(policy, { clock: manualClock() })
+   */
   readonly clock?: Clock
   /**
-   * When a newcomer finds no room: `evict` (default) forgets the key with the least debt among those that would pass now, and
-   * counts it; `deny` denies the newcomer. A key that is being denied is never forgotten, whichever is chosen.
+   * A new key without room: `evict` evicts, among the keys that would pass now, the one with the least debt; `deny` denies the new key. A
+   * key that is being denied stays.
+   *
+   * @defaultValue `'evict'`
+   * @example createLimiter(policy, { onFull: 'deny' })
    */
   readonly onFull?: 'evict' | 'deny'
   /**
-   * Joint budget of new keys while the table is full of keys that are being denied: `limit` requests per window for all new keys
-   * together, and at most what the policy allows for each. Default: 1 % of what `growTo` keys may spend; with `onFull: 'deny'`, and
-   * for `concurrency`, nothing. `false`: nothing, every new key is denied then.
+   * Joint budget of new keys while the table is full of keys that are being denied, and at most what the policy allows for each. `false`
+   * denies each.
+   *
+   * @defaultValue 1 % of what `growTo` keys may spend; nothing with `onFull: 'deny'` and for `concurrency`
+   * @example createLimiter(policy, { newcomers: { limit: 100, window: '1m' } })
    */
   readonly newcomers?: { readonly limit: number; readonly window: Duration } | false
-  /** Keep a top list of this many keys by demand and by denial, for {@link Limiter.hotKeys}: at most 10,000; default 0, none. */
+  /**
+   * Length of the lists of the busiest and the most denied keys, for {@link Limiter.hotKeys}: at most 10,000.
+   *
+   * @defaultValue `0`
+   * @example createLimiter(policy, { hotKeys: 100 })
+   */
   readonly hotKeys?: number
-  /** How many callers may be in {@link Limiter.wait} at once, on this thread: 0 to 1,000,000, default 10,000. */
+  /**
+   * Callers that may be in {@link Limiter.wait} at once in this thread, 0 to 1,000,000.
+   *
+   * @defaultValue `10_000`
+   * @example createLimiter(policy, { maxWaiters: 100 })
+   */
   readonly maxWaiters?: number
-  /** Bounds of the queue behind {@link Limiter.run} and {@link Limiter.wrap}; it belongs to this thread. */
+  /**
+   * Bounds of the queue behind {@link Limiter.run} and {@link Limiter.wrap}, which belongs to this thread.
+   *
+   * @defaultValue those of {@link QueueOptions}
+   * @example createLimiter(policy, { queue: { concurrency: 5 } })
+   */
   readonly queue?: QueueOptions
   /**
-   * Another policy for some keys: overrides and tiers. Asked at each call; undefined, or what the limiter was made with, is the limiter's
-   * own policy, the only one that `update` changes. Return policies made beforehand: one made anew finds what counts for its equal, but
-   * more slowly. Each policy has its own table of `maxKeys`, its own waiters and hot keys; a key whose policy changes starts afresh there.
-   * Keys are then single strings, also under `allOf`.
+   * Another policy for some keys, evaluated at each call; undefined: the limiter's own policy. Return policies made beforehand. Each has its
+   * own table and waiters, and a key whose policy changes starts full there. Keys are then single strings.
+   *
+   * @defaultValue none
+   * @example createLimiter(free, { policyFor: (key) => plans.get(key) })
    */
   readonly policyFor?: (key: string) => Policy | undefined
   /**
-   * All that `policyFor` may return, at most 1,000, each made at once: needed for {@link Limiter.handle}, so that all threads share them.
-   * Without it each is made when it is first returned, also at most 1,000, and the limiter stays in its thread.
+   * All that `policyFor` may return, at most 1,000, made at once. {@link Limiter.handle} needs it, so that all threads share them.
+   *
+   * @defaultValue each policy is made when it is first returned
+   * @example createLimiter(free, { policyFor, policies: [pro] })
    */
   readonly policies?: readonly Policy[]
-  /** Keep policies of single keys, which can be set, read and taken away at any time: see `limiter.overrides`. */
+  /**
+   * Policies of single keys, which can be set, read and deleted at any time by `limiter.overrides`.
+   *
+   * @defaultValue `false`
+   * @example createLimiter(policy, { overrides: true })
+   */
   readonly overrides?: boolean
   /**
-   * Block a key whose takes are denied again and again: `{ denials: 10, within: '1m', for: '15m', factor: 2 }`. Denials are counted in this thread;
-   * the block is for all. `reset` lifts it. Keys are then single strings.
+   * Bans a key after repeated denials, which each thread counts; the ban is for all. Keys are then single strings.
+   *
+   * @defaultValue none
+   * @example createLimiter(policy, { banAfter: { denials: 10, within: '1m', for: '15m' } })
    */
   readonly banAfter?: BanOptions
-  /** Keys that always pass and are not counted. Of several keys in one call all have to be on it. */
+  /**
+   * Keys that pass uncounted: a list, or a function. Of several keys in one call all have to be on it.
+   *
+   * @defaultValue none
+   * @example createLimiter(policy, { allow: ['health-check'] })
+   */
   readonly allow?: KeyList
-  /** Keys that never pass; they are denied with `retryAfterMs: Infinity`. A key on both lists is denied, and so is a call with any key on it. */
+  /**
+   * Keys that never pass: they are denied with `retryAfterMs: Infinity`, also when they are on both lists.
+   *
+   * @defaultValue none
+   * @example createLimiter(policy, { deny: (key) => banned.has(key) })
+   */
   readonly deny?: KeyList
-  /** Decide and count as ever, but let everything pass: what would have been denied, or made to wait, says `wouldDeny: true`. */
+  /**
+   * Decide and count, but let everything pass: what would have been denied, or made to wait, has `wouldDeny: true`.
+   *
+   * @defaultValue `false`
+   * @example createLimiter(policy, { shadow: true })
+   */
   readonly shadow?: boolean
 }
 
@@ -123,7 +177,7 @@ export interface LimiterHandle<Answer extends Decision = Decision> {
  * `close()`, and `CONTENTION` if other threads kept it from deciding within a bounded wait.
  */
 export interface Limiter<Answer extends Decision = Decision> extends QueueVerbs {
-  /** The policy in force now, on any thread that shares this limiter. Of `allOf` it is made anew at each reading. */
+  /** The policy in force now, on any thread that shares this limiter. Of `allOf` it is made again at each reading. */
   readonly policy: Policy
   /** Takes `cost` tokens if they are there. A denial changes nothing; a cost above the burst is denied with `retryAfterMs: Infinity`. */
   take(key: Key, cost?: number): Answer

@@ -1,6 +1,6 @@
 /**
  * Both forms of the package, ES modules and CommonJS, and every copy of one version, find what exists once under this name. Another version
- * has a name of its own: what it keeps may look otherwise. A test holds it to the version in package.json.
+ * has its own name: what it keeps may look otherwise. A test holds it to the version in package.json.
  */
 const KEPT = Symbol.for('sluicegate 0.1.0')
 

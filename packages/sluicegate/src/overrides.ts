@@ -7,7 +7,7 @@ import type { Policy } from './policy/policy.js'
  */
 export interface Overrides {
   /**
-   * Gives a key a policy of its own, instead of the one that it has.
+   * Gives a key its own policy, instead of the one that it has.
    *
    * @throws {PolicyError} `KEY_INVALID`, `POLICY_INVALID`, also where the policy answers with permits and the limiter's own does not;
    * `OPTION_INVALID` where there are too many.

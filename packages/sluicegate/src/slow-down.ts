@@ -14,17 +14,40 @@ import { AbortWatch } from './waiting/abort-watch.js'
 
 /** When requests are delayed before they pass, and for how long. Requests over the limit are denied as without it. */
 export interface SlowDownOptions<Request> {
-  /** Tokens of a key that may be in use before its requests are delayed, 0 to 1,000,000,000. */
+  /**
+   * Tokens of a key that may be in use before its requests are delayed, 0 to 1,000,000,000.
+   *
+   * @defaultValue required
+   * @example { after: 50, delay: '100ms' }
+   */
   readonly after: number
   /**
-   * The delay, or a function that returns it in milliseconds: `(over) => over * 100`, where `over` is 1 for the first token above `after`.
+   * The delay, or a function that returns it in milliseconds; `over` is 1 for the first token above `after`.
+   *
+   * @defaultValue required
+   * @example { after: 50, delay: (over: number) => over * 100 }
    */
   readonly delay: Duration | ((over: number, request: Request) => number)
-  /** The longest delay, at most 1 h; default 30 s. */
+  /**
+   * The longest delay, at most 1 h.
+   *
+   * @defaultValue `'30s'`
+   * @example { after: 50, delay: (over: number) => over * 100, maxDelay: '5s' }
+   */
   readonly maxDelay?: Duration
-  /** Requests of a key that may be delayed at once, 1 to 1,000,000, default 10. Further ones are denied and cost nothing. */
+  /**
+   * Requests of a key that may be delayed at once, 1 to 1,000,000. Further ones are denied and cost nothing.
+   *
+   * @defaultValue `10`
+   * @example { after: 50, delay: '1s', maxDelayedPerKey: 3 }
+   */
   readonly maxDelayedPerKey?: number
-  /** The same for all keys together, default 1,000. */
+  /**
+   * The same for all keys together.
+   *
+   * @defaultValue `1_000`
+   * @example { after: 50, delay: '1s', maxDelayed: 200 }
+   */
   readonly maxDelayed?: number
 }
 

@@ -33,10 +33,10 @@ export interface ConformanceChoice {
 
 /**
  * The one suite that every store has to pass: registers its tests with `node:test`, for each algorithm that it holds. What is true of
- * every algorithm is one shared part, run on each; what belongs to one of them is a part of its own.
+ * every algorithm is one shared part, run on each; what belongs to one of them is its own part.
  *
  * What it settles beyond the docstrings: a blocked key shows its tokens as they are and is denied; `resetAfterMs` counts its block;
- * after a step back of the clock a key of a rate that owes nothing may be held, for the step at most; a newcomer denied for want of
+ * after a step back of the clock a key of a rate that owes nothing may be held, for the step at most; a new key denied for want of
  * room shows nothing remaining, and waits until a key near it may be forgotten.
  */
 export function conformance(store: string, make: MakeLimiter, choice: ConformanceChoice = {}): void {

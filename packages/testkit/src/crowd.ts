@@ -42,7 +42,7 @@ const FIELDS = ['allowed', 'limit', 'remaining', 'retryAfterMs', 'resetAfterMs']
 
 /**
  * Random calls while time runs forward. Each answer must be the oracle's, or the oracle's for a key whose tokens were forgotten,
- * or that of a newcomer without room; and a key whose tokens would deny it is neither forgotten nor turned away. Where an answer,
+ * or that of a new key without room; and a key whose tokens would deny it is neither forgotten nor turned away. Where an answer,
  * rounded to milliseconds, fits both who was remembered and who was forgotten, both are followed up.
  */
 export function crowd({ seed, calls, keys, spec, limiter, keyOf, set }: CrowdOptions): CrowdResult {
@@ -76,7 +76,7 @@ export function crowd({ seed, calls, keys, spec, limiter, keyOf, set }: CrowdOpt
     const answer = askLimiter(limiter, call)
     const isTurnedAway = limiter.stats().refusals > refusals
     if (isTurnedAway) turnedAway++
-    // A block has an entry of its own: where that finds no room, nothing is said of the key's tokens.
+    // A block has its own entry: where that finds no room, nothing is said of the key's tokens.
     if (isTurnedAway && call.verb === 'block') continue
     const fits = (oracle: Oracle): boolean => (isTurnedAway ? !answer?.allowed : isSame(answer, askOracle(oracle, call)))
     const { kept, lost } = key.goOn(fits, nowMs, isTurnedAway)

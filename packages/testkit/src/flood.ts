@@ -34,7 +34,7 @@ export interface FloodResult {
   readonly rssGrewBytes: number
 }
 
-/** With a key a microsecond its one token stays owed for 200 ms, so 200,000 newcomers are in debt at any time. */
+/** With a key a microsecond its one token stays owed for 200 ms, so 200,000 new keys are in debt at any time. */
 const POLICY = { algorithm: 'token-bucket', limit: 5, windowMs: 1000, burst: 5 } as const
 const KEYS_PER_ABUSE = 100
 

@@ -66,7 +66,7 @@ export function specOf(policy: Policy): PolicySpec {
   }
 }
 
-/** A fresh limiter in memory for a sequence, with as many ends as it asks for, on a clock of its own. */
+/** A fresh limiter in memory for a sequence, with as many ends as it asks for, on its own clock. */
 export function replayedInMemory({ policy, steps }: Sequence): Replayed {
   const clock = manualClock(steps[0]?.atMs)
   const maxKeys = policy.algorithm === 'all-of' ? MOST_ENTRIES_OF_PARTS : MOST_ENTRIES

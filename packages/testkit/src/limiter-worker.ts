@@ -88,7 +88,7 @@ function liveAndDie({ lives, ...life }: Job<'lives'>): void {
   const script = new Script('liveOnce()')
   for (let i = 0; i < lives; i++) {
     const own = attachLimiter(handle)
-    // A context of its own would take longer than the life.
+    // Its own context would take longer than the life.
     Object.assign(globalThis, { liveOnce: () => live(own, { ...life, seed: life.seed + i }) })
     try {
       script.runInThisContext({ timeout: LIFE_MS })

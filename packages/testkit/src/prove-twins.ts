@@ -10,7 +10,7 @@ import { VECTOR_ALGORITHMS } from './vectors/vector-files.js'
 
 // The scripts on a real server against the oracle and the limiter in memory: `prove-twins [--count 60000] [--from 1] [--algorithm gcra]`,
 // half of the sequences with changes of policy. Then, unless one algorithm is chosen, exact takes and leases of several versions of a policy against
-// the records that the histories of leases run on. Starts a server of its own.
+// the records that the histories of leases run on. Starts its own server.
 
 const { values } = parseArgs({
   options: { from: { type: 'string', default: '1' }, count: { type: 'string', default: '60000' }, algorithm: { type: 'string' } },

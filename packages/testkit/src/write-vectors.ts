@@ -1,4 +1,4 @@
 import { writeVectors } from './vectors/vector-files.js'
 
-// Writes the golden vectors anew. Read the diff: a changed answer is a changed contract.
+// Writes the golden vectors again. Read the diff: a changed answer is a changed contract.
 writeVectors()

@@ -9,7 +9,7 @@ import { readTiers, TIER_OPTIONS } from './tiers/read-tiers.js'
 
 const CHOICES = [...ALGORITHM_NAMES, 'all-of']
 const MAX_KEYS_LIMIT = 100_000_000
-/** Each policy has a table of its own; a metric's labels grow with their number. */
+/** Each policy has its own table; a metric's labels grow with their number. */
 const MAX_POLICIES = 1_000
 const NONE = 'must name at least one policy, for example "per-user: { algorithm: token-bucket, limit: 100, window: 1m }"'
 
@@ -54,7 +54,7 @@ function readPolicy(policies: Section, name: string): PolicyConfig | undefined {
   return config
 }
 
-/** Each part has a limit of its own, and a key may be one of several. */
+/** Each part has its own limit, and a key may be one of several. */
 function refuseOfSingle(section: Section): void {
   for (const option of ['tiers', 'keys', 'tier-file', 'priorities', 'default-priority', 'max-priority'])
     if (section.has(option)) section.nameFault(option, 'is not for all-of: use policies of their own, and a batch with "all"')

@@ -6,7 +6,7 @@ import type { ServedPolicy } from './served-policy.js'
 import type { StoredLimiter } from './stored-limiter.js'
 import type { PreparedTiers } from './tiered-limiter.js'
 
-/** Each policy has a table of its own, and metrics have series for each. */
+/** Each policy has its own table, and metrics have series for each. */
 export const MAX_POLICIES = 10_000
 /** Calls to a store that are under way when its limiter is replaced have this time to be answered. */
 const LAST_CALLS_MS = 5_000

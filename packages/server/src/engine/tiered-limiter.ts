@@ -46,7 +46,7 @@ interface Former {
 }
 
 /**
- * Limits by key: each tier has a limiter of its own, and a call goes to that of the key's tier. In memory a key that changes its tier takes what it has
+ * Limits by key: each tier has its own limiter, and a call goes to that of the key's tier. In memory a key that changes its tier takes what it has
  * spent along, with its block, when it is next used. At a store all tiers have the same keys, and the store counts what was spent under each.
  */
 export class TieredLimiter implements StoredLimiter {

@@ -4,7 +4,7 @@ import type { Engine } from '../engine/engine.js'
 import { type Entry, type FoundLimit, keyOf } from './find-rule.js'
 import { type LimitOverride, LimitRequestError } from './limit-request.js'
 
-/** Different limits that requests may bring along at a time. Each has a table of its own. */
+/** Different limits that requests may bring along at a time. Each has its own table. */
 const MAX_OVERRIDES = 256
 const MAX_LIMIT = 1_000_000_000
 const MAX_KEYS = 20_000

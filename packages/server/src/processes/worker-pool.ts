@@ -196,7 +196,7 @@ export class WorkerPool {
       await exchange.callWith({ timeoutMs: ALIVE.answerMs }, 'alive')
       worker.misses = 0
     } catch {
-      // While it reads a configuration that has a time of its own.
+      // While it reads a configuration that has its own time.
       worker.misses = worker.isReading ? 0 : worker.misses + 1
       if (worker.misses < ALIVE.misses || this.#phase !== 'serving' || this.#workers.get(slot) !== worker) return
       worker.isHung = true

@@ -9,5 +9,5 @@ export interface TokenBucket {
 export type Assignment =
   | { readonly kind: 'tokens'; readonly bucket: TokenBucket; readonly ttlSeconds: number }
   | { readonly kind: 'deny' | 'allow'; readonly ttlSeconds: number }
-  /** Forgets the bucket id; the next request begins anew. */
+  /** Forgets the bucket id; the next request begins again. */
   | { readonly kind: 'abandon' }

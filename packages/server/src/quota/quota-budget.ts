@@ -31,7 +31,7 @@ export interface BudgetOptions {
 const PACE = 1 / 1_000
 /** How late a data plane may end an assignment, and take in one that its connection has acknowledged. */
 export const EXPIRY_SLACK_MS = 1_000
-/** The part of the rate that fills the ledger, of which newcomers may have half at once. */
+/** The part of the rate that fills the ledger, of which new buckets may have half at once. */
 const RESERVE = 1 / 32
 /** What data planes get beyond what they used, as their use varies. */
 const HEADROOM = 1 / 16
@@ -95,7 +95,7 @@ export class QuotaBudget {
     return this.#perFillInForce / this.#fillSeconds
   }
 
-  /** Whether it may be thrown away: one that is made anew begins with the same. */
+  /** Whether it may be thrown away: one that is made again begins with the same. */
   get isFresh(): boolean {
     return this.#holders.size === 0 && this.#ledger.isFull
   }
@@ -267,7 +267,7 @@ export class QuotaBudget {
     const surplus = Math.max(0, this.#assignable(RESERVE) - this.#perFillInForce - lackInAll)
     const missing = { all: Math.max(0, this.#perFillInForce - this.#assignable(RESERVE)), starving: 0 }
     for (const { holder, has, share, lack } of short) {
-      // Newcomers may have half of the reserve; what nothing asks for is headroom.
+      // New buckets may have half of the reserve; what nothing asks for is headroom.
       const free = this.#assignable(has === 0 ? RESERVE / 2 : RESERVE) - this.#perFillInForce
       const raised = Math.min(MAX_TOKENS_PER_FILL, Math.floor(has + Math.min(lack + surplus / (2 * short.length), free)))
       const isWorth = raised > has && (has === 0 || raised - has > Math.min(lack / 2, smallest))
@@ -303,7 +303,7 @@ export class QuotaBudget {
       const target = Math.floor(has - excess)
       if (this.#change(holder, target, nowMs, actions)) needed -= has - target
     }
-    // Where all are near their part, a newcomer still must get one.
+    // Where all are near their part, a new bucket still must get one.
     const [richest] = rich.filter(({ holder }) => holder.sent === undefined).sort((a, b) => b.has - a.has)
     const starving = Math.min(missing.starving - coming, needed)
     if (richest === undefined || starving <= 0) return

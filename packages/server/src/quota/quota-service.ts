@@ -253,7 +253,7 @@ export class QuotaService implements Part {
     const bucket: Bucket = { id, stream, quota, holder, foundIn: this.#configured, sentAtMs: Number.NEGATIVE_INFINITY }
     stream.buckets.set(id.text, bucket)
     quota.buckets.add(bucket)
-    quota.hasNewcomer = true
+    quota.hasNewBucket = true
     if (holder !== undefined) quota.byHolder.set(holder, bucket)
     return bucket
   }
@@ -288,7 +288,7 @@ export class QuotaService implements Part {
 
   #plan(quota: Quota, nowMs: number, actions: Map<StreamState, Sent[]>): void {
     quota.plannedAtMs = nowMs
-    quota.hasNewcomer = false
+    quota.hasNewBucket = false
     if (!quota.isRetired && !quota.follow(nowMs)) this.#retire(quota, nowMs)
     for (const { holder, assignment } of quota.budget?.plan(nowMs) ?? []) {
       const bucket = quota.byHolder.get(holder)

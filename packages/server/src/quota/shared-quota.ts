@@ -21,7 +21,7 @@ export class SharedQuota<Bucket> {
   /** When its assignments were planned last. */
   plannedAtMs = Number.NEGATIVE_INFINITY
   /** Whether a data plane waits for its first assignment. */
-  hasNewcomer = false
+  hasNewBucket = false
   /** Whether another one has taken its place: it only waits for its assignments to end. */
   isRetired = false
   #found: FoundQuota
@@ -47,7 +47,7 @@ export class SharedQuota<Bucket> {
 
   /** Whether it is worth to plan again: that costs a time for each bucket, and reports of many come in all the time. */
   isWorthPlanning(nowMs: number): boolean {
-    if (this.hasNewcomer) return true
+    if (this.hasNewBucket) return true
     const pauseMs = Math.min(LONGEST_PAUSE_MS, Math.max(SHORTEST_PAUSE_MS, PAUSE_MS_OF_BUCKET * this.byHolder.size))
     return nowMs >= this.plannedAtMs + pauseMs
   }

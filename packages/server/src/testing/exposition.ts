@@ -82,7 +82,7 @@ function readLabels(text: string, line: string): Record<string, string> {
   return Object.fromEntries(labels)
 }
 
-/** Each set of labels but `le` is a histogram of its own. */
+/** Each set of labels but `le` is its own histogram. */
 function checkHistogram(name: string, samples: readonly ExposedSample[]): void {
   const groups = new Map<string, ExposedSample[]>()
   for (const sample of samples.filter((each) => each.name === `${name}_bucket`)) {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { SERVICE_PROOFS } from './service-proofs.js'
 
-// The service as a process of its own under load, reloads, stops, kills and hostile clients: `prove-service [--of NAME,...] [--scale 1]`.
+// The service as its own process under load, reloads, stops, kills and hostile clients: `prove-service [--of NAME,...] [--scale 1]`.
 // Prints a line of JSON for each; the exit code is 1 where one does not hold. A scale below 1 runs less of each.
 
 const { values } = parseArgs({

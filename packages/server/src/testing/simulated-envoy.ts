@@ -1,7 +1,7 @@
 import type { Assignment, TokenBucket } from '../quota/assignment.js'
 
 /**
- * The bucket of one id in an Envoy, as its filter `rate_limit_quota` runs it: a token bucket is full when it begins, and begins anew when an
+ * The bucket of one id in an Envoy, as its filter `rate_limit_quota` runs it: a token bucket is full when it begins, and begins again when an
  * assignment has other numbers or comes after the end of the one before. Without an assignment it denies, by its configuration. Times are seconds of its own clock.
  */
 export class SimulatedEnvoy {

@@ -13,7 +13,7 @@ const MAIN = fileURLToPath(new URL('../main.js', import.meta.url))
 /** A test, or whatever else ends what it has started. */
 export type Cleanup = Pick<TestContext, 'after'>
 
-/** The command line in a process of its own, which ends with the test. */
+/** The command line in its own process, which ends with the test. */
 export function sluicegate(t: Cleanup, ...args: string[]): ChildProcessWithoutNullStreams {
   return sluicegateOn(process.execPath, t, ...args)
 }
@@ -73,7 +73,7 @@ export function configFile(t: Cleanup, yaml: string): string {
   return file
 }
 
-/** A service in a process of its own, whose memory can be read. */
+/** A service in its own process, whose memory can be read. */
 export interface ServiceProcess {
   readonly url: string
   /** Of the listeners that are announced beside it, by name. */
@@ -116,7 +116,7 @@ export async function served(child: ChildProcessWithoutNullStreams): Promise<Ser
   }
 }
 
-/** Over a connection of its own, which is closed afterwards: a pool would keep some that are counted. */
+/** Over its own connection, which is closed afterwards: a pool would keep some that are counted. */
 function textAt(url: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const sent = get(url, { agent: false }, (response) => {

@@ -169,7 +169,7 @@ export function stepped(verb: i32, entry: usize, word: u64, us: i64, amount: i64
 
 function appended(tick: i64, cost: i64): u64 {
   if (used == 0 && (held > 0 || loose > 0)) {
-    // Everything has expired: the ring begins anew, before its times become ambiguous.
+    // Everything has expired: the ring begins again, before its times become ambiguous.
     turnHeader(0, 0, 0, true)
     total = cost
     used = cost

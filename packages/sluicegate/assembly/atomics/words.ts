@@ -84,7 +84,7 @@ const FINGERPRINT_MASK: u64 = (1 << 48) - 1
   return (epoch - (state >> EPOCH_SHIFT)) & EPOCH_MASK
 }
 
-// A key's fingerprint is even; the key's ban has an entry of its own under the odd fingerprint.
+// A key's fingerprint is even; the key's ban has its own entry under the odd fingerprint.
 
 @inline export function banFingerprint(fingerprint: u64): u64 {
   return fingerprint | 1

@@ -57,7 +57,7 @@ export function evict(entry: usize, state: u64): bool {
 }
 
 /**
- * Resets the entry's extension for a newcomer, while the mark stands. The new word differs for each owner, so that a pending swap
+ * Resets the entry's extension for a new key, while the mark stands. The new word differs for each owner, so that a pending swap
  * of an earlier owner fails.
  */
 export function resetExtension(entry: usize, mark: u64, identity: u64): bool {

@@ -82,11 +82,11 @@ function firstState(verb: i32, fingerprint: u64, entry: usize, mark: u64, tokens
   return comesFirst && (verb == TAKE || verb == RESERVE || verb == PENALIZE) ? INSERT : verb
 }
 
-/** Whether the newcomer is inserted, and with which value. */
+/** Whether the new key is inserted, and with which value. */
 let inserts: bool = false
 let firstValue: u64 = 0
 
-/** The debt of a newcomer after the verb. */
+/** The debt of a new key after the verb. */
 function stepNewcomer(verb: i32, fingerprint: u64, tokens: i64, nowUs: i64, bound: i64): i64 {
   const ofBan = isBan(fingerprint)
   const fresh = newValue(ofBan, nowUs, <i64>load(base + TAKEOVER_HIGH))

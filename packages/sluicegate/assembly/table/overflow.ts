@@ -9,13 +9,13 @@ import { isBan } from "../atomics/words"
 import { CONCURRENCY } from "../policy/encodings"
 import { burst, capacity, encoding, isRate, policyRecord, unitsPerToken, unitsPerUs, windowUs } from "../policy/policy"
 
-// Newcomers in whose range every key is being denied. None of those keys may be evicted, so there is no place for the newcomer's
+// New keys in whose range every key is being denied. None of those keys may be evicted, so there is no place for the new key's
 // own state. It is charged twice instead:
 //
-// - to a counter that it shares with the newcomers of the same hash. A counter never lets more pass than the policy allows one
+// - to a counter that it shares with the new keys of the same hash. A counter never lets more pass than the policy allows one
 //   key,
 // so no key gets more by having no room;
-// - to the budget of all newcomers without room, which limits what they get together. It keeps a flood of them from using up the
+// - to the budget of all new keys without room, which limits what they get together. It keeps a flood of them from using up the
 //   counters: later ones find most counters fresh.
 //
 // Both are arrival times of GCRA, in ticks since the Unix epoch, and they change together or not at all. Below 2^62 they look like
@@ -34,7 +34,7 @@ const NEVER_US: i64 = i64.MAX_VALUE / TICKS
 let tokenTicks: i64 = 0
 let most: i64 = 0
 
-/** Decides for a newcomer that finds no room now, and would find some after `roomAfterUs`. */
+/** Decides for a new key that finds no room now, and would find some after `roomAfterUs`. */
 export function overflow(fingerprint: u64, tokens: i64, nowUs: i64, roomAfterUs: i64): f64 {
   const count = load(base + OVERFLOW_COUNTER_COUNT)
   if (count == 0 || encoding == CONCURRENCY || isBan(fingerprint) || nowUs < 0 || nowUs > LATEST_US) return refused(roomAfterUs)
@@ -97,7 +97,7 @@ function keyTerms(nowUs: i64): void {
   }
 }
 
-/** The rate of the budget; call after `keyTerms`. Without a window of its own, the budget is what `limit` keys may spend. */
+/** The rate of the budget; call after `keyTerms`. Without its own window, the budget is what `limit` keys may spend. */
 function budgetTerms(nowUs: i64): void {
   const limit = <i64>load(base + OVERFLOW_LIMIT)
   const us = <i64>load(base + OVERFLOW_WINDOW_US)

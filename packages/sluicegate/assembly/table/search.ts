@@ -52,7 +52,7 @@ export const RIVAL: i32 = 5
 export const RESIDENT: i32 = 6
 
 /**
- * A place for a newcomer, best first: a never-used or idle entry, a mark (which may be abandoned), the entry with the least debt
+ * A place for a new key, best first: a never-used or idle entry, a mark (which may be abandoned), the entry with the least debt
  * among those where a take of 1 would pass now.
  */
 export function choose(fingerprint: u64, home: i32, nowUs: i64): i32 {
@@ -114,7 +114,7 @@ export function residentDebt(entry: usize, fingerprint: u64, state: u64, nowUs: 
   return debtOf(ofBan, entry, migratedValue(state, lagOf(state, epoch), entry, ofBan), sinceBase(nowUs))
 }
 
-/** Microseconds until the first key in the range is idle, or, unless newcomers are denied then, may be evicted. At least 1. */
+/** Microseconds until the first key in the range is idle, or, unless new keys are denied then, may be evicted. At least 1. */
 export function roomAfterUs(fingerprint: u64, home: i32, nowUs: i64, perUs: i64): i64 {
   let least: i64 = i64.MAX_VALUE
   let line = home

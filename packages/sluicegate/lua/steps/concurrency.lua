@@ -3,7 +3,7 @@
 -- members   "<time to live in microseconds> <permit> <slot of that permit>", scored by the end in microseconds; and while the key is banned
 --           "block <length>", scored by the end of the ban below 0, before all slots
 -- numbers   limit, time to live in microseconds
--- more      permit, a text of its own for each take; of `cancel` also the number of booked slots
+-- more      permit, its own text for each take; of `cancel` also the number of booked slots
 
 --- An even number.
 local AT_ONCE = 1000

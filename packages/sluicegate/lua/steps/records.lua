@@ -26,7 +26,7 @@
 -- carried   a part as follows from another, with other numbers: at most the limit is spent
 -- state     of a part, and the microseconds until it is full
 -- amountOf  converts tokens to an amount; tokensOf an amount to tokens
--- filled    a part after an amount of its own passed under the numbers of another part, in the state after that
+-- filled    a part after its own amount passed under the numbers of another part, in the state after that
 -- lends     a part that is about to grant a lease, if that differs
 -- relieved  a part after tokens of a lease or a booking came back under the numbers of another: `by.returned`, if that is to be reported
 

@@ -31,7 +31,7 @@ interface RequestLike extends NodeRequest {
 export type RateLimitMiddleware = (request: RequestLike, response: NodeResponse, next: (error?: unknown) => void) => void
 
 /**
- * Rate limits an app, a router or a route of Express 4 or 5. Make it once, outside handlers: each call has a budget of its own, unless it is
+ * Rate limits an app, a router or a route of Express 4 or 5. Make it once, outside handlers: each call has its own budget, unless it is
  * given a limiter.
  *
  * Requests are counted by the address of the socket; behind a proxy say `key: address({ trustedHops: 1 })`. Errors of the functions among the

@@ -22,7 +22,13 @@ import { asGiven } from '../options/option-checks.js'
 export type * from '../middleware/option-types.js'
 
 interface HookOption {
-  /** The hook in which requests are limited; default `onRequest`, before the body is read. A key made of a user or a body needs a later hook. */
+  /**
+   * The hook in which requests are limited. A key made of a user or a body needs a later hook than the default, which is before the body is
+   * read.
+   *
+   * @defaultValue `'onRequest'`
+   * @example app.register(rateLimit({ policy, hook: 'preHandler' }))
+   */
   readonly hook?: 'onRequest' | 'preValidation' | 'preHandler'
 }
 

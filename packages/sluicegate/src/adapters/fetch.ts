@@ -26,8 +26,11 @@ const WRAP_INSTEAD = 'and permits of concurrency need to see the response: use l
 
 interface AddressOption<FetchRequest extends Request> {
   /**
-   * The address of the socket, from what the runtime passes beside the request; default that of Bun and Deno. Other runtimes pass none: return it
-   * here, or use a key from a header that your platform sets.
+   * The address of the socket, from what the runtime passes beside the request. Runtimes that pass none: return it here, or use a key from a
+   * header that your platform sets.
+   *
+   * @defaultValue that of Bun and Deno
+   * @example rateLimit({ policy, remoteAddress: (request) => request.headers.get('x-nf-client-connection-ip') ?? undefined })
    */
   readonly remoteAddress?: (request: FetchRequest, environment: unknown) => string | undefined
 }

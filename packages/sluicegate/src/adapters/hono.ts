@@ -23,7 +23,12 @@ import { asGiven } from '../options/option-checks.js'
 export type * from '../middleware/option-types.js'
 
 interface AddressOption<HonoContext> {
-  /** The address of the socket, on other runtimes than Node.js, Bun and Deno: `(c) => getConnInfo(c).remote.address`. */
+  /**
+   * The address of the socket, on other runtimes than Node.js, Bun and Deno.
+   *
+   * @defaultValue that of the runtime
+   * @example rateLimit({ policy, remoteAddress: (c) => getConnInfo(c).remote.address })
+   */
   readonly remoteAddress?: (context: HonoContext) => string | undefined
 }
 

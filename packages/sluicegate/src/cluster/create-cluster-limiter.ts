@@ -25,9 +25,19 @@ import { PrimaryLink } from './primary-link.js'
 
 /** What {@link createClusterLimiter} takes beside the policy. */
 export interface ClusterLimiterOptions extends SharedOptions {
-  /** The channel to the primary; default this `process`. */
+  /**
+   * The channel to the primary.
+   *
+   * @defaultValue this `process`
+   * @example createClusterLimiter(policy, { process })
+   */
   readonly process?: ParentChannel
-  /** For leases, waits and timeouts; default `preciseClock()`. It need not agree with the primary's clock. */
+  /**
+   * For leases, waits and timeouts. It need not agree with the primary's clock.
+   *
+   * @defaultValue `preciseClock()`
+   * @example createClusterLimiter(policy, { clock: manualClock() })
+   */
   readonly clock?: Clock
 }
 

@@ -21,15 +21,34 @@ import { type PrimaryLimiter, partsOf, type ServedTerms, WorkerSession } from '.
 
 /** What {@link serveLimiter} takes beside the policy. */
 export interface ServeOptions extends Pick<LimiterOptions, 'maxKeys' | 'growTo' | 'onFull' | 'newcomers' | 'clock'> {
-  /** The module `node:cluster`: serves all its workers, present and future. */
+  /**
+   * The module `node:cluster`: serves all its workers, present and future.
+   *
+   * @defaultValue none: serve each child process by `served.serve(child)`
+   * @example serveLimiter(policy, { cluster })
+   */
   readonly cluster?: PrimaryCluster
   /**
-   * `leased` (default): workers lease tokens ahead, so they make nearly every decision themselves. `exact`: each decision is a request to
-   * this process. A policy that cannot be leased runs exact.
+   * `leased`: workers lease tokens ahead, so they make nearly every decision themselves. `exact`: each decision is a request to this
+   * process. A policy that cannot be leased runs exact.
+   *
+   * @defaultValue `'leased'`
+   * @example serveLimiter(policy, { cluster, mode: 'exact' })
    */
   readonly mode?: 'leased' | 'exact'
-  /** Keep policies of single keys, for workers whose limiter has this option: see `served.overrides`. */
+  /**
+   * Policies of single keys, for workers whose limiter has this option: see `served.overrides`.
+   *
+   * @defaultValue `false`
+   * @example serveLimiter(policy, { cluster, overrides: true })
+   */
   readonly overrides?: boolean
+  /**
+   * `horizonMs`: how far ahead tokens are leased, 1 to 10,000 ms. A leased token may be spent for twice that.
+   *
+   * @defaultValue `{ horizonMs: 50 }`
+   * @example serveLimiter(policy, { cluster, lease: { horizonMs: 20 } })
+   */
   readonly lease?: {
     /** How far ahead tokens are leased, 1 to 10,000 ms, default 50. A leased token may be spent for twice that. */
     readonly horizonMs?: number

@@ -83,7 +83,7 @@ interface PermitGiver {
 export function keptPermit(permit: Permit, limiter: PermitGiver, key: Key, after: After): () => void {
   let cancel: (() => void) | undefined
   const wait = (): void => {
-    // Anew each time: an update may have made it shorter.
+    // Again each time: an update may have made it shorter.
     const ttlMs = shortestTtlMs(limiter.policyOf?.(key) ?? limiter.policy)
     if (ttlMs === Number.POSITIVE_INFINITY) return
     cancel = after(ttlMs / 2, () => {

@@ -4,7 +4,7 @@ import type { Decision } from './decision.js'
 
 /**
  * A decision, and the way back for what it charged: to the account that was charged, whatever policy the key has by then, and never more than is
- * safe (docs/guide.md, "What is returned"). Of a decision that charged nothing (denied, `wouldDeny`, listed, made in an outage) both methods
+ * safe (docs/waiting.md, "What is returned"). Of a decision that charged nothing (denied, `wouldDeny`, listed, made in an outage) both methods
  * change nothing. The first of them counts.
  */
 export interface Receipt<Answer extends Decision = Decision> {

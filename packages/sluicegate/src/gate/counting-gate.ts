@@ -135,7 +135,7 @@ export class CountingGate extends SharedVerdicts implements Gate {
       this.#isCounting = false
     }
     this.#checkWidth()
-    // A log that is read from its start has a time of its own, by which its verdicts begin and end.
+    // A log that is read from its start has its own time, by which its verdicts begin and end.
     const timeMs = this.#newestMs === Number.NEGATIVE_INFINITY ? this.#countedMs : this.#newestMs
     if (timeMs >= this.#nextEndMs && timeMs >= this.#sweptMs + this.#settings.countEveryMs) this.#endVerdicts(timeMs)
   }

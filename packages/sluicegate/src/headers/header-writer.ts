@@ -24,18 +24,41 @@ export type HeaderVersion = 'draft-11' | 'draft-10' | 'draft-9' | 'draft-8' | 'd
 
 /** Which headers describe decisions, and how. */
 export interface HeaderOptions {
-  /** Default `draft-11`. */
+  /**
+   * Which headers describe decisions.
+   *
+   * @defaultValue `'draft-11'`
+   * @example { version: 'draft-6' }
+   */
   readonly version?: HeaderVersion
-  /** With `x-ratelimit`: the meaning of its reset; default `epoch-seconds`. */
+  /**
+   * With `x-ratelimit`: the meaning of its reset.
+   *
+   * @defaultValue `'epoch-seconds'`
+   * @example { version: 'x-ratelimit', reset: 'delta-seconds' }
+   */
   readonly reset?: ResetMeaning
-  /** With `draft-11`: what tokens are; default `requests`, which is not written. The unit of `concurrency` is always written. */
+  /**
+   * With `draft-11`: what tokens are. `requests` is not written; the unit of `concurrency` always is.
+   *
+   * @defaultValue `'requests'`
+   * @example { unit: 'content-bytes' }
+   */
   readonly unit?: QuotaUnit
   /**
    * With `draft-11`: write a keyed hash of the key as `pk`. True for a secret of this process; for several processes 32 hexadecimal digits,
-   * the same in all. Default false.
+   * the same in all.
+   *
+   * @defaultValue `false`
+   * @example { partitionKey: true }
    */
   readonly partitionKey?: boolean | string
-  /** Unix time in milliseconds, for resets that are moments; default `Date.now`. */
+  /**
+   * Unix time in milliseconds, for resets that are moments.
+   *
+   * @defaultValue `Date.now`
+   * @example { nowMs: () => 0 }
+   */
   readonly nowMs?: () => number
 }
 
@@ -78,7 +101,7 @@ export function checkUnit(unit: unknown): void {
 
 /** A decision of one policy about a request. */
 export interface Answered {
-  /** The policy that decided; for a key with a policy of its own, that one. */
+  /** The policy that decided; for a key with its own policy, that one. */
   readonly policy: Policy
   readonly decision: Decision
   /** The key that was counted, for `pk`. */

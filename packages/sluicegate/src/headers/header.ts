@@ -38,7 +38,7 @@ interface HeaderTarget {
 
 const COOKIE = 'set-cookie'
 
-/** Sets headers. Of two with one name the later replaces the earlier; cookies are added, each on a line of its own. */
+/** Sets headers. Of two with one name the later replaces the earlier; cookies are added, each on its own line. */
 export function putHeaders(pairs: readonly HeaderPair[], target: HeaderTarget): void {
   for (const [name, value] of pairs) {
     if (name.length === COOKIE.length && name.toLowerCase() === COOKIE) target.append(name, value)

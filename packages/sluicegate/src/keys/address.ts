@@ -16,25 +16,48 @@ import { checkedHeaderName } from './readers.js'
 /** Options of {@link address}. */
 export interface AddressOptions<Request = unknown> extends ReaderOptions<Request> {
   /**
-   * The number of your own proxies in front of the server, 0 to 32: addresses of the header are counted from the right. Default 0: the
-   * socket's address.
+   * The number of your own proxies in front of the server, 0 to 32: addresses of the header are counted from the right.
+   *
+   * @defaultValue `0`: the socket's address
+   * @example address({ trustedHops: 1 })
    */
   readonly trustedHops?: number
   /**
-   * The networks of your own proxies, instead of their number: from the right, addresses in these networks are skipped. Each is a network,
-   * an address, or `loopback`, `linklocal`, `uniquelocal`.
+   * The networks of your own proxies, instead of their number: addresses in them are skipped from the right. Each is a network, an address,
+   * or `loopback`, `linklocal`, `uniquelocal`.
+   *
+   * @defaultValue none
+   * @example address({ trustedNetworks: ['loopback', '10.0.0.0/8'] })
    */
   readonly trustedNetworks?: readonly string[]
   /**
-   * The header in which your proxies write the client's address: `x-forwarded-for` (the default), `forwarded`, or a header with one address
-   * that they set and overwrite, such as `cf-connecting-ip` or `x-real-ip`. Read only with `trustedHops` or `trustedNetworks`.
+   * The header in which your proxies write the client's address: `x-forwarded-for`, `forwarded`, or one with a single address that they
+   * overwrite, such as `cf-connecting-ip`. Read only with `trustedHops` or `trustedNetworks`.
+   *
+   * @defaultValue `'x-forwarded-for'`
+   * @example address({ trustedHops: 1, header: 'cf-connecting-ip' })
    */
   readonly header?: string
-  /** Bits of an IPv6 address that tell clients apart, 32 to 128; default 56. A subscriber is assigned a /56 or a /64, sometimes a /48. */
+  /**
+   * Bits of an IPv6 address that tell clients apart, 32 to 128. A subscriber is assigned a /56 or a /64, sometimes a /48.
+   *
+   * @defaultValue `56`
+   * @example address({ ipv6Subnet: 64 })
+   */
   readonly ipv6Subnet?: number
-  /** The same for IPv4: 8 to 32, default 32. */
+  /**
+   * The same for IPv4, 8 to 32.
+   *
+   * @defaultValue `32`
+   * @example address({ ipv4Subnet: 24 })
+   */
   readonly ipv4Subnet?: number
-  /** Called each time that an address nearer than the client's is used; what it throws is rethrown. */
+  /**
+   * Called each time that an address nearer than the client's is used; what it throws is rethrown.
+   *
+   * @defaultValue none
+   * @example address({ trustedHops: 1, onFallback: (reason) => console.warn(reason) })
+   */
   readonly onFallback?: (reason: FallbackReason, facts: RequestFacts) => void
 }
 
@@ -59,8 +82,8 @@ const GUIDE = 'see node_modules/sluicegate/docs/keys.md'
  * address({ trustedHops: 1 })                                // one proxy
  * address({ trustedNetworks: ['10.0.0.0/8', 'loopback'] })   // any number of proxies, in these networks
  */
-export function address<Request = unknown>(given: AddressOptions<Request> = {}): KeyReader<Request> {
-  const options = checkOptions(given, OPTIONS, '{ trustedHops: 1 }', 'address()')
+export function address<Request = unknown>(options: AddressOptions<Request> = {}): KeyReader<Request> {
+  const checked = checkOptions(options, OPTIONS, '{ trustedHops: 1 }', 'address()')
   const {
     trustedHops,
     trustedNetworks,
@@ -69,7 +92,7 @@ export function address<Request = unknown>(given: AddressOptions<Request> = {}):
     ipv4Subnet = 32,
     onFallback,
     otherwise,
-  } = options
+  } = checked
   const hops = checkedHops(trustedHops)
   const networks = trustedNetworks === undefined ? undefined : checkedTrust(trustedNetworks)
   if (networks !== undefined && trustedHops !== undefined) {
@@ -77,7 +100,7 @@ export function address<Request = unknown>(given: AddressOptions<Request> = {}):
   }
   const trusts = hops > 0 || networks !== undefined
   const header = checkedHeaderName('header', name)
-  if (options.header !== undefined && !trusts) {
+  if (checked.header !== undefined && !trusts) {
     const mend = `is trusted only from your own proxies: give trustedHops or trustedNetworks as well, ${GUIDE}`
     throw new PolicyError('TRUST_INVALID', 'header', header, mend)
   }

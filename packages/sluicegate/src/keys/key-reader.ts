@@ -37,7 +37,12 @@ export interface KeyReader<Request = unknown> {
 
 /** Options of every reader. */
 export interface ReaderOptions<Request = unknown> {
-  /** The reader for requests without such a key. Without one, {@link keyOf} throws for them. */
+  /**
+   * The reader for requests without such a key. Without one, {@link keyOf} throws for them.
+   *
+   * @defaultValue none
+   * @example header('x-user', { otherwise: address() })
+   */
   readonly otherwise?: KeyReader<Request>
 }
 

@@ -36,7 +36,7 @@ export function checkedHeaderName(option: string, name: unknown): string {
 }
 
 const METHODS = new Map([
-  // HEAD is answered like GET without the body: a budget of its own would double that of a route.
+  // HEAD is answered like GET without the body: its own budget would double that of a route.
   ['HEAD', 'method:GET'],
   ...['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY', 'TRACE', 'CONNECT'].map((name) => [name, `method:${name}`] as const),
 ])
@@ -139,13 +139,18 @@ export function compose<Request = unknown>(...readers: readonly KeyReader<Reques
 /** Options of {@link apiKey}. */
 export interface ApiKeyOptions<Request = unknown> extends ReaderOptions<Request> {
   /**
-   * Default `x-api-key`. With `authorization` the key is the token of the scheme `Bearer`, the first word after it; other schemes have
-   * none.
+   * The header of the key. With `authorization` the key is the token of the scheme `Bearer`; other schemes have none.
+   *
+   * @defaultValue `'x-api-key'`
+   * @example apiKey({ header: 'authorization' })
    */
   readonly header?: string
   /**
    * For API keys that can be guessed: without it, a key that leaks could be matched against candidates. At least 16 characters, the same in
-   * all processes and after every restart, or each counts separately.
+   * all processes and after every restart.
+   *
+   * @defaultValue none
+   * @example apiKey({ secret: 'a secret of 16 characters or more' })
    */
   readonly secret?: string
 }
@@ -160,7 +165,7 @@ const BEARER = /^bearer\s+([^\s,]+)/i
  * An API key as the key: 128 bits of its HMAC-SHA-256, such as `key:Lz5zJ2...`, so that no secret is stored or logged. An API key of at
  * least 128 random bits cannot be found from it; for others use `secret`.
  *
- * It does not verify the API key. Clients can make up any number of them, each with a budget of its own: reject unknown ones before they
+ * It does not verify the API key. Clients can make up any number of them, each with its own budget: reject unknown ones before they
  * are counted, or count the address as well. A signed token (JWT), of which a client can have many, is not an API key: use {@link subject}.
  *
  * @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN`

@@ -92,7 +92,7 @@ export function attachedLayers(handle: LimiterHandle, attach: (handle: LimiterHa
 
 /**
  * The limiter of a snapshot, each part of which `restore` brings back. A policy that `policies` names and the snapshot does not
- * know begins afresh, made by `make` like the limiter of the own policy; one that the snapshot knows and `policies` does not name is
+ * know begins again, made by `make` like the limiter of the own policy; one that the snapshot knows and `policies` does not name is
  * dropped.
  *
  * @throws {PolicyError} `OPTION_INVALID`, also when `policyFor` is missing for a snapshot of several policies.

@@ -28,7 +28,7 @@ export interface Section {
   /** Lines of the table, and of its parts where it has several. */
   readonly lines: number
   readonly parts: readonly number[]
-  /** Address of the counters that newcomers without room share. */
+  /** Address of the counters that new keys without room share. */
   readonly counters: number
   /** Where the next one may begin. */
   readonly end: number

@@ -19,7 +19,7 @@ const log = slidingLog({ limit: 100, window: '1h' })
 const LOGS: readonly Policy[] = [log, allOf([log]), allOf([tokenBucket({ limit: 100, window: '1h' }), log])]
 const WINDOWS: readonly Policy[] = [slidingWindow({ limit: 100, window: '1s' }), fixedWindow({ limit: 100, window: '1s' })]
 
-/** An end whose clock reads what `read` says, and another thread's, as it were, with a clock of its own. */
+/** An end whose clock reads what `read` says, and another thread's, as it were, with its own clock. */
 function twoEnds(policy: Policy, read: () => number) {
   let rivalUs = NOW_US
   const clock: Clock = { nowMs: () => read() / 1000 }

@@ -126,7 +126,7 @@ export class MemoryDecisions {
     return answer >= 0 ? this.decoder.allowed(answer) : this.notAllowed(key, low, high, nowUs, tokens, answer)
   }
 
-  /** A negative answer is -1 minus the debt of a denied take; NaN has a reason of its own. */
+  /** A negative answer is -1 minus the debt of a denied take; NaN has its own reason. */
   private notAllowed(key: string, low: number, high: number, nowUs: number, cost: number, answer: number): Decision {
     const decision =
       answer < 0

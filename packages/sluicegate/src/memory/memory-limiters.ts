@@ -21,7 +21,7 @@ export interface NewMemory extends Pick<MemoryLimiterParts, 'clock' | 'hotKeys' 
 
 const ROOM: readonly string[] = ['denyWhenFull', 'maxKeys', 'growTo', 'newcomers'] satisfies (keyof SectionOptions)[]
 
-/** A limiter in a memory of its own. */
+/** A limiter in its own memory. */
 export function newMemoryLimiter(policy: Policy, { room: given, ...parts }: NewMemory): Limiter {
   const room = asGiven(given, ROOM)
   const { policies = [policy], name, algorithm } = policy
@@ -99,7 +99,7 @@ function attachedPart(
 }
 
 /**
- * A limiter in a memory of its own, as it was when the snapshot was taken.
+ * A limiter in its own memory, as it was when the snapshot was taken.
  *
  * @throws {PolicyError} `SNAPSHOT_INVALID`
  */

@@ -22,7 +22,7 @@ export interface Core {
   create(section: number, lines: number, denyWhenFull: boolean): void
   /** Right after it: only the first lines of the table are in use until it needs more. */
   addParts(firstLines: number, secondLines: number): void
-  /** Right after it: shared counters, and the budget, of newcomers that find no room. */
+  /** Right after it: shared counters, and the budget, of new keys that find no room. */
   admitOverflow(counters: number, count: number, limit: number, windowUs: number): void
   attach(section: number): void
   /** Of this thread's random numbers. */
@@ -45,7 +45,7 @@ export interface Core {
   /** The same, up to `mostUs` ahead; {@link Core.waitUs} says how far. */
   reserve(low: number, high: number, nowUs: number, tokens: number, mostUs: number): number
   /**
-   * A take at a rate of its own, in a table without a policy: 0 or more if it passes, less if not, or NaN. {@link Core.leftUs},
+   * A take at its own rate, in a table without a policy: 0 or more if it passes, less if not, or NaN. {@link Core.leftUs},
    * {@link Core.owedMs} and {@link Core.lateMs} say the rest about it.
    */
   takeAtRate(low: number, high: number, nowUs: number, intervalNs: number, burst: number, tokens: number): number

@@ -56,7 +56,7 @@ export class PolicyChange {
   }
 
   /**
-   * Writes the policy into a record of its own and puts it in force for all threads from `nowUs` on.
+   * Writes the policy into its own record and puts it in force for all threads from `nowUs` on.
    *
    * @throws {StoreError} `CONTENTION`
    */

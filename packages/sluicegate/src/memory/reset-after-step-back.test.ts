@@ -31,14 +31,14 @@ function wrongResets(policy: Policy, mostCost: number, onFull: 'evict' | 'deny',
     else if (isReset(() => limiter.reset(key))) {
       const { refusals } = limiter.stats()
       const { allowed } = limiter.take(key, policy.limit)
-      // Without room for it in the table a newcomer is denied, however good.
+      // Without room for it in the table a new key is denied, however good.
       if (!allowed && limiter.stats().refusals === refusals) wrong++
     }
   }
   return wrong
 }
 
-/** False where the key is unknown, and there is no room to note that it starts afresh: that is an error. */
+/** False where the key is unknown, and there is no room to note that it starts again: that is an error. */
 function isReset(reset: () => unknown): boolean {
   try {
     reset()

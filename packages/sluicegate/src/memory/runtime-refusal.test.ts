@@ -6,7 +6,7 @@ import { neededOfRuntime } from './core-memory.js'
 const LIBRARY = new URL('../adapters/fetch.js', import.meta.url).href
 const CORE = new URL('../index.js', import.meta.url).href
 
-/** What a program of its own prints, in a runtime that was made poorer beforehand. */
+/** What its own program prints, in a runtime that was made poorer beforehand. */
 function printed(poorer: string, program: string): string {
   const source = `${poorer}
     const { rateLimit } = await import('${LIBRARY}')

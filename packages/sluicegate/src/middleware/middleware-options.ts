@@ -22,26 +22,69 @@ export type LimiterMaker = (policy: Policy) => MiddlewareLimiter
 /** Options of one limit. */
 export interface LimitOptions<Request> extends NoPolicy {
   /**
-   * A policy, for which an in-memory limiter is made. Or a function that returns the policy for a request, such as that of its user's plan:
-   * policies with the same content share one limiter and one budget for each key, even if the function makes a new object for each request. At
-   * most 1,000 different policies: make them of your own data, not of what clients send.
+   * A policy, for which an in-memory limiter is made; or a function that returns the policy of a request, such as that of its user's plan.
+   * Policies with the same content share one limiter. At most 1,000 different policies: make them of your own data, not of what clients
+   * send.
+   *
+   * @defaultValue none: give `policy`, `limiter` or `limits`
+   * @example rateLimit({ policy: tokenBucket({ limit: 100, window: '1m' }) })
    */
   readonly policy?: Policy | PolicyChoice<Request>
-  /** Instead of `policy`: a limiter, in memory or shared. Or, beside `policy`, a function that makes the limiter of a policy: `(policy) => createRedisLimiter(policy, { client })`. */
+  /**
+   * Instead of `policy`: a limiter, in memory or shared. Or, beside `policy`, a function that makes the limiter of a policy.
+   *
+   * @defaultValue a limiter in memory
+   * @example rateLimit({ policy, limiter: (policy) => createRedisLimiter(policy, { client }) })
+   */
   readonly limiter?: MiddlewareLimiter | LimiterMaker
-  /** What requests are counted by; default the address of the socket. For `allOf` an array, one for each of its policies. */
+  /**
+   * What requests are counted by. For `allOf` an array, one for each of its policies.
+   *
+   * @defaultValue the address of the socket
+   * @example rateLimit({ policy, key: header('x-user') })
+   */
   readonly key?: KeySource<Request>
-  /** Tokens that a request takes, an integer >= 0; default 1. With 0 a request passes uncounted. */
+  /**
+   * Tokens that a request takes, an integer >= 0. With 0 a request passes uncounted.
+   *
+   * @defaultValue `1`
+   * @example rateLimit({ policy, cost: (request) => (request.method === 'POST' ? 5 : 1) })
+   */
   readonly cost?: number | ((request: Request, facts: RequestFacts) => Awaitable<number>)
-  /** Shadow mode: requests are counted and all of them pass. Headers do not mention the limit; `onDenied` is called. Default false. */
+  /**
+   * Requests are counted and all of them pass. Headers do not mention the limit; `onDenied` is called.
+   *
+   * @defaultValue `false`
+   * @example rateLimit({ policy, shadow: true })
+   */
   readonly shadow?: boolean
-  /** What tokens are, for `RateLimit-Policy`; default `requests`. */
+  /**
+   * What tokens are, for `RateLimit-Policy`.
+   *
+   * @defaultValue `'requests'`
+   * @example rateLimit({ policy, unit: 'content-bytes' })
+   */
   readonly unit?: QuotaUnit
-  /** The problem type of a denial by this limit; default `quota-exceeded`. */
+  /**
+   * The problem type of a denial by this limit.
+   *
+   * @defaultValue `'quota-exceeded'`
+   * @example rateLimit({ policy, problem: 'temporary-reduced-capacity' })
+   */
   readonly problem?: ProblemKind
-  /** Delays requests of a key that has used more than a number of tokens, before it is denied: `{ after: 50, delay: (over) => over * 100 }`. */
+  /**
+   * Delays requests of a key that has used more than a number of tokens, before it is denied.
+   *
+   * @defaultValue none
+   * @example rateLimit({ policy, slowDown: { after: 50, delay: (over) => over * 100 } })
+   */
   readonly slowDown?: SlowDownOptions<Request>
-  /** Blocks a key after repeated denials. For the limiter made for `policy`; a limiter of your own has an option `banAfter` itself. */
+  /**
+   * Bans a key after repeated denials. For the limiter made for `policy`; a limiter of your own has an option `banAfter` itself.
+   *
+   * @defaultValue none
+   * @example rateLimit({ policy, banAfter: { denials: 10, within: '1m', for: '15m' } })
+   */
   readonly banAfter?: BanOptions
 }
 
@@ -54,7 +97,7 @@ export interface LimitOptions<Request> extends NoPolicy {
  *
  * - requests whose response never ended;
  * - requests that end after their key was full again;
- * - requests of a key that has `allOf` as a policy of its own. `allOf` as the limit's policy is refused: its policies wear off at different times;
+ * - requests of a key that has `allOf` as its own policy. `allOf` as the limit's policy is refused: its policies wear off at different times;
  * - decisions made without the store in an outage: they are charged to this process's share, and reported to the store later.
  *
  * With `fixedWindow` no more than the limit count. With other policies a client that holds requests open on purpose, until part of their charge
@@ -66,24 +109,63 @@ export type Counts<Request> = 'all' | 'failures' | 'successes' | ((status: numbe
 /** Options of the middleware of all frameworks. */
 export interface MiddlewareOptions<Request> extends LimitOptions<Request> {
   /**
-   * Several limits instead of one: a request passes if all of them allow it; otherwise none is charged. 1 to 8, each with a name of its own.
-   * In-memory limits are checked first; shared limits are then asked one after another, up to the first that denies.
+   * Several limits instead of one, 1 to 8 with different names: a request passes if all allow it; otherwise none is charged. In-memory
+   * limits are checked first, then shared ones in turn, up to the first that denies.
+   *
+   * @defaultValue one limit
+   * @example rateLimit({ limits: [{ policy }, { policy: fixedWindow({ limit: 1000, window: 'day' }) }] })
    */
   readonly limits?: readonly (LimitOptions<Request> & OneLimit)[]
-  /** True for requests that pass uncounted. */
+  /**
+   * True for requests that pass uncounted.
+   *
+   * @defaultValue none
+   * @example rateLimit({ policy, skip: (request) => request.url === '/health' })
+   */
   readonly skip?: (request: Request, facts: RequestFacts) => Awaitable<boolean>
-  /** Default `all`. Permits of `concurrency` are released in any case. */
+  /**
+   * Which responses count: `all`, `failures`, `successes`, or a function of the status. Others get their tokens back. Permits of
+   * `concurrency` are released in any case.
+   *
+   * @defaultValue `'all'`
+   * @example rateLimit({ policy, counts: 'failures' })
+   */
   readonly counts?: Counts<Request>
-  /** Default `draft-11`. */
+  /**
+   * Which rate limit headers responses have, by version or in detail.
+   *
+   * @defaultValue `'draft-11'`
+   * @example rateLimit({ policy, headers: 'x-ratelimit' })
+   */
   readonly headers?: HeaderVersion | HeaderOptions
-  /** Default `problem`. */
+  /**
+   * The body of a denial: `problem` (RFC 9457), `text`, a text or an object of yours, or a function.
+   *
+   * @defaultValue `'problem'`
+   * @example rateLimit({ policy, body: 'Too many requests' })
+   */
   readonly body?: BodyOption<Request>
-  /** The status of a denial, default 429; or one for each kind: `{ denied: 429, impossible: 422, listed: 403, outage: 503 }`. */
+  /**
+   * The status of a denial; or one for each kind: `denied`, `impossible`, `listed`, `outage`.
+   *
+   * @defaultValue `429`
+   * @example rateLimit({ policy, status: { outage: 503 } })
+   */
   readonly status?: number | Partial<Record<DenialKind, number>>
-  /** Called with each denial, also in shadow mode. What it returns changes the response. */
+  /**
+   * Called with each denial, also in shadow mode. What it returns changes the response.
+   *
+   * @defaultValue none
+   * @example rateLimit({ policy, onDenied: ({ key }) => console.warn(key) })
+   */
   // biome-ignore lint/suspicious/noConfusingVoidType: a function that only looks returns nothing
   readonly onDenied?: (denial: Denial, request: Request) => Awaitable<AnswerChange | undefined | void>
-  /** What an outage of the limiter's store means; default what the limiter itself decides. */
+  /**
+   * What an outage of the limiter's store means for the request.
+   *
+   * @defaultValue what the limiter itself decides
+   * @example rateLimit({ limiter, onOutage: 'open' })
+   */
   readonly onOutage?: OutageOption<Request>
 }
 

@@ -74,7 +74,7 @@ export class Middleware<Request> {
 
   /** @throws {PolicyError} on an option that is unknown or wrong. */
   constructor(
-    given: MiddlewareOptions<Request>,
+    options: MiddlewareOptions<Request>,
     {
       watch = processWatch,
       nowMs = preciseClock().nowMs,
@@ -82,21 +82,21 @@ export class Middleware<Request> {
       after,
     }: Partial<LimitEnvironment> & { readonly after?: After } = {},
   ) {
-    const options = checkOptionNames(given)
-    this.limits = limitsOf(options, { watch, nowMs, perRoute })
+    const checked = checkOptionNames(options)
+    this.limits = limitsOf(checked, { watch, nowMs, perRoute })
     this.onlyLimit = this.limits.length === 1 ? this.limits[0] : undefined
-    const { headers = 'draft-11' } = options
+    const { headers = 'draft-11' } = checked
     this.writer = new HeaderWriter(typeof headers === 'string' ? { version: headers } : headers)
-    this.responder = new DenialResponder(options)
-    this.counts = countsOf(options.counts)
-    checkFunctions(options)
-    this.skip = options.skip
-    this.onDenied = options.onDenied
-    this.delays = (options.limits ?? [options]).some(({ slowDown }) => slowDown !== undefined)
+    this.responder = new DenialResponder(checked)
+    this.counts = countsOf(checked.counts)
+    checkFunctions(checked)
+    this.skip = checked.skip
+    this.onDenied = checked.onDenied
+    this.delays = (checked.limits ?? [checked]).some(({ slowDown }) => slowDown !== undefined)
     this.afterRenewal = after ?? afterUnheld
     this.afterDelay = after ?? afterHeld
     this.onRequest = ({ isReceived = false }) => watch.firstRequest(isReceived)
-    this.onProxyHeaders = watch.proxyCheck(readersOf(options))
+    this.onProxyHeaders = watch.proxyCheck(readersOf(checked))
   }
 
   /**

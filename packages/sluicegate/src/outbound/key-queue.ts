@@ -180,7 +180,7 @@ export class KeyQueue implements Alert, TokenListener {
     this.advance()
   }
 
-  /** A denial does not reject a request that can wait: each request has a time of its own. */
+  /** A denial does not reject a request that can wait: each request has its own time. */
   private denied({ retryAfterMs, policy }: Decision): void {
     if (retryAfterMs === Number.POSITIVE_INFINITY) {
       this.rejectAll((waiting) => this.errors.of(waiting, 'DENIED', `its limiter never allows this key (${policy})`, retryAfterMs))

@@ -54,61 +54,168 @@ export interface ThrottleEvent {
 
 /** Options of {@link limitedFetch} and {@link limited}. */
 export interface OutboundOptions {
-  /** The limit of each key. Without it, and without a limiter, only what the server announces and how it responds counts. */
+  /**
+   * The limit of each key.
+   *
+   * @defaultValue none: only what the server announces and how it responds counts
+   * @example limitedFetch(fetch, { policy })
+   */
   readonly policy?: Policy
-  /** The policy of single keys, called when a key is first used; undefined for `policy`, or for none. At most 1,000 different policies. */
+  /**
+   * The policy of single keys, called when a key is first used; undefined for `policy`, or for none. At most 1,000 different policies.
+   *
+   * @defaultValue none
+   * @example limitedFetch(fetch, { policyFor: (host) => plans.get(host) })
+   */
   readonly policyFor?: (key: string) => Policy | undefined
-  /** Instead of a policy: a limiter, in memory or shared. It is not closed with this. */
+  /**
+   * Instead of a policy: a limiter, in memory or shared. It is not closed with this.
+   *
+   * @defaultValue none
+   * @example limitedFetch(fetch, { limiter })
+   */
   readonly limiter?: OutboundLimiter
-  /** The key of a request, a string of 1 to 1,024 characters; default the host of the URL, with its port. */
+  /**
+   * The key of a request, a string of 1 to 1,024 characters.
+   *
+   * @defaultValue the host of the URL, with its port
+   * @example limitedFetch(fetch, { key: (request) => request.header('authorization') ?? 'none' })
+   */
   readonly key?: (request: OutboundRequest) => string
-  /** Higher is sent first among the requests of a key, default 0; equal ones in the order of calls. */
+  /**
+   * Higher is sent first among the requests of a key; equal ones in the order of calls.
+   *
+   * @defaultValue `0`
+   * @example limitedFetch(fetch, { priority: ({ method }) => (method === 'GET' ? 1 : 0) })
+   */
   readonly priority?: (request: OutboundRequest) => number
-  /** Requests of a key under way at once, each to the end of its response's body. Default unlimited. */
+  /**
+   * Requests of a key under way at once, each to the end of its response's body.
+   *
+   * @defaultValue no bound
+   * @example limitedFetch(fetch, { concurrency: 4 })
+   */
   readonly concurrency?: number
-  /** Milliseconds after which a body that is not read stops counting for `concurrency`; it stays readable. Default 30,000. */
+  /**
+   * Milliseconds after which a body that is not read stops counting for `concurrency`; it stays readable.
+   *
+   * @defaultValue `30_000`
+   * @example limitedFetch(fetch, { concurrency: 4, bodyStallMs: 5_000 })
+   */
   readonly bodyStallMs?: number
   /**
    * Milliseconds after which a waiting request is rejected with `WAIT_TOO_LONG`, at once where that is known; with `OUTAGE` if the limiter
-   * cannot reach its store. 0: it is sent at once or not at all. Default unlimited.
+   * cannot reach its store. 0: it is sent at once or not at all.
+   *
+   * @defaultValue no bound
+   * @example limitedFetch(fetch, { maxWaitMs: 10_000 })
    */
   readonly maxWaitMs?: number
-  /** The longest pause, in milliseconds, that is obeyed; for a longer one waiting requests are rejected with `PAUSED`. Default 300,000. */
+  /**
+   * The longest pause, in milliseconds, that is obeyed; for a longer one waiting requests are rejected with `PAUSED`.
+   *
+   * @defaultValue `300_000`
+   * @example limitedFetch(fetch, { maxPauseMs: 60_000 })
+   */
   readonly maxPauseMs?: number
-  /** Requests that may wait for one key, default 10,000; further ones are rejected with `QUEUE_FULL`, except retries. */
+  /**
+   * Requests that may wait for one key; further ones are rejected with `QUEUE_FULL`, except retries.
+   *
+   * @defaultValue `10_000`
+   * @example limitedFetch(fetch, { maxWaiting: 100 })
+   */
   readonly maxWaiting?: number
-  /** Keys in memory at once, 1 to 1,000,000; default 10,000. The one that is idle for longest is forgotten; if all are busy `KEYS_FULL`. */
+  /**
+   * Keys in memory at once, 1 to 1,000,000. The one that is idle for longest is forgotten; if all are busy `KEYS_FULL`.
+   *
+   * @defaultValue `10_000`
+   * @example limitedFetch(fetch, { maxKeys: 100 })
+   */
   readonly maxKeys?: number
-  /** Attempts at a request, 1 to 100; default 5. */
+  /**
+   * Attempts at a request, 1 to 100.
+   *
+   * @defaultValue `5`
+   * @example limitedFetch(fetch, { attempts: 2 })
+   */
   readonly attempts?: number
   /**
-   * Milliseconds from the call within which a retry may begin; a retry whose turn comes later is rejected with `WAIT_TOO_LONG`. Default
-   * 120,000.
+   * Milliseconds from the call within which a retry may begin; a retry whose turn comes later is rejected with `WAIT_TOO_LONG`.
+   *
+   * @defaultValue `120_000`
+   * @example limitedFetch(fetch, { maxTotalMs: 30_000 })
    */
   readonly maxTotalMs?: number
-  /** Milliseconds before a retry if the server announces none, doubled for each further one, up to 60,000. Default 1,000. */
+  /**
+   * Milliseconds before a retry if the server announces none, doubled for each further one, up to 60,000.
+   *
+   * @defaultValue `1_000`
+   * @example limitedFetch(fetch, { backoffMs: 200 })
+   */
   readonly backoffMs?: number
   /**
-   * The share that is added to each pause at random, so that clients do not return at once: 0 to 1, default 0.1. Pauses are never
-   * shortened.
+   * The share that is added to each pause at random, 0 to 1, so that clients do not return at once. Pauses are never shortened.
+   *
+   * @defaultValue `0.1`
+   * @example limitedFetch(fetch, { jitter: 0.3 })
    */
   readonly jitter?: number
-  /** Milliseconds after a refusal in which the rate rises to where it was refused. Default 20,000. */
+  /**
+   * Milliseconds after a refusal in which the rate rises to where it was refused.
+   *
+   * @defaultValue `20_000`
+   * @example limitedFetch(fetch, { recoverMs: 60_000 })
+   */
   readonly recoverMs?: number
-  /** The share of an announced quota that may be spent at once; the rest is spread over the time until the reset. 0 to 1, default 0.5. */
+  /**
+   * The share of an announced quota that may be spent at once, 0 to 1; the rest is spread over the time until the reset.
+   *
+   * @defaultValue `0.5`
+   * @example limitedFetch(fetch, { freeShare: 1 })
+   */
   readonly freeShare?: number
   /**
-   * Decides about a retry after a status of 400 or above, or an error, within `attempts` and `maxTotalMs`. `isSafe` is the default
-   * decision.
+   * Decides about a retry after a status of 400 or above, or an error, within `attempts` and `maxTotalMs`. `isSafe` is the default decision.
+   *
+   * @defaultValue `isSafe`
+   * @example limitedFetch(fetch, { retry: (request, outcome, isSafe) => isSafe })
    */
   readonly retry?: (request: OutboundRequest, outcome: Outcome, isSafe: boolean) => Awaitable<boolean>
-  /** If a hook returns a promise, the request is not sent before it resolves, and fails with what it rejects with. */
+  /**
+   * Called when a request waits. If a hook returns a promise, the request is not sent before it resolves, and fails with what it rejects
+   * with.
+   *
+   * @defaultValue none
+   * @example limitedFetch(fetch, { onWait: (event) => console.log(event) })
+   */
   readonly onWait?: (event: WaitEvent) => unknown
+  /**
+   * Called before a retry; a promise as of `onWait`.
+   *
+   * @defaultValue none
+   * @example limitedFetch(fetch, { onRetry: (event) => console.log(event) })
+   */
   readonly onRetry?: (event: RetryEvent) => unknown
+  /**
+   * Called when a server slows a key down; a promise as of `onWait`.
+   *
+   * @defaultValue none
+   * @example limitedFetch(fetch, { onThrottle: (event) => console.log(event) })
+   */
   readonly onThrottle?: (event: ThrottleEvent) => unknown
-  /** Default `preciseClock()`. */
+  /**
+   * The time of pauses, waits and retries.
+   *
+   * @defaultValue `preciseClock()`
+   * @example limitedFetch(fetch, { clock: manualClock() })
+   */
   readonly clock?: Clock
-  /** Returns numbers from 0 to below 1, for the jitter; default `Math.random`. */
+  /**
+   * Returns numbers from 0 to below 1, for the jitter.
+   *
+   * @defaultValue `Math.random`
+   * @example limitedFetch(fetch, { random: () => 0.5 })
+   */
   readonly random?: () => number
 }
 

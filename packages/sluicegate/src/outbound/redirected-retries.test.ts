@@ -105,7 +105,7 @@ test('it is the same for an interceptor, within redirects and around them', asyn
     try {
       const { statusCode, body, context } = await request(`${server.url}/from`, { dispatcher, method: 'POST', body: 'order' })
       await body.text()
-      // Within them a hop is a request of its own, and may be sent again without the others.
+      // Within them a hop is its own request, and may be sent again without the others.
       const hops = isAround ? ['POST /from', 'GET /to'] : ['POST /from', 'GET /to', 'GET /to']
       assert.deepEqual({ statusCode, asked: server.asked }, { statusCode: isAround ? 429 : 200, asked: hops })
       const { history } = context as { history: URL[] }

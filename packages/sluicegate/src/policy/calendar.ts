@@ -42,7 +42,7 @@ export function longestMs(unit: CalendarUnit): number {
 /**
  * The window of `calendar` that the moment `us` (whole microseconds since the Unix epoch) is in. Windows follow each other without
  * gap or overlap: each begins at the first moment whose local date is its first day or later. So a day lasts as long as its zone makes
- * it, begins at 01:00 where there is no midnight, has no window where the date was skipped, and does not begin anew when
+ * it, begins at 01:00 where there is no midnight, has no window where the date was skipped, and does not begin again when
  * clocks are set back over midnight.
  */
 export function calendarWindow({ unit, timeZone }: Calendar, us: number): CalendarWindow {

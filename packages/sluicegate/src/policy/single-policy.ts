@@ -8,13 +8,33 @@ import { checkedName, checkedTokenCount, checkedWindowMs, defaultName } from './
 
 /** What {@link tokenBucket} and {@link gcra} take. */
 export interface RateOptions {
-  /** Tokens a window: an integer from 1 to 1,000,000,000. */
+  /**
+   * Tokens per window: an integer from 1 to 1,000,000,000.
+   *
+   * @defaultValue required
+   * @example tokenBucket({ limit: 100, window: '1s' })
+   */
   readonly limit: number
-  /** From 1 ms to 366 days. */
+  /**
+   * The time in which `limit` tokens refill, from 1 ms to 366 days: milliseconds, or a number with a unit.
+   *
+   * @defaultValue required
+   * @example tokenBucket({ limit: 100, window: '1s' })
+   */
   readonly window: Duration
-  /** Tokens that may be spent at once, an integer from 1 to 1,000,000,000; default `limit`. */
+  /**
+   * Tokens that may be spent at once, an integer from 1 to 1,000,000,000.
+   *
+   * @defaultValue `limit`
+   * @example tokenBucket({ limit: 100, window: '1s', burst: 200 })
+   */
   readonly burst?: number
-  /** Printable ASCII, 1 to 120 characters; default `<algorithm>-<limit>-<window>`. */
+  /**
+   * The name in decisions, headers and messages: printable ASCII, 1 to 120 characters.
+   *
+   * @defaultValue `<algorithm>-<limit>-<window>`
+   * @example tokenBucket({ limit: 100, window: '1s', name: 'api' })
+   */
   readonly name?: string
 }
 
@@ -48,12 +68,12 @@ export function gcra(options: RateOptions): Policy {
   return ratePolicy('gcra', options)
 }
 
-function ratePolicy(algorithm: 'token-bucket' | 'gcra', given: RateOptions): Policy {
-  const options = checkOptions(given, OPTIONS, '{ limit: 100, window: "1s" }', algorithm === 'gcra' ? 'gcra()' : 'tokenBucket()')
-  const limit = checkedTokenCount('limit', options.limit, MAX_LIMIT)
-  const burst = options.burst === undefined ? limit : checkedTokenCount('burst', options.burst, MAX_LIMIT)
-  const windowMs = checkedWindowMs(options.window)
-  const name = checkedName(options.name, defaultName(algorithm, limit, windowMs))
+function ratePolicy(algorithm: 'token-bucket' | 'gcra', options: RateOptions): Policy {
+  const checked = checkOptions(options, OPTIONS, '{ limit: 100, window: "1s" }', algorithm === 'gcra' ? 'gcra()' : 'tokenBucket()')
+  const limit = checkedTokenCount('limit', checked.limit, MAX_LIMIT)
+  const burst = checked.burst === undefined ? limit : checkedTokenCount('burst', checked.burst, MAX_LIMIT)
+  const windowMs = checkedWindowMs(checked.window)
+  const name = checkedName(checked.name, defaultName(algorithm, limit, windowMs))
   const policy = frozenPolicy({ algorithm, name, limit, windowMs, burst })
   emissionOf(policy) // refuses here what no state word can hold
   return policy
@@ -61,44 +81,99 @@ function ratePolicy(algorithm: 'token-bucket' | 'gcra', given: RateOptions): Pol
 
 /** What {@link fixedWindow} takes. */
 export interface FixedWindowOptions {
-  /** Tokens a window: an integer from 1 to 1,000,000,000. */
+  /**
+   * Tokens per window: an integer from 1 to 1,000,000,000.
+   *
+   * @defaultValue required
+   * @example fixedWindow({ limit: 1000, window: '1h' })
+   */
   readonly limit: number
   /**
    * From 1 ms to 366 days, aligned to UTC; or a `day`, `week` (from Monday), `month` or `year` of the calendar, from whole minute to whole
    * minute.
+   *
+   * @defaultValue required
+   * @example fixedWindow({ limit: 10_000, window: 'month' })
    */
   readonly window: Duration | CalendarUnit
-  /** Of a window of the calendar: the IANA name of its time zone, default `UTC`. */
+  /**
+   * Of a window of the calendar: the IANA name of its time zone.
+   *
+   * @defaultValue `'UTC'`
+   * @example fixedWindow({ limit: 500, window: 'day', timeZone: 'Europe/Rome' })
+   */
   readonly timeZone?: string
-  /** Printable ASCII, 1 to 120 characters; default `<algorithm>-<limit>-<window>`. */
+  /**
+   * The name in decisions, headers and messages: printable ASCII, 1 to 120 characters.
+   *
+   * @defaultValue `<algorithm>-<limit>-<window>`
+   * @example fixedWindow({ limit: 1000, window: '1h', name: 'hourly' })
+   */
   readonly name?: string
 }
 
 /** What {@link slidingWindow} takes. */
 export interface SlidingWindowOptions {
-  /** Tokens a window: an integer from 1 to 1,000,000,000. */
+  /**
+   * Tokens per window: an integer from 1 to 1,000,000,000.
+   *
+   * @defaultValue required
+   * @example slidingWindow({ limit: 1000, window: '1m' })
+   */
   readonly limit: number
-  /** From 1 ms to 366 days. */
+  /**
+   * From 1 ms to 366 days.
+   *
+   * @defaultValue required
+   * @example slidingWindow({ limit: 1000, window: '1m' })
+   */
   readonly window: Duration
   /**
-   * `exact` (default), or `compact`: floating counters in one word also for large limits. The count of a window is exact up to 65,536
-   * tokens and right on average beyond, with a standard error below 0.4 %; that of the window before is exact up to 1,024, and beyond at
-   * most 0.2 % too high.
+   * `compact`: floating counters in one word, 23 bytes per key also for large limits. The count of a window is exact to 65,536 tokens and
+   * then right on average, with a standard error below 0.4 %; that of the window before is exact to 1,024, and then at most 0.2 % too high.
+   *
+   * @defaultValue `'exact'`
+   * @example slidingWindow({ limit: 1_000_000, window: '1m', counters: 'compact' })
    */
   readonly counters?: 'exact' | 'compact'
-  /** Printable ASCII, 1 to 120 characters; default `<algorithm>-<limit>-<window>`. */
+  /**
+   * The name in decisions, headers and messages: printable ASCII, 1 to 120 characters.
+   *
+   * @defaultValue `<algorithm>-<limit>-<window>`
+   * @example slidingWindow({ limit: 1000, window: '1m', name: 'search' })
+   */
   readonly name?: string
 }
 
 /** What {@link slidingLog} takes. */
 export interface SlidingLogOptions {
-  /** Tokens in any window: an integer from 1 to 100,000. Each key's history takes `limit` slots. */
+  /**
+   * Tokens in any window: an integer from 1 to 100,000. The history of each key takes `limit` slots.
+   *
+   * @defaultValue required
+   * @example slidingLog({ limit: 5, window: '10m' })
+   */
   readonly limit: number
-  /** From 1 ms to 366 days. */
+  /**
+   * From 1 ms to 366 days.
+   *
+   * @defaultValue required
+   * @example slidingLog({ limit: 5, window: '10m' })
+   */
   readonly window: Duration
-  /** Bytes a slot: 8 (default) holds a request of any cost, 4 one token of it, so that 4 is for costs of 1. An `update` has to keep it. */
+  /**
+   * Bytes of a slot: 8 holds a request of any cost, 4 one token, for costs of 1. An `update` has to keep it.
+   *
+   * @defaultValue `8`
+   * @example slidingLog({ limit: 5, window: '10m', slotBytes: 4 })
+   */
   readonly slotBytes?: 4 | 8
-  /** Printable ASCII, 1 to 120 characters; default `<algorithm>-<limit>-<window>`. */
+  /**
+   * The name in decisions, headers and messages: printable ASCII, 1 to 120 characters.
+   *
+   * @defaultValue `<algorithm>-<limit>-<window>`
+   * @example slidingLog({ limit: 5, window: '10m', name: 'logins' })
+   */
   readonly name?: string
 }
 
@@ -111,20 +186,20 @@ const MAX_LOG_LIMIT = 100_000
  * @throws {PolicyError} on an unknown option or one out of range.
  * @example fixedWindow({ limit: 10_000, window: 'month', timeZone: 'Europe/Rome' }) // a quota
  */
-export function fixedWindow(given: FixedWindowOptions): Policy {
-  const options = checkOptions(given, ['limit', 'window', 'timeZone', 'name'], '{ limit: 1000, window: "1m" }', 'fixedWindow()')
-  const limit = checkedTokenCount('limit', options.limit, MAX_LIMIT)
-  const { window, timeZone } = options
+export function fixedWindow(options: FixedWindowOptions): Policy {
+  const checked = checkOptions(options, ['limit', 'window', 'timeZone', 'name'], '{ limit: 1000, window: "1m" }', 'fixedWindow()')
+  const limit = checkedTokenCount('limit', checked.limit, MAX_LIMIT)
+  const { window, timeZone } = checked
   if ((CALENDAR_UNITS as readonly unknown[]).includes(window)) {
     const calendar = calendarOf(window as CalendarUnit, timeZone)
-    const name = checkedName(options.name, `fixed-window-${limit}-${window}`)
+    const name = checkedName(checked.name, `fixed-window-${limit}-${window}`)
     return frozenPolicy({ algorithm: 'fixed-window', name, limit, windowMs: longestMs(calendar.unit), burst: limit, calendar })
   }
   if (timeZone !== undefined) {
     throw new PolicyError('OPTION_INVALID', 'timeZone', timeZone, "is for windows of the calendar: 'day', 'week', 'month' or 'year'")
   }
   const windowMs = checkedWindowMs(window as Duration)
-  const name = checkedName(options.name, defaultName('fixed-window', limit, windowMs))
+  const name = checkedName(checked.name, defaultName('fixed-window', limit, windowMs))
   return frozenPolicy({ algorithm: 'fixed-window', name, limit, windowMs, burst: limit })
 }
 
@@ -137,15 +212,15 @@ export function fixedWindow(given: FixedWindowOptions): Policy {
  * @throws {PolicyError} on an unknown option or one out of range.
  * @example slidingWindow({ limit: 1000, window: '1m' })
  */
-export function slidingWindow(given: SlidingWindowOptions): Policy {
-  const options = checkOptions(given, ['limit', 'window', 'counters', 'name'], '{ limit: 1000, window: "1m" }', 'slidingWindow()')
-  const limit = checkedTokenCount('limit', options.limit, MAX_LIMIT)
-  const windowMs = checkedWindowMs(options.window)
-  const { counters = 'exact' } = options
+export function slidingWindow(options: SlidingWindowOptions): Policy {
+  const checked = checkOptions(options, ['limit', 'window', 'counters', 'name'], '{ limit: 1000, window: "1m" }', 'slidingWindow()')
+  const limit = checkedTokenCount('limit', checked.limit, MAX_LIMIT)
+  const windowMs = checkedWindowMs(checked.window)
+  const { counters = 'exact' } = checked
   if (counters !== 'exact' && counters !== 'compact') {
     throw new PolicyError('OPTION_INVALID', 'counters', counters, "must be 'exact' or 'compact'")
   }
-  const name = checkedName(options.name, defaultName('sliding-window', limit, windowMs))
+  const name = checkedName(checked.name, defaultName('sliding-window', limit, windowMs))
   const policy: PolicyFields = { algorithm: 'sliding-window', name, limit, windowMs, burst: limit }
   return frozenPolicy(counters === 'compact' ? { ...policy, counters } : policy)
 }
@@ -157,23 +232,38 @@ export function slidingWindow(given: SlidingWindowOptions): Policy {
  * @throws {PolicyError} on an unknown option or one out of range.
  * @example slidingLog({ limit: 100, window: '10s' })
  */
-export function slidingLog(given: SlidingLogOptions): Policy {
-  const options = checkOptions(given, ['limit', 'window', 'slotBytes', 'name'], '{ limit: 100, window: "10s" }', 'slidingLog()')
-  const limit = checkedTokenCount('limit', options.limit, MAX_LOG_LIMIT)
-  const windowMs = checkedWindowMs(options.window)
-  const { slotBytes = 8 } = options
+export function slidingLog(options: SlidingLogOptions): Policy {
+  const checked = checkOptions(options, ['limit', 'window', 'slotBytes', 'name'], '{ limit: 100, window: "10s" }', 'slidingLog()')
+  const limit = checkedTokenCount('limit', checked.limit, MAX_LOG_LIMIT)
+  const windowMs = checkedWindowMs(checked.window)
+  const { slotBytes = 8 } = checked
   if (slotBytes !== 4 && slotBytes !== 8) throw new PolicyError('OPTION_INVALID', 'slotBytes', slotBytes, 'must be 4 or 8')
-  const name = checkedName(options.name, defaultName('sliding-log', limit, windowMs))
+  const name = checkedName(checked.name, defaultName('sliding-log', limit, windowMs))
   return frozenPolicy({ algorithm: 'sliding-log', name, limit, windowMs, burst: limit, slotBytes })
 }
 
 /** What {@link concurrency} takes. */
 export interface ConcurrencyOptions {
-  /** How many may be in flight at once: an integer from 1 to 10,000. */
+  /**
+   * Permits that may be held at once: an integer from 1 to 10,000.
+   *
+   * @defaultValue required
+   * @example concurrency({ limit: 20 })
+   */
   readonly limit: number
-  /** After this time a permit that was neither released nor renewed comes back; from 1 ms to 366 days, default 30 s. */
+  /**
+   * The time after which a permit that was neither released nor renewed returns, from 1 ms to 366 days.
+   *
+   * @defaultValue `'30s'`
+   * @example concurrency({ limit: 20, ttl: '2m' })
+   */
   readonly ttl?: Duration
-  /** Printable ASCII, 1 to 120 characters; default `concurrency-<limit>-<ttl>`. */
+  /**
+   * The name in decisions, headers and messages: printable ASCII, 1 to 120 characters.
+   *
+   * @defaultValue `concurrency-<limit>-<ttl>`
+   * @example concurrency({ limit: 20, name: 'exports' })
+   */
   readonly name?: string
 }
 
@@ -188,15 +278,15 @@ const MAX_PERMITS = 10_000
  * @throws {PolicyError} on an unknown option or one out of range.
  * @example concurrency({ limit: 20, ttl: '30s' })
  */
-export function concurrency(given: ConcurrencyOptions): ConcurrencyPolicy {
-  const options = checkOptions(given, ['limit', 'ttl', 'name'], '{ limit: 20, ttl: "30s" }', 'concurrency()')
-  const limit = checkedTokenCount('limit', options.limit, MAX_PERMITS, false)
-  const windowMs = checkedWindowMs(options.ttl ?? '30s', 'ttl')
-  const name = checkedName(options.name, defaultName('concurrency', limit, windowMs))
+export function concurrency(options: ConcurrencyOptions): ConcurrencyPolicy {
+  const checked = checkOptions(options, ['limit', 'ttl', 'name'], '{ limit: 20, ttl: "30s" }', 'concurrency()')
+  const limit = checkedTokenCount('limit', checked.limit, MAX_PERMITS, false)
+  const windowMs = checkedWindowMs(checked.ttl ?? '30s', 'ttl')
+  const name = checkedName(checked.name, defaultName('concurrency', limit, windowMs))
   return frozenPolicy<ConcurrencyPolicy>({ algorithm: 'concurrency', name, limit, windowMs, burst: limit })
 }
 
-/** Makes a policy anew from the fields of one. */
+/** Makes a policy again from the fields of one. */
 export type PolicyMaker = (policy: Policy) => Policy
 
 /** Makers of all algorithms but `allOf`: each refuses wrong fields, and names the one that is wrong. */
@@ -225,7 +315,7 @@ const FIELDS: ReadonlySet<string> = new Set([
 ] satisfies (keyof Policy)[])
 
 /**
- * The policy, made anew by the maker of its algorithm.
+ * The policy, made again by the maker of its algorithm.
  *
  * @param takenBy the function that takes it, for the message: `createLimiter`.
  * @throws {PolicyError} `POLICY_INVALID`; `OPTION_UNKNOWN` for a field that no policy has

@@ -19,7 +19,7 @@ import {
 import type { QueueVerbs, WorkQueue } from './work-queue.js'
 
 /**
- * A queue of its own over any limiter: in memory, in Redis or of a cluster. Each limiter has one already, `limiter.queue`; make another where some work
+ * A separate queue over any limiter: in memory, in Redis or of a cluster. Each limiter has one already, `limiter.queue`; make another where some work
  * needs other bounds.
  *
  * @throws {PolicyError} `OPTION_UNKNOWN` or `OPTION_INVALID`

@@ -23,44 +23,106 @@ export interface QueueLimiter {
 
 /** Options of a queue. */
 export interface QueueOptions {
-  /** Jobs that run at once in this process, over all keys: an integer >= 1; default no bound. Across processes use the policy `concurrency`. */
+  /**
+   * Jobs that run at once in this process, over all keys: an integer >= 1. Across processes use the policy `concurrency`.
+   *
+   * @defaultValue no bound
+   * @example createQueue(limiter, { concurrency: 5 })
+   */
   readonly concurrency?: number
-  /** Jobs that may wait at once, over all keys: 0 to 1,000,000, default 10,000. With 0 a job runs at once or not at all. */
+  /**
+   * Jobs that may wait at once, over all keys: 0 to 1,000,000. With 0 a job runs at once or not at all.
+   *
+   * @defaultValue `10_000`
+   * @example createQueue(limiter, { maxQueued: 100 })
+   */
   readonly maxQueued?: number
-  /** The same for each key; default `maxQueued`. */
+  /**
+   * The same for each key.
+   *
+   * @defaultValue `maxQueued`
+   * @example createQueue(limiter, { maxQueuedPerKey: 10 })
+   */
   readonly maxQueuedPerKey?: number
   /**
-   * What happens to one job more:
-   * - `refuse-newest` (default) rejects it with `QUEUE_FULL`.
-   * - `drop-oldest` rejects the longest waiting job of the lowest priority with `DROPPED`; the newest is refused only where all others have a higher one.
-   * - `drop-lowest-priority` does the same, but never drops a job for one of the same priority.
+   * One job more than fit: `refuse-newest` rejects it with `QUEUE_FULL`. `drop-oldest` rejects the longest waiting job of the lowest
+   * priority with `DROPPED`, the newest only where all others have a higher one. `drop-lowest-priority` does the same, but never drops a job
+   * for one of the same priority.
+   *
+   * @defaultValue `'refuse-newest'`
+   * @example createQueue(limiter, { overflow: 'drop-oldest' })
    */
   readonly overflow?: Overflow
-  /** Default of {@link RunOptions.maxWaitMs} for every job. */
+  /**
+   * {@link RunOptions.maxWaitMs} of every job without its own.
+   *
+   * @defaultValue no bound
+   * @example createQueue(limiter, { maxWaitMs: 60_000 })
+   */
   readonly maxWaitMs?: number
-  /** Default of {@link RunOptions.timeoutMs} for every job. */
+  /**
+   * {@link RunOptions.timeoutMs} of every job without its own.
+   *
+   * @defaultValue no bound
+   * @example createQueue(limiter, { timeoutMs: 10_000 })
+   */
   readonly timeoutMs?: number
-  /** Start paused: jobs wait until `resume()`. Default false. */
+  /**
+   * Start paused: jobs wait until `resume()`.
+   *
+   * @defaultValue `false`
+   * @example createQueue(limiter, { paused: true })
+   */
   readonly paused?: boolean
 }
 
 /** Options of one job. */
 export interface RunOptions {
-  /** Tokens that the job takes: an integer >= 1, default 1. If the real cost is known only afterwards, give an estimate and call `job.settle`. */
+  /**
+   * Tokens that the job takes: an integer >= 1. If the real cost is known only afterwards, give an estimate and call `job.settle`.
+   *
+   * @defaultValue `1`
+   * @example await limiter.run('ada', job, { cost: 5 })
+   */
   readonly cost?: number
-  /** Jobs with a higher number start first, default 0; of equal ones the first that came. */
+  /**
+   * Jobs with a higher number start first; of equal ones the first that came.
+   *
+   * @defaultValue `0`
+   * @example await limiter.run('ada', job, { priority: 10 })
+   */
   readonly priority?: number
-  /** Removes a waiting job, and aborts `job.signal` of a running one. `run` rejects with the signal's reason. */
+  /**
+   * Removes a waiting job, and aborts `job.signal` of a running one. `run` rejects with the signal's reason.
+   *
+   * @defaultValue none
+   * @example await limiter.run('ada', job, { signal: AbortSignal.timeout(5_000) })
+   */
   readonly signal?: AbortSignal
-  /** The job is rejected with `WAIT_TOO_LONG` if it has not started by then. Default no bound. */
+  /**
+   * The job is rejected with `WAIT_TOO_LONG` if it has not started by then.
+   *
+   * @defaultValue no bound
+   * @example await limiter.run('ada', job, { maxWaitMs: 2_000 })
+   */
   readonly maxWaitMs?: number
-  /** The job is rejected with `TIMEOUT`, and `job.signal` aborts, if it runs longer. Default no bound. */
+  /**
+   * The job is rejected with `TIMEOUT`, and `job.signal` aborts, if it runs longer.
+   *
+   * @defaultValue no bound
+   * @example await limiter.run('ada', job, { timeoutMs: 10_000 })
+   */
   readonly timeoutMs?: number
 }
 
 /** Options of a wrapped function. */
 export interface WrapOptions<Args extends unknown[]> extends RunOptions {
-  /** The key of a call, or a function of its arguments. Default `'default'`: all calls share one budget. */
+  /**
+   * The key of a call, or a function of its arguments.
+   *
+   * @defaultValue `'default'`: all calls share one budget
+   * @example limiter.wrap(send, { key: (user: string) => user })
+   */
   readonly key?: Key | ((...args: Args) => Key)
 }
 
@@ -180,6 +242,11 @@ function checkMs(option: string, value: unknown, least: number): void {
 
 /** Options of a queue that belongs to no limiter's own: its clock. */
 export interface OwnQueueOptions extends QueueOptions {
-  /** The clock of `maxWaitMs` and `timeoutMs`; default `preciseClock()`. Give the limiter's own where that is a manual one. */
+  /**
+   * The clock of `maxWaitMs` and `timeoutMs`: the limiter's own where that is a manual one.
+   *
+   * @defaultValue `preciseClock()`
+   * @example createQueue(limiter, { clock: manualClock() })
+   */
   readonly clock?: Clock
 }

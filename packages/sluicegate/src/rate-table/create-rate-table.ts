@@ -50,11 +50,11 @@ const NO_HOST = { policyChanged() {}, calendarWindowStart: () => 0, calendarWind
  * const table = createRateTable()
  * table.throttle('user:42', { maxBurst: 15, count: 30, periodS: 60 }) // 16 at once, then 30 a minute
  */
-export function createRateTable(given: RateTableOptions = {}): RateTable {
-  const options = checkOptions(given, ['maxKeys', 'growTo', 'hotKeys', 'clock'], '{ maxKeys: 100_000 }', 'createRateTable()')
-  const { maxKeys = DEFAULT_MAX_KEYS, hotKeys, clock = preciseClock() } = options
+export function createRateTable(options: RateTableOptions = {}): RateTable {
+  const checked = checkOptions(options, ['maxKeys', 'growTo', 'hotKeys', 'clock'], '{ maxKeys: 100_000 }', 'createRateTable()')
+  const { maxKeys = DEFAULT_MAX_KEYS, hotKeys, clock = preciseClock() } = checked
   checkInteger('maxKeys', maxKeys, 1, MOST_KEYS)
-  const { growTo = Math.min(DEFAULT_GROWTH * maxKeys, MOST_KEYS) } = options
+  const { growTo = Math.min(DEFAULT_GROWTH * maxKeys, MOST_KEYS) } = checked
   checkInteger('growTo', growTo, maxKeys, MOST_KEYS)
   checkClock(clock)
   const secret = randomSecret()
@@ -68,15 +68,15 @@ export function createRateTable(given: RateTableOptions = {}): RateTable {
 }
 
 /**
- * The table of a snapshot, in a memory of its own: what each key owed, less what has flowed back since.
+ * The table of a snapshot, in its own memory: what each key owed, less what has flowed back since.
  *
  * @throws {PolicyError} `SNAPSHOT_INVALID`
  * @example
  * const table = restoreRateTable(await readFile('table.snapshot'))
  */
-export function restoreRateTable(snapshot: Uint8Array, given: Pick<RateTableOptions, 'clock' | 'hotKeys'> = {}): RateTable {
-  const options = checkOptions(given, ['clock', 'hotKeys'], '{ clock }', 'restoreRateTable()')
-  const { clock = preciseClock() } = options
+export function restoreRateTable(snapshot: Uint8Array, options: Pick<RateTableOptions, 'clock' | 'hotKeys'> = {}): RateTable {
+  const checked = checkOptions(options, ['clock', 'hotKeys'], '{ clock }', 'restoreRateTable()')
+  const { clock = preciseClock() } = checked
   checkClock(clock)
   const { description, contents } = tableInSnapshot(snapshot)
   const { maxKeys, growTo, secret } = description
@@ -84,7 +84,7 @@ export function restoreRateTable(snapshot: Uint8Array, given: Pick<RateTableOpti
   checkInteger('growTo', growTo, maxKeys, MOST_KEYS)
   const opened = newTable({ maxKeys, growTo }, clock)
   restoreTable(opened, description, contents, Math.round(clock.nowMs() * 1000))
-  return new MemoryRateTable(opened, clock, secret, { maxKeys, growTo }, new TopLists(checkedHotKeys(options.hotKeys)))
+  return new MemoryRateTable(opened, clock, secret, { maxKeys, growTo }, new TopLists(checkedHotKeys(checked.hotKeys)))
 }
 
 function newTable({ maxKeys, growTo }: Required<Pick<RateTableOptions, 'maxKeys' | 'growTo'>>, clock: Clock): OpenCore {
@@ -106,15 +106,15 @@ function newTable({ maxKeys, growTo }: Required<Pick<RateTableOptions, 'maxKeys'
  *
  * @throws {PolicyError} `HANDLE_INVALID`, `CLOCK_INVALID` when a custom clock is missing.
  */
-export function attachRateTable(handle: RateTableHandle, given: Pick<RateTableOptions, 'clock' | 'hotKeys'> = {}): RateTable {
-  const options = checkOptions(given, ['clock', 'hotKeys'], '{ clock }', 'attachRateTable()')
+export function attachRateTable(handle: RateTableHandle, options: Pick<RateTableOptions, 'clock' | 'hotKeys'> = {}): RateTable {
+  const checked = checkOptions(options, ['clock', 'hotKeys'], '{ clock }', 'attachRateTable()')
   const posted: unknown = handle
   if (!isTableHandle(posted)) throw invalidHandle(handle)
   const { memory, section, secret, maxKeys, growTo } = posted
-  const clock = options.clock ?? clockFromHandle(posted.clock)
+  const clock = checked.clock ?? clockFromHandle(posted.clock)
   checkClock(clock)
   const opened = new OpenCore(memory, section, NO_HOST)
   if (!isFounded(opened)) throw invalidHandle(handle)
   opened.core.attach(section)
-  return new MemoryRateTable(opened, clock, secret, { maxKeys, growTo }, new TopLists(checkedHotKeys(options.hotKeys)))
+  return new MemoryRateTable(opened, clock, secret, { maxKeys, growTo }, new TopLists(checkedHotKeys(checked.hotKeys)))
 }

@@ -26,20 +26,44 @@ import { type RedisClient, runnerFor } from './runner-for.js'
 
 /** What {@link createRedisLimiter} takes beside the policy. */
 export interface RedisLimiterOptions extends SharedOptions {
-  /** Created, connected and closed by you. */
+  /**
+   * The client: created, connected and closed by you.
+   *
+   * @defaultValue required
+   * @example createRedisLimiter(policy, { client })
+   */
   readonly client: RedisClient
-  /** The prefix of all keys in Redis, default `sluicegate`. */
+  /**
+   * Begins all keys in Redis.
+   *
+   * @defaultValue `'sluicegate'`
+   * @example createRedisLimiter(policy, { client, prefix: 'eu' })
+   */
   readonly prefix?: string
   /**
-   * `leased` (default): the process leases tokens ahead, so it makes nearly every decision itself. `exact`: each decision is one call to
-   * Redis. A policy that cannot be leased runs exact.
+   * `leased`: the process leases tokens ahead, so it makes nearly every decision itself. `exact`: each decision is one call to Redis. A
+   * policy that cannot be leased runs exact.
+   *
+   * @defaultValue `'leased'`
+   * @example createRedisLimiter(policy, { client, mode: 'exact' })
    */
   readonly mode?: 'leased' | 'exact'
+  /**
+   * `horizonMs`: how far ahead tokens are leased, 1 to 10,000 ms; the same in the whole fleet. A leased token may be spent for twice that.
+   *
+   * @defaultValue `{ horizonMs: 50 }`
+   * @example createRedisLimiter(policy, { client, lease: { horizonMs: 200 } })
+   */
   readonly lease?: {
     /** How far ahead tokens are leased, 1 to 10,000 ms, default 50; the same in the whole fleet. A leased token may be spent for twice that. */
     readonly horizonMs?: number
   }
-  /** On a cluster: puts several keys into one hash slot, so that `allOf` can charge them together. */
+  /**
+   * On a cluster: puts several keys into one hash slot, so that `allOf` can charge them together.
+   *
+   * @defaultValue none
+   * @example createRedisLimiter(policy, { client, hashTag: (key) => key.split(':')[0] ?? key })
+   */
   readonly hashTag?: HashTag
 }
 

@@ -7,26 +7,62 @@ import type { OutageMode } from './outage/local-share.js'
 
 /** Options of every limiter that shares its budget with other processes. */
 export interface SharedOptions extends Omit<LayerOptions, 'overrides' | 'clock'> {
-  /** What decides in an outage: `local` (default) a share of the budget in each process; `open` allows everything, `closed` nothing. */
+  /**
+   * What decides in an outage: `local` a share of the budget in each process, `open` allows everything, `closed` nothing.
+   *
+   * @defaultValue `'local'`
+   * @example createRedisLimiter(policy, { client, outage: 'open' })
+   */
   readonly outage?: OutageMode
   /**
-   * With `local`: the share of the budget that each process may spend in an outage, above 0 to 1. Default: 1 divided by the number of limiters
-   * that share the policy, as the store counted them; at most 0.1 for one that has not called it for three minutes, or for less than a minute in all.
+   * With `local`: the share of the budget that each process may spend in an outage, above 0 to 1.
+   *
+   * @defaultValue 1 divided by the number of limiters that share the policy, as the store counted them; at most 0.1 for one that has not
+   * called it for three minutes, or for less than a minute in all
+   * @example createRedisLimiter(policy, { client, localShare: 0.25 })
    */
   readonly localShare?: number
-  /** Timeout of a call to the backend in milliseconds, 1 to 60,000; default 100. */
+  /**
+   * Timeout of a call to the backend in milliseconds, 1 to 60,000.
+   *
+   * @defaultValue `100`
+   * @example createRedisLimiter(policy, { client, timeoutMs: 50 })
+   */
   readonly timeoutMs?: number
-  /** Keys with a lease or cached denial in this process, 1 to 10,000,000; default 100,000. The backend decides each take of other keys. */
+  /**
+   * Keys with a lease or cached denial in this process, 1 to 10,000,000. The backend decides each take of other keys.
+   *
+   * @defaultValue `100_000`
+   * @example createRedisLimiter(policy, { client, maxKeys: 1_000_000 })
+   */
   readonly maxKeys?: number
-  /** Size of the top lists of keys by demand and by denials, at most 10,000; default 0, no lists. */
+  /**
+   * Length of the lists of the busiest and the most denied keys, at most 10,000.
+   *
+   * @defaultValue `0`
+   * @example createRedisLimiter(policy, { client, hotKeys: 100 })
+   */
   readonly hotKeys?: number
-  /** Callers that may be in `wait` at once, 0 to 1,000,000; default 10,000. */
+  /**
+   * Callers that may be in `wait` at once, 0 to 1,000,000.
+   *
+   * @defaultValue `10_000`
+   * @example createRedisLimiter(policy, { client, maxWaiters: 100 })
+   */
   readonly maxWaiters?: number
-  /** Bounds of the queue behind `run` and `wrap`, which belongs to this process. */
+  /**
+   * Bounds of the queue behind `run` and `wrap`, which belongs to this process.
+   *
+   * @defaultValue those of {@link QueueOptions}
+   * @example createRedisLimiter(policy, { client, queue: { concurrency: 5 } })
+   */
   readonly queue?: QueueOptions
   /**
-   * Keep policies of single keys at the backend, for all processes that have this option: see `limiter.overrides`. Another process's change
-   * takes effect here within `staleMs`, 10 to 3,600,000, default 1,000.
+   * Policies of single keys at the backend, for all processes with this option: see `limiter.overrides`. Another process's change takes
+   * effect here within `staleMs`, 10 to 3,600,000, default 1,000.
+   *
+   * @defaultValue `false`
+   * @example createRedisLimiter(policy, { client, overrides: { staleMs: 200 } })
    */
   readonly overrides?: boolean | { readonly staleMs?: number }
 }

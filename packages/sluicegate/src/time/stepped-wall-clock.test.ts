@@ -14,7 +14,7 @@ test('a process whose wall clock is stepped by a day and back follows it with a 
   t.after(() => rmSync(folder, { recursive: true }))
   const stepFile = join(folder, 'step')
   writeFileSync(stepFile, '+0h')
-  // The wrapper finds the library; what it says of the time the file says, and is read anew each time.
+  // The wrapper finds the library; what it says of the time the file says, and is read again each time.
   const inShell = ['sh', '-c', 'unset FAKETIME; exec "$0" "$@"', process.execPath, PROGRAM, stepFile]
   const env = { ...process.env, FAKETIME_TIMESTAMP_FILE: stepFile, FAKETIME_NO_CACHE: '1' }
   const text = execFileSync('faketime', ['--exclude-monotonic', '-f', '+0h', ...inShell], { env, encoding: 'utf8' })

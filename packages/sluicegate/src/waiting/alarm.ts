@@ -81,7 +81,7 @@ export class Alarm {
 
   private armFor(first: Alert): void {
     this.timerUs = first.dueUs
-    // A coarse clock stands still until it is read anew. The delay is from the clock's own fraction of a microsecond: from the reading, which
+    // A coarse clock stands still until it is read again. The delay is from the clock's own fraction of a microsecond: from the reading, which
     // is rounded, a timer might come one too early or too late.
     this.ticker.read()
     this.cancelTimer = this.after(Math.max(0, first.dueUs / 1000 - this.clock.nowMs()), () => this.ring())

@@ -27,7 +27,7 @@ export class BookedWaiters<Answer extends Decision> {
   }
 
   /**
-   * The time of the latest waiter that a newcomer with this booking would overtake: tokens that come back in front of booked waiters may be booked
+   * The time of the latest waiter that a new caller with this booking would overtake: tokens that come back in front of booked waiters may be booked
    * again. Undefined if it overtakes none, or may: with the same cost it gives them its time, and its own deadline is sooner than theirs.
    */
   overtakenUs(waiter: Waiter<Answer>, booking: Booking<Answer>): number | undefined {
@@ -92,7 +92,7 @@ class Run<Answer extends Decision> implements Alert {
     this.onEmpty = onEmpty
   }
 
-  /** Not when the newcomer's booking is sooner, as after a refund, and it would not wait for the latest that is then its own. */
+  /** Not when the new caller's booking is sooner, as after a refund, and it would not wait for the latest that is then its own. */
   takesIn(waiter: Waiter<Answer>, { cost, atUs }: Booking<Answer>): boolean {
     const latestUs = this.bookings.last?.item.atUs ?? atUs
     return cost === this.cost && (latestUs <= atUs || latestUs <= waiter.deadlineUs)

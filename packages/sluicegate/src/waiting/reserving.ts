@@ -37,7 +37,7 @@ export interface BookingService<Answer extends Decision = Decision> {
   book(key: Key, cost: number, mostMs: number): Booking<Answer>
   /** The answer for a booking whose time has come: what a take that passed now would say; a denial when the key was blocked meanwhile. */
   answer(booking: Booking<Answer>): Answer
-  /** Gives `tokens` of a booking back, as much as is safe (docs/guide.md says how much). Answers as `peek` would. */
+  /** Gives `tokens` of a booking back, as much as is safe (docs/waiting.md says how much). Answers as `peek` would. */
   giveBack(booking: Booking<Answer>, tokens: number): Decision
   /** The denial of a take that may not overtake waiters: `retryAfterMs` is at least 1, `Infinity` if it can never pass. */
   refuse(key: Key, cost: number): Answer

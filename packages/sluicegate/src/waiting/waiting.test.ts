@@ -107,7 +107,7 @@ test('who finds the key blocked waits for the end of the block, with all who com
   assert.deepEqual([waiting.queued, waiting.isQueued('k'), waiting.size], [0, false, 0])
 })
 
-test('after a refund a newcomer of the same cost does not overtake: the waits move up', async () => {
+test('after a refund a new caller of the same cost does not overtake: the waits move up', async () => {
   const { bucket, log } = fixture()
   bucket.take(10)
   void log.wait('a', { cost: 3 })

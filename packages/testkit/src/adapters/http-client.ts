@@ -24,7 +24,7 @@ export function crowded(): Agent {
   return new Agent({ keepAlive: true, maxSockets: 250 })
 }
 
-/** A request over a socket of its own, unless an agent is given. */
+/** A request over its own socket, unless an agent is given. */
 export function ask(port: number, path: string, { method = 'GET', headers = {}, body, agent }: Asking = {}): Promise<ClientReply> {
   return new Promise((resolve, reject) => {
     const sent = httpRequest({ host: '127.0.0.1', port, path, method, headers, agent: agent ?? false }, (response) => {

@@ -72,7 +72,7 @@ async function listening(server: Http2Server): Promise<RunningApp> {
   return { port: (server.address() as AddressInfo).port, close: async () => void server.close() }
 }
 
-/** A request over HTTP/2 without TLS, on a connection of its own. */
+/** A request over HTTP/2 without TLS, on its own connection. */
 export async function askHttp2(port: number, path: string): Promise<ClientReply> {
   const session = connect(`http://127.0.0.1:${port}`)
   try {
@@ -87,7 +87,7 @@ export async function askHttp2(port: number, path: string): Promise<ClientReply>
   }
 }
 
-/** A request on a connection of its own whose client hangs up: resets the stream with a code, or without one destroys the connection. */
+/** A request on its own connection whose client hangs up: resets the stream with a code, or without one destroys the connection. */
 export function openHttp2(port: number, path: string): { hangUp(code: number | undefined): void } {
   const session = connect(`http://127.0.0.1:${port}`)
   session.on('error', () => undefined)

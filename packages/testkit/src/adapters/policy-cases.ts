@@ -12,7 +12,7 @@ const perDay = (limit: number, name: string): Policy => fixedWindow({ limit, win
 export function policyCases<Request>({ name, header: headerOf }: Harness<Request>, start: StartApp<Request>): void {
   const userOf = (request: Request): string | undefined => headerOf(request, 'x-user')
   const as = (user: string, plan = 'free'): { headers: Record<string, string> } => ({ headers: { 'x-user': user, 'x-plan': plan } })
-  // Made anew for each request.
+  // Made again for each request.
   const planOf = (request: Request): Policy => (headerOf(request, 'x-plan') === 'pro' ? perDay(3, 'pro') : perDay(1, 'free'))
 
   test(`${name}: the policy may be a function of the request, at once or later, and headers tell the one that answered`, async (t) => {

@@ -11,7 +11,7 @@ const CROWD = 1000
 export function table(name: string, fixture: Fixtures, policyOf: MakePolicy): void {
   const five = policyOf({ limit: 5, window: '1h' })
 
-  // Of several policies each has a table of its own, where another key may be the one to go.
+  // Of several policies each has its own table, where another key may be the one to go.
   if (entriesOf(five) === 1) oneTable(name, fixture, five)
 
   for (const maxKeys of [1, 2, 3, 7, 100, 10_000]) {

@@ -7,7 +7,7 @@ export interface ExploredCore {
   look(): void
   policyRecord(): number
   propose(): number
-  /** 0: extensions are elsewhere by now than those that were seen; the numbers have to be counted out anew. */
+  /** 0: extensions are elsewhere by now than those that were seen; the numbers have to be counted out again. */
   update(block: number, nowUs: number, seenEpoch: number): number
   take(low: number, high: number, nowUs: number, tokens: number): number
   takeAny(low: number, high: number, nowUs: number, tokens: number): number

@@ -22,7 +22,7 @@ export interface ThreadParts {
   readonly calls: readonly Call[]
 }
 
-/** A thread of the exploration: an instance of its own over the shared memory, that runs as many atomic operations as the schedule says. */
+/** A thread of the exploration: its own instance over the shared memory, that runs as many atomic operations as the schedule says. */
 export class ExploredThread implements Stepwise {
   readonly core: ExploredCore
   /** Of each call of the script; `whys` 0 stands for a plain number. */
@@ -87,7 +87,7 @@ export class ExploredThread implements Stepwise {
     this.core.startOver()
   }
 
-  /** Looks at the memory afresh, as a thread that has just been started. */
+  /** Looks at the memory again, as a thread that has just been started. */
   attach(): void {
     this.core.grant(TO_THE_END)
     this.core.attach(SECTION)

@@ -8,7 +8,7 @@ const FIND = 'export function find(fingerprint: u64, home: i32): usize {\n  let 
 const ROOM = 'first take x 3, one key, first part full'
 const SWAP = '  if (!swapOrStageBoth(counter, counterSeen, <u64>counterNext, budget, budgetSeen, <u64>budgetNext)) return RETRY\n'
 
-/** Faults in tables of several parts, and in what newcomers without room are counted by. */
+/** Faults in tables of several parts, and in what new keys without room are counted by. */
 export const GROWTH_MUTANTS: readonly Mutant[] = [
   mutant(
     'the search ends with the first part',

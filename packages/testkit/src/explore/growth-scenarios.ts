@@ -2,7 +2,7 @@ import { A, B, C, call, D, EARLIER, LATER, LOOSER, NOW, peek, reset, STRICTER, t
 import { counting } from './explored-policy.js'
 import { type Scenario, type ScenarioSketch, scenario } from './scenario.js'
 
-// Tables of several parts: the first is full, or becomes so, and keys go on to the next; and newcomers where all parts are full.
+// Tables of several parts: the first is full, or becomes so, and keys go on to the next; and new keys where all parts are full.
 
 const grown = (sketch: Omit<ScenarioSketch, 'name'> & { readonly name: string }): Scenario =>
   scenario({ lines: 3, parts: [1, 2], ...sketch, name: `parts: ${sketch.name}` })

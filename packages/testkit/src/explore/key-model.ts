@@ -19,7 +19,7 @@ export interface KeyModel {
   /** What the key owes, in units of its policy. */
   debtAt(nowUs: number): number
   step(call: Call): Step
-  /** With the next window begun, where a call does that in a step of its own before it counts. */
+  /** With the next window begun, where a call does that in its own step before it counts. */
   opened?(call: Call): KeyModel
   /** Under another policy from `nowUs` on. */
   updated(policy: ExploredPolicy, nowUs: number): KeyModel

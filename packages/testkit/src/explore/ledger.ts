@@ -20,7 +20,7 @@ export interface Ledger {
   readonly keys: readonly (KeyModel | undefined)[]
   /** By key: the end of its block, in microseconds. */
   readonly blockedUntil: readonly number[]
-  /** Of newcomers without room; undefined when they are denied. */
+  /** Of new keys without room; undefined when they are denied. */
   readonly overflow?: OverflowLedger | undefined
 }
 

@@ -19,12 +19,12 @@ export interface History {
   readonly evictions: number
   /** Evictions that a thread was stopped before it could count. */
   readonly uncounted: number
-  /** Whether newcomers may find no room. */
+  /** Whether new keys may find no room. */
   readonly mayRefuse: boolean
 }
 
 /**
- * A call; or what is a moment of its own before it: the look of a take at its key's block, the closing of a window, the refund of a
+ * A call; or what is its own moment before it: the look of a take at its key's block, the closing of a window, the refund of a
  * permit, after which the call only looks.
  */
 interface Moment {
@@ -85,7 +85,7 @@ class Explaining {
     return end
   }
 
-  /** A newcomer forgot a key that owed something, but would have passed (I7). */
+  /** A new key forgot a key that owed something, but would have passed (I7). */
   private afterForgetting(ledger: Ledger, waiting: readonly Moment[], evictions: number, uncounted: number): Ledger | undefined {
     if (evictions + uncounted === 0) return undefined
     for (let key = 0; key < ledger.keys.length; key++) {
@@ -148,7 +148,7 @@ function meanings(history: History, ledger: Ledger, { outcome, kind }: Moment): 
   return ordinary(history, ledger, outcome, open)
 }
 
-/** What becomes of a take of a newcomer without room; undefined when it is denied. */
+/** What becomes of a take of a new key without room; undefined when it is denied. */
 function withoutRoom({ overflow, policy }: Ledger, call: Call): ReturnType<typeof overflowed> {
   return overflow === undefined || call.verb !== 'take' ? undefined : overflowed(overflow, policy, call)
 }

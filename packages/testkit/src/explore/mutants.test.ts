@@ -6,7 +6,7 @@ import { hunt } from './hunt.js'
 import { MUTANTS } from './mutants.js'
 
 const MOST_SCHEDULES = 1_000_000
-/** Each compiles a core of its own: a short run has every fourth. */
+/** Each compiles its own core: a short run has every fourth. */
 const STEP = shortOrLong(4, 1)
 
 for (const mutant of MUTANTS.filter((_, i) => i % STEP === 0)) {

@@ -1,7 +1,7 @@
 import { A, B, C, call, D, EARLIER, LATER, NOW, peek, reset, take } from './calls.js'
 import { type Scenario, scenario } from './scenario.js'
 
-/** Newcomers and rivals where there is room. */
+/** New keys and rivals where there is room. */
 export const CLAIMS: readonly Scenario[] = [
   scenario({ name: 'first take x 3, one key', lines: 3, homes: [0], threads: [[take(A)], [take(A)], [take(A, NOW, 2)]] }),
   scenario({ name: 'first take x 2, then another', lines: 2, homes: [0], threads: [[take(A), take(A)], [take(A, NOW, 2)]] }),
@@ -30,7 +30,7 @@ export const CLAIMS: readonly Scenario[] = [
   }),
 ]
 
-/** Newcomers that need the entry of an idle key. */
+/** New keys that need the entry of an idle key. */
 export const TAKE_OVERS: readonly Scenario[] = [
   scenario({
     name: 'take | take-over | take',
@@ -87,7 +87,7 @@ export const TAKE_OVERS: readonly Scenario[] = [
   }),
 ]
 
-/** Newcomers where every entry is in debt. */
+/** New keys where every entry is in debt. */
 export const FORGETTING: readonly Scenario[] = [
   scenario({
     name: 'take | take that forgets another | take',

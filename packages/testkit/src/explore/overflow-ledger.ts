@@ -1,9 +1,9 @@
 import type { Call } from './call.js'
 import { type ExploredPolicy, isRate } from './explored-policy.js'
 
-// The small model of newcomers without room: the counter of a key, and the budget of all, each an arrival time in microseconds.
+// The small model of new keys without room: the counter of a key, and the budget of all, each an arrival time in microseconds.
 
-/** How many counters there are, and what all newcomers without room may take together. */
+/** How many counters there are, and what all new keys without room may take together. */
 export interface OverflowTerms {
   readonly counters: number
   readonly limit: number

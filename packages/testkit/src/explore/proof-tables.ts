@@ -29,14 +29,11 @@ interface ProofRow {
 export function proofTables(results: ProofResults): ReadonlyMap<string, string> {
   return new Map([
     ['figures', figures(results)],
-    ['table-mutants', caught(TABLE_MUTANTS, results)],
-    ['several-mutants', caught(KCAS_MUTANTS, results)],
-    ['encoding-mutants', caught(ENCODING_MUTANTS, results)],
-    ['growth-mutants', caught(GROWTH_MUTANTS, results)],
+    ['mutants', caught(results)],
   ])
 }
 
-/** A page with its parts filled anew, each between `<!-- proof:name -->` and `<!-- /proof -->`. */
+/** A page with its parts filled, each between `<!-- proof:name -->` and `<!-- /proof -->`. */
 export function withTables(page: string, tables: ReadonlyMap<string, string>): string {
   return page.replace(/<!-- proof:(\S+) -->\n[\s\S]*?<!-- \/proof -->/g, (_, name: string) => {
     const table = tables.get(name)
@@ -69,13 +66,23 @@ function boundsOf({ preemptions, deaths }: ProofRow): string {
   return `${preemptions} | ${deaths}`
 }
 
-function caught(mutants: readonly Mutant[], { mutants: found }: ProofResults): string {
-  const lines = mutants.map(({ name, scenario, preemptions, deaths }) => {
-    const schedules = found.find((each) => each.name === name)?.schedules
-    return `| ${name} | ${scenario.replaceAll('|', '\\|')} | ${preemptions}, ${deaths} | ${schedules ?? 'not caught'} |`
+/** How soon the planted faults of each kind were caught. */
+function caught({ mutants: found }: ProofResults): string {
+  const lines = KINDS.map(([kind, mutants]) => {
+    const schedules = mutants.map(({ name }) => found.find((each) => each.name === name)?.schedules ?? Number.NaN).sort((a, b) => a - b)
+    const most = schedules.at(-1) as number
+    if (schedules.some(Number.isNaN)) return `| ${kind} | ${mutants.length} | not caught | |`
+    return `| ${kind} | ${mutants.length} | ${schedules[Math.floor(schedules.length / 2)]} | ${most.toLocaleString('en')} |`
   })
-  return ['| fault | scenario | preemptions, deaths | schedules |', '| --- | --- | --- | --- |', ...lines].join('\n')
+  return ['| faults of | planted and caught | median schedules | most |', '| --- | --- | --- | --- |', ...lines].join('\n')
 }
+
+const KINDS: readonly (readonly [kind: string, mutants: readonly Mutant[]])[] = [
+  ['the table, the loop, changes of policy (`table-mutants.ts`)', TABLE_MUTANTS],
+  ['multi-word compare-and-swap (`kcas-mutants.ts`)', KCAS_MUTANTS],
+  ['extensions (`encoding-mutants.ts`)', ENCODING_MUTANTS],
+  ['growth, and new keys without room (`growth-mutants.ts`)', GROWTH_MUTANTS],
+]
 
 function sum(rows: readonly ProofRow[]): number {
   return rows.reduce((total, { schedules }) => total + schedules, 0)

@@ -16,7 +16,7 @@ export interface Scenario {
   readonly entriesPerLine: number
   /** Lines of the first part of the table, and of the second; the rest are the third's. Undefined: the table has one part. */
   readonly parts: readonly [number, number] | undefined
-  /** What newcomers without room are counted by; undefined: they are denied. */
+  /** What new keys without room are counted by; undefined: they are denied. */
   readonly overflow: OverflowTerms | undefined
   readonly denyWhenFull: boolean
   /** By key: how far into the table its home lies, 0 to 1 exclusive. */
@@ -25,7 +25,7 @@ export interface Scenario {
   readonly before: readonly Call[]
   /** By thread, the calls it makes. */
   readonly threads: readonly (readonly Call[])[]
-  /** Whether a newcomer may find no room. */
+  /** Whether a new key may find no room. */
   readonly mayRefuse: boolean
   /** Whether a clock runs so far that the core moves its time base. */
   readonly movesBase: boolean

@@ -79,7 +79,7 @@ export class World {
     for (const thread of this.threads) thread.reset()
     if (!this.updates) return
     // A thread may have been stopped between its copy of a policy's numbers and that of its epoch. So that it takes all of
-    // them anew, it sees another epoch first.
+    // them again, it sees another epoch first.
     this.words[this.epochAt] = ~(this.words[this.epochAt] as number)
     for (const thread of [this.auditor, ...this.threads]) thread.attach()
     this.restore()

@@ -94,7 +94,7 @@ export function memoryOfDistinctKeys(): Memory {
   const before = process.memoryUsage().heapUsed
   const exact = new Map<string, number>()
   for (let i = 0; i < 1_000_000; i++) {
-    // As a key comes from a request: a flat string of its own.
+    // As a key comes from a request: its own flat string.
     const key = Buffer.from(`client ${i}`).toString('latin1')
     exact.set(key, (exact.get(key) ?? 0) + 1)
   }

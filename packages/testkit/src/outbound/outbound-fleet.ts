@@ -27,7 +27,7 @@ export class OutboundFleet {
     return new OutboundFleet(server, await FaultProxy.before(server))
   }
 
-  /** A process: a client of its own, behind the proxy. */
+  /** A process: its own client, behind the proxy. */
   async member(policy: Policy, options: LimiterOptions): Promise<AsyncDisposable & { readonly limiter: FleetLimiter }> {
     const open = await (NODE_REDIS as (typeof SERVER_CLIENTS)[0]).open([this.proxy])
     const limiter = createRedisLimiter(policy, { client: open.client, timeoutMs: 2_000, ...options }) as FleetLimiter

@@ -19,7 +19,7 @@ import {
 import { decodedSnapshot, encodedSnapshot, type Snapshot } from '../../../sluicegate/dist/memory/snapshot/snapshot.js'
 import { Random } from '../random.js'
 
-// A thread that restores snapshots whose words were changed and whose checksum was computed anew, and drives what comes of them. Another
+// A thread that restores snapshots whose words were changed and whose checksum was computed again, and drives what comes of them. Another
 // watches it: the number of the seed at hand stands in shared memory.
 
 /** What the thread is given. */

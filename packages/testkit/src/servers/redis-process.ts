@@ -27,7 +27,7 @@ export interface RedisProcessOptions {
   readonly command?: string
 }
 
-/** A real server on loopback, with nothing on disk but in a folder of its own. */
+/** A real server on loopback, with nothing on disk but in its own folder. */
 export class RedisProcess {
   readonly host = '127.0.0.1'
   readonly port: number

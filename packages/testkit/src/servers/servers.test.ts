@@ -10,7 +10,7 @@ import { RedisProcess } from './redis-process.js'
 import { RedisSentinel } from './redis-sentinel.js'
 import { until } from './until.js'
 
-/** What comes back for a line on a connection of its own; else how that ended. */
+/** What comes back for a line on its own connection; else how that ended. */
 function exchange({ host, port }: FaultProxy, line: string): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(port, host, () => socket.write(`${line}\r\n`))

@@ -9,7 +9,7 @@ export type AnyLimiter = Limiter | FleetLimiter
 
 export type LayerChoice = Pick<SharedOptions, 'policyFor' | 'policies' | 'allow' | 'deny' | 'shadow' | 'hotKeys'>
 
-/** Makes limiters of one kind, each with a state of its own. */
+/** Makes limiters of one kind, each with its own state. */
 export interface LayerHarness {
   readonly name: string
   /** @param served all policies that the limiter may meet. */

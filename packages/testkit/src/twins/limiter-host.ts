@@ -58,7 +58,7 @@ async function answerTo(call: LimiterCall): Promise<LimiterAnswer> {
   if ('count' in call) return { value: await keysOf(call.limiter) }
   const thing = 'of' in call ? held[call.of]?.thing : by.limiter
   const args = call.args.map((arg) => (arg === SYMBOL ? Symbol(SYMBOL) : arg))
-  // A bound key is a call of its own: `key.take`.
+  // A bound key is its own call: `key.take`.
   const [verb = '', boundVerb] = call.verb.split('.')
   if (boundVerb !== undefined) {
     const bound = by.limiter.key(args[0] as string) as unknown as Callable

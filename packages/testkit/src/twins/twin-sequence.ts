@@ -35,7 +35,7 @@ function unpackedSingle(spec: SinglePolicySpec): SinglePolicySpec {
 }
 
 /**
- * What was booked before a change is settled under the policy of before, which is a thing of its own; and a log counts whatever it still
+ * What was booked before a change is settled under the policy of before, which is its own thing; and a log counts whatever it still
  * holds, so that it changes once.
  */
 function withUpdates(policy: PolicySpec, steps: readonly Step[]): readonly Step[] {

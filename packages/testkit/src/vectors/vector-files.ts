@@ -19,7 +19,7 @@ const SCRIPTS: { readonly [algorithm in AlgorithmName]: readonly Vector[] } = {
   'all-of': ALL_OF_SCRIPTS,
 }
 
-/** Each has a file of its own: `packages/testkit/vectors/<algorithm>.json`. */
+/** Each has its own file: `packages/testkit/vectors/<algorithm>.json`. */
 export const VECTOR_ALGORITHMS = Object.keys(SCRIPTS) as readonly AlgorithmName[]
 
 /** The committed golden vectors of an algorithm. */

@@ -7,7 +7,7 @@ import type { PatternRule, Rule } from './rule.js'
 
 /** Requests with more entries in a descriptor match no rule, so deeper rules are a mistake. */
 const MAX_DEPTH = 32
-/** Each rule with a limit has a table of its own. */
+/** Each rule with a limit has its own table. */
 const MAX_LIMITS = 5_000
 const MAX_RULES = 50_000
 

@@ -1,6 +1,6 @@
 import { PrefixTable } from './prefix-rules.js'
 
-/** What a key is given: a tier by its name, or a limit of its own. Equal targets are one. */
+/** What a key is given: a tier by its name, or its own limit. Equal targets are one. */
 export interface TierTarget {
   /** `pro`; of a limit its numbers, which no name of a tier looks like. */
   readonly id: string
@@ -21,7 +21,7 @@ export type WrittenTarget = Omit<TierTarget, 'id' | 'keys'>
 
 /** The most keys and prefixes of a policy. */
 const MAX_ROWS = 1_000_000
-/** Different limits of a policy, tiers and own limits of keys together. Each has a table of its own. */
+/** Different limits of a policy, tiers and own limits of keys together. Each has its own table. */
 export const MAX_TARGETS = 500
 /** Prefixes are found by length, one look for each. */
 const MAX_PREFIX_LENGTHS = 32

@@ -58,7 +58,7 @@ async function setUp(t: TestContext, { yaml = POLICIES, bounds = {} }: { yaml?: 
     t.after(() => client[Symbol.dispose]())
     return client
   }
-  /** A data plane over a connection of its own. */
+  /** A data plane over its own connection. */
   const open = (): QuotaClient => new QuotaClient(connected())
   /** Until all reports were read, and all that was to be sent has arrived. */
   const settle = async (reports: number): Promise<void> => {
@@ -193,7 +193,7 @@ test('assignments have a time to live, and a data plane that reports no more is 
   clock.advance(3 * TTL_S * 1_000)
   await until('it is abandoned', () => client.actions.at(-1)?.assignment.kind === 'abandon')
   await until('that has arrived', () => quotas.unreadMessages === 0)
-  // The next request begins anew.
+  // The next request begins again.
   client.report('', { bucket: BUCKET })
   await settle(2)
   await until('there is an assignment again', () => client.actions.at(-1)?.assignment.kind === 'tokens')

@@ -69,7 +69,7 @@ export function discardRest(request: IncomingMessage, guard: Guard): void {
   guard.on(request, 'error', () => {})
 }
 
-/** Copies into one buffer: a client may send each byte in a chunk of its own, and each chunk that was kept would take a hundred bytes and more. */
+/** Copies into one buffer: a client may send each byte in its own chunk, and each chunk that was kept would take a hundred bytes and more. */
 function readAll(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     let body: Buffer = NOTHING

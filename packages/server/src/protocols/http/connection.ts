@@ -109,7 +109,7 @@ export class Connection implements FastPathOwner {
   endWith(problem: Problem): void {
     if (this.#farewell !== undefined) return
     this.#farewell = problem
-    // A request with a malformed body of its own gets no other answer.
+    // A request with its own malformed body gets no other answer.
     if (this.#current === undefined || (!this.#current.req.complete && !this.#current.headersSent)) this.#end(problem)
   }
 

@@ -214,7 +214,7 @@ export class CommandReader {
     return true
   }
 
-  /** Moves the rest of the input to a buffer of its own with `size` bytes. */
+  /** Moves the rest of the input to its own buffer with `size` bytes. */
   #copy(size: number): void {
     const own = Buffer.allocUnsafeSlow(size)
     const rest = this.#input.copy(own, 0, this.#begin, this.#end)

@@ -6,7 +6,7 @@ const NODE = process.env.STORM_NODE ?? process.execPath
 const FLAGS = process.env.STORM_FLAGS?.split(' ') ?? []
 
 /**
- * A storm of `clients` against a service of its own, in a process of its own. The variables STORM_NODE and STORM_FLAGS choose another version of Node.js and
+ * A storm of `clients` against its own service, in its own process. The variables STORM_NODE and STORM_FLAGS choose another version of Node.js and
  * more processes: `STORM_FLAGS='--processes 2'`.
  */
 export async function proveStorm(name: StormName, seed: number, clients: number): Promise<void> {

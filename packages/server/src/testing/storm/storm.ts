@@ -28,7 +28,7 @@ const AT_ONCE = 50
 
 /**
  * `clients` clients of one protocol that each break off in the middle, many at once, while bystanders call over all protocols. Rejects where one of those
- * has no answer or a wrong one. Each client has a seed of its own, so that `seed` and its number repeat what it does.
+ * has no answer or a wrong one. Each client has its own seed, so that `seed` and its number repeat what it does.
  *
  * @returns the calls of bystanders.
  */

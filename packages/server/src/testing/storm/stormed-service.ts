@@ -13,7 +13,7 @@ policies:
 /** A service without a storm has about 65 MB. */
 const MAX_RSS_BYTES = 300 * 1_048_576
 
-/** A service with all its listeners, in a process of its own. */
+/** A service with all its listeners, in its own process. */
 export interface StormedService {
   readonly service: ServiceProcess
   readonly urls: Readonly<Record<'http' | 'grpc' | 'resp' | 'admin', URL>>

@@ -6,7 +6,7 @@ import { RateLimit, RateLimitException, RateLimitGuard, SkipRateLimit } from '..
 
 const perDay = (limit: number): Policy => fixedWindow({ limit, window: 'day' })
 
-/** Whether a guard without a limit of its own lets a request to a handler pass. */
+/** Whether a guard without its own limit lets a request to a handler pass. */
 function asking(controller: Type): (handler: () => unknown) => boolean {
   const guard = new RateLimitGuard()
   const response = { headersSent: false, setHeader: () => undefined }

@@ -49,16 +49,16 @@ const OUTAGE_STATUS = 503
  * @example
  * app.use(rateLimit({ windowMs: 15 * 60_000, limit: 100, standardHeaders: 'draft-8', legacyHeaders: false }))
  */
-export function rateLimit(given: RateLimitOptions = {}): RateLimitMiddleware {
-  const options = checkedNames(given)
-  const used = usedOptions(options)
+export function rateLimit(options: RateLimitOptions = {}): RateLimitMiddleware {
+  const checked = checkedNames(options)
+  const used = usedOptions(checked)
   const { skip, keyGenerator } = used
-  const limiter = decidingLimiter(options, used)
+  const limiter = decidingLimiter(checked, used)
   const limit = limitOf(limiter, used)
   const hits = new DecidedHits(limiter)
   const info = new LimitInfo(used, hits)
   const outageBody = bodyMaker<Request>()
-  const checksKeys = options.keyGenerator !== undefined && validates(options.validate, 'keyGeneratorIpFallback')
+  const checksKeys = checked.keyGenerator !== undefined && validates(checked.validate, 'keyGeneratorIpFallback')
   const checkAddress = checksKeys ? addressCheck() : undefined
 
   /** Undefined for a request that passes uncounted. */

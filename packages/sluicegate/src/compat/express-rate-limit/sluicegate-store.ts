@@ -141,7 +141,7 @@ export class SluicegateStore {
    * Makes the limiter that decides for the middleware of this library, by the options of the store.
    *
    * @internal
-   * @throws {PolicyError} `OPTION_INVALID` if the store has a limiter of its own, or belongs to another middleware.
+   * @throws {PolicyError} `OPTION_INVALID` if the store has its own limiter, or belongs to another middleware.
    */
   decideBy(policy: Policy): LimiterVerbs & Pick<Receipting, typeof TAKE> {
     if (this.given !== undefined) {
@@ -231,7 +231,7 @@ export class SluicegateStore {
   }
 
   private counting(windowMs: number): Hits {
-    // The name of a limiter of its own is not visible.
+    // The name of its own limiter is not visible.
     const limiter = this.made(countingPolicy(windowMs, this.isOwn ? '' : this.ownPrefix))
     return new CountedHits(limiter, isHere(limiter))
   }

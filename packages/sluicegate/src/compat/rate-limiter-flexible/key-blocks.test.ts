@@ -140,7 +140,7 @@ test('blocks at a denial last also when more keys are blocked than are remembere
   const limiter = limiterOf({ points: 1, blockDuration: 300, maxKeys: 64 })
   let blocked = 0
   for (let i = 0; i < 2_000; i++) {
-    // A newcomer may find no room, and is denied or cannot be blocked then: never let through untracked.
+    // A new key may find no room, and is denied or cannot be blocked then: never let through untracked.
     const known = await limiter.consume(`key ${i}`).then(
       () => true,
       () => false,

@@ -41,7 +41,7 @@ const OPTIONS = [
 export class RateLimiterRedis extends RateLimiterSluicegate<FleetLimiter> {
   constructor(options: RateLimiterRedisOptions) {
     const { storeClient, points, duration, blockDuration, keyPrefix, mode = 'exact', ...others } = checkedOptions(options, OPTIONS)
-    // With a prefix of its own the policy's name is independent of its numbers, so that counts survive a change of these; with the default
+    // With its own prefix the policy's name is independent of its numbers, so that counts survive a change of these; with the default
     // prefix other numbers count separately.
     const name = keyPrefix === DEFAULT_PREFIX || keyPrefix === '' ? undefined : checkedPolicyName('keyPrefix', keyPrefix)
     const limiter = limiterBy(storeClient, flexiblePolicy({ points, duration }, name), { ...others, mode })

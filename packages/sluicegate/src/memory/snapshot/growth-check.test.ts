@@ -29,7 +29,7 @@ function grown(): Limiter {
   return limiter
 }
 
-/** The limiter of a snapshot in which a word was written over, and the checksum made anew. */
+/** The limiter of a snapshot in which a word was written over, and the checksum made again. */
 function restoredWith(limiter: Limiter, offset: number, word: bigint): Limiter {
   const { description, contents } = decodedSnapshot(limiter.snapshot())
   const piece = new BigUint64Array([BigInt(offset / 8) | (8n << 32n), word])

@@ -76,7 +76,7 @@ function openOf(limiter: Limiter): OpenCore {
   return (section ?? parts?.[0]?.section)?.open as OpenCore
 }
 
-/** The limiter of a snapshot in which words were written over, and the checksum made anew. */
+/** The limiter of a snapshot in which words were written over, and the checksum made again. */
 function restoredWith(limiter: Limiter, words: readonly (readonly [address: number, word: bigint])[]): Limiter {
   const { description, contents } = decodedSnapshot(limiter.snapshot())
   const pieces = words.map(([address, word]) => new Uint8Array(new BigUint64Array([BigInt(address / 8) | (8n << 32n), word]).buffer))

@@ -35,7 +35,7 @@ export interface CheckedSection {
 /**
  * Looks over one section of a restored memory that no limiter uses yet: its table, the policy in force and what that needs have to
  * lie within the memory, and every word by which the core finds its way has to be one that a core could have left: a checksum tells damage,
- * not its author. How much each key has spent is taken as it is. What only running threads know begins afresh.
+ * not its author. How much each key has spent is taken as it is. What only running threads know begins again.
  *
  * @throws {PolicyError} `SNAPSHOT_INVALID`
  */
@@ -116,7 +116,7 @@ const FIRST_MARK = 1n << 62n
 const MOST_LIMIT = 2 ** 53
 
 /**
- * Looks over what a restored section says of the parts of its table, and of newcomers without room.
+ * Looks over what a restored section says of the parts of its table, and of new keys without room.
  *
  * @throws {PolicyError} `SNAPSHOT_INVALID`
  */

@@ -17,7 +17,7 @@ import type { MemoryPieces } from './snapshot.js'
 const WORD_BYTES = 8
 /** Looks at an entry that others keep changing. */
 const MOST_READS = 10_000
-/** Looks at an entry with a reference, each after a longer pause: its thread may have died. The sweep that then begins anew sees to that. */
+/** Looks at an entry with a reference, each after a longer pause: its thread may have died. The sweep that then begins again sees to that. */
 const REFERENCE_LOOKS = 20
 
 /** A part of the memory. */
@@ -128,7 +128,7 @@ export class SectionCopy {
     ]
   }
 
-  /** What newcomers without room were counted by. The budget changes with each of them: zero, so are they all. */
+  /** What new keys without room were counted by. The budget changes with each of them: zero, so are they all. */
   private sharedCounters(): Part {
     const { address, count } = this.layout.sharedCounters
     const isUsed = this.wordAt(this.layout.at('OVERFLOW_BUDGET')) !== 0n

@@ -78,7 +78,7 @@ export class SectionWords {
     return lines > 0 && new BigUint64Array(memory.buffer)[this.at('LINES') / 8] === BigInt(lines)
   }
 
-  /** The counters that newcomers without room share. */
+  /** The counters that new keys without room share. */
   get sharedCounters(): { readonly address: number; readonly count: number } {
     const words = new BigUint64Array(this.open.memory.buffer)
     const word = (name: string): number => Number(words[this.at(name) / 8])

@@ -1,4 +1,4 @@
 import type { Policy, RateOptions } from 'sluicegate'
 
-/** Makes a policy of a rate, which may have a burst of its own. */
+/** Makes a policy of a rate, which may have its own burst. */
 export type MakeRate = (options: RateOptions) => Policy

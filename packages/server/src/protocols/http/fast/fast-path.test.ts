@@ -69,7 +69,7 @@ const LAST = 'GET /v1/peek?policy=burst&key=end HTTP/1.1\r\nHost: x\r\nConnectio
 /** Enough for the server, in the same process, to read a part and to answer it. */
 const TURNS = 4
 
-/** What comes back for `parts`, each written in a turn of its own. Dates are those of the clock on the wall, and ids are random. */
+/** What comes back for `parts`, each written in its own turn. Dates are those of the clock on the wall, and ids are random. */
 async function exchange(url: string, parts: readonly (string | Buffer)[]): Promise<string> {
   const socket = await connectTo(url)
   const answer = readToEnd(socket)

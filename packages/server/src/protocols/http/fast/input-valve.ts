@@ -58,7 +58,7 @@ export class InputValve {
       this.#slicesLeft = isAlone ? SLICES_PER_TURN : 1
       this.open()
     })
-    // Without a listener of its own for 'data' Node parses what the handle reads, past `push`.
+    // Without its own listener for 'data' Node parses what the handle reads, past `push`.
     guard.on(socket, 'data', ignore)
   }
 
