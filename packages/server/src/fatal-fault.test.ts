@@ -4,13 +4,13 @@ import { writeFileSync } from 'node:fs'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { until } from 'sluicegate-testkit'
+import { send } from 'sluicegate-testkit/service/many-connections.js'
+import { configFile } from 'sluicegate-testkit/service/sluicegate-process.js'
+import { bystanders } from 'sluicegate-testkit/service/storm/bystanders.js'
+import { type StormedService, stormedService } from 'sluicegate-testkit/service/storm/stormed-service.js'
 import { canSharePorts } from './processes/child.js'
-import { send } from './testing/many-connections.js'
-import { configFile } from './testing/sluicegate-process.js'
-import { bystanders } from './testing/storm/bystanders.js'
-import { type StormedService, stormedService } from './testing/storm/stormed-service.js'
 
-const PRELOAD = fileURLToPath(new URL('./testing/fault-preload.js', import.meta.url))
+const PRELOAD = fileURLToPath(import.meta.resolve('sluicegate-testkit/service/fault-preload.js'))
 
 /** A service that has a fault on request. */
 async function faultyService(t: TestContext, ...flags: string[]): Promise<{ stormed: StormedService; fail: (kind: string) => void }> {

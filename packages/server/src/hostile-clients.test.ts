@@ -4,9 +4,9 @@ import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { manualClock } from 'sluicegate'
 import { shortOrLong } from 'sluicegate-testkit'
-import { connectTo, parseResponse, readToEnd } from './testing/raw-http.js'
-import { runService, TWO_POLICIES } from './testing/running-service.js'
-import { type ServiceProcess, serveProcess } from './testing/sluicegate-process.js'
+import { connectTo, parseResponse, readToEnd } from 'sluicegate-testkit/service/raw-http.js'
+import { runService, TWO_POLICIES } from 'sluicegate-testkit/service/running-service.js'
+import { type ServiceProcess, serveProcess } from 'sluicegate-testkit/service/sluicegate-process.js'
 
 const MB = 1_048_576
 /** A service without attackers has 65 MB. */

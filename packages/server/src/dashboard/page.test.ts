@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
 import { manualClock } from 'sluicegate'
+import { readConfig } from 'sluicegate-config/read-config.js'
 import { openPage } from 'sluicegate-testkit/browser/browser.js'
-import { readConfig } from '../config/read-config.js'
+import { runService, TWO_POLICIES } from 'sluicegate-testkit/service/running-service.js'
 import { createLog } from '../log.js'
 import { type Service, startService } from '../service.js'
-import { runService, TWO_POLICIES } from '../testing/running-service.js'
 
 const OFTEN = { sampleMs: 50 }
 const SHOWN = `${TWO_POLICIES}dashboard: { keys: shown }\n`

@@ -3,8 +3,8 @@ import { readdirSync, writeFileSync } from 'node:fs'
 import { type TestContext, test } from 'node:test'
 import { createClient } from '@redis/client'
 import { until } from 'sluicegate-testkit'
-import { send, sendMany } from '../testing/many-connections.js'
-import { announcement, configFile, ended, serveProcess, sluicegate } from '../testing/sluicegate-process.js'
+import { send, sendMany } from 'sluicegate-testkit/service/many-connections.js'
+import { announcement, configFile, ended, serveProcess, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
 import { canSharePorts } from './child.js'
 
 const YAML = `listen: { port: 0 }
