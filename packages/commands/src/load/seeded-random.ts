@@ -19,10 +19,11 @@ export class SeededRandom {
 
   /** A fraction in [0, 1) of 53 bits. */
   fraction(): number {
-    return ((this.#bits() >>> 5) * 2 ** 26 + (this.#bits() >>> 6)) / 2 ** 53
+    return ((this.bits() >>> 5) * 2 ** 26 + (this.bits() >>> 6)) / 2 ** 53
   }
 
-  #bits(): number {
+  /** 32 random bits as an unsigned integer. */
+  bits(): number {
     const s = this.#s as unknown as [number, number, number, number]
     const scrambled = Math.imul(s[1], 5)
     const out = Math.imul((scrambled << 7) | (scrambled >>> 25), 9)
