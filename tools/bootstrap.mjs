@@ -17,8 +17,8 @@ import { runTogether } from './setup/watch.mjs'
 /** A test that hangs becomes one that fails. */
 const LONGEST_TEST_MS = 600_000
 const LONGEST_LONG_TEST_MS = 3_600_000
-/** More than there are cores: many wait for servers and other processes. */
-const TEST_FILES_AT_ONCE = 2 * availableParallelism()
+/** More than there are cores: a test uses the processor for a third of its time, and waits else for servers, processes and what has to expire. */
+const TEST_FILES_AT_ONCE = 3 * availableParallelism()
 
 /** Compiled files that are no tests but start servers. */
 const ON_SERVERS = {

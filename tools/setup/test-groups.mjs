@@ -5,8 +5,8 @@ import { ROOT } from './root.mjs'
 
 /** Below this number a process for each file is as fast, and its output is easier to read. */
 const MIN_FILES_TO_GROUP = 60
-/** Enough groups to keep the cores busy, few enough to save most of the start-ups. */
-const GROUPS = 20
+/** Enough groups to keep the cores busy to the end, few enough to save most of the start-ups. */
+const GROUPS = 24
 /** Not below node_modules, where the test runner of Node 22 and newer runs nothing. */
 const FOLDER = '.cache/test-groups'
 
