@@ -17,8 +17,8 @@ import { runTogether } from './setup/watch.mjs'
 /** A test that hangs becomes one that fails. */
 const LONGEST_TEST_MS = 600_000
 const LONGEST_LONG_TEST_MS = 900_000
-/** More than there are cores: many wait for servers and other processes. */
-const TEST_FILES_AT_ONCE = 2 * availableParallelism()
+/** More than there are cores: a test uses the processor for a third of its time, and waits else for servers, processes and what has to expire. */
+const TEST_FILES_AT_ONCE = 3 * availableParallelism()
 
 /** Compiled files that are no tests but start servers. */
 const ON_SERVERS = {
@@ -79,15 +79,15 @@ async function runTests(chosen, longestMs) {
 
 /** Files that failed in the last run, as they are: some may be groups. */
 function failedTests(args) {
-  return { files: failedFiles(), textOf: () => '', nodeOptions: args.filter((arg) => arg !== '--failed') }
+  return { files: failedFiles(), nodeOptions: args.filter((arg) => arg !== '--failed') }
 }
 
 /** Long files first, so that none of them runs alone at the end. Long runs have few files, each long. */
-function inProcesses({ files, textOf, nodeOptions }) {
+function inProcesses({ files, nodeOptions }) {
   // A pattern of names would skip the suites of the groups.
   const byName = nodeOptions.some((option) => option.startsWith('--test-name-pattern'))
   if (byName || process.env.SLUICEGATE_TEST_RUN === 'long') return files
-  const { alone, groups } = groupTests(files, textOf)
+  const { alone, groups } = groupTests(files)
   return [...alone, ...writeGroups(groups)]
 }
 

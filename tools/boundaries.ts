@@ -24,13 +24,8 @@ const HTTP_FAST = /^packages\/server\/src\/protocols\/http\/fast\//
 /** Source files of a folder, its tests left out. */
 const sourcesOf = (folder: string): RegExp => new RegExp(`^${folder}/(?!.*\\.test\\.ts$)`)
 
-/** What is published of a package: neither tests nor what they share. */
-const publishedOf = (name: string): RegExp => new RegExp(`^packages/${name}/src/(?!testing/|.*\\.test\\.ts$)`)
-
-/** The package whose tests share this file, as source or compiled. */
-const ownerOfTesting = (file: string): string | undefined => file.match(/^packages\/([^/]+)\/(?:src|dist)\/testing\//)?.[1]
-
-const isTestOf = (name: string, file: string): boolean => file.startsWith(`packages/${name}/src/`) && !publishedOf(name).test(file)
+/** What is published of a package: not its tests. */
+const publishedOf = (name: string): RegExp => new RegExp(`^packages/${name}/src/(?!.*\\.test\\.ts$)`)
 
 /** Adapters, by the framework whose types they use; that of Nest also makes its exceptions and decorators. */
 const FRAMEWORKS = { express: 'express', fastify: 'fastify', hono: 'hono', koa: 'koa', nest: '@nestjs/common' } as const
@@ -51,6 +46,25 @@ const compatibleWith = (file: string): string | undefined => file.match(/^packag
 
 /** Modules of the library that hold plain data. */
 const PLAIN_DATA = 'policy/[^/]*|time/duration|decision/decision|decision/decision-decoder|errors|once-in-process|options/[^/]*|shown'
+
+/** What every extension of the library imports: the files of its public names that all limiters share, checks, messages and state of the process. */
+const CONTRACT =
+  'limiter|key|awaitable|errors|create-limiter|decision/(?:decision|permit|receipt|receipt-of-any)|policy/(?:policy|policy-options|single-policy)|time/(?:clock|duration)|options/[^/]*|arguments|shown|once-in-process|warn-once|dropped-promise'
+const TIMERS = 'waiting/(?:abort-watch|alarm|due-heap)'
+
+/** Folders of the library that could be packages, and what each imports beside the contract. */
+const EXTENSIONS: Readonly<Record<string, string>> = {
+  queue: TIMERS,
+  outbound: `${TIMERS}|headers/(?:header|read-rate-limit)`,
+  gate: 'memory/(?:core-memory|fingerprint|handle-check)',
+  'compat/express-rate-limit':
+    'compat/limiter-verbs|headers/(?:header-writer|quota)|keys/(?:address|hop-list|ip-address|key-reader)|middleware/(?:denial|denial-response|limit|limit-result|limits|middleware-options|misuse-watch|node-exchange)',
+  'compat/rate-limiter-flexible': 'compat/limiter-verbs|keys/key-reader|redis/create-redis-limiter|shared/fleet-limiter',
+  'compat/limiter-verbs': '',
+}
+
+/** The private packages of the service, the lowest first: each imports the ones before it by name. */
+const SERVICE_PACKAGES = ['config', 'commands', 'server']
 
 /** Folders of the core, the lowest first. */
 const CORE_FOLDERS = ['atomics', 'policy', 'algorithms', 'table']
@@ -87,7 +101,7 @@ export const BOUNDARIES: readonly Boundary[] = [
   },
   {
     why: 'adapters are entry points: no other file imports one',
-    files: publishedOf('(sluicegate|server)'),
+    files: publishedOf('(sluicegate|config|commands|server)'),
     allows: (edge) => [undefined, adapterOf(edge.from)].includes(adapterOf(edge.target)),
   },
   {
@@ -106,11 +120,14 @@ export const BOUNDARIES: readonly Boundary[] = [
     files: sourcesOf('packages/sluicegate/src/(memory|waiting|layers)'),
     allows: (edge) => leadsTo(edge, /\/src\/((memory|memory\/snapshot|waiting|layers|policy|queue|options|time|decision)\/)?[^/]*\.ts$/),
   },
-  {
-    why: 'a queue runs work over any limiter: it knows what every limiter offers, timers and heaps, and no memory, store or request',
-    files: sourcesOf('packages/sluicegate/src/queue'),
-    allows: (edge) => leadsTo(edge, /\/src\/((queue|waiting|policy|options|time|decision)\/)?[^/]*\.ts$/),
-  },
+  ...Object.entries(EXTENSIONS).map(([folder, also]): Boundary => {
+    const allowed = new RegExp(`^packages/sluicegate/src/(?:${folder}(?:/.*)?|${CONTRACT}${also && `|${also}`})\\.ts$`)
+    return {
+      why: `src/${folder} could be a package: it imports the contract of the library (CONTRACT and EXTENSIONS in tools/boundaries.ts) and itself`,
+      files: new RegExp(`^packages/sluicegate/src/${folder}(?:\\.ts$|/(?!.*\\.test\\.ts$))`),
+      allows: (edge) => !isRelative(edge) || leadsTo(edge, allowed),
+    }
+  }),
   {
     why: 'headers are data: they know policies and decisions, and no limiter, request or response',
     files: sourcesOf('packages/sluicegate/src/headers'),
@@ -122,33 +139,10 @@ export const BOUNDARIES: readonly Boundary[] = [
     allows: (edge) => edge.typeOnly || leadsTo(edge, /\/src\/(key|errors|options\/[^/]*|keys\/[^/]*)\.ts$/),
   },
   {
-    why: 'outbound requests use limiters, clocks and headers, and neither middleware nor keys nor any store',
-    files: sourcesOf('packages/sluicegate/src/outbound'),
-    allows: (edge) => edge.typeOnly || leadsTo(edge, /\/src\/((outbound|headers|policy|waiting|options|time|decision)\/)?[^/]*\.ts$/),
-  },
-  {
     why: 'sending requests is for programs: nothing else that is published sends any with it',
-    files: publishedOf('(sluicegate|server)'),
+    files: publishedOf('(sluicegate|config|commands|server)'),
     allows: ({ from, target }) =>
       !target.startsWith('packages/sluicegate/src/outbound/') || from.startsWith('packages/sluicegate/src/outbound/'),
-  },
-  {
-    why: 'verdicts of relaxed accuracy use the hash of keys, clocks, checks and warnings, and no limiter, policy, store or request',
-    files: sourcesOf('packages/sluicegate/src/gate'),
-    allows: (edge) =>
-      leadsTo(
-        edge,
-        /\/src\/(gate\/[^/]*|memory\/(fingerprint|handle-check|core-memory)|options\/[^/]*|time\/[^/]*|errors|key|shown|warn-once)\.ts$/,
-      ),
-  },
-  {
-    why: 'an interface compatible with another library uses limiters, and of the middleware what adapters use; only one of the two knows a store',
-    files: sourcesOf('packages/sluicegate/src/compat'),
-    allows: (edge) =>
-      edge.typeOnly ||
-      !isRelative(edge) ||
-      leadsTo(edge, /\/src\/((middleware|headers|keys|policy|options|time|decision|compat(\/[^/]*)?)\/)?[^/]*\.ts$/) ||
-      (isOf(edge.from, 'compat/rate-limiter-flexible') && leadsTo(edge, /\/redis\/create-redis-limiter\.ts$/)),
   },
   {
     why: 'an interface compatible with one library knows nothing of another',
@@ -157,7 +151,7 @@ export const BOUNDARIES: readonly Boundary[] = [
   },
   {
     why: 'compatible interfaces are entry points: no other file imports them',
-    files: publishedOf('(sluicegate|server)'),
+    files: publishedOf('(sluicegate|config|commands|server)'),
     allows: ({ from, target }) => !isOf(target, 'compat') || isOf(from, 'compat'),
   },
   {
@@ -197,24 +191,17 @@ export const BOUNDARIES: readonly Boundary[] = [
     allows: ({ from, target }) =>
       HTTP_FAST.test(from) || !HTTP_FAST.test(target) || target === 'packages/server/src/protocols/http/fast/fast-path.ts',
   },
-  {
-    why: 'the server uses the library by its public name',
-    files: /^packages\/server\/src\//,
-    allows: (edge) => !isRelative(edge) || leadsTo(edge, /^packages\/server\//),
-  },
-  {
-    why: 'nothing that is published uses the testkit or the tools',
-    files: publishedOf('(sluicegate|server)'),
-    allows: (edge) => !isPackage(edge, 'sluicegate-testkit') && !leadsTo(edge, /^(tools|packages\/testkit)\//),
-  },
-  {
-    why: 'what the tests of one package share stands in its folder `testing`, for them alone: it is not published',
-    files: /^/,
-    allows: ({ from, target }) => {
-      const owner = ownerOfTesting(target)
-      return owner === undefined || isTestOf(owner, from)
-    },
-  },
+  ...SERVICE_PACKAGES.map((name, height): Boundary => {
+    const below = ['sluicegate', ...SERVICE_PACKAGES.slice(0, height).map((each) => `sluicegate-${each}`)]
+    return {
+      why: `packages/${name} imports ${below.join(', ')} by name, and of the workspace nothing else`,
+      files: publishedOf(name),
+      allows: (edge) =>
+        isRelative(edge)
+          ? leadsTo(edge, new RegExp(`^packages/${name}/src/`))
+          : !edge.specifier.startsWith('sluicegate') || below.some((each) => isPackage(edge, each)),
+    }
+  }),
   {
     why: 'what runs on the pages of the site imports the library by its public name',
     files: sourcesOf('site/src/playground'),

@@ -1,5 +1,5 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { machineText } from 'sluicegate-server/dist/load/machine-text.js'
+import { machineText } from 'sluicegate-commands/load/machine-text.js'
 import { freePorts } from 'sluicegate-testkit'
 import { type Compared, comparisonPlot, comparisonTable, filledComparison, type SavedComparison, type Way } from './compare-page.js'
 import { Lab, POLICY } from './lab.js'

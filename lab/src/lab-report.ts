@@ -1,5 +1,5 @@
-import { machineText } from 'sluicegate-server/dist/load/machine-text.js'
-import type { Report, ReportSection } from 'sluicegate-server/dist/report/report.js'
+import { machineText } from 'sluicegate-commands/load/machine-text.js'
+import type { Report, ReportSection } from 'sluicegate-commands/report/report.js'
 import type { ScenarioResult } from './run-scenario.js'
 import { SLOW_DECISION_MS } from './service-node.js'
 

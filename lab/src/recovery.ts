@@ -1,4 +1,4 @@
-import type { ReportMark } from 'sluicegate-server/dist/report/report.js'
+import type { ReportMark } from 'sluicegate-commands/report/report.js'
 
 /** Admissions a second over time: equal steps of `xs`, in seconds. */
 export interface AdmittedOverTime {

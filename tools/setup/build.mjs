@@ -7,7 +7,17 @@ import { removeStaleOutputs } from './stale-outputs.mjs'
 
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc')
 const STAMPS = join(ROOT, '.cache')
-const COMPILED = ['packages/sluicegate', 'packages/server', 'packages/testkit', 'bench', 'chaos', 'lab', 'site']
+const COMPILED = [
+  'packages/sluicegate',
+  'packages/config',
+  'packages/commands',
+  'packages/server',
+  'packages/testkit',
+  'bench',
+  'chaos',
+  'lab',
+  'site',
+]
 const FOLDERS = ['packages', 'bench', 'chaos', 'lab', 'site']
 const SETTINGS = ['package.json', 'package-lock.json', 'tsconfig.base.json', 'tsconfig.json']
 

@@ -5,6 +5,7 @@ import { step } from './run.mjs'
 
 const ON_REDIS = [
   'packages/sluicegate/dist/redis',
+  'packages/commands',
   'packages/server',
   'packages/testkit',
   'chaos',
@@ -33,7 +34,7 @@ const COMMANDS = [
   {
     command: 'nginx',
     debian: 'nginx-light',
-    usedBy: ['packages/server', 'bench/dist/server'],
+    usedBy: ['packages/commands', 'packages/server', 'bench/dist/server'],
     why: 'the service is tested and measured behind it',
   },
   { command: 'promtool', debian: 'prometheus', usedBy: ['packages/server'], why: 'metrics, rules and queries are checked with it' },
@@ -43,7 +44,7 @@ const COMMANDS = [
     usedBy: ['packages/server'],
     why: 'it scrapes the service and runs the queries of the dashboard',
   },
-  { command: 'zstd', debian: 'zstd', usedBy: ['packages/server'], why: 'logs packed by zstd are replayed' },
+  { command: 'zstd', debian: 'zstd', usedBy: ['packages/commands'], why: 'logs packed by zstd are replayed' },
   {
     command: 'openssl',
     debian: 'openssl',

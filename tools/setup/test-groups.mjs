@@ -5,38 +5,25 @@ import { ROOT } from './root.mjs'
 
 /** Below this number a process for each file is as fast, and its output is easier to read. */
 const MIN_FILES_TO_GROUP = 60
-/** Enough groups to keep the cores busy, few enough to save most of the start-ups. */
-const GROUPS = 20
+/** Enough groups to keep the cores busy to the end, few enough to save most of the start-ups. */
+const GROUPS = 24
 /** Not below node_modules, where the test runner of Node 22 and newer runs nothing. */
 const FOLDER = '.cache/test-groups'
 
 /**
- * What needs its own process: state of the process, other processes and threads, browsers, warnings that are given once in a process,
- * and files that are long by themselves or measure memory or pauses of the process.
+ * The name of a file that needs its own process, because others would disturb it: warnings that are given once in a process, listeners of
+ * the process, its memory and pauses, workers of `node:cluster`.
  */
-const NEEDS_OWN_PROCESS = [
-  /\bprocess\.(?:exit|env|on|once|emit|chdir|stdout|stderr|memoryUsage|listeners)/,
-  /\bmock\b|globalThis\.|\bgc\b/,
-  /\bspawn|\bfork|\bWorker|child_process|worker_threads|node:cluster/,
-  /chromium|browser|nginx/,
-  /[wW]arning|warnOnce|oncePerProcess|onceInProcess/,
-  /\bconformance\b/,
-  /rssBytes|eventLoopUtilization|monitorEventLoopDelay/,
-]
+const ALONE = /\.alone\.test\.js$/
 
 /**
  * What to give to `node --test`: files that need a process of their own, and files that import many others. A process costs a tenth of a
- * second of the processor before its first test, with clients of Redis half a second, and most test files need less for their tests.
- *
- * Of `compiled` test files, `textOf` gives the text of the source, which decides.
+ * second of the processor before its first test, with clients of Redis a quarter, and most test files need less for their tests.
  */
-export function groupTests(compiled, textOf) {
+export function groupTests(compiled) {
   if (compiled.length < MIN_FILES_TO_GROUP) return { alone: [...compiled], groups: [] }
-  const alone = compiled.filter((file) => {
-    const text = textOf(file)
-    return NEEDS_OWN_PROCESS.some((pattern) => pattern.test(text))
-  })
-  const together = compiled.filter((file) => !alone.includes(file))
+  const alone = compiled.filter((file) => ALONE.test(file))
+  const together = compiled.filter((file) => !ALONE.test(file))
   // Neighbours share what they import; every group gets some of each folder, as their lengths differ.
   const groups = Array.from({ length: GROUPS }, (_, i) => together.filter((_, at) => at % GROUPS === i))
   return { alone, groups: groups.filter((group) => group.length > 0) }

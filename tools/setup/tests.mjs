@@ -28,9 +28,7 @@ export function chooseTests(args, { long = false } = {}) {
     )
   }
   const chosen = all.filter((file) => patterns.length === 0 || patterns.some(({ matches }) => matches(file)))
-  const sources = new Map(chosen.map((file) => [compiled(file), file]))
-  const textOf = (file) => readFileSync(join(ROOT, sources.get(file)), 'utf8')
-  return { files: chosen.map(compiled), textOf, nodeOptions }
+  return { files: chosen.map(compiled), nodeOptions }
 }
 
 /** The program of a longer proof: prove-<name>.ts, wherever it stands. */

@@ -1,4 +1,4 @@
-import { requireRival } from '../rivals.js'
+import { build, type Histogram } from 'hdr-histogram-js'
 
 /** How long decisions took, in nanoseconds. */
 export interface LatencyFigures {
@@ -11,24 +11,11 @@ export interface LatencyFigures {
   readonly maxNs: number
 }
 
-interface Histogram {
-  readonly totalCount: number
-  readonly mean: number
-  readonly maxValue: number
-  recordValue(value: number): void
-  getValueAtPercentile(percentile: number): number
-  add(other: Histogram): void
-}
-
-interface Module {
-  build(options: { highestTrackableValue: number; numberOfSignificantValueDigits: number }): Histogram
-}
-
 const LONGEST_NS = 120e9
 
 /** A high dynamic range histogram of single decisions. */
 export class Latency {
-  private readonly histogram = (requireRival('hdr-histogram-js') as Module).build({
+  private readonly histogram: Histogram = build({
     highestTrackableValue: LONGEST_NS,
     numberOfSignificantValueDigits: 3,
   })

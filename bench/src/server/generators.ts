@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import type { LoadResult } from '../../../packages/server/dist/load/load-result.js'
+import type { LoadResult } from 'sluicegate-commands/load/load-result.js'
 import { SLUICEGATE } from './service-process.js'
 
 const run = promisify(execFile)

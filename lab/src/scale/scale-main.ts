@@ -1,5 +1,5 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { machineText } from 'sluicegate-server/dist/load/machine-text.js'
+import { machineText } from 'sluicegate-commands/load/machine-text.js'
 import { checkedRuns, coarseRuns } from './compared-runs.js'
 import { keyCosts } from './key-cost.js'
 import { MeasuredNodes } from './measured-nodes.js'

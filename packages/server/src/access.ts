@@ -1,20 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-
-/**
- * What a caller may do. `decide`: take, peek, reserve, permits, metrics and the page. `admin`: that, and verbs that change other callers' keys or
- * the service: refund, penalize, block, reset, reload.
- */
-export type Scope = 'decide' | 'admin'
-
-/** A bearer token of a client. */
-export interface Token {
-  /** For logs; never the secret. */
-  readonly name: string
-  readonly secret: string
-  readonly scope: Scope
-  /** The highest class of priority that requests with it may name; undefined: that of the policy. */
-  readonly priority?: string | undefined
-}
+import type { Scope, Token } from 'sluicegate-config/tokens.js'
 
 /** Which callers may do what, for all protocols. Secrets are kept as digests of equal length, and compared in constant time. */
 export class Access {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { type ManualClock, manualClock } from 'sluicegate'
-import { readRateLimitFields, readRateLimitLists } from './testing/rate-limit-fields.js'
-import { runService } from './testing/running-service.js'
+import { readRateLimitFields, readRateLimitLists } from 'sluicegate-testkit/service/rate-limit-fields.js'
+import { runService } from 'sluicegate-testkit/service/running-service.js'
 
 // Each algorithm of the service, from its file to its answers over a socket.
 

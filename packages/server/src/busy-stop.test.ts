@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
-import { runService } from './testing/running-service.js'
+import { runService } from 'sluicegate-testkit/service/running-service.js'
 
 /** Turns of the event loop, at each of which it is busy once: more than the service waits for until it closes its port. */
 const TURNS = 10

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { ConfigError } from './config/fault.js'
-import { parseConfig, readConfig } from './config/read-config.js'
+import { ConfigError } from 'sluicegate-config/fault.js'
+import { parseConfig, readConfig } from 'sluicegate-config/read-config.js'
+import { readExposition } from 'sluicegate-testkit/service/exposition.js'
+import { runService } from 'sluicegate-testkit/service/running-service.js'
 import { Engine } from './engine/engine.js'
 import { measuresOf } from './measures/measures.js'
-import { readExposition } from './testing/exposition.js'
-import { runService } from './testing/running-service.js'
 
 const GUIDE = read('../../../docs/service.md')
 const CALLS = read('../../../docs/service-api.md')

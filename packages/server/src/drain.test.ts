@@ -4,8 +4,8 @@ import { Agent, request } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { shortOrLong } from 'sluicegate-testkit'
-import { TWO_POLICIES } from './testing/running-service.js'
-import { type ServiceProcess, serveProcess } from './testing/sluicegate-process.js'
+import { TWO_POLICIES } from 'sluicegate-testkit/service/running-service.js'
+import { type ServiceProcess, serveProcess } from 'sluicegate-testkit/service/sluicegate-process.js'
 
 const CLIENTS = 64
 const TAKE = '/v1/take?policy=burst&key=alice'

@@ -4,13 +4,13 @@ import { writeFileSync } from 'node:fs'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { until } from 'sluicegate-testkit'
+import { send } from 'sluicegate-testkit/service/many-connections.js'
+import { configFile } from 'sluicegate-testkit/service/sluicegate-process.js'
+import { type Bystander, bystanders, reconnectingBystanders } from 'sluicegate-testkit/service/storm/bystanders.js'
+import { type StormedService, stormedService } from 'sluicegate-testkit/service/storm/stormed-service.js'
 import { canSharePorts } from './processes/child.js'
-import { send } from './testing/many-connections.js'
-import { configFile } from './testing/sluicegate-process.js'
-import { type Bystander, bystanders, reconnectingBystanders } from './testing/storm/bystanders.js'
-import { type StormedService, stormedService } from './testing/storm/stormed-service.js'
 
-const PRELOAD = fileURLToPath(new URL('./testing/fault-preload.js', import.meta.url))
+const PRELOAD = fileURLToPath(import.meta.resolve('sluicegate-testkit/service/fault-preload.js'))
 
 /** A service that has a fault on request. */
 async function faultyService(t: TestContext, ...flags: string[]): Promise<{ stormed: StormedService; fail: (kind: string) => void }> {
@@ -22,14 +22,14 @@ async function faultyService(t: TestContext, ...flags: string[]): Promise<{ stor
 
 for (const kind of ['exception', 'rejection']) {
   test(`an ${kind} that nothing handles ends the service with 1, after it has answered for the time of the drain and has said so`, async (t) => {
-    const { stormed, fail } = await faultyService(t, '--drain', '300ms')
+    const { stormed, fail } = await faultyService(t, '--drain', '1500ms')
     const { service, log } = stormed
     const ended = once(service.child, 'exit')
     fail(kind)
     await until('the service drains', async () => (await send(service.url, '/readyz')).status === 503)
     assert.equal((await send(service.url, '/v1/take?policy=api&key=a')).status, 200)
     assert.deepEqual(await ended, [1, null])
-    assert.match(log(), /"drain":"300ms","msg":"a fault of the service: it answers for the time of the drain/)
+    assert.match(log(), /"drain":"1500ms","msg":"a fault of the service: it answers for the time of the drain/)
     assert.match(log(), /a fault on purpose/)
   })
 }

@@ -1,5 +1,5 @@
-import type { StopTimes } from './config/config.js'
-import { timeSpanText } from './config/time-span.js'
+import type { StopTimes } from 'sluicegate-config/config.js'
+import { timeSpanText } from 'sluicegate-config/time-span.js'
 import type { Log } from './log.js'
 
 /** Beyond its times a stop that hangs is cut off. */

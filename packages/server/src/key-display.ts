@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto'
-import type { KeyDisplay } from './config/config.js'
+import type { KeyDisplay } from 'sluicegate-config/config.js'
 
 const MAX_SHOWN = 80
 /** Characters that would hide, break or turn around what stands beside them. */

@@ -7,9 +7,9 @@ import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { makeCertificates } from './testing/certificates.js'
-import { runService } from './testing/running-service.js'
-import { configFile, serveProcess, sluicegate } from './testing/sluicegate-process.js'
+import { makeCertificates } from 'sluicegate-testkit/service/certificates.js'
+import { runService } from 'sluicegate-testkit/service/running-service.js'
+import { configFile, serveProcess, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
 
 const POLICIES = 'policies:\n  burst: { algorithm: token-bucket, limit: 100, window: 1m }\n'
 const TAKE = '/v1/take?policy=burst&key=alice'
@@ -131,7 +131,7 @@ test('with an authority for clients only those with its certificate are answered
   const yaml = `listen: { port: 0 }\ntls: { cert: server.pem, key: server.key, client-ca: ca.pem }\n${POLICIES}`
   const file = join(folder, 'service.yaml')
   writeFileSync(file, yaml)
-  const { readConfig } = await import('./config/read-config.js')
+  const { readConfig } = await import('sluicegate-config/read-config.js')
   const { startService } = await import('./service.js')
   const service = await startService(readConfig(file))
   t.after(() => service.stop({ drainMs: 0, finishMs: 0 }))
@@ -144,7 +144,7 @@ test('with an authority for clients only those with its certificate are answered
 
 test('a certificate that cannot be used is a fault of the file', async (t) => {
   const { folder } = makeCertificates(t)
-  const { readConfig } = await import('./config/read-config.js')
+  const { readConfig } = await import('sluicegate-config/read-config.js')
   const faultOf = (tls: string): string => {
     const file = join(folder, 'service.yaml')
     writeFileSync(file, `tls: ${tls}\n${POLICIES}`)

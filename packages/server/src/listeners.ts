@@ -1,5 +1,5 @@
+import { type Config, LISTENER_NAMES, type ListenerName, type StopTimes } from 'sluicegate-config/config.js'
 import { after } from './after.js'
-import { type Config, LISTENER_NAMES, type ListenerName, type StopTimes } from './config/config.js'
 import type { Awaitable } from './engine/awaitable.js'
 import type { Log } from './log.js'
 import type { Part } from './part.js'

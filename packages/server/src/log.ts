@@ -1,5 +1,5 @@
 import { type Logger, pino } from 'pino'
-import type { LogLevel } from './config/config.js'
+import type { LogLevel } from 'sluicegate-config/config.js'
 
 /** The log of the service. Keys, tokens and requests are never in it. */
 export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>

@@ -5,8 +5,8 @@ import { basename } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { everyNth } from 'sluicegate-testkit'
-import { TWO_POLICIES } from './testing/running-service.js'
-import { announcement, configFile, ended, sluicegate } from './testing/sluicegate-process.js'
+import { TWO_POLICIES } from 'sluicegate-testkit/service/running-service.js'
+import { announcement, configFile, ended, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
 import { VERSION } from './version.js'
 
 const EXAMPLE = fileURLToPath(new URL('../../../examples/sluicegate.yaml', import.meta.url))

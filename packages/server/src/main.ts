@@ -1,16 +1,17 @@
 #!/usr/bin/env node
+import { fileURLToPath } from 'node:url'
 import { Command, CommanderError, Option } from 'commander'
-import { endWithOutput } from './cli/closed-output.js'
+import type { GateFlags } from 'sluicegate-commands/gate/gate-flags.js'
+import type { LoadFlags } from 'sluicegate-commands/load/load-command.js'
+import type { ReplayFlags } from 'sluicegate-commands/replay/run-replay.js'
+import { TAKE_EXIT, take } from 'sluicegate-commands/service/take.js'
+import { endWithOutput } from 'sluicegate-commands/terminal/closed-output.js'
+import { UsageError } from 'sluicegate-commands/terminal/usage-error.js'
+import type { Config } from 'sluicegate-config/config.js'
+import { ConfigError } from 'sluicegate-config/fault.js'
+import type { ConfigFile } from 'sluicegate-config/read-config.js'
 import { ENVIRONMENT } from './cli/environment.js'
 import type { ServeTexts } from './cli/serve-options.js'
-import { TAKE_EXIT, take } from './cli/take.js'
-import { UsageError } from './cli/usage-error.js'
-import type { Config } from './config/config.js'
-import { ConfigError } from './config/fault.js'
-import type { ConfigFile } from './config/read-config.js'
-import type { GateFlags } from './gate/gate-flags.js'
-import type { LoadFlags } from './load/load-command.js'
-import type { ReplayFlags } from './replay/run-replay.js'
 import { VERSION } from './version.js'
 
 // Each command loads what it needs: the server and its protocols take longer to load than most commands take.
@@ -102,14 +103,14 @@ program
     const path = pathOf(undefined, texts.config)
     const [{ overridesOf }, { withOverrides }, { parseFiles, readConfig }] = await Promise.all([
       import('./cli/serve-options.js'),
-      import('./config/overrides.js'),
-      import('./config/read-config.js'),
+      import('sluicegate-config/overrides.js'),
+      import('sluicegate-config/read-config.js'),
     ])
     const overrides = overridesOf(texts, process.env)
     const read = (files?: readonly ConfigFile[]): Config =>
       withOverrides(files === undefined ? readConfig(path) : parseFiles(files), overrides)
     if (!texts.printConfig) return (await import('./cli/serve.js')).serve({ path, read }, { json: texts.json === true })
-    const { configObject, shownConfig } = await import('./config/shown-config.js')
+    const { configObject, shownConfig } = await import('sluicegate-config/shown-config.js')
     const config = read()
     console.log(texts.json ? JSON.stringify(configObject(config)) : shownConfig(config).trimEnd())
   })
@@ -160,7 +161,7 @@ program
   )
   .allowExcessArguments(false)
   .action(async ({ url, samples, json }: { url: string; samples?: number; json?: true }) => {
-    const { top } = await import('./cli/top.js')
+    const { top } = await import('sluicegate-commands/service/top.js')
     await top({ url, samples, token: tokenOf(), json: json === true }, process.stdout)
   })
 
@@ -191,7 +192,7 @@ program
   .addOption(option('--denials <file>', 'write each denial as a line of JSON'))
   .addOption(option('--json', 'print the result as JSON'))
   .addHelpText('after', REPLAY_EXAMPLES)
-  .action(async (logs: string[], flags: ReplayFlags) => (await import('./replay/run-replay.js')).runReplay(logs, flags))
+  .action(async (logs: string[], flags: ReplayFlags) => (await import('sluicegate-commands/replay/run-replay.js')).runReplay(logs, flags))
 
 program
   .command('gate')
@@ -224,7 +225,7 @@ program
   .addOption(option('--json', 'print verdicts and summaries as lines of JSON'))
   .addHelpText('after', GATE_EXAMPLES)
   .allowExcessArguments(false)
-  .action(async (flags: GateFlags) => (await import('./gate/run-gate.js')).runGate(flags, tokenOf(), process.stdout))
+  .action(async (flags: GateFlags) => (await import('sluicegate-commands/gate/run-gate.js')).runGate(flags, tokenOf(), process.stdout))
 
 program
   .command('load')
@@ -257,8 +258,12 @@ program
   .addHelpText('after', LOAD_EXAMPLES)
   .allowExcessArguments(false)
   .action(async (target: string, flags: LoadFlags) => {
-    const { load } = await import('./load/load-command.js')
-    await load(target, flags, process.env[ENVIRONMENT.token] || undefined)
+    const [{ load }, { engineTarget }] = await Promise.all([
+      import('sluicegate-commands/load/load-command.js'),
+      import('./cli/engine-target.js'),
+    ])
+    const program = { openEngine: engineTarget, processFile: fileURLToPath(new URL('./cli/load-process.js', import.meta.url)) }
+    await load(target, flags, process.env[ENVIRONMENT.token] || undefined, program)
   })
 
 try {

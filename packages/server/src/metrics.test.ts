@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import { allOf, manualClock, StoreError, slidingLog, tokenBucket } from 'sluicegate'
+import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
 import { Engine } from './engine/engine.js'
 import { LATENCY_BOUNDS_S } from './engine/latency.js'
 import { measuresOf } from './measures/measures.js'
 import { createMetrics } from './metrics.js'
-import { readExposition, seriesValue } from './testing/exposition.js'
 
 const NO_TRAFFIC = { all: () => [] }
 

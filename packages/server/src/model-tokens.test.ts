@@ -9,8 +9,8 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { freePorts, until } from 'sluicegate-testkit'
-import { readExposition, seriesValue } from './testing/exposition.js'
-import { announcement, sluicegate } from './testing/sluicegate-process.js'
+import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
+import { announcement, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
 
 const EXAMPLE = fileURLToPath(new URL('../../../examples/model-tokens', import.meta.url))
 const LIMIT = 10_000

@@ -9,10 +9,10 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { freePorts } from 'sluicegate-testkit'
+import { atOnce } from 'sluicegate-testkit/service/at-once.js'
+import { readRateLimitFields, readRateLimitLists } from 'sluicegate-testkit/service/rate-limit-fields.js'
+import { runService } from 'sluicegate-testkit/service/running-service.js'
 import type { Service } from './service.js'
-import { atOnce } from './testing/at-once.js'
-import { readRateLimitFields, readRateLimitLists } from './testing/rate-limit-fields.js'
-import { runService } from './testing/running-service.js'
 
 const SHIPPED = readFileSync(fileURLToPath(new URL('../../../examples/nginx/sluicegate.conf', import.meta.url)), 'utf8')
 const CONFIG = 'listen: { port: 0 }\npolicies:\n  per-user: { algorithm: token-bucket, limit: 3, window: 1h, burst: 3 }\n'

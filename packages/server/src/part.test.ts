@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Config } from './config/config.js'
+import type { Config } from 'sluicegate-config/config.js'
 import { type Part, Parts } from './part.js'
 
 const NOW = { drainMs: 0, finishMs: 0 }

@@ -1,4 +1,4 @@
-import type { Config, StopTimes } from './config/config.js'
+import type { Config, StopTimes } from 'sluicegate-config/config.js'
 
 /** A changed configuration that a part can put in force: one of the two methods is called, once, and does not throw. */
 export interface Prepared {

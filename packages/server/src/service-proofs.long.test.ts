@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import type { Verdict } from './testing/proof-service.js'
-import { SERVICE_PROOFS } from './testing/service-proofs.js'
+import type { Verdict } from 'sluicegate-testkit/service/proof-service.js'
+import { SERVICE_PROOFS } from 'sluicegate-testkit/service/service-proofs.js'
 
 /** A short run of a proof. What it started ends before its folder goes. */
 async function proven(t: TestContext, name: string, scale: number): Promise<Verdict> {

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
+import { connectTo, parseResponse, readToEnd } from 'sluicegate-testkit/service/raw-http.js'
+import { runService } from 'sluicegate-testkit/service/running-service.js'
 import type { Service } from './service.js'
-import { connectTo, parseResponse, readToEnd } from './testing/raw-http.js'
-import { runService } from './testing/running-service.js'
 
 const BODY = '{"policy":"burst","key":"alice"}'
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { manualClock } from 'sluicegate'
-import { readRateLimitFields } from './testing/rate-limit-fields.js'
-import { runService, TWO_POLICIES } from './testing/running-service.js'
+import { readRateLimitFields } from 'sluicegate-testkit/service/rate-limit-fields.js'
+import { runService, TWO_POLICIES } from 'sluicegate-testkit/service/running-service.js'
 
 interface Answer {
   readonly status: number

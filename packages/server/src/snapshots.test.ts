@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { createClient } from '@redis/client'
 import { shortOrLong, until } from 'sluicegate-testkit'
+import { runService } from 'sluicegate-testkit/service/running-service.js'
+import { serveProcess } from 'sluicegate-testkit/service/sluicegate-process.js'
 import { readSnapshot, SnapshotError } from './engine/snapshot-file.js'
-import { runService } from './testing/running-service.js'
-import { serveProcess } from './testing/sluicegate-process.js'
 
 const POLICIES = `policies:
   month: { algorithm: fixed-window, limit: 100, window: month }

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { tokenBucket } from 'sluicegate'
+import { parseConfig } from 'sluicegate-config/read-config.js'
 import { longTest, RedisCluster, RedisProcess, until } from 'sluicegate-testkit'
-import { parseConfig } from './config/read-config.js'
+import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
+import { runService } from 'sluicegate-testkit/service/running-service.js'
 import { RedisStorage } from './engine/redis-storage.js'
 import type { StoredLimiter } from './engine/stored-limiter.js'
 import { createLog } from './log.js'
 import { type Service, startService } from './service.js'
-import { readExposition, seriesValue } from './testing/exposition.js'
-import { runService } from './testing/running-service.js'
 
 const POLICIES = `
 listen: { port: 0, admin: "127.0.0.1:0" }

@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { type Clock, manualClock } from 'sluicegate'
+import { readConfig } from 'sluicegate-config/read-config.js'
 import { RedisProcess, until } from 'sluicegate-testkit'
-import { readConfig } from './config/read-config.js'
+import { GrpcTestClient } from 'sluicegate-testkit/service/grpc-client.js'
 import { Limiter } from './protocols/grpc/messages/sluicegate/v1/limiter.gen.js'
 import { type Service, startService } from './service.js'
-import { GrpcTestClient } from './testing/grpc-client.js'
 
 interface Answer {
   readonly status: number

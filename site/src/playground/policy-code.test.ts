@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseConfig } from '../../../packages/server/dist/config/read-config.js'
+import { parseConfig } from 'sluicegate-config/read-config.js'
 import { policyCode } from './policy-code.js'
 import { ALGORITHMS, policyOf, type RatePolicy } from './rate-policy.js'
 

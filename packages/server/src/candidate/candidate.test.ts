@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { manualClock } from 'sluicegate'
+import { parseConfig } from 'sluicegate-config/read-config.js'
 import { until } from 'sluicegate-testkit'
-import { parseConfig } from '../config/read-config.js'
+import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
 import { createLog } from '../log.js'
 import { startService } from '../service.js'
-import { readExposition, seriesValue } from '../testing/exposition.js'
 import { FrequentKeys } from './frequent-keys.js'
 
 const policies = (a: number, b: number, more = ''): string => `policies:

@@ -1,5 +1,5 @@
 import type { Clock } from 'sluicegate'
-import type { PolicyConfig } from '../config/policy-config.js'
+import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import { type Decision, Engine, type Key, type ServedPolicy, type TakeAllOptions, type TakePart } from '../engine/engine.js'
 import type { Follower, KeyChange } from '../engine/follower.js'
 import { FrequentKeys, type KeyCount } from './frequent-keys.js'

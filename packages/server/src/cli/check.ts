@@ -1,6 +1,6 @@
-import type { Config } from '../config/config.js'
-import { ConfigError } from '../config/fault.js'
-import { readConfig } from '../config/read-config.js'
+import type { Config } from 'sluicegate-config/config.js'
+import { ConfigError } from 'sluicegate-config/fault.js'
+import { readConfig } from 'sluicegate-config/read-config.js'
 
 /** Prints every fault of a configuration, and returns the exit code: 0 without faults, 1 with some. */
 export function check(path: string, json: boolean): number {

@@ -4,10 +4,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { drawing } from 'sluicegate-commands/service/top.js'
+import { runService } from 'sluicegate-testkit/service/running-service.js'
+import { announcement, configFile, type Ended, ended, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
 import type { Sample } from '../dashboard/sample.js'
-import { runService } from '../testing/running-service.js'
-import { announcement, configFile, type Ended, ended, sluicegate } from '../testing/sluicegate-process.js'
-import { drawing } from './top.js'
 
 const POLICIES = 'policies:\n  burst: { algorithm: token-bucket, limit: 3, window: 1h }\n'
 
@@ -64,7 +64,8 @@ test('a drawing fits its screen, and hostile text cannot move the cursor', () =>
   const flow = { total: 1, perSecond: 1 }
   const policy = { description: '', allowed: flow, denied: flow, impossible: flow, keysTracked: 1, memoryBytes: 0, parts: [], denials: [] }
   const policies = Array.from({ length: 100 }, (_, i) => ({ ...policy, name: `p${i}`, demand: [{ key: '\x1b[2Jalice\u202e', count: i }] }))
-  const text = drawing({ atS: 0, keys: 'shown', canChange: true, policies }, 'http://x', { columns: 60, rows: 24, write: () => undefined })
+  const sample: Sample = { atS: 0, keys: 'shown', canChange: true, policies }
+  const text = drawing(sample, 'http://x', { columns: 60, rows: 24, write: () => undefined })
   const lines = text.trimEnd().split('\n')
   assert.ok(lines.length <= 24, String(lines.length))
   assert.ok(lines.every((line) => line.length <= 60))

@@ -1,5 +1,5 @@
-import type { ListenerName } from '../config/config.js'
-import { type ListenAddress, listenAddressText } from '../config/listen-address.js'
+import type { ListenerName } from 'sluicegate-config/config.js'
+import { type ListenAddress, listenAddressText } from 'sluicegate-config/listen-address.js'
 
 /** Why the service cannot listen at `at`, and what to do; undefined for an error that has no such explanation. */
 export function listenFault(error: NodeJS.ErrnoException, name: ListenerName, at: ListenAddress | undefined): string | undefined {

@@ -1,8 +1,10 @@
-import type { Config, ListenerName, StopTimes } from '../config/config.js'
-import { timeSpanText } from '../config/time-span.js'
+import { whenOutputCloses } from 'sluicegate-commands/terminal/closed-output.js'
+import { UsageError } from 'sluicegate-commands/terminal/usage-error.js'
+import type { Config, ListenerName, StopTimes } from 'sluicegate-config/config.js'
+import { describePolicy } from 'sluicegate-config/policy-text.js'
+import { timeSpanText } from 'sluicegate-config/time-span.js'
 import { drainOnFault } from '../fatal-fault.js'
 import { createLog, type Log } from '../log.js'
-import { describePolicy } from '../policy-text.js'
 import { canSharePorts, ownSlot } from '../processes/child.js'
 import { type ServedProcesses, startProcesses } from '../processes/primary.js'
 import { serveWorker } from '../processes/worker.js'
@@ -10,9 +12,7 @@ import { WorkerError } from '../processes/worker-pool.js'
 import { type ConfigSource, isConfigFault } from '../reload.js'
 import { startService } from '../service.js'
 import { VERSION } from '../version.js'
-import { whenOutputCloses } from './closed-output.js'
 import { listenFault } from './listen-fault.js'
-import { UsageError } from './usage-error.js'
 
 /** Options of `sluicegate serve` that are no part of the configuration. */
 export interface ServeOptions {

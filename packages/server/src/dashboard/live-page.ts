@@ -1,4 +1,4 @@
-import type { KeyDisplay } from '../config/config.js'
+import type { KeyDisplay } from 'sluicegate-config/config.js'
 import type { Part } from '../part.js'
 import type { Guard } from '../protocols/guard.js'
 import { type SampledEngine, Sampler, type Shown } from './sampler.js'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
-import { connectTo } from '../testing/raw-http.js'
-import { runService, TWO_POLICIES } from '../testing/running-service.js'
+import { connectTo } from 'sluicegate-testkit/service/raw-http.js'
+import { runService, TWO_POLICIES } from 'sluicegate-testkit/service/running-service.js'
 
 const FILES = [
   ['/', 'text/html; charset=utf-8'],

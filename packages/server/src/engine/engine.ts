@@ -1,5 +1,5 @@
 import { type Clock, type Decision, PolicyError, preciseClock } from 'sluicegate'
-import type { PolicyConfig } from '../config/policy-config.js'
+import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { Awaitable } from './awaitable.js'
 import { CallRates } from './call-rates.js'
 import type { DecisionObserver } from './decision-observer.js'

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { PolicyError } from 'sluicegate'
-import type { PolicyConfig } from '../config/policy-config.js'
+import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import { canBecome } from './can-become.js'
 import type { ServedPolicy } from './served-policy.js'
 import type { StoredLimiter } from './stored-limiter.js'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Decision, manualClock } from 'sluicegate'
-import type { Priorities } from '../config/priorities.js'
-import { parseConfig } from '../config/read-config.js'
+import type { Priorities } from 'sluicegate-config/priorities.js'
+import { parseConfig } from 'sluicegate-config/read-config.js'
 import { Engine, type ServedPolicy } from './engine.js'
 import { floorOf } from './priorities.js'
 

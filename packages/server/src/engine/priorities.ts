@@ -1,4 +1,4 @@
-import type { Priorities } from '../config/priorities.js'
+import type { Priorities } from 'sluicegate-config/priorities.js'
 
 /** The class that a request names. */
 export interface AskedPriority {

@@ -1,6 +1,6 @@
 import { type Decision, type HotKeys, type Key, type Policy, StoreError } from 'sluicegate'
 import type { FleetStats } from 'sluicegate/redis'
-import type { PolicyConfig } from '../config/policy-config.js'
+import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import { type Awaitable, whenDone } from './awaitable.js'
 import type { DecisionObserver } from './decision-observer.js'
 import type { Follower, KeyChange } from './follower.js'

@@ -16,7 +16,7 @@ import {
   type Throttled,
 } from 'sluicegate'
 import type { FleetStats } from 'sluicegate/redis'
-import type { PolicyConfig } from '../config/policy-config.js'
+import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { Awaitable } from './awaitable.js'
 import type { SavedPolicy } from './snapshot-file.js'
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { type Decision, manualClock } from 'sluicegate'
-import { readConfig } from '../config/read-config.js'
+import { readConfig } from 'sluicegate-config/read-config.js'
 import { Engine, type ServedPolicy } from './engine.js'
 
 const HEAD = `

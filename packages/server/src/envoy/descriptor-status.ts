@@ -1,4 +1,4 @@
-import { type RuleLimit, UNITS } from '../config/envoy/rule.js'
+import { type RuleLimit, UNITS } from 'sluicegate-config/envoy/rule.js'
 import type { Decision, Policy } from '../engine/engine.js'
 import type { CurrentLimit, DescriptorStatus } from './limit-request.js'
 

@@ -1,4 +1,4 @@
-import { UNITS } from '../config/envoy/rule.js'
+import { UNITS } from 'sluicegate-config/envoy/rule.js'
 import type { Descriptor, LimitRequest } from './limit-request.js'
 
 type Metadata = Readonly<Record<string, unknown>>

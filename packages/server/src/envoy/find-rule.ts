@@ -1,4 +1,4 @@
-import type { Rule, RuleLevel, RuleLimit, RulesOfKey } from '../config/envoy/rule.js'
+import type { Rule, RuleLevel, RuleLimit, RulesOfKey } from 'sluicegate-config/envoy/rule.js'
 import { matchesParts } from './wildcard.js'
 
 /** One entry of a descriptor. */

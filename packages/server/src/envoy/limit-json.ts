@@ -1,4 +1,4 @@
-import { UNITS } from '../config/envoy/rule.js'
+import { UNITS } from 'sluicegate-config/envoy/rule.js'
 import type { Entry } from './find-rule.js'
 import {
   type Descriptor,

@@ -1,5 +1,5 @@
 import { fixedWindow } from 'sluicegate'
-import { type RuleLimit, UNITS, type UnitName } from '../config/envoy/rule.js'
+import { type RuleLimit, UNITS, type UnitName } from 'sluicegate-config/envoy/rule.js'
 import type { Engine } from '../engine/engine.js'
 import { type Entry, type FoundLimit, keyOf } from './find-rule.js'
 import { type LimitOverride, LimitRequestError } from './limit-request.js'

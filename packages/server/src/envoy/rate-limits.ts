@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { EnvoyDomain } from '../config/envoy/envoy-domain.js'
-import type { RuleLimit } from '../config/envoy/rule.js'
+import type { EnvoyDomain } from 'sluicegate-config/envoy/envoy-domain.js'
+import type { RuleLimit } from 'sluicegate-config/envoy/rule.js'
 import {
   type AskedPriority,
   type Awaitable,

@@ -1,5 +1,5 @@
 import { type CallRate, type Decision, type Key, StoreError } from 'sluicegate'
-import type { PolicyConfig } from '../config/policy-config.js'
+import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { Awaitable } from '../engine/awaitable.js'
 import { type Engine, type ServedPolicy, whenDone } from '../engine/engine.js'
 import type { ServedReservation } from '../engine/served-policy.js'

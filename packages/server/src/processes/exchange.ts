@@ -1,5 +1,5 @@
 import { PolicyError, type PolicyErrorCode, StoreError, type StoreErrorCode } from 'sluicegate'
-import { ConfigError } from '../config/fault.js'
+import { ConfigError } from 'sluicegate-config/fault.js'
 import { TooManyHeldError } from '../engine/held-by-id.js'
 
 /** What marks messages of the service on a channel that others may use too. */

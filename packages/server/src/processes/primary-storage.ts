@@ -1,5 +1,5 @@
 import type { CallRate, Decision, HotKeys, Key, LimiterStats, Policy, Throttled } from 'sluicegate'
-import type { PolicyConfig } from '../config/policy-config.js'
+import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { LimiterMaking, Storage, StoredLimiter, StoredRateTable, StoredReservation } from '../engine/stored-limiter.js'
 import type { Exchange } from './exchange.js'
 

@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { createClient } from '@redis/client'
 import { RedisProcess, until } from 'sluicegate-testkit'
-import { send, sendMany, workersOf } from '../testing/many-connections.js'
-import { announcement, configFile, serveProcess, sluicegate } from '../testing/sluicegate-process.js'
+import { send, sendMany, workersOf } from 'sluicegate-testkit/service/many-connections.js'
+import { announcement, configFile, serveProcess, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
 
 const YAML = `listen: { port: 0 }
 processes: 3

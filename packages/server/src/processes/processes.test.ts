@@ -4,8 +4,8 @@ import { writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { test } from 'node:test'
 import { until } from 'sluicegate-testkit'
-import { send, sendMany, workersOf } from '../testing/many-connections.js'
-import { announcement, configFile, ended, serveProcess, sluicegate } from '../testing/sluicegate-process.js'
+import { send, sendMany, workersOf } from 'sluicegate-testkit/service/many-connections.js'
+import { announcement, configFile, ended, serveProcess, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
 
 const YAML = `listen: { port: 0 }
 processes: 2

@@ -1,4 +1,4 @@
-import { type ConfigFile, configFiles } from '../config/read-config.js'
+import { type ConfigFile, configFiles } from 'sluicegate-config/read-config.js'
 import type { Log } from '../log.js'
 import type { ConfigSource, PreparedReload, Reloader, ReloadTrigger } from '../reload.js'
 import type { SharedTables } from './thread-storage.js'

@@ -1,5 +1,5 @@
 import { type AddressInfo, createServer } from 'node:net'
-import { type Config, LISTENER_NAMES, type ListenerName } from '../config/config.js'
+import { type Config, LISTENER_NAMES, type ListenerName } from 'sluicegate-config/config.js'
 import { listenOn, prepareSharedSocket } from '../protocols/listen-on.js'
 
 /** Ports of the listeners that have one. */

@@ -1,5 +1,5 @@
 import { attachLimiter, type HotKeys, type Limiter, type LimiterHandle } from 'sluicegate'
-import type { PolicyConfig } from '../config/policy-config.js'
+import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { Engine } from '../engine/engine.js'
 import type { LimiterMaking, StoredLimiter } from '../engine/stored-limiter.js'
 import { takeAbove } from '../engine/take-above.js'

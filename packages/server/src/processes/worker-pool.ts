@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import type { ListenerName, StopTimes } from '../config/config.js'
-import type { ConfigFile } from '../config/read-config.js'
+import type { ListenerName, StopTimes } from 'sluicegate-config/config.js'
+import type { ConfigFile } from 'sluicegate-config/read-config.js'
 import type { Log } from '../log.js'
 import type { WorkerRestarts } from '../measures/service-measures.js'
 import type { Child, ChildEvents } from './child.js'

@@ -1,6 +1,6 @@
 import { isMainThread } from 'node:worker_threads'
-import { type Config, LISTENER_NAMES, type StopTimes } from '../config/config.js'
-import type { ConfigFile } from '../config/read-config.js'
+import { type Config, LISTENER_NAMES, type StopTimes } from 'sluicegate-config/config.js'
+import type { ConfigFile } from 'sluicegate-config/read-config.js'
 import type { Decision } from '../engine/engine.js'
 import type { HeldVerb, Peers } from '../engine/peers.js'
 import { drainOnFault } from '../fatal-fault.js'

@@ -1,5 +1,5 @@
 import type { EventEmitter } from 'node:events'
-import type { ListenerName } from '../config/config.js'
+import type { ListenerName } from 'sluicegate-config/config.js'
 import type { Log } from '../log.js'
 
 /** Faults of a protocol are logged once in this time. */

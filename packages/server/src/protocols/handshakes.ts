@@ -1,6 +1,6 @@
 import type { Server, Socket } from 'node:net'
 import type { TLSSocket, TlsOptions } from 'node:tls'
-import type { TlsConfig } from '../config/tls.js'
+import type { TlsConfig } from 'sluicegate-config/tls.js'
 import type { Guard } from './guard.js'
 
 /** Options of a server with encryption: TLS 1.2 or newer, with certificates of clients where an authority of theirs is configured. */

@@ -2,7 +2,7 @@ import cluster from 'node:cluster'
 import { lstatSync, unlinkSync } from 'node:fs'
 import { type AddressInfo, connect, isIPv6, type Server } from 'node:net'
 import { isMainThread } from 'node:worker_threads'
-import type { ListenAddress } from '../config/listen-address.js'
+import type { ListenAddress } from 'sluicegate-config/listen-address.js'
 
 /** Threads of the service listen on one port. */
 const SHARED_PORT = { reusePort: true }

@@ -1,6 +1,6 @@
+import type { ClientBounds, Config } from 'sluicegate-config/config.js'
+import type { TlsConfig } from 'sluicegate-config/tls.js'
 import type { Access } from '../access.js'
-import type { ClientBounds, Config } from '../config/config.js'
-import type { TlsConfig } from '../config/tls.js'
 import type { Engine } from '../engine/engine.js'
 import type { RateLimits } from '../envoy/rate-limits.js'
 import type { Log } from '../log.js'

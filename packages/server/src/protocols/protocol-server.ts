@@ -1,4 +1,4 @@
-import type { ListenAddress } from '../config/listen-address.js'
+import type { ListenAddress } from 'sluicegate-config/listen-address.js'
 
 /** Figures of the connections of a listener. */
 export interface ListenerTraffic {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { longTest, shortOrLong } from 'sluicegate-testkit'
-import { quotaHistory } from '../testing/quota-history.js'
-import { type QuotaLoad, runLoad, utilisation } from '../testing/quota-load.js'
-import { faultyBudget, QUOTA_MUTANTS } from '../testing/quota-mutants.js'
+import { quotaHistory } from 'sluicegate-testkit/service/quota-history.js'
+import { type QuotaLoad, runLoad, utilisation } from 'sluicegate-testkit/service/quota-load.js'
+import { faultyBudget, QUOTA_MUTANTS } from 'sluicegate-testkit/service/quota-mutants.js'
 import { BurstLedger } from './burst-ledger.js'
 import { longestMs, QuotaBudget } from './quota-budget.js'
 

@@ -1,5 +1,5 @@
-import type { Config } from '../config/config.js'
-import type { QuotaTimes } from '../config/quotas.js'
+import type { Config } from 'sluicegate-config/config.js'
+import type { QuotaTimes } from 'sluicegate-config/quotas.js'
 import type { Engine } from '../engine/engine.js'
 import type { Part, Prepared } from '../part.js'
 import type { Assignment } from './assignment.js'

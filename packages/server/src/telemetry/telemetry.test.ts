@@ -6,14 +6,14 @@ import { after, afterEach, before, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { Metadata } from '@grpc/grpc-js'
 import { context, trace } from '@opentelemetry/api'
-import { readConfig } from '../config/read-config.js'
+import { readConfig } from 'sluicegate-config/read-config.js'
+import { readExposition } from 'sluicegate-testkit/service/exposition.js'
+import { GrpcTestClient } from 'sluicegate-testkit/service/grpc-client.js'
+import { type EndedSpan, MemoryTelemetry } from 'sluicegate-testkit/service/memory-telemetry.js'
+import { runService } from 'sluicegate-testkit/service/running-service.js'
+import { announcement, configFile, MAIN } from 'sluicegate-testkit/service/sluicegate-process.js'
 import { RateLimitService } from '../protocols/grpc/messages/envoy/service/ratelimit/v3/rls.gen.js'
 import { type Service, startService } from '../service.js'
-import { readExposition } from '../testing/exposition.js'
-import { GrpcTestClient } from '../testing/grpc-client.js'
-import { type EndedSpan, MemoryTelemetry } from '../testing/memory-telemetry.js'
-import { runService } from '../testing/running-service.js'
-import { announcement, configFile } from '../testing/sluicegate-process.js'
 import { instrumentName } from './meter-report.js'
 import { telemetryOf } from './telemetry.js'
 
@@ -242,10 +242,10 @@ async function runDomain(t: TestContext, rules: string): Promise<Service> {
   return service
 }
 
-/** The command line in a process that imports a file of `testing` first. */
+/** The command line in a process that imports a file of the testkit first. */
 async function serveWith(t: TestContext, preload: string): Promise<{ url: string; span: Promise<EndedSpan> }> {
-  const path = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
-  const args = ['--import', path(`../testing/${preload}`), path('../main.js'), 'serve', '--config', configFile(t, CONFIG)]
+  const preloaded = fileURLToPath(import.meta.resolve(`sluicegate-testkit/service/${preload}`))
+  const args = ['--import', preloaded, MAIN, 'serve', '--config', configFile(t, CONFIG)]
   const child = spawn(process.execPath, args)
   t.after(() => child.kill('SIGKILL'))
   const span = new Promise<EndedSpan>((resolve) => {

@@ -4,7 +4,7 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:h
 import { connect as connectSocket, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { until } from 'sluicegate-testkit'
-import { type ServiceProcess, serveProcess } from '../../testing/sluicegate-process.js'
+import { type ServiceProcess, serveProcess } from 'sluicegate-testkit/service/sluicegate-process.js'
 
 const METHODS = [
   '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit',

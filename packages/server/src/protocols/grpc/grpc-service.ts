@@ -1,5 +1,5 @@
 import type { DescService } from '@bufbuild/protobuf'
-import type { ListenAddress } from '../../config/listen-address.js'
+import type { ListenAddress } from 'sluicegate-config/listen-address.js'
 import { PolicyError, StoreError, TooManyHeldError } from '../../engine/engine.js'
 import type { ProtocolServer } from '../protocol-server.js'
 import { GrpcServer, type GrpcServerOptions } from './grpc-server.js'

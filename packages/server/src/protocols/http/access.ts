@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
-import type { Access, Scope } from '../../access.js'
+import type { Scope } from 'sluicegate-config/tokens.js'
+import type { Access } from '../../access.js'
 import { type HandlerWrap, type RequestHead, type Route, type Routes, wrapped } from './handler.js'
 import { Problem } from './problem.js'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type RawResponse, rawExchange } from '../../testing/raw-http.js'
-import { runService } from '../../testing/running-service.js'
+import { type RawResponse, rawExchange } from 'sluicegate-testkit/service/raw-http.js'
+import { runService } from 'sluicegate-testkit/service/running-service.js'
 
 const GOOD = 'policy=burst&key=a'
 

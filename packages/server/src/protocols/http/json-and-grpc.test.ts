@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { fromJson, type JsonValue, toJson } from '@bufbuild/protobuf'
 import { manualClock } from 'sluicegate'
-import { parseConfig } from '../../config/read-config.js'
+import { parseConfig } from 'sluicegate-config/read-config.js'
+import { envoyDomains } from 'sluicegate-testkit/service/envoy-domains.js'
+import { GrpcTestClient } from 'sluicegate-testkit/service/grpc-client.js'
 import { startService } from '../../service.js'
-import { envoyDomains } from '../../testing/envoy-domains.js'
-import { GrpcTestClient } from '../../testing/grpc-client.js'
 import { RateLimitRequestSchema, RateLimitResponseSchema, RateLimitService } from '../grpc/messages/envoy/service/ratelimit/v3/rls.gen.js'
 
 const RULES = `domain: api

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { manualClock } from 'sluicegate'
-import { readConfig } from '../../config/read-config.js'
+import { readConfig } from 'sluicegate-config/read-config.js'
 import { startService } from '../../service.js'
 
 const YAML = `

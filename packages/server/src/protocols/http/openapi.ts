@@ -1,4 +1,4 @@
-import { UNITS } from '../../config/envoy/rule.js'
+import { UNITS } from 'sluicegate-config/envoy/rule.js'
 import { VERSION } from '../../version.js'
 import type { Route } from './handler.js'
 import { JSON_TYPE, reply } from './reply.js'

@@ -1,4 +1,4 @@
-import { didYouMean } from '../../config/spelling.js'
+import { didYouMean } from 'sluicegate-config/spelling.js'
 import type { Engine, Key, ServedPolicy } from '../../engine/engine.js'
 import { Problem } from './problem.js'
 import { quoted } from './query.js'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { manualClock } from 'sluicegate'
+import { runService } from 'sluicegate-testkit/service/running-service.js'
 import type { Service } from '../../service.js'
-import { runService } from '../../testing/running-service.js'
 
 const YAML = `
 listen: { port: 0, admin: "127.0.0.1:0" }

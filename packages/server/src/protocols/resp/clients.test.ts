@@ -5,7 +5,7 @@ import { createClient } from '@redis/client'
 import { GlideClient, Logger } from '@valkey/valkey-glide'
 import { Redis } from 'ioredis'
 import { manualClock, tokenBucket } from 'sluicegate'
-import { type RunningResp, runningResp } from '../../testing/running-resp.js'
+import { type RunningResp, runningResp } from 'sluicegate-testkit/service/running-resp.js'
 import type { Access } from './access.js'
 
 // What real clients do between connecting and the first reply, without and with a token.

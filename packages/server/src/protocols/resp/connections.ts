@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import type { ClientBounds } from '../../config/config.js'
+import type { ClientBounds } from 'sluicegate-config/config.js'
 import type { Guard } from '../guard.js'
 import { hostOf } from '../host-of.js'
 import type { SessionContext } from './command.js'

@@ -1,6 +1,6 @@
 import { test } from 'node:test'
 import { shortOrLong } from 'sluicegate-testkit'
-import { fuzzResp } from '../../testing/fuzz/fuzz-resp.js'
+import { fuzzResp } from 'sluicegate-testkit/service/fuzz/fuzz-resp.js'
 
 const INPUTS = shortOrLong(4_000, 60_000)
 /** Seeds that found a fault once. */

@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { manualClock } from 'sluicegate'
 import { until } from 'sluicegate-testkit'
-import { repliesIn } from '../../testing/resp-replies.js'
-import { commandBytes, OPEN_ACCESS } from '../../testing/resp-session.js'
-import { received, runningResp } from '../../testing/running-resp.js'
+import { repliesIn } from 'sluicegate-testkit/service/resp-replies.js'
+import { commandBytes, OPEN_ACCESS } from 'sluicegate-testkit/service/resp-session.js'
+import { received, runningResp } from 'sluicegate-testkit/service/running-resp.js'
 
 const PING = commandBytes('PING')
 

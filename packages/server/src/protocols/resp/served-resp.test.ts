@@ -5,10 +5,10 @@ import { test } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import { createClient } from '@redis/client'
 import { until } from 'sluicegate-testkit'
-import { makeCertificates } from '../../testing/certificates.js'
-import { readExposition, seriesValue } from '../../testing/exposition.js'
-import { received, runningResp } from '../../testing/running-resp.js'
-import { configFile, sluicegate } from '../../testing/sluicegate-process.js'
+import { makeCertificates } from 'sluicegate-testkit/service/certificates.js'
+import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
+import { received, runningResp } from 'sluicegate-testkit/service/running-resp.js'
+import { configFile, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
 
 const YAML = `
 policies:

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createClient } from '@redis/client'
 import { RedisProcess } from 'sluicegate-testkit'
-import { runService } from '../../testing/running-service.js'
+import { runService } from 'sluicegate-testkit/service/running-service.js'
 
 test('services with the same store share the keys of CL.THROTTLE, and pipelined replies stay in order', async (t) => {
   const redis = await RedisProcess.start()

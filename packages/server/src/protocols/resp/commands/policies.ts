@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { didYouMean } from '../../../config/spelling.js'
+import { didYouMean } from 'sluicegate-config/spelling.js'
 import type { AskedPriority, Awaitable, Decision, ServedPolicy } from '../../../engine/engine.js'
 import type { Scope } from '../access.js'
 import { type Client, type Command, CommandFault, NOT_AN_INTEGER, type Reply, SYNTAX_ERROR, wrongArguments } from '../command.js'

@@ -1,0 +1,99 @@
+import { readFileSync } from 'node:fs'
+import type { GateOptions, Threshold } from 'sluicegate/gate'
+import { timeSpanMs } from 'sluicegate-config/time-span.js'
+import { KeyTemplate, RequestFilter } from '../replay/request-rule.js'
+import { UsageError } from '../terminal/usage-error.js'
+import type { LineRule } from './line-records.js'
+
+/** Options of the command line, as written. */
+export interface GateFlags {
+  readonly follow?: readonly string[]
+  readonly redis?: string
+  readonly stream?: string
+  readonly fromStart?: true
+  readonly once?: true
+  readonly format?: string
+  readonly key: string
+  readonly match?: string
+  readonly cost?: string
+  readonly window: string
+  readonly flag?: string
+  readonly throttle?: string
+  readonly block?: string
+  readonly width?: string
+  readonly maxVerdicts?: string
+  readonly interval: string
+  readonly nginxMap?: string
+  readonly denyList?: string
+  readonly reload?: string
+  readonly reloadEvery: string
+  readonly url?: string
+  readonly policy?: string
+  readonly penalty?: string
+  readonly tokenFile?: string
+  readonly dryRun?: true
+  readonly json?: true
+}
+
+const THRESHOLD = /^(\d{1,10})(?: +below +(\d{1,10}))?(?: +for +(\S+))?$/
+const VARIABLE = /^\$(?:\{([\w.@]+)\}|([\w.@]+))$/
+
+/** The options of the gate itself. @throws {UsageError} */
+export function gateOptionsOf(flags: GateFlags): GateOptions {
+  const thresholds = {
+    ...(flags.flag !== undefined && { flag: thresholdOf('--flag', flags.flag) }),
+    ...(flags.throttle !== undefined && { throttle: thresholdOf('--throttle', flags.throttle) }),
+    ...(flags.block !== undefined && { block: thresholdOf('--block', flags.block) }),
+  }
+  if (Object.keys(thresholds).length === 0)
+    throw new UsageError('say when a key gets a verdict: --block "1000 for 10m", --throttle or --flag')
+  return {
+    window: spanOf('--window', flags.window),
+    ...thresholds,
+    ...(flags.width !== undefined && { width: integerOf('--width', flags.width) }),
+    ...(flags.maxVerdicts !== undefined && { maxVerdicts: integerOf('--max-verdicts', flags.maxVerdicts) }),
+  }
+}
+
+/** What is read from a line. @throws {UsageError} */
+export function lineRuleOf({ format, key, match, cost }: GateFlags): LineRule {
+  const [, braced, plain] = VARIABLE.exec(cost ?? '') ?? []
+  if (cost !== undefined && (braced ?? plain) === undefined)
+    throw new UsageError(`--cost: "${cost}" is no variable, such as $body_bytes_sent`)
+  return { format, key: new KeyTemplate(key), filter: match === undefined ? undefined : new RequestFilter(match), cost: braced ?? plain }
+}
+
+/** `1000`, `1000 for 10m`, or `1000 below 400 for 10m`. */
+function thresholdOf(option: string, text: string): Threshold {
+  const [, above, below, span] = THRESHOLD.exec(text.trim()) ?? []
+  if (above === undefined) throw new UsageError(`${option}: "${text}" is no threshold such as "1000 below 400 for 10m"`)
+  return {
+    above: Number(above),
+    ...(below !== undefined && { below: Number(below) }),
+    ...(span !== undefined && { for: spanOf(option, span) }),
+  }
+}
+
+/** Milliseconds. @throws {UsageError} */
+export function spanOf(option: string, text: string): number {
+  const ms = timeSpanMs(text)
+  if (ms === undefined || ms === 0) throw new UsageError(`${option}: "${text}" is no time such as 500ms, 10s, 1m or 1h`)
+  return ms
+}
+
+/** @throws {UsageError} */
+export function integerOf(option: string, text: string): number {
+  if (!/^[1-9]\d{0,9}$/.test(text)) throw new UsageError(`${option} must be an integer from 1, not "${text}"`)
+  return Number(text)
+}
+
+/** The token in a file, which may end in a newline. @throws {UsageError} */
+export function tokenIn(file: string): string {
+  try {
+    const token = readFileSync(file, 'utf8').trim()
+    if (token !== '') return token
+  } catch (error) {
+    throw new UsageError(`--token-file: ${(error as Error).message}`, 1)
+  }
+  throw new UsageError(`--token-file: ${file} is empty`, 1)
+}

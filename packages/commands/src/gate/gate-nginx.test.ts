@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { freePorts, until } from 'sluicegate-testkit'
+import { sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
+
+const SHIPPED = readFileSync(fileURLToPath(new URL('../../../../examples/nginx/verdicts.conf', import.meta.url)), 'utf8')
+
+interface Guarded {
+  readonly folder: string
+  readonly map: string
+  readonly log: string
+  /** The status of a request from an address of this machine. */
+  statusFor(address: string): Promise<number>
+}
+
+/** nginx with the configuration that ships and an access log, the gate that follows the log, and an application. */
+async function guarded(t: TestContext, ...gateFlags: string[]): Promise<Guarded> {
+  const folder = mkdtempSync(join(tmpdir(), 'sluicegate-gate-nginx-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const application = createServer((_, response) => response.end('from the application')).listen(0, '127.0.0.1')
+  await once(application, 'listening')
+  t.after(() => application.close())
+  const [port = 0] = await freePorts(1)
+  const map = join(folder, 'verdicts.map')
+  const log = join(folder, 'access.log')
+  const conf = [
+    ['/var/lib/sluicegate/verdicts.map', map],
+    ['127.0.0.1:8000', `127.0.0.1:${port}`],
+    ['127.0.0.1:3000', `127.0.0.1:${(application.address() as AddressInfo).port}`],
+  ].reduce((text, [from, to]) => {
+    assert.ok(text.includes(from as string))
+    return text.replaceAll(from as string, to as string)
+  }, SHIPPED)
+  writeFileSync(join(folder, 'verdicts.conf'), conf)
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`).join('\n')
+  const user = process.getuid?.() === 0 ? 'user root;' : ''
+  writeFileSync(
+    join(folder, 'nginx.conf'),
+    `daemon off; ${user} worker_processes 1; error_log ${folder}/error.log; pid ${folder}/pid;\nevents {}\nhttp {\n${temporary}\naccess_log ${log};\ninclude ${folder}/verdicts.conf;\n}\n`,
+  )
+  const reload = `nginx -p ${folder} -e ${folder}/error.log -c ${folder}/nginx.conf -s reload`
+  sluicegate(
+    t,
+    'gate',
+    ...['--follow', log, '--interval', '20ms', '--nginx-map', map, '--reload-every', '20ms', ...gateFlags],
+    // Before nginx runs there is nothing to reload.
+    ...['--reload', `test ! -e ${folder}/pid || ${reload}`],
+  )
+  await until('the map exists', () => existsSync(map))
+  const nginx = spawn('nginx', ['-p', folder, '-e', `${folder}/error.log`, '-c', join(folder, 'nginx.conf')], { stdio: 'ignore' })
+  const ended = once(nginx, 'close')
+  t.after(async () => {
+    nginx.kill('SIGTERM')
+    await ended
+  })
+  const statusFor = (localAddress: string): Promise<number> =>
+    new Promise((resolve, reject) => {
+      const sent = request({ host: '127.0.0.1', port, localAddress, agent: false }, (response) => {
+        response.resume()
+        response.once('end', () => resolve(response.statusCode ?? 0))
+      })
+      sent.once('error', reject)
+      sent.end()
+    })
+  await until('nginx answers', () =>
+    statusFor('127.0.0.1').then(
+      (status) => status === 200,
+      () => false,
+    ),
+  )
+  return { folder, map, log, statusFor }
+}
+
+/** Workers of the old configuration still take requests for a moment after the reload. */
+const ANSWERS_IN_A_ROW = 5
+
+/** Asks until some answers in a row have that status. */
+async function asksUntil({ statusFor, folder }: Guarded, address: string, status: number, inARow = ANSWERS_IN_A_ROW): Promise<void> {
+  let last = 0
+  let same = 0
+  await until(`${address} receives ${status}`, async () => {
+    last = await statusFor(address)
+    same = last === status ? same + 1 : 0
+    return same === inARow
+  }).catch((error) => {
+    throw new Error(`${error.message}; last ${last}; ${readFileSync(join(folder, 'error.log'), 'utf8').slice(-2_000)}`)
+  })
+}
+
+test('nginx answers 429 to an attacker that its log shows, and goes on answering others', async (t) => {
+  const edge = await guarded(t, '--window', '1m', '--block', '30 for 1h')
+  for (let i = 0; i < 10; i++) assert.equal(await edge.statusFor('127.0.0.8'), 200)
+  for (let i = 0; i < 31; i++) await edge.statusFor('127.0.0.7')
+  await asksUntil(edge, '127.0.0.7', 429)
+  for (let i = 0; i < 5; i++) {
+    assert.equal(await edge.statusFor('127.0.0.8'), 200)
+    assert.equal(await edge.statusFor('127.0.0.9'), 200)
+    assert.equal(await edge.statusFor('127.0.0.7'), 429)
+  }
+})
+
+test('a throttled client has the rate of the zone, and is not blocked', async (t) => {
+  const edge = await guarded(t, '--window', '1m', '--throttle', '20 for 1h')
+  for (let i = 0; i < 21; i++) await edge.statusFor('127.0.0.7')
+  await asksUntil(edge, '127.0.0.7', 429)
+  await asksUntil(edge, '127.0.0.7', 200, 1)
+  for (let i = 0; i < 10; i++) assert.equal(await edge.statusFor('127.0.0.8'), 200)
+})
+
+test('keys that clients choose neither break the map nor block another', async (t) => {
+  const edge = await guarded(t, '--window', '1m', '--block', '10 for 1h', '--key', '$remote_user')
+  const time = `${new Date().toUTCString().slice(5, 16).replaceAll(' ', '/')}:${new Date().toISOString().slice(11, 19)} +0000`
+  const hostile = [
+    'default',
+    'include',
+    'hostnames',
+    'volatile',
+    '~.*',
+    '~*127',
+    'x"; } evil',
+    '$remote_addr',
+    "quo'te",
+    '{',
+    'Same',
+    'SAME',
+    '#',
+    'k'.repeat(500),
+  ]
+  for (const user of hostile) appendFileSync(edge.log, `192.0.2.1 - ${user} [${time}] "GET / HTTP/1.1" 200 1 "-" "-"\n`.repeat(15))
+  // The address of the attacker comes last: where it takes effect, nginx has taken all of the map.
+  appendFileSync(edge.log, `192.0.2.1 - 127.0.0.7 [${time}] "GET / HTTP/1.1" 200 1 "-" "-"\n`.repeat(15))
+  await asksUntil(edge, '127.0.0.7', 429)
+  assert.equal(await edge.statusFor('127.0.0.8'), 200)
+  assert.ok(readFileSync(edge.map, 'utf8').includes('"\\\\~.*" block;'))
+  assert.ok(!/\[(emerg|warn)\]/.test(readFileSync(join(edge.folder, 'error.log'), 'utf8')))
+})

@@ -1,0 +1,270 @@
+import { PolicyError } from 'sluicegate'
+import { createGate, type Gate, type GateOptions, type GateRecord, type VerdictChange } from 'sluicegate/gate'
+import { ServiceClient } from '../service/service-client.js'
+import { whenOutputCloses } from '../terminal/closed-output.js'
+import { UsageError } from '../terminal/usage-error.js'
+import { type GateFlags, gateOptionsOf, integerOf, lineRuleOf, spanOf, tokenIn } from './gate-flags.js'
+import { changeText, type GateScreen, type GateSummary, summaryText } from './gate-screen.js'
+import { LineRecords } from './line-records.js'
+import { LogFollower } from './log-follower.js'
+import type { StreamFollower } from './stream-follower.js'
+import { VerdictCalls } from './verdict-calls.js'
+import { denyList, nginxMap, VerdictFile } from './verdict-files.js'
+import { VerdictOutputs } from './verdict-outputs.js'
+
+const SUMMARY_MS = 1_000
+const TOP_KEYS = 10
+/** Beyond the window: servers write their logs in blocks. */
+const LATE_MS = 60_000
+
+/** A log or stream that is read on. */
+interface Source {
+  open(): Promise<void>
+  poll(): Promise<void>
+  end(): void
+  close(): Promise<void>
+}
+
+/**
+ * Follows logs or a stream, and writes verdicts, until it is interrupted; with `--once` to the end of the logs.
+ *
+ * @throws {UsageError} for options that do not fit, a log that cannot be read, or a file that cannot be written at the start.
+ */
+export async function runGate(flags: GateFlags, token: string | undefined, screen: GateScreen): Promise<void> {
+  await new GateRun(flags, token, screen).run()
+}
+
+class GateRun {
+  readonly #flags: GateFlags
+  readonly #screen: GateScreen
+  readonly #intervalMs: number
+  readonly #gate: Gate
+  readonly #lines: LineRecords[] = []
+  readonly #followers: LogFollower[] = []
+  readonly #sources: Source[] = []
+  readonly #outputs: VerdictOutputs
+  /** Sources whose fault was reported. */
+  readonly #failing = new Set<Source>()
+  #stream: StreamFollower | undefined
+  #isStopping = false
+  /** What was there at the start has been read. */
+  #isFollowing = false
+  #wasBehind = false
+  /** The newest record of the last poll. */
+  #settledMs = Number.NaN
+  readonly #windowMs: number
+  #wake: () => void = () => undefined
+  #newestMs = Number.NaN
+  #summaryMs = Number.NEGATIVE_INFINITY
+  #summaryRecords = 0
+
+  constructor(flags: GateFlags, token: string | undefined, screen: GateScreen) {
+    this.#flags = flags
+    this.#screen = screen
+    this.#intervalMs = spanOf('--interval', flags.interval)
+    const options = gateOptionsOf(flags)
+    this.#gate = gateOf({ ...options, topKeys: TOP_KEYS * 10, onVerdict: (change) => this.#show(change) })
+    this.#outputs = outputsOf(flags, token, (text) => this.#notice(text))
+    this.#windowMs = options.window as number
+    this.#addLogs()
+  }
+
+  async run(): Promise<void> {
+    const stop = (): void => {
+      this.#isStopping = true
+      this.#wake()
+    }
+    process.once('SIGINT', stop)
+    process.once('SIGTERM', stop)
+    // Files are emptied in any case.
+    whenOutputCloses(stop)
+    try {
+      await this.#addStream()
+      for (const source of this.#sources) await source.open()
+      // A file of an earlier run may block keys that no one would free.
+      await this.#outputs.start()
+      // A log that cannot be opened at the start is a mistake; later it may be a fault of the moment.
+      for (const source of this.#sources) await (this.#flags.once ? source.poll() : this.#pollAgain(source))
+      if (this.#flags.once) for (const source of this.#sources) source.end()
+      this.#settle()
+      this.#isFollowing = true
+      while (!this.#flags.once && !this.#isStopping) {
+        await this.#pause()
+        for (const source of this.#sources) await this.#pollAgain(source)
+        this.#settle()
+      }
+      await this.#outputs.settled()
+      this.#summarize(true)
+      if (!this.#flags.once) await this.#outputs.clear()
+    } finally {
+      process.removeListener('SIGINT', stop)
+      process.removeListener('SIGTERM', stop)
+      for (const source of this.#sources) await source.close()
+      this.#gate.close()
+    }
+  }
+
+  #addLogs(): void {
+    const { follow = [], redis, stream, fromStart = false, once } = this.#flags
+    if (follow.length === 0 && stream === undefined) throw new UsageError('say what to follow: --follow FILE, or --redis URL --stream NAME')
+    if ((stream === undefined) !== (redis === undefined)) throw new UsageError('a stream needs both --redis URL and --stream NAME')
+    const rule = lineRuleOf(this.#flags)
+    const onNotice = (text: string): void => this.#notice(text)
+    for (const file of new Set(follow)) {
+      const lines = new LineRecords(rule, this.#windowMs, (record) => this.#record(record), onNotice)
+      const follower = new LogFollower({ file, fromStart: fromStart || once === true, onLine: lines.onLine, onNotice })
+      this.#lines.push(lines)
+      this.#followers.push(follower)
+      this.#sources.push(follower)
+    }
+  }
+
+  /** The client of Redis takes longer to load than the rest of the command. */
+  async #addStream(): Promise<void> {
+    const { redis, stream, fromStart = false, once } = this.#flags
+    if (stream === undefined || redis === undefined) return
+    const { StreamFollower } = await import('./stream-follower.js')
+    const follower = new StreamFollower({
+      url: redis,
+      stream,
+      fromStart: fromStart || once === true,
+      windowMs: this.#windowMs,
+      onRecord: (record) => this.#record(record),
+      onNotice: (text) => this.#notice(text),
+    })
+    this.#stream = follower
+    this.#sources.push({
+      open: () => follower.open(),
+      poll: () => follower.poll(),
+      end: () => undefined,
+      close: async () => follower.close(),
+    })
+  }
+
+  #record({ key, cost, timeMs }: GateRecord): void {
+    if (timeMs !== undefined && !(timeMs <= this.#newestMs)) this.#newestMs = timeMs
+    this.#gate.record(key, cost, timeMs)
+  }
+
+  async #pollAgain(source: Source): Promise<void> {
+    try {
+      await source.poll()
+      this.#failing.delete(source)
+    } catch (error) {
+      if (!this.#failing.has(source)) this.#notice((error as Error).message)
+      this.#failing.add(source)
+    }
+  }
+
+  /** A log whose times have no zone, or the wrong one, gets verdicts that are over before they begin. */
+  #checkTimes(): void {
+    const isNew = this.#newestMs !== this.#settledMs
+    this.#settledMs = this.#newestMs
+    const behindMs = performance.timeOrigin + performance.now() - this.#newestMs
+    if (!this.#isFollowing || !isNew || this.#wasBehind || !(behindMs > this.#windowMs + LATE_MS)) return
+    this.#wasBehind = true
+    this.#notice(`new records are ${Math.round(behindMs / 1_000)} s behind the clock: do the times of the log have the right zone?`)
+  }
+
+  #settle(): void {
+    this.#checkTimes()
+    this.#gate.flush()
+    this.#outputs.write(this.#gate.verdicts())
+    this.#summarize(false)
+  }
+
+  /** Until the next poll, or until it is to stop. */
+  #pause(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, this.#intervalMs)
+      this.#wake = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+      if (this.#isStopping) this.#wake()
+    })
+  }
+
+  #show(change: VerdictChange): void {
+    if (this.#flags.json) this.#screen.write(`${JSON.stringify({ event: 'verdict', ...timesOf(change) })}\n`)
+    else if (!this.#screen.isTTY) this.#screen.write(changeText(change))
+  }
+
+  #summarize(isLast: boolean): void {
+    const nowMs = performance.now()
+    if (!isLast && (nowMs < this.#summaryMs + SUMMARY_MS || (!this.#flags.json && !this.#screen.isTTY))) return
+    const stats = this.#gate.stats()
+    const seconds = (nowMs - this.#summaryMs) / 1_000
+    const summary: GateSummary = {
+      time: new Date().toISOString(),
+      recordsPerSecond: Number.isFinite(seconds) ? Math.round((stats.records - this.#summaryRecords) / seconds) : 0,
+      lines: this.#sum(({ counts }) => counts.lines) + (this.#stream?.entries ?? 0),
+      unreadable: this.#sum(({ counts }) => counts.unreadable) + this.#tooLong() + (this.#stream?.unreadable ?? 0),
+      withoutKey: this.#sum(({ counts }) => counts.withoutKey),
+      behindMs: Number.isNaN(this.#newestMs) ? null : Math.max(0, Math.round(performance.timeOrigin + nowMs - this.#newestMs)),
+      stats,
+      top: this.#gate.top(TOP_KEYS),
+      verdicts: this.#gate.verdicts(),
+      written: this.#outputs.written,
+      failed: this.#outputs.failed,
+      leftOut: this.#outputs.leftOut,
+    }
+    this.#summaryMs = nowMs
+    this.#summaryRecords = stats.records
+    this.#screen.write(this.#flags.json ? `${JSON.stringify({ event: 'summary', ...summary })}\n` : summaryText(summary, this.#screen))
+  }
+
+  #sum(of: (lines: LineRecords) => number): number {
+    return this.#lines.reduce((sum, lines) => sum + of(lines), 0)
+  }
+
+  #tooLong(): number {
+    return this.#followers.reduce((sum, { tooLong }) => sum + tooLong, 0)
+  }
+
+  #notice(text: string): void {
+    process.stderr.write(`sluicegate: ${text}\n`)
+  }
+}
+
+/** @throws {UsageError} for what the gate refuses. */
+function gateOf(options: GateOptions): Gate {
+  try {
+    return createGate(options)
+  } catch (error) {
+    if (error instanceof PolicyError) throw new UsageError(`--${error.message}`)
+    throw error
+  }
+}
+
+function outputsOf(flags: GateFlags, token: string | undefined, onNotice: (text: string) => void): VerdictOutputs {
+  const { nginxMap: mapFile, denyList: listFile, reload, reloadEvery, url, policy, penalty, tokenFile } = flags
+  const files = [
+    ...(mapFile === undefined ? [] : [new VerdictFile(mapFile, nginxMap)]),
+    ...(listFile === undefined ? [] : [new VerdictFile(listFile, denyList)]),
+  ]
+  if (reload !== undefined && files.length === 0)
+    throw new UsageError('--reload runs after a file has changed: give --nginx-map or --deny-list')
+  if ((url === undefined) !== (policy === undefined)) throw new UsageError('calls of a service need both --url and --policy')
+  if (penalty !== undefined && url === undefined) throw new UsageError('--penalty is sent to a service: give --url and --policy')
+  const calls =
+    url === undefined || policy === undefined
+      ? undefined
+      : new VerdictCalls(new ServiceClient(url, tokenFile === undefined ? token : tokenIn(tokenFile)), {
+          policy,
+          penalty: penalty === undefined ? undefined : integerOf('--penalty', penalty),
+          nowMs: () => performance.timeOrigin + performance.now(),
+        })
+  const isDry = flags.dryRun === true
+  return new VerdictOutputs({
+    files: isDry ? [] : files,
+    calls: isDry ? undefined : calls,
+    reload,
+    reloadEveryMs: spanOf('--reload-every', reloadEvery),
+    onNotice,
+  })
+}
+
+function timesOf({ timeMs, untilMs, ...rest }: VerdictChange): object {
+  return { time: new Date(timeMs).toISOString(), until: new Date(untilMs).toISOString(), ...rest }
+}

@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { Ajv } from 'ajv'
+import { faultsOf } from 'sluicegate-testkit/service/config-faults.js'
+import { parse } from 'yaml'
+import { ALGORITHM_NAMES } from './algorithms.js'
+import { parseConfig } from './read-config.js'
+
+type Schema = Record<string, unknown>
+
+const read = (name: string): Schema =>
+  JSON.parse(readFileSync(new URL(`../../server/schema/${name}.json`, import.meta.url), 'utf8')) as Schema
+const OWN = read('sluicegate')
+const ENVOY = read('envoy-ratelimit')
+const ajv = new Ajv({
+  strict: true,
+  strictTypes: false,
+  strictRequired: false,
+  allErrors: true,
+  allowUnionTypes: true,
+  addUsedSchema: false,
+})
+const isOwn = ajv.compile(OWN)
+const isEnvoy = ajv.compile(ENVOY)
+
+/** The options that the reader knows in a section, from its own message about one that it does not know. */
+function readersOptions(yaml: string): string[] {
+  const listed = faultsOf(yaml).flatMap((fault) => /xqzzyqx: unknown option; there are (.*)$/.exec(fault)?.[1] ?? [])
+  assert.equal(listed.length, 1, `${yaml}: ${faultsOf(yaml).join('\n')}`)
+  return (listed[0] as string).split(', ').sort()
+}
+
+function propertiesOf(schema: unknown): string[] {
+  return Object.keys((schema as { properties: object }).properties).sort()
+}
+
+/** The schema at a path of names, through references. */
+function at(root: Schema, ...steps: string[]): unknown {
+  let schema: unknown = root
+  for (const step of steps) schema = (schema as Schema)[step]
+  return schema
+}
+
+const POLICY = 'policies: { a: { algorithm: gcra, limit: 1, window: 1s } }\n'
+const ofAlgorithm = (name: string): unknown =>
+  (at(OWN, '$defs', 'policy', 'else', 'allOf') as { if: { properties: { algorithm: { const: string } } }; then: unknown }[]).find(
+    (each) => each.if.properties.algorithm.const === name,
+  )?.then
+const window = (name: string): string => (name === 'concurrency' ? 'ttl: 1s' : 'window: 1s')
+
+const SECTIONS: readonly [yaml: string, schema: unknown][] = [
+  [`${POLICY}xqzzyqx: 1\n`, OWN],
+  ...['listen', 'tls', 'clients', 'stop', 'storage', 'throttle', 'quotas', 'dashboard', 'log', 'snapshot'].map(
+    (name): [string, unknown] => [`${POLICY}${name}: { xqzzyqx: 1 }\n`, at(OWN, 'properties', name)],
+  ),
+  [`${POLICY}storage: { redis: { url: "redis://a", xqzzyqx: 1 } }\n`, at(OWN, 'properties', 'storage', 'properties', 'redis')],
+  [`${POLICY}quotas: { rules: [{ policy: a, xqzzyqx: 1 }] }\n`, at(OWN, 'properties', 'quotas', 'properties', 'rules', 'items')],
+  [
+    `${POLICY}tokens: [{ name: a, scope: admin, secret: aaaaaaaaaaaaaaaaaaaaaaaa, xqzzyqx: 1 }]\n`,
+    at(OWN, 'properties', 'tokens', 'items'),
+  ],
+  ...ALGORITHM_NAMES.map((name): [string, unknown] => [
+    `policies: { a: { algorithm: ${name}, limit: 1, ${window(name)}, xqzzyqx: 1 } }\n`,
+    ofAlgorithm(name),
+  ]),
+  ['policies: { a: { all-of: [{ algorithm: gcra, limit: 1, window: 1s }], xqzzyqx: 1 } }\n', at(OWN, '$defs', 'policy', 'then')],
+  ['policies: { a: { algorithm: gcra, limit: 1, window: 1s, tiers: { p: { limit: 1, xqzzyqx: 1 } } } }\n', at(OWN, '$defs', 'tier')],
+  ['policies: { a: { algorithm: gcra, limit: 1, window: 1s, keys: { p: { limit: 1, xqzzyqx: 1 } } } }\n', at(OWN, '$defs', 'tier')],
+  ['domain: d\ndescriptors: []\nxqzzyqx: 1\n', ENVOY],
+  ['domain: d\ndescriptors: [{ key: k, xqzzyqx: 1 }]\n', at(ENVOY, '$defs', 'descriptor')],
+  [
+    'domain: d\ndescriptors: [{ key: k, rate_limit: { unlimited: true, replaces: [{ name: x, xqzzyqx: 1 }] } }]\n',
+    at(ENVOY, '$defs', 'rate_limit', 'properties', 'replaces', 'items'),
+  ],
+]
+
+test('the schemas have the options that the reader has, section by section', () => {
+  for (const [yaml, schema] of SECTIONS) {
+    const known = readersOptions(yaml)
+    // What only makes a clearer message elsewhere is no option of an all-of.
+    const refused = yaml.includes('all-of') ? ['tiers', 'keys', 'tier-file', 'priorities', 'default-priority', 'max-priority'] : []
+    assert.deepEqual(
+      propertiesOf(schema),
+      known.filter((option) => !refused.includes(option)),
+      yaml,
+    )
+  }
+  const all = ['fixed-window', 'sliding-window', 'sliding-log', 'token-bucket'].flatMap((algorithm) =>
+    readersOptions(
+      `domain: d\ndescriptors: [{ key: k, rate_limit: { algorithm: ${algorithm}, unit: day, requests_per_unit: 1, xqzzyqx: 1 } }]\n`,
+    ),
+  )
+  assert.deepEqual(propertiesOf(at(ENVOY, '$defs', 'rate_limit')), [...new Set(all)].sort())
+})
+
+/** Files that the reader refuses for a reason that a schema can say. */
+const REFUSED = [
+  'policies: { a: { algorithm: gcra, limit: 0, window: 1s } }',
+  'policies: { a: { algorithm: gcra, limit: 1.5, window: 1s } }',
+  'policies: { a: { algorithm: gcra, limit: "1", window: 1s } }',
+  'policies: { a: { algorithm: gcra, limit: 1, window: 60 } }',
+  'policies: { a: { algorithm: gcra, limit: 1, window: day } }',
+  'policies: { a: { algorithm: gcra, limit: 1 } }',
+  'policies: { a: { limit: 1, window: 1s } }',
+  'policies: { a: { algorithm: leaky, limit: 1, window: 1s } }',
+  'policies: { a: { algorithm: fixed-window, limit: 1, window: 1s, burst: 2 } }',
+  'policies: { a: { algorithm: concurrency, limit: 1, window: 1s } }',
+  'policies: { a: { all-of: [] } }',
+  'policies: { a: { all-of: [{ algorithm: gcra, limit: 1, window: 1s, max-keys: 1 }] } }',
+  'policies: { a: { algorithm: gcra, limit: 1, window: 1s, on-full: panic } }',
+  'policies: { a: { algorithm: gcra, limit: 1, window: 1s, max-keys: 0 } }',
+  'policies: { a: { algorithm: gcra, limit: 1, window: 1s, tiers: { p: {} } } }',
+  'policies: { a: { algorithm: gcra, limit: 1, window: 1s, keys: { p: 7 } } }',
+  'policies: { a: { algorithm: gcra, limit: 1, window: 1s, priorities: { a: 0% } } }',
+  'policies: { a: { algorithm: gcra, limit: 1, window: 1s, priorities: { a: 0%, b: 100% } } }',
+  `${POLICY}listen: { port: 70000 }`,
+  `${POLICY}stop: { drain: 5 }`,
+  `${POLICY}log: { level: loud }`,
+  `${POLICY}quotas: { ttl: 15 }`,
+  `${POLICY}quotas: { rules: [{ domain: edge }] }`,
+  `${POLICY}quotas: { rules: [{ policy: a, burst: 0 }] }`,
+  `${POLICY}storage: { redis: {} }`,
+  `${POLICY}storage: { redis: { url: "http://a" } }`,
+  `${POLICY}tokens: [{ name: a, scope: root, secret: aaaaaaaaaaaaaaaaaaaaaaaa }]`,
+  `${POLICY}tokens: [{ name: a, scope: admin, secret: short }]`,
+  'descriptors: []',
+  'domain: d\ndescriptors: [{ value: v }]',
+  'domain: d\ndescriptors: [{ key: k, rate_limit: { unit: decade, requests_per_unit: 1 } }]',
+  'domain: d\ndescriptors: [{ key: k, rate_limit: { unit: day } }]',
+  'domain: d\ndescriptors: [{ key: k, rate_limit: { requests_per_unit: 1 } }]',
+  'domain: d\ndescriptors: [{ key: k, rate_limit: { unit: day, window: 1s, requests_per_unit: 1 } }]',
+  'domain: d\ndescriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 1, algorithm: concurrency } }]',
+  'domain: d\ndescriptors: [{ key: k, rate_limit: { unlimited: true, unit: day } }]',
+  'domain: d\ndescriptors: [{ key: k, shadow_mode: perhaps }]',
+]
+
+/** Files that it takes. */
+const TAKEN = [
+  POLICY,
+  'policies: { a: { algorithm: fixed-window, limit: 1, window: day, time-zone: Europe/Rome } }',
+  'policies: { a: { algorithm: sliding-window, limit: 1, window: 1m, counters: compact }, b: { algorithm: sliding-log, limit: 1, window: 1m, slot-bytes: 4 } }',
+  'policies: { a: { algorithm: concurrency, limit: 1 } }',
+  'policies: { a: { algorithm: all-of, all-of: [{ name: x, algorithm: gcra, limit: 1, window: 1s }], max-keys: 10 } }',
+  'policies: { a: { algorithm: gcra, limit: 1, window: 1s, tiers: { p: { limit: 2, window: 1m, burst: 3 } }, keys: { x: p, "y*": { limit: 3 } } } }',
+  'policies: { a: { algorithm: gcra, limit: 1, window: 1s, priorities: { high: 0%, low: 12.5% }, default-priority: low, max-priority: high } }',
+  `${POLICY}listen: { http: off, grpc: "127.0.0.1:0", admin: "unix:/tmp/x" }\nstop: { drain: 1.5s }\nstorage: { redis: { nodes: ["redis://a"] } }`,
+  `${POLICY}quotas: { ttl: 30s, idle: 5m, rules: [{ policy: a, domain: edge, match: { env: "*", v: 2 }, key: [env] }] }`,
+  'domain: d',
+  'domain: d\ndescriptors: [{ key: k, value: 7, shadow_mode: yes, rate_limit: { unit: MINUTE, requests_per_unit: 0, name: 5 } }]',
+  'domain: d\npriority_key: class\ndescriptors: [{ key: k, rate_limit: { window: 30s, requests_per_unit: 1, algorithm: gcra, burst: 2, tiers: { p: { requests_per_unit: 2 } }, keys: { a: p } } }]',
+  'domain: d\ndescriptors: [{ key: k, rate_limit: { unlimited: true }, descriptors: [{ key: j, value: "a*", share_threshold: true, rate_limit: { unit: week, requests_per_unit: 4, replaces: [{ name: x }] } }] }]',
+]
+
+function accepts(yaml: string): boolean {
+  const value: unknown = parse(yaml)
+  return /^(domain|descriptors):/m.test(yaml) ? isEnvoy(value) : isOwn(value)
+}
+
+test('the schemas refuse what the reader refuses, and take what it takes', () => {
+  for (const yaml of REFUSED) {
+    assert.ok(faultsOf(yaml).length > 0)
+    assert.equal(accepts(yaml), false, yaml)
+  }
+  for (const yaml of TAKEN) {
+    parseConfig(yaml)
+    assert.equal(accepts(yaml), true, `${yaml}\n${ajv.errorsText(isOwn.errors)} ${ajv.errorsText(isEnvoy.errors)}`)
+  }
+})
+
+test('the examples name a schema, which takes them', () => {
+  const text = readFileSync(new URL('../../../examples/sluicegate.yaml', import.meta.url), 'utf8')
+  assert.match(text, /^# yaml-language-server: \$schema=\S+sluicegate\.json$/m)
+  assert.ok(isOwn(parse(text)), ajv.errorsText(isOwn.errors))
+})

@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict'
+import { EventEmitter } from 'node:events'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { type Clock, manualClock } from 'sluicegate'
+import { allPolicies } from 'sluicegate-config/domains.js'
+import { parseConfig } from 'sluicegate-config/read-config.js'
+import { Access } from 'sluicegate-server/dist/access.js'
+import { Engine } from 'sluicegate-server/dist/engine/engine.js'
+import { RateLimits } from 'sluicegate-server/dist/envoy/rate-limits.js'
+import { router } from 'sluicegate-server/dist/protocols/http/router.js'
+import { changeRoutes, decisionRoutes } from 'sluicegate-server/dist/protocols/http/verbs.js'
+import { Random } from 'sluicegate-testkit'
+import { aGuard } from '../a-guard.js'
+import { damaged } from './damaged.js'
+import { fuzzInput, inPieces, pieceSizes } from './fuzz-input.js'
+
+const START_MS = 1.7e12
+const POLICIES = `policies:
+  api: { algorithm: token-bucket, limit: 10, window: 1m }
+  slots: { algorithm: concurrency, limit: 3, ttl: 5s }
+  both: { all-of: [{ name: x, algorithm: gcra, limit: 5, window: 1s }, { name: y, algorithm: fixed-window, limit: 30, window: 1h }] }
+`
+const RULES = `domain: web
+descriptors:
+  - { key: user, rate_limit: { unit: minute, requests_per_unit: 5 } }
+  - { key: path, value: /a*, rate_limit: { unit: second, requests_per_unit: 3 } }
+`
+export const PATHS = [
+  '/v1/take',
+  '/v1/peek',
+  '/v1/batch',
+  '/v1/reserve',
+  '/v1/settle',
+  '/v1/cancel',
+  '/v1/release',
+  '/v1/heartbeat',
+  '/v1/refund',
+  '/v1/penalize',
+  '/v1/block',
+  '/v1/reset',
+  '/json',
+]
+/** Ids of reservations and permits are random. */
+const ID = /"(reservation|permit)":"[^"]*"/g
+
+/**
+ * Sends `inputs` random bodies of JSON, with faults in it, to the routes of three services each: whole, byte by byte and in random pieces. All
+ * must answer the same: JSON with a status below 500, or 503 where too many reservations are held.
+ *
+ * @throws with the seed and the number of the input that failed.
+ */
+export async function fuzzJson(seed: number, inputs: number): Promise<void> {
+  const random = new Random(seed)
+  const clock = manualClock(START_MS)
+  const services = [1, 2, 3].map(() => serviceOf(clock))
+  for (let number = 0; number < inputs; number++) {
+    if (random.chance(0.1)) clock.advance(random.integer(0, 3_000))
+    const path = random.pick(PATHS)
+    const text = Buffer.from(randomJson(random, path))
+    const input = random.chance(0.2) ? damaged(random, text) : text
+    await fuzzInput(seed, number, Buffer.concat([Buffer.from(`${path} `), input]), async () => {
+      const sizes = pieceSizes(input, () => random.magnitude(1, 64))
+      const [whole, ...others] = await Promise.all(services.map(({ handle }, i) => answerTo(handle, path, input, sizes[i] as () => number)))
+      for (const other of others) assert.equal(other, whole, 'another answer in other pieces')
+    })
+  }
+  for (const { engine } of services) engine.close()
+}
+
+function serviceOf(clock: Clock): { engine: Engine; handle: RequestListener } {
+  const { domains } = parseConfig(RULES)
+  const engine = new Engine([...allPolicies(parseConfig(POLICIES)), ...domains.flatMap(({ policies }) => policies)], { clock })
+  const limits = new RateLimits(engine, domains, undefined, () => clock.nowMs())
+  const { handle } = router(new Map([...decisionRoutes(engine, limits, new Access([])), ...changeRoutes(engine)]), aGuard())
+  return { engine, handle }
+}
+
+/** Status and body. */
+function answerTo(handle: RequestListener, path: string, input: Buffer, pieceBytes: () => number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const headers = { host: 'a', 'content-type': 'application/json' }
+    const facts = { method: 'POST', url: path, httpVersion: '1.1', headers, rawHeaders: Object.entries(headers).flat(), complete: true }
+    const request = Object.assign(new EventEmitter(), facts) as unknown as IncomingMessage
+    let status = 0
+    const response = {
+      req: request,
+      headersSent: false,
+      destroyed: false,
+      writeHead(code: number) {
+        status = code
+        this.headersSent = true
+      },
+      end(body = '') {
+        try {
+          resolve(checked(status, String(body)))
+        } catch (error) {
+          reject(error)
+        }
+      },
+      destroy: () => reject(new Error('the connection was closed without an answer')),
+    }
+    handle(request, response as unknown as ServerResponse & { req: IncomingMessage })
+    inPieces(input, pieceBytes, (piece) => request.emit('data', piece))
+    request.emit('end')
+  })
+}
+
+function checked(status: number, body: string): string {
+  assert.ok((status >= 200 && status < 500) || status === 503, `${status} ${body}`)
+  if (status !== 204) assert.equal(typeof JSON.parse(body), 'object', body)
+  return `${status} ${body.replace(ID, '"$1":""')}`
+}
+
+/** JSON for a path, some of it with faults. */
+export function randomJson(random: Random, path: string): string {
+  if (random.chance(0.05)) return jsonText(random, randomValue(random, 3))
+  const body = path === '/json' ? randomLimitRequest(random) : path === '/v1/batch' ? randomBatch(random) : randomAsk(random)
+  return jsonText(random, body)
+}
+
+/** Pairs in place of an object: a name may be there twice. */
+type Pairs = [name: string, value: unknown][]
+
+function object(pairs: Pairs): { readonly pairs: Pairs } {
+  return { pairs }
+}
+
+function randomAsk(random: Random): unknown {
+  const pairs: Pairs = [
+    ['policy', random.chance(0.9) ? random.pick(['api', 'slots', 'both']) : randomValue(random, 1)],
+    ['key', random.chance(0.7) ? random.pick(['a', 'b', ['a', 'b'], ['a']]) : randomValue(random, 2)],
+  ]
+  const more: Pairs = [
+    ['cost', random.integer(-1, 12)],
+    ['ttlMs', random.magnitude(1, 1e7)],
+    ['reservation', 'x'.repeat(random.integer(0, 40))],
+    ['permit', 'x'.repeat(random.integer(0, 40))],
+    ['forMs', random.magnitude(1, 1e12)],
+    ['priority', 'critical'],
+    ['peek', random.chance(0.5)],
+    ['__proto__', 1],
+    ['constructor', {}],
+  ]
+  for (const [name, value] of more) if (random.chance(0.12)) pairs.push([name, random.chance(0.8) ? value : randomValue(random, 2)])
+  if (random.chance(0.05)) pairs.push(random.pick(pairs))
+  return object(pairs)
+}
+
+function randomBatch(random: Random): unknown {
+  const length = random.chance(0.99) ? random.integer(0, 4) : random.integer(99, 102)
+  const pairs: Pairs = [['takes', Array.from({ length }, () => (random.chance(0.95) ? randomAsk(random) : randomValue(random, 1)))]]
+  if (random.chance(0.5)) pairs.push(['all', random.chance(0.9) ? random.chance(0.5) : randomValue(random, 1)])
+  return object(pairs)
+}
+
+function randomLimitRequest(random: Random): unknown {
+  const entry = (): unknown =>
+    object([
+      ['key', random.chance(0.9) ? random.pick(['user', 'path']) : randomValue(random, 1)],
+      ['value', random.chance(0.9) ? random.pick(['alice', '/ab', '']) : randomValue(random, 1)],
+    ])
+  const descriptor = (): unknown => {
+    const pairs: Pairs = [['entries', Array.from({ length: random.integer(0, 2) }, entry)]]
+    if (random.chance(0.1))
+      pairs.push([
+        'limit',
+        object([
+          ['requests_per_unit', random.magnitude(1, 2 ** 33)],
+          ['unit', random.pick(['SECOND', 'x', 3])],
+        ]),
+      ])
+    if (random.chance(0.1)) pairs.push(['hits_addend', random.pick([0, 3, '7', -1, 2 ** 60])])
+    if (random.chance(0.1)) pairs.push(['is_negative_hits', true])
+    return object(pairs)
+  }
+  return object([
+    ['domain', random.chance(0.9) ? 'web' : randomValue(random, 1)],
+    ['descriptors', random.chance(0.9) ? Array.from({ length: random.integer(0, 3) }, descriptor) : randomValue(random, 2)],
+    ...((random.chance(0.2) ? [[random.pick(['hits_addend', 'hitsAddend']), random.magnitude(1, 2 ** 40)]] : []) as Pairs),
+  ])
+}
+
+function randomValue(random: Random, depth: number): unknown {
+  const kind = random.integer(0, depth > 0 ? 9 : 7)
+  if (kind === 0) return null
+  if (kind === 1) return random.chance(0.5)
+  if (kind === 2) return random.pick([0, -0, 1.5, -1, 2 ** 53, 1e308, 1e-7])
+  if (kind < 6)
+    return Array.from({ length: random.magnitude(1, random.chance(0.02) ? 2_000 : 10) - 1 }, () => randomLetter(random)).join('')
+  if (kind < 8) return String(random.integer(-2, 20))
+  const length = random.integer(0, 3)
+  if (kind === 8) return Array.from({ length }, () => randomValue(random, depth - 1))
+  return object(Array.from({ length }, () => [randomLetter(random), randomValue(random, depth - 1)]))
+}
+
+function randomLetter(random: Random): string {
+  return random.pick(['a', 'key', '\0', '"', '\\', '\n', 'é', '漢', '😀', '\uD800', '\uFEFF', ' '])
+}
+
+/** With spaces anywhere, and some letters escaped. */
+function jsonText(random: Random, value: unknown): string {
+  const space = random.chance(0.1) ? random.pick([' ', '\n', '\t', '\u00a0']) : ''
+  const textOf = (each: unknown): string => {
+    if (typeof each === 'string' && random.chance(0.1))
+      return `"${Array.from(each, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')}"`
+    if (typeof each !== 'object' || each === null) return JSON.stringify(each)
+    if (Array.isArray(each)) return `[${space}${each.map(textOf).join(`${space},`)}]`
+    const { pairs = [] } = each as { pairs?: Pairs }
+    return `{${space}${pairs.map(([name, member]) => `${textOf(name)}${space}:${textOf(member)}`).join(`,${space}`)}}`
+  }
+  return random.chance(0.005) ? '['.repeat(random.magnitude(1, 10_000)) : textOf(value)
+}

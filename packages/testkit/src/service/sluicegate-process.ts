@@ -1,0 +1,132 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { get } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { readExposition, seriesValue } from './exposition.js'
+
+/** The program `sluicegate`. */
+export const MAIN = fileURLToPath(import.meta.resolve('sluicegate-server/dist/main.js'))
+
+/** A test, or whatever else ends what it has started. */
+export type Cleanup = Pick<TestContext, 'after'>
+
+/** The command line in its own process, which ends with the test. */
+export function sluicegate(t: Cleanup, ...args: string[]): ChildProcessWithoutNullStreams {
+  return sluicegateOn(process.execPath, t, ...args)
+}
+
+/** The same with another version of Node.js, or with options for it. */
+export function sluicegateOn(node: string | readonly string[], t: Cleanup, ...args: string[]): ChildProcessWithoutNullStreams {
+  const [program = '', ...options] = [node].flat()
+  const child = spawn(program, [...options, MAIN, ...args])
+  t.after(() => child.kill('SIGKILL'))
+  return child
+}
+
+/** Waits until the service has printed its address, and returns its output. */
+export function announcement(child: ChildProcessWithoutNullStreams): Promise<{ url: string; text: string }> {
+  return new Promise((resolve, reject) => {
+    let text = ''
+    let log = ''
+    child.stderr.on('data', (chunk) => {
+      log += chunk
+    })
+    child.stdout.on('data', (chunk) => {
+      text += chunk
+      const url = /listens on (\S+)/.exec(text)?.[1]
+      if (url !== undefined && /Watch:.*\n/.test(text)) resolve({ url, text })
+    })
+    child.once('close', (code, signal) => reject(new Error(`it ended with ${signal ?? code}: ${text}${log}`)))
+  })
+}
+
+/** What a command printed, and its exit code; null after a signal. */
+export interface Ended {
+  readonly code: number | null
+  readonly out: string
+  readonly err: string
+}
+
+/** Waits until the process has ended, and returns its output from now on. */
+export async function ended(child: ChildProcessWithoutNullStreams): Promise<Ended> {
+  let out = ''
+  let err = ''
+  child.stdout.on('data', (chunk) => {
+    out += chunk
+  })
+  child.stderr.on('data', (chunk) => {
+    err += chunk
+  })
+  const [code] = await once(child, 'close')
+  return { code, out, err }
+}
+
+/** A file for the length of a test. */
+export function configFile(t: Cleanup, yaml: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sluicegate-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'gate.yaml')
+  writeFileSync(file, yaml)
+  return file
+}
+
+/** A service in its own process, whose memory can be read. */
+export interface ServiceProcess {
+  readonly url: string
+  /** Of the listeners that are announced beside it, by name. */
+  readonly urls: ReadonlyMap<string, URL>
+  readonly child: ChildProcessWithoutNullStreams
+  /** Resident memory now. */
+  rssBytes(): number
+  /** The text of `/metrics`. */
+  metric(name: string, labels?: Readonly<Record<string, string>>): Promise<number>
+  /** Sends a signal, and resolves with the exit code. */
+  end(signal: NodeJS.Signals): Promise<number | null>
+}
+
+export async function serveProcess(t: Cleanup, yaml: string, ...flags: string[]): Promise<ServiceProcess> {
+  return served(sluicegate(t, 'serve', '--config', configFile(t, yaml), ...flags))
+}
+
+/** Waits until `child` serves. */
+export async function served(child: ChildProcessWithoutNullStreams): Promise<ServiceProcess> {
+  const { url, text } = await announcement(child)
+  const urls = new Map(Array.from(text.matchAll(/^ {2}(\w+): \w+(:\/\/\S+)$/gm), ([, name = '', at]) => [name, new URL(`http${at}`)]))
+  const ended = once(child, 'close')
+  return {
+    url,
+    urls,
+    child,
+    rssBytes() {
+      const [, kB] = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? []
+      return Number(kB) * 1_024
+    },
+    async metric(name, labels = {}) {
+      const exposition = await textAt(`${url}/metrics`)
+      return seriesValue(readExposition(exposition), name, labels)
+    },
+    async end(signal) {
+      child.kill(signal)
+      const [code] = await ended
+      return code
+    },
+  }
+}
+
+/** Over its own connection, which is closed afterwards: a pool would keep some that are counted. */
+function textAt(url: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const sent = get(url, { agent: false }, (response) => {
+      let text = ''
+      response.on('data', (chunk) => {
+        text += chunk
+      })
+      response.once('end', () => resolve(text)).once('error', reject)
+    })
+    sent.once('error', reject)
+  })
+}
