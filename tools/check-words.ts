@@ -13,7 +13,7 @@ const RETIRED: readonly (readonly [words: RegExp, instead: string])[] = [
 
 /** All sources, tests and examples, the core, the scripts, and documents that people write; tables of benchmarks and proofs are generated. */
 const COVERED =
-  /^(?!tools\/check-words)(?:(?:packages|bench|chaos|site|tools|examples)\/(?!.*(?:\.gen\.ts|benchmarks[^/]*\.md|proof[^/]*\.md)$).*\.(?:ts|mts|cts|mjs|js|lua|md|html|yaml)|docs\/(?!.*(?:benchmarks|proof|glossary)[^/]*\.md$).*\.md|[A-Z]+\.md)$/
+  /^(?!tools\/check-words)(?:(?:packages|bench|chaos|site|deploy|tools|examples)\/(?!.*(?:\.gen\.ts|benchmarks[^/]*\.md|proof[^/]*\.md)$).*\.(?:ts|mts|cts|mjs|js|lua|md|html|yaml)|docs\/(?!.*(?:benchmarks|proof|glossary)[^/]*\.md$).*\.md|[A-Z]+\.md)$/
 
 /** Retired words in the sources and documents of the project. */
 export function checkWords(): string[] {

@@ -7,8 +7,8 @@ import { removeStaleOutputs } from './stale-outputs.mjs'
 
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc')
 const STAMPS = join(ROOT, '.cache')
-const COMPILED = ['packages/sluicegate', 'packages/server', 'packages/testkit', 'bench', 'chaos', 'lab', 'site']
-const FOLDERS = ['packages', 'bench', 'chaos', 'lab', 'site']
+const COMPILED = ['packages/sluicegate', 'packages/server', 'packages/testkit', 'bench', 'chaos', 'lab', 'site', 'deploy']
+const FOLDERS = ['packages', 'bench', 'chaos', 'lab', 'site', 'deploy']
 const SETTINGS = ['package.json', 'package-lock.json', 'tsconfig.base.json', 'tsconfig.json']
 
 /** Builds what changed since the last build: the tools, the generated sources, then all packages. */
