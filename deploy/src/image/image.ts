@@ -44,7 +44,7 @@ export function buildImage(executable: Executable): Image {
     return { digest: `sha256:${hex}`, size: content.length }
   }
   const tar = tarOf(root, '.')
-  const layer = put(gzipSync(tar, { level: 9 }))
+  const layer = put(gzipSync(tar, { level: 6 }))
   const config = put(json(configOf(`sha256:${sha256(tar)}`)))
   const manifest = put(
     json({
