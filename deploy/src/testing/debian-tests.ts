@@ -12,19 +12,22 @@ const PATH = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/b
 
 /** The Debian package, on this machine's own system: systemd runs over it as it is, and what it changes is thrown away. */
 export function debianTests(executable: () => Executable): void {
-  let path: string
+  let made: string | undefined
+  // What the release packs smaller has the same content.
+  const deb = (): string => {
+    made ??= buildDebianPackage(executable(), 'gzip').path
+    return made
+  }
 
   test('lintian finds no errors and no warnings in the Debian package', () => {
-    // What the release packs smaller has the same content.
-    path = buildDebianPackage(executable(), 'gzip').path
-    assert.equal(output(['lintian', '--allow-root', '--fail-on', 'error,warning', path], { ...PATH, LC_ALL: 'C.UTF-8' }), '')
+    assert.equal(output(['lintian', '--allow-root', '--fail-on', 'error,warning', deb()], { ...PATH, LC_ALL: 'C.UTF-8' }), '')
   })
 
   test('the Debian package is installed, started, reloaded, restarted, removed and purged on systemd', async (t) => {
     const { inside, script } = await machine(t)
     // It forbids starts where systemd does not run.
     inside('rm', '--force', '/usr/sbin/policy-rc.d')
-    inside('dpkg', '--install', path)
+    inside('dpkg', '--install', deb())
     const get = (what: string): string => inside('curl', '--silent', '--fail', `http://127.0.0.1:8080${what}`)
     await eventually(
       () => script('curl --silent http://127.0.0.1:8080/readyz || true') === 'ready\n',
