@@ -65,6 +65,9 @@ const TASKS = {
     await run(process.execPath, ['lab/dist/scale/scale-main.js', '--render'])
   },
   site: (args) => run(process.execPath, ['site/dist/main.js', ...args]),
+  executable: () => run(process.execPath, ['deploy/dist/build-executable.js']),
+  deb: () => run(process.execPath, ['deploy/dist/build-deb.js']),
+  image: () => run(process.execPath, ['deploy/dist/build-image.js']),
   // The gate builds for itself, as its first step: a fault in the types is one of its findings.
   check: (args) => run(process.execPath, ['tools/dist/check.js', ...args]),
 }

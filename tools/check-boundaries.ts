@@ -6,7 +6,7 @@ import { trackedFiles } from './tracked-files.js'
 
 /** Imports in the working tree that cross a boundary. */
 export function checkBoundaries(): string[] {
-  const files = trackedFiles(/^(packages|bench|chaos|lab|site|tools|examples)\/.*\.(ts|mts|mjs|js)$/)
+  const files = trackedFiles(/^(packages|bench|chaos|lab|site|deploy|tools|examples)\/.*\.(ts|mts|mjs|js)$/)
   return files.flatMap((file) => boundaryFaults(file, readFileSync(file, 'utf8')))
 }
 

@@ -17,8 +17,9 @@ const COMPILED = [
   'chaos',
   'lab',
   'site',
+  'deploy',
 ]
-const FOLDERS = ['packages', 'bench', 'chaos', 'lab', 'site']
+const FOLDERS = ['packages', 'bench', 'chaos', 'lab', 'site', 'deploy']
 const SETTINGS = ['package.json', 'package-lock.json', 'tsconfig.base.json', 'tsconfig.json']
 
 /** Builds what changed since the last build: the tools, the generated sources, then all packages. */

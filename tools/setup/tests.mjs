@@ -18,7 +18,9 @@ const LONGER = /^import \{[^}]*\b(shortOrLong|longTest|everyNth|IS_LONG_RUN|clie
 export function chooseTests(args, { long = false } = {}) {
   const { patterns, nodeOptions } = split(args)
   // From the sources, so that a deleted test whose output is still in dist does not run.
-  const every = ['packages', 'tools', 'bench', 'chaos', 'lab', 'site'].flatMap(sourcesBelow).filter((file) => file.endsWith('.test.ts'))
+  const every = ['packages', 'tools', 'bench', 'chaos', 'lab', 'site', 'deploy']
+    .flatMap(sourcesBelow)
+    .filter((file) => file.endsWith('.test.ts'))
   const all = every.filter(long ? isInLongRun : (file) => !file.endsWith(LONG_FILE))
   for (const { text, matches } of patterns) {
     if (all.some(matches)) continue

@@ -150,6 +150,15 @@ program
   })
 
 program
+  .command('health')
+  .description('whether a running service takes requests; exit code 1 if not')
+  .addOption(urlOption())
+  .allowExcessArguments(false)
+  .action(async ({ url }: { url: string }) => {
+    process.exitCode = await (await import('./cli/health.js')).health(url)
+  })
+
+program
   .command('top')
   .description('show the decisions of a running service, each second')
   .addOption(urlOption())
@@ -267,7 +276,7 @@ program
   })
 
 try {
-  if (process.argv.length <= 2) throw new UsageError('say what to do: serve, check, take, top, replay, gate, load or --help')
+  if (process.argv.length <= 2) throw new UsageError('say what to do: serve, check, take, health, top, replay, gate, load or --help')
   await program.parseAsync()
 } catch (error) {
   if (error instanceof ConfigError) fail(error.message, 1)

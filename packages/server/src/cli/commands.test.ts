@@ -39,6 +39,15 @@ test('take over a Unix socket, and of a service that is not there', async (t) =>
   assert.match(gone.err, /cannot be reached/)
 })
 
+test('health says by its exit code whether the service takes requests', async (t) => {
+  const service = await runService(t, `listen: { port: 0 }\n${POLICIES}`)
+  assert.deepEqual(await run(t, 'health', '--url', service.url), { code: 0, out: 'ready\n', err: '' })
+  await service.stop()
+  const gone = await run(t, 'health', '--url', service.url)
+  assert.equal(gone.code, 1)
+  assert.match(gone.err, /cannot be reached/)
+})
+
 test('top shows samples of a running service', async (t) => {
   const { url, engine } = await runService(t, `listen: { port: 0 }\n${POLICIES}`, { sampleMs: 20 })
   engine.policy('burst')?.take('alice', 1)
