@@ -155,7 +155,7 @@ program
   .addOption(urlOption())
   .allowExcessArguments(false)
   .action(async ({ url }: { url: string }) => {
-    process.exitCode = await (await import('./cli/health.js')).health(url)
+    process.exitCode = await (await import('sluicegate-commands/service/health.js')).health(url)
   })
 
 program
