@@ -26,8 +26,8 @@ const COMMANDS = [
   {
     command: 'chromium',
     debian: 'chromium',
-    usedBy: ['packages/server', 'site'],
-    why: 'the dashboard and the site are tested in a browser',
+    usedBy: ['packages/commands', 'packages/server', 'site'],
+    why: 'the dashboard, reports and the site are tested in a browser',
   },
   { command: 'haproxy', debian: 'haproxy', usedBy: ['lab'], why: 'it balances the load over the nodes of the lab' },
   { command: 'prometheus', debian: 'prometheus', usedBy: ['lab'], why: 'it scrapes the nodes of the lab' },

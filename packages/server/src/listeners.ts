@@ -1,11 +1,16 @@
-import { type Config, LISTENER_NAMES, type ListenerName, type StopTimes } from 'sluicegate-config/config.js'
+import { type ClientBounds, type Config, LISTENER_NAMES, type ListenerName, type StopTimes } from 'sluicegate-config/config.js'
+import type { TlsConfig } from 'sluicegate-config/tls.js'
+import type { Access } from './access.js'
 import { after } from './after.js'
 import type { Awaitable } from './engine/awaitable.js'
+import type { Engine } from './engine/engine.js'
+import type { RateLimits } from './envoy/rate-limits.js'
 import type { Log } from './log.js'
 import type { Part } from './part.js'
+import type { CallTracing } from './protocols/call-tracing.js'
 import { Guard } from './protocols/guard.js'
-import type { ProtocolContext } from './protocols/protocol-context.js'
 import type { ListenerTraffic, ProtocolServer } from './protocols/protocol-server.js'
+import type { QuotaService } from './quota/quota-service.js'
 import { VERSION } from './version.js'
 
 /** Makes what each listener serves. */
@@ -111,4 +116,23 @@ export class Listeners implements Part {
   #server(name: ListenerName): ProtocolServer {
     return this.#servers.get(name) as ProtocolServer
   }
+}
+
+/** What the server of a protocol is made with. */
+export interface ProtocolContext {
+  readonly engine: Engine
+  /** Decides by the files in the form of Envoy. */
+  readonly limits: RateLimits
+  /** Splits budgets among data planes that decide by themselves. Undefined in a worker: each would hand out the whole budget. */
+  readonly quotas: QuotaService | undefined
+  readonly access: Access
+  readonly config: Config
+  readonly clients: ClientBounds
+  /** Undefined: without encryption, as always over a Unix socket. */
+  readonly tls: TlsConfig | undefined
+  readonly log: Log
+  /** The door of its events. */
+  readonly guard: Guard
+  /** Undefined: calls are not followed. */
+  readonly tracing: CallTracing | undefined
 }

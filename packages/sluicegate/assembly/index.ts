@@ -12,8 +12,11 @@ import { UNITS_PER_NS, owedBy } from "./algorithms/call-rate"
 import { seedRandom } from "./algorithms/compact-counters"
 import { untilFree as usUntilFree, untilNew as usUntilNew } from "./algorithms/key-state"
 import { CANCEL, PEEK, PENALIZE, REFUND, RESET } from "./algorithms/verbs"
-import * as cas from "./table/cas-loop"
+import * as bans from "./table/bans"
+import { cancelOnlyOf, change } from "./table/cas-loop"
+import { changePermitOf } from "./table/change-permit"
 import { homeLine, openTable } from "./table/layout"
+import * as takes from "./table/takes"
 import { IN_FORCE, update as putInForce } from "./table/update"
 
 export {
@@ -88,37 +91,37 @@ export function look(): void {
 
 /** A take under a bucket or GCRA. */
 export function take(low: u32, high: u32, nowUs: f64, tokens: i32): f64 {
-  return cas.take(fingerprintFrom(low, high), homeLine(low), tokens, <i64>nowUs)
+  return takes.take(fingerprintFrom(low, high), homeLine(low), tokens, <i64>nowUs)
 }
 
 /** A take under any other encoding. */
 export function takeAny(low: u32, high: u32, nowUs: f64, tokens: i32): f64 {
-  return cas.takeAny(fingerprintFrom(low, high), homeLine(low), tokens, <i64>nowUs)
+  return takes.takeAny(fingerprintFrom(low, high), homeLine(low), tokens, <i64>nowUs)
 }
 
 export function peek(low: u32, high: u32, nowUs: f64, tokens: i32): f64 {
-  return cas.change(PEEK, fingerprintFrom(low, high), homeLine(low), tokens, <i64>nowUs, 0)
+  return change(PEEK, fingerprintFrom(low, high), homeLine(low), tokens, <i64>nowUs, 0)
 }
 
 export function refund(low: u32, high: u32, nowUs: f64, tokens: f64): f64 {
-  const answer = cas.change(REFUND, fingerprintFrom(low, high), homeLine(low), <i64>tokens, <i64>nowUs, 0)
+  const answer = change(REFUND, fingerprintFrom(low, high), homeLine(low), <i64>tokens, <i64>nowUs, 0)
   signalRelease(high)
   return answer
 }
 
 export function penalize(low: u32, high: u32, nowUs: f64, tokens: f64): f64 {
-  return cas.change(PENALIZE, fingerprintFrom(low, high), homeLine(low), <i64>tokens, <i64>nowUs, 0)
+  return change(PENALIZE, fingerprintFrom(low, high), homeLine(low), <i64>tokens, <i64>nowUs, 0)
 }
 
 export function reset(low: u32, high: u32, nowUs: f64): f64 {
-  const answer = cas.change(RESET, fingerprintFrom(low, high), homeLine(low), 0, <i64>nowUs, 0)
+  const answer = change(RESET, fingerprintFrom(low, high), homeLine(low), 0, <i64>nowUs, 0)
   signalRelease(high)
   return answer
 }
 
 /** A take that may lie up to `mostUs` in the future; `waitUs` returns how far. */
 export function reserve(low: u32, high: u32, nowUs: f64, tokens: i32, mostUs: f64): f64 {
-  return cas.reserve(fingerprintFrom(low, high), homeLine(low), tokens, <i64>nowUs, <i64>mostUs)
+  return takes.reserve(fingerprintFrom(low, high), homeLine(low), tokens, <i64>nowUs, <i64>mostUs)
 }
 
 /**
@@ -127,8 +130,8 @@ export function reserve(low: u32, high: u32, nowUs: f64, tokens: i32, mostUs: f6
  * the policy in force nothing is given back.
  */
 export function cancel(low: u32, high: u32, nowUs: f64, tokens: f64, bound: f64, generation: f64): f64 {
-  cas.cancelOnlyOf(<i64>generation)
-  const answer = cas.change(CANCEL, fingerprintFrom(low, high), homeLine(low), <i64>tokens, <i64>nowUs, <i64>bound)
+  cancelOnlyOf(<i64>generation)
+  const answer = change(CANCEL, fingerprintFrom(low, high), homeLine(low), <i64>tokens, <i64>nowUs, <i64>bound)
   signalRelease(high)
   return answer
 }
@@ -143,8 +146,8 @@ export function takeAtRate(low: u32, high: u32, nowUs: f64, intervalNs: f64, bur
   tolerance = <i64>burst * interval
   amount = <i64>tokens * interval
   const fingerprint = fingerprintFrom(low, high)
-  if (amount > 0) return cas.takeOfCall(fingerprint, homeLine(low), interval, tolerance, amount, <i64>nowUs)
-  const answer = cas.change(PEEK, fingerprint, homeLine(low), 0, <i64>nowUs, 0)
+  if (amount > 0) return takes.takeOfCall(fingerprint, homeLine(low), interval, tolerance, amount, <i64>nowUs)
+  const answer = change(PEEK, fingerprint, homeLine(low), 0, <i64>nowUs, 0)
   return answer >= 0 && owedBy(debt) > tolerance ? -1 : answer
 }
 
@@ -170,14 +173,14 @@ export function lateMs(): f64 {
 
 /** Bans a key for `us` microseconds; 0 lifts the ban. Returns the microseconds left. */
 export function ban(low: u32, high: u32, nowUs: f64, us: f64): f64 {
-  const left = cas.ban(fingerprintFrom(low, high), homeLine(low), <i64>us, <i64>nowUs)
+  const left = bans.ban(fingerprintFrom(low, high), homeLine(low), <i64>us, <i64>nowUs)
   if (us == 0) signalRelease(high)
   return left
 }
 
 /** Microseconds until the key's ban ends. */
 export function banLeft(low: u32, high: u32, nowUs: f64): f64 {
-  return cas.banLeft(fingerprintFrom(low, high), homeLine(low), <i64>nowUs)
+  return bans.banLeft(fingerprintFrom(low, high), homeLine(low), <i64>nowUs)
 }
 
 // The next two are about the key of the last call. Buckets and GCRA do not need them: the debt gives both waits.
@@ -206,7 +209,7 @@ export function openDescriptor(): usize {
 
 /** Records a take in the descriptor. Its answer holds if the descriptor commits. */
 export function stage(descriptor: usize, low: u32, high: u32, nowUs: f64, tokens: i32): f64 {
-  return cas.stage(descriptor, fingerprintFrom(low, high), homeLine(low), tokens, <i64>nowUs)
+  return takes.stage(descriptor, fingerprintFrom(low, high), homeLine(low), tokens, <i64>nowUs)
 }
 
 /** True: all staged changes are made. False: none is. */
@@ -241,7 +244,7 @@ export function givenUntilUs(): f64 {
 
 /** Renews a permit, or takes `tokens` from it; taking all of them releases it. Returns 1, or 0 if the permit had ended. */
 export function changePermit(low: u32, high: u32, nowUs: f64, renew: bool, given: f64, untilUs: f64, tokens: f64): f64 {
-  const done = cas.changePermitOf(fingerprintFrom(low, high), homeLine(low), <i64>nowUs, renew, <i64>given, <i64>untilUs, <i64>tokens)
+  const done = changePermitOf(fingerprintFrom(low, high), homeLine(low), <i64>nowUs, renew, <i64>given, <i64>untilUs, <i64>tokens)
   if (tokens > 0 && done > 0) signalRelease(high)
   return done
 }

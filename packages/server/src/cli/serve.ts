@@ -1,6 +1,7 @@
 import { whenOutputCloses } from 'sluicegate-commands/terminal/closed-output.js'
 import { UsageError } from 'sluicegate-commands/terminal/usage-error.js'
 import type { Config, ListenerName, StopTimes } from 'sluicegate-config/config.js'
+import { type ListenAddress, listenAddressText } from 'sluicegate-config/listen-address.js'
 import { describePolicy } from 'sluicegate-config/policy-text.js'
 import { timeSpanText } from 'sluicegate-config/time-span.js'
 import { drainOnFault } from '../fatal-fault.js'
@@ -12,7 +13,6 @@ import { WorkerError } from '../processes/worker-pool.js'
 import { type ConfigSource, isConfigFault } from '../reload.js'
 import { startService } from '../service.js'
 import { VERSION } from '../version.js'
-import { listenFault } from './listen-fault.js'
 
 /** Options of `sluicegate serve` that are no part of the configuration. */
 export interface ServeOptions {
@@ -148,4 +148,18 @@ function explained(error: NodeJS.ErrnoException & { listener?: ListenerName }, {
       ? 'there is not enough memory for the keys: lower max-keys'
       : listener && listenFault(error, listener, listen[listener])
   return reason === undefined ? error : new UsageError(reason, 1)
+}
+
+/** Why the service cannot listen at `at`, and what to do; undefined for an error that has no such explanation. */
+export function listenFault(error: NodeJS.ErrnoException, name: ListenerName, at: ListenAddress | undefined): string | undefined {
+  const place = listenAddressText(at)
+  const host = at !== undefined && 'host' in at ? at.host : ''
+  const reasons: Readonly<Record<string, string>> = {
+    EADDRINUSE: `${place} is in use by another program: stop it, or choose another address with --${name}`,
+    EACCES: `${place} requires privileges that this user lacks: choose another address with --${name}, a port above 1023`,
+    EADDRNOTAVAIL: `${host} is no address of this machine: choose another with --${name}`,
+    ENOTFOUND: `${host} is not known: choose an address of this machine with --${name}`,
+    ENOENT: `${place} is in a folder that does not exist: create it, or choose another with --${name}`,
+  }
+  return reasons[error.code ?? '']
 }

@@ -1,3 +1,5 @@
+import type { Candidate } from '../candidate/candidate.js'
+import type { KeyCount } from '../candidate/frequent-keys.js'
 import {
   type Awaitable,
   answersOf,
@@ -8,6 +10,7 @@ import {
   StoreError,
   whenDone,
 } from '../engine/engine.js'
+import { keyDisplay } from '../key-display.js'
 import { refuseOtherSites } from '../protocols/http/cross-site.js'
 import { fromJson } from '../protocols/http/decide.js'
 import { decisionObject } from '../protocols/http/decision-json.js'
@@ -43,5 +46,25 @@ function stateOf(served: ServedPolicy, key: Key): Awaitable<object> {
     return answer instanceof Promise ? answer.then(state, outage) : state(answer)
   } catch (error) {
     return outage(error)
+  }
+}
+
+const KEYS = 10
+
+/** `/v1/diff`: where the candidate differs from the configuration in force. For scope admin, which may know keys. */
+export function diffRoute(candidate: Candidate, engine: Engine): Route {
+  const display = keyDisplay('shown')
+  const shown = (keys: readonly KeyCount[]): KeyCount[] => keys.map(({ key, count }) => ({ key: display(key), count }))
+  return {
+    GET(_, response) {
+      const { sinceMs, fault, policies, ...rest } = candidate.state(engine, KEYS)
+      const body = {
+        since: new Date(sinceMs).toISOString(),
+        fault: fault ?? null,
+        policies: policies.map((each) => ({ ...each, deniedKeys: shown(each.deniedKeys), allowedKeys: shown(each.allowedKeys) })),
+        ...rest,
+      }
+      reply(response, 200, JSON_TYPE, JSON.stringify(body))
+    },
   }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Latency } from '../engine/latency.js'
-import { percentilesBetween } from './percentiles.js'
+import { percentilesBetween } from './sampler.js'
 
 test('percentiles are of the observations since the state before, within their bucket', () => {
   const latency = new Latency()

@@ -3,10 +3,10 @@ import { describePolicy } from 'sluicegate-config/policy-text.js'
 import type { Candidate } from '../candidate/candidate.js'
 import type { KeyCount } from '../candidate/frequent-keys.js'
 import type { Counts, ServedPolicy } from '../engine/engine.js'
+import { LATENCY_BOUNDS_S } from '../engine/latency.js'
 import type { Outcome } from '../engine/outcome.js'
 import { keyDisplay } from '../key-display.js'
 import type { ReloadState } from '../reload.js'
-import { percentilesBetween } from './percentiles.js'
 import type { CandidateSample, Flow, History, PartSample, Percentiles, PolicySample, RankedKey, Sample, ServerSample } from './sample.js'
 
 /** Past samples that a newly opened page receives: two minutes. */
@@ -214,4 +214,27 @@ function flows(counts: Counts, before: Flows | undefined, seconds: number): Flow
     return { total, perSecond: (total - (before?.[outcome].total ?? 0)) / seconds }
   }
   return { allowed: flow('allowed'), denied: flow('denied'), impossible: flow('impossible') }
+}
+
+/**
+ * Percentiles in microseconds of the observations between two states of the buckets; undefined without any. Between the bounds of a bucket they are
+ * interpolated, and above the last bound they are that bound.
+ */
+export function percentilesBetween(before: ArrayLike<number>, after: ArrayLike<number>): Percentiles | undefined {
+  const counts = Array.from(after, (count, i) => count - (before[i] ?? 0))
+  const total = counts.reduce((sum, count) => sum + count, 0)
+  if (total === 0) return undefined
+  const at = (share: number): number => {
+    let below = 0
+    for (const [i, bound] of LATENCY_BOUNDS_S.entries()) {
+      const count = counts[i] as number
+      if (count > 0 && below + count >= share * total) {
+        const lowest = LATENCY_BOUNDS_S[i - 1] ?? 0
+        return 1e6 * (lowest + ((bound - lowest) * (share * total - below)) / count)
+      }
+      below += count
+    }
+    return 1e6 * (LATENCY_BOUNDS_S.at(-1) as number)
+  }
+  return { p50: at(0.5), p90: at(0.9), p99: at(0.99), p999: at(0.999) }
 }

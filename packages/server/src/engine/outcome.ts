@@ -8,3 +8,8 @@ export function outcomeOf(decision: Decision): Outcome {
   if (decision.allowed) return 'allowed'
   return decision.retryAfterMs === Number.POSITIVE_INFINITY ? 'impossible' : 'denied'
 }
+
+/** What a take would have answered: a reservation has the state after it, which denies the next one when nothing is left. */
+export function passed({ parts, ...decision }: Decision): Decision {
+  return { ...decision, allowed: true, retryAfterMs: 0, ...(parts && { parts: parts.map(passed) }) }
+}

@@ -1,6 +1,6 @@
 import type { Decision, Key, Permit, Policy } from 'sluicegate'
 import { type Awaitable, whenDone } from './awaitable.js'
-import { passed } from './passed.js'
+import { passed } from './outcome.js'
 import type { StoredLimiter } from './stored-limiter.js'
 
 /**

@@ -11,11 +11,10 @@ import {
   type TakePart,
   whenDone,
 } from '../engine/engine.js'
-import { descriptorStatus, NO_LIMIT, UNLIMITED } from './descriptor-status.js'
+import { descriptorStatus, limitHeaders, NO_LIMIT, UNLIMITED } from './descriptor-status.js'
 import { dynamicMetadata } from './dynamic-metadata.js'
 import { type Entry, findLimit } from './find-rule.js'
 import { HitCounts, type HitOutcome } from './hit-counts.js'
-import { limitHeaders } from './limit-headers.js'
 import { type Descriptor, type DescriptorStatus, type LimitRequest, LimitRequestError, type LimitResponse } from './limit-request.js'
 import { DEFAULT_LIMIT_SETTINGS, type LimitSettings } from './limit-settings.js'
 import { Overrides } from './overrides.js'

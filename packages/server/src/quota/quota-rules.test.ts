@@ -4,8 +4,7 @@ import { parseConfig } from 'sluicegate-config/read-config.js'
 import { envoyDomains } from 'sluicegate-testkit/service/envoy-domains.js'
 import { Engine } from '../engine/engine.js'
 import { bucketIdOf } from './bucket-id.js'
-import { budgetNumbers } from './budget-numbers.js'
-import { QuotaRules } from './quota-rules.js'
+import { budgetNumbers, QuotaRules } from './quota-rules.js'
 
 const POLICIES = `policies:
   team: { algorithm: token-bucket, limit: 10, window: 1s, burst: 30, tiers: { gold: { limit: 100 } }, keys: { acme: gold } }

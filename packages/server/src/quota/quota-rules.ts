@@ -2,10 +2,9 @@ import { createHash } from 'node:crypto'
 import type { EnvoyDomain } from 'sluicegate-config/envoy/envoy-domain.js'
 import type { RuleLevel } from 'sluicegate-config/envoy/rule.js'
 import { isSplittable, type QuotaRule } from 'sluicegate-config/quotas.js'
-import type { Engine } from '../engine/engine.js'
+import type { Engine, Policy } from '../engine/engine.js'
 import { type Entry, findLimit, keyOf, ruleOf } from '../envoy/find-rule.js'
 import { matchesParts } from '../envoy/wildcard.js'
-import { budgetNumbers } from './budget-numbers.js'
 import type { BudgetNumbers } from './quota-budget.js'
 
 /** What a bucket may use: a part of a budget, everything, or nothing. */
@@ -140,4 +139,22 @@ function leading(level: RuleLevel, entries: readonly Entry[]): Entry[] | undefin
 
 function digest(text: string): string {
   return createHash('sha256').update(text).digest('base64')
+}
+
+/** The part of a window's limit that may be admitted at once, where no burst is configured. */
+const WINDOW_BURST = 1 / 10
+
+/**
+ * The budget of a policy for requests that take `cost` tokens. A window becomes a rate and a burst that are its limit together, so that no window of
+ * that length has more.
+ *
+ * @param windowBurst the tokens of a window that may be admitted at once; a tenth by default.
+ */
+export function budgetNumbers({ algorithm, limit, windowMs, burst }: Policy, cost = 1, windowBurst?: number): BudgetNumbers {
+  const perSecond = 1_000 / windowMs / cost
+  if (algorithm === 'token-bucket' || algorithm === 'gcra')
+    return { ratePerSecond: limit * perSecond, burst: Math.max(1, Math.floor(burst / cost)) }
+  // A limit of 1 has nothing to split.
+  const atOnce = limit === 1 ? 1 : Math.min(limit - 1, windowBurst ?? Math.max(1, Math.floor(limit * WINDOW_BURST)))
+  return { ratePerSecond: (limit === 1 ? 1 : limit - atOnce) * perSecond, burst: Math.max(1, Math.floor(atOnce / cost)) }
 }

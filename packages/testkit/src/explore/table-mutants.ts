@@ -2,6 +2,7 @@ import type { Substitution } from './core-sources.js'
 import { type Mutant, mutant } from './mutant.js'
 
 const inCas = (from: string, to: string): Substitution => ({ file: 'table/cas-loop.ts', from, to })
+const inTakes = (from: string, to: string): Substitution => ({ file: 'table/takes.ts', from, to })
 const inInsert = (from: string, to: string): Substitution => ({ file: 'table/insert.ts', from, to })
 const inReplace = (from: string, to: string): Substitution => ({ file: 'table/replace-state.ts', from, to })
 const inClaim = (from: string, to: string): Substitution => ({ file: 'table/claim.ts', from, to })
@@ -22,7 +23,7 @@ export const TABLE_MUTANTS: readonly Mutant[] = [
     'the ordinary take does not look whether its swap worked',
     'take | take | take, one key',
     [1, 0],
-    inCas(
+    inTakes(
       'if (swap(entry + STATE, state, withValue(state, epoch, valueAt(next, us)))) return <f64>next',
       'swap(entry + STATE, state, withValue(state, epoch, valueAt(next, us))); return <f64>next',
     ),
@@ -47,7 +48,7 @@ export const TABLE_MUTANTS: readonly Mutant[] = [
     'the ordinary take reads the identity before the state',
     'take | take-over, one entry',
     [1, 0],
-    inCas(
+    inTakes(
       `  const state = load(entry + STATE)\n  if (fingerprintOf(load(entry)) == fingerprint${QUICK}`,
       `  const identity = load(entry)\n  const state = load(entry + STATE)\n  if (fingerprintOf(identity) == fingerprint${QUICK}`,
     ),
@@ -62,7 +63,7 @@ export const TABLE_MUTANTS: readonly Mutant[] = [
     'an ordinary denial is not looked at again',
     'two costs of a newcomer | one entry in debt',
     [1, 0],
-    inCas('} else if (load(entry + STATE) == state) return -1.0', '} else return -1.0'),
+    inTakes('} else if (load(entry + STATE) == state) return -1.0', '} else return -1.0'),
   ),
   mutant(
     'there is no rescan after the mark',
@@ -122,7 +123,7 @@ export const TABLE_MUTANTS: readonly Mutant[] = [
     'idle time is saved up',
     'take | take-over | take',
     [0, 0],
-    inCas('const debt = max<i64>(debtAt(valueOf(state), us), 0)', 'const debt = debtAt(valueOf(state), us)'),
+    inTakes('const debt = max<i64>(debtAt(valueOf(state), us), 0)', 'const debt = debtAt(valueOf(state), us)'),
   ),
   mutant(
     'the time by which a key was forgotten is not published',
@@ -166,7 +167,7 @@ export const TABLE_MUTANTS: readonly Mutant[] = [
     'the ordinary take does not see a block',
     'take | block | take',
     [0, 0],
-    inCas(' && !mayBeBanned(fingerprint, nowUs) && tokens', ' && tokens'),
+    inTakes(' && !mayBeBanned(fingerprint, nowUs) && tokens', ' && tokens'),
   ),
   mutant(
     'a newcomer forgets its own key, which has moved in meanwhile',

@@ -1,5 +1,5 @@
 import type { Report, ReportTable } from '../report.js'
-import { Plot } from './plot.js'
+import { drawPlot } from './plot.js'
 
 const report = JSON.parse(document.getElementById('report')?.textContent ?? '') as Report
 const main = document.querySelector('main') as HTMLElement
@@ -10,7 +10,7 @@ for (const { heading, text = [], table, plot } of report.sections) {
   const section = append(main, 'section')
   append(section, 'h2', heading)
   for (const paragraph of text) append(section, 'p', paragraph)
-  if (plot !== undefined) new Plot(append(section, 'div'), heading, plot)
+  if (plot !== undefined) drawPlot(append(section, 'div'), heading, plot)
   if (table !== undefined) drawTable(append(section, 'div'), table)
 }
 

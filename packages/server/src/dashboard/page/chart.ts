@@ -1,7 +1,7 @@
-import uPlot from 'uplot'
+import { fromZero, LinePlot, type PlotStyle } from 'sluicegate-commands/page/line-plot.js'
+import type uPlot from 'uplot'
 
 const HEIGHT = 170
-const AXIS_FONT = '11px system-ui, sans-serif'
 /** Two minutes of seconds. */
 const LENGTH = 120
 
@@ -23,30 +23,20 @@ export interface Drawing {
 
 /** Figures over the last two minutes. */
 export class Chart {
-  readonly #place: HTMLElement
-  readonly #drawing: Drawing
+  readonly #plot: LinePlot
   #atS: number[] = []
   #columns: (number | null)[][]
-  #plot: uPlot
 
   constructor(place: HTMLElement, drawing: Drawing) {
-    this.#place = place
-    this.#drawing = drawing
     this.#columns = drawing.lines.map(() => [])
-    this.#plot = this.#draw()
-    new ResizeObserver(() => this.#plot.setSize({ width: place.clientWidth, height: HEIGHT })).observe(place)
-    // A canvas does not use the style sheet: its colours are read again when they change.
-    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
-      this.#plot.destroy()
-      this.#plot = this.#draw()
-    })
+    this.#plot = new LinePlot(place, HEIGHT, (style) => optionsOf(drawing, style), this.#data())
   }
 
   /** `columns`: the values of each line. */
   restart(atS: readonly number[], columns: readonly (readonly (number | null)[])[]): void {
     this.#atS = [...atS]
     this.#columns = columns.map((column) => [...column])
-    this.#plot.setData(this.#data())
+    this.#plot.show(this.#data())
   }
 
   /** One value of each line; null: none at that time. */
@@ -54,57 +44,45 @@ export class Chart {
     this.#atS.push(atS)
     for (const [i, value] of values.entries()) this.#columns[i]?.push(value)
     for (const column of [this.#atS, ...this.#columns]) column.splice(0, column.length - LENGTH)
-    this.#plot.setData(this.#data())
+    this.#plot.show(this.#data())
   }
 
   #data(): uPlot.AlignedData {
     return [this.#atS, ...this.#columns] as uPlot.AlignedData
   }
+}
 
-  #draw(): uPlot {
-    const { lines, tick, isLog = false } = this.#drawing
-    const style = getComputedStyle(document.documentElement)
-    const colour = (name: string): string => style.getPropertyValue(`--${name}`).trim()
-    const axis = {
-      stroke: colour('quiet'),
-      grid: { stroke: colour('line'), width: 1 },
-      ticks: { show: false },
-      font: AXIS_FONT,
-    }
-    const line = { width: 2, points: { show: false }, spanGaps: false }
-    const options: uPlot.Options = {
-      width: Math.max(1, this.#place.clientWidth),
-      height: HEIGHT,
-      legend: { show: false },
-      cursor: { show: false },
-      // The last label of time may stand under the right edge, half of it beyond.
-      padding: [8, Math.ceil(widthOf(clockTime(0)) / 2), 0, 0],
-      scales: {
-        x: { time: true, range: lastMinutes },
-        y: isLog ? { distr: 3, range: (_, min, max) => powersAround(min, max) } : { range: (_, __, max) => [0, Math.max(1, max * 1.1)] },
+function optionsOf({ lines, tick, isLog = false }: Drawing, { colour, axis, font }: PlotStyle): Omit<uPlot.Options, 'width' | 'height'> {
+  const line = { width: 2, points: { show: false }, spanGaps: false }
+  return {
+    legend: { show: false },
+    cursor: { show: false },
+    // The last label of time may stand under the right edge, half of it beyond.
+    padding: [8, Math.ceil(widthOf(clockTime(0), font) / 2), 0, 0],
+    scales: {
+      x: { time: true, range: lastMinutes },
+      y: isLog ? { distr: 3, range: (_, min, max) => powersAround(min, max) } : { range: fromZero },
+    },
+    axes: [
+      { ...axis, size: 26, gap: 7, space: 80, values: (_, ticks) => ticks.map(clockTime) },
+      {
+        ...axis,
+        ...(isLog && { splits: (_, __, min, max) => powersBetween(min, max) }),
+        size: 46,
+        space: 34,
+        values: (_, ticks) => ticks.map((value) => (value === null ? '' : tick(value))),
       },
-      axes: [
-        { ...axis, size: 26, gap: 7, space: 80, values: (_, ticks) => ticks.map(clockTime) },
-        {
-          ...axis,
-          ...(isLog && { splits: (_, __, min, max) => powersBetween(min, max) }),
-          size: 46,
-          space: 34,
-          values: (_, ticks) => ticks.map((value) => (value === null ? '' : tick(value))),
-        },
-      ],
-      series: [
-        {},
-        ...lines.map(({ label, colour: name, fill, dash }) => ({
-          ...line,
-          label,
-          stroke: colour(name),
-          ...(fill !== undefined && { fill: colour(fill) }),
-          ...(dash !== undefined && { dash }),
-        })),
-      ],
-    }
-    return new uPlot(options, this.#data(), this.#place)
+    ],
+    series: [
+      {},
+      ...lines.map(({ label, colour: name, fill, dash }) => ({
+        ...line,
+        label,
+        stroke: colour(name),
+        ...(fill !== undefined && { fill: colour(fill) }),
+        ...(dash !== undefined && { dash }),
+      })),
+    ],
   }
 }
 
@@ -133,9 +111,9 @@ function clockTime(atS: number): string {
   return clock.format(atS * 1000)
 }
 
-function widthOf(label: string): number {
+function widthOf(label: string, font: string): number {
   const context = document.createElement('canvas').getContext('2d')
   if (context === null) return 0
-  context.font = AXIS_FONT
+  context.font = font
   return context.measureText(label).width
 }

@@ -1,7 +1,6 @@
-import type { Sample, ServerSample } from '../sample.js'
+import type { History, Sample, ServerSample } from '../sample.js'
 import { showCandidate } from './candidate-card.js'
 import { byId, made } from './element.js'
-import { readFeed } from './feed.js'
 import { count, rate } from './figures.js'
 import { KeyLookup } from './key-lookup.js'
 import { LatencyCard } from './latency-card.js'
@@ -87,4 +86,28 @@ function showTotals({ policies }: Sample): void {
   byId('total-allowed').textContent = rate(sum(({ allowed }) => allowed.perSecond))
   byId('total-denied').textContent = rate(sum(({ denied }) => denied.perSecond))
   byId('total-keys').textContent = count(sum(({ keysTracked }) => keysTracked))
+}
+
+/** The page's handlers of events. */
+export interface FeedReader {
+  history(history: History): void
+  sample(sample: Sample): void
+  state(state: 'live' | 'lost'): void
+}
+
+const RETRY_MS = 5_000
+
+/** Reads the service's events for as long as the page is open. */
+export function readFeed(reader: FeedReader): void {
+  const source = new EventSource('/events')
+  source.addEventListener('history', (event) => {
+    reader.history(JSON.parse(event.data))
+    reader.state('live')
+  })
+  source.addEventListener('message', (event) => reader.sample(JSON.parse(event.data)))
+  source.addEventListener('error', () => {
+    reader.state('lost')
+    // The browser reconnects by itself after a lost connection, not after a refusal.
+    if (source.readyState === EventSource.CLOSED) setTimeout(() => readFeed(reader), RETRY_MS)
+  })
 }

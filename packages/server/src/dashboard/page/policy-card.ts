@@ -1,7 +1,6 @@
-import type { PolicySample } from '../sample.js'
+import type { PartSample, PolicySample } from '../sample.js'
 import { Chart, type Drawing } from './chart.js'
 import { amount, bytes, count, rate } from './figures.js'
-import { showParts } from './part-list.js'
 import { type KeyChoice, showRanking } from './ranking.js'
 
 const DECISIONS: Drawing = {
@@ -65,4 +64,22 @@ function part(within: ParentNode, selector: string): HTMLElement {
   const found = within.querySelector<HTMLElement>(selector)
   if (found === null) throw new Error(`the page has no ${selector}`)
   return found
+}
+
+/** Fills a list with the parts of an all-of: the text of each, and the denials for which it was the binding part. */
+function showParts(list: HTMLElement, parts: readonly PartSample[]): void {
+  list.replaceChildren(...parts.map(row))
+}
+
+function row({ name, description, denied }: PartSample): HTMLElement {
+  const item = document.createElement('li')
+  const title = document.createElement('b')
+  title.textContent = name
+  const text = document.createElement('span')
+  text.textContent = description
+  const figure = document.createElement('data')
+  figure.value = String(denied)
+  figure.textContent = `${count(denied)} denied`
+  item.append(title, text, figure)
+  return item
 }

@@ -9,14 +9,14 @@ import type { Log } from '../../log.js'
 import type { QuotaService } from '../../quota/quota-service.js'
 import type { CallTracing } from '../call-tracing.js'
 import type { Guard } from '../guard.js'
-import { GrpcService } from './grpc-service.js'
+import { GrpcService, type ServedService, tracedService } from './grpc-service.js'
 import { kuadrantService } from './kuadrant-service.js'
 import { limiterService } from './limiter-service.js'
+import { RateLimitService } from './messages/envoy/service/ratelimit/v3/rls.gen.js'
 import { secretOf } from './priority.js'
 import { rlqsService } from './rlqs-service.js'
-import { rlsService } from './rls-service.js'
+import { shouldRateLimit } from './rls.js'
 import { GrpcError, STATUS } from './status.js'
-import { tracedService } from './traced-service.js'
 
 /** Methods that change keys of other callers. */
 const ADMIN_METHODS: ReadonlySet<string> = new Set(['/sluicegate.v1.Limiter/Refund'])
@@ -59,4 +59,10 @@ function admit(access: Access, path: string, headers: IncomingHttpHeaders): void
   if (!access.needsToken(scope)) return
   if (access.allows(secretOf(headers), scope)) return
   throw new GrpcError(STATUS.unauthenticated, `this needs a token of scope ${scope}, in authorization: Bearer TOKEN`)
+}
+
+/** Envoy's rate limit service. */
+export function rlsService(limits: RateLimits, access: Access): ServedService {
+  const methods = new Map([[`/${RateLimitService.typeName}/ShouldRateLimit`, shouldRateLimit(limits, access)]])
+  return { service: RateLimitService, methods }
 }

@@ -18,13 +18,13 @@ import { GrpcTestClient, pathOf } from 'sluicegate-testkit/service/grpc-client.j
 import { Access } from '../../access.js'
 import { Engine } from '../../engine/engine.js'
 import { RateLimits } from '../../envoy/rate-limits.js'
+import { rlsService } from './grpc-protocol.js'
 import type { GrpcServerOptions } from './grpc-server.js'
 import { GrpcService } from './grpc-service.js'
 import { framed } from './message-reader.js'
 import { RateLimitRequestSchema, RateLimitService } from './messages/envoy/service/ratelimit/v3/rls.gen.js'
 import { Health, HealthCheckRequestSchema, HealthCheckResponseSchema } from './messages/grpc/health/v1/health.gen.js'
 import { ServerReflectionRequestSchema, ServerReflectionResponseSchema } from './messages/grpc/reflection/v1/reflection.gen.js'
-import { rlsService } from './rls-service.js'
 import { GrpcError, STATUS } from './status.js'
 
 const { shouldRateLimit } = RateLimitService.method

@@ -1,12 +1,13 @@
 import type { DescService } from '@bufbuild/protobuf'
 import type { ListenAddress } from 'sluicegate-config/listen-address.js'
 import { PolicyError, StoreError, TooManyHeldError } from '../../engine/engine.js'
+import type { CallTracing } from '../call-tracing.js'
 import type { ProtocolServer } from '../protocol-server.js'
 import { GrpcServer, type GrpcServerOptions } from './grpc-server.js'
 import { Health } from './health.js'
 import { Health as HealthService } from './messages/grpc/health/v1/health.gen.js'
 import { ServerReflection } from './messages/grpc/reflection/v1/reflection.gen.js'
-import type { Methods } from './method.js'
+import type { Method, Methods } from './method.js'
 import { reflectionMethods } from './reflection.js'
 import { statusOfLimitError } from './rls.js'
 import type { Sessions } from './sessions.js'
@@ -69,4 +70,21 @@ export function statusOf(error: unknown): GrpcError | undefined {
   if (error instanceof TooManyHeldError) return new GrpcError(STATUS.resourceExhausted, error.message)
   if (error instanceof StoreError) return new GrpcError(STATUS.unavailable, `no decision: ${error.code}`)
   return statusOfLimitError(error)
+}
+
+/** A service whose calls are followed; streams are not, which have no end. */
+export function tracedService(served: ServedService, tracing: CallTracing | undefined): ServedService {
+  if (tracing === undefined) return served
+  return { ...served, methods: new Map(Array.from(served.methods, ([path, method]) => [path, tracedMethod(path, method, tracing)])) }
+}
+
+function tracedMethod(path: string, method: Method, tracing: CallTracing): Method {
+  if (method.kind !== 'unary') return method
+  const [, service = '', name = ''] = path.split('/')
+  const attributes = { 'rpc.system': 'grpc', 'rpc.service': service, 'rpc.method': name }
+  return {
+    kind: 'unary',
+    answer: (request, call) =>
+      tracing.run({ name: `${service}/${name}`, attributes, headers: call.headers }, () => method.answer(request, call)),
+  }
 }

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { grpcTimeoutMs } from './grpc-timeout.js'
-import { inTime } from './in-time.js'
+import { grpcTimeoutMs, inTime } from './in-time.js'
 import { STATUS } from './status.js'
 
 test('a decision in memory is returned as it is, at once', () => {

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import { type Guard, type Guarded, listen } from '../guard.js'
-import { grpcTimeoutMs } from './grpc-timeout.js'
+import { grpcTimeoutMs } from './in-time.js'
 import { MessageReader } from './message-reader.js'
 import type { UnaryMethod } from './method.js'
 import { GrpcError, STATUS } from './status.js'

@@ -4,6 +4,7 @@ import { fromJson, replyState } from './decide.js'
 import type { Route } from './handler.js'
 import { Parameters } from './parameters.js'
 import { Problem } from './problem.js'
+import { JSON_TYPE, reply } from './reply.js'
 
 /** The library's longest block, 100 years. */
 const MAX_BLOCK_MS = 100 * 366 * 86_400_000
@@ -48,4 +49,23 @@ function changing(
     const key = parameters.key()
     return whenDone(change(served, key, parameters), (state) => replyState(response, served.policyOf(key), state))
   })
+}
+
+/** Longer lists of faults are in the log. */
+const MAX_FAULT_CHARACTERS = 4_000
+
+/** `/v1/reload`: reads the configuration again. 200, or 422 with the faults while the configuration before stays in force. */
+export function reloadRoute(reload: () => void | Promise<void>, isFault: (error: unknown) => error is Error): Route {
+  return {
+    async POST(request, response) {
+      refuseOtherSites(request)
+      try {
+        await reload()
+      } catch (error) {
+        if (!isFault(error)) throw error
+        throw new Problem(422, 'CONFIG_INVALID', `the one before stays in force: ${error.message.slice(0, MAX_FAULT_CHARACTERS)}`)
+      }
+      reply(response, 200, JSON_TYPE, '{"reloaded":true}')
+    },
+  }
 }

@@ -3,8 +3,7 @@ import type { Socket } from 'node:net'
 import { type Guard, type Guarded, listen } from '../guard.js'
 import { FastPath, type FastPathOptions, type FastPathOwner, type PlainRequest, type PlainResponse } from './fast/fast-path.js'
 import type { Problem } from './problem.js'
-import { replyProblem } from './reply.js'
-import { endWithProblem } from './written-problem.js'
+import { endWithProblem, replyProblem } from './reply.js'
 
 /** Events that a connection reports to the set of all connections. */
 export interface ConnectionOwner {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { repeatedMember } from './repeated-member.js'
+import { repeatedMember } from './body.js'
 
 test('an object of any members has none twice, and with one of them again it has', () => {
   const value = fc.jsonValue({ maxDepth: 3 })

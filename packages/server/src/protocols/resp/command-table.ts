@@ -1,4 +1,10 @@
-import type { Command, CommandList } from './command.js'
+import type { CallTracing } from '../call-tracing.js'
+import type { Command, CommandList, Reply } from './command.js'
+import { client } from './commands/client.js'
+import * as connection from './commands/connection.js'
+import * as policies from './commands/policies.js'
+import * as server from './commands/server.js'
+import { throttle } from './commands/throttle.js'
 
 const SMALL = 0x20
 const A = 0x41
@@ -38,3 +44,40 @@ function isSame(name: Buffer, bytes: Buffer, start: number, length = name.length
   }
   return true
 }
+
+/** Commands, of which those on a key are followed. */
+export function tracedCommands(commands: readonly Command[], tracing: CallTracing | undefined): readonly Command[] {
+  if (tracing === undefined) return commands
+  return commands.map((command) => (command.keyAt === 0 ? command : tracedCommand(command, tracing)))
+}
+
+function tracedCommand(command: Command, tracing: CallTracing): Command {
+  const name = command.name.toUpperCase()
+  const call = { name, attributes: { 'sluicegate.command': name }, headers: undefined }
+  return {
+    ...command,
+    run: (client, args, reply) =>
+      tracing.run<Reply | undefined>(call, () => command.run(client, args, reply)) as Promise<Reply> | undefined,
+  }
+}
+
+/** What the server answers, the most frequent first. */
+export const ALL_COMMANDS: readonly Command[] = [
+  throttle,
+  policies.take,
+  policies.peek,
+  policies.refund,
+  policies.reset,
+  connection.ping,
+  connection.echo,
+  connection.hello,
+  connection.auth,
+  connection.select,
+  connection.reset,
+  connection.quit,
+  client,
+  server.command,
+  server.config,
+  server.info,
+  server.dbsize,
+]

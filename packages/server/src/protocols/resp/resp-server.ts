@@ -11,10 +11,8 @@ import { Handshakes, tlsOptions } from '../handshakes.js'
 import { listenOn } from '../listen-on.js'
 import type { ProtocolServer } from '../protocol-server.js'
 import type { Access } from './access.js'
-import { CommandTable } from './command-table.js'
-import { ALL_COMMANDS } from './commands/all-commands.js'
+import { ALL_COMMANDS, CommandTable, tracedCommands } from './command-table.js'
 import { Connections } from './connections.js'
-import { tracedCommands } from './traced-commands.js'
 
 /** What a {@link RespServer} is made of. */
 export interface RespServerParts {

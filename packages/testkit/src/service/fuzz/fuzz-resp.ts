@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type Clock, manualClock } from 'sluicegate'
 import type { SessionContext } from 'sluicegate-server/dist/protocols/resp/command.js'
-import { ALL_COMMANDS } from 'sluicegate-server/dist/protocols/resp/commands/all-commands.js'
+import { ALL_COMMANDS } from 'sluicegate-server/dist/protocols/resp/command-table.js'
 import { Session } from 'sluicegate-server/dist/protocols/resp/session.js'
 import { Random } from 'sluicegate-testkit'
 import { repliesIn } from '../resp-replies.js'
