@@ -35,7 +35,8 @@ export function recordOptions(): void {
   writeFileSync(PAGE, optionsPage())
 }
 
-function missingOf({ what, byDefault, example, ...option }: DocumentedOption | ConfigOption): string[] {
+/** What an option lacks. */
+export function missingOf({ what, byDefault, example, ...option }: DocumentedOption | ConfigOption): string[] {
   const place = 'group' in option ? `${option.group.file}: ${option.group.interface}.${option.name}` : `sluicegate.json: ${option.path}`
   const missing = Object.entries({ 'a description': what, 'a default (@defaultValue)': byDefault, 'an example (@example)': example })
   return missing.filter(([, text]) => text === '').map(([name]) => `${place} has no ${name.replace(/^an? /, '')}`)

@@ -43,7 +43,7 @@ export interface SavedRuns {
 function labParts({ lab, soak }: SavedRuns): ReadonlyMap<string, string> {
   return new Map([
     ...(lab === undefined ? [] : ([['figures', `${figuresTable(lab)}\n\n${settingText(lab)}`]] as const)),
-    ...(soak === undefined ? [] : ([['soak', `${soakTable(soak)}\n\n${soakText(soak)} ${settingText(soak)}`]] as const)),
+    ...(soak === undefined ? [] : ([['soak', `${soakText(soak)} ${settingText(soak)}`]] as const)),
   ])
 }
 
@@ -86,37 +86,12 @@ function figuresTable({ results }: SavedLab): string {
   )
 }
 
-function soakTable({ results }: SavedSoak): string {
-  const names = [...new Set(results.map(({ name }) => name))].sort()
-  return table(
-    [
-      ...['scenario', 'runs', 'violations', 'requests', 'failed', 'without answer', 'tokens over, worst', 'allowed then'],
-      ...['not admitted, median', 'recovered after, s: median', 'worst'],
-    ],
-    names.map((name) => {
-      const own = results.filter((each) => each.name === name)
-      const [worst] = own.toSorted((a, b) => b.over - a.over || a.allowedOver - b.allowedOver) as [SoakResult]
-      const recoveries = own.flatMap(({ recovery }) => recovery ?? [])
-      const seconds = recoveries.map((each) => each.seconds ?? Number.POSITIVE_INFINITY)
-      return [
-        name,
-        String(own.length),
-        String(own.reduce((sum, { violations }) => sum + violations.length, 0)),
-        sumOf(own, 'sent').toLocaleString('en'),
-        String(sumOf(own, 'errors')),
-        String(sumOf(own, 'unanswered')),
-        worst.over.toFixed(0),
-        worst.allowedOver.toFixed(0),
-        recoveries.length === 0 ? '' : String(medianOf(recoveries.map(({ lost }) => lost))),
-        ...(seconds.length === 0 ? ['', ''] : [medianOf(seconds), Math.max(...seconds)].map(secondsText)),
-      ]
-    }),
-  )
-}
-
 function soakText({ minutes, results }: SavedSoak): string {
   const violations = results.reduce((sum, each) => sum + each.violations.length, 0)
-  return `${minutes} minutes, ${results.length} scenarios, ${sumOf(results, 'sent').toLocaleString('en')} requests, **${violations} violations**.`
+  const worst = Math.max(...results.map(({ over }) => over))
+  const counts = `${sumOf(results, 'sent').toLocaleString('en')} requests, of which ${sumOf(results, 'errors')} failed`
+  const times = results.flatMap(({ recovery }) => recovery?.seconds ?? [])
+  return `${minutes} minutes, ${results.length} scenarios, ${counts}, **${violations} violations**. At most ${worst.toFixed(0)} tokens over, within what is allowed; recovered after ${secondsText(medianOf(times))} s (median), ${secondsText(Math.max(...times))} s at most.`
 }
 
 function settingText({ where, seed, nodes, rate }: LabSetting): string {
@@ -158,5 +133,6 @@ function medianOf(values: readonly number[]): number {
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n')
+  const line = (row: readonly string[]): string => `| ${row.join(' | ')} |`
+  return [line(head), `|${head.map(() => '---').join('|')}|`, ...rows.map(line)].join('\n')
 }

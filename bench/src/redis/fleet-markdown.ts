@@ -10,14 +10,15 @@ export function fleetMarkdownParts(results: FleetResults): ReadonlyMap<string, s
   return new Map([['redis-machine', machineTable(results)], ['redis-targets', targetsTable(fleetVerdicts(results))], ...tables])
 }
 
-/** Without columns that stay in the results: spreads, calls a request, decisions without the store, the slowest of a thousand. */
+/** Without columns that stay in the results, and of the steady pace one hot key alone. */
 function onPage(each: StudyTable): StudyTable {
   const left = each.head.flatMap((name, column) => (OFF_PAGE.has(name) ? [] : [column]))
   const cells = (row: readonly string[]): string[] => left.map((column) => row[column] ?? '')
-  return { ...each, head: cells(each.head), rows: each.rows.map(cells) }
+  const rows = each.rows.filter((row) => !(each.name.endsWith('-paced') && row.includes('a key for each caller')))
+  return { ...each, head: cells(each.head), rows: rows.map(cells) }
 }
 
-const OFF_PAGE: ReadonlySet<string> = new Set(['min..max', 'calls a request', 'without store', 'p99.9'])
+const OFF_PAGE: ReadonlySet<string> = new Set(['min..max', 'calls a request', 'without store', 'p99.9', 'keys'])
 
 function machineTable({ finishedAt, machine, server, rivals, effort, loadBefore, loadAfter }: FleetResults): string {
   const clients = ['@redis/client', 'ioredis', 'rate-limiter-flexible'].map((name) => `${name} ${rivals[name]}`)

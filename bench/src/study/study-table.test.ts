@@ -10,8 +10,5 @@ test('a share is shown in three significant digits, and none at all as none', ()
 })
 
 test('a table has its title above it', () => {
-  assert.equal(
-    tableMarkdown({ name: 'n', title: 'T', head: ['', 'b'], rows: [['x', '1']] }),
-    '**T**\n\n|  | b |\n| --- | ---: |\n| x | 1 |',
-  )
+  assert.equal(tableMarkdown({ name: 'n', title: 'T', head: ['', 'b'], rows: [['x', '1']] }), '**T**\n\n|  | b |\n|---|---:|\n| x | 1 |')
 })

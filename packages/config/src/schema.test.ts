@@ -173,3 +173,76 @@ test('the examples name a schema, which takes them', () => {
   assert.match(text, /^# yaml-language-server: \$schema=\S+sluicegate\.json$/m)
   assert.ok(isOwn(parse(text)), ajv.errorsText(isOwn.errors))
 })
+
+interface Described {
+  readonly default?: unknown
+  readonly examples?: readonly unknown[]
+  readonly properties?: Readonly<Record<string, Described>>
+}
+
+/** Options of a section with their places. */
+function optionsIn({ properties = {} }: Described, before: readonly string[] = []): [path: readonly string[], option: Described][] {
+  return Object.entries(properties).flatMap(([name, option]) => [
+    [[...before, name], option] as [readonly string[], Described],
+    ...optionsIn(option, [...before, name]),
+  ])
+}
+
+/** A configuration with a value in its place, beside what that option needs. */
+function withOption(path: readonly string[], value: unknown, beside: object): string {
+  const nested = path.reduceRight<unknown>((inner, name) => ({ [name]: inner }), value)
+  const merged = (a: object, b: object): object =>
+    Object.fromEntries(
+      [...new Set([...Object.keys(a), ...Object.keys(b)])].map((name) => {
+        const [one, other] = [(a as Schema)[name], (b as Schema)[name]]
+        const areBoth = [one, other].every((each) => typeof each === 'object' && each !== null && !Array.isArray(each))
+        return [name, areBoth ? merged(one as object, other as object) : (other ?? one)]
+      }),
+    )
+  return JSON.stringify(merged(beside, nested as object))
+}
+
+/** Options that the reader passes on as they are, and whose defaults are those of the library. */
+const OF_THE_LIBRARY: ReadonlySet<string> = new Set(['storage.redis.mode', 'storage.redis.prefix', 'throttle.max-keys'])
+
+const ONE_POLICY = { policies: { 'per-user': { algorithm: 'token-bucket', limit: 100, window: '1m' } } }
+/** What an option needs beside itself. */
+const BESIDE: Readonly<Record<string, object>> = {
+  'storage.redis.url': {},
+  'storage.redis.nodes': {},
+  'snapshot.every': { snapshot: { file: 'keys.snapshot' } },
+}
+const besideOf = (path: readonly string[]): object => {
+  const store = path[0] === 'storage' && path.length === 3 ? { storage: { redis: { url: 'redis://a' } } } : {}
+  return { ...ONE_POLICY, ...(BESIDE[path.join('.')] ?? store) }
+}
+
+test('the reader takes each example of the schema, and each default is what it does without the option', () => {
+  // Files that do not exist are faults of their own kind; a policy is not in force without its limit.
+  const described = optionsIn(OWN as Described).filter(([path]) => !['policies', 'candidate', 'tls'].includes(path[0] as string))
+  let defaults = 0
+  for (const [path, option] of described) {
+    for (const example of option.examples ?? []) {
+      const yaml = withOption(path, example, besideOf(path))
+      assert.doesNotThrow(() => parseConfig(yaml), yaml)
+      assert.ok(accepts(yaml), yaml)
+    }
+    if (option.default === undefined) continue
+    const [written, without] = [withOption(path, option.default, besideOf(path)), JSON.stringify(besideOf(path))]
+    if (!OF_THE_LIBRARY.has(path.join('.'))) assert.deepEqual(parseConfig(written), parseConfig(without), path.join('.'))
+    defaults++
+  }
+  assert.ok(defaults > 15)
+  for (const name of ALGORITHM_NAMES) {
+    const needs = name === 'concurrency' ? { algorithm: name, limit: 10 } : { algorithm: name, limit: 10, window: '1m' }
+    for (const [[option = ''], { examples = [] }] of optionsIn(ofAlgorithm(name) as Described)) {
+      if (['algorithm', 'tier-file'].includes(option)) continue
+      const more = option.endsWith('-priority') ? { priorities: { high: '0%', low: '20%' } } : {}
+      const others = option === 'time-zone' ? { window: 'day' } : option === 'grow-to' ? { 'max-keys': 10 } : {}
+      for (const example of examples) {
+        const yaml = JSON.stringify({ policies: { a: { ...needs, ...more, ...others, [option]: example } } })
+        assert.doesNotThrow(() => parseConfig(yaml), yaml)
+      }
+    }
+  }
+})

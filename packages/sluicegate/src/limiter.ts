@@ -79,8 +79,8 @@ export interface LimiterOptions {
    */
   readonly queue?: QueueOptions
   /**
-   * Another policy for some keys, evaluated at each call; undefined: the limiter's own policy. Return policies made beforehand. Each has its
-   * own table and waiters, and a key whose policy changes starts full there. Keys are then single strings.
+   * Another policy for some keys, evaluated at each call; undefined: the limiter's own. Return policies made beforehand. A key whose policy
+   * changes starts full. Keys are then single strings.
    *
    * @defaultValue none
    * @example createLimiter(free, { policyFor: (key) => plans.get(key) })

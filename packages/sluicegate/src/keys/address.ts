@@ -31,8 +31,8 @@ export interface AddressOptions<Request = unknown> extends ReaderOptions<Request
    */
   readonly trustedNetworks?: readonly string[]
   /**
-   * The header in which your proxies write the client's address: `x-forwarded-for`, `forwarded`, or one with a single address that they
-   * overwrite, such as `cf-connecting-ip`. Read only with `trustedHops` or `trustedNetworks`.
+   * The header in which your proxies write the client's address; `forwarded`, or one with a single address that they overwrite. Read only
+   * with `trustedHops` or `trustedNetworks`.
    *
    * @defaultValue `'x-forwarded-for'`
    * @example address({ trustedHops: 1, header: 'cf-connecting-ip' })

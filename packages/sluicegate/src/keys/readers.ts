@@ -146,8 +146,7 @@ export interface ApiKeyOptions<Request = unknown> extends ReaderOptions<Request>
    */
   readonly header?: string
   /**
-   * For API keys that can be guessed: without it, a key that leaks could be matched against candidates. At least 16 characters, the same in
-   * all processes and after every restart.
+   * For API keys that can be guessed: at least 16 characters, the same in all processes and after every restart.
    *
    * @defaultValue none
    * @example apiKey({ secret: 'a secret of 16 characters or more' })

@@ -22,9 +22,8 @@ export type LimiterMaker = (policy: Policy) => MiddlewareLimiter
 /** Options of one limit. */
 export interface LimitOptions<Request> extends NoPolicy {
   /**
-   * A policy, for which an in-memory limiter is made; or a function that returns the policy of a request, such as that of its user's plan.
-   * Policies with the same content share one limiter. At most 1,000 different policies: make them of your own data, not of what clients
-   * send.
+   * A policy, for which an in-memory limiter is made; or a function that returns the policy of a request. Policies with the same content
+   * share one limiter; at most 1,000 different ones.
    *
    * @defaultValue none: give `policy`, `limiter` or `limits`
    * @example rateLimit({ policy: tokenBucket({ limit: 100, window: '1m' }) })
@@ -109,8 +108,7 @@ export type Counts<Request> = 'all' | 'failures' | 'successes' | ((status: numbe
 /** Options of the middleware of all frameworks. */
 export interface MiddlewareOptions<Request> extends LimitOptions<Request> {
   /**
-   * Several limits instead of one, 1 to 8 with different names: a request passes if all allow it; otherwise none is charged. In-memory
-   * limits are checked first, then shared ones in turn, up to the first that denies.
+   * Several limits instead of one, 1 to 8 with different names: a request passes if all allow it; otherwise none is charged.
    *
    * @defaultValue one limit
    * @example rateLimit({ limits: [{ policy }, { policy: fixedWindow({ limit: 1000, window: 'day' }) }] })

@@ -104,8 +104,8 @@ export interface OutboundOptions {
    */
   readonly bodyStallMs?: number
   /**
-   * Milliseconds after which a waiting request is rejected with `WAIT_TOO_LONG`, at once where that is known; with `OUTAGE` if the limiter
-   * cannot reach its store. 0: it is sent at once or not at all.
+   * Milliseconds after which a waiting request is rejected with `WAIT_TOO_LONG`, at once where that is known. 0: it is sent at once or not
+   * at all.
    *
    * @defaultValue no bound
    * @example limitedFetch(fetch, { maxWaitMs: 10_000 })

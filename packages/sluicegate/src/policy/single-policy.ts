@@ -129,8 +129,7 @@ export interface SlidingWindowOptions {
    */
   readonly window: Duration
   /**
-   * `compact`: floating counters in one word, 23 bytes per key also for large limits. The count of a window is exact to 65,536 tokens and
-   * then right on average, with a standard error below 0.4 %; that of the window before is exact to 1,024, and then at most 0.2 % too high.
+   * `compact`: floating counters in one word, 23 bytes per key also for large limits, exact to 65,536 tokens and then right on average.
    *
    * @defaultValue `'exact'`
    * @example slidingWindow({ limit: 1_000_000, window: '1m', counters: 'compact' })

@@ -45,9 +45,8 @@ export interface QueueOptions {
    */
   readonly maxQueuedPerKey?: number
   /**
-   * One job more than fit: `refuse-newest` rejects it with `QUEUE_FULL`. `drop-oldest` rejects the longest waiting job of the lowest
-   * priority with `DROPPED`, the newest only where all others have a higher one. `drop-lowest-priority` does the same, but never drops a job
-   * for one of the same priority.
+   * One job more than fit: `refuse-newest` rejects it with `QUEUE_FULL`; `drop-oldest` rejects the longest waiting job of the lowest
+   * priority with `DROPPED`; `drop-lowest-priority` does so only for a job of higher priority.
    *
    * @defaultValue `'refuse-newest'`
    * @example createQueue(limiter, { overflow: 'drop-oldest' })

@@ -17,8 +17,8 @@ export interface SharedOptions extends Omit<LayerOptions, 'overrides' | 'clock'>
   /**
    * With `local`: the share of the budget that each process may spend in an outage, above 0 to 1.
    *
-   * @defaultValue 1 divided by the number of limiters that share the policy, as the store counted them; at most 0.1 for one that has not
-   * called it for three minutes, or for less than a minute in all
+   * @defaultValue 1 divided by the number of limiters that share the policy, as the store counted them; at most 0.1 for one that it does not
+   * know
    * @example createRedisLimiter(policy, { client, localShare: 0.25 })
    */
   readonly localShare?: number

@@ -56,7 +56,7 @@ function figures({ node, schedules, seconds, usEach, violations, rows }: ProofRe
     `One run on the build machine (2 shared cores, Node ${node}): ${figures}; ${scenarios} scenarios, ${atRandom.length} with their encodings.`,
     '',
     '| preemptions | stopped for good | searches | of them complete | million schedules |',
-    '| --- | --- | --- | --- | --- |',
+    '|---|---|---|---|---|',
     ...lines,
     `| any, at random | 0 or 1 | ${atRandom.length} | | ${millions(sum(atRandom))} |`,
   ].join('\n')
@@ -74,7 +74,7 @@ function caught({ mutants: found }: ProofResults): string {
     if (schedules.some(Number.isNaN)) return `| ${kind} | ${mutants.length} | not caught | |`
     return `| ${kind} | ${mutants.length} | ${schedules[Math.floor(schedules.length / 2)]} | ${most.toLocaleString('en')} |`
   })
-  return ['| faults of | planted and caught | median schedules | most |', '| --- | --- | --- | --- |', ...lines].join('\n')
+  return ['| faults of | planted and caught | median schedules | most |', '|---|---|---|---|', ...lines].join('\n')
 }
 
 const KINDS: readonly (readonly [kind: string, mutants: readonly Mutant[]])[] = [

@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { configOptions, exampleOf } from './config-options.js'
+import { missingOf, optionsPage } from './options-page.js'
+
+test('the page has a heading for each option with type, default, example and link', () => {
+  const entries = optionsPage().split('\n### ').slice(1)
+  assert.ok(entries.length > 180)
+  for (const entry of entries) {
+    const [heading, , about = '', , what = '', , example = ''] = entry.split('\n')
+    assert.match(about, /, (?:required|default .+)\. \[More\]\(\S+\)$/, heading)
+    assert.ok(what.length > 10 && /^`.+`$/.test(example), heading)
+  }
+})
+
+test('every option of the schema is on the page', () => {
+  const page = optionsPage()
+  const schema = JSON.parse(readFileSync('packages/server/schema/sluicegate.json', 'utf8')) as { properties: Record<string, object> }
+  for (const section of Object.keys(schema.properties)) assert.match(page, new RegExp(`\n### ${section}\\b`), section)
+  for (const { path } of configOptions()) assert.ok(page.includes(`\n### ${path}\n`), path)
+})
+
+test('an option without a description, a default or an example is a fault', () => {
+  const option = { path: 'stop.drain', type: 'duration', what: '', byDefault: '', example: '', link: '' }
+  assert.deepEqual(missingOf(option), [
+    'sluicegate.json: stop.drain has no description',
+    'sluicegate.json: stop.drain has no default (@defaultValue)',
+    'sluicegate.json: stop.drain has no example (@example)',
+  ])
+  assert.deepEqual(missingOf({ ...option, what: 'a', byDefault: 'b', example: 'c' }), [])
+})
+
+test('an example of the configuration file stands in its place', () => {
+  assert.equal(exampleOf('storage.redis.prefix', 'eu'), 'storage: { redis: { prefix: eu } }')
+  assert.equal(exampleOf('tokens[].name', 'a:b'), 'tokens: [{ name: "a:b" }]')
+  assert.equal(exampleOf('policies.NAME.limit', 5), 'policies: { per-user: { limit: 5 } }')
+})
