@@ -18,6 +18,19 @@ test('204 lets a request pass and 403 does not, both with the RateLimit fields a
   assert.equal(readRateLimitFields(second.headers).name, 'spaced')
 })
 
+test('a gateway can name the header with the key, and have 429 in place of 403', async (t) => {
+  const { url, engine } = await runService(t, undefined, { clock: manualClock(0) })
+  const ask = (query: string, headers: Record<string, string> = {}) => fetch(`${url}/v1/auth?policy=spaced&${query}`, { headers })
+  const traefik = () => ask('key-header=X-Real-Ip&denied=429', { 'x-real-ip': '192.0.2.1', 'x-sluicegate-key': 'chosen by the client' })
+  assert.equal((await traefik()).status, 204)
+  const denied = await traefik()
+  assert.deepEqual([denied.status, denied.headers.get('retry-after')], [429, '1'])
+  assert.equal(atOnce(engine.policy('spaced')?.peek('192.0.2.1', 1)).allowed, false)
+  assert.equal(atOnce(engine.policy('spaced')?.peek('chosen by the client', 1)).allowed, true)
+  for (const query of ['key-header=x-absent', 'key-header=a%20b', 'key-header=a&denied=500'])
+    assert.equal((await ask(query)).status, 400, query)
+})
+
 test('an impossible cost is 403 without Retry-After', async (t) => {
   const { url } = await runService(t)
   const response = await fetch(`${url}${AUTH}&cost=2`)
