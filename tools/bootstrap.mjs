@@ -20,13 +20,16 @@ const LONGEST_LONG_TEST_MS = 3_600_000
 /** More than there are cores: many wait for servers and other processes. */
 const TEST_FILES_AT_ONCE = 2 * availableParallelism()
 
-/** Compiled files that are no tests but start servers. */
+/** Compiled files that are no tests but use programs of the system. */
 const ON_SERVERS = {
   'bench:redis': ['bench/dist/redis/main.js'],
   'bench:server': ['bench/dist/server/main.js'],
   'bench:replay': ['bench/dist/replay/main.js'],
   chaos: ['chaos/dist/main.js'],
   lab: ['lab/dist/main.js'],
+  executable: ['deploy/dist/build-executable.js'],
+  deb: ['deploy/dist/build-deb.js'],
+  image: ['deploy/dist/build-image.js'],
   'lab:compare': ['lab/dist/compare-main.js'],
   'lab:scale': ['lab/dist/scale/scale-main.js'],
   'prove runtimes': ['packages/sluicegate/dist/redis/'],

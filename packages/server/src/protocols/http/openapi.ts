@@ -158,7 +158,7 @@ const PATHS: Readonly<Record<string, Schema>> = {
   '/v1/auth': {
     get: {
       summary:
-        'A take for gateways such as nginx: 204 admits, 403 denies, or 429 with denied=429. key-header names the header with the key.',
+        'A take for gateways such as nginx: 204 admits, 403 denies, or 429 with denied=429. key-header=x-real-ip takes the key from there.',
       responses: {
         204: { description: 'Allowed.' },
         403: { description: 'Denied.' },
