@@ -71,6 +71,8 @@ const TASKS = {
   executable: () => run(process.execPath, ['deploy/dist/build-executable.js']),
   deb: () => run(process.execPath, ['deploy/dist/build-deb.js']),
   image: () => run(process.execPath, ['deploy/dist/build-image.js']),
+  sbom: () => run(process.execPath, ['tools/dist/write-sbom.js']),
+  notes: (args) => run(process.execPath, ['tools/dist/write-release-notes.js', ...args]),
   // The gate builds for itself, as its first step: a fault in the types is one of its findings.
   check: (args) => run(process.execPath, ['tools/dist/check.js', ...args]),
 }
