@@ -20,13 +20,16 @@ const LONGEST_LONG_TEST_MS = 900_000
 /** More than there are cores: a test uses the processor for a third of its time, and waits else for servers, processes and what has to expire. */
 const TEST_FILES_AT_ONCE = 3 * availableParallelism()
 
-/** Compiled files that are no tests but start servers. */
+/** Compiled files that are no tests but use programs of the system. */
 const ON_SERVERS = {
   'bench:redis': ['bench/dist/redis/main.js'],
   'bench:server': ['bench/dist/server/main.js'],
   'bench:replay': ['bench/dist/replay/main.js'],
   chaos: ['chaos/dist/main.js'],
   lab: ['lab/dist/main.js'],
+  executable: ['deploy/dist/build-executable.js'],
+  deb: ['deploy/dist/build-deb.js'],
+  image: ['deploy/dist/build-image.js'],
   'lab:compare': ['lab/dist/compare-main.js'],
   'lab:scale': ['lab/dist/scale/scale-main.js'],
   'prove runtimes': ['packages/sluicegate/dist/redis/'],
@@ -68,6 +71,8 @@ const TASKS = {
   executable: () => run(process.execPath, ['deploy/dist/build-executable.js']),
   deb: () => run(process.execPath, ['deploy/dist/build-deb.js']),
   image: () => run(process.execPath, ['deploy/dist/build-image.js']),
+  sbom: () => run(process.execPath, ['tools/dist/write-sbom.js']),
+  notes: (args) => run(process.execPath, ['tools/dist/write-release-notes.js', ...args]),
   // The gate builds for itself, as its first step: a fault in the types is one of its findings.
   check: (args) => run(process.execPath, ['tools/dist/check.js', ...args]),
 }

@@ -14,6 +14,7 @@ export function checkGithub(): string[] {
   return [
     ...faultsOfCommand(process.execPath, ['tools/dist/lint-workflows.js', ...workflows]),
     ...workflows.flatMap((file) => unknownScripts(file, readFileSync(file, 'utf8'), Object.keys(scripts))),
+    ...workflows.flatMap((file) => unpinnedActions(file, readFileSync(file, 'utf8'))),
     ...trackedFiles(FORMS).flatMap((file) => issueFormFaults(file, readFileSync(file, 'utf8'))),
     ...renovateFaults(readFileSync(RENOVATE, 'utf8'), trackedFiles(/(^|\/)package\.json$/)),
   ]
@@ -25,6 +26,14 @@ export function unknownScripts(file: string, workflow: string, scripts: readonly
   return [...new Set(run)]
     .filter((script) => !scripts.includes(script))
     .map((script) => `${file} runs "npm run ${script}", which is not there`)
+}
+
+/** Actions that a workflow uses by a name that may lead to other code tomorrow. */
+export function unpinnedActions(file: string, workflow: string): string[] {
+  const used = Array.from(workflow.matchAll(/^\s*(?:- )?uses: *(\S+)(.*)$/gm), ([, action = '', comment = '']) => ({ action, comment }))
+  return used
+    .filter(({ action, comment }) => !/@[\da-f]{40}$/.test(action) || !/# v\d/.test(comment))
+    .map(({ action }) => `${file} uses ${action}: pin it by its commit, with "# vX.Y.Z" behind it`)
 }
 
 /** Rules of Renovate that match no manifest or no dependency of this repository: they would do nothing. */

@@ -7,6 +7,7 @@ import { checkLockfiles } from './check-lockfiles.js'
 import { checkModuleState } from './check-module-state.js'
 import { checkPackages } from './check-packages.js'
 import { checkPublicApi } from './check-public-api.js'
+import { checkSignatures } from './check-signatures.js'
 import { checkWords } from './check-words.js'
 import { faultsOfCommand, faultsOfTool } from './faults-of-command.js'
 import { checkOptions } from './options-page.js'
@@ -34,6 +35,7 @@ const STEPS: readonly Step[] = [
   { name: 'bundle size', faults: () => faultsOfTool('size-limit') },
   { name: 'file sizes', faults: checkFileSizes },
   { name: 'lockfiles', faults: checkLockfiles },
+  { name: 'signatures of packages', faults: checkSignatures },
   { name: 'GitHub and Renovate', faults: checkGithub },
   { name: 'words', faults: checkWords },
   { name: 'documentation', faults: checkDocs },

@@ -4,10 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileSizeFaults, fileSizeWarnings, functionSizeFaults } from './check-file-sizes.js'
-import { renovateFaults, unknownScripts } from './check-github.js'
+import { renovateFaults, unknownScripts, unpinnedActions } from './check-github.js'
 import { lockfileFaults } from './check-lockfiles.js'
 import { moduleState } from './check-module-state.js'
 import { apiFaults } from './check-public-api.js'
+import { signatureFaults } from './check-signatures.js'
 import { faultsOfCommand } from './faults-of-command.js'
 import { issueFormFaults } from './issue-form.js'
 import { missingPlatforms } from './lockfile-platforms.js'
@@ -144,6 +145,20 @@ test('a workflow with a fault is refused, and one that runs a script that is not
   assert.match(fault, /ci\.yml:3:3: "steps" section is missing in job "test"/)
   const workflow = 'run: npm test\nrun: npm run check\nrun: npm run chekc -- --fast\nrun: npm ci'
   assert.deepEqual(unknownScripts('ci.yml', workflow, ['test', 'check']), ['ci.yml runs "npm run chekc", which is not there'])
+})
+
+test('an action that is not pinned by its commit is refused', () => {
+  const commit = '0123456789abcdef0123456789abcdef01234567'
+  assert.deepEqual(unpinnedActions('ci.yml', `      - uses: actions/checkout@${commit} # v5.0.0\n`), [])
+  for (const action of ['actions/checkout@v5', `actions/checkout@${commit}`])
+    assert.match(unpinnedActions('ci.yml', `      - uses: ${action}\n`)[0] ?? '', /pin it by its commit/)
+})
+
+test('a package that is not what its registry signed is refused, and a registry without signatures is not', () => {
+  assert.deepEqual(signatureFaults(0, 'audited 5 packages in 1s\n\n5 packages have verified registry signatures\n'), [])
+  assert.equal(signatureFaults(1, '1 package has an invalid registry signature:\n\nx@1.0.0\n').length, 1)
+  assert.equal(signatureFaults(1, '2 packages have missing registry signatures but the registry is providing signing keys:\n').length, 1)
+  assert.deepEqual(signatureFaults(1, 'npm error code ENOTFOUND'), [])
 })
 
 test('an issue form that GitHub would not show is refused', () => {

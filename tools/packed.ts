@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { publishablePackage } from './publishable-packages.js'
 import type { Published } from './published.js'
 
@@ -15,10 +16,10 @@ export interface Packed {
 }
 
 /** Packs a built package as it is published, into a folder. */
-export async function packed(name: Published, target: string): Promise<Packed> {
+export async function packed(name: Published, target: string, home?: string): Promise<Packed> {
   mkdirSync(target, { recursive: true })
-  const folder = await publishablePackage(name)
-  const printed = execFileSync('npm', ['pack', `./${folder}`, '--json', '--pack-destination', target], {
+  const folder = await publishablePackage(name, home)
+  const printed = execFileSync('npm', ['pack', resolve(folder), '--json', '--pack-destination', target], {
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'ignore'],
   })

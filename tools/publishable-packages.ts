@@ -13,10 +13,12 @@ const UNPUBLISHED = /\.test\.|\.tsbuildinfo$/
 /**
  * Writes a built package as it is published into a folder beside it: without what only its own work needs, and small. `npm pack` and
  * `npm publish` take that folder.
+ *
+ * @param home another folder for them, for tests that run at once.
  */
-export async function publishablePackage(name: Published): Promise<string> {
+export async function publishablePackage(name: Published, home = HOME): Promise<string> {
   const source = FOLDER_OF[name]
-  const target = `${HOME}/${name}`
+  const target = `${home}/${name}`
   rmSync(target, { recursive: true, force: true })
   mkdirSync(target, { recursive: true })
   const { scripts: _, devDependencies: __, ...manifest } = manifestOf(source)

@@ -21,6 +21,14 @@ const NAMED_SERVER = process.env.SLUICEGATE_REDIS_SERVER
 /** Debian's: another Python may come first in the path, without Debian's modules. */
 const PYTHON = '/usr/bin/python3'
 
+const EXECUTABLE = 'deploy/dist/executable.long'
+const MANIFESTS = 'deploy/dist/manifests.long'
+const CLIENTS = 'packages/server/dist/clients.long'
+const PROXIES = 'packages/server/dist/proxies.long'
+const SPRIG = '/usr/share/gocode/src/github.com/Masterminds/sprig'
+const GO_YAML = '/usr/share/gocode/src/sigs.k8s.io/yaml'
+const LUA_SOCKET = '/usr/share/lua/5.3/socket/http.lua'
+
 /** Real programs that tests use, and the Debian packages that contain them. */
 const COMMANDS = [
   {
@@ -29,7 +37,12 @@ const COMMANDS = [
     usedBy: ['packages/commands', 'packages/server', 'site'],
     why: 'the dashboard, reports and the site are tested in a browser',
   },
-  { command: 'haproxy', debian: 'haproxy', usedBy: ['lab'], why: 'it balances the load over the nodes of the lab' },
+  {
+    command: 'haproxy',
+    debian: 'haproxy',
+    usedBy: ['lab', PROXIES],
+    why: 'it balances the load over the nodes of the lab, and asks the service',
+  },
   { command: 'prometheus', debian: 'prometheus', usedBy: ['lab'], why: 'it scrapes the nodes of the lab' },
   {
     command: 'nginx',
@@ -76,6 +89,41 @@ const COMMANDS = [
   { command: 'h2load', debian: 'nghttp2-client', usedBy: ['bench/dist/server'], why: 'the load generator is compared with it' },
   { command: PYTHON, module: 'grpc', debian: 'python3-grpcio', usedBy: ['packages/server'], why: 'the service is tested with this client' },
   { command: PYTHON, module: 'redis', debian: 'python3-redis', usedBy: ['packages/server'], why: 'the service is tested with this client' },
+  {
+    command: PYTHON,
+    module: 'grpc_tools',
+    debian: 'python3-grpc-tools',
+    usedBy: [CLIENTS],
+    why: 'the client of docs/clients.md is made with it',
+  },
+  ...['curl', 'php', 'ruby', 'java'].map((command) => ({
+    command,
+    debian: { php: 'php-cli', java: 'default-jdk-headless' }[command] ?? command,
+    usedBy: [CLIENTS],
+    why: 'a program of docs/clients.md is run with it',
+  })),
+  {
+    command: 'go',
+    debian: 'golang-go',
+    usedBy: [CLIENTS, MANIFESTS],
+    why: 'a program of docs/clients.md is run with it, and the chart is rendered',
+  },
+  { file: SPRIG, debian: 'golang-github-masterminds-sprig-dev', usedBy: [MANIFESTS], why: 'the chart is rendered with its functions' },
+  { file: GO_YAML, debian: 'golang-k8s-sigs-yaml-dev', usedBy: [MANIFESTS], why: 'the chart is rendered with it' },
+  { command: 'caddy', debian: 'caddy', usedBy: [PROXIES], why: 'it asks the service' },
+  { command: 'apache2', debian: 'apache2', usedBy: [PROXIES], why: 'it asks the service' },
+  { file: LUA_SOCKET, debian: 'lua-socket', usedBy: [PROXIES], why: 'apache2 asks the service with it' },
+  { command: 'strip', debian: 'binutils', usedBy: ['deploy/dist/build-', EXECUTABLE], why: 'it takes the symbols out of the executable' },
+  { command: 'umoci', debian: 'umoci', usedBy: [EXECUTABLE], why: 'the image is read with it' },
+  { command: 'lintian', debian: 'lintian', usedBy: [EXECUTABLE], why: 'the Debian package is checked with it' },
+  { command: 'systemd-nspawn', debian: 'systemd-container', usedBy: [EXECUTABLE], why: 'the Debian package is installed on systemd' },
+  { file: '/lib/systemd/systemd', debian: 'systemd', usedBy: [EXECUTABLE], why: 'the Debian package is installed on it' },
+  ...Object.entries({ man: 'man-db', ip: 'iproute2', pgrep: 'procps', curl: 'curl' }).map(([command, debian]) => ({
+    command,
+    debian,
+    usedBy: [EXECUTABLE],
+    why: 'the image and the Debian package are tested with it',
+  })),
 ]
 
 /** Packages call it before they start a service; exit code 101 forbids the start. */
@@ -88,18 +136,18 @@ export function requireCommands(commands, { uid = process.getuid?.(), servicePol
   if (missing.some(({ command }) => command === NAMED_SERVER)) {
     throw new Refusal(`SLUICEGATE_REDIS_SERVER names ${NAMED_SERVER}, which is not there`)
   }
-  const names = missing.map(({ debian }) => debian)
+  const names = [...new Set(missing.map(({ debian }) => debian))]
   if (uid === 0 && has('apt-get')) {
     withoutServices(servicePolicy, () => {
       const env = { DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' }
       step('Fetching the package lists (apt-get update)', 'apt-get', ['update', '-q'], env)
       step(`Installing ${names.join(', ')}`, 'apt-get', ['install', '-y', '-q', '--no-install-recommends', ...names], env)
     })
-    const still = missingOf(commands).map(({ command, debian }) => `${command}, of ${debian}`)
+    const still = missingOf(commands).map((each) => `${nameOf(each)}, of ${each.debian}`)
     if (still.length > 0) throw new Refusal(`Installed, and yet not there: ${still.join('; ')}`)
     return
   }
-  const reasons = missing.map(({ command, why }) => `${command} (${why})`).join(', ')
+  const reasons = missing.map((each) => `${nameOf(each)} (${each.why})`).join(', ')
   throw new Refusal(`This needs ${reasons}. On Debian or Ubuntu: sudo apt-get install ${names.join(' ')}`)
 }
 
@@ -119,8 +167,15 @@ function withoutServices(policy, install) {
   }
 }
 
+function nameOf({ command, file }) {
+  return command ?? file
+}
+
 function missingOf(commands) {
-  return commands.filter(({ command, module }) => !has(command) || (module !== undefined && !imports(command, module)))
+  return commands.filter(({ command, module, file }) => {
+    if (file !== undefined) return !existsSync(file)
+    return !has(command) || (module !== undefined && !imports(command, module))
+  })
 }
 
 function imports(python, module) {

@@ -18,6 +18,21 @@ test('204 lets a request pass and 403 does not, both with the RateLimit fields a
   assert.equal(readRateLimitFields(second.headers).name, 'spaced')
 })
 
+test('for a gateway that writes no key it comes from X-Real-Ip, and 429 in place of 403', async (t) => {
+  const { url, engine } = await runService(t, undefined, { clock: manualClock(0) })
+  const ask = (query: string, headers: Record<string, string> = {}) => fetch(`${url}/v1/auth?${query}`, { headers })
+  const address = { 'x-real-ip': '192.0.2.1', 'x-sluicegate-key': 'chosen by the client' }
+  // More than the requests of a connection that Node's parser reads.
+  for (let i = 0; i < 5; i++) assert.equal((await ask('policy=burst&key-header=x-real-ip', address)).status, 204)
+  assert.equal(atOnce(engine.policy('burst')?.peek('192.0.2.1', 1)).remaining, 95)
+  assert.equal(atOnce(engine.policy('burst')?.peek('chosen by the client', 1)).remaining, 100)
+  await ask('policy=spaced&key=a&denied=429')
+  const denied = await ask('policy=spaced&key=a&denied=429')
+  assert.deepEqual([denied.status, denied.headers.get('retry-after')], [429, '1'])
+  for (const query of ['key-header=x-real-ip', 'key-header=cookie', 'key=a&denied=500'])
+    assert.equal((await ask(`policy=burst&${query}`)).status, 400, query)
+})
+
 test('an impossible cost is 403 without Retry-After', async (t) => {
   const { url } = await runService(t)
   const response = await fetch(`${url}${AUTH}&cost=2`)

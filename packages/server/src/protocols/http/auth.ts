@@ -12,20 +12,26 @@ import { replyEmpty } from './reply.js'
 import { parseTakeRequest } from './take-request.js'
 
 const HEADER_BY_PARAMETER = { policy: 'x-sluicegate-policy', key: 'x-sluicegate-key', cost: 'x-sluicegate-cost' } as const
+/** Another header that may have the key. The fast path keeps those that a handler reads: plain-request.ts lists them. */
+const ADDRESS_HEADER = 'x-real-ip'
 // A byte order mark belongs to the key, as in a query string: without it the key would be a different one.
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
  * `/v1/auth`: a take in the form that nginx's `auth_request` can call. 204 lets the request pass, 403 does not: the module
  * takes every status but 2xx, 401 and 403 for a failure of this service, and would answer 500 to a 429.
+ *
+ * Two parameters are for gateways that can do less, or more: `key-header=x-real-ip` takes the key from there, `denied=429` answers 429 in place of 403.
  */
 export function authRoute(engine: Engine, access: Access): Route {
   const whole: WholeHandler = (request, response, query) => {
     if (!saysGateway(request)) refuseOtherSites(request)
-    const { served, key, cost, parameters } = parseTakeRequest(engine, readParameters(request, query))
+    const given = readQuery(query)
+    const denied = deniedStatus(taken(given, 'denied'))
+    const { served, key, cost, parameters } = parseTakeRequest(engine, withHeaders(request, given, taken(given, 'key-header')))
     refusePermits(served)
     return whenDone(served.take(key, cost, priorityOf(request, access, parameters)), (decision) =>
-      replyEmpty(response, decision.allowed ? 204 : 403, rateLimitHeaders(served.policyOf(key), decision)),
+      replyEmpty(response, decision.allowed ? 204 : denied, rateLimitHeaders(served.policyOf(key), decision)),
     )
   }
   return { GET: { whole }, HEAD: { whole } }
@@ -39,13 +45,28 @@ function saysGateway({ headers }: RequestHead): boolean {
   return headers['x-sluicegate-key'] !== undefined || headers['x-forwarded-for'] !== undefined
 }
 
+/** A parameter that is not one of the take. */
+function taken(parameters: Map<string, string>, name: string): string | undefined {
+  const value = parameters.get(name)
+  parameters.delete(name)
+  return value
+}
+
+function deniedStatus(text = '403'): 403 | 429 {
+  if (text === '403') return 403
+  if (text === '429') return 429
+  throw new Problem(400, 'PARAMETER_INVALID', 'denied must be 403 or 429')
+}
+
 /**
- * From the query string or, for each parameter missing there, from a header. The proxy writes the query string itself;
+ * What the query string has and, for each parameter missing there, a header. The proxy writes the query string itself;
  * a header may come from the client through the proxy, so it never overrides.
  */
-function readParameters(request: RequestHead, query: string): Map<string, string> {
-  const parameters = readQuery(query)
-  for (const [parameter, header] of Object.entries(HEADER_BY_PARAMETER)) {
+function withHeaders(request: RequestHead, parameters: Map<string, string>, keyHeader: string | undefined): Map<string, string> {
+  if (keyHeader !== undefined && keyHeader !== ADDRESS_HEADER)
+    throw new Problem(400, 'PARAMETER_INVALID', `key-header must be ${ADDRESS_HEADER}`)
+  const headers = { ...HEADER_BY_PARAMETER, ...(keyHeader !== undefined && { key: keyHeader }) }
+  for (const [parameter, header] of Object.entries(headers)) {
     // Node joins several fields of that name.
     const value = request.headers[header] as string | undefined
     if (value === undefined || parameters.has(parameter)) continue

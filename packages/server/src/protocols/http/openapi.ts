@@ -157,8 +157,14 @@ const PATHS: Readonly<Record<string, Schema>> = {
   },
   '/v1/auth': {
     get: {
-      summary: 'A take for gateways such as nginx: 204 admits, 403 denies.',
-      responses: { 204: { description: 'Allowed.' }, 403: { description: 'Denied.' }, default: { $ref: '#/components/responses/Problem' } },
+      summary:
+        'A take for gateways such as nginx: 204 admits, 403 denies, or 429 with denied=429. key-header=x-real-ip takes the key from there.',
+      responses: {
+        204: { description: 'Allowed.' },
+        403: { description: 'Denied.' },
+        429: { description: 'Denied.' },
+        default: { $ref: '#/components/responses/Problem' },
+      },
     },
   },
   '/v1/batch': {

@@ -28,7 +28,7 @@ export function reply(
 }
 
 /** Answers without a body. */
-export function replyEmpty(response: WholeResponse, status: 204 | 403, headers: readonly HeaderPair[]): void {
+export function replyEmpty(response: WholeResponse, status: 204 | 403 | 429, headers: readonly HeaderPair[]): void {
   const list = headerList(headers)
   // A 204 has no length by definition.
   if (status !== 204) list.push('Content-Length', '0')

@@ -42,6 +42,7 @@ const READ = [
   'host',
   'sec-fetch-site',
   'x-forwarded-for',
+  'x-real-ip',
   'x-sluicegate-cost',
   'x-sluicegate-key',
   'x-sluicegate-policy',
