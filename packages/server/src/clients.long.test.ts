@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { runService } from './testing/running-service.js'
+import { runService } from 'sluicegate-testkit/service/running-service.js'
 
 // The programs of docs/clients.md, copied as a reader copies them, against a service.
 

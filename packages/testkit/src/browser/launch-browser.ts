@@ -3,6 +3,8 @@ import { type Browser, chromium } from 'playwright-core'
 
 const FLAGS = [
   '--no-sandbox',
+  // The shared memory of a container may be too small for a page.
+  '--disable-dev-shm-usage',
   '--disable-gpu',
   '--disable-quic',
   '--no-first-run',
