@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
@@ -8,8 +8,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { freePorts, until } from 'sluicegate-testkit'
+import { until } from 'sluicegate-testkit'
 import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
+import { replaced, runNginx } from 'sluicegate-testkit/service/running-nginx.js'
 import { announcement, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
 
 const EXAMPLE = fileURLToPath(new URL('../../../examples/model-tokens', import.meta.url))
@@ -42,7 +43,12 @@ async function runModel(t: TestContext, protocol: Protocol, env: Readonly<Record
     ...(protocol === 'grpc' && { SLUICEGATE_GRPC: grpc }),
     ...env,
   })
-  const url = await startNginx(t, folder, { '127.0.0.1:8080': new URL(service).host, '127.0.0.1:3000': new URL(app.url).host })
+  const { url } = await runNginx(
+    t,
+    readFileSync(join(EXAMPLE, 'nginx.conf'), 'utf8'),
+    { '127.0.0.1:8080': new URL(service).host, '127.0.0.1:3000': new URL(app.url).host },
+    ['', (status) => status === 401],
+  )
   return {
     calls,
     appOutput: app.output,
@@ -92,41 +98,6 @@ async function startApp(t: TestContext, env: Readonly<Record<string, string>>): 
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk))
   await until('the app listens', () => / listens on \S+\n/.test(output))
   return { url: / listens on (\S+)\n/.exec(output)?.[1] ?? assert.fail(output), output: () => output }
-}
-
-async function startNginx(t: TestContext, folder: string, addresses: Readonly<Record<string, string>>): Promise<string> {
-  const [port = 0] = await freePorts(1)
-  const shipped = readFileSync(join(EXAMPLE, 'nginx.conf'), 'utf8')
-  // On a busy machine a test may have to wait longer than a visitor should.
-  const conf = replaced(shipped, { ...addresses, '127.0.0.1:8000': `127.0.0.1:${port}`, '250ms': '20s' })
-  writeFileSync(join(folder, 'site.conf'), conf)
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`)
-  const http = [...temporary, 'access_log off;', `include ${folder}/site.conf;`].join('\n')
-  writeFileSync(
-    join(folder, 'nginx.conf'),
-    `daemon off; master_process off; error_log stderr warn; pid ${folder}/pid;\nevents {}\nhttp {\n${http}\n}\n`,
-  )
-  const nginx: ChildProcess = spawn('nginx', ['-p', folder, '-c', join(folder, 'nginx.conf')], { stdio: ['ignore', 'ignore', 'pipe'] })
-  let log = ''
-  nginx.stderr?.on('data', (chunk) => (log += chunk))
-  const ended = once(nginx, 'close')
-  t.after(async () => {
-    nginx.kill('SIGTERM')
-    await ended
-  })
-  const url = `http://127.0.0.1:${port}`
-  await until('nginx answers', async () => {
-    assert.equal(nginx.exitCode, null, log)
-    return (await fetch(url).catch(() => undefined))?.status === 401
-  })
-  return url
-}
-
-function replaced(text: string, values: Readonly<Record<string, string>>): string {
-  return Object.entries(values).reduce((changed, [from, to]) => {
-    assert.ok(changed.includes(from), `the file that ships has ${from}`)
-    return changed.replaceAll(from, to)
-  }, text)
 }
 
 for (const protocol of ['http', 'grpc'] as const) {

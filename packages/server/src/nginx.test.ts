@@ -1,16 +1,13 @@
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { freePorts } from 'sluicegate-testkit'
 import { atOnce } from 'sluicegate-testkit/service/at-once.js'
 import { readRateLimitFields, readRateLimitLists } from 'sluicegate-testkit/service/rate-limit-fields.js'
+import { runNginx } from 'sluicegate-testkit/service/running-nginx.js'
 import { runService } from 'sluicegate-testkit/service/running-service.js'
 import type { Service } from './service.js'
 
@@ -42,53 +39,12 @@ async function runEdge(t: TestContext, change: (conf: string) => string = (conf)
   application.listen(0, '127.0.0.1')
   await once(application, 'listening')
   t.after(() => application.close())
-  const [port = 0] = await freePorts(1)
-  const folder = mkdtempSync(join(tmpdir(), 'sluicegate-nginx-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
-  const conf = replaced(change(SHIPPED), {
-    // On a busy machine a test may have to wait longer than a visitor should.
-    '250ms': '20s',
+  const values = {
     '127.0.0.1:8080': new URL(service.url).host,
-    '127.0.0.1:8000': `127.0.0.1:${port}`,
     '127.0.0.1:3000': `127.0.0.1:${(application.address() as AddressInfo).port}`,
-  })
-  writeFileSync(join(folder, 'sluicegate.conf'), conf)
-  writeFileSync(join(folder, 'nginx.conf'), mainConfiguration(folder))
-  const log = await startNginx(t, folder, port)
-  return { url: `http://127.0.0.1:${port}`, service, passed: () => passed, received: () => received, log }
-}
-
-function mainConfiguration(folder: string): string {
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`)
-  const http = [...temporary, 'access_log off;', `include ${folder}/sluicegate.conf;`]
-  return `daemon off; master_process off; error_log stderr warn; pid ${folder}/pid;\nevents {}\nhttp {\n${http.join('\n')}\n}\n`
-}
-
-async function startNginx(t: TestContext, folder: string, port: number): Promise<() => string> {
-  const nginx: ChildProcess = spawn('nginx', ['-p', folder, '-c', join(folder, 'nginx.conf')], { stdio: ['ignore', 'ignore', 'pipe'] })
-  let log = ''
-  nginx.stderr?.on('data', (chunk) => (log += chunk))
-  const ended = once(nginx, 'close')
-  t.after(async () => {
-    nginx.kill('SIGTERM')
-    await ended
-  })
-  for (;;) {
-    const up = await fetch(`http://127.0.0.1:${port}/_sluicegate`).then(
-      (response) => response.status === 404,
-      () => false,
-    )
-    if (up) return () => log
-    assert.equal(nginx.exitCode, null, `nginx ended: ${log}`)
-    await new Promise(setImmediate)
   }
-}
-
-function replaced(text: string, values: Readonly<Record<string, string>>): string {
-  return Object.entries(values).reduce((conf, [from, to]) => {
-    assert.ok(conf.includes(from), `the file that ships has ${from}`)
-    return conf.replaceAll(from, to)
-  }, text)
+  const { url, log } = await runNginx(t, change(SHIPPED), values, ['/_sluicegate', (status) => status === 404])
+  return { url, service, passed: () => passed, received: () => received, log }
 }
 
 test('nginx lets through what the policy admits, and answers 429 with Retry-After to the rest', async (t) => {

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, request } from 'node:http'
@@ -9,6 +8,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { freePorts, until } from 'sluicegate-testkit'
+import { replaced, startNginx, temporaryPaths } from 'sluicegate-testkit/service/running-nginx.js'
 import { sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
 
 const SHIPPED = readFileSync(fileURLToPath(new URL('../../../../examples/nginx/verdicts.conf', import.meta.url)), 'utf8')
@@ -31,20 +31,16 @@ async function guarded(t: TestContext, ...gateFlags: string[]): Promise<Guarded>
   const [port = 0] = await freePorts(1)
   const map = join(folder, 'verdicts.map')
   const log = join(folder, 'access.log')
-  const conf = [
-    ['/var/lib/sluicegate/verdicts.map', map],
-    ['127.0.0.1:8000', `127.0.0.1:${port}`],
-    ['127.0.0.1:3000', `127.0.0.1:${(application.address() as AddressInfo).port}`],
-  ].reduce((text, [from, to]) => {
-    assert.ok(text.includes(from as string))
-    return text.replaceAll(from as string, to as string)
-  }, SHIPPED)
+  const conf = replaced(SHIPPED, {
+    '/var/lib/sluicegate/verdicts.map': map,
+    '127.0.0.1:8000': `127.0.0.1:${port}`,
+    '127.0.0.1:3000': `127.0.0.1:${(application.address() as AddressInfo).port}`,
+  })
   writeFileSync(join(folder, 'verdicts.conf'), conf)
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`).join('\n')
   const user = process.getuid?.() === 0 ? 'user root;' : ''
   writeFileSync(
     join(folder, 'nginx.conf'),
-    `daemon off; ${user} worker_processes 1; error_log ${folder}/error.log; pid ${folder}/pid;\nevents {}\nhttp {\n${temporary}\naccess_log ${log};\ninclude ${folder}/verdicts.conf;\n}\n`,
+    `daemon off; ${user} worker_processes 1; error_log ${folder}/error.log; pid ${folder}/pid;\nevents {}\nhttp {\n${temporaryPaths(folder)}\naccess_log ${log};\ninclude ${folder}/verdicts.conf;\n}\n`,
   )
   const reload = `nginx -p ${folder} -e ${folder}/error.log -c ${folder}/nginx.conf -s reload`
   sluicegate(
@@ -55,12 +51,7 @@ async function guarded(t: TestContext, ...gateFlags: string[]): Promise<Guarded>
     ...['--reload', `test ! -e ${folder}/pid || ${reload}`],
   )
   await until('the map exists', () => existsSync(map))
-  const nginx = spawn('nginx', ['-p', folder, '-e', `${folder}/error.log`, '-c', join(folder, 'nginx.conf')], { stdio: 'ignore' })
-  const ended = once(nginx, 'close')
-  t.after(async () => {
-    nginx.kill('SIGTERM')
-    await ended
-  })
+  startNginx(t, folder, '-e', `${folder}/error.log`)
   const statusFor = (localAddress: string): Promise<number> =>
     new Promise((resolve, reject) => {
       const sent = request({ host: '127.0.0.1', port, localAddress, agent: false }, (response) => {

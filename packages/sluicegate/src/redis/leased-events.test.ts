@@ -1,27 +1,15 @@
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { after, before, test } from 'node:test'
-import { createClient } from '@redis/client'
-import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { after, test } from 'node:test'
+import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import type { DenialEvent } from '../decision/diagnostics.js'
 import { allOf, fixedWindow, type Key, type Policy, slidingLog, tokenBucket } from '../index.js'
 import { createRedisLimiter, type FleetLimiter } from './index.js'
 
 // Events and counts of leased takes, and of waits beside them.
 
-let redis: OwnRedis
-let client: ReturnType<typeof createClient>
-
-before(async () => {
-  redis = await ownRedis()
-  client = createClient({ url: redis.server.url })
-  await client.connect()
-})
-
-after(async () => {
-  client.destroy()
-  await redis.stop()
-})
+const redis = await ownRedis()
+after(() => redis.stop())
 
 const WINDOW = fixedWindow({ limit: 40, window: '30d', name: 'window' })
 const LOG = slidingLog({ limit: 40, window: '1d', name: 'log' })
@@ -32,7 +20,7 @@ const CASES: readonly (readonly [Policy, Key])[] = [
 ]
 
 function limiterOf(policy: Policy): FleetLimiter {
-  return createRedisLimiter(policy, { client, timeoutMs: 10_000, outage: 'closed', hotKeys: 10, lease: { horizonMs: 1000 } })
+  return createRedisLimiter(policy, { client: redis.client, timeoutMs: 10_000, outage: 'closed', hotKeys: 10, lease: { horizonMs: 1000 } })
 }
 
 for (const [policy, key] of CASES) {
@@ -67,7 +55,12 @@ for (const [policy, key] of [
   [allOf([tokenBucket({ limit: 100, window: '1s', burst: 300, name: 'one of two' }), WINDOW]), ['k', 'waited for']],
 ] as const) {
   test(`${policy.algorithm}: waits beside leases are served in order, and an impossible cost is denied at once`, async () => {
-    using limiter = createRedisLimiter(policy as Policy, { client, timeoutMs: 10_000, outage: 'closed', lease: { horizonMs: 50 } })
+    using limiter = createRedisLimiter(policy as Policy, {
+      client: redis.client,
+      timeoutMs: 10_000,
+      outage: 'closed',
+      lease: { horizonMs: 50 },
+    })
     const order: number[] = []
     for (let i = 0; i < 3; i++) await limiter.take(key)
     const waits = [0, 1, 2, 3, 4].map((i) => limiter.wait(key, { maxWaitMs: 30_000 }).then(({ allowed }) => allowed && order.push(i)))

@@ -1,29 +1,18 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { createClient } from '@redis/client'
 import { freePorts, RedisProcess } from 'sluicegate-testkit'
-import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { concurrency, fixedWindow, gcra, type Policy, QueueError, tokenBucket } from '../index.js'
 import { createRedisLimiter, type FleetLimiter, type RedisLimiterOptions } from './index.js'
 
 // Jobs in queues over limiters of a real server.
 
-let redis: OwnRedis
-let client: ReturnType<typeof createClient>
-
-before(async () => {
-  redis = await ownRedis()
-  client = createClient({ url: redis.server.url })
-  await client.connect()
-})
-
-after(async () => {
-  client.destroy()
-  await redis.stop()
-})
+const redis = await ownRedis()
+after(() => redis.stop())
 
 function limiterOf(policy: Policy, options: Partial<RedisLimiterOptions> = {}): FleetLimiter {
-  return createRedisLimiter(policy, { client, timeoutMs: 10_000, outage: 'closed', ...options })
+  return createRedisLimiter(policy, { client: redis.client, timeoutMs: 10_000, outage: 'closed', ...options })
 }
 
 for (const mode of ['leased', 'exact'] as const) {
@@ -67,7 +56,7 @@ test('places are shared with other processes, kept while a job runs and given ba
     running++
     most = Math.max(most, running)
     // One turn of the server: others are asking meanwhile.
-    await client.ping()
+    await redis.send('PING')
     running--
   }
   await Promise.all([first, second].flatMap((limiter) => Array.from({ length: 10 }, () => limiter.run('key', work))))

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, type TestContext, test } from 'node:test'
-import { createClient } from '@redis/client'
+import { after, describe, type TestContext, test } from 'node:test'
 import { IS_LONG_RUN, longTest, policyOf } from 'sluicegate-testkit'
 import { leasedFleet } from 'sluicegate-testkit/leases/leased-fleet.js'
 import { type Allowance, allowanceOf } from 'sluicegate-testkit/redis/allowance.js'
-import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { machineUs, saturated, serverClock } from 'sluicegate-testkit/redis/saturation.js'
 import { createRedisLimiter } from './index.js'
 
@@ -24,19 +23,8 @@ const TEN = { algorithm: 'token-bucket', limit: 10, windowMs: 1000, burst: 10 } 
 const SLOW = { algorithm: 'token-bucket', limit: 7, windowMs: 20_000, burst: 5 } as const
 const FAST = { algorithm: 'token-bucket', limit: 5000, windowMs: 1000, burst: 1000 } as const
 
-let redis: OwnRedis
-let client: ReturnType<typeof createClient>
-
-before(async () => {
-  redis = await ownRedis()
-  client = createClient({ url: redis.server.url })
-  await client.connect()
-})
-
-after(async () => {
-  client.destroy()
-  await redis.stop()
-})
+const redis = await ownRedis()
+after(() => redis.stop())
 
 /** Again where the machine had so little time that the bounds say nothing: they hold each time, but a narrow pair is to be seen. */
 async function assertWithin(t: TestContext, saturate: () => Promise<Allowance>): Promise<void> {
@@ -52,8 +40,8 @@ async function assertWithin(t: TestContext, saturate: () => Promise<Allowance>):
 /** Saturated by callers in this process. */
 async function allowance(spec: typeof TEN | typeof SLOW | typeof FAST, mode: 'exact' | 'leased', callers: number): Promise<Allowance> {
   const name = `run ${++runs}`
-  using limiter = createRedisLimiter(policyOf(spec, { name }), { client, mode, timeoutMs: 60_000, outage: 'closed' })
-  const nowUs = mode === 'exact' ? serverClock(client) : machineUs
+  using limiter = createRedisLimiter(policyOf(spec, { name }), { client: redis.client, mode, timeoutMs: 60_000, outage: 'closed' })
+  const nowUs = mode === 'exact' ? serverClock({ sendCommand: (command) => redis.send(...command) }) : machineUs
   const seen = await saturated({ limiter, callers, forMs: FOR_MS, nowUs })
   return allowanceOf(spec, [seen], mode === 'exact' ? 0 : LEASE_MS)
 }

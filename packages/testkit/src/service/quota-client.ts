@@ -77,7 +77,8 @@ export class QuotaClient {
   }
 }
 
-function assignmentOf({ bucketAction: { case: kind, value } }: BucketAction): Assignment {
+/** What Envoy understands of an action. */
+export function assignmentOf({ bucketAction: { case: kind, value } }: BucketAction): Assignment {
   if (kind !== 'quotaAssignmentAction') return { kind: 'abandon' }
   const { assignmentTimeToLive, rateLimitStrategy } = value
   const ttlSeconds = Number(assignmentTimeToLive?.seconds)

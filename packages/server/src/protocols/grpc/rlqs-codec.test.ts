@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import fc from 'fast-check'
 import { shortOrLong } from 'sluicegate-testkit'
+import { assignmentOf } from 'sluicegate-testkit/service/quota-client.js'
 import type { Assignment } from '../../quota/assignment.js'
 import { RateLimitQuotaResponseSchema, RateLimitQuotaUsageReportsSchema } from './messages/envoy/service/rate_limit_quota/v3/rlqs.gen.js'
-import { RateLimitStrategy_BlanketRule as Blanket } from './messages/envoy/type/v3/ratelimit_strategy.gen.js'
 import { readUsageReports, writeActions } from './rlqs-codec.js'
 import { GrpcError } from './status.js'
 
@@ -62,36 +62,13 @@ test('actions are read by the compiler’s codec as they were', () => {
     fc.property(fc.array(action, { maxLength: 5 }), (actions) => {
       const { bucketAction } = fromBinary(RateLimitQuotaResponseSchema, writeActions(actions))
       assert.deepEqual(
-        bucketAction.map(({ bucketId, bucketAction: { case: kind, value } }) => [
-          { ...bucketId?.bucket },
-          kind === 'quotaAssignmentAction' ? assignmentOf(value) : { kind: 'abandon' },
-        ]),
+        bucketAction.map((action) => [{ ...action.bucketId?.bucket }, assignmentOf(action)]),
         actions.map(({ entries, assignment: expected }) => [Object.fromEntries(entries.map(({ key, value }) => [key, value])), expected]),
       )
     }),
     { numRuns: MESSAGES },
   )
 })
-
-type Action = Extract<
-  ReturnType<typeof fromBinary<typeof RateLimitQuotaResponseSchema>>['bucketAction'][number]['bucketAction'],
-  { case: 'quotaAssignmentAction' }
->['value']
-
-function assignmentOf({ assignmentTimeToLive, rateLimitStrategy }: Action): Assignment {
-  const ttlSeconds = Number(assignmentTimeToLive?.seconds)
-  const strategy = rateLimitStrategy?.strategy
-  if (strategy?.case === 'tokenBucket') {
-    const { maxTokens, tokensPerFill, fillInterval } = strategy.value
-    return {
-      kind: 'tokens',
-      bucket: { maxTokens, tokensPerFill: tokensPerFill ?? 0, fillSeconds: Number(fillInterval?.seconds) },
-      ttlSeconds,
-    }
-  }
-  assert.equal(strategy?.case, 'blanketRule')
-  return { kind: strategy.value === Blanket.ALLOW_ALL ? 'allow' : 'deny', ttlSeconds }
-}
 
 test('bytes that are no report end in a status', () => {
   fc.assert(
