@@ -10,7 +10,7 @@ export interface SidebarItem {
 
 /** The documents by what a reader wants, each by its name in `docs`. */
 const GROUPS: Readonly<Record<string, readonly string[]>> = {
-  Start: ['quick-start', 'which-limiter', 'README', 'glossary'],
+  Start: ['quick-start', 'install', 'which-limiter', 'README', 'glossary'],
   Policies: ['token-bucket', 'gcra', 'fixed-window', 'sliding-window', 'sliding-log', 'concurrency', 'all-of'].map(
     (name) => `policies/${name}`,
   ),
@@ -19,9 +19,9 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
   ),
   'In an app': ['guide', 'frameworks', 'keys', 'headers', 'queue', 'outbound', 'testing', 'gate'],
   'Several processes': ['redis', 'outages', 'cluster', 'many-servers', 'scale'],
-  'As a service': ['service', 'model-tokens', 'envoy', 'rlqs', 'tiers', 'resp', 'monitoring', 'load', 'replay'],
+  'As a service': ['service', 'clients', 'proxies', 'model-tokens', 'envoy', 'rlqs', 'tiers', 'resp', 'monitoring', 'load', 'replay'],
   Migration: ['moving-from-express-rate-limit', 'moving-from-rate-limiter-flexible', 'moving-from-bottleneck'],
-  Messages: ['errors', 'warnings'],
+  Messages: ['errors', 'warnings', 'stability'],
 }
 const MEASURED: Readonly<Record<string, readonly string[]>> = {
   'How fast, how exact': [
