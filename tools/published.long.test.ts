@@ -42,7 +42,7 @@ async function startRegistry(): Promise<typeof registry> {
   const anyone = { access: '$all', publish: '$anonymous', unpublish: '$anonymous' }
   const settings = {
     storage: join(HOME, 'storage'),
-    // It has no users: whoever reaches it is one.
+    // It has no users: each caller may publish.
     auth: {},
     uplinks: { upstream: { url: upstream, timeout: '60s' } },
     packages: { 'sluicegate*': anyone, '**': { ...anyone, proxy: 'upstream' } },

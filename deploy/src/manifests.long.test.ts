@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { after, before, test } from 'node:test'
 import { parse, parseAllDocuments } from 'yaml'
-import { installIn, ROOT } from './made-with.js'
+import { installIn, ROOT, version } from './made-with.js'
 import { output } from './testing/running.js'
 
 const KUBERNETES = `${ROOT}deploy/kubernetes/`
@@ -124,6 +124,14 @@ test('the chart by itself has one pod and the budget in its memory, and refuses 
   assert.equal(named('Deployment', all).spec.replicas, 1)
   assert.throws(() => rendered({ replicas: 2 }), /set redis\.existingSecret/)
   assert.throws(() => rendered({ autoscaling: { enabled: true } }), /set redis\.existingSecret/)
+})
+
+test('manifests, chart and compose name the version of the service', () => {
+  const chart = parse(readFileSync(`${CHART}/Chart.yaml`, 'utf8'))
+  const { services } = parse(readFileSync(`${COMPOSE}compose.yaml`, 'utf8'))
+  const image = `sluicegate:${version()}`
+  const [container] = named('Deployment', plain()).spec.template.spec.containers
+  assert.deepEqual([chart.version, chart.appVersion, services.sluicegate.image, container.image], [version(), version(), image, image])
 })
 
 test('files of manifests, chart and compose are configurations that the service accepts', () => {

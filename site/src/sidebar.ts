@@ -10,7 +10,7 @@ export interface SidebarItem {
 
 /** The documents by what a reader wants, each by its name in `docs`. */
 const GROUPS: Readonly<Record<string, readonly string[]>> = {
-  Start: ['quick-start', 'which-limiter', 'options', 'README', 'glossary'],
+  Start: ['quick-start', 'install', 'which-limiter', 'options', 'README', 'glossary'],
   Policies: ['token-bucket', 'gcra', 'fixed-window', 'sliding-window', 'sliding-log', 'concurrency', 'all-of'].map(
     (name) => `policies/${name}`,
   ),
@@ -19,10 +19,10 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
   ),
   Library: ['guide', 'waiting', 'exceptions', 'memory', 'clocks', 'frameworks', 'keys', 'headers', 'queue', 'outbound', 'testing'],
   Shared: ['redis', 'outages', 'cluster', 'many-servers', 'scale'],
-  Service: ['service', 'service-api', 'service-run', 'service-security', 'tiers', 'envoy', 'rlqs', 'resp', 'model-tokens'],
+  Service: ['service', 'service-api', 'service-run', 'service-security', 'clients', 'proxies', 'tiers', 'envoy', 'rlqs', 'resp', 'model-tokens'],
   Operate: ['monitoring', 'load', 'replay', 'gate'],
   Migration: ['moving-from-express-rate-limit', 'moving-from-rate-limiter-flexible', 'moving-from-bottleneck'],
-  Messages: ['errors', 'warnings'],
+  Messages: ['errors', 'warnings', 'stability'],
 }
 const MEASURED: Readonly<Record<string, readonly string[]>> = {
   'How fast, how exact': [

@@ -93,7 +93,7 @@ function isLonger(file, seen = new Set()) {
 
 /** packages/a/src/b.test.ts is compiled to packages/a/dist/b.test.js, tools/b.test.ts to tools/dist/b.test.js. */
 function compiled(file) {
-  const inPackage = file.replace(/^(packages\/[^/]+|bench|chaos|lab|site)\/src\//, '$1/dist/').replace(/^tools\//, 'tools/dist/')
+  const inPackage = file.replace(/^(packages\/[^/]+|bench|chaos|lab|site|deploy)\/src\//, '$1/dist/').replace(/^tools\//, 'tools/dist/')
   return inPackage.replace(/\.ts$/, '.js')
 }
 
