@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
 import { createSecureServer, createServer, type ServerOptions } from 'node:http2'
-import type { Server } from 'node:net'
+import type { Server, Socket } from 'node:net'
 import type { ListenAddress } from '../../config/listen-address.js'
 import type { TlsConfig } from '../../config/tls.js'
 import { type Guard, type Guarded, listen } from '../guard.js'
@@ -72,7 +72,15 @@ export class GrpcServer implements ProtocolServer {
       ...RESETS,
     }
     const server = options.tls ? createSecureServer({ ...http2, ...tlsOptions(options.tls, bounds.headersMs) }) : createServer(http2)
-    guard.on(server, 'session', (session: ServerHttp2Session) => this.sessions.add(session))
+    let beneath: Socket
+    // Before HTTP/2 takes the socket over, which it hides from then on.
+    server.prependListener(
+      options.tls ? 'secureConnection' : 'connection',
+      guard.listener((_, socket: Socket) => {
+        beneath = socket
+      }),
+    )
+    guard.on(server, 'session', (session: ServerHttp2Session) => this.sessions.add(session, beneath))
     guard.on(server, 'stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => this.#serve(stream, headers))
     guard.on(server, 'sessionError', () => {})
     // Connections that are no sessions yet, because of a handshake that does not end, have no place among the others.

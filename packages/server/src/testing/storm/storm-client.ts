@@ -30,7 +30,7 @@ const OFFERS: readonly (readonly string[])[] = [
 
 /**
  * One client that sends a part of `bytes`, cut anywhere, in pieces of any size and with rests between them; it reads or does not, and leaves at any moment
- * in one of the ways in which connections end. Resolves when its socket is closed.
+ * in one of the ways in which connections end. Resolves when it has left.
  *
  * @param isEncrypted whether the port expects a handshake. The client then also breaks it off, sends it slowly or with a changed byte, offers other
  * protocols, asks for another one in the middle, or sends none.
@@ -51,9 +51,12 @@ export async function stormClient(random: Random, port: number, bytes: Buffer, i
   }
   await rest(random)
   random.pick(DEPARTURES)(socket, sender)
-  const late = setTimeout(() => socket.destroy(), LONGEST_END_MS)
-  await closed
-  clearTimeout(late)
+  const late = new Promise<void>((resolve) => setTimeout(resolve, LONGEST_END_MS))
+  await Promise.race([closed, late])
+  sender.destroy()
+  socket.destroy()
+  // Node.js says no more of some sockets under an encrypted connection that were reset.
+  if (sender === socket) await closed
 }
 
 /** The encrypted connection over a socket; after a while also where its handshake has not ended. */
@@ -80,6 +83,8 @@ async function encrypted(random: Random, socket: Socket): Promise<TLSSocket> {
 /** TLS 1.2 only: a handshake in the middle of a connection. */
 function renegotiate(secure: TLSSocket): void {
   if (secure.getProtocol() !== 'TLSv1.2') return
+  // Each one that waits has a listener.
+  secure.setMaxListeners(0)
   for (let i = 0; i < 5 && !secure.destroyed; i++) secure.renegotiate({ rejectUnauthorized: false }, () => undefined)
 }
 
