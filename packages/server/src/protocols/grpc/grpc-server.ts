@@ -3,7 +3,7 @@ import { createSecureServer, createServer, type ServerOptions } from 'node:http2
 import type { Server, Socket } from 'node:net'
 import type { ListenAddress } from '../../config/listen-address.js'
 import type { TlsConfig } from '../../config/tls.js'
-import { type Guard, type Guarded, listen } from '../guard.js'
+import { type Guard, type Guarded, listen, listenFirst } from '../guard.js'
 import { Handshakes, tlsOptions } from '../handshakes.js'
 import { listenOn } from '../listen-on.js'
 import type { ProtocolServer } from '../protocol-server.js'
@@ -74,7 +74,8 @@ export class GrpcServer implements ProtocolServer {
     const server = options.tls ? createSecureServer({ ...http2, ...tlsOptions(options.tls, bounds.headersMs) }) : createServer(http2)
     let beneath: Socket
     // Before HTTP/2 takes the socket over, which it hides from then on.
-    server.prependListener(
+    listenFirst(
+      server,
       options.tls ? 'secureConnection' : 'connection',
       guard.listener((_, socket: Socket) => {
         beneath = socket
