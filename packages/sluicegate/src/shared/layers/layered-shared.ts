@@ -47,7 +47,8 @@ export function layeredShared(own: Policy, maker: SharedMaker, options: SharedOp
   const listed = isListed ? new ListedSharedLimiter(banning, { ...lists, keys }) : banning
   const whole: FleetLimiter<Decision> = shadow === true ? new ShadowSharedLimiter(listed) : listed
   const queued = withQueue(mayBeDropped(whole), options.queue, maker.clock)
-  return overrides === undefined ? queued : Object.assign(queued, { overrides })
+  if (overrides === undefined) return queued
+  return Object.assign(queued, { overrides: withDroppable(overrides, ['set', 'delete'], () => plain.policy.name) })
 }
 
 /** Corrections of an account may be called without `await`; takes, waits and reservations are their answers, and reject as any promise. */
