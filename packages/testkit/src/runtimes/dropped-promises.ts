@@ -35,7 +35,6 @@ process.on('warning', (warning) => warnings.push(`${(warning as { code?: string 
 
 /** A limiter of any kind. */
 type AnyLimiter = Pick<Limiter, 'take' | 'run' | 'close'> & {
-  readonly overrides?: { set(key: string, policy: unknown): unknown; delete(key: unknown): unknown }
   reserve(key: string, cost: number): unknown
 }
 
@@ -52,8 +51,6 @@ async function dropAll(limiter: AnyLimiter): Promise<void> {
   const verbs = limiter as unknown as Readonly<Record<string, (key: string, value: unknown) => unknown>>
   for (const value of [...WRONG, ...RIGHT]) {
     for (const name of NAMES) dropped(() => verbs[name]?.('secret-key', value))
-    dropped(() => limiter.overrides?.set('secret-key', value === 7 ? bucket('override') : value))
-    dropped(() => limiter.overrides?.delete(value === 7 ? 'secret-key' : value))
     for (const verb of ['settle', 'cancel']) {
       const reservation = (await limiter.reserve('secret-key', 2)) as Readonly<Record<string, (value: unknown) => unknown>>
       dropped(() => reservation[verb]?.(value))
@@ -105,7 +102,6 @@ function limiters(): readonly AnyLimiter[] {
     ...of({ client: silent }, 'b'),
     ...of(layers, 'c'),
     ...of({ policyFor: () => undefined }, 'd'),
-    ...of({ overrides: true }, 'e'),
     ...served,
   ] as readonly AnyLimiter[]
 }

@@ -47,8 +47,7 @@ export function layeredShared(own: Policy, maker: SharedMaker, options: SharedOp
   const listed = isListed ? new ListedSharedLimiter(banning, { ...lists, keys }) : banning
   const whole: FleetLimiter<Decision> = shadow === true ? new ShadowSharedLimiter(listed) : listed
   const queued = withQueue(mayBeDropped(whole), options.queue, maker.clock)
-  if (overrides === undefined) return queued
-  return Object.assign(queued, { overrides: withDroppable(overrides, ['set', 'delete'], () => plain.policy.name) })
+  return overrides === undefined ? queued : Object.assign(queued, { overrides })
 }
 
 /** Corrections of an account may be called without `await`; takes, waits and reservations are their answers, and reject as any promise. */
