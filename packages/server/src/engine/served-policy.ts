@@ -177,9 +177,27 @@ export class ServedPolicy {
 
   reserveAbove(key: Key, cost: number, floor: number): Awaitable<ServedReservation> {
     return this.#counting(
-      () => whenDone(this.#limiter.peek(key, cost + floor), (seen) => (seen.allowed ? this.#limiter.reserve(key, cost) : seen)),
+      () => whenDone(this.#limiter.peek(key, cost + floor), (seen) => (seen.allowed ? this.#reserved(key, cost) : seen)),
       (made) => ('waitMs' in made ? dueNow(made, floor) : { decision: made, settle: () => made, cancel: () => made }),
     ) as Awaitable<ServedReservation>
+  }
+
+  /** Settled by way of the tiers that the policy may have by then. */
+  #reserved(key: Key, cost: number): Awaitable<StoredReservation> {
+    const limiter = this.#limiter
+    if (limiter instanceof TieredLimiter || limiter.isShared) return limiter.reserve(key, cost)
+    return whenDone(limiter.reserve(key, cost), (made): StoredReservation => {
+      const tiers = (): TieredLimiter | undefined =>
+        this.#limiter instanceof TieredLimiter && this.#limiter.isOver(limiter) ? this.#limiter : undefined
+      return {
+        allowed: made.allowed,
+        waitMs: made.waitMs,
+        decision: made.decision,
+        settle: (actualCost) => (tiers()?.adopted(made, key, cost) ?? made).settle(actualCost),
+        cancel: () => (tiers()?.adopted(made, key, cost) ?? made).cancel(),
+        lapse: () => made.lapse?.(),
+      }
+    }) as Awaitable<StoredReservation>
   }
 
   /** {@link ServedPolicy.refund} of a take that was not counted. */

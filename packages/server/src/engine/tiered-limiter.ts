@@ -133,22 +133,43 @@ export class TieredLimiter implements StoredLimiter {
     return this.#of(key).peek(key, cost)
   }
 
-  /** It is settled in the limiter that it charged; unless the key has taken its state to another since, and the charge with it. */
   reserve(key: Key, cost: number): Awaitable<StoredReservation> {
     const limiter = this.#of(key)
     const since = this.#carries
-    return whenDone(limiter.reserve(key, cost), (made): StoredReservation => {
-      const isHere = (): boolean => this.#carriedSince(key as string) <= since
-      const state = (): Awaitable<Decision> => limiter.peek(key, 1)
-      return {
-        allowed: made.allowed,
-        waitMs: made.waitMs,
-        decision: made.decision,
-        settle: (actualCost) => (actualCost >= cost || isHere() ? made.settle(actualCost) : state()),
-        cancel: () => (isHere() ? made.cancel() : state()),
-        lapse: () => made.lapse?.(),
-      }
-    }) as Awaitable<StoredReservation>
+    return whenDone(limiter.reserve(key, cost), (made) => this.#following(made, key, cost, limiter, since)) as Awaitable<StoredReservation>
+  }
+
+  /** One that the policy's own limiter made before there were tiers. */
+  adopted(made: StoredReservation, key: Key, cost: number): StoredReservation {
+    return this.#following(made, key, cost, this.#own, 0)
+  }
+
+  /** Whether `limiter` applies the policy's own limit. */
+  isOver(limiter: StoredLimiter): boolean {
+    return this.#own === limiter
+  }
+
+  /**
+   * What is below the estimate comes back in the limiter that it charged, unless the key has taken its state to another since, and the charge with it. What is
+   * above it is charged where the key is; its state there is the answer.
+   */
+  #following(made: StoredReservation, key: Key, cost: number, limiter: StoredLimiter, since: number): StoredReservation {
+    const isHere = (): boolean => this.#carriedSince(key as string) <= since && this.#uses(limiter)
+    // At a store all tiers have the same keys.
+    const isCurrent = (): boolean => limiter.isShared || this.#of(key) === limiter
+    const back = (settle: () => Awaitable<Decision>): Awaitable<Decision> => {
+      const settled = isHere() ? settle() : undefined
+      return settled !== undefined && isCurrent() ? settled : this.peek(key, 1)
+    }
+    return {
+      allowed: made.allowed,
+      waitMs: made.waitMs,
+      decision: made.decision,
+      settle: (actualCost) =>
+        actualCost <= cost || (isHere() && isCurrent()) ? back(() => made.settle(actualCost)) : this.penalize(key, actualCost - cost),
+      cancel: () => back(() => made.cancel()),
+      lapse: () => made.lapse?.(),
+    }
   }
 
   refund(key: Key, tokens: number): Awaitable<Decision> {
@@ -276,6 +297,11 @@ export class TieredLimiter implements StoredLimiter {
         this.#carriedBefore = at
       }
     }
+  }
+
+  /** Not of a limiter that was closed since no key could have state in it. */
+  #uses(limiter: StoredLimiter): boolean {
+    return this.#all().includes(limiter) || [...this.#retired.values()].some((retired) => retired.limiter === limiter)
   }
 
   #carriedSince(key: string): number {

@@ -20,6 +20,11 @@ export function listen(emitter: EventEmitter, event: string, listener: Guarded):
   emitter.on(event, listener)
 }
 
+/** {@link listen} before the listeners that are there. */
+export function listenFirst(emitter: EventEmitter, event: string, listener: Guarded): void {
+  emitter.prependListener(event, listener)
+}
+
 /** A listener inside of a promise, which it rejects where it throws. */
 export function rejecting<Args extends unknown[]>(reject: (error: unknown) => void, act: (...args: Args) => void): Guarded {
   const listener = (...args: Args): void => {

@@ -13,7 +13,8 @@ export function tlsOptions({ cert, key, clientCa }: TlsConfig, handshakeTimeout:
 export class Handshakes {
   readonly #byPeer = new Map<string, Socket>()
 
-  constructor(server: Server, maxConnections: number, guard: Guard) {
+  /** @param alpn the protocol without which a connection has no place after its handshake either. */
+  constructor(server: Server, maxConnections: number, guard: Guard, alpn?: string) {
     const most = Math.ceil(maxConnections / 4)
     guard.on(server, 'connection', (socket: Socket) => {
       const peer = peerOf(socket)
@@ -24,8 +25,12 @@ export class Handshakes {
       const [oldest] = this.#byPeer.values()
       if (this.#byPeer.size > most) oldest?.destroy()
     })
+    // A server that only encrypts leaves the connection open: after a handshake that failed, and one that did not end in its time.
+    guard.on(server, 'tlsClientError', (_error: Error, socket: TLSSocket) => socket.destroy())
     // The encrypted connection is another object, of the same peer.
-    guard.on(server, 'secureConnection', (socket: TLSSocket) => this.#byPeer.delete(peerOf(socket)))
+    guard.on(server, 'secureConnection', (socket: TLSSocket) => {
+      if (alpn === undefined || socket.alpnProtocol === alpn) this.#byPeer.delete(peerOf(socket))
+    })
   }
 
   close(): void {

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
+import type { Cleanup } from './sluicegate-process.js'
 
 /** A certificate with its key, as files. */
 export interface CertificateFiles {
@@ -19,7 +19,7 @@ export interface Certificates {
 }
 
 /** Makes certificates with openssl. */
-export function makeCertificates(t: TestContext): Certificates {
+export function makeCertificates(t: Cleanup): Certificates {
   const folder = mkdtempSync(join(tmpdir(), 'sluicegate-tls-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const openssl = (...args: string[]): void => void execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' })

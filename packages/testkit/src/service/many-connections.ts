@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { Agent, request } from 'node:http'
+import { Agent as EncryptedAgent, request as encryptedRequest } from 'node:https'
 import type { ServiceProcess } from './sluicegate-process.js'
 
 /** What a request received. */
@@ -9,7 +10,7 @@ export interface Received {
   readonly body: Record<string, unknown>
 }
 
-/** One request over a connection of `agent`; by default a new one, which any worker may take. With a value it is a POST. */
+/** One request over a connection of `agent`; by default a new one, which any worker may take. With a value it is a POST. An agent with `ca` encrypts. */
 export function send(
   url: string,
   path: string,
@@ -17,14 +18,18 @@ export function send(
 ): Promise<Received> {
   return new Promise((resolve, reject) => {
     const method = value === undefined ? 'GET' : 'POST'
-    const sent = request(`${url}${path}`, { agent, method, headers: { 'content-type': 'application/json' } }, (response) => {
-      let text = ''
-      response.on('data', (chunk) => {
-        text += chunk
-      })
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, body: text.startsWith('{') ? JSON.parse(text) : {} }))
-      response.on('error', reject)
-    })
+    const sent = (agent instanceof EncryptedAgent ? encryptedRequest : request)(
+      `${url}${path}`,
+      { agent, method, headers: { 'content-type': 'application/json' } },
+      (response) => {
+        let text = ''
+        response.on('data', (chunk) => {
+          text += chunk
+        })
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, body: text.startsWith('{') ? JSON.parse(text) : {} }))
+        response.on('error', reject)
+      },
+    )
     sent.setTimeout(30_000, () => sent.destroy(new Error('no answer')))
     sent.on('error', reject)
     sent.end(value === undefined ? undefined : JSON.stringify(value))

@@ -2,6 +2,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { get } from 'node:http'
+import { get as getEncrypted } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
@@ -92,8 +93,8 @@ export async function serveProcess(t: Cleanup, yaml: string, ...flags: string[])
   return served(sluicegate(t, 'serve', '--config', configFile(t, yaml), ...flags))
 }
 
-/** Waits until `child` serves. */
-export async function served(child: ChildProcessWithoutNullStreams): Promise<ServiceProcess> {
+/** Waits until `child` serves. @param ca the authority of its certificate, where its connections are encrypted. */
+export async function served(child: ChildProcessWithoutNullStreams, ca?: string): Promise<ServiceProcess> {
   const { url, text } = await announcement(child)
   const urls = new Map(Array.from(text.matchAll(/^ {2}(\w+): \w+(:\/\/\S+)$/gm), ([, name = '', at]) => [name, new URL(`http${at}`)]))
   const ended = once(child, 'close')
@@ -106,7 +107,7 @@ export async function served(child: ChildProcessWithoutNullStreams): Promise<Ser
       return Number(kB) * 1_024
     },
     async metric(name, labels = {}) {
-      const exposition = await textAt(`${url}/metrics`)
+      const exposition = await textAt(`${url}/metrics`, ca)
       return seriesValue(readExposition(exposition), name, labels)
     },
     async end(signal) {
@@ -118,9 +119,9 @@ export async function served(child: ChildProcessWithoutNullStreams): Promise<Ser
 }
 
 /** Over its own connection, which is closed afterwards: a pool would keep some that are counted. */
-function textAt(url: string): Promise<string> {
+function textAt(url: string, ca: string | undefined): Promise<string> {
   return new Promise((resolve, reject) => {
-    const sent = get(url, { agent: false }, (response) => {
+    const sent = (ca === undefined ? get : getEncrypted)(url, { agent: false, ...(ca && { ca }) }, (response) => {
       let text = ''
       response.on('data', (chunk) => {
         text += chunk

@@ -1,9 +1,10 @@
 import type { IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
-import { createSecureServer, createServer, type SecureServerOptions, type ServerOptions } from 'node:http2'
-import type { Server } from 'node:net'
+import { createSecureServer, createServer, type ServerOptions } from 'node:http2'
+import type { Server, Socket } from 'node:net'
 import type { ListenAddress } from 'sluicegate-config/listen-address.js'
 import type { TlsConfig } from 'sluicegate-config/tls.js'
-import { type Guard, type Guarded, listen } from '../guard.js'
+import { type Guard, type Guarded, listen, listenFirst } from '../guard.js'
+import { Handshakes, tlsOptions } from '../handshakes.js'
 import { listenOn } from '../listen-on.js'
 import type { ProtocolServer } from '../protocol-server.js'
 import { DEFAULT_GRPC_BOUNDS, type GrpcBounds } from './grpc-bounds.js'
@@ -44,6 +45,7 @@ export class GrpcServer implements ProtocolServer {
   readonly sessions: Sessions
   readonly #methods: Methods
   readonly #server: Server
+  readonly #handshakes: Handshakes | undefined
   readonly #options: GrpcServerOptions
   readonly #answer: StreamAnswer
   readonly #context: CallContext
@@ -69,14 +71,22 @@ export class GrpcServer implements ProtocolServer {
       settings: { maxConcurrentStreams: bounds.maxCalls, enablePush: false },
       ...RESETS,
     }
-    const server = options.tls
-      ? createSecureServer({ ...http2, ...secured(options.tls), handshakeTimeout: bounds.headersMs })
-      : createServer(http2)
-    guard.on(server, 'session', (session: ServerHttp2Session) => this.sessions.add(session))
+    const server = options.tls ? createSecureServer({ ...http2, ...tlsOptions(options.tls, bounds.headersMs) }) : createServer(http2)
+    let beneath: Socket
+    // Before HTTP/2 takes the socket over, which it hides from then on.
+    listenFirst(
+      server,
+      options.tls ? 'secureConnection' : 'connection',
+      guard.listener((_, socket: Socket) => {
+        beneath = socket
+      }),
+    )
+    guard.on(server, 'session', (session: ServerHttp2Session) => this.sessions.add(session, beneath))
     guard.on(server, 'stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => this.#serve(stream, headers))
     guard.on(server, 'sessionError', () => {})
     // Connections that are no sessions yet, because of a handshake that does not end, have no place among the others.
     server.maxConnections = bounds.maxConnections + MAX_HANDSHAKES
+    this.#handshakes = options.tls && new Handshakes(server, bounds.maxConnections, guard, 'h2')
     this.#server = server
   }
 
@@ -98,6 +108,7 @@ export class GrpcServer implements ProtocolServer {
       this.#server.close(() => resolve())
     })
     await this.sessions.close(finishMs)
+    this.#handshakes?.close()
     await closed
   }
 
@@ -136,8 +147,4 @@ export class GrpcServer implements ProtocolServer {
     this.#options.guard.caught(error)
     return new GrpcError(STATUS.internal, 'a fault of the service')
   }
-}
-
-function secured({ cert, key, clientCa }: TlsConfig): SecureServerOptions {
-  return { cert, key, ...(clientCa !== undefined && { ca: clientCa, requestCert: true, rejectUnauthorized: true }) }
 }

@@ -11,6 +11,7 @@ import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/p
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt'
 import { credentials, Metadata } from '@grpc/grpc-js'
 import { manualClock } from 'sluicegate'
+import { until } from 'sluicegate-testkit'
 import { aGuard } from 'sluicegate-testkit/service/a-guard.js'
 import { makeCertificates } from 'sluicegate-testkit/service/certificates.js'
 import { envoyDomains } from 'sluicegate-testkit/service/envoy-domains.js'
@@ -225,6 +226,25 @@ test('with certificates calls are encrypted, and only clients of the authority a
   silent.on('error', () => {})
   silent.resume()
   await once(silent, 'close')
+})
+
+test('handshakes of gRPC that do not end take no room from others, and do not keep the service from stopping', async (t) => {
+  const { ca, server } = makeCertificates(t)
+  const tls = { cert: readFileSync(server.cert, 'utf8'), key: readFileSync(server.key, 'utf8'), clientCa: undefined }
+  const { url, port, stop } = await setUp(t, { tls, bounds: { maxConnections: 8, headersMs: 3_600_000 } })
+  const sockets = Array.from({ length: 10 }, (_, i) => {
+    // Every second one ends its handshake, for another protocol, and stays.
+    const raw = connectTcp(port, '127.0.0.1')
+    const socket = i % 2 === 0 ? raw : connectTls({ socket: raw, ca, servername: 'localhost', ALPNProtocols: ['http/1.1'] })
+    for (const each of [raw, socket]) each.on('error', () => {})
+    t.after(() => raw.destroy())
+    return raw.resume()
+  })
+  await until('handshakes beyond two are closed', () => sockets.filter(({ closed }) => closed).length >= 8)
+  using client = new GrpcTestClient(url, {}, credentials.createSsl(Buffer.from(ca)))
+  assert.equal((await client.call(shouldRateLimit, requestOf(['free', '1']))).overallCode, 1)
+  client[Symbol.dispose]()
+  await stop()
 })
 
 test('a storm of cancelled calls leaves nothing behind, and others are answered', async (t) => {

@@ -1,4 +1,5 @@
 import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
+import type { Socket } from 'node:net'
 import { type Guard, type Guarded, listen } from '../guard.js'
 import { hostOf } from '../host-of.js'
 import type { GrpcBounds } from './grpc-bounds.js'
@@ -12,6 +13,8 @@ const SWEEP_MS = 250
 const PROBE_MS = 1_000
 /** How long such a ping may take until it is written: for that time a client may leave all that was sent before unread. */
 const PROBE_WRITTEN_MS = 3_000
+/** How long a connection that is destroyed may take to close. */
+const GOING_MS = 1_000
 /** Bytes of a PING frame. */
 const PING_BYTES = 17
 
@@ -21,6 +24,9 @@ export type GrpcCuts = Record<'refused' | 'evicted' | 'mute' | 'unread' | 'broke
 /** What is known of a connection. */
 export interface SessionState {
   readonly address: string
+  readonly socket: Socket
+  /** When it was first seen to be destroyed, in sweeps. */
+  goneAt: number | undefined
   /** When it was opened or was last heard of, in sweeps. */
   heardAt: number
   /** Whether its settings have arrived: it speaks HTTP/2. */
@@ -78,8 +84,8 @@ export class Sessions {
     return this.#calls.size
   }
 
-  /** Takes in a connection, or closes it or another one where there is no room. */
-  add(session: ServerHttp2Session): void {
+  /** Takes in a connection over `socket`, or closes it or another one where there is no room. */
+  add(session: ServerHttp2Session, socket: Socket): void {
     destroyLater(session, this.#guard)
     const address = hostOf(peerAddress(session))
     const { maxConnections, maxConnectionsPerAddress } = this.#bounds
@@ -92,10 +98,13 @@ export class Sessions {
     if (!room) {
       this.cuts.refused++
       session.destroy()
+      this.#guard.after(GOING_MS, () => socket.destroy())
       return
     }
     const state: SessionState = {
       address,
+      socket,
+      goneAt: undefined,
       heardAt: this.#now,
       ready: false,
       asked: false,
@@ -173,7 +182,7 @@ export class Sessions {
   }
 
   #remove(session: ServerHttp2Session, { address }: SessionState): void {
-    this.#sessions.delete(session)
+    if (!this.#sessions.delete(session)) return
     const left = (this.#byAddress.get(address) ?? 1) - 1
     if (left === 0) this.#byAddress.delete(address)
     else this.#byAddress.set(address, left)
@@ -214,8 +223,15 @@ export class Sessions {
     }
     const quiet = since(PROBE_MS)
     for (const [session, state] of this.#sessions) {
-      // Its socket is gone already.
-      if (isGone(session)) continue
+      if (isGone(session)) {
+        // HTTP/2 waits for what it has written. An encrypted connection that failed never says that it is.
+        state.goneAt ??= this.#now
+        if (state.goneAt <= since(GOING_MS)) {
+          state.socket.destroy()
+          this.#remove(session, state)
+        }
+        continue
+      }
       if (state.writtenBytes !== undefined && session.socket.bytesWritten !== state.writtenBytes) state.writtenBytes = undefined
       if (Math.max(state.heardAt, state.probedAt) <= quiet) this.#probe(session, state)
       if (state.writtenBytes !== undefined && state.probedAt <= since(PROBE_WRITTEN_MS)) {

@@ -54,9 +54,12 @@ export class RespServer implements ProtocolServer {
       facts,
       onFault: (error) => guard.caught(error),
     })
-    const server = tls === undefined ? createServer(HALF_OPEN) : createTlsServer({ ...HALF_OPEN, ...tlsOptions(tls, bounds.headersMs) })
+    const server = tls === undefined ? createServer(HALF_OPEN) : createTlsServer(tlsOptions(tls, bounds.headersMs))
     server.maxConnections = bounds.maxConnections + REFUSED_AT_ONCE
-    guard.on(server, tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => connections.add(socket))
+    guard.on(server, tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) =>
+      // From the end of the handshake on: one that a client leaves before would stay open for ever.
+      connections.add(Object.assign(socket, HALF_OPEN)),
+    )
     guard.on(server, 'drop', () => connections.cuts.refused++)
     this.#handshakes = tls && new Handshakes(server, bounds.maxConnections, guard)
     this.connections = connections

@@ -69,3 +69,25 @@ test('RESP over TLS, and handshakes that are not completed take no place', async
   assert.equal(await received(client, (text) => text.endsWith(':60\r\n')), '*5\r\n:0\r\n:1\r\n:0\r\n:-1\r\n:60\r\n')
   assert.equal(server.connections.open, 1)
 })
+
+test('clients of RESP over TLS that leave their handshake, or do not end it in time, are closed', async (t) => {
+  const { server: files, ca } = makeCertificates(t)
+  const tls = { cert: readFileSync(files.cert, 'utf8'), key: readFileSync(files.key, 'utf8'), clientCa: undefined }
+  const { port, open } = await runningResp(t, { tls, bounds: { headersMs: 500 } })
+  const clients = ['', '16030102000100', 'ffff'].flatMap((hex) => {
+    const [left, silent] = [open(), open()]
+    for (const socket of [left, silent]) {
+      socket.write(Buffer.from(hex, 'hex'))
+      // Closed by its own side, a socket of Node.js would end when the service ends its side alone.
+      socket.resume()
+    }
+    left.end()
+    return [left, silent]
+  })
+  await Promise.all(clients.map((socket) => socket.closed || once(socket, 'close')))
+  const client = connectTls({ port, host: '127.0.0.1', ca })
+  t.after(() => client.destroy())
+  client.end('CL.THROTTLE k 0 1 60\r\n')
+  // Whoever has closed its side still gets the reply.
+  assert.equal(await received(client, (text) => text.endsWith(':60\r\n')), '*5\r\n:0\r\n:1\r\n:0\r\n:-1\r\n:60\r\n')
+})

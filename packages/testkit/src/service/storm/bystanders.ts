@@ -2,7 +2,10 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { Agent } from 'node:http'
+import { Agent as EncryptedAgent } from 'node:https'
 import { connect, type Socket } from 'node:net'
+import { connect as encrypt } from 'node:tls'
+import { credentials } from '@grpc/grpc-js'
 import { Limiter } from 'sluicegate-server/dist/protocols/grpc/messages/sluicegate/v1/limiter.gen.js'
 import { GrpcTestClient } from '../grpc-client.js'
 import { send } from '../many-connections.js'
@@ -19,9 +22,11 @@ const LIMIT = 3
 const ANSWER_MS = 30_000
 
 /** Over each protocol one that keeps its connection, and over HTTP one that opens a new one for each call. Each has its keys. */
-export async function bystanders({ urls }: Pick<StormedService, 'urls'>): Promise<Bystander[]> {
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-  return [overHttp(urls.http, 'kept', agent), overHttp(urls.http, 'new'), overGrpc(urls.grpc), await overResp(urls.resp)]
+export async function bystanders({ urls, ca }: Pick<StormedService, 'urls' | 'ca'>): Promise<Bystander[]> {
+  const agent = (options = {}): Agent => (ca === undefined ? new Agent(options) : new EncryptedAgent({ ...options, ca }))
+  const kept = agent({ keepAlive: true, maxSockets: 1 })
+  const others = [overHttp(urls.http, 'kept', () => kept), overHttp(urls.http, 'new', () => agent()), overGrpc(urls.grpc, ca)]
+  return [...others, await overResp(urls.resp, { ca })]
 }
 
 /**
@@ -43,19 +48,19 @@ function inTurn(name: string, call: (key: string) => Promise<boolean>): () => Pr
   }
 }
 
-function overHttp(url: URL, name: string, agent?: Agent): Bystander {
+function overHttp(url: URL, name: string, agentOf: () => Agent): Bystander {
   const call = inTurn(`HTTP ${name}`, async (key) => {
     const path = `/v1/take?policy=bystanders&key=${encodeURIComponent(key)}`
-    const { status, body } = await send(url.origin, path, agent && { agent })
+    const { status, body } = await send(url.origin, path, { agent: agentOf() })
     assert.ok(status === 200 || status === 429, `status ${status}`)
     assert.equal(body.allowed, status === 200)
     return status === 200
   })
-  return { call, close: () => agent?.destroy() }
+  return { call, close: () => agentOf().destroy() }
 }
 
-function overGrpc(url: URL): Bystander {
-  const client = new GrpcTestClient(url.host)
+function overGrpc(url: URL, ca?: string): Bystander {
+  const client = new GrpcTestClient(url.host, {}, ca === undefined ? undefined : credentials.createSsl(Buffer.from(ca)))
   const call = inTurn('gRPC', async (key) => {
     const { allowed } = await client.call(Limiter.method.take, { policy: 'bystanders', keys: [key], cost: 1n })
     return allowed
@@ -63,13 +68,13 @@ function overGrpc(url: URL): Bystander {
   return { call, close: () => client[Symbol.dispose]() }
 }
 
-async function overResp(url: URL, { reconnects = false } = {}): Promise<Bystander> {
-  let socket = await connected(url)
+async function overResp(url: URL, { reconnects = false, ca }: { reconnects?: boolean; ca?: string | undefined } = {}): Promise<Bystander> {
+  let socket = await connected(url, ca)
   const answered = async (command: Buffer): Promise<Buffer> => {
     const answer = await answerOver(socket, command)
     if (answer !== undefined) return answer
     assert.ok(reconnects, 'the service closed a connection of RESP')
-    socket = await connected(url)
+    socket = await connected(url, ca)
     return answered(command)
   }
   const call = inTurn('RESP', async (key) => {
@@ -80,9 +85,9 @@ async function overResp(url: URL, { reconnects = false } = {}): Promise<Bystande
   return { call, close: () => socket.destroy() }
 }
 
-async function connected(url: URL): Promise<Socket> {
-  const socket = connect(Number(url.port), url.hostname)
-  await once(socket, 'connect')
+async function connected({ port, hostname: host }: URL, ca?: string): Promise<Socket> {
+  const socket = ca === undefined ? connect(Number(port), host) : encrypt({ port: Number(port), host, ca })
+  await once(socket, ca === undefined ? 'connect' : 'secureConnect')
   socket.on('error', () => undefined)
   return socket
 }

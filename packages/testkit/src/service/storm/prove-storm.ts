@@ -7,7 +7,7 @@ const FLAGS = process.env.STORM_FLAGS?.split(' ') ?? []
 
 /**
  * A storm of `clients` against its own service, in its own process. The variables STORM_NODE and STORM_FLAGS choose another version of Node.js and
- * more processes: `STORM_FLAGS='--processes 2'`.
+ * more processes, or encrypts: `STORM_FLAGS='--processes 2 encrypted'`.
  */
 export async function proveStorm(name: StormName, seed: number, clients: number): Promise<void> {
   const ends: (() => unknown)[] = []

@@ -2,12 +2,15 @@ import { test } from 'node:test'
 import { canSharePorts } from 'sluicegate-server/dist/processes/child.js'
 import { longTest, shortOrLong } from 'sluicegate-testkit'
 import { STORM_NAMES, storm } from './storm.js'
-import { stormedService } from './stormed-service.js'
+import { ENCRYPTED, stormedService } from './stormed-service.js'
 
 const CLIENTS = shortOrLong(60, 2_000)
 const SEED = 20_261
 /** Seeds that found a fault once, by what they stormed. */
 const SAVED_SEEDS: Readonly<Partial<Record<string, readonly number[]>>> = {}
+
+/** Handshakes take longer than all else that a client does. */
+const ENCRYPTED_CLIENTS = shortOrLong(20, 2_000)
 
 test('clients of every protocol that break off anywhere leave nothing behind, and others are answered meanwhile', async (t) => {
   const stormed = await stormedService(t, process.execPath)
@@ -17,9 +20,19 @@ test('clients of every protocol that break off anywhere leave nothing behind, an
   }
 })
 
-for (const flag of canSharePorts() ? ['--processes', '--threads'] : ['--processes']) {
-  longTest(`with ${flag} no call of others fails in a storm either`, async (t) => {
-    const stormed = await stormedService(t, process.execPath, flag, '2')
+test('so do clients that encrypt, also where a handshake is cut, slow, damaged, for another protocol or in the middle', async (t) => {
+  const stormed = await stormedService(t, process.execPath, ENCRYPTED)
+  for (const name of STORM_NAMES) {
+    await storm(stormed, name, SEED, ENCRYPTED_CLIENTS)
+    await stormed.isAsBefore()
+  }
+})
+
+const WORKERS = canSharePorts() ? ['--processes', '--threads'] : ['--processes']
+for (const flags of WORKERS.flatMap((flag) => [[flag], [flag, ENCRYPTED]])) {
+  longTest(`with ${flags.join(', ')} no call of others fails in a storm either`, async (t) => {
+    const [flag = '', ...encrypted] = flags
+    const stormed = await stormedService(t, process.execPath, flag, '2', ...encrypted)
     for (const name of STORM_NAMES) {
       await storm(stormed, name, SEED, CLIENTS)
       await stormed.isAsBefore()

@@ -41,7 +41,7 @@ export async function storm(stormed: StormedService, name: StormName, seed: numb
   const attack = async (): Promise<void> => {
     while (next < clients) {
       const random = new Random(seed * 1_000_003 + next++)
-      await stormClient(random, at, bytes(random))
+      await stormClient(random, at, bytes(random), stormed.ca !== undefined)
     }
   }
   const others = await bystanders(stormed)

@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { type Decision, manualClock } from 'sluicegate'
+import { readConfig } from 'sluicegate-config/read-config.js'
+import { Random, shortOrLong } from 'sluicegate-testkit'
+import { Engine, type ServedPolicy } from './engine.js'
+import type { Reserved } from './reservations.js'
+
+const WINDOW_MS = 60_000
+/** By the keys of a file: which of them has the key `a`. What is spent under the largest is within the debt that the smallest can carry. */
+const TIERS = {
+  own: { limit: 10, keys: '' },
+  pro: { limit: 30, keys: '    keys: { a: pro }\n' },
+  low: { limit: 4, keys: '    keys: { "a*": low }\n' },
+} as const
+type Tier = keyof typeof TIERS
+const ALGORITHMS = ['token-bucket', 'fixed-window', 'sliding-log'] as const
+const HISTORIES = shortOrLong(40, 10_000)
+const STEPS = 30
+
+function setUp(t: TestContext, algorithm: string, tiers = true) {
+  const folder = mkdtempSync(join(tmpdir(), 'sluicegate-moved-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'sluicegate.yaml')
+  const own = `policies:\n  tenant:\n    algorithm: ${algorithm}\n    limit: 10\n    window: 1m\n`
+  const read = (tier: Tier, hasTiers = true) => {
+    writeFileSync(file, hasTiers ? `${own}    tiers: { pro: { limit: 30 }, low: { limit: 4 } }\n${TIERS[tier].keys}` : own)
+    return readConfig(file).policies
+  }
+  const configs = { own: read('own'), pro: read('pro'), low: read('low'), none: read('own', false) }
+  const clock = manualClock(0)
+  const engine = new Engine(tiers ? configs.own : configs.none, { clock })
+  t.after(() => engine.close())
+  const policy = engine.policy('tenant') as ServedPolicy
+  return {
+    clock,
+    use: (tier: keyof typeof configs) => engine.prepare(configs[tier])(),
+    take: (cost = 1) => (policy.take('a', cost) as Decision).allowed,
+    left: () => (policy.peek('a', 1) as Decision).remaining,
+    reserve: (cost: number) => (engine.reservations.reserve([{ policy, key: 'a', cost }], 3_600_000) as Reserved).id,
+    settle: (id: string, cost: number) => (engine.reservations.settle(id, cost) as Decision[])[0] as Decision,
+  }
+}
+
+for (const algorithm of ALGORITHMS) {
+  test(`what is committed above the estimate is charged where the key is by then: ${algorithm}`, (t) => {
+    const { use, take, left, reserve, settle } = setUp(t, algorithm)
+    const id = reserve(4) as string
+    use('pro')
+    assert.equal(take(), true)
+    assert.equal(left(), 25)
+    assert.equal(settle(id, 14).remaining, 15, 'the answer is of the tier in which the key is')
+    assert.equal(left(), 15)
+  })
+
+  test(`what is committed below it comes back where the charge is, also before the key is used in its tier: ${algorithm}`, (t) => {
+    const { use, left, reserve, settle } = setUp(t, algorithm)
+    const id = reserve(4) as string
+    use('pro')
+    assert.equal(settle(id, 1).remaining, 29)
+    assert.equal(left(), 29)
+  })
+}
+
+test('a reservation from before its policy had tiers is not given back twice', (t) => {
+  const { clock, use, take, left, reserve, settle } = setUp(t, 'token-bucket', false)
+  const id = reserve(10) as string
+  use('pro')
+  assert.equal(left(), 20)
+  clock.advance(20_000)
+  assert.equal(left(), 30, 'all of it has refilled in the larger tier')
+  use('none')
+  assert.equal(take(10), true)
+  assert.equal(settle(id, 0).remaining, 0)
+  assert.equal(take(), false)
+})
+
+interface Charge {
+  cost: number
+  readonly atMs: number
+  readonly tier: Tier
+}
+
+/** What passed, by what it was settled to in the end; each must pass by this alone. State is in one tier and follows the key when it is next used. */
+function excessOf(algorithm: (typeof ALGORITHMS)[number], events: readonly Charge[], settledLate: ReadonlySet<Charge>): string | undefined {
+  let debt = 0
+  let sinceMs = 0
+  const logged: Charge[] = []
+  for (const [i, event] of events.entries()) {
+    const { cost, atMs, tier } = event
+    const { limit } = TIERS[tier]
+    if (algorithm === 'token-bucket') {
+      debt = Math.max(0, debt - ((atMs - sinceMs) * limit) / WINDOW_MS)
+      sinceMs = atMs
+    } else {
+      const isOver = (each: Charge): boolean =>
+        algorithm === 'sliding-log' ? each.atMs <= atMs - WINDOW_MS : Math.floor(each.atMs / WINDOW_MS) < Math.floor(atMs / WINDOW_MS)
+      debt = logged.filter((each) => !isOver(each)).reduce((sum, each) => sum + each.cost, 0)
+    }
+    if (cost > 0 && !settledLate.has(event) && debt + cost > limit + 1e-9) return `event ${i}: ${debt} + ${cost} of ${limit} under ${tier}`
+    debt += cost
+    logged.push(event)
+  }
+  return undefined
+}
+
+for (const algorithm of ALGORITHMS) {
+  test(`random moves between reservations and their commits: what passes net is within the tier of the time, ${algorithm}`, (t) => {
+    const { clock, use, take, left, reserve, settle } = setUp(t, algorithm)
+    let returned = 0
+    for (let seed = 1; seed <= HISTORIES; seed++) {
+      const random = new Random(seed)
+      clock.advance(100 * 3_600_000)
+      let tier: Tier = 'own'
+      const move = (to: Tier): void => {
+        // Used before and after, so that no time passes for what it has spent in another tier than the model's.
+        left()
+        events.push({ cost: 0, atMs: clock.nowMs(), tier })
+        use(to)
+        tier = to
+        if (random.chance(0.8)) left()
+      }
+      const events: Charge[] = []
+      const above = new Set<Charge>()
+      const held: [string, Charge][] = []
+      move('own')
+      for (let step = 0; step < STEPS; step++) {
+        const kind = random.integer(0, 9)
+        const cost = random.integer(1, 6)
+        const charge: Charge = { cost, atMs: clock.nowMs(), tier }
+        if (kind < 2) {
+          left()
+          clock.advance(random.integer(0, 20_000))
+        } else if (kind < 4) move(random.pick(['own', 'pro', 'low'] as const))
+        else if (kind < 6) {
+          if (take(cost)) events.push(charge)
+        } else if (kind < 8) {
+          const id = reserve(cost)
+          if (id === undefined) continue
+          events.push(charge)
+          held.push([id, charge])
+        } else {
+          const [id, of] = held.splice(random.integer(0, held.length - 1), 1)[0] ?? []
+          if (id === undefined || of === undefined) continue
+          const before = left()
+          const actual = random.pick([0, 0, random.integer(0, of.cost), of.cost + 3])
+          settle(id, actual)
+          returned += Math.max(0, left() - before)
+          if (actual > of.cost) {
+            const more = { ...charge, cost: actual - of.cost }
+            events.push(more)
+            above.add(more)
+          } else of.cost = actual
+        }
+      }
+      for (let cost = 8; cost >= 1; cost /= 2) while (take(cost)) events.push({ cost, atMs: clock.nowMs(), tier })
+      assert.equal(excessOf(algorithm, events, above), undefined, `seed ${seed}`)
+    }
+    assert.ok(returned > HISTORIES, 'something comes back')
+  })
+}
