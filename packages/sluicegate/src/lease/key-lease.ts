@@ -2,8 +2,9 @@ import type { Decision } from '../decision/decision.js'
 import { CachedDenial, DenialTimes } from './denial-cache.js'
 import type { Grant, RefillOutcome, TokenRequest } from './grant.js'
 import { HeldTokens, RETRY_ROUNDING_US, type Unspent } from './held-tokens.js'
-import { LeaseDemand, LONGEST_PAUSE_HORIZONS, RefillPause } from './lease-demand.js'
-import { CLOCK_DRIFT } from './leasing.js'
+import { LeaseDemand } from './lease-demand.js'
+import { LEASE_HORIZONS } from './leasing.js'
+import { LONGEST_PAUSE_HORIZONS, RefillPause, Scarcity } from './refill-pause.js'
 
 /** The backend's last answer. */
 interface Answer {
@@ -30,8 +31,10 @@ export class KeyLease {
   /** The refill on its way. */
   refill: Promise<RefillOutcome> | undefined
   readonly demand: LeaseDemand
+  /** The whole budget. */
+  private readonly mostTokens: number
   private readonly horizonUs: number
-  private readonly held = new HeldTokens()
+  private readonly held: HeldTokens
   private last: Answer | undefined
   /** What the backend had left at its last answer, and when the key is full there. */
   private remainingThere = 0
@@ -39,6 +42,10 @@ export class KeyLease {
   /** Whether what is left there grows by itself. Of windows and logs it is all that is left for all processes. */
   private flowsBack = true
   private readonly pause: RefillPause
+  private readonly scarcity: Scarcity
+  /** Nothing is requested before: the backend was short of tokens. */
+  private scarceUs = 0
+  private scarceCost = 0
   /** Tokens requested up to this time are not spent; denials of requests up to this time are void. */
   private forgottenUs = Number.NEGATIVE_INFINITY
   private reopenedUs = Number.NEGATIVE_INFINITY
@@ -51,8 +58,11 @@ export class KeyLease {
   /** The whole denial of the same cost. */
   readonly cachedDenial = new CachedDenial()
 
-  constructor(nowUs: number, horizonUs: number) {
-    this.demand = new LeaseDemand(nowUs, horizonUs)
+  constructor(nowUs: number, horizonUs: number, mostTokens: number, random = Math.random) {
+    this.mostTokens = mostTokens
+    this.demand = new LeaseDemand(nowUs, LEASE_HORIZONS * horizonUs)
+    this.held = new HeldTokens((part) => this.demand.wasted(part))
+    this.scarcity = new Scarcity(LEASE_HORIZONS * horizonUs, random)
     this.horizonUs = horizonUs
     this.pause = new RefillPause(horizonUs)
     this.denialTimes = new DenialTimes(LONGEST_PAUSE_HORIZONS * horizonUs)
@@ -62,15 +72,13 @@ export class KeyLease {
   spend(nowUs: number, cost: number, drawn?: Unspent[]): boolean {
     if (!this.held.spend(nowUs, cost, drawn)) return false
     this.forgetDenied()
-    this.demand.spent(cost)
     return true
   }
 
   /** Caches a denial until a field of it changes or more tokens are to be requested. */
   cacheDenial(decision: Decision, cost: number, nowUs: number, deniedUntilUs: number): void {
-    // Outside a pause any take may find that a refill is due.
-    if (nowUs >= this.pause.untilUs) return
-    this.cachedDenial.keep(decision, cost, nowUs, deniedUntilUs, this.newAtUs, Math.min(this.pause.untilUs, this.held.countedUntilUs))
+    if (this.isLow(nowUs)) return
+    this.cachedDenial.keep(decision, cost, nowUs, deniedUntilUs, this.newAtUs, Math.min(this.knownForUs, this.held.countedUntilUs))
   }
 
   private forgetDenied(): void {
@@ -80,7 +88,7 @@ export class KeyLease {
 
   /** When a cost that is not held would pass, as far as is known; undefined when only the backend knows. */
   deniedUntil(nowUs: number, cost: number): number | undefined {
-    if (nowUs < this.deniedUs && cost === this.deniedCost) return this.deniedUs
+    if (nowUs < Math.min(this.deniedUs, this.knownForUs) && cost === this.deniedCost) return this.deniedUs
     const untilUs = this.foreseenUntil(nowUs, cost)
     this.forgetDenied()
     this.deniedCost = cost
@@ -88,34 +96,50 @@ export class KeyLease {
     return untilUs
   }
 
+  /** How long the last answer is believed. Other processes may return tokens of windows, and lift bans. */
+  private get knownForUs(): number {
+    const { last } = this
+    const isForGood = last === undefined || !last.isShort || (last.grant.flowsBack && last.grant.blockedUs === 0)
+    return isForGood ? Number.POSITIVE_INFINITY : Math.max(this.pause.untilUs, this.scarceUs)
+  }
+
   private foreseenUntil(nowUs: number, cost: number): number | undefined {
-    const { last, held } = this
-    if (last === undefined) return undefined
+    const { held } = this
+    const last = nowUs < this.knownForUs ? this.last : undefined
     const heldUs = held.heldUntil(cost)
     if (heldUs > nowUs && heldUs < Number.POSITIVE_INFINITY) return heldUs
     const missing = held.left < cost ? cost - held.left : 0
-    const withHeldUs = missing > 0 && missing < cost ? this.knownUntil(last, missing) : Number.POSITIVE_INFINITY
+    const withHeldUs = missing > 0 && missing < cost ? this.knownUntil(last, missing, nowUs) : Number.POSITIVE_INFINITY
     // The missing tokens may be free, whatever is known of the whole cost.
     if (withHeldUs === 0) return undefined
     const isInTime = held.untilUs > withHeldUs + RETRY_ROUNDING_US
-    const untilUs = isInTime ? withHeldUs : this.knownUntil(last, cost)
+    const untilUs = Math.max(isInTime ? withHeldUs : this.knownUntil(last, cost, nowUs), cost >= this.scarceCost ? this.scarceUs : 0)
     return untilUs > nowUs ? untilUs : undefined
   }
 
+  /** The backend let a cost pass that was requested by itself. */
+  passed(remaining: number): void {
+    this.remainingThere = remaining
+    this.scarcity.pauseUs(1, 1)
+    this.scarceUs = 0
+    this.demand.charged(remaining / this.mostTokens)
+  }
+
   /** Caches the backend's denial of a cost that was requested by itself. */
-  refuse(cost: number, untilUs: number, nowUs: number): void {
+  refuse(cost: number, untilUs: number, newUs: number, nowUs: number): void {
+    this.beScarce(cost, untilUs, newUs, nowUs, this.scarcity.pauseUs(0, 1))
     this.denialTimes.add(cost, untilUs, nowUs)
   }
 
   /** Whether a refill is due, for the takes to come. */
   isLow(nowUs: number): boolean {
-    return nowUs >= this.pause.untilUs && this.demand.isLow(this.held.left)
+    return this.demand.isLow(this.held.left) && nowUs >= this.pause.untilUs && nowUs >= this.scarceUs
   }
 
   /** The tokens to request now. */
   want(nowUs: number): TokenRequest {
     const rest = this.flowsBack ? Number.POSITIVE_INFINITY : this.remainingThere
-    return { ...this.demand.wanted(nowUs, this.readyAt(nowUs), rest), sentUs: nowUs }
+    return { ...this.demand.wanted(nowUs, this.readyAt(nowUs), this.held.left, rest), sentUs: nowUs }
   }
 
   /** Adds the tokens of a grant, and records what the backend said about more. */
@@ -129,13 +153,16 @@ export class KeyLease {
     }
     this.forgetDenied()
     const granted = grant.availableNow + grant.availableLater
-    this.demand.given(granted, arrivedUs)
+    this.demand.given(granted, grant.remaining / this.mostTokens, arrivedUs)
     if (grant.blockedUs > 0) held.end()
     held.add(grant, sentUs, arrivedUs)
     this.remainingThere = grant.remaining
     this.newAtUs = arrivedUs + grant.untilNewUs
     this.flowsBack = grant.flowsBack
     const isShort = granted < want && sentUs > this.reopenedUs
+    const pauseUs = this.scarcity.pauseUs(isShort ? granted : want, want)
+    if (isShort) this.beScarce(least, arrivedUs + grant.untilFreeUs, arrivedUs + grant.untilNewUs, arrivedUs, pauseUs)
+    else this.scarceUs = 0
     this.learn({ grant, atUs: arrivedUs, isShort }, least)
     if (isShort || (!grant.flowsBack && grant.remaining === 0)) this.pause.begin(grant, arrivedUs)
     else this.pause.end()
@@ -158,6 +185,16 @@ export class KeyLease {
     this.pause.failed(nowUs)
   }
 
+  /**
+   * A pause after a short answer for `cost`. It begins when tokens are free: else the process that asks at that very moment would get them all.
+   * It ends before the backend is full, so that no token is lost. After a long time processes are apart anyway.
+   */
+  private beScarce(cost: number, freeUs: number, newUs: number, nowUs: number, pauseUs: number): void {
+    const isFar = freeUs - nowUs > LEASE_HORIZONS * this.horizonUs
+    this.scarceUs = freeUs + (isFar ? 0 : Math.min(pauseUs, Math.max(0, (newUs - freeUs) / 2)))
+    this.scarceCost = cost
+  }
+
   /** Tokens left, held and at the backend, as far as is known. */
   remainingAt(nowUs: number): number {
     return this.remainingThere + this.readyAt(nowUs)
@@ -172,7 +209,7 @@ export class KeyLease {
   isEmpty(nowUs: number): boolean {
     if (this.refill !== undefined || this.demand.isWaitedFor || this.readyAt(nowUs) > 0 || this.held.left > 0) return false
     const { last } = this
-    if (this.denialTimes.until(Number.POSITIVE_INFINITY) > nowUs) return false
+    if (this.denialTimes.until(Number.POSITIVE_INFINITY, nowUs) > nowUs) return false
     return last === undefined || !last.isShort || last.atUs + Math.max(last.grant.blockedUs, last.grant.untilFreeUs) <= nowUs
   }
 
@@ -186,6 +223,7 @@ export class KeyLease {
   /** Tokens of this process were returned: a cached denial may be void. */
   reopen(nowUs: number): void {
     this.reopenedUs = nowUs
+    this.scarceUs = 0
     this.forgetDenied()
     this.denialTimes.clear()
     this.last = undefined
@@ -228,14 +266,13 @@ export class KeyLease {
   }
 
   /** When `tokens` would pass at the backend, or a time before that; 0 when nothing is known. */
-  private knownUntil(last: Answer, tokens: number): number {
-    return Math.max(last.isShort ? this.answeredUntil(last, tokens) : 0, this.denialTimes.until(tokens))
+  private knownUntil(last: Answer | undefined, tokens: number, nowUs: number): number {
+    return Math.max(last?.isShort ? this.answeredUntil(last, tokens) : 0, this.denialTimes.until(tokens, nowUs))
   }
 
-  /** A token leased ahead begins a little later on this clock, which may be fast: a caller that comes back finds it available. */
   private answeredUntil({ grant, atUs }: Answer, tokens: number): number {
     const freeUs = grant.untilFreeFor(tokens)
     if (freeUs === undefined) return grant.blockedUs > 0 ? atUs + grant.blockedUs : 0
-    return atUs + Math.max(grant.blockedUs, freeUs + Math.ceil(Math.min(freeUs, this.horizonUs) / CLOCK_DRIFT))
+    return atUs + Math.max(grant.blockedUs, freeUs)
   }
 }

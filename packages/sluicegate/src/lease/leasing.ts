@@ -6,7 +6,7 @@ import { emissionOf } from '../policy/policy-numbers.js'
 export const CLOCK_DRIFT = 1000
 
 /** The length of a lease in horizons. */
-const LEASE_HORIZONS = 2
+export const LEASE_HORIZONS = 2
 /** Tokens that a bucket must hold beyond what flows back during a lease. */
 const LEAST_BURST = 2
 /** A leased window is at least this many leases long, and its limit at least this many tokens. */

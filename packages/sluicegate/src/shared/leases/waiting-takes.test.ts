@@ -3,12 +3,39 @@ import { test } from 'node:test'
 import type { Decision } from '../../decision/decision.js'
 import { fixedWindow, manualClock, type Policy, tokenBucket } from '../../index.js'
 import type { Answer } from '../backend.js'
-import { LateAnswers, LeaseMiss } from './lease-miss.js'
+import { LateAnswers } from './late-answers.js'
+import { WaitingTakes } from './waiting-takes.js'
 
 const POLICY = tokenBucket({ limit: 500, window: '1s', burst: 1000, name: 'p' })
 const LEASE_US = 100_000
 const TIMEOUT_MS = 200
 const TAKEN: Decision = { allowed: true, limit: 1000, remaining: 9, retryAfterMs: 0, resetAfterMs: 1, policy: 'p', source: 'store' }
+
+/** Takes whose refills bring nothing that they can spend. */
+class VainTakes extends WaitingTakes {
+  refills = 0
+  refill = (): void => undefined
+
+  protected decide(): undefined {}
+
+  protected awaitRefill(): 'in time' {
+    this.refills++
+    this.refill()
+    return 'in time'
+  }
+
+  protected alone(key: string, cost: number): Promise<Decision> {
+    return this.exact(key, cost)
+  }
+
+  override exact(key: string, cost: number): Promise<Decision> {
+    return super.exact(key, cost, undefined)
+  }
+
+  override decideLater(key: string, cost: number): Promise<Decision> {
+    return super.decideLater(key, cost, undefined)
+  }
+}
 
 /** A store that takes so long for each call. */
 function slowStore(decision: Decision = TAKEN, policy: Policy = POLICY) {
@@ -23,7 +50,7 @@ function slowStore(decision: Decision = TAKEN, policy: Policy = POLICY) {
   }
   const without = (): Decision => ({ ...decision, allowed: false, source: 'outage' })
   const guard = { isTogether: () => true, pausedMs: () => 0, timeoutMs: TIMEOUT_MS }
-  const miss = new LeaseMiss({ fallback: () => ({ execute, without }), guard, late, clock }, policy, LEASE_US)
+  const miss = new VainTakes({ policy, inForce: { fallback: { execute, without } }, guard, late, clock, leaseUs: LEASE_US })
   return { miss, clock, late, warnings, take }
 }
 
@@ -57,25 +84,15 @@ test('what was decided without the store says nothing of it', async () => {
 
 test('a take whose refills are spent by others waits for no further call once the timeout is over', async () => {
   const { miss, clock } = slowStore()
-  let calls = 0
-  const awaitRefill = async (): Promise<'in time'> => {
-    calls++
-    clock.advance(90)
-    return 'in time'
-  }
-  const decision = await miss.decideAfterRefill({ key: 'k', cost: 1, decide: () => undefined, awaitRefill, exact: async () => TAKEN })
-  assert.deepEqual([decision.source, calls, clock.nowMs()], ['outage', 3, 270])
+  miss.refill = () => clock.advance(90)
+  const decision = await miss.decideLater('k', 1)
+  assert.deepEqual([decision.source, miss.refills, clock.nowMs()], ['outage', 3, 270])
 })
 
 test('a fast store is asked by itself when refills do not suffice', async () => {
   const { miss } = slowStore()
-  let calls = 0
-  const awaitRefill = async (): Promise<'in time'> => {
-    calls++
-    return 'in time'
-  }
-  const decision = await miss.decideAfterRefill({ key: 'k', cost: 1, decide: () => undefined, awaitRefill, exact: async () => TAKEN })
-  assert.deepEqual([decision.source, calls], ['store', 8])
+  const decision = await miss.decideLater('k', 1)
+  assert.deepEqual([decision.source, miss.refills], ['store', 8])
 })
 
 test('an exact take of windows that end before each answer is decided within two timeouts', async () => {

@@ -1,0 +1,188 @@
+import type { Decision, Policy } from 'sluicegate'
+import { type Admission, firstOver, specOf } from 'sluicegate-testkit'
+import { type LeaseStep, SOUND_RECORDS } from 'sluicegate-testkit/twins/lease-step.js'
+import { leaseStepOf } from 'sluicegate-testkit/leases/lease-step-of.js'
+import { Timeline } from 'sluicegate-testkit/leases/timeline.js'
+import { leaseUsOf } from '../../../packages/sluicegate/dist/lease/leasing.js'
+import { encodingsOf, type PolicyEncodings } from '../../../packages/sluicegate/dist/redis/policy-encoding.js'
+import { grantsOf } from '../../../packages/sluicegate/dist/redis/script-call.js'
+import type { Answer, Backend, Operation } from '../../../packages/sluicegate/dist/shared/backend.js'
+import { CountedShare } from '../../../packages/sluicegate/dist/shared/outage/local-share.js'
+import { SharedLimiter } from '../../../packages/sluicegate/dist/shared/shared-limiter.js'
+import { TimelineClock } from '../scale/timeline-clock.js'
+import { type Arrival, HORIZON_MS, type UseCell } from './use-cell.js'
+
+/** What became of each arrival. */
+export interface Decided {
+  readonly node: number
+  readonly askedUs: number
+  readonly atUs: number
+  readonly allowed: boolean
+}
+
+export interface SimulatedUse {
+  readonly decided: readonly Decided[]
+  /** When calls reached the store. */
+  readonly callsUs: readonly number[]
+  /** Tokens that the store charged. */
+  readonly charged: number
+}
+
+export interface UseNetwork {
+  /** Both ways together. */
+  readonly roundTripUs: number
+}
+
+const START_US = 10_000_000
+
+/** Each take is a call. */
+export function simulateExact(policy: Policy, arrivals: readonly Arrival[], { roundTripUs }: UseNetwork): SimulatedUse {
+  const store = new StoreSteps(encodingsOf(policy, () => 0))
+  const halfUs = Math.floor(roundTripUs / 2)
+  const decided: Decided[] = []
+  const callsUs: number[] = []
+  for (const { atUs, node } of arrivals) {
+    const nowUs = START_US + atUs + halfUs
+    callsUs.push(atUs + halfUs)
+    decided.push({ node, askedUs: atUs, atUs: atUs + roundTripUs, allowed: store.take(nowUs, 1) })
+  }
+  return { decided, callsUs, charged: 0 }
+}
+
+/** Each node is the limiter of the library. */
+export async function simulateLeased(
+  cell: UseCell,
+  policy: Policy,
+  arrivals: readonly Arrival[],
+  { roundTripUs }: UseNetwork,
+): Promise<SimulatedUse> {
+  const timeline = new Timeline(START_US)
+  const clock = new TimelineClock(timeline)
+  const leaseUs = leaseUsOf(HORIZON_MS)
+  const encodings = encodingsOf(policy, () => leaseUs)
+  const store = new StoreSteps(encodings)
+  const grantOf = encodings.encodings.map((encoding) => grantsOf(encoding, leaseUs))
+  const decided: Decided[] = []
+  const callsUs: number[] = []
+  let charged = 0
+  const halfUs = Math.floor(roundTripUs / 2)
+  const call = <Result>(run: (nowUs: number) => Result): Promise<Result> =>
+    new Promise((resolve) => {
+      timeline.inUs(halfUs, () => {
+        callsUs.push(timeline.nowUs - START_US)
+        const result = run(timeline.nowUs)
+        timeline.inUs(roundTripUs - halfUs, () => {
+          clock.isUnsettled = true
+          resolve(result)
+        })
+      })
+    })
+  const backend: Backend = {
+    lease: ({ part, want, least, horizonUs }) =>
+      call((nowUs) => {
+        const lease = (store.steps[part] as LeaseStep).lease(nowUs, want, least, horizonUs)
+        charged += lease.availableNow + lease.availableLater
+        return (grantOf[part] as (typeof grantOf)[number])(lease, least)
+      }),
+    execute: (operation) =>
+      call((nowUs) => {
+        const answer = answerOf(policy, operation, store, nowUs)
+        if (operation.verb === 'take' && answer.done) charged += store.steps.length
+        if (operation.verb === 'return') charged -= operation.tokens
+        return answer
+      }),
+  }
+  const limiters = Array.from({ length: cell.nodes }, () => {
+    return new SharedLimiter({
+      policy,
+      connect: () => backend,
+      places: { serverOf: () => 'the store', slotOf: () => undefined },
+      options: { timeoutMs: 100 },
+      countedShare: () => new CountedShare(clock, async () => cell.nodes),
+      horizonMs: HORIZON_MS,
+      lateAdvice: 'raise the horizon',
+      clock,
+    })
+  })
+  for (const { atUs, node } of arrivals) {
+    const dueUs = START_US + atUs
+    while (timeline.nextUs <= dueUs) {
+      timeline.run(1)
+      if (clock.isUnsettled) await clock.settle()
+    }
+    timeline.nowUs = dueUs
+    const done = ({ allowed, source }: Decision): void => {
+      if (source === 'outage') throw new Error(`outage at ${atUs} node ${node}, after ${timeline.nowUs - START_US - atUs}`)
+      decided.push({ node, askedUs: atUs, atUs: timeline.nowUs - START_US, allowed })
+    }
+    const limiter = limiters[node] as SharedLimiter
+    const decision = limiter.take('k')
+    if (decision instanceof Promise) {
+      decision.then(done)
+      await clock.settle()
+    } else {
+      done(decision)
+      // A take that is decided at once may have begun a refill.
+      if (timeline.nextUs > dueUs) await undefined
+    }
+  }
+  const endUs = timeline.nowUs + 5 * roundTripUs
+  while (timeline.nextUs <= endUs) {
+    timeline.run(1)
+    if (clock.isUnsettled) await clock.settle()
+  }
+  for (const limiter of limiters) limiter.close()
+  return { decided, callsUs, charged }
+}
+
+class StoreSteps {
+  readonly steps: readonly LeaseStep[]
+
+  constructor({ encodings }: PolicyEncodings) {
+    this.steps = encodings.map((encoding) => leaseStepOf(encoding, encoding.numbersAt(0).split(' ').map(Number), SOUND_RECORDS))
+  }
+
+  take(nowUs: number, cost: number): boolean {
+    if (this.untilFreeUs(nowUs, cost) > 0) return false
+    for (const step of this.steps) step.take(nowUs, cost)
+    return true
+  }
+
+  untilFreeUs(nowUs: number, cost: number): number {
+    let us = 0
+    for (const step of this.steps) us = Math.max(us, step.untilFreeUs(nowUs, cost))
+    return us
+  }
+}
+
+function answerOf(policy: Policy, operation: Operation, store: StoreSteps, nowUs: number): Answer {
+  if (operation.verb === 'return') {
+    ;(store.steps[operation.part] as LeaseStep).giveBack(nowUs, operation.tokens, operation.grantId)
+    return { done: true }
+  }
+  if (operation.verb !== 'take') throw new TypeError(`no ${operation.verb} here`)
+  const { cost } = operation
+  const allowed = store.take(nowUs, cost)
+  const partOf = (part: Policy, step: LeaseStep): Decision => {
+    const freeUs = allowed ? 0 : step.untilFreeUs(nowUs, cost)
+    return {
+      allowed: freeUs === 0,
+      limit: part.limit,
+      remaining: step.remainingAt(nowUs),
+      retryAfterMs: Math.ceil(freeUs / 1000),
+      resetAfterMs: Math.ceil(step.untilFullUs(nowUs) / 1000),
+      policy: part.name,
+      source: 'store',
+    }
+  }
+  const parts = (policy.policies ?? [policy]).map((part, i) => partOf(part, store.steps[i] as LeaseStep))
+  if (policy.policies === undefined) return { done: allowed, decision: parts[0] as Decision }
+  const worst = parts.reduce((most, part) => (part.retryAfterMs > most.retryAfterMs ? part : most))
+  return { done: allowed, decision: { ...worst, allowed, parts } }
+}
+
+/** Whether more was admitted than the policy allows, in any interval. */
+export function isOver(policy: Policy, decided: readonly Decided[]): boolean {
+  const admissions: Admission[] = decided.filter(({ allowed }) => allowed).map(({ atUs }) => ({ atUs: atUs + START_US, cost: 1 }))
+  return firstOver(specOf(policy), admissions) !== undefined
+}
