@@ -34,6 +34,8 @@ export class KeyLease {
   /** The whole budget. */
   private readonly mostTokens: number
   private readonly horizonUs: number
+  /** The longest time for which a denial is believed. */
+  private readonly longestUs: number
   private readonly held: HeldTokens
   private last: Answer | undefined
   /** What the backend had left at its last answer, and when the key is full there. */
@@ -43,8 +45,9 @@ export class KeyLease {
   private flowsBack = true
   private readonly pause: RefillPause
   private readonly scarcity: Scarcity
-  /** Nothing is requested before: the backend was short of tokens. */
+  /** Nothing is requested before: the backend was short of tokens. Until `scarceKnownUs` that is believed. */
   private scarceUs = 0
+  private scarceKnownUs = 0
   private scarceCost = 0
   /** Tokens requested up to this time are not spent; denials of requests up to this time are void. */
   private forgottenUs = Number.NEGATIVE_INFINITY
@@ -52,8 +55,9 @@ export class KeyLease {
   /** Tokens requested up to this time are not even returned. */
   private drainedUs = Number.NEGATIVE_INFINITY
   private readonly denialTimes: DenialTimes
-  /** The cost denied last and until when, as long as no token is spent, arrives or is forgotten. */
+  /** The cost denied last and until when, as long as no token is spent, arrives or is forgotten; and how long that is believed. */
   private deniedCost = 0
+  private believedUs = 0
   private deniedUs = Number.NEGATIVE_INFINITY
   /** The whole denial of the same cost. */
   readonly cachedDenial = new CachedDenial()
@@ -65,7 +69,8 @@ export class KeyLease {
     this.scarcity = new Scarcity(LEASE_HORIZONS * horizonUs, random)
     this.horizonUs = horizonUs
     this.pause = new RefillPause(horizonUs)
-    this.denialTimes = new DenialTimes(LONGEST_PAUSE_HORIZONS * horizonUs)
+    this.longestUs = LONGEST_PAUSE_HORIZONS * horizonUs
+    this.denialTimes = new DenialTimes(this.longestUs)
   }
 
   /** Spends `cost` tokens if they are held. @param drawn receives what was spent of each grant. */
@@ -78,7 +83,7 @@ export class KeyLease {
   /** Caches a denial until a field of it changes or more tokens are to be requested. */
   cacheDenial(decision: Decision, cost: number, nowUs: number, deniedUntilUs: number): void {
     if (this.isLow(nowUs)) return
-    this.cachedDenial.keep(decision, cost, nowUs, deniedUntilUs, this.newAtUs, Math.min(this.knownForUs, this.held.countedUntilUs))
+    this.cachedDenial.keep(decision, cost, nowUs, deniedUntilUs, this.newAtUs, Math.min(this.believedUs, this.held.countedUntilUs))
   }
 
   private forgetDenied(): void {
@@ -88,19 +93,23 @@ export class KeyLease {
 
   /** When a cost that is not held would pass, as far as is known; undefined when only the backend knows. */
   deniedUntil(nowUs: number, cost: number): number | undefined {
-    if (nowUs < Math.min(this.deniedUs, this.knownForUs) && cost === this.deniedCost) return this.deniedUs
+    if (nowUs < Math.min(this.deniedUs, this.believedUs) && cost === this.deniedCost) return this.deniedUs
     const untilUs = this.foreseenUntil(nowUs, cost)
+    this.believedUs = Math.min(this.knownForUs, nowUs < this.scarceKnownUs ? this.scarceKnownUs : Number.POSITIVE_INFINITY)
     this.forgetDenied()
     this.deniedCost = cost
     this.deniedUs = untilUs ?? Number.NEGATIVE_INFINITY
     return untilUs
   }
 
-  /** How long the last answer is believed. Other processes may return tokens of windows, and lift bans. */
+  /** How long the last answer is believed: other processes may return tokens, and lift bans. */
   private get knownForUs(): number {
-    const { last } = this
-    const isForGood = last === undefined || !last.isShort || (last.grant.flowsBack && last.grant.blockedUs === 0)
-    return isForGood ? Number.POSITIVE_INFINITY : Math.max(this.pause.untilUs, this.scarceUs)
+    const { last, pause } = this
+    if (last === undefined || !last.isShort) return Number.POSITIVE_INFINITY
+    const { flowsBack, blockedUs } = last.grant
+    // Of a rate the answer says when any cost would pass.
+    if (flowsBack && blockedUs === 0) return last.atUs + this.longestUs
+    return Math.max(pause.untilUs, Math.min(this.scarceUs, this.scarceKnownUs))
   }
 
   private foreseenUntil(nowUs: number, cost: number): number | undefined {
@@ -113,7 +122,8 @@ export class KeyLease {
     // The missing tokens may be free, whatever is known of the whole cost.
     if (withHeldUs === 0) return undefined
     const isInTime = held.untilUs > withHeldUs + RETRY_ROUNDING_US
-    const untilUs = Math.max(isInTime ? withHeldUs : this.knownUntil(last, cost, nowUs), cost >= this.scarceCost ? this.scarceUs : 0)
+    const scarceUs = cost >= this.scarceCost && nowUs < this.scarceKnownUs ? this.scarceUs : 0
+    const untilUs = Math.max(isInTime ? withHeldUs : this.knownUntil(last, cost, nowUs), scarceUs)
     return untilUs > nowUs ? untilUs : undefined
   }
 
@@ -128,6 +138,7 @@ export class KeyLease {
   /** Caches the backend's denial of a cost that was requested by itself. */
   refuse(cost: number, untilUs: number, newUs: number, nowUs: number): void {
     this.beScarce(cost, untilUs, newUs, nowUs, this.scarcity.pauseUs(0, 1))
+    this.scarceKnownUs = nowUs + this.longestUs
     this.denialTimes.add(cost, untilUs, nowUs)
   }
 
@@ -161,11 +172,14 @@ export class KeyLease {
     this.flowsBack = grant.flowsBack
     const isShort = granted < want && sentUs > this.reopenedUs
     const pauseUs = this.scarcity.pauseUs(isShort ? granted : want, want)
-    if (isShort) this.beScarce(least, arrivedUs + grant.untilFreeUs, arrivedUs + grant.untilNewUs, arrivedUs, pauseUs)
-    else this.scarceUs = 0
-    this.learn({ grant, atUs: arrivedUs, isShort }, least)
     if (isShort || (!grant.flowsBack && grant.remaining === 0)) this.pause.begin(grant, arrivedUs)
     else this.pause.end()
+    if (isShort) {
+      this.beScarce(least, arrivedUs + grant.untilFreeUs, arrivedUs + grant.untilNewUs, arrivedUs, pauseUs)
+      const isOfRate = grant.flowsBack && grant.blockedUs === 0
+      this.scarceKnownUs = isOfRate ? arrivedUs + this.longestUs : Math.max(this.pause.untilUs, arrivedUs + pauseUs)
+    } else this.scarceUs = 0
+    this.learn({ grant, atUs: arrivedUs, isShort }, least)
   }
 
   private learn(answer: Answer, least: number): void {

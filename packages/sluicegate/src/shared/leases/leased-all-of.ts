@@ -150,7 +150,7 @@ export class LeasedAllOf extends WaitingTakes implements LeasedTakes {
     const sentUs = this.ticker.read()
     const leases = this.tables.map((table) => table.aside(sentUs))
     const answer = worst(
-      await Promise.all(this.tables.map((table, i) => table.awaitRefill(leases[i] as KeyLease, keys[i] as string, cost))),
+      await Promise.all(this.tables.map((table, i) => table.awaitRefill(leases[i] as KeyLease, keys[i] as string, cost, false))),
     )
     const nowUs = this.ticker.read()
     const decision = this.decided(lookAt(leases, cost, nowUs), leases, keys, cost, nowUs, spending)
