@@ -137,7 +137,7 @@ export class KeyLease {
 
   /** Caches the backend's denial of a cost that was requested by itself. */
   refuse(cost: number, untilUs: number, newUs: number, nowUs: number): void {
-    this.beScarce(cost, untilUs, newUs, nowUs, this.scarcity.pauseUs(0, 1))
+    this.beScarce(cost, untilUs, newUs, nowUs, this.pauseAfter(0, 1, nowUs))
     this.scarceKnownUs = nowUs + this.longestUs
     this.denialTimes.add(cost, untilUs, nowUs)
   }
@@ -149,8 +149,16 @@ export class KeyLease {
 
   /** The tokens to request now. */
   want(nowUs: number): TokenRequest {
-    const rest = this.flowsBack ? Number.POSITIVE_INFINITY : this.remainingThere
-    return { ...this.demand.wanted(nowUs, this.readyAt(nowUs), this.held.left, rest), sentUs: nowUs }
+    return { ...this.demand.wanted(nowUs, this.readyAt(nowUs), this.held.left, this.restThere), sentUs: nowUs }
+  }
+
+  /** Whether a refill would be a lease, or is on its way. */
+  isLeased(nowUs: number): boolean {
+    return this.refill !== undefined || this.demand.isLeased(nowUs, this.held.left, this.restThere)
+  }
+
+  private get restThere(): number {
+    return this.flowsBack ? Number.POSITIVE_INFINITY : this.remainingThere
   }
 
   /** Adds the tokens of a grant, and records what the backend said about more. */
@@ -171,7 +179,7 @@ export class KeyLease {
     this.newAtUs = arrivedUs + grant.untilNewUs
     this.flowsBack = grant.flowsBack
     const isShort = granted < want && sentUs > this.reopenedUs
-    const pauseUs = this.scarcity.pauseUs(isShort ? granted : want, want)
+    const pauseUs = this.pauseAfter(isShort ? granted : want, want, sentUs)
     if (isShort || (!grant.flowsBack && grant.remaining === 0)) this.pause.begin(grant, arrivedUs)
     else this.pause.end()
     if (isShort) {
@@ -180,6 +188,11 @@ export class KeyLease {
       this.scarceKnownUs = isOfRate ? arrivedUs + this.longestUs : Math.max(this.pause.untilUs, arrivedUs + pauseUs)
     } else this.scarceUs = 0
     this.learn({ grant, atUs: arrivedUs, isShort }, least)
+  }
+
+  /** Who looks before its time whether a denial still holds has not asked in vain. */
+  private pauseAfter(granted: number, want: number, askedUs: number): number {
+    return granted === 0 && askedUs < this.scarceUs ? 0 : this.scarcity.pauseUs(granted, want)
   }
 
   private learn(answer: Answer, least: number): void {

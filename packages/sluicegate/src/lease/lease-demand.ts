@@ -109,22 +109,36 @@ export class LeaseDemand {
    * @param rest tokens left at the backend for all processes, as far as is known.
    */
   wanted(nowUs: number, ready: number, left: number, rest = Number.POSITIVE_INFINITY): Omit<TokenRequest, 'sentUs'> {
-    const { waiters, waiting, leaseUs } = this
+    const { waiters, waiting } = this
+    const foreseen = this.foreseen(nowUs, left, rest)
     this.measure(nowUs)
     const least = this.leastCost === Number.POSITIVE_INFINITY ? 1 : Math.max(1, this.leastCost - ready)
     this.leastCost = Number.POSITIVE_INFINITY
-    // With nothing left no process is granted more than what flowed back meanwhile.
-    const most = rest > 0 ? Math.ceil(rest * MOST_OF_REST) : Number.POSITIVE_INFINITY
-    const foreseen = Math.min(Math.floor(this.share * this.pace * leaseUs) - left, most)
-    const isForeseen = foreseen >= FEWEST
-    return { want: Math.max(least, waiting, isForeseen ? foreseen : 0), least, isLease: isForeseen || waiters > 1 }
+    return { want: Math.max(least, waiting, foreseen), least, isLease: foreseen > 0 || waiters > 1 }
   }
 
-  private measure(nowUs: number): void {
+  /** Whether {@link wanted} would be a lease. */
+  isLeased(nowUs: number, left: number, rest: number): boolean {
+    return this.waiters > 1 || this.foreseen(nowUs, left, rest) > 0
+  }
+
+  /** Tokens to lease ahead of need, 0 where they would be too few. */
+  private foreseen(nowUs: number, left: number, rest: number): number {
+    // With nothing left no process is granted more than what flowed back meanwhile.
+    const most = rest > 0 ? Math.ceil(rest * MOST_OF_REST) : Number.POSITIVE_INFINITY
+    const tokens = Math.min(Math.floor(this.share * this.paceAt(nowUs) * this.leaseUs) - left, most)
+    return tokens >= FEWEST ? tokens : 0
+  }
+
+  private paceAt(nowUs: number): number {
     // A waiting caller takes nothing more: while a lease is on its way demand does not show.
     const servedUs = Math.max(1, nowUs - this.sinceUs - this.waitedUs - this.waitingFor(nowUs))
     const weight = -Math.expm1(-servedUs / (PACE_LEASES * this.leaseUs))
-    this.pace += weight * (this.asked / servedUs - this.pace)
+    return this.pace + weight * (this.asked / servedUs - this.pace)
+  }
+
+  private measure(nowUs: number): void {
+    this.pace = this.paceAt(nowUs)
     this.asked = 0
     this.sinceUs = nowUs
     this.waitedUs = 0

@@ -137,19 +137,24 @@ export class LeaseTable {
     if (lease.refill === undefined && lease.isLow(nowUs)) this.startRefill(lease, key).catch(() => undefined)
   }
 
-  /**
-   * Waits for the refill on its way, or requests one. A key has at most one request on its way: takes that come meanwhile wait for it, and
-   * then check their lease again first.
-   *
-   * @param canBeAlone whether the backend can decide the take by itself; else a single token is leased.
-   */
+  /** Joins those who wait for the refill on its way, or for a new one. */
   async awaitRefill(lease: KeyLease, key: string, cost: number, canBeAlone = true): Promise<RefillOutcome> {
     lease.demand.join(cost, this.ticker.read())
     try {
-      return await (lease.refill ?? this.startRefill(lease, key, canBeAlone))
+      return await this.refilled(lease, key, canBeAlone)
     } finally {
       lease.demand.leave(cost)
     }
+  }
+
+  /**
+   * The refill on its way, or a new one. A key has at most one request on its way: takes that come meanwhile wait for it, and then check
+   * their lease again first.
+   *
+   * @param canBeAlone whether the backend can decide the take by itself; else a single token is leased.
+   */
+  refilled(lease: KeyLease, key: string, canBeAlone: boolean): Promise<RefillOutcome> {
+    return lease.refill ?? this.startRefill(lease, key, canBeAlone)
   }
 
   /** @param deniedUntilUs undefined where it passes, as far as this policy goes. */

@@ -114,13 +114,20 @@ export class LeasedAllOf extends WaitingTakes implements LeasedTakes {
     const nowUs = this.ticker.read()
     const leases = this.leasesOf(keys, nowUs)
     if (leases === undefined) return 'alone'
-    const { lacking } = lookAt(leases, cost, nowUs)
-    const canBeAlone = this.parts.guard.isTogether(keys)
-    return worst(
-      await Promise.all(
-        lacking.map((i) => (this.tables[i] as LeaseTable).awaitRefill(leases[i] as KeyLease, keys[i] as string, cost, canBeAlone)),
-      ),
-    )
+    const lacking = lookAt(leases, cost, nowUs).lacking.map((i) => ({
+      table: this.tables[i] as LeaseTable,
+      lease: leases[i] as KeyLease,
+      own: keys[i] as string,
+    }))
+    for (const { lease } of lacking) lease.demand.join(cost, nowUs)
+    try {
+      // All takes of this turn join first.
+      await undefined
+      if (this.parts.guard.isTogether(keys) && lacking.some(({ lease }) => !lease.isLeased(nowUs))) return 'alone'
+      return worst(await Promise.all(lacking.map(({ table, lease, own }) => table.refilled(lease, own, false))))
+    } finally {
+      for (const { lease } of lacking) lease.demand.leave(cost)
+    }
   }
 
   /** A cost above what a lease may hold takes nothing from the leases: it passes where one call charges all policies, else never. */
