@@ -101,9 +101,9 @@ export class ManualAuthority {
     return this.stepOf(part, key).take(this.nowUs, cost).allowed
   }
 
-  /** The time by which a take of several policies counts that was just decided: that of the authority, if it decided it by itself. */
-  timeOf({ parts = [] }: Decision): number {
-    return this.decidedUs.get(parts[0] as Decision) ?? this.nowUs
+  /** The time by which a take counts that was just decided: that of the authority, if it decided it by itself. */
+  timeOf(decision: Decision): number {
+    return this.decidedUs.get(decision.parts?.[0] ?? decision) ?? this.nowUs
   }
 
   /** Takes, and waits for the answer. */
