@@ -17,6 +17,8 @@ export interface Decided {
   readonly node: number
   readonly askedUs: number
   readonly atUs: number
+  /** When its token was spent, by the clock that counts it. */
+  readonly spentUs: number
   readonly allowed: boolean
 }
 
@@ -24,8 +26,6 @@ export interface SimulatedUse {
   readonly decided: readonly Decided[]
   /** When calls reached the store. */
   readonly callsUs: readonly number[]
-  /** Tokens that the store charged. */
-  readonly charged: number
 }
 
 export interface UseNetwork {
@@ -44,9 +44,9 @@ export function simulateExact(policy: Policy, arrivals: readonly Arrival[], { ro
   for (const { atUs, node } of arrivals) {
     const nowUs = START_US + atUs + halfUs
     callsUs.push(atUs + halfUs)
-    decided.push({ node, askedUs: atUs, atUs: atUs + roundTripUs, allowed: store.take(nowUs, 1) })
+    decided.push({ node, askedUs: atUs, atUs: atUs + roundTripUs, spentUs: atUs + halfUs, allowed: store.take(nowUs, 1) })
   }
-  return { decided, callsUs, charged: 0 }
+  return { decided, callsUs }
 }
 
 /** Each node is the limiter of the library. */
@@ -64,7 +64,6 @@ export async function simulateLeased(
   const grantOf = encodings.encodings.map((encoding) => grantsOf(encoding, leaseUs))
   const decided: Decided[] = []
   const callsUs: number[] = []
-  let charged = 0
   const halfUs = Math.floor(roundTripUs / 2)
   const call = <Result>(run: (nowUs: number) => Result): Promise<Result> =>
     new Promise((resolve) => {
@@ -81,15 +80,11 @@ export async function simulateLeased(
     lease: ({ part, want, least, horizonUs }) =>
       call((nowUs) => {
         const lease = (store.steps[part] as LeaseStep).lease(nowUs, want, least, horizonUs)
-        charged += lease.availableNow + lease.availableLater
         return (grantOf[part] as (typeof grantOf)[number])(lease, least)
       }),
     execute: (operation) =>
       call((nowUs) => {
-        const answer = answerOf(policy, operation, store, nowUs)
-        if (operation.verb === 'take' && answer.done) charged += store.steps.length
-        if (operation.verb === 'return') charged -= operation.tokens
-        return answer
+        return answerOf(policy, operation, store, nowUs)
       }),
   }
   const limiters = Array.from({ length: cell.nodes }, () => {
@@ -113,7 +108,9 @@ export async function simulateLeased(
     timeline.nowUs = dueUs
     const done = ({ allowed, source }: Decision): void => {
       if (source === 'outage') throw new Error(`outage at ${atUs} node ${node}, after ${timeline.nowUs - START_US - atUs}`)
-      decided.push({ node, askedUs: atUs, atUs: timeline.nowUs - START_US, allowed })
+      const nowUs = timeline.nowUs - START_US
+      // A take of the store was spent when the store decided it.
+      decided.push({ node, askedUs: atUs, atUs: nowUs, spentUs: source === 'store' ? nowUs - (roundTripUs - halfUs) : nowUs, allowed })
     }
     const limiter = limiters[node] as SharedLimiter
     const decision = limiter.take('k')
@@ -132,7 +129,7 @@ export async function simulateLeased(
     if (clock.isUnsettled) await clock.settle()
   }
   for (const limiter of limiters) limiter.close()
-  return { decided, callsUs, charged }
+  return { decided, callsUs }
 }
 
 class StoreSteps {
@@ -183,6 +180,7 @@ function answerOf(policy: Policy, operation: Operation, store: StoreSteps, nowUs
 
 /** Whether more was admitted than the policy allows, in any interval. */
 export function isOver(policy: Policy, decided: readonly Decided[]): boolean {
-  const admissions: Admission[] = decided.filter(({ allowed }) => allowed).map(({ atUs }) => ({ atUs: atUs + START_US, cost: 1 }))
+  const admissions: Admission[] = decided.filter(({ allowed }) => allowed).map(({ spentUs }) => ({ atUs: spentUs + START_US, cost: 1 }))
+  admissions.sort((a, b) => a.atUs - b.atUs)
   return firstOver(specOf(policy), admissions) !== undefined
 }

@@ -9,7 +9,7 @@ export const LEASE_S = leaseUsOf(HORIZON_MS) / 1e6
 export const POLICIES = ['token-bucket', 'gcra', 'fixed-window', 'sliding-window', 'sliding-log', 'all-of'] as const
 export const ARRIVALS = ['random', 'bursts', 'skewed'] as const
 
-/** One key, and the demand for it. */
+/** One key, and the demand for it. Rates have a burst of a second. */
 export interface UseCell {
   readonly policy: (typeof POLICIES)[number]
   readonly arrivals: (typeof ARRIVALS)[number]
@@ -18,8 +18,6 @@ export interface UseCell {
   readonly requestsPerLease: number
   /** Requests over what the limit allows. */
   readonly demand: number
-  /** The burst of rates, in seconds of the rate; default 1. */
-  readonly burstS?: number
 }
 
 /** A request: when it comes, and to which node. */
@@ -45,7 +43,7 @@ export function policyOf(cell: UseCell): Policy | undefined {
   const inRate = {
     limit,
     window: `${RATE_WINDOW_S}s`,
-    burst: Math.ceil(Math.max(rate * (cell.burstS ?? 1), LEAST_BURST + rate * LEASE_S)),
+    burst: Math.ceil(Math.max(rate, LEAST_BURST + rate * LEASE_S)),
   } as const
   const inWindow = { limit: Math.max(1, Math.round(rate * WINDOW_S)), window: `${WINDOW_S}s` } as const
   const policy = {

@@ -20,7 +20,7 @@ export interface UseFigures {
 
 const WARM_UP_S = 2
 const FAIR_S = 5
-const [LEAST_S, MOST_S] = [12, 2_000]
+const [LEAST_S, MOST_S] = [6, 2_000]
 
 /** Of a run that has so many requests, as far as the time allows. */
 export function secondsOf(cell: UseCell, requests: number): number {

@@ -1,100 +1,65 @@
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { machineText } from 'sluicegate-server/dist/load/machine-text.js'
-import { RedisProcess } from 'sluicegate-testkit/servers/redis-process.js'
-import type { UseCell } from './use-cell.js'
-import type { UseReport, UseTask } from './use-node.js'
+import { type MeasuredCell, measuredCells } from './measured-use.js'
+import { gridCells, type SimulatedCell, simulatedCell, TARGETS } from './use-grid.js'
+import { filledUse, type UseResults } from './use-page.js'
 
-const USAGE = `npm run bench:use -- [--seconds 12] [--save]
+const USAGE = `npm run bench:use -- [--seconds 12]        real processes over a real Redis: seven minutes
+npm run bench:use -- --grid [--quick]    the simulated grid: an hour; --quick: ten minutes
+npm run bench:use -- --render            docs/scale.md again, from the saved results
 
-Real processes over a real Redis: each request is a take at an exact limiter and one at a leased one. Prints what leases admit of what exact
-mode admits, and their calls; --save also writes bench/results/use.json. Seven minutes.`
+What leases admit of what exact mode admits from the same arrivals, and their calls. Writes lab/results/use.json and docs/scale.md.`
 
-const RESULTS = new URL('../../../bench/results/use.json', import.meta.url)
-const NODES = [2, 4, 16]
-const REQUESTS_PER_LEASE = [1, 2, 10, 50]
-const DEMANDS = [0.9, 2]
-
-interface UseRow extends UseCell {
-  readonly requests: number
-  readonly exactAdmitted: number
-  readonly leasedAdmitted: number
-  readonly callsPerRequest: number
-  readonly exactP99Ms: number
-  readonly leasedP99Ms: number
-  readonly withoutStore: number
-}
+const PAGE = new URL('../../../docs/scale.md', import.meta.url)
+const RESULTS = new URL('../../results/use.json', import.meta.url)
+const REQUESTS = 8_000
+const SECONDS = 12
 
 const options = process.argv.slice(2)
 if (options.includes('--help')) console.log(USAGE)
-else await run(Number(options[options.indexOf('--seconds') + 1] ?? 12) || 12, options.includes('--save'))
+else await run()
 
-async function run(seconds: number, isSaved: boolean): Promise<void> {
-  const server = await RedisProcess.start()
-  const rows: UseRow[] = []
-  try {
-    for (const nodes of NODES) {
-      for (const requestsPerLease of REQUESTS_PER_LEASE) {
-        for (const demand of DEMANDS) {
-          const cell = { policy: 'token-bucket', arrivals: 'random', nodes, requestsPerLease, demand } as const
-          const row = await measured(server.url, cell, seconds)
-          rows.push(row)
-          console.log(lineOf(row))
-        }
-      }
-    }
-  } finally {
-    await server.stop()
-  }
-  if (!isSaved) return
+async function run(): Promise<void> {
+  let results = saved()
+  if (options.includes('--grid')) results = { ...results, grid: await simulated(options.includes('--quick')) }
+  else if (!options.includes('--render')) results = { ...results, measured: await measured() }
   mkdirSync(new URL('.', RESULTS), { recursive: true })
-  const where = `${machineText()}, ${new Date().toISOString().slice(0, 10)}`
-  writeFileSync(RESULTS, `${JSON.stringify({ where, seconds, rows }, undefined, 1)}\n`)
+  const text = JSON.stringify(results, (_, value) => (typeof value === 'number' ? Number(value.toPrecision(4)) : value))
+  // A cell a line.
+  writeFileSync(RESULTS, `${text.replaceAll('},{', '},\n{')}\n`)
+  writeFileSync(PAGE, filledUse(readFileSync(PAGE, 'utf8'), saved()))
 }
 
-async function measured(url: string, cell: UseCell, seconds: number): Promise<UseRow> {
-  const prefix = `use-${cell.nodes}-${cell.requestsPerLease}-${cell.demand}`
-  const processes = Array.from({ length: cell.nodes }, () => fork(new URL('./use-node.js', import.meta.url)))
-  const startAtMs = Date.now() + 1_000 + 150 * cell.nodes
-  const reports = await Promise.all(
-    processes.map(async (child, node): Promise<UseReport> => {
-      const task: UseTask = { url, prefix, cell, node, seconds, seed: 1, startAtMs }
-      const answer = once(child, 'message')
-      child.send(task)
-      const [report] = await answer
-      return report as UseReport
-    }),
-  )
-  const sumOf = (of: (report: UseReport) => number): number => reports.reduce((sum, report) => sum + of(report), 0)
-  const requests = sumOf((report) => report.requests)
-  return {
-    ...cell,
-    requests,
-    exactAdmitted: sumOf(({ exact }) => exact.admitted),
-    leasedAdmitted: sumOf(({ leased }) => leased.admitted),
-    callsPerRequest: sumOf(({ leased }) => leased.calls) / requests,
-    exactP99Ms: p99(reports.flatMap(({ exact }) => exact.callsMs)),
-    leasedP99Ms: p99(reports.flatMap(({ leased }) => leased.callsMs)),
-    withoutStore: sumOf(({ exact, leased }) => exact.withoutStore + leased.withoutStore),
+function saved(): UseResults {
+  try {
+    return JSON.parse(readFileSync(RESULTS, 'utf8')) as UseResults
+  } catch {
+    return { grid: [] }
   }
 }
 
-function p99(values: number[]): number {
-  return values.sort((a, b) => a - b)[Math.floor(0.99 * values.length)] ?? 0
+async function simulated(isQuick: boolean): Promise<SimulatedCell[]> {
+  const found: SimulatedCell[] = []
+  for (const cell of gridCells(isQuick)) {
+    const one = await simulatedCell(cell, REQUESTS)
+    found.push(one)
+    const missed = TARGETS.filter(({ applies, holds }) => applies(one) && !holds(one)).map(({ name }) => name)
+    const { policy, arrivals, nodes, requestsPerLease, demand, share, callsPerRequest, callsPerToken } = one
+    const where = `${policy} ${arrivals} nodes ${nodes} requests ${requestsPerLease} demand ${demand}`
+    const what = `${(100 * share).toFixed(1)} % ${callsPerRequest.toFixed(3)} a request ${callsPerToken.toFixed(2)} a token`
+    console.log(`${where}: ${what} ${missed.join('; ')}`)
+  }
+  return found
 }
 
-function lineOf({ nodes, requestsPerLease, demand, requests, exactAdmitted, leasedAdmitted, ...row }: UseRow): string {
-  const { callsPerRequest, exactP99Ms, leasedP99Ms, withoutStore } = row
-  return [
-    `| ${nodes}`,
-    requestsPerLease,
-    demand,
-    `${((100 * exactAdmitted) / requests).toFixed(1)} %`,
-    `${((100 * leasedAdmitted) / exactAdmitted).toFixed(1)} %`,
-    callsPerRequest.toFixed(3),
-    exactP99Ms.toFixed(1),
-    leasedP99Ms.toFixed(1),
-    `${withoutStore} |`,
-  ].join(' | ')
+async function measured(): Promise<NonNullable<UseResults['measured']>> {
+  const seconds = Number(options[options.indexOf('--seconds') + 1]) || SECONDS
+  const cells: MeasuredCell[] = []
+  for await (const cell of measuredCells(seconds)) {
+    cells.push(cell)
+    const { nodes, requestsPerLease, demand, exactAdmitted, leasedAdmitted, callsPerRequest, exactP99Ms, leasedP99Ms } = cell
+    const p99s = `${exactP99Ms.toFixed(1)} and ${leasedP99Ms.toFixed(1)} ms`
+    console.log(nodes, requestsPerLease, demand, (leasedAdmitted / exactAdmitted).toFixed(3), callsPerRequest.toFixed(3), p99s)
+  }
+  return { where: `${machineText()}, ${new Date().toISOString().slice(0, 10)}`, seconds, cells }
 }

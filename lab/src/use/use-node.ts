@@ -19,8 +19,8 @@ export interface UseTask {
 export interface UseSide {
   readonly admitted: number
   readonly calls: number
-  /** Of the takes that went to the store. */
-  readonly callsMs: readonly number[]
+  /** Of all takes. */
+  readonly tookMs: readonly number[]
   readonly withoutStore: number
 }
 
@@ -56,7 +56,7 @@ async function play({ url, prefix, cell, node, seconds, seed, startAtMs }: UseTa
 class Side {
   readonly #limiter: FleetLimiter
   readonly #stop: () => void
-  readonly #callsMs: number[] = []
+  readonly #tookMs: number[] = []
   #admitted = 0
   #withoutStore = 0
 
@@ -74,18 +74,16 @@ class Side {
 
   async take(): Promise<void> {
     const sentMs = performance.now()
-    const decision = this.#limiter.take('k')
-    const isHere = !(decision instanceof Promise)
-    const { allowed, source } = await decision
+    const { allowed, source } = await this.#limiter.take('k')
     if (allowed) this.#admitted++
     if (source === 'outage') this.#withoutStore++
-    if (!isHere) this.#callsMs.push(performance.now() - sentMs)
+    this.#tookMs.push(performance.now() - sentMs)
   }
 
   end(): UseSide {
     const { storeCalls, storeFailures } = this.#limiter.stats()
     this.#limiter.close()
     this.#stop()
-    return { admitted: this.#admitted, calls: storeCalls + storeFailures, callsMs: this.#callsMs, withoutStore: this.#withoutStore }
+    return { admitted: this.#admitted, calls: storeCalls + storeFailures, tookMs: this.#tookMs, withoutStore: this.#withoutStore }
   }
 }
