@@ -75,8 +75,10 @@ export class LeaseTable {
   }
 
   /** A lease for one take alone, outside the table. */
-  aside(nowUs: number): KeyLease {
-    return new KeyLease(nowUs, this.horizonUs, this.mostTokens, this.parts.random)
+  aside(cost: number, nowUs: number): KeyLease {
+    const lease = new KeyLease(nowUs, this.horizonUs, this.mostTokens, this.parts.random)
+    lease.demand.join(cost, nowUs)
+    return lease
   }
 
   /** A verb changed the key: what is known of it is void. */
@@ -134,17 +136,7 @@ export class LeaseTable {
 
   /** Requests a refill for the takes to come, if one is due. */
   refillIfLow(lease: KeyLease, key: string, nowUs: number): void {
-    if (lease.refill === undefined && lease.isLow(nowUs)) this.startRefill(lease, key).catch(() => undefined)
-  }
-
-  /** Joins those who wait for the refill on its way, or for a new one. */
-  async awaitRefill(lease: KeyLease, key: string, cost: number, canBeAlone = true): Promise<RefillOutcome> {
-    lease.demand.join(cost, this.ticker.read())
-    try {
-      return await this.refilled(lease, key, canBeAlone)
-    } finally {
-      lease.demand.leave(cost)
-    }
+    if (lease.refill === undefined && lease.isLow(nowUs)) this.refill(lease, key, true).catch(() => undefined)
   }
 
   /**
@@ -153,8 +145,11 @@ export class LeaseTable {
    *
    * @param canBeAlone whether the backend can decide the take by itself; else a single token is leased.
    */
-  refilled(lease: KeyLease, key: string, canBeAlone: boolean): Promise<RefillOutcome> {
-    return lease.refill ?? this.startRefill(lease, key, canBeAlone)
+  refill(lease: KeyLease, key: string, canBeAlone: boolean): Promise<RefillOutcome> {
+    lease.refill ??= this.requestTokens(lease, key, canBeAlone).finally(() => {
+      lease.refill = undefined
+    })
+    return lease.refill
   }
 
   /** @param deniedUntilUs undefined where it passes, as far as this policy goes. */
@@ -169,14 +164,6 @@ export class LeaseTable {
       policy: name,
       source: 'lease',
     }
-  }
-
-  private startRefill(lease: KeyLease, key: string, canBeAlone = true): Promise<RefillOutcome> {
-    const refill = this.requestTokens(lease, key, canBeAlone).finally(() => {
-      lease.refill = undefined
-    })
-    lease.refill = refill
-    return refill
   }
 
   private async requestTokens(lease: KeyLease, key: string, canBeAlone: boolean): Promise<RefillOutcome> {

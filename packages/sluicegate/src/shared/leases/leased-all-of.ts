@@ -124,7 +124,7 @@ export class LeasedAllOf extends WaitingTakes implements LeasedTakes {
       // All takes of this turn join first.
       await undefined
       if (this.parts.guard.isTogether(keys) && lacking.some(({ lease }) => !lease.isLeased(nowUs))) return 'alone'
-      return worst(await Promise.all(lacking.map(({ table, lease, own }) => table.refilled(lease, own, false))))
+      return worst(await Promise.all(lacking.map(({ table, lease, own }) => table.refill(lease, own, false))))
     } finally {
       for (const { lease } of lacking) lease.demand.leave(cost)
     }
@@ -155,10 +155,9 @@ export class LeasedAllOf extends WaitingTakes implements LeasedTakes {
   private async crossSlot(key: Key, keys: readonly string[], cost: number, spending: Spending | undefined): Promise<Decision> {
     if (keys.some((own) => this.isOut(own))) return this.without(key, cost)
     const sentUs = this.ticker.read()
-    const leases = this.tables.map((table) => table.aside(sentUs))
-    const answer = worst(
-      await Promise.all(this.tables.map((table, i) => table.awaitRefill(leases[i] as KeyLease, keys[i] as string, cost, false))),
-    )
+    const leases = this.tables.map((table) => table.aside(cost, sentUs))
+    const refills = this.tables.map((table, i) => table.refill(leases[i] as KeyLease, keys[i] as string, false))
+    const answer = worst(await Promise.all(refills))
     const nowUs = this.ticker.read()
     const decision = this.decided(lookAt(leases, cost, nowUs), leases, keys, cost, nowUs, spending)
     return decision ?? (answer === 'out' ? this.without(key, cost) : this.refused(key, cost))

@@ -94,9 +94,16 @@ export class SingleLeasedTakes extends WaitingTakes implements LeasedTakes {
     return lease && this.decided(lease, key as string, cost, nowUs, spending)
   }
 
-  protected awaitRefill(key: Key, cost: number): Promise<RefillOutcome> | 'alone' {
-    const lease = this.table.of(key as string, this.ticker.read())
-    return lease === undefined ? 'alone' : this.table.awaitRefill(lease, key as string, cost)
+  protected async awaitRefill(key: Key, cost: number): Promise<RefillOutcome> {
+    const nowUs = this.ticker.read()
+    const lease = this.table.of(key as string, nowUs)
+    if (lease === undefined) return 'alone'
+    lease.demand.join(cost, nowUs)
+    try {
+      return await this.table.refill(lease, key as string, true)
+    } finally {
+      lease.demand.leave(cost)
+    }
   }
 
   protected async alone(key: Key, cost: number, spending: Spending | undefined): Promise<Decision> {
