@@ -20,9 +20,10 @@ if (options.includes('--help')) console.log(USAGE)
 else await run()
 
 async function run(): Promise<void> {
-  let results = saved()
-  if (options.includes('--grid')) results = { ...results, grid: await simulated(options.includes('--quick')) }
-  else if (!options.includes('--render')) results = { ...results, measured: await measured() }
+  const found: Partial<UseResults> = {}
+  if (options.includes('--grid')) Object.assign(found, { grid: await simulated(options.includes('--quick')) })
+  else if (!options.includes('--render')) Object.assign(found, { measured: await measured() })
+  const results: UseResults = { ...saved(), ...found }
   mkdirSync(new URL('.', RESULTS), { recursive: true })
   const text = JSON.stringify(results, (_, value) => (typeof value === 'number' ? Number(value.toPrecision(4)) : value))
   // A cell a line.

@@ -76,8 +76,8 @@ export class LogStep extends LeaseStep {
   }
 
   protected untilNewUs(nowUs: number): number {
-    const newest = this.live.at(-1)
-    return newest === undefined ? this.opensUs - nowUs : newest.us + this.windowUs - nowUs
+    const newest = this.entries.at(-1)
+    return newest === undefined || newest.us <= this.opensUs - this.windowUs ? this.opensUs - nowUs : newest.us + this.windowUs - nowUs
   }
 
   protected freeUs(nowUs: number, cost: number): number {
