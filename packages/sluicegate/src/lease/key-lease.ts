@@ -173,6 +173,7 @@ export class KeyLease {
     this.forgetDenied()
     const granted = grant.availableNow + grant.availableLater
     this.demand.given(granted, grant.remaining / this.mostTokens, arrivedUs)
+    if (arrivedUs - sentUs >= LEASE_HORIZONS * this.horizonUs) this.demand.late()
     if (grant.blockedUs > 0) held.end()
     held.add(grant, sentUs, arrivedUs)
     this.remainingThere = grant.remaining

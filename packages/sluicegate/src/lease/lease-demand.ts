@@ -92,6 +92,11 @@ export class LeaseDemand {
     this.correct(-part)
   }
 
+  /** A lease came when it had ended: over such a network nearly nothing is leased ahead. */
+  late(): void {
+    this.share = LEAST_SHARE
+  }
+
   /** Whether the measured pace is still valid. A key that was forgotten sooner would never be leased. */
   isRecent(nowUs: number): boolean {
     return nowUs - this.sinceUs <= this.leaseUs

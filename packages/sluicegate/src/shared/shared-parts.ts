@@ -82,7 +82,7 @@ function leasesOver(backend: Backend, base: SharedBase, policy: Policy, horizonM
     guard.counts.charged += tokens / policies.length
   }
   const tables = policies.map((each, part) => new LeaseTable({ policy: each, backend, part, clock, horizonMs, maxKeys, charged, answered }))
-  const parts = { policy, inForce, guard, late, clock, leaseUs }
+  const parts = { inForce, guard, clock }
   return policy.policies === undefined ? new SingleLeasedTakes(tables[0] as LeaseTable, parts) : new LeasedAllOf(tables, parts)
 }
 

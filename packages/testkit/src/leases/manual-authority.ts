@@ -183,17 +183,13 @@ export class ManualAuthority {
   }
 
   private waiting(): WaitingTakesParts {
-    const { policy } = this.options
     const without = (): Decision => {
       this.withoutStore++
       return this.answer(false, 'outage')
     }
-    const answered = (isLate: boolean): void => {
-      if (isLate) this.lateAnswers++
-    }
     const guard = { isTogether: () => !this.options.isApart, pausedMs: () => (this.isOut ? 1 : 0), timeoutMs: 10_000 }
     const fallback = { execute: this.backend.execute, without }
-    return { policy, inForce: { fallback }, guard, late: { answered }, clock: this.clock, leaseUs: this.leaseUs }
+    return { inForce: { fallback }, guard, clock: this.clock }
   }
 
   private answer(allowed: boolean, source: Decision['source']): Decision {
