@@ -3,10 +3,11 @@ import { type Admission, firstOver, specOf } from 'sluicegate-testkit'
 import { leaseStepOf } from 'sluicegate-testkit/leases/lease-step-of.js'
 import { Timeline } from 'sluicegate-testkit/leases/timeline.js'
 import { type LeaseStep, SOUND_RECORDS } from 'sluicegate-testkit/twins/lease-step.js'
+import type { Grant } from '../../../packages/sluicegate/dist/lease/grant.js'
 import { leaseUsOf } from '../../../packages/sluicegate/dist/lease/leasing.js'
 import { encodingsOf, type PolicyEncodings } from '../../../packages/sluicegate/dist/redis/policy-encoding.js'
-import { grantsOf } from '../../../packages/sluicegate/dist/redis/script-call.js'
-import type { Answer, Backend, Operation } from '../../../packages/sluicegate/dist/shared/backend.js'
+import { type GrantOf, grantsOf } from '../../../packages/sluicegate/dist/redis/script-call.js'
+import type { Answer, Backend, LeaseRequest, Operation } from '../../../packages/sluicegate/dist/shared/backend.js'
 import { CountedShare } from '../../../packages/sluicegate/dist/shared/outage/local-share.js'
 import { SharedLimiter } from '../../../packages/sluicegate/dist/shared/shared-limiter.js'
 import { TimelineClock } from '../scale/timeline-clock.js'
@@ -58,62 +59,26 @@ export async function simulateLeased(
 ): Promise<SimulatedUse> {
   const timeline = new Timeline(START_US)
   const clock = new TimelineClock(timeline)
-  const leaseUs = leaseUsOf(HORIZON_MS)
-  const encodings = encodingsOf(policy, () => leaseUs)
-  const store = new StoreSteps(encodings)
-  const grantOf = encodings.encodings.map((encoding) => grantsOf(encoding, leaseUs))
+  const store = new SimulatedBackend(policy, timeline, clock, roundTripUs)
+  const limiters = Array.from({ length: cell.nodes }, () => limiterOver(store, policy, clock, cell.nodes))
   const decided: Decided[] = []
-  const callsUs: number[] = []
-  const halfUs = Math.floor(roundTripUs / 2)
-  const call = <Result>(run: (nowUs: number) => Result): Promise<Result> =>
-    new Promise((resolve) => {
-      timeline.inUs(halfUs, () => {
-        callsUs.push(timeline.nowUs - START_US)
-        const result = run(timeline.nowUs)
-        timeline.inUs(roundTripUs - halfUs, () => {
-          clock.isUnsettled = true
-          resolve(result)
-        })
-      })
-    })
-  const backend: Backend = {
-    lease: ({ part, want, least, horizonUs }) =>
-      call((nowUs) => {
-        const lease = (store.steps[part] as LeaseStep).lease(nowUs, want, least, horizonUs)
-        return (grantOf[part] as (typeof grantOf)[number])(lease, least)
-      }),
-    execute: (operation) =>
-      call((nowUs) => {
-        return answerOf(policy, operation, store, nowUs)
-      }),
-  }
-  const limiters = Array.from({ length: cell.nodes }, () => {
-    return new SharedLimiter({
-      policy,
-      connect: () => backend,
-      places: { serverOf: () => 'the store', slotOf: () => undefined },
-      options: { timeoutMs: 100 },
-      countedShare: () => new CountedShare(clock, async () => cell.nodes),
-      horizonMs: HORIZON_MS,
-      lateAdvice: 'raise the horizon',
-      clock,
-    })
-  })
-  for (const { atUs, node } of arrivals) {
-    const dueUs = START_US + atUs
-    while (timeline.nextUs <= dueUs) {
+  const passUntil = async (untilUs: number): Promise<void> => {
+    while (timeline.nextUs <= untilUs) {
       timeline.run(1)
       if (clock.isUnsettled) await clock.settle()
     }
+  }
+  for (const { atUs, node } of arrivals) {
+    const dueUs = START_US + atUs
+    await passUntil(dueUs)
     timeline.nowUs = dueUs
     const done = ({ allowed, source }: Decision): void => {
       if (source === 'outage') throw new Error(`outage at ${atUs} node ${node}, after ${timeline.nowUs - START_US - atUs}`)
       const nowUs = timeline.nowUs - START_US
       // A take of the store was spent when the store decided it.
-      decided.push({ node, askedUs: atUs, atUs: nowUs, spentUs: source === 'store' ? nowUs - (roundTripUs - halfUs) : nowUs, allowed })
+      decided.push({ node, askedUs: atUs, atUs: nowUs, spentUs: source === 'store' ? nowUs - store.backUs : nowUs, allowed })
     }
-    const limiter = limiters[node] as SharedLimiter
-    const decision = limiter.take('k')
+    const decision = (limiters[node] as SharedLimiter).take('k')
     if (decision instanceof Promise) {
       decision.then(done)
       await clock.settle()
@@ -123,13 +88,72 @@ export async function simulateLeased(
       if (timeline.nextUs > dueUs) await undefined
     }
   }
-  const endUs = timeline.nowUs + 5 * roundTripUs
-  while (timeline.nextUs <= endUs) {
-    timeline.run(1)
-    if (clock.isUnsettled) await clock.settle()
-  }
+  await passUntil(timeline.nowUs + 5 * roundTripUs)
   for (const limiter of limiters) limiter.close()
-  return { decided, callsUs }
+  return { decided, callsUs: store.callsUs }
+}
+
+function limiterOver(backend: Backend, policy: Policy, clock: TimelineClock, nodes: number): SharedLimiter {
+  return new SharedLimiter({
+    policy,
+    connect: () => backend,
+    places: { serverOf: () => 'the store', slotOf: () => undefined },
+    options: { timeoutMs: 100 },
+    countedShare: () => new CountedShare(clock, async () => nodes),
+    horizonMs: HORIZON_MS,
+    lateAdvice: 'raise the horizon',
+    clock,
+  })
+}
+
+/** The store, half a round trip away. */
+class SimulatedBackend implements Backend {
+  readonly callsUs: number[] = []
+  /** How long an answer takes. */
+  readonly backUs: number
+  readonly #policy: Policy
+  readonly #timeline: Timeline
+  readonly #clock: TimelineClock
+  readonly #toUs: number
+  readonly #store: StoreSteps
+  readonly #grantOf: readonly GrantOf[]
+
+  constructor(policy: Policy, timeline: Timeline, clock: TimelineClock, roundTripUs: number) {
+    const leaseUs = leaseUsOf(HORIZON_MS)
+    const encodings = encodingsOf(policy, () => leaseUs)
+    this.#policy = policy
+    this.#timeline = timeline
+    this.#clock = clock
+    this.#toUs = Math.floor(roundTripUs / 2)
+    this.backUs = roundTripUs - this.#toUs
+    this.#store = new StoreSteps(encodings)
+    this.#grantOf = encodings.encodings.map((encoding) => grantsOf(encoding, leaseUs))
+  }
+
+  lease({ part, want, least, horizonUs }: LeaseRequest): Promise<Grant> {
+    return this.#call((nowUs) => {
+      const lease = (this.#store.steps[part] as LeaseStep).lease(nowUs, want, least, horizonUs)
+      return (this.#grantOf[part] as GrantOf)(lease, least)
+    })
+  }
+
+  execute(operation: Operation): Promise<Answer> {
+    return this.#call((nowUs) => answerOf(this.#policy, operation, this.#store, nowUs))
+  }
+
+  #call<Result>(run: (nowUs: number) => Result): Promise<Result> {
+    const timeline = this.#timeline
+    return new Promise((resolve) => {
+      timeline.inUs(this.#toUs, () => {
+        this.callsUs.push(timeline.nowUs - START_US)
+        const result = run(timeline.nowUs)
+        timeline.inUs(this.backUs, () => {
+          this.#clock.isUnsettled = true
+          resolve(result)
+        })
+      })
+    })
+  }
 }
 
 class StoreSteps {

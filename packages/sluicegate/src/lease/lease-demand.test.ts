@@ -44,7 +44,7 @@ function run(timesUs: readonly number[], left = 0, lease = new KeyLease(0, HORIZ
   return { takes: timesUs.length, calls, leases, leased, waste: 1 - timesUs.length / (leased + alone) }
 }
 
-/** Poisson arrivals with so many requests a lease, while `isOn`. */
+/** Poisson arrivals with that number of requests a lease, while `isOn`. */
 function arrivals(perLease: number, leases: number, isOn: (us: number) => boolean = () => true, seed = 1): number[] {
   const random = new Random(seed)
   const times: number[] = []

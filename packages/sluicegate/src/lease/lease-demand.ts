@@ -1,6 +1,6 @@
 import type { TokenRequest } from './grant.js'
 
-/** The pace is an average over so many leases, the newest weighing most. */
+/** Leases over which the pace is an average; the newest weigh most. */
 const PACE_LEASES = 0.5
 /** How much of the demand of the coming lease is leased: at first, at least and at most. */
 const [FIRST_SHARE, LEAST_SHARE, MOST_SHARE] = [0.1, 0.002, 1]
@@ -8,7 +8,7 @@ const [FIRST_SHARE, LEAST_SHARE, MOST_SHARE] = [0.1, 0.002, 1]
 const [WASTE, WASTE_OF_PLENTY, PLENTY] = [0.01, 0.03, 0.75]
 /** Fewer tokens are not leased: the backend decides each take by itself. */
 const FEWEST = 2
-/** A lease of so many tokens is renewed ahead of need, when this part of it is left. */
+/** A lease of at least N tokens is renewed ahead of need, when this part of it is left. */
 const [RENEWED_FROM, LOW] = [64, 0.25]
 /** The part of the backend's remaining tokens that is leased at most, where tokens do not flow back by themselves. */
 const MOST_OF_REST = 1 / 8

@@ -36,7 +36,7 @@ export class RefillPause {
   }
 }
 
-/** A pause of scarcity is at least and at most so many leases long, and at least so long for a process that leases several tokens. */
+/** A pause of scarcity, in leases: at least, at least for a process that leases several tokens, and at most. */
 const [SHORTEST, SHORTEST_OF_SEVERAL, LONGEST] = [1 / 32, 0.5, 2]
 /** How much longer a pause is after each request in vain; how many more requests a lease after each other one. */
 const [LONGER, MORE] = [2, 1]

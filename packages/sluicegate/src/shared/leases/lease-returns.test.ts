@@ -19,7 +19,7 @@ async function turn(): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve))
 }
 
-/** So many takes at once that the process leases ahead. */
+/** Takes at once, enough that the process leases ahead. */
 const DENSE = 40
 
 async function spent(takes: LeasedTakes, times: number): Promise<number> {
