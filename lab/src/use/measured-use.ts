@@ -6,7 +6,7 @@ import type { UseReport, UseTask } from './use-node.js'
 
 const [NODES, REQUESTS_PER_LEASE, DEMANDS] = [
   [2, 4, 16],
-  [1, 2, 10, 50],
+  [1, 2, 5, 20],
   [0.9, 2],
 ]
 
