@@ -32,6 +32,7 @@ const ON_SERVERS = {
   image: ['deploy/dist/build-image.js'],
   'lab:compare': ['lab/dist/compare-main.js'],
   'lab:scale': ['lab/dist/scale/scale-main.js'],
+  'bench:use': ['lab/dist/use/use-main.js'],
   'prove runtimes': ['packages/sluicegate/dist/redis/'],
 }
 
@@ -61,6 +62,7 @@ const TASKS = {
   lab: (args) => run(process.execPath, ['lab/dist/main.js', ...args]),
   'lab:compare': (args) => run(process.execPath, ['lab/dist/compare-main.js', ...args]),
   'lab:scale': (args) => run(process.execPath, ['lab/dist/scale/scale-main.js', ...args]),
+  'bench:use': (args) => run(process.execPath, ['lab/dist/use/use-main.js', ...args]),
   async plots() {
     await run(process.execPath, ['bench/dist/publish.js'])
     await run(process.execPath, ['lab/dist/main.js', '--render'])

@@ -46,7 +46,7 @@ class LeaseNodes {
     this.#random = new Random(group.seed + 1)
     this.#meter = new GroupMeter(group, START_US)
     this.#store = new SimulatedStore(group, this.#timeline, this.#meter)
-    this.#grantOf = grantsOf(this.#store.encoding, this.#store.leaseUs, () => this.#random.fraction())
+    this.#grantOf = grantsOf(this.#store.encoding, this.#store.leaseUs)
     this.#nodes = Array.from({ length: group.nodes }, () => new Map())
   }
 
@@ -71,7 +71,7 @@ class LeaseNodes {
     const keys = this.#nodes[node] as Map<number, NodeKey>
     let held = keys.get(key)
     if (held === undefined) {
-      held = new NodeKey(node, key, new KeyLease(nowUs, group.horizonMs * 1000))
+      held = new NodeKey(node, key, new KeyLease(nowUs, group.horizonMs * 1000, group.policy.limit, () => this.#random.fraction()))
       keys.set(key, held)
     }
     held.lease.demand.ask(1)
@@ -100,11 +100,16 @@ class LeaseNodes {
     // All takes of this time are one request.
     this.#timeline.inUs(0, () => {
       const request = held.lease.want(this.#timeline.nowUs)
-      const horizonUs = this.#group.horizonMs * 1000
+      if (!request.isLease) {
+        held.isAsking = false
+        const [first] = held.waiting.splice(0)
+        if (first !== undefined) this.#alone(held, first)
+        return
+      }
       this.#store.call(
         held.key,
         this.#group.roundTripUs(held.node, this.#random.fraction()),
-        (step, nowUs) => step.lease(nowUs, request.want, request.least, horizonUs),
+        (step, nowUs) => step.lease(nowUs, request.want, request.least, 0),
         (lease) => this.#answered(held, request, lease),
       )
     })
@@ -112,12 +117,12 @@ class LeaseNodes {
 
   #answered(held: NodeKey, request: TokenRequest, lease: Parameters<GrantOf>[0]): void {
     const { nowUs } = this.#timeline
-    const { timeoutMs = 100, horizonMs } = this.#group
+    const { timeoutMs = 100 } = this.#group
     const tookUs = nowUs - request.sentUs
     const isOut = tookUs > timeoutMs * 1000 || tookUs > surelyUs(this.#store.leaseUs)
     held.isAsking = false
     if (isOut) held.lease.failed(nowUs)
-    else held.lease.addGrant(this.#grantOf(lease, horizonMs * 1000, request.least), request, nowUs)
+    else held.lease.addGrant(this.#grantOf(lease, request.least), request, nowUs)
     const waiting = held.waiting
     held.waiting = []
     for (const each of waiting) {
@@ -132,11 +137,23 @@ class LeaseNodes {
       this.#wait(held, waiting)
       return
     }
+    held.lease.demand.join(1, this.#timeline.nowUs)
+    this.#alone(held, waiting)
+  }
+
+  /** Decided by the store. */
+  #alone(held: NodeKey, { askedUs }: Waiting): void {
+    held.lease.demand.leave(1)
     this.#store.call(
       held.key,
       this.#group.roundTripUs(held.node, this.#random.fraction()),
-      (step, nowUs) => step.take(nowUs, 1).allowed,
-      (isAllowed) => this.#meter.decided(held.key, waiting.askedUs, this.#timeline.nowUs, isAllowed),
+      (step, nowUs) => [step.take(nowUs, 1).allowed, step.remainingAt(nowUs), step.untilFreeUs(nowUs, 1), step.untilFullUs(nowUs)] as const,
+      ([isAllowed, remaining, freeUs, fullUs]) => {
+        const { nowUs } = this.#timeline
+        if (isAllowed) held.lease.passed(remaining)
+        else held.lease.refuse(1, nowUs + Math.ceil(freeUs / 1000) * 1000, nowUs + fullUs, nowUs)
+        this.#meter.decided(held.key, askedUs, nowUs, isAllowed)
+      },
     )
   }
 }

@@ -6,9 +6,9 @@ import { grantsOf } from '../../../packages/sluicegate/dist/redis/script-call.js
 import type { Answer, Backend, Operation } from '../../../packages/sluicegate/dist/shared/backend.js'
 import { CountedShare } from '../../../packages/sluicegate/dist/shared/outage/local-share.js'
 import { SharedLimiter } from '../../../packages/sluicegate/dist/shared/shared-limiter.js'
-import type { Clock } from '../../../packages/sluicegate/dist/time/clock.js'
 import { arrivalUs, type GroupFigures, GroupMeter, keyOf, type NodeGroup } from './node-group.js'
 import { SimulatedStore } from './simulated-store.js'
+import { TimelineClock } from './timeline-clock.js'
 
 const START_US = 1_000_000
 
@@ -60,7 +60,7 @@ function secondsAt(nowUs: number): number {
 
 function limiterOf(group: NodeGroup, store: SimulatedStore, clock: TimelineClock, random: Random, node: number): SharedLimiter {
   const { policy, horizonMs, timeoutMs = 100, localShare } = group
-  const grantOf = grantsOf(store.encoding, store.leaseUs, () => random.fraction())
+  const grantOf = grantsOf(store.encoding, store.leaseUs)
   const call = <Result>(key: string, run: (step: LeaseStep, nowUs: number) => Result): Promise<Result> =>
     new Promise((resolve) => {
       // Without an answer the call times out.
@@ -72,7 +72,7 @@ function limiterOf(group: NodeGroup, store: SimulatedStore, clock: TimelineClock
     })
   const backend: Backend = {
     lease: async ({ key, want, least, horizonUs }) => {
-      return grantOf(await call(key, (step, nowUs) => step.lease(nowUs, want, least, horizonUs)), horizonUs, least)
+      return grantOf(await call(key, (step, nowUs) => step.lease(nowUs, want, least, horizonUs)), least)
     },
     execute: (operation) => call(operation.key as string, (step, nowUs) => answerOf(group, operation, step, nowUs)),
   }
@@ -105,41 +105,16 @@ function answerOf({ policy }: NodeGroup, operation: Operation, step: LeaseStep, 
     for (let left = operation.tokens[0] ?? 0; left > 0 && step.take(nowUs, 1).allowed; left--);
   } else throw new TypeError(`no ${operation.verb} here`)
   const retryAfterMs = allowed ? 0 : Math.ceil(step.untilFreeUs(nowUs, cost) / 1000)
-  return { done: allowed, decision: { allowed, limit, remaining: 0, retryAfterMs, resetAfterMs: 1000, policy: name, source: 'store' } }
-}
-
-/** The clock of a simulation, whose promises are settled before its time moves on. */
-class TimelineClock implements Clock {
-  /** Whether a promise may have been resolved since. */
-  isUnsettled = false
-  readonly #timeline: Timeline
-  #turns = 1
-
-  constructor(timeline: Timeline) {
-    this.#timeline = timeline
-  }
-
-  nowMs(): number {
-    return this.#timeline.nowUs / 1000
-  }
-
-  after(ms: number, run: () => void): () => void {
-    let isCancelled = false
-    this.#timeline.inUs(Math.max(0, Math.ceil(ms * 1000)), () => {
-      if (isCancelled) return
-      this.isUnsettled = true
-      // A timeout waits for turns of the event loop, in which sockets would be read.
-      this.#turns = 3
-      run()
-    })
-    return () => {
-      isCancelled = true
-    }
-  }
-
-  async settle(): Promise<void> {
-    this.isUnsettled = false
-    for (let turns = this.#turns; turns > 0; turns--) await new Promise<void>((resolve) => void setImmediate(resolve))
-    this.#turns = 1
+  return {
+    done: allowed,
+    decision: {
+      allowed,
+      limit,
+      remaining: step.remainingAt(nowUs),
+      retryAfterMs,
+      resetAfterMs: Math.ceil(step.untilFullUs(nowUs) / 1000),
+      policy: name,
+      source: 'store',
+    },
   }
 }

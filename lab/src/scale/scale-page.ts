@@ -79,23 +79,15 @@ function costsTable({ measured, growth }: ScaleResults): string {
 }
 
 function whenTable(costs: readonly KeyCost[]): string {
-  const head = ['requests a lease', ...DEMANDS.map((demand) => `demand ${demand} x limit`), 'leases']
+  const head = ['requests a lease', ...DEMANDS.map((demand) => `demand ${demand} x limit`)]
   const rows = REQUESTS_PER_LEASE.map((requests) => {
     const own = costs.filter(({ requestsPerLease }) => requestsPerLease === requests)
     const cells = own.map(({ callsPerRequest, served }) =>
       callsPerRequest === undefined ? 'exact' : `${callsPerRequest.toFixed(2)} / ${percent(Math.min(1, served))}`,
     )
-    return [String(requests), ...cells, verdictOf(own)]
+    return [String(requests), ...cells]
   })
   return table(head, rows)
-}
-
-/** Leases pay where they save more than half of the calls and waste little of the limit. */
-function verdictOf(own: readonly KeyCost[]): string {
-  const calls = Math.max(...own.map(({ callsPerRequest = 1 }) => callsPerRequest))
-  const served = Math.min(...own.map((cost) => cost.served))
-  if (calls > 0.5) return 'no: use exact'
-  return served < 0.95 ? 'yes, if some of the limit may stay unused' : 'yes'
 }
 
 function nodesTable(growth: readonly NodeGrowth[]): string {

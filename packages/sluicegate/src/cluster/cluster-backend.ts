@@ -50,7 +50,7 @@ export class ClusterBackend implements Backend {
     const { link, policy } = this
     const id = newOperationId()
     const answer = await link.ask(id, 'lease', key, want, horizonUs, least, part)
-    return grantIn(answer, policy.policies?.[part] ?? policy, horizonUs, least, id)
+    return grantIn(answer, policy.policies?.[part] ?? policy, least, id)
   }
 
   /** The primary gets it in order with all requests, also from a limiter that was closed and gets no answers. */

@@ -1,8 +1,8 @@
 import { combined, type Decision } from '../decision/decision.js'
 import { StoreError } from '../errors.js'
-import { askAfterUs, type Grant } from '../lease/grant.js'
+import type { Grant } from '../lease/grant.js'
 import type { Policy } from '../policy/policy.js'
-import { flowsBack, isBookedAhead, type LeaseRun, type MemoryLease } from './memory-lease.js'
+import { flowsBack, type LeaseRun, type MemoryLease } from './memory-lease.js'
 
 /*
  * The protocol between a primary process and a worker. Messages are arrays of plain JSON. Their first item marks them as this library's and the
@@ -121,7 +121,7 @@ export function numbersOfLease({ untilFreeUs, blockedUs, remaining, untilNewUs, 
 }
 
 /** Decodes a grant, which request `id` asked for with at least `least` tokens. */
-export function grantIn(answer: readonly unknown[], policy: Policy, horizonUs: number, least: number, id?: number): Grant {
+export function grantIn(answer: readonly unknown[], policy: Policy, least: number, id?: number): Grant {
   const [freeUs = 0, blockedUs = 0, remaining = 0, untilNewUs = 0, ...numbers] = numbersIn(answer, HEAD)
   const untilFreeUs = receivedTime(freeUs)
   const runs: LeaseRun[] = []
@@ -141,7 +141,6 @@ export function grantIn(answer: readonly unknown[], policy: Policy, horizonUs: n
     endUs: (token) => runOf(token).endUs,
     untilFreeUs,
     untilFreeFor: untilFreeIn(policy, untilFreeUs, least),
-    askAfterUs: isBookedAhead(policy) ? askAfterUs(untilFreeUs, ready + later, horizonUs) : untilFreeUs,
     blockedUs,
     remaining,
     untilNewUs,

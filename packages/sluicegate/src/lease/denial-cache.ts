@@ -44,6 +44,8 @@ const MAX_COSTS = 8
 interface DenialTime {
   readonly tokens: number
   readonly untilUs: number
+  /** Until when it is believed. */
+  readonly validUs: number
 }
 
 /**
@@ -60,10 +62,9 @@ export class DenialTimes {
   }
 
   add(tokens: number, untilUs: number, nowUs: number): void {
-    const last = Math.min(untilUs, nowUs + this.longestUs)
-    if (last <= nowUs) return
-    this.entries = this.entries.filter((other) => other.untilUs > nowUs && other.tokens !== tokens).slice(1 - MAX_COSTS)
-    this.entries.push({ tokens, untilUs: last })
+    if (untilUs <= nowUs) return
+    this.entries = this.entries.filter((other) => other.validUs > nowUs && other.tokens !== tokens).slice(1 - MAX_COSTS)
+    this.entries.push({ tokens, untilUs, validUs: Math.min(untilUs, nowUs + this.longestUs) })
   }
 
   /** `tokens` passed, or would have. */
@@ -76,9 +77,11 @@ export class DenialTimes {
   }
 
   /** Until when `tokens` are denied; 0 when nothing is known. */
-  until(tokens: number): number {
+  until(tokens: number, nowUs: number): number {
     let untilUs = 0
-    for (const other of this.entries) if (other.tokens <= tokens && other.untilUs > untilUs) untilUs = other.untilUs
+    for (const other of this.entries) {
+      if (other.tokens <= tokens && other.validUs > nowUs && other.untilUs > untilUs) untilUs = other.untilUs
+    }
     return untilUs
   }
 }

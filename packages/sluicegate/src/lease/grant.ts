@@ -19,8 +19,6 @@ export interface Grant {
   readonly untilFreeUs: number
   /** The same for `tokens`, or for fewer where only the backend knows more; undefined where nothing is known. */
   untilFreeFor(tokens: number): number | undefined
-  /** When to ask again after a short answer; random, so that processes do not ask together. */
-  readonly askAfterUs: number
   /** How long a ban still denies everything. */
   readonly blockedUs: number
   /** Whole tokens left at the backend, and until the key is full there. */
@@ -33,20 +31,12 @@ export interface TokenRequest {
   readonly want: number
   readonly least: number
   readonly sentUs: number
+  /** Whether it is worth a lease; else the backend decides the take that waits, if there is one. */
+  readonly isLease: boolean
 }
-
-/** How a refill ended: its tokens arrived in time to be spent, arrived late, or the backend could not be reached. */
-export type RefillOutcome = 'in time' | 'late' | 'out'
-
-/** Shares of the horizon: how long before more tokens are free a process asks again that got some, and one that got none. */
-const AHEAD = [0.1, 0.4] as const
-const AHEAD_OF_NONE = [0.2, 1] as const
 
 /**
- * When to ask again after a short answer. A process that got tokens asks when most of another horizon is free; one that got none asks
- * earlier. The time is random: each process gets what became free since the one before it asked, so a fixed order would give unequal shares.
+ * How a refill ended: its tokens arrived in time to be spent, arrived late, or the backend could not be reached. `alone`: it is not worth a
+ * lease, and the backend decides the one take that waits.
  */
-export function askAfterUs(untilFreeUs: number, granted: number, horizonUs: number, random = Math.random): number {
-  const [least, most] = granted > 0 ? AHEAD : AHEAD_OF_NONE
-  return Math.max(0, untilFreeUs - (least + (most - least) * random()) * horizonUs)
-}
+export type RefillOutcome = 'in time' | 'late' | 'out' | 'alone'

@@ -71,6 +71,11 @@ export class Batch {
     return ended
   }
 
+  /** Tokens of the grant. */
+  get granted(): number {
+    return this.count
+  }
+
   /** Spends tokens that may be spent now. */
   drop(tokens: number): void {
     this.next += tokens
@@ -144,6 +149,12 @@ export class HeldTokens {
   private tokens = 0
   private recountUs = Number.NEGATIVE_INFINITY
   private unspent: Unspent[] = []
+  private readonly wasted: (part: number) => void
+
+  /** @param wasted called with the part of a lease that expired unspent. */
+  constructor(wasted: (part: number) => void) {
+    this.wasted = wasted
+  }
 
   /** Tokens that may be spent now or later, as of the last time read. */
   get left(): number {
@@ -252,6 +263,7 @@ export class HeldTokens {
 
   private note(batch: Batch): void {
     const tokens = batch.takeEnded()
+    if (tokens > 0) this.wasted(tokens / batch.granted)
     if (tokens > 0 && batch.unspentId !== undefined) this.unspent.push({ id: batch.unspentId, tokens })
   }
 

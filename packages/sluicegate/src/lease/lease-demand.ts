@@ -1,39 +1,50 @@
-import type { Grant } from './grant.js'
+import type { TokenRequest } from './grant.js'
 
-/** A refill is due when this share of the last grant is left. */
-const LOW_SHARE = 0.25
-/** The shortest span over which demand is measured. */
-const LEAST_SPAN_US = 1_000
-/** Requests exceed demand by this factor. */
-const RESERVE = 1.25
-/** The share of the backend's remaining tokens requested beyond what was spent, where tokens do not flow back by themselves. */
-const SHARE_OF_REST = 1 / 8
-/** The measured pace is void after this many horizons without a lease. */
-const PACE_HORIZONS = 2
+/** Leases over which the pace is an average; the newest weigh most. */
+const PACE_LEASES = 0.5
+/** How much of the demand of the coming lease is leased: at first, at least and at most. */
+const [FIRST_SHARE, LEAST_SHARE, MOST_SHARE] = [0.1, 0.002, 1]
+/** The tolerated part of each lease that expires unspent; and so much more with a full budget, falling to none at three quarters of it. */
+const [WASTE, WASTE_OF_PLENTY, PLENTY] = [0.01, 0.03, 0.75]
+/** Fewer tokens are not leased: the backend decides each take by itself. */
+const FEWEST = 2
+/** A lease of at least N tokens is renewed ahead of need, when this part of it is left. */
+const [RENEWED_FROM, LOW] = [64, 0.25]
+/** The part of the backend's remaining tokens that is leased at most, where tokens do not flow back by themselves. */
+const MOST_OF_REST = 1 / 8
 
-/** The demand for a key in one process, and how many tokens to lease ahead for it. */
+/**
+ * The demand for a key in one process, and how many tokens to lease for it.
+ *
+ * A token that expires unspent is lost to the fleet. So a process leases a share of what callers will probably take within a lease, and
+ * corrects that share by what became of its leases: up a little with each, down by the part of it that expired. In the long run the part
+ * that expires is the tolerated one, whatever the pattern of demand. Where the share comes to less than {@link FEWEST} tokens, the
+ * backend decides each take, which wastes nothing.
+ */
 export class LeaseDemand {
-  private readonly horizonUs: number
-  /** Tokens that callers wait for now. */
+  private readonly leaseUs: number
+  /** Callers that wait now, and the tokens that they wait for. */
+  private waiters = 0
   private waiting = 0
-  /** Tokens requested by takes since the last lease, the smallest cost among them, and since when. */
+  /** Tokens requested by takes since the pace was measured, the smallest cost among them, and since when. */
   private asked = 0
   private leastCost = Number.POSITIVE_INFINITY
   private sinceUs: number
   /** How long of that callers waited, up to the last lease, and since when they wait now. */
   private waitedUs = 0
   private waitingSinceUs = 0
-  /** Tokens of the last grant, and tokens spent since it came. */
-  private granted = 0
-  private used = 0
-  /** The most tokens to request, unless callers wait for more. */
-  private most = 1
   /** Tokens per microsecond. */
   private pace = 0
+  /** The share of the demand of a lease that is leased, and the part of leases that may expire. */
+  private share = FIRST_SHARE
+  private tolerated = WASTE
+  /** A refill is due when so few are left. */
+  private lowAt = -1
 
-  constructor(nowUs: number, horizonUs: number) {
+  /** @param leaseUs the length of a lease. */
+  constructor(nowUs: number, leaseUs: number) {
     this.sinceUs = nowUs
-    this.horizonUs = horizonUs
+    this.leaseUs = leaseUs
   }
 
   /** Counts the cost of a take, once. */
@@ -44,104 +55,106 @@ export class LeaseDemand {
 
   /** Counts a take that waits for the next lease, until {@link leave}. */
   join(cost: number, nowUs: number): void {
-    if (this.waiting === 0) this.waitingSinceUs = nowUs
+    if (this.waiters++ === 0) this.waitingSinceUs = nowUs
     this.waiting += cost
     if (cost < this.leastCost) this.leastCost = cost
   }
 
   leave(cost: number): void {
+    this.waiters--
     this.waiting -= cost
   }
 
   get isWaitedFor(): boolean {
-    return this.waiting > 0
+    return this.waiters > 0
   }
 
-  spent(tokens: number): void {
-    this.used += tokens
-  }
-
-  /** Notes a grant, which ends the measured span. */
-  given(tokens: number, nowUs: number): void {
-    this.granted = tokens
-    this.used = 0
+  /**
+   * Notes a grant.
+   *
+   * @param budget the part of the whole budget that is left at the backend.
+   */
+  given(tokens: number, budget: number, nowUs: number): void {
+    this.lowAt = tokens >= RENEWED_FROM ? LOW * tokens : -1
     this.waitedUs += this.waitingFor(nowUs)
     this.waitingSinceUs = nowUs
+    if (tokens > 0) this.charged(budget)
   }
 
-  /** Whether the measured pace is still valid. A key that was forgotten sooner would request one token at a time for ever. */
+  /** Tokens were charged: a lease, or one take by the backend alone. */
+  charged(budget: number): void {
+    this.tolerated = WASTE + WASTE_OF_PLENTY * Math.max(0, (budget - PLENTY) / (1 - PLENTY))
+    this.correct(this.tolerated)
+  }
+
+  /** A part of a lease expired unspent. */
+  wasted(part: number): void {
+    this.correct(-part)
+  }
+
+  /** A lease came when it had ended: over such a network nearly nothing is leased ahead. */
+  late(): void {
+    this.share = LEAST_SHARE
+  }
+
+  /** Whether the measured pace is still valid. A key that was forgotten sooner would never be leased. */
   isRecent(nowUs: number): boolean {
-    return nowUs - this.sinceUs <= PACE_HORIZONS * this.horizonUs
+    return nowUs - this.sinceUs <= this.leaseUs
   }
 
   /** Whether so few tokens are left that a refill is due. */
   isLow(left: number): boolean {
-    return this.asked > 0 && left <= LOW_SHARE * this.granted
+    return left <= this.lowAt && this.asked > 0
   }
 
   /**
-   * Tokens to request beside those held: the demand of one horizon at the measured pace. If tokens were left unspent, the next request is
-   * smaller; it is at most twice the spent tokens, so that little is lost when demand ends. A short grant does not make the next request smaller.
+   * Tokens to request beside those held.
    *
+   * @param ready tokens that may be spent now; `left` also those that may be spent later.
    * @param rest tokens left at the backend for all processes, as far as is known.
    */
-  wanted(nowUs: number, ready: number, rest = Number.POSITIVE_INFINITY): { readonly want: number; readonly least: number } {
-    const { waiting, horizonUs, granted, used } = this
-    const spanUs = nowUs - this.sinceUs
-    // A waiting caller takes nothing more: while a lease is on its way demand does not show.
-    const servedUs = Math.max(LEAST_SPAN_US, spanUs - this.waitedUs - this.waitingFor(nowUs))
-    this.pace = Math.max(this.asked / servedUs, this.isRecent(nowUs) ? this.pace / 2 : 0)
-    if (granted > 0) this.most = Math.max(2 * used, 2 * used >= granted ? this.most : this.most / 2)
+  wanted(nowUs: number, ready: number, left: number, rest = Number.POSITIVE_INFINITY): Omit<TokenRequest, 'sentUs'> {
+    const { waiters, waiting } = this
+    const foreseen = this.foreseen(nowUs, left, rest)
+    this.measure(nowUs)
     const least = this.leastCost === Number.POSITIVE_INFINITY ? 1 : Math.max(1, this.leastCost - ready)
-    // With nothing left, spent tokens show supply, not demand: following them would shrink each request. A share is not needed then either, as
-    // no process is granted more than what flowed back meanwhile.
-    const share = rest > 0 ? used + Math.ceil(rest * SHARE_OF_REST) : Number.POSITIVE_INFINITY
-    const foreseen = Math.min(Math.ceil(this.pace * horizonUs * RESERVE), Math.floor(this.most), share)
-    this.asked = 0
     this.leastCost = Number.POSITIVE_INFINITY
+    return { want: Math.max(least, waiting, foreseen), least, isLease: foreseen > 0 || waiters > 1 }
+  }
+
+  /** Whether {@link wanted} would be a lease. */
+  isLeased(nowUs: number, left: number, rest: number): boolean {
+    return this.waiters > 1 || this.foreseen(nowUs, left, rest) > 0
+  }
+
+  /** Tokens to lease ahead of need, 0 where they would be too few. */
+  private foreseen(nowUs: number, left: number, rest: number): number {
+    // With nothing left no process is granted more than what flowed back meanwhile.
+    const most = rest > 0 ? Math.ceil(rest * MOST_OF_REST) : Number.POSITIVE_INFINITY
+    const tokens = Math.min(Math.floor(this.share * this.paceAt(nowUs) * this.leaseUs) - left, most)
+    return tokens >= FEWEST ? tokens : 0
+  }
+
+  private paceAt(nowUs: number): number {
+    // A waiting caller takes nothing more: while a lease is on its way demand does not show.
+    const servedUs = Math.max(1, nowUs - this.sinceUs - this.waitedUs - this.waitingFor(nowUs))
+    const weight = -Math.expm1(-servedUs / (PACE_LEASES * this.leaseUs))
+    return this.pace + weight * (this.asked / servedUs - this.pace)
+  }
+
+  private measure(nowUs: number): void {
+    this.pace = this.paceAt(nowUs)
+    this.asked = 0
     this.sinceUs = nowUs
     this.waitedUs = 0
     this.waitingSinceUs = nowUs
-    return { want: Math.max(least, waiting, foreseen), least }
+  }
+
+  private correct(part: number): void {
+    this.share = Math.min(MOST_SHARE, Math.max(LEAST_SHARE, this.share * Math.exp(part)))
   }
 
   private waitingFor(nowUs: number): number {
-    return this.waiting > 0 ? Math.max(0, nowUs - this.waitingSinceUs) : 0
-  }
-}
-
-/** A cached denial is checked again after this long: a verb in another process may have changed the key. */
-export const LONGEST_PAUSE_HORIZONS = 20
-/** Where other processes may return tokens, look for these after one lease, then less and less often. */
-const SHORTEST_PAUSE_HORIZONS = 2
-
-/** A time in which this process requests no tokens ahead of need. */
-export class RefillPause {
-  untilUs = 0
-  private readonly horizonUs: number
-  /** How long until it looks for returned tokens. */
-  private pauseUs: number
-
-  constructor(horizonUs: number) {
-    this.horizonUs = horizonUs
-    this.pauseUs = SHORTEST_PAUSE_HORIZONS * horizonUs
-  }
-
-  end(): void {
-    this.untilUs = 0
-  }
-
-  /** Pauses until tokens may be free; longer each time that none were returned. */
-  begin({ askAfterUs, blockedUs, flowsBack, availableNow, availableLater }: Grant, nowUs: number): void {
-    const longestUs = LONGEST_PAUSE_HORIZONS * this.horizonUs
-    if (availableNow + availableLater > 0) this.pauseUs = SHORTEST_PAUSE_HORIZONS * this.horizonUs
-    const mostUs = flowsBack || blockedUs > 0 ? longestUs : this.pauseUs
-    this.pauseUs = Math.min(2 * this.pauseUs, longestUs)
-    this.untilUs = nowUs + Math.min(Math.max(askAfterUs, blockedUs), mostUs)
-  }
-
-  /** The backend could not be reached. */
-  failed(nowUs: number): void {
-    this.untilUs = nowUs + this.horizonUs
+    return this.waiters > 0 ? Math.max(0, nowUs - this.waitingSinceUs) : 0
   }
 }

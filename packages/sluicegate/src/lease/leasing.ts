@@ -1,4 +1,3 @@
-import type { Decision } from '../decision/decision.js'
 import type { Policy } from '../policy/policy.js'
 import { emissionOf } from '../policy/policy-numbers.js'
 
@@ -6,7 +5,7 @@ import { emissionOf } from '../policy/policy-numbers.js'
 export const CLOCK_DRIFT = 1000
 
 /** The length of a lease in horizons. */
-const LEASE_HORIZONS = 2
+export const LEASE_HORIZONS = 2
 /** Tokens that a bucket must hold beyond what flows back during a lease. */
 const LEAST_BURST = 2
 /** A leased window is at least this many leases long, and its limit at least this many tokens. */
@@ -52,17 +51,4 @@ export function mostLeased(policy: Policy, leaseUs: number): number {
 /** A duration on this process's clock, which may be slow, that surely does not outlast `us` on the backend's. */
 export function surelyUs(us: number): number {
   return us - us / CLOCK_DRIFT
-}
-
-/**
- * For how many microseconds, from the sending of the question, what a backend let pass at once may be spent: as long as a lease, and in
- * no other window.
- */
-export function goodForUs({ algorithm, windowMs, policies }: Policy, { resetAfterMs, parts }: Decision, leaseUs: number): number {
-  if (policies !== undefined) return Math.min(...policies.map((part, i) => goodForUs(part, parts?.[i] as Decision, leaseUs)))
-  // Until the window ends, and of a sliding one until the next does; rounded up.
-  const windowUs =
-    { 'fixed-window': resetAfterMs - 1, 'sliding-window': resetAfterMs - windowMs - 1 }[algorithm as string] ?? Number.POSITIVE_INFINITY
-  const us = Math.min(leaseUs, windowUs * 1000)
-  return surelyUs(us)
 }

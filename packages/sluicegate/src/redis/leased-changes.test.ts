@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { createClient } from '@redis/client'
+import { holdingTokens } from 'sluicegate-testkit/leases/holding-tokens.js'
 import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { fixedWindow, type Policy, slidingLog, tokenBucket } from '../index.js'
 import { createRedisLimiter, type FleetLimiter } from './index.js'
@@ -30,13 +31,6 @@ const POLICIES = [
   fixedWindow({ limit: 200, window: '30d' }),
   slidingLog({ limit: 200, window: '1d' }),
 ]
-
-/** Callers enough that this process holds tokens afterwards. */
-async function holdingTokens(limiter: FleetLimiter, key: string): Promise<void> {
-  for (let i = 0; i < 4; i++) await Promise.all(Array.from({ length: 5 }, () => limiter.take(key)))
-  const next = limiter.take(key)
-  assert.ok(!(next instanceof Promise) && next.allowed, 'the next is here')
-}
 
 for (const policy of POLICIES) {
   test(`${policy.algorithm}: a key that is blocked lets nothing pass here, though tokens were held`, async () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { createClient } from '@redis/client'
 import { until } from 'sluicegate-testkit'
+import { holdingTokens } from 'sluicegate-testkit/leases/holding-tokens.js'
 import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { fixedWindow, type Policy, slidingLog, tokenBucket } from '../index.js'
 import { createRedisLimiter, type FleetLimiter } from './index.js'
@@ -38,13 +39,6 @@ const BRISK = [
   fixedWindow({ limit: 200, window: '30d', name: 'brisk' }),
   slidingLog({ limit: 200, window: '1d', name: 'brisk' }),
 ]
-
-/** Callers enough that this process holds tokens afterwards. */
-async function holdingTokens(limiter: FleetLimiter, key: string): Promise<void> {
-  for (let i = 0; i < 4; i++) await Promise.all(Array.from({ length: 5 }, () => limiter.take(key)))
-  const next = limiter.take(key)
-  assert.ok(!(next instanceof Promise) && next.allowed, 'the next is here')
-}
 
 /** Takes until one is denied. */
 async function drained(limiter: FleetLimiter, key: string): Promise<number> {

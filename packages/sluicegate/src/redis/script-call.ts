@@ -1,7 +1,7 @@
 import { combined, type Decision } from '../decision/decision.js'
 import type { CountTimes } from '../decision/decision-decoder.js'
 import { StoreError } from '../errors.js'
-import { askAfterUs, type Grant } from '../lease/grant.js'
+import type { Grant } from '../lease/grant.js'
 import { emissionOf } from '../policy/policy-numbers.js'
 import type { PolicyEncoding, PolicyEncodings } from './policy-encoding.js'
 
@@ -156,21 +156,18 @@ function timesIn({ untilFreeUs, untilNewUs, waitUs }: KeyState): CountTimes {
 }
 
 /** Turns the answer to a lease, of which fewer than `least` tokens are useless, into times of single tokens. */
-export type GrantOf = (lease: ScriptLease, horizonUs: number, least: number) => Grant
+export type GrantOf = (lease: ScriptLease, least: number) => Grant
 
-/**
- * @param leaseUs the length of a lease.
- * @param random a fraction.
- */
-export function grantsOf(encoding: PolicyEncoding, leaseUs: number, random = Math.random): GrantOf {
-  return encoding.name === 'rate' ? rateGrants(encoding, leaseUs, random) : windowGrants(encoding, leaseUs, random)
+/** @param leaseUs the length of a lease. */
+export function grantsOf(encoding: PolicyEncoding, leaseUs: number): GrantOf {
+  return encoding.name === 'rate' ? rateGrants(encoding, leaseUs) : windowGrants(encoding, leaseUs)
 }
 
 /** With a rate, the debt before the lease says when each token conforms. */
-function rateGrants({ policy }: PolicyEncoding, leaseUs: number, random: () => number): GrantOf {
+function rateGrants({ policy }: PolicyEncoding, leaseUs: number): GrantOf {
   const { unitsPerToken, unitsPerUs, capacity } = emissionOf(policy)
   const conformsUs = (units: number): number => Math.max(0, Math.ceil((units - capacity) / unitsPerUs))
-  return ({ nowUs, availableNow, availableLater, debt, blockedUs }, horizonUs, least) => {
+  return ({ nowUs, availableNow, availableLater, debt, blockedUs }, least) => {
     const after = debt + (availableNow + availableLater) * unitsPerToken
     const beginUs = (token: number): number => (token < availableNow ? 0 : conformsUs(debt + (token + 1) * unitsPerToken))
     const untilFreeFor = (tokens: number): number => conformsUs(after + tokens * unitsPerToken)
@@ -184,7 +181,6 @@ function rateGrants({ policy }: PolicyEncoding, leaseUs: number, random: () => n
       id: nowUs,
       untilFreeUs,
       untilFreeFor,
-      askAfterUs: askAfterUs(untilFreeUs, availableNow + availableLater, horizonUs, random),
       blockedUs,
       remaining: Math.max(0, Math.floor((capacity - after) / unitsPerToken)),
       untilNewUs: Math.ceil(after / unitsPerUs),
@@ -193,8 +189,8 @@ function rateGrants({ policy }: PolicyEncoding, leaseUs: number, random: () => n
 }
 
 /** With a window, tokens may be spent for the length of a lease, but not after the window's end. */
-function windowGrants({ name, policy: { limit } }: PolicyEncoding, leaseUs: number, random: () => number): GrantOf {
-  return ({ nowUs, availableNow, availableLater, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs }, horizonUs, least) => {
+function windowGrants({ policy: { limit } }: PolicyEncoding, leaseUs: number): GrantOf {
+  return ({ nowUs, availableNow, availableLater, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs }, least) => {
     const beginUs = (token: number): number => (token < availableNow ? 0 : laterUs)
     return {
       availableNow,
@@ -206,8 +202,6 @@ function windowGrants({ name, policy: { limit } }: PolicyEncoding, leaseUs: numb
       untilFreeUs,
       // In a fixed window every cost waits for its end; elsewhere a larger cost waits as long, or longer.
       untilFreeFor: (tokens) => (tokens === least || (tokens > least && untilFreeUs > 0) ? untilFreeUs : undefined),
-      // Only in a sliding window do tokens come free one after another.
-      askAfterUs: name === 'sliding-window' ? askAfterUs(untilFreeUs, availableNow + availableLater, horizonUs, random) : untilFreeUs,
       blockedUs,
       remaining: Math.max(0, limit - debt - availableNow - availableLater),
       untilNewUs,

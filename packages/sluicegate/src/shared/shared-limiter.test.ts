@@ -4,6 +4,7 @@ import { turns } from 'sluicegate-testkit/cluster/channel-pair.js'
 import { type HeldQuestion, HeldScripts } from 'sluicegate-testkit/redis/held-scripts.js'
 import { allOf, fixedWindow, gcra, manualClock, type Policy, slidingLog } from '../index.js'
 import { limiterOver, type RedisLimiterOptions } from '../redis/create-redis-limiter.js'
+import type { FleetLimiter } from './fleet-limiter.js'
 
 const SLOW = gcra({ limit: 1, window: '1s', burst: 10, name: 'p' })
 const WINDOW = fixedWindow({ limit: 100, window: '1h', name: 'p' })
@@ -23,6 +24,14 @@ async function asleep({ store, limiter }: ReturnType<typeof over>, count: number
   for (const [i, { answer }] of store.of('reserve').entries()) answer(i + 1, { debt: (11 + i) * 1_000_000, waitUs: 0 })
   await turns()
   return waits
+}
+
+/** Two takes of one turn are a lease, of which nine tokens stay. */
+async function holdingNine(limiter: FleetLimiter, store: HeldScripts): Promise<void> {
+  const taking = Promise.all([limiter.take('k'), limiter.take('k')])
+  await turns()
+  store.leases.shift()?.answer({ nowUs: 7, availableNow: 11 })
+  assert.ok((await taking).every(({ allowed }) => allowed))
 }
 
 function policyOf(question: HeldQuestion | undefined): Policy | undefined {
@@ -160,10 +169,7 @@ test('a late booking whose return is never answered delays no caller for longer 
 
 test('an update gives back at once what is held under the policy of before', async () => {
   const { clock, store, limiter } = over(WINDOW)
-  const taking = limiter.take('k')
-  await turns()
-  store.leases.shift()?.answer({ nowUs: 7, availableNow: 10 })
-  assert.equal((await taking).allowed, true)
+  await holdingNine(limiter, store)
   limiter.update(fixedWindow({ limit: 200, window: '1h' }))
   limiter.close()
   clock.advance(0)
@@ -174,10 +180,7 @@ test('an update gives back at once what is held under the policy of before', asy
 
 test('an update that is refused changes nothing, and what is held stays', async () => {
   const { store, limiter } = over(WINDOW)
-  const taking = limiter.take('k')
-  await turns()
-  store.leases.shift()?.answer({ nowUs: 7, availableNow: 10 })
-  await taking
+  await holdingNine(limiter, store)
   assert.throws(() => limiter.update(SLOW), { code: 'ALGORITHM_CHANGE' })
   const next = limiter.take('k')
   assert.ok(!(next instanceof Promise) && next.allowed)
@@ -185,10 +188,7 @@ test('an update that is refused changes nothing, and what is held stays', async 
 
 test('tokens that expire during a reset are not returned: the return would reduce later charges', async () => {
   const { clock, store, limiter } = over(WINDOW)
-  const taking = limiter.take('k')
-  await turns()
-  store.leases.shift()?.answer({ nowUs: 7, availableNow: 10 })
-  await taking
+  await holdingNine(limiter, store)
   const resetting = limiter.reset('k')
   await turns()
   clock.advance(1000)

@@ -17,10 +17,11 @@ import { type Booked, bookedBy, decisionOf, newOperationId, type Operation, take
 import { CallGuard, type CallPlaces } from './calls/call-guard.js'
 import type { ShardLoads } from './calls/shard-load.js'
 import { type FleetBoundKey, type FleetLimiter, type FleetReservation, type FleetStats, SharedPermit } from './fleet-limiter.js'
-import { LateAnswers } from './leases/lease-miss.js'
+import { LateAnswers } from './leases/late-answers.js'
 import type { ForgottenTokens } from './leases/lease-table.js'
 import type { LeasedTakes } from './leases/leased-takes.js'
 import { Spending } from './leases/spending.js'
+import type { InForce } from './leases/waiting-takes.js'
 import { type LocalShare, localShareOf } from './outage/local-share.js'
 import { Outage } from './outage/outage.js'
 import { OutageAccount } from './outage/outage-account.js'
@@ -102,10 +103,11 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter, Receip
       guard: this.guard,
       outage: new Outage(outage, policy, this.share, clock),
       late: this.late,
+      inForce: {} as InForce,
       clock,
       maxKeys,
     }
-    this.parts = partsOver(this.base, policy, horizonMs, current)
+    this.parts = partsOver(this.base, policy, horizonMs)
     this.decisions = new DecisionStats(hotKeys)
     this.reservations = new Reservations(current)
     this.waiting = new SharedWaiting(this.reservations, clock, maxWaiters)
@@ -254,7 +256,7 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter, Receip
   /** Tokens leased under the policy before go back at once: no take spends them. */
   protected changeTo(policy: Policy, horizonMs: number): void {
     if (numbersOf(policy) !== numbersOf(this.parts.policy)) this.generation++
-    const next = partsOver(this.base, policy, horizonMs, () => this.parts)
+    const next = partsOver(this.base, policy, horizonMs)
     this.base.outage.update(policy)
     this.parts.leases?.close()
     this.parts = next

@@ -11,10 +11,11 @@ import type { CallGuard } from './calls/call-guard.js'
 import { GuardedBackend } from './calls/guarded-backend.js'
 import { SharedPermit } from './fleet-limiter.js'
 import type { CrossSlotBackend } from './leases/cross-slot-backend.js'
-import { type LateAnswers, LeaseMiss } from './leases/lease-miss.js'
+import type { LateAnswers } from './leases/late-answers.js'
 import { LeaseTable } from './leases/lease-table.js'
 import { LeasedAllOf } from './leases/leased-all-of.js'
 import { type LeasedTakes, SingleLeasedTakes } from './leases/leased-takes.js'
+import type { InForce } from './leases/waiting-takes.js'
 import { FallbackBackend } from './outage/fallback-backend.js'
 import type { Outage } from './outage/outage.js'
 
@@ -30,6 +31,7 @@ export interface SharedBase {
   readonly guard: CallGuard
   readonly outage: Outage
   readonly late: LateAnswers
+  readonly inForce: InForce
   readonly clock: Clock
   readonly maxKeys: number
 }
@@ -50,10 +52,11 @@ export interface SharedParts {
 }
 
 /**
+ * The parts under a policy, which is in force from now on.
+ *
  * @param horizonMs how far ahead tokens are leased; 0 for not at all.
- * @param current the parts in force: a take that waits for a lease across an update is decided by those.
  */
-export function partsOver(base: SharedBase, policy: Policy, horizonMs: number, current: () => SharedParts): SharedParts {
+export function partsOver(base: SharedBase, policy: Policy, horizonMs: number): SharedParts {
   const { connect, crossSlot: CrossSlot, guard, outage } = base
   const policies = policy.policies ?? [policy]
   const lengthOf: LeaseLength = (part) => (horizonMs > 0 && whyNotLeased(part, horizonMs) === undefined ? leaseUsOf(horizonMs) : 0)
@@ -61,14 +64,16 @@ export function partsOver(base: SharedBase, policy: Policy, horizonMs: number, c
   const leaseUs = Math.min(...policies.map(lengthOf))
   const guardedOf = (each: Policy): Backend => new GuardedBackend(connect(each, lengthOf), guard, each)
   const guarded = guardedOf(policy)
-  const leases = leaseUs > 0 ? leasesOver(guarded, base, policy, horizonMs, current) : undefined
+  const leases = leaseUs > 0 ? leasesOver(guarded, base, policy, horizonMs) : undefined
   const isSplit = CrossSlot !== undefined && leases !== undefined && policy.policies !== undefined
   const backend = isSplit ? new CrossSlot(guarded, policies.map(guardedOf), leases, guard) : guarded
-  return { policy, guard, outage, backend, fallback: new FallbackBackend(backend, outage, guard), leases, leaseUs }
+  const fallback = new FallbackBackend(backend, outage, guard)
+  base.inForce.fallback = fallback
+  return { policy, guard, outage, backend, fallback, leases, leaseUs }
 }
 
-function leasesOver(backend: Backend, base: SharedBase, policy: Policy, horizonMs: number, current: () => SharedParts): LeasedTakes {
-  const { guard, late, clock, maxKeys } = base
+function leasesOver(backend: Backend, base: SharedBase, policy: Policy, horizonMs: number): LeasedTakes {
+  const { guard, late, clock, maxKeys, inForce } = base
   const policies = policy.policies ?? [policy]
   const leaseUs = leaseUsOf(horizonMs)
   const ticker = tickerOf(clock)
@@ -77,9 +82,8 @@ function leasesOver(backend: Backend, base: SharedBase, policy: Policy, horizonM
     guard.counts.charged += tokens / policies.length
   }
   const tables = policies.map((each, part) => new LeaseTable({ policy: each, backend, part, clock, horizonMs, maxKeys, charged, answered }))
-  const miss = new LeaseMiss({ fallback: () => current().fallback, guard, late, clock }, policy, leaseUs)
-  if (policy.policies !== undefined) return new LeasedAllOf(tables, miss, clock)
-  return new SingleLeasedTakes(tables[0] as LeaseTable, miss, clock)
+  const parts = { inForce, guard, clock }
+  return policy.policies === undefined ? new SingleLeasedTakes(tables[0] as LeaseTable, parts) : new LeasedAllOf(tables, parts)
 }
 
 /**

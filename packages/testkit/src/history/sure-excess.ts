@@ -1,4 +1,5 @@
 import type { RateSpec } from '../oracle/emission.js'
+import type { SinglePolicySpec } from '../oracle/policy-spec.js'
 
 /** A token that was spent between two times of the machine's clock, in microseconds. */
 export interface Spent {
@@ -39,4 +40,21 @@ export function rateBudget({ limit, windowMs, burst }: RateSpec): (lengthUs: num
 /** `most` in any span shorter than a window, at any position; no bound for longer spans. */
 export function positionBudget(most: number, windowMs: number): (lengthUs: number) => number {
   return (lengthUs) => (lengthUs < windowMs * 1000 ? most : Number.POSITIVE_INFINITY)
+}
+
+/** What holds in every interval, wherever windows begin. */
+export function budgetOf(spec: SinglePolicySpec): (lengthUs: number) => number {
+  switch (spec.algorithm) {
+    case 'token-bucket':
+    case 'gcra':
+      return rateBudget(spec)
+    case 'fixed-window':
+      return positionBudget(2 * spec.limit, spec.windowMs)
+    case 'sliding-window':
+      return positionBudget(2 * spec.limit - 1, spec.windowMs)
+    case 'sliding-log':
+      return positionBudget(spec.limit, spec.windowMs)
+    case 'concurrency':
+      throw new RangeError('permits are held, not spent')
+  }
 }

@@ -21,7 +21,6 @@ export function grantOf({ ready = 0, later = [], endUs = 100_000, ...more }: Gra
     flowsBack: true,
     untilFreeUs: 0,
     untilFreeFor: () => undefined,
-    askAfterUs: 0,
     blockedUs: 0,
     remaining: 0,
     untilNewUs: 0,
@@ -34,7 +33,7 @@ export const HORIZON_US = 50 * MS
 
 /** The lease of an unused key at time 0. */
 export function freshLease(): KeyLease {
-  return new KeyLease(0, HORIZON_US)
+  return new KeyLease(0, HORIZON_US, 1000)
 }
 
 /** Asks for a lease and is given all of it at once, ready. */

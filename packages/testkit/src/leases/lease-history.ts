@@ -138,7 +138,7 @@ class Fleet {
     const { life, version } = process
     const sentUs = process.clockUs(this.nowUs)
     const own = process.lease.want(sentUs)
-    const asked: TokenRequest = random.chance(0.5) ? own : { ...own, want: own.least + random.integer(0, 12) }
+    const asked: TokenRequest = random.chance(0.2) ? own : { ...own, want: own.least + random.integer(0, 12) }
     process.isAsking = true
     this.inUs(this.pace.delayUs(), () => {
       if (random.chance(0.05)) return this.lost(process, life)
@@ -146,7 +146,7 @@ class Fleet {
       const lease = this.records.lease(version.encoding, this.nowUs, asked.want, asked.least, horizonUs)
       this.charged += lease.availableNow + lease.availableLater
       if (random.chance(0.05)) return this.lost(process, life)
-      const grant = rules.grantOf(grantsOf(version.encoding, version.leaseUs)(lease, horizonUs, asked.least), version.leaseUs)
+      const grant = rules.grantOf(grantsOf(version.encoding, version.leaseUs)(lease, asked.least), version.leaseUs)
       this.arrives(process, this.pace.delayUs(), life, () => this.arrived(process, asked, grant))
     })
   }

@@ -1,4 +1,5 @@
 import { KeyLease } from '../../../sluicegate/dist/lease/key-lease.js'
+import { mostLeased } from '../../../sluicegate/dist/lease/leasing.js'
 import type { Random } from '../random.js'
 import type { LeasedPolicy } from './lease-draws.js'
 
@@ -32,7 +33,7 @@ export class LeaseProcess {
     this.offsetUs = random.integer(0, MOST_OFFSET_US)
     this.drift = random.chance(0.5) ? random.pick([-MOST_DRIFT, 0, MOST_DRIFT]) : random.integer(-MOST_DRIFT, MOST_DRIFT)
     this.hoards = random.chance(0.5)
-    this.lease = new KeyLease(this.clockUs(0), version.horizonMs * 1000)
+    this.lease = new KeyLease(this.clockUs(0), version.horizonMs * 1000, mostLeased(version.policy, version.leaseUs))
   }
 
   /** What its clock says at a time of the authority. */
@@ -51,6 +52,6 @@ export class LeaseProcess {
     this.life++
     this.isAsking = false
     this.waiting = []
-    this.lease = new KeyLease(this.clockUs(nowUs), this.version.horizonMs * 1000)
+    this.lease = new KeyLease(this.clockUs(nowUs), this.version.horizonMs * 1000, mostLeased(this.version.policy, this.version.leaseUs))
   }
 }

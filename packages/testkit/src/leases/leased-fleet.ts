@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import type { Admission } from '../history/admission.js'
+import type { Spent } from '../history/sure-excess.js'
 import type { LeasedJob, LeasedReport } from './leased-process.js'
 
 const PROGRAM = fileURLToPath(new URL('./leased-process.js', import.meta.url))
@@ -19,10 +19,11 @@ export async function leasedFleet(jobs: readonly LeasedJob[]): Promise<LeasedWor
   return workers
 }
 
-/** What all of them let pass, in the order in which it did. */
-export function admissionsOf(reports: readonly (LeasedReport | undefined)[]): Admission[] {
-  const all = reports.flatMap((report) => (report?.admissions ?? []).map(([atUs, cost]) => ({ atUs, cost })))
-  return all.sort((a, b) => a.atUs - b.atUs)
+/** The tokens that all of them spent. */
+export function spentBy(reports: readonly (LeasedReport | undefined)[]): Spent[] {
+  return reports.flatMap((report) =>
+    (report?.admissions ?? []).flatMap(([fromUs, toUs, cost]) => Array<Spent>(cost).fill({ fromUs, toUs })),
+  )
 }
 
 async function readyFor(job: LeasedJob): Promise<LeasedWorker> {

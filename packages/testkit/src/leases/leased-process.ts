@@ -37,7 +37,8 @@ export interface LeasedJob {
 
 /** What it reports in the end. Times are of the machine's monotonic clock, in microseconds. */
 export interface LeasedReport {
-  readonly admissions: readonly (readonly [atUs: number, cost: number])[]
+  /** When each passed: a leased token as it was spent, a take of the store between its question and its answer. */
+  readonly admissions: readonly (readonly [fromUs: number, toUs: number, cost: number])[]
   readonly requests: number
   readonly storeCalls: number
   readonly outageDecisions: number
@@ -92,14 +93,16 @@ function policyIn({ spec, also }: LeasedJob): Policy {
 
 async function asked(limiter: FleetLimiter, clock: ReadClock, job: LeasedJob) {
   const { cost = 1, perSecond, forMs, first = 0, quietUntilMs = 0, keys = KEY } = job
-  const admissions: [number, number][] = []
+  const admissions: [number, number, number][] = []
   const startMs = performance.now()
   let requests = 0
   const ask = async (times: number): Promise<void> => {
     for (let i = 0; i < times; i++) {
       requests++
-      const { allowed } = await limiter.take(keys, cost)
-      if (allowed) admissions.push([clock.readUs, cost])
+      const sentUs = Math.floor(machineUs())
+      const { allowed, source } = await limiter.take(keys, cost)
+      const { readUs } = clock
+      if (allowed) admissions.push([source === 'store' ? sentUs : readUs, readUs, cost])
     }
   }
   await ask(first)

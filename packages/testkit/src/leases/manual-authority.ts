@@ -1,4 +1,4 @@
-import type { Decision } from '../../../sluicegate/dist/decision/decision.js'
+import { combined, type Decision } from '../../../sluicegate/dist/decision/decision.js'
 import { StoreError } from '../../../sluicegate/dist/errors.js'
 import { keysFor } from '../../../sluicegate/dist/key.js'
 import type { Grant } from '../../../sluicegate/dist/lease/grant.js'
@@ -8,10 +8,10 @@ import type { Policy } from '../../../sluicegate/dist/policy/policy.js'
 import { encodingsOf, type PolicyEncoding } from '../../../sluicegate/dist/redis/policy-encoding.js'
 import { type GrantOf, grantsOf } from '../../../sluicegate/dist/redis/script-call.js'
 import type { Answer, Backend, LeaseRequest, Operation } from '../../../sluicegate/dist/shared/backend.js'
-import { LeaseMiss } from '../../../sluicegate/dist/shared/leases/lease-miss.js'
 import { LeaseTable } from '../../../sluicegate/dist/shared/leases/lease-table.js'
 import { LeasedAllOf } from '../../../sluicegate/dist/shared/leases/leased-all-of.js'
 import { type LeasedTakes, SingleLeasedTakes } from '../../../sluicegate/dist/shared/leases/leased-takes.js'
+import type { WaitingTakesParts } from '../../../sluicegate/dist/shared/leases/waiting-takes.js'
 import { type ManualClock, manualClock } from '../../../sluicegate/dist/time/clock.js'
 import { Random } from '../random.js'
 import { type LeaseStep, SOUND_RECORDS } from '../twins/lease-step.js'
@@ -62,7 +62,7 @@ export class ManualAuthority {
   leases = 0
   atOnce = 0
   withoutStore = 0
-  /** Leased tokens, returned tokens, and the number of returning calls. */
+  /** Tokens leased or taken at once, returned tokens, and the number of returning calls. */
   lent = 0
   broughtBack = 0
   returns = 0
@@ -73,7 +73,10 @@ export class ManualAuthority {
   private readonly encodings: readonly PolicyEncoding[]
   private readonly grantsOf: readonly GrantOf[]
   private readonly steps = new Map<string, LeaseStep>()
+  /** When the authority decided what it decided by itself. */
+  private readonly decidedUs = new WeakMap<Decision, number>()
   private readonly delayMs: number
+  private readonly random: () => number
 
   constructor(options: ManualAuthorityOptions) {
     const { policy, horizonMs = 50, processes = 1, delayMs = 0, seed = 1 } = options
@@ -82,8 +85,9 @@ export class ManualAuthority {
     this.leaseUs = leaseUsOf(horizonMs)
     this.delayMs = delayMs
     const random = new Random(seed)
+    this.random = () => random.fraction()
     this.encodings = encodingsOf(policy, () => this.leaseUs).encodings
-    this.grantsOf = this.encodings.map((encoding) => grantsOf(encoding, this.leaseUs, () => random.fraction()))
+    this.grantsOf = this.encodings.map((encoding) => grantsOf(encoding, this.leaseUs))
     this.fleet = Array.from({ length: processes }, () => this.process())
     this.takes = this.fleet[0] as LeasedTakes
   }
@@ -97,6 +101,11 @@ export class ManualAuthority {
     return this.stepOf(part, key).take(this.nowUs, cost).allowed
   }
 
+  /** The time by which a take counts that was just decided: that of the authority, if it decided it by itself. */
+  timeOf(decision: Decision): number {
+    return this.decidedUs.get(decision.parts?.[0] ?? decision) ?? this.nowUs
+  }
+
   /** Takes, and waits for the answer. */
   async take(key: Key, cost = 1): Promise<Decision> {
     return this.takes.take(key, cost)
@@ -106,10 +115,10 @@ export class ManualAuthority {
     const { policy, horizonMs = 50, maxKeys = 1000 } = this.options
     const { clock } = this
     const tables = this.encodings.map((encoding, part) => {
-      return new LeaseTable({ policy: encoding.policy, backend: this.backend, part, clock, horizonMs, maxKeys })
+      return new LeaseTable({ policy: encoding.policy, backend: this.backend, part, clock, horizonMs, maxKeys, random: this.random })
     })
-    if (policy.policies !== undefined) return new LeasedAllOf(tables, this.miss(), clock)
-    return new SingleLeasedTakes(tables[0] as LeaseTable, this.miss(), clock)
+    if (policy.policies !== undefined) return new LeasedAllOf(tables, this.waiting())
+    return new SingleLeasedTakes(tables[0] as LeaseTable, this.waiting())
   }
 
   private readonly backend: Backend = {
@@ -121,11 +130,10 @@ export class ManualAuthority {
     this.leases++
     return this.sent(key, want, least, () => {
       const step = this.stepOf(part, key)
-      if (this.isBlocked)
-        return (this.grantsOf[part] as GrantOf)({ ...step.lease(this.nowUs, 0, 1, 0), blockedUs: BLOCK_US }, horizonUs, least)
+      if (this.isBlocked) return (this.grantsOf[part] as GrantOf)({ ...step.lease(this.nowUs, 0, 1, 0), blockedUs: BLOCK_US }, least)
       const lease = step.lease(this.nowUs, want, least, horizonUs)
       this.lent += lease.availableNow + lease.availableLater
-      return (this.grantsOf[part] as GrantOf)(lease, horizonUs, least)
+      return (this.grantsOf[part] as GrantOf)(lease, least)
     })
   }
 
@@ -138,15 +146,32 @@ export class ManualAuthority {
     if (verb === 'take') {
       const { cost } = operation
       this.atOnce++
-      return this.sent(String(key), cost, cost, () => this.answered(this.takenAtOnce(key, cost)))
+      return this.sent(String(key), cost, cost, () => this.answered(key, cost, this.takenAtOnce(key, cost)))
     }
     if (verb !== 'peek') throw new TypeError(`no ${verb} here`)
     const { cost } = operation
-    return this.sent(String(key), cost, cost, () => this.answered(this.untilFreeUs(key, cost) === 0))
+    return this.sent(String(key), cost, cost, () => this.answered(key, cost, !this.isBlocked && this.untilFreeUs(key, cost) === 0))
   }
 
-  private answered(allowed: boolean): Answer {
-    return { done: allowed, decision: this.answer(allowed, 'store') }
+  /** As the store says it: a take that passed says what is left after it. */
+  private answered(key: Key, cost: number, done: boolean): Answer {
+    const parts = keysFor(this.encodings.length, key).map((own, part): Decision => {
+      const { policy } = this.encodings[part] as PolicyEncoding
+      const step = this.stepOf(part, own)
+      const freeUs = this.isBlocked ? BLOCK_US : step.untilFreeUs(this.nowUs, cost)
+      const allowed = done || freeUs === 0
+      return {
+        allowed,
+        limit: policy.limit,
+        remaining: step.remainingAt(this.nowUs),
+        retryAfterMs: allowed ? 0 : Math.max(1, Math.ceil(freeUs / 1000)),
+        resetAfterMs: Math.ceil(step.untilFullUs(this.nowUs) / 1000),
+        policy: policy.name,
+        source: 'store',
+      }
+    })
+    this.decidedUs.set(parts[0] as Decision, this.nowUs)
+    return { done, decision: this.options.policy.policies === undefined ? (parts[0] as Decision) : combined(parts) }
   }
 
   private takenBack(part: number, key: string, tokens: number, leasedUs: number): Promise<void> {
@@ -157,18 +182,14 @@ export class ManualAuthority {
     })
   }
 
-  private miss(): LeaseMiss {
-    const { policy } = this.options
+  private waiting(): WaitingTakesParts {
     const without = (): Decision => {
       this.withoutStore++
       return this.answer(false, 'outage')
     }
-    const answered = (isLate: boolean): void => {
-      if (isLate) this.lateAnswers++
-    }
     const guard = { isTogether: () => !this.options.isApart, pausedMs: () => (this.isOut ? 1 : 0), timeoutMs: 10_000 }
     const fallback = { execute: this.backend.execute, without }
-    return new LeaseMiss({ fallback: () => fallback, guard, late: { answered }, clock: this.clock }, policy, this.leaseUs)
+    return { inForce: { fallback }, guard, clock: this.clock }
   }
 
   private answer(allowed: boolean, source: Decision['source']): Decision {
@@ -180,6 +201,7 @@ export class ManualAuthority {
 
   private takenAtOnce(key: Key, cost: number): boolean {
     if (this.isBlocked || this.untilFreeUs(key, cost) > 0) return false
+    this.lent += cost * this.encodings.length
     return keysFor(this.encodings.length, key).every((own, part) => this.stepOf(part, own).take(this.nowUs, cost).allowed)
   }
 

@@ -14,6 +14,11 @@ export class Timeline {
     this.nowUs = nowUs
   }
 
+  /** When the next event is due; `Infinity` when none is to come. */
+  get nextUs(): number {
+    return this.events.first?.dueUs ?? Number.POSITIVE_INFINITY
+  }
+
   inUs(us: number, run: () => void): void {
     this.events.add({ dueUs: this.nowUs + us, order: this.order++, place: -1, run })
   }

@@ -57,6 +57,10 @@ export abstract class LeaseStep {
   protected abstract untilNewUs(nowUs: number): number
   protected abstract freeUs(nowUs: number, cost: number): number
 
+  protected left(nowUs: number): number {
+    return Math.max(0, this.whole - this.debtAt(nowUs))
+  }
+
   /** @param _others what else is known of the key. */
   lease(nowUs: number, want: number, least: number, horizonUs: number, _others?: readonly LeaseStep[]): ScriptLease {
     this.read(nowUs)
@@ -76,6 +80,18 @@ export abstract class LeaseStep {
     const before = this.debtAt(nowUs)
     this.returned(tokens, leasedUs)
     return before - this.debtAt(nowUs)
+  }
+
+  /** Whole tokens left. */
+  remainingAt(nowUs: number): number {
+    this.read(nowUs)
+    return this.left(nowUs)
+  }
+
+  /** Until the key is full. */
+  untilFullUs(nowUs: number): number {
+    this.read(nowUs)
+    return this.untilNewUs(nowUs)
   }
 
   /** Until this number of tokens would pass. */

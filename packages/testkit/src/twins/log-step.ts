@@ -8,6 +8,7 @@ export class LogStep extends LeaseStep {
   private nowUs = 0
   private lastUs = 0
   private entries: { readonly us: number; readonly cost: number }[] = []
+  private cost = 0
 
   constructor(numbers: readonly number[]) {
     super()
@@ -38,7 +39,8 @@ export class LogStep extends LeaseStep {
 
   read(nowUs: number): void {
     this.nowUs = nowUs
-    this.entries = this.entries.filter(({ us }) => us > nowUs - this.windowUs)
+    const gone = this.entries.findIndex(({ us }) => us > nowUs - this.windowUs)
+    for (const { cost } of this.entries.splice(0, gone < 0 ? this.entries.length : gone)) this.cost -= cost
   }
 
   protected debtAt(): number {
@@ -49,14 +51,14 @@ export class LogStep extends LeaseStep {
     const availableNow = this.isClosed ? 0 : Math.min(Math.max(this.limit - this.used, 0), want)
     if (availableNow < least) return NOTHING
     this.lastUs = nowUs + this.leaseUs
-    this.entries.push({ us: this.lastUs, cost: availableNow })
+    this.write(availableNow)
     return { availableNow, availableLater: 0, laterUs: 0, endUs: this.leaseUs }
   }
 
   protected taken(nowUs: number, cost: number): boolean {
     if (this.isClosed || this.used + cost > this.limit) return false
     this.lastUs = Math.max(nowUs, this.lastUs)
-    this.entries.push({ us: this.lastUs, cost })
+    this.write(cost)
     return true
   }
 
@@ -67,19 +69,20 @@ export class LogStep extends LeaseStep {
     let left = tokens
     for (let entry = this.entries.at(-1); entry?.us === us && left > 0; entry = this.entries.at(-1)) {
       this.entries.pop()
+      this.cost -= entry.cost - Math.max(entry.cost - left, 0)
       if (entry.cost > left) this.entries.push({ us, cost: entry.cost - left })
       left -= Math.min(left, entry.cost)
     }
   }
 
   protected untilNewUs(nowUs: number): number {
-    const newest = this.live.at(-1)
-    return newest === undefined ? this.opensUs - nowUs : newest.us + this.windowUs - nowUs
+    const newest = this.entries.at(-1)
+    return newest === undefined || newest.us <= this.opensUs - this.windowUs ? this.opensUs - nowUs : newest.us + this.windowUs - nowUs
   }
 
   protected freeUs(nowUs: number, cost: number): number {
     let over = this.used + cost - this.limit
-    for (const entry of this.live) {
+    for (const entry of this.isClosed ? this.live : this.entries) {
       if (over <= 0) break
       over -= entry.cost
       if (over <= 0) return entry.us + this.windowUs - nowUs
@@ -88,7 +91,12 @@ export class LogStep extends LeaseStep {
   }
 
   private get used(): number {
-    return this.live.reduce((sum, { cost }) => sum + cost, 0)
+    return this.isClosed ? this.live.reduce((sum, { cost }) => sum + cost, 0) : this.cost
+  }
+
+  private write(cost: number): void {
+    this.entries.push({ us: this.lastUs, cost })
+    this.cost += cost
   }
 
   private get live(): readonly { readonly us: number; readonly cost: number }[] {

@@ -31,6 +31,11 @@ export class RateStep extends LeaseStep {
     return this.debt <= 0
   }
 
+  override untilFullUs(nowUs: number): number {
+    this.read(nowUs)
+    return Math.ceil(this.debt / this.unitsPerUs)
+  }
+
   override untilFreeUs(nowUs: number, cost: number): number {
     this.read(nowUs)
     return Math.max(0, Math.ceil((this.debt + cost * this.unitsPerToken - this.capacity) / this.unitsPerUs))
@@ -86,6 +91,10 @@ export class RateStep extends LeaseStep {
 
   protected debtAt(): number {
     return this.debt
+  }
+
+  protected override left(): number {
+    return Math.max(0, Math.floor((this.capacity - this.debt) / this.unitsPerToken))
   }
 
   protected leased(_nowUs: number, want: number, least: number, horizonUs: number): Handed {

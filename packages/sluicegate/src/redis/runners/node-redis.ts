@@ -35,15 +35,15 @@ export function nodeRedisRunner(client: NodeRedisClient): CommandRunner {
   if ('masters' in client) return clusterRunner(client, optionsFor)
   const send =
     'getMasterNode' in client
-      ? (command: string[], signal?: CancelSignal) =>
+      ? (_key: string, command: string[], signal?: CancelSignal) =>
           client.sendCommand(false, command, { ...optionsFor(signal, command), abortSignal: new OnceWritten(signal) })
-      : (command: string[], signal?: CancelSignal) => client.sendCommand(command, optionsFor(signal, command))
+      : (_key: string, command: string[], signal?: CancelSignal) => client.sendCommand(command, optionsFor(signal, command))
   return {
     client: 'node-redis',
     isCluster: false,
     serverOf: () => undefined,
-    send: (_key, command, signal) => send(command, signal),
-    sendToAll: (command) => send([...command]).then((reply) => [reply]),
+    send,
+    sendToAll: (command) => send('', [...command]).then((reply) => [reply]),
   }
 }
 

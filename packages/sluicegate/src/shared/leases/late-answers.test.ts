@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { LateAnswers } from './lease-miss.js'
+import { LateAnswers } from './late-answers.js'
 
 const LEASE_US = 100_000
 

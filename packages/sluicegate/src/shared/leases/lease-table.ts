@@ -21,6 +21,8 @@ export interface LeaseTableParts {
   readonly clock: Clock
   readonly horizonMs: number
   readonly maxKeys: number
+  /** Fractions; default `Math.random`. */
+  readonly random?: () => number
   /** Called with the tokens of each grant. */
   readonly charged?: (tokens: number) => void
   /** Called with each answer: whether it came too late for its tokens to be spent. */
@@ -73,8 +75,10 @@ export class LeaseTable {
   }
 
   /** A lease for one take alone, outside the table. */
-  aside(nowUs: number): KeyLease {
-    return new KeyLease(nowUs, this.horizonUs)
+  aside(cost: number, nowUs: number): KeyLease {
+    const lease = new KeyLease(nowUs, this.horizonUs, this.mostTokens, this.parts.random)
+    lease.demand.join(cost, nowUs)
+    return lease
   }
 
   /** A verb changed the key: what is known of it is void. */
@@ -92,6 +96,23 @@ export class LeaseTable {
   /** Tokens of the key were refunded at the backend, where it stands like `decision` now. */
   refunded(key: string, decision: Decision): void {
     this.leases.get(key)?.refunded(decision, this.ticker.read())
+  }
+
+  /**
+   * The backend decided a cost that was requested by itself.
+   *
+   * @returns how long this process denies it, in milliseconds.
+   */
+  answered(key: string, cost: number, { allowed, remaining, retryAfterMs, resetAfterMs }: Decision): number {
+    const lease = this.leases.get(key)
+    if (lease === undefined) return retryAfterMs
+    if (allowed) {
+      lease.passed(remaining)
+      return 0
+    }
+    const nowUs = this.ticker.read()
+    lease.refuse(cost, nowUs + retryAfterMs * 1000, nowUs + resetAfterMs * 1000, nowUs)
+    return Math.max(retryAfterMs, Math.ceil(((lease.deniedUntil(nowUs, cost) ?? 0) - nowUs) / 1000))
   }
 
   /** Gives back `tokens` that one take drew from grants, of the newest first. The leases of the key stay. */
@@ -115,20 +136,20 @@ export class LeaseTable {
 
   /** Requests a refill for the takes to come, if one is due. */
   refillIfLow(lease: KeyLease, key: string, nowUs: number): void {
-    if (lease.refill === undefined && lease.isLow(nowUs)) this.startRefill(lease, key).catch(() => undefined)
+    if (lease.refill === undefined && lease.isLow(nowUs)) this.refill(lease, key, true).catch(() => undefined)
   }
 
   /**
-   * Waits for the refill on its way, or requests one. A key has at most one request on its way: takes that come meanwhile wait for it, and
-   * then check their lease again first.
+   * The refill on its way, or a new one. A key has at most one request on its way: takes that come meanwhile wait for it, and then check
+   * their lease again first.
+   *
+   * @param canBeAlone whether the backend can decide the take by itself; else a single token is leased.
    */
-  async awaitRefill(lease: KeyLease, key: string, cost: number): Promise<RefillOutcome> {
-    lease.demand.join(cost, this.ticker.read())
-    try {
-      return await (lease.refill ?? this.startRefill(lease, key))
-    } finally {
-      lease.demand.leave(cost)
-    }
+  refill(lease: KeyLease, key: string, canBeAlone: boolean): Promise<RefillOutcome> {
+    lease.refill ??= this.requestTokens(lease, key, canBeAlone).finally(() => {
+      lease.refill = undefined
+    })
+    return lease.refill
   }
 
   /** @param deniedUntilUs undefined where it passes, as far as this policy goes. */
@@ -145,22 +166,15 @@ export class LeaseTable {
     }
   }
 
-  private startRefill(lease: KeyLease, key: string): Promise<RefillOutcome> {
-    const refill = this.requestTokens(lease, key).finally(() => {
-      lease.refill = undefined
-    })
-    lease.refill = refill
-    return refill
-  }
-
-  private async requestTokens(lease: KeyLease, key: string): Promise<RefillOutcome> {
+  private async requestTokens(lease: KeyLease, key: string, canBeAlone: boolean): Promise<RefillOutcome> {
     // All takes of this turn are one request.
     await undefined
     const { backend, part } = this.parts
     const request = lease.want(this.ticker.read())
-    const { want, least } = request
+    const { want, least, isLease } = request
+    if (!isLease && canBeAlone) return 'alone'
     try {
-      const grant = await backend.lease({ key, part, want, least, horizonUs: this.horizonUs })
+      const grant = await backend.lease({ key, part, want, least, horizonUs: 0 })
       const arrivedUs = this.ticker.read()
       this.parts.charged?.(grant.availableNow + grant.availableLater)
       lease.addGrant(grant, request, arrivedUs)
@@ -188,7 +202,7 @@ export class LeaseTable {
       if (++looked >= (leases.size < maxKeys ? 2 : LOOKED_AT)) break
     }
     if (leases.size >= maxKeys) return undefined
-    const lease = new KeyLease(nowUs, this.horizonUs)
+    const lease = new KeyLease(nowUs, this.horizonUs, this.mostTokens, this.parts.random)
     leases.set(key, lease)
     return lease
   }

@@ -3,32 +3,28 @@ import { keysFor } from '../../key.js'
 import type { RefillOutcome } from '../../lease/grant.js'
 import type { KeyLease } from '../../lease/key-lease.js'
 import type { Key } from '../../limiter.js'
-import { type Clock, type Ticker, tickerOf } from '../../time/clock.js'
-import type { LeaseMiss } from './lease-miss.js'
 import type { ForgottenTokens, LeaseTable } from './lease-table.js'
 import type { LeasedTakes } from './leased-takes.js'
 import type { Spending } from './spending.js'
+import { WaitingTakes, type WaitingTakesParts } from './waiting-takes.js'
 
 /** Outcomes of refills, the worst last. */
-const BADNESS: readonly RefillOutcome[] = ['in time', 'late', 'out']
+const BADNESS: readonly RefillOutcome[] = ['in time', 'alone', 'late', 'out']
 
 /**
  * Leased takes of `allOf`: tokens of each policy are leased separately, in whatever slot its key is. A take checks the leases of all
  * policies and then spends from all or from none, in one synchronous step. Only leases that lack tokens are refilled, so a policy that
  * denies costs the others nothing but a refill that was on its way.
  */
-export class LeasedAllOf implements LeasedTakes {
+export class LeasedAllOf extends WaitingTakes implements LeasedTakes {
   decisions = 0
   private readonly tables: readonly LeaseTable[]
-  private readonly ticker: Ticker
   private readonly mostTokens: number
-  private readonly miss: LeaseMiss
 
-  constructor(tables: readonly LeaseTable[], miss: LeaseMiss, clock: Clock) {
+  constructor(tables: readonly LeaseTable[], parts: WaitingTakesParts) {
+    super(parts)
     this.tables = tables
-    this.ticker = tickerOf(clock)
     this.mostTokens = Math.min(...tables.map(({ mostTokens }) => mostTokens))
-    this.miss = miss
   }
 
   get size(): number {
@@ -40,10 +36,12 @@ export class LeasedAllOf implements LeasedTakes {
     if (cost > this.mostTokens) return this.impossible(key, keys, cost, spending)
     const nowUs = this.ticker.read()
     const leases = this.leasesOf(keys, nowUs)
-    if (leases === undefined) return this.atOnce(key, keys, cost, spending)
+    if (leases === undefined) return this.alone(key, cost, spending)
     const look = lookAt(leases, cost, nowUs)
     for (let i = 0; i < leases.length; i++) if (!look.isDenied || look.deniedUs[i] !== undefined) (leases[i] as KeyLease).demand.ask(cost)
-    return this.decided(look, leases, keys, cost, nowUs, spending) ?? this.onMiss(look, key, keys, cost, spending)
+    const decision = this.decided(look, leases, keys, cost, nowUs, spending)
+    if (decision !== undefined) return decision
+    return look.lacking.some((i) => this.isOut(keys[i] as string)) ? this.without(key, cost) : this.decideLater(key, cost, spending)
   }
 
   giveBack(key: Key, spending: Spending, tokens: number): Promise<unknown> {
@@ -100,82 +98,75 @@ export class LeasedAllOf implements LeasedTakes {
     return combined(parts)
   }
 
-  private onMiss(
-    look: Look,
-    key: Key,
-    keys: readonly string[],
-    cost: number,
-    spending: Spending | undefined,
-  ): Decision | Promise<Decision> {
-    const { miss } = this
-    if (look.lacking.some((i) => miss.isOut(keys[i] as string))) return miss.without(key, cost)
-    return miss.decideAfterRefill({
-      key,
-      cost,
-      decide: () => this.decide(keys, cost, spending),
-      awaitRefill: () => this.awaitRefill(keys, cost),
-      exact: () => this.atOnce(key, keys, cost, spending),
-    })
-  }
-
-  private decide(keys: readonly string[], cost: number, spending: Spending | undefined): Decision | undefined {
+  protected decide(key: Key, cost: number, spending: Spending | undefined): Decision | undefined {
+    const keys = keysFor(this.tables.length, key)
     const nowUs = this.ticker.read()
     const leases = this.leasesOf(keys, nowUs)
     return leases && this.decided(lookAt(leases, cost, nowUs), leases, keys, cost, nowUs, spending)
   }
 
-  /** Refills each lease that lacks tokens. */
-  private async awaitRefill(keys: readonly string[], cost: number): Promise<RefillOutcome> {
+  /**
+   * Refills each lease that lacks tokens. Where one of them is not worth a lease, and one call can charge all keys, that call decides: it costs
+   * no more than the single token of that policy would.
+   */
+  protected async awaitRefill(key: Key, cost: number): Promise<RefillOutcome> {
+    const keys = keysFor(this.tables.length, key)
     const nowUs = this.ticker.read()
     const leases = this.leasesOf(keys, nowUs)
-    if (leases === undefined) return 'in time'
-    const { lacking } = lookAt(leases, cost, nowUs)
-    return worst(
-      await Promise.all(lacking.map((i) => (this.tables[i] as LeaseTable).awaitRefill(leases[i] as KeyLease, keys[i] as string, cost))),
-    )
+    if (leases === undefined) return 'alone'
+    const lacking = lookAt(leases, cost, nowUs).lacking.map((i) => ({
+      table: this.tables[i] as LeaseTable,
+      lease: leases[i] as KeyLease,
+      own: keys[i] as string,
+    }))
+    for (const { lease } of lacking) lease.demand.join(cost, nowUs)
+    try {
+      // All takes of this turn join first.
+      await undefined
+      if (this.parts.guard.isTogether(keys) && lacking.some(({ lease }) => !lease.isLeased(nowUs))) return 'alone'
+      return worst(await Promise.all(lacking.map(({ table, lease, own }) => table.refill(lease, own, false))))
+    } finally {
+      for (const { lease } of lacking) lease.demand.leave(cost)
+    }
   }
 
   /** A cost above what a lease may hold takes nothing from the leases: it passes where one call charges all policies, else never. */
   private async impossible(key: Key, keys: readonly string[], cost: number, spending: Spending | undefined): Promise<Decision> {
-    if (this.miss.isTogether(keys)) return this.miss.exact(key, cost, spending)
+    if (this.parts.guard.isTogether(keys)) return this.exact(key, cost, spending)
     const decision = await this.refused(key, cost)
     return decision.source === 'outage' ? decision : { ...decision, retryAfterMs: Number.POSITIVE_INFINITY }
   }
 
   /** By one call if one server holds all keys; else from leases of its own, each of exactly the cost. */
-  private atOnce(key: Key, keys: readonly string[], cost: number, spending: Spending | undefined): Promise<Decision> {
-    return this.miss.isTogether(keys) ? this.exact(key, keys, cost, spending) : this.crossSlot(key, keys, cost, spending)
-  }
-
-  /** The denials of single policies are cached. */
-  private async exact(key: Key, keys: readonly string[], cost: number, spending: Spending | undefined): Promise<Decision> {
-    const decision = await this.miss.exact(key, cost, spending)
-    const nowUs = this.ticker.read()
-    const leases = this.leasesOf(keys, nowUs) ?? []
-    for (const [i, { allowed, source, retryAfterMs }] of (decision.parts ?? []).entries()) {
-      if (!allowed && source === 'store') leases[i]?.refuse(cost, nowUs + retryAfterMs * 1000, nowUs)
-    }
-    return decision
+  protected async alone(key: Key, cost: number, spending: Spending | undefined): Promise<Decision> {
+    const keys = keysFor(this.tables.length, key)
+    if (!this.parts.guard.isTogether(keys)) return this.crossSlot(key, keys, cost, spending)
+    const decision = await this.exact(key, cost, spending)
+    if (decision.source !== 'store') return decision
+    const parts = (decision.parts ?? []).map((part, i) => {
+      // What passes is charged only if all do.
+      if (!decision.allowed && part.allowed) return part
+      const retryAfterMs = this.tables[i]?.answered(keys[i] as string, cost, part) ?? 0
+      return retryAfterMs > part.retryAfterMs ? { ...part, retryAfterMs } : part
+    })
+    return combined(parts)
   }
 
   private async crossSlot(key: Key, keys: readonly string[], cost: number, spending: Spending | undefined): Promise<Decision> {
-    const { miss } = this
-    if (keys.some((own) => miss.isOut(own))) return miss.without(key, cost)
+    if (keys.some((own) => this.isOut(own))) return this.without(key, cost)
     const sentUs = this.ticker.read()
-    const leases = this.tables.map((table) => table.aside(sentUs))
-    const answer = worst(
-      await Promise.all(this.tables.map((table, i) => table.awaitRefill(leases[i] as KeyLease, keys[i] as string, cost))),
-    )
+    const leases = this.tables.map((table) => table.aside(cost, sentUs))
+    const refills = this.tables.map((table, i) => table.refill(leases[i] as KeyLease, keys[i] as string, false))
+    const answer = worst(await Promise.all(refills))
     const nowUs = this.ticker.read()
     const decision = this.decided(lookAt(leases, cost, nowUs), leases, keys, cost, nowUs, spending)
-    return decision ?? (answer === 'out' ? miss.without(key, cost) : this.refused(key, cost))
+    return decision ?? (answer === 'out' ? this.without(key, cost) : this.refused(key, cost))
   }
 
   /** Denied by what the backend says of each policy. */
   private async refused(key: Key, cost: number): Promise<Decision> {
-    const { miss } = this
-    const seen = await miss.peek(key, cost)
-    return seen.source === 'outage' ? miss.without(key, cost) : refusal(seen)
+    const seen = await this.peekThere(key, cost)
+    return seen.source === 'outage' ? this.without(key, cost) : refusal(seen)
   }
 }
 

@@ -23,28 +23,30 @@ test('one request is in flight for a key, however many ask, and the others look 
   await turn()
   assert.deepEqual(
     authority.asked.map(({ key, want }) => [key, want]),
-    [['k', 1]],
+    [
+      ['k', 1],
+      ['k', 300],
+    ],
+    'the first alone, and the others, which do not wait for it, together',
   )
-  authority.asked.shift()?.answer()
+  const last = authority.take('k')
   await turn()
-  assert.deepEqual(
-    authority.asked.map(({ want }) => want),
-    [300],
-    'who was not served asks together with the others',
-  )
-  authority.asked.shift()?.answer()
-  const decisions = await Promise.all([first, ...more])
-  assert.ok(decisions.every(({ allowed, source }) => allowed && source === 'lease'))
-  assert.equal(authority.leases, 2)
+  assert.equal(authority.asked.length, 2, 'a lease is on its way')
+  for (const message of authority.asked.splice(0)) message.answer()
+  await turn()
+  for (const message of authority.asked.splice(0)) message.answer()
+  const decisions = await Promise.all([first, ...more, last])
+  assert.ok(decisions.every(({ allowed }) => allowed))
+  assert.equal(authority.leases, 2, 'the last finds nothing left')
 })
 
 test('keys are asked for apart', async () => {
   const authority = new ManualAuthority({ policy: BUCKET })
   await Promise.all(['a', 'b', 'a'].map((key) => authority.take(key)))
-  assert.equal(authority.leases, 2)
+  assert.deepEqual([authority.leases, authority.atOnce], [1, 1])
 })
 
-test('many keys, each asked for every 26 ms, are fetched ahead from the start, and do not push each other out', async () => {
+test('many keys, each asked for every 26 ms, do not push each other out', async () => {
   const authority = new ManualAuthority({ policy: BUCKET })
   const keys = Array.from({ length: 256 }, (_, i) => `user ${i}`)
   let takes = 0
@@ -52,7 +54,7 @@ test('many keys, each asked for every 26 ms, are fetched ahead from the start, a
     for (let i = 0; i < 10; i++) assert.ok((await authority.take(keys[takes++ % keys.length] as string)).allowed)
     authority.clock.advance(1)
   }
-  assert.ok(authority.leases < takes * 0.45, `${authority.leases} calls for ${takes} takes`)
+  assert.ok(authority.leases < takes * 0.8, `${authority.leases} calls for ${takes} takes`)
   authority.clock.advance(1000)
   for (let i = 0; i < 200; i++) await authority.take(`another ${i}`)
   assert.ok(authority.takes.size <= 200, 'unused keys are forgotten')
@@ -66,7 +68,7 @@ test('waiting takes use a denial that arrived for another take, and do not stamp
   await turn()
   authority.asked.shift()?.answer()
   const decisions = await Promise.all(waiting)
-  assert.ok(decisions.every(({ allowed, retryAfterMs }) => !allowed && retryAfterMs === 101))
+  assert.ok(decisions.every(({ allowed, retryAfterMs }) => !allowed && retryAfterMs === 100))
   assert.deepEqual([authority.leases, authority.atOnce, authority.asked.length], [1, 0, 0])
   const known = authority.takes.take('k', 1)
   assert.ok(!(known instanceof Promise) && !known.allowed, 'later takes are denied at once')
@@ -76,7 +78,7 @@ test('a larger cost waits for its turn as others do, and is not torn to pieces t
   const authority = new ManualAuthority({ policy: SLOW })
   assert.ok(authority.takeElsewhere('k', 5))
   const denied = await authority.take('k', 6)
-  assert.deepEqual([denied.allowed, denied.retryAfterMs], [false, 101])
+  assert.deepEqual([denied.allowed, denied.retryAfterMs], [false, 100])
   assert.ok(authority.takeElsewhere('k', 5), 'what was there is there for others')
 })
 
@@ -149,47 +151,57 @@ test('a cost above what a lease may hold is taken at the authority while nothing
   const authority = new ManualAuthority({ policy: SLOW })
   assert.equal((await authority.take('k', 10)).allowed, true)
   authority.clock.advance(1000)
-  assert.equal((await authority.take('k', 1)).source, 'lease')
+  const [{ source }] = await Promise.all([authority.take('k', 1), authority.take('k', 1)])
+  assert.equal(source, 'lease')
   assert.equal((await authority.take('k', 10)).allowed, false, 'the lease may still be spent')
-  authority.clock.advance(200)
+  authority.clock.advance(300)
   assert.equal((await authority.take('k', 10)).allowed, true)
   assert.equal(authority.atOnce, 3)
 })
 
-test('what is decided at once by the authority and comes too late is void, and asked for once more', async () => {
-  const authority = new ManualAuthority({ policy: SLOW, maxKeys: 1 })
-  for (let i = 0; i < 10; i++) await authority.take('known to be denied')
+test('what the authority decides by itself counts at its time, however late the answer comes', async () => {
+  const authority = new ManualAuthority({ policy: SLOW })
   authority.isHeld = true
-  const late = authority.take('no room for it', 3)
+  const late = authority.take('k', 3)
   await turn()
-  authority.clock.advance(101)
+  authority.clock.advance(150)
   authority.asked.shift()?.answer()
-  await turn()
-  assert.equal(authority.asked.length, 1)
-  authority.clock.advance(101)
-  authority.asked.shift()?.answer()
-  assert.equal((await late).source, 'outage')
-  assert.deepEqual([authority.atOnce, authority.withoutStore], [2, 1])
+  const { allowed, source } = await late
+  assert.deepEqual([allowed, source, authority.atOnce, authority.withoutStore], [true, 'store', 1, 0])
 })
 
-test('a lease that comes too late to be spent is asked for once more, as the process may have been stopped, and then is as good as none', async () => {
+test('of a lease that comes too late nothing is spent, and the authority decides each take that waited for it', async () => {
   const authority = new ManualAuthority({ policy: BUCKET })
   authority.isHeld = true
-  const late = authority.take('k')
+  const [late, other] = [authority.take('k'), authority.take('k')]
   await turn()
   authority.clock.advance(100)
   authority.asked.shift()?.answer()
   await turn()
-  const first = authority.asked.splice(0)
-  assert.equal(first.length, 1, 'no outage yet')
+  const alone = authority.asked.splice(0)
+  assert.equal(alone.length, 2)
   authority.clock.advance(100)
-  for (const message of first) message.answer()
-  assert.equal((await late).source, 'outage')
-  assert.equal(authority.leases, 2)
-  const next = authority.take('k')
-  await turn()
-  for (const message of authority.asked.splice(0)) message.answer()
-  assert.equal((await next).source, 'lease')
+  for (const message of alone) message.answer()
+  assert.deepEqual([(await late).source, (await other).source], ['store', 'store'])
+  assert.deepEqual([authority.leases, authority.atOnce, authority.withoutStore], [1, 2, 0])
+})
+
+test('over a network slower than a lease each take becomes a call, and nothing is lost', async () => {
+  const authority = new ManualAuthority({ policy: BUCKET, delayMs: 80 })
+  const takes: Promise<boolean>[] = []
+  for (let ms = 0; ms < 4000; ms++) {
+    if (ms % 4 === 0) takes.push(authority.take('k').then(({ allowed }) => allowed))
+    authority.clock.advance(1)
+    await turn()
+  }
+  for (let ms = 0; ms < 1000; ms++) {
+    authority.clock.advance(1)
+    await turn()
+  }
+  assert.ok((await Promise.all(takes)).every((allowed) => allowed))
+  assert.equal(authority.withoutStore, 0)
+  assert.equal(authority.atOnce, 1000)
+  assert.ok(authority.leases <= 20 && authority.lent < 1100, `${authority.leases} leases in vain, ${authority.lent} tokens`)
 })
 
 test('a lease that is lost is asked for no more than once a horizon ahead of need', async () => {
@@ -230,6 +242,5 @@ test('I6: any number of keys takes no more memory than there is room for; the ot
     if (i % 50 === 0) assert.equal((await decision).allowed, i % 2 !== 0)
     assert.ok(authority.takes.size <= 500)
   }
-  assert.ok(authority.leases > 1_000 && authority.atOnce > 1_000, `${authority.leases} leases, ${authority.atOnce} decided at once`)
   assert.equal(authority.leases + authority.atOnce, 20_000)
 })

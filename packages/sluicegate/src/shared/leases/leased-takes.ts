@@ -1,11 +1,11 @@
 import type { Decision } from '../../decision/decision.js'
 import { checkKey } from '../../key.js'
+import type { RefillOutcome } from '../../lease/grant.js'
 import type { KeyLease } from '../../lease/key-lease.js'
 import type { Key } from '../../limiter.js'
-import { type Clock, type Ticker, tickerOf } from '../../time/clock.js'
-import type { LeaseMiss } from './lease-miss.js'
 import type { ForgottenTokens, LeaseTable } from './lease-table.js'
 import type { Spending } from './spending.js'
+import { WaitingTakes, type WaitingTakesParts } from './waiting-takes.js'
 
 /** Takes decided by leases and cached denials of this process where these can decide, else by the backend. */
 export interface LeasedTakes {
@@ -33,24 +33,21 @@ export interface LeasedTakes {
  * Of one policy. A take, from top to bottom:
  *
  * 1. `take` looks the key up in the {@link LeaseTable} of this process, and its cached denial.
- * 2. `decided` spends from the tokens that are held; when few are left, the table asks for more ahead of need (`refillIfLow`). Most takes end here.
- * 3. `onMiss`: the held tokens do not decide. In an outage the fallback does, at once.
- * 4. {@link LeaseMiss.decideAfterRefill} waits for the refill in flight, or starts one (`awaitRefill`), and repeats step 2.
+ * 2. `decided` spends from the tokens that are held; when few are left, the table asks for more ahead of need (`refillIfLow`).
+ * 3. The held tokens do not decide. In an outage the fallback does, at once.
+ * 4. `decideLater` waits for the refill in flight, or starts one (`awaitRefill`), and repeats step 2.
  * 5. A refill is one call of `Backend.lease`; its grant is added to the {@link KeyLease} (`addGrant`).
- * 6. After some refills in vain `exact` asks the backend about this take alone.
+ * 6. Where a lease is not worth it, and after some refills in vain, `alone` asks the backend about this take.
  */
-export class SingleLeasedTakes implements LeasedTakes {
+export class SingleLeasedTakes extends WaitingTakes implements LeasedTakes {
   decisions = 0
   private readonly table: LeaseTable
-  private readonly ticker: Ticker
   private readonly mostTokens: number
-  private readonly miss: LeaseMiss
 
-  constructor(table: LeaseTable, miss: LeaseMiss, clock: Clock) {
+  constructor(table: LeaseTable, parts: WaitingTakesParts) {
+    super(parts)
     this.table = table
-    this.ticker = tickerOf(clock)
     this.mostTokens = table.mostTokens
-    this.miss = miss
   }
 
   get size(): number {
@@ -60,17 +57,19 @@ export class SingleLeasedTakes implements LeasedTakes {
   take(key: Key, cost: number, spending?: Spending): Decision | Promise<Decision> {
     checkKey(key)
     // A cost that can never pass takes nothing from the lease.
-    if (cost > this.mostTokens) return this.miss.exact(key, cost, spending)
+    if (cost > this.mostTokens) return this.exact(key, cost, spending)
     const nowUs = this.ticker.read()
     const lease = this.table.of(key, nowUs)
-    if (lease === undefined) return this.miss.exact(key, cost, spending)
+    if (lease === undefined) return this.exact(key, cost, spending)
     lease.demand.ask(cost)
     const cached = lease.cachedDenial.at(nowUs, cost)
     if (cached !== undefined) {
       this.decisions++
       return cached
     }
-    return this.decided(lease, key, cost, nowUs, spending) ?? this.onMiss(lease, key, cost, spending)
+    const decision = this.decided(lease, key, cost, nowUs, spending)
+    if (decision !== undefined) return decision
+    return this.isOut(key) ? this.without(key, cost) : this.decideLater(key, cost, spending)
   }
 
   giveBack(key: Key, spending: Spending, tokens: number): Promise<unknown> {
@@ -89,6 +88,31 @@ export class SingleLeasedTakes implements LeasedTakes {
     this.table.close()
   }
 
+  protected decide(key: Key, cost: number, spending: Spending | undefined): Decision | undefined {
+    const nowUs = this.ticker.read()
+    const lease = this.table.of(key as string, nowUs)
+    return lease && this.decided(lease, key as string, cost, nowUs, spending)
+  }
+
+  protected async awaitRefill(key: Key, cost: number): Promise<RefillOutcome> {
+    const nowUs = this.ticker.read()
+    const lease = this.table.of(key as string, nowUs)
+    if (lease === undefined) return 'alone'
+    lease.demand.join(cost, nowUs)
+    try {
+      return await this.table.refill(lease, key as string, true)
+    } finally {
+      lease.demand.leave(cost)
+    }
+  }
+
+  protected async alone(key: Key, cost: number, spending: Spending | undefined): Promise<Decision> {
+    const decision = await this.exact(key, cost, spending)
+    if (decision.source !== 'store') return decision
+    const retryAfterMs = this.table.answered(key as string, cost, decision)
+    return retryAfterMs > decision.retryAfterMs ? { ...decision, retryAfterMs } : decision
+  }
+
   /** A decision, if this process can make one. */
   private decided(lease: KeyLease, key: string, cost: number, nowUs: number, spending: Spending | undefined): Decision | undefined {
     let untilUs: number | undefined
@@ -101,29 +125,5 @@ export class SingleLeasedTakes implements LeasedTakes {
     const decision = this.table.decision(lease, nowUs, untilUs)
     if (untilUs !== undefined) lease.cacheDenial(decision, cost, nowUs, untilUs)
     return decision
-  }
-
-  private onMiss(lease: KeyLease, key: string, cost: number, spending: Spending | undefined): Decision | Promise<Decision> {
-    const { miss } = this
-    if (miss.isOut(key)) return miss.without(key, cost)
-    return miss.decideAfterRefill({
-      key,
-      cost,
-      decide: () => this.decided(lease, key, cost, this.ticker.read(), spending),
-      awaitRefill: () => this.table.awaitRefill(lease, key, cost),
-      exact: () => this.exact(lease, key, cost, spending),
-    })
-  }
-
-  private async exact(lease: KeyLease, key: string, cost: number, spending: Spending | undefined): Promise<Decision> {
-    const decision = await this.miss.exact(key, cost, spending)
-    const { allowed, source, retryAfterMs } = decision
-    if (!allowed && source === 'store') this.refuse(lease, cost, retryAfterMs)
-    return decision
-  }
-
-  private refuse(lease: KeyLease, cost: number, retryAfterMs: number): void {
-    const nowUs = this.ticker.read()
-    lease.refuse(cost, nowUs + retryAfterMs * 1000, nowUs)
   }
 }

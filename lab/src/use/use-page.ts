@@ -1,0 +1,113 @@
+import type { MeasuredCell } from './measured-use.js'
+import { type SimulatedCell, TARGETS } from './use-grid.js'
+
+/** What leases admit and cost beside exact mode: simulated, and measured with real processes. */
+export interface UseResults {
+  readonly grid: readonly SimulatedCell[]
+  readonly measured?: { readonly where: string; readonly seconds: number; readonly cells: readonly MeasuredCell[] } | undefined
+}
+
+/** docs/scale.md with these tables made anew. */
+export function filledUse(page: string, results: UseResults): string {
+  let filled = page
+  for (const [name, table] of useTables(results)) {
+    const place = new RegExp(`<!-- use:${name} -->[\\s\\S]*?<!-- /use -->`)
+    if (!place.test(filled)) throw new Error(`docs/scale.md has no place for the table ${name}`)
+    filled = filled.replace(place, () => `<!-- use:${name} -->\n\n${table}\n\n<!-- /use -->`)
+  }
+  return filled
+}
+
+/** The tables, by the names of their places. */
+export function useTables({ grid, measured }: UseResults): ReadonlyMap<string, string> {
+  const tables = new Map([
+    ['grid', gridTable(grid)],
+    ['targets', targetsTable(grid)],
+  ])
+  if (measured !== undefined) tables.set('measured', `${measuredTable(measured.cells)}\n\n${measured.where}, ${measured.seconds} s a row.`)
+  return tables
+}
+
+/** By requests a lease: the worst cell of each figure. */
+function gridTable(grid: readonly SimulatedCell[]): string {
+  const requests = [...new Set(grid.map(({ requestsPerLease }) => requestsPerLease))].sort((a, b) => a - b)
+  const head = [
+    'requests a lease',
+    'cells',
+    'admitted of exact, demand below 1',
+    'demand 1 to 2',
+    'demand 10',
+    'calls a request: mean',
+    'most',
+    'calls a token: most',
+  ]
+  const rows = requests.map((each) => {
+    const own = grid.filter(({ requestsPerLease }) => requestsPerLease === each)
+    const leastOf = (of: (demand: number) => boolean): string => {
+      const shares = own.filter(({ demand }) => of(demand)).map(({ share }) => share)
+      return shares.length === 0 ? '' : percent(Math.min(1, ...shares))
+    }
+    const calls = own.map(({ callsPerRequest }) => callsPerRequest)
+    return [
+      String(each),
+      String(own.length),
+      leastOf((demand) => demand < 1),
+      leastOf((demand) => demand >= 1 && demand <= 2),
+      leastOf((demand) => demand === 10),
+      (calls.reduce((sum, one) => sum + one, 0) / calls.length).toFixed(2),
+      Math.max(...calls).toFixed(2),
+      Math.max(...own.map(({ callsPerToken }) => callsPerToken)).toFixed(1),
+    ]
+  })
+  return table(head, rows)
+}
+
+function targetsTable(grid: readonly SimulatedCell[]): string {
+  const rows = TARGETS.map(({ name, applies, holds }) => {
+    const own = grid.filter(applies)
+    const missed = own.filter((cell) => !holds(cell))
+    return [name, String(own.length), missed.length === 0 ? 'all' : `all but ${missed.length}`, whereMissed(missed)]
+  })
+  return table(['target', 'cells', 'hold', 'missed at'], rows)
+}
+
+function whereMissed(missed: readonly SimulatedCell[]): string {
+  const valuesOf = (of: (cell: SimulatedCell) => string | number): string => [...new Set(missed.map(of))].join(', ')
+  if (missed.length === 0) return ''
+  const sorted = [...missed].sort((a, b) => a.requestsPerLease - b.requestsPerLease)
+  const [first, last] = [sorted[0], sorted.at(-1)].map((cell) => cell?.requestsPerLease)
+  const requests = first === last ? `${first}` : `${first} to ${last}`
+  return `${requests} requests a lease; demand ${valuesOf(({ demand }) => demand)}; ${valuesOf(({ arrivals }) => arrivals)}; ${valuesOf(({ policy }) => policy)}`
+}
+
+function measuredTable(cells: readonly MeasuredCell[]): string {
+  const head = [
+    'nodes',
+    'requests a lease',
+    'demand / limit',
+    'exact admits',
+    'leases, of that',
+    'calls a request',
+    '99 %, exact, ms',
+    '99 %, leases, ms',
+  ]
+  const rows = cells.map(({ nodes, requestsPerLease, demand, requests, exactAdmitted, leasedAdmitted, callsPerRequest, ...cell }) => [
+    String(nodes),
+    String(requestsPerLease),
+    String(demand),
+    percent(exactAdmitted / requests),
+    percent(leasedAdmitted / exactAdmitted),
+    callsPerRequest.toFixed(3),
+    cell.exactP99Ms.toFixed(1),
+    cell.leasedP99Ms.toFixed(1),
+  ])
+  return table(head, rows)
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n')
+}
+
+function percent(share: number): string {
+  return `${(100 * share).toFixed(1)} %`
+}

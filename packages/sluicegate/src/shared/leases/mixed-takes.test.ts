@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Admission, firstOver, Random, shortOrLong, specOf } from 'sluicegate-testkit'
+import { ManualAuthority } from 'sluicegate-testkit/leases/manual-authority.js'
+import { fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../../index.js'
+
+// The demand of each process changes all the time, so that it leases a key, takes one by one from it, gives back, and pauses.
+
+const POLICIES: readonly Policy[] = [
+  tokenBucket({ limit: 300, window: '1s', burst: 60 }),
+  gcra({ limit: 50, window: '1s', burst: 12 }),
+  fixedWindow({ limit: 150, window: '2s' }),
+  slidingWindow({ limit: 150, window: '2s' }),
+  slidingLog({ limit: 150, window: '2s' }),
+]
+const SEEDS = shortOrLong(20, 400)
+const STEPS = 500
+
+test('I1: whatever mix of leases and single takes their demand makes of it, processes never go over the policy', async () => {
+  let [leases, atOnce, returns] = [0, 0, 0]
+  for (let seed = 1; seed <= SEEDS; seed++) {
+    const policy = POLICIES[seed % POLICIES.length] as Policy
+    const { authority, admissions } = await played(policy, seed)
+    assert.equal(firstOver(specOf(policy), admissions), undefined, `seed ${seed}`)
+    leases += authority.leases
+    atOnce += authority.atOnce
+    returns += authority.returns
+  }
+  assert.ok(leases > 10 * SEEDS && atOnce > 5 * SEEDS && returns >= SEEDS / 10, `${leases} leases, ${atOnce} takes, ${returns} returns`)
+})
+
+async function played(policy: Policy, seed: number) {
+  const random = new Random(seed)
+  const authority = new ManualAuthority({ policy, seed, processes: random.integer(1, 5), delayMs: random.pick([0, 0.2, 3, 20]) })
+  const admissions: Admission[] = []
+  const cost = random.pick([1, 1, 1, 3])
+  const perStep = authority.fleet.map(() => 0)
+  const pending: Promise<void>[] = []
+  for (let step = 0; step < STEPS; step++) {
+    for (const [i, takes] of authority.fleet.entries()) {
+      if (random.chance(0.02)) perStep[i] = random.pick([0, 0.02, 0.3, 2, 6])
+      let count = Math.floor((perStep[i] as number) + random.fraction())
+      for (; count > 0; count--) pending.push(counted(authority, takes.take('k', cost), cost, admissions))
+    }
+    await new Promise((resolve) => setImmediate(resolve))
+    authority.clock.advance(random.pick([0.1, 1, 1, 4]))
+  }
+  for (const takes of authority.fleet) takes.close()
+  for (let ms = 0; ms < 200; ms++) {
+    authority.clock.advance(1)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  await Promise.all(pending)
+  admissions.sort((a, b) => a.atUs - b.atUs)
+  return { authority, admissions }
+}
+
+async function counted(
+  authority: ManualAuthority,
+  take: ReturnType<ManualAuthority['takes']['take']>,
+  cost: number,
+  admissions: Admission[],
+): Promise<void> {
+  const decision = await take
+  if (decision.allowed) admissions.push({ atUs: authority.timeOf(decision), cost })
+}
