@@ -1,5 +1,5 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { machineText } from 'sluicegate-server/dist/load/machine-text.js'
+import { machineText } from 'sluicegate-commands/load/machine-text.js'
 import { type MeasuredCell, measuredCells } from './measured-use.js'
 import { gridCells, type SimulatedCell, simulatedCell, TARGETS } from './use-grid.js'
 import { filledUse, type UseResults } from './use-page.js'
