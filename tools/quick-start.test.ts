@@ -14,7 +14,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 // Within the package, so that its imports and those of the frameworks are found.
 const FOLDER = join(ROOT, 'packages/sluicegate/.cache/quick-start')
 const PORT = '3000'
-const MOST_MS = 20_000
+const MOST_MS = 60_000
 
 const markdown = readFileSync(join(ROOT, 'docs/quick-start.md'), 'utf8')
 mkdirSync(FOLDER, { recursive: true })

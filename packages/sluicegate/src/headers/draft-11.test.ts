@@ -1,19 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type ParsedLimit, parsedLimit, parsedLimits } from 'sluicegate-testkit/keys/parsed-fields.js'
-import {
-  allOf,
-  concurrency,
-  createLimiter,
-  type Decision,
-  fixedWindow,
-  gcra,
-  manualClock,
-  type Policy,
-  slidingLog,
-  slidingWindow,
-  tokenBucket,
-} from '../index.js'
+import { createLimiter } from '../create-limiter.js'
+import type { Decision } from '../decision/decision.js'
+import { allOf, concurrency, fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
+import { manualClock } from '../time/clock.js'
 import { type HeaderOptions, HeaderWriter, rateLimitHeaders } from './header-writer.js'
 
 const FULL: Omit<Decision, 'policy' | 'limit'> = { allowed: true, remaining: 0, retryAfterMs: 0, resetAfterMs: 0, source: 'memory' }

@@ -1,18 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { crewFor } from 'sluicegate-testkit'
-import {
-  allOf,
-  concurrency,
-  createLimiter,
-  fixedWindow,
-  gcra,
-  manualClock,
-  type Policy,
-  slidingLog,
-  slidingWindow,
-  tokenBucket,
-} from '../index.js'
+import { createLimiter } from '../create-limiter.js'
+import { allOf, concurrency, fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
+import { manualClock } from '../time/clock.js'
 
 // Several policies at once, from several threads: who checks all of them first and updates them then, unlocked, lets too many through.
 

@@ -1,18 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { shortOrLong } from 'sluicegate-testkit'
-import {
-  createLimiter,
-  fixedWindow,
-  gcra,
-  type Limiter,
-  type LimiterOptions,
-  manualClock,
-  type Policy,
-  slidingLog,
-  slidingWindow,
-  tokenBucket,
-} from '../index.js'
+import { createLimiter } from '../create-limiter.js'
+import { fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
+import type { Limiter, LimiterOptions } from '../limiter.js'
+import { manualClock } from '../time/clock.js'
 
 // Keys that have spent what they may have until a long window ends: they may not be forgotten, and they must not shut out those who come new.
 

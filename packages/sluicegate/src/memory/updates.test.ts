@@ -1,17 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import {
-  concurrency,
-  createLimiter,
-  fixedWindow,
-  gcra,
-  type Limiter,
-  manualClock,
-  type Policy,
-  slidingLog,
-  slidingWindow,
-  tokenBucket,
-} from '../index.js'
+import { createLimiter } from '../create-limiter.js'
+import { concurrency, fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
+import type { Limiter } from '../limiter.js'
+import { manualClock } from '../time/clock.js'
 
 const START_MS = 1_789_000_000_000
 const MIB = 2 ** 20

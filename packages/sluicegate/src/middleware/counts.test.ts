@@ -3,18 +3,10 @@ import { test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
 import { type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/plain-request.js'
 import { promisedLimiter } from 'sluicegate-testkit/adapters/promised-limiter.js'
-import {
-  concurrency,
-  createLimiter,
-  fixedWindow,
-  gcra,
-  type Limiter,
-  manualClock,
-  type Policy,
-  slidingLog,
-  slidingWindow,
-  tokenBucket,
-} from '../index.js'
+import { createLimiter } from '../create-limiter.js'
+import { concurrency, fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
+import type { Limiter } from '../limiter.js'
+import { manualClock } from '../time/clock.js'
 import { Middleware, type Pass } from './middleware.js'
 import type { Counts } from './middleware-options.js'
 

@@ -2,18 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { seedsFrom, shortOrLong } from 'sluicegate-testkit'
 import { SETTLED_ALGORITHMS, settledInMemory } from 'sluicegate-testkit/receipts/settled-plans.js'
-import {
-  createLimiter,
-  fixedWindow,
-  gcra,
-  type Limiter,
-  type ManualClock,
-  manualClock,
-  type Policy,
-  slidingLog,
-  slidingWindow,
-  tokenBucket,
-} from '../index.js'
+import { createLimiter } from '../create-limiter.js'
+import { fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
+import type { Limiter } from '../limiter.js'
+import { type ManualClock, manualClock } from '../time/clock.js'
 import type { RunningJob } from './queue-options.js'
 
 // Jobs that are settled late: what they return is bounded by what is still owed, and goes to the account that was charged.

@@ -1,16 +1,8 @@
 import assert from 'node:assert/strict'
 import { everyNth, Random, shortOrLong } from 'sluicegate-testkit'
-import {
-  attachLimiter,
-  createLimiter,
-  fixedWindow,
-  gcra,
-  manualClock,
-  type Policy,
-  slidingLog,
-  slidingWindow,
-  tokenBucket,
-} from '../index.js'
+import { attachLimiter, createLimiter } from '../create-limiter.js'
+import { fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
+import { manualClock } from '../time/clock.js'
 
 const LIMIT = 10
 const WINDOW_MS = 1000

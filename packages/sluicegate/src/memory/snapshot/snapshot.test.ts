@@ -1,20 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { crewFor } from 'sluicegate-testkit'
-import {
-  allOf,
-  concurrency,
-  createLimiter,
-  fixedWindow,
-  gcra,
-  type Limiter,
-  manualClock,
-  type Policy,
-  restoreLimiter,
-  slidingLog,
-  slidingWindow,
-  tokenBucket,
-} from '../../index.js'
+import { createLimiter, restoreLimiter } from '../../create-limiter.js'
+import { allOf, concurrency, fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../../index.js'
+import type { Limiter } from '../../limiter.js'
+import { manualClock } from '../../time/clock.js'
 
 const POLICIES: readonly Policy[] = [
   tokenBucket({ limit: 10, window: '1s' }),
