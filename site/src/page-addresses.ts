@@ -13,7 +13,7 @@ export function pageOf(file: string): string | undefined {
   if (/^docs\/.*\.md$/.test(file)) return file.slice('docs/'.length)
   if (/^site\/reference\/api\/.*\.md$/.test(file)) return file.slice('site/reference/'.length)
   if (/^site\/pages\/.*\.md$/.test(file)) return file.slice('site/pages/'.length)
-  if (/^examples\/.*\.(mjs|ya?ml|conf|json)$/.test(file)) return `examples/${nameOfExample(file)}.md`
+  if (/^examples\/.*(\.(mjs|ya?ml|conf|cfg|lua|json)|\/Caddyfile)$/.test(file)) return `examples/${nameOfExample(file)}.md`
   return undefined
 }
 

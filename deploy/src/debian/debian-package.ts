@@ -66,7 +66,7 @@ Version: ${version()}
 Architecture: ${architecture}
 Maintainer: ${MAINTAINER}
 Installed-Size: ${kilobytes}
-Depends: libc6 (>= 2.28), libgcc-s1, libstdc++6 (>= 9)
+Depends: libc6 (>= 2.28), libgcc-s1, libstdc++6 (>= 7)
 Section: net
 Priority: optional
 Description: rate limit decisions as a service

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, rmdirSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -24,10 +24,11 @@ export function debianTests(executable: () => Executable): void {
   })
 
   test('the Debian package is installed, started, reloaded, restarted, removed and purged on systemd', async (t) => {
-    const { inside, script } = await machine(t)
+    const { inside, script, put } = await machine(t)
     // It forbids starts where systemd does not run.
     inside('rm', '--force', '/usr/sbin/policy-rc.d')
-    inside('dpkg', '--install', deb())
+    put(deb(), '/root/sluicegate.deb')
+    inside('dpkg', '--install', '/root/sluicegate.deb')
     const get = (what: string): string => inside('curl', '--silent', '--fail', `http://127.0.0.1:8080${what}`)
     await eventually(
       () => script('curl --silent http://127.0.0.1:8080/readyz || true') === 'ready\n',
@@ -81,10 +82,17 @@ COMP_WORDS=(${list.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${list.len
   return script(text).replace('--help --version ', '').trim()
 }
 
+/** A system that runs beside this one. */
+interface Machine {
+  inside(...command: string[]): string
+  script(text: string): string
+  /** Copies a file into it. */
+  put(file: string, to: string): void
+}
+
 /** Boots systemd over a copy of this system that is gone afterwards, with a network of its own. */
-async function machine(t: Parameters<typeof running>[0]): Promise<{ inside(...command: string[]): string; script(text: string): string }> {
+async function machine(t: Parameters<typeof running>[0]): Promise<Machine> {
   const root = mkdtempSync(join(tmpdir(), 'sluicegate-machine-'))
-  mkdirSync(root, { recursive: true })
   output(['mount', '--bind', '/', root], PATH)
   t.after(() => {
     output(['umount', '--lazy', root], PATH)
@@ -106,7 +114,12 @@ async function machine(t: Parameters<typeof running>[0]): Promise<{ inside(...co
   // With it ends all that runs there.
   t.after(() => process.kill(Number(enter[2]), 'SIGKILL'))
   const inside = (...command: string[]): string => output([...enter, ...command], PATH)
-  return { inside, script: (text) => inside('bash', '-c', text) }
+  return {
+    inside,
+    script: (text) => inside('bash', '-c', text),
+    // What is mounted elsewhere is not part of the copy.
+    put: (file, to) => void output([...enter, 'dd', 'bs=1M', 'status=none', `of=${to}`], PATH, readFileSync(file)),
+  }
 }
 
 function outputOrNothing(command: readonly string[]): string {

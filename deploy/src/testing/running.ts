@@ -51,9 +51,9 @@ export async function servedAt(service: Running): Promise<Record<string, string>
 }
 
 /** What a command printed. Fails with its errors when its exit code is another than 0. */
-export function output(command: readonly string[], env: NodeJS.ProcessEnv = {}): string {
+export function output(command: readonly string[], env: NodeJS.ProcessEnv = {}, input?: Buffer): string {
   const [program = '', ...args] = command
-  const { status, stdout, stderr, error } = spawnSync(program, args, { env, encoding: 'utf8', maxBuffer: 1e9 })
+  const { status, stdout, stderr, error } = spawnSync(program, args, { env, encoding: 'utf8', maxBuffer: 1e9, ...(input && { input }) })
   assert.equal(status, 0, `${command.join(' ')}: ${error?.message ?? ''}${stdout}${stderr}`)
   return stdout
 }

@@ -169,8 +169,8 @@ function writeApacheMain(folder: string): void {
     'ServerName localhost',
     `PidFile ${folder}/pid`,
     `ErrorLog ${folder}/error.log`,
-    'User nobody',
-    'Group nogroup',
+    'User www-data',
+    'Group www-data',
   ]
   writeFileSync(join(folder, 'main.conf'), `${[...load, ...rest, `Include ${folder}/sluicegate.conf`].join('\n')}\n`)
   // Its workers run as another user.

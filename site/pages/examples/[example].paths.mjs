@@ -18,6 +18,6 @@ export default {
 }
 
 function languageOf(file) {
-  const ending = file.split('.').at(-1)
-  return { mjs: 'js', conf: 'nginx', yml: 'yaml' }[ending] ?? ending
+  const ending = file.split(/[./]/).at(-1)
+  return { mjs: 'js', conf: 'nginx', yml: 'yaml', cfg: 'text', Caddyfile: 'text' }[ending] ?? ending
 }
