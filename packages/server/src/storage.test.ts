@@ -130,6 +130,18 @@ test('many batches of two services at once never exceed a policy, and a denial l
   assert.equal(wide, 1_000 - passed)
 })
 
+test('reservations that compete for the rest of a window leave it open: what is cancelled may be taken again', async (t) => {
+  const redis = await RedisProcess.start()
+  t.after(() => redis.stop())
+  const [service] = (await twoServices(t, redisYaml(redis.port, ', mode: exact, timeout: 20s'))) as unknown as [Service]
+  const reserve = () => post(service, '/v1/reserve', { policy: 'narrow', key: 'alice', cost: 1 })
+  const made = await Promise.all(Array.from({ length: 30 }, reserve))
+  const ids = made.filter(({ status }) => status === 200).map(({ body }) => body.reservation)
+  assert.equal(ids.length, 3)
+  for (const reservation of ids) assert.equal((await post(service, '/v1/cancel', { reservation })).status, 200)
+  assert.equal((await post(service, '/v1/peek', { policy: 'narrow', key: 'alice' })).body.remaining, 3)
+})
+
 test('keys in a cluster work the same', async (t) => {
   const cluster = await RedisCluster.start()
   t.after(() => cluster.stop())

@@ -4,7 +4,7 @@ import type { Decision } from '../decision/decision.js'
 import { publishDenial } from '../decision/diagnostics.js'
 import { type HotKeys, TopLists } from '../decision/hot-keys.js'
 import { holdsPermits, isPermit } from '../decision/permit.js'
-import { emptyReceipt, type Receipt, type Receipting, TAKE, WAIT } from '../decision/receipt.js'
+import { emptyReceipt, RESERVE_NOW, type Receipt, type Receipting, TAKE, WAIT } from '../decision/receipt.js'
 import { closedError } from '../errors.js'
 import { keysUnder, ownKey } from '../key.js'
 import type { Key, WaitOptions } from '../limiter.js'
@@ -169,12 +169,20 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter, Receip
   }
 
   async reserve(key: Key, cost: number): Promise<FleetReservation> {
+    return this.reserved(key, cost, Number.POSITIVE_INFINITY)
+  }
+
+  async [RESERVE_NOW](key: Key, cost: number): Promise<FleetReservation> {
+    return this.reserved(key, cost, 0)
+  }
+
+  private async reserved(key: Key, cost: number, maxWaitUs: number): Promise<FleetReservation> {
     this.checkOpen()
     const { generation } = this
     const { fallback, backend } = this.parts
     const own = ownKey(key)
     const tokens = checkedCost(cost)
-    const operation = { verb: 'reserve', key: own, cost: tokens, id: newOperationId(), maxWaitUs: Number.POSITIVE_INFINITY } as const
+    const operation = { verb: 'reserve', key: own, cost: tokens, id: newOperationId(), maxWaitUs } as const
     const booked = bookedBy(operation, await fallback.execute(operation))
     const reservation = new SharedReservation(backend, booked, this.accountOf(booked, generation))
     this.decisions.record(own, tokens, { ...reservation.decision, allowed: reservation.allowed })
