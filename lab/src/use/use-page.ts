@@ -19,7 +19,7 @@ export function filledUse(page: string, results: UseResults): string {
 }
 
 /** The tables, by the names of their places. */
-export function useTables({ grid, measured }: UseResults): ReadonlyMap<string, string> {
+function useTables({ grid, measured }: UseResults): ReadonlyMap<string, string> {
   const tables = new Map([
     ['grid', gridTable(grid)],
     ['targets', targetsTable(grid)],
