@@ -10,7 +10,7 @@ const [NODES, REQUESTS_PER_LEASE, DEMANDS] = [
   [0.9, 2],
 ]
 
-const MOST_RUNS = 3
+const MOST_RUNS = 2
 const CALM_MS = 50
 
 /** What a cell came to with real processes over a real Redis. */
