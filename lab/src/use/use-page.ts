@@ -77,7 +77,7 @@ function whereMissed(missed: readonly SimulatedCell[]): string {
   const sorted = [...missed].sort((a, b) => a.requestsPerLease - b.requestsPerLease)
   const [first, last] = [sorted[0], sorted.at(-1)].map((cell) => cell?.requestsPerLease)
   const requests = first === last ? `${first}` : `${first} to ${last}`
-  return `${requests} requests a lease; demand ${valuesOf(({ demand }) => demand)}; ${valuesOf(({ arrivals }) => arrivals)}; ${valuesOf(({ policy }) => policy)}`
+  return `${requests} requests a lease; ${valuesOf(({ arrivals }) => arrivals)}`
 }
 
 function measuredTable(cells: readonly MeasuredCell[]): string {
