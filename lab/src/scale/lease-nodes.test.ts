@@ -24,7 +24,7 @@ const BUSY_KEY: NodeGroup = {
   nodes: 16,
   keys: 1,
   perSecond: 2_000,
-  seconds: 3,
+  seconds: 9,
 }
 
 for (const [name, group] of [
@@ -34,7 +34,7 @@ for (const [name, group] of [
   test(`the coarse simulation agrees with the library's limiters: ${name}`, async () => {
     const exact = await simulateLimiters(group)
     const coarse = simulateLeases(group)
-    assert.ok(Math.abs(coarse.callsPerRequest - exact.callsPerRequest) < 0.03 * exact.callsPerRequest, JSON.stringify({ exact, coarse }))
+    assert.ok(Math.abs(coarse.callsPerRequest - exact.callsPerRequest) < 0.05 * exact.callsPerRequest, JSON.stringify({ exact, coarse }))
     assert.ok(Math.abs(coarse.budgetUse - exact.budgetUse) < 0.04 * exact.budgetUse, JSON.stringify({ exact, coarse }))
     // No key is over its policy in any interval, but for the rounding of doubles.
     assert.ok(Math.max(exact.over, coarse.over) < 1e-6)

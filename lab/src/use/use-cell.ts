@@ -4,7 +4,7 @@ import { leaseUsOf, whyNotLeased } from '../../../packages/sluicegate/dist/lease
 
 /** The default horizon, and the lease that it makes. */
 export const HORIZON_MS = 50
-export const LEASE_S = leaseUsOf(HORIZON_MS) / 1e6
+const LEASE_S = leaseUsOf(HORIZON_MS) / 1e6
 
 export const POLICIES = ['token-bucket', 'gcra', 'fixed-window', 'sliding-window', 'sliding-log', 'all-of'] as const
 export const ARRIVALS = ['random', 'bursts', 'skewed'] as const

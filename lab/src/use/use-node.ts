@@ -69,7 +69,7 @@ class Side {
     const client = createClient({ url })
     client.on('error', () => undefined)
     await client.connect()
-    return new Side(createRedisLimiter(policy, { client, prefix, mode, timeoutMs: 2_000 }), () => client.destroy())
+    return new Side(createRedisLimiter(policy, { client, prefix, mode, timeoutMs: 20_000 }), () => client.destroy())
   }
 
   async take(): Promise<void> {

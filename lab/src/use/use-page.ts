@@ -19,7 +19,7 @@ export function filledUse(page: string, results: UseResults): string {
 }
 
 /** The tables, by the names of their places. */
-export function useTables({ grid, measured }: UseResults): ReadonlyMap<string, string> {
+function useTables({ grid, measured }: UseResults): ReadonlyMap<string, string> {
   const tables = new Map([
     ['grid', gridTable(grid)],
     ['targets', targetsTable(grid)],
@@ -77,7 +77,7 @@ function whereMissed(missed: readonly SimulatedCell[]): string {
   const sorted = [...missed].sort((a, b) => a.requestsPerLease - b.requestsPerLease)
   const [first, last] = [sorted[0], sorted.at(-1)].map((cell) => cell?.requestsPerLease)
   const requests = first === last ? `${first}` : `${first} to ${last}`
-  return `${requests} requests a lease; demand ${valuesOf(({ demand }) => demand)}; ${valuesOf(({ arrivals }) => arrivals)}; ${valuesOf(({ policy }) => policy)}`
+  return `${requests} requests a lease; ${valuesOf(({ arrivals }) => arrivals)}`
 }
 
 function measuredTable(cells: readonly MeasuredCell[]): string {

@@ -129,7 +129,7 @@ export function keepRoomForLeases(limiter: PrimaryRate, termsOf: () => { readonl
 }
 
 /** Whether tokens are granted before they conform. In a log a reservation ahead would close the time before it. */
-export function isBookedAhead({ algorithm }: Policy): boolean {
+function isBookedAhead({ algorithm }: Policy): boolean {
   return algorithm !== 'fixed-window' && algorithm !== 'sliding-log'
 }
 

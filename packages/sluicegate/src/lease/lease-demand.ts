@@ -4,6 +4,8 @@ import type { TokenRequest } from './grant.js'
 const PACE_LEASES = 0.5
 /** How much of the demand of the coming lease is leased: at first, at least and at most. */
 const [FIRST_SHARE, LEAST_SHARE, MOST_SHARE] = [0.1, 0.002, 1]
+/** Below it callers that wait together are no lease either: the last one came when it had ended. */
+const SHARE_OF_NONE = 0.01
 /** The tolerated part of each lease that expires unspent; and so much more with a full budget, falling to none at three quarters of it. */
 const [WASTE, WASTE_OF_PLENTY, PLENTY] = [0.01, 0.03, 0.75]
 /** Fewer tokens are not leased: the backend decides each take by itself. */
@@ -114,17 +116,22 @@ export class LeaseDemand {
    * @param rest tokens left at the backend for all processes, as far as is known.
    */
   wanted(nowUs: number, ready: number, left: number, rest = Number.POSITIVE_INFINITY): Omit<TokenRequest, 'sentUs'> {
-    const { waiters, waiting } = this
+    const { waiting } = this
     const foreseen = this.foreseen(nowUs, left, rest)
     this.measure(nowUs)
     const least = this.leastCost === Number.POSITIVE_INFINITY ? 1 : Math.max(1, this.leastCost - ready)
     this.leastCost = Number.POSITIVE_INFINITY
-    return { want: Math.max(least, waiting, foreseen), least, isLease: foreseen > 0 || waiters > 1 }
+    return { want: Math.max(least, waiting, foreseen), least, isLease: foreseen > 0 || this.areTogether }
   }
 
   /** Whether {@link wanted} would be a lease. */
   isLeased(nowUs: number, left: number, rest: number): boolean {
-    return this.waiters > 1 || this.foreseen(nowUs, left, rest) > 0
+    return this.areTogether || this.foreseen(nowUs, left, rest) > 0
+  }
+
+  /** Whether callers wait whose tokens one lease brings. */
+  private get areTogether(): boolean {
+    return this.waiters > 1 && this.share >= SHARE_OF_NONE
   }
 
   /** Tokens to lease ahead of need, 0 where they would be too few. */

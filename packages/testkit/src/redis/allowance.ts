@@ -13,9 +13,10 @@ export interface Allowance {
  * came while a bucket was full is lost, and so is what a process had leased and slept over: both are seen from how far apart the takes are.
  *
  * @param seenBy of each process.
- * @param lentMs how long leases are, where there are any: by so much of its rate a leased bucket is smaller.
+ * @param lentMs how long leases are, where there are any: by what flows back meanwhile a leased bucket is smaller.
+ * @param pausedMs how long a process that got less than it asked for may leave the store alone: what came since then may still be there.
  */
-export function allowanceOf(spec: RateSpec, seenBy: readonly (readonly SeenTake[])[], lentMs = 0): Allowance {
+export function allowanceOf(spec: RateSpec, seenBy: readonly (readonly SeenTake[])[], lentMs = 0, pausedMs = 0): Allowance {
   const { limit, windowMs, burst } = spec
   const tokensIn = (us: number): number => (limit * us) / (windowMs * 1000)
   const seen = seenBy.flat().sort((a, b) => a.beforeUs - b.beforeUs)
@@ -26,7 +27,7 @@ export function allowanceOf(spec: RateSpec, seenBy: readonly (readonly SeenTake[
   const denied = seen.findLast(({ isAllowed }) => !isAllowed)
   if (denied === undefined) return { admitted: admissions.length, least: 1, most }
   const begunUs = seen.reduce((earliest, { afterUs }) => Math.min(earliest, afterUs), Number.POSITIVE_INFINITY)
-  const came = burst - tokensIn(lentMs * 1000) + tokensIn(denied.beforeUs - begunUs)
+  const came = burst - tokensIn(lentMs * 1000) + tokensIn(denied.beforeUs - pausedMs * 1000 - begunUs)
   const slept = seenBy.reduce((sum, takes) => sum + sleptOver(takes, lentMs, burst, tokensIn), 0)
   const lost = slept + overflowed(seen, admissions, (us) => tokensIn(us - firstUs))
   return { admitted: admissions.length, least: Math.max(1, Math.floor(came - lost)), most }
