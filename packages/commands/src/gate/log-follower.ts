@@ -4,7 +4,7 @@ import { LineSplitter, type OnLine } from '../replay/line-splitter.js'
 import { UsageError } from '../terminal/usage-error.js'
 
 const CHUNK_BYTES = 1 << 20
-/** The end of what was read, by which a file that was written anew is known though it is longer than before. */
+/** The end of what was read, by which a file that was written again is known though it is longer than before. */
 const MARK_BYTES = 64
 
 /** How a log is followed. */
@@ -61,7 +61,7 @@ class OpenLog {
     this.#offset = size - length + bytesRead
   }
 
-  /** Reads to the end. False where the file was truncated or written anew: then it was read from its start. */
+  /** Reads to the end. False where the file was truncated or written again: then it was read from its start. */
   async readOn(): Promise<boolean> {
     let isSame = true
     if ((await this.#handle.stat()).size < this.#offset) {

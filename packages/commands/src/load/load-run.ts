@@ -43,7 +43,7 @@ interface OpenRequest {
   readonly sentMs: number
 }
 
-/** The load of one process. The warm-up goes over into what is measured without a pause, as the same code: neither is compiled anew. */
+/** The load of one process. The warm-up goes over into what is measured without a pause, as the same code: neither is compiled again. */
 export class LoadRun {
   readonly #plan: LoadPlan
   readonly #target: LoadTarget

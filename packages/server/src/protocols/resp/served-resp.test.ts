@@ -88,6 +88,6 @@ test('clients of RESP over TLS that leave their handshake, or do not end it in t
   const client = connectTls({ port, host: '127.0.0.1', ca })
   t.after(() => client.destroy())
   client.end('CL.THROTTLE k 0 1 60\r\n')
-  // Whoever has closed its side still gets the reply.
+  // A client that has closed its side still gets the reply.
   assert.equal(await received(client, (text) => text.endsWith(':60\r\n')), '*5\r\n:0\r\n:1\r\n:0\r\n:-1\r\n:60\r\n')
 })
