@@ -1,12 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createClient, createCluster } from '@redis/client'
-import type { Key, LimiterStats } from 'sluicegate'
+import type { LimiterStats } from 'sluicegate'
 import { createRedisLimiter, createRedisRateTable, type FleetLimiter, type RedisClient } from 'sluicegate/redis'
 import type { RedisStorageConfig } from 'sluicegate-config/config.js'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { Log } from '../log.js'
 import { type ClusterClient, ClusterKeeper } from './cluster-keeper.js'
-import type { CallRateRoom, LimiterMaking, Storage, StoredLimiter, StoredRateTable, StoredReservation } from './stored-limiter.js'
+import { reserveNow } from './reserve-now.js'
+import type { CallRateRoom, LimiterMaking, Storage, StoredLimiter, StoredRateTable } from './stored-limiter.js'
 
 /** How long the start waits for the store. Afterwards policies decide as `outage` says until it can be reached. */
 const CONNECT_MS = 2_000
@@ -174,14 +175,4 @@ function clientOf({ urls, isCluster }: RedisStorageConfig): StoreClient & RedisC
   // Connections are opened when they are needed: otherwise one server that does not answer holds up the calls to all.
   const cluster = createCluster({ rootNodes: urls.map((url) => ({ url })), defaults, minimizeConnections: true })
   return cluster as unknown as StoreClient & RedisClient
-}
-
-/** The library's method for it: another process may have taken what was seen, and a window that is booked ahead and cancelled stays closed. */
-const RESERVE_NOW = Symbol.for('sluicegate.reserve-now')
-
-function reserveNow(limiter: FleetLimiter, key: Key, cost: number): Promise<StoredReservation> {
-  return (
-    (limiter as unknown as Readonly<Record<symbol, FleetLimiter['reserve']>>)[RESERVE_NOW]?.call(limiter, key, cost) ??
-    limiter.reserve(key, cost)
-  )
 }

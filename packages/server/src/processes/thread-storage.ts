@@ -1,6 +1,7 @@
 import { attachLimiter, type HotKeys, type Limiter, type LimiterHandle } from 'sluicegate'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { Engine } from '../engine/engine.js'
+import { reserveNow } from '../engine/reserve-now.js'
 import type { LimiterMaking, StoredLimiter } from '../engine/stored-limiter.js'
 import { takeAbove } from '../engine/take-above.js'
 import type { AddedPolicies } from './decision-steps.js'
@@ -86,7 +87,7 @@ function threadLimiter(primary: StoredLimiter, name: string, hotKeys: number, on
     take: (key, cost) => at().take(key, cost),
     takeAbove: (key, cost, floor) => takeAbove(at(), key, cost, floor),
     peek: (key, cost) => at().peek(key, cost),
-    reserve: (key, cost) => at().reserve(key, cost),
+    reserve: (key, cost) => reserveNow(at(), key, cost),
     refund: (key, tokens) => at().refund(key, tokens),
     penalize: (key, tokens) => at().penalize(key, tokens),
     block: (key, forMs) => at().block(key, forMs),

@@ -2,7 +2,7 @@ import { blockUs, checkedTokens } from '../arguments.js'
 import { type Decision, refusal } from '../decision/decision.js'
 import { denials, publishDenial } from '../decision/diagnostics.js'
 import { type HotKeys, TopLists } from '../decision/hot-keys.js'
-import { emptyReceipt, type Receipt, type Receipting, TAKE, WAIT } from '../decision/receipt.js'
+import { emptyReceipt, RESERVE_NOW, type Receipt, type Receipting, TAKE, WAIT } from '../decision/receipt.js'
 import type { Reservation } from '../decision/reservation.js'
 import { checkKey } from '../key.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from '../limiter.js'
@@ -126,7 +126,15 @@ export class MemoryLimiter<Answer extends Decision = Decision>
   }
 
   reserve(key: Key, cost: number): Reservation {
-    const reservation = this.waiting.isQueued(key) ? reserveBehind(this, key, cost) : reserve(this, key, cost)
+    return this.reserved(key, cost, Number.POSITIVE_INFINITY)
+  }
+
+  [RESERVE_NOW](key: Key, cost: number): Reservation {
+    return this.reserved(key, cost, 0)
+  }
+
+  private reserved(key: Key, cost: number, mostMs: number): Reservation {
+    const reservation = this.waiting.isQueued(key) ? reserveBehind(this, key, cost) : reserve(this, key, cost, mostMs)
     if (this.lists !== undefined || denials.hasSubscribers)
       this.record(key, cost, { ...reservation.decision, allowed: reservation.allowed })
     return reservation

@@ -48,9 +48,9 @@ export interface BookingService<Answer extends Decision = Decision> {
 /** What reserving needs of a limiter. */
 export interface ReservationService extends Pick<BookingService, 'book' | 'giveBack'>, Pick<Limiter, 'peek' | 'penalize'> {}
 
-/** {@link Limiter.reserve} */
-export function reserve(service: ReservationService, key: Key, cost: number): Reservation {
-  const booking = service.book(ownKey(key), cost, Number.POSITIVE_INFINITY)
+/** {@link Limiter.reserve}, at most `mostMs` ahead. */
+export function reserve(service: ReservationService, key: Key, cost: number, mostMs = Number.POSITIVE_INFINITY): Reservation {
+  const booking = service.book(ownKey(key), cost, mostMs)
   return new BookedReservation(service, booking, booking.allowed ? service.peek(booking.key, 1) : booking.decision)
 }
 
