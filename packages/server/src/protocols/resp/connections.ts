@@ -35,6 +35,8 @@ export class Connections implements ConnectionOwner {
   #heldBytes = 0
   #nextId = 1
   #isStopping = false
+  /** Whether each connection is closed after its next replies. */
+  #isClosing = false
 
   constructor(bounds: ClientBounds, guard: Guard, context: SessionContext) {
     this.guard = guard
@@ -100,14 +102,23 @@ export class Connections implements ConnectionOwner {
     if (!connection.isIdle || !this.#all.has(connection)) return
     this.#idle.add(connection)
     idle?.add(connection)
+    if (this.#isClosing) connection.end()
   }
 
-  /** From now on connections are closed when they have been quiet for a moment. */
-  stop(): void {
+  /**
+   * From now on connections are closed when they have been quiet for a moment; after half of `finishMs` also those that never are, between two commands:
+   * what was decided is answered, and what comes behind it is not decided.
+   */
+  stop(finishMs: number): void {
     this.#isStopping = true
+    const busyUntilMs = performance.now() + finishMs / 2
     const closing = this.guard.every(QUIET_MS / 2, () => {
+      const nowMs = performance.now()
       if (this.#all.size === 0) clearInterval(closing)
-      this.#closeQuiet(performance.now())
+      this.#closeQuiet(nowMs)
+      if (nowMs < busyUntilMs || this.#isClosing) return
+      this.#isClosing = true
+      for (const connection of this.#idle) connection.end()
     })
   }
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -136,6 +137,22 @@ test('a stopping server answers what has arrived, and closes connections when th
   assert.equal(await received(last), '+PONG\r\n')
   await stopped
   assert.equal(server.connections.open, 0)
+})
+
+test('a client that never is quiet has an answer to each command that a stopping server decided', async (t) => {
+  const { open, server, engine } = await runningResp(t)
+  const client = open()
+  let answers = 0
+  client.on('data', (replies: Buffer) => {
+    answers += replies.toString().split('*5').length - 1
+    client.write(commandBytes('CL.THROTTLE', 'a', 1_000_000, 1_000_000, 1))
+  })
+  client.write(commandBytes('CL.THROTTLE', 'a', 1_000_000, 1_000_000, 1))
+  await until('it is served', () => answers > 10)
+  const ended = once(client, 'end')
+  await server.stop(400)
+  await ended
+  assert.equal(engine.callRates.counts.allowed, answers)
 })
 
 test('a page of another site cannot make a browser spend tokens', async (t) => {

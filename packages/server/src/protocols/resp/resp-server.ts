@@ -83,7 +83,7 @@ export class RespServer implements ProtocolServer {
 
   async stop(finishMs: number): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
-    this.connections.stop()
+    this.connections.stop(finishMs)
     await Promise.race([closed, after(finishMs)])
     this.#handshakes?.close()
     this.connections.destroy()
