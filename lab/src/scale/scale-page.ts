@@ -7,6 +7,9 @@ import { GROWTH } from './scale-sweeps.js'
 /** The share of a shard's processor time that a plan may use. */
 const PLANNED_LOAD = 0.6
 
+/** Nodes from which on it matters which way a system takes. */
+const LARGE_SYSTEM = 1_000
+
 type Cells = readonly string[]
 
 /** The tables of docs/scale.md, by the names of their places in it. */
@@ -20,7 +23,6 @@ export function scaleTables(results: ScaleResults): ReadonlyMap<string, string> 
     ['shards', shardsTable(results)],
     ['regions', regionsTable(results)],
     ['bound', boundTable(results)],
-    ['checks', checksTable(results)],
     ['errors', errorsText(results)],
     ['where', `${results.where}.`],
   ])
@@ -107,32 +109,37 @@ function nodesTable(growth: readonly NodeGrowth[]): string {
   return table(['nodes', ...of, 'calls/s, exact'], rows)
 }
 
+/** Loads that the store cannot answer; below these nothing is decided without it. */
 function overloadTable({ overload }: ScaleResults): string {
   return table(
     ['calls over what the store can answer', '`localShare`', '99 %, ms', 'decided without the store', 'limit used'],
-    overload.map(({ load, localShare, p99Ms, withoutStore, budgetUse }) => [
-      percent(load),
-      String(localShare),
-      p99Ms.toFixed(0),
-      percent(withoutStore),
-      percent(budgetUse),
-    ]),
+    overload
+      .filter(({ load }) => load > 1)
+      .map(({ load, localShare, p99Ms, withoutStore, budgetUse }) => [
+        percent(load),
+        String(localShare),
+        p99Ms.toFixed(0),
+        percent(withoutStore),
+        percent(budgetUse),
+      ]),
   )
 }
 
 function systemsTable({ systems, measured }: ScaleResults): string {
-  const rows = systems.map(({ nodes, way, callers, callsPerSecond, callsPerRequest, hottestCallsPerSecond, isLeased }) => {
-    const us = isLeased ? measured.leaseUs : measured.exactUs
-    return [
-      nodes.toLocaleString('en'),
-      way,
-      rounded(callsPerSecond),
-      callsPerRequest.toFixed(2),
-      Math.max(1, Math.ceil((callsPerSecond * us) / (PLANNED_LOAD * 1e6))).toLocaleString('en'),
-      belowOrPercent((hottestCallsPerSecond * us) / 1e6),
-      `${callers.toLocaleString('en')}, ${megabytes(callers * measured.connectionBytes)}`,
-    ]
-  })
+  const rows = systems
+    .filter(({ nodes }) => nodes >= LARGE_SYSTEM)
+    .map(({ nodes, way, callers, callsPerSecond, callsPerRequest, hottestCallsPerSecond, isLeased }) => {
+      const us = isLeased ? measured.leaseUs : measured.exactUs
+      return [
+        nodes.toLocaleString('en'),
+        way,
+        rounded(callsPerSecond),
+        callsPerRequest.toFixed(2),
+        Math.max(1, Math.ceil((callsPerSecond * us) / (PLANNED_LOAD * 1e6))).toLocaleString('en'),
+        belowOrPercent((hottestCallsPerSecond * us) / 1e6),
+        `${callers.toLocaleString('en')}, ${megabytes(callers * measured.connectionBytes)}`,
+      ]
+    })
   return table(['nodes', 'way', 'calls/s', 'calls a request', 'shards', 'busiest key, of a shard', 'connections a shard'], rows)
 }
 
@@ -171,35 +178,12 @@ function regionsTable({ regions }: ScaleResults): string {
 function boundTable({ bound }: ScaleResults): string {
   const { histories, tokens, over, faults } = bound
   return table(
-    ['rule', 'histories', 'result'],
+    ['rule', 'histories until one is over the bound'],
     [
-      ['as built', histories.toLocaleString('en'), `${tokens.toLocaleString('en')} tokens admitted, ${over} histories over the bound`],
-      ...faults.map(({ name, seed }) => [
-        `broken: ${name}`,
-        seed === undefined ? 'all' : seed.toLocaleString('en'),
-        seed === undefined ? 'not found' : 'over the bound',
-      ]),
+      ['as built', `${over} of ${histories.toLocaleString('en')}, with ${tokens.toLocaleString('en')} tokens`],
+      ...faults.map(({ name, seed }) => [name, seed === undefined ? 'not found' : seed.toLocaleString('en')]),
     ],
   )
-}
-
-function checksTable({ measuredRuns, coarseRuns }: ScaleResults): string {
-  const rowOf = ({ what, callsPerRequest, budgetUse }: ComparedRun): Cells => [
-    what,
-    callsPerRequest[0].toFixed(3),
-    callsPerRequest[1].toFixed(3),
-    budgetUse === undefined ? '' : percent(budgetUse[0]),
-    budgetUse === undefined ? '' : percent(budgetUse[1]),
-  ]
-  const calls = 'calls a request'
-  const head = (from: string, to: string): Cells => [
-    'run',
-    `${calls}, ${from}`,
-    `${calls}, ${to}`,
-    `limit used, ${from}`,
-    `limit used, ${to}`,
-  ]
-  return `${table(head('measured', 'simulated'), measuredRuns.map(rowOf))}\n\n${table(head('exact', 'coarse'), coarseRuns.map(rowOf))}`
 }
 
 /** How far the runs of each kind are from what they are compared with. */

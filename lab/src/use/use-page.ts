@@ -80,6 +80,7 @@ function whereMissed(missed: readonly SimulatedCell[]): string {
   return `${requests} requests a lease; ${valuesOf(({ arrivals }) => arrivals)}`
 }
 
+/** The fewest and the most nodes; the saved results have those between. */
 function measuredTable(cells: readonly MeasuredCell[]): string {
   const head = [
     'nodes',
@@ -91,7 +92,11 @@ function measuredTable(cells: readonly MeasuredCell[]): string {
     '99 %, exact, ms',
     '99 %, leases, ms',
   ]
-  const rows = cells.map(({ nodes, requestsPerLease, demand, requests, exactAdmitted, leasedAdmitted, callsPerRequest, ...cell }) => [
+  const counts = cells.map(({ nodes }) => nodes)
+  const shown = cells.filter(
+    ({ nodes, requestsPerLease }) => (nodes === Math.min(...counts) || nodes === Math.max(...counts)) && requestsPerLease !== 2,
+  )
+  const rows = shown.map(({ nodes, requestsPerLease, demand, requests, exactAdmitted, leasedAdmitted, callsPerRequest, ...cell }) => [
     String(nodes),
     String(requestsPerLease),
     String(demand),
