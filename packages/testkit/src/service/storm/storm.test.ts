@@ -4,13 +4,13 @@ import { longTest, shortOrLong } from 'sluicegate-testkit'
 import { STORM_NAMES, storm } from './storm.js'
 import { ENCRYPTED, stormedService } from './stormed-service.js'
 
-const CLIENTS = shortOrLong(60, 600)
+const CLIENTS = shortOrLong(60, 300)
 const SEED = 20_261
 /** Seeds that found a fault once, by what they stormed. */
 const SAVED_SEEDS: Readonly<Partial<Record<string, readonly number[]>>> = {}
 
 /** Handshakes take longer than all else that a client does. */
-const ENCRYPTED_CLIENTS = shortOrLong(20, 300)
+const ENCRYPTED_CLIENTS = shortOrLong(20, 100)
 
 test('clients of every protocol that break off anywhere leave nothing behind, and others are answered meanwhile', async (t) => {
   const stormed = await stormedService(t, process.execPath)
