@@ -21,7 +21,7 @@ export default {
   async load(): Promise<Readme> {
     const text = readFileSync(`${ROOT}README.md`, 'utf8')
     const markdown = await createMarkdownRenderer(ROOT, { html: false })
-    const program = /## Copy this\n\n(```ts\n[\s\S]*?\n```)/.exec(text)?.[1]
+    const program = /## Copy this\n\n(?:[^\n`]+.*\n\n)?(```ts\n[\s\S]*?\n```)/.exec(text)?.[1]
     const section = /## How it compares\n\n(.*)\n\n([\s\S]*?)\n\n/.exec(text)
     if (program === undefined || section === null) throw new Error('README.md has no "Copy this" or no "How it compares"')
     const [, machine = '', table = ''] = section
