@@ -116,11 +116,15 @@ function bareMachine({ installs = true } = {}) {
   writeFileSync(join(bin, 'apt-get'), `#!/bin/sh\n${noted}\n${installs ? installed : ''}\n`)
   chmodSync(join(bin, 'apt-get'), 0o755)
   return {
-    /** The result of the Redis tests there, for a user. */
-    requires(uid: number) {
+    /** Where its server is once it is installed. */
+    server: join(bin, 'redis-server'),
+    /** The result of the Redis tests there, or of tests that need something else, for a user. */
+    requires(uid: number, needed?: object) {
       const program = [
         `const { commandsFor, requireCommands } = await import(${JSON.stringify(new URL('../setup/system-packages.mjs', import.meta.url).href)})`,
-        "const needed = commandsFor(['chaos/dist/a.test.js']).filter(({ command }) => command === 'redis-server')",
+        needed === undefined
+          ? "const needed = commandsFor(['chaos/dist/a.test.js']).filter(({ command }) => command === 'redis-server')"
+          : `const needed = [${JSON.stringify(needed)}]`,
         `try { requireCommands(needed, { uid: ${uid}, servicePolicy: ${JSON.stringify(policy)} }) }`,
         'catch (error) { console.log(error.constructor.name + ": " + error.message) }',
       ]
@@ -141,6 +145,13 @@ test('root on a machine without a server gets one by apt, which may start no ser
   assert.equal(machine.leavesPolicy(), false)
   assert.equal(machine.requires(0), '')
   assert.equal(machine.asked(), asked)
+})
+
+test('a file that tests need, and that no program stands for, is installed likewise', () => {
+  using machine = bareMachine()
+  assert.equal(machine.requires(0, { file: machine.server, debian: 'redis-server', why: 'a test' }), '')
+  assert.equal(machine.asked(), 'update -q\nno services\ninstall -y -q --no-install-recommends redis-server\nno services\n')
+  assert.ok(existsSync(machine.server))
 })
 
 test('any other user gets one line: what is missing, why, and what to type', () => {

@@ -133,7 +133,7 @@ const SERVICE_POLICY = '/usr/sbin/policy-rc.d'
 export function requireCommands(commands, { uid = process.getuid?.(), servicePolicy = SERVICE_POLICY } = {}) {
   const missing = missingOf(commands)
   if (missing.length === 0) return
-  if (missing.some(({ command }) => command === NAMED_SERVER)) {
+  if (missing.some((each) => nameOf(each) === NAMED_SERVER)) {
     throw new Refusal(`SLUICEGATE_REDIS_SERVER names ${NAMED_SERVER}, which is not there`)
   }
   const names = [...new Set(missing.map(({ debian }) => debian))]
