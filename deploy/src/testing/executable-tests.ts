@@ -49,7 +49,7 @@ export function executableTests(executable: () => Executable): void {
 
   test('in an empty root the executable loads from two processes, replays a log and follows one', () => {
     const load = ['load', 'memory', '--config', '/limits.yaml', '--policy', 'per-user', '--duration', '300ms', '--rate', '50']
-    assert.equal(JSON.parse(ran(...load, '--processes', '2', '--json')).processes ?? 2, 2)
+    assert.equal(JSON.parse(ran(...load, '--processes', '2', '--json')).processes, 2)
     const replay = JSON.parse(ran('replay', '/access.log', '--config', '/limits.yaml', '--json', '--html', '/report.html'))
     assert.match(JSON.stringify(replay), /"denied":6/)
     assert.match(readFileSync(join(root().path, 'report.html'), 'utf8'), /<svg|<script/)

@@ -6,7 +6,7 @@ import type { RedisStorageConfig } from 'sluicegate-config/config.js'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { Log } from '../log.js'
 import { type ClusterClient, ClusterKeeper } from './cluster-keeper.js'
-import { reserveNow } from './reserve-now.js'
+import { reserveNowOf } from './reserve-now.js'
 import type { CallRateRoom, LimiterMaking, Storage, StoredLimiter, StoredRateTable } from './stored-limiter.js'
 
 /** How long the start waits for the store. Afterwards policies decide as `outage` says until it can be reached. */
@@ -94,7 +94,7 @@ export class RedisStorage implements Storage {
       },
       take: (key, cost) => limiter.take(key, cost),
       peek: (key, cost) => limiter.peek(key, cost),
-      reserve: (key, cost) => reserveNow(limiter, key, cost),
+      reserve: reserveNowOf(limiter),
       refund: (key, tokens) => limiter.refund(key, tokens),
       penalize: (key, tokens) => limiter.penalize(key, tokens),
       block: (key, forMs) => limiter.block(key, forMs),

@@ -5,16 +5,13 @@ import type { StoredReservation } from './stored-limiter.js'
 /** The library's method for it. */
 const RESERVE_NOW = Symbol.for('sluicegate.reserve-now')
 
-/** A limiter of the library, or one over it, which reserves in this way by itself. */
-interface Reserving {
-  reserve(key: Key, cost: number): Awaitable<StoredReservation>
-}
+type Reserve = (key: Key, cost: number) => Awaitable<StoredReservation>
 
 /**
- * Reserves what may be spent at once, or nothing. After a look another process or thread may have taken what was seen; then `reserve` would book
- * ahead, and a window that is booked ahead and cancelled stays closed.
+ * `reserve` of a limiter of the library for what may be spent at once, or nothing. After a look another process or thread may have taken what was
+ * seen; then the plain one would book ahead, and a window that is booked ahead and cancelled stays closed.
  */
-export function reserveNow(limiter: Reserving, key: Key, cost: number): Awaitable<StoredReservation> {
-  const { [RESERVE_NOW]: now } = limiter as Reserving & Readonly<Record<symbol, Reserving['reserve'] | undefined>>
-  return now === undefined ? limiter.reserve(key, cost) : now.call(limiter, key, cost)
+export function reserveNowOf(limiter: { readonly reserve: Reserve }): Reserve {
+  const { [RESERVE_NOW]: now } = limiter as unknown as Readonly<Record<symbol, Reserve | undefined>>
+  return (now ?? limiter.reserve).bind(limiter)
 }

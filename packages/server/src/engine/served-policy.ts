@@ -7,7 +7,6 @@ import type { Follower, KeyChange } from './follower.js'
 import type { Latency } from './latency.js'
 import { type Outcome, outcomeOf, passed } from './outcome.js'
 import { type AskedPriority, floorOf } from './priorities.js'
-import { reserveNow } from './reserve-now.js'
 import type { LimiterFigures, ServerCalls, StoredLimiter, StoredReservation } from './stored-limiter.js'
 import { takeAbove } from './take-above.js'
 import { type PreparedTiers, TieredLimiter } from './tiered-limiter.js'
@@ -186,8 +185,8 @@ export class ServedPolicy {
   /** Settled by way of the tiers that the policy may have by then. */
   #reserved(key: Key, cost: number): Awaitable<StoredReservation> {
     const limiter = this.#limiter
-    if (limiter instanceof TieredLimiter || limiter.isShared) return reserveNow(limiter, key, cost)
-    return whenDone(reserveNow(limiter, key, cost), (made): StoredReservation => {
+    if (limiter instanceof TieredLimiter || limiter.isShared) return limiter.reserve(key, cost)
+    return whenDone(limiter.reserve(key, cost), (made): StoredReservation => {
       const tiers = (): TieredLimiter | undefined =>
         this.#limiter instanceof TieredLimiter && this.#limiter.isOver(limiter) ? this.#limiter : undefined
       return {

@@ -7,6 +7,7 @@ import {
   type Decision,
   type HotKeys,
   type Key,
+  type Limiter,
   type LimiterHandle,
   type LimiterStats,
   type Policy,
@@ -18,6 +19,7 @@ import {
 import type { FleetStats } from 'sluicegate/redis'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { Awaitable } from './awaitable.js'
+import { reserveNowOf } from './reserve-now.js'
 import type { SavedPolicy } from './snapshot-file.js'
 
 /** A reservation in memory or at a store. */
@@ -51,6 +53,7 @@ export interface StoredLimiter {
   /** A take that leaves `floor` tokens, or takes none, in one step; absent where a look and a take do it. */
   takeAbove?(key: Key, cost: number, floor: number): Awaitable<Decision>
   peek(key: Key, cost: number): Awaitable<Decision>
+  /** Reserves what may be spent at once, or nothing. */
   reserve(key: Key, cost: number): Awaitable<StoredReservation>
   refund(key: Key, tokens: number): Awaitable<Decision>
   penalize(key: Key, tokens: number): Awaitable<Decision>
@@ -125,14 +128,8 @@ export interface Storage {
 /** Keys in the memory of this process. */
 export const MEMORY: Storage = {
   limiter({ policy, maxKeys, growTo, onFull }, { clock, hotKeys }) {
-    const limiter = createLimiter(policy, {
-      onFull,
-      hotKeys,
-      ...(maxKeys && { maxKeys }),
-      ...(growTo && { growTo }),
-      ...(clock && { clock }),
-    })
-    return Object.assign(limiter, { isShared: false, storeStats: () => undefined })
+    const room = { ...(maxKeys && { maxKeys }), ...(growTo && { growTo }) }
+    return inMemory(createLimiter(policy, { onFull, hotKeys, ...room, ...(clock && { clock }) }))
   },
   restored({ policy, maxKeys, growTo, onFull }, { clock, hotKeys }, saved) {
     if (saved.maxKeys !== maxKeys || saved.growTo !== growTo || saved.onFull !== onFull) return undefined
@@ -144,7 +141,7 @@ export const MEMORY: Storage = {
       if (error instanceof PolicyError) return undefined
       throw error
     }
-    return Object.assign(limiter, { isShared: false, storeStats: () => undefined })
+    return inMemory(limiter)
   },
   rateTable({ maxKeys, growTo }, { clock, hotKeys }, saved) {
     if (saved !== undefined) {
@@ -162,4 +159,8 @@ export const MEMORY: Storage = {
   isReachable: true,
   async connect() {},
   async close() {},
+}
+
+function inMemory(limiter: Limiter): StoredLimiter {
+  return Object.assign(limiter, { isShared: false, reserve: reserveNowOf(limiter), storeStats: () => undefined })
 }

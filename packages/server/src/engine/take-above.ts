@@ -1,7 +1,6 @@
 import type { Decision, Key, Permit, Policy } from 'sluicegate'
 import { type Awaitable, whenDone } from './awaitable.js'
 import { passed } from './outcome.js'
-import { reserveNow } from './reserve-now.js'
 import type { StoredLimiter } from './stored-limiter.js'
 
 /**
@@ -21,7 +20,7 @@ export function takeAbove(limiter: StoredLimiter, key: Key, cost: number, floor:
       })
     }
     // Reserved, as what was charged has to go back there, also when its window is over by then.
-    return whenDone(reserveNow(limiter, key, cost), (reservation) => {
+    return whenDone(limiter.reserve(key, cost), (reservation) => {
       const { allowed, waitMs, decision } = reservation
       if (!allowed) return decision
       if (waitMs === 0 && isAbove(decision, floor)) return passed(decision)

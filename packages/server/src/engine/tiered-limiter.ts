@@ -7,7 +7,6 @@ import { movesBetween, type TierMove } from 'sluicegate-config/tiers/tier-moves.
 import type { Tiers } from 'sluicegate-config/tiers/tiers.js'
 import { type Awaitable, whenDone } from './awaitable.js'
 import { canBecome } from './can-become.js'
-import { reserveNow } from './reserve-now.js'
 import type { LimiterFigures, StoredLimiter, StoredReservation } from './stored-limiter.js'
 import { takeAbove } from './take-above.js'
 
@@ -137,9 +136,7 @@ export class TieredLimiter implements StoredLimiter {
   reserve(key: Key, cost: number): Awaitable<StoredReservation> {
     const limiter = this.#of(key)
     const since = this.#carries
-    return whenDone(reserveNow(limiter, key, cost), (made) =>
-      this.#following(made, key, cost, limiter, since),
-    ) as Awaitable<StoredReservation>
+    return whenDone(limiter.reserve(key, cost), (made) => this.#following(made, key, cost, limiter, since)) as Awaitable<StoredReservation>
   }
 
   /** One that the policy's own limiter made before there were tiers. */

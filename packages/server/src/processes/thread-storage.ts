@@ -1,7 +1,7 @@
 import { attachLimiter, type HotKeys, type Limiter, type LimiterHandle } from 'sluicegate'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { Engine } from '../engine/engine.js'
-import { reserveNow } from '../engine/reserve-now.js'
+import { reserveNowOf } from '../engine/reserve-now.js'
 import type { LimiterMaking, StoredLimiter } from '../engine/stored-limiter.js'
 import { takeAbove } from '../engine/take-above.js'
 import type { AddedPolicies } from './decision-steps.js'
@@ -76,7 +76,11 @@ function threadLimiter(primary: StoredLimiter, name: string, hotKeys: number, on
   const at = (): StoredLimiter => attached?.stored ?? primary
   const attach = ({ number, handle }: SharedTable): void => {
     const limiter = attachLimiter(handle, { hotKeys })
-    attached = { number, limiter, stored: Object.assign(limiter, { isShared: true, storeStats: () => undefined }) }
+    attached = {
+      number,
+      limiter,
+      stored: Object.assign(limiter, { isShared: true, reserve: reserveNowOf(limiter), storeStats: () => undefined }),
+    }
   }
   return {
     // Others decide in between, and answers of the primary thread come later.
@@ -87,7 +91,7 @@ function threadLimiter(primary: StoredLimiter, name: string, hotKeys: number, on
     take: (key, cost) => at().take(key, cost),
     takeAbove: (key, cost, floor) => takeAbove(at(), key, cost, floor),
     peek: (key, cost) => at().peek(key, cost),
-    reserve: (key, cost) => reserveNow(at(), key, cost),
+    reserve: (key, cost) => at().reserve(key, cost),
     refund: (key, tokens) => at().refund(key, tokens),
     penalize: (key, tokens) => at().penalize(key, tokens),
     block: (key, forMs) => at().block(key, forMs),

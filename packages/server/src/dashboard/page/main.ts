@@ -89,7 +89,7 @@ function showTotals({ policies }: Sample): void {
 }
 
 /** The page's handlers of events. */
-export interface FeedReader {
+interface FeedReader {
   history(history: History): void
   sample(sample: Sample): void
   state(state: 'live' | 'lost'): void
@@ -98,7 +98,7 @@ export interface FeedReader {
 const RETRY_MS = 5_000
 
 /** Reads the service's events for as long as the page is open. */
-export function readFeed(reader: FeedReader): void {
+function readFeed(reader: FeedReader): void {
   const source = new EventSource('/events')
   source.addEventListener('history', (event) => {
     reader.history(JSON.parse(event.data))

@@ -76,7 +76,7 @@ export class LeaseTable {
 
   /** A lease for one take alone, outside the table. */
   aside(cost: number, nowUs: number): KeyLease {
-    const lease = new KeyLease(nowUs, this.horizonUs, this.mostTokens, this.parts.random)
+    const lease = this.madeLease(nowUs)
     lease.demand.join(cost, nowUs)
     return lease
   }
@@ -101,18 +101,20 @@ export class LeaseTable {
   /**
    * The backend decided a cost that was requested by itself.
    *
-   * @returns how long this process denies it, in milliseconds.
+   * @returns the decision; of a denial, with how long this process denies it.
    */
-  answered(key: string, cost: number, { allowed, remaining, retryAfterMs, resetAfterMs }: Decision): number {
+  answered(key: string, cost: number, decision: Decision): Decision {
     const lease = this.leases.get(key)
-    if (lease === undefined) return retryAfterMs
-    if (allowed) {
-      lease.passed(remaining)
-      return 0
+    if (lease === undefined) return decision
+    if (decision.allowed) {
+      lease.passed(decision.remaining)
+      return decision
     }
     const nowUs = this.ticker.read()
+    const { retryAfterMs, resetAfterMs } = decision
     lease.refuse(cost, nowUs + retryAfterMs * 1000, nowUs + resetAfterMs * 1000, nowUs)
-    return Math.max(retryAfterMs, Math.ceil(((lease.deniedUntil(nowUs, cost) ?? 0) - nowUs) / 1000))
+    const deniedMs = Math.ceil(((lease.deniedUntil(nowUs, cost) ?? 0) - nowUs) / 1000)
+    return deniedMs > retryAfterMs ? { ...decision, retryAfterMs: deniedMs } : decision
   }
 
   /** Gives back `tokens` that one take drew from grants, of the newest first. The leases of the key stay. */
@@ -202,9 +204,13 @@ export class LeaseTable {
       if (++looked >= (leases.size < maxKeys ? 2 : LOOKED_AT)) break
     }
     if (leases.size >= maxKeys) return undefined
-    const lease = new KeyLease(nowUs, this.horizonUs, this.mostTokens, this.parts.random)
+    const lease = this.madeLease(nowUs)
     leases.set(key, lease)
     return lease
+  }
+
+  private madeLease(nowUs: number): KeyLease {
+    return new KeyLease(nowUs, this.horizonUs, this.mostTokens, this.parts.random)
   }
 }
 

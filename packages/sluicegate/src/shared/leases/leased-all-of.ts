@@ -146,8 +146,7 @@ export class LeasedAllOf extends WaitingTakes implements LeasedTakes {
     const parts = (decision.parts ?? []).map((part, i) => {
       // What passes is charged only if all do.
       if (!decision.allowed && part.allowed) return part
-      const retryAfterMs = this.tables[i]?.answered(keys[i] as string, cost, part) ?? 0
-      return retryAfterMs > part.retryAfterMs ? { ...part, retryAfterMs } : part
+      return this.tables[i]?.answered(keys[i] as string, cost, part) ?? part
     })
     return combined(parts)
   }

@@ -108,9 +108,7 @@ export class SingleLeasedTakes extends WaitingTakes implements LeasedTakes {
 
   protected async alone(key: Key, cost: number, spending: Spending | undefined): Promise<Decision> {
     const decision = await this.exact(key, cost, spending)
-    if (decision.source !== 'store') return decision
-    const retryAfterMs = this.table.answered(key as string, cost, decision)
-    return retryAfterMs > decision.retryAfterMs ? { ...decision, retryAfterMs } : decision
+    return decision.source === 'store' ? this.table.answered(key as string, cost, decision) : decision
   }
 
   /** A decision, if this process can make one. */
