@@ -1,3 +1,4 @@
+import { markdownTable } from 'sluicegate-testkit/markdown-tables.js'
 import type { Answer, Verdict } from './question.js'
 import { answerRows, figure, spread } from './report.js'
 import type { Results } from './results.js'
@@ -102,6 +103,5 @@ function answerTable(answer: Answer): string {
 
 /** A table; figures to the right. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
-  return [line(head), `|${head.map((_, column) => (column === 0 ? '---' : '---:')).join('|')}|`, ...rows.map(line)].join('\n')
+  return markdownTable(head, rows, true)
 }

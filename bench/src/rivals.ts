@@ -1,8 +1,6 @@
-import { spawnSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
+import { installFolder } from 'sluicegate-testkit/installed-folder.js'
 
 /** The folder with the rivals' own package.json and lockfile. */
 export const VERSUS = fileURLToPath(new URL('../versus/', import.meta.url))
@@ -23,15 +21,7 @@ export function rivalVersions(): Readonly<Record<string, string>> {
   return (requireThere('./package.json') as { dependencies: Record<string, string> }).dependencies
 }
 
-/** Runs `npm ci` in the rivals' folder unless what is there fits its lockfile. */
+/** Installs the rivals that are measured. */
 export function installRivals(): void {
-  const digest = createHash('sha256')
-    .update(readFileSync(`${VERSUS}package-lock.json`))
-    .digest('hex')
-  const stamp = `${VERSUS}node_modules/.installed-for`
-  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === digest) return
-  console.error('installing the rivals in bench/versus ...')
-  const { status } = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], { cwd: VERSUS, stdio: ['ignore', 'ignore', 'inherit'] })
-  if (status !== 0) throw new Error('npm ci in bench/versus failed: the rivals cannot be measured')
-  writeFileSync(stamp, digest)
+  installFolder(VERSUS)
 }

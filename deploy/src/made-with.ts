@@ -1,8 +1,7 @@
-import { spawnSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
+import { installFolder } from 'sluicegate-testkit/installed-folder.js'
 
 /** The checkout. */
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url))
@@ -22,18 +21,9 @@ export async function importThere<Exports>(name: string, folder: Installed = 'de
   return (await import(pathThere(name, folder))) as Exports
 }
 
-/** Runs `npm ci` in the folder unless what is there fits its lockfile. */
+/** Installs what the folder's package.json names. */
 export function installIn(folder: Installed): void {
-  const home = `${ROOT}${folder}/`
-  const digest = createHash('sha256')
-    .update(readFileSync(`${home}package-lock.json`))
-    .digest('hex')
-  const stamp = `${home}node_modules/.installed-for`
-  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === digest) return
-  console.error(`installing what ${folder}/package.json names ...`)
-  const { status } = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], { cwd: home, stdio: ['ignore', 'ignore', 'inherit'] })
-  if (status !== 0) throw new Error(`npm ci in the folder ${folder} failed`)
-  writeFileSync(stamp, digest)
+  installFolder(`${ROOT}${folder}/`)
 }
 
 /** The version of what is built. */

@@ -1,5 +1,5 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { machineText } from 'sluicegate-commands/load/machine-text.js'
+import { measuredWhere } from 'sluicegate-commands/load/machine-text.js'
 import { freePorts } from 'sluicegate-testkit'
 import { type Compared, comparisonPlot, comparisonTable, filledComparison, type SavedComparison, type Way } from './compare-page.js'
 import { Lab, POLICY } from './lab.js'
@@ -56,7 +56,7 @@ if (names.length === 1 && names[0] === '--render') {
 }
 
 async function compare(ways: readonly Way[]): Promise<void> {
-  const where = `${machineText()}, ${new Date().toISOString().slice(0, 10)}`
+  const where = measuredWhere()
   await using lab = await Lab.start(NODES)
   const [port = 0] = await freePorts(1)
   const affine = await startBalancer(port, lab.nodes, lab.folder, { isAffine: true })

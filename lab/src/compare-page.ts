@@ -1,3 +1,4 @@
+import { markdownTable } from 'sluicegate-testkit/markdown-tables.js'
 import { linePlotSvg } from './line-plot.js'
 import type { ScenarioResult } from './run-scenario.js'
 import type { NodeSettings } from './service-node.js'
@@ -58,7 +59,7 @@ export function comparisonTable(found: readonly Compared[]): string {
     ((result.callsPerToken * result.allowed) / result.sent).toFixed(2),
     String(result.errors),
   ])
-  return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n')
+  return markdownTable(head, rows)
 }
 
 /** The plot of the page. */

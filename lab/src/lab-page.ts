@@ -1,3 +1,4 @@
+import { filledPage, markdownTable } from 'sluicegate-testkit/markdown-tables.js'
 import { linePlotSvg } from './line-plot.js'
 import { panelsSvg } from './panels-plot.js'
 import type { ScenarioResult } from './run-scenario.js'
@@ -49,13 +50,7 @@ function labParts({ lab, soak }: SavedRuns): ReadonlyMap<string, string> {
 
 /** The page with its tables made anew. */
 export function filledLabPage(page: string, runs: SavedRuns): string {
-  let filled = page
-  for (const [name, text] of labParts(runs)) {
-    const place = new RegExp(`<!-- lab:${name} -->[\\s\\S]*?<!-- /lab -->`)
-    if (!place.test(filled)) throw new Error(`docs/lab.md has no place for ${name}`)
-    filled = filled.replace(place, () => `<!-- lab:${name} -->\n\n${text}\n\n<!-- /lab -->`)
-  }
-  return filled
+  return filledPage(page, 'lab', labParts(runs))
 }
 
 /** The plots of the page, by file. */
@@ -67,7 +62,7 @@ export function labPlots({ lab, soak }: SavedRuns): ReadonlyMap<string, string> 
 }
 
 function figuresTable({ results }: SavedLab): string {
-  return table(
+  return markdownTable(
     [
       ...['scenario', 'answers/s', '99 %, ms', 'slow decisions', 'failed requests', 'tokens over', 'allowed over'],
       ...['not admitted', 'recovered after, s'],
@@ -130,9 +125,4 @@ function sumOf(results: readonly SoakResult[], member: 'sent' | 'errors' | 'unan
 
 function medianOf(values: readonly number[]): number {
   return [...values].sort((a, b) => a - b)[values.length >> 1] as number
-}
-
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (row: readonly string[]): string => `| ${row.join(' | ')} |`
-  return [line(head), `|${head.map(() => '---').join('|')}|`, ...rows.map(line)].join('\n')
 }

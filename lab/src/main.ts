@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { machineText } from 'sluicegate-commands/load/machine-text.js'
+import { measuredWhere } from 'sluicegate-commands/load/machine-text.js'
 import { htmlReport } from 'sluicegate-commands/report/html-report.js'
 import { textReport } from 'sluicegate-commands/report/text-report.js'
 import { Random } from 'sluicegate-testkit'
@@ -66,7 +66,7 @@ async function run(): Promise<void> {
   const results: ScenarioResult[] = []
   const endedMinutes: number[] = []
   const startMs = performance.now()
-  const where = `${machineText()}, ${new Date().toISOString().slice(0, 10)}`
+  const where = measuredWhere()
   await using lab = await Lab.start(nodes)
   console.log(`Prometheus: http://127.0.0.1:${lab.prometheusPort}`)
   const endMs = startMs + (soakMs ?? 0)

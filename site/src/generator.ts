@@ -1,8 +1,6 @@
-import { spawnSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
+import { installFolder } from 'sluicegate-testkit/installed-folder.js'
 
 /** The folder with the generator's own package.json and lockfile, its settings and the pages that only the site has. */
 export const SITE = fileURLToPath(new URL('../', import.meta.url))
@@ -17,15 +15,7 @@ export function pathThere(name: string): string {
   return requireThere.resolve(name)
 }
 
-/** Runs `npm ci` in the folder of the site unless what is there fits its lockfile. */
+/** Installs what builds the site. */
 export function installGenerator(): void {
-  const digest = createHash('sha256')
-    .update(readFileSync(`${SITE}package-lock.json`))
-    .digest('hex')
-  const stamp = `${SITE}node_modules/.installed-for`
-  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === digest) return
-  console.error('installing the generator of the site ...')
-  const { status } = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], { cwd: SITE, stdio: ['ignore', 'ignore', 'inherit'] })
-  if (status !== 0) throw new Error('npm ci in the folder site failed: the site cannot be built')
-  writeFileSync(stamp, digest)
+  installFolder(SITE)
 }

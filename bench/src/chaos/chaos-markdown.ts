@@ -1,4 +1,5 @@
 import type { ChaosResults } from '../../../chaos/dist/chaos-results.js'
+import { table } from '../markdown.js'
 
 type Subject = ChaosResults['failover']['subjects'][number]
 
@@ -97,9 +98,4 @@ function rowOf(where: string, subject: Subject): string[] {
     ...[takes, errors, slowestMs, outageDecisions, over, overWithShare].map(String),
     ...[median, most].map(String),
   ]
-}
-
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
-  return [line(head), `|${head.map((_, i) => (i === 0 ? '---' : '---:')).join('|')}|`, ...rows.map(line)].join('\n')
 }

@@ -47,14 +47,14 @@ export function day({ seed, requests, sources, floodShare }: DayOptions): Traffi
     let atMs = timeOfDayMs(random)
     for (let nth = 0; nth < length && made < requests && atMs < DAY_MS; nth++) {
       packed[made++] = Math.floor(atMs * TICKS_PER_MS) * SOURCE_ROOM + source
-      atMs += exponential(random, meanGapMs)
+      atMs += random.exponential(meanGapMs)
     }
   }
   while (made < requests * floodShare) {
     train(random.integer(0, sources - 1), FLOOD_REQUESTS, 1000 / random.integer(SLOWEST_FLOOD, FASTEST_FLOOD))
   }
   while (made < requests) {
-    const following = random.chance(BURST_CHANCE) ? Math.round(exponential(random, MEAN_BURST)) : 0
+    const following = random.chance(BURST_CHANCE) ? Math.round(random.exponential(MEAN_BURST)) : 0
     train(zipf.draw(random), 1 + following, MEAN_GAP_MS)
   }
   packed.sort()
@@ -70,7 +70,7 @@ export function poisson(seed: number, requests: number, perWindow: number, windo
   const random = new Random(seed)
   let atMs = START_MS
   return ofOne(requests, () => {
-    atMs += exponential(random, windowMs / perWindow)
+    atMs += random.exponential(windowMs / perWindow)
     return atMs
   })
 }
@@ -91,8 +91,4 @@ function timeOfDayMs(random: Random): number {
     const share = random.fraction()
     if (random.fraction() * (1 + SWING) < 1 + SWING * Math.sin(2 * Math.PI * share)) return share * DAY_MS
   }
-}
-
-function exponential(random: Random, mean: number): number {
-  return -mean * Math.log(1 - random.fraction())
 }

@@ -1,12 +1,12 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { machineText } from 'sluicegate-commands/load/machine-text.js'
+import { measuredWhere } from 'sluicegate-commands/load/machine-text.js'
 import { checkedRuns, coarseRuns } from './compared-runs.js'
 import { keyCosts } from './key-cost.js'
 import { MeasuredNodes } from './measured-nodes.js'
 import { nodeKeyBytes } from './node-memory.js'
 import { boundInHistories } from './region-bound.js'
 import { compareRegions } from './region-comparison.js'
-import { filledPage, scalePlots, scaleTables } from './scale-page.js'
+import { filledScale, scalePlots, scaleTables } from './scale-page.js'
 import type { ScaleResults } from './scale-results.js'
 import { busiestShards, growthOfNodes, overloadedStore, systemRows } from './scale-sweeps.js'
 
@@ -27,7 +27,7 @@ if (others.length > 0 || (option !== undefined && option !== '--render')) {
 } else {
   const results = option === '--render' ? (JSON.parse(readFileSync(RESULTS, 'utf8')) as ScaleResults) : await run()
   for (const [name, table] of scaleTables(results)) console.log(`\n${name}\n\n${table}`)
-  writeFileSync(PAGE, filledPage(readFileSync(PAGE, 'utf8'), results))
+  writeFileSync(PAGE, filledScale(readFileSync(PAGE, 'utf8'), results))
   for (const [name, svg] of scalePlots(results)) writeFileSync(new URL(name, PLOTS), svg)
 }
 
@@ -44,7 +44,7 @@ async function run(): Promise<ScaleResults> {
   const coarse = await coarseRuns(costs)
   begun('simulating more nodes and whole systems')
   const results: ScaleResults = {
-    where: `${machineText()}, ${new Date().toISOString().slice(0, 10)}`,
+    where: measuredWhere(),
     measured: {
       exactUs,
       leaseUs,

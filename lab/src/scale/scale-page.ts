@@ -1,3 +1,4 @@
+import { filledPage, markdownTable } from 'sluicegate-testkit/markdown-tables.js'
 import { linePlotSvg } from '../line-plot.js'
 import { DEMANDS, type KeyCost, REQUESTS_PER_LEASE } from './key-cost.js'
 import { PHASES } from './region-comparison.js'
@@ -9,8 +10,6 @@ const PLANNED_LOAD = 0.6
 
 /** Nodes from which on it matters which way a system takes. */
 const LARGE_SYSTEM = 1_000
-
-type Cells = readonly string[]
 
 /** The tables of docs/scale.md, by the names of their places in it. */
 export function scaleTables(results: ScaleResults): ReadonlyMap<string, string> {
@@ -29,14 +28,8 @@ export function scaleTables(results: ScaleResults): ReadonlyMap<string, string> 
 }
 
 /** The page with its tables made anew. */
-export function filledPage(page: string, results: ScaleResults): string {
-  let filled = page
-  for (const [name, table] of scaleTables(results)) {
-    const place = new RegExp(`<!-- scale:${name} -->[\\s\\S]*?<!-- /scale -->`)
-    if (!place.test(filled)) throw new Error(`docs/scale.md has no place for the table ${name}`)
-    filled = filled.replace(place, () => `<!-- scale:${name} -->\n\n${table}\n\n<!-- /scale -->`)
-  }
-  return filled
+export function filledScale(page: string, results: ScaleResults): string {
+  return filledPage(page, 'scale', scaleTables(results))
 }
 
 /** The plots of the page, by file. */
@@ -53,7 +46,7 @@ function costsTable({ measured, growth }: ScaleResults): string {
   const [few, more] = growth.filter(({ leaseMs }) => leaseMs === GROWTH.leasesMs[0]) as [NodeGrowth, NodeGrowth]
   const perNode = (more.callsPerSecond - few.callsPerSecond) / (more.nodes - few.nodes)
   const perShard = (us: number): string => rounded((PLANNED_LOAD * 1e6) / us)
-  return table(
+  return markdownTable(
     ['one more', 'costs', 'gives'],
     [
       [
@@ -89,7 +82,7 @@ function whenTable(costs: readonly KeyCost[]): string {
     )
     return [String(requests), ...cells]
   })
-  return table(head, rows)
+  return markdownTable(head, rows)
 }
 
 function nodesTable(growth: readonly NodeGrowth[]): string {
@@ -106,12 +99,12 @@ function nodesTable(growth: readonly NodeGrowth[]): string {
     const length = lengthText(leaseMs)
     return [`requests a lease and node, ${length}`, `calls/s, ${length}`, `limit used, ${length}`]
   })
-  return table(['nodes', ...of, 'calls/s, exact'], rows)
+  return markdownTable(['nodes', ...of, 'calls/s, exact'], rows)
 }
 
 /** Loads that the store cannot answer; below these nothing is decided without it. */
 function overloadTable({ overload }: ScaleResults): string {
-  return table(
+  return markdownTable(
     ['calls over what the store can answer', '`localShare`', '99 %, ms', 'decided without the store', 'limit used'],
     overload
       .filter(({ load }) => load > 1)
@@ -140,11 +133,11 @@ function systemsTable({ systems, measured }: ScaleResults): string {
         `${callers.toLocaleString('en')}, ${megabytes(callers * measured.connectionBytes)}`,
       ]
     })
-  return table(['nodes', 'way', 'calls/s', 'calls a request', 'shards', 'busiest key, of a shard', 'connections a shard'], rows)
+  return markdownTable(['nodes', 'way', 'calls/s', 'calls a request', 'shards', 'busiest key, of a shard', 'connections a shard'], rows)
 }
 
 function shardsTable({ busiest }: ScaleResults): string {
-  return table(
+  return markdownTable(
     ['shards', 'busiest shard, exact', 'busiest shard, leases'],
     busiest.map(({ shards, exact, leased }) => [String(shards), `${exact.toFixed(2)} x mean`, `${leased.toFixed(2)} x mean`]),
   )
@@ -172,12 +165,12 @@ function regionsTable({ regions }: ScaleResults): string {
       rounded(over),
     ]
   })
-  return table(head, rows)
+  return markdownTable(head, rows)
 }
 
 function boundTable({ bound }: ScaleResults): string {
   const { histories, tokens, over, faults } = bound
-  return table(
+  return markdownTable(
     ['rule', 'histories until one is over the bound'],
     [
       ['as built', `${over} of ${histories.toLocaleString('en')}, with ${tokens.toLocaleString('en')} tokens`],
@@ -196,7 +189,7 @@ function errorsText({ measuredRuns, coarseRuns }: ScaleResults): string {
     const ofCalls = `${(Math.max(...calls) * 100).toFixed(1)} % of the calls`
     return use.length === 0 ? ofCalls : `${ofCalls}, ${Math.max(...use).toFixed(1)} points of the limit used`
   }
-  return table(
+  return markdownTable(
     ['calibration error', 'at most'],
     [
       ['exact simulation, against measured limiters', worst(measuredRuns.filter((run) => !isOfServices(run)))],
@@ -266,10 +259,6 @@ function regionsPlot({ regions, where }: ScaleResults): string {
     ],
     ...(cut && { mark: { fromX: cut.fromS, toX: cut.toS, label: 'B is cut off' } }),
   })
-}
-
-function table(head: Cells, rows: readonly Cells[]): string {
-  return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n')
 }
 
 function percent(share: number): string {

@@ -2,6 +2,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { RedisProcess } from 'sluicegate-testkit/servers/redis-process.js'
 import type { UseCell } from './use-cell.js'
+import { p99 } from './use-figures.js'
 import type { UseReport, UseTask } from './use-node.js'
 
 const [NODES, REQUESTS_PER_LEASE, DEMANDS] = [
@@ -76,8 +77,4 @@ async function measured(url: string, cell: UseCell, seconds: number, run: number
     leasedP99Ms: p99(reports.flatMap(({ leased }) => leased.tookMs)),
     withoutStore: sumOf(({ exact, leased }) => exact.withoutStore + leased.withoutStore),
   }
-}
-
-function p99(values: number[]): number {
-  return values.sort((a, b) => a - b)[Math.floor(0.99 * values.length)] ?? 0
 }

@@ -75,7 +75,7 @@ export function arrivalsOf(cell: UseCell, seconds: number, seed: number): Arriva
     const spans = cell.arrivals === 'bursts' ? spansOf(random, seconds) : [[0, seconds] as const]
     const rate = perSecond * share * (cell.arrivals === 'bursts' ? (ON_S + OFF_S) / ON_S : 1)
     for (const [fromS, toS] of spans) {
-      for (let atS = fromS + gapS(random, 1 / rate); atS < toS; atS += gapS(random, 1 / rate))
+      for (let atS = fromS + random.exponential(1 / rate); atS < toS; atS += random.exponential(1 / rate))
         all.push({ atUs: Math.round(atS * 1e6), node })
     }
   }
@@ -84,14 +84,10 @@ export function arrivalsOf(cell: UseCell, seconds: number, seed: number): Arriva
 
 function spansOf(random: Random, seconds: number): (readonly [number, number])[] {
   const spans: (readonly [number, number])[] = []
-  for (let atS = gapS(random, OFF_S) * random.fraction(); atS < seconds; ) {
-    const endS = Math.min(seconds, atS + gapS(random, ON_S))
+  for (let atS = random.exponential(OFF_S) * random.fraction(); atS < seconds; ) {
+    const endS = Math.min(seconds, atS + random.exponential(ON_S))
     spans.push([atS, endS])
-    atS = endS + gapS(random, OFF_S)
+    atS = endS + random.exponential(OFF_S)
   }
   return spans
-}
-
-function gapS(random: Random, meanS: number): number {
-  return -Math.log(1 - random.fraction()) * meanS
 }

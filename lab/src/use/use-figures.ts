@@ -34,14 +34,13 @@ export function figuresOf(cell: UseCell, seconds: number, exact: SimulatedUse, l
   ]
   const admitted = (all: readonly Decided[]): number => all.reduce((sum, { allowed }) => sum + (allowed ? 1 : 0), 0)
   const calls = leased.callsUs.filter((us) => us >= WARM_UP_S * 1e6).length
-  const waits = ours.map(({ askedUs, atUs }) => atUs - askedUs).sort((a, b) => a - b)
   return {
     requests: ours.length,
     share: admitted(ours) / Math.max(1, admitted(theirs)),
     exactShare: admitted(theirs) / Math.max(1, theirs.length),
     callsPerRequest: calls / Math.max(1, ours.length),
     callsPerToken: calls / Math.max(1, admitted(ours)),
-    p99Ms: (waits[Math.floor(0.99 * waits.length)] ?? 0) / 1000,
+    p99Ms: p99(ours.map(({ askedUs, atUs }) => atUs - askedUs)) / 1000,
     jain: jainOf(cell, ours, seconds),
     jainExact: jainOf(cell, theirs, seconds),
     starvedS: starvedS(cell, ours),
@@ -85,4 +84,9 @@ function starvedS(cell: UseCell, decided: readonly Decided[]): number {
     } else if (admitted > (others[node] as number)) longestUs = Math.max(longestUs, askedUs - (sinceUs[node] as number))
   }
   return longestUs / 1e6
+}
+
+/** Of values in any order; 0 of none. */
+export function p99(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(0.99 * values.length)] ?? 0
 }

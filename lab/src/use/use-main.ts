@@ -1,5 +1,5 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { machineText } from 'sluicegate-commands/load/machine-text.js'
+import { measuredWhere } from 'sluicegate-commands/load/machine-text.js'
 import { type MeasuredCell, measuredCells } from './measured-use.js'
 import { gridCells, type SimulatedCell, simulatedCell, TARGETS } from './use-grid.js'
 import { filledUse, type UseResults } from './use-page.js'
@@ -62,5 +62,5 @@ async function measured(): Promise<NonNullable<UseResults['measured']>> {
     const p99s = `${exactP99Ms.toFixed(1)} and ${leasedP99Ms.toFixed(1)} ms`
     console.log(nodes, requestsPerLease, demand, (leasedAdmitted / exactAdmitted).toFixed(3), callsPerRequest.toFixed(3), p99s)
   }
-  return { where: `${machineText()}, ${new Date().toISOString().slice(0, 10)}`, seconds, cells }
+  return { where: measuredWhere(), seconds, cells }
 }

@@ -10,7 +10,7 @@ const RESULTS = JSON.parse(textOf('lab/results/use.json')) as UseResults
 test('the tables of the page are those of the saved results', () => {
   const page = textOf('docs/scale.md')
   assert.equal(filledUse(page, RESULTS), page)
-  assert.throws(() => filledUse('# Scale', RESULTS), /no place for the table/)
+  assert.throws(() => filledUse('# Scale', RESULTS), /no place .* for grid/)
 })
 
 test('a cell of the grid comes to what was saved of it: clients below their limit lose nothing by leases', async () => {

@@ -1,3 +1,4 @@
+import { filledPage, markdownTable } from 'sluicegate-testkit/markdown-tables.js'
 import type { MeasuredCell } from './measured-use.js'
 import { type SimulatedCell, TARGETS } from './use-grid.js'
 
@@ -9,13 +10,7 @@ export interface UseResults {
 
 /** docs/scale.md with these tables made anew. */
 export function filledUse(page: string, results: UseResults): string {
-  let filled = page
-  for (const [name, table] of useTables(results)) {
-    const place = new RegExp(`<!-- use:${name} -->[\\s\\S]*?<!-- /use -->`)
-    if (!place.test(filled)) throw new Error(`docs/scale.md has no place for the table ${name}`)
-    filled = filled.replace(place, () => `<!-- use:${name} -->\n\n${table}\n\n<!-- /use -->`)
-  }
-  return filled
+  return filledPage(page, 'use', useTables(results))
 }
 
 /** The tables, by the names of their places. */
@@ -59,7 +54,7 @@ function gridTable(grid: readonly SimulatedCell[]): string {
       Math.max(...own.map(({ callsPerToken }) => callsPerToken)).toFixed(1),
     ]
   })
-  return table(head, rows)
+  return markdownTable(head, rows)
 }
 
 function targetsTable(grid: readonly SimulatedCell[]): string {
@@ -68,7 +63,7 @@ function targetsTable(grid: readonly SimulatedCell[]): string {
     const missed = own.filter((cell) => !holds(cell))
     return [name, String(own.length), missed.length === 0 ? 'all' : `all but ${missed.length}`, whereMissed(missed)]
   })
-  return table(['target', 'cells', 'hold', 'missed at'], rows)
+  return markdownTable(['target', 'cells', 'hold', 'missed at'], rows)
 }
 
 function whereMissed(missed: readonly SimulatedCell[]): string {
@@ -106,11 +101,7 @@ function measuredTable(cells: readonly MeasuredCell[]): string {
     cell.exactP99Ms.toFixed(1),
     cell.leasedP99Ms.toFixed(1),
   ])
-  return table(head, rows)
-}
-
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n')
+  return markdownTable(head, rows)
 }
 
 function percent(share: number): string {

@@ -20,4 +20,9 @@ export class Random extends SeededRandom {
   pick<T>(choices: readonly T[]): T {
     return choices[this.integer(0, choices.length - 1)] as T
   }
+
+  /** A gap between independent arrivals: exponential, with this mean. */
+  exponential(mean: number): number {
+    return -mean * Math.log(1 - this.fraction())
+  }
 }

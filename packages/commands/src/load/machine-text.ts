@@ -5,3 +5,8 @@ export function machineText(): string {
   const model = cpus()[0]?.model.trim() ?? 'unknown processor'
   return `${model}, ${availableParallelism()} cores, Node ${process.version}, load average ${(loadavg()[0] ?? 0).toFixed(1)}`
 }
+
+/** The same with the day, as it stands under a table. */
+export function measuredWhere(): string {
+  return `${machineText()}, ${new Date().toISOString().slice(0, 10)}`
+}

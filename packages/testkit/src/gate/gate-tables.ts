@@ -1,3 +1,4 @@
+import { markdownTable } from '../markdown-tables.js'
 import type { Memory, Speeds } from './look-speed.js'
 import type { AttackResult } from './zipf-attack.js'
 
@@ -9,8 +10,6 @@ export interface GateResults {
   readonly speeds: Speeds
   readonly memory: Memory
 }
-
-type Cells = readonly string[]
 
 /** The accuracy of each run, a row for each figure. */
 export function accuracyTable(runs: GateResults['runs']): string {
@@ -28,7 +27,7 @@ export function accuracyTable(runs: GateResults['runs']): string {
     ['bound on the error, epsilon of all', ({ error }) => error.bound.toFixed(0)],
     ['margin, most', ({ mostMargin }) => String(mostMargin)],
   ]
-  return table(
+  return markdownTable(
     ['', ...runs.map(({ name }) => name)],
     rows.map(([title, of]) => [title, ...runs.map(({ result }) => of(result))]),
   )
@@ -52,7 +51,7 @@ export function costTable(results: GateResults): string {
   const { speeds, memory, where } = results
   const rows = timesOfCalls(results).map(([call, ns]) => [call, `${ns.toFixed(ns < 10 ? 1 : 0)} ns`])
   return [
-    table(['one call', 'time'], rows),
+    markdownTable(['one call', 'time'], rows),
     '',
     `That is ${(1e3 / speeds.record).toFixed(1)} million records a second. A million distinct keys in one window take ${mebibytes(memory.gateBytes)} in the gate, and ${mebibytes(memory.exactBytes)} in an exact map.`,
     `${where}: compare the rows with each other.`,
@@ -65,9 +64,4 @@ function share(part: number, whole: number): string {
 
 function mebibytes(bytes: number): string {
   return `${(bytes / 2 ** 20).toFixed(1)} MiB`
-}
-
-function table(head: Cells, rows: readonly Cells[]): string {
-  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
-  return [line(head), `|${head.map(() => '---').join('|')}|`, ...rows.map(line)].join('\n')
 }

@@ -1,0 +1,25 @@
+type Cells = readonly string[]
+
+/** A table in Markdown. `isFigures`: all columns but the first are figures, and stand to the right. */
+export function markdownTable(head: Cells, rows: readonly Cells[], isFigures = false): string {
+  const line = (cells: Cells): string => `| ${cells.join(' | ')} |`
+  const rule = `|${head.map((_, column) => (isFigures && column > 0 ? '---:' : '---')).join('|')}|`
+  return [line(head), rule, ...rows.map(line)].join('\n')
+}
+
+/**
+ * A page with each of the parts in its place, `<!-- MARK:NAME -->` to `<!-- /MARK -->`.
+ *
+ * @throws {Error} when a part has no place.
+ */
+export function filledPage(page: string, mark: string, parts: ReadonlyMap<string, string>): string {
+  const places = new RegExp(`(<!-- ${mark}:([\\w-]+) -->)[\\s\\S]*?(<!-- /${mark} -->)`, 'g')
+  const left = new Set(parts.keys())
+  const filled = page.replace(places, (place, open: string, name: string, close: string) => {
+    const part = parts.get(name)
+    left.delete(name)
+    return part === undefined ? place : `${open}\n\n${part}\n\n${close}`
+  })
+  if (left.size > 0) throw new Error(`the page has no place <!-- ${mark}:NAME --> for ${[...left].join(', ')}`)
+  return filled
+}
