@@ -1,7 +1,7 @@
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
+import { type ChildProcess, fork } from 'node:child_process'
+import { serveLimiter } from 'sluicegate/cluster'
 import { RedisProcess } from 'sluicegate-testkit/servers/redis-process.js'
-import type { UseCell } from './use-cell.js'
+import { MODES, namedPolicy, type UseCell } from './use-cell.js'
 import { p99 } from './use-figures.js'
 import type { UseReport, UseTask } from './use-node.js'
 
@@ -14,7 +14,10 @@ const [NODES, REQUESTS_PER_LEASE, DEMANDS] = [
 const MOST_RUNS = 2
 const CALM_MS = 50
 
-/** What a cell came to with real processes over a real Redis. */
+/** Who keeps the budgets of a measured run. */
+export type Keeper = 'redis' | 'cluster'
+
+/** What a cell came to with real processes over a real Redis, or over the process that forked them. */
 export interface MeasuredCell extends UseCell {
   readonly requests: number
   readonly exactAdmitted: number
@@ -27,23 +30,23 @@ export interface MeasuredCell extends UseCell {
 }
 
 /** All cells, one after another. */
-export async function* measuredCells(seconds: number): AsyncGenerator<MeasuredCell> {
-  const server = await RedisProcess.start()
+export async function* measuredCells(keeper: Keeper, seconds: number): AsyncGenerator<MeasuredCell> {
+  const server = keeper === 'redis' ? await RedisProcess.start() : undefined
   try {
     for (const nodes of NODES) {
       for (const requestsPerLease of REQUESTS_PER_LEASE) {
         for (const demand of DEMANDS) {
-          yield await calmest(server.url, { policy: 'token-bucket', arrivals: 'random', nodes, requestsPerLease, demand }, seconds)
+          yield await calmest(server?.url, { policy: 'token-bucket', arrivals: 'random', nodes, requestsPerLease, demand }, seconds)
         }
       }
     }
   } finally {
-    await server.stop()
+    await server?.stop()
   }
 }
 
 /** Repeated while calls took half as long as a lease: then the figures are those of a machine that has no time. */
-async function calmest(url: string, cell: UseCell, seconds: number): Promise<MeasuredCell> {
+async function calmest(url: string | undefined, cell: UseCell, seconds: number): Promise<MeasuredCell> {
   let found = await measured(url, cell, seconds, 1)
   for (let run = 2; run <= MOST_RUNS && found.exactP99Ms > CALM_MS; run++) {
     const again = await measured(url, cell, seconds, run)
@@ -52,19 +55,21 @@ async function calmest(url: string, cell: UseCell, seconds: number): Promise<Mea
   return found
 }
 
-async function measured(url: string, cell: UseCell, seconds: number, run: number): Promise<MeasuredCell> {
-  const prefix = `use-${cell.nodes}-${cell.requestsPerLease}-${cell.demand}-${run}`
+async function measured(url: string | undefined, cell: UseCell, seconds: number, run: number): Promise<MeasuredCell> {
+  const name = `use-${cell.nodes}-${cell.requestsPerLease}-${cell.demand}-${run}`
   const processes = Array.from({ length: cell.nodes }, () => fork(new URL('./use-node.js', import.meta.url)))
+  const served = url === undefined ? MODES.map((mode) => serveLimiter(namedPolicy(cell, name, mode), { mode })) : []
+  for (const limiter of served) for (const child of processes) limiter.serve(child)
   const startAtMs = Date.now() + 1_000 + 150 * cell.nodes
   const reports = await Promise.all(
     processes.map(async (child, node): Promise<UseReport> => {
-      const task: UseTask = { url, prefix, cell, node, seconds, seed: 1, startAtMs }
-      const answer = once(child, 'message')
+      const task: UseTask = { url, name, cell, node, seconds, seed: 1, startAtMs }
+      const answer = reportOf(child)
       child.send(task)
-      const [report] = await answer
-      return report as UseReport
+      return answer
     }),
   )
+  for (const limiter of served) limiter.close()
   const sumOf = (of: (report: UseReport) => number): number => reports.reduce((sum, report) => sum + of(report), 0)
   const requests = sumOf((report) => report.requests)
   return {
@@ -77,4 +82,14 @@ async function measured(url: string, cell: UseCell, seconds: number, run: number
     leasedP99Ms: p99(reports.flatMap(({ leased }) => leased.tookMs)),
     withoutStore: sumOf(({ exact, leased }) => exact.withoutStore + leased.withoutStore),
   }
+}
+
+/** Beside it the channel carries the messages of limiters. */
+function reportOf(child: ChildProcess): Promise<UseReport> {
+  return new Promise((resolve, reject) => {
+    child.on('message', (message) => {
+      if (message !== null && typeof message === 'object' && 'leased' in message) resolve(message as UseReport)
+    })
+    child.once('exit', (code) => reject(new Error(`a process of the run ended with code ${code}`)))
+  })
 }

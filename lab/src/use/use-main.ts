@@ -1,10 +1,11 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { measuredWhere } from 'sluicegate-commands/load/machine-text.js'
-import { type MeasuredCell, measuredCells } from './measured-use.js'
+import { type Keeper, type MeasuredCell, measuredCells } from './measured-use.js'
 import { gridCells, type SimulatedCell, simulatedCell, TARGETS } from './use-grid.js'
-import { filledUse, type UseResults } from './use-page.js'
+import { filledUse, type MeasuredUse, type UseResults } from './use-page.js'
 
 const USAGE = `npm run bench:use -- [--seconds 12]        real processes over a real Redis: seven minutes
+npm run bench:use -- --cluster           the same over the process that forked them
 npm run bench:use -- --grid [--quick]    the simulated grid: an hour; --quick: ten minutes
 npm run bench:use -- --render            docs/scale.md again, from the saved results
 
@@ -22,7 +23,8 @@ else await run()
 async function run(): Promise<void> {
   const found: Partial<UseResults> = {}
   if (options.includes('--grid')) Object.assign(found, { grid: await simulated(options.includes('--quick')) })
-  else if (!options.includes('--render')) Object.assign(found, { measured: await measured() })
+  else if (options.includes('--cluster')) Object.assign(found, { cluster: await measured('cluster') })
+  else if (!options.includes('--render')) Object.assign(found, { measured: await measured('redis') })
   const results: UseResults = { ...saved(), ...found }
   mkdirSync(new URL('.', RESULTS), { recursive: true })
   const text = JSON.stringify(results, (_, value) => (typeof value === 'number' ? Number(value.toPrecision(4)) : value))
@@ -53,10 +55,10 @@ async function simulated(isQuick: boolean): Promise<SimulatedCell[]> {
   return found
 }
 
-async function measured(): Promise<NonNullable<UseResults['measured']>> {
+async function measured(keeper: Keeper): Promise<MeasuredUse> {
   const seconds = Number(options[options.indexOf('--seconds') + 1]) || SECONDS
   const cells: MeasuredCell[] = []
-  for await (const cell of measuredCells(seconds)) {
+  for await (const cell of measuredCells(keeper, seconds)) {
     cells.push(cell)
     const { nodes, requestsPerLease, demand, exactAdmitted, leasedAdmitted, callsPerRequest, exactP99Ms, leasedP99Ms } = cell
     const p99s = `${exactP99Ms.toFixed(1)} and ${leasedP99Ms.toFixed(1)} ms`

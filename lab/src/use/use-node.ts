@@ -1,13 +1,16 @@
 import { createClient } from '@redis/client'
 import type { Policy } from 'sluicegate'
+import { createClusterLimiter } from 'sluicegate/cluster'
 import type { FleetLimiter } from 'sluicegate/redis'
 import { createRedisLimiter } from 'sluicegate/redis'
-import { arrivalsOf, policyOf, type UseCell } from './use-cell.js'
+import { arrivalsOf, MODES, type Mode, namedPolicy, type UseCell } from './use-cell.js'
 
 /** What a node is to do: its arrivals of a cell, from an instant on, at two limiters. */
 export interface UseTask {
-  readonly url: string
-  readonly prefix: string
+  /** Of Redis; undefined where the parent process keeps the budgets. */
+  readonly url: string | undefined
+  /** Begins the names of the policies. */
+  readonly name: string
   readonly cell: UseCell
   readonly node: number
   readonly seconds: number
@@ -32,15 +35,17 @@ export interface UseReport {
 
 /** A process of the measured runs: each arrival is a take at an exact limiter and one at a leased one, whose budgets are apart. */
 if (process.send !== undefined) {
-  process.once('message', (task: UseTask) => {
-    play(task).then((report) => process.send?.(report, () => process.exit(0)))
-  })
+  // The messages of limiters come by the same channel.
+  const begin = (message: object): void => {
+    if (!('cell' in message)) return
+    process.off('message', begin)
+    void play(message as UseTask).then((report) => process.send?.(report, () => process.exit(0)))
+  }
+  process.on('message', begin)
 }
 
-async function play({ url, prefix, cell, node, seconds, seed, startAtMs }: UseTask): Promise<UseReport> {
-  const policy = policyOf(cell)
-  if (policy === undefined) throw new Error('the policy of the cell is too small')
-  const sides = await Promise.all((['exact', 'leased'] as const).map((mode) => Side.start(url, `${prefix}-${mode}`, mode, policy)))
+async function play({ url, name, cell, node, seconds, seed, startAtMs }: UseTask): Promise<UseReport> {
+  const sides = await Promise.all(MODES.map((mode) => Side.start(url, namedPolicy(cell, name, mode), mode)))
   const own = arrivalsOf(cell, seconds, seed).filter((arrival) => arrival.node === node)
   const pending: Promise<void>[] = []
   for (const { atUs } of own) {
@@ -65,11 +70,13 @@ class Side {
     this.#stop = stop
   }
 
-  static async start(url: string, prefix: string, mode: 'exact' | 'leased', policy: Policy): Promise<Side> {
+  static async start(url: string | undefined, policy: Policy, mode: Mode): Promise<Side> {
+    const timeoutMs = 20_000
+    if (url === undefined) return new Side(createClusterLimiter(policy, { timeoutMs }), () => undefined)
     const client = createClient({ url })
     client.on('error', () => undefined)
     await client.connect()
-    return new Side(createRedisLimiter(policy, { client, prefix, mode, timeoutMs: 20_000 }), () => client.destroy())
+    return new Side(createRedisLimiter(policy, { client, mode, timeoutMs }), () => client.destroy())
   }
 
   async take(): Promise<void> {

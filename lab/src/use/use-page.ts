@@ -5,7 +5,16 @@ import { type SimulatedCell, TARGETS } from './use-grid.js'
 /** What leases admit and cost beside exact mode: simulated, and measured with real processes. */
 export interface UseResults {
   readonly grid: readonly SimulatedCell[]
-  readonly measured?: { readonly where: string; readonly seconds: number; readonly cells: readonly MeasuredCell[] } | undefined
+  readonly measured?: MeasuredUse | undefined
+  /** The same over `node:cluster`. */
+  readonly cluster?: MeasuredUse | undefined
+}
+
+/** Cells with real processes, where and for how long each was measured. */
+export interface MeasuredUse {
+  readonly where: string
+  readonly seconds: number
+  readonly cells: readonly MeasuredCell[]
 }
 
 /** docs/scale.md with these tables made anew. */
@@ -14,12 +23,18 @@ export function filledUse(page: string, results: UseResults): string {
 }
 
 /** The tables, by the names of their places. */
-function useTables({ grid, measured }: UseResults): ReadonlyMap<string, string> {
+function useTables({ grid, measured, cluster }: UseResults): ReadonlyMap<string, string> {
   const tables = new Map([
     ['grid', gridTable(grid)],
     ['targets', targetsTable(grid)],
   ])
-  if (measured !== undefined) tables.set('measured', `${measuredTable(measured.cells)}\n\n${measured.where}, ${measured.seconds} s a row.`)
+  if (measured !== undefined)
+    tables.set(
+      'measured',
+      `${measuredTable(measured.cells, cluster?.cells)}
+
+${whereText(measured, cluster)}`,
+    )
   return tables
 }
 
@@ -76,32 +91,40 @@ function whereMissed(missed: readonly SimulatedCell[]): string {
 }
 
 /** The fewest and the most nodes; the saved results have those between. */
-function measuredTable(cells: readonly MeasuredCell[]): string {
+function measuredTable(cells: readonly MeasuredCell[], overCluster: readonly MeasuredCell[] = []): string {
   const head = [
-    'nodes',
-    'requests a lease',
-    'demand / limit',
-    'exact admits',
-    'leases, of that',
-    'calls a request',
-    '99 %, exact, ms',
-    '99 %, leases, ms',
+    ...['nodes', 'requests a lease', 'demand / limit', 'exact admits', 'leases, of that', 'calls a request'],
+    ...['99 %, exact, ms', '99 %, leases, ms', '`node:cluster`: leases, of exact', 'messages a request'],
   ]
   const counts = cells.map(({ nodes }) => nodes)
   const shown = cells.filter(
     ({ nodes, requestsPerLease }) => (nodes === Math.min(...counts) || nodes === Math.max(...counts)) && requestsPerLease !== 2,
   )
-  const rows = shown.map(({ nodes, requestsPerLease, demand, requests, exactAdmitted, leasedAdmitted, callsPerRequest, ...cell }) => [
-    String(nodes),
-    String(requestsPerLease),
-    String(demand),
-    percent(exactAdmitted / requests),
-    percent(leasedAdmitted / exactAdmitted),
-    callsPerRequest.toFixed(3),
+  const ofCluster = (like: MeasuredCell): readonly string[] => {
+    const isLike = (cell: MeasuredCell): boolean =>
+      cell.nodes === like.nodes && cell.requestsPerLease === like.requestsPerLease && cell.demand === like.demand
+    const found = overCluster.find(isLike)
+    return found === undefined ? ['', ''] : [shareText(found), found.callsPerRequest.toFixed(3)]
+  }
+  const rows = shown.map((cell) => [
+    ...[cell.nodes, cell.requestsPerLease, cell.demand].map(String),
+    percent(cell.exactAdmitted / cell.requests),
+    shareText(cell),
+    cell.callsPerRequest.toFixed(3),
     cell.exactP99Ms.toFixed(1),
     cell.leasedP99Ms.toFixed(1),
+    ...ofCluster(cell),
   ])
   return markdownTable(head, rows)
+}
+
+function shareText({ leasedAdmitted, exactAdmitted }: MeasuredCell): string {
+  return percent(leasedAdmitted / exactAdmitted)
+}
+
+function whereText(measured: MeasuredUse, cluster: MeasuredUse | undefined): string {
+  const text = `${measured.where}, ${measured.seconds} s a row`
+  return cluster === undefined ? `${text}.` : `${text}; \`node:cluster\`: ${cluster.where}, ${cluster.seconds} s.`
 }
 
 function percent(share: number): string {
