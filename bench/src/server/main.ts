@@ -12,12 +12,13 @@ import { measureHttp } from './measure-http.js'
 import { measureNginx } from './measure-nginx.js'
 import { measureRates, PROTOCOLS } from './measure-rates.js'
 import { measureResp } from './measure-resp.js'
+import { measureStartup } from './measure-startup.js'
 import type { GrpcFigure, ServerEffort, ServerResults } from './server-results.js'
 import { serverTables } from './server-tables.js'
 import { serverVerdicts } from './server-verdicts.js'
 
 const RESULTS = fileURLToPath(new URL('../../results/', import.meta.url))
-const PARTS = ['http', 'nginx', 'grpc', 'resp', 'rates', 'generators'] as const
+const PARTS = ['http', 'nginx', 'grpc', 'resp', 'rates', 'generators', 'startup'] as const
 type Part = (typeof PARTS)[number]
 /** On each of four connections. */
 const OUTSTANDING = [1, 16, 64] as const
@@ -29,6 +30,7 @@ const FULL: ServerEffort = {
   resp: { rounds: 7, requests: 400_000 },
   rates: { rounds: 3, seconds: 3 },
   generators: { rounds: 5, seconds: 2 },
+  startup: { rounds: 15 },
 }
 const QUICK: ServerEffort = {
   http: { rounds: 2, seconds: 1 },
@@ -37,6 +39,7 @@ const QUICK: ServerEffort = {
   resp: { rounds: 2, requests: 60_000 },
   rates: { rounds: 1, seconds: 1 },
   generators: { rounds: 2, seconds: 1 },
+  startup: { rounds: 3 },
 }
 
 const USAGE = `npm run bench:server -- [--quick] [--part PART]... [--json FILE]
@@ -50,7 +53,8 @@ const USAGE = `npm run bench:server -- [--quick] [--part PART]... [--json FILE]
   grpc         ShouldRateLimit against an echo of grpc-js
   resp         CL.THROTTLE against redis-server (SET, and the same decision in Lua), by redis-benchmark
   rates        each protocol from 10 % to 500 % of its capacity, as an open loop
-  generators   sluicegate load beside wrk, h2load and redis-benchmark`
+  generators   sluicegate load beside wrk, h2load and redis-benchmark
+  startup      from the start of the service until it listens, beside node -e 0`
 
 const { values } = parseArgs({
   options: {
@@ -83,7 +87,8 @@ async function run(): Promise<void> {
     return figures
   })
   const generators = await part(parts, 'generators', () => measureGenerators(effort.generators))
-  const results: ServerResults = { ...about, loadAfter: load(), http, nginx, grpc, resp, rates, generators }
+  const startup = await part(parts, 'startup', () => measureStartup(effort.startup))
+  const results: ServerResults = { ...about, loadAfter: load(), http, nginx, grpc, resp, rates, generators, startup }
   for (const table of serverTables(results)) console.log(tableText(table))
   const verdicts = serverVerdicts(results)
   if (verdicts.length > 0) console.log(verdictsText(verdicts))

@@ -5,6 +5,7 @@ import type { HttpEffort, HttpFigure } from './measure-http.js'
 import type { NginxFigure } from './measure-nginx.js'
 import type { RateFigure, RatesEffort } from './measure-rates.js'
 import type { RespEffort, RespFigure } from './measure-resp.js'
+import type { StartupEffort, StartupFigure } from './measure-startup.js'
 import type { ServerRun } from './server-run.js'
 
 /** How long and how often each part is measured. */
@@ -15,6 +16,7 @@ export interface ServerEffort {
   readonly resp: RespEffort
   readonly rates: RatesEffort
   readonly generators: GeneratorsEffort
+  readonly startup: StartupEffort
 }
 
 /** `ShouldRateLimit` of the service, and an echo of gRPC's own library. */
@@ -39,4 +41,5 @@ export interface ServerResults {
   readonly resp: readonly RespFigure[]
   readonly rates: readonly RateFigure[]
   readonly generators: readonly GeneratorPair[]
+  readonly startup: readonly StartupFigure[]
 }

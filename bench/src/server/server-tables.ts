@@ -17,6 +17,7 @@ export function serverTables(results: ServerResults): StudyTable[] {
     respTable(results),
     ...results.rates.map(ratesTable),
     generatorsTable(results),
+    startupTable(results),
   ]
   return tables.filter(({ rows }) => rows.length > 0)
 }
@@ -136,6 +137,20 @@ function ratesTable({ protocol, capacity, points, bare }: RateFigure): StudyTabl
 function bareRow(runs: NonNullable<RateFigure['bare']>): string[] {
   const percentiles = (['p50', 'p99', 'p999'] as const).map((name) => ms(medianOf(runs, ({ latencyMs }) => latencyMs[name])))
   return [`${TARGET_SHARE * 100} %, a bare node:http`, '', '', ...percentiles, '', '']
+}
+
+function startupTable({ startup }: ServerResults): StudyTable {
+  return {
+    name: 'server-startup',
+    title: 'Until it listens over HTTP, gRPC and RESP',
+    head: ['', 'median', 'quartiles'],
+    rows: startup.flatMap(({ serviceMs, nodeMs }) =>
+      [['sluicegate serve', serviceMs] as const, ['node -e 0, until it has ended', nodeMs] as const].map(([name, samples]) => {
+        const summary = summaryOf(samples)
+        return [name, ms(summary.median), quartiles(summary)]
+      }),
+    ),
+  }
 }
 
 function generatorsTable({ generators }: ServerResults): StudyTable {

@@ -7,7 +7,7 @@ import type { ServerResults } from './server-results.js'
 import { rate } from './server-tables.js'
 
 /** The targets, each by its median, as far as their parts were measured. A ratio is taken between runs of the same round. */
-export function serverVerdicts({ http, nginx, grpc, resp, rates }: ServerResults): Verdict[] {
+export function serverVerdicts({ http, nginx, grpc, resp, rates, startup }: ServerResults): Verdict[] {
   const over = (under: HttpSubject, connections: number, requests: HttpRequests): Summary[] => {
     const runs = (subject: HttpSubject) =>
       http.find((each) => each.subject === subject && each.connections === connections && each.requests === requests)?.runs
@@ -52,6 +52,10 @@ export function serverVerdicts({ http, nginx, grpc, resp, rates }: ServerResults
         return [{ what, target: '>= 80 %', measured, unit: '%', met: measured.median >= 80 }]
       }),
     ),
+    ...startup.map(({ serviceMs }): Verdict => {
+      const measured = summaryOf(serviceMs)
+      return { what: 'the service listens after', target: '<= 300 ms', measured, unit: 'ms', met: measured.median <= 300 }
+    }),
   ]
 }
 

@@ -20,13 +20,16 @@ export class ServiceProcess {
   readonly grpcPort: number
   readonly respPort: number
   readonly child: ChildProcess
+  /** From the start of the process until it accepted connections. */
+  readonly startupMs: number
   readonly #folder: string
 
-  private constructor([httpPort, grpcPort, respPort]: Ports, child: ChildProcess, folder: string) {
+  private constructor([httpPort, grpcPort, respPort]: Ports, child: ChildProcess, startupMs: number, folder: string) {
     this.httpPort = httpPort
     this.grpcPort = grpcPort
     this.respPort = respPort
     this.child = child
+    this.startupMs = startupMs
     this.#folder = folder
   }
 
@@ -38,9 +41,10 @@ export class ServiceProcess {
     writeFileSync(file, CONFIG)
     const [http, grpc, resp] = ports.map((port) => `127.0.0.1:${port}`)
     const args = ['serve', '--config', file, '--http', http, '--grpc', grpc, '--resp', resp, ...flags] as string[]
+    const startMs = performance.now()
     const child = spawn(process.execPath, [SLUICEGATE, ...args], { stdio: ['ignore', 'ignore', 'inherit'] })
     await until('the service accepts connections', () => accepts(ports[2]))
-    return new ServiceProcess(ports, child, folder)
+    return new ServiceProcess(ports, child, performance.now() - startMs, folder)
   }
 
   /** The address of a take over HTTP. */
