@@ -7,8 +7,7 @@ import { timeSpanText } from 'sluicegate-config/time-span.js'
 import { drainOnFault } from '../fatal-fault.js'
 import { createLog, type Log } from '../log.js'
 import { canSharePorts, ownSlot } from '../processes/child.js'
-import { type ServedProcesses, startProcesses } from '../processes/primary.js'
-import { serveWorker } from '../processes/worker.js'
+import type { ServedProcesses } from '../processes/primary.js'
 import { WorkerError } from '../processes/worker-pool.js'
 import { type ConfigSource, isConfigFault } from '../reload.js'
 import { startService } from '../service.js'
@@ -32,7 +31,7 @@ export async function serve(source: ConfigSource, { json }: ServeOptions): Promi
   // Its output says where it listens and that it ends; its log is elsewhere.
   whenOutputCloses(() => undefined)
   const slot = ownSlot()
-  if (slot !== undefined) return serveWorker(source, slot, explained)
+  if (slot !== undefined) return (await import('../processes/worker.js')).serveWorker(source, slot, explained)
   const config = source.read()
   const { stop } = config
   const log = createLog(config.log.level)
@@ -59,7 +58,7 @@ async function startAll(config: Config, source: ConfigSource, log: Log): Promise
   if (config.processes > 1 || config.threads > 1) {
     const fault = processesFault(config)
     if (fault !== undefined) throw new UsageError(fault, 1)
-    return startProcesses(source, log)
+    return (await import('../processes/primary.js')).startProcesses(source, log)
   }
   const service = await startService(config, { log, source })
   return Object.assign(service, { reload: () => service.reloader?.reload('SIGHUP') })

@@ -224,7 +224,7 @@ test('a program whose providers are registered by --import is followed', async (
   assert.deepEqual([name, traceId, attributes['sluicegate.outcome']], ['GET /v1/take', TRACE_ID, 'allowed'])
 })
 
-test('a program without the API of OpenTelemetry serves as any other', async (t) => {
+test('a program with providers, in which the service does not find the API of OpenTelemetry, serves as any other', async (t) => {
   const { url } = await serveWith(t, 'without-telemetry-api.js')
   assert.equal((await fetch(`${url}/v1/take?policy=two&key=a`)).status, 200)
 })
