@@ -5,7 +5,8 @@ import { EXAMPLES } from './playground/examples.js'
 import { queryOf } from './playground/playground-state.js'
 import { serveFolder } from './static-server.js'
 
-const WIDTHS = { '': { width: 1440, height: 900 }, '-narrow': { width: 360, height: 740 } }
+const DESK = { viewport: { width: 1440, height: 900 } }
+const FORMS = { '': DESK, '-narrow': { viewport: { width: 360, height: 740 } }, '-dark': { ...DESK, colorScheme: 'dark' as const } }
 
 /** Takes the pictures of the built site for the documents. */
 export async function takePictures(): Promise<void> {
@@ -15,8 +16,8 @@ export async function takePictures(): Promise<void> {
   const pages = { site: '', playground: burst === undefined ? 'playground' : `playground?${queryOf(burst.state)}` }
   try {
     for (const [name, path] of Object.entries(pages)) {
-      for (const [suffix, viewport] of Object.entries(WIDTHS)) {
-        const page = await browser.newPage({ viewport, locale: 'en' })
+      for (const [suffix, form] of Object.entries(FORMS)) {
+        const page = await browser.newPage({ ...form, locale: 'en' })
         await page.goto(`${url}${path}`, { waitUntil: 'networkidle' })
         await takePicture(page, `${ROOT}docs/images/${name}${suffix}.png`, { fullPage: name === 'playground' })
         await page.close()

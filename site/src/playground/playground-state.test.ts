@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { MOST_ARRIVALS } from './arrivals.js'
 import { EXAMPLES } from './examples.js'
 import { DEFAULT_STATE, queryOf, stateOf } from './playground-state.js'
 
@@ -12,6 +13,14 @@ test('an address leads back to what was shown', () => {
 test('an address can be read', () => {
   const query = queryOf(DEFAULT_STATE)
   assert.equal(query, 'policy=token-bucket,10,10s,10&demand=poisson&rate=2&seed=1&seconds=60')
+})
+
+test('an address without numbers, with a script, or with a flood of clicks does no harm', () => {
+  for (const policy of ['token-bucket,10,10s,NaN', 'gcra,NaN,1s', 'gcra,10,<script>', 'gcra,10,1s,', '<script>,1,1s']) {
+    assert.deepEqual(stateOf(new URLSearchParams({ policy }).toString()).first, DEFAULT_STATE.first, policy)
+  }
+  const flood = Array.from({ length: MOST_ARRIVALS + 5 }, (_, i) => i + 1).join('-')
+  assert.equal(stateOf(`demand=clicks&clicks=${flood}`).demand.clicks.length, MOST_ARRIVALS)
 })
 
 test('what an address says wrong is as at first', () => {

@@ -1,4 +1,4 @@
-import { type Demand, SOURCES } from './arrivals.js'
+import { type Demand, MOST_ARRIVALS, SOURCES } from './arrivals.js'
 import { ALGORITHMS, hasBurst, type RatePolicy } from './rate-policy.js'
 
 /** All that is shown; the address of the page holds it. */
@@ -36,7 +36,7 @@ export function stateOf(search: string): PlaygroundState {
   const query = new URLSearchParams(search)
   const { first, demand } = DEFAULT_STATE
   const source = SOURCES.find((each) => each === query.get('demand')) ?? demand.source
-  const clicks = (query.get('clicks') ?? '').split('-').map(Number)
+  const clicks = (query.get('clicks') ?? '').split('-', MOST_ARRIVALS).map(Number)
   return {
     first: policyIn(query.get('policy')) ?? first,
     second: policyIn(query.get('beside')),
@@ -60,6 +60,7 @@ function policyIn(text: string | null): RatePolicy | undefined {
   const [name, limit, window = '', burst] = text?.split(',') ?? []
   const algorithm = ALGORITHMS.find((each) => each === name)
   if (algorithm === undefined || !/^\d+(ms|s|m|h|d)$/.test(window) || !(Number(limit) >= 1)) return undefined
+  if (burst !== undefined && !(Number(burst) >= 1)) return undefined
   return { algorithm, limit: Number(limit), window, burst: Number(burst ?? limit) }
 }
 

@@ -82,3 +82,11 @@ test('the examples show what they say', () => {
   assert.ok(allowed('first', edge) > allowed('second', edge))
   for (const { state } of EXAMPLES) assert.ok(meaningOf(state.first).length > 20)
 })
+
+test('a log of 50 MB is cut at a line, and says so; one that fits does not', () => {
+  const line = '192.0.2.1 - - [10/Oct/2025:13:55:01 +0000] "GET / HTTP/1.1" 200 5\n'
+  const { arrivals, isCut, skipped } = readLog(line.repeat(Math.ceil(50e6 / line.length)))
+  assert.deepEqual([arrivals.length, isCut, skipped], [MOST_ARRIVALS, true, 0])
+  assert.equal(readLog(line.repeat(10)).isCut, false)
+  assert.equal(readLog(line.repeat(MOST_ARRIVALS + 1)).isCut, true)
+})

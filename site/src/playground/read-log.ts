@@ -5,17 +5,24 @@ const COMMON = /\[(\d{2})\/(\w{3})\/(\d{4}):(\d{2}:\d{2}:\d{2}) ([+-]\d{2})(\d{2
 const ISO = /\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:?\d{2})?/
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
+/** A longer text is cut at a line: the page stays quick. */
+export const MOST_CHARACTERS = 4_000_000
+
 export interface ReadLog {
   readonly arrivals: readonly Arrival[]
   /** Lines without a time. */
   readonly skipped: number
+  /** Whether requests are missing: the text, or the number of its requests, is above what the page decides. */
+  readonly isCut: boolean
   /** From the first to the last, at least a second. */
   readonly seconds: number
 }
 
 /** The requests of an access log: their times from the first on, and the first word of each line, the client, as their key. */
 export function readLog(text: string): ReadLog {
-  const lines = text.split('\n').filter((line) => line.trim() !== '')
+  const whole = text.length <= MOST_CHARACTERS
+  const kept = whole ? text : text.slice(0, text.lastIndexOf('\n', MOST_CHARACTERS) + 1)
+  const lines = kept.split('\n').filter((line) => line.trim() !== '')
   const dated = lines.flatMap((line) => {
     const ms = timeIn(line)
     return Number.isNaN(ms) ? [] : [{ ms, key: keyIn(line) }]
@@ -25,7 +32,8 @@ export function readLog(text: string): ReadLog {
   const firstMs = used[0]?.ms ?? 0
   const arrivals = used.map(({ ms, key }) => ({ atMs: ms - firstMs, key }))
   const lastMs = arrivals.at(-1)?.atMs ?? 0
-  return { arrivals, skipped: lines.length - dated.length, seconds: Math.max(1, Math.ceil((lastMs + 1) / 1000)) }
+  const isCut = !whole || used.length < dated.length
+  return { arrivals, isCut, skipped: lines.length - dated.length, seconds: Math.max(1, Math.ceil((lastMs + 1) / 1000)) }
 }
 
 function timeIn(line: string): number {

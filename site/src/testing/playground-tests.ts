@@ -90,6 +90,20 @@ export function playgroundTests(): void {
     })
   })
 
+  test('a pasted log of 50 MB shows its beginning, and what was left out is said', async () => {
+    await onPage('/playground?policy=fixed-window,2,1m&demand=log', DESK, async ({ page }) => {
+      const shown = await page.locator('textarea').evaluate((field) => {
+        const line = '192.0.2.1 - - [10/Oct/2025:13:55:01 +0000] "GET / HTTP/1.1" 200 5\n'
+        const clipboardData = new DataTransfer()
+        clipboardData.setData('text/plain', line.repeat(Math.ceil(50e6 / line.length)))
+        return field.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }))
+      })
+      assert.equal(shown, false, 'the browser does not lay out 50 MB')
+      await page.getByText(/20,000 requests of 1 clients.*the rest is left out/).waitFor()
+      assert.equal((await page.locator('textarea').inputValue()).length, 100_000)
+    })
+  })
+
   test('the code is in three languages, by arrow keys too', async () => {
     await onPage('/playground', DESK, async ({ page }) => {
       await page.getByRole('tab', { name: 'TypeScript' }).focus()
