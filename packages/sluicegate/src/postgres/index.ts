@@ -1,0 +1,4 @@
+export type { CasOutcome, CasState, CasStore, CasSwap, CasVersion } from '../store/cas-store.js'
+export { type PostgresStoreOptions, postgresStore } from './postgres-store.js'
+export type { PostgresClient } from './sql-runner-for.js'
+export { type PostgresTableOptions, postgresTable } from './table-name.js'
