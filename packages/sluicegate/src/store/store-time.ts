@@ -46,8 +46,8 @@ export class StoreTime {
 
   /** Undefined when no answer came of late. */
   now(): StoreReading | undefined {
-    const passedUs = Math.max(0, this.ticker.read() - this.arrivedUs)
-    if (Number.isNaN(this.readUs) || passedUs > LONGEST_US) return undefined
+    const passedUs = this.ticker.read() - this.arrivedUs
+    if (Number.isNaN(this.readUs) || passedUs < 0 || passedUs > LONGEST_US) return undefined
     const driftUs = Math.ceil(passedUs / this.drift)
     return { nowUs: this.readUs + passedUs - driftUs, behindUs: this.tookUs + 2 * driftUs }
   }
