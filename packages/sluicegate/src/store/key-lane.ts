@@ -5,8 +5,7 @@ import type { CasState, CasSwap } from './cas-store.js'
 import type { KeySession, Ran } from './key-session.js'
 import type { KnownStates } from './known-states.js'
 import type { StoreCalls } from './store-calls.js'
-import { damaged, decodedValue, encodedValue, NO_VALUE, type StoredValue, wasWritten } from './stored-value.js'
-import { newWriteId } from './write-id.js'
+import { damaged, decodedValue, encodedValue, NO_VALUE, type StoredValue, wasWritten, writesAfter } from './stored-value.js'
 
 /** Callers that one swap decides for. */
 const MOST_TOGETHER = 256
@@ -136,17 +135,18 @@ export class KeyLane {
     this.load(values, nowUs)
     const rans = this.works.map((work) => work.run(session, this.undone.get(work)))
     const saved = session.save()
-    const id = newWriteId()
+    const id = this.parts.session.writes.next()
     const attempt = { works: [...this.works], rans, nowUs, id, numbers: values.map(({ number }) => number) }
     const isSame = saved.every((state, i) => areSame(state, (values[i] as StoredValue).state))
     if (isSame) return { attempt, swaps: undefined }
     const untilNewUs = session.untilNewUs()
     const swaps = this.keys.map((key, i): CasSwap => {
-      const { number, writes, decidedUs } = values[i] as StoredValue
+      const before = values[i] as StoredValue
+      const { number, decidedUs } = before
       const value = encodedValue({
         number: number + 1,
         decidedUs: Math.max(decidedUs, nowUs),
-        writes: [id, ...writes],
+        writes: writesAfter(before, id),
         state: saved[i] as Uint8Array,
       })
       return { key, version: states[i]?.version, value, ttlMs: ttlMs(untilNewUs[i] as number) }
@@ -224,14 +224,14 @@ export class KeyLane {
     if (this.lost.length === 0) return false
     const values = this.valuesIn(states)
     for (const attempt of this.lost) {
-      const written = values.map((value, i) => wasWritten(value, attempt.id, attempt.numbers[i] as number))
+      const written = values.map((value, i) => wasWritten(value, attempt.id, (attempt.numbers[i] as number) + 1))
       if (written.includes(true)) {
         this.lost.length = 0
         this.settle(attempt, states)
         return true
       }
       if (written.includes(undefined)) {
-        throw new StoreError('OUTAGE', 'the answer of the store was lost, and so many writes have followed that it is unknown whether it was made')
+        throw new StoreError('OUTAGE', 'the answer of the store was lost, and so many others have written since that it is unknown whether it was made')
       }
     }
     return false

@@ -4,17 +4,26 @@ import { ByteReader, ByteWriter } from './byte-codec.js'
 
 // The value of a key in a store:
 //
-//   version 1 | write number | time of the last decision, microseconds | writes: count, 8 bytes each | state | CRC-32 of all before it 4
+//   version 1 | write number | time of the last decision, microseconds | writes: count, then of each id 8 and how many have followed |
+//   state | CRC-32 of all before it 4
 //
-// The state is that of the key under one policy (key-memory.ts), with no bytes when the key owes nothing. The writes are the ids of the last
-// ones, the newest first: who lost the answer to a swap reads there whether it was made.
+// The state is that of the key under one policy (key-memory.ts), with no bytes when the key owes nothing. The writes are the last one of
+// each of the last writers, the newest first: a process that lost the answer to a swap reads there whether it was made. An id is the writer,
+// 4 bytes, and a count.
 
 const VERSION = 1
 const CRC_BYTES = 4
 /** Bytes of a write's id. */
 export const ID_BYTES = 8
-/** Ids of writes that a value remembers. A write that more have followed is unknown. */
+const WRITER_BYTES = 4
+/** Writers that a value remembers. */
 export const MOST_WRITES = 8
+
+/** A write of a key: its id, and its number. */
+export interface Write {
+  readonly id: Uint8Array
+  readonly number: number
+}
 
 /** A value, decoded. */
 export interface StoredValue {
@@ -22,8 +31,8 @@ export interface StoredValue {
   readonly number: number
   /** The store's time by which the last change was decided. */
   readonly decidedUs: number
-  /** Ids of the last writes, the newest first. */
-  readonly writes: readonly Uint8Array[]
+  /** The last writes, the newest first. */
+  readonly writes: readonly Write[]
   readonly state: Uint8Array
 }
 
@@ -36,7 +45,10 @@ export function encodedValue({ number, decidedUs, writes, state }: StoredValue):
   writer.whole(number)
   writer.whole(Math.max(0, decidedUs))
   writer.byte(Math.min(writes.length, MOST_WRITES))
-  for (const id of writes.slice(0, MOST_WRITES)) writer.raw(id)
+  for (const write of writes.slice(0, MOST_WRITES)) {
+    writer.raw(write.id)
+    writer.whole(number - write.number)
+  }
   writer.block(state)
   const body = writer.written()
   const bytes = new Uint8Array(body.length + CRC_BYTES)
@@ -59,7 +71,7 @@ export function decodedValue(bytes: Uint8Array | undefined): StoredValue {
     const decidedUs = reader.whole()
     const count = reader.byte()
     if (count > MOST_WRITES) throw new RangeError('has too many writes')
-    const writes = Array.from({ length: count }, () => reader.raw(ID_BYTES))
+    const writes = Array.from({ length: count }, (): Write => ({ id: reader.raw(ID_BYTES), number: number - reader.whole() }))
     const state = reader.block()
     if (!reader.isOver) throw new RangeError('is too long')
     return { number, decidedUs, writes, state }
@@ -73,8 +85,22 @@ export function damaged(how: string): KeyFault {
   return new KeyFault(`its value ${how}; reset() begins it anew`)
 }
 
-/** Whether the write `id` made this value, or one of the last before it; `undefined`: more have followed since number `before`. */
-export function wasWritten({ writes, number }: StoredValue, id: Uint8Array, before: number): boolean | undefined {
-  if (writes.some((each) => each.every((byte, i) => byte === id[i]))) return true
-  return number - before <= writes.length ? false : undefined
+/** The writes after one more. A writer that writes one thing at a time needs only its last one. */
+export function writesAfter({ writes, number }: StoredValue, id: Uint8Array): readonly Write[] {
+  return [{ id, number: number + 1 }, ...writes.filter((write) => !isSame(write.id, id, WRITER_BYTES))]
+}
+
+/**
+ * Whether the write `id` made this value, or one before it that is remembered. Undefined: it may have, since so many other writers have
+ * followed that it would be forgotten. @param number that it would have.
+ */
+export function wasWritten({ writes }: StoredValue, id: Uint8Array, number: number): boolean | undefined {
+  if (writes.some((write) => isSame(write.id, id, ID_BYTES))) return true
+  const oldest = writes[MOST_WRITES - 1]
+  return oldest === undefined || number >= oldest.number ? false : undefined
+}
+
+function isSame(one: Uint8Array, other: Uint8Array, bytes: number): boolean {
+  for (let i = 0; i < bytes; i++) if (one[i] !== other[i]) return false
+  return true
 }
