@@ -12,6 +12,9 @@ interface Bench {
   readonly clock: ReturnType<typeof manualClock>
 }
 
+/** The arrays that callers gave, by key: of both connections. */
+const aliases = new Map<string, Uint8Array>()
+
 /** The names of the checks that a store fails. */
 async function failedBy(make: (bench: Bench) => CasStore): Promise<string[]> {
   const clock = manualClock(1_700_000_000_000)
@@ -28,7 +31,7 @@ async function failedBy(make: (bench: Bench) => CasStore): Promise<string[]> {
   return failed
 }
 
-function with_(store: Required<CasStore>, change: Partial<CasStore>): CasStore {
+function changed(store: Required<CasStore>, change: Partial<CasStore>): CasStore {
   return {
     name: 'faulty',
     read: (key) => store.read(key),
@@ -41,7 +44,7 @@ function with_(store: Required<CasStore>, change: Partial<CasStore>): CasStore {
 
 /** The same change to every state that a store gives. */
 function seen(store: Required<CasStore>, change: (state: CasState, key: string) => CasState): CasStore {
-  return with_(store, {
+  return changed(store, {
     read: async (key) => change(await store.read(key), key),
     swap: async (swap) => {
       const { swapped, state } = await store.swap(swap)
@@ -61,7 +64,7 @@ const FAULTS: Record<string, readonly [check: string, make: (bench: Bench) => Ca
   'a read, then a write: a lost update': [
     'of swaps that race from one version exactly one is made',
     ({ store }) =>
-      with_(store, {
+      changed(store, {
         swap: async (swap) => {
           const state = await store.read(swap.key)
           if (state.version !== swap.version) return { swapped: false, state }
@@ -72,20 +75,20 @@ const FAULTS: Record<string, readonly [check: string, make: (bench: Bench) => Ca
       }),
   ],
   'versions are not compared': [
-    'no update is lost',
-    ({ store }) => with_(store, { swap: async (swap) => store.swap({ ...swap, version: (await store.read(swap.key)).version }) }),
+    'a swap from another version is not made, and says what is there',
+    ({ store }) => changed(store, { swap: async (swap) => store.swap({ ...swap, version: (await store.read(swap.key)).version }) }),
   ],
   'nothing is taken for any version': [
     'a swap from another version is not made, and says what is there',
     ({ store }) =>
-      with_(store, {
+      changed(store, {
         swap: async (swap) => store.swap(swap.version === undefined ? { ...swap, version: (await store.read(swap.key)).version } : swap),
       }),
   ],
   'a swap that is lost says nothing of what is there': [
     'a swap from another version is not made, and says what is there',
     ({ store }) =>
-      with_(store, {
+      changed(store, {
         swap: async (swap): Promise<CasOutcome> => {
           const { swapped, state } = await store.swap(swap)
           return swapped ? { swapped, state } : { swapped, state: { ...state, value: undefined, version: undefined } }
@@ -96,7 +99,7 @@ const FAULTS: Record<string, readonly [check: string, make: (bench: Bench) => Ca
     'a version never comes again, not even with the same value',
     ({ store }) => {
       const hash = (state: CasState): CasState => ({ ...state, version: state.value && `h${state.value.join()}` })
-      return with_(store, {
+      return changed(store, {
         read: async (key) => hash(await store.read(key)),
         swap: async (swap) => {
           const there = await store.read(swap.key)
@@ -118,7 +121,7 @@ const FAULTS: Record<string, readonly [check: string, make: (bench: Bench) => Ca
     'a read sees every swap that was answered before it',
     ({ store }) => {
       const replica = new Map<string, CasState>()
-      return with_(store, {
+      return changed(store, {
         read: async (key) => {
           const state = await store.read(key)
           const older = replica.get(key) ?? state
@@ -158,7 +161,7 @@ const FAULTS: Record<string, readonly [check: string, make: (bench: Bench) => Ca
     'a value is kept for its ttl at least, and each swap begins it anew',
     ({ store }) => {
       const ends = new Map<string, number>()
-      return with_(store, {
+      return changed(store, {
         swap: async (swap) => {
           const { nowUs } = await store.read(swap.key)
           const end = ends.get(swap.key) ?? nowUs + swap.ttlMs * 1000
@@ -178,21 +181,20 @@ const FAULTS: Record<string, readonly [check: string, make: (bench: Bench) => Ca
   'keys are normalized': ['keys are told apart by every character', ({ store }) => withKeys(store, (key) => key.normalize())],
   'values are text': [
     'a swap writes every byte, and a read gives its version',
-    ({ store }) => with_(store, { swap: (swap) => store.swap({ ...swap, value: new TextEncoder().encode(new TextDecoder().decode(swap.value)) }) }),
+    ({ store }) => changed(store, { swap: (swap) => store.swap({ ...swap, value: new TextEncoder().encode(new TextDecoder().decode(swap.value)) }) }),
   ],
   'the value of the caller is kept, not a copy': [
     'a swap writes every byte, and a read gives its version',
     ({ store }) => {
-      const given = new Map<string, Uint8Array>()
-      return with_(store, {
+      return changed(store, {
         swap: async (swap) => {
           const outcome = await store.swap(swap)
-          if (outcome.swapped) given.set(swap.key, swap.value)
+          if (outcome.swapped) aliases.set(swap.key, swap.value)
           return outcome
         },
         read: async (key) => {
           const state = await store.read(key)
-          return state.value === undefined ? state : { ...state, value: given.get(key) ?? state.value }
+          return state.value === undefined ? state : { ...state, value: aliases.get(key) ?? state.value }
         },
       })
     },
@@ -200,7 +202,7 @@ const FAULTS: Record<string, readonly [check: string, make: (bench: Bench) => Ca
   'several swaps are made one after the other': [
     'several swaps are all made, or none',
     ({ store }) =>
-      with_(store, {
+      changed(store, {
         swapAll: async (swaps) => {
           const outcomes: CasOutcome[] = []
           for (const swap of swaps) outcomes.push(await store.swap(swap))
@@ -218,11 +220,11 @@ for (const [fault, [check, make]] of Object.entries(FAULTS)) {
 }
 
 function withTtl(store: Required<CasStore>, ttlOf: (ttlMs: number) => number): CasStore {
-  return with_(store, { swap: (swap: CasSwap) => store.swap({ ...swap, ttlMs: ttlOf(swap.ttlMs) }) })
+  return changed(store, { swap: (swap: CasSwap) => store.swap({ ...swap, ttlMs: ttlOf(swap.ttlMs) }) })
 }
 
 function withKeys(store: Required<CasStore>, keyOf: (key: string) => string): CasStore {
-  return with_(store, {
+  return changed(store, {
     read: (key) => store.read(keyOf(key)),
     swap: (swap) => store.swap({ ...swap, key: keyOf(swap.key) }),
   })
@@ -240,7 +242,7 @@ function numbered(store: Required<CasStore>, counts: Map<string, Map<unknown, nu
     else if (!of(key).has(state.version)) of(key).set(state.version, of(key).size + 1)
     return state.version === undefined ? state : { ...state, version: of(key).get(state.version) }
   }
-  return with_(store, {
+  return changed(store, {
     read: async (key) => named(await store.read(key), key),
     swap: async (swap) => {
       const [real] = [...of(swap.key)].find(([, number]) => number === swap.version) ?? [swap.version]

@@ -2,6 +2,7 @@ import type { CasSwap } from '../store/cas-store.js'
 import { bytesOf, type Examined, expect, type StoreCheck, TTL_MS, textOf } from './store-check.js'
 
 const ROUNDS = 10
+const MOST_TRIES = 1000
 
 /** What several keys promise, where the store has transactions. */
 export const swapAllChecks: readonly StoreCheck[] = [
@@ -27,7 +28,8 @@ export const swapAllChecks: readonly StoreCheck[] = [
       if (one.swapAll === undefined) return
       const [a, b] = [freshKey(), freshKey()]
       const counted = async (examined: Examined['one'], keys: readonly string[]): Promise<void> => {
-        for (let done = 0; done < ROUNDS; ) {
+        for (let done = 0, tries = 0; done < ROUNDS; tries++) {
+          expect(tries < MOST_TRIES, `${MOST_TRIES} swaps of two keys were not made`)
           const states = await Promise.all(keys.map((key) => examined.read(key)))
           const swaps = keys.map((key, i) => swapOf(key, states[i]?.version, String(Number(textsOf(states)[i] ?? 0) + 1)))
           const outcome = await examined.swapAll?.(swaps)

@@ -3,6 +3,7 @@ import { bytesOf, expect, type StoreCheck, TTL_MS, textOf } from './store-check.
 const WRITERS = 8
 const INCREMENTS = 12
 const READS = 30
+const MOST_TRIES = 1000
 
 /** What one key promises. */
 export const swapChecks: readonly StoreCheck[] = [
@@ -77,7 +78,8 @@ export const swapChecks: readonly StoreCheck[] = [
       const increments = async (i: number): Promise<void> => {
         const store = i % 2 === 0 ? one : other
         let state = await store.read(key)
-        for (let done = 0; done < INCREMENTS; ) {
+        for (let done = 0, tries = 0; done < INCREMENTS; tries++) {
+          expect(tries < MOST_TRIES, `${MOST_TRIES} swaps in a row from the state that the last one gave were not made`)
           const value = bytesOf(String(Number(textOf(state) ?? 0) + 1))
           const outcome = await store.swap({ key, version: state.version, value, ttlMs: TTL_MS })
           if (outcome.swapped) done++
