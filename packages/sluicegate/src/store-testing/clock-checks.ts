@@ -35,7 +35,10 @@ export const clockChecks: readonly StoreCheck[] = [
       await wait(PASSED_MS)
       const { nowUs } = await one.read(key)
       const passedMs = (nowUs - before.nowUs) / 1000
-      expect(passedMs >= PASSED_MS * 0.9 && passedMs < PASSED_MS + 10_000, `in ${PASSED_MS} ms the clock moved by ${passedMs} ms: read it anew for each call`)
+      expect(
+        passedMs >= PASSED_MS * 0.9 && passedMs < PASSED_MS + 10_000,
+        `in ${PASSED_MS} ms the clock moved by ${passedMs} ms: read it anew for each call`,
+      )
     },
   },
   {
@@ -47,7 +50,10 @@ export const clockChecks: readonly StoreCheck[] = [
       expect(textOf(await one.read(key)) === 'first', 'a value with a ttl of 900 ms was gone after 500: round the ttl up, never down')
       await one.swap({ key, version: first.state.version, value: bytesOf('second'), ttlMs: 2500 })
       await wait(1600)
-      expect(textOf(await one.read(key)) === 'second', 'a value with a ttl of 2500 ms was gone after 1600: each swap must begin its ttl anew, rounded up')
+      expect(
+        textOf(await one.read(key)) === 'second',
+        'a value with a ttl of 2500 ms was gone after 1600: each swap must begin its ttl anew, rounded up',
+      )
     },
   },
   {
@@ -57,7 +63,10 @@ export const clockChecks: readonly StoreCheck[] = [
       for (const { key, ttlMs } of keys) await one.swap({ key, version: undefined, value: bytesOf('long'), ttlMs })
       await wait(50)
       for (const { key, ttlMs } of keys) {
-        expect(textOf(await one.read(key)) === 'long', `a value with a ttl of ${ttlMs / DAY_MS} days was gone at once: it overflows, or is taken for a date`)
+        expect(
+          textOf(await one.read(key)) === 'long',
+          `a value with a ttl of ${ttlMs / DAY_MS} days was gone at once: it overflows, or is taken for a date`,
+        )
       }
     },
   },

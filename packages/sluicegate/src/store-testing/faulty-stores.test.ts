@@ -177,11 +177,15 @@ const FAULTS: Record<string, readonly [check: string, make: (bench: Bench) => Ca
     ({ store }) => withTtl(store, (ttlMs) => (ttlMs > 30 * 86_400_000 ? 1 : ttlMs)),
   ],
   'keys are cut at 250 characters': ['keys are told apart by every character', ({ store }) => withKeys(store, (key) => key.slice(0, 250))],
-  'keys are told apart without case': ['keys are told apart by every character', ({ store }) => withKeys(store, (key) => key.toLowerCase())],
+  'keys are told apart without case': [
+    'keys are told apart by every character',
+    ({ store }) => withKeys(store, (key) => key.toLowerCase()),
+  ],
   'keys are normalized': ['keys are told apart by every character', ({ store }) => withKeys(store, (key) => key.normalize())],
   'values are text': [
     'a swap writes every byte, and a read gives its version',
-    ({ store }) => changed(store, { swap: (swap) => store.swap({ ...swap, value: new TextEncoder().encode(new TextDecoder().decode(swap.value)) }) }),
+    ({ store }) =>
+      changed(store, { swap: (swap) => store.swap({ ...swap, value: new TextEncoder().encode(new TextDecoder().decode(swap.value)) }) }),
   ],
   'the value of the caller is kept, not a copy': [
     'a swap writes every byte, and a read gives its version',

@@ -1,5 +1,5 @@
-import { createStoreLimiter } from '../store/create-store-limiter.js'
 import { fixedWindow } from '../policy/single-policy.js'
+import { createStoreLimiter } from '../store/create-store-limiter.js'
 import { expect, type StoreCheck } from './store-check.js'
 
 const LIMIT = 25

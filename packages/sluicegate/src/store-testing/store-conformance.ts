@@ -46,7 +46,8 @@ export interface StoreConformanceOptions {
  */
 export function storeConformance({ connect, test, wait = sleep, prefix }: StoreConformanceOptions): void {
   const register = test ?? (globalThis as unknown as { test?: NonNullable<typeof test> }).test
-  if (typeof register !== 'function') throw new TypeError("storeConformance: there is no global test(): pass it, as import { test } from 'node:test'")
+  if (typeof register !== 'function')
+    throw new TypeError("storeConformance: there is no global test(): pass it, as import { test } from 'node:test'")
   const begin = prefix ?? `conformance-${crypto.randomUUID()}:`
   let keys = 0
   let examined: Promise<Examined> | undefined

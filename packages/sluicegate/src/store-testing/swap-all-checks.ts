@@ -13,7 +13,10 @@ export const swapAllChecks: readonly StoreCheck[] = [
       const [a, b] = [freshKey(), freshKey()]
       const both = [swapOf(a, undefined, 'a1'), swapOf(b, undefined, 'b1')]
       const made = await one.swapAll(both)
-      expect(made.swapped && textsOf(made.states).join() === 'a1,b1', 'swapAll() must make all swaps where all versions fit, and give their states in order')
+      expect(
+        made.swapped && textsOf(made.states).join() === 'a1,b1',
+        'swapAll() must make all swaps where all versions fit, and give their states in order',
+      )
       const versions = made.states.map(({ version }) => version)
       const lost = await other.swapAll?.([swapOf(a, versions[0], 'a2'), swapOf(b, undefined, 'b2')])
       expect(lost?.swapped === false, 'swapAll() must not be made where one version does not fit')
@@ -38,7 +41,10 @@ export const swapAllChecks: readonly StoreCheck[] = [
       }
       await Promise.all([counted(one, [a, b]), counted(other, [b, a]), counted(one, [b, a]), counted(other, [a, b])])
       const left = [textOf(await one.read(a)), textOf(await one.read(b))]
-      expect(left.every((text) => text === String(4 * ROUNDS)), `${4 * ROUNDS} increments of two keys left ${left.join(' and ')}: updates are lost`)
+      expect(
+        left.every((text) => text === String(4 * ROUNDS)),
+        `${4 * ROUNDS} increments of two keys left ${left.join(' and ')}: updates are lost`,
+      )
     },
   },
 ]

@@ -25,8 +25,14 @@ export const swapChecks: readonly StoreCheck[] = [
         given.fill(0)
         const read = await other.read(key)
         expect(swapped, 'a swap from nothing must be made where nothing is')
-        expect(read.value?.length === length && value.every((byte, i) => read.value?.[i] === byte), 'a read must give the very bytes that were written, also when the writer changes its array afterwards')
-        expect(state.version !== undefined && state.version === read.version, 'the outcome of a swap must have the version that a read gives')
+        expect(
+          read.value?.length === length && value.every((byte, i) => read.value?.[i] === byte),
+          'a read must give the very bytes that were written, also when the writer changes its array afterwards',
+        )
+        expect(
+          state.version !== undefined && state.version === read.version,
+          'the outcome of a swap must have the version that a read gives',
+        )
       }
     },
   },
@@ -40,7 +46,10 @@ export const swapChecks: readonly StoreCheck[] = [
       for (const version of [first.state.version, undefined]) {
         const lost = await one.swap({ key, version, value: bytesOf('late'), ttlMs: TTL_MS })
         expect(!lost.swapped, `a swap from ${version === undefined ? 'nothing' : 'an old version'} must not be made where a newer value is`)
-        expect(textOf(lost.state) === 'second' && lost.state.version === second.state.version, 'a swap that is not made must give the value and version that are there')
+        expect(
+          textOf(lost.state) === 'second' && lost.state.version === second.state.version,
+          'a swap that is not made must give the value and version that are there',
+        )
       }
       expect(textOf(await one.read(key)) === 'second', 'a swap that is not made must leave the value')
     },
@@ -51,7 +60,10 @@ export const swapChecks: readonly StoreCheck[] = [
       const [key, unused] = [freshKey(), freshKey()]
       const { state } = await one.swap({ key, version: undefined, value: bytesOf('value'), ttlMs: TTL_MS })
       const { swapped, state: there } = await one.swap({ key: unused, version: state.version, value: bytesOf('value'), ttlMs: TTL_MS })
-      expect(!swapped && there.value === undefined && there.version === undefined, 'a swap from a version must not be made where no value is, and say so')
+      expect(
+        !swapped && there.value === undefined && there.version === undefined,
+        'a swap from a version must not be made where no value is, and say so',
+      )
     },
   },
   {
@@ -61,12 +73,20 @@ export const swapChecks: readonly StoreCheck[] = [
       let version: Awaited<ReturnType<typeof one.read>>['version']
       for (let round = 0; round < INCREMENTS; round++) {
         const from = version
-        const race = Array.from({ length: WRITERS }, (_, i) => (i % 2 === 0 ? one : other).swap({ key, version: from, value: bytesOf(`${round} ${i}`), ttlMs: TTL_MS }))
+        const race = Array.from({ length: WRITERS }, (_, i) =>
+          (i % 2 === 0 ? one : other).swap({ key, version: from, value: bytesOf(`${round} ${i}`), ttlMs: TTL_MS }),
+        )
         const outcomes = await Promise.all(race)
         const won = outcomes.filter(({ swapped }) => swapped)
-        expect(won.length === 1, `${won.length} of ${WRITERS} swaps from one version were made, and one must be: compare and write in one step`)
+        expect(
+          won.length === 1,
+          `${won.length} of ${WRITERS} swaps from one version were made, and one must be: compare and write in one step`,
+        )
         const read = await one.read(key)
-        expect(read.version === won[0]?.state.version && textOf(read) === textOf(won[0]?.state as typeof read), 'after a race the value of the winner must be there')
+        expect(
+          read.version === won[0]?.state.version && textOf(read) === textOf(won[0]?.state as typeof read),
+          'after a race the value of the winner must be there',
+        )
         ;({ version } = read)
       }
     },
@@ -98,13 +118,19 @@ export const swapChecks: readonly StoreCheck[] = [
       const { state } = await one.swap({ key, version: undefined, value: bytesOf('A'), ttlMs: TTL_MS })
       const between = await one.swap({ key, version: state.version, value: bytesOf('B'), ttlMs: TTL_MS })
       const again = await one.swap({ key, version: between.state.version, value: bytesOf('A'), ttlMs: 1 })
-      expect(again.state.version !== state.version, 'two writes of one value must have two versions (ABA): count them, do not hash the value')
+      expect(
+        again.state.version !== state.version,
+        'two writes of one value must have two versions (ABA): count them, do not hash the value',
+      )
       const expired = freshKey()
       const first = await one.swap({ key: expired, version: undefined, value: bytesOf('A'), ttlMs: 1 })
       for (let tries = 0; tries < 5 && (await one.read(expired)).value !== undefined; tries++) await wait(400)
       const { version } = await one.read(expired)
       const second = await one.swap({ key: expired, version, value: bytesOf('A'), ttlMs: TTL_MS })
-      expect(second.state.version !== first.state.version, 'a value that is written after the last one was forgotten must have a version of its own: count over all keys, or use random ones')
+      expect(
+        second.state.version !== first.state.version,
+        'a value that is written after the last one was forgotten must have a version of its own: count over all keys, or use random ones',
+      )
     },
   },
   {
@@ -115,7 +141,10 @@ export const swapChecks: readonly StoreCheck[] = [
       for (let i = 0; i < READS; i++) {
         const outcome = await one.swap({ key, version, value: bytesOf(String(i)), ttlMs: TTL_MS })
         const read = await other.read(key)
-        expect(textOf(read) === String(i), 'a read gave an older value than one that was written before it: read from where swaps are made, not from a replica')
+        expect(
+          textOf(read) === String(i),
+          'a read gave an older value than one that was written before it: read from where swaps are made, not from a replica',
+        )
         ;({ version } = outcome.state)
       }
     },
@@ -125,10 +154,24 @@ export const swapChecks: readonly StoreCheck[] = [
     async run({ one, freshKey }) {
       const begin = freshKey()
       const long = 'x'.repeat(7000)
-      const keys = [begin, `${begin}a`, `${begin}A`, `${begin}ä`, `${begin}a\u0308`, `${begin}%`, `${begin}_`, `${begin}'"\\`, `${begin}${long}1`, `${begin}${long}2`]
+      const keys = [
+        begin,
+        `${begin}a`,
+        `${begin}A`,
+        `${begin}ä`,
+        `${begin}a\u0308`,
+        `${begin}%`,
+        `${begin}_`,
+        `${begin}'"\\`,
+        `${begin}${long}1`,
+        `${begin}${long}2`,
+      ]
       for (const key of keys) await one.swap({ key, version: undefined, value: bytesOf(key), ttlMs: TTL_MS })
       for (const key of keys) {
-        expect(textOf(await one.read(key)) === key, `the key ${JSON.stringify(key.slice(-12))} of ${key.length} characters was taken for another one, or not kept: hash keys that are too long`)
+        expect(
+          textOf(await one.read(key)) === key,
+          `the key ${JSON.stringify(key.slice(-12))} of ${key.length} characters was taken for another one, or not kept: hash keys that are too long`,
+        )
       }
     },
   },

@@ -104,7 +104,12 @@ export function storeLimiter(policy: Policy, given: StoreLimiterOptions, drift?:
   return layeredShared(own, { make, makeOverride: ({ policy: each }) => make(each), overridesOf: noOverrides, clock }, options)
 }
 
-function limiterOver(calls: StoreCalls, policy: Policy, options: StoreLimiterOptions & { readonly prefix: string }, clock: Clock): FleetLimiter {
+function limiterOver(
+  calls: StoreCalls,
+  policy: Policy,
+  options: StoreLimiterOptions & { readonly prefix: string },
+  clock: Clock,
+): FleetLimiter {
   const { mode, lease, prefix, store } = options
   checkOneOf('mode', mode, ['leased', 'exact'])
   const horizonMs = checkedHorizonMs(lease)

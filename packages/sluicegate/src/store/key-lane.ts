@@ -10,7 +10,7 @@ import { damaged, decodedValue, encodedValue, NO_VALUE, type StoredValue, wasWri
 /** Callers that one swap decides for. */
 const MOST_TOGETHER = 256
 /** Swaps that others may win before a call gives up with `CONTENTION`. */
-export const MOST_ATTEMPTS = 25
+const MOST_ATTEMPTS = 25
 /** After this many, no more callers join: each has a chance to win. */
 const LAST_JOIN = 12
 /** Reads that look for a swap whose answer was lost. */
@@ -58,6 +58,8 @@ export class KeyLane {
   private readonly parts: LaneParts
   private readonly keys: readonly string[]
   private works: Work[] = []
+  /** A value that cannot be read, which a reset replaces. */
+  private isUnreadable = false
   private readonly lost: Attempt[] = []
   private readonly undone = new Map<Work, Ran>()
 
@@ -87,6 +89,8 @@ export class KeyLane {
       if (states === undefined || calls.now() === undefined) {
         states = await calls.read(this.keys, this.signal())
         isFresh = true
+        this.dropCancelled()
+        if (this.works.length === 0) return
       }
       if (this.settleLost(states)) continue
       const { attempt, swaps } = this.attempt(states)
@@ -130,6 +134,7 @@ export class KeyLane {
   /** Runs all works on the states. `swaps`: undefined when nothing changes. */
   private attempt(states: readonly CasState[]): { readonly attempt: Attempt; readonly swaps: readonly CasSwap[] | undefined } {
     const { session } = this.parts
+    this.isUnreadable = false
     const values = this.valuesIn(states)
     const nowUs = this.timeFor(values)
     this.load(values, nowUs)
@@ -138,7 +143,7 @@ export class KeyLane {
     const id = this.parts.session.writes.next()
     const attempt = { works: [...this.works], rans, nowUs, id, numbers: values.map(({ number }) => number) }
     const isSame = saved.every((state, i) => areSame(state, (values[i] as StoredValue).state))
-    if (isSame) return { attempt, swaps: undefined }
+    if (isSame && !this.isUnreadable) return { attempt, swaps: undefined }
     const untilNewUs = session.untilNewUs()
     const swaps = this.keys.map((key, i): CasSwap => {
       const before = values[i] as StoredValue
@@ -170,6 +175,7 @@ export class KeyLane {
     for (const work of others) work.reject(error)
     this.works = this.works.filter(({ isReset }) => isReset)
     if (this.works.length === 0) throw error
+    this.isUnreadable = true
     return NO_VALUE
   }
 
@@ -198,7 +204,10 @@ export class KeyLane {
   }
 
   /** Undefined: the answer was lost. */
-  private async swapped(attempt: Attempt, swaps: readonly CasSwap[]): Promise<{ swapped: boolean; states: readonly CasState[] } | undefined> {
+  private async swapped(
+    attempt: Attempt,
+    swaps: readonly CasSwap[],
+  ): Promise<{ swapped: boolean; states: readonly CasState[] } | undefined> {
     try {
       return await this.parts.calls.swap(swaps, this.signal())
     } catch {
@@ -231,7 +240,10 @@ export class KeyLane {
         return true
       }
       if (written.includes(undefined)) {
-        throw new StoreError('OUTAGE', 'the answer of the store was lost, and so many others have written since that it is unknown whether it was made')
+        throw new StoreError(
+          'OUTAGE',
+          'the answer of the store was lost, and so many others have written since that it is unknown whether it was made',
+        )
       }
     }
     return false

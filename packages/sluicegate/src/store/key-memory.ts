@@ -177,7 +177,8 @@ export class KeyMemory {
     const begin = open.section + open.constant('TABLE')
     const end = begin + open.entries * open.constant('ENTRY_SIZE')
     for (let entry = begin; entry < end; entry += open.constant('ENTRY_SIZE')) {
-      const isKey = view.getUint32(entry, true) >>> FINGERPRINT_SHIFT === this.fingerprintLow && view.getUint32(entry + 4, true) === this.high >>> 0
+      const isKey =
+        view.getUint32(entry, true) >>> FINGERPRINT_SHIFT === this.fingerprintLow && view.getUint32(entry + 4, true) === this.high >>> 0
       if (isKey && view.getUint32(entry + WORD_BYTES + 4, true) >>> KIND_SHIFT === STATE_KIND) return entry
     }
     return undefined

@@ -125,7 +125,8 @@ export class KeySession {
       case 'penalize':
         return decided(limiter[operation.verb](ONE_KEY, operation.tokens))
       case 'charge':
-        for (const [i, part] of this.parts.entries()) if ((operation.tokens[i] ?? 0) > 0) part.penalize(ONE_KEY, operation.tokens[i] as number)
+        for (const [i, part] of this.parts.entries())
+          if ((operation.tokens[i] ?? 0) > 0) part.penalize(ONE_KEY, operation.tokens[i] as number)
         return decided(limiter.peek(ONE_KEY))
       case 'block':
         return decided(limiter.block(ONE_KEY, operation.us / 1000))

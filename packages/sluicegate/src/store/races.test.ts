@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Random, shortOrLong, type SinglePolicySpec } from 'sluicegate-testkit'
+import { Random, type SinglePolicySpec, shortOrLong } from 'sluicegate-testkit'
 import { budgetOf, type Spent, surelyOver } from 'sluicegate-testkit/history/sure-excess.js'
 import { allOf, concurrency, fixedWindow, manualClock, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
 import { memoryStore } from '../store-testing/memory-store.js'
@@ -41,7 +41,18 @@ interface Outcome {
 }
 
 /** Runs a race; every millisecond of it is one step of the event loop. */
-async function raced({ seed, policy, processes, steps, losses, mode, key = 'k', chance = 0.3, slowestMs = 6, timeoutMs = 200 }: Race): Promise<Outcome> {
+async function raced({
+  seed,
+  policy,
+  processes,
+  steps,
+  losses,
+  mode,
+  key = 'k',
+  chance = 0.3,
+  slowestMs = 6,
+  timeoutMs = 200,
+}: Race): Promise<Outcome> {
   const random = new Random(seed)
   const clock = manualClock(START_MS)
   const store = memoryStore({ clock })
@@ -126,7 +137,10 @@ test('I11: what passed is what the store has charged, and no lost reply is charg
     judge.close()
     assert.ok(admitted > 50)
     // Of calls that ended as an outage it is unknown; of all others not a token is missing or too many.
-    assert.ok(charged >= admitted && charged <= admitted + unknown, `seed ${seed}: ${charged} charged, ${admitted} passed, ${unknown} unknown`)
+    assert.ok(
+      charged >= admitted && charged <= admitted + unknown,
+      `seed ${seed}: ${charged} charged, ${admitted} passed, ${unknown} unknown`,
+    )
     assert.ok(unknown <= admitted / 5, `seed ${seed}: ${unknown} unknown`)
   }
 })
@@ -134,7 +148,15 @@ test('I11: what passed is what the store has charged, and no lost reply is charg
 test('without faults every call is decided, by few writes', async () => {
   const policy = fixedWindow({ limit: 100_000, window: '30d', name: 'all' })
   for (const seed of SEEDS.slice(0, 5)) {
-    const { admitted, unknown, store, clock } = await raced({ seed, policy, processes: 4, steps: 200, losses: [0, 0, 0], mode: 'exact', timeoutMs: 2000 })
+    const { admitted, unknown, store, clock } = await raced({
+      seed,
+      policy,
+      processes: 4,
+      steps: 200,
+      losses: [0, 0, 0],
+      mode: 'exact',
+      timeoutMs: 2000,
+    })
     const judge = createStoreLimiter(policy, { store, clock, mode: 'exact' })
     assert.equal(100_000 - (await judge.peek('k')).remaining, admitted)
     assert.equal(unknown, 0)
@@ -147,7 +169,11 @@ test('I9: leased over a store that loses calls, never more passes than the polic
   for (const seed of SEEDS) {
     const { spent } = await raced({ seed, policy, processes: 4, steps: 400, losses: [0.03, 0.03, 0.02], mode: 'leased', chance: 1 })
     assert.ok(spent.length > 50, `seed ${seed}: ${spent.length}`)
-    assert.deepEqual(surelyOver(spent, (us) => 300 + us / 1000), undefined, `seed ${seed}`)
+    assert.deepEqual(
+      surelyOver(spent, (us) => 300 + us / 1000),
+      undefined,
+      `seed ${seed}`,
+    )
   }
 })
 
@@ -156,7 +182,16 @@ test('allOf over a store with transactions charges all policies or none', async 
   const tenant = fixedWindow({ limit: 100_000, window: '30d', name: 'tenant' })
   const policy = allOf([user, tenant], { name: 'both' })
   for (const seed of SEEDS) {
-    const race = { seed, policy, processes: 3, steps: 200, losses: [0.03, 0.05, 0.02], mode: 'exact', key: ['u', 't'], timeoutMs: 2000 } as const
+    const race = {
+      seed,
+      policy,
+      processes: 3,
+      steps: 200,
+      losses: [0.03, 0.05, 0.02],
+      mode: 'exact',
+      key: ['u', 't'],
+      timeoutMs: 2000,
+    } as const
     const { admitted, unknown, store, clock } = await raced(race)
     const judge = createStoreLimiter(policy, { store, clock, mode: 'exact' })
     const [first, second] = (await judge.peek(['u', 't'])).parts ?? []
@@ -174,10 +209,7 @@ test('permits are never more in flight than the limit, and a released one is fre
   const limiters = [0, 1].map(() => createStoreLimiter(policy, { store, clock }))
   const [one, other] = limiters as [(typeof limiters)[0], (typeof limiters)[0]]
   const permits = await Promise.all([one.take('k'), other.take('k'), one.take('k'), other.take('k')])
-  assert.deepEqual(
-    permits.map(({ allowed }) => allowed).sort(),
-    [false, true, true, true],
-  )
+  assert.deepEqual(permits.map(({ allowed }) => allowed).sort(), [false, true, true, true])
   const held = permits.filter(({ allowed }) => allowed)
   clock.advance(6000)
   assert.equal(await held[0]?.heartbeat(), true)

@@ -63,7 +63,12 @@ export function isSectionOf(section: Uint8Array, policy: Policy): boolean {
  * @returns the bytes of a key's extension.
  * @throws {RangeError} when no limiter could have left it.
  */
-export function putInForce(open: OpenCore, section: Uint8Array, like: Policy, areaFor: (stride: number) => readonly ExtensionArea[]): number {
+export function putInForce(
+  open: OpenCore,
+  section: Uint8Array,
+  like: Policy,
+  areaFor: (stride: number) => readonly ExtensionArea[],
+): number {
   const recorded = read(section, like)
   const stride = recorded.numbers[NAMES.indexOf('RECORD_STRIDE')] as number
   const [current, spare] = areaFor(stride) as [ExtensionArea, ExtensionArea]
@@ -136,7 +141,8 @@ function checkNumbers(policy: Policy, encoding: number, numbers: readonly number
   const fits = NAMES.every((name, i) => numbers[i] === own[FIELDS[name]] || (own.stride > 0 && isFree.has(FIELDS[name])))
   const stride = numbers[NAMES.indexOf('RECORD_STRIDE')] as number
   const slots = numbers[NAMES.indexOf('RECORD_SLOTS')] as number
-  const isRoom = stride >= slots * (policy.slotBytes ?? WORD_BYTES) && slots >= own.slots && stride <= MOST_STRIDE && stride % WORD_BYTES === 0
+  const isRoom =
+    stride >= slots * (policy.slotBytes ?? WORD_BYTES) && slots >= own.slots && stride <= MOST_STRIDE && stride % WORD_BYTES === 0
   if (ENCODINGS[encoding] !== own.encoding || !fits || (own.stride > 0 && !isRoom)) {
     throw new RangeError('was written by another version of this library, with other numbers for its policy')
   }

@@ -6,7 +6,15 @@ import { keysUnder } from '../key.js'
 import type { Grant } from '../lease/grant.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
-import { type Answer, type Backend, type CancelSignal, type LeaseRequest, newOperationId, type Operation, type ReturnOperation } from '../shared/backend.js'
+import {
+  type Answer,
+  type Backend,
+  type CancelSignal,
+  type LeaseRequest,
+  newOperationId,
+  type Operation,
+  type ReturnOperation,
+} from '../shared/backend.js'
 import { HeldPermits } from './held-permits.js'
 import { KeyLane, type LaneParts, type Work } from './key-lane.js'
 import { type GivenBack, type Held, KeySession, type Ran } from './key-session.js'

@@ -52,7 +52,8 @@ export class StoreCalls {
 
   private noted(states: readonly CasState[], count: number, sentUs: number): readonly CasState[] {
     if (states.length !== count) throw new Error(`answered with ${states.length} states for ${count} keys`)
-    for (const { nowUs } of states) if (!Number.isSafeInteger(nowUs) || nowUs < 0) throw new Error('answered without its time in microseconds')
+    for (const { nowUs } of states)
+      if (!Number.isSafeInteger(nowUs) || nowUs < 0) throw new Error('answered without its time in microseconds')
     const latestUs = Math.max(...states.map(({ nowUs }) => nowUs))
     this.time.note(latestUs, sentUs)
     return states

@@ -17,7 +17,7 @@ const CRC_BYTES = 4
 export const ID_BYTES = 8
 const WRITER_BYTES = 4
 /** Writers that a value remembers. */
-export const MOST_WRITES = 8
+const MOST_WRITES = 8
 
 /** A write of a key: its id, and its number. */
 export interface Write {
