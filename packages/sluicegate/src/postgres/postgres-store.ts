@@ -3,10 +3,11 @@ import type { CancelSignal } from '../shared/backend.js'
 import type { CasOutcome, CasState, CasStore, CasSwap } from '../store/cas-store.js'
 import { newVersion } from './new-version.js'
 import { isOvertaken, isUnknownStatement, storeErrorOf } from './sql-fault.js'
-import type { SqlRow, SqlRunner, SqlValue } from './sql-runner.js'
+import type { SqlRow, SqlRunner } from './sql-runner.js'
 import { type PostgresClient, sqlRunnerFor } from './sql-runner-for.js'
 import { type Statement, type Statements, statementsOf } from './statements.js'
-import { hexOf, storedKey } from './stored-key.js'
+import { hexOf } from './hex.js'
+import { storedKey } from './stored-key.js'
 import { Sweeper } from './sweeper.js'
 import { postgresTable } from './table-name.js'
 
@@ -55,11 +56,11 @@ class PostgresStore implements Required<CasStore> {
     this.#runner = runner
     this.#statements = statements
     this.#create = create
-    this.#sweeper = new Sweeper((after) => this.#run(statements.sweep, [after]))
+    this.#sweeper = new Sweeper((after) => this.#run(statements.sweep, [hexOf(after)]))
   }
 
   async read(key: string, signal?: CancelSignal): Promise<CasState> {
-    const [row] = await this.#reading(this.#statements.read, [storedKey(key)], signal)
+    const [row] = await this.#reading(this.#statements.read, [hexOf(storedKey(key))], signal)
     return stateOf(row)
   }
 
@@ -70,7 +71,7 @@ class PostgresStore implements Required<CasStore> {
 
   async swap({ key, version, value, ttlMs }: CasSwap, signal?: CancelSignal): Promise<CasOutcome> {
     const next = newVersion()
-    const values = [storedKey(key), next, value, microsecondsOf(ttlMs)]
+    const values = [hexOf(storedKey(key)), next, hexOf(value), microsecondsOf(ttlMs)]
     const { create, swap } = this.#statements
     const rows = await this.#changing(version === undefined ? create : swap, version === undefined ? values : [...values, String(version)], signal)
     if (rows === undefined) return { swapped: false, state: await this.read(key, signal) }
@@ -101,7 +102,7 @@ class PostgresStore implements Required<CasStore> {
   }
 
   /** Undefined: another transaction came first, and nothing was written. */
-  async #changing(statement: Statement, values: readonly SqlValue[], signal?: CancelSignal): Promise<readonly SqlRow[] | undefined> {
+  async #changing(statement: Statement, values: readonly string[], signal?: CancelSignal): Promise<readonly SqlRow[] | undefined> {
     try {
       return await this.#run(statement, values, signal)
     } catch (error) {
@@ -110,7 +111,7 @@ class PostgresStore implements Required<CasStore> {
     }
   }
 
-  async #reading(statement: Statement, values: readonly SqlValue[], signal?: CancelSignal): Promise<readonly SqlRow[]> {
+  async #reading(statement: Statement, values: readonly string[], signal?: CancelSignal): Promise<readonly SqlRow[]> {
     for (let reads = 1; ; reads++) {
       try {
         return await this.#run(statement, values, signal)
@@ -121,7 +122,7 @@ class PostgresStore implements Required<CasStore> {
   }
 
   /** What was refused for the statement's name is sent once more, without a name. */
-  async #run(statement: Statement, values: readonly SqlValue[], signal?: CancelSignal): Promise<readonly SqlRow[]> {
+  async #run(statement: Statement, values: readonly string[], signal?: CancelSignal): Promise<readonly SqlRow[]> {
     try {
       return await this.#runner.run(statement, values, this.#prepared, signal)
     } catch (error) {

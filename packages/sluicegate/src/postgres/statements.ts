@@ -6,7 +6,10 @@ export interface Statement {
   readonly text: string
 }
 
-/** The statements on one table. Each is one round trip, and a transaction by itself. */
+/**
+ * The statements on one table. Each is one round trip, and a transaction by itself. Bytes are given as hexadecimal text: `postgres` encodes
+ * those of type bytea twice when it repeats a statement.
+ */
 export interface Statements {
   readonly read: Statement
   readonly create: Statement
@@ -41,12 +44,12 @@ export function statementsOf(table: string): Statements {
  * read and serializable the server refuses with 40001 instead.
  */
 function singleTexts(table: string): Record<'read' | 'create' | 'swap', string> {
-  const id = idOf('$1::bytea')
+  const id = idOf("decode($1::text, 'hex')")
   const free = 't.expires <= excluded.expires - $4::bigint'
   return {
     read: `SELECT t.version::text AS version, t.value AS value, ${NOW}::text AS now
 FROM (SELECT 1) AS one LEFT JOIN ${table} AS t ON t.key = ${id} AND t.expires > ${NOW}`,
-    create: `INSERT INTO ${table} AS t (key, version, value, expires) VALUES (${id}, $2::bigint, $3::bytea, ${NOW} + $4::bigint)
+    create: `INSERT INTO ${table} AS t (key, version, value, expires) VALUES (${id}, $2::bigint, decode($3::text, 'hex'), ${NOW} + $4::bigint)
 ON CONFLICT (key) DO UPDATE SET
   version = CASE WHEN ${free} THEN excluded.version ELSE t.version END,
   value = CASE WHEN ${free} THEN excluded.value ELSE t.value END,
@@ -55,7 +58,7 @@ RETURNING (t.version = $2::bigint)::text AS swapped, t.version::text AS version,
     swap: `WITH seen AS MATERIALIZED (
   SELECT version, value, expires FROM ${table} WHERE key = ${id} FOR UPDATE
 ), done AS (
-  UPDATE ${table} AS t SET version = $2::bigint, value = $3::bytea, expires = ${NOW} + $4::bigint
+  UPDATE ${table} AS t SET version = $2::bigint, value = decode($3::text, 'hex'), expires = ${NOW} + $4::bigint
   WHERE t.key = ${id} AND EXISTS (SELECT FROM seen WHERE seen.version = $5::bigint AND seen.expires > ${NOW})
   RETURNING t.version
 )
@@ -67,7 +70,7 @@ FROM (SELECT 1) AS one LEFT JOIN seen ON true LEFT JOIN done ON true`,
   }
 }
 
-/** Several keys come as JSON with hexadecimal bytes, which every client sends as it is. */
+/** Several keys come as one JSON text. */
 function severalTexts(table: string): Record<'readAll' | 'swapAll', string> {
   return {
     readAll: `WITH input AS MATERIALIZED (
@@ -100,7 +103,7 @@ FROM state, counted ORDER BY i`,
 /** In the order of keys from where the last one ended; rows that somebody holds stay for the next round. */
 function sweepText(table: string): string {
   return `WITH seen AS MATERIALIZED (
-  SELECT key, expires FROM ${table} WHERE key > $1::bytea ORDER BY key LIMIT ${SWEPT_ROWS}
+  SELECT key, expires FROM ${table} WHERE key > decode($1::text, 'hex') ORDER BY key LIMIT ${SWEPT_ROWS}
 ), free AS MATERIALIZED (
   SELECT t.key FROM ${table} AS t WHERE t.key IN (SELECT key FROM seen WHERE seen.expires <= ${NOW}) AND t.expires <= ${NOW}
   FOR UPDATE SKIP LOCKED

@@ -14,10 +14,3 @@ export function storedKey(key: string): Uint8Array {
   }
   return Uint8Array.from(bytes)
 }
-
-/** Two digits a byte. */
-export function hexOf(bytes: Uint8Array): string {
-  let hex = ''
-  for (const byte of bytes) hex += byte.toString(16).padStart(2, '0')
-  return hex
-}

@@ -16,10 +16,16 @@ export interface PgClient {
   query(query: PgQuery): Promise<PgResult>
 }
 
+interface PooledClient extends PgClient {
+  on(event: 'error', listener: () => void): unknown
+  off(event: 'error', listener: () => void): unknown
+  release(broken?: boolean): void
+}
+
 /** The part of `pg` that is used: a `Pool`. */
 export interface PgPool extends PgClient {
   readonly totalCount: number
-  connect(): Promise<PgClient & { release(broken?: boolean): void }>
+  connect(): Promise<PooledClient>
 }
 
 export function isPg(client: unknown): client is PgClient | PgPool {
@@ -40,6 +46,8 @@ function poolRunner(pool: PgPool): SqlRunner {
         throw notSent()
       }
       let broken = true
+      // The statement's rejection tells; without a listener the event would end the process.
+      client.on('error', ignored)
       try {
         const { rows } = await client.query({ ...(prepared && { name }), text, values: [...values] })
         broken = false
@@ -48,11 +56,14 @@ function poolRunner(pool: PgPool): SqlRunner {
         broken = !isRefusal(error)
         throw error
       } finally {
+        client.off('error', ignored)
         client.release(broken)
       }
     },
   }
 }
+
+function ignored(): void {}
 
 /** One connection runs one statement at a time: those that wait here can still be given up. */
 function clientRunner(client: PgClient): SqlRunner {
