@@ -51,7 +51,12 @@ async function increment(store: CasStore, key: string): Promise<number> {
 async function incrementBoth(store: Required<CasStore>, keys: readonly string[]): Promise<void> {
   let states = await store.readAll(keys)
   for (;;) {
-    const swaps = keys.map((key, i) => ({ key, version: states[i]?.version, value: bytes(String(Number(textOf(states[i]?.value) ?? 0) + 1)), ttlMs: TTL }))
+    const swaps = keys.map((key, i) => ({
+      key,
+      version: states[i]?.version,
+      value: bytes(String(Number(textOf(states[i]?.value) ?? 0) + 1)),
+      ttlMs: TTL,
+    }))
     const outcome = await store.swapAll(swaps)
     if (outcome.swapped) return
     states = outcome.states
@@ -117,19 +122,31 @@ for (const [name, open] of Object.entries(CLIENTS)) {
       ]
       const refused = await store.swapAll(swaps(undefined))
       assert.equal(refused.swapped, false)
-      assert.deepEqual(refused.states.map(({ value }) => textOf(value)), ['1', undefined])
+      assert.deepEqual(
+        refused.states.map(({ value }) => textOf(value)),
+        ['1', undefined],
+      )
       const done = await store.swapAll(swaps(String(first.state.version)))
       assert.equal(done.swapped, true)
       const read = await store.readAll([b, a])
-      assert.deepEqual(read.map(({ value }) => textOf(value)), ['2', '2'])
-      assert.deepEqual(read.map(({ version }) => version), [done.states[1]?.version, done.states[0]?.version])
+      assert.deepEqual(
+        read.map(({ value }) => textOf(value)),
+        ['2', '2'],
+      )
+      assert.deepEqual(
+        read.map(({ version }) => version),
+        [done.states[1]?.version, done.states[0]?.version],
+      )
     }))
 
   test(`${name}: any key is its own: NUL, lone surrogates, empty halves, 1,024 units that begin alike`, () =>
     withStore(async (store) => {
       const long = `${name}${'\u{ffff}'.repeat(1000)}`
-      const keys = ['a\0b', 'a\0c', 'a', '\ud800', '\udc00', '\ufffd', '😀', '\\x61', "';--", `${long}1`, `${long}2`].map((key) => `${key} ${name}`)
-      for (const key of keys) assert.equal((await store.swap({ key, version: undefined, value: bytes(key), ttlMs: TTL })).swapped, true, key)
+      const keys = ['a\0b', 'a\0c', 'a', '\ud800', '\udc00', '\ufffd', '😀', '\\x61', "';--", `${long}1`, `${long}2`].map(
+        (key) => `${key} ${name}`,
+      )
+      for (const key of keys)
+        assert.equal((await store.swap({ key, version: undefined, value: bytes(key), ttlMs: TTL })).swapped, true, key)
       for (const key of keys) assert.deepEqual((await store.read(key)).value?.length, bytes(key).length)
       const read = await store.readAll(keys)
       assert.equal(new Set(read.map(({ version }) => version)).size, keys.length)
@@ -203,28 +220,44 @@ for (const [name, open] of Object.entries(CLIENTS)) {
   test(`${name}: a lost reply is an outage; the next call finds what was written, and goes on by itself`, async () => {
     await using proxy = await FaultProxy.before(server)
     const url = server.url.replace(String(server.port), String(proxy.port))
-    await withStore(async (store) => {
-      const key = `${name} lost`
-      await increment(store, key)
-      await increment(store, key)
-      const state = await store.read(key)
-      proxy.set({ kind: 'half-open' })
-      const swap = store.swap({ key, version: state.version, value: bytes('3'), ttlMs: TTL })
-      swap.catch(() => undefined)
-      const other = open(server.url)
-      const direct = postgresStore({ client: other.client })
-      await until('it is written', async () => textOf((await direct.read(key)).value) === '3')
-      await other.end()
-      proxy.set({ kind: 'none' })
-      await assert.rejects(swap, { name: 'StoreError', code: 'OUTAGE' })
-      await until('it is read', () => store.read(key).then(({ value }) => textOf(value) === '3', () => false))
-    }, url, 1)
+    await withStore(
+      async (store) => {
+        const key = `${name} lost`
+        await increment(store, key)
+        await increment(store, key)
+        const state = await store.read(key)
+        proxy.set({ kind: 'half-open' })
+        const swap = store.swap({ key, version: state.version, value: bytes('3'), ttlMs: TTL })
+        swap.catch(() => undefined)
+        const other = open(server.url)
+        const direct = postgresStore({ client: other.client })
+        await until('it is written', async () => textOf((await direct.read(key)).value) === '3')
+        await other.end()
+        proxy.set({ kind: 'none' })
+        await assert.rejects(swap, { name: 'StoreError', code: 'OUTAGE' })
+        // `postgres` may lose a call that is made in the moment in which a connection breaks: nobody waits for each.
+        let isRead = false
+        await until('it is read', () => {
+          store.read(key).then(
+            ({ value }) => {
+              isRead ||= textOf(value) === '3'
+            },
+            () => undefined,
+          )
+          return isRead
+        })
+      },
+      url,
+      1,
+    )
   })
 
   test(`${name}: whoever swaps removes expired rows in small steps, and no others`, async () => {
     const table = name === 'postgres' ? 'swept_b' : 'swept_a'
     await server.ask(postgresTable({ table }))
-    await server.ask(`INSERT INTO ${table} SELECT i::text::bytea, i, CASE WHEN i % 10 = 0 THEN 9e15 ELSE 1 END, 'x' FROM generate_series(1, 1000) AS i`)
+    await server.ask(
+      `INSERT INTO ${table} SELECT i::text::bytea, i, CASE WHEN i % 10 = 0 THEN 9e15 ELSE 1 END, 'x' FROM generate_series(1, 1000) AS i`,
+    )
     const { client, end } = open(server.url)
     const store = postgresStore({ client, table })
     let { version } = (await store.swap({ key: 'z', version: undefined, value: bytes('1'), ttlMs: TTL })).state
@@ -286,7 +319,8 @@ test('an unlogged table is empty after a crash, and a logged one is as it was; a
     client.on('error', () => undefined)
     const stores = [postgresStore({ client }), postgresStore({ client, table: 'kept' })]
     const states = await Promise.all(stores.map((store) => store.read('a')))
-    if (states[0]?.value === undefined) for (const store of stores) await store.swap({ key: 'a', version: undefined, value: bytes('1'), ttlMs: TTL })
+    if (states[0]?.value === undefined)
+      for (const store of stores) await store.swap({ key: 'a', version: undefined, value: bytes('1'), ttlMs: TTL })
     await client.end()
     return states.map(({ value }) => textOf(value))
   }

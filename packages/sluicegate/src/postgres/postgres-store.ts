@@ -73,7 +73,11 @@ class PostgresStore implements Required<CasStore> {
     const next = newVersion()
     const values = [hexOf(storedKey(key)), next, hexOf(value), microsecondsOf(ttlMs)]
     const { create, swap } = this.#statements
-    const rows = await this.#changing(version === undefined ? create : swap, version === undefined ? values : [...values, String(version)], signal)
+    const rows = await this.#changing(
+      version === undefined ? create : swap,
+      version === undefined ? values : [...values, String(version)],
+      signal,
+    )
     if (rows === undefined) return { swapped: false, state: await this.read(key, signal) }
     const [row] = rows
     if (row?.swapped !== 'true') return { swapped: false, state: stateOf(row) }

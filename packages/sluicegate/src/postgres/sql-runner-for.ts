@@ -10,5 +10,10 @@ export type PostgresClient = PgPool | PgClient | PostgresJsClient
 export function sqlRunnerFor(client: unknown): SqlRunner {
   if (isPostgresJs(client)) return postgresJsRunner(client)
   if (isPg(client)) return pgRunner(client)
-  throw new PolicyError('CLIENT_INVALID', 'client', client, 'must be a Pool or Client of pg (8 or later), or what postgres() of postgres (3) returns')
+  throw new PolicyError(
+    'CLIENT_INVALID',
+    'client',
+    client,
+    'must be a Pool or Client of pg (8 or later), or what postgres() of postgres (3) returns',
+  )
 }

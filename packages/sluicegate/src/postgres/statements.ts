@@ -28,7 +28,8 @@ const LONGEST_KEY = 512
 /** Rows that one sweep looks at. */
 export const SWEPT_ROWS = 200
 
-const idOf = (key: string): string => `CASE WHEN octet_length(${key}) <= ${LONGEST_KEY} THEN ${key} ELSE '\\xff'::bytea || sha256(${key}) END`
+const idOf = (key: string): string =>
+  `CASE WHEN octet_length(${key}) <= ${LONGEST_KEY} THEN ${key} ELSE '\\xff'::bytea || sha256(${key}) END`
 
 export function statementsOf(table: string): Statements {
   const name = quotedTable(table)

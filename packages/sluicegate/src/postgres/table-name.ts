@@ -10,7 +10,12 @@ const PART = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/
 export function quotedTable(table: string): string {
   const parts = typeof table === 'string' ? table.split('.') : []
   if (parts.length < 1 || parts.length > 2 || !parts.every((part) => PART.test(part))) {
-    throw new PolicyError('OPTION_INVALID', 'table', table, "must be a name of letters, digits and _, such as 'sluicegate' or 'limits.sluicegate'")
+    throw new PolicyError(
+      'OPTION_INVALID',
+      'table',
+      table,
+      "must be a name of letters, digits and _, such as 'sluicegate' or 'limits.sluicegate'",
+    )
   }
   return parts.map((part) => `"${part}"`).join('.')
 }

@@ -19,7 +19,11 @@ export class ServerChild {
   }
 
   /** Resolves when it is ready; rejects with its log when it ends before. */
-  static async start(name: string, [program, args]: readonly [string, readonly string[]], isReady: () => Promise<boolean>): Promise<ServerChild> {
+  static async start(
+    name: string,
+    [program, args]: readonly [string, readonly string[]],
+    isReady: () => Promise<boolean>,
+  ): Promise<ServerChild> {
     const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] })
     running.add(child)
     let log = ''
@@ -45,7 +49,10 @@ export class ServerChild {
   /** A signal to it and to the processes that it started. */
   signal(signal: NodeJS.Signals): void {
     const { pid = 0 } = this.child
-    const children = spawnSync('ps', ['-o', 'pid=', '--ppid', String(pid)]).stdout?.toString().split('\n') ?? []
+    const children =
+      spawnSync('ps', ['-o', 'pid=', '--ppid', String(pid)])
+        .stdout?.toString()
+        .split('\n') ?? []
     for (const each of [pid, ...children.map(Number)]) {
       if (each > 0) sendTo(each, signal)
     }
