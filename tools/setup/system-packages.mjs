@@ -15,6 +15,16 @@ const ON_REDIS = [
   'tools/dist/examples',
 ]
 
+const ON_POSTGRES = [
+  'packages/sluicegate/dist/postgres',
+  'packages/server',
+  'packages/testkit',
+  'chaos',
+  'bench/dist/postgres',
+  'tools/dist/examples',
+]
+const POSTGRES = '/usr/lib/postgresql/15/bin/postgres'
+
 /** A server named by the caller is not installed. */
 const NAMED_SERVER = process.env.SLUICEGATE_REDIS_SERVER
 
@@ -85,6 +95,9 @@ const COMMANDS = [
     usedBy: ['packages/server', 'bench/dist/server'],
     why: 'the service is tested with it',
   },
+  { file: POSTGRES, debian: 'postgresql-15', usedBy: ON_POSTGRES, why: 'limiters in PostgreSQL are tried on a server' },
+  { command: 'setpriv', debian: 'util-linux', usedBy: ON_POSTGRES, why: 'PostgreSQL refuses to run as root' },
+  { command: 'pgbouncer', debian: 'pgbouncer', usedBy: ON_POSTGRES, why: 'limiters in PostgreSQL are tried behind it' },
   { command: 'wrk', debian: 'wrk', usedBy: ['bench/dist/server'], why: 'the service is measured with it' },
   { command: 'h2load', debian: 'nghttp2-client', usedBy: ['bench/dist/server'], why: 'the load generator is compared with it' },
   { command: PYTHON, module: 'grpc', debian: 'python3-grpcio', usedBy: ['packages/server'], why: 'the service is tested with this client' },

@@ -42,14 +42,28 @@ export type ListenerName = 'http' | 'grpc' | 'resp' | 'admin'
 export const LISTENER_NAMES: readonly ListenerName[] = ['http', 'grpc', 'resp', 'admin']
 
 /** Where the keys are. */
-export type StorageConfig = { readonly kind: 'memory' } | RedisStorageConfig
+export type StorageConfig = { readonly kind: 'memory' } | RedisStorageConfig | PostgresStorageConfig
 
 /** Keys in Redis or Valkey. */
-export interface RedisStorageConfig {
+export interface RedisStorageConfig extends SharedStorageConfig {
   readonly kind: 'redis'
   /** `redis://` or `rediss://`: one of a single server, or some nodes of a cluster. May hold a password. */
   readonly urls: readonly string[]
   readonly isCluster: boolean
+}
+
+/** Keys in a table of PostgreSQL. */
+export interface PostgresStorageConfig extends SharedStorageConfig {
+  readonly kind: 'postgres'
+  /** `postgres://` or `postgresql://`. May hold a password. */
+  readonly url: string
+  readonly table: string
+  /** The most connections of this process. */
+  readonly connections: number
+}
+
+/** What all stores have. */
+interface SharedStorageConfig {
   readonly prefix: string | undefined
   /** See the option `mode` of the library's `createRedisLimiter`; undefined: leased where the policy can be. */
   readonly mode: 'leased' | 'exact' | undefined

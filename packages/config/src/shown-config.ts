@@ -62,6 +62,19 @@ export function configObject({
         },
       },
     }),
+    ...(storage.kind === 'postgres' && {
+      storage: {
+        postgres: {
+          url: redisUrlText(storage.url),
+          table: storage.table,
+          connections: storage.connections,
+          ...(storage.prefix !== undefined && { prefix: storage.prefix }),
+          ...(storage.mode !== undefined && { mode: storage.mode }),
+          outage: storage.outage,
+          timeout: timeSpanText(storage.timeoutMs),
+        },
+      },
+    }),
     policies: Object.fromEntries(policies.map((each) => [each.policy.name, policyObject(each)])),
     ...(domains.length > 0 && { domains: domains.map(({ domain }) => domain) }),
     ...((throttle.maxKeys ?? throttle.growTo) !== undefined && {

@@ -1,4 +1,4 @@
-import { DEFAULT_STORAGE, type RedisStorageConfig, type StorageConfig } from './config.js'
+import { DEFAULT_STORAGE, type PostgresStorageConfig, type RedisStorageConfig, type StorageConfig } from './config.js'
 import type { Section } from './section.js'
 
 const MAX_NODES = 100
@@ -6,11 +6,44 @@ const PREFIX = /^[\x21-\x7e]{1,100}$/
 /** Those of the library. */
 export const DEFAULT_REDIS = { prefix: undefined, mode: undefined, outage: 'local', timeoutMs: 100 } as const
 
-/** The section `storage`: `redis` with the address of a server or of some nodes of a cluster; left out, keys are in memory. */
+const TABLE = /^[A-Za-z_][A-Za-z0-9_]{0,62}(\.[A-Za-z_][A-Za-z0-9_]{0,62})?$/
+const MAX_CONNECTIONS = 1000
+/** A round trip to a database under load is longer than to Redis. */
+const DEFAULT_POSTGRES = { table: 'sluicegate', connections: 10, timeoutMs: 250 } as const
+
+/** The section `storage`: `redis` or `postgres` with the address of a server; left out, keys are in memory. */
 export function readStorage(section: Section): StorageConfig {
   const redis = section.has('redis') ? readRedis(section.section('redis')) : undefined
+  const postgres = section.has('postgres') ? readPostgres(section.section('postgres')) : undefined
+  if (redis !== undefined && postgres !== undefined) section.fault('postgres', 'and redis are two stores: give one of them')
   section.done()
-  return redis ?? DEFAULT_STORAGE
+  return redis ?? postgres ?? DEFAULT_STORAGE
+}
+
+function readPostgres(section: Section): PostgresStorageConfig {
+  const url = section.secret('url')
+  if (url === undefined) section.require('url', ': give the address of the server')
+  else if (!isPostgresUrl(url)) section.fault('url', 'must be a URL such as postgres://user:password@127.0.0.1:5432/database')
+  const table = section.text('table', 'sluicegate') ?? DEFAULT_POSTGRES.table
+  if (!TABLE.test(table)) section.fault('table', 'must be a name of letters, digits and _, or schema.table')
+  const prefix = section.text('prefix', 'sluicegate')
+  if (prefix !== undefined && !PREFIX.test(prefix)) section.fault('prefix', 'must be 1 to 100 printable ASCII characters without spaces')
+  const config = {
+    kind: 'postgres',
+    url: url ?? '',
+    table,
+    connections: section.integer('connections', 1, MAX_CONNECTIONS) ?? DEFAULT_POSTGRES.connections,
+    prefix,
+    mode: section.oneOf('mode', ['leased', 'exact'] as const),
+    outage: section.oneOf('outage', ['local', 'open', 'closed'] as const) ?? DEFAULT_REDIS.outage,
+    timeoutMs: section.duration('timeout', 1, 60_000) ?? DEFAULT_POSTGRES.timeoutMs,
+  } as const
+  section.done()
+  return config
+}
+
+function isPostgresUrl(text: string): boolean {
+  return URL.canParse(text) && ['postgres:', 'postgresql:'].includes(new URL(text).protocol)
 }
 
 function readRedis(section: Section): RedisStorageConfig {

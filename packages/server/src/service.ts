@@ -165,6 +165,10 @@ export async function startService(config: Config, options: ServiceOptions = {})
 /** The client of a store takes longer to load than the rest of the service. */
 async function storageOf({ storage }: Config, log: Log, worker: WorkerParts | undefined): Promise<Storage> {
   if (storage.kind === 'memory') return worker?.storage ?? MEMORY
+  if (storage.kind === 'postgres') {
+    const { PostgresStorage } = await import('./engine/postgres-storage.js')
+    return new PostgresStorage(storage, log)
+  }
   const { RedisStorage } = await import('./engine/redis-storage.js')
   return new RedisStorage(storage, log)
 }

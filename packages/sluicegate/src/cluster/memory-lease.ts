@@ -150,7 +150,8 @@ function endUs(policy: Policy, atUs: number, { leaseUs }: LeaseRequest): number 
   return isWindow ? Math.min(windowEndUs(policy, atUs), atUs + leaseUs) : atUs + leaseUs
 }
 
-function windowEndUs({ calendar, windowMs }: Policy, us: number): number {
+/** When the window of a time ends, microseconds since the Unix epoch. */
+export function windowEndUs({ calendar, windowMs }: Policy, us: number): number {
   if (calendar !== undefined) return minuteWindow(calendar, us).endUs
   const windowUs = Math.round(windowMs * 1000)
   return (Math.floor(us / windowUs) + 1) * windowUs

@@ -23,7 +23,7 @@ const ALGORITHMS: readonly Algorithm[] = ['token-bucket', 'gcra', 'fixed-window'
 const UTC_DAY: Calendar = { unit: 'day', timeZone: 'UTC' }
 
 /** The numbers of a record that the core reads, by their names there. */
-const FIELDS = {
+export const FIELDS = {
   RECORD_UNITS_PER_US: 'unitsPerUs',
   RECORD_UNITS_PER_TOKEN: 'unitsPerToken',
   RECORD_CAPACITY: 'capacity',
@@ -139,12 +139,12 @@ function numbersIn(open: OpenCore, record: number): PolicyNumbers {
   return { ...(numbers as unknown as PolicyNumbers), encoding: encodingIn(open, record) }
 }
 
-function encodingIn(open: OpenCore, record: number): Encoding {
+export function encodingIn(open: OpenCore, record: number): Encoding {
   const encoding = open.field(record, 'RECORD_ENCODING')
   return ENCODINGS.find((name) => open.constant(name) === encoding) ?? 'ARRIVAL'
 }
 
-function describe(view: DataView, policy: Policy, { current, spare }: Areas): void {
+export function describe(view: DataView, policy: Policy, { current, spare }: Areas): void {
   const { algorithm, limit, windowMs, burst, name, calendar, counters, slotBytes = 8 } = policy
   view.setFloat64(LIMIT, limit, true)
   view.setFloat64(WINDOW_MS, windowMs, true)

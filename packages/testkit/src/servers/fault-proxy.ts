@@ -1,6 +1,5 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { DelayLine } from './delay-line.js'
-import type { RedisProcess } from './redis-process.js'
 
 /** What a network does to those who use it. */
 export type Fault =
@@ -17,6 +16,12 @@ export type Fault =
   /** Connections end in the ordinary way, a moment after each request, before its answer. */
   | { readonly kind: 'slow-close'; readonly afterMs: number }
 
+/** The server behind the proxy. */
+interface Target {
+  readonly host: string
+  readonly port: number
+}
+
 interface Pair {
   readonly client: Socket
   readonly server: Socket
@@ -27,7 +32,7 @@ export class FaultProxy {
   readonly host = '127.0.0.1'
   readonly port: number
   private readonly server: Server
-  private readonly target: Pick<RedisProcess, 'host' | 'port'>
+  private readonly target: Target
   private readonly pairs = new Set<Pair>()
   private fault: Fault = { kind: 'none' }
   /** Pieces that came from clients so far, one at least for each write that arrived apart. */
@@ -35,13 +40,13 @@ export class FaultProxy {
   /** Connections that were asked for so far, refused ones among them. */
   connections = 0
 
-  private constructor(server: Server, port: number, target: Pick<RedisProcess, 'host' | 'port'>) {
+  private constructor(server: Server, port: number, target: Target) {
     this.server = server
     this.port = port
     this.target = target
   }
 
-  static async before(target: Pick<RedisProcess, 'host' | 'port'>): Promise<FaultProxy> {
+  static async before(target: Target): Promise<FaultProxy> {
     const server = createServer()
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const address = server.address()

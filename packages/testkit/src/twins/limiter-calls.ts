@@ -37,6 +37,7 @@ export interface LimiterMessage {
 
 /** What the hosting thread is started with. */
 export interface HostStart {
+  /** Of Redis, or {@link MEMORY_STORE}. */
   readonly url: string
   readonly calls: MessagePort
   /** One cell: 1 when an answer is there. */
@@ -45,3 +46,6 @@ export interface HostStart {
 
 /** Structured clones know no symbols. */
 export const SYMBOL = 'a symbol, which no message takes'
+
+/** Instead of a URL: a store that compares and swaps, in the memory of the hosting thread. */
+export const MEMORY_STORE = 'memory:'

@@ -1,34 +1,38 @@
 import { subscribe } from 'node:diagnostics_channel'
 import { isDeepStrictEqual } from 'node:util'
 import { workerData } from 'node:worker_threads'
-import { createClient } from '@redis/client'
+import { createClient, type RedisClientType } from '@redis/client'
 import type { Decision } from '../../../sluicegate/dist/decision/decision.js'
 import type { DenialEvent } from '../../../sluicegate/dist/decision/diagnostics.js'
 import { PolicyError, StoreError } from '../../../sluicegate/dist/errors.js'
-import { limiterOver } from '../../../sluicegate/dist/redis/create-redis-limiter.js'
+import type { Policy } from '../../../sluicegate/dist/policy/policy.js'
+import { limiterOver, type RedisLimiterOptions } from '../../../sluicegate/dist/redis/create-redis-limiter.js'
 import { RedisKeys } from '../../../sluicegate/dist/redis/redis-keys.js'
 import { RedisScripts } from '../../../sluicegate/dist/redis/redis-scripts.js'
 import { nodeRedisRunner } from '../../../sluicegate/dist/redis/runners/node-redis.js'
 import type { FleetLimiter } from '../../../sluicegate/dist/shared/fleet-limiter.js'
+import type { CasStore } from '../../../sluicegate/dist/store/cas-store.js'
+import { storeLimiter } from '../../../sluicegate/dist/store/create-store-limiter.js'
+import { memoryStore } from '../../../sluicegate/dist/store-testing/memory-store.js'
 import { type ManualClock, manualClock } from '../../../sluicegate/dist/time/clock.js'
 import { GivenTime } from '../redis/given-time.js'
-import { type HostStart, type LimiterAnswer, type LimiterCall, type LimiterMessage, SYMBOL } from './limiter-calls.js'
+import { type HostStart, type LimiterAnswer, type LimiterCall, type LimiterMessage, MEMORY_STORE, SYMBOL } from './limiter-calls.js'
 
 // A thread that hosts limiters over a store for another that waits for each answer: see synchronous-limiter.ts.
 
 interface Hosted {
   readonly limiter: FleetLimiter
   readonly clock: ManualClock
-  readonly time: GivenTime
+  readonly time: { nowUs: number }
+  /** The keys of the limiter that the store has. */
+  readonly keys: () => Promise<number> | number
 }
 
 type Callable = Record<string, (...args: readonly unknown[]) => unknown>
 
 const { url, calls, answered } = workerData as HostStart
 const cell = new Int32Array(answered)
-const client = createClient({ url })
-client.on('error', () => undefined)
-await client.connect()
+const client = url === MEMORY_STORE ? undefined : await connected()
 const hosted = new Map<string, Hosted>()
 const denials: DenialEvent[] = []
 subscribe('sluicegate:denial', (event) => {
@@ -55,7 +59,7 @@ async function answerTo(call: LimiterCall): Promise<LimiterAnswer> {
   if (by === undefined) throw new Error('no limiter has this name')
   by.time.nowUs = Math.round(call.nowMs * 1000)
   by.clock.set(call.nowMs)
-  if ('count' in call) return { value: await keysOf(call.limiter) }
+  if ('count' in call) return { value: await by.keys() }
   const thing = 'of' in call ? held[call.of]?.thing : by.limiter
   const args = call.args.map((arg) => (arg === SYMBOL ? Symbol(SYMBOL) : arg))
   // A bound key is its own call: `key.take`.
@@ -68,15 +72,46 @@ async function answerTo(call: LimiterCall): Promise<LimiterAnswer> {
   return answerOf(await (thing as Callable)[verb]?.(...args), by)
 }
 
-function made(prefix: string, { policy, options }: Extract<LimiterCall, { make: string }>): Hosted {
-  const time = new GivenTime(nodeRedisRunner(client))
-  const clock = manualClock(0)
-  return { limiter: limiterOver(new RedisScripts(time, new RedisKeys(prefix)), policy, options, clock), clock, time }
+async function connected(): Promise<RedisClientType> {
+  const redis: RedisClientType = createClient({ url })
+  redis.on('error', () => undefined)
+  await redis.connect()
+  return redis
 }
 
-async function keysOf(prefix: string): Promise<number> {
-  const keys = (await client.sendCommand(['KEYS', `${prefix}:*`])) as unknown as readonly string[]
-  return keys.length
+function made(prefix: string, { policy, options }: Extract<LimiterCall, { make: string }>): Hosted {
+  return client === undefined ? overMemory(prefix, policy, options) : overRedis(client, prefix, policy, options)
+}
+
+function overRedis(redis: RedisClientType, prefix: string, policy: Policy, options: Omit<RedisLimiterOptions, 'client'>): Hosted {
+  const time = new GivenTime(nodeRedisRunner(redis))
+  const clock = manualClock(0)
+  const limiter = limiterOver(new RedisScripts(time, new RedisKeys(prefix)), policy, options, clock)
+  const keys = async (): Promise<number> => ((await redis.sendCommand(['KEYS', `${prefix}:*`])) as unknown as readonly string[]).length
+  return { limiter, clock, time, keys }
+}
+
+/** Over a store that compares and swaps, in this thread's memory. Its clock and the process's are one, so they do not drift apart. */
+function overMemory(prefix: string, policy: Policy, options: Omit<RedisLimiterOptions, 'client'>): Hosted {
+  const clock = manualClock(0)
+  const store = memoryStore({ clock })
+  const written = new Set<string>()
+  const noting: CasStore = {
+    name: store.name,
+    read: (key) => store.read(key),
+    readAll: (keys) => store.readAll(keys),
+    swap: (swap) => {
+      written.add(swap.key)
+      return store.swap(swap)
+    },
+    swapAll: (swaps) => {
+      for (const { key } of swaps) written.add(key)
+      return store.swapAll(swaps)
+    },
+  }
+  const { overrides: _, ...shared } = options
+  const limiter = storeLimiter(policy, { ...shared, store: noting, prefix, clock }, Number.POSITIVE_INFINITY)
+  return { limiter, clock, time: { nowUs: 0 }, keys: () => written.size }
 }
 
 function answerOf(value: unknown, by: Hosted): LimiterAnswer {

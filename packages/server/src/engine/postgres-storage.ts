@@ -1,0 +1,132 @@
+import pg from 'pg'
+import { createPostgresLimiter, type FleetLimiter } from 'sluicegate/postgres'
+import type { PostgresStorageConfig } from 'sluicegate-config/config.js'
+import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
+import type { Log } from '../log.js'
+import { reserveNow } from './reserve-now.js'
+import { type CallRateRoom, type LimiterMaking, MEMORY, type Storage, type StoredLimiter, type StoredRateTable } from './stored-limiter.js'
+
+/** How long a connection may take to open, and the start waits for the first. */
+const CONNECT_MS = 2_000
+/** A statement that takes longer frees its connection. */
+const STATEMENT_MS = 5_000
+/** Between two looks whether the table can be read. */
+const LOOK_MS = 1_000
+/** The library's bound on keys with a lease in one process. */
+const MAX_LEASED_KEYS = 10_000_000
+
+/** Keys in a table of PostgreSQL, which other processes with the same prefix and policy names share. Keys of `CL.THROTTLE` stay in memory. */
+export class PostgresStorage implements Storage {
+  readonly #config: PostgresStorageConfig
+  readonly #log: Log
+  readonly #pool: pg.Pool
+  readonly #limiters = new Set<FleetLimiter>()
+  #isReachable = true
+  #looking: NodeJS.Timeout | undefined
+
+  constructor(config: PostgresStorageConfig, log: Log) {
+    this.#config = config
+    this.#log = log
+    this.#pool = new pg.Pool({
+      connectionString: config.url,
+      max: config.connections,
+      connectionTimeoutMillis: CONNECT_MS,
+      query_timeout: STATEMENT_MS,
+      application_name: 'sluicegate',
+      keepAlive: true,
+    })
+    this.#pool.on('error', (error) => this.#lost(error))
+  }
+
+  get isReachable(): boolean {
+    return this.#isReachable
+  }
+
+  /** Resolves when the table can be read, or after a moment: the service starts without it too. */
+  async connect(): Promise<void> {
+    await this.#look()
+    this.#looking = setInterval(() => void this.#look(), LOOK_MS)
+    this.#looking.unref()
+  }
+
+  async #look(): Promise<void> {
+    try {
+      await this.#pool.query(`SELECT FROM ${this.#table} LIMIT 0`)
+      if (!this.#isReachable) this.#log.info('the store can be reached again')
+      this.#isReachable = true
+    } catch (error) {
+      this.#lost(error as Error)
+    }
+  }
+
+  get #table(): string {
+    return this.#config.table.split('.').map(pg.escapeIdentifier).join('.')
+  }
+
+  #lost({ message }: Error): void {
+    if (this.#isReachable) this.#log.warn({ err: { message } }, 'the store cannot be reached')
+    this.#isReachable = false
+  }
+
+  limiter({ policy, maxKeys, priorities }: PolicyConfig, { hotKeys }: LimiterMaking): StoredLimiter {
+    const { prefix, mode, outage, timeoutMs, table } = this.#config
+    const limiter: FleetLimiter = createPostgresLimiter(policy, {
+      client: this.#pool,
+      table,
+      outage,
+      timeoutMs,
+      hotKeys,
+      ...(prefix !== undefined && { prefix }),
+      // As over Redis: a lease says nothing about what is left at the store, which classes of requests depend on.
+      ...((mode === 'exact' || priorities !== undefined) && { mode: 'exact' as const }),
+      ...(maxKeys !== undefined && { maxKeys: Math.min(maxKeys, MAX_LEASED_KEYS) }),
+    })
+    this.#limiters.add(limiter)
+    return {
+      isShared: true,
+      get policy() {
+        return limiter.policy
+      },
+      take: (key, cost) => limiter.take(key, cost),
+      peek: (key, cost) => limiter.peek(key, cost),
+      reserve: (key, cost) => reserveNow(limiter, key, cost),
+      refund: (key, tokens) => limiter.refund(key, tokens),
+      penalize: (key, tokens) => limiter.penalize(key, tokens),
+      block: (key, forMs) => limiter.block(key, forMs),
+      reset: (key) => limiter.reset(key),
+      update: (next) => limiter.update(next),
+      stats: () => ({ ...NO_TABLE, keys: limiter.stats().leases }),
+      storeStats: () => limiter.stats(),
+      servers: () => limiter.shards(1).servers,
+      hotKeys: (n) => limiter.hotKeys(n),
+      snapshot: () => undefined,
+      close: () => {
+        this.#limiters.delete(limiter)
+        limiter.close()
+      },
+    }
+  }
+
+  restored(): undefined {
+    return undefined
+  }
+
+  rateTable(room: CallRateRoom, making: LimiterMaking): StoredRateTable {
+    return MEMORY.rateTable(room, making)
+  }
+
+  /** Leases go back first: the pool ends when its statements have. */
+  async close(): Promise<void> {
+    clearInterval(this.#looking)
+    for (const limiter of this.#limiters) limiter.close()
+    await new Promise((resolve) => setImmediate(resolve))
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, this.#config.timeoutMs)
+    })
+    await Promise.race([this.#pool.end(), late])
+    clearTimeout(timer)
+  }
+}
+
+const NO_TABLE = { keys: 0, evictions: 0, refusals: 0, overflows: 0, casRetries: 0, contentions: 0, memoryBytes: 0 }

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import pg from 'pg'
+import postgres from 'postgres'
+import { PostgresProcess, shortOrLong } from 'sluicegate-testkit'
+import { allOf } from '../policy/all-of.js'
+import { fixedWindow, tokenBucket } from '../policy/single-policy.js'
+import { storeConformance } from '../store-testing/index.js'
+import { createPostgresLimiter, type PostgresLimiterOptions } from './create-postgres-limiter.js'
+import { postgresStore } from './postgres-store.js'
+import { postgresTable } from './table-name.js'
+
+let server: PostgresProcess
+let pool: pg.Pool
+let sql: postgres.Sql
+before(async () => {
+  server = await PostgresProcess.start()
+  await server.ask(postgresTable())
+  pool = new pg.Pool({ connectionString: server.url, max: 10 })
+  sql = postgres(server.url, { max: 10 })
+})
+after(async () => {
+  await pool.end()
+  await sql.end()
+  await server.stop()
+})
+
+storeConformance({ test, connect: () => postgresStore({ client: pool }), prefix: 'pg' })
+storeConformance({ test, connect: () => postgresStore({ client: sql }), prefix: 'postgres' })
+
+const day = fixedWindow({ limit: 100, window: '1d', name: 'day' })
+const options = (more: Partial<PostgresLimiterOptions> = {}): PostgresLimiterOptions => ({
+  client: pool,
+  outage: 'closed',
+  timeoutMs: 60_000,
+  ...more,
+})
+
+for (const mode of ['exact', 'leased'] as const) {
+  test(`I1 over PostgreSQL: of a fleet that races for one key exactly the limit passes, ${mode}`, async () => {
+    const fleet = Array.from({ length: 6 }, (_, i) => createPostgresLimiter(day, options({ mode, client: i % 2 === 0 ? pool : sql })))
+    const takes = shortOrLong(300, 3000)
+    const decisions = await Promise.all(Array.from({ length: takes }, (_, i) => fleet[i % fleet.length]?.take(`race ${mode}`)))
+    const passed = decisions.filter((decision) => decision?.allowed).length
+    if (mode === 'exact') assert.equal(passed, 100)
+    assert.ok(passed <= 100 && passed > 50, String(passed))
+    assert.ok(decisions.every((decision) => decision?.source !== 'outage'))
+    for (const limiter of fleet) limiter.close()
+  })
+}
+
+test('several policies over PostgreSQL charge all their keys or none', async () => {
+  const both = allOf([day, tokenBucket({ limit: 10, window: '1d', name: 'few' })])
+  const fleet = Array.from({ length: 3 }, () => createPostgresLimiter(both, options({ mode: 'exact' })))
+  const decisions = await Promise.all(Array.from({ length: 60 }, (_, i) => fleet[i % 3]?.take(['tenant', `user ${i % 2}`])))
+  assert.equal(decisions.filter((decision) => decision?.allowed).length, 20)
+  const left = await createPostgresLimiter(day, options({ mode: 'exact' })).peek('tenant')
+  assert.equal(left.remaining, 80)
+})

@@ -1,0 +1,93 @@
+import type { CancelSignal } from '../../shared/backend.js'
+import { notSent, type SqlRow, type SqlRunner } from '../sql-runner.js'
+
+interface PgQuery {
+  readonly name?: string
+  readonly text: string
+  readonly values: unknown[]
+}
+
+interface PgResult {
+  readonly rows: readonly SqlRow[]
+}
+
+/** The part of `pg` that is used: a `Client` or a client of a pool, outside transactions. */
+export interface PgClient {
+  query(query: PgQuery): Promise<PgResult>
+}
+
+interface PooledClient extends PgClient {
+  on(event: 'error', listener: () => void): unknown
+  off(event: 'error', listener: () => void): unknown
+  release(broken?: boolean): void
+}
+
+/** The part of `pg` that is used: a `Pool`. */
+export interface PgPool extends PgClient {
+  readonly totalCount: number
+  connect(): Promise<PooledClient>
+}
+
+export function isPg(client: unknown): client is PgClient | PgPool {
+  const { query, connect } = Object(client) as Partial<Record<string, unknown>>
+  return typeof client === 'object' && typeof query === 'function' && typeof connect === 'function'
+}
+
+export function pgRunner(client: PgClient | PgPool): SqlRunner {
+  return 'totalCount' in client ? poolRunner(client) : clientRunner(client)
+}
+
+function poolRunner(pool: PgPool): SqlRunner {
+  return {
+    run: async ({ name, text }, values, prepared, signal) => {
+      const client = await pool.connect()
+      if (signal?.aborted) {
+        client.release()
+        throw notSent()
+      }
+      let broken = true
+      // The statement's rejection tells; without a listener the event would end the process.
+      client.on('error', ignored)
+      try {
+        const { rows } = await client.query({ ...(prepared && { name }), text, values: [...values] })
+        broken = false
+        return rows
+      } catch (error) {
+        broken = !isRefusal(error)
+        throw error
+      } finally {
+        client.off('error', ignored)
+        client.release(broken)
+      }
+    },
+  }
+}
+
+function ignored(): void {}
+
+/** One connection runs one statement at a time: those that wait here can still be given up. */
+function clientRunner(client: PgClient): SqlRunner {
+  let last: Promise<unknown> = Promise.resolve()
+  return {
+    run: (statement, values, prepared, signal) => {
+      const run = async (): Promise<readonly SqlRow[]> => {
+        if (isAborted(signal)) throw notSent()
+        const { name, text } = statement
+        return (await client.query({ ...(prepared && { name }), text, values: [...values] })).rows
+      }
+      const result = last.then(run)
+      last = result.catch(() => undefined)
+      return result
+    },
+  }
+}
+
+function isAborted(signal: CancelSignal | undefined): boolean {
+  return signal?.aborted === true
+}
+
+/** Whether the server said so, and the connection can be used again. */
+function isRefusal(error: unknown): boolean {
+  const { code, severity } = Object(error) as { readonly code?: unknown; readonly severity?: unknown }
+  return typeof code === 'string' && code.length === 5 && severity === 'ERROR'
+}

@@ -1,0 +1,123 @@
+import { quotedTable } from './table-name.js'
+
+/** A statement under a name for the server to keep it by: another text has another name. */
+export interface Statement {
+  readonly name: string
+  readonly text: string
+}
+
+/**
+ * The statements on one table. Each is one round trip, and a transaction by itself. Bytes are given as hexadecimal text: `postgres` encodes
+ * those of type bytea twice when it repeats a statement.
+ */
+export interface Statements {
+  readonly read: Statement
+  readonly create: Statement
+  readonly swap: Statement
+  readonly readAll: Statement
+  readonly swapAll: Statement
+  readonly sweep: Statement
+}
+
+/** The server's clock, microseconds. */
+const NOW = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint'
+
+/** Keys of more bytes are stored as their SHA-256 after a byte that no key begins with: an index takes 2,704 bytes at most. */
+const LONGEST_KEY = 512
+
+/** Rows that one sweep looks at. */
+export const SWEPT_ROWS = 200
+
+const idOf = (key: string): string =>
+  `CASE WHEN octet_length(${key}) <= ${LONGEST_KEY} THEN ${key} ELSE '\\xff'::bytea || sha256(${key}) END`
+
+export function statementsOf(table: string): Statements {
+  const name = quotedTable(table)
+  const texts = { ...singleTexts(name), ...severalTexts(name), sweep: sweepText(name) }
+  const named = Object.entries(texts).map(([verb, text]) => [verb, { name: `sluicegate_1_${verb}_${hashOf(text)}`, text }])
+  return Object.fromEntries(named) as Statements
+}
+
+/**
+ * `create`: the arbiter of ON CONFLICT is the newest row, whatever the statement's snapshot is. A loser writes the row as it is, and so gets it.
+ *
+ * `swap`: FOR UPDATE waits for whoever changes the row and then reads what that one wrote, and holds it until the UPDATE; under repeatable
+ * read and serializable the server refuses with 40001 instead.
+ */
+function singleTexts(table: string): Record<'read' | 'create' | 'swap', string> {
+  const id = idOf("decode($1::text, 'hex')")
+  const free = 't.expires <= excluded.expires - $4::bigint'
+  return {
+    read: `SELECT t.version::text AS version, t.value AS value, ${NOW}::text AS now
+FROM (SELECT 1) AS one LEFT JOIN ${table} AS t ON t.key = ${id} AND t.expires > ${NOW}`,
+    create: `INSERT INTO ${table} AS t (key, version, value, expires) VALUES (${id}, $2::bigint, decode($3::text, 'hex'), ${NOW} + $4::bigint)
+ON CONFLICT (key) DO UPDATE SET
+  version = CASE WHEN ${free} THEN excluded.version ELSE t.version END,
+  value = CASE WHEN ${free} THEN excluded.value ELSE t.value END,
+  expires = CASE WHEN ${free} THEN excluded.expires ELSE t.expires END
+RETURNING (t.version = $2::bigint)::text AS swapped, t.version::text AS version, t.value AS value, ${NOW}::text AS now`,
+    swap: `WITH seen AS MATERIALIZED (
+  SELECT version, value, expires FROM ${table} WHERE key = ${id} FOR UPDATE
+), done AS (
+  UPDATE ${table} AS t SET version = $2::bigint, value = decode($3::text, 'hex'), expires = ${NOW} + $4::bigint
+  WHERE t.key = ${id} AND EXISTS (SELECT FROM seen WHERE seen.version = $5::bigint AND seen.expires > ${NOW})
+  RETURNING t.version
+)
+SELECT (done.version IS NOT NULL)::text AS swapped,
+  CASE WHEN seen.expires > ${NOW} THEN seen.version::text END AS version,
+  CASE WHEN seen.expires > ${NOW} AND done.version IS NULL THEN seen.value END AS value,
+  ${NOW}::text AS now
+FROM (SELECT 1) AS one LEFT JOIN seen ON true LEFT JOIN done ON true`,
+  }
+}
+
+/** Several keys come as one JSON text. */
+function severalTexts(table: string): Record<'readAll' | 'swapAll', string> {
+  return {
+    readAll: `WITH input AS MATERIALIZED (
+  SELECT ord, decode(k, 'hex') AS given FROM json_array_elements_text($1::text::json) WITH ORDINALITY AS j(k, ord)
+)
+SELECT t.version::text AS version, t.value AS value, ${NOW}::text AS now
+FROM input LEFT JOIN ${table} AS t ON t.key = ${idOf('given')} AND t.expires > ${NOW} ORDER BY ord`,
+    swapAll: `WITH input AS MATERIALIZED (
+  SELECT i, ${idOf("decode(k, 'hex')")} AS id, w AS wanted, n AS version, decode(v, 'hex') AS value, t AS ttl
+  FROM json_to_recordset($1::text::json) AS j(i int, k text, w bigint, n bigint, v text, t bigint)
+), seen AS MATERIALIZED (
+  SELECT t.key, t.version, t.value, t.expires FROM ${table} AS t WHERE t.key IN (SELECT id FROM input) ORDER BY t.key FOR UPDATE
+), state AS MATERIALIZED (
+  SELECT input.*, seen.version AS old, seen.value AS was, ${NOW} AS now
+  FROM input LEFT JOIN seen ON seen.key = input.id AND seen.expires > ${NOW}
+), done AS (
+  INSERT INTO ${table} AS t (key, version, value, expires)
+  SELECT id, version, value, now + ttl FROM state
+  WHERE (SELECT bool_and(wanted IS NOT DISTINCT FROM old) FROM state) ORDER BY id
+  ON CONFLICT (key) DO UPDATE SET version = excluded.version, value = excluded.value, expires = excluded.expires
+  WHERE t.expires <= ${NOW} OR t.version = (SELECT wanted FROM state WHERE state.id = t.key)
+  RETURNING t.key
+), counted AS MATERIALIZED (SELECT count(*) AS written FROM done)
+SELECT (written > 0)::text AS swapped, old::text AS version, was AS value, ${NOW}::text AS now,
+  1 / (CASE WHEN written IN (0, (SELECT count(*) FROM input)) THEN 1 ELSE 0 END) AS whole
+FROM state, counted ORDER BY i`,
+  }
+}
+
+/** In the order of keys from where the last one ended; rows that somebody holds stay for the next round. */
+function sweepText(table: string): string {
+  return `WITH seen AS MATERIALIZED (
+  SELECT key, expires FROM ${table} WHERE key > decode($1::text, 'hex') ORDER BY key LIMIT ${SWEPT_ROWS}
+), free AS MATERIALIZED (
+  SELECT t.key FROM ${table} AS t WHERE t.key IN (SELECT key FROM seen WHERE seen.expires <= ${NOW}) AND t.expires <= ${NOW}
+  FOR UPDATE SKIP LOCKED
+), gone AS (
+  DELETE FROM ${table} AS t WHERE t.key IN (SELECT key FROM free) AND t.expires <= ${NOW} RETURNING 1
+)
+SELECT (SELECT count(*) FROM seen)::text AS seen, (SELECT count(*) FROM gone)::text AS gone,
+  (SELECT key FROM seen ORDER BY key DESC LIMIT 1) AS last`
+}
+
+/** FNV-1a, 32 bits. */
+function hashOf(text: string): string {
+  let hash = 0x811c9dc5
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
+  return (hash >>> 0).toString(16)
+}

@@ -1,0 +1,73 @@
+import { bytesOf, expect, type StoreCheck, TTL_MS, textOf } from './store-check.js'
+
+const READS = 40
+const PASSED_MS = 300
+const DAY_MS = 86_400_000
+/** 2001: in milliseconds or seconds, no clock of our days gets there. */
+const LEAST_US = 1e15
+
+/** What time promises. */
+export const clockChecks: readonly StoreCheck[] = [
+  {
+    name: 'the clock never runs back, and counts whole microseconds since 1970',
+    async run({ one, other, wait, freshKey }) {
+      const key = freshKey()
+      let lastUs = 0
+      let { version } = await one.read(key)
+      for (let i = 0; i < READS; i++) {
+        const read = await (i % 2 === 0 ? one : other).read(key)
+        const { state } = await one.swap({ key, version, value: bytesOf(String(i)), ttlMs: TTL_MS })
+        ;({ version } = state)
+        for (const { nowUs } of [read, state]) {
+          expect(Number.isSafeInteger(nowUs) && nowUs > LEAST_US, `nowUs was ${nowUs}: it must be whole microseconds since 1970`)
+          expect(nowUs >= lastUs, `the clock ran back by ${lastUs - nowUs} us: take the time from one place, the server`)
+          lastUs = nowUs
+        }
+        if (i % 10 === 0) await wait(1)
+      }
+    },
+  },
+  {
+    name: 'the clock runs at the pace of time',
+    async run({ one, wait, freshKey }) {
+      const key = freshKey()
+      const before = await one.read(key)
+      await wait(PASSED_MS)
+      const { nowUs } = await one.read(key)
+      const passedMs = (nowUs - before.nowUs) / 1000
+      expect(
+        passedMs >= PASSED_MS * 0.9 && passedMs < PASSED_MS + 10_000,
+        `in ${PASSED_MS} ms the clock moved by ${passedMs} ms: read it anew for each call`,
+      )
+    },
+  },
+  {
+    name: 'a value is kept for its ttl at least, and each swap begins it anew',
+    async run({ one, wait, freshKey }) {
+      const key = freshKey()
+      const first = await one.swap({ key, version: undefined, value: bytesOf('first'), ttlMs: 900 })
+      await wait(500)
+      expect(textOf(await one.read(key)) === 'first', 'a value with a ttl of 900 ms was gone after 500: round the ttl up, never down')
+      await one.swap({ key, version: first.state.version, value: bytesOf('second'), ttlMs: 2500 })
+      await wait(1600)
+      expect(
+        textOf(await one.read(key)) === 'second',
+        'a value with a ttl of 2500 ms was gone after 1600: each swap must begin its ttl anew, rounded up',
+      )
+    },
+  },
+  {
+    name: 'a long ttl is kept',
+    async run({ one, wait, freshKey }) {
+      const keys = [25 * DAY_MS, 31 * DAY_MS, 50 * DAY_MS, 800 * DAY_MS].map((ttlMs) => ({ key: freshKey(), ttlMs }))
+      for (const { key, ttlMs } of keys) await one.swap({ key, version: undefined, value: bytesOf('long'), ttlMs })
+      await wait(50)
+      for (const { key, ttlMs } of keys) {
+        expect(
+          textOf(await one.read(key)) === 'long',
+          `a value with a ttl of ${ttlMs / DAY_MS} days was gone at once: it overflows, or is taken for a date`,
+        )
+      }
+    },
+  },
+]

@@ -1,0 +1,257 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { manualClock } from '../index.js'
+import type { CasOutcome, CasState, CasStore, CasSwap } from '../store/cas-store.js'
+import { memoryStore } from './memory-store.js'
+import { storeConformance } from './store-conformance.js'
+
+// The kit has to find each fault that is planted here, and none in a store without faults.
+
+interface Bench {
+  readonly store: Required<CasStore>
+  readonly clock: ReturnType<typeof manualClock>
+}
+
+/** The arrays that callers gave, by key: of both connections. */
+const aliases = new Map<string, Uint8Array>()
+
+/** The names of the checks that a store fails. */
+async function failedBy(make: (bench: Bench) => CasStore): Promise<string[]> {
+  const clock = manualClock(1_700_000_000_000)
+  const store = memoryStore({ clock })
+  const checks: { readonly name: string; readonly run: () => Promise<void> }[] = []
+  storeConformance({
+    connect: () => make({ store, clock }),
+    test: (name, run) => checks.push({ name, run }),
+    wait: async (ms) => clock.advance(ms),
+    prefix: 'kit:',
+  })
+  const failed: string[] = []
+  for (const { name, run } of checks) await run().catch(() => failed.push(name))
+  return failed
+}
+
+function changed(store: Required<CasStore>, change: Partial<CasStore>): CasStore {
+  return {
+    name: 'faulty',
+    read: (key) => store.read(key),
+    swap: (swap) => store.swap(swap),
+    readAll: (keys) => store.readAll(keys),
+    swapAll: (swaps) => store.swapAll(swaps),
+    ...change,
+  }
+}
+
+/** The same change to every state that a store gives. */
+function seen(store: Required<CasStore>, change: (state: CasState, key: string) => CasState): CasStore {
+  return changed(store, {
+    read: async (key) => change(await store.read(key), key),
+    swap: async (swap) => {
+      const { swapped, state } = await store.swap(swap)
+      return { swapped, state: change(state, swap.key) }
+    },
+    readAll: async (keys) => (await store.readAll(keys)).map((state, i) => change(state, keys[i] as string)),
+  })
+}
+
+test('a store without faults passes', async () => {
+  assert.deepEqual(await failedBy(({ store }) => store), [])
+  const plain = ({ store }: Bench): CasStore => ({ name: 'small', read: (key) => store.read(key), swap: (swap) => store.swap(swap) })
+  assert.deepEqual(await failedBy(plain), [])
+})
+
+const FAULTS: Record<string, readonly [check: string, make: (bench: Bench) => CasStore]> = {
+  'a read, then a write: a lost update': [
+    'of swaps that race from one version exactly one is made',
+    ({ store }) =>
+      changed(store, {
+        swap: async (swap) => {
+          const state = await store.read(swap.key)
+          if (state.version !== swap.version) return { swapped: false, state }
+          await new Promise(setImmediate)
+          const { version } = await store.read(swap.key)
+          return store.swap({ ...swap, version })
+        },
+      }),
+  ],
+  'versions are not compared': [
+    'a swap from another version is not made, and says what is there',
+    ({ store }) => changed(store, { swap: async (swap) => store.swap({ ...swap, version: (await store.read(swap.key)).version }) }),
+  ],
+  'nothing is taken for any version': [
+    'a swap from another version is not made, and says what is there',
+    ({ store }) =>
+      changed(store, {
+        swap: async (swap) => store.swap(swap.version === undefined ? { ...swap, version: (await store.read(swap.key)).version } : swap),
+      }),
+  ],
+  'a swap that is lost says nothing of what is there': [
+    'a swap from another version is not made, and says what is there',
+    ({ store }) =>
+      changed(store, {
+        swap: async (swap): Promise<CasOutcome> => {
+          const { swapped, state } = await store.swap(swap)
+          return swapped ? { swapped, state } : { swapped, state: { ...state, value: undefined, version: undefined } }
+        },
+      }),
+  ],
+  'versions are hashes of the value: ABA': [
+    'a version never comes again, not even with the same value',
+    ({ store }) => {
+      const hash = (state: CasState): CasState => ({ ...state, version: state.value && `h${state.value.join()}` })
+      return changed(store, {
+        read: async (key) => hash(await store.read(key)),
+        swap: async (swap) => {
+          const there = await store.read(swap.key)
+          if (hash(there).version !== swap.version) return { swapped: false, state: hash(there) }
+          const { swapped, state } = await store.swap({ ...swap, version: there.version })
+          return { swapped, state: hash(state) }
+        },
+      })
+    },
+  ],
+  'versions begin again when a key does': [
+    'a version never comes again, not even with the same value',
+    ({ store }) => {
+      const counts = new Map<string, Map<unknown, number>>()
+      return numbered(store, counts)
+    },
+  ],
+  'reads come from a replica': [
+    'a read sees every swap that was answered before it',
+    ({ store }) => {
+      const replica = new Map<string, CasState>()
+      return changed(store, {
+        read: async (key) => {
+          const state = await store.read(key)
+          const older = replica.get(key) ?? state
+          replica.set(key, state)
+          return { ...older, nowUs: state.nowUs }
+        },
+      })
+    },
+  ],
+  'the clock runs back': [
+    'the clock never runs back, and counts whole microseconds since 1970',
+    ({ store }) => {
+      let calls = 0
+      return seen(store, (state) => ({ ...state, nowUs: state.nowUs + (++calls % 3) * 700 }))
+    },
+  ],
+  'the clock counts milliseconds': [
+    'the clock never runs back, and counts whole microseconds since 1970',
+    ({ store }) => seen(store, (state) => ({ ...state, nowUs: Math.floor(state.nowUs / 1000) })),
+  ],
+  'the clock has fractions': [
+    'the clock never runs back, and counts whole microseconds since 1970',
+    ({ store }) => seen(store, (state) => ({ ...state, nowUs: state.nowUs + 0.5 })),
+  ],
+  'the clock is read once': [
+    'the clock runs at the pace of time',
+    ({ store, clock }) => {
+      const nowUs = clock.nowMs() * 1000
+      return seen(store, (state) => ({ ...state, nowUs }))
+    },
+  ],
+  'the ttl is rounded down to seconds': [
+    'a value is kept for its ttl at least, and each swap begins it anew',
+    ({ store }) => withTtl(store, (ttlMs) => Math.floor(ttlMs / 1000) * 1000),
+  ],
+  'the ttl begins only with the first swap': [
+    'a value is kept for its ttl at least, and each swap begins it anew',
+    ({ store }) => {
+      const ends = new Map<string, number>()
+      return changed(store, {
+        swap: async (swap) => {
+          const { nowUs } = await store.read(swap.key)
+          const end = ends.get(swap.key) ?? nowUs + swap.ttlMs * 1000
+          ends.set(swap.key, end)
+          return store.swap({ ...swap, ttlMs: Math.max(1, (end - nowUs) / 1000) })
+        },
+      })
+    },
+  ],
+  'a long ttl overflows 31 bits': ['a long ttl is kept', ({ store }) => withTtl(store, (ttlMs) => (ttlMs > 2 ** 31 ? 1 : ttlMs))],
+  'a ttl of more than 30 days is taken for a date': [
+    'a long ttl is kept',
+    ({ store }) => withTtl(store, (ttlMs) => (ttlMs > 30 * 86_400_000 ? 1 : ttlMs)),
+  ],
+  'keys are cut at 250 characters': ['keys are told apart by every character', ({ store }) => withKeys(store, (key) => key.slice(0, 250))],
+  'keys are told apart without case': [
+    'keys are told apart by every character',
+    ({ store }) => withKeys(store, (key) => key.toLowerCase()),
+  ],
+  'keys are normalized': ['keys are told apart by every character', ({ store }) => withKeys(store, (key) => key.normalize())],
+  'values are text': [
+    'a swap writes every byte, and a read gives its version',
+    ({ store }) =>
+      changed(store, { swap: (swap) => store.swap({ ...swap, value: new TextEncoder().encode(new TextDecoder().decode(swap.value)) }) }),
+  ],
+  'the value of the caller is kept, not a copy': [
+    'a swap writes every byte, and a read gives its version',
+    ({ store }) => {
+      return changed(store, {
+        swap: async (swap) => {
+          const outcome = await store.swap(swap)
+          if (outcome.swapped) aliases.set(swap.key, swap.value)
+          return outcome
+        },
+        read: async (key) => {
+          const state = await store.read(key)
+          return state.value === undefined ? state : { ...state, value: aliases.get(key) ?? state.value }
+        },
+      })
+    },
+  ],
+  'several swaps are made one after the other': [
+    'several swaps are all made, or none',
+    ({ store }) =>
+      changed(store, {
+        swapAll: async (swaps) => {
+          const outcomes: CasOutcome[] = []
+          for (const swap of swaps) outcomes.push(await store.swap(swap))
+          return { swapped: outcomes.every(({ swapped }) => swapped), states: outcomes.map(({ state }) => state) }
+        },
+      }),
+  ],
+}
+
+for (const [fault, [check, make]] of Object.entries(FAULTS)) {
+  test(`the kit finds it: ${fault}`, async () => {
+    const failed = await failedBy(make)
+    assert.ok(failed.includes(check), `failed: ${failed.join('; ')}`)
+  })
+}
+
+function withTtl(store: Required<CasStore>, ttlOf: (ttlMs: number) => number): CasStore {
+  return changed(store, { swap: (swap: CasSwap) => store.swap({ ...swap, ttlMs: ttlOf(swap.ttlMs) }) })
+}
+
+function withKeys(store: Required<CasStore>, keyOf: (key: string) => string): CasStore {
+  return changed(store, {
+    read: (key) => store.read(keyOf(key)),
+    swap: (swap) => store.swap({ ...swap, key: keyOf(swap.key) }),
+  })
+}
+
+/** Versions that count the writes of each key from 1. */
+function numbered(store: Required<CasStore>, counts: Map<string, Map<unknown, number>>): CasStore {
+  const of = (key: string): Map<unknown, number> => {
+    const known = counts.get(key) ?? new Map<unknown, number>()
+    counts.set(key, known)
+    return known
+  }
+  const named = (state: CasState, key: string): CasState => {
+    if (state.version === undefined) counts.delete(key)
+    else if (!of(key).has(state.version)) of(key).set(state.version, of(key).size + 1)
+    return state.version === undefined ? state : { ...state, version: of(key).get(state.version) }
+  }
+  return changed(store, {
+    read: async (key) => named(await store.read(key), key),
+    swap: async (swap) => {
+      const [real] = [...of(swap.key)].find(([, number]) => number === swap.version) ?? [swap.version]
+      const { swapped, state } = await store.swap({ ...swap, version: real as CasSwap['version'] })
+      return { swapped, state: named(state, swap.key) }
+    },
+  })
+}

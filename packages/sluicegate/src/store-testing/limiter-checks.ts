@@ -1,0 +1,25 @@
+import { fixedWindow } from '../policy/single-policy.js'
+import { createStoreLimiter } from '../store/create-store-limiter.js'
+import { expect, type StoreCheck } from './store-check.js'
+
+const LIMIT = 25
+const CALLERS = 60
+const LONG_MS = 30_000
+
+/** What a limiter does with it. */
+export const limiterChecks: readonly StoreCheck[] = [
+  {
+    name: 'two limiters over the store share one budget to the token',
+    async run({ one, other, freshKey }) {
+      const policy = fixedWindow({ limit: LIMIT, window: '30d', name: 'conformance' })
+      const options = { mode: 'exact', outage: 'closed', timeoutMs: LONG_MS, prefix: freshKey() } as const
+      const limiters = [createStoreLimiter(policy, { ...options, store: one }), createStoreLimiter(policy, { ...options, store: other })]
+      const takes = Array.from({ length: CALLERS }, (_, i) => limiters[i % 2]?.take(`key`))
+      const decisions = await Promise.all(takes)
+      for (const limiter of limiters) limiter.close()
+      const passed = decisions.filter((decision) => decision?.allowed === true).length
+      const outages = decisions.filter((decision) => decision?.source === 'outage').length
+      expect(passed === LIMIT, `${passed} of ${CALLERS} takes passed under a limit of ${LIMIT}, ${outages} without the store`)
+    },
+  },
+]

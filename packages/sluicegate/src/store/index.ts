@@ -1,0 +1,7 @@
+export type { Awaitable } from '../awaitable.js'
+export type { CancelSignal } from '../shared/backend.js'
+export type { FleetBoundKey, FleetLimiter, FleetPermit, FleetReservation, FleetStats } from '../shared/fleet-limiter.js'
+export type { OutageMode } from '../shared/outage/local-share.js'
+export type { OutageEvent } from '../shared/outage/outage-account.js'
+export type { CasOutcome, CasOutcomes, CasState, CasStore, CasSwap, CasVersion } from './cas-store.js'
+export { createStoreLimiter, type StoreLimiterOptions } from './create-store-limiter.js'

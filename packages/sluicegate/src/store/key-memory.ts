@@ -1,0 +1,204 @@
+import { high, low } from '../memory/fingerprint.js'
+import type { MemoryLimiter } from '../memory/memory-limiter.js'
+import type { OpenCore } from '../memory/open-core.js'
+import { placedIn } from '../memory/policy-record.js'
+import type { Policy } from '../policy/policy.js'
+import { areSame, ByteReader, ByteWriter } from './byte-codec.js'
+import { type ExtensionArea, isSectionOf, putInForce, sectionOf } from './record-section.js'
+
+// The state of one key, between a limiter in memory and the bytes of a store:
+//
+//   record, a block (record-section.ts) | entry 1: 0 none, 1 one | generation | state word without its epoch 8 |
+//   banned until, microseconds | extension, a block without the zeros at its end
+//
+// No bytes: the key owes nothing. The limiter has a table for a few keys and holds only this one.
+
+/** The name of the one key in the limiter. */
+export const ONE_KEY = 'k'
+
+const WORD_BYTES = 8
+const FINGERPRINT_SHIFT = 16
+const GENERATION_MASK = 0xffff
+const KIND_SHIFT = 30
+const STATE_KIND = 1
+const USED = 0x4000_0000
+const EPOCH_SHIFT = 27
+/** Of the high half of a state word: owner and value. */
+const STATE_MASK = 0x07ff_ffff
+const LONG_AGO = -(1n << 62n)
+const NOTHING = new Uint8Array(0)
+
+/** The memory of one policy that holds one key at a time. */
+export class KeyMemory {
+  private readonly limiter: MemoryLimiter
+  private readonly open: OpenCore
+  private readonly policy: Policy
+  private readonly low: number
+  private readonly high: number
+  /** The record in force as bytes, and the epoch word by which it is in force. */
+  private section: Uint8Array = NOTHING
+  private epochWord = 0n
+  private stride = 0
+  private areas: readonly ExtensionArea[] = []
+  /** The end of the ban that was loaded. */
+  private bannedUs = 0
+
+  /** @param policy which the limiter decides by. */
+  constructor(limiter: MemoryLimiter, policy: Policy) {
+    this.limiter = limiter
+    this.policy = policy
+    this.open = limiter.section.open
+    limiter.hash(ONE_KEY)
+    this.low = low
+    this.high = high
+    this.noteRecord()
+  }
+
+  /** @throws {RangeError} when no limiter could have left the state. Then the memory holds no key. */
+  load(state: Uint8Array, nowUs: number): void {
+    this.clear()
+    if (state.length === 0) return
+    const reader = new ByteReader(state)
+    const section = reader.block()
+    const hasEntry = reader.byte() === 1
+    const generation = hasEntry ? reader.whole() : 0
+    const word = hasEntry ? reader.raw(WORD_BYTES) : NOTHING
+    const bannedUs = reader.whole()
+    const extension = reader.block()
+    if (!reader.isOver) throw new RangeError('is too long')
+    if (!areSame(section, this.section)) this.putInForce(section)
+    if (extension.length > this.stride) throw new RangeError('has more words than its policy')
+    if (hasEntry) this.writeEntry(generation & GENERATION_MASK, word, extension)
+    this.bannedUs = bannedUs
+    if (bannedUs > nowUs) this.open.core.ban(this.low, this.high, nowUs, bannedUs - nowUs)
+    if (isSectionOf(section, this.policy)) return
+    // Its words stay readable by the old record until they are migrated, which saving does.
+    this.limiter.changeTo(this.policy)()
+  }
+
+  save(nowUs: number): Uint8Array {
+    const { core } = this.open
+    core.look()
+    core.migrateAll()
+    if (this.epoch() !== this.epochWord) this.noteRecord()
+    const entry = this.entry()
+    const leftUs = core.banLeft(this.low, this.high, nowUs)
+    const bannedUs = leftUs > 0 ? nowUs + leftUs : this.bannedUs <= nowUs ? this.bannedUs : 0
+    if (entry === undefined && bannedUs === 0) return NOTHING
+    const writer = new ByteWriter()
+    writer.block(this.section)
+    writer.byte(entry === undefined ? 0 : 1)
+    if (entry !== undefined) this.readEntry(writer, entry)
+    writer.whole(bannedUs)
+    writer.block(entry === undefined || this.stride === 0 ? NOTHING : withoutZeros(this.extensionOf(entry)))
+    return writer.written()
+  }
+
+  /** As of a key that never came. */
+  clear(): void {
+    const { open } = this
+    const words = new BigUint64Array(open.memory.buffer)
+    const at = (name: string): number => (open.section + open.constant(name)) / WORD_BYTES
+    words.fill(0n, at('TABLE'), at('TABLE') + (open.lines * open.constant('LINE_SIZE')) / WORD_BYTES)
+    words[at('KEYS')] = 0n
+    words[at('TAKEOVER_HIGH')] = BigInt.asUintN(64, LONG_AGO)
+    words[at('BANNED_UNTIL')] = BigInt.asUintN(64, LONG_AGO)
+    if (this.bannedUs !== 0) words.fill(0n, at('BAN_FILTER'), at('DESCRIPTORS'))
+    this.bannedUs = 0
+  }
+
+  private putInForce(section: Uint8Array): void {
+    this.section = NOTHING
+    try {
+      this.stride = putInForce(this.open, section, this.policy, (stride) => this.areasFor(stride))
+    } catch (error) {
+      throw error instanceof RangeError ? error : new RangeError(`has a policy that is none: ${String(error)}`)
+    }
+    this.section = section.slice()
+    this.epochWord = this.epoch()
+  }
+
+  /** The current area, with room for extensions of these bytes, and a spare one. No key needs what is in them. */
+  private areasFor(stride: number): readonly ExtensionArea[] {
+    const bytes = stride * this.open.entries
+    const fitting = this.areas.find((area) => area.bytes >= bytes)
+    const current = fitting ?? { address: this.open.moreExtensions(stride), bytes }
+    const spare = this.areas.filter((area) => area !== current).sort((a, b) => b.bytes - a.bytes)[0] ?? { address: 0, bytes: 0 }
+    this.areas = [current, spare]
+    return this.areas
+  }
+
+  private noteRecord(): void {
+    const { open } = this
+    const record = open.core.policyRecord()
+    this.section = sectionOf(open, this.policy)
+    this.epochWord = this.epoch()
+    this.stride = open.field(record, 'RECORD_STRIDE')
+    const areas = placedIn(open, record)?.areas
+    if (areas !== undefined) this.areas = [areas.current, areas.spare]
+  }
+
+  private epoch(): bigint {
+    const { open } = this
+    return new BigUint64Array(open.memory.buffer)[(open.section + open.constant('EPOCH')) / WORD_BYTES] as bigint
+  }
+
+  private writeEntry(generation: number, word: Uint8Array, extension: Uint8Array): void {
+    const { open } = this
+    const home = Math.floor(((this.low >>> 0) * open.lines) / 2 ** 32)
+    const entry = open.section + open.constant('TABLE') + home * open.constant('LINE_SIZE')
+    const view = new DataView(open.memory.buffer)
+    const given = new DataView(word.buffer, word.byteOffset, WORD_BYTES)
+    view.setUint32(entry, ((this.fingerprintLow << FINGERPRINT_SHIFT) | generation) >>> 0, true)
+    view.setUint32(entry + 4, this.high >>> 0, true)
+    view.setUint32(entry + WORD_BYTES, given.getUint32(0, true), true)
+    const epoch = (open.epoch() & 7) << EPOCH_SHIFT
+    view.setUint32(entry + WORD_BYTES + 4, ((given.getUint32(4, true) & STATE_MASK) | USED | epoch) >>> 0, true)
+    if (this.stride === 0) return
+    const place = this.extensionOf(entry)
+    place.fill(0)
+    place.set(extension)
+  }
+
+  private readEntry(writer: ByteWriter, entry: number): void {
+    const view = new DataView(this.open.memory.buffer)
+    const word = new Uint8Array(WORD_BYTES)
+    const words = new DataView(word.buffer)
+    words.setUint32(0, view.getUint32(entry + WORD_BYTES, true), true)
+    words.setUint32(4, view.getUint32(entry + WORD_BYTES + 4, true) & STATE_MASK, true)
+    writer.whole(view.getUint32(entry, true) & GENERATION_MASK)
+    writer.raw(word)
+  }
+
+  /** Address of the key's entry; undefined when it owes nothing. */
+  private entry(): number | undefined {
+    const { open } = this
+    const view = new DataView(open.memory.buffer)
+    const begin = open.section + open.constant('TABLE')
+    const end = begin + open.entries * open.constant('ENTRY_SIZE')
+    for (let entry = begin; entry < end; entry += open.constant('ENTRY_SIZE')) {
+      const isKey =
+        view.getUint32(entry, true) >>> FINGERPRINT_SHIFT === this.fingerprintLow && view.getUint32(entry + 4, true) === this.high >>> 0
+      if (isKey && view.getUint32(entry + WORD_BYTES + 4, true) >>> KIND_SHIFT === STATE_KIND) return entry
+    }
+    return undefined
+  }
+
+  private extensionOf(entry: number): Uint8Array {
+    const { open } = this
+    const number = (entry - open.section - open.constant('TABLE')) / open.constant('ENTRY_SIZE')
+    const address = open.field(open.core.policyRecord(), 'RECORD_EXTENSIONS') + number * this.stride
+    return new Uint8Array(open.memory.buffer, address, this.stride)
+  }
+
+  /** The lowest 16 bits of the fingerprint: even, and of a ban odd. */
+  private get fingerprintLow(): number {
+    return this.low & 0xfffe
+  }
+}
+
+function withoutZeros(bytes: Uint8Array): Uint8Array {
+  let end = bytes.length
+  while (end > 0 && bytes[end - 1] === 0) end--
+  return bytes.subarray(0, end)
+}

@@ -1,0 +1,222 @@
+import { keepRoomForLeases, leasedFrom, type MemoryLease, policyUnderLease, windowEndUs } from '../cluster/memory-lease.js'
+import { partsOf } from '../cluster/worker-session.js'
+import { holdsPermits } from '../decision/permit.js'
+import { high, low } from '../memory/fingerprint.js'
+import type { MemoryBooking } from '../memory/memory-bookings.js'
+import type { MemoryLimiter } from '../memory/memory-limiter.js'
+import { newMemoryLimiter } from '../memory/memory-limiters.js'
+import type { Policy } from '../policy/policy.js'
+import type { Answer, LeaseRequest, Operation } from '../shared/backend.js'
+import type { Clock } from '../time/clock.js'
+import type { Booking, BookingService } from '../waiting/reserving.js'
+import { KeyMemory, ONE_KEY } from './key-memory.js'
+import { decisionWith } from './store-decision.js'
+import { WriteIds } from './write-ids.js'
+
+type OneLimiter = MemoryLimiter & BookingService
+
+/** A permit in the value of a key: which one it is, and when it ends. */
+export interface HeldPermit {
+  readonly given: number
+  readonly untilUs: number
+}
+
+/** What a charge leaves with its caller: the bookings of each policy, and their permits. */
+export interface Held {
+  readonly booking: Booking
+  readonly parts: readonly MemoryBooking[]
+  readonly permits: readonly (HeldPermit | undefined)[]
+}
+
+/** Tokens of leases that go back: a booking, and how many of it. */
+export interface GivenBack {
+  readonly booking: Booking
+  readonly tokens: number
+}
+
+/** What the verbs of {@link KeySession} answer. */
+export interface Ran {
+  readonly answer: Answer
+  /** Of what was charged. */
+  readonly held?: Held
+  /** Of a heartbeat: the permits as they are now. */
+  readonly permits?: readonly (HeldPermit | undefined)[]
+  readonly lease?: MemoryLease
+}
+
+/** Stands at the time by which the store decides. */
+class StoppedClock implements Clock {
+  us = 0
+
+  nowMs(): number {
+    return this.us / 1000
+  }
+}
+
+const ROOM = { denyWhenFull: true, maxKeys: 1, growTo: 1, newcomers: false } as const
+
+/**
+ * A limiter in memory that holds one key: loaded from values of a store, changed by verbs at a given time, and saved. The same verbs at the
+ * same time on the same values give the same answers, so that a swap that was lost is decided again.
+ */
+export class KeySession {
+  readonly policy: Policy
+  /** Of one key: its lane writes one thing at a time. Several keys may each have other lanes. */
+  readonly writes: WriteIds
+  private readonly memories: readonly KeyMemory[]
+  private readonly limiter: OneLimiter
+  private readonly parts: readonly MemoryLimiter[]
+  private readonly policies: readonly Policy[]
+  private readonly leaseUsOf: (policy: Policy) => number
+  private readonly clock = new StoppedClock()
+
+  /** @param leaseUs the length of a lease of each policy, 0 where it is not leased. */
+  constructor(policy: Policy, leaseUs: (policy: Policy) => number) {
+    this.policy = policy
+    this.policies = policy.policies ?? [policy]
+    this.writes = new WriteIds(policy.policies === undefined)
+    this.leaseUsOf = leaseUs
+    const most = Math.max(...this.policies.map(leaseUs))
+    const kept = most > 0 ? policyUnderLease(policy, most) : policy
+    this.limiter = newMemoryLimiter(kept, { clock: this.clock, hotKeys: 0, maxWaiters: 0, room: ROOM }) as unknown as OneLimiter
+    this.parts = partsOf(this.limiter as never) as unknown as readonly MemoryLimiter[]
+    this.memories = this.parts.map((part, i) => new KeyMemory(part, (kept.policies ?? [kept])[i] as Policy))
+    for (const [i, part] of this.parts.entries()) {
+      const own = this.policies[i] as Policy
+      if (leaseUs(own) > 0) keepRoomForLeases(part, () => ({ policy: own, leaseUs: leaseUs(own) }))
+    }
+  }
+
+  /** @throws {RangeError} when no limiter could have left a state. */
+  load(states: readonly Uint8Array[], nowUs: number): void {
+    this.clock.us = nowUs
+    for (const [i, memory] of this.memories.entries()) memory.load(states[i] as Uint8Array, nowUs)
+  }
+
+  save(): readonly Uint8Array[] {
+    return this.memories.map((memory) => memory.save(this.clock.us))
+  }
+
+  /** Microseconds until each key is as good as new, its ban and its leases included. */
+  untilNewUs(): readonly number[] {
+    return this.parts.map((part, i) => {
+      const { resetAfterMs } = part.peek(ONE_KEY)
+      const { low, high } = hashed(part)
+      const bannedUs = Math.max(0, part.core.banLeft(low, high, this.clock.us))
+      return Math.max(resetAfterMs * 1000, bannedUs) + this.leaseUsOf(this.policies[i] as Policy)
+    })
+  }
+
+  /** @param part of `return` and leases: which policy. */
+  run(operation: Exclude<Operation, { verb: 'return' }>, held: Held | undefined): Ran {
+    const { limiter } = this
+    const decided = (decision: Answer['decision']): Ran => {
+      const own = decisionWith(decision)
+      return { answer: { done: own.allowed, decision: own } }
+    }
+    switch (operation.verb) {
+      case 'take':
+        return this.charged(operation.cost, 0, operation.isHeld === true)
+      case 'reserve':
+        return this.charged(operation.cost, operation.maxWaitUs, true)
+      case 'peek':
+        return decided(limiter.peek(ONE_KEY, operation.cost))
+      case 'refund':
+      case 'penalize':
+        return decided(limiter[operation.verb](ONE_KEY, operation.tokens))
+      case 'charge':
+        for (const [i, part] of this.parts.entries())
+          if ((operation.tokens[i] ?? 0) > 0) part.penalize(ONE_KEY, operation.tokens[i] as number)
+        return decided(limiter.peek(ONE_KEY))
+      case 'block':
+        return decided(limiter.block(ONE_KEY, operation.us / 1000))
+      case 'reset':
+        return decided(limiter.reset(ONE_KEY))
+      case 'redeem':
+        return { answer: { ...decided(limiter.peek(ONE_KEY)).answer, done: !this.isBanned() } }
+      case 'cancel':
+      case 'discard': {
+        const { booked } = operation
+        if (held !== undefined) this.giveBack(held, operation.verb === 'cancel' ? operation.tokens : booked.cost)
+        return { answer: { ...decided(limiter.peek(ONE_KEY)).answer, done: held !== undefined } }
+      }
+      case 'release':
+      case 'heartbeat':
+        return this.changedPermits(operation.verb === 'heartbeat', operation.cost, held)
+    }
+  }
+
+  lease({ part, want, least, horizonUs }: Omit<LeaseRequest, 'key'>): MemoryLease {
+    const policy = this.policies[part] as Policy
+    const leaseUs = this.leaseUsOf(policy)
+    const request = { key: ONE_KEY, want: Math.max(want, least), least, horizonUs, leaseUs, nowUs: this.clock.us }
+    return leasedFrom(this.parts[part] as unknown as OneLimiter, policy, request)
+  }
+
+  giveBackLeased(part: number, back: readonly GivenBack[]): void {
+    for (const { booking, tokens } of back) (this.parts[part] as MemoryLimiter).giveBack(booking as MemoryBooking, tokens)
+  }
+
+  /** Whether what was charged for `us` would be spent in a later window when the store's clock reads `atUs`. */
+  isOver(us: number, atUs: number): boolean {
+    const isWindow = ({ algorithm }: Policy): boolean => algorithm === 'fixed-window' || algorithm === 'sliding-window'
+    return this.policies.some((policy) => isWindow(policy) && windowEndUs(policy, us) <= atUs)
+  }
+
+  /** Gives all of a charge, or some of it, back as far as that is safe. */
+  giveBack({ parts, permits }: Held, tokens: number): void {
+    for (const [i, part] of this.parts.entries()) {
+      const booking = parts[i]
+      if (booking === undefined) continue
+      const permit = permits[i]
+      if (permit === undefined) part.giveBack(booking, Math.min(tokens, booking.cost))
+      else this.changePermit(part, permit, false, Math.min(tokens, booking.cost))
+    }
+  }
+
+  private charged(cost: number, maxWaitUs: number, isHeld: boolean): Ran {
+    const { limiter } = this
+    const most = this.policy.policies === undefined ? Math.min(maxWaitUs, Number.MAX_SAFE_INTEGER) : 0
+    const booking = limiter.book(ONE_KEY, cost, most / 1000)
+    const { allowed, atUs, bookedUs } = booking
+    const parts = (booking as Booking & { parts?: readonly MemoryBooking[] }).parts ?? [booking as MemoryBooking]
+    const permits = this.parts.map((part, i): HeldPermit | undefined => {
+      if (!allowed || !holdsPermits(this.policies[i] as Policy)) return undefined
+      return { given: part.core.givenPermit(), untilUs: part.core.givenUntilUs() }
+    })
+    const decision = decisionWith(allowed && isHeld ? limiter.peek(ONE_KEY) : booking.decision)
+    const answer: Answer = { done: allowed, decision, waitUs: allowed ? atUs - bookedUs : 0 }
+    return allowed ? { answer, held: { booking, parts, permits } } : { answer }
+  }
+
+  private changedPermits(renew: boolean, cost: number, held: Held | undefined): Ran {
+    if (held === undefined) return { answer: { done: false } }
+    let done = true
+    const permits = this.parts.map((part, i): HeldPermit | undefined => {
+      const permit = held.permits[i]
+      if (permit === undefined) return undefined
+      const changed = this.changePermit(part, permit, renew, renew ? 0 : cost)
+      if (changed === undefined) done = false
+      return changed
+    })
+    return { answer: { done }, permits }
+  }
+
+  private changePermit(part: MemoryLimiter, { given, untilUs }: HeldPermit, renew: boolean, tokens: number): HeldPermit | undefined {
+    const { low, high } = hashed(part)
+    const done = part.core.changePermit(low, high, this.clock.us, renew, given, untilUs, tokens)
+    return done > 0 ? { given, untilUs: part.core.givenUntilUs() } : undefined
+  }
+
+  private isBanned(): boolean {
+    return this.parts.some((part) => {
+      const { low, high } = hashed(part)
+      return part.core.banLeft(low, high, this.clock.us) > 0
+    })
+  }
+}
+
+function hashed(part: MemoryLimiter): { readonly low: number; readonly high: number } {
+  part.hash(ONE_KEY)
+  return { low, high }
+}

@@ -1,0 +1,225 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Random, type SinglePolicySpec, shortOrLong } from 'sluicegate-testkit'
+import { budgetOf, type Spent, surelyOver } from 'sluicegate-testkit/history/sure-excess.js'
+import { allOf, concurrency, fixedWindow, manualClock, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
+import { memoryStore } from '../store-testing/memory-store.js'
+import { type Passage, UnreliableStore } from '../store-testing/unreliable-store.js'
+import type { Clock } from '../time/clock.js'
+import { createStoreLimiter } from './create-store-limiter.js'
+
+// Processes race for one key over a network that delays, reorders and loses, and whose answers come after the caller was told that they would not.
+
+const START_MS = 1_700_000_000_000
+/** Seeds that found something, then new ones. */
+const SAVED: readonly number[] = [7, 23, 1009]
+const SEEDS = [...SAVED, ...Array.from({ length: shortOrLong(12, 400) }, (_, i) => 10_000 + i)]
+
+interface Race {
+  readonly seed: number
+  readonly policy: Policy
+  readonly processes: number
+  readonly steps: number
+  /** Chances of a lost request, a lost reply, a stray request. */
+  readonly losses: readonly [number, number, number]
+  readonly mode: 'exact' | 'leased'
+  readonly key?: string | readonly string[]
+  /** How often a process takes, each millisecond. */
+  readonly chance?: number
+  readonly slowestMs?: number
+  readonly timeoutMs?: number
+}
+
+interface Outcome {
+  /** By the store's clock. */
+  readonly spent: readonly Spent[]
+  readonly admitted: number
+  /** Tokens of calls whose answer stayed unknown. */
+  readonly unknown: number
+  readonly store: ReturnType<typeof memoryStore>
+  readonly clock: ReturnType<typeof manualClock>
+}
+
+/** Runs a race; every millisecond of it is one step of the event loop. */
+async function raced({
+  seed,
+  policy,
+  processes,
+  steps,
+  losses,
+  mode,
+  key = 'k',
+  chance = 0.3,
+  slowestMs = 6,
+  timeoutMs = 200,
+}: Race): Promise<Outcome> {
+  const random = new Random(seed)
+  const clock = manualClock(START_MS)
+  const store = memoryStore({ clock })
+  const [lostRequest, lostReply, stray] = losses
+  const passage = (): Passage => ({
+    thereMs: random.fraction() * slowestMs,
+    backMs: random.fraction() * slowestMs,
+    isRequestLost: random.chance(lostRequest),
+    isReplyLost: random.chance(lostReply),
+    ...(random.chance(stray) && { strayMs: random.fraction() * 30 }),
+  })
+  const limiters = Array.from({ length: processes }, (_, i) => {
+    // Clocks are minutes apart and differ in pace.
+    const own: Clock = { nowMs: () => clock.nowMs() * (1 + (i - 1) * 2e-4) + i * 60_000, after: (ms, call) => clock.after(ms, call) }
+    const unreliable = new UnreliableStore(store, (ms, call) => clock.after(ms, call), passage)
+    return createStoreLimiter(policy, { store: unreliable, clock: own, mode, outage: 'closed', timeoutMs })
+  })
+  const spent: Spent[] = []
+  let unknown = 0
+  let pending = 0
+  const take = async (): Promise<void> => {
+    const cost = random.integer(1, 3)
+    const fromUs = clock.nowMs() * 1000
+    pending++
+    const answer = await Promise.resolve(random.pick(limiters).take(key as string, cost)).catch(() => undefined)
+    pending--
+    const toUs = clock.nowMs() * 1000
+    if (answer?.allowed === true) for (let i = 0; i < cost; i++) spent.push({ fromUs, toUs })
+    else if (answer === undefined || answer.source === 'outage') unknown += cost
+  }
+  for (let step = 0; step < steps || pending > 0; step++) {
+    if (step < steps && random.chance(chance * processes)) void take()
+    clock.advance(1)
+    await new Promise(setImmediate)
+    assert.ok(step < steps + 5000, 'a call never ends')
+  }
+  // Stray requests arrive.
+  clock.advance(60)
+  await new Promise(setImmediate)
+  for (const limiter of limiters) limiter.close()
+  return { spent, admitted: spent.length, unknown, store, clock }
+}
+
+const SPECS: readonly (readonly [Policy, SinglePolicySpec])[] = [
+  [tokenBucket({ limit: 200, window: '1s', burst: 20 }), { algorithm: 'token-bucket', limit: 200, windowMs: 1000, burst: 20 }],
+  [fixedWindow({ limit: 20, window: '100ms' }), { algorithm: 'fixed-window', limit: 20, windowMs: 100 }],
+  [slidingWindow({ limit: 20, window: '100ms' }), { algorithm: 'sliding-window', limit: 20, windowMs: 100 }],
+  [slidingLog({ limit: 20, window: '100ms' }), { algorithm: 'sliding-log', limit: 20, windowMs: 100, slotBytes: 8 }],
+]
+
+for (const [policy, spec] of SPECS) {
+  test(`I1: processes that race over a store never let more pass than a ${spec.algorithm}, whatever the network loses`, async () => {
+    for (const seed of SEEDS) {
+      const { spent } = await raced({ seed, policy, processes: 4, steps: 400, losses: [0.03, 0.03, 0.02], mode: 'exact' })
+      assert.ok(spent.length > 20, `seed ${seed}: ${spent.length} passed`)
+      assert.deepEqual(surelyOver(spent, budgetOf(spec)), undefined, `seed ${seed}`)
+      if (spec.algorithm !== 'fixed-window') continue
+      const windows = new Map<number, number>()
+      for (const { fromUs, toUs } of spent) {
+        const window = Math.floor(fromUs / 100_000)
+        if (window === Math.floor(toUs / 100_000)) windows.set(window, (windows.get(window) ?? 0) + 1)
+      }
+      for (const count of windows.values()) assert.ok(count <= 20, `seed ${seed}: ${count} in one window`)
+    }
+  })
+}
+
+test('I11: what passed is what the store has charged, and no lost reply is charged twice', async () => {
+  const policy = fixedWindow({ limit: 100_000, window: '30d', name: 'all' })
+  for (const seed of SEEDS) {
+    const { admitted, unknown, store, clock } = await raced({
+      seed,
+      policy,
+      processes: 4,
+      steps: 300,
+      losses: [0.03, 0.06, 0.02],
+      mode: 'exact',
+      timeoutMs: 2000,
+    })
+    const judge = createStoreLimiter(policy, { store, clock, mode: 'exact' })
+    const charged = 100_000 - (await judge.peek('k')).remaining
+    judge.close()
+    assert.ok(admitted > 50)
+    // Of calls that ended as an outage it is unknown; of all others not a token is missing or too many.
+    assert.ok(
+      charged >= admitted && charged <= admitted + unknown,
+      `seed ${seed}: ${charged} charged, ${admitted} passed, ${unknown} unknown`,
+    )
+    assert.ok(unknown <= admitted / 5, `seed ${seed}: ${unknown} unknown`)
+  }
+})
+
+test('without faults every call is decided, by few writes', async () => {
+  const policy = fixedWindow({ limit: 100_000, window: '30d', name: 'all' })
+  for (const seed of SEEDS.slice(0, 5)) {
+    const { admitted, unknown, store, clock } = await raced({
+      seed,
+      policy,
+      processes: 4,
+      steps: 200,
+      losses: [0, 0, 0],
+      mode: 'exact',
+      timeoutMs: 2000,
+    })
+    const judge = createStoreLimiter(policy, { store, clock, mode: 'exact' })
+    assert.equal(100_000 - (await judge.peek('k')).remaining, admitted)
+    assert.equal(unknown, 0)
+    judge.close()
+  }
+})
+
+test('I9: leased over a store that loses calls, never more passes than the policy', async () => {
+  const policy = tokenBucket({ limit: 1000, window: '1s', burst: 300 })
+  for (const seed of SEEDS) {
+    const { spent } = await raced({ seed, policy, processes: 4, steps: 400, losses: [0.03, 0.03, 0.02], mode: 'leased', chance: 1 })
+    assert.ok(spent.length > 50, `seed ${seed}: ${spent.length}`)
+    assert.deepEqual(
+      surelyOver(spent, (us) => 300 + us / 1000),
+      undefined,
+      `seed ${seed}`,
+    )
+  }
+})
+
+test('allOf over a store with transactions charges all policies or none', async () => {
+  const user = fixedWindow({ limit: 60, window: '30d', name: 'user' })
+  const tenant = fixedWindow({ limit: 100_000, window: '30d', name: 'tenant' })
+  const policy = allOf([user, tenant], { name: 'both' })
+  for (const seed of SEEDS) {
+    const race = {
+      seed,
+      policy,
+      processes: 3,
+      steps: 200,
+      losses: [0.03, 0.05, 0.02],
+      mode: 'exact',
+      key: ['u', 't'],
+      timeoutMs: 2000,
+    } as const
+    const { admitted, unknown, store, clock } = await raced(race)
+    const judge = createStoreLimiter(policy, { store, clock, mode: 'exact' })
+    const [first, second] = (await judge.peek(['u', 't'])).parts ?? []
+    judge.close()
+    const charged = 100_000 - (second?.remaining ?? 0)
+    assert.equal(60 - (first?.remaining ?? 0), charged, `seed ${seed}`)
+    assert.ok(charged >= admitted && charged <= admitted + unknown && admitted <= 60, `seed ${seed}: ${charged}, ${admitted}, ${unknown}`)
+  }
+})
+
+test('permits are never more in flight than the limit, and a released one is free again', async () => {
+  const clock = manualClock(START_MS)
+  const store = memoryStore({ clock })
+  const policy = concurrency({ limit: 3, ttl: '10s' })
+  const limiters = [0, 1].map(() => createStoreLimiter(policy, { store, clock }))
+  const [one, other] = limiters as [(typeof limiters)[0], (typeof limiters)[0]]
+  const permits = await Promise.all([one.take('k'), other.take('k'), one.take('k'), other.take('k')])
+  assert.deepEqual(permits.map(({ allowed }) => allowed).sort(), [false, true, true, true])
+  const held = permits.filter(({ allowed }) => allowed)
+  clock.advance(6000)
+  assert.equal(await held[0]?.heartbeat(), true)
+  assert.equal(await held[1]?.release(), true)
+  assert.equal(await held[1]?.release(), false)
+  assert.equal((await other.take('k')).allowed, true)
+  clock.advance(5000)
+  // The third permit ended by its ttl, the renewed one did not.
+  assert.equal(await held[2]?.heartbeat(), false)
+  assert.equal(await held[0]?.release(), true)
+  assert.equal((await one.peek('k')).remaining, 2)
+  for (const limiter of limiters) limiter.close()
+})

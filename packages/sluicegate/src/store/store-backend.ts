@@ -1,0 +1,226 @@
+import { GrantedLeases } from '../cluster/holdings.js'
+import { flowsBack, type LeaseRun, type MemoryLease } from '../cluster/memory-lease.js'
+import { grantIn, numbersOfLease } from '../cluster/message.js'
+import { PolicyError, StoreError } from '../errors.js'
+import { keysUnder } from '../key.js'
+import type { Grant } from '../lease/grant.js'
+import type { Key } from '../limiter.js'
+import type { Policy } from '../policy/policy.js'
+import {
+  type Answer,
+  type Backend,
+  type CancelSignal,
+  type LeaseRequest,
+  newOperationId,
+  type Operation,
+  type ReturnOperation,
+} from '../shared/backend.js'
+import { HeldPermits } from './held-permits.js'
+import { KeyLane, type LaneParts, type Work } from './key-lane.js'
+import { type GivenBack, type Held, KeySession, type Ran } from './key-session.js'
+import { KnownStates } from './known-states.js'
+import type { StoreCalls } from './store-calls.js'
+import { storeKey } from './store-key.js'
+
+/** Calls that may wait for one key. */
+const MOST_WAITING = 10_000
+
+/** What `cancel` needs of a charge. */
+class Receipt {
+  readonly held: Held
+  readonly policy: Policy
+
+  constructor(held: Held, policy: Policy) {
+    this.held = held
+    this.policy = policy
+  }
+}
+
+/**
+ * The state of one policy in any store that can compare and swap. One operation goes this way:
+ *
+ * 1. It waits in the lane of its key ({@link KeyLane}), with all others of this process for the same key.
+ * 2. The lane loads the state seen last, or reads it, into the memory of a limiter for one key ({@link KeySession}).
+ * 3. The compiled core makes all waiting changes there, at the store's time.
+ * 4. The state that it leaves is swapped in. Where another process was first, the lane goes on from the state that the store returned.
+ */
+export class StoreBackend implements Backend {
+  private readonly policy: Policy
+  private readonly policies: readonly Policy[]
+  private readonly prefix: string
+  private readonly calls: StoreCalls
+  /** The first for all policies together; those of single policies, for leases, come with the first lease. */
+  private readonly sessions: KeySession[]
+  private readonly lengthOf: (policy: Policy) => number
+  private readonly known = new KnownStates()
+  private readonly waiting = new Map<string, Work[]>()
+  private readonly permits = new HeldPermits()
+  private readonly granted = new GrantedLeases()
+  /** What {@link GrantedLeases} says is to go back. */
+  private back: GivenBack[] = []
+
+  constructor(calls: StoreCalls, policy: Policy, lengthOf: (policy: Policy) => number, prefix: string) {
+    this.calls = calls
+    this.policy = policy
+    this.policies = policy.policies ?? [policy]
+    this.lengthOf = lengthOf
+    this.prefix = prefix
+    this.sessions = [new KeySession(policy, lengthOf)]
+  }
+
+  execute(operation: Operation, signal?: CancelSignal): Promise<Answer> {
+    if (operation.verb === 'return') return this.giveBack(operation)
+    const held = this.heldOf(operation)
+    return this.inLane(this.keysOf(operation.key), this.sessionOf(undefined), {
+      signal,
+      isReset: operation.verb === 'reset',
+      run: (session, undo) => {
+        if (undo?.held !== undefined) session.giveBack(undo.held, undo.held.booking.cost)
+        return session.run(operation, held)
+      },
+      answer: (ran, nowUs, atUs, order) => this.answered(operation, ran, atUs - nowUs, order),
+    })
+  }
+
+  lease(request: LeaseRequest, signal?: CancelSignal): Promise<Grant> {
+    const { key, part, least } = request
+    const own = this.policies[part] as Policy
+    const isAlone = this.policies.length === 1
+    const id = newOperationId()
+    return this.inLane([this.keyOf(part, key)], this.sessionOf(isAlone ? undefined : part), {
+      signal,
+      isReset: false,
+      run: (session) => {
+        const lease = session.lease({ ...request, part: isAlone ? part : 0 })
+        return { answer: { done: true }, lease }
+      },
+      answer: ({ lease }, nowUs, atUs) => {
+        const { bookings } = lease as MemoryLease
+        const service = { giveBack: (booking: GivenBack['booking'], tokens: number) => this.back.push({ booking, tokens }) as never }
+        this.granted.add(id, { service, policy: this.policy, bookings, flowsBack: flowsBack(own) }, atUs)
+        return grantIn(numbersOfLease(later(lease as MemoryLease, atUs - nowUs)), own, least, id)
+      },
+    })
+  }
+
+  private giveBack({ key, part, cost, tokens, grantId }: ReturnOperation): Promise<Answer> {
+    this.back = []
+    this.granted.giveBack(grantId, tokens, cost, this.policy)
+    const { back } = this
+    if (back.length === 0) return Promise.resolve({ done: false })
+    const isAlone = this.policies.length === 1
+    return this.inLane([this.keyOf(part, key)], this.sessionOf(isAlone ? undefined : part), {
+      signal: undefined,
+      isReset: false,
+      run: (session) => {
+        session.giveBackLeased(isAlone ? part : 0, back)
+        return { answer: { done: true } }
+      },
+      answer: ({ answer }) => answer,
+    })
+  }
+
+  private heldOf(operation: Exclude<Operation, ReturnOperation>): Held | undefined {
+    switch (operation.verb) {
+      case 'cancel':
+      case 'discard': {
+        const { receipt } = operation.booked
+        return receipt instanceof Receipt ? receipt.held : undefined
+      }
+      case 'release':
+      case 'heartbeat':
+        return this.permits.of(operation.id)
+      default:
+        return undefined
+    }
+  }
+
+  private answered(operation: Exclude<Operation, ReturnOperation>, ran: Ran, lateUs: number, order: number): Answer {
+    const { answer, held, permits } = ran
+    switch (operation.verb) {
+      case 'take':
+      case 'reserve':
+        if (held?.permits.some((permit) => permit !== undefined)) this.permits.add(operation.id, held)
+        return {
+          ...answer,
+          waitUs: Math.max(0, (answer.waitUs ?? 0) - lateUs),
+          order,
+          ...(held !== undefined && { receipt: new Receipt(held, this.policy) }),
+        }
+      case 'heartbeat':
+        if (answer.done && permits !== undefined) this.permits.renew(operation.id, permits)
+        else this.permits.drop(operation.id)
+        return answer
+      case 'release':
+        this.permits.drop(operation.id)
+        return answer
+      default:
+        return answer
+    }
+  }
+
+  private sessionOf(part: number | undefined): KeySession {
+    const i = part === undefined ? 0 : part + 1
+    this.sessions[i] ??= new KeySession(this.policies[part as number] as Policy, this.lengthOf)
+    return this.sessions[i]
+  }
+
+  private keysOf(key: Key): readonly string[] {
+    return keysUnder(this.policy, key).map((own, i) => this.keyOf(i, own))
+  }
+
+  private keyOf(part: number, key: string): string {
+    return storeKey(this.prefix, this.policies[part] as Policy, key)
+  }
+
+  private inLane<Value>(
+    keys: readonly string[],
+    session: KeySession,
+    call: Pick<Work, 'signal' | 'isReset' | 'run'> & { answer(ran: Ran, nowUs: number, atUs: number, order: number): Value },
+  ): Promise<Value> {
+    if (keys.length > 1 && this.calls.store.swapAll === undefined) {
+      const mend = `cannot be charged together in ${this.calls.store.name}, which has no transactions (swapAll)`
+      return Promise.reject(new PolicyError('CROSS_SLOT', 'key', keys.length, mend))
+    }
+    if (new Set(keys).size < keys.length) {
+      return Promise.reject(new PolicyError('POLICY_INVALID', 'policies', keys.length, 'have one name: give each of them its own'))
+    }
+    return new Promise((resolve, reject) => {
+      const work: Work = {
+        signal: call.signal,
+        isReset: call.isReset,
+        run: call.run,
+        resolve: (ran, nowUs, atUs, order) => resolve(call.answer(ran, nowUs, atUs, order)),
+        reject,
+      }
+      this.enqueue(keys, session, work)
+    })
+  }
+
+  private enqueue(keys: readonly string[], session: KeySession, work: Work): void {
+    const name = keys.join(' ')
+    const waiting = this.waiting.get(name)
+    if (waiting !== undefined && waiting.length >= MOST_WAITING) {
+      work.reject(new StoreError('CONTENTION', `${MOST_WAITING} calls of this process wait for this key already`))
+    } else if (waiting !== undefined) {
+      waiting.push(work)
+    } else {
+      const first = [work]
+      this.waiting.set(name, first)
+      void this.drain(name, first, { session, calls: this.calls, known: this.known }, keys)
+    }
+  }
+
+  /** Until nobody waits for the keys. The calls of one turn of the event loop decide together. */
+  private async drain(name: string, waiting: Work[], parts: LaneParts, keys: readonly string[]): Promise<void> {
+    await undefined
+    while (waiting.length > 0) await new KeyLane(parts, keys).decide((most) => waiting.splice(0, most))
+    this.waiting.delete(name)
+  }
+}
+
+/** A lease that was decided `us` before it was made: what its times count from is the later one. */
+function later(lease: MemoryLease, us: number): MemoryLease {
+  const moved = ({ tokens, beginUs, endUs }: LeaseRun): LeaseRun => ({ tokens, beginUs: Math.max(0, beginUs - us), endUs: endUs - us })
+  return us === 0 ? lease : { ...lease, runs: lease.runs.map(moved) }
+}

@@ -1,0 +1,83 @@
+import type { CancelSignal } from '../shared/backend.js'
+import { type Clock, tickerOf } from '../time/clock.js'
+import type { CasOutcomes, CasState, CasStore, CasSwap } from './cas-store.js'
+import { type StoreReading, StoreTime } from './store-time.js'
+
+/** Calls of one store: each is bounded in time, and each answer tells the store's clock. */
+export class StoreCalls {
+  readonly store: CasStore
+  private readonly time: StoreTime
+  private readonly clock: Clock
+  private readonly longestMs: number
+
+  /** @param longestMs after which an answer counts as lost. */
+  constructor(store: CasStore, clock: Clock, longestMs: number, drift?: number) {
+    this.store = store
+    this.clock = clock
+    this.longestMs = longestMs
+    this.time = new StoreTime(tickerOf(clock), drift)
+  }
+
+  now(): StoreReading | undefined {
+    return this.time.now()
+  }
+
+  async read(keys: readonly string[], signal?: CancelSignal): Promise<readonly CasState[]> {
+    const { store } = this
+    const sentUs = this.time.sent()
+    const [first = ''] = keys
+    const states = await this.within(
+      keys.length === 1
+        ? store.read(first, signal).then((state) => [state])
+        : (store.readAll?.(keys, signal) ?? Promise.all(keys.map((key) => store.read(key, signal)))),
+    )
+    return this.noted(states, keys.length, sentUs)
+  }
+
+  async swap(swaps: readonly CasSwap[], signal?: CancelSignal): Promise<CasOutcomes> {
+    const { store } = this
+    const sentUs = this.time.sent()
+    const { swapped, states } = await this.within(
+      swaps.length === 1
+        ? store.swap(swaps[0] as CasSwap, signal).then((outcome) => ({ swapped: outcome.swapped, states: [outcome.state] }))
+        : (store.swapAll?.(swaps, signal) ?? Promise.reject(new Error('has no swapAll()'))),
+    )
+    return { swapped: swapped === true, states: this.noted(states, swaps.length, sentUs) }
+  }
+
+  /** Resolves after `ms` on the limiter's clock. */
+  pause(ms: number): Promise<void> {
+    return new Promise((resolve) => this.after(ms, resolve))
+  }
+
+  private noted(states: readonly CasState[], count: number, sentUs: number): readonly CasState[] {
+    if (states.length !== count) throw new Error(`answered with ${states.length} states for ${count} keys`)
+    for (const { nowUs } of states)
+      if (!Number.isSafeInteger(nowUs) || nowUs < 0) throw new Error('answered without its time in microseconds')
+    const latestUs = Math.max(...states.map(({ nowUs }) => nowUs))
+    this.time.note(latestUs, sentUs)
+    return states
+  }
+
+  private within<Value>(answer: Promise<Value>): Promise<Value> {
+    return new Promise((resolve, reject) => {
+      const cancel = this.after(this.longestMs, () => reject(new Error(`no answer within ${this.longestMs} ms`)))
+      answer.then(
+        (value) => {
+          cancel()
+          resolve(value)
+        },
+        (error: unknown) => {
+          cancel()
+          reject(error)
+        },
+      )
+    })
+  }
+
+  private after(ms: number, call: () => void): () => void {
+    if (this.clock.after !== undefined) return this.clock.after(ms, call)
+    const timer = setTimeout(call, ms)
+    return () => clearTimeout(timer)
+  }
+}

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createLimiter, fixedWindow, gcra, manualClock, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
+import { memoryStore } from '../store-testing/memory-store.js'
+import { createStoreLimiter, storeLimiter } from './create-store-limiter.js'
+
+const START_MS = 1_700_000_000_000
+const POLICIES: readonly Policy[] = [
+  tokenBucket({ limit: 10, window: '1s', burst: 15, name: 'bucket' }),
+  tokenBucket({ limit: 7, window: '1m', name: 'odd-bucket' }),
+  gcra({ limit: 10, window: '1s', burst: 3, name: 'gcra' }),
+  fixedWindow({ limit: 10, window: '1s', name: 'fixed' }),
+  fixedWindow({ limit: 10, window: 'day', timeZone: 'Europe/Berlin', name: 'calendar' }),
+  slidingWindow({ limit: 10, window: '1s', name: 'sliding' }),
+  slidingWindow({ limit: 100_000, window: '1s', name: 'wide' }),
+  slidingLog({ limit: 10, window: '1s', name: 'log' }),
+  slidingLog({ limit: 10, window: '1s', slotBytes: 4, name: 'small-log' }),
+]
+
+/** A linear congruential generator: the same numbers for the same seed. */
+function randoms(seed: number): (below: number) => number {
+  let state = seed >>> 0
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return Math.floor((state / 2 ** 32) * below)
+  }
+}
+
+for (const policy of POLICIES) {
+  test(`${policy.name}: two processes over a store decide as one limiter in memory does`, async () => {
+    for (const seed of [1, 2, 3, 4]) {
+      const clock = manualClock(START_MS)
+      const store = memoryStore({ clock })
+      const limiters = [0, 1].map(() => storeLimiter(policy, { store, clock, mode: 'exact', outage: 'closed' }, Number.POSITIVE_INFINITY))
+      const twin = createLimiter(policy, { clock })
+      const random = randoms(seed)
+      for (let step = 0; step < 150; step++) {
+        const key = `key ${random(2)}`
+        const limiter = limiters[random(2)] as (typeof limiters)[0]
+        const verb = (['take', 'take', 'take', 'take', 'peek', 'refund', 'penalize', 'block', 'reset'] as const)[random(9)] as 'take'
+        const amount = verb === ('block' as string) ? random(300) : 1 + random(policy.limit === 100_000 ? 30_000 : 4)
+        const ours = await limiter[verb](key, amount)
+        const theirs = twin[verb](key, amount)
+        assert.deepEqual({ ...ours }, { ...theirs, source: 'store' }, `seed ${seed}, step ${step}: ${verb} ${amount}`)
+        clock.advance(random(4) === 0 ? random(900) : random(60))
+      }
+      for (const limiter of limiters) limiter.close()
+    }
+  })
+}
+
+test('an uncontended take is one call', async () => {
+  const clock = manualClock(START_MS)
+  let calls = 0
+  const memory = memoryStore({ clock })
+  const store = {
+    name: 'counted',
+    read: (key: string) => {
+      calls++
+      return memory.read(key)
+    },
+    swap: (swap: Parameters<typeof memory.swap>[0]) => {
+      calls++
+      return memory.swap(swap)
+    },
+  }
+  const limiter = createStoreLimiter(POLICIES[0] as Policy, { store, clock, mode: 'exact' })
+  await limiter.take('a')
+  calls = 0
+  for (let i = 0; i < 5; i++) await limiter.take('a')
+  assert.equal(calls, 5)
+  calls = 0
+  await Promise.all(Array.from({ length: 9 }, () => limiter.take('a')))
+  assert.equal(calls, 1)
+  limiter.close()
+})

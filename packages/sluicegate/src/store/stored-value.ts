@@ -1,0 +1,106 @@
+import { crc32 } from '../memory/snapshot/snapshot.js'
+import { KeyFault } from '../shared/calls/call-guard.js'
+import { ByteReader, ByteWriter } from './byte-codec.js'
+
+// The value of a key in a store:
+//
+//   version 1 | write number | time of the last decision, microseconds | writes: count, then of each id 8 and how many have followed |
+//   state | CRC-32 of all before it 4
+//
+// The state is that of the key under one policy (key-memory.ts), with no bytes when the key owes nothing. The writes are the last one of
+// each of the last writers, the newest first: a process that lost the answer to a swap reads there whether it was made. An id is the writer,
+// 4 bytes, and a count.
+
+const VERSION = 1
+const CRC_BYTES = 4
+/** Bytes of a write's id. */
+export const ID_BYTES = 8
+const WRITER_BYTES = 4
+/** Writers that a value remembers. */
+const MOST_WRITES = 8
+
+/** A write of a key: its id, and its number. */
+export interface Write {
+  readonly id: Uint8Array
+  readonly number: number
+}
+
+/** A value, decoded. */
+export interface StoredValue {
+  /** Writes of this key since it came: the last one's number. */
+  readonly number: number
+  /** The store's time by which the last change was decided. */
+  readonly decidedUs: number
+  /** The last writes, the newest first. */
+  readonly writes: readonly Write[]
+  readonly state: Uint8Array
+}
+
+/** What a key without a value has. */
+export const NO_VALUE: StoredValue = { number: 0, decidedUs: 0, writes: [], state: new Uint8Array(0) }
+
+export function encodedValue({ number, decidedUs, writes, state }: StoredValue): Uint8Array {
+  const writer = new ByteWriter()
+  writer.byte(VERSION)
+  writer.whole(number)
+  writer.whole(Math.max(0, decidedUs))
+  writer.byte(Math.min(writes.length, MOST_WRITES))
+  for (const write of writes.slice(0, MOST_WRITES)) {
+    writer.raw(write.id)
+    writer.whole(number - write.number)
+  }
+  writer.block(state)
+  const body = writer.written()
+  const bytes = new Uint8Array(body.length + CRC_BYTES)
+  bytes.set(body)
+  new DataView(bytes.buffer).setUint32(body.length, crc32(body), true)
+  return bytes
+}
+
+/** @throws {KeyFault} when a newer version wrote it, or it is damaged. */
+export function decodedValue(bytes: Uint8Array | undefined): StoredValue {
+  if (bytes === undefined) return NO_VALUE
+  if (!(bytes instanceof Uint8Array) || bytes.length < CRC_BYTES + 1) throw damaged('is no value of a limiter')
+  const end = bytes.length - CRC_BYTES
+  const sum = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(end, true)
+  if (crc32(bytes.subarray(0, end)) !== sum) throw damaged('is damaged: its checksum does not fit')
+  if (bytes[0] !== VERSION) throw new KeyFault(`its value is of version ${bytes[0]}; this library reads version ${VERSION}`)
+  try {
+    const reader = new ByteReader(bytes.subarray(1, end))
+    const number = reader.whole()
+    const decidedUs = reader.whole()
+    const count = reader.byte()
+    if (count > MOST_WRITES) throw new RangeError('has too many writes')
+    const writes = Array.from({ length: count }, (): Write => ({ id: reader.raw(ID_BYTES), number: number - reader.whole() }))
+    const state = reader.block()
+    if (!reader.isOver) throw new RangeError('is too long')
+    return { number, decidedUs, writes, state }
+  } catch (error) {
+    throw damaged(error instanceof Error ? error.message : String(error))
+  }
+}
+
+/** What is thrown for a state that no limiter could have left. Never a fresh budget. */
+export function damaged(how: string): KeyFault {
+  return new KeyFault(`its value ${how}; reset() begins it anew`)
+}
+
+/** The writes after one more. A writer that writes one thing at a time needs only its last one. */
+export function writesAfter({ writes, number }: StoredValue, id: Uint8Array): readonly Write[] {
+  return [{ id, number: number + 1 }, ...writes.filter((write) => !isSame(write.id, id, WRITER_BYTES))]
+}
+
+/**
+ * Whether the write `id` made this value, or one before it that is remembered. Undefined: it may have, since so many other writers have
+ * followed that it would be forgotten. @param number that it would have.
+ */
+export function wasWritten({ writes }: StoredValue, id: Uint8Array, number: number): boolean | undefined {
+  if (writes.some((write) => isSame(write.id, id, ID_BYTES))) return true
+  const oldest = writes[MOST_WRITES - 1]
+  return oldest === undefined || number >= oldest.number ? false : undefined
+}
+
+function isSame(one: Uint8Array, other: Uint8Array, bytes: number): boolean {
+  for (let i = 0; i < bytes; i++) if (one[i] !== other[i]) return false
+  return true
+}

@@ -1,0 +1,134 @@
+import { spawnSync } from 'node:child_process'
+import { chmodSync, chownSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { freePorts } from './free-ports.js'
+import { postgresProgram, withoutRoot } from './postgres-programs.js'
+import { ServerChild } from './server-child.js'
+
+/** A test needs nothing after a crash of the machine; connections are for hundreds of callers. */
+const SETTINGS = {
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '',
+  fsync: 'off',
+  full_page_writes: 'off',
+  shared_buffers: '64MB',
+  max_connections: '300',
+}
+const USER = 'sluicegate'
+
+export interface PostgresProcessOptions {
+  /** Further settings, such as `{ default_transaction_isolation: 'serializable' }`. */
+  readonly settings?: Readonly<Record<string, string>>
+  /** The folder in which its own folder is made. */
+  readonly under?: string
+}
+
+/** A real PostgreSQL on loopback, with its files in a folder of its own. */
+export class PostgresProcess {
+  readonly host = '127.0.0.1'
+  readonly port: number
+  readonly database = 'postgres'
+  readonly user = USER
+  private readonly settings: Readonly<Record<string, string>>
+  private readonly folder: string
+  private child: ServerChild | undefined
+
+  private constructor(port: number, { settings = {}, under = tmpdir() }: PostgresProcessOptions) {
+    this.port = port
+    this.settings = { ...SETTINGS, ...settings }
+    this.folder = newFolder(under)
+    const [program, args] = withoutRoot(postgresProgram('initdb'), [
+      ...['-D', this.data, '-U', USER, '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync', '--no-instructions'],
+    ])
+    const { status, stderr } = spawnSync(program, args, { cwd: this.folder })
+    if (status !== 0) throw new Error(`initdb failed: ${stderr}`)
+  }
+
+  /** Resolves when it answers. */
+  static async start(options: PostgresProcessOptions = {}): Promise<PostgresProcess> {
+    const [port = 0] = await freePorts(1)
+    const server = new PostgresProcess(port, options)
+    await server.start()
+    return server
+  }
+
+  get url(): string {
+    return `postgres://${USER}@${this.host}:${this.port}/${this.database}`
+  }
+
+  /** Starts it, or starts it again after {@link kill} or {@link shutDown}, with what it had on disk. */
+  async start(): Promise<void> {
+    const settings = Object.entries(this.settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+    const command = withoutRoot(postgresProgram('postgres'), ['-D', this.data, '-p', String(this.port), ...settings])
+    this.child = await ServerChild.start(`PostgreSQL on port ${this.port}`, command, () => this.isReady())
+  }
+
+  /** Ends it at once, with all its processes, as a crash would: unlogged tables are empty afterwards. */
+  async kill(): Promise<void> {
+    await this.child?.end('SIGKILL')
+  }
+
+  /** Ends it in the ordinary way, connections cut: all tables are kept. */
+  async shutDown(): Promise<void> {
+    await this.child?.end('SIGINT')
+  }
+
+  /** Stops it in the middle of whatever it does, until {@link resume}. */
+  pause(): void {
+    this.child?.signal('SIGSTOP')
+  }
+
+  resume(): void {
+    this.child?.signal('SIGCONT')
+  }
+
+  /** Rows of a statement, on a connection of its own. */
+  async ask<Row extends object = Record<string, unknown>>(text: string): Promise<Row[]> {
+    const client = new pg.Client({ connectionString: this.url })
+    client.on('error', () => undefined)
+    await client.connect()
+    try {
+      const result = await client.query(text)
+      return (Array.isArray(result) ? result.at(-1) : result).rows
+    } finally {
+      await client.end()
+    }
+  }
+
+  /** Ends it and removes its folder. */
+  async stop(): Promise<void> {
+    await this.kill()
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 10 })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop()
+  }
+
+  private get data(): string {
+    return join(this.folder, 'data')
+  }
+
+  /** Whether this very server takes statements: another may have got the port. */
+  private async isReady(): Promise<boolean> {
+    try {
+      const [row] = await this.ask<{ data: string }>(`SELECT current_setting('data_directory') AS data`)
+      return row?.data === this.data
+    } catch {
+      return false
+    }
+  }
+}
+
+/** A folder that the user of the server can use. */
+function newFolder(under: string): string {
+  const folder = mkdtempSync(join(under, 'sluicegate-postgres-'))
+  if (process.getuid?.() === 0) {
+    const { stdout } = spawnSync('id', ['-u', 'postgres'])
+    chownSync(folder, Number(stdout), statSync(folder).gid)
+    chmodSync(folder, 0o700)
+  }
+  return folder
+}

@@ -1,0 +1,78 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { until } from './until.js'
+
+/** Servers that still run when this process ends, for whatever reason, end with it. */
+const running = new Set<ChildProcess>()
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL')
+})
+
+/** How much of the log an error shows. */
+const LOG = 4000
+
+/** One run of a real server. */
+export class ServerChild {
+  private readonly child: ChildProcess
+
+  private constructor(child: ChildProcess) {
+    this.child = child
+  }
+
+  /** Resolves when it is ready; rejects with its log when it ends before. */
+  static async start(
+    name: string,
+    [program, args]: readonly [string, readonly string[]],
+    isReady: () => Promise<boolean>,
+  ): Promise<ServerChild> {
+    const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+    running.add(child)
+    let log = ''
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (chunk: Buffer) => {
+        log = (log + chunk.toString()).slice(-LOG)
+      })
+    }
+    let hasEnded = false
+    const ended = new Promise<never>((_, reject) => {
+      child.once('error', reject)
+      child.once('exit', (code) => {
+        hasEnded = true
+        running.delete(child)
+        reject(new Error(`${name} ended (${code}): ${log}`))
+      })
+    })
+    ended.catch(() => undefined)
+    await Promise.race([ended, until(`${name} answers`, async () => hasEnded || (await isReady()))])
+    return new ServerChild(child)
+  }
+
+  /** A signal to it and to the processes that it started. */
+  signal(signal: NodeJS.Signals): void {
+    const { pid = 0 } = this.child
+    const children =
+      spawnSync('ps', ['-o', 'pid=', '--ppid', String(pid)])
+        .stdout?.toString()
+        .split('\n') ?? []
+    for (const each of [pid, ...children.map(Number)]) {
+      if (each > 0) sendTo(each, signal)
+    }
+  }
+
+  /** Sends a signal to it and waits until it is gone. */
+  async end(signal: NodeJS.Signals): Promise<void> {
+    const { child } = this
+    if (child.exitCode !== null || child.signalCode !== null) return
+    const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+    if (signal === 'SIGKILL') this.signal(signal)
+    else child.kill(signal)
+    await gone
+  }
+}
+
+function sendTo(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch {
+    // It has just ended.
+  }
+}
