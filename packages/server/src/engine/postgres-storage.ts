@@ -3,7 +3,7 @@ import { createPostgresLimiter, type FleetLimiter } from 'sluicegate/postgres'
 import type { PostgresStorageConfig } from 'sluicegate-config/config.js'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { Log } from '../log.js'
-import { reserveNow } from './reserve-now.js'
+import { reserveNowOf } from './reserve-now.js'
 import { type CallRateRoom, type LimiterMaking, MEMORY, type Storage, type StoredLimiter, type StoredRateTable } from './stored-limiter.js'
 
 /** How long a connection may take to open, and the start waits for the first. */
@@ -89,7 +89,7 @@ export class PostgresStorage implements Storage {
       },
       take: (key, cost) => limiter.take(key, cost),
       peek: (key, cost) => limiter.peek(key, cost),
-      reserve: (key, cost) => reserveNow(limiter, key, cost),
+      reserve: reserveNowOf(limiter),
       refund: (key, tokens) => limiter.refund(key, tokens),
       penalize: (key, tokens) => limiter.penalize(key, tokens),
       block: (key, forMs) => limiter.block(key, forMs),
