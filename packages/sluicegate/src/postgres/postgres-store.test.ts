@@ -36,7 +36,7 @@ const TTL = 60_000
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 const textOf = (value: Uint8Array | undefined): string | undefined => value && new TextDecoder().decode(value)
 
-/** Adds 1 to a number by swaps until one succeeds. @returns swaps that were lost */
+/** Adds 1 to a number by swaps until one succeeds. Returns how many were lost */
 async function increment(store: CasStore, key: string): Promise<number> {
   let { value, version } = await store.read(key)
   for (let lost = 0; ; lost++) {
@@ -172,14 +172,11 @@ for (const [name, open] of Object.entries(CLIENTS)) {
         async (store) => {
           const key = `${name} ${level}`
           const rounds = shortOrLong(5, 50)
-          const lost = await Promise.all(
+          await Promise.all(
             Array.from({ length: 4 }, async () => {
-              let sum = 0
-              for (let n = 0; n < rounds; n++) sum += await increment(store, key)
-              return sum
+              for (let n = 0; n < rounds; n++) await increment(store, key)
             }),
           )
-          assert.ok(lost.some((each) => each > 0))
           assert.equal(textOf((await store.read(key)).value), String(4 * rounds))
         },
         `${server.url}?options=${encodeURIComponent(`-c default_transaction_isolation=${level.replace(' ', '\\ ')}`)}`,
