@@ -158,12 +158,22 @@ export const BOUNDARIES: readonly Boundary[] = [
     why: 'a shared limiter works over a backend: it does not know which; leases know of it only the port',
     files: sourcesOf('packages/sluicegate/src/(lease|shared)'),
     allows: (edge) =>
-      !leadsTo(edge, /\/src\/(redis|cluster)\//) && (!isOf(edge.from, 'lease') || !leadsTo(edge, /\/src\/shared\/(?!backend\.ts)/)),
+      !leadsTo(edge, /\/src\/(redis|cluster|store)\//) && (!isOf(edge.from, 'lease') || !leadsTo(edge, /\/src\/shared\/(?!backend\.ts)/)),
   },
   {
     why: 'Redis and the processes of a machine know nothing of each other',
     files: sourcesOf('packages/sluicegate/src/(redis|cluster)'),
-    allows: ({ from, target }) => !isOf(target, isOf(from, 'redis') ? 'cluster' : 'redis'),
+    allows: ({ from, target }) => !isOf(target, isOf(from, 'redis') ? 'cluster' : 'redis') && !isOf(target, 'store'),
+  },
+  {
+    why: 'a store that only compares and swaps knows no Redis; the primary process gives it its leases',
+    files: sourcesOf('packages/sluicegate/src/store'),
+    allows: ({ target }) => !isOf(target, 'redis') && !isOf(target, 'store-testing'),
+  },
+  {
+    why: 'the kit for stores imports the port, the limiter over it, and what these are given',
+    files: sourcesOf('packages/sluicegate/src/store-testing'),
+    allows: (edge) => leadsTo(edge, /\/src\/(store|store-testing|policy|time)\/[^/]*\.ts$/),
   },
   {
     why: 'the oracle is a second opinion: it takes types from the library and never its arithmetic',

@@ -10,8 +10,8 @@ const FOLDER = '.cache/packed'
 const IMPORTED = new Set<Published>(['sluicegate'])
 /** The most bytes of each, as downloaded and as installed. */
 const MOST_BYTES: Readonly<Record<Published, { readonly size: number; readonly unpackedSize: number }>> = {
-  // 1.5 MB as npm prints it.
-  sluicegate: { size: 350_000, unpackedSize: 1_549_999 },
+  // 1.6 MB as npm prints it.
+  sluicegate: { size: 372_000, unpackedSize: 1_649_999 },
   'sluicegate-server': { size: 400_000, unpackedSize: 1_500_000 },
 }
 

@@ -79,9 +79,9 @@ export const OPTION_SECTIONS: readonly { readonly title: string; readonly about:
     ],
   },
   {
-    title: 'Limiters over Redis and node:cluster',
+    title: 'Limiters over Redis, node:cluster and stores',
     about:
-      'Both also take `policyFor`, `policies`, `banAfter`, `allow`, `deny` and `shadow` of `createLimiter`. Those from `outage` to `overrides` are of `createClusterLimiter` too.',
+      'All also take `policyFor`, `policies`, `banAfter`, `allow`, `deny` and `shadow` of `createLimiter`. Those from `outage` to `overrides` are of `createClusterLimiter` too, and but for `overrides` of `createStoreLimiter`.',
     groups: [
       {
         of: 'createRedisLimiter',
@@ -104,6 +104,7 @@ export const OPTION_SECTIONS: readonly { readonly title: string; readonly about:
         },
       },
       { of: 'createClusterLimiter', interface: 'ClusterLimiterOptions', file: 'cluster/create-cluster-limiter.ts', link: 'cluster.md' },
+      { of: 'createStoreLimiter', interface: 'StoreLimiterOptions', file: 'store/create-store-limiter.ts', link: 'stores.md' },
       { of: 'serveLimiter', interface: 'ServeOptions', file: 'cluster/serve-limiter.ts', link: 'cluster.md' },
     ],
   },
@@ -185,7 +186,9 @@ import { type HeaderOptions } from 'sluicegate/http'
 import { address, apiKey, header } from 'sluicegate/keys'
 import { limitedFetch } from 'sluicegate/outbound'
 import { createRedisLimiter, type RedisClient } from 'sluicegate/redis'
+import { createStoreLimiter, type CasStore } from 'sluicegate/store'
 import { rateLimit } from 'sluicegate/express'
+declare const store: CasStore
 declare const client: RedisClient
 declare const policy: Policy, free: Policy, pro: Policy
 declare const plans: Map<string, Policy>

@@ -150,7 +150,7 @@ export const swapChecks: readonly StoreCheck[] = [
     },
   },
   {
-    name: 'keys are told apart by every character',
+    name: 'keys differ by every character',
     async run({ one, freshKey }) {
       const begin = freshKey()
       const long = 'x'.repeat(7000)

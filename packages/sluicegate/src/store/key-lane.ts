@@ -18,13 +18,13 @@ const MOST_LOOKS = 3
 /** The pause after the second lost swap is up to this long, and doubles with each up to the other. */
 const FIRST_PAUSE_MS = 1
 const LONGEST_PAUSE_MS = 32
-/** Kept beyond the time at which a key is as good as new: for drift, and to look for lost swaps. */
+/** Kept beyond the time at which a key is full: for drift, and to look for lost swaps. */
 const LEAST_TTL_MS = 10_000
 
 /** One call that waits for the state of its key. */
 export interface Work {
   readonly signal: CancelSignal | undefined
-  /** Begins a key anew that cannot be read. */
+  /** Makes a key full that cannot be read. */
   readonly isReset: boolean
   /** Makes the change in the session. It may run several times; the last counts. `undo`: what an earlier run charged too early. */
   run(session: KeySession, undo: Ran | undefined): Ran
@@ -159,7 +159,7 @@ export class KeyLane {
     return { attempt, swaps }
   }
 
-  /** @throws {KeyFault} where a value cannot be read, except to those that begin it anew. */
+  /** @throws {KeyFault} where a value cannot be read, except to resets. */
   private valuesIn(states: readonly CasState[]): readonly StoredValue[] {
     return states.map(({ value }) => {
       try {
@@ -242,7 +242,7 @@ export class KeyLane {
       if (written.includes(undefined)) {
         throw new StoreError(
           'OUTAGE',
-          'the answer of the store was lost, and so many others have written since that it is unknown whether it was made',
+          'the answer of the store was lost, and more writers have followed than it remembers: it is unknown whether it was made',
         )
       }
     }

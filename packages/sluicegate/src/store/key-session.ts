@@ -97,7 +97,7 @@ export class KeySession {
     return this.memories.map((memory) => memory.save(this.clock.us))
   }
 
-  /** Microseconds until each key is as good as new, its ban and its leases included. */
+  /** Microseconds until each key is full, its ban and its leases included. */
   untilNewUs(): readonly number[] {
     return this.parts.map((part, i) => {
       const { resetAfterMs } = part.peek(ONE_KEY)

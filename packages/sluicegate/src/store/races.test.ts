@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random, type SinglePolicySpec, shortOrLong } from 'sluicegate-testkit'
 import { budgetOf, type Spent, surelyOver } from 'sluicegate-testkit/history/sure-excess.js'
+import { type Passage, UnreliableStore } from 'sluicegate-testkit/stores/unreliable-store.js'
 import { allOf, concurrency, fixedWindow, manualClock, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
 import { memoryStore } from '../store-testing/memory-store.js'
-import { type Passage, UnreliableStore } from '../store-testing/unreliable-store.js'
 import type { Clock } from '../time/clock.js'
 import { createStoreLimiter } from './create-store-limiter.js'
 
-// Processes race for one key over a network that delays, reorders and loses, and whose answers come after the caller was told that they would not.
+// Processes race for one key over a network that delays, reorders and loses, and whose answers come after a failure was reported.
 
 const START_MS = 1_700_000_000_000
 /** Seeds that found something, then new ones. */

@@ -76,7 +76,7 @@ export function putInForce(
   const record = open.core.propose()
   const words = new BigUint64Array(open.memory.buffer)
   const at = (name: string): number => (open.section + open.constant(name)) / WORD_BYTES
-  // The one thread of this core: nobody reads a record while it is written.
+  // The one thread of this core: no other reads a record while it is written.
   const sequence = BigInt.asUintN(32, words[record / WORD_BYTES] as bigint)
   new Uint8Array(open.memory.buffer, record, open.constant('RECORD_SIZE')).fill(0)
   words[record / WORD_BYTES] = sequence

@@ -211,7 +211,7 @@ export class StoreBackend implements Backend {
     }
   }
 
-  /** Until nobody waits for the keys. The calls of one turn of the event loop decide together. */
+  /** Until no call waits for the keys. The calls of one turn of the event loop decide together. */
   private async drain(name: string, waiting: Work[], parts: LaneParts, keys: readonly string[]): Promise<void> {
     await undefined
     while (waiting.length > 0) await new KeyLane(parts, keys).decide((most) => waiting.splice(0, most))

@@ -82,7 +82,7 @@ export function decodedValue(bytes: Uint8Array | undefined): StoredValue {
 
 /** What is thrown for a state that no limiter could have left. Never a fresh budget. */
 export function damaged(how: string): KeyFault {
-  return new KeyFault(`its value ${how}; reset() begins it anew`)
+  return new KeyFault(`its value ${how}; reset() makes the key full`)
 }
 
 /** The writes after one more. A writer that writes one thing at a time needs only its last one. */
@@ -91,8 +91,8 @@ export function writesAfter({ writes, number }: StoredValue, id: Uint8Array): re
 }
 
 /**
- * Whether the write `id` made this value, or one before it that is remembered. Undefined: it may have, since so many other writers have
- * followed that it would be forgotten. @param number that it would have.
+ * Whether the write `id` made this value, or one before it that is remembered. Undefined: it may have, but more writers
+ * have followed than are remembered. @param number that it would have.
  */
 export function wasWritten({ writes }: StoredValue, id: Uint8Array, number: number): boolean | undefined {
   if (writes.some((write) => isSame(write.id, id, ID_BYTES))) return true

@@ -1,4 +1,4 @@
-import type { CasState, CasStore, CasSwap } from '../store/cas-store.js'
+import type { CasState, CasStore, CasSwap } from '../../../sluicegate/dist/store/cas-store.js'
 
 /** What happens to one call: when it reaches the store and its answer the caller, and what of it is lost. Times are milliseconds. */
 export interface Passage {
