@@ -11,7 +11,13 @@ export interface Calls {
 const AT_ONCE = 64
 
 /** Callers with one question at a time each, until the time or the number of decisions is over. */
-export async function callFor(contender: Contender, callers: number, keyOf: () => string, ms: number, most = Number.POSITIVE_INFINITY): Promise<Calls> {
+export async function callFor(
+  contender: Contender,
+  callers: number,
+  keyOf: () => string,
+  ms: number,
+  most = Number.POSITIVE_INFINITY,
+): Promise<Calls> {
   const fromMs = performance.now()
   let decisions = 0
   let admitted = 0

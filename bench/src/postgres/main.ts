@@ -73,7 +73,8 @@ async function bloat(server: PostgresProcess, open: OpenContender): Promise<obje
   let n = 0
   const { decisions, ms } = await callFor(contender, 256, () => `key ${n++ % 1000}`, 240_000, 1_000_000)
   await contender.close()
-  const [row] = await server.ask(`SELECT n_tup_upd::int AS updates, n_tup_hot_upd::int AS in_place, n_dead_tup::int AS dead, n_live_tup::int AS live,
+  const [row] =
+    await server.ask(`SELECT n_tup_upd::int AS updates, n_tup_hot_upd::int AS in_place, n_dead_tup::int AS dead, n_live_tup::int AS live,
     pg_relation_size('sluicegate')::int AS heap, pg_total_relation_size('sluicegate')::int AS total FROM pg_stat_user_tables WHERE relname = 'sluicegate'`)
   return { decisions, seconds: Math.round(ms / 1000), ...row }
 }
