@@ -3,7 +3,7 @@ import { fixedWindow } from 'sluicegate'
 import { createPostgresLimiter } from 'sluicegate/postgres'
 import { requireRival } from '../rivals.js'
 
-/** A limit of so many requests a day, for each key. */
+/** A limit of N requests a day, for each key. */
 export interface Contender {
   readonly name: string
   take(key: string): boolean | Promise<boolean>

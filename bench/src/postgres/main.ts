@@ -53,12 +53,12 @@ async function measure(server: PostgresProcess): Promise<Row[]> {
   return rows
 }
 
-/** Two processes' pools race for keys that nobody has used. */
+/** Two pools of connections, as of two processes, race for an unused key. */
 async function overBudget(server: PostgresProcess): Promise<object[]> {
   const rows: object[] = []
   for (const open of CONTENDERS) {
     const pair = [await open(server.url, BUDGET), await open(server.url, BUDGET)]
-    const counts = await Promise.all(pair.map((each) => callFor(each, 64, () => 'hot', 60_000, BUDGET * 2)))
+    const counts = await Promise.all(pair.map((each) => callFor(each, 64, () => `hot ${each.name}`, 60_000, BUDGET * 2)))
     const admitted = counts.reduce((sum, each) => sum + each.admitted, 0)
     rows.push({ name: pair[0]?.name, budget: BUDGET, admitted })
     await Promise.all(pair.map((each) => each.close()))

@@ -232,7 +232,7 @@ for (const [name, open] of Object.entries(CLIENTS)) {
         await other.end()
         proxy.set({ kind: 'none' })
         await assert.rejects(swap, { name: 'StoreError', code: 'OUTAGE' })
-        // `postgres` may lose a call that is made in the moment in which a connection breaks: nobody waits for each.
+        // `postgres` may lose a call that is made in the moment in which a connection breaks: no call waits for the one before it.
         let isRead = false
         await until('it is read', () => {
           store.read(key).then(
@@ -249,7 +249,7 @@ for (const [name, open] of Object.entries(CLIENTS)) {
     )
   })
 
-  test(`${name}: whoever swaps removes expired rows in small steps, and no others`, async () => {
+  test(`${name}: swaps remove expired rows in small steps, and no others`, async () => {
     const table = name === 'postgres' ? 'swept_b' : 'swept_a'
     await server.ask(postgresTable({ table }))
     await server.ask(
@@ -330,7 +330,7 @@ test('an unlogged table is empty after a crash, and a logged one is as it was; a
   assert.deepEqual(await values(), [undefined, '1'])
 })
 
-test('mistakes are told: another client, a table that needs quotes', () => {
+test('mistakes are refused: another client, a table that needs quotes', () => {
   assert.throws(() => postgresStore({ client: {} as never }), { code: 'CLIENT_INVALID' })
   const client = new pg.Pool()
   for (const table of ['a b', '', 'a.b.c', '"a"', 'a;']) assert.throws(() => postgresStore({ client, table }), { code: 'OPTION_INVALID' })
