@@ -22,6 +22,7 @@ const TEST_FILES_AT_ONCE = 3 * availableParallelism()
 /** Compiled files that are no tests but use programs of the system. */
 const ON_SERVERS = {
   'bench:redis': ['bench/dist/redis/main.js'],
+  'bench:postgres': ['bench/dist/postgres/main.js'],
   'bench:server': ['bench/dist/server/main.js'],
   'bench:replay': ['bench/dist/replay/main.js'],
   chaos: ['chaos/dist/main.js'],
@@ -54,6 +55,7 @@ const TASKS = {
   prove: ([name, ...args]) => run(process.execPath, [chooseProof(name), ...args]),
   bench: (args) => run(process.execPath, ['bench/dist/main.js', ...args]),
   'bench:redis': (args) => run(process.execPath, ['bench/dist/redis/main.js', ...args]),
+  'bench:postgres': (args) => run(process.execPath, ['bench/dist/postgres/main.js', ...args]),
   'bench:edge': (args) => run(process.execPath, ['bench/dist/middleware/main.js', ...args]),
   'bench:server': (args) => run(process.execPath, ['bench/dist/server/main.js', ...args]),
   'bench:replay': (args) => run(process.execPath, ['bench/dist/replay/main.js', ...args]),

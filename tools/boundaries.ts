@@ -171,6 +171,15 @@ export const BOUNDARIES: readonly Boundary[] = [
     allows: ({ target }) => !isOf(target, 'redis') && !isOf(target, 'store-testing'),
   },
   {
+    why: 'PostgreSQL is a store: it knows the port, the limiter over any store, checks and errors',
+    files: sourcesOf('packages/sluicegate/src/postgres'),
+    allows: (edge) =>
+      leadsTo(
+        edge,
+        /\/src\/((store|postgres|postgres\/runners|options|policy|decision)\/[^/]*|errors|awaitable|shared\/(backend|fleet-limiter|outage\/[^/]*))\.ts$/,
+      ),
+  },
+  {
     why: 'the kit for stores imports the port, the limiter over it, and what these are given',
     files: sourcesOf('packages/sluicegate/src/store-testing'),
     allows: (edge) => leadsTo(edge, /\/src\/(store|store-testing|policy|time)\/[^/]*\.ts$/),

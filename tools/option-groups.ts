@@ -104,6 +104,8 @@ export const OPTION_SECTIONS: readonly { readonly title: string; readonly about:
         },
       },
       { of: 'createClusterLimiter', interface: 'ClusterLimiterOptions', file: 'cluster/create-cluster-limiter.ts', link: 'cluster.md' },
+      { of: 'createPostgresLimiter', interface: 'PostgresStoreOptions', file: 'postgres/postgres-store.ts', link: 'postgres.md' },
+      { of: 'postgresTable', interface: 'PostgresTableOptions', file: 'postgres/table-name.ts', link: 'postgres.md' },
       { of: 'createStoreLimiter', interface: 'StoreLimiterOptions', file: 'store/create-store-limiter.ts', link: 'stores.md' },
       { of: 'serveLimiter', interface: 'ServeOptions', file: 'cluster/serve-limiter.ts', link: 'cluster.md' },
     ],
@@ -185,11 +187,13 @@ import { createClusterLimiter, serveLimiter } from 'sluicegate/cluster'
 import { type HeaderOptions } from 'sluicegate/http'
 import { address, apiKey, header } from 'sluicegate/keys'
 import { limitedFetch } from 'sluicegate/outbound'
+import { createPostgresLimiter, type PostgresClient, postgresTable } from 'sluicegate/postgres'
 import { createRedisLimiter, type RedisClient } from 'sluicegate/redis'
 import { createStoreLimiter, type CasStore } from 'sluicegate/store'
 import { rateLimit } from 'sluicegate/express'
 declare const store: CasStore
 declare const client: RedisClient
+declare const pool: PostgresClient
 declare const policy: Policy, free: Policy, pro: Policy
 declare const plans: Map<string, Policy>
 declare const policyFor: (key: string) => Policy | undefined

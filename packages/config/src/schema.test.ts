@@ -203,17 +203,25 @@ function withOption(path: readonly string[], value: unknown, beside: object): st
 }
 
 /** Options that the reader passes on as they are, and whose defaults are those of the library. */
-const OF_THE_LIBRARY: ReadonlySet<string> = new Set(['storage.redis.mode', 'storage.redis.prefix', 'throttle.max-keys'])
+const OF_THE_LIBRARY: ReadonlySet<string> = new Set([
+  'storage.redis.mode',
+  'storage.redis.prefix',
+  'storage.postgres.mode',
+  'storage.postgres.prefix',
+  'throttle.max-keys',
+])
 
 const ONE_POLICY = { policies: { 'per-user': { algorithm: 'token-bucket', limit: 100, window: '1m' } } }
 /** What an option needs beside itself. */
 const BESIDE: Readonly<Record<string, object>> = {
   'storage.redis.url': {},
+  'storage.postgres.url': {},
   'storage.redis.nodes': {},
   'snapshot.every': { snapshot: { file: 'keys.snapshot' } },
 }
 const besideOf = (path: readonly string[]): object => {
-  const store = path[0] === 'storage' && path.length === 3 ? { storage: { redis: { url: 'redis://a' } } } : {}
+  const stores = { redis: { redis: { url: 'redis://a' } }, postgres: { postgres: { url: 'postgres://a' } } }
+  const store = path[0] === 'storage' && path.length === 3 ? { storage: stores[path[1] as keyof typeof stores] } : {}
   return { ...ONE_POLICY, ...(BESIDE[path.join('.')] ?? store) }
 }
 

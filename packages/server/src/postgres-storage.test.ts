@@ -31,7 +31,9 @@ test('services share budgets in PostgreSQL, say whether it can be reached, and g
   assert.equal(await isUp(services[0]), 0)
   await server.ask(postgresTable())
   await until('the table is there', async () => (await isUp(services[0])) === 1 && (await isUp(services[1])) === 1)
-  const statuses = await Promise.all(Array.from({ length: 60 }, (_, i) => statusOf(services[i % 2] as Service, '/v1/take/few/a')))
+  const statuses = await Promise.all(
+    Array.from({ length: 60 }, (_, i) => statusOf(services[i % 2] as Service, '/v1/take?policy=few&key=a')),
+  )
   assert.equal(statuses.filter((status) => status === 200).length, 20)
   await server.shutDown()
   await until('the loss is seen', async () => (await isUp(services[0])) === 0)

@@ -1,12 +1,12 @@
 import { checkOptions } from '../options/option-checks.js'
 import type { CancelSignal } from '../shared/backend.js'
 import type { CasOutcome, CasState, CasStore, CasSwap } from '../store/cas-store.js'
+import { hexOf } from './hex.js'
 import { newVersion } from './new-version.js'
 import { isOvertaken, isUnknownStatement, storeErrorOf } from './sql-fault.js'
 import type { SqlRow, SqlRunner } from './sql-runner.js'
 import { type PostgresClient, sqlRunnerFor } from './sql-runner-for.js'
 import { type Statement, type Statements, statementsOf } from './statements.js'
-import { hexOf } from './hex.js'
 import { storedKey } from './stored-key.js'
 import { Sweeper } from './sweeper.js'
 import { postgresTable } from './table-name.js'
@@ -15,15 +15,15 @@ export interface PostgresStoreOptions {
   /**
    * A `Pool` or `Client` of `pg`, or what `postgres()` returns. You make it and you close it.
    *
-   * @defaultValue none: it is required
-   * @example `new pg.Pool({ connectionString })`
+   * @defaultValue required
+   * @example createPostgresLimiter(policy, { client: pool })
    */
   readonly client: PostgresClient
   /**
    * The table, also as `schema.table`; `postgresTable()` has the statement that makes it.
    *
    * @defaultValue `'sluicegate'`
-   * @example `'limits.sluicegate'`
+   * @example createPostgresLimiter(policy, { client: pool, table: 'limits.sluicegate' })
    */
   readonly table?: string
 }

@@ -41,7 +41,7 @@ export function statementsOf(table: string): Statements {
 /**
  * `create`: the arbiter of ON CONFLICT is the newest row, whatever the statement's snapshot is. A loser writes the row as it is, and so gets it.
  *
- * `swap`: FOR UPDATE waits for whoever changes the row and then reads what that one wrote, and holds it until the UPDATE; under repeatable
+ * `swap`: FOR UPDATE waits for a statement that changes the row, then reads what it wrote, and holds it until the UPDATE; under repeatable
  * read and serializable the server refuses with 40001 instead.
  */
 function singleTexts(table: string): Record<'read' | 'create' | 'swap', string> {
@@ -101,7 +101,7 @@ FROM state, counted ORDER BY i`,
   }
 }
 
-/** In the order of keys from where the last one ended; rows that somebody holds stay for the next round. */
+/** In the order of keys from where the last one ended; locked rows stay for the next round. */
 function sweepText(table: string): string {
   return `WITH seen AS MATERIALIZED (
   SELECT key, expires FROM ${table} WHERE key > decode($1::text, 'hex') ORDER BY key LIMIT ${SWEPT_ROWS}

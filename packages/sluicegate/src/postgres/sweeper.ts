@@ -4,7 +4,7 @@ import { SWEPT_ROWS } from './statements.js'
 /** Swaps after which one goes over some rows. */
 const SWAPS = 64
 
-/** Removes expired rows: whoever swaps goes over the next few rows of the table now and then, one step at a time. */
+/** Removes expired rows: now and then a swap goes over the next rows of the table, one step at a time. */
 export class Sweeper {
   readonly #sweep: (after: Uint8Array) => Promise<readonly SqlRow[]>
   #after = new Uint8Array(0)
@@ -15,7 +15,7 @@ export class Sweeper {
     this.#sweep = sweep
   }
 
-  /** Counts a swap. Nobody waits for the step that it may begin. */
+  /** Counts a swap. The swap does not wait for the step that it may begin. */
   swapped(): void {
     if (++this.#swaps % SWAPS !== 0 || this.#isSweeping) return
     this.#isSweeping = true

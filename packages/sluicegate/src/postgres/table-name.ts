@@ -43,14 +43,14 @@ export interface PostgresTableOptions {
    * The table, also as `schema.table`.
    *
    * @defaultValue `'sluicegate'`
-   * @example `'limits.sluicegate'`
+   * @example postgresTable({ table: 'limits.sluicegate' })
    */
   readonly table?: string
   /**
    * Whether the table survives a crash of the server.
    *
    * @defaultValue `false`
-   * @example `true`
+   * @example postgresTable({ logged: true })
    */
   readonly logged?: boolean
 }

@@ -1,0 +1,98 @@
+import pg from 'pg'
+import { fixedWindow } from 'sluicegate'
+import { createPostgresLimiter } from 'sluicegate/postgres'
+import { requireRival } from '../rivals.js'
+
+/** A limit of N requests a day, for each key. */
+export interface Contender {
+  readonly name: string
+  take(key: string): boolean | Promise<boolean>
+  close(): Promise<void>
+}
+
+export type OpenContender = (url: string, limit: number) => Promise<Contender>
+
+const CONNECTIONS = 16
+const DAY_S = 86_400
+
+function poolOf(url: string): pg.Pool {
+  const pool = new pg.Pool({ connectionString: url, max: CONNECTIONS })
+  pool.on('error', () => undefined)
+  return pool
+}
+
+function ours(mode: 'exact' | 'leased'): OpenContender {
+  return async (url, limit) => {
+    const client = poolOf(url)
+    const policy = fixedWindow({ limit, window: '1d', name: `day-${limit}` })
+    const limiter = createPostgresLimiter(policy, { client, mode, outage: 'closed', timeoutMs: 60_000 })
+    return {
+      name: `sluicegate ${mode}`,
+      take: (key) => {
+        const decision = limiter.take(key)
+        return 'then' in decision ? Promise.resolve(decision).then(({ allowed }) => allowed) : decision.allowed
+      },
+      close: async () => {
+        limiter.close()
+        await client.end()
+      },
+    }
+  }
+}
+
+interface Flexible {
+  consume(key: string): Promise<unknown>
+}
+
+interface FlexibleModule {
+  readonly RateLimiterPostgres: new (options: object, ready: (error?: Error) => void) => Flexible
+}
+
+async function flexible(url: string, limit: number): Promise<Contender> {
+  const { RateLimiterPostgres } = requireRival('rate-limiter-flexible') as FlexibleModule
+  const storeClient = poolOf(url)
+  const limiter = await new Promise<Flexible>((resolve, reject) => {
+    const options = { storeClient, storeType: 'pool', points: limit, duration: DAY_S, tableName: 'flexible', keyPrefix: String(limit) }
+    const made: Flexible = new RateLimiterPostgres(options, (error) => (error ? reject(error) : resolve(made)))
+  })
+  const take = (key: string): Promise<boolean> =>
+    limiter.consume(key).then(
+      () => true,
+      (denial: unknown) => {
+        if (denial instanceof Error) throw denial
+        return false
+      },
+    )
+  return { name: 'rate-limiter-flexible', take, close: () => storeClient.end() }
+}
+
+interface ExpressStore {
+  init(options: { readonly windowMs: number }): void
+  increment(key: string): Promise<{ readonly totalHits: number }>
+}
+
+interface ExpressModule {
+  readonly PostgresStore: new (config: object, prefix: string) => ExpressStore
+}
+
+/** The store counts, and express-rate-limit compares. Its migrations run when the first is made, so the first call waits until it answers. */
+async function express(url: string, limit: number): Promise<Contender> {
+  const { PostgresStore } = requireRival('@acpr/rate-limit-postgresql') as ExpressModule
+  const store = new PostgresStore({ connectionString: url, max: CONNECTIONS }, `limit-${limit}`)
+  store.init({ windowMs: DAY_S * 1000 })
+  for (let tries = 0; tries < 50; tries++) {
+    const isReady = await store.increment('first').then(
+      () => true,
+      () => false,
+    )
+    if (isReady) break
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+  return {
+    name: '@acpr/rate-limit-postgresql',
+    take: async (key) => (await store.increment(key)).totalHits <= limit,
+    close: async () => (store as { readonly pool?: { end(): Promise<void> } }).pool?.end(),
+  }
+}
+
+export const CONTENDERS: readonly OpenContender[] = [ours('exact'), ours('leased'), flexible, express]
