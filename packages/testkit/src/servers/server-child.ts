@@ -46,26 +46,27 @@ export class ServerChild {
     return new ServerChild(child)
   }
 
-  /** A signal to it and to the processes that it started. */
-  signal(signal: NodeJS.Signals): void {
+  /** A signal to it and to the processes that it started. @returns whom it was sent to. */
+  signal(signal: NodeJS.Signals): readonly number[] {
     const { pid = 0 } = this.child
     const children =
       spawnSync('ps', ['-o', 'pid=', '--ppid', String(pid)])
         .stdout?.toString()
         .split('\n') ?? []
-    for (const each of [pid, ...children.map(Number)]) {
-      if (each > 0) sendTo(each, signal)
-    }
+    const all = [pid, ...children.map(Number)].filter((each) => each > 0)
+    for (const each of all) sendTo(each, signal)
+    return all
   }
 
-  /** Sends a signal to it and waits until it is gone. */
+  /** Sends a signal to it and waits until it is gone; of SIGKILL also its processes, which keep what they share until they are. */
   async end(signal: NodeJS.Signals): Promise<void> {
     const { child } = this
     if (child.exitCode !== null || child.signalCode !== null) return
     const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()))
-    if (signal === 'SIGKILL') this.signal(signal)
-    else child.kill(signal)
+    const killed = signal === 'SIGKILL' ? this.signal(signal) : []
+    if (signal !== 'SIGKILL') child.kill(signal)
     await gone
+    await until('all processes of the server are gone', () => !killed.some(isThere))
   }
 }
 
@@ -74,5 +75,13 @@ function sendTo(pid: number, signal: NodeJS.Signals): void {
     process.kill(pid, signal)
   } catch {
     // It has just ended.
+  }
+}
+
+function isThere(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
   }
 }
