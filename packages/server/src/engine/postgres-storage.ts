@@ -3,7 +3,7 @@ import { createPostgresLimiter, type FleetLimiter } from 'sluicegate/postgres'
 import type { PostgresStorageConfig } from 'sluicegate-config/config.js'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { Log } from '../log.js'
-import { reserveNowOf } from './reserve-now.js'
+import { fleetOptions, storedFleet } from './fleet-limiter.js'
 import { type CallRateRoom, type LimiterMaking, MEMORY, type Storage, type StoredLimiter, type StoredRateTable } from './stored-limiter.js'
 
 /** How long a connection may take to open, and the start waits for the first. */
@@ -12,8 +12,6 @@ const CONNECT_MS = 2_000
 const STATEMENT_MS = 5_000
 /** Between two looks whether the table can be read. */
 const LOOK_MS = 1_000
-/** The library's bound on keys with a lease in one process. */
-const MAX_LEASED_KEYS = 10_000_000
 
 /** Keys in a table of PostgreSQL, which other processes with the same prefix and policy names share. Keys of `CL.THROTTLE` stay in memory. */
 export class PostgresStorage implements Storage {
@@ -68,43 +66,9 @@ export class PostgresStorage implements Storage {
     this.#isReachable = false
   }
 
-  limiter({ policy, maxKeys, priorities }: PolicyConfig, { hotKeys }: LimiterMaking): StoredLimiter {
-    const { prefix, mode, outage, timeoutMs, table } = this.#config
-    const limiter: FleetLimiter = createPostgresLimiter(policy, {
-      client: this.#pool,
-      table,
-      outage,
-      timeoutMs,
-      hotKeys,
-      ...(prefix !== undefined && { prefix }),
-      // As over Redis: a lease says nothing about what is left at the store, which classes of requests depend on.
-      ...((mode === 'exact' || priorities !== undefined) && { mode: 'exact' as const }),
-      ...(maxKeys !== undefined && { maxKeys: Math.min(maxKeys, MAX_LEASED_KEYS) }),
-    })
-    this.#limiters.add(limiter)
-    return {
-      isShared: true,
-      get policy() {
-        return limiter.policy
-      },
-      take: (key, cost) => limiter.take(key, cost),
-      peek: (key, cost) => limiter.peek(key, cost),
-      reserve: reserveNowOf(limiter),
-      refund: (key, tokens) => limiter.refund(key, tokens),
-      penalize: (key, tokens) => limiter.penalize(key, tokens),
-      block: (key, forMs) => limiter.block(key, forMs),
-      reset: (key) => limiter.reset(key),
-      update: (next) => limiter.update(next),
-      stats: () => ({ ...NO_TABLE, keys: limiter.stats().leases }),
-      storeStats: () => limiter.stats(),
-      servers: () => limiter.shards(1).servers,
-      hotKeys: (n) => limiter.hotKeys(n),
-      snapshot: () => undefined,
-      close: () => {
-        this.#limiters.delete(limiter)
-        limiter.close()
-      },
-    }
+  limiter(config: PolicyConfig, making: LimiterMaking): StoredLimiter {
+    const options = fleetOptions(this.#config, config, making)
+    return storedFleet(createPostgresLimiter(config.policy, { client: this.#pool, table: this.#config.table, ...options }), this.#limiters)
   }
 
   restored(): undefined {
@@ -128,5 +92,3 @@ export class PostgresStorage implements Storage {
     clearTimeout(timer)
   }
 }
-
-const NO_TABLE = { keys: 0, evictions: 0, refusals: 0, overflows: 0, casRetries: 0, contentions: 0, memoryBytes: 0 }

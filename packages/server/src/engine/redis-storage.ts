@@ -1,12 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createClient, createCluster } from '@redis/client'
-import type { LimiterStats } from 'sluicegate'
 import { createRedisLimiter, createRedisRateTable, type FleetLimiter, type RedisClient } from 'sluicegate/redis'
 import type { RedisStorageConfig } from 'sluicegate-config/config.js'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { Log } from '../log.js'
 import { type ClusterClient, ClusterKeeper } from './cluster-keeper.js'
-import { reserveNowOf } from './reserve-now.js'
+import { fleetOptions, NO_TABLE, storedFleet } from './fleet-limiter.js'
 import type { CallRateRoom, LimiterMaking, Storage, StoredLimiter, StoredRateTable } from './stored-limiter.js'
 
 /** How long the start waits for the store. Afterwards policies decide as `outage` says until it can be reached. */
@@ -15,8 +14,6 @@ const CONNECT_MS = 2_000
 const RECONNECT_MS = { first: 50, most: 2_000 } as const
 /** Commands that wait for an answer; more are refused at once, as in an outage. */
 const MAX_QUEUED_COMMANDS = 100_000
-/** The library's bound on keys with a lease in one process. */
-const MAX_LEASED_KEYS = 10_000_000
 
 /** The part of a client that the service uses beside limiters. */
 interface StoreClient {
@@ -73,43 +70,9 @@ export class RedisStorage implements Storage {
     return { nodes: Math.max(...stats.map(({ nodes }) => nodes)), localShare: Math.min(...stats.map(({ localShare }) => localShare)) }
   }
 
-  limiter({ policy, maxKeys, priorities }: PolicyConfig, { hotKeys }: LimiterMaking): StoredLimiter {
-    const { prefix, mode, outage, timeoutMs } = this.#config
-    const limiter: FleetLimiter = createRedisLimiter(policy, {
-      client: this.#client,
-      outage,
-      timeoutMs,
-      hotKeys,
-      ...(prefix !== undefined && { prefix }),
-      // Leased is the default, and a policy that cannot be leased runs exact then.
-      // A lease says nothing about what is left at the store, which classes of requests depend on.
-      ...((mode === 'exact' || priorities !== undefined) && { mode: 'exact' as const }),
-      ...(maxKeys !== undefined && { maxKeys: Math.min(maxKeys, MAX_LEASED_KEYS) }),
-    })
-    this.#limiters.add(limiter)
-    return {
-      isShared: true,
-      get policy() {
-        return limiter.policy
-      },
-      take: (key, cost) => limiter.take(key, cost),
-      peek: (key, cost) => limiter.peek(key, cost),
-      reserve: reserveNowOf(limiter),
-      refund: (key, tokens) => limiter.refund(key, tokens),
-      penalize: (key, tokens) => limiter.penalize(key, tokens),
-      block: (key, forMs) => limiter.block(key, forMs),
-      reset: (key) => limiter.reset(key),
-      update: (next) => limiter.update(next),
-      stats: () => ({ ...NO_TABLE, keys: limiter.stats().leases }),
-      storeStats: () => limiter.stats(),
-      servers: () => limiter.shards(1).servers,
-      hotKeys: (n) => limiter.hotKeys(n),
-      snapshot: () => undefined,
-      close: () => {
-        this.#limiters.delete(limiter)
-        limiter.close()
-      },
-    }
+  limiter(config: PolicyConfig, making: LimiterMaking): StoredLimiter {
+    const options = fleetOptions(this.#config, config, making)
+    return storedFleet(createRedisLimiter(config.policy, { client: this.#client, ...options }), this.#limiters)
   }
 
   restored(): undefined {
@@ -154,8 +117,6 @@ export class RedisStorage implements Storage {
     }
   }
 }
-
-const NO_TABLE: LimiterStats = { keys: 0, evictions: 0, refusals: 0, overflows: 0, casRetries: 0, contentions: 0, memoryBytes: 0 }
 
 function clientOf({ urls, isCluster }: RedisStorageConfig): StoreClient & RedisClient {
   const socket = {

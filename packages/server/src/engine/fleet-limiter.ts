@@ -1,0 +1,62 @@
+import type { LimiterStats } from 'sluicegate'
+import type { FleetLimiter } from 'sluicegate/redis'
+import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
+import { reserveNowOf } from './reserve-now.js'
+import type { LimiterMaking, StoredLimiter } from './stored-limiter.js'
+
+/** The library's bound on keys with a lease in one process. */
+const MAX_LEASED_KEYS = 10_000_000
+
+/** Figures of a table that is elsewhere. */
+export const NO_TABLE: LimiterStats = { keys: 0, evictions: 0, refusals: 0, overflows: 0, casRetries: 0, contentions: 0, memoryBytes: 0 }
+
+/** What all stores have in the configuration. */
+interface StoreConfig {
+  readonly prefix?: string | undefined
+  readonly mode?: 'leased' | 'exact' | undefined
+  readonly outage: 'local' | 'open' | 'closed'
+  readonly timeoutMs: number
+}
+
+/** Options of a limiter over a store. */
+export function fleetOptions({ prefix, mode, outage, timeoutMs }: StoreConfig, config: PolicyConfig, { hotKeys }: LimiterMaking) {
+  const { maxKeys, priorities } = config
+  return {
+    outage,
+    timeoutMs,
+    hotKeys,
+    ...(prefix !== undefined && { prefix }),
+    // Leased is the default, and a policy that cannot be leased runs exact then.
+    // A lease says nothing about what is left at the store, which classes of requests depend on.
+    ...((mode === 'exact' || priorities !== undefined) && { mode: 'exact' as const }),
+    ...(maxKeys !== undefined && { maxKeys: Math.min(maxKeys, MAX_LEASED_KEYS) }),
+  }
+}
+
+/** A limiter over a store, as the service uses it; it leaves `limiters` when it is closed. */
+export function storedFleet(limiter: FleetLimiter, limiters: Set<FleetLimiter>): StoredLimiter {
+  limiters.add(limiter)
+  return {
+    isShared: true,
+    get policy() {
+      return limiter.policy
+    },
+    take: (key, cost) => limiter.take(key, cost),
+    peek: (key, cost) => limiter.peek(key, cost),
+    reserve: reserveNowOf(limiter),
+    refund: (key, tokens) => limiter.refund(key, tokens),
+    penalize: (key, tokens) => limiter.penalize(key, tokens),
+    block: (key, forMs) => limiter.block(key, forMs),
+    reset: (key) => limiter.reset(key),
+    update: (next) => limiter.update(next),
+    stats: () => ({ ...NO_TABLE, keys: limiter.stats().leases }),
+    storeStats: () => limiter.stats(),
+    servers: () => limiter.shards(1).servers,
+    hotKeys: (n) => limiter.hotKeys(n),
+    snapshot: () => undefined,
+    close: () => {
+      limiters.delete(limiter)
+      limiter.close()
+    },
+  }
+}
