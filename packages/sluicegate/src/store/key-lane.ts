@@ -136,7 +136,7 @@ export class KeyLane {
     const { session } = this.parts
     this.isUnreadable = false
     const values = this.valuesIn(states)
-    const nowUs = this.timeFor(values)
+    const nowUs = this.timeFor(states, values)
     this.load(values, nowUs)
     const rans = this.works.map((work) => work.run(session, this.undone.get(work)))
     const saved = session.save()
@@ -197,8 +197,9 @@ export class KeyLane {
   }
 
   /** The store's time as far as it has surely come; the time of the last decision, which other processes knew, where that may be. */
-  private timeFor(values: readonly StoredValue[]): number {
-    const { nowUs, behindUs } = this.parts.calls.now() ?? { nowUs: 0, behindUs: 0 }
+  private timeFor(states: readonly CasState[], values: readonly StoredValue[]): number {
+    const seenUs = Math.max(...states.map((state) => state.nowUs))
+    const { nowUs, behindUs } = this.parts.calls.now() ?? { nowUs: seenUs, behindUs: 0 }
     const decidedUs = Math.max(...values.map((value) => value.decidedUs))
     return decidedUs > nowUs && decidedUs - nowUs <= behindUs ? decidedUs : nowUs
   }
