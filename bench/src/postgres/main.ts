@@ -1,11 +1,11 @@
-import { writeFileSync } from 'node:fs'
-import { cpus } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { cpus, loadavg } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { postgresTable } from 'sluicegate/postgres'
 import { FaultProxy, PostgresProcess } from 'sluicegate-testkit'
 import { installRivals } from '../rivals.js'
 import { callFor } from './callers.js'
-import { CONTENDERS, type OpenContender } from './contenders.js'
+import { CONTENDERS, type Contender, type OpenContender } from './contenders.js'
 
 // npm run bench:postgres: limits in PostgreSQL, beside those of other libraries, on one server.
 
@@ -31,26 +31,30 @@ async function measure(server: PostgresProcess): Promise<Row[]> {
   const far = server.url.replace(`:${server.port}/`, `:${proxy.port}/`)
   const rows: Row[] = []
   for (const addedMs of ADDED_MS) {
-    for (const open of CONTENDERS) {
-      const contender = await open(addedMs === 0 ? server.url : far, PLENTY)
-      for (const keys of KEYS) {
-        for (const callers of CALLERS) {
-          const rates: number[] = []
-          for (let round = 0; round < ROUNDS; round++) {
-            const keyOf = (): string => `user ${Math.floor(Math.random() * keys)}`
-            const { decisions, ms } = await callFor(contender, callers, keyOf, ROUND_MS)
-            rates.push(Math.round((decisions / ms) * 1000))
-          }
-          rates.sort((a, b) => a - b)
-          const [least = 0, median = 0, most = 0] = rates
-          rows.push({ addedMs, keys, callers, name: contender.name, perSecond: { median, least, most } })
-          console.error(`${addedMs} ms, ${keys} keys, ${callers} callers: ${contender.name} ${median}/s (${least} to ${most})`)
-        }
-      }
-      await contender.close()
+    const contenders = await Promise.all(CONTENDERS.map((open) => open(addedMs === 0 ? server.url : far, PLENTY)))
+    for (const keys of KEYS) {
+      for (const callers of CALLERS) rows.push(...(await sideBySide(contenders, { addedMs, keys, callers })))
     }
+    await Promise.all(contenders.map((each) => each.close()))
   }
   return rows
+}
+
+/** All in turns, so that what else the machine does disturbs all alike. */
+async function sideBySide(contenders: readonly Contender[], cell: Pick<Row, 'addedMs' | 'keys' | 'callers'>): Promise<Row[]> {
+  const { addedMs, keys, callers } = cell
+  const rates = contenders.map((): number[] => [])
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const [i, contender] of contenders.entries()) {
+      const { decisions, ms } = await callFor(contender, callers, () => `user ${Math.floor(Math.random() * keys)}`, ROUND_MS)
+      rates[i]?.push(Math.round((decisions / ms) * 1000))
+    }
+  }
+  return contenders.map(({ name }, i) => {
+    const [least = 0, median = 0, most = 0] = (rates[i] ?? []).sort((a, b) => a - b)
+    console.error(`${addedMs} ms, ${keys} keys, ${callers} callers: ${name} ${median}/s (${least} to ${most})`)
+    return { ...cell, name, perSecond: { median, least, most } }
+  })
 }
 
 /** Two pools of connections, as of two processes, race for an unused key. */
@@ -93,10 +97,11 @@ installRivals()
 await using server = await PostgresProcess.start()
 await server.ask(postgresTable())
 const rows = await measure(server)
-const size = await sizeOfKey(server)
-const budget = await overBudget(server)
-const million = await bloat(server, CONTENDERS[0] as OpenContender)
-const machine = { node: process.version, cpu: cpus()[0]?.model, cores: cpus().length, postgres: 15 }
-const results = { machine, rounds: ROUNDS, roundMs: ROUND_MS, rows, size, budget, million }
-writeFileSync(fileURLToPath(new URL('../../results/postgres.json', import.meta.url)), `${JSON.stringify(results)}\n`)
-console.log(JSON.stringify({ size, budget, million }, undefined, 2))
+const file = fileURLToPath(new URL('../../results/postgres.json', import.meta.url))
+const machine = { node: process.version, cpu: cpus()[0]?.model, cores: cpus().length, load: loadavg()[0], postgres: 15 }
+// With --rates only these are measured, and the rest stays as it was saved.
+const rest = process.argv.includes('--rates')
+  ? (({ size, budget, million }) => ({ size, budget, million }))(JSON.parse(readFileSync(file, 'utf8')))
+  : { size: await sizeOfKey(server), budget: await overBudget(server), million: await bloat(server, CONTENDERS[0] as OpenContender) }
+writeFileSync(file, `${JSON.stringify({ machine, rounds: ROUNDS, roundMs: ROUND_MS, rows, ...rest })}\n`)
+console.log(JSON.stringify(rest, undefined, 2))
