@@ -21,6 +21,9 @@ const LONGEST_PAUSE_MS = 32
 /** Kept beyond the time at which a key is full: for drift, and to look for lost swaps. */
 const LEAST_TTL_MS = 10_000
 
+/** Of a key that the store does not have. */
+const NO_STATE: CasState = { value: undefined, version: undefined, nowUs: 0 }
+
 /** One call that waits for the state of its key. */
 export interface Work {
   readonly signal: CancelSignal | undefined
@@ -81,6 +84,12 @@ export class KeyLane {
   private async attempts(next: (most: number) => readonly Work[]): Promise<void> {
     const { calls, known } = this.parts
     let states = known.of(this.keys)
+    let areMet = states !== undefined
+    const met = (isNew: boolean): void => {
+      if (!areMet) known.met(isNew)
+      areMet = true
+    }
+    if (states === undefined && known.areOthersNew) states = this.keys.map(() => NO_STATE)
     let isFresh = false
     for (let lost = 0; lost < MOST_ATTEMPTS; ) {
       if (lost < LAST_JOIN) this.works.push(...next(MOST_TOGETHER - this.works.length))
@@ -88,6 +97,7 @@ export class KeyLane {
       if (this.works.length === 0) return
       if (states === undefined || calls.now() === undefined) {
         states = await calls.read(this.keys, this.signal())
+        met(states.every(({ version }) => version === undefined))
         isFresh = true
         this.dropCancelled()
         if (this.works.length === 0) return
@@ -106,6 +116,7 @@ export class KeyLane {
         lost++
         continue
       }
+      met(outcome.swapped)
       states = outcome.states
       isFresh = true
       if (outcome.swapped) {

@@ -5,9 +5,24 @@ const MOST_KEYS = 10_000
 /** Larger values, of long logs, are read each time. */
 const MOST_BYTES = 4096
 
+/** Of the keys met last, about this many count. */
+const REMEMBERED = 16
+
 /** The state that was seen last, of the keys that were used last. */
 export class KnownStates {
   private readonly byKey = new Map<string, CasState>()
+  /** Of the keys met of late, the share that the store did not have. */
+  private newShare = 0
+
+  /** Whether a key that is not known is likely to be new to the store too: then it is written without a look. */
+  get areOthersNew(): boolean {
+    return this.newShare > 0.5
+  }
+
+  /** Keys that were not known were met. */
+  met(isNew: boolean): void {
+    this.newShare += ((isNew ? 1 : 0) - this.newShare) / REMEMBERED
+  }
 
   /** Undefined unless all are known. */
   of(keys: readonly string[]): readonly CasState[] | undefined {
