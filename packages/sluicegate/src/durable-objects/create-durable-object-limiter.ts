@@ -1,0 +1,121 @@
+import { ClusterBackend } from '../cluster/cluster-backend.js'
+import { horizonMsFor } from '../cluster/memory-lease.js'
+import type { Decision } from '../decision/decision.js'
+import type { AnswerOf } from '../decision/permit.js'
+import { PolicyError } from '../errors.js'
+import { checkOneOf } from '../options/option-checks.js'
+import { checkedPolicy } from '../policy/checked-policy.js'
+import type { Policy } from '../policy/policy.js'
+import type { FleetLimiter } from '../shared/fleet-limiter.js'
+import { layeredShared, type SharedMaker } from '../shared/layers/layered-shared.js'
+import { GivenShare, UNKNOWN_SHARE } from '../shared/outage/local-share.js'
+import { SharedLimiter } from '../shared/shared-limiter.js'
+import { checkedHorizonMs, checkOptionNames, checkSharedOptions, SHARED_OPTIONS, type SharedOptions } from '../shared/shared-options.js'
+import { preciseClock } from '../time/clock.js'
+import type { LimiterObjectOptions } from './limiter-object.js'
+import { ObjectLink } from './object-link.js'
+import type { ObjectNamespace } from './object-types.js'
+
+/** What {@link createDurableObjectLimiter} takes beside the policy. */
+export interface DurableObjectLimiterOptions extends Omit<SharedOptions, 'overrides'>, Pick<LimiterObjectOptions, 'mode' | 'lease' | 'clock'> {
+  /** The binding of the class that {@link limiterObject} made. Required. */
+  readonly namespace: ObjectNamespace
+  /**
+   * Keeps a request to an object alive when the client of the Worker has gone, on whose behalf it was begun: others may wait for the same
+   * answer.
+   *
+   * @defaultValue none
+   * @example createDurableObjectLimiter(policy, { namespace: env.LIMITS, waitUntil }) // from 'cloudflare:workers'
+   */
+  readonly waitUntil?: (promise: Promise<unknown>) => void
+  /**
+   * The name of the object that holds a key. Keys that are charged together by `allOf` need the same one.
+   *
+   * @defaultValue `(key) => key`: an object for each key
+   * @example createDurableObjectLimiter(policy, { namespace, objectFor: (key) => key.split(':')[0] })
+   */
+  readonly objectFor?: (key: string) => string
+}
+
+const OPTIONS: ReadonlySet<string> = new Set([
+  'namespace',
+  'waitUntil',
+  'objectFor',
+  'mode',
+  'lease',
+  'clock',
+  ...SHARED_OPTIONS.filter((option) => option !== 'overrides'),
+])
+
+/** Objects are put into so many places, each with its circuit breaker: one that is flooded opens only its own. */
+const PLACES = 16_384
+
+/**
+ * In a Worker: the limiter whose state is in Durable Objects of the class that {@link limiterObject} made from the same policy. Create it
+ * once, outside of requests.
+ *
+ * @throws {PolicyError} on an unknown option or one out of range.
+ * @example
+ * import { env, waitUntil } from 'cloudflare:workers'
+ * const limiter = createDurableObjectLimiter(perKey, { namespace: env.LIMITS, waitUntil })
+ * const { allowed } = await limiter.take(apiKey)
+ */
+export function createDurableObjectLimiter<P extends Policy>(
+  policy: P,
+  options: DurableObjectLimiterOptions,
+): FleetLimiter<AnswerOf<P> & Decision>
+export function createDurableObjectLimiter(policy: Policy, given: DurableObjectLimiterOptions): FleetLimiter {
+  const options = checkOptionNames(given, OPTIONS, '{ namespace: env.LIMITS }', undefined, 'createDurableObjectLimiter()')
+  checkSharedOptions(options)
+  const { namespace, waitUntil = () => undefined, objectFor = (key: string) => key, mode, lease, clock = preciseClock() } = options
+  checkOneOf('mode', mode, ['leased', 'exact'])
+  const horizonMs = mode === 'exact' ? 0 : checkedHorizonMs(lease)
+  if (typeof namespace?.idFromName !== 'function' || typeof namespace.get !== 'function') {
+    throw new PolicyError('OPTION_INVALID', 'namespace', namespace, 'must be the binding of a class of Durable Objects, such as env.LIMITS')
+  }
+  for (const [name, option] of Object.entries({ waitUntil, objectFor })) {
+    if (typeof option !== 'function') throw new PolicyError('OPTION_INVALID', name, option, 'must be a function')
+  }
+  const own = checkedPolicy(policy, 'policy', 'createDurableObjectLimiter')
+  const make = (each: Policy): FleetLimiter => limiterOver(each, { namespace, waitUntil, objectFor, options, horizonMs, clock })
+  // Never called: there is no option for them.
+  const noOverrides: Pick<SharedMaker, 'makeOverride' | 'overridesOf'> = {
+    makeOverride: ({ policy: each }) => make(each),
+    overridesOf: () => {
+      throw new PolicyError('OPTION_UNKNOWN', 'overrides', true, 'are not kept by objects')
+    },
+  }
+  return layeredShared(own, { make, ...noOverrides, clock, isKnownByName: true }, options)
+}
+
+/** What the limiter of each policy is made of. */
+interface LimiterParts extends Required<Pick<DurableObjectLimiterOptions, 'namespace' | 'waitUntil' | 'objectFor' | 'clock'>> {
+  readonly options: SharedOptions
+  readonly horizonMs: number
+}
+
+function limiterOver(policy: Policy, { options, horizonMs, clock, ...parts }: LimiterParts): FleetLimiter {
+  const link = new ObjectLink({ ...parts, name: policy.name })
+  return new ObjectLimiter({
+    policy,
+    connect: (each) => new ClusterBackend(link, each),
+    places: { serverOf: () => undefined, slotOf: (key) => placeOf(parts.objectFor(key)) },
+    options,
+    countedShare: () => new GivenShare(UNKNOWN_SHARE),
+    horizonMs: horizonMsFor(policy, horizonMs),
+    lateAdvice: "raise lease.horizonMs here and of limiterObject, or use mode 'exact'",
+    clock,
+  })
+}
+
+class ObjectLimiter extends SharedLimiter {
+  override update(policy: Policy): void {
+    throw new PolicyError('OPTION_INVALID', 'policy', policy, 'of Durable Objects is changed where limiterObject() is called: deploy it')
+  }
+}
+
+function placeOf(object: string): number {
+  let hash = 0
+  for (let i = 0; i < object.length; i++) hash = (Math.imul(hash, 31) + object.charCodeAt(i)) | 0
+  return (hash >>> 0) % PLACES
+}
