@@ -3,6 +3,7 @@ import { horizonMsFor } from '../cluster/memory-lease.js'
 import type { Decision } from '../decision/decision.js'
 import type { AnswerOf } from '../decision/permit.js'
 import { PolicyError } from '../errors.js'
+import type { Key } from '../limiter.js'
 import { checkOneOf } from '../options/option-checks.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
@@ -11,23 +12,23 @@ import { layeredShared, type SharedMaker } from '../shared/layers/layered-shared
 import { GivenShare, UNKNOWN_SHARE } from '../shared/outage/local-share.js'
 import { SharedLimiter } from '../shared/shared-limiter.js'
 import { checkedHorizonMs, checkOptionNames, checkSharedOptions, SHARED_OPTIONS, type SharedOptions } from '../shared/shared-options.js'
-import { preciseClock } from '../time/clock.js'
+import { type Clock, preciseClock } from '../time/clock.js'
 import type { LimiterObjectOptions } from './limiter-object.js'
 import { ObjectLink } from './object-link.js'
 import type { ObjectNamespace } from './object-types.js'
 
+/** Options of other shared limiters that need timers between requests, or a place for what all objects share. */
+type Refused = 'overrides' | 'queue' | 'maxWaiters'
+
 /** What {@link createDurableObjectLimiter} takes beside the policy. */
-export interface DurableObjectLimiterOptions extends Omit<SharedOptions, 'overrides'>, Pick<LimiterObjectOptions, 'mode' | 'lease' | 'clock'> {
+export interface DurableObjectLimiterOptions extends Omit<SharedOptions, Refused>, Pick<LimiterObjectOptions, 'mode' | 'lease' | 'clock'> {
   /** The binding of the class that {@link limiterObject} made. Required. */
   readonly namespace: ObjectNamespace
   /**
-   * Keeps a request to an object alive when the client of the Worker has gone, on whose behalf it was begun: others may wait for the same
-   * answer.
-   *
-   * @defaultValue none
-   * @example createDurableObjectLimiter(policy, { namespace: env.LIMITS, waitUntil }) // from 'cloudflare:workers'
+   * `waitUntil` of `cloudflare:workers`. Required: a request to an object outlives the client on whose behalf it was begun, because other
+   * requests may wait for the same answer.
    */
-  readonly waitUntil?: (promise: Promise<unknown>) => void
+  readonly waitUntil: (promise: Promise<unknown>) => void
   /**
    * The name of the object that holds a key. Keys that are charged together by `allOf` need the same one.
    *
@@ -44,7 +45,7 @@ const OPTIONS: ReadonlySet<string> = new Set([
   'mode',
   'lease',
   'clock',
-  ...SHARED_OPTIONS.filter((option) => option !== 'overrides'),
+  ...SHARED_OPTIONS.filter((option) => !['overrides', 'queue', 'maxWaiters'].includes(option)),
 ])
 
 /** Objects are put into so many places, each with its circuit breaker: one that is flooded opens only its own. */
@@ -67,17 +68,19 @@ export function createDurableObjectLimiter<P extends Policy>(
 export function createDurableObjectLimiter(policy: Policy, given: DurableObjectLimiterOptions): FleetLimiter {
   const options = checkOptionNames(given, OPTIONS, '{ namespace: env.LIMITS }', undefined, 'createDurableObjectLimiter()')
   checkSharedOptions(options)
-  const { namespace, waitUntil = () => undefined, objectFor = (key: string) => key, mode, lease, clock = preciseClock() } = options
+  const { namespace, waitUntil, objectFor = (key: string) => key, timeoutMs = 100, mode, lease, clock = preciseClock() } = options
   checkOneOf('mode', mode, ['leased', 'exact'])
   const horizonMs = mode === 'exact' ? 0 : checkedHorizonMs(lease)
   if (typeof namespace?.idFromName !== 'function' || typeof namespace.get !== 'function') {
     throw new PolicyError('OPTION_INVALID', 'namespace', namespace, 'must be the binding of a class of Durable Objects, such as env.LIMITS')
   }
-  for (const [name, option] of Object.entries({ waitUntil, objectFor })) {
-    if (typeof option !== 'function') throw new PolicyError('OPTION_INVALID', name, option, 'must be a function')
+  if (typeof waitUntil !== 'function') {
+    throw new PolicyError('OPTION_INVALID', 'waitUntil', waitUntil, "must be that of 'cloudflare:workers'")
   }
+  if (typeof objectFor !== 'function') throw new PolicyError('OPTION_INVALID', 'objectFor', objectFor, 'must be a function of a key')
   const own = checkedPolicy(policy, 'policy', 'createDurableObjectLimiter')
-  const make = (each: Policy): FleetLimiter => limiterOver(each, { namespace, waitUntil, objectFor, options, horizonMs, clock })
+  const make = (each: Policy): FleetLimiter =>
+    limiterOver(each, { namespace, waitUntil, objectFor, timeoutMs, options, horizonMs, clock: withoutTimers(clock) })
   // Never called: there is no option for them.
   const noOverrides: Pick<SharedMaker, 'makeOverride' | 'overridesOf'> = {
     makeOverride: ({ policy: each }) => make(each),
@@ -89,7 +92,8 @@ export function createDurableObjectLimiter(policy: Policy, given: DurableObjectL
 }
 
 /** What the limiter of each policy is made of. */
-interface LimiterParts extends Required<Pick<DurableObjectLimiterOptions, 'namespace' | 'waitUntil' | 'objectFor' | 'clock'>> {
+interface LimiterParts
+  extends Required<Pick<DurableObjectLimiterOptions, 'namespace' | 'waitUntil' | 'objectFor' | 'timeoutMs' | 'clock'>> {
   readonly options: SharedOptions
   readonly horizonMs: number
 }
@@ -108,10 +112,27 @@ function limiterOver(policy: Policy, { options, horizonMs, clock, ...parts }: Li
   })
 }
 
+/** In Workers a timer belongs to a request and ends with it, so that nothing is timed for several of them. */
 class ObjectLimiter extends SharedLimiter {
   override update(policy: Policy): void {
     throw new PolicyError('OPTION_INVALID', 'policy', policy, 'of Durable Objects is changed where limiterObject() is called: deploy it')
   }
+
+  override wait(key: Key): Promise<Decision> {
+    return Promise.reject(
+      new PolicyError(
+        'OPTION_INVALID',
+        'wait',
+        key,
+        'needs a timer for several requests, which Workers have not: use reserve, and sleep its waitMs',
+      ),
+    )
+  }
+}
+
+/** Calls end by the link's own timers. */
+function withoutTimers(clock: Clock): Clock {
+  return { nowMs: () => clock.nowMs(), after: () => () => undefined }
 }
 
 function placeOf(object: string): number {

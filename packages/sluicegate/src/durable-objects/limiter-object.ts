@@ -78,8 +78,17 @@ const OPTIONS: readonly string[] = ['maxKeys', 'onFull', 'mode', 'lease', 'clock
 export function limiterObject(
   policies: readonly Policy[],
   given: LimiterObjectOptions = {},
-): new (state: ObjectState, env?: unknown) => LimiterObject {
-  const { maxKeys = DEFAULT_MAX_KEYS, onFull = 'evict', mode, lease, clock } = checkOptions(given, OPTIONS, '{ maxKeys: 100 }', 'limiterObject()')
+): new (
+  state: ObjectState,
+  env?: unknown,
+) => LimiterObject {
+  const {
+    maxKeys = DEFAULT_MAX_KEYS,
+    onFull = 'evict',
+    mode,
+    lease,
+    clock,
+  } = checkOptions(given, OPTIONS, '{ maxKeys: 100 }', 'limiterObject()')
   checkInteger('maxKeys', maxKeys, 1, MOST_KEYS)
   checkOneOf('onFull', onFull, ['evict', 'deny'])
   checkOneOf('mode', mode, ['leased', 'exact'])

@@ -1,5 +1,5 @@
-import { errorIn, type RequestLink } from '../cluster/primary-link.js'
 import type { Request } from '../cluster/message.js'
+import { errorIn, type RequestLink } from '../cluster/primary-link.js'
 import { PolicyError, StoreError } from '../errors.js'
 import { newOperationId } from '../shared/backend.js'
 import { answersIn, askBody } from './object-message.js'
@@ -15,6 +15,7 @@ export interface ObjectLinkParts {
   readonly name: string
   readonly objectFor: (key: string) => string
   readonly waitUntil: (promise: Promise<unknown>) => void
+  readonly timeoutMs: number
 }
 
 /** A request without an answer yet. */
@@ -77,13 +78,16 @@ export class ObjectLink implements RequestLink {
     return batch
   }
 
-  /** Settles all askers, and never rejects. */
+  /** Settles all askers, and never rejects. Its timer belongs to the same request as the call, so that neither outlives the other. */
   private async send(object: string, { requests, askers }: Batch): Promise<void> {
+    const timer = setTimeout(() => rejectAll(askers, new StoreError('OUTAGE', 'the object did not answer in time')), this.parts.timeoutMs)
     try {
       for (const answer of await this.answers(object, requests)) settle(askers, answer)
-      this.rejectAll(askers, undefined)
+      rejectAll(askers, undefined)
     } catch (error) {
-      this.rejectAll(askers, error)
+      rejectAll(askers, error)
+    } finally {
+      clearTimeout(timer)
     }
   }
 
@@ -96,11 +100,12 @@ export class ObjectLink implements RequestLink {
     if (response.ok) return answersIn(await response.json())
     throw new StoreError('OUTAGE', `the object answered ${response.status}: ${await response.text()}`)
   }
+}
 
-  private rejectAll(askers: Map<number, Asker>, cause: unknown): void {
-    const error = cause instanceof StoreError ? cause : new StoreError('OUTAGE', 'the object gave no answer', { cause })
-    for (const { reject } of askers.values()) reject(error)
-  }
+function rejectAll(askers: Map<number, Asker>, cause: unknown): void {
+  const error = cause instanceof StoreError ? cause : new StoreError('OUTAGE', 'the object gave no answer', { cause })
+  for (const { reject } of askers.values()) reject(error)
+  askers.clear()
 }
 
 function settle(askers: Map<number, Asker>, [id, ...content]: readonly unknown[]): void {

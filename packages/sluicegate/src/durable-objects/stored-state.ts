@@ -36,7 +36,8 @@ export class StoredState {
   async write(snapshot: Uint8Array, newAtMs: number): Promise<void> {
     const pieces: Uint8Array[] = []
     for (let at = 0; at < snapshot.length; at += PIECE_BYTES) pieces.push(snapshot.slice(at, at + PIECE_BYTES))
-    if (pieces.length > MOST_PIECES) throw new RangeError(`the state takes ${snapshot.length} bytes, and storage ${MOST_BYTES}: lower maxKeys`)
+    if (pieces.length > MOST_PIECES)
+      throw new RangeError(`the state takes ${snapshot.length} bytes, and storage ${MOST_BYTES}: lower maxKeys`)
     const entries: Record<string, unknown> = {}
     for (const [i, piece] of pieces.entries()) {
       const before = this.pieces[i]
