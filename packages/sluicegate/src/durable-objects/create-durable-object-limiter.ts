@@ -108,6 +108,7 @@ function limiterOver(policy: Policy, { options, horizonMs, clock, ...parts }: Li
     countedShare: () => new GivenShare(UNKNOWN_SHARE),
     horizonMs: horizonMsFor(policy, horizonMs),
     lateAdvice: "raise lease.horizonMs here and of limiterObject, or use mode 'exact'",
+    isMadeLate: true,
     clock,
   })
 }
