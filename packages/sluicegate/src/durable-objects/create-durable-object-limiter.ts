@@ -2,6 +2,7 @@ import { ClusterBackend } from '../cluster/cluster-backend.js'
 import { horizonMsFor } from '../cluster/memory-lease.js'
 import type { Decision } from '../decision/decision.js'
 import type { AnswerOf } from '../decision/permit.js'
+import { type Receipt, WAIT } from '../decision/receipt.js'
 import { PolicyError } from '../errors.js'
 import type { Key } from '../limiter.js'
 import { checkOneOf } from '../options/option-checks.js'
@@ -120,15 +121,21 @@ class ObjectLimiter extends SharedLimiter {
   }
 
   override wait(key: Key): Promise<Decision> {
-    return Promise.reject(
-      new PolicyError(
-        'OPTION_INVALID',
-        'wait',
-        key,
-        'needs a timer for several requests, which Workers have not: use reserve, and sleep its waitMs',
-      ),
-    )
+    return refusedWait(key)
   }
+
+  override [WAIT](key: Key): Promise<Receipt> {
+    return refusedWait(key)
+  }
+
+  override run<Result>(key: Key): Promise<Awaited<Result>> {
+    return refusedWait(key)
+  }
+}
+
+function refusedWait(key: Key): Promise<never> {
+  const mend = 'would be timed for several requests, which Workers cannot: use reserve, and sleep its waitMs'
+  return Promise.reject(new PolicyError('OPTION_INVALID', 'wait', key, mend))
 }
 
 /** Calls end by the link's own timers. */

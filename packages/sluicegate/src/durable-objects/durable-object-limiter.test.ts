@@ -28,7 +28,9 @@ const POLICIES = [
   fixedWindow({ limit: 500, window: '1m', name: 'fixed' }),
   slidingWindow({ limit: 500, window: '1m', name: 'sliding' }),
   slidingLog({ limit: 500, window: '1m', name: 'log' }),
-  allOf([fixedWindow({ limit: 500, window: '1m', name: 'one' }), slidingWindow({ limit: 900, window: '1h', name: 'two' })], { name: 'all' }),
+  allOf([fixedWindow({ limit: 500, window: '1m', name: 'one' }), slidingWindow({ limit: 900, window: '1h', name: 'two' })], {
+    name: 'all',
+  }),
 ]
 
 for (const policy of POLICIES) {
@@ -71,10 +73,18 @@ test('a leased Worker decides nearly all takes by itself', async () => {
 })
 
 test('keys of several objects cannot be charged together, and with objectFor they can', async () => {
-  const policy = allOf([tokenBucket({ limit: 5, window: '1h', name: 'user' }), tokenBucket({ limit: 8, window: '1h', name: 'tenant' })], { name: 'both' })
+  const policy = allOf([tokenBucket({ limit: 5, window: '1h', name: 'user' }), tokenBucket({ limit: 8, window: '1h', name: 'tenant' })], {
+    name: 'both',
+  })
   const { objects, limiter } = setUp(policy, { mode: 'exact' })
   await assert.rejects(async () => limiter().take(['ada', 'acme']), { code: 'KEY_INVALID' })
-  const together = createDurableObjectLimiter(policy, { namespace: objects, waitUntil, mode: 'exact', objectFor: () => 'acme', outage: 'closed' })
+  const together = createDurableObjectLimiter(policy, {
+    namespace: objects,
+    waitUntil,
+    mode: 'exact',
+    objectFor: () => 'acme',
+    outage: 'closed',
+  })
   const users = ['ada', 'bob'].flatMap((user) => Array.from({ length: 6 }, async () => together.take([user, 'acme'])))
   assert.equal(count(await Promise.all(users)), 8)
   assert.equal(objects.kept.size, 1)
@@ -113,7 +123,8 @@ test('waits, queues, overrides and changes of policy are refused', async () => {
   assert.throws(() => worker.update(POLICIES[0] as Policy), { code: 'OPTION_INVALID' })
   const make = (options: object) => () => createDurableObjectLimiter(POLICIES[0] as Policy, { namespace: objects, waitUntil, ...options })
   for (const options of [{ queue: {} }, { overrides: true }]) assert.throws(make(options), { code: 'OPTION_UNKNOWN' })
-  for (const options of [{ namespace: undefined }, { waitUntil: 1 }, { objectFor: 'ada' }]) assert.throws(make(options), { code: 'OPTION_INVALID' })
+  for (const options of [{ namespace: undefined }, { waitUntil: 1 }, { objectFor: 'ada' }])
+    assert.throws(make(options), { code: 'OPTION_INVALID' })
 })
 
 test('an object that fails is an outage, never a denial, and its token is not charged twice', async () => {
@@ -138,6 +149,10 @@ test('an object that does not answer in time is an outage', async (context) => {
 
 test('a policy that its objects do not hold is an outage', async () => {
   const { objects } = setUp(POLICIES[0] as Policy)
-  const other = createDurableObjectLimiter(tokenBucket({ limit: 1, window: '1h', name: 'other' }), { namespace: objects, waitUntil, outage: 'open' })
+  const other = createDurableObjectLimiter(tokenBucket({ limit: 1, window: '1h', name: 'other' }), {
+    namespace: objects,
+    waitUntil,
+    outage: 'open',
+  })
   assert.equal((await other.take('ada')).source, 'outage')
 })

@@ -159,7 +159,16 @@ test('a permit ends by its release, and after an eviction by its ttl', async () 
   assert.equal(await take(), true)
 })
 
-const NOT_MESSAGES = ['', '{', 'null', '[]', '["sluicegate:ask"]', '["sluicegate:ask","api",{},"w"]', '["sluicegate:ask","api",[],7]', '[]'.repeat(2 ** 22 + 1)]
+const NOT_MESSAGES = [
+  '',
+  '{',
+  'null',
+  '[]',
+  '["sluicegate:ask"]',
+  '["sluicegate:ask","api",{},"w"]',
+  '["sluicegate:ask","api",[],7]',
+  '[]'.repeat(2 ** 22 + 1),
+]
 
 test('what is no message is refused, and no request gets an exception', async () => {
   const { evict, post, ask } = setUp()

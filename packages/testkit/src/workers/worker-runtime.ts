@@ -18,6 +18,7 @@ export class WorkerRuntime {
   /** The bundled Worker. */
   readonly bundle: string
   private readonly miniflare: Miniflare
+  private isStopped = false
 
   private constructor(bundle: string, miniflare: Miniflare) {
     this.bundle = bundle
@@ -51,6 +52,8 @@ export class WorkerRuntime {
   }
 
   async stop(): Promise<void> {
+    if (this.isStopped) return
+    this.isStopped = true
     await this.miniflare.dispose()
   }
 }
