@@ -23,18 +23,26 @@ type Refused = 'overrides' | 'queue' | 'maxWaiters'
 
 /** What {@link createDurableObjectLimiter} takes beside the policy. */
 export interface DurableObjectLimiterOptions extends Omit<SharedOptions, Refused>, Pick<LimiterObjectOptions, 'mode' | 'lease' | 'clock'> {
-  /** The binding of the class that {@link limiterObject} made. Required. */
+  /**
+   * The binding of the class that {@link limiterObject} made.
+   *
+   * @defaultValue required
+   * @example createDurableObjectLimiter(policy, { namespace, waitUntil })
+   */
   readonly namespace: ObjectNamespace
   /**
-   * `waitUntil` of `cloudflare:workers`. Required: a request to an object outlives the client on whose behalf it was begun, because other
-   * requests may wait for the same answer.
+   * `waitUntil` of `cloudflare:workers`: a request to an object outlives the client on whose behalf it was begun, because other requests may
+   * wait for the same answer.
+   *
+   * @defaultValue required
+   * @example createDurableObjectLimiter(policy, { namespace, waitUntil })
    */
   readonly waitUntil: (promise: Promise<unknown>) => void
   /**
    * The name of the object that holds a key. Keys that are charged together by `allOf` need the same one.
    *
    * @defaultValue `(key) => key`: an object for each key
-   * @example createDurableObjectLimiter(policy, { namespace, objectFor: (key) => key.split(':')[0] })
+   * @example createDurableObjectLimiter(policy, { namespace, waitUntil, objectFor: (key) => key.slice(0, 2) })
    */
   readonly objectFor?: (key: string) => string
 }
