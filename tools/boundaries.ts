@@ -159,7 +159,8 @@ export const BOUNDARIES: readonly Boundary[] = [
     why: 'a shared limiter works over a backend: it does not know which; leases know of it only the port',
     files: sourcesOf('packages/sluicegate/src/(lease|shared)'),
     allows: (edge) =>
-      !leadsTo(edge, /\/src\/(redis|cluster|durable-objects)\//) && (!isOf(edge.from, 'lease') || !leadsTo(edge, /\/src\/shared\/(?!backend\.ts)/)),
+      !leadsTo(edge, /\/src\/(redis|cluster|durable-objects)\//) &&
+      (!isOf(edge.from, 'lease') || !leadsTo(edge, /\/src\/shared\/(?!backend\.ts)/)),
   },
   {
     why: 'Redis and the processes of a machine know nothing of each other',

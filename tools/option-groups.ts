@@ -109,7 +109,8 @@ export const OPTION_SECTIONS: readonly { readonly title: string; readonly about:
   },
   {
     title: 'Durable Objects',
-    about: '`createDurableObjectLimiter` also takes the options from `outage` to `hotKeys` of `createRedisLimiter`, and the layers of `createLimiter`.',
+    about:
+      '`createDurableObjectLimiter` also takes the options from `outage` to `hotKeys` of `createRedisLimiter`, and the layers of `createLimiter`.',
     groups: [
       {
         of: 'createDurableObjectLimiter',

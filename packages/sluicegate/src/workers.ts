@@ -1,5 +1,5 @@
 import core from '../core.wasm'
-import { useCompiledCore } from './memory/open-core.js'
+import { onceInProcess } from './once-in-process.js'
 
-// The one module of the library that imports WebAssembly: for runtimes that compile none from bytes.
-useCompiledCore(core)
+// Limiters in memory are made of the imported module from now on: Cloudflare's runtime compiles none from bytes.
+onceInProcess('core', (): { module?: WebAssembly.Module } => ({})).module = core

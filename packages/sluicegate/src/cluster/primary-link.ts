@@ -20,7 +20,7 @@ interface Asker {
   readonly reject: (error: StoreError) => void
 }
 
-/** What carries requests to whoever holds the state. */
+/** What carries requests to where the state is. */
 export interface RequestLink {
   /** Resolves with the answer to a request without its id. Rejects with `StoreError`. */
   ask(id: number, verb: string, ...args: readonly unknown[]): Promise<readonly unknown[]>

@@ -57,7 +57,7 @@ const OPTIONS: ReadonlySet<string> = new Set([
   ...SHARED_OPTIONS.filter((option) => !['overrides', 'queue', 'maxWaiters'].includes(option)),
 ])
 
-/** Objects are put into so many places, each with its circuit breaker: one that is flooded opens only its own. */
+/** Objects have this many places, and neighbouring places share a circuit breaker: the calls to a flooded object open only that one. */
 const PLACES = 16_384
 
 /**

@@ -24,7 +24,7 @@ export class HeldPolicy implements ServedTerms {
   readonly leaseUs: number
   readonly limiter: PrimaryLimiter
   readonly nowUs: () => number
-  /** The latest time at which a key that was used is as good as new; Unix milliseconds. */
+  /** The latest time at which a key that was used is full; Unix milliseconds. */
   newAtMs: number
 
   /** @param stored a snapshot of the limiter, and what `newAtMs` then was. */
@@ -50,7 +50,7 @@ export class HeldPolicy implements ServedTerms {
     throw new PolicyError('OPTION_INVALID', 'policy', policy, 'is changed where limiterObject() is called')
   }
 
-  /** Notes when the keys of requests that were carried out will be as good as new. */
+  /** Notes when the keys of requests that were carried out will be full. */
   note(requests: readonly unknown[]): void {
     const seen = new Set<string>()
     for (const request of requests) {

@@ -55,7 +55,7 @@ for (const policy of POLICIES) {
   })
 }
 
-test('an answer leaves when the state is stored: an object that is killed before it has answered nobody', async () => {
+test('an answer leaves when the state is stored: an object that is killed earlier has sent no answer', async () => {
   const { storage, evict, ask, take } = setUp()
   await evict()
   let store: () => void = () => undefined
@@ -93,7 +93,7 @@ test('a denial is not stored, and no peek is', async () => {
   assert.equal(storage.puts, puts)
 })
 
-test('the alarm deletes what is stored once all keys are as good as new, and not before', async () => {
+test('the alarm deletes what is stored once all keys are full, and not before', async () => {
   const { clock, storage, evict, alarm, ask, take } = setUp()
   await evict()
   await ask([['take', 'ada', 5]])

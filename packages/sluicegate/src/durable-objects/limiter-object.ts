@@ -68,7 +68,7 @@ const OPTIONS: readonly string[] = ['maxKeys', 'onFull', 'mode', 'lease', 'clock
 
 /**
  * The class of Durable Objects that hold these policies: export it from the Worker, and bind it as a namespace. What an object answers, it
- * has stored; it deletes what it stored once its keys are as good as new.
+ * has stored; it deletes what it stored once its keys are full.
  *
  * @throws {PolicyError} on an unknown option or one out of range, and for two policies of one name.
  * @example
@@ -109,7 +109,7 @@ export function limiterObject(
   }
 }
 
-/** @throws {PolicyError} `RANGE_UNSUPPORTED` where storage would not take the state of so many keys. */
+/** @throws {PolicyError} `RANGE_UNSUPPORTED` where the state of `maxKeys` keys does not fit into storage. */
 function checkRoom(policy: Policy, maxKeys: number): void {
   const bytes = (policy.policies ?? [policy]).reduce((sum, part) => sum + 2 * maxKeys * (16 + numbersOf(part).stride), 0)
   if (bytes <= MOST_BYTES) return
@@ -155,7 +155,7 @@ class HeldObject implements LimiterObject {
     }
   }
 
-  /** Deletes what is stored once all keys are as good as new. */
+  /** Deletes what is stored once all keys are full. */
   async alarm(): Promise<void> {
     this.alarmAtMs = null
     const untilMs = Math.max(0, ...[...this.held.values()].map(({ terms }) => terms.newAtMs))

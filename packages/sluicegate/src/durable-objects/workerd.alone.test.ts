@@ -91,7 +91,7 @@ test('three Workers take from one object as many tokens as the policy has, and a
   assert.ok(leased + (await admitted(second, '/window/ada', 300, 3)) <= 200)
 })
 
-test('an alarm deletes what an object stored once its key is as good as new', async (context) => {
+test('an alarm deletes what an object stored once its key is full', async (context) => {
   const runtime = await started(context)
   const stored = async (key: string): Promise<unknown> => (await runtime.fetch(`/stored/${key}`)).json()
   await admitted(runtime, '/short/ada', 10)

@@ -104,11 +104,6 @@ const EPOCH_HALF = 4
 
 const shared = /* @__PURE__ */ onceInProcess('core', (): { module?: WebAssembly.Module } => ({}))
 
-/** From now on limiters are made of this module: the embedded one needs a runtime that compiles WebAssembly from bytes. */
-export function useCompiledCore(module: WebAssembly.Module): void {
-  shared.module = module
-}
-
 /** One thread's core over a section of a shared memory. */
 export class OpenCore {
   core: Core

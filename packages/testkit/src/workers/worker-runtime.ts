@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
 import { Miniflare } from 'miniflare'
 import { bundledWorker, type WorkerSource } from './bundled-worker.js'
 
@@ -27,7 +28,7 @@ export class WorkerRuntime {
 
   static async start(source: WorkerSource, { workers = 1, storage }: RuntimeOptions = {}): Promise<WorkerRuntime> {
     const bundle = await bundledWorker(source)
-    const core = await readFile(resolve('sluicegate/core.wasm'))
+    const core = await readFile(join(dirname(resolve('sluicegate/package.json')), 'core.wasm'))
     const [first, ...others] = Array.from({ length: workers }, (_, i) => ({
       name: `worker-${i}`,
       compatibilityDate: '2026-04-01',
