@@ -93,6 +93,18 @@ test('a denial is not stored, and no peek is', async () => {
   assert.equal(storage.puts, puts)
 })
 
+test('a key that is only looked at is not stored, also where tokens are leased', async () => {
+  const { clock, storage, evict, ask } = setUp([tokenBucket({ limit: 100, window: '1s', name: 'api' })], { mode: 'leased' })
+  await evict()
+  await ask([['lease', 'ada', 10, 50_000, 1, 0]])
+  const { puts } = storage
+  for (let i = 0; i < 10; i++) {
+    clock.advance(1_000)
+    await ask([['peek', 'ada', 1]])
+  }
+  assert.equal(storage.puts, puts)
+})
+
 test('the alarm deletes what is stored once all keys are full, and not before', async () => {
   const { clock, storage, evict, alarm, ask, take } = setUp()
   await evict()

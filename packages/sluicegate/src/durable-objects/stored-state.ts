@@ -43,8 +43,9 @@ export class StoredState {
       const before = this.pieces[i]
       if (before === undefined || !isSame(before, piece)) entries[this.placeOf(i)] = piece
     }
+    // What has not changed is full no later than was stored.
+    if (Object.keys(entries).length === 0 && pieces.length === this.pieces.length) return
     if (pieces.length !== this.pieces.length || newAtMs !== this.newAtMs) entries[this.name] = { count: pieces.length, newAtMs }
-    if (Object.keys(entries).length === 0) return
     const before = this.pieces
     const newAtBefore = this.newAtMs
     this.pieces = pieces

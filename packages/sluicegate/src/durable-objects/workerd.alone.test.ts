@@ -112,6 +112,11 @@ test('the limiter in memory and the fetch middleware work in a Worker', async (c
 
 test('the example limits each API key, with headers and a problem', async (context) => {
   const contents = await readFile(join(EXAMPLE, 'worker.js'), 'utf8')
+  const page = await readFile(join(EXAMPLE, '../../docs/edge.md'), 'utf8')
+  assert.ok(
+    page.includes(contents) && page.includes(await readFile(join(EXAMPLE, 'wrangler.jsonc'), 'utf8')),
+    'docs/edge.md shows the example',
+  )
   const runtime = await started(context, {}, { contents, resolveDir: EXAMPLE })
   const statuses: number[] = []
   for (let i = 0; i < 22; i++) statuses.push((await runtime.fetch('/api/hello', { 'x-api-key': 'ada' })).status)
