@@ -83,7 +83,8 @@ export const BOUNDARIES: readonly Boundary[] = [
     why: 'the library runs wherever its modules load: it imports only itself, and nothing of Node.js; adapters take types of their framework',
     files: publishedOf('sluicegate'),
     allows: (edge) => {
-      if (isRelative(edge)) return leadsTo(edge, /^packages\/sluicegate\/src\//)
+      // Imported by path, it is beside the code in every form of the package.
+      if (isRelative(edge)) return leadsTo(edge, /^packages\/sluicegate\/(src\/|core\.wasm$)/)
       const framework = frameworkOf(edge.from)
       return framework !== undefined && isPackage(edge, framework) && (edge.typeOnly || framework === FRAMEWORKS.nest)
     },
@@ -158,7 +159,8 @@ export const BOUNDARIES: readonly Boundary[] = [
     why: 'a shared limiter works over a backend: it does not know which; leases know of it only the port',
     files: sourcesOf('packages/sluicegate/src/(lease|shared)'),
     allows: (edge) =>
-      !leadsTo(edge, /\/src\/(redis|cluster|store)\//) && (!isOf(edge.from, 'lease') || !leadsTo(edge, /\/src\/shared\/(?!backend\.ts)/)),
+      !leadsTo(edge, /\/src\/(redis|cluster|store|durable-objects)\//) &&
+      (!isOf(edge.from, 'lease') || !leadsTo(edge, /\/src\/shared\/(?!backend\.ts)/)),
   },
   {
     why: 'Redis and the processes of a machine know nothing of each other',
@@ -183,6 +185,11 @@ export const BOUNDARIES: readonly Boundary[] = [
     why: 'the kit for stores imports the port, the limiter over it, and what these are given',
     files: sourcesOf('packages/sluicegate/src/store-testing'),
     allows: (edge) => leadsTo(edge, /\/src\/(store|store-testing|policy|time)\/[^/]*\.ts$/),
+  },
+  {
+    why: 'objects at the edge have the wire format of processes, and nothing of Redis; nothing knows of them',
+    files: publishedOf('(sluicegate|config|commands|server)'),
+    allows: ({ from, target }) => (isOf(from, 'durable-objects') ? !isOf(target, 'redis') : !isOf(target, 'durable-objects')),
   },
   {
     why: 'the oracle is a second opinion: it takes types from the library and never its arithmetic',

@@ -25,10 +25,20 @@ export async function checkPackages(): Promise<string[]> {
       .filter(({ path }) => /\.test\.|\.tsbuildinfo$|^src\//.test(path))
       .map(({ path }) => `${name}: ${path} would be published`)
     const publint = faultsOfTool('publint', 'run', `${FOLDER}/${found.filename}`, '--strict')
-    const attw = IMPORTED.has(name) ? faultsOfTool('attw', `${FOLDER}/${found.filename}`, '--profile', 'strict') : []
+    const attw = IMPORTED.has(name) ? typesFaults(`${FOLDER}/${found.filename}`) : []
     faults.push(...weightFaults(name, found), ...strays, ...looseImports(name, found), ...publint, ...attw)
   }
   return faults
+}
+
+/** Entry points for Cloudflare's runtime are ES modules alone. */
+const MODULES_ALONE = ['./durable-objects', './workers']
+
+function typesFaults(file: string): readonly string[] {
+  return [
+    ...faultsOfTool('attw', file, '--profile', 'strict', '--exclude-entrypoints', ...MODULES_ALONE),
+    ...faultsOfTool('attw', file, '--profile', 'esm-only', '--entrypoints', ...MODULES_ALONE),
+  ]
 }
 
 function weightFaults(name: Published, found: Packed): string[] {

@@ -26,7 +26,9 @@ export async function writeCommonJs(folder = 'packages/sluicegate'): Promise<str
  */
 export async function commonJsModules(dist: string, entries: readonly Entry[]): Promise<Written[]> {
   const bundle = await rollup({
-    input: Object.fromEntries(entries.map(({ require }) => [nameOf(require.default), `${dist}/${nameOf(require.default)}.js`])),
+    input: Object.fromEntries(
+      entries.flatMap(({ require }) => (require === undefined ? [] : [[nameOf(require.default), `${dist}/${nameOf(require.default)}.js`]])),
+    ),
     // Peers are loaded from the caller's installation.
     external: (id) => !/^[./]/.test(id) && !id.startsWith(dist),
     onwarn(warning) {

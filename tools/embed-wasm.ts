@@ -3,6 +3,8 @@ import { compileCore } from './compile-core.js'
 
 const ASSEMBLY = 'packages/sluicegate/assembly'
 const FOLDER = 'packages/sluicegate/src/memory'
+/** For runtimes that import WebAssembly and compile none from bytes. */
+const FILE = 'packages/sluicegate/core.wasm'
 /**
  * Parts of the text, each a module: in a packed package a part of the one module form stands beside the same of the other, and compresses to
  * nothing as long as both are within the 32 kB that gzip looks back.
@@ -15,6 +17,7 @@ const PARTS = 3
  */
 export async function embedWasm(): Promise<string> {
   const binary = await compileCore(ASSEMBLY)
+  await writeFile(FILE, binary)
   const hex = Buffer.from(binary).toString('hex')
   const length = Math.ceil(hex.length / PARTS)
   const names = Array.from({ length: PARTS }, (_, i) => `PART_${i + 1}`)

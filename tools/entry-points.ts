@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 
-/** An entry in `exports` of package.json, which has both forms. */
+/** An entry in `exports` of package.json. Those of runtimes that know ES modules alone have that form alone. */
 export interface Entry {
   readonly import: { readonly types: string; readonly default: string }
-  readonly require: { readonly types: string; readonly default: string }
+  readonly require?: { readonly types: string; readonly default: string }
 }
 
 /** Entry points with code: `./package.json` is none. */

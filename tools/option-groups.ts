@@ -111,6 +111,20 @@ export const OPTION_SECTIONS: readonly { readonly title: string; readonly about:
     ],
   },
   {
+    title: 'Durable Objects',
+    about:
+      '`createDurableObjectLimiter` also takes the options from `outage` to `hotKeys` of `createRedisLimiter`, and the layers of `createLimiter`.',
+    groups: [
+      {
+        of: 'createDurableObjectLimiter',
+        interface: 'DurableObjectLimiterOptions',
+        file: 'durable-objects/create-durable-object-limiter.ts',
+        link: 'edge.md',
+      },
+      { of: 'limiterObject', interface: 'LimiterObjectOptions', file: 'durable-objects/limiter-object.ts', link: 'edge.md' },
+    ],
+  },
+  {
     title: 'Queues',
     about: '`limiter.queue(options)` and the option `queue` take those of `createQueue` but `clock`, `wrap` those of `run` too.',
     groups: [
@@ -184,6 +198,7 @@ export const EXAMPLES_PRELUDE = `
 import cluster from 'node:cluster'
 import { type BanOptions, concurrency, createLimiter, createQueue, fixedWindow, manualClock, type Policy, slidingLog, slidingWindow, type SlowDownOptions, tokenBucket } from 'sluicegate'
 import { createClusterLimiter, serveLimiter } from 'sluicegate/cluster'
+import { createDurableObjectLimiter, limiterObject, type ObjectNamespace } from 'sluicegate/durable-objects'
 import { type HeaderOptions } from 'sluicegate/http'
 import { address, apiKey, header } from 'sluicegate/keys'
 import { limitedFetch } from 'sluicegate/outbound'
@@ -194,6 +209,8 @@ import { rateLimit } from 'sluicegate/express'
 declare const store: CasStore
 declare const client: RedisClient
 declare const pool: PostgresClient
+declare const namespace: ObjectNamespace
+declare const waitUntil: (promise: Promise<unknown>) => void
 declare const policy: Policy, free: Policy, pro: Policy
 declare const plans: Map<string, Policy>
 declare const policyFor: (key: string) => Policy | undefined

@@ -38,9 +38,14 @@ function fileOf(entry: Entry): string {
   return posix.relative('dist', entry.import.types).replace(/\.d\.ts$/, '')
 }
 
+/** Where the names are that `require` returns. */
+function requiredTypes({ import: { types }, require }: Entry): string {
+  return require?.types ?? types.replace('dist', FORM)
+}
+
 /** `require` returns the default export of a module beside it instead of its names. */
 function isCallable(entry: Entry): boolean {
-  return nameOf(entry.require.types) !== fileOf(entry)
+  return nameOf(requiredTypes(entry)) !== fileOf(entry)
 }
 
 /** The declaration of an ES module whose names are declared in the CommonJS form. */
@@ -59,9 +64,9 @@ function passingOn(entry: Entry, text: string): string {
 function callable(entry: Entry, text: string): Written {
   const exported = exportedNames(text).filter(({ name }) => name !== 'default')
   const list = exported.map(({ name, typeOnly }) => `${typeOnly ? 'type ' : ''}${name}`).join(', ')
-  const from = relative(entry.require.types, `${FORM}/${fileOf(entry)}.js`)
+  const from = relative(requiredTypes(entry), `${FORM}/${fileOf(entry)}.js`)
   return [
-    posix.normalize(entry.require.types),
+    posix.normalize(requiredTypes(entry)),
     `import names, { ${list} } from '${from}'
 declare function required(...options: Parameters<typeof names>): ReturnType<typeof names>
 declare namespace required {

@@ -34,6 +34,7 @@ export async function publishablePackage(name: Published, home = HOME): Promise<
 /** Both forms of the code without what only readers of the source need, and the declarations once. */
 async function writeLibrary(source: string, target: string): Promise<void> {
   const entries = entriesOf(source)
+  cpSync(`${source}/core.wasm`, `${target}/core.wasm`)
   for (const file of compiledIn(source)) {
     if (file.startsWith('commonjs/')) continue
     write(`${target}/dist/${file}`, await minified(readFileSync(`${source}/dist/${file}`, 'utf8')))

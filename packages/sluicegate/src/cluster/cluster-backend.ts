@@ -3,14 +3,14 @@ import type { Grant } from '../lease/grant.js'
 import type { Policy } from '../policy/policy.js'
 import { type Answer, type Backend, type LeaseRequest, newOperationId, type Operation } from '../shared/backend.js'
 import { decisionIn, grantIn, numbersIn } from './message.js'
-import type { PrimaryLink } from './primary-link.js'
+import type { RequestLink } from './primary-link.js'
 
 /** The state of one policy in the primary process: each operation is one request over the channel. */
 export class ClusterBackend implements Backend {
-  private readonly link: PrimaryLink
+  private readonly link: RequestLink
   private readonly policy: Policy
 
-  constructor(link: PrimaryLink, policy: Policy) {
+  constructor(link: RequestLink, policy: Policy) {
     this.link = link
     this.policy = policy
   }

@@ -1,9 +1,11 @@
 import { checkedTokens } from '../arguments.js'
 import type { Decision } from '../decision/decision.js'
+import { leaseUsOf, whyNotLeased } from '../lease/leasing.js'
 import type { Key, Limiter } from '../limiter.js'
 import { allOf } from '../policy/all-of.js'
 import { minuteWindow } from '../policy/calendar.js'
 import { changedPolicy, type Policy } from '../policy/policy.js'
+import { MAX_WINDOW_MS } from '../policy/policy-options.js'
 import type { Booking, BookingService } from '../waiting/reserving.js'
 
 /** The most reservations for tokens that conform later: beyond that several tokens are reserved together and come due together. */
@@ -57,6 +59,13 @@ export function policyUnderLease(policy: Policy, leaseUs: number): Policy {
     )
   }
   return algorithm === 'sliding-log' ? changedPolicy(policy, { windowMs: windowMs + leaseUs / 1000 }) : policy
+}
+
+/** How far ahead a policy is leased, at most `longestMs`; 0 where it is not. Of several policies all are leased, or none. */
+export function horizonMsFor(policy: Policy, longestMs: number): number {
+  const canLease = (part: Policy): boolean =>
+    whyNotLeased(part, longestMs) === undefined && policyUnderLease(part, leaseUsOf(longestMs)).windowMs <= MAX_WINDOW_MS
+  return longestMs > 0 && (policy.policies ?? [policy]).every(canLease) ? longestMs : 0
 }
 
 /**

@@ -20,6 +20,14 @@ interface Asker {
   readonly reject: (error: StoreError) => void
 }
 
+/** What carries requests to where the state is. */
+export interface RequestLink {
+  /** Resolves with the answer to a request without its id. Rejects with `StoreError`. */
+  ask(id: number, verb: string, ...args: readonly unknown[]): Promise<readonly unknown[]>
+  /** Sends a request whose answer is not needed. */
+  tell(verb: string, ...args: readonly unknown[]): void
+}
+
 type OnTerms = (policy: unknown, horizonMs: unknown, workers: unknown) => void
 
 /** What {@link PrimaryLink} is made of. */
@@ -31,7 +39,7 @@ interface PrimaryLinkParts {
 }
 
 /** One limiter's requests and answers on the channel to the primary. All requests of a turn of the event loop are one message. */
-export class PrimaryLink {
+export class PrimaryLink implements RequestLink {
   private readonly parts: PrimaryLinkParts
   private readonly askers = new Map<number, Asker>()
   private onTerms: OnTerms = () => undefined
@@ -177,7 +185,7 @@ export class PrimaryLink {
 }
 
 /** The primary's refusal keeps its code; any other error is an outage. */
-function errorIn([code, message]: readonly unknown[]): StoreError {
+export function errorIn([code, message]: readonly unknown[]): StoreError {
   const known = code === 'CONTENTION' || code === 'TABLE_FULL' ? code : 'OUTAGE'
   return new StoreError(known, `the primary: ${code}: ${message}`)
 }

@@ -2,20 +2,19 @@ import { createLimiter } from '../create-limiter.js'
 import { defaultClock } from '../default-clock.js'
 import { PolicyError } from '../errors.js'
 import type { Override } from '../layers/override-map.js'
-import { leaseUsOf, whyNotLeased } from '../lease/leasing.js'
+import { leaseUsOf } from '../lease/leasing.js'
 import type { Limiter, LimiterOptions } from '../limiter.js'
 import { checkOneOf } from '../options/option-checks.js'
 import type { WithOverrides } from '../overrides.js'
 import { checkChange, checkedPolicy } from '../policy/checked-policy.js'
 import { changedPolicy, type Policy } from '../policy/policy.js'
-import { MAX_WINDOW_MS } from '../policy/policy-options.js'
 import { checkedHorizonMs, checkOptionNames } from '../shared/shared-options.js'
 import { ShownLimiter } from '../shown.js'
 import { tickerOf } from '../time/clock.js'
 import type { BookingService } from '../waiting/reserving.js'
 import { type PrimaryCluster, receiveFromWorker, type WorkerProcess } from './channel.js'
 import { ServedOverrides } from './cluster-overrides.js'
-import { keepRoomForLeases, policyUnderLease } from './memory-lease.js'
+import { horizonMsFor, keepRoomForLeases, policyUnderLease } from './memory-lease.js'
 import { ANSWER, ASK, type Message, MOST_AT_ONCE, overrideChannel, TERMS } from './message.js'
 import { type PrimaryLimiter, partsOf, type ServedTerms, WorkerSession } from './worker-session.js'
 
@@ -157,7 +156,7 @@ class Served extends ShownLimiter<Policy> implements ServedLimiter, ServedTerms 
 
   /** 0 where nothing is leased. */
   get horizonMs(): number {
-    return this.horizonMsOf(this.policy)
+    return horizonMsFor(this.policy, this.longestMs)
   }
 
   get horizonUs(): number {
@@ -224,16 +223,9 @@ class Served extends ShownLimiter<Policy> implements ServedLimiter, ServedTerms 
     send(worker, [TERMS, this.name, this.policy, this.horizonMs, this.workers.size])
   }
 
-  private horizonMsOf(policy: Policy): number {
-    const { longestMs } = this
-    const canLease = (part: Policy): boolean =>
-      whyNotLeased(part, longestMs) === undefined && policyUnderLease(part, leaseUsOf(longestMs)).windowMs <= MAX_WINDOW_MS
-    return longestMs > 0 && (policy.policies ?? [policy]).every(canLease) ? longestMs : 0
-  }
-
   /** The policy under which the state is kept. */
   private kept(policy: Policy): Policy {
-    return policyUnderLease(policy, leaseUsOf(this.horizonMsOf(policy)))
+    return policyUnderLease(policy, leaseUsOf(horizonMsFor(policy, this.longestMs)))
   }
 }
 

@@ -67,6 +67,8 @@ export interface SharedLimiterParts extends Pick<SharedBase, 'connect' | 'crossS
   readonly horizonMs: number
   /** What to do when answers take longer than a lease. */
   readonly lateAdvice: string
+  /** Where a limiter in memory can be made only while a request is handled. */
+  readonly isMadeLate?: boolean
 }
 
 /**
@@ -88,7 +90,7 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter, Receip
   /** Grows with each change of the numbers: what was charged before it may have been forgiven, and does not come back. */
   private generation = 0
 
-  constructor({ connect, crossSlot, policy, places, options, countedShare, horizonMs, lateAdvice, clock }: SharedLimiterParts) {
+  constructor({ connect, crossSlot, policy, places, options, countedShare, horizonMs, lateAdvice, isMadeLate, clock }: SharedLimiterParts) {
     super()
     const { outage = 'local', localShare, timeoutMs = 100, maxKeys = 100_000, hotKeys = 0, maxWaiters = 10_000 } = options
     const current = (): SharedParts => this.parts
@@ -101,7 +103,7 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter, Receip
       connect,
       crossSlot,
       guard: this.guard,
-      outage: new Outage(outage, policy, this.share, clock),
+      outage: new Outage(outage, policy, this.share, clock, isMadeLate),
       late: this.late,
       inForce: {} as InForce,
       clock,

@@ -68,7 +68,8 @@ export class Deadlines {
     this.turnUs = this.ticker.read()
     this.isInTurn = true
     const { turn } = this
-    setImmediate(() => this.endTurn(turn))
+    const atItsEnd = globalThis.setImmediate ?? queueMicrotask
+    atItsEnd(() => this.endTurn(turn))
   }
 
   private endTurn(turn: number): void {

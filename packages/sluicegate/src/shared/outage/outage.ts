@@ -33,7 +33,7 @@ export class Outage {
   private readonly clock: Clock
   private policy: Policy
   /** The share of this process. It lives on between outages, or each of many short outages would bring a fresh burst. */
-  private readonly local: Limiter | undefined
+  private made: Limiter | undefined
   /** With `open`: what passed of each policy, up to the whole of it. */
   private passed: readonly (Limiter | undefined)[] | undefined
   /** What was charged at the backend of each policy; it flows back in the same way. */
@@ -41,14 +41,22 @@ export class Outage {
   /** Keys with uncharged tokens. */
   private readonly used = new UsedKeys(MOST_USED)
 
-  /** @param shares with `open` 1: at most the whole of the policy is charged later. */
-  constructor(mode: OutageMode, policy: Policy, shares: LocalShare, clock: Clock) {
+  /**
+   * @param shares with `open` 1: at most the whole of the policy is charged later.
+   * @param isMadeLate where a limiter in memory can be made only while a request is handled.
+   */
+  constructor(mode: OutageMode, policy: Policy, shares: LocalShare, clock: Clock, isMadeLate = false) {
     this.mode = mode
     this.shares = shares
     this.share = shares.inForce
     this.clock = clock
     this.policy = policy
-    if (mode === 'local') this.local = createLimiter(shareOfPolicy(policy, this.share), { clock })
+    if (!isMadeLate) void this.local
+  }
+
+  private get local(): Limiter | undefined {
+    if (this.mode === 'local') this.made ??= createLimiter(shareOfPolicy(this.policy, this.share), { clock: this.clock })
+    return this.made
   }
 
   /** Whether anything is left to charge. */
@@ -113,7 +121,7 @@ export class Outage {
 
   /** Changes the policy; what was spent here stays spent. */
   update(policy: Policy): void {
-    this.local?.update(shareOfPolicy(policy, this.share))
+    this.made?.update(shareOfPolicy(policy, this.share))
     for (const counts of [this.charged ?? [], this.passed ?? []]) {
       for (const [i, count] of counts.entries()) count?.update(shareOfPolicy(partsOf(policy)[i] as Policy, this.share))
     }
@@ -132,7 +140,7 @@ export class Outage {
   /** Waits reject with `CLOSED`. */
   close(): void {
     this.used.clear()
-    this.local?.close()
+    this.made?.close()
     for (const count of [...(this.charged ?? []), ...(this.passed ?? [])]) count?.close()
   }
 

@@ -1,0 +1,91 @@
+import { horizonMsFor, keepRoomForLeases, policyUnderLease } from '../cluster/memory-lease.js'
+import { type PrimaryLimiter, partsOf, type ServedTerms } from '../cluster/worker-session.js'
+import { createLimiter, restoreLimiter } from '../create-limiter.js'
+import { defaultClock } from '../default-clock.js'
+import { PolicyError } from '../errors.js'
+import { leaseUsOf } from '../lease/leasing.js'
+import type { Key, LimiterOptions } from '../limiter.js'
+import type { Policy } from '../policy/policy.js'
+import { type Clock, tickerOf } from '../time/clock.js'
+import { emitWarning } from '../warn-once.js'
+
+/** How an object holds a policy. */
+export interface HeldOptions extends Pick<LimiterOptions, 'onFull'> {
+  readonly maxKeys: number
+  /** 0 for no leases. */
+  readonly longestMs: number
+  readonly clock?: Clock | undefined
+}
+
+/** The true state of one policy, in the memory of an object. */
+export class HeldPolicy implements ServedTerms {
+  readonly policy: Policy
+  readonly horizonUs: number
+  readonly leaseUs: number
+  readonly limiter: PrimaryLimiter
+  readonly nowUs: () => number
+  /** The latest time at which a key that was used is full; Unix milliseconds. */
+  newAtMs: number
+
+  /** @param stored a snapshot of the limiter, and what `newAtMs` then was. */
+  constructor(policy: Policy, options: HeldOptions, stored?: { readonly snapshot: Uint8Array; readonly newAtMs: number }) {
+    const { longestMs, clock = defaultClock(policy), ...room } = options
+    const horizonMs = horizonMsFor(policy, longestMs)
+    this.policy = policy
+    this.horizonUs = horizonMs * 1000
+    this.leaseUs = leaseUsOf(horizonMs)
+    this.newAtMs = stored?.newAtMs ?? 0
+    const kept = policyUnderLease(policy, this.leaseUs)
+    const restored = stored === undefined ? undefined : restoredAs(kept, stored.snapshot, clock)
+    // Without layers a limiter also makes its reservations.
+    this.limiter = restored ?? (createLimiter(kept, { ...room, growTo: room.maxKeys, clock }) as PrimaryLimiter)
+    for (const [i, part] of partsOf(this.limiter).entries()) {
+      keepRoomForLeases(part, () => ({ policy: policy.policies?.[i] ?? policy, leaseUs: this.leaseUs }))
+    }
+    const ticker = tickerOf(clock)
+    this.nowUs = () => ticker.read()
+  }
+
+  update(policy: unknown): void {
+    throw new PolicyError('OPTION_INVALID', 'policy', policy, 'is changed where limiterObject() is called')
+  }
+
+  /** Notes when the keys of requests that were carried out will be full. */
+  note(requests: readonly unknown[]): void {
+    const seen = new Set<string>()
+    for (const request of requests) {
+      if (!Array.isArray(request)) continue
+      const [, verb, key, , , , part] = request
+      const name = JSON.stringify([key, part])
+      if (verb === 'hello' || seen.has(name)) continue
+      seen.add(name)
+      this.noteKey(key, verb === 'lease' ? part : undefined)
+    }
+  }
+
+  private noteKey(key: Key, part: unknown): void {
+    try {
+      const limiter = part === undefined ? this.limiter : partsOf(this.limiter)[part as number]
+      if (limiter === undefined) return
+      const { resetAfterMs, retryAfterMs } = limiter.peek(key)
+      const afterMs = Number.isFinite(retryAfterMs) ? Math.max(resetAfterMs, retryAfterMs) : resetAfterMs
+      // A lease still holds tokens when the key is full again.
+      this.newAtMs = Math.max(this.newAtMs, Math.ceil((this.nowUs() + this.leaseUs) / 1000 + afterMs))
+    } catch {
+      // The request was refused: it changed nothing.
+    }
+  }
+}
+
+/** Undefined where nothing can be taken over: under another algorithm, and from a version that wrote another form. */
+function restoredAs(policy: Policy, snapshot: Uint8Array, clock: Clock): PrimaryLimiter | undefined {
+  try {
+    const limiter = restoreLimiter(snapshot, { clock }) as PrimaryLimiter
+    if (JSON.stringify(limiter.policy) !== JSON.stringify(policy)) limiter.update(policy)
+    return limiter
+  } catch (error) {
+    if (!(error instanceof PolicyError)) throw error
+    emitWarning('SLUICEGATE_POLICY', `what the object stored cannot be taken over, and its keys begin anew: ${error.message}`)
+    return undefined
+  }
+}

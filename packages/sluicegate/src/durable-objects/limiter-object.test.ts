@@ -1,0 +1,233 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { KeptStorage } from 'sluicegate-testkit/workers/kept-storage.js'
+import { allOf } from '../policy/all-of.js'
+import { concurrency, fixedWindow, slidingLog, tokenBucket } from '../policy/single-policy.js'
+import { manualClock } from '../time/clock.js'
+import { type LimiterObject, type LimiterObjectOptions, limiterObject } from './limiter-object.js'
+
+const bucket = tokenBucket({ limit: 10, window: '10s', name: 'api' })
+const HOUR_MS = 3_600_000
+
+function setUp(policies = [bucket], options: LimiterObjectOptions = {}) {
+  const clock = manualClock(HOUR_MS)
+  const storage = new KeptStorage()
+  const Made = limiterObject(policies, { mode: 'exact', ...options, clock })
+  let id = 0
+  let object: LimiterObject
+  const evict = async (): Promise<void> => {
+    const { state } = storage
+    object = new Made(state)
+    await state.ready
+  }
+  const post = (body: string): Promise<Response> => object.fetch(new Request('https://limiter/', { method: 'POST', body }))
+  const ask = async (requests: readonly (readonly unknown[])[], name = 'api', asker = 'worker'): Promise<unknown[][]> => {
+    const response = await post(JSON.stringify(['sluicegate:ask', name, requests.map((each) => [++id, ...each]), asker]))
+    assert.equal(response.status, 200, await response.clone().text())
+    const [, , answers] = (await response.json()) as [string, string, unknown[][]]
+    return answers.map(([, ...content]) => content)
+  }
+  const take = async (key = 'ada', name = 'api'): Promise<boolean> => (await ask([['take', key, 1]], name))[0]?.[0] === 1
+  return { clock, storage, evict, post, ask, take, alarm: () => object.alarm() }
+}
+
+async function admitted(take: () => Promise<boolean>, times: number): Promise<number> {
+  let count = 0
+  for (let i = 0; i < times; i++) if (await take()) count++
+  return count
+}
+
+const POLICIES = [
+  bucket,
+  fixedWindow({ limit: 10, window: '10s', name: 'window' }),
+  slidingLog({ limit: 10, window: '10s', name: 'log' }),
+  allOf([tokenBucket({ limit: 10, window: '10s', name: 'one' }), fixedWindow({ limit: 100, window: '1h', name: 'two' })], { name: 'both' }),
+]
+
+for (const policy of POLICIES) {
+  test(`an object that is evicted between any two takes admits what one in memory does: ${policy.name}`, async () => {
+    const { evict, take } = setUp([policy])
+    const count = await admitted(async () => {
+      await evict()
+      return take('ada', policy.name)
+    }, 15)
+    assert.equal(count, 10)
+  })
+}
+
+test('an answer leaves when the state is stored: an object that is killed earlier has sent no answer', async () => {
+  const { storage, evict, ask, take } = setUp()
+  await evict()
+  let store: () => void = () => undefined
+  storage.before = () => new Promise((resolve) => (store = resolve))
+  let isAnswered = false
+  const answer = ask([['take', 'ada', 10]]).then(() => (isAnswered = true))
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.equal(isAnswered, false)
+  store()
+  await answer
+  storage.before = () => Promise.resolve()
+  await evict()
+  assert.equal(await take(), false)
+})
+
+test('storage that fails is an outage, and its tokens stay charged in memory', async () => {
+  const { storage, evict, post, take } = setUp()
+  await evict()
+  storage.before = () => Promise.reject(new Error('the disk is full'))
+  const response = await post(JSON.stringify(['sluicegate:ask', 'api', [[1, 'take', 'ada', 10]], 'worker']))
+  assert.equal(response.status, 503)
+  storage.before = () => Promise.resolve()
+  assert.equal(await take(), false)
+  await evict()
+  assert.equal(await take(), false, 'it was stored with the next answer')
+})
+
+test('a denial is not stored, and no peek is', async () => {
+  const { storage, evict, ask, take } = setUp()
+  await evict()
+  await ask([['take', 'ada', 10]])
+  const { puts } = storage
+  assert.equal(await take(), false)
+  await ask([['peek', 'ada', 1]])
+  assert.equal(storage.puts, puts)
+})
+
+test('a key that is only looked at is not stored, also where tokens are leased', async () => {
+  const { clock, storage, evict, ask } = setUp([tokenBucket({ limit: 100, window: '1s', name: 'api' })], { mode: 'leased' })
+  await evict()
+  await ask([['lease', 'ada', 10, 50_000, 1, 0]])
+  const { puts } = storage
+  for (let i = 0; i < 10; i++) {
+    clock.advance(1_000)
+    await ask([['peek', 'ada', 1]])
+  }
+  assert.equal(storage.puts, puts)
+})
+
+test('the alarm deletes what is stored once all keys are full, and not before', async () => {
+  const { clock, storage, evict, alarm, ask, take } = setUp()
+  await evict()
+  await ask([['take', 'ada', 5]])
+  assert.equal(storage.alarmAtMs, HOUR_MS + 5_000)
+  clock.advance(3_000)
+  await take()
+  clock.advance(2_000)
+  await evict()
+  await alarm()
+  assert.equal(storage.alarmAtMs, HOUR_MS + 6_000)
+  assert.ok(storage.entries.size > 0)
+  clock.advance(1_000)
+  await alarm()
+  assert.equal(storage.entries.size, 0)
+  assert.equal(await admitted(take, 15), 10)
+  await evict()
+  assert.equal(await take(), false, 'what is used after the alarm is stored again')
+})
+
+test('a block outlives eviction and alarms until it ends', async () => {
+  const { clock, evict, alarm, ask, take } = setUp()
+  await evict()
+  await ask([['block', 'ada', 60_000]])
+  for (const ms of [30_000, 29_999]) {
+    clock.advance(ms)
+    await alarm()
+    await evict()
+    assert.equal(await take(), false)
+  }
+  clock.advance(1)
+  assert.equal(await take(), true)
+})
+
+test('a new limit of the same algorithm takes over what was spent; another algorithm begins anew', async (context) => {
+  context.mock.method(process, 'emitWarning', () => undefined)
+  const before = setUp()
+  await before.evict()
+  await before.ask([['take', 'ada', 8]])
+  const stored = [...before.storage.entries]
+  const taken = async (policy: typeof bucket): Promise<number> => {
+    const { storage, evict, take } = setUp([policy])
+    for (const [key, value] of stored) storage.entries.set(key, value)
+    await evict()
+    return admitted(take, 30)
+  }
+  assert.equal(await taken(tokenBucket({ limit: 20, window: '10s', name: 'api' })), 12)
+  assert.equal(await taken(fixedWindow({ limit: 20, window: '10s', name: 'api' }) as typeof bucket), 20)
+})
+
+test('a permit ends by its release, and after an eviction by its ttl', async () => {
+  const policy = concurrency({ limit: 1, ttl: '30s', name: 'api' })
+  const { clock, evict, ask, take } = setUp([policy as unknown as typeof bucket])
+  await evict()
+  const id = 1
+  assert.equal(await take(), true)
+  assert.equal(await take(), false)
+  assert.deepEqual(await ask([['release', 'ada', id]]), [[1]])
+  assert.equal(await take(), true)
+  await evict()
+  assert.deepEqual(await ask([['release', 'ada', 4]]), [[0]])
+  assert.equal(await take(), false)
+  clock.advance(30_000)
+  assert.equal(await take(), true)
+})
+
+const NOT_MESSAGES = [
+  '',
+  '{',
+  'null',
+  '[]',
+  '["sluicegate:ask"]',
+  '["sluicegate:ask","api",{},"w"]',
+  '["sluicegate:ask","api",[],7]',
+  '[]'.repeat(2 ** 22 + 1),
+]
+
+test('what is no message is refused, and no request gets an exception', async () => {
+  const { evict, post, ask } = setUp()
+  await evict()
+  for (const body of NOT_MESSAGES) assert.equal((await post(body)).status, 400, body.slice(0, 40))
+  const tooMany = JSON.stringify(['sluicegate:ask', 'api', Array.from({ length: 10_001 }, () => [1, 'peek', 'ada', 1]), 'w'])
+  assert.equal((await post(tooMany)).status, 400)
+  const refused = await ask([
+    ['take', 'k'.repeat(100_000), 1],
+    ['take', { toString: 1 }, 1],
+    ['take', ['ada', 'bob'], 1],
+    ['take', 'ada', -1],
+    ['lease', 'ada', 1e9, 1e9, 1e9, 9],
+    ['__proto__', 'ada'],
+    ['update', bucket],
+    ['setOverride', 'ada', bucket],
+    ['release', 'ada', { valueOf: null }],
+  ])
+  assert.deepEqual(
+    refused.map(([code]) => typeof code),
+    ['string', 'string', 'string', 'string', 'number', 'string', 'string', 'string', 'number'],
+  )
+  const [[code] = []] = await ask([['take', 'ada', 1]], 'other')
+  assert.equal(code, 'NAME_UNKNOWN')
+})
+
+test('keys beyond those of an object take no more memory or storage, and a spent key is not forgotten for them', async () => {
+  const { storage, evict, ask, take } = setUp([bucket], { maxKeys: 10, onFull: 'deny' })
+  await evict()
+  await ask([['take', 'ada', 10]])
+  for (let i = 0; i < 40; i++) await ask(Array.from({ length: 50 }, (_, n) => ['take', `key ${i} ${n}`, 1]))
+  assert.equal(await take(), false)
+  const bytes = [...storage.entries.values()].reduce<number>((sum, each) => sum + (each instanceof Uint8Array ? each.length : 0), 0)
+  assert.ok(bytes < 20_000, `${bytes} bytes are stored`)
+  await evict()
+  assert.equal(await take(), false)
+})
+
+test('limiters beyond those that an object remembers lose only their permits', async () => {
+  const { evict, ask, take } = setUp()
+  await evict()
+  for (let i = 0; i < 1_100; i++) await ask([['peek', 'ada', 1]], 'api', `worker ${i}`)
+  assert.equal(await admitted(take, 15), 10)
+})
+
+test('two policies of one name, and more keys than storage takes, are refused', () => {
+  assert.throws(() => limiterObject([bucket, bucket]), { code: 'NAME_INVALID' })
+  assert.throws(() => limiterObject([slidingLog({ limit: 100_000, window: '1h' })]), { code: 'RANGE_UNSUPPORTED' })
+  assert.throws(() => limiterObject([bucket], { maxKeys: 0 }), { code: 'OPTION_INVALID' })
+})

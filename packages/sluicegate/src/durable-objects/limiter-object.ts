@@ -1,0 +1,210 @@
+import { NAME_UNKNOWN } from '../cluster/message.js'
+import { WorkerSession } from '../cluster/worker-session.js'
+import { PolicyError } from '../errors.js'
+import { checkInteger, checkOneOf, checkOptions } from '../options/option-checks.js'
+import { checkedPolicy } from '../policy/checked-policy.js'
+import type { Policy } from '../policy/policy.js'
+import { numbersOf } from '../policy/policy-numbers.js'
+import { checkedHorizonMs } from '../shared/shared-options.js'
+import { type Clock, checkClock } from '../time/clock.js'
+import { type HeldOptions, HeldPolicy } from './held-policy.js'
+import { type Asked, answerBody, askedIn, LONGEST_BODY } from './object-message.js'
+import type { ObjectRequest, ObjectState } from './object-types.js'
+import { MOST_BYTES, StoredState } from './stored-state.js'
+
+/** Limiters that one object remembers, each an isolate of a Worker. Of those forgotten, permits and reservations end by themselves. */
+const MOST_ASKERS = 1_000
+const DEFAULT_MAX_KEYS = 100
+const MOST_KEYS = 100_000
+
+/** What {@link limiterObject} takes beside the policies. */
+export interface LimiterObjectOptions {
+  /**
+   * Keys of one object, 1 to 100,000. Each object holds one key unless the limiters' `objectFor` groups them, and stores all its keys with
+   * each change.
+   *
+   * @defaultValue `100`
+   * @example limiterObject([policy], { maxKeys: 1_000 })
+   */
+  readonly maxKeys?: number
+  /**
+   * What happens to a new key in an object that is full: see the option of that name of `createLimiter`.
+   *
+   * @defaultValue `'evict'`
+   * @example limiterObject([policy], { onFull: 'deny' })
+   */
+  readonly onFull?: 'evict' | 'deny'
+  /**
+   * `leased`: limiters lease tokens ahead, where the policy can be leased. `exact`: each decision is a request to the object. Give limiters
+   * the same.
+   *
+   * @defaultValue `'leased'`
+   * @example limiterObject([policy], { mode: 'exact' })
+   */
+  readonly mode?: 'leased' | 'exact'
+  /**
+   * `horizonMs`: how far ahead tokens are leased, 1 to 10,000 ms. Give limiters the same.
+   *
+   * @defaultValue `{ horizonMs: 50 }`
+   * @example limiterObject([policy], { lease: { horizonMs: 200 } })
+   */
+  readonly lease?: { readonly horizonMs?: number }
+  /**
+   * Of objects in tests.
+   *
+   * @defaultValue that of `createLimiter`
+   * @example limiterObject([policy], { clock: manualClock() })
+   */
+  readonly clock?: Clock
+}
+
+/** A Durable Object that holds the state of its keys. */
+export interface LimiterObject {
+  fetch(request: ObjectRequest): Promise<Response>
+  alarm(): Promise<void>
+}
+
+const OPTIONS: readonly string[] = ['maxKeys', 'onFull', 'mode', 'lease', 'clock'] satisfies (keyof LimiterObjectOptions)[]
+
+/**
+ * The class of Durable Objects that hold these policies: export it from the Worker, and bind it as a namespace. What an object answers, it
+ * has stored; it deletes what it stored once its keys are full.
+ *
+ * @throws {PolicyError} on an unknown option or one out of range, and for two policies of one name.
+ * @example
+ * const perKey = tokenBucket({ limit: 100, window: '1s', name: 'per-key' })
+ * export const Limits = limiterObject([perKey])
+ */
+export function limiterObject(
+  policies: readonly Policy[],
+  given: LimiterObjectOptions = {},
+): new (
+  state: ObjectState,
+  env?: unknown,
+) => LimiterObject {
+  const {
+    maxKeys = DEFAULT_MAX_KEYS,
+    onFull = 'evict',
+    mode,
+    lease,
+    clock,
+  } = checkOptions(given, OPTIONS, '{ maxKeys: 100 }', 'limiterObject()')
+  checkInteger('maxKeys', maxKeys, 1, MOST_KEYS)
+  checkOneOf('onFull', onFull, ['evict', 'deny'])
+  checkOneOf('mode', mode, ['leased', 'exact'])
+  if (clock !== undefined) checkClock(clock)
+  const horizonMs = checkedHorizonMs(lease)
+  const options: HeldOptions = { maxKeys, onFull, clock, longestMs: mode === 'exact' ? 0 : horizonMs }
+  const byName = new Map<string, Policy>()
+  for (const policy of policies) {
+    const checked = checkedPolicy(policy, 'policies', 'limiterObject')
+    if (byName.has(checked.name)) throw new PolicyError('NAME_INVALID', 'policies', checked.name, 'is the name of two policies')
+    checkRoom(checked, maxKeys)
+    byName.set(checked.name, checked)
+  }
+  return class extends HeldObject {
+    constructor(state: ObjectState) {
+      super(state, byName, options)
+    }
+  }
+}
+
+/** @throws {PolicyError} `RANGE_UNSUPPORTED` where the state of `maxKeys` keys does not fit into storage. */
+function checkRoom(policy: Policy, maxKeys: number): void {
+  const bytes = (policy.policies ?? [policy]).reduce((sum, part) => sum + 2 * maxKeys * (16 + numbersOf(part).stride), 0)
+  if (bytes <= MOST_BYTES) return
+  throw new PolicyError('RANGE_UNSUPPORTED', 'maxKeys', maxKeys, `of ${policy.name} may take ${bytes} bytes, and storage ${MOST_BYTES}`)
+}
+
+/** A policy with its state, where that is stored, and who asks. */
+interface Held {
+  readonly terms: HeldPolicy
+  readonly stored: StoredState
+  /** Those that asked last at the end. */
+  readonly sessions: Map<string, WorkerSession>
+}
+
+class HeldObject implements LimiterObject {
+  private readonly state: ObjectState
+  private readonly policies: ReadonlyMap<string, Policy>
+  private readonly options: HeldOptions
+  private readonly held = new Map<string, Held>()
+  private alarmAtMs: number | null = null
+  private entries: ReadonlyMap<string, unknown> = new Map()
+
+  constructor(state: ObjectState, policies: ReadonlyMap<string, Policy>, options: HeldOptions) {
+    this.state = state
+    this.policies = policies
+    this.options = options
+    void state.blockConcurrencyWhile(async () => {
+      ;[this.entries, this.alarmAtMs] = await Promise.all([state.storage.list(), state.storage.getAlarm()])
+      for (const name of this.entries.keys()) if (policies.has(name)) this.heldOf(name)
+      this.entries = new Map()
+    })
+  }
+
+  /** Answers any request; what it answers with status 200 is stored. */
+  async fetch(request: ObjectRequest): Promise<Response> {
+    try {
+      if (Number(request.headers.get('content-length') ?? 0) > 4 * LONGEST_BODY) return new Response('too long', { status: 413 })
+      const asked = request.method === 'POST' ? askedIn(await request.text()) : undefined
+      if (asked === undefined) return new Response('not a message of sluicegate', { status: 400 })
+      return new Response(answerBody(asked.name, await this.answered(asked)), { headers: { 'content-type': 'application/json' } })
+    } catch (error) {
+      return new Response(String(error), { status: 503 })
+    }
+  }
+
+  /** Deletes what is stored once all keys are full. */
+  async alarm(): Promise<void> {
+    this.alarmAtMs = null
+    const untilMs = Math.max(0, ...[...this.held.values()].map(({ terms }) => terms.newAtMs))
+    const nowMs = Math.max(0, ...[...this.held.values()].map(({ terms }) => terms.nowUs() / 1000))
+    if (untilMs > nowMs) return this.wakeAt(untilMs)
+    for (const { stored } of this.held.values()) stored.forget()
+    await this.state.storage.deleteAll()
+  }
+
+  private async answered({ name, requests, asker }: Asked): Promise<readonly unknown[]> {
+    if (!this.policies.has(name)) {
+      const why = `the object holds no policy ${JSON.stringify(name)}; it holds: ${[...this.policies.keys()].join(', ')}`
+      return requests.filter(Array.isArray).map(([id]) => [id, NAME_UNKNOWN, why])
+    }
+    const held = this.heldOf(name)
+    const answers = sessionOf(held, asker).answers(requests)
+    held.terms.note(requests)
+    await this.save(held)
+    return answers
+  }
+
+  /** A denial changes nothing, and is not stored. */
+  private async save({ terms, stored }: Held): Promise<void> {
+    const { newAtMs, limiter } = terms
+    const isArmed = this.alarmAtMs !== null
+    // Both are given to storage in one step, and stored together.
+    await Promise.all([stored.write(limiter.snapshot(), newAtMs), isArmed ? undefined : this.wakeAt(newAtMs)])
+  }
+
+  private async wakeAt(atMs: number): Promise<void> {
+    this.alarmAtMs = atMs
+    await this.state.storage.setAlarm(atMs)
+  }
+
+  private heldOf(name: string): Held {
+    const known = this.held.get(name)
+    if (known !== undefined) return known
+    const stored = new StoredState(this.state.storage, name)
+    const terms = new HeldPolicy(this.policies.get(name) as Policy, this.options, stored.read(this.entries))
+    const held: Held = { terms, stored, sessions: new Map() }
+    this.held.set(name, held)
+    return held
+  }
+}
+
+function sessionOf({ sessions, terms }: Held, asker: string): WorkerSession {
+  const session = sessions.get(asker) ?? new WorkerSession(terms, () => undefined)
+  sessions.delete(asker)
+  sessions.set(asker, session)
+  if (sessions.size > MOST_ASKERS) sessions.delete(sessions.keys().next().value as string)
+  return session
+}

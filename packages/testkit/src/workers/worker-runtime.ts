@@ -1,0 +1,60 @@
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { Miniflare } from 'miniflare'
+import { bundledWorker, type WorkerSource } from './bundled-worker.js'
+
+const { resolve } = createRequire(import.meta.url)
+
+/** What {@link WorkerRuntime.start} takes beside the source. */
+export interface RuntimeOptions {
+  /** How many Workers of the same source use the objects of the first. Default 1. */
+  readonly workers?: number
+  /** Where objects store what outlives the runtime. Default: nowhere. */
+  readonly storage?: string
+}
+
+/** Cloudflare's own runtime, `workerd`, with Workers whose class `Limits` of Durable Objects is bound as `LIMITS`. */
+export class WorkerRuntime {
+  /** The bundled Worker. */
+  readonly bundle: string
+  private readonly miniflare: Miniflare
+  private isStopped = false
+
+  private constructor(bundle: string, miniflare: Miniflare) {
+    this.bundle = bundle
+    this.miniflare = miniflare
+  }
+
+  static async start(source: WorkerSource, { workers = 1, storage }: RuntimeOptions = {}): Promise<WorkerRuntime> {
+    const bundle = await bundledWorker(source)
+    const core = await readFile(join(dirname(resolve('sluicegate/package.json')), 'core.wasm'))
+    const [first, ...others] = Array.from({ length: workers }, (_, i) => ({
+      name: `worker-${i}`,
+      compatibilityDate: '2026-04-01',
+      modules: [
+        { type: 'ESModule' as const, path: 'worker.js', contents: bundle },
+        { type: 'CompiledWasm' as const, path: 'core.wasm', contents: core },
+      ],
+      durableObjects: { LIMITS: { className: 'Limits', useSQLite: true, ...(i > 0 && { scriptName: 'worker-0' }) } },
+    }))
+    if (first === undefined) throw new RangeError('a runtime has at least one Worker')
+    const persist = storage === undefined ? {} : { durableObjectsPersist: storage }
+    const miniflare = new Miniflare({ ...persist, host: '127.0.0.1', workers: [first, ...others] })
+    await miniflare.ready
+    return new WorkerRuntime(bundle, miniflare)
+  }
+
+  /** Sends a request to Worker `i`. */
+  async fetch(path: string, headers: Readonly<Record<string, string>> = {}, i = 0): Promise<Response> {
+    // Its type needs those of Cloudflare.
+    const worker = (await this.miniflare.getWorker(`worker-${i}`)) as unknown as { fetch: typeof fetch }
+    return worker.fetch(`http://localhost${path}`, { headers })
+  }
+
+  async stop(): Promise<void> {
+    if (this.isStopped) return
+    this.isStopped = true
+    await this.miniflare.dispose()
+  }
+}
