@@ -11,6 +11,7 @@ import { middlewareMarkdownParts } from './middleware/middleware-markdown.js'
 import { middlewarePlots } from './middleware/middleware-plot.js'
 import type { MiddlewareResults } from './middleware/middleware-results.js'
 import { overKeys, overWorkers } from './plots.js'
+import { type PostgresResults, postgresMarkdownParts } from './postgres/postgres-results.js'
 import { fleetMarkdownParts } from './redis/fleet-markdown.js'
 import { fleetPlots } from './redis/fleet-plots.js'
 import type { FleetResults } from './redis/fleet-results.js'
@@ -27,7 +28,16 @@ const RESULTS = fileURLToPath(new URL('../results/', import.meta.url))
 const CHAOS_RESULTS = fileURLToPath(new URL('../../chaos/results/chaos.json', import.meta.url))
 
 type StudyFindings = { readonly study: string }
-type AnyResults = Results | FleetResults | MiddlewareResults | ServerResults | ChaosResults | GateResults | ReplayResults | StudyFindings
+type AnyResults =
+  | Results
+  | FleetResults
+  | MiddlewareResults
+  | ServerResults
+  | ChaosResults
+  | PostgresResults
+  | GateResults
+  | ReplayResults
+  | StudyFindings
 
 /** The files of results that are committed. */
 export function committedResults(): readonly string[] {
@@ -76,6 +86,8 @@ export function published(files: readonly string[], pageText: (page: string) => 
             ['gate-costs', costTable(each)],
           ]),
         )
+      } else if (each.kind === 'postgres') {
+        fill('postgres.md', postgresMarkdownParts(each))
       } else if (each.kind === 'replay') {
         const table = replayTable(each)
         fill('replay.md', new Map([[table.name, tableMarkdown(table)]]))

@@ -6,6 +6,7 @@ import { FaultProxy, PostgresProcess } from 'sluicegate-testkit'
 import { installRivals } from '../rivals.js'
 import { callFor } from './callers.js'
 import { CONTENDERS, type Contender, type OpenContender } from './contenders.js'
+import { type PostgresResults, type PostgresRow, postgresMarkdownParts } from './postgres-results.js'
 
 // npm run bench:postgres: limits in PostgreSQL, beside those of other libraries, on one server.
 
@@ -17,19 +18,11 @@ const ROUND_MS = 500
 const PLENTY = 1_000_000_000
 const BUDGET = 1_000
 
-interface Row {
-  readonly addedMs: number
-  readonly keys: number
-  readonly callers: number
-  readonly name: string
-  readonly perSecond: { readonly median: number; readonly least: number; readonly most: number }
-}
-
-async function measure(server: PostgresProcess): Promise<Row[]> {
+async function measure(server: PostgresProcess): Promise<PostgresRow[]> {
   await using proxy = await FaultProxy.before(server)
   proxy.set({ kind: 'latency', delayMs: 1 })
   const far = server.url.replace(`:${server.port}/`, `:${proxy.port}/`)
-  const rows: Row[] = []
+  const rows: PostgresRow[] = []
   for (const addedMs of ADDED_MS) {
     const contenders = await Promise.all(CONTENDERS.map((open) => open(addedMs === 0 ? server.url : far, PLENTY)))
     for (const keys of KEYS) {
@@ -41,7 +34,10 @@ async function measure(server: PostgresProcess): Promise<Row[]> {
 }
 
 /** All in turns, so that what else the machine does disturbs all alike. */
-async function sideBySide(contenders: readonly Contender[], cell: Pick<Row, 'addedMs' | 'keys' | 'callers'>): Promise<Row[]> {
+async function sideBySide(
+  contenders: readonly Contender[],
+  cell: Pick<PostgresRow, 'addedMs' | 'keys' | 'callers'>,
+): Promise<PostgresRow[]> {
   const { addedMs, keys, callers } = cell
   const rates = contenders.map((): number[] => [])
   for (let round = 0; round < ROUNDS; round++) {
@@ -98,10 +94,12 @@ await using server = await PostgresProcess.start()
 await server.ask(postgresTable())
 const rows = await measure(server)
 const file = fileURLToPath(new URL('../../results/postgres.json', import.meta.url))
-const machine = { node: process.version, cpu: cpus()[0]?.model, cores: cpus().length, load: loadavg()[0], postgres: 15 }
+const machine = { node: process.version, cpu: cpus()[0]?.model ?? '', cores: cpus().length, load: loadavg()[0] ?? 0, postgres: 15 }
 // With --rates only these are measured, and the rest stays as it was saved.
 const rest = process.argv.includes('--rates')
   ? (({ size, budget, million }) => ({ size, budget, million }))(JSON.parse(readFileSync(file, 'utf8')))
   : { size: await sizeOfKey(server), budget: await overBudget(server), million: await bloat(server, CONTENDERS[0] as OpenContender) }
-writeFileSync(file, `${JSON.stringify({ machine, rounds: ROUNDS, roundMs: ROUND_MS, rows, ...rest })}\n`)
+const results: PostgresResults = { kind: 'postgres', machine, rounds: ROUNDS, roundMs: ROUND_MS, rows, ...rest }
+writeFileSync(file, `${JSON.stringify(results)}\n`)
+console.log(postgresMarkdownParts(results).get('postgres'))
 console.log(JSON.stringify(rest, undefined, 2))

@@ -8,9 +8,10 @@ import { Worker } from 'node:worker_threads'
 
 const require = createRequire(import.meta.url)
 const { exports, version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
-const ENTRIES = Object.keys(exports)
-  .filter((entry) => entry !== './package.json')
-  .map((entry) => entry.replace('.', 'sluicegate'))
+/** Entry points of runtimes that know ES modules alone have one form. */
+const ENTRIES = Object.entries<{ readonly require?: object }>(exports)
+  .filter(([, forms]) => forms.require !== undefined)
+  .map(([entry]) => entry.replace('.', 'sluicegate'))
 
 // By its public names, which lead to the one form or the other.
 const modules = await import('sluicegate')
