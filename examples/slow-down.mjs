@@ -4,7 +4,7 @@ import { rateLimit } from 'sluicegate/fetch'
 
 const limit = rateLimit({
   policy: fixedWindow({ limit: 5, window: '1h', name: 'hour' }),
-  slowDown: { after: 2, delay: (over) => over * 100, maxDelay: '5s' },
+  slowDown: { after: 2, delay: (over) => over * 300, maxDelay: '5s' },
   key: (request) => request.headers.get('x-user'),
 })
 const handler = limit.wrap(() => new Response('hello'))
@@ -12,7 +12,7 @@ const handler = limit.wrap(() => new Response('hello'))
 for (let i = 1; i <= 6; i++) {
   const startMs = performance.now()
   const { status } = await handler(new Request('http://localhost/', { headers: { 'x-user': 'ada' } }))
-  const delay = Math.floor((performance.now() - startMs + 5) / 100) > 0 ? 'later' : 'at once'
+  const delay = performance.now() - startMs > 290 ? 'later' : 'at once'
   console.log(i, status, delay)
 }
 
