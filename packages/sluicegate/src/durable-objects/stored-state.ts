@@ -1,3 +1,4 @@
+import { areSame } from '../store/byte-codec.js'
 import type { ObjectStorage } from './object-types.js'
 
 /** Bytes of one entry: storage takes 128 KiB, key included. */
@@ -41,7 +42,7 @@ export class StoredState {
     const entries: Record<string, unknown> = {}
     for (const [i, piece] of pieces.entries()) {
       const before = this.pieces[i]
-      if (before === undefined || !isSame(before, piece)) entries[this.placeOf(i)] = piece
+      if (before === undefined || !areSame(before, piece)) entries[this.placeOf(i)] = piece
     }
     // What has not changed is full no later than was stored.
     if (Object.keys(entries).length === 0 && pieces.length === this.pieces.length) return
@@ -78,8 +79,4 @@ function joined(pieces: readonly Uint8Array[]): Uint8Array {
     at += piece.length
   }
   return bytes
-}
-
-function isSame(one: Uint8Array, other: Uint8Array): boolean {
-  return one.length === other.length && one.every((byte, i) => byte === other[i])
 }

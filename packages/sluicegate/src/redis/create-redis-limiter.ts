@@ -1,8 +1,5 @@
 import type { Decision } from '../decision/decision.js'
 import type { AnswerOf } from '../decision/permit.js'
-import { PolicyError } from '../errors.js'
-import { whyNotLeased } from '../lease/leasing.js'
-import { checkOneOf } from '../options/option-checks.js'
 import type { WithFleetOverrides } from '../overrides.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
@@ -13,7 +10,7 @@ import { OverrideCache, type OverrideStore } from '../shared/layers/override-cac
 import { CrossSlotBackend } from '../shared/leases/cross-slot-backend.js'
 import { CountedShare, GivenShare, type LocalShare, UNKNOWN_SHARE } from '../shared/outage/local-share.js'
 import { SharedLimiter } from '../shared/shared-limiter.js'
-import { checkedHorizonMs, checkOptionNames, checkSharedOptions, SHARED_OPTIONS, type SharedOptions } from '../shared/shared-options.js'
+import { checkOptionNames, checkSharedOptions, leasedHorizonMs, SHARED_OPTIONS, type SharedOptions } from '../shared/shared-options.js'
 import { type Clock, preciseClock } from '../time/clock.js'
 import { newNodeId } from './node-count.js'
 import { encodingsOf } from './policy-encoding.js'
@@ -135,14 +132,8 @@ export function limiterOver(
   clock: Clock = preciseClock(),
   id: string = newNodeId(),
 ): FleetLimiter {
-  const { mode, lease } = options
-  checkOneOf('mode', mode, ['leased', 'exact'])
-  const horizonMs = checkedHorizonMs(lease)
+  const horizonMs = leasedHorizonMs(policy, options)
   checkSharedOptions(options)
-  const reason = whyNotLeased(policy, horizonMs)
-  if (mode === 'leased' && reason !== undefined && policy.algorithm === 'concurrency') {
-    throw new PolicyError('LEASE_UNSUPPORTED', 'mode', mode, `${reason}: use 'exact', or leave it out`)
-  }
   const permitOf = permitNames()
   return new SharedLimiter({
     policy,
@@ -151,7 +142,7 @@ export function limiterOver(
     places: store,
     options,
     countedShare: () => countedShare(store, policy, clock, id),
-    horizonMs: mode === 'exact' ? 0 : horizonMs,
+    horizonMs,
     lateAdvice: "raise lease.horizonMs in the whole fleet, or use mode 'exact'",
     clock,
   })

@@ -1,7 +1,9 @@
 import { checkedHotKeys } from '../decision/hot-keys.js'
 import { PolicyError } from '../errors.js'
 import type { LayerOptions } from '../layers/limiter-layers.js'
+import { whyNotLeased } from '../lease/leasing.js'
 import { asGiven, checkInteger, checkNumber, checkOneOf, unknownOption } from '../options/option-checks.js'
+import type { Policy } from '../policy/policy.js'
 import { checkedQueueOptions, type QueueOptions } from '../queue/queue-options.js'
 import type { OutageMode } from './outage/local-share.js'
 
@@ -141,4 +143,25 @@ export function checkedHorizonMs(lease: { readonly horizonMs?: number } = {}): n
   const { horizonMs = DEFAULT_HORIZON_MS } = checkOptionNames(lease, LEASE_OPTIONS, '{ horizonMs: 50 }', 'lease')
   checkNumber('lease.horizonMs', horizonMs, 1, 10_000)
   return horizonMs
+}
+
+/** Options by which a limiter over a store leases. */
+interface LeaseOptions {
+  readonly mode?: 'leased' | 'exact'
+  readonly lease?: { readonly horizonMs?: number }
+}
+
+/**
+ * How far ahead a policy is leased, in milliseconds; 0 for not at all.
+ *
+ * @throws {PolicyError} `LEASE_UNSUPPORTED` for `leased` and permits, `OPTION_INVALID`.
+ */
+export function leasedHorizonMs(policy: Policy, { mode, lease }: LeaseOptions): number {
+  checkOneOf('mode', mode, ['leased', 'exact'])
+  const horizonMs = checkedHorizonMs(lease)
+  const reason = whyNotLeased(policy, horizonMs)
+  if (mode === 'leased' && reason !== undefined && policy.algorithm === 'concurrency') {
+    throw new PolicyError('LEASE_UNSUPPORTED', 'mode', mode, `${reason}: use 'exact', or leave it out`)
+  }
+  return mode === 'exact' ? 0 : horizonMs
 }

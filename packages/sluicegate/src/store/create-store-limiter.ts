@@ -1,8 +1,6 @@
 import type { Decision } from '../decision/decision.js'
 import type { AnswerOf } from '../decision/permit.js'
 import { PolicyError } from '../errors.js'
-import { whyNotLeased } from '../lease/leasing.js'
-import { checkOneOf } from '../options/option-checks.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
@@ -10,7 +8,7 @@ import { layeredShared } from '../shared/layers/layered-shared.js'
 import { CrossSlotBackend } from '../shared/leases/cross-slot-backend.js'
 import { GivenShare, UNKNOWN_SHARE } from '../shared/outage/local-share.js'
 import { SharedLimiter } from '../shared/shared-limiter.js'
-import { checkedHorizonMs, checkOptionNames, checkSharedOptions, SHARED_OPTIONS, type SharedOptions } from '../shared/shared-options.js'
+import { checkOptionNames, checkSharedOptions, leasedHorizonMs, SHARED_OPTIONS, type SharedOptions } from '../shared/shared-options.js'
 import { type Clock, preciseClock } from '../time/clock.js'
 import type { CasStore } from './cas-store.js'
 import { StoreBackend } from './store-backend.js'
@@ -110,13 +108,8 @@ function limiterOver(
   options: StoreLimiterOptions & { readonly prefix: string },
   clock: Clock,
 ): FleetLimiter {
-  const { mode, lease, prefix, store } = options
-  checkOneOf('mode', mode, ['leased', 'exact'])
-  const horizonMs = checkedHorizonMs(lease)
-  const reason = whyNotLeased(policy, horizonMs)
-  if (mode === 'leased' && reason !== undefined && policy.algorithm === 'concurrency') {
-    throw new PolicyError('LEASE_UNSUPPORTED', 'mode', mode, `${reason}: use 'exact', or leave it out`)
-  }
+  const { mode, prefix, store } = options
+  const horizonMs = leasedHorizonMs(policy, options)
   const hasTransactions = store.swapAll !== undefined
   return new SharedLimiter({
     policy,
@@ -129,7 +122,7 @@ function limiterOver(
     places: hasTransactions ? ONE_PLACE : PLACES_APART,
     options,
     countedShare: () => new GivenShare(UNKNOWN_SHARE),
-    horizonMs: mode === 'exact' ? 0 : horizonMs,
+    horizonMs,
     lateAdvice: "raise lease.horizonMs in the whole fleet, or use mode 'exact'",
     clock,
   })

@@ -1,6 +1,6 @@
 import { crc32 } from '../memory/snapshot/snapshot.js'
 import { KeyFault } from '../shared/calls/call-guard.js'
-import { ByteReader, ByteWriter } from './byte-codec.js'
+import { areSame, ByteReader, ByteWriter } from './byte-codec.js'
 
 // The value of a key in a store:
 //
@@ -87,7 +87,7 @@ export function damaged(how: string): KeyFault {
 
 /** The writes after one more. A writer that writes one thing at a time needs only its last one. */
 export function writesAfter({ writes, number }: StoredValue, id: Uint8Array): readonly Write[] {
-  return [{ id, number: number + 1 }, ...writes.filter((write) => !isSame(write.id, id, WRITER_BYTES))]
+  return [{ id, number: number + 1 }, ...writes.filter((write) => !areSame(writerOf(write.id), writerOf(id)))]
 }
 
 /**
@@ -95,12 +95,11 @@ export function writesAfter({ writes, number }: StoredValue, id: Uint8Array): re
  * have followed than are remembered. @param number that it would have.
  */
 export function wasWritten({ writes }: StoredValue, id: Uint8Array, number: number): boolean | undefined {
-  if (writes.some((write) => isSame(write.id, id, ID_BYTES))) return true
+  if (writes.some((write) => areSame(write.id, id))) return true
   const oldest = writes[MOST_WRITES - 1]
   return oldest === undefined || number >= oldest.number ? false : undefined
 }
 
-function isSame(one: Uint8Array, other: Uint8Array, bytes: number): boolean {
-  for (let i = 0; i < bytes; i++) if (one[i] !== other[i]) return false
-  return true
+function writerOf(id: Uint8Array): Uint8Array {
+  return id.subarray(0, WRITER_BYTES)
 }

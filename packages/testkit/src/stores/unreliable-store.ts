@@ -6,7 +6,7 @@ export interface Passage {
   readonly backMs: number
   readonly isRequestLost?: boolean
   readonly isReplyLost?: boolean
-  /** The caller hears of a failure, and the request arrives this much later. */
+  /** The caller receives an error, and the request reaches the store this many milliseconds after it. */
   readonly strayMs?: number
 }
 
