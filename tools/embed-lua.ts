@@ -22,6 +22,7 @@ export async function embedLua(): Promise<string> {
   const callRate = await pieces.composed(FIRST, 'call-rate')
   const overrides = await pieces.composed([], 'overrides')
   const nodes = await pieces.composed(FIRST, 'nodes')
+  const region = await pieces.composed(FIRST, 'region')
   const names = [...FORMS, ...LEASED.map((form) => `lease ${form}`), 'all-of']
   const text = [
     "// Composed from lua/ by tools/embed-lua.\nimport type { Script } from './run-script.js'\n\n",
@@ -32,10 +33,11 @@ export async function embedLua(): Promise<string> {
     `export const SCRIPTS: Readonly<Record<${unionOf(names)}, Script>> = {\n${scripts.join('')}}\n\n`,
     `/** Which knows no policy. */\nexport const OVERRIDES_SCRIPT: Script = ${overrides}\n\n`,
     `/** The same. */\nexport const CALL_RATE_SCRIPT: Script = ${callRate}\n\n`,
-    `/** The same. */\nexport const NODES_SCRIPT: Script = ${nodes}\n`,
+    `/** The same. */\nexport const NODES_SCRIPT: Script = ${nodes}\n\n`,
+    `/** The same. */\nexport const REGION_SCRIPT: Script = ${region}\n`,
   ].join('')
   if ((await readFile(GENERATED, 'utf8').catch(() => '')) !== text) await writeFile(GENERATED, text)
-  return `${GENERATED}: ${scripts.length + 3} scripts`
+  return `${GENERATED}: ${scripts.length + 4} scripts`
 }
 
 /** Steps and scripts as they are embedded: files of `lua/` without comments, each a constant of the generated module. */

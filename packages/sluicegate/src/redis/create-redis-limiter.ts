@@ -3,6 +3,8 @@ import type { AnswerOf } from '../decision/permit.js'
 import type { WithFleetOverrides } from '../overrides.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
+import { DEFAULT_HOME_TIMEOUT_MS } from '../regions/home.js'
+import { ShareOfRegion } from '../regions/region-share.js'
 import { CallGuard } from '../shared/calls/call-guard.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import { layeredShared, type SharedMaker } from '../shared/layers/layered-shared.js'
@@ -12,11 +14,13 @@ import { CountedShare, GivenShare, type LocalShare, UNKNOWN_SHARE } from '../sha
 import { SharedLimiter } from '../shared/shared-limiter.js'
 import { checkOptionNames, checkSharedOptions, leasedHorizonMs, SHARED_OPTIONS, type SharedOptions } from '../shared/shared-options.js'
 import { type Clock, preciseClock } from '../time/clock.js'
+import type { CommandRunner } from './command-runner.js'
 import { newNodeId } from './node-count.js'
 import { encodingsOf } from './policy-encoding.js'
 import { RedisBackend, type ScriptCalls } from './redis-backend.js'
 import { type HashTag, RedisKeys } from './redis-keys.js'
 import { RedisOverrides } from './redis-overrides.js'
+import { type RedisHomeOptions, redisRegion } from './redis-region.js'
 import { RedisScripts } from './redis-scripts.js'
 import { noteName, warnAtStart, warnOfMissingListener } from './redis-warnings.js'
 import { type RedisClient, runnerFor } from './runner-for.js'
@@ -62,7 +66,17 @@ export interface RedisLimiterOptions extends SharedOptions {
    * @example createRedisLimiter(policy, { client, hashTag: (key) => key.split(':')[0] ?? key })
    */
   readonly hashTag?: HashTag
+  /**
+   * The budget has its home in another store, which all regions share; `client` is the store of this region. The region holds tokens that the
+   * home charged ahead, so a take waits for the home only where the region has none.
+   *
+   * @defaultValue none: `client` holds the budget
+   * @example createRedisLimiter(policy, { client, home: { client: homeClient, region: 'eu-west' } })
+   */
+  readonly home?: RedisHomeOptions
 }
+
+const DEFAULT_TIMEOUT_MS = 100
 
 const OPTIONS: ReadonlySet<string> = new Set([
   'client',
@@ -70,6 +84,7 @@ const OPTIONS: ReadonlySet<string> = new Set([
   'mode',
   'lease',
   'hashTag',
+  'home',
   ...SHARED_OPTIONS,
 ] satisfies (keyof RedisLimiterOptions)[])
 
@@ -99,7 +114,9 @@ export function createRedisLimiter(policy: Policy, given: RedisLimiterOptions): 
   const prefix = options.prefix ?? 'sluicegate'
   const keys = new RedisKeys(prefix, options.hashTag)
   const store = new RedisScripts(runner, keys)
-  const limiter = layersOver(store, new RedisOverrides(runner, keys, own.name), own, options)
+  // Overrides are kept at the home, so that they reach all regions.
+  const kept = options.home === undefined ? new RedisOverrides(runner, keys, own.name) : overridesAtHome(options.home, options.hashTag, own)
+  const limiter = layersOver(store, kept, own, options, preciseClock(), { runner, prefix })
   noteName(runner, prefix, limiter)
   return limiter
 }
@@ -111,11 +128,12 @@ export function layersOver(
   own: Policy,
   options: Omit<RedisLimiterOptions, 'client'>,
   clock: Clock = preciseClock(),
+  place?: OwnStore,
 ): FleetLimiter {
   const id = newNodeId()
-  const make = (policy: Policy): FleetLimiter => limiterOver(store, policy, options, clock, id)
+  const make = (policy: Policy): FleetLimiter => limiterOver(store, policy, options, clock, id, place)
   const overridesOf: SharedMaker['overridesOf'] = (staleMs, now) => {
-    const guard = new CallGuard(ONE_PLACE, clock, options.timeoutMs ?? 100)
+    const guard = new CallGuard(ONE_PLACE, clock, timeoutMsOf(options))
     return new OverrideCache(kept, guard, clock, staleMs, now)
   }
   return layeredShared(own, { make, makeOverride: ({ policy }) => make(policy), overridesOf, clock }, options)
@@ -124,6 +142,12 @@ export function layersOver(
 /** Where overrides are kept. */
 const ONE_PLACE = { serverOf: () => undefined, slotOf: () => undefined }
 
+/** The store of this process, of which a region is made. */
+interface OwnStore {
+  readonly runner: CommandRunner
+  readonly prefix: string
+}
+
 /** Over any scripts, without layers. */
 export function limiterOver(
   store: ScriptCalls,
@@ -131,21 +155,40 @@ export function limiterOver(
   options: Omit<RedisLimiterOptions, 'client'>,
   clock: Clock = preciseClock(),
   id: string = newNodeId(),
+  place?: OwnStore,
 ): FleetLimiter {
   const horizonMs = leasedHorizonMs(policy, options)
   checkSharedOptions(options)
   const permitOf = permitNames()
+  const { home, hashTag, timeoutMs = DEFAULT_TIMEOUT_MS } = options
+  const own = { ...(place as OwnStore), hashTag, timeoutMs }
+  const region = home && redisRegion(home, own, policy, horizonMs, permitOf, clock)
+  const counted = (): LocalShare => countedShare(store, policy, clock, id)
   return new SharedLimiter({
     policy,
-    connect: (each, lengthOf) => new RedisBackend(store, encodingsOf(each, lengthOf), permitOf),
-    crossSlot: CrossSlotBackend,
+    connect: (each, lengthOf) => region?.connect(each) ?? new RedisBackend(store, encodingsOf(each, lengthOf), permitOf),
+    crossSlot: region ? undefined : CrossSlotBackend,
     places: store,
-    options,
-    countedShare: () => countedShare(store, policy, clock, id),
+    options: { ...options, timeoutMs: timeoutMsOf(options) },
+    countedShare: () => (region ? new ShareOfRegion(counted(), region.share) : counted()),
     horizonMs,
     lateAdvice: "raise lease.horizonMs in the whole fleet, or use mode 'exact'",
     clock,
+    region,
   })
+}
+
+/** A take may wait for the region's store and for the home. */
+function timeoutMsOf({ timeoutMs = DEFAULT_TIMEOUT_MS, home }: Omit<RedisLimiterOptions, 'client'>): number {
+  return timeoutMs + (home === undefined ? 0 : timeoutMs + (home.timeoutMs ?? DEFAULT_HOME_TIMEOUT_MS))
+}
+
+function overridesAtHome(
+  { client, prefix = 'sluicegate' }: RedisHomeOptions,
+  hashTag: HashTag | undefined,
+  { name }: Policy,
+): RedisOverrides {
+  return new RedisOverrides(runnerFor(client), new RedisKeys(prefix, hashTag), name)
 }
 
 /** `1 / nodes`; of several policies the least, as each may be shared with other limiters. */

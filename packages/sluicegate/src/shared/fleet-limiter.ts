@@ -8,6 +8,7 @@ import type { Policy } from '../policy/policy.js'
 import type { QueueVerbs } from '../queue/work-queue.js'
 import type { Duration } from '../time/duration.js'
 import type { ShardLoads } from './calls/shard-load.js'
+import type { RegionStats } from './region-stats.js'
 
 /** A {@link Permit} that a shared backend holds, with asynchronous answers. */
 export interface FleetPermit extends Decision {
@@ -75,6 +76,8 @@ export interface FleetStats {
   readonly nodes: number
   /** The part of the budget that this process may spend in an outage: 1 with `outage: 'open'`, 0 with `closed`. */
   readonly localShare: number
+  /** Of a limiter whose budget has its home in another region's store. */
+  readonly region?: RegionStats
 }
 
 /**

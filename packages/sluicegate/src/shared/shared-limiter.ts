@@ -21,6 +21,7 @@ import { LateAnswers } from './leases/late-answers.js'
 import type { ForgottenTokens } from './leases/lease-table.js'
 import type { LeasedTakes } from './leases/leased-takes.js'
 import { Spending } from './leases/spending.js'
+import type { RegionStats } from './region-stats.js'
 import type { InForce } from './leases/waiting-takes.js'
 import { type LocalShare, localShareOf } from './outage/local-share.js'
 import { Outage } from './outage/outage.js'
@@ -69,6 +70,8 @@ export interface SharedLimiterParts extends Pick<SharedBase, 'connect' | 'crossS
   readonly lateAdvice: string
   /** Where a limiter in memory can be made only while a request is handled. */
   readonly isMadeLate?: boolean
+  /** Of a limiter whose budget has its home elsewhere. */
+  readonly region?: { isLeased(policy: Policy): boolean; stats(): RegionStats } | undefined
 }
 
 /**
@@ -86,12 +89,26 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter, Receip
   private readonly waiting: SharedWaiting
   private readonly account: OutageAccount
   private readonly share: LocalShare
+  private readonly region: SharedLimiterParts['region']
   private isClosed = false
   /** Grows with each change of the numbers: what was charged before it may have been forgiven, and does not come back. */
   private generation = 0
 
-  constructor({ connect, crossSlot, policy, places, options, countedShare, horizonMs, lateAdvice, isMadeLate, clock }: SharedLimiterParts) {
+  constructor({
+    connect,
+    crossSlot,
+    policy,
+    places,
+    options,
+    countedShare,
+    horizonMs,
+    lateAdvice,
+    isMadeLate,
+    clock,
+    region,
+  }: SharedLimiterParts) {
     super()
+    this.region = region
     const { outage = 'local', localShare, timeoutMs = 100, maxKeys = 100_000, hotKeys = 0, maxWaiters = 10_000 } = options
     const current = (): SharedParts => this.parts
     this.share = localShareOf(outage, localShare, countedShare)
@@ -108,6 +125,7 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter, Receip
       inForce: {} as InForce,
       clock,
       maxKeys,
+      isLeased: region && ((each) => region.isLeased(each)),
     }
     this.parts = partsOver(this.base, policy, horizonMs)
     this.decisions = new DecisionStats(hotKeys)
@@ -241,6 +259,7 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter, Receip
       leases: leases?.size ?? 0,
       nodes: this.share.nodes,
       localShare: this.share.inForce,
+      ...(this.region && { region: this.region.stats() }),
     }
   }
 

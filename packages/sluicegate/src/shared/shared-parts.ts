@@ -34,6 +34,8 @@ export interface SharedBase {
   readonly inForce: InForce
   readonly clock: Clock
   readonly maxKeys: number
+  /** Whether a policy is leased; default: where it can be. */
+  readonly isLeased?: ((policy: Policy) => boolean) | undefined
 }
 
 /** What a shared limiter is made of under one policy: its backend in decorators, from the inside out. */
@@ -59,7 +61,9 @@ export interface SharedParts {
 export function partsOver(base: SharedBase, policy: Policy, horizonMs: number): SharedParts {
   const { connect, crossSlot: CrossSlot, guard, outage } = base
   const policies = policy.policies ?? [policy]
-  const lengthOf: LeaseLength = (part) => (horizonMs > 0 && whyNotLeased(part, horizonMs) === undefined ? leaseUsOf(horizonMs) : 0)
+  const canLease = base.isLeased?.(policy) ?? true
+  const lengthOf: LeaseLength = (part) =>
+    canLease && horizonMs > 0 && whyNotLeased(part, horizonMs) === undefined ? leaseUsOf(horizonMs) : 0
   // Of several policies all are leased, or none.
   const leaseUs = Math.min(...policies.map(lengthOf))
   const guardedOf = (each: Policy): Backend => new GuardedBackend(connect(each, lengthOf), guard, each)

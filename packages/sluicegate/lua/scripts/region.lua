@@ -1,0 +1,169 @@
+--- One step on what a region holds of a key: tokens that the home charged, each with its end, and what is known of the key there.
+--
+-- Every process of the region calls it, none leads. A draw that finds the tokens low claims the next renewal; the claim ends by itself, and
+-- two renewals at once only bring more tokens. A token ends by this server's clock, counted from before the request for it was sent. Where
+-- the clock ran back, all tokens are void.
+--
+-- KEYS   the key in the region
+-- ARGV   the verb and its numbers; times in microseconds
+--   draw     tokens wanted; the fewest that are of use; 1 to change nothing; the period of renewals; how long one takes; how long a claim
+--            holds; how long a token lasts
+--   deposit  1 for a renewal, 0 for what a take learned at the home; when it was claimed; how long the tokens last from then on; how long
+--            ago that was by the caller's clock; tokens; tokens wanted; the fewest of use; how long fewer would be denied; how long the key
+--            is banned; tokens left at the home, and until it is full there; the demand of all regions, -1 for unknown; the period
+--   back     tokens; their end
+--   lost     the home did not answer
+--   block    for how long; 0 lifts it
+--   owe      tokens that were admitted without the home, to be charged there
+--   reset
+-- reply
+--   draw     the time; tokens drawn; tokens left; 1 for a claim; pace of demand in tokens a microsecond; how long the fewest are denied, 0
+--            where only the home knows; how long the key is banned; tokens left at the home, and until it is full; demand of all regions;
+--            1 while the home has less than is wanted; how long ago the claim before was; then for each lot of the drawn tokens its number
+--            and its end
+--   deposit  tokens to be charged at the home
+--   others   the time
+
+local SEEN, DEMAND, SINCE, PACE, CLAIMED, CLAIM_END, DENIED, DENIED_COST, BLOCKED, OWED, REST, FULL, TOTAL = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
+local FIELDS = 13
+--- Over how long the pace is an average.
+local PACE_US = 2000000
+--- A denial is looked at again after so long: another region may have given back, or lifted a ban.
+local LONGEST_DENIAL_US = 2000000
+local MOST_LOTS = 8
+--- How long the pace of an idle key is kept, and what it owes.
+local IDLE_MS, OWING_MS = 60000, 86400000
+
+local verb = ARGV[1]
+local function argument(n) return tonumber(ARGV[n + 1]) end
+
+local head, tail = string.match(redis.call('GET', KEYS[1]) or '', '^([^;]*);?(.*)$')
+local state, ends, tokens, left = {}, {}, {}, 0
+for number in string.gmatch(head, '%S+') do state[#state + 1] = tonumber(number) end
+for field = #state + 1, FIELDS do state[field] = 0 end
+if state[SEEN] > now then
+  tail = ''
+  state[SINCE], state[DEMAND], state[CLAIMED], state[CLAIM_END], state[DENIED] = now, 0, now, 0, math.min(state[DENIED], now)
+end
+state[SEEN] = now
+for number, finish in string.gmatch(tail, '(%d+) (%d+)') do
+  if finish - now > 0 then
+    tokens[#tokens + 1], ends[#ends + 1] = tonumber(number), tonumber(finish)
+    left = left + number
+  end
+end
+
+local function add(number, finish)
+  if number <= 0 or finish <= now then return end
+  local at = 1
+  while ends[at] and ends[at] < finish do at = at + 1 end
+  if ends[at] == finish then
+    tokens[at] = tokens[at] + number
+  else
+    table.insert(tokens, at, number)
+    table.insert(ends, at, finish)
+  end
+  if #ends > MOST_LOTS then
+    tokens[1] = tokens[1] + tokens[2]
+    table.remove(tokens, 2)
+    table.remove(ends, 2)
+  end
+end
+
+local function write()
+  local last = math.max(now, state[BLOCKED], state[DENIED], ends[#ends] or 0)
+  local words = {}
+  for field = 1, FIELDS do
+    words[field] = (field == PACE or field == TOTAL) and string.format('%.9g', state[field]) or whole(state[field])
+  end
+  local text = table.concat(words, ' ')
+  for at = 1, #ends do text = text .. ';' .. whole(tokens[at]) .. ' ' .. whole(ends[at]) end
+  local keptMs = math.max(IDLE_MS, state[OWED] > 0 and OWING_MS or 0)
+  redis.call('SET', KEYS[1], text, 'PX', whole(math.ceil((last - now) / 1000) + keptMs))
+end
+
+if verb == 'draw' then
+  local want, least, isPeek = argument(1), argument(2), argument(3) == 1
+  local periodUs, leadUs, claimUs, leaseUs = argument(4), argument(5), argument(6), argument(7)
+  if state[SINCE] == 0 then state[SINCE] = now end
+  if not isPeek then state[DEMAND] = state[DEMAND] + want end
+  local sinceUs = now - state[SINCE]
+  local pace = state[PACE]
+  if sinceUs > 0 then pace = pace + (1 - math.exp(-sinceUs / PACE_US)) * (state[DEMAND] / sinceUs - pace) end
+  local isBlocked, isScarce = state[BLOCKED] > now, state[DENIED] > 0
+  local drawn, lots = 0, {}
+  if not isBlocked and left >= least then
+    drawn = math.min(want, left)
+    local open = drawn
+    for at = 1, #ends do
+      local part = math.min(open, tokens[at])
+      if part > 0 then
+        lots[#lots + 1], lots[#lots + 2] = part, ends[at]
+        if not isPeek then tokens[at] = tokens[at] - part end
+        open = open - part
+      end
+    end
+    if not isPeek then left = left - drawn end
+  end
+  local need = pace * leadUs
+  local isLow = left <= need + 2 * math.sqrt(need)
+  local isClaimed = not isPeek and not isBlocked and isLow and now >= state[CLAIM_END] and now >= state[DENIED]
+    and pace * leaseUs >= 2 and (not isScarce or now - state[CLAIMED] >= periodUs)
+  local agoUs = now - state[CLAIMED]
+  if isClaimed then
+    state[CLAIMED], state[CLAIM_END] = now, now + claimUs
+    if isScarce then state[DENIED] = now + claimUs end
+  end
+  if isClaimed or sinceUs >= periodUs then state[PACE], state[DEMAND], state[SINCE] = pace, 0, now end
+  while tokens[1] == 0 do
+    table.remove(tokens, 1)
+    table.remove(ends, 1)
+  end
+  if not isPeek then write() end
+  local deniedUs = 0
+  if drawn == 0 and isScarce and least >= state[DENIED_COST] then deniedUs = math.max(state[DENIED], state[CLAIM_END], now) - now end
+  return { now, drawn, left, isClaimed and 1 or 0, string.format('%.9g', pace), deniedUs, math.max(0, state[BLOCKED] - now),
+    state[REST], math.max(0, state[FULL] - now), string.format('%.9g', state[TOTAL]), isScarce and 1 or 0, agoUs, unpack(lots) }
+end
+
+if verb == 'deposit' then
+  local isRenewal, claimed, lastUs, agoUs = argument(1) == 1, argument(2), argument(3), argument(4)
+  local number, wanted, least, deniedUs, blockedUs = argument(5), argument(6), argument(7), argument(8), argument(9)
+  local periodUs = argument(13)
+  if blockedUs > 0 then
+    ends, tokens, state[BLOCKED] = {}, {}, math.max(state[BLOCKED], now + blockedUs)
+  else
+    -- The earlier of both, as the clock may have been set meanwhile.
+    add(number, math.min(claimed, now) == claimed and math.min(claimed + lastUs, now + lastUs - agoUs) or now + lastUs - agoUs)
+  end
+  if isRenewal then state[CLAIM_END] = 0 end
+  if number < wanted then
+    local againUs = isRenewal and math.max(deniedUs, state[CLAIMED] + periodUs - now) or deniedUs
+    state[DENIED], state[DENIED_COST] = now + math.min(againUs, LONGEST_DENIAL_US), least
+  else
+    state[DENIED], state[DENIED_COST] = 0, 0
+  end
+  state[REST], state[FULL] = argument(10), now + argument(11)
+  if argument(12) >= 0 then state[TOTAL] = argument(12) end
+  local owed = state[OWED]
+  state[OWED] = 0
+  write()
+  return owed
+end
+
+if verb == 'reset' then
+  redis.call('DEL', KEYS[1])
+  return now
+end
+if verb == 'back' then
+  add(argument(1), argument(2))
+elseif verb == 'lost' then
+  state[DENIED], state[DENIED_COST] = 0, 0
+elseif verb == 'owe' then
+  state[OWED] = state[OWED] + argument(1)
+else
+  local us = argument(1)
+  if us == 0 then state[BLOCKED] = 0 else ends, tokens, state[BLOCKED] = {}, {}, math.max(state[BLOCKED], now + us) end
+end
+write()
+return now

@@ -1,0 +1,108 @@
+import { StoreError } from '../errors.js'
+import type { Deposit, Drawn, DrawTerms, Lot, RegionPool } from '../regions/region-pool.js'
+import type { CancelSignal } from '../shared/backend.js'
+import type { CallGuard } from '../shared/calls/call-guard.js'
+import type { CommandRunner } from './command-runner.js'
+import type { RedisKeys } from './redis-keys.js'
+import { runScript } from './run-script.js'
+import { REGION_SCRIPT } from './scripts.gen.js'
+
+/** Numbers of a reply before the lots. */
+const FIELDS = 12
+
+/** What a region holds of one policy's keys, in its Redis: the script `lua/scripts/region.lua`. */
+export class RedisRegionPool implements RegionPool {
+  private readonly runner: CommandRunner
+  private readonly keys: RedisKeys
+  private readonly guard: CallGuard
+  private readonly before: string
+
+  /** @param form distinguishes the keys of each region, also of two that share a server. */
+  constructor(runner: CommandRunner, keys: RedisKeys, guard: CallGuard, form: string, policy: string) {
+    this.runner = runner
+    this.keys = keys
+    this.guard = guard
+    this.before = keys.before(form, policy)
+  }
+
+  draw(key: string, want: number, least: number, isPeek: boolean, terms: DrawTerms, signal?: CancelSignal): Promise<Drawn> {
+    const { periodUs, leadUs, claimUs, leaseUs } = terms
+    return this.run('draw', key, [want, least, isPeek ? 1 : 0, periodUs, leadUs, claimUs, leaseUs], drawnIn, signal)
+  }
+
+  deposit(key: string, given: Deposit): Promise<number> {
+    const { isRenewal, claimedUs, lastUs, agoUs, tokens, wanted, least, deniedUs, blockedUs, rest, fullUs, total = -1, periodUs } = given
+    const times = [deniedUs, blockedUs].map(whole)
+    const numbers = [isRenewal ? 1 : 0, claimedUs, whole(lastUs), whole(agoUs), tokens, wanted, least, ...times, rest, whole(fullUs), total]
+    return this.run('deposit', key, [...numbers, periodUs], numberIn)
+  }
+
+  back(key: string, { tokens, endUs }: Lot): Promise<unknown> {
+    return this.run('back', key, [tokens, endUs], numberIn)
+  }
+
+  owe(key: string, tokens: number): Promise<unknown> {
+    return this.run('owe', key, [tokens], numberIn)
+  }
+
+  lost(key: string): Promise<unknown> {
+    return this.run('lost', key, [], numberIn)
+  }
+
+  block(key: string, us: number): Promise<unknown> {
+    return this.run('block', key, [us], numberIn)
+  }
+
+  reset(key: string): Promise<unknown> {
+    return this.run('reset', key, [], numberIn)
+  }
+
+  private run<Answer>(
+    verb: string,
+    key: string,
+    numbers: readonly number[],
+    read: (reply: unknown) => Answer,
+    signal?: CancelSignal,
+  ): Promise<Answer> {
+    const names = [this.before + this.keys.after(key)]
+    const args = [verb, ...numbers.map(String)]
+    return this.guard.guarded(key, (own) => runScript(this.runner, REGION_SCRIPT, names, args, read, signal ?? own))
+  }
+}
+
+/** Whole microseconds that a double holds: bans may be longer. */
+function whole(us: number): number {
+  return Math.min(Math.ceil(us), Number.MAX_SAFE_INTEGER / 8)
+}
+
+function drawnIn(reply: unknown): Drawn {
+  if (!Array.isArray(reply) || reply.length < FIELDS || (reply.length - FIELDS) % 2 !== 0) throw notUnderstood()
+  const [
+    nowUs = 0,
+    tokens = 0,
+    left = 0,
+    claimed,
+    pace = 0,
+    deniedUs = 0,
+    blockedUs = 0,
+    rest = 0,
+    fullUs = 0,
+    total = 0,
+    scarce,
+    agoUs = 0,
+  ] = reply.map(Number)
+  const lots: Lot[] = []
+  for (let at = FIELDS; at < reply.length; at += 2) lots.push({ tokens: Number(reply[at]), endUs: Number(reply[at + 1]) })
+  const isClaimed = claimed === 1
+  const isScarce = scarce === 1
+  return { nowUs, tokens, lots, left, isClaimed, pace, deniedUs, blockedUs, rest, fullUs, total, isScarce, agoUs }
+}
+
+function numberIn(reply: unknown): number {
+  if (typeof reply !== 'number' && typeof reply !== 'string') throw notUnderstood()
+  return Number(reply)
+}
+
+function notUnderstood(): StoreError {
+  return new StoreError('OUTAGE', "the region's store gave an answer of another form")
+}

@@ -1,0 +1,120 @@
+import { leaseUsOf } from '../lease/leasing.js'
+import type { Policy } from '../policy/policy.js'
+import { slidingWindow } from '../policy/single-policy.js'
+import type { Backend } from '../shared/backend.js'
+import { CallGuard } from '../shared/calls/call-guard.js'
+import { GuardedBackend } from '../shared/calls/guarded-backend.js'
+import type { RegionStats } from '../shared/region-stats.js'
+import { CountedShare, GivenShare, type LocalShare, UNKNOWN_SHARE } from '../shared/outage/local-share.js'
+import type { Clock } from '../time/clock.js'
+import { DEFAULT_HOME_TIMEOUT_MS, type Home, type RegionOptions } from './home.js'
+import { RegionBackend } from './region-backend.js'
+import type { RegionPool } from './region-pool.js'
+import { ShareBackend } from './region-share.js'
+import { regionTermsOf } from './region-terms.js'
+import { DEMAND_WINDOW_MS, RegionRenewals } from './renewals.js'
+
+/** A limit that no demand reaches. */
+const DEMAND_LIMIT = 1_000_000_000
+
+/** What the region's own store gives. */
+export interface RegionStore {
+  /** What the region holds of a policy's keys. */
+  poolOf(policy: Policy): RegionPool
+  /** The region's share of a policy. */
+  connect(policy: Policy, lengthOf: (policy: Policy) => number): Backend
+}
+
+/** One region of a limiter: the backends of its policies, old and new, and what they did. */
+export class Region {
+  readonly share: LocalShare
+  private readonly home: Home
+  private readonly guard: CallGuard
+  private readonly store: RegionStore
+  private readonly options: RegionOptions
+  private readonly clock: Clock
+  private readonly horizonMs: number
+  private policy: Policy
+  private renewals: RegionRenewals[] = []
+
+  constructor(home: Home, store: RegionStore, policy: Policy, options: RegionOptions, horizonMs: number, clock: Clock) {
+    this.home = home
+    this.store = store
+    this.options = options
+    this.clock = clock
+    this.policy = policy
+    this.horizonMs = horizonMs
+    this.share = options.share === undefined ? this.countedShare() : new GivenShare(options.share)
+    const events = { outage: noMatter, answered: () => this.share.answered(), charged: noMatter }
+    this.guard = new CallGuard(home.places, clock, options.timeoutMs ?? DEFAULT_HOME_TIMEOUT_MS, events)
+  }
+
+  /** The backend of a policy, which is in force from now on. */
+  connect(policy: Policy): Backend {
+    this.policy = policy
+    const { home, guard, store, options, share } = this
+    const terms = regionTermsOf(policy)
+    const lengthOf = (): number => terms.leaseUs
+    const guardedOf = (each: Policy): Backend => new GuardedBackend(home.connect(each, lengthOf), guard, each)
+    const whole = guardedOf(policy)
+    const policies = policy.policies ?? [policy]
+    const pools = policies.map((part) => store.poolOf(part))
+    const parts = policies.map((part, i) => {
+      const counted = demandPolicy(part)
+      return {
+        policy: part,
+        pool: pools[i] as RegionPool,
+        home: policy.policies === undefined ? whole : guardedOf(part),
+        demand: new GuardedBackend(
+          home.connect(counted, () => 0),
+          guard,
+          counted,
+        ),
+        demandLimit: DEMAND_LIMIT,
+      }
+    })
+    const renewals = new RegionRenewals(parts, terms, this.clock)
+    this.renewals.push(renewals)
+    const leaseUs = leaseUsOf(this.horizonMs)
+    const alone = options.share === 0 ? undefined : new ShareBackend(policy, share, (each) => store.connect(each, () => leaseUs))
+    return new RegionBackend({ policy, terms, pools, home: whole, alone, isColdAlone: options.cold === 'share', renewals })
+  }
+
+  /** Whether a process leases from the region's tokens. */
+  isLeased(policy: Policy): boolean {
+    return regionTermsOf(policy).mode === 'tokens'
+  }
+
+  stats(): RegionStats {
+    const { guard, share, options } = this
+    const { mode, why } = regionTermsOf(this.policy)
+    const sum = (count: 'renewals' | 'tokens' | 'charged'): number => this.renewals.reduce((all, { counts }) => all + counts[count], 0)
+    return {
+      region: options.region,
+      mode,
+      why,
+      homeCalls: guard.counts.answered,
+      homeFailures: guard.counts.failed,
+      isHomeOut: guard.openCircuits > 0,
+      renewals: sum('renewals'),
+      renewedTokens: sum('tokens'),
+      accountedTokens: sum('charged'),
+      regions: share.nodes,
+      share: share.inForce,
+    }
+  }
+
+  private countedShare(): LocalShare {
+    const { home, clock, options } = this
+    if (home.countRegions === undefined) return new GivenShare(UNKNOWN_SHARE)
+    const names = (this.policy.policies ?? [this.policy]).map(({ name }) => name)
+    return new CountedShare(clock, async () => (await home.countRegions?.(names, options.region)) ?? 1)
+  }
+}
+
+/** Counts what all regions request of a policy. */
+function demandPolicy({ name }: Policy): Policy {
+  return slidingWindow({ limit: DEMAND_LIMIT, window: DEMAND_WINDOW_MS, name: `${name.slice(0, 100)}@demand` })
+}
+
+function noMatter(): void {}

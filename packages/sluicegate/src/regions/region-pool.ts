@@ -1,0 +1,88 @@
+import type { CancelSignal } from '../shared/backend.js'
+
+/** Tokens that end together, by the clock of the region's store. */
+export interface Lot {
+  readonly tokens: number
+  readonly endUs: number
+}
+
+/** Constants of a draw, in microseconds. */
+export interface DrawTerms {
+  /** Between renewals of a key with steady demand. */
+  readonly periodUs: number
+  /** How long a renewal takes, as far as is known. */
+  readonly leadUs: number
+  /** How long one process alone renews a key. */
+  readonly claimUs: number
+  /** How long tokens last. */
+  readonly leaseUs: number
+}
+
+/** What a draw brought. Durations are microseconds. */
+export interface Drawn {
+  /** The time of the region's store. */
+  readonly nowUs: number
+  readonly tokens: number
+  /** The drawn tokens, by their ends. */
+  readonly lots: readonly Lot[]
+  /** Tokens left in the region. */
+  readonly left: number
+  /** Whether this process is to renew the key. */
+  readonly isClaimed: boolean
+  /** Tokens requested a microsecond in the region. */
+  readonly pace: number
+  /** How long the fewest useful tokens are denied; 0 where only the home knows. */
+  readonly deniedUs: number
+  /** How long the key is banned. */
+  readonly blockedUs: number
+  /** Tokens left at the home, and until the key was full there, when it last answered. */
+  readonly rest: number
+  readonly fullUs: number
+  /** Tokens requested a microsecond in all regions; 0 while that is unknown. */
+  readonly total: number
+  /** Whether the home had less than was wanted. */
+  readonly isScarce: boolean
+  /** How long ago the key was renewed before. */
+  readonly agoUs: number
+}
+
+/** What the home answered about a key, for all processes of the region. Durations are microseconds. */
+export interface Deposit {
+  /** A renewal; false for what a take learned. */
+  readonly isRenewal: boolean
+  /** When the renewal was claimed, by the clock of the region's store. */
+  readonly claimedUs: number
+  /** How long the tokens last from then on. */
+  readonly lastUs: number
+  /** How long ago that was, by the clock of this process. */
+  readonly agoUs: number
+  readonly tokens: number
+  readonly wanted: number
+  readonly least: number
+  readonly deniedUs: number
+  readonly blockedUs: number
+  readonly rest: number
+  readonly fullUs: number
+  readonly total: number | undefined
+  readonly periodUs: number
+}
+
+/**
+ * What one region holds of the keys of one policy. Each method is one atomic step in the region's store, and rejects with `StoreError`
+ * `OUTAGE` when that cannot be reached.
+ */
+export interface RegionPool {
+  /** Spends up to `want` tokens, none when there are fewer than `least`. With `isPeek` nothing changes. */
+  draw(key: string, want: number, least: number, isPeek: boolean, terms: DrawTerms, signal?: CancelSignal): Promise<Drawn>
+  /** @returns tokens that were admitted without the home and are to be charged there now. */
+  deposit(key: string, deposit: Deposit): Promise<number>
+  /** Tokens that were drawn, and not spent. */
+  back(key: string, lot: Lot): Promise<unknown>
+  /** Tokens admitted without the home. */
+  owe(key: string, tokens: number): Promise<unknown>
+  /** The home did not answer a renewal: nothing is known of it. */
+  lost(key: string): Promise<unknown>
+  /** Denies everything for `us` microseconds and voids the tokens; 0 lifts it. */
+  block(key: string, us: number): Promise<unknown>
+  reset(key: string): Promise<unknown>
+}

@@ -1,0 +1,64 @@
+import type { Policy } from '../policy/policy.js'
+import type { RegionMode } from '../shared/region-stats.js'
+
+/** How long tokens of a region last, at most and at least, in microseconds. */
+const [LONGEST_US, SHORTEST_US] = [4_000_000, 2_000_000]
+/** Between two renewals of a key with steady demand. */
+const PERIOD_US = 1_000_000
+/** A burst must outlast this many leases: what flows back during one is left to takes at the home. */
+const LEASES_OF_BURST = 2
+/** A window must be this many leases long; of a log, whose tokens count until their lease ends, this many. */
+const [LEASES_OF_WINDOW, LEASES_OF_LOG] = [10, 20]
+/** Fewer tokens are not split. */
+const LEAST_LIMIT = 20
+
+/** Constants of a policy, the same in all regions. */
+export interface RegionTerms {
+  readonly mode: RegionMode
+  /** Why tokens are not held ahead; undefined where they are. */
+  readonly why?: string | undefined
+  /** How long a region may spend a token, in microseconds by the home's clock; 0 with the mode `home`. */
+  readonly leaseUs: number
+  readonly periodUs: number
+}
+
+/**
+ * How long a region may hold tokens of a policy. A lease of a bucket leaves free what flows back while it lasts, so the burst has to be
+ * longer; a window has to be much longer.
+ */
+export function regionTermsOf(policy: Policy): RegionTerms {
+  const reason = whyNotHeld(policy)
+  if (reason !== undefined) return { mode: 'home', why: reason, leaseUs: 0, periodUs: PERIOD_US }
+  const leases = (policy.policies ?? [policy]).map((part) => spanUs(part) / leasesOf(part))
+  return { mode: 'tokens', leaseUs: Math.floor(Math.min(LONGEST_US, ...leases)), periodUs: PERIOD_US }
+}
+
+function whyNotHeld(policy: Policy): string | undefined {
+  if (policy.policies !== undefined) {
+    for (const part of policy.policies) {
+      const reason = whyNotHeld(part)
+      if (reason !== undefined) return `${part.name}: ${reason}`
+    }
+    return undefined
+  }
+  if (policy.algorithm === 'concurrency') return 'a permit belongs to its holder'
+  if (policy.limit < LEAST_LIMIT && policy.burst < LEAST_LIMIT) return `fewer than ${LEAST_LIMIT} tokens are not split`
+  const neededS = (SHORTEST_US * leasesOf(policy)) / 1_000_000
+  if (spanUs(policy) >= neededS * 1_000_000) return undefined
+  return isRate(policy) ? `its burst is less than the rate brings in ${neededS} s` : `its window is shorter than ${neededS} s`
+}
+
+/** Microseconds: of a rate until the whole burst has flowed back, else the window. */
+function spanUs(policy: Policy): number {
+  const { windowMs, burst, limit } = policy
+  return isRate(policy) ? (burst / limit) * windowMs * 1000 : windowMs * 1000
+}
+
+function leasesOf(policy: Policy): number {
+  if (isRate(policy)) return LEASES_OF_BURST
+  return policy.algorithm === 'sliding-log' ? LEASES_OF_LOG : LEASES_OF_WINDOW
+}
+
+function isRate({ algorithm }: Policy): boolean {
+  return algorithm === 'token-bucket' || algorithm === 'gcra'
+}

@@ -1,0 +1,208 @@
+import { isOutage } from '../errors.js'
+import type { Grant } from '../lease/grant.js'
+import { surelyUs } from '../lease/leasing.js'
+import type { Policy } from '../policy/policy.js'
+import { type Backend, newOperationId } from '../shared/backend.js'
+import { type Clock, type Ticker, tickerOf } from '../time/clock.js'
+import { Alarm, type Alert, alertOf } from '../waiting/alarm.js'
+import type { Drawn, DrawTerms, RegionPool } from './region-pool.js'
+import type { RegionTerms } from './region-terms.js'
+
+/** Renewals of so long are one message. */
+const TOGETHER_US = 20_000
+/** How long a renewal takes while none was made, and the least that is allowed for. */
+const [FIRST_LEAD_US, LEAST_LEAD_US] = [300_000, 50_000]
+/** Allowed for beyond the answers of the home: the time until a process draws again. */
+const SLACK = 1.5
+const SLACK_US = 100_000
+const WEIGHT = 0.2
+/** A claim holds for this many renewals; the process that has it may be gone. */
+const CLAIM_LEADS = 3
+const LEAST_CLAIM_US = 1_000_000
+/** What a region may want beyond its part of a scarce budget, so that none of it is left unused. */
+const BEYOND = 1.1
+/** The window in which the home counts the demand of all regions. */
+export const DEMAND_WINDOW_MS = 4000
+/** The most demand that one message reports. */
+const MOST_DEMAND = 1e8
+
+/** What renewals of one policy at the home use. */
+export interface RenewalPart {
+  readonly policy: Policy
+  readonly pool: RegionPool
+  /** This policy alone at the home. */
+  readonly home: Backend
+  /** Counts the demand of all regions at the home, under a policy of {@link DEMAND_WINDOW_MS} without a bound that matters. */
+  readonly demand: Backend
+  readonly demandLimit: number
+}
+
+/** A key to be renewed, and when the claim was heard. */
+interface Claim {
+  readonly part: number
+  readonly key: string
+  readonly drawn: Drawn
+  readonly heardUs: number
+}
+
+/** What a home's answer says when it brings no tokens. */
+type Denial = Pick<Grant, 'untilFreeUs' | 'blockedUs' | 'remaining' | 'untilNewUs'>
+
+/** Counts since the limiter was created. */
+export interface RenewalCounts {
+  /** Renewals that the home answered. */
+  renewals: number
+  /** Tokens that they brought to the region. */
+  tokens: number
+  /** Renewals that the home did not answer. */
+  failed: number
+  /** Tokens admitted without the home that were charged there since. */
+  charged: number
+}
+
+/**
+ * Brings tokens from the home to the region's store, in the background: no take waits for it. The keys that fall due within 20 ms go
+ * together.
+ *
+ * A region wants what it will probably use until the next renewal has come. Where the home has too little for all, it wants its part of it, by
+ * the demand of all regions, which the home counts.
+ */
+export class RegionRenewals {
+  readonly counts: RenewalCounts = { renewals: 0, tokens: 0, failed: 0, charged: 0 }
+  private readonly parts: readonly RenewalPart[]
+  private readonly terms: RegionTerms
+  private readonly ticker: Ticker
+  private readonly alarm: Alarm
+  private readonly alert: Alert
+  private due: Claim[] = []
+  private leadUs = FIRST_LEAD_US
+  private isClosed = false
+
+  constructor(parts: readonly RenewalPart[], terms: RegionTerms, clock: Clock) {
+    this.parts = parts
+    this.terms = terms
+    this.ticker = tickerOf(clock)
+    this.alarm = new Alarm(clock, () => this.alarm.clear(this.alert))
+    this.alert = alertOf(() => this.renewAll())
+  }
+
+  drawTerms({ periodUs, leaseUs }: RegionTerms): DrawTerms {
+    const { leadUs } = this
+    return { periodUs, leadUs, claimUs: Math.max(LEAST_CLAIM_US, CLAIM_LEADS * leadUs), leaseUs }
+  }
+
+  /** This process is to renew a key. */
+  claimed(part: number, key: string, drawn: Drawn): void {
+    if (this.isClosed) return
+    this.due.push({ part, key, drawn, heardUs: this.ticker.read() })
+    if (this.due.length === 1) this.alarm.set(this.alert, this.ticker.read() + TOGETHER_US, 0)
+  }
+
+  /** The home denied a take of `least` tokens: the region need not ask it again at once. */
+  learned(part: number, key: string, least: number, denial: Denial): void {
+    const { pool } = this.parts[part] as RenewalPart
+    pool.deposit(key, { ...NOTHING, ...termsOf(denial), least, wanted: least, periodUs: this.terms.periodUs }).catch(noMatter)
+  }
+
+  close(): void {
+    this.isClosed = true
+    this.alarm.clear(this.alert)
+    this.due = []
+  }
+
+  private renewAll(): void {
+    const { due } = this
+    this.due = []
+    for (const claim of due) void this.renew(claim)
+  }
+
+  private async renew(claim: Claim): Promise<void> {
+    const { part, key, drawn, heardUs } = claim
+    const { pool, home, policy } = this.parts[part] as RenewalPart
+    const wanted = wantedOf(claim.drawn, policy, this.terms, this.leadUs)
+    const sentUs = this.ticker.read()
+    const demand = drawn.isScarce ? this.demandOf(claim) : undefined
+    try {
+      const grant = await home.lease({ key, part: 0, want: wanted, least: 1, horizonUs: 0 })
+      this.took(this.ticker.read() - sentUs)
+      const tokens = grant.availableNow
+      this.counts.renewals++
+      this.counts.tokens += tokens
+      const agoUs = Math.ceil((this.ticker.read() - heardUs) * (1 + 1 / 1000))
+      const lastUs = tokens > 0 ? Math.floor(surelyUs(grant.endUs(0))) : 0
+      const owed = await pool.deposit(key, {
+        ...termsOf(grant),
+        isRenewal: true,
+        claimedUs: drawn.nowUs,
+        lastUs,
+        agoUs,
+        tokens,
+        wanted,
+        least: 1,
+        total: await demand,
+        periodUs: this.terms.periodUs,
+      })
+      if (owed > 0) await this.charge(part, key, owed)
+    } catch (error) {
+      this.counts.failed++
+      await pool.lost(key).catch(noMatter)
+      if (!isOutage(error)) throw error
+    }
+  }
+
+  /** Reports the demand of this region, and hears of that of all. */
+  private async demandOf({ part, key, drawn }: Claim): Promise<number | undefined> {
+    const { demand, demandLimit } = this.parts[part] as RenewalPart
+    const cost = Math.min(MOST_DEMAND, Math.round(drawn.pace * Math.min(drawn.agoUs, DEMAND_WINDOW_MS * 1000)))
+    if (cost < 1) return undefined
+    try {
+      const { decision } = await demand.execute({ verb: 'take', key, cost, id: newOperationId() })
+      return decision && (demandLimit - decision.remaining) / (DEMAND_WINDOW_MS * 1000)
+    } catch {
+      return undefined
+    }
+  }
+
+  /** A charge that is lost may have been made, and is not repeated. */
+  private async charge(part: number, key: string, tokens: number): Promise<void> {
+    const { home } = this.parts[part] as RenewalPart
+    try {
+      await home.execute({ verb: 'penalize', key, tokens })
+      this.counts.charged += tokens
+    } catch {
+      this.counts.failed++
+    }
+  }
+
+  private took(us: number): void {
+    const leadUs = Math.max(LEAST_LEAD_US, us) * SLACK + SLACK_US + TOGETHER_US
+    this.leadUs = Math.round(this.counts.renewals === 0 ? leadUs : this.leadUs + WEIGHT * (leadUs - this.leadUs))
+  }
+}
+
+const NOTHING = { isRenewal: false, claimedUs: 0, lastUs: 0, agoUs: 0, tokens: 0, total: undefined }
+
+function termsOf({ untilFreeUs, blockedUs, remaining, untilNewUs }: Denial): {
+  readonly deniedUs: number
+  readonly blockedUs: number
+  readonly rest: number
+  readonly fullUs: number
+} {
+  return { deniedUs: untilFreeUs, blockedUs, rest: remaining, fullUs: untilNewUs }
+}
+
+/**
+ * Tokens that a region wants: until the renewal after this one has come, and two standard deviations of a Poisson demand more. Of a scarce
+ * budget its part of what the home had left and what flows in meanwhile.
+ */
+export function wantedOf(drawn: Drawn, { limit, windowMs }: Policy, { periodUs }: RegionTerms, leadUs: number): number {
+  const { pace, left, rest, total, isScarce } = drawn
+  const need = pace * leadUs
+  const foreseen = need + 2 * Math.sqrt(need) + pace * periodUs - left
+  if (!isScarce || total <= pace) return Math.max(1, Math.ceil(foreseen))
+  const inflow = (limit / (windowMs * 1000)) * periodUs
+  return Math.max(1, Math.ceil(Math.min(foreseen, (rest + inflow * BEYOND) * (pace / total))))
+}
+
+/** The region's store forgets a claim by itself. */
+function noMatter(): void {}

@@ -1,0 +1,25 @@
+/** How the budget of a policy is used in regions: tokens that a region holds ahead of need, or every take at the home. */
+export type RegionMode = 'tokens' | 'home'
+
+/** How a limiter with a home elsewhere does, since it was created. */
+export interface RegionStats {
+  readonly region: string
+  /** `tokens`: the region holds tokens ahead of need. `home`: the policy is too small to split, and the home decides each take. */
+  readonly mode: RegionMode
+  /** Why it is `home`. */
+  readonly why?: string | undefined
+  /** Calls that the home answered, and those that it did not. */
+  readonly homeCalls: number
+  readonly homeFailures: number
+  /** Whether the home is not called for now, after failures in a row. */
+  readonly isHomeOut: boolean
+  /** Renewals by this process that the home answered, and the tokens that they brought to the region. */
+  readonly renewals: number
+  readonly renewedTokens: number
+  /** Tokens that this process charged at the home after the region had admitted them without it. */
+  readonly accountedTokens: number
+  /** Regions that share the policy, as the home last counted them; 0 while unknown. */
+  readonly regions: number
+  /** The part of the budget that the region decides without the home. */
+  readonly share: number
+}
