@@ -6,8 +6,8 @@
 --
 -- KEYS   the key in the region
 -- ARGV   the verb and its numbers; times in microseconds
---   draw     tokens wanted; the fewest that are of use; 1 to change nothing; the period of renewals; how long one takes; how long a claim
---            holds; how long a token lasts
+--   draw     tokens wanted; the fewest that are of use; tokens that callers requested, -1 to change nothing; the period of renewals; how long
+--            one takes; how long a claim holds; how long a token lasts
 --   deposit  1 for a renewal, 0 for what a take learned at the home; when it was claimed; how long the tokens last from then on; how long
 --            ago that was by the caller's clock; tokens; tokens wanted; the fewest of use; how long fewer would be denied; how long the key
 --            is banned; tokens left at the home, and until it is full there; the demand of all regions, -1 for unknown; the period
@@ -78,15 +78,15 @@ local function write()
   end
   local text = table.concat(words, ' ')
   for at = 1, #ends do text = text .. ';' .. whole(tokens[at]) .. ' ' .. whole(ends[at]) end
-  local keptMs = math.max(IDLE_MS, state[OWED] > 0 and OWING_MS or 0)
+  local keptMs = math.max(IDLE_MS * SLACK_MS, state[OWED] > 0 and OWING_MS or 0)
   redis.call('SET', KEYS[1], text, 'PX', whole(math.ceil((last - now) / 1000) + keptMs))
 end
 
 if verb == 'draw' then
-  local want, least, isPeek = argument(1), argument(2), argument(3) == 1
+  local want, least, isPeek = argument(1), argument(2), argument(3) < 0
   local periodUs, leadUs, claimUs, leaseUs = argument(4), argument(5), argument(6), argument(7)
   if state[SINCE] == 0 then state[SINCE] = now end
-  if not isPeek then state[DEMAND] = state[DEMAND] + want end
+  if not isPeek then state[DEMAND] = state[DEMAND] + argument(3) end
   local sinceUs = now - state[SINCE]
   local pace = state[PACE]
   if sinceUs > 0 then pace = pace + (1 - math.exp(-sinceUs / PACE_US)) * (state[DEMAND] / sinceUs - pace) end

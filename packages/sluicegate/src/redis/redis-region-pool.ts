@@ -1,5 +1,5 @@
 import { StoreError } from '../errors.js'
-import type { Deposit, Drawn, DrawTerms, Lot, RegionPool } from '../regions/region-pool.js'
+import type { Deposit, Draw, Drawn, DrawTerms, Lot, RegionPool } from '../regions/region-pool.js'
 import type { CancelSignal } from '../shared/backend.js'
 import type { CallGuard } from '../shared/calls/call-guard.js'
 import type { CommandRunner } from './command-runner.js'
@@ -25,9 +25,9 @@ export class RedisRegionPool implements RegionPool {
     this.before = keys.before(form, policy)
   }
 
-  draw(key: string, want: number, least: number, isPeek: boolean, terms: DrawTerms, signal?: CancelSignal): Promise<Drawn> {
+  draw(key: string, { want, least, demand = -1 }: Draw, terms: DrawTerms, signal?: CancelSignal): Promise<Drawn> {
     const { periodUs, leadUs, claimUs, leaseUs } = terms
-    return this.run('draw', key, [want, least, isPeek ? 1 : 0, periodUs, leadUs, claimUs, leaseUs], drawnIn, signal)
+    return this.run('draw', key, [want, least, demand, periodUs, leadUs, claimUs, leaseUs], drawnIn, signal)
   }
 
   deposit(key: string, given: Deposit): Promise<number> {

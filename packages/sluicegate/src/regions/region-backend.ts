@@ -7,7 +7,7 @@ import type { Policy } from '../policy/policy.js'
 import type { Answer, Backend, Booked, CancelSignal, LeaseRequest, Operation } from '../shared/backend.js'
 import { KeyFault } from '../shared/calls/call-guard.js'
 import { grantOfDraw, heldGrant } from './draw-grant.js'
-import type { Drawn, Lot, RegionPool } from './region-pool.js'
+import type { Draw, Drawn, Lot, RegionPool } from './region-pool.js'
 import type { RegionTerms } from './region-terms.js'
 import type { RegionRenewals } from './renewals.js'
 
@@ -84,9 +84,9 @@ export class RegionBackend implements Backend {
   }
 
   async lease(request: LeaseRequest, signal?: CancelSignal): Promise<Grant> {
-    const { key, part, want, least } = request
+    const { key, part, want, least, demand = want } = request
     if (!this.holds) return this.parts.home.lease(request, signal)
-    const drawn = await this.draw(part, key, want, least, false, signal)
+    const drawn = await this.draw(part, key, { want, least, demand }, signal)
     const policy = this.policies[part] as Policy
     if (drawn.tokens > 0 || isDenied(drawn)) return grantOfDraw(drawn, policy)
     try {
@@ -99,10 +99,10 @@ export class RegionBackend implements Backend {
     }
   }
 
-  private draw(part: number, key: string, want: number, least: number, isPeek: boolean, signal: CancelSignal | undefined): Promise<Drawn> {
+  private draw(part: number, key: string, draw: Draw, signal: CancelSignal | undefined): Promise<Drawn> {
     const { pools, renewals, terms } = this.parts
     const pool = pools[part] as RegionPool
-    return pool.draw(key, want, least, isPeek, renewals.drawTerms(terms), signal).then((drawn) => {
+    return pool.draw(key, draw, renewals.drawTerms(terms), signal).then((drawn) => {
       if (drawn.isClaimed) renewals.claimed(part, key, drawn)
       return drawn
     })
@@ -112,7 +112,7 @@ export class RegionBackend implements Backend {
   private async taken(operation: Charging, signal: CancelSignal | undefined): Promise<Answer> {
     const { key, cost } = operation
     const keys = keysUnder(this.parts.policy, key)
-    const draws = await Promise.all(keys.map((own, part) => this.draw(part, own, cost, cost, false, signal)))
+    const draws = await Promise.all(keys.map((own, part) => this.draw(part, own, { want: cost, least: cost, demand: cost }, signal)))
     if (draws.every(({ tokens }) => tokens >= cost)) {
       const decision = this.decisionOf(draws, cost)
       const [first] = draws as [Drawn]
@@ -158,7 +158,7 @@ export class RegionBackend implements Backend {
   private async peeked(key: Key, cost: number, signal: CancelSignal | undefined): Promise<Answer> {
     if (this.holds) {
       const keys = keysUnder(this.parts.policy, key)
-      const draws = await Promise.all(keys.map((own, part) => this.draw(part, own, cost, cost, true, signal)))
+      const draws = await Promise.all(keys.map((own, part) => this.draw(part, own, { want: cost, least: cost, demand: undefined }, signal)))
       if (draws.every(({ tokens }) => tokens >= cost) || draws.some(isDenied)) {
         const decision = this.decisionOf(draws, cost)
         return { done: decision.allowed, decision }

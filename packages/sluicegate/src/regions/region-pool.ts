@@ -18,6 +18,15 @@ export interface DrawTerms {
   readonly leaseUs: number
 }
 
+/** A request for tokens that the region holds. */
+export interface Draw {
+  readonly want: number
+  /** With fewer there, none is drawn. */
+  readonly least: number
+  /** Tokens that callers requested meanwhile, denied ones among them; undefined for a look that changes nothing. */
+  readonly demand: number | undefined
+}
+
 /** What a draw brought. Durations are microseconds. */
 export interface Drawn {
   /** The time of the region's store. */
@@ -72,8 +81,7 @@ export interface Deposit {
  * `OUTAGE` when that cannot be reached.
  */
 export interface RegionPool {
-  /** Spends up to `want` tokens, none when there are fewer than `least`. With `isPeek` nothing changes. */
-  draw(key: string, want: number, least: number, isPeek: boolean, terms: DrawTerms, signal?: CancelSignal): Promise<Drawn>
+  draw(key: string, draw: Draw, terms: DrawTerms, signal?: CancelSignal): Promise<Drawn>
   /** @returns tokens that were admitted without the home and are to be charged there now. */
   deposit(key: string, deposit: Deposit): Promise<number>
   /** Tokens that were drawn, and not spent. */

@@ -1,6 +1,6 @@
+import type { Grant } from '../lease/grant.js'
 import type { Policy } from '../policy/policy.js'
 import type { Answer, Backend, CancelSignal, LeaseRequest, Operation } from '../shared/backend.js'
-import type { Grant } from '../lease/grant.js'
 import type { LocalShare } from '../shared/outage/local-share.js'
 import { shareOfPolicy } from '../shared/outage/share-of-policy.js'
 

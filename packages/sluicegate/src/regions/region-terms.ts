@@ -8,7 +8,7 @@ const PERIOD_US = 1_000_000
 /** A burst must outlast this many leases: what flows back during one is left to takes at the home. */
 const LEASES_OF_BURST = 2
 /** A window must be this many leases long; of a log, whose tokens count until their lease ends, this many. */
-const [LEASES_OF_WINDOW, LEASES_OF_LOG] = [10, 20]
+const [LEASES_OF_WINDOW, LEASES_OF_LOG] = [10, 40]
 /** Fewer tokens are not split. */
 const LEAST_LIMIT = 20
 

@@ -195,13 +195,15 @@ function termsOf({ untilFreeUs, blockedUs, remaining, untilNewUs }: Denial): {
  * Tokens that a region wants: until the renewal after this one has come, and two standard deviations of a Poisson demand more. Of a scarce
  * budget its part of what the home had left and what flows in meanwhile.
  */
-export function wantedOf(drawn: Drawn, { limit, windowMs }: Policy, { periodUs }: RegionTerms, leadUs: number): number {
+export function wantedOf(drawn: Drawn, { algorithm, limit, windowMs }: Policy, { periodUs, leaseUs }: RegionTerms, leadUs: number): number {
   const { pace, left, rest, total, isScarce } = drawn
   const need = pace * leadUs
   const foreseen = need + 2 * Math.sqrt(need) + pace * periodUs - left
   if (!isScarce || total <= pace) return Math.max(1, Math.ceil(foreseen))
-  const inflow = (limit / (windowMs * 1000)) * periodUs
-  return Math.max(1, Math.ceil(Math.min(foreseen, (rest + inflow * BEYOND) * (pace / total))))
+  const rate = limit / (windowMs * 1000)
+  // What flows back during a lease is left to single takes.
+  const free = algorithm === 'token-bucket' || algorithm === 'gcra' ? Math.max(0, rest - rate * leaseUs) : rest
+  return Math.max(1, Math.ceil(Math.min(foreseen, (free + rate * periodUs * BEYOND) * (pace / total))))
 }
 
 /** The region's store forgets a claim by itself. */

@@ -81,6 +81,8 @@ export interface LeaseRequest {
   readonly want: number
   readonly least: number
   readonly horizonUs: number
+  /** Tokens that callers requested since the last lease of the key, those that were denied among them; default `want`. */
+  readonly demand?: number
 }
 
 /**

@@ -173,10 +173,10 @@ export class LeaseTable {
     await undefined
     const { backend, part } = this.parts
     const request = lease.want(this.ticker.read())
-    const { want, least, isLease } = request
+    const { want, least, isLease, demand } = request
     if (!isLease && canBeAlone) return 'alone'
     try {
-      const grant = await backend.lease({ key, part, want, least, horizonUs: 0 })
+      const grant = await backend.lease({ key, part, want, least, horizonUs: 0, demand })
       const arrivedUs = this.ticker.read()
       this.parts.charged?.(grant.availableNow + grant.availableLater)
       lease.addGrant(grant, request, arrivedUs)

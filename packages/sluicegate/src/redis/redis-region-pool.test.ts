@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { Random, seedsFrom, shortOrLong } from 'sluicegate-testkit'
+import { GivenTime } from 'sluicegate-testkit/redis/given-time.js'
+import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { PoolTwin } from 'sluicegate-testkit/regions/pool-twin.js'
+import { CallGuard } from '../shared/calls/call-guard.js'
+import { preciseClock } from '../time/clock.js'
+import { RedisKeys } from './redis-keys.js'
+import { RedisRegionPool } from './redis-region-pool.js'
+
+const SEQUENCES = shortOrLong(30, 600)
+const STEPS = 60
+const START_US = 1_700_000_000_000_000
+const TERMS = { periodUs: 1_000_000, leadUs: 250_000, claimUs: 1_000_000, leaseUs: 4_000_000 }
+const ANYWHERE = { serverOf: () => undefined, slotOf: () => undefined }
+
+let redis: OwnRedis
+
+before(async () => {
+  redis = await ownRedis()
+})
+
+after(() => redis.stop())
+
+test('what a region holds changes by the script as by its twin, also when the clock is set', async () => {
+  const time = new GivenTime(redis.runner)
+  const guard = new CallGuard(ANYWHERE, preciseClock(), 10_000)
+  const pool = new RedisRegionPool(time, new RedisKeys('regions'), guard, 'region', 'p')
+  for (const seed of seedsFrom(1, SEQUENCES)) {
+    const random = new Random(seed)
+    const twin = new PoolTwin()
+    const key = `k${seed}`
+    time.nowUs = START_US
+    let claimedUs = START_US
+    for (let step = 0; step < STEPS; step++) {
+      time.nowUs += random.chance(0.03) ? -random.integer(1, 5_000_000) : random.magnitude(1, 3_000_000)
+      const { nowUs } = time
+      const where = `seed ${seed}, step ${step}`
+      const amount = random.integer(1, 40)
+      switch (random.integer(0, 9)) {
+        case 0:
+        case 1:
+        case 2: {
+          const deposit = {
+            isRenewal: random.chance(0.8),
+            claimedUs,
+            lastUs: random.integer(0, 4_000_000),
+            agoUs: random.integer(0, 1_000_000),
+            tokens: random.pick([0, amount]),
+            wanted: random.integer(1, 40),
+            least: random.integer(1, 3),
+            deniedUs: random.pick([0, random.magnitude(1, 9_000_000)]),
+            blockedUs: random.chance(0.1) ? random.magnitude(1, 9_000_000) : 0,
+            rest: amount,
+            fullUs: random.magnitude(1, 9_000_000),
+            total: random.pick([undefined, 0.000_1]),
+            periodUs: TERMS.periodUs,
+          }
+          assert.equal(await pool.deposit(key, deposit), twin.deposit(nowUs, deposit), where)
+          break
+        }
+        case 3:
+          await pool.back(key, { tokens: amount, endUs: nowUs + 1_000_000 })
+          twin.back(nowUs, { tokens: amount, endUs: nowUs + 1_000_000 })
+          break
+        case 4:
+          await pool.owe(key, amount)
+          twin.owe(nowUs, amount)
+          break
+        case 5:
+          if (random.chance(0.3)) {
+            const us = random.pick([0, random.magnitude(1, 5_000_000)])
+            await pool.block(key, us)
+            twin.block(nowUs, us)
+          } else {
+            await pool.lost(key)
+            twin.lost(nowUs)
+          }
+          break
+        default: {
+          const draw = { want: amount, least: random.integer(1, amount), demand: random.pick([undefined, amount, 3 * amount]) }
+          const [actual, expected] = [await pool.draw(key, draw, TERMS), twin.draw(nowUs, draw, TERMS)]
+          const { pace, total, ...exact } = actual
+          const { pace: twinPace, total: twinTotal, ...twinExact } = expected
+          assert.deepEqual(exact, twinExact, where)
+          assert.ok(Math.abs(pace - twinPace) <= 1e-6 * twinPace + 1e-12, `${where}: ${pace} and ${twinPace}`)
+          assert.ok(Math.abs(total - twinTotal) <= 1e-9, where)
+          if (actual.isClaimed) claimedUs = actual.nowUs
+        }
+      }
+    }
+  }
+})
+
+test('a reset forgets what a region holds and knows', async () => {
+  const guard = new CallGuard(ANYWHERE, preciseClock(), 10_000)
+  const pool = new RedisRegionPool(redis.runner, new RedisKeys('resets'), guard, 'region', 'p')
+  await pool.block('k', 60_000_000)
+  assert.ok((await pool.draw('k', { want: 1, least: 1, demand: 1 }, TERMS)).blockedUs > 0)
+  await pool.reset('k')
+  assert.equal((await pool.draw('k', { want: 1, least: 1, demand: 1 }, TERMS)).blockedUs, 0)
+})
+
+test('keys of regions end by themselves, and those that owe are kept for a day', async () => {
+  const guard = new CallGuard(ANYWHERE, preciseClock(), 10_000)
+  const pool = new RedisRegionPool(redis.runner, new RedisKeys('ends'), guard, 'region', 'p')
+  const ttlOf = async (key: string): Promise<number> => Number(await redis.send('PTTL', `ends:region:p:{${key}}`))
+  await pool.draw('idle', { want: 1, least: 1, demand: 1 }, TERMS)
+  assert.ok((await ttlOf('idle')) > 0 && (await ttlOf('idle')) <= 60_000)
+  await pool.owe('owing', 3)
+  assert.ok((await ttlOf('owing')) > 80_000_000)
+})

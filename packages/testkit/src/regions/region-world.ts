@@ -1,0 +1,197 @@
+import type { Decision } from '../../../sluicegate/dist/index.js'
+import type { Policy } from '../../../sluicegate/dist/policy/policy.js'
+import type { RegionOptions } from '../../../sluicegate/dist/regions/home.js'
+import { Region, type RegionStore } from '../../../sluicegate/dist/regions/region-connect.js'
+import type { RegionPool } from '../../../sluicegate/dist/regions/region-pool.js'
+import { ShareOfRegion } from '../../../sluicegate/dist/regions/region-share.js'
+import { GivenShare } from '../../../sluicegate/dist/shared/outage/local-share.js'
+import { SharedLimiter } from '../../../sluicegate/dist/shared/shared-limiter.js'
+import { StoreBackend } from '../../../sluicegate/dist/store/store-backend.js'
+import { StoreCalls } from '../../../sluicegate/dist/store/store-calls.js'
+import { memoryStore } from '../../../sluicegate/dist/store-testing/index.js'
+import type { Admission } from '../history/admission.js'
+import type { Random } from '../random.js'
+import { type PoolRules, PoolTwin, SOUND_POOL } from './pool-twin.js'
+import { type Link, SimHome } from './sim-home.js'
+import { type SkewedClock, VirtualTime } from './virtual-time.js'
+
+/** How messages of a region travel to the home. Durations are microseconds, one way. */
+export interface OceanLink {
+  readonly delayUs: number
+  readonly jitterUs?: number
+  /** The part of messages that is lost, on either way, or that arrives twice. */
+  readonly lost?: number
+  readonly doubled?: number
+}
+
+/** One region of a simulated world. */
+export interface RegionSetup extends Partial<Omit<RegionOptions, 'region'>> {
+  readonly link: OceanLink
+  /** Processes, default 2. */
+  readonly processes?: number
+}
+
+export interface WorldSetup {
+  readonly policy: Policy
+  readonly regions: readonly RegionSetup[]
+  readonly random: Random
+  readonly pool?: PoolRules
+  readonly homeLeaseUs?: (leaseUs: number) => number
+  /** How far clocks are apart, and the parts in a million by which they differ in pace. */
+  readonly offsetUs?: number
+  readonly skew?: number
+}
+
+/** Within a region. */
+const NEAR_US = 300
+
+/** What one region did. */
+export interface RegionRecord {
+  readonly taken: Admission[]
+  /** What the home decided, when its answer came. */
+  readonly atHome: Admission[]
+  /** Without the home, by the region's share. */
+  readonly alone: Admission[]
+  denied: number
+  errors: number
+  readonly waitsUs: number[]
+}
+
+/** The library's limiters in virtual time: processes in regions, what their stores hold by the twin of the script, and a home over slow links. */
+export class RegionWorld {
+  readonly time = new VirtualTime()
+  readonly home: SimHome
+  readonly regions: SimRegion[]
+
+  constructor(setup: WorldSetup) {
+    this.home = new SimHome(this.time, setup.homeLeaseUs)
+    this.regions = setup.regions.map((each, i) => new SimRegion(this, setup, each, `r${i}`))
+  }
+
+  /** Takes that passed, in their order; those of a region's share apart. What the home decided counts from its decision, answered or not. */
+  get admissions(): Admission[] {
+    return [...this.home.admissions, ...this.regions.flatMap(({ record }) => record.taken)].toSorted((a, b) => a.atUs - b.atUs)
+  }
+}
+
+export class SimRegion {
+  readonly record: RegionRecord = { taken: [], atHome: [], alone: [], denied: 0, errors: 0, waitsUs: [] }
+  readonly limiters: SharedLimiter[]
+  readonly clock: SkewedClock
+  /** Messages to the home, each with its answer. */
+  messages = 0
+  /** Nothing gets through. */
+  isCutOff = false
+  private readonly world: RegionWorld
+  private readonly random: Random
+  private readonly pools = new Map<string, PoolTwin>()
+  private readonly rules: PoolRules
+
+  constructor(world: RegionWorld, setup: WorldSetup, own: RegionSetup, name: string) {
+    const { policy, random, offsetUs = 0, skew = 0 } = setup
+    this.world = world
+    this.random = random
+    this.rules = setup.pool ?? SOUND_POOL
+    const anyClock = (): SkewedClock => world.time.clock(random.integer(0, offsetUs), random.pick([-skew, 0, skew]))
+    this.clock = world.time.clock(3_600_000_000 + random.integer(-offsetUs, offsetUs), random.pick([-skew, 0, skew]))
+    const link = this.linkOf(own.link)
+    const shared = memoryStore({ clock: this.clock })
+    this.limiters = Array.from({ length: own.processes ?? 2 }, () => {
+      const clock = anyClock()
+      const store: RegionStore = {
+        poolOf: (each) => this.poolOf(each.name),
+        connect: (each, lengthOf) => new StoreBackend(new StoreCalls(shared, clock, 200), each, lengthOf, name),
+      }
+      const home = world.home.behind(link, () => setup.regions.length)
+      const region = new Region(home, store, policy, { ...own, region: name }, 50, clock)
+      return new SharedLimiter({
+        policy,
+        connect: (each) => region.connect(each),
+        places: { serverOf: () => undefined, slotOf: () => undefined },
+        options: { timeoutMs: 200 + (own.timeoutMs ?? 1000) },
+        countedShare: () => new ShareOfRegion(new GivenShare(1 / (own.processes ?? 2)), region.share),
+        horizonMs: 50,
+        lateAdvice: '',
+        clock,
+        region,
+      })
+    })
+  }
+
+  /** One take at one of the processes, recorded when it is answered. */
+  take(key: string, cost: number, process = this.random.integer(0, this.limiters.length - 1)): void {
+    const { time } = this.world
+    const sinceUs = time.nowUs
+    const answered = (decision: Decision): void => {
+      this.record.waitsUs.push(time.nowUs - sinceUs)
+      if (!decision.allowed) this.record.denied += cost
+      else if (decision.source === 'outage') this.record.alone.push({ atUs: time.nowUs, cost })
+      else if (decision.source === 'memory') this.record.atHome.push({ atUs: time.nowUs, cost })
+      else this.record.taken.push({ atUs: time.nowUs, cost })
+    }
+    const decision = (this.limiters[process] as SharedLimiter).take(key, cost)
+    if (!(decision instanceof Promise)) answered(decision)
+    else
+      decision.then(answered, () => {
+        this.record.errors++
+      })
+  }
+
+  /** The clock of its store is set. */
+  step(us: number): void {
+    this.clock.step(us)
+  }
+
+  /** Its store has lost its data. */
+  forget(): void {
+    this.pools.clear()
+  }
+
+  /** Tokens that it holds of a key. */
+  heldOf(policy: string, key: string): number {
+    return this.pools.get(`${policy} ${key}`)?.left ?? 0
+  }
+
+  private poolOf(policy: string): RegionPool {
+    const at = <T>(key: string, run: (twin: PoolTwin, nowUs: number) => T): Promise<T> =>
+      this.near(() => {
+        const name = `${policy} ${key}`
+        const twin = this.pools.get(name) ?? new PoolTwin(this.rules)
+        this.pools.set(name, twin)
+        return run(twin, this.clock.nowUs())
+      })
+    return {
+      draw: (key, draw, terms) => at(key, (twin, nowUs) => twin.draw(nowUs, draw, terms)),
+      deposit: (key, deposit) => at(key, (twin, nowUs) => twin.deposit(nowUs, deposit)),
+      back: (key, lot) => at(key, (twin, nowUs) => twin.back(nowUs, lot)),
+      owe: (key, tokens) => at(key, (twin, nowUs) => twin.owe(nowUs, tokens)),
+      lost: (key) => at(key, (twin, nowUs) => twin.lost(nowUs)),
+      block: (key, us) => at(key, (twin, nowUs) => twin.block(nowUs, us)),
+      reset: async (key) => this.pools.delete(`${policy} ${key}`),
+    }
+  }
+
+  private async near<T>(run: () => T): Promise<T> {
+    const { time } = this.world
+    await time.sleep(this.random.integer(0, NEAR_US))
+    const answer = run()
+    await time.sleep(this.random.integer(0, NEAR_US))
+    return answer
+  }
+
+  private linkOf({ delayUs, jitterUs = 0, lost = 0, doubled = 0 }: OceanLink): Link {
+    const { time } = this.world
+    const { random } = this
+    const oneWay = (): Promise<void> => time.sleep(delayUs + random.integer(0, jitterUs))
+    const never = (): Promise<never> => new Promise(() => undefined)
+    return async (run) => {
+      this.messages++
+      await oneWay()
+      if (this.isCutOff || random.chance(lost)) return never()
+      const answer = run()
+      if (random.chance(doubled)) time.inUs(random.integer(0, jitterUs), () => void run())
+      await oneWay()
+      return this.isCutOff || random.chance(lost) ? never() : answer
+    }
+  }
+}

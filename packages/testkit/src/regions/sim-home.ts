@@ -1,0 +1,103 @@
+import type { Grant } from '../../../sluicegate/dist/lease/grant.js'
+import type { Policy } from '../../../sluicegate/dist/policy/policy.js'
+import { emissionOf } from '../../../sluicegate/dist/policy/policy-numbers.js'
+import { encodingsOf, type PolicyEncoding } from '../../../sluicegate/dist/redis/policy-encoding.js'
+import { grantsOf, type ScriptLease } from '../../../sluicegate/dist/redis/script-call.js'
+import type { Home } from '../../../sluicegate/dist/regions/home.js'
+import type { Answer, Backend, LeaseRequest, Operation } from '../../../sluicegate/dist/shared/backend.js'
+import type { Admission } from '../history/admission.js'
+import { LeaseRecords } from '../leases/lease-records.js'
+import type { VirtualTime } from './virtual-time.js'
+
+/** Carries one message to the home and its answer back; `run` is what the home does, once for each time that the message arrives. */
+export type Link = <T>(run: () => T) => Promise<T>
+
+/** The true budgets, by the twins of the scripts, at the true time. */
+export class SimHome {
+  /** Takes that passed here, each when it was decided. */
+  readonly admissions: Admission[] = []
+  /** Messages that arrived. */
+  calls = 0
+  private readonly time: VirtualTime
+  private readonly records = new Map<string, LeaseRecords>()
+  private readonly leaseUsOf: (leaseUs: number) => number
+
+  /** @param leaseUsOf how long the home believes that leases last; another time in a mutant. */
+  constructor(time: VirtualTime, leaseUsOf: (leaseUs: number) => number = (leaseUs) => leaseUs) {
+    this.time = time
+    this.leaseUsOf = leaseUsOf
+  }
+
+  /** As one region sees it. */
+  behind(link: Link, countRegions: () => number): Home {
+    return {
+      places: { serverOf: () => undefined, slotOf: () => undefined },
+      connect: (policy, lengthOf) => this.backendOf(policy, lengthOf(policy), link),
+      countRegions: async () => countRegions(),
+    }
+  }
+
+  /** It has lost its data. */
+  forget(): void {
+    this.records.clear()
+  }
+
+  private backendOf(policy: Policy, leaseUs: number, link: Link): Backend {
+    const encoding = encodingsOf(policy, () => this.leaseUsOf(leaseUs)).encodings[0] as PolicyEncoding
+    const grantOf = grantsOf(encoding, leaseUs)
+    return {
+      execute: (operation) => link(() => this.execute(encoding, operation)),
+      lease: ({ key, want, least }: LeaseRequest): Promise<Grant> =>
+        link(() => {
+          this.calls++
+          return grantOf(this.recordsOf(encoding, key).lease(encoding, this.time.nowUs, want, least, 0), least)
+        }),
+    }
+  }
+
+  private execute(encoding: PolicyEncoding, operation: Operation): Answer {
+    this.calls++
+    const records = this.recordsOf(encoding, operation.key as string)
+    const { nowUs } = this.time
+    if (operation.verb === 'penalize') {
+      for (let tokens = operation.tokens; tokens > 0 && records.take(encoding, nowUs, 1).allowed; tokens--);
+      return this.answer(encoding, records, true, 1)
+    }
+    if (operation.verb !== 'take') throw new TypeError(`the simulated home does not know ${operation.verb}`)
+    const { allowed } = records.take(encoding, nowUs, operation.cost)
+    if (allowed && encoding.leaseUs > 0) this.admissions.push({ atUs: nowUs, cost: operation.cost })
+    return this.answer(encoding, records, allowed, operation.cost)
+  }
+
+  private answer(encoding: PolicyEncoding, records: LeaseRecords, done: boolean, cost: number): Answer {
+    const state = records.lease(encoding, this.time.nowUs, 0, cost, 0)
+    const { limit, name } = encoding.policy
+    const decision = {
+      allowed: done,
+      limit,
+      remaining: remainingIn(encoding, state),
+      retryAfterMs: done ? 0 : Math.max(1, Math.ceil(records.untilFreeUs(encoding, this.time.nowUs, cost) / 1000)),
+      resetAfterMs: Math.ceil(state.untilNewUs / 1000),
+      policy: name,
+      // Tells apart what the home decided.
+      source: 'memory' as const,
+    }
+    return { done, decision }
+  }
+
+  private recordsOf(encoding: PolicyEncoding, key: string): LeaseRecords {
+    const name = `${encoding.policy.name} ${key}`
+    let records = this.records.get(name)
+    if (records === undefined) {
+      records = new LeaseRecords(encoding.name)
+      this.records.set(name, records)
+    }
+    return records
+  }
+}
+
+function remainingIn({ name, policy }: PolicyEncoding, { debt }: ScriptLease): number {
+  if (name !== 'rate') return Math.max(0, policy.limit - debt)
+  const { unitsPerToken, capacity } = emissionOf(policy)
+  return Math.max(0, Math.floor((capacity - debt) / unitsPerToken))
+}
