@@ -24,6 +24,8 @@ export interface Grant {
   /** Whole tokens left at the backend, and until the key is full there. */
   readonly remaining: number
   readonly untilNewUs: number
+  /** Whether the next request may bring more at once, although this one brought less than was wanted. */
+  readonly hasMore?: boolean
 }
 
 /** A request for tokens, and when it was sent. */

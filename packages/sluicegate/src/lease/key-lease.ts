@@ -179,7 +179,7 @@ export class KeyLease {
     this.remainingThere = grant.remaining
     this.newAtUs = arrivedUs + grant.untilNewUs
     this.flowsBack = grant.flowsBack
-    const isShort = granted < want && sentUs > this.reopenedUs
+    const isShort = granted < want && grant.hasMore !== true && sentUs > this.reopenedUs
     const pauseUs = this.pauseAfter(isShort ? granted : want, want, sentUs)
     if (isShort || (!grant.flowsBack && grant.remaining === 0)) this.pause.begin(grant, arrivedUs)
     else this.pause.end()

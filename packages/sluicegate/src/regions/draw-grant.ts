@@ -3,7 +3,7 @@ import type { Policy } from '../policy/policy.js'
 import type { Drawn } from './region-pool.js'
 
 /** Drawn tokens as a grant to this process. They last as long as the region has them, and do not go back. */
-export function grantOfDraw({ nowUs, tokens, lots, left, rest, deniedUs, blockedUs, fullUs }: Drawn, { limit }: Policy): Grant {
+export function grantOfDraw({ nowUs, tokens, lots, left, rest, deniedUs, blockedUs, fullUs, isScarce }: Drawn, { limit }: Policy): Grant {
   return {
     availableNow: tokens,
     availableLater: 0,
@@ -15,6 +15,7 @@ export function grantOfDraw({ nowUs, tokens, lots, left, rest, deniedUs, blocked
     blockedUs,
     remaining: Math.min(limit, left + rest),
     untilNewUs: fullUs,
+    hasMore: tokens > 0 && !isScarce,
   }
 }
 

@@ -1,0 +1,232 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { createClient } from '@redis/client'
+import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { FaultProxy } from 'sluicegate-testkit/servers/fault-proxy.js'
+import { until } from 'sluicegate-testkit/servers/until.js'
+import { allOf, concurrency, fixedWindow, type Policy, tokenBucket } from '../index.js'
+import type { FleetLimiter } from '../shared/fleet-limiter.js'
+import { createRedisLimiter, type RedisLimiterOptions } from './create-redis-limiter.js'
+import type { RedisClient } from './runner-for.js'
+
+// Two regions, each with its own server, and a home behind a proxy for each of them.
+
+interface Site {
+  readonly store: OwnRedis
+  readonly ocean: FaultProxy
+  readonly homeClient: RedisClient
+  close(): void
+}
+
+let home: OwnRedis
+let west: Site
+let east: Site
+const limiters: FleetLimiter[] = []
+
+async function site(): Promise<Site> {
+  const store = await ownRedis()
+  const ocean = await FaultProxy.before(home.server)
+  const homeClient = createClient({ url: ocean.url })
+  homeClient.on('error', () => undefined)
+  await homeClient.connect()
+  return { store, ocean, homeClient, close: () => homeClient.destroy() }
+}
+
+function limiterIn(
+  { store, homeClient }: Site,
+  region: string,
+  policy: Policy,
+  more: Partial<NonNullable<RedisLimiterOptions['home']>> = {},
+  options: Partial<RedisLimiterOptions> = {},
+): FleetLimiter {
+  const limiter = createRedisLimiter(policy, {
+    client: store.client,
+    home: { client: homeClient, region, timeoutMs: 300, ...more },
+    ...options,
+  })
+  limiters.push(limiter)
+  return limiter
+}
+
+before(async () => {
+  home = await ownRedis()
+  west = await site()
+  east = await site()
+})
+
+after(async () => {
+  for (const limiter of limiters) limiter.close()
+  for (const { store, ocean, close } of [west, east]) {
+    close()
+    await ocean.stop()
+    await store.stop()
+  }
+  await home.stop()
+})
+
+async function passedOf(limiter: FleetLimiter, key: string, takes: number): Promise<number> {
+  const decisions = await Promise.all(Array.from({ length: takes }, () => limiter.take(key)))
+  return decisions.filter(({ allowed }) => allowed).length
+}
+
+test('two regions admit together what the policy says, and not one more', async () => {
+  const policy = fixedWindow({ limit: 100, window: '1h', name: 'together' })
+  const [a, b] = [limiterIn(west, 'west', policy), limiterIn(east, 'east', policy)]
+  let passed = 0
+  for (let round = 0; round < 30; round++) {
+    const [inWest, inEast] = await Promise.all([passedOf(a, 'k', 5), passedOf(b, 'k', 5)])
+    passed += inWest + inEast
+  }
+  assert.ok(passed <= 100, `${passed} passed`)
+  assert.ok(passed >= 95, `${passed} passed`)
+})
+
+test('takes of a warm key are decided in the region, and its tokens are renewed in the background', async () => {
+  const limiter = limiterIn(west, 'west', tokenBucket({ limit: 1000, window: '1s', burst: 20_000, name: 'warm' }))
+  const renewed = (): number => limiter.stats().region?.renewals ?? 0
+  await until('renewals', async () => {
+    await passedOf(limiter, 'k', 20)
+    return renewed() > 2
+  })
+  const before = { calls: limiter.stats().region?.homeCalls ?? 0, renewals: renewed() }
+  const takes = 400
+  assert.equal(await passedOf(limiter, 'k', takes), takes)
+  const { homeCalls = 0, region, mode } = limiter.stats().region ?? {}
+  assert.deepEqual([region, mode], ['west', 'tokens'])
+  assert.ok(homeCalls - before.calls <= 3 + renewed() - before.renewals, `${homeCalls - before.calls} calls to the home`)
+})
+
+test('a policy too small to split is decided at the home, and stats say why', async () => {
+  const policy = tokenBucket({ limit: 10, window: '1s', name: 'small' })
+  const limiter = limiterIn(west, 'west', policy)
+  assert.equal(await passedOf(limiter, 'k', 30), 10)
+  const { mode, why, homeCalls = 0 } = limiter.stats().region ?? {}
+  assert.equal(mode, 'home')
+  assert.match(why ?? '', /fewer than 20 tokens/)
+  assert.ok(homeCalls >= 30)
+})
+
+test('permits are held at the home', async () => {
+  const policy = concurrency({ limit: 2, ttl: '10s', name: 'permits' })
+  const [a, b] = [limiterIn(west, 'west', policy), limiterIn(east, 'east', policy)]
+  const first = (await a.take('k')) as unknown as { allowed: boolean; release(): Promise<boolean> }
+  assert.ok(first.allowed)
+  assert.ok((await b.take('k')).allowed)
+  assert.ok(!(await b.take('k')).allowed)
+  assert.ok(await first.release())
+  assert.ok((await b.take('k')).allowed)
+})
+
+test('while the home does not answer, each region admits its share, which is charged afterwards', async () => {
+  const policy = fixedWindow({ limit: 1000, window: '1h', name: 'cut off' })
+  const limiter = limiterIn(west, 'west', policy, { share: 0.1 })
+  assert.ok((await limiter.take('k')).allowed)
+  west.ocean.set({ kind: 'cut' })
+  try {
+    let passed = 0
+    for (let round = 0; round < 30; round++) passed += await passedOf(limiter, 'k', 10)
+    assert.ok(passed >= 90 && passed <= 110, `${passed} passed without the home: a tenth, and what the region held`)
+    assert.equal(limiter.stats().region?.isHomeOut, true)
+  } finally {
+    west.ocean.set({ kind: 'none' })
+  }
+  const other = limiterIn(east, 'east', policy, { share: 0.1 })
+  await until('the charge at the home', async () => {
+    await passedOf(limiter, 'k', 10)
+    return (limiter.stats().region?.accountedTokens ?? 0) > 50
+  })
+  assert.ok((await other.peek('k')).remaining < 900)
+})
+
+test('with a share of 0 nothing passes without the home, and without an error', async () => {
+  const policy = fixedWindow({ limit: 1000, window: '1h', name: 'closed' })
+  const limiter = limiterIn(east, 'east', policy, { share: 0 })
+  east.ocean.set({ kind: 'cut' })
+  try {
+    const { allowed, source, retryAfterMs } = await limiter.take('k')
+    assert.deepEqual({ allowed, source }, { allowed: false, source: 'outage' })
+    assert.ok(retryAfterMs > 0)
+    await assert.rejects(async () => limiter.refund('k', 1), { code: 'OUTAGE' })
+  } finally {
+    east.ocean.set({ kind: 'none' })
+  }
+})
+
+test('with `cold: share` a key begins in its region, and is charged at the home', async () => {
+  const policy = fixedWindow({ limit: 1000, window: '1h', name: 'cold' })
+  const limiter = limiterIn(west, 'west', policy, { share: 0.1, cold: 'share' }, { mode: 'exact' })
+  const decision = await limiter.take('k')
+  assert.ok(decision.allowed)
+  assert.equal(limiter.stats().region?.homeCalls, 0)
+})
+
+test('a ban is in force in its region at once, and in others with their next message', async () => {
+  const policy = tokenBucket({ limit: 100, window: '1s', burst: 1000, name: 'bans' })
+  const [a, b] = [limiterIn(west, 'west', policy), limiterIn(east, 'east', policy)]
+  await until('renewals in both regions', async () => {
+    await Promise.all([passedOf(a, 'k', 5), passedOf(b, 'k', 5)])
+    return (a.stats().region?.renewals ?? 0) > 0 && (b.stats().region?.renewals ?? 0) > 0
+  })
+  await a.block('k', '1m')
+  assert.ok(!(await a.take('k')).allowed)
+  await until('the ban in the other region', async () => !(await b.take('k')).allowed)
+  await a.block('k', 0)
+  await until('the end of the ban', async () => (await a.take('k')).allowed)
+})
+
+test('refund, penalize, reserve, settle, reset and peek answer as the home does', async () => {
+  const policy = fixedWindow({ limit: 100, window: '1h', name: 'verbs' })
+  const limiter = limiterIn(west, 'west', policy)
+  await limiter.penalize('k', 40)
+  assert.equal((await limiter.peek('k')).remaining, 60)
+  assert.equal((await limiter.refund('k', 10)).remaining, 70)
+  const reservation = await limiter.reserve('k', 20)
+  assert.ok(reservation.allowed)
+  assert.equal((await limiter.peek('k')).remaining, 50)
+  assert.equal((await reservation.settle(5)).remaining, 65)
+  assert.equal((await limiter.reset('k')).remaining, 100)
+})
+
+test('several policies are charged together, and what was drawn of one goes back when another denies', async () => {
+  const policy = allOf([
+    fixedWindow({ limit: 100, window: '1h', name: 'hourly' }),
+    tokenBucket({ limit: 5, window: '1s', burst: 60, name: 'burst' }),
+  ])
+  const [a, b] = [limiterIn(west, 'west', policy), limiterIn(east, 'east', policy)]
+  let passed = 0
+  for (let round = 0; round < 30; round++) {
+    const [inWest, inEast] = await Promise.all([passedOf(a, 'k', 3), passedOf(b, 'k', 3)])
+    passed += inWest + inEast
+  }
+  assert.ok(passed >= 20 && passed <= 100, `${passed} passed`)
+})
+
+test('an update is in force at once in its process, and what was spent stays spent', async () => {
+  const limiter = limiterIn(west, 'west', fixedWindow({ limit: 100, window: '1h', name: 'updated' }))
+  assert.equal(await passedOf(limiter, 'k', 60), 60)
+  limiter.update(fixedWindow({ limit: 50, window: '1h', name: 'updated' }))
+  assert.equal(await passedOf(limiter, 'k', 5), 0)
+})
+
+test('overrides are kept at the home, and reach every region', async () => {
+  const policy = fixedWindow({ limit: 100, window: '1h', name: 'overridden' })
+  const options = { overrides: { staleMs: 10 } } as const
+  const make = (where: Site, region: string) =>
+    createRedisLimiter(policy, { client: where.store.client, home: { client: where.homeClient, region, timeoutMs: 300 }, ...options })
+  const [a, b] = [make(west, 'west'), make(east, 'east')]
+  limiters.push(a, b)
+  await a.overrides.set('vip', fixedWindow({ limit: 500, window: '1h' }))
+  await until('the override in the other region', async () => (await b.take('vip')).limit === 500)
+})
+
+test('misuse of the option says what to do', () => {
+  const policy = fixedWindow({ limit: 100, window: '1h' })
+  const make = (given: object) => () =>
+    createRedisLimiter(policy, { client: west.store.client, home: { client: west.homeClient, ...given } as never })
+  assert.throws(make({}), { code: 'OPTION_INVALID', message: /home\.region.*'eu-west'/ })
+  assert.throws(make({ region: 'a b' }), { code: 'OPTION_INVALID' })
+  assert.throws(make({ region: 'west', share: 2 }), { code: 'OPTION_INVALID', message: /home\.share/ })
+  assert.throws(make({ region: 'west', cold: 'maybe' }), { code: 'OPTION_INVALID', message: /'home' or 'share'/ })
+  assert.throws(make({ region: 'west', shares: 1 }), { code: 'OPTION_UNKNOWN' })
+  assert.throws(make({ region: 'west', client: {} }), { code: 'CLIENT_INVALID' })
+})
