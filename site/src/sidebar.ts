@@ -18,7 +18,7 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
     (name) => `recipes/${name}`,
   ),
   Library: ['guide', 'waiting', 'exceptions', 'memory', 'clocks', 'frameworks', 'keys', 'headers', 'queue', 'outbound', 'testing'],
-  Shared: ['redis', 'postgres', 'stores', 'outages', 'cluster', 'edge', 'many-servers', 'scale'],
+  Shared: ['redis', 'postgres', 'stores', 'outages', 'cluster', 'edge', 'regions', 'many-servers', 'scale'],
   Service: [
     'service',
     'service-api',

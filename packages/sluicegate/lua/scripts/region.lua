@@ -12,6 +12,7 @@
 --            ago that was by the caller's clock; tokens; tokens wanted; the fewest of use; how long fewer would be denied; how long the key
 --            is banned; tokens left at the home, and until it is full there; the demand of all regions, -1 for unknown; the period
 --   back     tokens; their end
+--   reclaim  an end: what is left of the tokens with that end is void
 --   lost     the home did not answer
 --   block    for how long; 0 lifts it
 --   owe      tokens that were admitted without the home, to be charged there
@@ -21,7 +22,8 @@
 --            where only the home knows; how long the key is banned; tokens left at the home, and until it is full; demand of all regions;
 --            1 while the home has less than is wanted; how long ago the claim before was; then for each lot of the drawn tokens its number
 --            and its end
---   deposit  tokens to be charged at the home
+--   deposit  tokens to be charged at the home, and when the tokens end
+--   reclaim  how many were left
 --   others   the time
 
 local SEEN, DEMAND, SINCE, PACE, CLAIMED, CLAIM_END, DENIED, DENIED_COST, BLOCKED, OWED, REST, FULL, TOTAL = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
@@ -106,10 +108,10 @@ if verb == 'draw' then
     if not isPeek then left = left - drawn end
   end
   local need = pace * leadUs
-  local isLow = left <= need + 2 * math.sqrt(need)
-  local isClaimed = not isPeek and not isBlocked and isLow and now >= state[CLAIM_END] and now >= state[DENIED]
-    and pace * leaseUs >= 2 and (not isScarce or now - state[CLAIMED] >= periodUs)
   local agoUs = now - state[CLAIMED]
+  local isLow = left <= need or (left <= need + 2 * math.sqrt(need) and agoUs >= periodUs)
+  local isClaimed = not isPeek and not isBlocked and isLow and now >= state[CLAIM_END] and now >= state[DENIED]
+    and pace * leaseUs >= 2 and (not isScarce or agoUs >= periodUs)
   if isClaimed then
     state[CLAIMED], state[CLAIM_END] = now, now + claimUs
     if isScarce then state[DENIED] = now + claimUs end
@@ -129,12 +131,14 @@ end
 if verb == 'deposit' then
   local isRenewal, claimed, lastUs, agoUs = argument(1) == 1, argument(2), argument(3), argument(4)
   local number, wanted, least, deniedUs, blockedUs = argument(5), argument(6), argument(7), argument(8), argument(9)
-  local periodUs = argument(13)
+  local periodUs, finish = argument(13), 0
   if blockedUs > 0 then
     ends, tokens, state[BLOCKED] = {}, {}, math.max(state[BLOCKED], now + blockedUs)
   else
     -- The earlier of both, as the clock may have been set meanwhile.
-    add(number, math.min(claimed, now) == claimed and math.min(claimed + lastUs, now + lastUs - agoUs) or now + lastUs - agoUs)
+    finish = now + lastUs - agoUs
+    if claimed <= now then finish = math.min(finish, claimed + lastUs) end
+    add(number, finish)
   end
   if isRenewal then state[CLAIM_END] = 0 end
   if number < wanted then
@@ -148,9 +152,21 @@ if verb == 'deposit' then
   local owed = state[OWED]
   state[OWED] = 0
   write()
-  return owed
+  return { owed, finish }
 end
 
+if verb == 'reclaim' then
+  for at = 1, #ends do
+    if ends[at] == argument(1) then
+      local number = tokens[at]
+      table.remove(ends, at)
+      table.remove(tokens, at)
+      write()
+      return number
+    end
+  end
+  return 0
+end
 if verb == 'reset' then
   redis.call('DEL', KEYS[1])
   return now

@@ -26,6 +26,13 @@ export interface Grant {
   readonly untilNewUs: number
   /** Whether the next request may bring more at once, although this one brought less than was wanted. */
   readonly hasMore?: boolean
+  /** Nothing is leased for now: the backend decides each take by itself. */
+  readonly isNone?: boolean
+}
+
+/** How long an answer may take: a lease, or as long as its tokens last where that is longer. */
+export function spentWithinUs(grant: Grant, leaseUs: number): number {
+  return grant.availableNow > 0 ? Math.max(leaseUs, grant.endUs(0)) : leaseUs
 }
 
 /** A request for tokens, and when it was sent. */

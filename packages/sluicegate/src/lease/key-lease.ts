@@ -1,6 +1,6 @@
 import type { Decision } from '../decision/decision.js'
 import { CachedDenial, DenialTimes } from './denial-cache.js'
-import type { Grant, RefillOutcome, TokenRequest } from './grant.js'
+import { type Grant, type RefillOutcome, spentWithinUs, type TokenRequest } from './grant.js'
 import { HeldTokens, RETRY_ROUNDING_US, type Unspent } from './held-tokens.js'
 import { LeaseDemand } from './lease-demand.js'
 import { LEASE_HORIZONS } from './leasing.js'
@@ -173,7 +173,7 @@ export class KeyLease {
     this.forgetDenied()
     const granted = grant.availableNow + grant.availableLater
     this.demand.given(granted, grant.remaining / this.mostTokens, arrivedUs)
-    if (arrivedUs - sentUs >= LEASE_HORIZONS * this.horizonUs) this.demand.late()
+    if (arrivedUs - sentUs >= spentWithinUs(grant, LEASE_HORIZONS * this.horizonUs)) this.demand.late()
     if (grant.blockedUs > 0) held.end()
     held.add(grant, sentUs, arrivedUs)
     this.remainingThere = grant.remaining

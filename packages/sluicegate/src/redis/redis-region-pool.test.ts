@@ -33,6 +33,7 @@ test('what a region holds changes by the script as by its twin, also when the cl
     const key = `k${seed}`
     time.nowUs = START_US
     let claimedUs = START_US
+    let lastEndUs = 0
     for (let step = 0; step < STEPS; step++) {
       time.nowUs += random.chance(0.03) ? -random.integer(1, 5_000_000) : random.magnitude(1, 3_000_000)
       const { nowUs } = time
@@ -57,7 +58,9 @@ test('what a region holds changes by the script as by its twin, also when the cl
             total: random.pick([undefined, 0.000_1]),
             periodUs: TERMS.periodUs,
           }
-          assert.equal(await pool.deposit(key, deposit), twin.deposit(nowUs, deposit), where)
+          const [actual, expected] = [await pool.deposit(key, deposit), twin.deposit(nowUs, deposit)]
+          assert.deepEqual(actual, expected, where)
+          lastEndUs = actual.endUs
           break
         }
         case 3:
@@ -65,6 +68,7 @@ test('what a region holds changes by the script as by its twin, also when the cl
           twin.back(nowUs, { tokens: amount, endUs: nowUs + 1_000_000 })
           break
         case 4:
+          if (random.chance(0.5)) assert.equal(await pool.reclaim(key, lastEndUs), twin.reclaim(nowUs, lastEndUs), where)
           await pool.owe(key, amount)
           twin.owe(nowUs, amount)
           break

@@ -1,5 +1,5 @@
 import { StoreError } from '../errors.js'
-import type { Deposit, Draw, Drawn, DrawTerms, Lot, RegionPool } from '../regions/region-pool.js'
+import type { Deposit, Deposited, Draw, Drawn, DrawTerms, Lot, RegionPool } from '../regions/region-pool.js'
 import type { CancelSignal } from '../shared/backend.js'
 import type { CallGuard } from '../shared/calls/call-guard.js'
 import type { CommandRunner } from './command-runner.js'
@@ -30,11 +30,15 @@ export class RedisRegionPool implements RegionPool {
     return this.run('draw', key, [want, least, demand, periodUs, leadUs, claimUs, leaseUs], drawnIn, signal)
   }
 
-  deposit(key: string, given: Deposit): Promise<number> {
+  deposit(key: string, given: Deposit): Promise<Deposited> {
     const { isRenewal, claimedUs, lastUs, agoUs, tokens, wanted, least, deniedUs, blockedUs, rest, fullUs, total = -1, periodUs } = given
     const times = [deniedUs, blockedUs].map(whole)
     const numbers = [isRenewal ? 1 : 0, claimedUs, whole(lastUs), whole(agoUs), tokens, wanted, least, ...times, rest, whole(fullUs), total]
-    return this.run('deposit', key, [...numbers, periodUs], numberIn)
+    return this.run('deposit', key, [...numbers, periodUs], depositedIn)
+  }
+
+  reclaim(key: string, endUs: number): Promise<number> {
+    return this.run('reclaim', key, [endUs], numberIn)
   }
 
   back(key: string, { tokens, endUs }: Lot): Promise<unknown> {
@@ -96,6 +100,12 @@ function drawnIn(reply: unknown): Drawn {
   const isClaimed = claimed === 1
   const isScarce = scarce === 1
   return { nowUs, tokens, lots, left, isClaimed, pace, deniedUs, blockedUs, rest, fullUs, total, isScarce, agoUs }
+}
+
+function depositedIn(reply: unknown): Deposited {
+  if (!Array.isArray(reply) || reply.length !== 2) throw notUnderstood()
+  const [owed, endUs] = reply.map(Number) as [number, number]
+  return { owed, endUs }
 }
 
 function numberIn(reply: unknown): number {

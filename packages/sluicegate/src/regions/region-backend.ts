@@ -4,9 +4,9 @@ import { keysUnder } from '../key.js'
 import type { Grant } from '../lease/grant.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
-import type { Answer, Backend, Booked, CancelSignal, LeaseRequest, Operation } from '../shared/backend.js'
+import type { Answer, Backend, Booked, CancelSignal, LeaseRequest, Operation, ReturnOperation } from '../shared/backend.js'
 import { KeyFault } from '../shared/calls/call-guard.js'
-import { grantOfDraw, heldGrant } from './draw-grant.js'
+import { grantOfDraw } from './draw-grant.js'
 import type { Draw, Drawn, Lot, RegionPool } from './region-pool.js'
 import type { RegionTerms } from './region-terms.js'
 import type { RegionRenewals } from './renewals.js'
@@ -30,6 +30,8 @@ class Receipt {
 export interface RegionParts {
   readonly policy: Policy
   readonly terms: RegionTerms
+  /** How long a process holds tokens that it drew, in microseconds. */
+  readonly leaseUs: number
   /** Of each policy. */
   readonly pools: readonly RegionPool[]
   /** All policies at the home. */
@@ -76,6 +78,8 @@ export class RegionBackend implements Backend {
         return this.cancelled(operation, operation.tokens, signal)
       case 'discard':
         return this.cancelled(operation, operation.booked.cost, signal)
+      case 'return':
+        return operation.grantId < 0 ? this.returned(operation) : this.told(operation, signal)
       case 'redeem':
         return operation.booked.receipt instanceof Receipt ? this.peeked(operation.key, 1, signal) : this.told(operation, signal)
       default:
@@ -88,14 +92,15 @@ export class RegionBackend implements Backend {
     if (!this.holds) return this.parts.home.lease(request, signal)
     const drawn = await this.draw(part, key, { want, least, demand }, signal)
     const policy = this.policies[part] as Policy
-    if (drawn.tokens > 0 || isDenied(drawn)) return grantOfDraw(drawn, policy)
+    if (drawn.tokens > 0 || isDenied(drawn)) return grantOfDraw(drawn, policy, this.parts.leaseUs)
     try {
       const grant = await this.parts.home.lease(request, signal)
       this.learn(part, key, least, grant)
-      return heldGrant(grant)
+      return grant
     } catch (error) {
       if (!isOutage(error)) throw error
-      return this.leaseAlone(request, drawn, signal)
+      // Without the home each take is decided by itself, so that its decision says so.
+      return { ...grantOfDraw(drawn, policy, 0), isNone: true }
     }
   }
 
@@ -143,15 +148,6 @@ export class RegionBackend implements Backend {
     const answer = await alone.execute(operation, signal)
     if (answer.done) this.owe(operation.key, operation.cost)
     return { done: answer.done, ...(answer.decision && { decision: { ...answer.decision, source: 'outage' } }) }
-  }
-
-  private async leaseAlone(request: LeaseRequest, drawn: Drawn, signal: CancelSignal | undefined): Promise<Grant> {
-    const { alone, pools } = this.parts
-    if (alone === undefined) return grantOfDraw({ ...drawn, deniedUs: CLOSED_RETRY_MS * 1000 }, this.policies[request.part] as Policy)
-    const grant = await alone.lease(request, signal)
-    const tokens = grant.availableNow + grant.availableLater
-    if (tokens > 0) await (pools[request.part] as RegionPool).owe(request.key, tokens)
-    return heldGrant(grant)
   }
 
   /** What the pool does not know, the home does; while that cannot be reached, the share does. */
@@ -206,6 +202,12 @@ export class RegionBackend implements Backend {
       left -= back
       if (back > 0) pool.back(key, { tokens: back, endUs: lot.endUs }).catch(noMatter)
     }
+  }
+
+  /** Of a grant that was drawn: its id is the first end of its tokens, negative. */
+  private async returned({ key, part, tokens, grantId }: ReturnOperation): Promise<Answer> {
+    await (this.parts.pools[part] as RegionPool).back(key, { tokens, endUs: -grantId })
+    return { done: true }
   }
 
   private owe(key: Key, tokens: number): void {

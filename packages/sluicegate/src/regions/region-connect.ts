@@ -77,12 +77,17 @@ export class Region {
     this.renewals.push(renewals)
     const leaseUs = leaseUsOf(this.horizonMs)
     const alone = options.share === 0 ? undefined : new ShareBackend(policy, share, (each) => store.connect(each, () => leaseUs))
-    return new RegionBackend({ policy, terms, pools, home: whole, alone, isColdAlone: options.cold === 'share', renewals })
+    const isColdAlone = options.cold === 'share'
+    return new RegionBackend({ policy, terms, leaseUs, pools, home: whole, alone, isColdAlone, renewals })
   }
 
   /** Whether a process leases from the region's tokens. */
   isLeased(policy: Policy): boolean {
     return regionTermsOf(policy).mode === 'tokens'
+  }
+
+  close(): void {
+    for (const renewals of this.renewals) renewals.close()
   }
 
   stats(): RegionStats {

@@ -76,14 +76,23 @@ export interface Deposit {
   readonly periodUs: number
 }
 
+/** What a deposit brought to light. */
+export interface Deposited {
+  /** Tokens that were admitted without the home, and are to be charged there now. */
+  readonly owed: number
+  /** When the deposited tokens end, by the clock of the region's store. */
+  readonly endUs: number
+}
+
 /**
  * What one region holds of the keys of one policy. Each method is one atomic step in the region's store, and rejects with `StoreError`
  * `OUTAGE` when that cannot be reached.
  */
 export interface RegionPool {
   draw(key: string, draw: Draw, terms: DrawTerms, signal?: CancelSignal): Promise<Drawn>
-  /** @returns tokens that were admitted without the home and are to be charged there now. */
-  deposit(key: string, deposit: Deposit): Promise<number>
+  deposit(key: string, deposit: Deposit): Promise<Deposited>
+  /** Voids what is left of the tokens with this end; `left` were there. */
+  reclaim(key: string, endUs: number): Promise<number>
   /** Tokens that were drawn, and not spent. */
   back(key: string, lot: Lot): Promise<unknown>
   /** Tokens admitted without the home. */

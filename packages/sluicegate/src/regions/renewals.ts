@@ -23,6 +23,8 @@ const LEAST_CLAIM_US = 1_000_000
 const BEYOND = 1.1
 /** The window in which the home counts the demand of all regions. */
 export const DEMAND_WINDOW_MS = 4000
+/** Tokens of a window go back so long before their end. */
+const RECLAIMED_US = 200_000
 /** The most demand that one message reports. */
 const MOST_DEMAND = 1e8
 
@@ -43,6 +45,14 @@ interface Claim {
   readonly key: string
   readonly drawn: Drawn
   readonly heardUs: number
+}
+
+/** Tokens of a window that a renewal brought. */
+interface Given {
+  readonly part: number
+  readonly key: string
+  readonly endUs: number
+  readonly grantId: number
 }
 
 /** What a home's answer says when it brings no tokens. */
@@ -74,15 +84,15 @@ export class RegionRenewals {
   private readonly ticker: Ticker
   private readonly alarm: Alarm
   private readonly alert: Alert
+  private readonly reclaims = new Set<Alert>()
   private due: Claim[] = []
   private leadUs = FIRST_LEAD_US
-  private isClosed = false
 
   constructor(parts: readonly RenewalPart[], terms: RegionTerms, clock: Clock) {
     this.parts = parts
     this.terms = terms
     this.ticker = tickerOf(clock)
-    this.alarm = new Alarm(clock, () => this.alarm.clear(this.alert))
+    this.alarm = new Alarm(clock, () => this.close())
     this.alert = alertOf(() => this.renewAll())
   }
 
@@ -93,7 +103,6 @@ export class RegionRenewals {
 
   /** This process is to renew a key. */
   claimed(part: number, key: string, drawn: Drawn): void {
-    if (this.isClosed) return
     this.due.push({ part, key, drawn, heardUs: this.ticker.read() })
     if (this.due.length === 1) this.alarm.set(this.alert, this.ticker.read() + TOGETHER_US, 0)
   }
@@ -104,10 +113,12 @@ export class RegionRenewals {
     pool.deposit(key, { ...NOTHING, ...termsOf(denial), least, wanted: least, periodUs: this.terms.periodUs }).catch(noMatter)
   }
 
+  /** What is left of tokens of windows in the region ends there. */
   close(): void {
-    this.isClosed = true
     this.alarm.clear(this.alert)
     this.due = []
+    for (const alert of this.reclaims) this.alarm.clear(alert)
+    this.reclaims.clear()
   }
 
   private renewAll(): void {
@@ -130,7 +141,7 @@ export class RegionRenewals {
       this.counts.tokens += tokens
       const agoUs = Math.ceil((this.ticker.read() - heardUs) * (1 + 1 / 1000))
       const lastUs = tokens > 0 ? Math.floor(surelyUs(grant.endUs(0))) : 0
-      const owed = await pool.deposit(key, {
+      const { owed, endUs } = await pool.deposit(key, {
         ...termsOf(grant),
         isRenewal: true,
         claimedUs: drawn.nowUs,
@@ -142,6 +153,8 @@ export class RegionRenewals {
         total: await demand,
         periodUs: this.terms.periodUs,
       })
+      if (tokens > 0 && !grant.flowsBack && grant.id !== undefined)
+        this.reclaimLater({ part, key, endUs, grantId: grant.id }, lastUs - agoUs)
       if (owed > 0) await this.charge(part, key, owed)
     } catch (error) {
       this.counts.failed++
@@ -161,6 +174,22 @@ export class RegionRenewals {
     } catch {
       return undefined
     }
+  }
+
+  /** Shortly before the tokens of a window end, those left go back to the home: others may use them in the same window. */
+  private reclaimLater(given: Given, lastUs: number): void {
+    const alert = alertOf(() => {
+      this.reclaims.delete(alert)
+      this.reclaim(given).catch(noMatter)
+    })
+    this.reclaims.add(alert)
+    this.alarm.set(alert, this.ticker.read() + Math.max(0, Math.floor(lastUs) - RECLAIMED_US), 0)
+  }
+
+  private async reclaim({ part, key, endUs, grantId }: Given): Promise<void> {
+    const { pool, home } = this.parts[part] as RenewalPart
+    const tokens = await pool.reclaim(key, endUs)
+    if (tokens > 0) await home.execute({ verb: 'return', key, part: 0, cost: tokens, tokens, grantId })
   }
 
   /** A charge that is lost may have been made, and is not repeated. */

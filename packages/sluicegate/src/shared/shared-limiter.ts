@@ -71,7 +71,7 @@ export interface SharedLimiterParts extends Pick<SharedBase, 'connect' | 'crossS
   /** Where a limiter in memory can be made only while a request is handled. */
   readonly isMadeLate?: boolean
   /** Of a limiter whose budget has its home elsewhere. */
-  readonly region?: { isLeased(policy: Policy): boolean; stats(): RegionStats } | undefined
+  readonly region?: { isLeased(policy: Policy): boolean; stats(): RegionStats; close(): void } | undefined
 }
 
 /**
@@ -280,6 +280,7 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter, Receip
     this.parts.leases?.close()
     this.account.close()
     this.parts.outage.close()
+    this.region?.close()
   }
 
   /** Tokens leased under the policy before go back at once: no take spends them. */

@@ -1,4 +1,4 @@
-import type { Deposit, Draw, Drawn, DrawTerms, Lot } from '../../../sluicegate/dist/regions/region-pool.js'
+import type { Deposit, Deposited, Draw, Drawn, DrawTerms, Lot } from '../../../sluicegate/dist/regions/region-pool.js'
 
 const PACE_US = 2_000_000
 const LONGEST_DENIAL_US = 2_000_000
@@ -12,6 +12,8 @@ export interface PoolRules {
   /** Whether ended tokens, and those from a time that is still to come, are void. */
   readonly voidsEnded: boolean
   readonly voidsAfterStep: boolean
+  /** Whether tokens that go back to the home are void. */
+  readonly voidsReclaimed: boolean
 }
 
 /** Those of `lua/scripts/region.lua`. */
@@ -23,6 +25,7 @@ export const SOUND_POOL: PoolRules = {
   },
   voidsEnded: true,
   voidsAfterStep: true,
+  voidsReclaimed: true,
 }
 
 /** What a region holds of one key: twin of `lua/scripts/region.lua`, without the time after which the key is forgotten. */
@@ -62,8 +65,9 @@ export class PoolTwin {
     const tokens = lots.reduce((sum, lot) => sum + lot.tokens, 0)
     const left = isPeek ? this.left + tokens : this.left
     const need = pace * leadUs
-    const isDue = left <= need + 2 * Math.sqrt(need) && nowUs >= this.claimEndUs && nowUs >= this.deniedUs && pace * leaseUs >= 2
     const agoUs = nowUs - this.claimedUs
+    const isLow = left <= need || (left <= need + 2 * Math.sqrt(need) && agoUs >= periodUs)
+    const isDue = isLow && nowUs >= this.claimEndUs && nowUs >= this.deniedUs && pace * leaseUs >= 2
     const isClaimed = !isPeek && !isBlocked && isDue && (!isScarce || agoUs >= periodUs)
     if (isClaimed) {
       this.claimedUs = nowUs
@@ -83,13 +87,17 @@ export class PoolTwin {
     return { nowUs, tokens, lots, left, isClaimed, pace, deniedUs, blockedUs, rest, fullUs, total, isScarce, agoUs }
   }
 
-  deposit(nowUs: number, deposit: Deposit): number {
+  deposit(nowUs: number, deposit: Deposit): Deposited {
+    let endUs = 0
     this.read(nowUs)
     const { isRenewal, tokens, wanted, least, deniedUs, blockedUs, rest, fullUs, total, periodUs } = deposit
     if (blockedUs > 0) {
       this.lots = []
       this.blockedUs = Math.max(this.blockedUs, nowUs + blockedUs)
-    } else this.add(nowUs, tokens, this.rules.endOf(deposit, nowUs))
+    } else {
+      endUs = this.rules.endOf(deposit, nowUs)
+      this.add(nowUs, tokens, endUs)
+    }
     if (isRenewal) this.claimEndUs = 0
     if (tokens < wanted) {
       const againUs = isRenewal ? Math.max(deniedUs, this.claimedUs + periodUs - nowUs) : deniedUs
@@ -104,7 +112,14 @@ export class PoolTwin {
     if (total !== undefined) this.total = total
     const { owed } = this
     this.owed = 0
-    return owed
+    return { owed, endUs }
+  }
+
+  reclaim(nowUs: number, endUs: number): number {
+    this.read(nowUs)
+    const lot = this.lots.find((each) => each.endUs === endUs)
+    if (this.rules.voidsReclaimed) this.lots = this.lots.filter((each) => each !== lot)
+    return lot?.tokens ?? 0
   }
 
   back(nowUs: number, { tokens, endUs }: Lot): void {

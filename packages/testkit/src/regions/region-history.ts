@@ -44,6 +44,12 @@ export const FAULTY_REGIONS: readonly (RegionRules & { readonly forms: readonly 
   },
   {
     ...SOUND_REGIONS,
+    name: 'tokens that went back to the home are spent as well',
+    forms: ['fixed-window', 'sliding-window'],
+    pool: { ...SOUND_POOL, voidsReclaimed: false },
+  },
+  {
+    ...SOUND_REGIONS,
     name: 'the home counts with shorter leases than the regions',
     forms: ['rate'],
     homeLeaseUs: (leaseUs) => Math.round(leaseUs / 4),

@@ -163,6 +163,7 @@ export class SimRegion {
     return {
       draw: (key, draw, terms) => at(key, (twin, nowUs) => twin.draw(nowUs, draw, terms)),
       deposit: (key, deposit) => at(key, (twin, nowUs) => twin.deposit(nowUs, deposit)),
+      reclaim: (key, endUs) => at(key, (twin, nowUs) => twin.reclaim(nowUs, endUs)),
       back: (key, lot) => at(key, (twin, nowUs) => twin.back(nowUs, lot)),
       owe: (key, tokens) => at(key, (twin, nowUs) => twin.owe(nowUs, tokens)),
       lost: (key) => at(key, (twin, nowUs) => twin.lost(nowUs)),
@@ -184,12 +185,12 @@ export class SimRegion {
     const { random } = this
     const oneWay = (): Promise<void> => time.sleep(delayUs + random.integer(0, jitterUs))
     const never = (): Promise<never> => new Promise(() => undefined)
-    return async (run) => {
+    return async (run, mayRepeat) => {
       this.messages++
       await oneWay()
       if (this.isCutOff || random.chance(lost)) return never()
       const answer = run()
-      if (random.chance(doubled)) time.inUs(random.integer(0, jitterUs), () => void run())
+      if (mayRepeat && random.chance(doubled)) time.inUs(random.integer(0, jitterUs), () => void run())
       await oneWay()
       return this.isCutOff || random.chance(lost) ? never() : answer
     }

@@ -9,8 +9,11 @@ import type { Admission } from '../history/admission.js'
 import { LeaseRecords } from '../leases/lease-records.js'
 import type { VirtualTime } from './virtual-time.js'
 
-/** Carries one message to the home and its answer back; `run` is what the home does, once for each time that the message arrives. */
-export type Link = <T>(run: () => T) => Promise<T>
+/**
+ * Carries one message to the home and its answer back; `run` is what the home does, once for each time that the message arrives. What gives
+ * back may not arrive twice: the library sends each call once.
+ */
+export type Link = <T>(run: () => T, mayRepeat: boolean) => Promise<T>
 
 /** The true budgets, by the twins of the scripts, at the true time. */
 export class SimHome {
@@ -46,12 +49,12 @@ export class SimHome {
     const encoding = encodingsOf(policy, () => this.leaseUsOf(leaseUs)).encodings[0] as PolicyEncoding
     const grantOf = grantsOf(encoding, leaseUs)
     return {
-      execute: (operation) => link(() => this.execute(encoding, operation)),
+      execute: (operation) => link(() => this.execute(encoding, operation), operation.verb !== 'return'),
       lease: ({ key, want, least }: LeaseRequest): Promise<Grant> =>
         link(() => {
           this.calls++
           return grantOf(this.recordsOf(encoding, key).lease(encoding, this.time.nowUs, want, least, 0), least)
-        }),
+        }, true),
     }
   }
 
@@ -62,6 +65,10 @@ export class SimHome {
     if (operation.verb === 'penalize') {
       for (let tokens = operation.tokens; tokens > 0 && records.take(encoding, nowUs, 1).allowed; tokens--);
       return this.answer(encoding, records, true, 1)
+    }
+    if (operation.verb === 'return') {
+      records.giveBack(encoding, nowUs, operation.tokens, operation.grantId)
+      return { done: true }
     }
     if (operation.verb !== 'take') throw new TypeError(`the simulated home does not know ${operation.verb}`)
     const { allowed } = records.take(encoding, nowUs, operation.cost)

@@ -1,6 +1,6 @@
 import type { Decision } from '../../decision/decision.js'
 import { isOutage } from '../../errors.js'
-import type { RefillOutcome } from '../../lease/grant.js'
+import { type RefillOutcome, spentWithinUs } from '../../lease/grant.js'
 import type { Unspent } from '../../lease/held-tokens.js'
 import { KeyLease } from '../../lease/key-lease.js'
 import { leaseUsOf, mostLeased, surelyUs } from '../../lease/leasing.js'
@@ -41,8 +41,6 @@ export class LeaseTable {
   private readonly parts: LeaseTableParts
   private readonly ticker: Ticker
   private readonly horizonUs: number
-  /** An answer that takes longer is late. */
-  private readonly goodUs: number
   private readonly leases = new Map<string, KeyLease>()
   private readonly returns: LeaseReturns
   /** The same key is often taken again. */
@@ -55,7 +53,6 @@ export class LeaseTable {
     this.ticker = tickerOf(parts.clock)
     this.horizonUs = Math.round(parts.horizonMs * 1000)
     this.leaseUs = leaseUsOf(parts.horizonMs)
-    this.goodUs = surelyUs(this.leaseUs)
     this.mostTokens = mostLeased(parts.policy, this.leaseUs)
     this.returns = new LeaseReturns(parts)
   }
@@ -178,10 +175,11 @@ export class LeaseTable {
     try {
       const grant = await backend.lease({ key, part, want, least, horizonUs: 0, demand })
       const arrivedUs = this.ticker.read()
+      if (grant.isNone && canBeAlone) return 'alone'
       this.parts.charged?.(grant.availableNow + grant.availableLater)
       lease.addGrant(grant, request, arrivedUs)
       this.returns.watch(lease, key)
-      const isLate = arrivedUs - request.sentUs > this.goodUs
+      const isLate = arrivedUs - request.sentUs > surelyUs(spentWithinUs(grant, this.leaseUs))
       this.parts.answered?.(isLate)
       return isLate ? 'late' : 'in time'
     } catch (error) {
