@@ -79,11 +79,11 @@ export class RegionBackend implements Backend {
       case 'discard':
         return this.cancelled(operation, operation.booked.cost, signal)
       case 'return':
-        return operation.grantId < 0 ? this.returned(operation) : this.told(operation, signal)
+        return operation.grantId < 0 ? this.returned(operation) : this.homeAlone(operation, signal)
       case 'redeem':
-        return operation.booked.receipt instanceof Receipt ? this.peeked(operation.key, 1, signal) : this.told(operation, signal)
+        return operation.booked.receipt instanceof Receipt ? this.peeked(operation.key, 1, signal) : this.homeAlone(operation, signal)
       default:
-        return this.told(operation, signal)
+        return this.homeAlone(operation, signal)
     }
   }
 
@@ -177,7 +177,7 @@ export class RegionBackend implements Backend {
       const pool = pools[part] as RegionPool
       return operation.verb === 'block' ? pool.block(own, operation.us) : pool.reset(own)
     })
-    const [answer] = await Promise.all([this.told(operation, signal), ...here])
+    const [answer] = await Promise.all([this.homeAlone(operation, signal), ...here])
     return answer
   }
 
@@ -188,7 +188,7 @@ export class RegionBackend implements Backend {
   ): Promise<Answer> {
     const { key, booked } = operation
     const { receipt } = booked
-    if (!(receipt instanceof Receipt)) return this.told(operation, signal)
+    if (!(receipt instanceof Receipt)) return this.homeAlone(operation, signal)
     for (const [part, own] of keysUnder(this.parts.policy, key).entries()) this.giveBack(part, own, receipt.lots[part] ?? [], tokens)
     return { ...(await this.peeked(key, 1, signal)), done: true }
   }
@@ -235,7 +235,7 @@ export class RegionBackend implements Backend {
   }
 
   /** Verbs of the home alone. The region's store is well when they fail: that opens no circuit of it. */
-  private told(operation: Operation, signal: CancelSignal | undefined): Promise<Answer> {
+  private homeAlone(operation: Operation, signal: CancelSignal | undefined): Promise<Answer> {
     return this.parts.home.execute(operation, signal).catch((error) => {
       throw isOutage(error) ? new KeyFault('the home of the budget does not answer', { cause: error }) : error
     })

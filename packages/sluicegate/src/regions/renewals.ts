@@ -224,7 +224,7 @@ function termsOf({ untilFreeUs, blockedUs, remaining, untilNewUs }: Denial): {
  * Tokens that a region wants: until the renewal after this one has come, and two standard deviations of a Poisson demand more. Of a scarce
  * budget its part of what the home had left and what flows in meanwhile.
  */
-export function wantedOf(drawn: Drawn, { algorithm, limit, windowMs }: Policy, { periodUs, leaseUs }: RegionTerms, leadUs: number): number {
+function wantedOf(drawn: Drawn, { algorithm, limit, windowMs }: Policy, { periodUs, leaseUs }: RegionTerms, leadUs: number): number {
   const { pace, left, rest, total, isScarce } = drawn
   const need = pace * leadUs
   const foreseen = need + 2 * Math.sqrt(need) + pace * periodUs - left
