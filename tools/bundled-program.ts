@@ -35,7 +35,9 @@ export async function bundledProgram(source: string): Promise<Written[]> {
       {
         name: 'packages-of-others',
         setup(at) {
-          at.onResolve({ filter: /^[^./]/ }, ({ path, kind }) => (kind === 'entry-point' || OURS.test(path) ? undefined : { path, external: true }))
+          at.onResolve({ filter: /^[^./]/ }, ({ path, kind }) =>
+            kind === 'entry-point' || OURS.test(path) ? undefined : { path, external: true },
+          )
         },
       },
     ],

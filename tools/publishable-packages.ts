@@ -67,7 +67,8 @@ function withoutOurs(own: Readonly<Record<string, string>>): Record<string, stri
   const folders = readdirSync('packages').map((folder) => `packages/${folder}`)
   const ours = new Map(folders.map((folder) => [manifestOf(folder).name, manifestOf(folder)]))
   const all: Record<string, string> = {}
-  for (const [name, version] of Object.entries(own)) Object.assign(all, ours.get(name)?.dependencies ?? (ours.has(name) ? {} : { [name]: version }))
+  for (const [name, version] of Object.entries(own))
+    Object.assign(all, ours.get(name)?.dependencies ?? (ours.has(name) ? {} : { [name]: version }))
   const names = Object.keys(all).filter((name) => !ours.has(name))
   return Object.fromEntries(names.sort().map((name) => [name, all[name] as string]))
 }
