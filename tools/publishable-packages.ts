@@ -2,14 +2,15 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } f
 import { posix } from 'node:path'
 import { minify } from 'terser'
 import { bundledProgram } from './bundled-program.js'
-import { commonJsModules, FORM } from './commonjs-form.js'
+import { FORM, nameOf } from './commonjs-form.js'
+import { commonJsTwin, reachableFrom } from './commonjs-twin.js'
 import { entriesOf } from './entry-points.js'
+import { libraryChunks } from './library-chunks.js'
 import { packedDeclarations } from './packed-declarations.js'
 import { writePackedDocs } from './packed-docs.js'
 import { FOLDER_OF, type Published } from './published.js'
 
 const HOME = '.cache/packages'
-const UNPUBLISHED = /\.test\.|\.tsbuildinfo$/
 
 /**
  * Writes a built package as it is published into a folder beside it: without what only its own work needs, and small. `npm pack` and
@@ -33,15 +34,29 @@ export async function publishablePackage(name: Published, home = HOME): Promise<
   return target
 }
 
-/** Both forms of the code without what only readers of the source need, and the declarations once. */
+/** Both forms of the code, small, and the declarations once. */
 async function writeLibrary(source: string, target: string): Promise<void> {
   const entries = entriesOf(source)
   cpSync(`${source}/core.wasm`, `${target}/core.wasm`)
-  for (const file of compiledIn(source)) {
-    if (file.startsWith('commonjs/')) continue
-    write(`${target}/dist/${file}`, await minified(readFileSync(`${source}/dist/${file}`, 'utf8')))
+  const nameIn = (file: string): string => posix.relative('dist', file).replace(/\.js$/, '')
+  const imported = entries.map((entry) => nameIn(entry.import.default))
+  const required = entries.flatMap(({ require }) => (require === undefined ? [] : nameOf(require.default)))
+  const chunks = await libraryChunks(`${source}/dist`, [...new Set([...imported, ...required])])
+  const importsOf = (file: string): readonly string[] => chunks.find((chunk) => chunk.file === file)?.imports ?? []
+  const ofModules = reachableFrom(
+    imported.map((name) => `${name}.js`),
+    importsOf,
+  )
+  const ofCommonJs = reachableFrom(
+    required.map((name) => `${name}.js`),
+    importsOf,
+  )
+  for (const { file, code } of chunks) {
+    const small = await minified(code)
+    if (ofModules.has(file)) write(`${target}/dist/${file}`, small)
+    if (ofCommonJs.has(file)) write(`${target}/${FORM}/${file}`, commonJsTwin(small))
   }
-  for (const [file, text] of await commonJsModules(`${target}/dist`, entries)) write(`${target}/${FORM}/${file}`, text)
+  write(`${target}/${FORM}/package.json`, '{ "type": "commonjs" }\n')
   for (const [file, text] of await packedDeclarations(source, entries)) write(`${target}/${file}`, text)
 }
 
@@ -71,11 +86,6 @@ function withoutOurs(own: Readonly<Record<string, string>>): Record<string, stri
     Object.assign(all, ours.get(name)?.dependencies ?? (ours.has(name) ? {} : { [name]: version }))
   const names = Object.keys(all).filter((name) => !ours.has(name))
   return Object.fromEntries(names.sort().map((name) => [name, all[name] as string]))
-}
-
-function compiledIn(source: string): string[] {
-  const files = readdirSync(`${source}/dist`, { recursive: true, encoding: 'utf8' })
-  return files.filter((file) => file.endsWith('.js') && !UNPUBLISHED.test(file))
 }
 
 /** Functions and classes keep their names: stack traces and `inspect` show them. */
