@@ -1,5 +1,6 @@
 import { posix } from 'node:path'
-import { type ModuleInfo, type OutputChunk, type RollupBuild, rollup } from 'rollup'
+import { type ModuleInfo, type OutputChunk, rollup } from 'rollup'
+import { SHARED_TEXTS } from './shared-text.js'
 
 /** A file made of several modules of the library. */
 export interface Chunk {
@@ -32,7 +33,7 @@ export async function libraryChunks(dist: string, entries: readonly string[]): P
   })
   const { output } = await bundle.generate({
     format: 'es',
-    manualChunks: chunkOf(bundle, entries),
+    manualChunks: chunkOf(entries),
     entryFileNames: '[name].js',
     chunkFileNames: 'shared/[name].js',
     hoistTransitiveImports: false,
@@ -49,7 +50,7 @@ export async function libraryChunks(dist: string, entries: readonly string[]): P
 }
 
 /** Which chunk a module goes to; entry points stay files of their own. */
-function chunkOf(_: RollupBuild, entries: readonly string[]) {
+function chunkOf(entries: readonly string[]) {
   let chunks: ReadonlyMap<string, string> | undefined
   return (
     id: string,
@@ -85,6 +86,11 @@ function assigned(modules: readonly ModuleInfo[], entries: readonly string[]): M
   // What is imported comes first: pieces of a group import only earlier ones.
   for (const module of inOrder) {
     if (module.isEntry) continue
+    const shared = Object.keys(SHARED_TEXTS).find((name) => SHARED_TEXTS[name]?.test(module.id))
+    if (shared !== undefined) {
+      chunks.set(module.id, shared)
+      continue
+    }
     const group = (neededBy.get(module.id) ?? []).join()
     const bytes = sizeOf(module)
     const last = open.get(group)

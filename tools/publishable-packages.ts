@@ -9,6 +9,7 @@ import { libraryChunks } from './library-chunks.js'
 import { packedDeclarations } from './packed-declarations.js'
 import { writePackedDocs } from './packed-docs.js'
 import { FOLDER_OF, type Published } from './published.js'
+import { readingShared, SHARED_FILES, sharedText } from './shared-text.js'
 
 const HOME = '.cache/packages'
 
@@ -25,7 +26,11 @@ export async function publishablePackage(name: Published, home = HOME): Promise<
   mkdirSync(target, { recursive: true })
   const { scripts: _, devDependencies: __, ...manifest } = manifestOf(source)
   const { dependencies } = manifest
-  const published = dependencies === undefined ? manifest : { ...manifest, dependencies: withoutOurs(dependencies) }
+  const published = {
+    ...manifest,
+    ...(dependencies && { dependencies: withoutOurs(dependencies) }),
+    ...(manifest.sideEffects && { sideEffects: [...manifest.sideEffects, ...SHARED_FILES] }),
+  }
   write(`${target}/package.json`, `${JSON.stringify(published, null, 2)}\n`)
   for (const file of ['README.md', 'LICENSE']) cpSync(`${source}/${file}`, `${target}/${file}`)
   writePackedDocs(name, `${target}/docs`)
@@ -51,10 +56,16 @@ async function writeLibrary(source: string, target: string): Promise<void> {
     required.map((name) => `${name}.js`),
     importsOf,
   )
-  for (const { file, code } of chunks) {
-    const small = await minified(code)
-    if (ofModules.has(file)) write(`${target}/dist/${file}`, small)
-    if (ofCommonJs.has(file)) write(`${target}/${FORM}/${file}`, commonJsTwin(small))
+  const small = new Map<string, string>()
+  for (const { file, code } of chunks) small.set(file, await minified(code))
+  const shared = [...small].flatMap(([file, code]) => (SHARED_FILES.includes(`./${FORM}/${file}`) ? sharedText(file, code) : []))
+  for (const { file, script } of shared) {
+    write(`${target}/${FORM}/${file}`, script)
+    small.delete(file)
+  }
+  for (const [file, code] of small) {
+    if (ofModules.has(file)) write(`${target}/dist/${file}`, readingShared(file, code, 'dist', shared))
+    if (ofCommonJs.has(file)) write(`${target}/${FORM}/${file}`, commonJsTwin(readingShared(file, code, FORM, shared)))
   }
   write(`${target}/${FORM}/package.json`, '{ "type": "commonjs" }\n')
   for (const [file, text] of await packedDeclarations(source, entries)) write(`${target}/${file}`, text)
@@ -69,6 +80,7 @@ async function writeProgram(source: string, target: string): Promise<void> {
 interface Manifest {
   readonly name: string
   readonly dependencies?: Readonly<Record<string, string>>
+  readonly sideEffects?: readonly string[]
   readonly scripts?: object
   readonly devDependencies?: object
 }
