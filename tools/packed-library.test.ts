@@ -74,6 +74,17 @@ test('both forms in one process are one library', () => {
   assert.equal(ran('both.mjs', code), 'true\ntrue false true\n')
 })
 
+test('each form tells keys apart', () => {
+  const code = (load: string): string => `${load}
+    const policy = tokenBucket({ limit: 1, window: '1h' })
+    const limiter = createLimiter(policy)
+    const keys = Array.from({ length: 100 }, (_, i) => 'key-' + i)
+    console.log(keys.filter((key) => limiter.take(key).allowed).length, keys.filter((key) => limiter.take(key).allowed).length)`
+  const names = '{ createLimiter, tokenBucket }'
+  assert.equal(ran('keys.mjs', code(`import ${names} from 'sluicegate'`)), '100 0\n')
+  assert.equal(ran('keys.cjs', code(`const ${names} = require('sluicegate')`)), '100 0\n')
+})
+
 const PROGRAM = `
 import { createLimiter, type Limiter, PolicyError, tokenBucket } from 'sluicegate'
 import { serveLimiter } from 'sluicegate/cluster'

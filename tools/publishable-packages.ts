@@ -3,7 +3,7 @@ import { posix } from 'node:path'
 import { minify } from 'terser'
 import { bundledProgram } from './bundled-program.js'
 import { FORM, nameOf } from './commonjs-form.js'
-import { commonJsTwin, reachableFrom } from './commonjs-twin.js'
+import { commonJsTwin, liveNamesOf, reachableFrom } from './commonjs-twin.js'
 import { entriesOf } from './entry-points.js'
 import { libraryChunks } from './library-chunks.js'
 import { packedDeclarations } from './packed-declarations.js'
@@ -63,9 +63,11 @@ async function writeLibrary(source: string, target: string): Promise<void> {
     write(`${target}/${FORM}/${file}`, script)
     small.delete(file)
   }
+  const live = new Map([...small].map(([file, code]) => [file, liveNamesOf(code)]))
   for (const [file, code] of small) {
+    const isLive = (module: string, name: string): boolean => live.get(posix.join(posix.dirname(file), module))?.has(name) ?? false
     if (ofModules.has(file)) write(`${target}/dist/${file}`, readingShared(file, code, 'dist', shared))
-    if (ofCommonJs.has(file)) write(`${target}/${FORM}/${file}`, commonJsTwin(readingShared(file, code, FORM, shared)))
+    if (ofCommonJs.has(file)) write(`${target}/${FORM}/${file}`, commonJsTwin(readingShared(file, code, FORM, shared), isLive))
   }
   write(`${target}/${FORM}/package.json`, '{ "type": "commonjs" }\n')
   for (const [file, text] of await packedDeclarations(source, entries)) write(`${target}/${file}`, text)
