@@ -9,7 +9,7 @@ import { libraryChunks } from './library-chunks.js'
 import { packedDeclarations } from './packed-declarations.js'
 import { writePackedDocs } from './packed-docs.js'
 import { FOLDER_OF, type Published } from './published.js'
-import { readingShared, SHARED_FILES, sharedText } from './shared-text.js'
+import { PACKED_IMPORTS, readingShared, SIDE_EFFECTS, sharedText, withoutCore } from './shared-text.js'
 
 const HOME = '.cache/packages'
 
@@ -29,7 +29,7 @@ export async function publishablePackage(name: Published, home = HOME): Promise<
   const published = {
     ...manifest,
     ...(dependencies && { dependencies: withoutOurs(dependencies) }),
-    ...(manifest.sideEffects && { sideEffects: [...manifest.sideEffects, ...SHARED_FILES] }),
+    ...(manifest.sideEffects && { sideEffects: [...manifest.sideEffects, ...SIDE_EFFECTS], imports: PACKED_IMPORTS }),
   }
   write(`${target}/package.json`, `${JSON.stringify(published, null, 2)}\n`)
   for (const file of ['README.md', 'LICENSE']) cpSync(`${source}/${file}`, `${target}/${file}`)
@@ -58,11 +58,13 @@ async function writeLibrary(source: string, target: string): Promise<void> {
   )
   const small = new Map<string, string>()
   for (const { file, code } of chunks) small.set(file, await minified(code))
-  const shared = [...small].flatMap(([file, code]) => (SHARED_FILES.includes(`./${FORM}/${file}`) ? sharedText(file, code) : []))
+  const shared = [...small].flatMap(([file, code]) => (SIDE_EFFECTS.includes(`./${FORM}/${file}`) ? sharedText(file, code) : []))
   for (const { file, script } of shared) {
     write(`${target}/${FORM}/${file}`, script)
     small.delete(file)
   }
+  const [noCore, script] = withoutCore(shared)
+  write(`${target}/${noCore}`, script)
   const live = new Map([...small].map(([file, code]) => [file, liveNamesOf(code)]))
   for (const [file, code] of small) {
     const isLive = (module: string, name: string): boolean => live.get(posix.join(posix.dirname(file), module))?.has(name) ?? false

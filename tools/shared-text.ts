@@ -9,8 +9,27 @@ export const SHARED_TEXTS: Readonly<Record<string, RegExp>> = {
   'scripts-text': /\/scripts\.gen\.js$/,
 }
 
-/** Of a published package, in its CommonJS form; bundlers are to keep their imports, which import no name. */
-export const SHARED_FILES = Object.keys(SHARED_TEXTS).map((name) => `./${FORM}/shared/${name}.js`)
+/** Where ES modules find the embedded core: Cloudflare's runtime compiles none from bytes and has the imported `core.wasm`, so that its bundles go without. */
+export const CORE_IMPORT = '#core-text'
+const CORE_FILE = `./${FORM}/shared/core-text.js`
+const NO_CORE = './dist/shared/no-core.js'
+
+/** `imports` of the published package.json. */
+export const PACKED_IMPORTS = { [CORE_IMPORT]: { workerd: NO_CORE, default: CORE_FILE } }
+
+/** Files of the published package that are imported for what they do; bundlers are to keep these imports, which import no name. */
+export const SIDE_EFFECTS = [...Object.keys(SHARED_TEXTS).map((name) => `./${FORM}/shared/${name}.js`), NO_CORE]
+
+/** What stands in the place of the core where there is none. */
+export function withoutCore(shared: readonly SharedText[]): readonly [file: string, script: string] {
+  const core = shared.find(({ file }) => isCore(file))
+  if (core === undefined) throw new Error('no chunk is the core')
+  return [NO_CORE, `${core.place}??={};\n`]
+}
+
+function isCore(file: string): boolean {
+  return `./${FORM}/${file}` === CORE_FILE
+}
 
 /** A chunk that both forms read. */
 export interface SharedText {
@@ -57,7 +76,7 @@ export function readingShared(file: string, module: string, folder: string, shar
       return `${named(each.imported)}:${each.local.name}`
     })
     const path = posix.relative(from, `${FORM}/${found.file}`)
-    const relative = path.startsWith('.') ? path : `./${path}`
+    const relative = isCore(found.file) && folder !== FORM ? CORE_IMPORT : path.startsWith('.') ? path : `./${path}`
     text += `${module.slice(at, start)}import${JSON.stringify(relative)};const{${names.join(',')}}=${found.place};`
     at = end
   }
