@@ -10,7 +10,7 @@ export const SHARED_TEXTS: Readonly<Record<string, RegExp>> = {
 }
 
 /** Where ES modules find the embedded core: Cloudflare's runtime compiles none from bytes and has the imported `core.wasm`, so that its bundles go without. */
-export const CORE_IMPORT = '#core-text'
+const CORE_IMPORT = '#core-text'
 const CORE_FILE = `./${FORM}/shared/core-text.js`
 const NO_CORE = './dist/shared/no-core.js'
 
