@@ -67,6 +67,8 @@ function entryOf(programs: readonly string[]): string {
   return `
 const programs = { ${loads.join(', ')} }
 const [first] = Object.keys(programs)
+// Workers are started by it, and it may be relative.
+process.argv[1] = process.execPath
 const named = process.send === undefined ? undefined : process.argv[2]
 if (named === process.execPath || Object.hasOwn(programs, named)) process.argv.splice(2, 1)
 programs[Object.hasOwn(programs, named) ? named : first]()
