@@ -4,17 +4,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 /**
- * What a user gets by installing these packages, as npm lists it in CycloneDX.
+ * What a user gets by installing a package, as npm lists it in CycloneDX.
  *
- * @param tarballs packed packages, by their absolute paths; the last is the one that is described, the others are packages of ours that it needs.
+ * @param tarball the packed package, by its absolute path.
  */
-export function billOfMaterials(tarballs: readonly string[]): string {
+export function billOfMaterials(tarball: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'sluicegate-sbom-'))
   try {
     writeFileSync(join(folder, 'package.json'), '{ "name": "installed", "version": "0.0.0", "private": true }')
     const npm = (...args: string[]): string =>
       execFileSync('npm', args, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })
-    npm('install', '--ignore-scripts', '--no-audit', '--no-fund', ...tarballs)
+    npm('install', '--ignore-scripts', '--no-audit', '--no-fund', tarball)
     return npm('sbom', '--sbom-format=cyclonedx', '--omit=dev')
   } finally {
     rmSync(folder, { recursive: true, force: true })

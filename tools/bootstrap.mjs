@@ -40,7 +40,7 @@ const TASKS = {
   build() {},
   api: () => run(process.execPath, ['tools/dist/write-public-api.js']),
   pack: () => run(process.execPath, ['tools/dist/write-packages.js']),
-  start: (args) => serve('packages/server/dist/main.js', ['serve', ...withConfig(args)]),
+  start: (args) => serve('packages/server/bundle/main.js', ['serve', ...withConfig(args)]),
   test: (args) => runTests(args.includes('--failed') ? failedTests(args) : chooseTests(args), LONGEST_TEST_MS),
   'test:long': (args) => {
     // Read by packages/testkit/src/run-length.ts.

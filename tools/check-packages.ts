@@ -10,9 +10,9 @@ const FOLDER = '.cache/packed'
 const IMPORTED = new Set<Published>(['sluicegate'])
 /** The most bytes of each, as downloaded and as installed. */
 const MOST_BYTES: Readonly<Record<Published, { readonly size: number; readonly unpackedSize: number }>> = {
-  // 1.7 MB as npm prints it.
-  sluicegate: { size: 395_000, unpackedSize: 1_749_999 },
-  'sluicegate-server': { size: 400_000, unpackedSize: 1_500_000 },
+  sluicegate: { size: 330_000, unpackedSize: 1_460_000 },
+  // What it uses of the library is in it.
+  'sluicegate-server': { size: 430_000, unpackedSize: 1_450_000 },
 }
 
 /** Packs the packages and checks them as published: manifest, entry points, types, weight. */

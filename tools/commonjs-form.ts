@@ -22,9 +22,9 @@ export async function writeCommonJs(folder = 'packages/sluicegate'): Promise<str
 
 /**
  * What `require` loads: every ES module below `dist` that an entry point needs, as a CommonJS module of the same name, and a package.json
- * that says what they are. Files of the same name stand beside each other in a packed package, where the second compresses to nearly nothing.
+ * that says what they are.
  */
-export async function commonJsModules(dist: string, entries: readonly Entry[]): Promise<Written[]> {
+async function commonJsModules(dist: string, entries: readonly Entry[]): Promise<Written[]> {
   const bundle = await rollup({
     input: Object.fromEntries(
       entries.flatMap(({ require }) => (require === undefined ? [] : [[nameOf(require.default), `${dist}/${nameOf(require.default)}.js`]])),

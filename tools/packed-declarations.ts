@@ -14,9 +14,9 @@ export async function packedDeclarations(folder: string, entries: readonly Entry
     input: Object.fromEntries(entries.map((entry) => [fileOf(entry), posix.join(folder, entry.import.types)])),
     external: (id) => !/^[./]/.test(id) && !id.startsWith(folder),
     plugins: [dts()],
-    // Types that entry points share and do not export are meant to stay private.
+    // Types that entry points share and do not export are meant to stay private; the one for Workers exports nothing.
     onwarn: (warning, warn) => {
-      if (warning.plugin !== 'dts') warn(warning)
+      if (warning.plugin !== 'dts' && warning.code !== 'EMPTY_BUNDLE') warn(warning)
     },
   })
   const { output } = await bundle.generate({ format: 'es', chunkFileNames: ({ name }) => `types/${name.replace(/\.d$/, '')}-[hash].d.ts` })

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { after, test } from 'node:test'
+import { build } from 'esbuild'
 import { linkedFiles } from './markdown-links.js'
 import { packed } from './packed.js'
 import type { Published } from './published.js'
@@ -72,6 +73,38 @@ test('both forms in one process are one library', () => {
     const limiter = required.createLimiter(tokenBucket({ limit: 1, window: '1h' }))
     console.log(limiter.take('a').allowed, limiter.take('a').allowed, createLimiter !== required.createLimiter)`
   assert.equal(ran('both.mjs', code), 'true\ntrue false true\n')
+})
+
+test('a bundle for Workers holds no embedded core, any other one does', async () => {
+  const code = "import 'sluicegate/workers'; import { createLimiter } from 'sluicegate'; export { createLimiter }"
+  const bundled = async (conditions: string[]): Promise<string> => {
+    const stdin = { contents: code, resolveDir: HOME }
+    const { outputFiles } = await build({ stdin, bundle: true, write: false, format: 'esm', external: ['*.wasm'], conditions })
+    return outputFiles[0]?.text ?? ''
+  }
+  const [workers, others] = [await bundled(['workerd', 'worker', 'browser']), await bundled([])]
+  assert.match(workers, /core\.wasm/)
+  assert.equal(workers.includes('0061736d0100'), false)
+  assert.equal(others.includes('0061736d0100'), true)
+  assert.ok(workers.length < others.length - 60_000)
+})
+
+test('a Worker that does not import sluicegate/workers fails at its first limiter with a code', () => {
+  const code = `
+    import { createLimiter, tokenBucket } from 'sluicegate'
+    try { createLimiter(tokenBucket({ limit: 1, window: '1s' })) } catch (error) { console.log(error.code) }`
+  assert.equal(ran('elsewhere.mjs', code, '--conditions=workerd'), 'RUNTIME_UNSUPPORTED\n')
+})
+
+test('each form tells keys apart', () => {
+  const code = (load: string): string => `${load}
+    const policy = tokenBucket({ limit: 1, window: '1h' })
+    const limiter = createLimiter(policy)
+    const keys = Array.from({ length: 100 }, (_, i) => 'key-' + i)
+    console.log(keys.filter((key) => limiter.take(key).allowed).length, keys.filter((key) => limiter.take(key).allowed).length)`
+  const names = '{ createLimiter, tokenBucket }'
+  assert.equal(ran('keys.mjs', code(`import ${names} from 'sluicegate'`)), '100 0\n')
+  assert.equal(ran('keys.cjs', code(`const ${names} = require('sluicegate')`)), '100 0\n')
 })
 
 const PROGRAM = `

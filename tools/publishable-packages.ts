@@ -1,14 +1,17 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { posix } from 'node:path'
 import { minify } from 'terser'
-import { commonJsModules, FORM } from './commonjs-form.js'
+import { bundledProgram } from './bundled-program.js'
+import { FORM, nameOf } from './commonjs-form.js'
+import { commonJsTwin, liveNamesOf, reachableFrom } from './commonjs-twin.js'
 import { entriesOf } from './entry-points.js'
+import { libraryChunks } from './library-chunks.js'
 import { packedDeclarations } from './packed-declarations.js'
 import { writePackedDocs } from './packed-docs.js'
 import { FOLDER_OF, type Published } from './published.js'
+import { PACKED_IMPORTS, readingShared, SIDE_EFFECTS, sharedText, withoutCore } from './shared-text.js'
 
 const HOME = '.cache/packages'
-const UNPUBLISHED = /\.test\.|\.tsbuildinfo$/
 
 /**
  * Writes a built package as it is published into a folder beside it: without what only its own work needs, and small. `npm pack` and
@@ -22,50 +25,66 @@ export async function publishablePackage(name: Published, home = HOME): Promise<
   rmSync(target, { recursive: true, force: true })
   mkdirSync(target, { recursive: true })
   const { scripts: _, devDependencies: __, ...manifest } = manifestOf(source)
-  const parts = partsOf(source)
-  write(`${target}/package.json`, `${JSON.stringify({ ...manifest, ...dependenciesWith(parts, manifest.dependencies) }, null, 2)}\n`)
+  const { dependencies } = manifest
+  const published = {
+    ...manifest,
+    ...(dependencies && { dependencies: withoutOurs(dependencies) }),
+    ...(manifest.sideEffects && { sideEffects: [...manifest.sideEffects, ...SIDE_EFFECTS], imports: PACKED_IMPORTS }),
+  }
+  write(`${target}/package.json`, `${JSON.stringify(published, null, 2)}\n`)
   for (const file of ['README.md', 'LICENSE']) cpSync(`${source}/${file}`, `${target}/${file}`)
   writePackedDocs(name, `${target}/docs`)
   if (name === 'sluicegate') await writeLibrary(source, target)
-  else writeProgram(source, target, parts)
+  else await writeProgram(source, target)
   return target
 }
 
-/** Both forms of the code without what only readers of the source need, and the declarations once. */
+/** Both forms of the code, small, and the declarations once. */
 async function writeLibrary(source: string, target: string): Promise<void> {
   const entries = entriesOf(source)
   cpSync(`${source}/core.wasm`, `${target}/core.wasm`)
-  for (const file of compiledIn(source)) {
-    if (file.startsWith('commonjs/')) continue
-    write(`${target}/dist/${file}`, await minified(readFileSync(`${source}/dist/${file}`, 'utf8')))
+  const nameIn = (file: string): string => posix.relative('dist', file).replace(/\.js$/, '')
+  const imported = entries.map((entry) => nameIn(entry.import.default))
+  const required = entries.flatMap(({ require }) => (require === undefined ? [] : nameOf(require.default)))
+  const chunks = await libraryChunks(`${source}/dist`, [...new Set([...imported, ...required])])
+  const importsOf = (file: string): readonly string[] => chunks.find((chunk) => chunk.file === file)?.imports ?? []
+  const ofModules = reachableFrom(
+    imported.map((name) => `${name}.js`),
+    importsOf,
+  )
+  const ofCommonJs = reachableFrom(
+    required.map((name) => `${name}.js`),
+    importsOf,
+  )
+  const small = new Map<string, string>()
+  for (const { file, code } of chunks) small.set(file, await minified(code))
+  const shared = [...small].flatMap(([file, code]) => (SIDE_EFFECTS.includes(`./${FORM}/${file}`) ? sharedText(file, code) : []))
+  for (const { file, script } of shared) {
+    write(`${target}/${FORM}/${file}`, script)
+    small.delete(file)
   }
-  for (const [file, text] of await commonJsModules(`${target}/dist`, entries)) write(`${target}/${FORM}/${file}`, text)
+  const [noCore, script] = withoutCore(shared)
+  write(`${target}/${noCore}`, script)
+  const live = new Map([...small].map(([file, code]) => [file, liveNamesOf(code)]))
+  for (const [file, code] of small) {
+    const isLive = (module: string, name: string): boolean => live.get(posix.join(posix.dirname(file), module))?.has(name) ?? false
+    if (ofModules.has(file)) write(`${target}/dist/${file}`, readingShared(file, code, 'dist', shared))
+    if (ofCommonJs.has(file)) write(`${target}/${FORM}/${file}`, commonJsTwin(readingShared(file, code, FORM, shared), isLive))
+  }
+  write(`${target}/${FORM}/package.json`, '{ "type": "commonjs" }\n')
   for (const [file, text] of await packedDeclarations(source, entries)) write(`${target}/${file}`, text)
 }
 
-/** A program is never imported: it has no declarations. Its parts stand in folders beside its own, and are imported by path. */
-function writeProgram(source: string, target: string, parts: readonly Part[]): void {
-  for (const { folder, under } of [{ folder: source, under: '' }, ...parts]) {
-    for (const file of compiledIn(folder)) {
-      const path = `${under}${file}`
-      write(`${target}/dist/${path}`, importedByPath(readFileSync(`${folder}/dist/${file}`, 'utf8'), path, parts))
-    }
-  }
+/** A program is never imported: it has no declarations. It contains what it imports of the workspace. */
+async function writeProgram(source: string, target: string): Promise<void> {
+  for (const [file, text] of await bundledProgram(source)) write(`${target}/dist/${file}`, text)
   for (const folder of ['proto', 'schema']) cpSync(`${source}/${folder}`, `${target}/${folder}`, { recursive: true })
-}
-
-/** A private package of the workspace that is published as a part of another. */
-interface Part {
-  readonly name: string
-  readonly folder: string
-  /** Its folder in `dist` of the published package. */
-  readonly under: string
 }
 
 interface Manifest {
   readonly name: string
-  readonly private?: boolean
   readonly dependencies?: Readonly<Record<string, string>>
+  readonly sideEffects?: readonly string[]
   readonly scripts?: object
   readonly devDependencies?: object
 }
@@ -74,35 +93,15 @@ function manifestOf(folder: string): Manifest {
   return JSON.parse(readFileSync(`${folder}/package.json`, 'utf8')) as Manifest
 }
 
-/** The private packages that a published one depends on: users install one package, and its parts have one version. */
-function partsOf(source: string): Part[] {
-  const { dependencies = {} } = manifestOf(source)
-  return readdirSync('packages')
-    .map((folder) => ({ folder: `packages/${folder}`, manifest: manifestOf(`packages/${folder}`) }))
-    .filter(({ manifest }) => manifest.private && manifest.name in dependencies)
-    .map(({ folder, manifest: { name } }) => ({ name, folder, under: `${posix.basename(folder)}/` }))
-}
-
-/** What a package depends on, with what its parts depend on in their place. */
-function dependenciesWith(parts: readonly Part[], own: Manifest['dependencies']): Pick<Manifest, 'dependencies'> {
-  if (own === undefined) return {}
-  const all = Object.assign({}, own, ...parts.map(({ folder }) => manifestOf(folder).dependencies)) as Record<string, string>
-  const names = Object.keys(all).filter((name) => parts.every((part) => part.name !== name))
-  return { dependencies: Object.fromEntries(names.sort().map((name) => [name, all[name] as string])) }
-}
-
-/** The code of a file of `dist` with paths in place of the names of parts. */
-function importedByPath(code: string, file: string, parts: readonly Part[]): string {
-  return parts.reduce((text, { name, under }) => {
-    const path = posix.relative(posix.dirname(file), under)
-    const start = path.startsWith('.') ? path : `./${path}`
-    return text.replaceAll(new RegExp(`(from |import ?\\(?)'${name}/`, 'g'), `$1'${start}/`)
-  }, code)
-}
-
-function compiledIn(source: string): string[] {
-  const files = readdirSync(`${source}/dist`, { recursive: true, encoding: 'utf8' })
-  return files.filter((file) => file.endsWith('.js') && !UNPUBLISHED.test(file))
+/** What a program depends on, with what the packages of the workspace in it depend on in their place. */
+function withoutOurs(own: Readonly<Record<string, string>>): Record<string, string> {
+  const folders = readdirSync('packages').map((folder) => `packages/${folder}`)
+  const ours = new Map(folders.map((folder) => [manifestOf(folder).name, manifestOf(folder)]))
+  const all: Record<string, string> = {}
+  for (const [name, version] of Object.entries(own))
+    Object.assign(all, ours.get(name)?.dependencies ?? (ours.has(name) ? {} : { [name]: version }))
+  const names = Object.keys(all).filter((name) => !ours.has(name))
+  return Object.fromEntries(names.sort().map((name) => [name, all[name] as string]))
 }
 
 /** Functions and classes keep their names: stack traces and `inspect` show them. */

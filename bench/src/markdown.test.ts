@@ -13,3 +13,8 @@ test('filling twice with the same part changes nothing', () => {
   const once = filled('<!-- bench:a --><!-- /bench -->', parts)
   assert.equal(filled(once, parts), once)
 })
+
+test('a part of a line stays in its line', () => {
+  const row = '| service | <!-- bench-inline:a -->old<!-- /bench --> |\n'
+  assert.equal(filled(row, new Map([['a', 'new']])), '| service | <!-- bench-inline:a -->new<!-- /bench --> |\n')
+})

@@ -58,12 +58,16 @@ function columnOf({ title }: Answer): string {
   return title.replace(/^Each algorithm,? |, over the number of workers|\.$/g, '')
 }
 
-/** The document with each place `<!-- bench:NAME -->` ... `<!-- /bench -->` filled. */
+/** The document with each place `<!-- bench:NAME -->` ... `<!-- /bench -->` filled; after `bench-inline:` the part stands in its line. */
 export function filled(document: string, parts: ReadonlyMap<string, string>): string {
-  return document.replace(/(<!-- bench:([\w-]+) -->)[\s\S]*?(<!-- \/bench -->)/g, (place, open: string, name: string, close: string) => {
-    const part = parts.get(name)
-    return part === undefined ? place : `${open}\n\n${part}\n\n${close}`
-  })
+  return document.replace(
+    /(<!-- bench(-inline)?:([\w-]+) -->)[\s\S]*?(<!-- \/bench -->)/g,
+    (place, open: string, inline: string | undefined, name: string, close: string) => {
+      const part = parts.get(name)
+      if (part === undefined) return place
+      return inline === undefined ? `${open}\n\n${part}\n\n${close}` : `${open}${part}${close}`
+    },
+  )
 }
 
 function machineTable({ startedAt, machine, rivals, effort, loadBefore, loadAfter }: Results): string {

@@ -76,7 +76,7 @@ export function published(files: readonly string[], pageText: (page: string) => 
         fill('benchmarks-redis.md', fleetMarkdownParts(each))
       } else if (each.kind === 'server') {
         for (const [name, chart] of serverPlots(each)) plot(name, chartSvg(chart))
-        fill('benchmarks-server.md', serverMarkdownParts(each))
+        for (const page of ['benchmarks-server.md', '../README.md']) fill(page, serverMarkdownParts(each))
       } else if (each.kind === 'gate') {
         for (const [name, chart] of gatePlots(each)) plot(name, chartSvg(chart))
         fill(

@@ -22,9 +22,13 @@ export interface FolderServer {
 
 export async function serveFolder(folder: string, { port = 0, base = '/' } = {}): Promise<FolderServer> {
   const server = createServer((request, response) => {
-    const path = decodeURIComponent(new URL(request.url ?? '/', 'http://localhost').pathname)
+    const path = pathOf(request.url ?? '/')
     const found = path.startsWith(base) ? fileAt(folder, path.slice(base.length - 1)) : undefined
-    const file = found ?? join(folder, '404.html')
+    const file = found ?? fileAt(folder, '/404.html')
+    if (file === undefined) {
+      response.writeHead(404, { 'content-type': 'text/plain' }).end('there is no such page, and no 404.html\n')
+      return
+    }
     const type = TYPES[extname(file)] ?? 'application/octet-stream'
     const body = readFileSync(file)
     const isText = !/png|woff2|octet/.test(type)
@@ -39,6 +43,15 @@ export async function serveFolder(folder: string, { port = 0, base = '/' } = {})
         server.close(() => resolve())
         server.closeAllConnections()
       }),
+  }
+}
+
+/** A path that cannot be decoded is that of no page. */
+function pathOf(target: string): string {
+  try {
+    return decodeURIComponent(new URL(target, 'http://localhost').pathname)
+  } catch {
+    return '/404'
   }
 }
 

@@ -30,13 +30,20 @@ export function buildWhenStale({ toolsOnly = false } = {}) {
     step('Building the tools', process.execPath, [TSC, '-b', 'tools'])
   })
   if (toolsOnly) return
-  const outputs = ['packages/sluicegate/dist', 'packages/sluicegate/dist/commonjs', 'packages/server/dist', 'packages/testkit/dist']
+  const outputs = [
+    'packages/sluicegate/dist',
+    'packages/sluicegate/dist/commonjs',
+    'packages/server/dist',
+    'packages/server/bundle',
+    'packages/testkit/dist',
+  ]
   whenStale('packages', fingerprint(FOLDERS) + tools, outputs, () => {
     for (const folder of COMPILED) removeStaleOutputs(join(ROOT, folder, 'dist'), join(ROOT, folder, 'src'))
     rmSync(join(ROOT, 'packages/sluicegate/dist/commonjs'), { recursive: true, force: true })
     step('Generating sources', process.execPath, ['tools/dist/generate.js'])
     step('Building the packages', process.execPath, [TSC, '-b'])
     step('Writing the CommonJS form', process.execPath, ['tools/dist/write-commonjs.js'])
+    step('Bundling the service', process.execPath, ['tools/dist/write-bundle.js'])
   })
 }
 

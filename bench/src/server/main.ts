@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -10,21 +10,20 @@ import { measureGenerators } from './measure-generators.js'
 import { measureGrpc } from './measure-grpc.js'
 import { measureHttp } from './measure-http.js'
 import { measureNginx } from './measure-nginx.js'
-import { measureRates, PROTOCOLS } from './measure-rates.js'
+import { measureRates, type RateFigure } from './measure-rates.js'
 import { measureResp } from './measure-resp.js'
 import { measureStartup } from './measure-startup.js'
+import { merged, PARTS, protocolOf, type ServerPart } from './merge-results.js'
 import type { GrpcFigure, ServerEffort, ServerResults } from './server-results.js'
 import { serverTables } from './server-tables.js'
 import { serverVerdicts } from './server-verdicts.js'
 
 const RESULTS = fileURLToPath(new URL('../../results/', import.meta.url))
-const PARTS = ['http', 'nginx', 'grpc', 'resp', 'rates', 'generators', 'startup'] as const
-type Part = (typeof PARTS)[number]
 /** On each of four connections. */
 const OUTSTANDING = [1, 16, 64] as const
 
 const FULL: ServerEffort = {
-  http: { rounds: 7, seconds: 3 },
+  http: { rounds: 5, seconds: 3 },
   nginx: { rounds: 7, seconds: 3 },
   grpc: { rounds: 7, calls: 40_000 },
   resp: { rounds: 7, requests: 400_000 },
@@ -42,17 +41,19 @@ const QUICK: ServerEffort = {
   startup: { rounds: 3 },
 }
 
-const USAGE = `npm run bench:server -- [--quick] [--part PART]... [--json FILE]
+const USAGE = `npm run bench:server -- [--quick] [--part PART]... [--merge] [--json FILE]
 
   --quick      short runs: a first look, no figures to quote
   --part PART  one of them, may be given again: ${PARTS.join(', ')}
+  --merge      put the parts into bench/results/server.json, where the other parts stay as they are
   --json FILE  where all samples go; default bench/results/server.json of a whole run, bench/results/local/server.json of others
 
   http         takes against bare node:http servers, by wrk; with one process and with two
   nginx        /v1/auth behind auth_request of nginx, with 1,000 clients
   grpc         ShouldRateLimit against an echo of grpc-js
   resp         CL.THROTTLE against redis-server (SET, and the same decision in Lua), by redis-benchmark
-  rates        each protocol from 10 % to 500 % of its capacity, as an open loop
+  rates-http, rates-grpc, rates-resp
+               from 10 % to 500 % of the capacity, as an open loop
   generators   sluicegate load beside wrk, h2load and redis-benchmark
   startup      from the start of the service until it listens, beside node -e 0`
 
@@ -60,6 +61,7 @@ const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     part: { type: 'string', multiple: true, default: [] },
+    merge: { type: 'boolean', default: false },
     json: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
@@ -72,20 +74,20 @@ if (values.help) console.log(USAGE)
 else await run()
 
 async function run(): Promise<void> {
-  const parts = chosenNames<Part>('part', values.part, PARTS, USAGE)
-  const isWhole = !values.quick && parts === PARTS
-  const file = values.json ?? `${RESULTS}${isWhole ? '' : 'local/'}server.json`
+  const parts = chosenNames<ServerPart>('part', values.part, PARTS, USAGE)
+  const isCommitted = !values.quick && (parts === PARTS || values.merge)
+  const file = values.json ?? `${RESULTS}${isCommitted ? '' : 'local/'}server.json`
   const effort = values.quick ? QUICK : FULL
   const about = { kind: 'server', startedAt: new Date().toISOString(), machine: machine(), effort, loadBefore: load() } as const
   const http = await part(parts, 'http', () => measureHttp(effort.http))
   const nginx = await part(parts, 'nginx', () => measureNginx(effort.nginx))
   const grpc = await part(parts, 'grpc', () => eachDepth(effort))
   const resp = await part(parts, 'resp', () => measureResp(effort.resp))
-  const rates = await part(parts, 'rates', async () => {
-    const figures = []
-    for (const protocol of PROTOCOLS) figures.push(await measureRates(protocol, effort.rates))
-    return figures
-  })
+  const rates: RateFigure[] = []
+  for (const name of PARTS) {
+    const protocol = protocolOf(name)
+    if (protocol !== undefined) rates.push(...(await part(parts, name, async () => [await measureRates(protocol, effort.rates)])))
+  }
   const generators = await part(parts, 'generators', () => measureGenerators(effort.generators))
   const startup = await part(parts, 'startup', () => measureStartup(effort.startup))
   const results: ServerResults = { ...about, loadAfter: load(), http, nginx, grpc, resp, rates, generators, startup }
@@ -93,11 +95,12 @@ async function run(): Promise<void> {
   const verdicts = serverVerdicts(results)
   if (verdicts.length > 0) console.log(verdictsText(verdicts))
   mkdirSync(dirname(file), { recursive: true })
-  writeFileSync(file, `${JSON.stringify(results)}\n`)
+  const kept = values.merge && !values.quick ? merged(JSON.parse(readFileSync(file, 'utf8')), results, parts) : results
+  writeFileSync(file, `${JSON.stringify(kept)}\n`)
   console.log(`\nwritten to ${file}`)
 }
 
-async function part<Figure>(parts: readonly Part[], name: Part, measure: () => Promise<Figure[]>): Promise<Figure[]> {
+async function part<Figure>(parts: readonly ServerPart[], name: ServerPart, measure: () => Promise<Figure[]>): Promise<Figure[]> {
   if (!parts.includes(name)) return []
   console.error(`${name} ...`)
   return measure()

@@ -1,5 +1,8 @@
 import { table, targetsTable } from '../markdown.js'
+import { figure } from '../report.js'
+import { summaryOf } from '../samples.js'
 import { type StudyTable, tableMarkdown } from '../study/study-table.js'
+import { HTTP_REQUESTS } from './http-requests.js'
 import type { ServerResults } from './server-results.js'
 import { serverTables } from './server-tables.js'
 import { serverVerdicts } from './server-verdicts.js'
@@ -9,6 +12,7 @@ export function serverMarkdownParts(results: ServerResults): ReadonlyMap<string,
   return new Map([
     ['server-machine', machineTable(results)],
     ['server-targets', targetsTable(serverVerdicts(results))],
+    ['server-summary', summaryText(results)],
     ...serverTables(results).map((each): [string, string] => [each.name, tableMarkdown(onPage(each))]),
   ])
 }
@@ -21,7 +25,28 @@ function onPage(each: StudyTable): StudyTable {
   return { ...each, head: cells(each.head), rows: each.rows.filter(([rate = '']) => !/^(25|75|150|300) %$/.test(rate)).map(cells) }
 }
 
-function machineTable({ startedAt, machine, effort, loadBefore, loadAfter }: ServerResults): string {
+/** The figures of the README, in one line: medians, and their range over connections and depths. */
+function summaryText(results: ServerResults): string {
+  const verdicts = serverVerdicts(results)
+  const range = (start: string): string | undefined => {
+    const medians = verdicts.filter(({ what }) => what.startsWith(start)).map(({ measured }) => measured.median)
+    const ends = [Math.min(...medians), Math.max(...medians)].map((each) => each.toFixed(2))
+    return medians.length === 0 ? undefined : [...new Set(ends)].join(' to ')
+  }
+  const [changing, same] = HTTP_REQUESTS
+  const http = range(`HTTP, ${changing},`)
+  const [nginx, grpc, resp, [startup] = []] = [range('nginx'), range('gRPC'), range('RESP'), results.startup]
+  const parts = [
+    `${http ?? range(`HTTP, ${same},`)} of the requests per second of a bare \`node:http\` hello, with ${http === undefined ? same : changing}`,
+    nginx && `${nginx} behind nginx' \`auth_request\``,
+    grpc && `${grpc} of a bare gRPC echo`,
+    resp && `${resp} times those of a decision in Lua on Redis, pipelined`,
+    startup && `listens ${figure(summaryOf(startup.serviceMs).median)} ms after its start`,
+  ]
+  return parts.filter((part) => part !== undefined).join('; ')
+}
+
+function machineTable({ startedAt, machine, effort, loadBefore, loadAfter, later = {} }: ServerResults): string {
   const { http, grpc, resp, rates } = effort
   return table(
     ['', ''],
@@ -34,6 +59,7 @@ function machineTable({ startedAt, machine, effort, loadBefore, loadAfter }: Ser
         `${startedAt.slice(0, 16).replace('T', ' ')} UTC; HTTP ${http.rounds} rounds of ${http.seconds} s, gRPC ${grpc.rounds} of ${grpc.calls} calls, ` +
           `RESP ${resp.rounds} of ${resp.requests} requests, rates ${rates.rounds} of ${rates.seconds} s`,
       ],
+      ...Object.entries(later).map(([part, at]) => [`${part}, measured later`, `${at.slice(0, 16).replace('T', ' ')} UTC`]),
       ['load average', `${loadBefore} before, ${loadAfter} after`],
     ],
   )

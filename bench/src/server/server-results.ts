@@ -35,6 +35,8 @@ export interface ServerResults {
   readonly effort: ServerEffort
   readonly loadBefore: number
   readonly loadAfter: number
+  /** Parts that a later run measured, each with its start. */
+  readonly later?: Readonly<Record<string, string>>
   readonly http: readonly HttpFigure[]
   readonly nginx: readonly NginxFigure[]
   readonly grpc: readonly GrpcFigure[]

@@ -7,8 +7,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePorts, until } from 'sluicegate-testkit'
 
-/** The command line of the service. */
-export const SLUICEGATE = fileURLToPath(new URL('../../../packages/server/dist/main.js', import.meta.url))
+/** The command line of the service, as it is published. */
+export const SLUICEGATE = fileURLToPath(new URL('../../../packages/server/bundle/main.js', import.meta.url))
+/** As tsc compiles it. */
+export const COMPILED = fileURLToPath(new URL('../../../packages/server/dist/main.js', import.meta.url))
 type Ports = readonly [http: number, grpc: number, resp: number]
 
 /** A limit that no run reaches. */
@@ -34,7 +36,7 @@ export class ServiceProcess {
   }
 
   /** Resolves when it accepts connections. `flags` are more of `sluicegate serve`. */
-  static async start(flags: readonly string[] = []): Promise<ServiceProcess> {
+  static async start(flags: readonly string[] = [], program = SLUICEGATE): Promise<ServiceProcess> {
     const ports = (await freePorts(3)) as unknown as Ports
     const folder = mkdtempSync(join(tmpdir(), 'sluicegate-bench-'))
     const file = join(folder, 'service.yaml')
@@ -42,7 +44,7 @@ export class ServiceProcess {
     const [http, grpc, resp] = ports.map((port) => `127.0.0.1:${port}`)
     const args = ['serve', '--config', file, '--http', http, '--grpc', grpc, '--resp', resp, ...flags] as string[]
     const startMs = performance.now()
-    const child = spawn(process.execPath, [SLUICEGATE, ...args], { stdio: ['ignore', 'ignore', 'inherit'] })
+    const child = spawn(process.execPath, [program, ...args], { stdio: ['ignore', 'ignore', 'inherit'] })
     await until('the service accepts connections', () => accepts(ports[2]))
     return new ServiceProcess(ports, child, performance.now() - startMs, folder)
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { readFileSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { after, test } from 'node:test'
 import type { Executable } from '../executable/executable.js'
 import { version } from '../made-with.js'
@@ -46,6 +46,15 @@ export function executableTests(executable: () => Executable): void {
       assert.equal(await service.end('SIGTERM'), 0, service.text())
     })
   }
+
+  test('workers of an executable that was started by a relative path start, too', async (t) => {
+    const program = `./${relative(process.cwd(), executable().path)}`
+    const flags = ['--config', join(root().path, 'limits.yaml'), '--http', '127.0.0.1:0', '--json', '--drain', '0', '--processes', '2']
+    const service = running(t, [program, 'serve', ...flags])
+    const { http = '' } = await servedAt(service)
+    assert.equal((await take(http, 'per-user')).status, 200, service.text())
+    assert.equal(await service.end('SIGTERM'), 0, service.text())
+  })
 
   test('in an empty root the executable loads from two processes, replays a log and follows one', () => {
     const load = ['load', 'memory', '--config', '/limits.yaml', '--policy', 'per-user', '--duration', '300ms', '--rate', '50']
