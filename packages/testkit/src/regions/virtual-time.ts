@@ -29,7 +29,7 @@ export class VirtualTime {
     }
   }
 
-  /** A clock that is so far ahead, and a number of parts in a million fast. */
+  /** A clock that is ahead by an offset, and fast by parts in a million. */
   clock(offsetUs: number, partsPerMillion: number): SkewedClock {
     return new SkewedClock(this, offsetUs, partsPerMillion)
   }
