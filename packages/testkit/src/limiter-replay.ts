@@ -1,5 +1,6 @@
 import type { Decision, Limiter, Permit, Reservation } from 'sluicegate'
 import { type Answer, bookingAnswer, numbered } from './answer.js'
+import type { OracleKey } from './oracle/oracle.js'
 import type { PolicySpec } from './oracle/policy-spec.js'
 import type { Step } from './sequences/sequence.js'
 
@@ -10,6 +11,33 @@ export interface Replayed {
   /** The limiter's ends, the one that made it first. */
   readonly ends: readonly Limiter[]
   update(end: Limiter, spec: PolicySpec): void
+}
+
+type PlainStep = Step & { readonly verb: 'peek' | 'refund' | 'penalize' | 'block' | 'reset' }
+
+interface PlainVerbs<T> {
+  peek(key: OracleKey, cost: number): T
+  refund(key: OracleKey, tokens: number): T
+  penalize(key: OracleKey, tokens: number): T
+  block(key: OracleKey, durationMs: number): T
+  reset(key: OracleKey): T
+}
+
+/** Plays a step that leaves nothing to settle or release. */
+export function plainAnswer<T>(limiter: PlainVerbs<T>, step: PlainStep): T {
+  const { key } = step
+  switch (step.verb) {
+    case 'peek':
+      return limiter.peek(key, step.cost)
+    case 'refund':
+      return limiter.refund(key, step.tokens)
+    case 'penalize':
+      return limiter.penalize(key, step.tokens)
+    case 'block':
+      return limiter.block(key, step.durationMs)
+    case 'reset':
+      return limiter.reset(key)
+  }
 }
 
 /** Plays the steps of a sequence on a real limiter. */
@@ -36,15 +64,11 @@ export class LimiterReplay {
         return decision
       }
       case 'peek':
-        return limiter.peek(key, step.cost)
       case 'refund':
-        return limiter.refund(key, step.tokens)
       case 'penalize':
-        return limiter.penalize(key, step.tokens)
       case 'block':
-        return limiter.block(key, step.durationMs)
       case 'reset':
-        return limiter.reset(key)
+        return plainAnswer(limiter, step)
       case 'update':
         this.#replayed.update(limiter, step.policy)
         return undefined
