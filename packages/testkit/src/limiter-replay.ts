@@ -2,7 +2,7 @@ import type { Decision, Limiter, Permit, Reservation } from 'sluicegate'
 import { type Answer, bookingAnswer, numbered } from './answer.js'
 import type { OracleKey } from './oracle/oracle.js'
 import type { PolicySpec } from './oracle/policy-spec.js'
-import type { Step } from './sequences/sequence.js'
+import type { PlainStep, Step } from './sequences/sequence.js'
 
 /** How a replay gets at a library: policies and limiters made from plain numbers, on a clock that it sets. */
 export interface Replayed {
@@ -13,8 +13,6 @@ export interface Replayed {
   update(end: Limiter, spec: PolicySpec): void
 }
 
-type PlainStep = Step & { readonly verb: 'peek' | 'refund' | 'penalize' | 'block' | 'reset' }
-
 interface PlainVerbs<T> {
   peek(key: OracleKey, cost: number): T
   refund(key: OracleKey, tokens: number): T
@@ -23,7 +21,6 @@ interface PlainVerbs<T> {
   reset(key: OracleKey): T
 }
 
-/** Plays a step that leaves nothing to settle or release. */
 export function plainAnswer<T>(limiter: PlainVerbs<T>, step: PlainStep): T {
   const { key } = step
   switch (step.verb) {

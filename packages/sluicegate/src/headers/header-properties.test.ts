@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ALGORITHM_NAMES, policyOf, Random, randomPolicyOf, seedsFrom, shortOrLong } from 'sluicegate-testkit'
+import { ALGORITHM_NAMES, type AlgorithmName, policyOf, Random, randomPolicyOf, seedsFrom, shortOrLong } from 'sluicegate-testkit'
 import { parsedLimits } from 'sluicegate-testkit/keys/parsed-fields.js'
 import { createLimiter, type Decision, manualClock, type Policy } from '../index.js'
 import type { ResetMeaning } from './header-formats.js'
