@@ -31,7 +31,7 @@ export class ClusterOverrides implements OverrideStore {
   }
 
   private ask(verb: string, ...args: readonly unknown[]): Promise<readonly unknown[]> {
-    return this.link.ask(newOperationId(), verb, ...args)
+    return this.link.request(newOperationId(), verb, ...args)
   }
 }
 

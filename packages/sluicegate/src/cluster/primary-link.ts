@@ -4,7 +4,7 @@ import type { Clock } from '../time/clock.js'
 import { Alarm, alertOf } from '../waiting/alarm.js'
 import { emitWarning } from '../warn-once.js'
 import { type ParentChannel, type Receiver, receiveFromPrimary } from './channel.js'
-import { ANSWER, ASK, MOST_AT_ONCE, NAME_UNKNOWN, type Request, TERMS } from './message.js'
+import { ANSWER, MOST_AT_ONCE, NAME_UNKNOWN, REQUESTS, type Request, TERMS } from './message.js'
 
 /** Later answers are dropped. */
 const LATEST_MS = 60_000
@@ -23,7 +23,7 @@ interface Asker {
 /** What carries requests to where the state is. */
 export interface RequestLink {
   /** Resolves with the answer to a request without its id. Rejects with `StoreError`. */
-  ask(id: number, verb: string, ...args: readonly unknown[]): Promise<readonly unknown[]>
+  request(id: number, verb: string, ...args: readonly unknown[]): Promise<readonly unknown[]>
   /** Sends a request whose answer is not needed. */
   tell(verb: string, ...args: readonly unknown[]): void
 }
@@ -70,7 +70,7 @@ export class PrimaryLink implements RequestLink {
   }
 
   /** Resolves with the primary's answer without its id. Rejects with `StoreError`, `OUTAGE` when there is no channel. */
-  ask(id: number, verb: string, ...args: readonly unknown[]): Promise<readonly unknown[]> {
+  request(id: number, verb: string, ...args: readonly unknown[]): Promise<readonly unknown[]> {
     if (!this.isOpen) return Promise.reject(noChannel(this.fault))
     if (this.isClosing) this.linger()
     return new Promise((resolve, reject) => {
@@ -147,7 +147,7 @@ export class PrimaryLink implements RequestLink {
     this.requests = []
     for (let from = 0; from < requests.length; from += MOST_AT_ONCE) {
       const batch = requests.slice(from, from + MOST_AT_ONCE)
-      channel.send?.([ASK, name, batch], (error) => {
+      channel.send?.([REQUESTS, name, batch], (error) => {
         if (error !== null) for (const [id] of batch) this.take(id)?.reject(noChannel(error))
       })
     }

@@ -25,7 +25,7 @@ interface ServerFault {
   readonly inject: (server: RedisProcess) => Promise<void>
   /** Whether the store goes on deciding as if nothing was. */
   readonly isHarmless?: true
-  /** How often the server forgot everything: each time a burst may be spent anew. */
+  /** How often the server forgot everything: each time a whole burst may be spent again. */
   readonly forgets?: number
 }
 

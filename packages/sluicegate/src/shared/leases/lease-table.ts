@@ -176,7 +176,7 @@ export class LeaseTable {
     const { want, least, isLease } = request
     if (!isLease && canBeAlone) return 'alone'
     try {
-      const grant = await backend.lease({ key, part, want, least, horizonUs: 0 })
+      const grant = await backend.lease({ key, part, want, least })
       const arrivedUs = this.ticker.read()
       this.parts.charged?.(grant.availableNow + grant.availableLater)
       lease.addGrant(grant, request, arrivedUs)
