@@ -144,10 +144,10 @@ for (const { name, large, small } of PAIRS.filter(({ large }) => large.algorithm
 
 test('unused policy numbers are forgotten after an hour, or when their spent tokens have refilled', async () => {
   const [old, next] = [100, 10].map((burst) =>
-    exactLimiter(redis.runner, 'forgotten', tokenBucket({ limit: 10, window: '1s', burst, name: NAME })),
+    exactLimiter(redis.runner, 'forgotten', tokenBucket({ limit: 10, window: '1s', burst, name: 'api' })),
   )
   assert.ok(old && next)
-  const value = async (): Promise<string> => String(await redis.send('GET', `forgotten:rate:${NAME}:{k}`))
+  const value = async (): Promise<string> => String(await redis.send('GET', `forgotten:rate:${'api'}:{k}`))
   old.set(START_MS)
   await old.limiter.take('k', 50)
   for (const ms of [1, 1_800_000, 3_600_000]) {
