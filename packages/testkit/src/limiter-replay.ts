@@ -60,12 +60,6 @@ export class LimiterReplay {
         this.#permits.push(decision)
         return decision
       }
-      case 'peek':
-      case 'refund':
-      case 'penalize':
-      case 'block':
-      case 'reset':
-        return plainAnswer(limiter, step)
       case 'update':
         this.#replayed.update(limiter, step.policy)
         return undefined
@@ -81,6 +75,8 @@ export class LimiterReplay {
       case 'release':
       case 'heartbeat':
         return this.#permitVerb(step.verb, step.permit)
+      default:
+        return plainAnswer(limiter, step)
     }
   }
 

@@ -74,12 +74,6 @@ export class FleetReplay {
         this.permits.push(decision as FleetPermit)
         return decision
       }
-      case 'peek':
-      case 'refund':
-      case 'penalize':
-      case 'block':
-      case 'reset':
-        return plainAnswer(limiter, step)
       case 'update':
         limiter.update(namedPolicy(step.policy))
         return undefined
@@ -97,6 +91,8 @@ export class FleetReplay {
         const permit = numbered(this.permits, step.permit)
         return permit === undefined || !('release' in permit) ? undefined : { allowed: await permit[step.verb]() }
       }
+      default:
+        return plainAnswer(limiter, step)
     }
   }
 
