@@ -29,9 +29,6 @@ const RETIRED_IN_DOCUMENTS: Retired = [
 /** All sources, tests and examples, the core, the scripts, and documents that people write; tables of benchmarks and proofs are generated. */
 const COVERED =
   /^(?!tools\/check-words)(?:(?:packages|bench|chaos|site|deploy|tools|examples)\/(?!.*(?:\.gen\.ts|benchmarks[^/]*\.md|proof[^/]*\.md)$).*\.(?:ts|mts|cts|mjs|js|lua|md|html|yaml)|docs\/(?!.*(?:benchmarks|proof|glossary|options)[^/]*\.md$).*\.md|[A-Z]+\.md)$/
-/** Where the words of prose are not retired yet: folders and pages that are being rewritten. */
-const SPARED_IN_PROSE =
-  /^(?:packages\/sluicegate\/src\/(?:lease|shared|redis|cluster)\/|packages\/testkit\/src\/leases\/|docs\/(?:many-servers|scale)\.md|docs\/adr\/00(?:10|19))/
 
 /** Retired words in the sources and documents of the project. */
 export function checkWords(): string[] {
@@ -45,7 +42,7 @@ export function retiredWords(file: string, text: string): string[] {
   let isCode = false
   for (const [index, line] of text.split('\n').entries()) {
     if (isDocument && /^\s*```/.test(line)) isCode = !isCode
-    const prose = isCode || SPARED_IN_PROSE.test(file) ? '' : proseOf(line, isDocument)
+    const prose = isCode ? '' : proseOf(line, isDocument)
     const found = [
       ...retiredIn(line, RETIRED),
       ...retiredIn(prose, RETIRED_IN_PROSE),

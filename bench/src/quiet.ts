@@ -8,13 +8,9 @@ const LOOK_MS = 60
 const MS_PER_TICK = 10
 
 /** Readings of who used the processors, to tell a disturbed repeat from a quiet one. Linux; elsewhere every repeat is quiet. */
-export interface Usage {
-  readonly atMs: number
-  readonly machineMs: number
-  readonly subjectMs: number
-}
+export type Usage = ReturnType<typeof usage>
 
-export function usage(pid: number): Usage {
+export function usage(pid: number) {
   return { atMs: performance.now(), machineMs: machineMs(), subjectMs: processMs(pid) }
 }
 

@@ -20,18 +20,11 @@ const SAMPLE_MS = 500
 /** A shard with this many times the calls of a mean one is hot. */
 const HOT_FACTOR = 1.5
 
+type Counted = 'seconds' | 'sent' | 'allowed' | 'denied' | 'errors' | 'unanswered' | 'errorTexts' | 'perSecond'
+
 /** What one scenario measured, and whether its invariants held. */
-export interface ScenarioResult {
+export interface ScenarioResult extends Pick<LoadResult, 'seed' | Counted> {
   readonly name: string
-  readonly seed: number
-  readonly seconds: number
-  readonly sent: number
-  readonly allowed: number
-  readonly denied: number
-  readonly errors: number
-  readonly unanswered: number
-  readonly errorTexts: Readonly<Record<string, number>>
-  readonly perSecond: number
   readonly p50Ms: number
   readonly p99Ms: number
   /** Decisions that took a node longer than `SLOW_DECISION_MS`, by its own clock. Time in queues before the node is not in it. */

@@ -75,8 +75,12 @@ function asGlob(pattern) {
   return (file) => whole.test(file)
 }
 
+const inLongRun = new Map()
+
+/** Sources are read once: each choice looks at all files. */
 function isInLongRun(file) {
-  return file.endsWith(LONG_FILE) || isLonger(file)
+  if (!inLongRun.has(file)) inLongRun.set(file, file.endsWith(LONG_FILE) || isLonger(file))
+  return inLongRun.get(file)
 }
 
 /** Whether the file, or what it shares with other tests in the testkit, has tests that are longer in the long run. */

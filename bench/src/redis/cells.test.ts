@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -25,10 +25,13 @@ test('what was measured before an interruption is still there', () => {
   try {
     const cell: Cell = { contender: 'batch borrow', topology: 'cluster', shape: 'hot_key', callers: 16, pace: 0 }
     const run = (takes: number): FleetRun => ({ takes }) as FleetRun
-    assert.deepEqual(new CellFiles(folder).read(cell), { cell, runs: [] })
-    new CellFiles(folder).add(cell, run(1))
-    new CellFiles(folder).add(cell, run(2))
-    assert.deepEqual(new CellFiles(folder).read(cell).runs, [run(1), run(2)])
+    const resultsFile = join(folder, 'results.json')
+    const files = (): CellFiles => new CellFiles(join(folder, 'cells'), resultsFile)
+    assert.deepEqual(files().read(cell), { cell, runs: [] })
+    writeFileSync(resultsFile, JSON.stringify({ cells: [{ cell, runs: [run(1)] }] }))
+    files().add(cell, run(2))
+    assert.deepEqual(files().read(cell).runs, [run(1), run(2)])
+    assert.deepEqual(files().read({ ...cell, callers: 64 }).runs, [])
   } finally {
     rmSync(folder, { recursive: true })
   }

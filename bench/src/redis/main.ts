@@ -22,7 +22,7 @@ const RESULTS = fileURLToPath(new URL('../../results/', import.meta.url))
 const USAGE = `npm run bench:redis -- [--quick] [--fresh] [--only NAME]... [--topology NAME]... [--callers N]...
 
   --quick          one short run of each cell: a first look, no figures to quote; into bench/results/local
-  --fresh          measure all cells anew; without it those that are there are kept, and a run that was interrupted goes on
+  --fresh          measure all cells again; without it those that are there are kept, and a run that was interrupted goes on
   --only NAME      one contender, may be given again: ${FLEET_CONTENDER_NAMES.join('; ')}
   --topology NAME  ${TOPOLOGIES.join(' or ')}
   --callers N      only the cells with N callers`
@@ -49,9 +49,10 @@ async function run(): Promise<void> {
   const topologies = chosenNames<Topology>('topology', values.topology, TOPOLOGIES, USAGE)
   installRivals()
   const effort = values.quick ? QUICK : FULL
-  const folder = `${RESULTS}${values.quick ? 'local/redis' : 'redis'}`
-  if (values.fresh) rmSync(folder, { recursive: true, force: true })
-  const files = new CellFiles(folder)
+  const resultsFile = `${RESULTS}${values.quick ? 'local/' : ''}redis.json`
+  const folder = `${RESULTS}local/redis${values.quick ? '-quick' : ''}`
+  if (values.fresh) for (const each of [folder, resultsFile]) rmSync(each, { recursive: true, force: true })
+  const files = new CellFiles(folder, resultsFile)
   const loadBefore = load()
   for (const topology of topologies) {
     const { place, stop } = await startServers(topology)
@@ -81,6 +82,7 @@ async function run(): Promise<void> {
   for (const table of fleetTables(results)) console.log(tableText(table))
   const verdicts = fleetVerdicts(results)
   if (verdicts.length > 0) console.log(verdictsText(verdicts))
-  writeFileSync(`${folder}.json`, `${JSON.stringify(results)}\n`)
-  console.log(`\nwritten to ${folder}.json`)
+  writeFileSync(resultsFile, `${JSON.stringify(results)}\n`)
+  rmSync(folder, { recursive: true })
+  console.log(`\nwritten to ${resultsFile}`)
 }

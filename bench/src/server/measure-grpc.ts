@@ -15,12 +15,8 @@ const RULES = 'domain: edge\ndescriptors:\n  - { key: user, rate_limit: { unit: 
 const CONNECTIONS = 4
 const WARM_UP_CALLS = 5_000
 
-export interface GrpcEffort {
-  readonly rounds: number
-  readonly calls: number
-  /** Calls at a time, on each of four connections. */
-  readonly outstanding: number
-}
+/** `outstanding`: calls at a time, on each of four connections. */
+export type GrpcEffort = Readonly<Record<'rounds' | 'calls' | 'outstanding', number>>
 
 /** The service and a bare server, one after the other in each round. */
 export async function measureGrpc({ rounds, calls, outstanding }: GrpcEffort): Promise<Record<'service' | 'echo', ServerRun[]>> {

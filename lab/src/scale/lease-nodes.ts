@@ -74,7 +74,7 @@ class LeaseNodes {
       held = new NodeKey(node, key, new KeyLease(nowUs, group.horizonMs * 1000, group.policy.limit, () => this.#random.fraction()))
       keys.set(key, held)
     }
-    held.lease.demand.ask(1)
+    held.lease.demand.request(1)
     if (!this.#decided(held, nowUs)) this.#wait(held, { askedUs: nowUs, looks: 0 })
   }
 

@@ -71,8 +71,8 @@ function limiterOf(group: NodeGroup, store: SimulatedStore, clock: TimelineClock
       })
     })
   const backend: Backend = {
-    lease: async ({ key, want, least, horizonUs }) => {
-      return grantOf(await call(key, (step, nowUs) => step.lease(nowUs, want, least, horizonUs)), least)
+    lease: async ({ key, want, least }) => {
+      return grantOf(await call(key, (step, nowUs) => step.lease(nowUs, want, least, 0)), least)
     },
     execute: (operation) => call(operation.key as string, (step, nowUs) => answerOf(group, operation, step, nowUs)),
   }

@@ -130,9 +130,9 @@ class SimulatedBackend implements Backend {
     this.#grantOf = encodings.encodings.map((encoding) => grantsOf(encoding, leaseUs))
   }
 
-  lease({ part, want, least, horizonUs }: LeaseRequest): Promise<Grant> {
+  lease({ part, want, least }: LeaseRequest): Promise<Grant> {
     return this.#call((nowUs) => {
-      const lease = (this.#store.steps[part] as LeaseStep).lease(nowUs, want, least, horizonUs)
+      const lease = (this.#store.steps[part] as LeaseStep).lease(nowUs, want, least, 0)
       return (this.#grantOf[part] as GrantOf)(lease, least)
     })
   }

@@ -26,20 +26,27 @@ function readPostgres(section: Section): PostgresStorageConfig {
   else if (!isPostgresUrl(url)) section.fault('url', 'must be a URL such as postgres://user:password@127.0.0.1:5432/database')
   const table = section.text('table', 'sluicegate') ?? DEFAULT_POSTGRES.table
   if (!TABLE.test(table)) section.fault('table', 'must be a name of letters, digits and _, or schema.table')
-  const prefix = section.text('prefix', 'sluicegate')
-  if (prefix !== undefined && !PREFIX.test(prefix)) section.fault('prefix', 'must be 1 to 100 printable ASCII characters without spaces')
   const config = {
     kind: 'postgres',
     url: url ?? '',
     table,
     connections: section.integer('connections', 1, MAX_CONNECTIONS) ?? DEFAULT_POSTGRES.connections,
-    prefix,
-    mode: section.oneOf('mode', ['leased', 'exact'] as const),
-    outage: section.oneOf('outage', ['local', 'open', 'closed'] as const) ?? DEFAULT_REDIS.outage,
+    ...readShared(section),
     timeoutMs: section.duration('timeout', 1, 60_000) ?? DEFAULT_POSTGRES.timeoutMs,
   } as const
   section.done()
   return config
+}
+
+/** What every store has. */
+function readShared(section: Section) {
+  const prefix = section.text('prefix', 'sluicegate')
+  if (prefix !== undefined && !PREFIX.test(prefix)) section.fault('prefix', 'must be 1 to 100 printable ASCII characters without spaces')
+  return {
+    prefix,
+    mode: section.oneOf('mode', ['leased', 'exact'] as const),
+    outage: section.oneOf('outage', ['local', 'open', 'closed'] as const) ?? DEFAULT_REDIS.outage,
+  } as const
 }
 
 function isPostgresUrl(text: string): boolean {
@@ -56,15 +63,11 @@ function readRedis(section: Section): RedisStorageConfig {
     const fault = each === undefined ? undefined : redisUrlFault(each)
     if (fault !== undefined) section.fault(nodes === undefined ? 'url' : 'nodes', fault)
   }
-  const prefix = section.text('prefix', 'sluicegate')
-  if (prefix !== undefined && !PREFIX.test(prefix)) section.fault('prefix', 'must be 1 to 100 printable ASCII characters without spaces')
   const config = {
     kind: 'redis',
     urls: nodes ?? (url === undefined ? [] : [url]),
     isCluster: nodes !== undefined,
-    prefix,
-    mode: section.oneOf('mode', ['leased', 'exact'] as const),
-    outage: section.oneOf('outage', ['local', 'open', 'closed'] as const) ?? DEFAULT_REDIS.outage,
+    ...readShared(section),
     timeoutMs: section.duration('timeout', 1, 60_000) ?? DEFAULT_REDIS.timeoutMs,
   } as const
   section.done()

@@ -1,7 +1,8 @@
 import type { Decision, Limiter, Permit, Reservation } from 'sluicegate'
 import { type Answer, bookingAnswer, numbered } from './answer.js'
+import type { OracleKey } from './oracle/oracle.js'
 import type { PolicySpec } from './oracle/policy-spec.js'
-import type { Step } from './sequences/sequence.js'
+import type { PlainStep, Step } from './sequences/sequence.js'
 
 /** How a replay gets at a library: policies and limiters made from plain numbers, on a clock that it sets. */
 export interface Replayed {
@@ -10,6 +11,30 @@ export interface Replayed {
   /** The limiter's ends, the one that made it first. */
   readonly ends: readonly Limiter[]
   update(end: Limiter, spec: PolicySpec): void
+}
+
+interface PlainVerbs<T> {
+  peek(key: OracleKey, cost: number): T
+  refund(key: OracleKey, tokens: number): T
+  penalize(key: OracleKey, tokens: number): T
+  block(key: OracleKey, durationMs: number): T
+  reset(key: OracleKey): T
+}
+
+export function plainAnswer<T>(limiter: PlainVerbs<T>, step: PlainStep): T {
+  const { key } = step
+  switch (step.verb) {
+    case 'peek':
+      return limiter.peek(key, step.cost)
+    case 'refund':
+      return limiter.refund(key, step.tokens)
+    case 'penalize':
+      return limiter.penalize(key, step.tokens)
+    case 'block':
+      return limiter.block(key, step.durationMs)
+    case 'reset':
+      return limiter.reset(key)
+  }
 }
 
 /** Plays the steps of a sequence on a real limiter. */
@@ -35,16 +60,6 @@ export class LimiterReplay {
         this.#permits.push(decision)
         return decision
       }
-      case 'peek':
-        return limiter.peek(key, step.cost)
-      case 'refund':
-        return limiter.refund(key, step.tokens)
-      case 'penalize':
-        return limiter.penalize(key, step.tokens)
-      case 'block':
-        return limiter.block(key, step.durationMs)
-      case 'reset':
-        return limiter.reset(key)
       case 'update':
         this.#replayed.update(limiter, step.policy)
         return undefined
@@ -60,6 +75,8 @@ export class LimiterReplay {
       case 'release':
       case 'heartbeat':
         return this.#permitVerb(step.verb, step.permit)
+      default:
+        return plainAnswer(limiter, step)
     }
   }
 

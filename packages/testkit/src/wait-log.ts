@@ -1,4 +1,15 @@
 import type { Decision, Key, ManualClock, WaitOptions } from 'sluicegate'
+import { manualClock } from '../../sluicegate/dist/time/clock.js'
+import { Waiting } from '../../sluicegate/dist/waiting/waiting.js'
+import { BookingBucket } from './booking-bucket.js'
+
+/** Waits over a bucket of ten tokens, one a millisecond. */
+export function loggedWaiting({ maxWaiters = 100_000 } = {}) {
+  const clock = manualClock(1_790_000_000_000)
+  const bucket = new BookingBucket({ limit: 1000, windowMs: 1000, burst: 10 }, clock)
+  const waiting = new Waiting<Decision>({ service: bucket, clock, maxWaiters })
+  return { clock, bucket, waiting, log: new WaitLog(waiting, clock) }
+}
 
 /** Calls `wait` on a manual clock and writes down when and how each ends. */
 export class WaitLog {

@@ -1,6 +1,6 @@
 import { PolicyError } from '../errors.js'
 import { onceInProcess } from '../once-in-process.js'
-import { ANSWER, ASK, isKind, type Kind, MOST_AT_ONCE, NAME_UNKNOWN } from './message.js'
+import { ANSWER, isKind, type Kind, MOST_AT_ONCE, NAME_UNKNOWN, REQUESTS } from './message.js'
 
 /** One end of a channel between two processes. */
 export interface ChannelEnd {
@@ -82,7 +82,7 @@ class Inbox {
   /** Answers a worker whose policy is not served here: it would wait in vain. */
   private refuse(kind: Kind, name: unknown, [requests]: readonly unknown[]): void {
     const isPrimary = (this.endEvent as EndEvent) === 'exit'
-    if (!isPrimary || kind !== ASK || typeof name !== 'string' || !Array.isArray(requests) || requests.length > MOST_AT_ONCE) return
+    if (!isPrimary || kind !== REQUESTS || typeof name !== 'string' || !Array.isArray(requests) || requests.length > MOST_AT_ONCE) return
     const served = [...this.receptions.keys()].map((each) => JSON.stringify(each)).join(', ')
     const why = `the primary serves no policy ${JSON.stringify(name)}; it serves: ${served}`
     const answers = requests.filter(Array.isArray).map(([id]) => [id, NAME_UNKNOWN, why])

@@ -46,10 +46,10 @@ export class ClusterBackend implements Backend {
     }
   }
 
-  async lease({ key, part, want, least, horizonUs }: LeaseRequest): Promise<Grant> {
+  async lease({ key, part, want, least }: LeaseRequest): Promise<Grant> {
     const { link, policy } = this
     const id = newOperationId()
-    const answer = await link.ask(id, 'lease', key, want, horizonUs, least, part)
+    const answer = await link.request(id, 'lease', key, want, 0, least, part)
     return grantIn(answer, policy.policies?.[part] ?? policy, least, id)
   }
 
@@ -66,7 +66,7 @@ export class ClusterBackend implements Backend {
   }
 
   private async taken({ key, cost, id }: Extract<Operation, { verb: 'take' }>): Promise<Answer> {
-    const decision = this.decisionIn(await this.link.ask(id, 'take', key, cost))
+    const decision = this.decisionIn(await this.link.request(id, 'take', key, cost))
     return { done: decision.allowed, decision }
   }
 
@@ -77,12 +77,12 @@ export class ClusterBackend implements Backend {
     maxWaitUs,
   }: Pick<Extract<Operation, { verb: 'reserve' }>, 'key' | 'cost' | 'id' | 'maxWaitUs'>): Promise<Answer> {
     const mostUs = Math.min(Math.floor(maxWaitUs), Number.MAX_SAFE_INTEGER)
-    const [charged, waitUs = 0, ...numbers] = numbersIn(await this.link.ask(id, 'book', key, cost, mostUs), 2)
+    const [charged, waitUs = 0, ...numbers] = numbersIn(await this.link.request(id, 'book', key, cost, mostUs), 2)
     return { done: charged === 1, waitUs, decision: this.decisionIn(numbers), order: id }
   }
 
   private async decided(verb: string, ...args: readonly unknown[]): Promise<Answer> {
-    const decision = this.decisionIn(await this.link.ask(newOperationId(), verb, ...args))
+    const decision = this.decisionIn(await this.link.request(newOperationId(), verb, ...args))
     return { done: decision.allowed, decision }
   }
 
@@ -91,7 +91,7 @@ export class ClusterBackend implements Backend {
     { key, id }: { readonly key: unknown; readonly id: number },
     ...args: readonly unknown[]
   ): Promise<Answer> {
-    const [done] = numbersIn(await this.link.ask(newOperationId(), verb, key, id, ...args), 0)
+    const [done] = numbersIn(await this.link.request(newOperationId(), verb, key, id, ...args), 0)
     return { done: done === 1 }
   }
 

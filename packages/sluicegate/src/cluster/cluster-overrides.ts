@@ -17,21 +17,21 @@ export class ClusterOverrides implements OverrideStore {
   }
 
   async load(version: number): Promise<KeptOverrides> {
-    const [now, policies] = await this.ask('overrides', version)
+    const [now, policies] = await this.request('overrides', version)
     if (typeof now !== 'number') throw new StoreError('OUTAGE', 'the primary gave an answer that cannot be read')
     return { version: now, policies: now === version ? undefined : pairsIn(policies) }
   }
 
   async set(key: string, policy: Policy): Promise<boolean> {
-    return numbersIn(await this.ask('setOverride', key, policy), 1)[0] === 1
+    return numbersIn(await this.request('setOverride', key, policy), 1)[0] === 1
   }
 
   async delete(key: string): Promise<boolean> {
-    return numbersIn(await this.ask('deleteOverride', key), 1)[0] === 1
+    return numbersIn(await this.request('deleteOverride', key), 1)[0] === 1
   }
 
-  private ask(verb: string, ...args: readonly unknown[]): Promise<readonly unknown[]> {
-    return this.link.ask(newOperationId(), verb, ...args)
+  private request(verb: string, ...args: readonly unknown[]): Promise<readonly unknown[]> {
+    return this.link.request(newOperationId(), verb, ...args)
   }
 }
 

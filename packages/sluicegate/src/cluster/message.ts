@@ -8,10 +8,10 @@ import { flowsBack, type LeaseRun, type MemoryLease } from './memory-lease.js'
  * The protocol between a primary process and a worker. Messages are arrays of plain JSON. Their first item marks them as this library's and the
  * second is the policy's name, so that others may use the same channel.
  *
- * 1. A worker creates its limiter and sends [ASK, name, [[id, 'hello']]].
+ * 1. A worker creates its limiter and sends [REQUESTS, name, [[id, 'hello']]].
  * 2. The primary answers, and after each change of them sends, [TERMS, name, policy, horizonMs, workers]: the policy, 0 where nothing is leased,
  *    and how many workers it serves, which share the policy when it is gone.
- * 3. The worker decides by leases that it holds. For everything else it sends [ASK, name, requests]: all requests of one turn of the event loop.
+ * 3. The worker decides by leases that it holds. For everything else it sends [REQUESTS, name, requests]: all requests of one turn of the event loop.
  * 4. A request is [id, verb, key, ...]. An id is used once in its worker; permits, reservations and grants go by the id of their request.
  *      take, peek key cost; refund, penalize key tokens; charge key [tokens of each policy]; block key ms; reset key
  *      lease key want horizonUs least part (the number of a policy of allOf, else 0); giveBack key id tokens cost, of a lease: tokens of cost that a take has spent
@@ -28,14 +28,14 @@ import { flowsBack, type LeaseRun, type MemoryLease } from './memory-lease.js'
  * 9. Without a primary a worker decides as the option `outage` says.
  */
 
-export const ASK = 'sluicegate:ask'
+export const REQUESTS = 'sluicegate:ask'
 export const ANSWER = 'sluicegate:answer'
 export const TERMS = 'sluicegate:terms'
 
 /** The code of the answers to a worker whose policy the primary does not serve. */
 export const NAME_UNKNOWN = 'NAME_UNKNOWN'
 
-export type Kind = typeof ASK | typeof ANSWER | typeof TERMS
+export type Kind = typeof REQUESTS | typeof ANSWER | typeof TERMS
 export type Message = readonly [kind: Kind, policy: string, ...content: readonly unknown[]]
 
 /** What the limiter of an override is called on the channel: equal policies share it, and no policy has this name. */
@@ -44,7 +44,7 @@ export function overrideChannel(name: string, content: string): string {
 }
 
 export function isKind(kind: unknown): kind is Kind {
-  return kind === ASK || kind === ANSWER || kind === TERMS
+  return kind === REQUESTS || kind === ANSWER || kind === TERMS
 }
 
 /** Requests in one message; a message with more is not answered. */

@@ -4,7 +4,7 @@ import type { Clock } from '../time/clock.js'
 import { Alarm, alertOf } from '../waiting/alarm.js'
 import { emitWarning } from '../warn-once.js'
 import { type ParentChannel, type Receiver, receiveFromPrimary } from './channel.js'
-import { ANSWER, ASK, MOST_AT_ONCE, NAME_UNKNOWN, type Request, TERMS } from './message.js'
+import { ANSWER, MOST_AT_ONCE, NAME_UNKNOWN, REQUESTS, type Request, TERMS } from './message.js'
 
 /** Later answers are dropped. */
 const LATEST_MS = 60_000
@@ -14,7 +14,7 @@ const CLOSING_MS = 5_000
 const UNKNOWN_FOR_MS = 1_000
 
 /** A request without an answer yet. */
-interface Asker {
+interface Pending {
   readonly untilMs: number
   readonly resolve: (answer: readonly unknown[]) => void
   readonly reject: (error: StoreError) => void
@@ -23,7 +23,7 @@ interface Asker {
 /** What carries requests to where the state is. */
 export interface RequestLink {
   /** Resolves with the answer to a request without its id. Rejects with `StoreError`. */
-  ask(id: number, verb: string, ...args: readonly unknown[]): Promise<readonly unknown[]>
+  request(id: number, verb: string, ...args: readonly unknown[]): Promise<readonly unknown[]>
   /** Sends a request whose answer is not needed. */
   tell(verb: string, ...args: readonly unknown[]): void
 }
@@ -41,7 +41,7 @@ interface PrimaryLinkParts {
 /** One limiter's requests and answers on the channel to the primary. All requests of a turn of the event loop are one message. */
 export class PrimaryLink implements RequestLink {
   private readonly parts: PrimaryLinkParts
-  private readonly askers = new Map<number, Asker>()
+  private readonly pending = new Map<number, Pending>()
   private onTerms: OnTerms = () => undefined
   /** Undefined while it does not listen. */
   private stop: (() => void) | undefined
@@ -70,16 +70,16 @@ export class PrimaryLink implements RequestLink {
   }
 
   /** Resolves with the primary's answer without its id. Rejects with `StoreError`, `OUTAGE` when there is no channel. */
-  ask(id: number, verb: string, ...args: readonly unknown[]): Promise<readonly unknown[]> {
+  request(id: number, verb: string, ...args: readonly unknown[]): Promise<readonly unknown[]> {
     if (!this.isOpen) return Promise.reject(noChannel(this.fault))
     if (this.isClosing) this.linger()
     return new Promise((resolve, reject) => {
       const nowMs = this.parts.clock.nowMs()
-      for (const [oldId, { untilMs }] of this.askers) {
+      for (const [oldId, { untilMs }] of this.pending) {
         if (untilMs > nowMs) break
-        this.askers.delete(oldId)
+        this.pending.delete(oldId)
       }
-      this.askers.set(id, { untilMs: nowMs + LATEST_MS, resolve, reject })
+      this.pending.set(id, { untilMs: nowMs + LATEST_MS, resolve, reject })
       this.post([id, verb, ...args])
     })
   }
@@ -99,7 +99,7 @@ export class PrimaryLink implements RequestLink {
   /** From now on listens only while a request has no answer. */
   close(): void {
     this.isClosing = true
-    if (this.askers.size > 0) this.linger()
+    if (this.pending.size > 0) this.linger()
     else this.leave()
   }
 
@@ -147,7 +147,7 @@ export class PrimaryLink implements RequestLink {
     this.requests = []
     for (let from = 0; from < requests.length; from += MOST_AT_ONCE) {
       const batch = requests.slice(from, from + MOST_AT_ONCE)
-      channel.send?.([ASK, name, batch], (error) => {
+      channel.send?.([REQUESTS, name, batch], (error) => {
         if (error !== null) for (const [id] of batch) this.take(id)?.reject(noChannel(error))
       })
     }
@@ -157,9 +157,9 @@ export class PrimaryLink implements RequestLink {
     if (!Array.isArray(answer)) return
     const [id, ...content] = answer
     if (content[0] === NAME_UNKNOWN) this.unknown(String(content[1]))
-    const asker = this.take(id)
-    if (typeof content[0] === 'string') asker?.reject(errorIn(content))
-    else asker?.resolve(content)
+    const waiting = this.take(id)
+    if (typeof content[0] === 'string') waiting?.reject(errorIn(content))
+    else waiting?.resolve(content)
   }
 
   /** Warns if the primary does not serve the name after a while: it may start a little later than this process. */
@@ -171,16 +171,16 @@ export class PrimaryLink implements RequestLink {
     emitWarning('SLUICEGATE_POLICY', `${why}: until then the option outage decides here`)
   }
 
-  private take(id: number): Asker | undefined {
-    const asker = this.askers.get(id)
-    this.askers.delete(id)
-    if (this.isClosing && this.askers.size === 0) this.leave()
-    return asker
+  private take(id: number): Pending | undefined {
+    const waiting = this.pending.get(id)
+    this.pending.delete(id)
+    if (this.isClosing && this.pending.size === 0) this.leave()
+    return waiting
   }
 
   private rejectAll(error: StoreError): void {
-    for (const { reject } of this.askers.values()) reject(error)
-    this.askers.clear()
+    for (const { reject } of this.pending.values()) reject(error)
+    this.pending.clear()
   }
 }
 

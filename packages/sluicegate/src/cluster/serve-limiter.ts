@@ -15,7 +15,7 @@ import type { BookingService } from '../waiting/reserving.js'
 import { type PrimaryCluster, receiveFromWorker, type WorkerProcess } from './channel.js'
 import { ServedOverrides } from './cluster-overrides.js'
 import { horizonMsFor, keepRoomForLeases, policyUnderLease } from './memory-lease.js'
-import { ANSWER, ASK, type Message, MOST_AT_ONCE, overrideChannel, TERMS } from './message.js'
+import { ANSWER, type Message, MOST_AT_ONCE, overrideChannel, REQUESTS, TERMS } from './message.js'
 import { type PrimaryLimiter, partsOf, type ServedTerms, WorkerSession } from './worker-session.js'
 
 /** What {@link serveLimiter} takes beside the policy. */
@@ -181,7 +181,7 @@ class Served extends ShownLimiter<Policy> implements ServedLimiter, ServedTerms 
     const service = new WorkerSession(this, hello)
     const stop = receiveFromWorker(worker, this.name, {
       receiver: (kind, [requests]) => {
-        if (kind !== ASK || !Array.isArray(requests) || requests.length > MOST_AT_ONCE) return
+        if (kind !== REQUESTS || !Array.isArray(requests) || requests.length > MOST_AT_ONCE) return
         send(worker, [ANSWER, this.name, service.answers(requests)])
       },
       onEnd: () => {

@@ -21,14 +21,14 @@ function setUp(policies = [bucket], options: LimiterObjectOptions = {}) {
     await state.ready
   }
   const post = (body: string): Promise<Response> => object.fetch(new Request('https://limiter/', { method: 'POST', body }))
-  const ask = async (requests: readonly (readonly unknown[])[], name = 'api', asker = 'worker'): Promise<unknown[][]> => {
-    const response = await post(JSON.stringify(['sluicegate:ask', name, requests.map((each) => [++id, ...each]), asker]))
+  const send = async (requests: readonly (readonly unknown[])[], name = 'api', sender = 'worker'): Promise<unknown[][]> => {
+    const response = await post(JSON.stringify(['sluicegate:ask', name, requests.map((each) => [++id, ...each]), sender]))
     assert.equal(response.status, 200, await response.clone().text())
     const [, , answers] = (await response.json()) as [string, string, unknown[][]]
     return answers.map(([, ...content]) => content)
   }
-  const take = async (key = 'ada', name = 'api'): Promise<boolean> => (await ask([['take', key, 1]], name))[0]?.[0] === 1
-  return { clock, storage, evict, post, ask, take, alarm: () => object.alarm() }
+  const take = async (key = 'ada', name = 'api'): Promise<boolean> => (await send([['take', key, 1]], name))[0]?.[0] === 1
+  return { clock, storage, evict, post, send, take, alarm: () => object.alarm() }
 }
 
 async function admitted(take: () => Promise<boolean>, times: number): Promise<number> {
@@ -56,12 +56,12 @@ for (const policy of POLICIES) {
 }
 
 test('an answer leaves when the state is stored: an object that is killed earlier has sent no answer', async () => {
-  const { storage, evict, ask, take } = setUp()
+  const { storage, evict, send, take } = setUp()
   await evict()
   let store: () => void = () => undefined
   storage.before = () => new Promise((resolve) => (store = resolve))
   let isAnswered = false
-  const answer = ask([['take', 'ada', 10]]).then(() => (isAnswered = true))
+  const answer = send([['take', 'ada', 10]]).then(() => (isAnswered = true))
   await new Promise((resolve) => setImmediate(resolve))
   assert.equal(isAnswered, false)
   store()
@@ -84,31 +84,31 @@ test('storage that fails is an outage, and its tokens stay charged in memory', a
 })
 
 test('a denial is not stored, and no peek is', async () => {
-  const { storage, evict, ask, take } = setUp()
+  const { storage, evict, send, take } = setUp()
   await evict()
-  await ask([['take', 'ada', 10]])
+  await send([['take', 'ada', 10]])
   const { puts } = storage
   assert.equal(await take(), false)
-  await ask([['peek', 'ada', 1]])
+  await send([['peek', 'ada', 1]])
   assert.equal(storage.puts, puts)
 })
 
 test('a key that is only looked at is not stored, also where tokens are leased', async () => {
-  const { clock, storage, evict, ask } = setUp([tokenBucket({ limit: 100, window: '1s', name: 'api' })], { mode: 'leased' })
+  const { clock, storage, evict, send } = setUp([tokenBucket({ limit: 100, window: '1s', name: 'api' })], { mode: 'leased' })
   await evict()
-  await ask([['lease', 'ada', 10, 50_000, 1, 0]])
+  await send([['lease', 'ada', 10, 50_000, 1, 0]])
   const { puts } = storage
   for (let i = 0; i < 10; i++) {
     clock.advance(1_000)
-    await ask([['peek', 'ada', 1]])
+    await send([['peek', 'ada', 1]])
   }
   assert.equal(storage.puts, puts)
 })
 
 test('the alarm deletes what is stored once all keys are full, and not before', async () => {
-  const { clock, storage, evict, alarm, ask, take } = setUp()
+  const { clock, storage, evict, alarm, send, take } = setUp()
   await evict()
-  await ask([['take', 'ada', 5]])
+  await send([['take', 'ada', 5]])
   assert.equal(storage.alarmAtMs, HOUR_MS + 5_000)
   clock.advance(3_000)
   await take()
@@ -126,9 +126,9 @@ test('the alarm deletes what is stored once all keys are full, and not before', 
 })
 
 test('a block outlives eviction and alarms until it ends', async () => {
-  const { clock, evict, alarm, ask, take } = setUp()
+  const { clock, evict, alarm, send, take } = setUp()
   await evict()
-  await ask([['block', 'ada', 60_000]])
+  await send([['block', 'ada', 60_000]])
   for (const ms of [30_000, 29_999]) {
     clock.advance(ms)
     await alarm()
@@ -143,7 +143,7 @@ test('a new limit of the same algorithm takes over what was spent; another algor
   context.mock.method(process, 'emitWarning', () => undefined)
   const before = setUp()
   await before.evict()
-  await before.ask([['take', 'ada', 8]])
+  await before.send([['take', 'ada', 8]])
   const stored = [...before.storage.entries]
   const taken = async (policy: typeof bucket): Promise<number> => {
     const { storage, evict, take } = setUp([policy])
@@ -157,15 +157,15 @@ test('a new limit of the same algorithm takes over what was spent; another algor
 
 test('a permit ends by its release, and after an eviction by its ttl', async () => {
   const policy = concurrency({ limit: 1, ttl: '30s', name: 'api' })
-  const { clock, evict, ask, take } = setUp([policy as unknown as typeof bucket])
+  const { clock, evict, send, take } = setUp([policy as unknown as typeof bucket])
   await evict()
   const id = 1
   assert.equal(await take(), true)
   assert.equal(await take(), false)
-  assert.deepEqual(await ask([['release', 'ada', id]]), [[1]])
+  assert.deepEqual(await send([['release', 'ada', id]]), [[1]])
   assert.equal(await take(), true)
   await evict()
-  assert.deepEqual(await ask([['release', 'ada', 4]]), [[0]])
+  assert.deepEqual(await send([['release', 'ada', 4]]), [[0]])
   assert.equal(await take(), false)
   clock.advance(30_000)
   assert.equal(await take(), true)
@@ -183,12 +183,12 @@ const NOT_MESSAGES = [
 ]
 
 test('what is no message is refused, and no request gets an exception', async () => {
-  const { evict, post, ask } = setUp()
+  const { evict, post, send } = setUp()
   await evict()
   for (const body of NOT_MESSAGES) assert.equal((await post(body)).status, 400, body.slice(0, 40))
   const tooMany = JSON.stringify(['sluicegate:ask', 'api', Array.from({ length: 10_001 }, () => [1, 'peek', 'ada', 1]), 'w'])
   assert.equal((await post(tooMany)).status, 400)
-  const refused = await ask([
+  const refused = await send([
     ['take', 'k'.repeat(100_000), 1],
     ['take', { toString: 1 }, 1],
     ['take', ['ada', 'bob'], 1],
@@ -203,15 +203,15 @@ test('what is no message is refused, and no request gets an exception', async ()
     refused.map(([code]) => typeof code),
     ['string', 'string', 'string', 'string', 'number', 'string', 'string', 'string', 'number'],
   )
-  const [[code] = []] = await ask([['take', 'ada', 1]], 'other')
+  const [[code] = []] = await send([['take', 'ada', 1]], 'other')
   assert.equal(code, 'NAME_UNKNOWN')
 })
 
 test('keys beyond those of an object take no more memory or storage, and a spent key is not forgotten for them', async () => {
-  const { storage, evict, ask, take } = setUp([bucket], { maxKeys: 10, onFull: 'deny' })
+  const { storage, evict, send, take } = setUp([bucket], { maxKeys: 10, onFull: 'deny' })
   await evict()
-  await ask([['take', 'ada', 10]])
-  for (let i = 0; i < 40; i++) await ask(Array.from({ length: 50 }, (_, n) => ['take', `key ${i} ${n}`, 1]))
+  await send([['take', 'ada', 10]])
+  for (let i = 0; i < 40; i++) await send(Array.from({ length: 50 }, (_, n) => ['take', `key ${i} ${n}`, 1]))
   assert.equal(await take(), false)
   const bytes = [...storage.entries.values()].reduce<number>((sum, each) => sum + (each instanceof Uint8Array ? each.length : 0), 0)
   assert.ok(bytes < 20_000, `${bytes} bytes are stored`)
@@ -220,9 +220,9 @@ test('keys beyond those of an object take no more memory or storage, and a spent
 })
 
 test('limiters beyond those that an object remembers lose only their permits', async () => {
-  const { evict, ask, take } = setUp()
+  const { evict, send, take } = setUp()
   await evict()
-  for (let i = 0; i < 1_100; i++) await ask([['peek', 'ada', 1]], 'api', `worker ${i}`)
+  for (let i = 0; i < 1_100; i++) await send([['peek', 'ada', 1]], 'api', `worker ${i}`)
   assert.equal(await admitted(take, 15), 10)
 })
 

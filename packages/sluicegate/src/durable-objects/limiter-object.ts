@@ -8,12 +8,12 @@ import { numbersOf } from '../policy/policy-numbers.js'
 import { checkedHorizonMs } from '../shared/shared-options.js'
 import { type Clock, checkClock } from '../time/clock.js'
 import { type HeldOptions, HeldPolicy } from './held-policy.js'
-import { type Asked, answerBody, askedIn, LONGEST_BODY } from './object-message.js'
+import { answerBody, LONGEST_BODY, type ObjectRequests, requestsIn } from './object-message.js'
 import type { ObjectRequest, ObjectState } from './object-types.js'
 import { MOST_BYTES, StoredState } from './stored-state.js'
 
 /** Limiters that one object remembers, each an isolate of a Worker. Of those forgotten, permits and reservations end by themselves. */
-const MOST_ASKERS = 1_000
+const MOST_SENDERS = 1_000
 const DEFAULT_MAX_KEYS = 100
 const MOST_KEYS = 100_000
 
@@ -116,11 +116,11 @@ function checkRoom(policy: Policy, maxKeys: number): void {
   throw new PolicyError('RANGE_UNSUPPORTED', 'maxKeys', maxKeys, `of ${policy.name} may take ${bytes} bytes, and storage ${MOST_BYTES}`)
 }
 
-/** A policy with its state, where that is stored, and who asks. */
+/** A policy with its state, where that is stored, and the limiters that use it. */
 interface Held {
   readonly terms: HeldPolicy
   readonly stored: StoredState
-  /** Those that asked last at the end. */
+  /** The last used at the end. */
   readonly sessions: Map<string, WorkerSession>
 }
 
@@ -147,9 +147,9 @@ class HeldObject implements LimiterObject {
   async fetch(request: ObjectRequest): Promise<Response> {
     try {
       if (Number(request.headers.get('content-length') ?? 0) > 4 * LONGEST_BODY) return new Response('too long', { status: 413 })
-      const asked = request.method === 'POST' ? askedIn(await request.text()) : undefined
-      if (asked === undefined) return new Response('not a message of sluicegate', { status: 400 })
-      return new Response(answerBody(asked.name, await this.answered(asked)), { headers: { 'content-type': 'application/json' } })
+      const sent = request.method === 'POST' ? requestsIn(await request.text()) : undefined
+      if (sent === undefined) return new Response('not a message of sluicegate', { status: 400 })
+      return new Response(answerBody(sent.name, await this.answered(sent)), { headers: { 'content-type': 'application/json' } })
     } catch (error) {
       return new Response(String(error), { status: 503 })
     }
@@ -165,13 +165,13 @@ class HeldObject implements LimiterObject {
     await this.state.storage.deleteAll()
   }
 
-  private async answered({ name, requests, asker }: Asked): Promise<readonly unknown[]> {
+  private async answered({ name, requests, sender }: ObjectRequests): Promise<readonly unknown[]> {
     if (!this.policies.has(name)) {
       const why = `the object holds no policy ${JSON.stringify(name)}; it holds: ${[...this.policies.keys()].join(', ')}`
       return requests.filter(Array.isArray).map(([id]) => [id, NAME_UNKNOWN, why])
     }
     const held = this.heldOf(name)
-    const answers = sessionOf(held, asker).answers(requests)
+    const answers = sessionOf(held, sender).answers(requests)
     held.terms.note(requests)
     await this.save(held)
     return answers
@@ -201,10 +201,10 @@ class HeldObject implements LimiterObject {
   }
 }
 
-function sessionOf({ sessions, terms }: Held, asker: string): WorkerSession {
-  const session = sessions.get(asker) ?? new WorkerSession(terms, () => undefined)
-  sessions.delete(asker)
-  sessions.set(asker, session)
-  if (sessions.size > MOST_ASKERS) sessions.delete(sessions.keys().next().value as string)
+function sessionOf({ sessions, terms }: Held, sender: string): WorkerSession {
+  const session = sessions.get(sender) ?? new WorkerSession(terms, () => undefined)
+  sessions.delete(sender)
+  sessions.set(sender, session)
+  if (sessions.size > MOST_SENDERS) sessions.delete(sessions.keys().next().value as string)
   return session
 }

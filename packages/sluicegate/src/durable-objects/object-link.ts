@@ -2,7 +2,7 @@ import type { Request } from '../cluster/message.js'
 import { errorIn, type RequestLink } from '../cluster/primary-link.js'
 import { PolicyError, StoreError } from '../errors.js'
 import { newOperationId } from '../shared/backend.js'
-import { answersIn, askBody } from './object-message.js'
+import { answersIn, requestBody } from './object-message.js'
 import type { ObjectNamespace } from './object-types.js'
 
 /** Requests in one message, which an object carries out in one step. */
@@ -19,29 +19,29 @@ export interface ObjectLinkParts {
 }
 
 /** A request without an answer yet. */
-interface Asker {
+interface Pending {
   readonly resolve: (answer: readonly unknown[]) => void
   readonly reject: (error: StoreError) => void
 }
 
 interface Batch {
   readonly requests: Request[]
-  readonly askers: Map<number, Asker>
+  readonly pending: Map<number, Pending>
 }
 
-/** Requests of one limiter to the objects of its keys: what one turn asks of one object is one subrequest. */
+/** Requests of one limiter to the objects of its keys: what one turn sends to one object is one subrequest. */
 export class ObjectLink implements RequestLink {
   private readonly parts: ObjectLinkParts
   private readonly batches = new Map<string, Batch>()
-  private asker: string | undefined
+  private sender: string | undefined
 
   constructor(parts: ObjectLinkParts) {
     this.parts = parts
   }
 
-  ask(id: number, verb: string, ...args: readonly unknown[]): Promise<readonly unknown[]> {
+  request(id: number, verb: string, ...args: readonly unknown[]): Promise<readonly unknown[]> {
     return new Promise((resolve, reject) => {
-      this.post([id, verb, ...args]).askers.set(id, { resolve, reject })
+      this.post([id, verb, ...args]).pending.set(id, { resolve, reject })
     })
   }
 
@@ -66,7 +66,7 @@ export class ObjectLink implements RequestLink {
     const object = this.objectOf(request[2])
     let batch = this.batches.get(object)
     if (batch === undefined || batch.requests.length === MOST_TOGETHER) {
-      const made: Batch = { requests: [], askers: new Map() }
+      const made: Batch = { requests: [], pending: new Map() }
       batch = made
       this.batches.set(object, made)
       queueMicrotask(() => {
@@ -78,14 +78,14 @@ export class ObjectLink implements RequestLink {
     return batch
   }
 
-  /** Settles all askers, and never rejects. Its timer belongs to the same request as the call, so that neither outlives the other. */
-  private async send(object: string, { requests, askers }: Batch): Promise<void> {
-    const timer = setTimeout(() => rejectAll(askers, new StoreError('OUTAGE', 'the object did not answer in time')), this.parts.timeoutMs)
+  /** Settles all of them, and never rejects. Its timer belongs to the same request as the call, so that neither outlives the other. */
+  private async send(object: string, { requests, pending }: Batch): Promise<void> {
+    const timer = setTimeout(() => rejectAll(pending, new StoreError('OUTAGE', 'the object did not answer in time')), this.parts.timeoutMs)
     try {
-      for (const answer of await this.answers(object, requests)) settle(askers, answer)
-      rejectAll(askers, undefined)
+      for (const answer of await this.answers(object, requests)) settle(pending, answer)
+      rejectAll(pending, undefined)
     } catch (error) {
-      rejectAll(askers, error)
+      rejectAll(pending, error)
     } finally {
       clearTimeout(timer)
     }
@@ -94,23 +94,23 @@ export class ObjectLink implements RequestLink {
   private async answers(object: string, requests: readonly Request[]): Promise<readonly (readonly unknown[])[]> {
     const { namespace, name } = this.parts
     // A random number is refused outside of requests.
-    this.asker ??= crypto.randomUUID()
+    this.sender ??= crypto.randomUUID()
     const stub = namespace.get(namespace.idFromName(`${name}\n${object}`) as never)
-    const response = await stub.fetch('https://limiter/', { method: 'POST', body: askBody({ name, requests, asker: this.asker }) })
+    const response = await stub.fetch('https://limiter/', { method: 'POST', body: requestBody({ name, requests, sender: this.sender }) })
     if (response.ok) return answersIn(await response.json())
     throw new StoreError('OUTAGE', `the object answered ${response.status}: ${await response.text()}`)
   }
 }
 
-function rejectAll(askers: Map<number, Asker>, cause: unknown): void {
+function rejectAll(pending: Map<number, Pending>, cause: unknown): void {
   const error = cause instanceof StoreError ? cause : new StoreError('OUTAGE', 'the object gave no answer', { cause })
-  for (const { reject } of askers.values()) reject(error)
-  askers.clear()
+  for (const { reject } of pending.values()) reject(error)
+  pending.clear()
 }
 
-function settle(askers: Map<number, Asker>, [id, ...content]: readonly unknown[]): void {
-  const asker = askers.get(id as number)
-  askers.delete(id as number)
-  if (typeof content[0] === 'string') asker?.reject(errorIn(content))
-  else asker?.resolve(content)
+function settle(pending: Map<number, Pending>, [id, ...content]: readonly unknown[]): void {
+  const waiting = pending.get(id as number)
+  pending.delete(id as number)
+  if (typeof content[0] === 'string') waiting?.reject(errorIn(content))
+  else waiting?.resolve(content)
 }

@@ -1,21 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type AlgorithmName, policyOf, Random, randomPolicyOf, seedsFrom, shortOrLong } from 'sluicegate-testkit'
+import { ALGORITHM_NAMES, type AlgorithmName, policyOf, Random, randomPolicyOf, seedsFrom, shortOrLong } from 'sluicegate-testkit'
 import { parsedLimits } from 'sluicegate-testkit/keys/parsed-fields.js'
 import { createLimiter, type Decision, manualClock, type Policy } from '../index.js'
 import type { ResetMeaning } from './header-formats.js'
 import { HeaderWriter } from './header-writer.js'
 import { readRateLimit } from './read-rate-limit.js'
 
-const ALGORITHMS: readonly AlgorithmName[] = [
-  'token-bucket',
-  'gcra',
-  'fixed-window',
-  'sliding-window',
-  'sliding-log',
-  'concurrency',
-  'all-of',
-]
 const SEEDS = [...seedsFrom(1, shortOrLong(10, 40))]
 const NOW_MS = Date.UTC(2026, 10, 21, 12, 0, 0, 500)
 const nowMs = (): number => NOW_MS
@@ -43,7 +34,7 @@ function failing(seed: number, { policy, decision }: Answer): string {
   return `seed ${seed}: ${JSON.stringify({ policy, decision })}`
 }
 
-for (const algorithm of ALGORITHMS) {
+for (const algorithm of ALGORITHM_NAMES) {
   test(`no field about ${algorithm} promises more than the policy, and t is never above retry-after`, () => {
     const writer = new HeaderWriter()
     let denials = 0

@@ -144,7 +144,7 @@ export interface Unspent {
 /** The leased tokens of one key, from several grants; the oldest are spent first. */
 export class HeldTokens {
   private readonly batches: Batch[] = []
-  /** Tokens that may be spent now, and now or later; both are counted anew from `recountUs` on. */
+  /** Tokens that may be spent now, and now or later; both are counted again from `recountUs` on. */
   private ready = 0
   private tokens = 0
   private recountUs = Number.NEGATIVE_INFINITY

@@ -5,7 +5,7 @@ import type { KeyLease } from './key-lease.js'
 
 test('a cached denial decides until it expires, and not for smaller costs', () => {
   const lease = freshLease()
-  lease.demand.ask(3)
+  lease.demand.request(3)
   const asked = lease.want(0)
   assert.equal(asked.least, 3)
   lease.addGrant(grantOf({ untilFreeUs: 30 * MS, untilFreeFor: (tokens) => (tokens === 3 ? 30 * MS : undefined) }), asked, 0)
@@ -16,7 +16,7 @@ test('a cached denial decides until it expires, and not for smaller costs', () =
 
 test('a denial of a single cost by the backend covers that cost and larger ones, until tokens are returned', () => {
   const lease = freshLease()
-  lease.demand.ask(1)
+  lease.demand.request(1)
   lease.addGrant(grantOf({ untilFreeUs: 5 * MS, untilFreeFor: (tokens) => (tokens === 1 ? 5 * MS : undefined) }), lease.want(0), 0)
   lease.refuse(4, 20 * MS, 20 * MS, 0)
   assert.deepEqual([lease.deniedUntil(MS, 4), lease.deniedUntil(MS, 5), lease.deniedUntil(MS, 3)], [20 * MS, 20 * MS, undefined])
@@ -28,7 +28,7 @@ test('a denial of a single cost by the backend covers that cost and larger ones,
 test('a larger cost asks for what is missing, and takes nothing when that is not there', () => {
   const lease = freshLease()
   givenAll(lease, 0)
-  lease.demand.ask(5)
+  lease.demand.request(5)
   lease.demand.join(5, 0)
   const asked = lease.want(0)
   assert.deepEqual([asked.want >= 4, asked.least], [true, 4], 'one is here')
@@ -40,9 +40,9 @@ test('a larger cost asks for what is missing, and takes nothing when that is not
 
 test('tokens of two leases are spent the older first, and together', () => {
   const lease = freshLease()
-  lease.demand.ask(3)
+  lease.demand.request(3)
   lease.addGrant(grantOf({ ready: 3, endUs: 100 * MS }), lease.want(0), 0)
-  lease.demand.ask(3)
+  lease.demand.request(3)
   lease.addGrant(grantOf({ ready: 3, endUs: 100 * MS }), lease.want(50 * MS), 50 * MS)
   assert.ok(lease.spend(60 * MS, 2))
   assert.equal(lease.readyAt(99 * MS), 4)
@@ -53,9 +53,9 @@ test('tokens of two leases are spent the older first, and together', () => {
 
 test('a denial of more than is ready says when what is held is enough, without what is void by then', () => {
   const lease = freshLease()
-  lease.demand.ask(1)
+  lease.demand.request(1)
   lease.addGrant(grantOf({ ready: 1, endUs: 30 * MS }), lease.want(0), 0)
-  lease.demand.ask(4)
+  lease.demand.request(4)
   lease.addGrant(grantOf({ later: [20 * MS, 40 * MS, 60 * MS] }), lease.want(0), 0)
   assert.equal(lease.deniedUntil(0, 2), 20 * MS + 20)
   assert.equal(lease.deniedUntil(0, 3), 60 * MS + 60, 'the first is void when the third begins')
@@ -63,9 +63,9 @@ test('a denial of more than is ready says when what is held is enough, without w
 
 test('I5: what is void before a whole millisecond is over does not count as what is held by then', () => {
   const lease = freshLease()
-  lease.demand.ask(1)
+  lease.demand.request(1)
   lease.addGrant(grantOf({ ready: 1, endUs: 40.6 * MS }), lease.want(0), 0)
-  lease.demand.ask(4)
+  lease.demand.request(4)
   lease.addGrant(grantOf({ later: [20 * MS, 40 * MS, 60 * MS] }), lease.want(0), 0)
   const untilUs = lease.deniedUntil(0, 3) as number
   assert.ok(lease.readyAt(Math.ceil(untilUs / MS) * MS) >= 3, `${untilUs}`)
@@ -73,21 +73,21 @@ test('I5: what is void before a whole millisecond is over does not count as what
 
 test('when the key was changed by hand nothing in hand or on its way is spent', () => {
   const lease = freshLease()
-  lease.demand.ask(4)
+  lease.demand.request(4)
   givenAll(lease, 0)
   const asked = lease.want(1)
   lease.forget(2)
   assert.equal(lease.readyAt(2), 0)
   lease.addGrant(grantOf({ ready: 4 }), asked, 3)
   assert.equal(lease.readyAt(3), 0)
-  lease.demand.ask(1)
+  lease.demand.request(1)
   givenAll(lease, 4)
   assert.ok(lease.spend(4, 1))
 })
 
 test('after a return denials are forgotten, also those in flight, and tokens are kept', () => {
   const lease = freshLease()
-  lease.demand.ask(4)
+  lease.demand.request(4)
   givenAll(lease, 0)
   const asked = lease.want(1)
   lease.refunded({ remaining: 1, resetAfterMs: 30 }, 2)
@@ -98,9 +98,9 @@ test('after a return denials are forgotten, also those in flight, and tokens are
 
 test('a block that the authority tells of voids what is held, and is looked at again within twenty horizons', () => {
   const lease = freshLease()
-  lease.demand.ask(4)
+  lease.demand.request(4)
   givenAll(lease, 0)
-  lease.demand.ask(1)
+  lease.demand.request(1)
   lease.addGrant(grantOf({ blockedUs: 86_400_000 * MS, untilFreeFor: () => 0 }), lease.want(1), 1)
   assert.equal(lease.readyAt(1), 0)
   assert.equal(lease.deniedUntil(2, 1), 1 + 86_400_000 * MS)
@@ -110,9 +110,9 @@ test('a block that the authority tells of voids what is held, and is looked at a
 
 test('I5: what is held does not deny a cost of which what is missing may be there', () => {
   const lease = freshLease()
-  lease.demand.ask(3)
+  lease.demand.request(3)
   lease.addGrant(grantOf({ ...OF_A_WINDOW, ready: 3, endUs: 100 * MS, remaining: 3 }), { ...lease.want(0), want: 3 }, 0)
-  lease.demand.ask(7)
+  lease.demand.request(7)
   const asked = lease.want(0)
   assert.equal(asked.least, 4)
   const untilFreeFor = (tokens: number): number | undefined => (tokens >= 4 ? 800 * MS : undefined)
@@ -142,11 +142,11 @@ const CHANGES: Readonly<Record<keyof typeof LEFT, (lease: KeyLease, nowUs: numbe
 for (const [change, [here, onTheirWay, back, isForgotten, remaining]] of Object.entries(LEFT)) {
   test(`${change} leaves of a key what is said of it`, () => {
     const lease = freshLease()
-    lease.demand.ask(4)
+    lease.demand.request(4)
     lease.addGrant(grantOf({ ...OF_A_WINDOW, ready: 4, remaining: 9 }), lease.want(0), 0)
     lease.refuse(50, 500 * MS, 500 * MS, 0)
     assert.equal(lease.deniedUntil(1, 60), 500 * MS)
-    lease.demand.ask(4)
+    lease.demand.request(4)
     const asked = lease.want(1)
     CHANGES[change as keyof typeof LEFT](lease, 2)
     assert.equal(lease.readyAt(2), here)

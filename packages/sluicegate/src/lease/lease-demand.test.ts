@@ -33,7 +33,7 @@ function run(timesUs: readonly number[], left = 0, lease = new KeyLease(0, HORIZ
     lease.addGrant(grantOf({ ready: request.want, remaining: left * BUDGET }), request, us)
   }
   for (const us of timesUs) {
-    lease.demand.ask(1)
+    lease.demand.request(1)
     if (!lease.spend(us, 1)) {
       lease.demand.join(1, us)
       refill(us)
@@ -56,7 +56,7 @@ function arrivals(perLease: number, leases: number, isOn: (us: number) => boolea
 test('the first request of a key is a call alone, also after a long time', () => {
   for (const us of [0, 1, 3_600_000 * MS]) {
     const lease = new KeyLease(0, HORIZON_US, BUDGET)
-    lease.demand.ask(1)
+    lease.demand.request(1)
     lease.demand.join(1, us)
     assert.deepEqual([lease.want(us).isLease, lease.want(us).want], [false, 1])
   }
@@ -65,7 +65,7 @@ test('the first request of a key is a call alone, also after a long time', () =>
 test('takes that wait together are one lease, of exactly as many tokens', () => {
   const lease = new KeyLease(0, HORIZON_US, BUDGET)
   for (let i = 0; i < 100; i++) {
-    lease.demand.ask(1)
+    lease.demand.request(1)
     lease.demand.join(1, 0)
   }
   const { want, least, isLease } = lease.want(0)
@@ -120,7 +120,7 @@ test('callers that wait for each answer count as the takes they make meanwhile: 
   const lease = new KeyLease(0, HORIZON_US, BUDGET)
   let [us, waits] = [0, 0]
   for (let spent = 0; spent < 4000; spent++) {
-    lease.demand.ask(1)
+    lease.demand.request(1)
     if (!lease.spend(us, 1)) {
       lease.demand.join(1, us)
       const asked = lease.want(us)
@@ -146,7 +146,7 @@ test('a large lease is renewed ahead of need, when a quarter is left, and a smal
     lease.addGrant(grantOf({ ready: tokens }), { ...lease.want(0), want: tokens }, 0)
     lease.demand.leave(tokens)
     for (let left = tokens - 1; left > 0; left--) {
-      lease.demand.ask(1)
+      lease.demand.request(1)
       assert.ok(lease.spend(0, 1))
       assert.equal(lease.isLow(0), left <= lowAt, `${left} of ${tokens}`)
     }
@@ -160,7 +160,7 @@ test('no refill ahead of need while the backend is short of tokens', () => {
   lease.addGrant(grantOf({ ready: 100, untilFreeFor: () => 40 * MS, untilFreeUs: 40 * MS }), asked, 0)
   lease.demand.leave(200)
   assert.ok(lease.spend(0, 90))
-  lease.demand.ask(1)
+  lease.demand.request(1)
   assert.equal(lease.isLow(40 * MS - 1), false)
   assert.equal(lease.isLow(200 * MS), true)
 })
@@ -170,11 +170,11 @@ test('at most an eighth of what is left of a window is leased ahead, also after 
     const lease = new KeyLease(0, HORIZON_US, BUDGET)
     run(arrivals(100, 100), 0, lease)
     const atUs = 100 * 2 * HORIZON_US
-    lease.demand.ask(1)
+    lease.demand.request(1)
     lease.addGrant(grantOf({ ...OF_A_WINDOW, ready: 1, remaining: 16 }), lease.want(atUs), atUs)
     assert.ok(lease.spend(atUs, lease.readyAt(atUs)))
     happens(lease)
-    for (let i = 0; i < 1000; i++) lease.demand.ask(1)
+    for (let i = 0; i < 1000; i++) lease.demand.request(1)
     assert.equal(lease.want(atUs + 50 * MS).want, 2)
   }
 })

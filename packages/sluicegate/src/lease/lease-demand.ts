@@ -29,7 +29,7 @@ export class LeaseDemand {
   private waiters = 0
   private waiting = 0
   /** Tokens requested by takes since the pace was measured, the smallest cost among them, and since when. */
-  private asked = 0
+  private requested = 0
   private leastCost = Number.POSITIVE_INFINITY
   private sinceUs: number
   /** How long of that callers waited, up to the last lease, and since when they wait now. */
@@ -50,8 +50,8 @@ export class LeaseDemand {
   }
 
   /** Counts the cost of a take, once. */
-  ask(cost: number): void {
-    this.asked += cost
+  request(cost: number): void {
+    this.requested += cost
     if (cost < this.leastCost) this.leastCost = cost
   }
 
@@ -106,7 +106,7 @@ export class LeaseDemand {
 
   /** Whether so few tokens are left that a refill is due. */
   isLow(left: number): boolean {
-    return left <= this.lowAt && this.asked > 0
+    return left <= this.lowAt && this.requested > 0
   }
 
   /**
@@ -146,12 +146,12 @@ export class LeaseDemand {
     // A waiting caller takes nothing more: while a lease is on its way demand does not show.
     const servedUs = Math.max(1, nowUs - this.sinceUs - this.waitedUs - this.waitingFor(nowUs))
     const weight = -Math.expm1(-servedUs / (PACE_LEASES * this.leaseUs))
-    return this.pace + weight * (this.asked / servedUs - this.pace)
+    return this.pace + weight * (this.requested / servedUs - this.pace)
   }
 
   private measure(nowUs: number): void {
     this.pace = this.paceAt(nowUs)
-    this.asked = 0
+    this.requested = 0
     this.sinceUs = nowUs
     this.waitedUs = 0
     this.waitingSinceUs = nowUs

@@ -1,34 +1,21 @@
 import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
 import { test } from 'node:test'
-import { BookingBucket, settled, WaitLog } from 'sluicegate-testkit'
-import type { Decision } from '../decision/decision.js'
+import { loggedWaiting, settled } from 'sluicegate-testkit'
 import { StoreError } from '../errors.js'
 import type { WaitOptions } from '../limiter.js'
-import { manualClock } from '../time/clock.js'
-import { Waiting } from '../waiting/waiting.js'
 
 // How a wait ends otherwise than by passing.
 
-// Ten tokens, one a millisecond.
-const SPEC = { limit: 1000, windowMs: 1000, burst: 10 }
-
-function fixture({ maxWaiters = 100_000 } = {}) {
-  const clock = manualClock(1_790_000_000_000)
-  const bucket = new BookingBucket(SPEC, clock)
-  const waiting = new Waiting<Decision>({ service: bucket, clock, maxWaiters })
-  return { clock, bucket, waiting, log: new WaitLog(waiting, clock) }
-}
-
 test('what can never pass is denied at once', async () => {
-  const { bucket, waiting } = fixture()
+  const { bucket, waiting } = loggedWaiting()
   const decision = await waiting.wait('k', { cost: 11 })
   assert.deepEqual([decision.allowed, decision.retryAfterMs, decision.remaining], [false, Number.POSITIVE_INFINITY, 10])
   assert.equal(bucket.debt, 0)
 })
 
 test('what would take longer than maxWaitMs is denied at once and charges nothing, to the microsecond', async () => {
-  const { bucket, log } = fixture()
+  const { bucket, log } = loggedWaiting()
   bucket.take(10)
   const before = bucket.debt
   await log.wait('short', { cost: 3, maxWaitMs: 2.999 })
@@ -41,7 +28,7 @@ test('what would take longer than maxWaitMs is denied at once and charges nothin
 })
 
 test('with maxWaiters waiting others are denied as by take, unless they pass at once', async () => {
-  const { bucket, waiting, log } = fixture({ maxWaiters: 2 })
+  const { bucket, waiting, log } = loggedWaiting({ maxWaiters: 2 })
   bucket.take(10)
   void log.wait('a')
   void log.wait('b')
@@ -55,7 +42,7 @@ test('with maxWaiters waiting others are denied as by take, unless they pass at 
 })
 
 test('an aborted signal rejects before anything is booked', async () => {
-  const { bucket, waiting } = fixture()
+  const { bucket, waiting } = loggedWaiting()
   const reason = new Error('enough')
   await assert.rejects(waiting.wait('k', { signal: AbortSignal.abort(reason) }), (error) => error === reason)
   await assert.rejects(waiting.wait('k', { signal: AbortSignal.abort() }), { name: 'AbortError' })
@@ -63,7 +50,7 @@ test('an aborted signal rejects before anything is booked', async () => {
 })
 
 test('an abort rejects with its reason, and those behind move up', async () => {
-  const { bucket, waiting, log } = fixture()
+  const { bucket, waiting, log } = loggedWaiting()
   bucket.take(10)
   const controllers = ['a', 'b', 'c', 'd'].map((name) => {
     const controller = new AbortController()
@@ -80,7 +67,7 @@ test('an abort rejects with its reason, and those behind move up', async () => {
 })
 
 test('the latest who gives up leaves the key as if it had never come', async () => {
-  const { bucket, log } = fixture()
+  const { bucket, log } = loggedWaiting()
   bucket.take(10)
   void log.wait('a', { cost: 7 })
   const before = bucket.debt
@@ -92,7 +79,7 @@ test('the latest who gives up leaves the key as if it had never come', async () 
 })
 
 test('one listener on a signal serves all waits with it, and is removed at the end', async () => {
-  const { bucket, waiting, log } = fixture()
+  const { bucket, waiting, log } = loggedWaiting()
   bucket.take(10)
   const { signal } = new AbortController()
   const all = Array.from({ length: 50 }, (_, i) => log.wait(`${i}`, { signal }))
@@ -106,7 +93,7 @@ test('one listener on a signal serves all waits with it, and is removed at the e
 })
 
 test('an abort ends thousands at once, and all that they held comes back', async () => {
-  const { bucket, waiting, log } = fixture()
+  const { bucket, waiting, log } = loggedWaiting()
   bucket.take(10)
   const before = bucket.debt
   const controller = new AbortController()
@@ -119,7 +106,7 @@ test('an abort ends thousands at once, and all that they held comes back', async
 })
 
 test('close rejects all waits, returns their bookings, and refuses later calls', async () => {
-  const { bucket, clock, waiting, log } = fixture()
+  const { bucket, clock, waiting, log } = loggedWaiting()
   bucket.take(10)
   const before = bucket.debt
   const all = [1, 1, 3, 1, 2, 2].map((cost, i) => log.wait(`${i}`, { cost }))
@@ -132,7 +119,7 @@ test('close rejects all waits, returns their bookings, and refuses later calls',
 })
 
 test('misuse rejects, and books nothing', async () => {
-  const { bucket, waiting } = fixture()
+  const { bucket, waiting } = loggedWaiting()
   const wrong: readonly [object | string | null, string][] = [
     [{ cost: 0 }, 'COST_INVALID'],
     [{ cost: 1.5 }, 'COST_INVALID'],
@@ -150,7 +137,7 @@ test('misuse rejects, and books nothing', async () => {
 })
 
 test('an error of the store rejects the wait at the head of the queue, and no other', async () => {
-  const { bucket, log } = fixture()
+  const { bucket, log } = loggedWaiting()
   bucket.take(10)
   void log.wait('a')
   void log.wait('b')
@@ -169,7 +156,7 @@ test('an error of the store rejects the wait at the head of the queue, and no ot
 })
 
 test('a wait whose key is banned when its time comes is denied, and its booking is returned', async () => {
-  const { bucket, log } = fixture()
+  const { bucket, log } = loggedWaiting()
   bucket.take(10)
   void log.wait('a', { cost: 2 })
   bucket.blockedUntilUs = bucket.nowUs() + 30_000

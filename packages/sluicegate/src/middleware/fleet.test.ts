@@ -1,37 +1,17 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { createClient } from '@redis/client'
-import { freePorts, RedisProcess } from 'sluicegate-testkit'
 import { headerOf, type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/plain-request.js'
+import { limitersOfTest } from 'sluicegate-testkit/redis/limiters-of-test.js'
 import { concurrency, fixedWindow, type Policy, slidingWindow, tokenBucket } from '../index.js'
-import { createRedisLimiter, type FleetLimiter, type RedisLimiterOptions } from '../redis/index.js'
+import type { FleetLimiter, RedisLimiterOptions } from '../redis/index.js'
 import { Middleware, type MiddlewareResult } from './middleware.js'
 import type { MiddlewareOptions } from './middleware-options.js'
 
-interface Store {
-  readonly server: RedisProcess
-  limiter(policy: Policy, options?: Partial<RedisLimiterOptions>): FleetLimiter
-}
-
-async function store(t: TestContext): Promise<Store> {
-  const [port = 0] = await freePorts(1)
-  const server = await RedisProcess.start({ port })
-  const client = createClient({ url: server.url })
-  client.on('error', () => undefined)
-  await client.connect()
-  const limiters: FleetLimiter[] = []
-  t.after(async () => {
-    for (const limiter of limiters) limiter.close()
-    client.destroy()
-    await server.stop()
-  })
+async function store(t: TestContext) {
+  const { server, limiter } = await limitersOfTest(t)
   return {
     server,
-    limiter(policy, options = {}) {
-      const limiter = createRedisLimiter(policy, { client, timeoutMs: 30_000, outage: 'closed', ...options })
-      limiters.push(limiter)
-      return limiter
-    },
+    limiter: (policy: Policy, options?: Partial<RedisLimiterOptions>): FleetLimiter => limiter(policy, { outage: 'closed', ...options }),
   }
 }
 

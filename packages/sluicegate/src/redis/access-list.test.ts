@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { RedisCluster, RedisProcess } from 'sluicegate-testkit'
+import { test } from 'node:test'
 import { allow, DOCUMENTED_COMMANDS as COMMANDS, USER } from 'sluicegate-testkit/redis/allowed-user.js'
 import { CLUSTER_CLIENTS, type ClientKind, clientsForRun, type OpenClient, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { clusterOfFile, serverOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import { StoreError } from '../errors.js'
 import { allOf } from '../policy/all-of.js'
 import type { Policy } from '../policy/policy.js'
@@ -17,13 +17,8 @@ const ON_CLUSTERS = {
   'valkey-glide': ['cluster|slots', 'asking', 'ping'],
 } as const
 
-let server: RedisProcess
-let cluster: RedisCluster
-before(async () => {
-  server = await RedisProcess.start()
-  cluster = await RedisCluster.start({ replicas: 0 })
-})
-after(() => Promise.all([server.stop(), cluster.stop()]))
+const server = await serverOfFile()
+const cluster = await clusterOfFile()
 
 function keysWith({ keyPrefix = '' }: ClientKind): string {
   return `${keyPrefix}sluicegate:*`

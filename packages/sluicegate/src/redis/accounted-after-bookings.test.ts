@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { until } from 'sluicegate-testkit'
-import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { tokenBucket } from '../index.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
@@ -14,12 +14,7 @@ const SHARE = 5
 /** The charge after the outage is sent once: on a busy machine its answer must not come too late. */
 const TIMEOUT_MS = 1_500
 
-let redis: OwnRedis
-
-before(async () => {
-  redis = await ownRedis()
-})
-
+const redis = await ownRedis()
 after(() => redis.stop())
 
 // valkey-glide cannot recall a command: what was given up may be charged after what follows it.

@@ -1,6 +1,5 @@
-import { after, before } from 'node:test'
-import { RedisProcess } from 'sluicegate-testkit'
-import { type OpenClient, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { clientsOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import { banSuite } from 'sluicegate-testkit/suites/ban-suite.js'
 import { manualClock } from '../time/clock.js'
 import { layersOver } from './create-redis-limiter.js'
@@ -11,16 +10,7 @@ import { runnerFor } from './runner-for.js'
 
 const KINDS = SERVER_CLIENTS.filter(({ name }) => name === 'node-redis' || name === 'ioredis')
 
-let server: RedisProcess
-const opened = new Map<string, OpenClient>()
-before(async () => {
-  server = await RedisProcess.start()
-  for (const kind of KINDS) opened.set(kind.name, await kind.open([server]))
-})
-after(async () => {
-  for (const open of opened.values()) await open[Symbol.asyncDispose]()
-  await server.stop()
-})
+const opened = await clientsOfFile(KINDS)
 
 for (const { name } of KINDS) {
   let pairs = 0

@@ -1,19 +1,14 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { RedisCluster, RedisProcess } from 'sluicegate-testkit'
+import { test } from 'node:test'
 import { CLUSTER_CLIENTS, clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { clusterOfFile, serverOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import { PolicyError } from '../errors.js'
 import { allOf } from '../policy/all-of.js'
 import { fixedWindow, tokenBucket } from '../policy/single-policy.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
 
-let server: RedisProcess
-let cluster: RedisCluster
-before(async () => {
-  server = await RedisProcess.start()
-  cluster = await RedisCluster.start({ replicas: 0 })
-})
-after(() => Promise.all([server.stop(), cluster.stop()]))
+const server = await serverOfFile()
+const cluster = await clusterOfFile()
 
 const policy = allOf([tokenBucket({ limit: 10, window: '1m', name: 'user' }), fixedWindow({ limit: 100, window: '1d', name: 'tenant' })])
 const NO_HASTE = { mode: 'exact', outage: 'closed', timeoutMs: 60_000 } as const

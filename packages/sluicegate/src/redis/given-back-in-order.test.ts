@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { after, afterEach, before, test } from 'node:test'
-import { FaultProxy, RedisProcess, until } from 'sluicegate-testkit'
+import { test } from 'node:test'
+import { until } from 'sluicegate-testkit'
 import { SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { proxiedServerOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import type { Policy } from '../policy/policy.js'
 import { concurrency, fixedWindow, tokenBucket } from '../policy/single-policy.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
@@ -17,14 +18,7 @@ const KINDS = SERVER_CLIENTS.filter(({ name, library }) => name === library && l
 const NO_HASTE = 60_000
 const WAITS = 300
 
-let server: RedisProcess
-let proxy: FaultProxy
-before(async () => {
-  server = await RedisProcess.start()
-  proxy = await FaultProxy.before(server)
-})
-after(() => Promise.all([proxy.stop(), server.stop()]))
-afterEach(() => proxy.set({ kind: 'none' }))
+const { server, proxy } = await proxiedServerOfFile()
 
 let limiters = 0
 function pair(client: RedisLimiterOptions['client'], policy: Policy, options: Partial<RedisLimiterOptions> = {}): FleetLimiter[] {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { after, afterEach, before, test } from 'node:test'
-import { FaultProxy, RedisProcess, until } from 'sluicegate-testkit'
+import { test } from 'node:test'
+import { until } from 'sluicegate-testkit'
 import { type ClientKind, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { proxiedServerOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import type { Policy } from '../policy/policy.js'
 import { concurrency, tokenBucket } from '../policy/single-policy.js'
 import type { FleetLimiter, FleetPermit } from '../shared/fleet-limiter.js'
@@ -16,14 +17,7 @@ const PLACES = concurrency({ limit: 3, ttl: '1h', name: 'places' })
 const KINDS = SERVER_CLIENTS.filter(({ name, library }) => name === library)
 const NO_HASTE = 60_000
 
-let server: RedisProcess
-let proxy: FaultProxy
-before(async () => {
-  server = await RedisProcess.start()
-  proxy = await FaultProxy.before(server)
-})
-after(() => Promise.all([proxy.stop(), server.stop()]))
-afterEach(() => proxy.set({ kind: 'none' }))
+const { server, proxy } = await proxiedServerOfFile()
 
 let limiters = 0
 function limiterOf(client: RedisLimiterOptions['client'], policy: Policy, options: Partial<RedisLimiterOptions> = {}): FleetLimiter {

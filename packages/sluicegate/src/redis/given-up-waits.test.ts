@@ -1,15 +1,12 @@
-import { after, before } from 'node:test'
+import { after } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { givenUpWaits } from 'sluicegate-testkit/suites/given-up-waits.js'
 import { limiterOver } from './create-redis-limiter.js'
 import { RedisKeys } from './redis-keys.js'
 import { RedisScripts } from './redis-scripts.js'
 
-let redis: OwnRedis
-before(async () => {
-  redis = await ownRedis()
-})
+const redis = await ownRedis()
 after(() => redis.stop())
 
 let made = 0

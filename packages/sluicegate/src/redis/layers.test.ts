@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { RedisProcess } from 'sluicegate-testkit'
+import { test } from 'node:test'
 import { type OpenClient, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { clientsOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import { layerSuite, passed } from 'sluicegate-testkit/suites/layer-suite.js'
 import { listAndShadowSuite } from 'sluicegate-testkit/suites/list-and-shadow-suite.js'
 import { fixedWindow, type Policy } from '../index.js'
@@ -10,16 +10,7 @@ import { createRedisLimiter } from './create-redis-limiter.js'
 /** Those that most fleets have; the others run the same scripts by the same port. */
 const KINDS = SERVER_CLIENTS.filter(({ name }) => name === 'node-redis' || name === 'ioredis')
 
-let server: RedisProcess
-const opened = new Map<string, OpenClient>()
-before(async () => {
-  server = await RedisProcess.start()
-  for (const kind of KINDS) opened.set(kind.name, await kind.open([server]))
-})
-after(async () => {
-  for (const open of opened.values()) await open[Symbol.asyncDispose]()
-  await server.stop()
-})
+const opened = await clientsOfFile(KINDS)
 
 for (const kind of KINDS) {
   let limiters = 0

@@ -1,19 +1,14 @@
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { seedsFrom, shortOrLong } from 'sluicegate-testkit'
 import { compareLeases } from 'sluicegate-testkit/leases/compare-leases.js'
 import { LEASED_ENCODINGS } from 'sluicegate-testkit/leases/lease-excess.js'
-import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 
 // What the histories of leases run on is what the scripts do.
 
 const SEQUENCES = shortOrLong(25, 240)
 
-let redis: OwnRedis
-
-before(async () => {
-  redis = await ownRedis()
-})
-
+const redis = await ownRedis()
 after(() => redis.stop())
 
 for (const encoding of LEASED_ENCODINGS) {

@@ -1,29 +1,18 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { createClient } from '@redis/client'
+import { after, test } from 'node:test'
 import { everyNth, type SinglePolicySpec } from 'sluicegate-testkit'
 import { budgetOf, surelyOver } from 'sluicegate-testkit/history/sure-excess.js'
 import { holdingTokens } from 'sluicegate-testkit/leases/holding-tokens.js'
 import { leasedFleet, spentBy } from 'sluicegate-testkit/leases/leased-fleet.js'
-import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { allOf, fixedWindow, type Policy, slidingLog, tokenBucket } from '../index.js'
 import { createRedisLimiter, type FleetLimiter } from './index.js'
 
 // Several policies, leased apart from a real server. Real time: what is asserted holds however slow the machine is.
 
-let redis: OwnRedis
-let client: ReturnType<typeof createClient>
-
-before(async () => {
-  redis = await ownRedis()
-  client = createClient({ url: redis.server.url })
-  await client.connect()
-})
-
-after(async () => {
-  client.destroy()
-  await redis.stop()
-})
+const redis = await ownRedis()
+after(() => redis.stop())
+const { client } = redis
 
 const USER = tokenBucket({ limit: 5, window: '1s', burst: 200, name: 'user' })
 const TENANT = slidingLog({ limit: 400, window: '1d', name: 'tenant' })

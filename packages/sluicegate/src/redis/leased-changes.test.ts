@@ -1,26 +1,15 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { createClient } from '@redis/client'
+import { after, test } from 'node:test'
 import { holdingTokens } from 'sluicegate-testkit/leases/holding-tokens.js'
-import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { fixedWindow, type Policy, slidingLog, tokenBucket } from '../index.js'
 import { createRedisLimiter, type FleetLimiter } from './index.js'
 
 // What the other verbs do to leases that are held in this process; what they do to those of others: leased-elsewhere.test.ts.
 
-let redis: OwnRedis
-let client: ReturnType<typeof createClient>
-
-before(async () => {
-  redis = await ownRedis()
-  client = createClient({ url: redis.server.url })
-  await client.connect()
-})
-
-after(async () => {
-  client.destroy()
-  await redis.stop()
-})
+const redis = await ownRedis()
+after(() => redis.stop())
+const { client } = redis
 
 function limiterOf(policy: Policy): FleetLimiter {
   return createRedisLimiter(policy, { client, timeoutMs: 10_000, outage: 'closed', lease: { horizonMs: 1000 } })

@@ -1,18 +1,15 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { RedisCluster, until } from 'sluicegate-testkit'
+import { test } from 'node:test'
+import { until } from 'sluicegate-testkit'
 import { CLUSTER_CLIENTS, clientsForRun } from 'sluicegate-testkit/redis/redis-clients.js'
+import { clusterOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import { allOf, concurrency, type Decision, fixedWindow, tokenBucket } from '../index.js'
 import { createRedisLimiter, type FleetLimiter } from './index.js'
 import { hashSlot } from './redis-keys.js'
 
 // Leases of several policies whose keys are in different slots of a real cluster, where no call can charge them together.
 
-let cluster: RedisCluster
-before(async () => {
-  cluster = await RedisCluster.start({ replicas: 0 })
-})
-after(() => cluster.stop())
+const cluster = await clusterOfFile()
 
 const USER = tokenBucket({ limit: 5, window: '1s', burst: 60, name: 'user' })
 const TENANT = fixedWindow({ limit: 400, window: '30d', name: 'tenant' })

@@ -1,27 +1,16 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { createClient } from '@redis/client'
+import { after, test } from 'node:test'
 import { until } from 'sluicegate-testkit'
 import { holdingTokens } from 'sluicegate-testkit/leases/holding-tokens.js'
-import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { fixedWindow, type Policy, slidingLog, tokenBucket } from '../index.js'
 import { createRedisLimiter, type FleetLimiter } from './index.js'
 
 // What one process does by hand, and another finds that holds a lease of the key, or knows of a denial.
 
-let redis: OwnRedis
-let client: ReturnType<typeof createClient>
-
-before(async () => {
-  redis = await ownRedis()
-  client = createClient({ url: redis.server.url })
-  await client.connect()
-})
-
-after(async () => {
-  client.destroy()
-  await redis.stop()
-})
+const redis = await ownRedis()
+after(() => redis.stop())
+const { client } = redis
 
 /** A denial that is known is looked at again after twenty horizons at the latest. */
 function limiterOf(policy: Policy, horizonMs = 1000): FleetLimiter {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { longTest, type SinglePolicySpec, shortOrLong } from 'sluicegate-testkit'
 import { budgetOf, surelyOver } from 'sluicegate-testkit/history/sure-excess.js'
 import { leasedFleet, spentBy } from 'sluicegate-testkit/leases/leased-fleet.js'
 import type { LeasedJob } from 'sluicegate-testkit/leases/leased-process.js'
-import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 
 // Real processes that share a key. A leased token was spent when the machine's monotonic clock said so as it was decided. A take of the store
 // was decided between its question and its answer: an answer that comes late moves it into another interval only in the eyes of its caller. So
@@ -13,12 +13,7 @@ import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 const FOR_MS = 1500
 const MINUTE_MS = 60_000
 
-let redis: OwnRedis
-
-before(async () => {
-  redis = await ownRedis()
-})
-
+const redis = await ownRedis()
 after(() => redis.stop())
 
 function jobs(count: number, spec: SinglePolicySpec, more: Partial<LeasedJob> = {}): LeasedJob[] {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { RedisCluster, RedisProcess } from 'sluicegate-testkit'
+import { test } from 'node:test'
+import { RedisCluster } from 'sluicegate-testkit'
 import { CLUSTER_CLIENTS, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { serverOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import { PolicyError } from '../errors.js'
 import type { Policy } from '../policy/policy.js'
 import { concurrency, fixedWindow, slidingLog, slidingWindow, tokenBucket } from '../policy/single-policy.js'
@@ -23,11 +24,7 @@ const MODES = ['exact', 'leased'] as const
 const NO_HASTE = { timeoutMs: 60_000 }
 const MINE = new TypeError('mine')
 
-let server: RedisProcess
-before(async () => {
-  server = await RedisProcess.start()
-})
-after(() => server.stop())
+const server = await serverOfFile()
 
 /** Without a tag for some keys, as a caller's function may be. */
 function tagOf(key: string): string {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { after, before, test } from 'node:test'
-import { everyNth, FaultProxy, longTest, RedisCluster, RedisProcess, until } from 'sluicegate-testkit'
+import { test } from 'node:test'
+import { everyNth, type FaultProxy, longTest, until } from 'sluicegate-testkit'
 import { CLUSTER_CLIENTS, type ClientKind, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { clusterOfFile, proxiedServerOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import type { Decision } from '../decision/decision.js'
 import { allOf } from '../policy/all-of.js'
 import type { Policy } from '../policy/policy.js'
@@ -24,16 +25,8 @@ const TIMEOUT_MS = 2_000
 /** For what is cut off again and again. */
 const SHORT_MS = 300
 
-let server: RedisProcess
-let proxy: FaultProxy
-let cluster: RedisCluster
-before(async () => {
-  server = await RedisProcess.start()
-  proxy = await FaultProxy.before(server)
-  cluster = await RedisCluster.start({ replicas: 0 })
-  await cluster.behindProxies()
-})
-after(() => Promise.all([proxy.stop(), server.stop(), cluster.stop()]))
+const { proxy } = await proxiedServerOfFile()
+const cluster = await clusterOfFile({ proxied: true })
 
 function keys(count: number): string[] {
   return Array.from({ length: count }, (_, i) => `user:${i}`)

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { after, before, test } from 'node:test'
-import { type Fault, FaultProxy, RedisProcess, shortOrLong, until } from 'sluicegate-testkit'
+import { test } from 'node:test'
+import { type Fault, shortOrLong, until } from 'sluicegate-testkit'
 import { SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { proxiedServerOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import type { Decision } from '../decision/decision.js'
 import { tokenBucket } from '../policy/single-policy.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
@@ -34,16 +35,7 @@ const MODES: readonly OutageMode[] = ['local', 'open', 'closed']
 const COLUMNS = (['exact', 'leased'] as const).flatMap((mode) => MODES.map((outage) => ({ mode, outage })))
 const KINDS = SERVER_CLIENTS.filter(({ name, library }) => name === library).slice(0, shortOrLong(1, 3))
 
-let server: RedisProcess
-let proxy: FaultProxy
-before(async () => {
-  server = await RedisProcess.start()
-  proxy = await FaultProxy.before(server)
-})
-after(async () => {
-  await proxy.stop()
-  await server.stop()
-})
+const { proxy } = await proxiedServerOfFile()
 
 /** The cells of the table in the documentation: by fault, in the order of the columns. */
 function documented(): ReadonlyMap<string, readonly string[]> {

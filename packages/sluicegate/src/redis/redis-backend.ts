@@ -102,10 +102,10 @@ export class RedisBackend implements Backend {
     }
   }
 
-  lease({ key, part, want, least, horizonUs }: LeaseRequest, signal?: CancelSignal): Promise<Grant> {
+  lease({ key, part, want, least }: LeaseRequest, signal?: CancelSignal): Promise<Grant> {
     const encoding = this.policies.encodings[part] as PolicyEncoding
     const grantOf = this.grants[part] as GrantOf
-    return this.store.lease(encoding, key, want, horizonUs, least, signal).then((lease) => grantOf(lease, least))
+    return this.store.lease(encoding, key, want, 0, least, signal).then((lease) => grantOf(lease, least))
   }
 
   private changed(verb: ScriptVerb, key: Key, tokens: number, signal: CancelSignal | undefined, id?: number): Promise<Answer> {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { createClient } from '@redis/client'
 import { Random, RedisCell, shortOrLong } from 'sluicegate-testkit'
 import { GivenTime } from 'sluicegate-testkit/redis/given-time.js'
-import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { type RandomCall, randomCalls } from 'sluicegate-testkit/twins/random-calls.js'
 import { createRateTable } from '../rate-table/create-rate-table.js'
 import { createRedisRateTable, rateTableOver } from './redis-rate-table.js'
@@ -13,11 +13,7 @@ const SEED = 20_261
 const PATIENT_MS = 30_000
 const RATE = { maxBurst: 15, count: 30, periodS: 60 }
 
-let redis: OwnRedis
-
-before(async () => {
-  redis = await ownRedis()
-})
+const redis = await ownRedis()
 after(() => redis.stop())
 
 test('random calls decide in Redis as redis-cell does, in all five numbers', async () => {

@@ -19,54 +19,26 @@ interface Pair {
   readonly small: Policy
 }
 
-const NAME = 'api'
+function pair<Options extends object>(
+  name: string,
+  make: (options: Options) => Policy,
+  large: NoInfer<Options>,
+  small: NoInfer<Options>,
+): Pair {
+  return { name, large: make({ ...large, name: 'api' }), small: make({ ...small, name: 'api' }) }
+}
+
 /** Two versions of one policy, the first of which lets more pass at once. */
 const PAIRS: readonly Pair[] = [
-  {
-    name: 'a rate with another burst',
-    large: tokenBucket({ limit: 10, window: '1s', burst: 100, name: NAME }),
-    small: tokenBucket({ limit: 10, window: '1s', burst: 10, name: NAME }),
-  },
-  {
-    name: 'a rate with another limit',
-    large: tokenBucket({ limit: 100, window: '10s', name: NAME }),
-    small: tokenBucket({ limit: 7, window: '3s', name: NAME }),
-  },
-  {
-    name: 'a fixed window with another limit',
-    large: fixedWindow({ limit: 100, window: '10s', name: NAME }),
-    small: fixedWindow({ limit: 10, window: '10s', name: NAME }),
-  },
-  {
-    name: 'a fixed window of another length',
-    large: fixedWindow({ limit: 100, window: '1h', name: NAME }),
-    small: fixedWindow({ limit: 10, window: '1m', name: NAME }),
-  },
-  {
-    name: 'a sliding window with another limit',
-    large: slidingWindow({ limit: 100, window: '10s', name: NAME }),
-    small: slidingWindow({ limit: 10, window: '10s', name: NAME }),
-  },
-  {
-    name: 'a sliding window of another length',
-    large: slidingWindow({ limit: 100, window: '10s', name: NAME }),
-    small: slidingWindow({ limit: 10, window: '1s', name: NAME }),
-  },
-  {
-    name: 'a log with another limit',
-    large: slidingLog({ limit: 100, window: '10s', name: NAME }),
-    small: slidingLog({ limit: 10, window: '10s', name: NAME }),
-  },
-  {
-    name: 'a log of another length',
-    large: slidingLog({ limit: 100, window: '1h', name: NAME }),
-    small: slidingLog({ limit: 10, window: '1s', name: NAME }),
-  },
-  {
-    name: 'permits with another limit and time',
-    large: concurrency({ limit: 100, ttl: '10s', name: NAME }),
-    small: concurrency({ limit: 10, ttl: '20s', name: NAME }),
-  },
+  pair('a rate with another burst', tokenBucket, { limit: 10, window: '1s', burst: 100 }, { limit: 10, window: '1s', burst: 10 }),
+  pair('a rate with another limit', tokenBucket, { limit: 100, window: '10s' }, { limit: 7, window: '3s' }),
+  pair('a fixed window with another limit', fixedWindow, { limit: 100, window: '10s' }, { limit: 10, window: '10s' }),
+  pair('a fixed window of another length', fixedWindow, { limit: 100, window: '1h' }, { limit: 10, window: '1m' }),
+  pair('a sliding window with another limit', slidingWindow, { limit: 100, window: '10s' }, { limit: 10, window: '10s' }),
+  pair('a sliding window of another length', slidingWindow, { limit: 100, window: '10s' }, { limit: 10, window: '1s' }),
+  pair('a log with another limit', slidingLog, { limit: 100, window: '10s' }, { limit: 10, window: '10s' }),
+  pair('a log of another length', slidingLog, { limit: 100, window: '1h' }, { limit: 10, window: '1s' }),
+  pair('permits with another limit and time', concurrency, { limit: 100, ttl: '10s' }, { limit: 10, ttl: '20s' }),
 ]
 
 for (const algorithm of VECTOR_ALGORITHMS.filter((name) => name !== 'sliding-log' && name !== 'concurrency')) {
@@ -172,10 +144,10 @@ for (const { name, large, small } of PAIRS.filter(({ large }) => large.algorithm
 
 test('unused policy numbers are forgotten after an hour, or when their spent tokens have refilled', async () => {
   const [old, next] = [100, 10].map((burst) =>
-    exactLimiter(redis.runner, 'forgotten', tokenBucket({ limit: 10, window: '1s', burst, name: NAME })),
+    exactLimiter(redis.runner, 'forgotten', tokenBucket({ limit: 10, window: '1s', burst, name: 'api' })),
   )
   assert.ok(old && next)
-  const value = async (): Promise<string> => String(await redis.send('GET', `forgotten:rate:${NAME}:{k}`))
+  const value = async (): Promise<string> => String(await redis.send('GET', `forgotten:rate:${'api'}:{k}`))
   old.set(START_MS)
   await old.limiter.take('k', 50)
   for (const ms of [1, 1_800_000, 3_600_000]) {

@@ -1,18 +1,14 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { after, before, test } from 'node:test'
-import { RedisProcess } from 'sluicegate-testkit'
+import { test } from 'node:test'
 import { clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { serverOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import type { CommandRunner } from './command-runner.js'
 import { runScript, type Script } from './run-script.js'
 import { runnerFor } from './runner-for.js'
 import { SCRIPTS } from './scripts.gen.js'
 
-let server: RedisProcess
-before(async () => {
-  server = await RedisProcess.start()
-})
-after(() => server.stop())
+const server = await serverOfFile()
 
 function scriptOf(source: string): Script {
   return { source, sha1: createHash('sha1').update(source).digest('hex') }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { FleetLoad, RedisProcess, shortOrLong, until } from 'sluicegate-testkit'
+import { test } from 'node:test'
+import { FleetLoad, type RedisProcess, shortOrLong, until } from 'sluicegate-testkit'
 import { type ClientKind, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { serverOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import { tokenBucket } from '../policy/single-policy.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
@@ -24,18 +25,14 @@ interface ServerFault {
   readonly inject: (server: RedisProcess) => Promise<void>
   /** Whether the store goes on deciding as if nothing was. */
   readonly isHarmless?: true
-  /** How often the server forgot everything: each time a burst may be spent anew. */
+  /** How often the server forgot everything: each time a whole burst may be spent again. */
   readonly forgets?: number
 }
 
-let server: RedisProcess
-before(async () => {
-  // Loading takes 20 microseconds a key, and the server answers meanwhile that it is loading.
-  const slow = ['--key-load-delay', '20', '--loading-process-events-interval-bytes', '1024']
-  const debug = ['--enable-debug-command', 'yes', '--busy-reply-threshold', '20']
-  server = await RedisProcess.start({ args: [...slow, ...debug] })
-})
-after(() => server.stop())
+// Loading takes 20 microseconds a key, and the server answers meanwhile that it is loading.
+const SLOW = ['--key-load-delay', '20', '--loading-process-events-interval-bytes', '1024']
+const DEBUG = ['--enable-debug-command', 'yes', '--busy-reply-threshold', '20']
+const server = await serverOfFile([...SLOW, ...DEBUG])
 
 const FAULTS: readonly ServerFault[] = [
   {

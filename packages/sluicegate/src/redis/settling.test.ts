@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { after, afterEach, before, test } from 'node:test'
-import { FaultProxy, RedisCluster, RedisProcess, SlotMove, until } from 'sluicegate-testkit'
+import { test } from 'node:test'
+import { type FaultProxy, type RedisProcess, SlotMove, until } from 'sluicegate-testkit'
 import { type Address, CLUSTER_CLIENTS, type ClientKind, clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { clusterOfFile, proxiedServerOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import { fixedWindow } from '../policy/single-policy.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
@@ -13,17 +14,8 @@ const TIMEOUT_MS = 300
 const AT_ONCE = 20
 const policy = fixedWindow({ limit: 100_000, window: '1d', name: 'day' })
 
-let server: RedisProcess
-let front: FaultProxy
-let cluster: RedisCluster
-before(async () => {
-  server = await RedisProcess.start()
-  front = await FaultProxy.before(server)
-  cluster = await RedisCluster.start({ replicas: 0 })
-  await cluster.behindProxies()
-})
-after(() => Promise.all([front.stop(), server.stop(), cluster.stop()]))
-afterEach(() => front.set({ kind: 'none' }))
+const { server, proxy: front } = await proxiedServerOfFile()
+const cluster = await clusterOfFile({ proxied: true })
 
 interface Way {
   readonly roots: readonly Address[]

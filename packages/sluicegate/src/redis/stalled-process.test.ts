@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { RedisProcess, shortOrLong } from 'sluicegate-testkit'
+import { test } from 'node:test'
+import { shortOrLong } from 'sluicegate-testkit'
 import { clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { serverOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import { tokenBucket } from '../policy/single-policy.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
 
@@ -12,11 +13,7 @@ const STALL_MS = 300
 const STALLS = shortOrLong(2, 10)
 const POLICY = tokenBucket({ limit: 1000, window: '1d', name: 'p' })
 
-let server: RedisProcess
-before(async () => {
-  server = await RedisProcess.start()
-})
-after(() => server.stop())
+const server = await serverOfFile()
 
 /** As in a long computation nothing else of this thread goes on; without one, it costs no processor. */
 function standStill(ms: number): void {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { until } from 'sluicegate-testkit'
-import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { tokenBucket } from '../policy/single-policy.js'
 import { limiterOver } from './create-redis-limiter.js'
 import { RedisKeys } from './redis-keys.js'
@@ -15,10 +15,7 @@ const OLD = tokenBucket({ limit: 1, window: '10d', burst: 10, name: NAME })
 const NEW = tokenBucket({ limit: 2, window: '10d', burst: 20, name: NAME })
 const WAITS = 20
 
-let redis: OwnRedis
-before(async () => {
-  redis = await ownRedis()
-})
+const redis = await ownRedis()
 after(() => redis.stop())
 
 for (const end of ['abort', 'close'] as const) {

@@ -1,25 +1,14 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { createClient } from '@redis/client'
-import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { after, test } from 'node:test'
+import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
-import { createRedisLimiter, type RedisClient } from './index.js'
+import { createRedisLimiter } from './index.js'
 
 const WAITS = 120
 
-let redis: OwnRedis
-let client: ReturnType<typeof createClient> & RedisClient
-
-before(async () => {
-  redis = await ownRedis()
-  client = createClient({ url: redis.server.url }) as ReturnType<typeof createClient> & RedisClient
-  await client.connect()
-})
-
-after(async () => {
-  client.destroy()
-  await redis.stop()
-})
+const redis = await ownRedis()
+after(() => redis.stop())
+const { client } = redis
 
 const POLICIES: readonly Policy[] = [tokenBucket, gcra, fixedWindow, slidingWindow, slidingLog].map((make) =>
   make({ limit: 40, window: '250ms' }),

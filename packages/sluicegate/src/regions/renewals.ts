@@ -134,7 +134,7 @@ export class RegionRenewals {
     const sentUs = this.ticker.read()
     const demand = drawn.isScarce ? this.demandOf(claim) : undefined
     try {
-      const grant = await home.lease({ key, part: 0, want: wanted, least: 1, horizonUs: 0 })
+      const grant = await home.lease({ key, part: 0, want: wanted, least: 1 })
       this.took(this.ticker.read() - sentUs)
       const tokens = grant.availableNow
       this.counts.renewals++

@@ -73,14 +73,13 @@ export interface Booked {
   readonly receipt?: unknown
 }
 
-/** A lease: at most `want` tokens, some of which may pass only within `horizonUs`; none when there are fewer than `least`. */
+/** A lease: at most `want` tokens; none when there are fewer than `least`. */
 export interface LeaseRequest {
   readonly key: string
   /** Which policy of `allOf`; else 0. */
   readonly part: number
   readonly want: number
   readonly least: number
-  readonly horizonUs: number
   /** Tokens that callers requested since the last lease of the key, those that were denied among them; default `want`. */
   readonly demand?: number
 }

@@ -146,10 +146,10 @@ export class KeySession {
     }
   }
 
-  lease({ part, want, least, horizonUs }: Omit<LeaseRequest, 'key'>): MemoryLease {
+  lease({ part, want, least }: Omit<LeaseRequest, 'key'>): MemoryLease {
     const policy = this.policies[part] as Policy
     const leaseUs = this.leaseUsOf(policy)
-    const request = { key: ONE_KEY, want: Math.max(want, least), least, horizonUs, leaseUs, nowUs: this.clock.us }
+    const request = { key: ONE_KEY, want: Math.max(want, least), least, horizonUs: 0, leaseUs, nowUs: this.clock.us }
     return leasedFrom(this.parts[part] as unknown as OneLimiter, policy, request)
   }
 

@@ -1,30 +1,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { BookingBucket, settled, WaitLog } from 'sluicegate-testkit'
+import { BookingBucket, loggedWaiting, settled } from 'sluicegate-testkit'
 import type { Decision } from '../decision/decision.js'
 import { manualClock, preciseClock } from '../time/clock.js'
 import { Waiting } from './waiting.js'
 
-// Ten tokens, one a millisecond.
-const SPEC = { limit: 1000, windowMs: 1000, burst: 10 }
-
-function fixture({ maxWaiters = 100_000 } = {}) {
-  const clock = manualClock(1_790_000_000_000)
-  const bucket = new BookingBucket(SPEC, clock)
-  const waiting = new Waiting<Decision>({ service: bucket, clock, maxWaiters })
-  return { clock, bucket, waiting, log: new WaitLog(waiting, clock) }
-}
-
 test('a call does not wait if the tokens are available', async () => {
-  const { bucket, waiting } = fixture()
-  const twin = fixture().bucket
+  const { bucket, waiting } = loggedWaiting()
+  const twin = loggedWaiting().bucket
   assert.deepEqual(await waiting.wait('k', { cost: 4 }), twin.take(4))
   assert.equal(waiting.size, 0)
   assert.equal(bucket.take(6).allowed, true)
 })
 
 test('waits pass at their time, in the order of arrival', async () => {
-  const { bucket, log } = fixture()
+  const { bucket, log } = loggedWaiting()
   bucket.take(10)
   for (const [name, cost] of [
     ['a', 2],
@@ -39,17 +29,17 @@ test('waits pass at their time, in the order of arrival', async () => {
 })
 
 test('an answer that was waited for is that of a take at that moment', async () => {
-  const { bucket, clock, waiting } = fixture()
+  const { bucket, clock, waiting } = loggedWaiting()
   bucket.take(10)
   const answer = waiting.wait('k', { cost: 3 })
   clock.advance(3)
-  const twin = fixture().bucket
+  const twin = loggedWaiting().bucket
   twin.take(7)
   assert.deepEqual(await answer, twin.take(3))
 })
 
 test('a take does not overtake waits', async () => {
-  const { bucket, log } = fixture()
+  const { bucket, log } = loggedWaiting()
   bucket.take(10)
   for (const name of ['a', 'b', 'c']) void log.wait(name, { cost: 4 })
   await log.pass(11)
@@ -61,7 +51,7 @@ test('a take does not overtake waits', async () => {
 
 test('waiters of several keys that fall due together pass in the order of arrival', async () => {
   const clock = manualClock()
-  const buckets = new Map(['x', 'y', 'z'].map((key) => [key, new BookingBucket(SPEC, clock)]))
+  const buckets = new Map(['x', 'y', 'z'].map((key) => [key, new BookingBucket({ limit: 1000, windowMs: 1000, burst: 10 }, clock)]))
   const of = (key: unknown): BookingBucket => buckets.get(key as string) as BookingBucket
   const waiting = new Waiting<Decision>({
     clock,
@@ -82,7 +72,7 @@ test('waiters of several keys that fall due together pass in the order of arriva
 })
 
 test('a step back of the clock delays waits by the step, and loses none', async () => {
-  const { bucket, clock, log } = fixture()
+  const { bucket, clock, log } = loggedWaiting()
   bucket.take(10)
   void log.wait('a', { cost: 5 })
   void log.wait('b', { cost: 5 })
@@ -95,7 +85,7 @@ test('a step back of the clock delays waits by the step, and loses none', async 
 })
 
 test('who finds the key blocked waits for the end of the block, with all who come later behind', async () => {
-  const { bucket, waiting, log } = fixture()
+  const { bucket, waiting, log } = loggedWaiting()
   bucket.blockedUntilUs = bucket.nowUs() + 50_000
   await log.wait('impatient', { maxWaitMs: 49.999 })
   void log.wait('a', { cost: 8 })
@@ -108,7 +98,7 @@ test('who finds the key blocked waits for the end of the block, with all who com
 })
 
 test('after a refund a new caller of the same cost does not overtake: the waits move up', async () => {
-  const { bucket, log } = fixture()
+  const { bucket, log } = loggedWaiting()
   bucket.take(10)
   void log.wait('a', { cost: 3 })
   void log.wait('b', { cost: 3 })

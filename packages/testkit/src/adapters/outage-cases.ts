@@ -1,41 +1,18 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { createClient } from '@redis/client'
 import { fixedWindow } from '../../../sluicegate/dist/index.js'
-import { createRedisLimiter, type FleetLimiter, type RedisLimiterOptions } from '../../../sluicegate/dist/redis/index.js'
+import type { FleetLimiter, RedisLimiterOptions } from '../../../sluicegate/dist/redis/index.js'
+import { limitersOfTest } from '../redis/limiters-of-test.js'
 import { longTest } from '../run-length.js'
-import { freePorts } from '../servers/free-ports.js'
-import { RedisProcess } from '../servers/redis-process.js'
 import type { Harness } from './harness.js'
 import { ask } from './http-client.js'
 import type { StartApp } from './listening.js'
 
 const POLICY = fixedWindow({ name: 'fleet', limit: 10, window: 'day' })
-const PATIENT_MS = 30_000
-
-interface Store {
-  limiter(options: Partial<RedisLimiterOptions>): FleetLimiter
-  stop(): Promise<void>
-}
-
-async function store(t: TestContext): Promise<Store> {
-  const [port = 0] = await freePorts(1)
-  const server = await RedisProcess.start({ port })
-  const client = createClient({ url: server.url, disableOfflineQueue: true })
-  client.on('error', () => undefined)
-  await client.connect()
-  const limiters: FleetLimiter[] = []
-  t.after(async () => {
-    for (const limiter of limiters) limiter.close()
-    client.destroy()
-    await server.stop()
-  })
+async function store(t: TestContext) {
+  const { server, limiter } = await limitersOfTest(t, true)
   return {
-    limiter(options) {
-      const limiter = createRedisLimiter(POLICY, { client, mode: 'exact', timeoutMs: PATIENT_MS, ...options })
-      limiters.push(limiter)
-      return limiter
-    },
+    limiter: (options: Partial<RedisLimiterOptions>): FleetLimiter => limiter(POLICY, { mode: 'exact', ...options }),
     stop: () => server.kill(),
   }
 }

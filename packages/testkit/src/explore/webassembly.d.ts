@@ -1,18 +1,5 @@
-// What the exploration uses of WebAssembly's JavaScript interface; neither es2023 nor Node's types declare it without the DOM's.
+/// <reference path="../../../sluicegate/src/webassembly.d.ts" />
+// What the exploration uses of WebAssembly's JavaScript interface beside what the library uses.
 declare namespace WebAssembly {
-  class Module {
-    constructor(bytes: Uint8Array)
-  }
-  class Instance {
-    constructor(module: Module, imports: object)
-    readonly exports: Readonly<Record<string, unknown>>
-  }
-  class Memory {
-    constructor(limits: { initial: number; maximum: number; shared: true })
-    readonly buffer: SharedArrayBuffer
-  }
   class RuntimeError extends Error {}
-  interface Global {
-    readonly value: number
-  }
 }

@@ -85,7 +85,7 @@ class Fleet {
     const cost = random.integer(1, this.mostCost)
     const isExact = process.version.leaseUs === 0
     const atUs = process.clockUs(this.nowUs)
-    process.lease.demand.ask(cost)
+    process.lease.demand.request(cost)
     if (!process.hoards && this.spent(process, cost)) return
     if (!isExact && process.lease.deniedUntil(atUs, cost) !== undefined) return
     if (isExact || random.chance(this.atOnce)) this.takeAtOnce(process, cost, this.pace.delayUs())

@@ -23,6 +23,7 @@ export class LeaseProcess {
   waiting: number[] = []
   /** Keeps tokens for later, instead of spending them as they come. */
   readonly hoards: boolean
+  private readonly random: Random
   private readonly offsetUs: number
   private readonly drift: number
   /** The version of the policy that it goes by. */
@@ -33,7 +34,8 @@ export class LeaseProcess {
     this.offsetUs = random.integer(0, MOST_OFFSET_US)
     this.drift = random.chance(0.5) ? random.pick([-MOST_DRIFT, 0, MOST_DRIFT]) : random.integer(-MOST_DRIFT, MOST_DRIFT)
     this.hoards = random.chance(0.5)
-    this.lease = new KeyLease(this.clockUs(0), version.horizonMs * 1000, mostLeased(version.policy, version.leaseUs))
+    this.random = random
+    this.lease = this.newLease(0)
   }
 
   /** What its clock says at a time of the authority. */
@@ -52,6 +54,11 @@ export class LeaseProcess {
     this.life++
     this.isAsking = false
     this.waiting = []
-    this.lease = new KeyLease(this.clockUs(nowUs), this.version.horizonMs * 1000, mostLeased(this.version.policy, this.version.leaseUs))
+    this.lease = this.newLease(nowUs)
+  }
+
+  private newLease(nowUs: number): KeyLease {
+    const { policy, horizonMs, leaseUs } = this.version
+    return new KeyLease(this.clockUs(nowUs), horizonMs * 1000, mostLeased(policy, leaseUs), () => this.random.fraction())
   }
 }

@@ -126,12 +126,12 @@ export class ManualAuthority {
     lease: (request) => this.lease(request),
   }
 
-  private lease({ key, part, want, least, horizonUs }: LeaseRequest): Promise<Grant> {
+  private lease({ key, part, want, least }: LeaseRequest): Promise<Grant> {
     this.leases++
     return this.sent(key, want, least, () => {
       const step = this.stepOf(part, key)
       if (this.isBlocked) return (this.grantsOf[part] as GrantOf)({ ...step.lease(this.nowUs, 0, 1, 0), blockedUs: BLOCK_US }, least)
-      const lease = step.lease(this.nowUs, want, least, horizonUs)
+      const lease = step.lease(this.nowUs, want, least, 0)
       this.lent += lease.availableNow + lease.availableLater
       return (this.grantsOf[part] as GrantOf)(lease, least)
     })

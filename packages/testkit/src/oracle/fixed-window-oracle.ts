@@ -31,10 +31,6 @@ export class FixedWindowOracle extends KeyedOracle<Counted> {
     return this.#spec.limit
   }
 
-  protected override most(): number {
-    return this.#spec.limit
-  }
-
   protected override remaining(state: Counted | undefined, nowUs: bigint): bigint {
     const { window, count } = this.#stateAt(state, nowUs)
     return window.startUs > nowUs ? 0n : max(0n, this.#limit() - count)

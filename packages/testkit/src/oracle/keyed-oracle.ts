@@ -28,7 +28,9 @@ export abstract class KeyedOracle<State> implements Oracle {
   /** What answers show as the limit. */
   protected abstract limit(): number
   /** The most that one request can cost. */
-  protected abstract most(): number
+  protected most(): number {
+    return this.limit()
+  }
   /** Whole tokens that are there, >= 0. */
   protected abstract remaining(state: State | undefined, nowUs: bigint): bigint
   /** The earliest time, now or later, at which a possible cost passes if no other call follows. */

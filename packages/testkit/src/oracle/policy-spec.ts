@@ -56,6 +56,16 @@ export type PolicySpec = SinglePolicySpec | AllOfSpec
 
 export type AlgorithmName = PolicySpec['algorithm']
 
+export const ALGORITHM_NAMES: readonly AlgorithmName[] = [
+  'token-bucket',
+  'gcra',
+  'fixed-window',
+  'sliding-window',
+  'sliding-log',
+  'concurrency',
+  'all-of',
+]
+
 /** The most that one request can cost. */
 export function mostCost(spec: PolicySpec): number {
   if (spec.algorithm === 'all-of') return Math.min(...spec.parts.map(mostCost))

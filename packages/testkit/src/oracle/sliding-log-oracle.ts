@@ -31,10 +31,6 @@ export class SlidingLogOracle extends KeyedOracle<Log> {
     return this.#spec.limit
   }
 
-  protected override most(): number {
-    return this.#spec.limit
-  }
-
   protected override remaining(log: Log = [], nowUs: bigint): bigint {
     return this.#opensUs(log, nowUs) > nowUs ? 0n : max(0n, this.#limit() - this.#used(log, nowUs))
   }

@@ -31,10 +31,6 @@ export class SlidingWindowOracle extends KeyedOracle<Counts> {
     return this.#spec.limit
   }
 
-  protected override most(): number {
-    return this.#spec.limit
-  }
-
   protected override remaining(state: Counts | undefined, nowUs: bigint): bigint {
     const counts = this.#stateAt(state, nowUs)
     return this.#startUs(counts) > nowUs ? 0n : max(0n, this.#limit() - this.#usedIn(counts, nowUs))

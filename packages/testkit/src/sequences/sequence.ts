@@ -10,16 +10,23 @@ export interface Place {
   readonly end: number
 }
 
+type PlainVerb =
+  | { readonly verb: 'peek'; readonly cost: number }
+  | { readonly verb: 'refund' | 'penalize'; readonly tokens: number }
+  | { readonly verb: 'block'; readonly durationMs: number }
+  | { readonly verb: 'reset' }
+
+/** A step that leaves nothing to settle or release. */
+export type PlainStep = Place & PlainVerb
+
 /**
  * One call of a sequence. An update has no use for its key. A booking or a permit is meant by its number among those asked for so far,
  * from 0 on, counted round; where there is none yet, the step does nothing.
  */
 export type Step = Place &
   (
-    | { readonly verb: 'take' | 'peek' | 'reserve'; readonly cost: number }
-    | { readonly verb: 'refund' | 'penalize'; readonly tokens: number }
-    | { readonly verb: 'block'; readonly durationMs: number }
-    | { readonly verb: 'reset' }
+    | PlainVerb
+    | { readonly verb: 'take' | 'reserve'; readonly cost: number }
     | { readonly verb: 'update'; readonly policy: PolicySpec }
     | { readonly verb: 'settle'; readonly booking: number; readonly actual: number }
     | { readonly verb: 'cancel'; readonly booking: number }

@@ -1,20 +1,13 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePorts } from './free-ports.js'
 import { redisCli } from './redis-cli.js'
-import { until } from './until.js'
+import { ServerChild } from './server-child.js'
 
 /** A server to test on, by name or path: `redis-server` unless the environment names another that speaks the same, such as `valkey-server`. */
 const SERVER = process.env.SLUICEGATE_REDIS_SERVER ?? 'redis-server'
-
-/** Servers that still run when this process ends, for whatever reason, end with it. */
-const running = new Set<ChildProcess>()
-process.once('exit', () => {
-  for (const child of running) child.kill('SIGKILL')
-})
 
 export interface RedisProcessOptions {
   /** One that is free unless given. */
@@ -33,7 +26,7 @@ export class RedisProcess {
   readonly port: number
   private readonly options: RedisProcessOptions
   private readonly folder = mkdtempSync(join(tmpdir(), 'sluicegate-redis-'))
-  private child: ChildProcess | undefined
+  private child: ServerChild | undefined
 
   private constructor(port: number, options: RedisProcessOptions) {
     this.options = options
@@ -59,41 +52,22 @@ export class RedisProcess {
     // A sentinel keeps nothing, and knows none of these settings.
     const kept = file === undefined ? ['--save', '', '--appendonly', 'no'] : []
     const own = [...(file === undefined ? [] : [file]), '--port', String(port), '--bind', this.host, '--dir', this.folder, ...kept]
-    const child = spawn(command, [...own, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
-    running.add(child)
-    this.child = child
-    let log = ''
-    child.stdout?.on('data', (chunk: Buffer) => {
-      log = (log + chunk.toString()).slice(-4000)
-    })
-    let hasEnded = false
-    const ended = new Promise<never>((_, reject) => {
-      child.once('error', (error) => {
-        hasEnded = true
-        reject(error)
-      })
-      child.once('exit', (code) => {
-        hasEnded = true
-        running.delete(child)
-        reject(new Error(`${command} on port ${port} ended (${code}): ${log}`))
-      })
-    })
-    ended.catch(() => undefined)
-    await Promise.race([ended, until(`the server on port ${port} answers`, () => hasEnded || isReady(this.host, port, child.pid))])
+    const isThere = (pid: number): Promise<boolean> => isReady(this.host, port, pid)
+    this.child = await ServerChild.start(`${command} on port ${port}`, [command, [...own, ...args]], isThere)
   }
 
   /** Ends it at once, as a crash would. */
   kill(): Promise<void> {
-    return this.ended('SIGKILL')
+    return this.end()
   }
 
   /** Stops it in the middle of whatever it does, until {@link resume}. */
   pause(): void {
-    this.child?.kill('SIGSTOP')
+    this.child?.signal('SIGSTOP')
   }
 
   resume(): void {
-    this.child?.kill('SIGCONT')
+    this.child?.signal('SIGCONT')
   }
 
   /** What it answers to a command, as `redis-cli` prints it. */
@@ -109,7 +83,7 @@ export class RedisProcess {
 
   /** Ends it and removes its folder. */
   async stop(): Promise<void> {
-    await this.ended('SIGKILL')
+    await this.end()
     rmSync(this.folder, { recursive: true, force: true })
   }
 
@@ -117,19 +91,15 @@ export class RedisProcess {
     await this.stop()
   }
 
-  private ended(signal: NodeJS.Signals): Promise<void> {
+  private async end(): Promise<void> {
     const { child } = this
     this.child = undefined
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return Promise.resolve()
-    return new Promise((resolve) => {
-      child.once('exit', () => resolve())
-      child.kill(signal)
-    })
+    await child?.end('SIGKILL')
   }
 }
 
 /** Whether this very process takes commands: one that is loading does not, and another may have got the port. */
-function isReady(host: string, port: number, pid: number | undefined): Promise<boolean> {
+function isReady(host: string, port: number, pid: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, host, () => socket.write('PING\r\nINFO server\r\n'))
     const end = (answer: boolean): void => {

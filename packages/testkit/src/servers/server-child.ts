@@ -22,7 +22,7 @@ export class ServerChild {
   static async start(
     name: string,
     [program, args]: readonly [string, readonly string[]],
-    isReady: () => Promise<boolean>,
+    isReady: (pid: number) => Promise<boolean>,
   ): Promise<ServerChild> {
     const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] })
     running.add(child)
@@ -34,7 +34,10 @@ export class ServerChild {
     }
     let hasEnded = false
     const ended = new Promise<never>((_, reject) => {
-      child.once('error', reject)
+      child.once('error', (error) => {
+        hasEnded = true
+        reject(error)
+      })
       child.once('exit', (code) => {
         hasEnded = true
         running.delete(child)
@@ -42,7 +45,7 @@ export class ServerChild {
       })
     })
     ended.catch(() => undefined)
-    await Promise.race([ended, until(`${name} answers`, async () => hasEnded || (await isReady()))])
+    await Promise.race([ended, until(`${name} answers`, async () => hasEnded || (await isReady(child.pid ?? 0)))])
     return new ServerChild(child)
   }
 

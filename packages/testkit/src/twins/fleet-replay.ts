@@ -8,6 +8,7 @@ import type { FleetLimiter, FleetPermit, FleetReservation } from '../../../sluic
 import { manualClock } from '../../../sluicegate/dist/time/clock.js'
 import { type Answer, bookingAnswer, numbered } from '../answer.js'
 import { policyOf } from '../kit.js'
+import { plainAnswer } from '../limiter-replay.js'
 import type { PolicySpec } from '../oracle/policy-spec.js'
 import { GivenTime } from '../redis/given-time.js'
 import type { Step } from '../sequences/sequence.js'
@@ -73,16 +74,6 @@ export class FleetReplay {
         this.permits.push(decision as FleetPermit)
         return decision
       }
-      case 'peek':
-        return limiter.peek(key, step.cost)
-      case 'refund':
-        return limiter.refund(key, step.tokens)
-      case 'penalize':
-        return limiter.penalize(key, step.tokens)
-      case 'block':
-        return limiter.block(key, step.durationMs)
-      case 'reset':
-        return limiter.reset(key)
       case 'update':
         limiter.update(namedPolicy(step.policy))
         return undefined
@@ -100,6 +91,8 @@ export class FleetReplay {
         const permit = numbered(this.permits, step.permit)
         return permit === undefined || !('release' in permit) ? undefined : { allowed: await permit[step.verb]() }
       }
+      default:
+        return plainAnswer(limiter, step)
     }
   }
 

@@ -1,19 +1,16 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { createCluster } from '@redis/client'
-import { longTest, RedisCluster, type RedisProcess, SlotMove, until } from 'sluicegate-testkit'
+import { longTest, type RedisProcess, SlotMove, until } from 'sluicegate-testkit'
 import { CLUSTER_CLIENTS, clientsForRun } from 'sluicegate-testkit/redis/redis-clients.js'
+import { clusterOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import { allOf } from '../../policy/all-of.js'
 import { fixedWindow, gcra } from '../../policy/single-policy.js'
 import { createRedisLimiter } from '../create-redis-limiter.js'
 import { hashSlot } from '../redis-keys.js'
 import { runnerFor } from '../runner-for.js'
 
-let cluster: RedisCluster
-before(async () => {
-  cluster = await RedisCluster.start({ replicas: 0 })
-})
-after(() => cluster.stop())
+const cluster = await clusterOfFile()
 
 const policy = fixedWindow({ limit: 1000, window: '1d', name: 'day' })
 const NO_HASTE = { mode: 'exact', outage: 'closed', timeoutMs: 60_000 } as const

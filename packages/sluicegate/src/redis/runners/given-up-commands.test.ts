@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { GlideClient, GlideClusterClient } from '@valkey/valkey-glide'
-import { IS_LONG_RUN, RedisCluster, RedisProcess, until } from 'sluicegate-testkit'
+import { IS_LONG_RUN, type RedisProcess, until } from 'sluicegate-testkit'
 import { type Address, CLUSTER_CLIENTS, type ClientKind, clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { clusterOfFile, serverOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import { fixedWindow } from '../../policy/single-policy.js'
 import { createRedisLimiter } from '../create-redis-limiter.js'
 import { hashSlot } from '../redis-keys.js'
@@ -10,13 +11,8 @@ import { hashSlot } from '../redis-keys.js'
 // Commands queued in a client for a lost server, for longer than their callers wait. A server of these tests forgets everything
 // when it ends: whatever it knows of a key afterwards was written afterwards.
 
-let server: RedisProcess
-let cluster: RedisCluster
-before(async () => {
-  server = await RedisProcess.start()
-  cluster = await RedisCluster.start({ replicas: 0 })
-})
-after(() => Promise.all([server.stop(), cluster.stop()]))
+const server = await serverOfFile()
+const cluster = await clusterOfFile()
 
 const LIMIT = 1000
 const TIMEOUT_MS = 200

@@ -1,22 +1,15 @@
 import assert from 'node:assert/strict'
 import { Socket } from 'node:net'
-import { after, before, test } from 'node:test'
-import { FaultProxy, RedisCluster, RedisProcess, until } from 'sluicegate-testkit'
+import { test } from 'node:test'
+import { type FaultProxy, type RedisProcess, until } from 'sluicegate-testkit'
 import { type Address, CLUSTER_CLIENTS, type ClientKind, clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { clusterOfFile, proxiedServerOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import { fixedWindow } from '../../policy/single-policy.js'
 import { createRedisLimiter } from '../create-redis-limiter.js'
 import { hashSlot } from '../redis-keys.js'
 
-let server: RedisProcess
-let front: FaultProxy
-let cluster: RedisCluster
-before(async () => {
-  server = await RedisProcess.start()
-  front = await FaultProxy.before(server)
-  cluster = await RedisCluster.start({ replicas: 0 })
-  await cluster.behindProxies()
-})
-after(() => Promise.all([front.stop(), server.stop(), cluster.stop()]))
+const { server, proxy: front } = await proxiedServerOfFile()
+const cluster = await clusterOfFile({ proxied: true })
 
 const TAKES = 100
 /** Those of a first reply that still came, or of a socket that was full. */

@@ -173,7 +173,7 @@ export class LeaseTable {
     const { want, least, isLease, demand } = request
     if (!isLease && canBeAlone) return 'alone'
     try {
-      const grant = await backend.lease({ key, part, want, least, horizonUs: 0, demand })
+      const grant = await backend.lease({ key, part, want, least, demand })
       const arrivedUs = this.ticker.read()
       if (grant.isNone && canBeAlone) return 'alone'
       this.parts.charged?.(grant.availableNow + grant.availableLater)

@@ -38,7 +38,8 @@ export class LeasedAllOf extends WaitingTakes implements LeasedTakes {
     const leases = this.leasesOf(keys, nowUs)
     if (leases === undefined) return this.alone(key, cost, spending)
     const look = lookAt(leases, cost, nowUs)
-    for (let i = 0; i < leases.length; i++) if (!look.isDenied || look.deniedUs[i] !== undefined) (leases[i] as KeyLease).demand.ask(cost)
+    for (let i = 0; i < leases.length; i++)
+      if (!look.isDenied || look.deniedUs[i] !== undefined) (leases[i] as KeyLease).demand.request(cost)
     const decision = this.decided(look, leases, keys, cost, nowUs, spending)
     if (decision !== undefined) return decision
     return look.lacking.some((i) => this.isOut(keys[i] as string)) ? this.without(key, cost) : this.decideLater(key, cost, spending)

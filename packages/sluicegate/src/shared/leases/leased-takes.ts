@@ -61,7 +61,7 @@ export class SingleLeasedTakes extends WaitingTakes implements LeasedTakes {
     const nowUs = this.ticker.read()
     const lease = this.table.of(key, nowUs)
     if (lease === undefined) return this.exact(key, cost, spending)
-    lease.demand.ask(cost)
+    lease.demand.request(cost)
     const cached = lease.cachedDenial.at(nowUs, cost)
     if (cached !== undefined) {
       this.decisions++

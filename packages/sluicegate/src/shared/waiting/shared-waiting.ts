@@ -301,7 +301,7 @@ export class SharedWaiting {
     }
   }
 
-  /** Sleeps until the reserved tokens may be spent; undefined when it woke too late and has to reserve anew. */
+  /** Sleeps until the reserved tokens may be spent; undefined when it woke too late and has to reserve again. */
   private async kept(booked: Booked & { readonly sentMs: number }, { request, untilMs }: Wait): Promise<Decision | undefined> {
     const { signal } = request
     const name = nameOf(request.key)

@@ -27,7 +27,7 @@ export class WaitingQueue {
     return this.members.first?.item
   }
 
-  /** Behind all that arrived before it: a waiter that was first and has to ask anew is first again. */
+  /** Behind all that arrived before it: a waiter that was first and has to request again is first again. */
   add(member: QueueMember): Place<QueueMember> {
     const { arrival, request } = member
     this.tokens += request.cost
