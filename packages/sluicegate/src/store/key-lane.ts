@@ -1,5 +1,5 @@
 import { StoreError } from '../errors.js'
-import type { CancelSignal } from '../shared/backend.js'
+import type { CallerSignal } from '../shared/backend.js'
 import { areSame } from './byte-codec.js'
 import type { CasState, CasSwap } from './cas-store.js'
 import type { KeySession, Ran } from './key-session.js'
@@ -26,7 +26,7 @@ const NO_STATE: CasState = { value: undefined, version: undefined, nowUs: 0 }
 
 /** One call that waits for the state of its key. */
 export interface Work {
-  readonly signal: CancelSignal | undefined
+  readonly signal: CallerSignal | undefined
   /** Makes a key full that cannot be read. */
   readonly isReset: boolean
   /** Makes the change in the session. It may run several times; the last counts. `undo`: what an earlier run charged too early. */
@@ -46,8 +46,15 @@ interface Attempt {
   readonly numbers: readonly number[]
 }
 
+/** The calls of one key that wait, and the call to the store that they wait for. */
+export interface Waiting {
+  readonly works: Work[]
+  call: object
+}
+
 /** What a lane needs of its backend. */
 export interface LaneParts {
+  readonly waiting: Waiting
   readonly session: KeySession
   readonly calls: StoreCalls
   readonly known: KnownStates
@@ -71,18 +78,18 @@ export class KeyLane {
     this.keys = keys
   }
 
-  /** Decides for all works; takes more from `next` before each attempt. Never rejects. */
-  async decide(next: (most: number) => readonly Work[]): Promise<void> {
+  /** Decides for all that wait; more join before each attempt. Never rejects. */
+  async decide(): Promise<void> {
     try {
-      await this.attempts(next)
+      await this.attempts()
     } catch (error) {
       this.parts.known.forget(this.keys)
       for (const work of this.works) work.reject(error)
     }
   }
 
-  private async attempts(next: (most: number) => readonly Work[]): Promise<void> {
-    const { calls, known } = this.parts
+  private async attempts(): Promise<void> {
+    const { calls, known, waiting } = this.parts
     let states = known.of(this.keys)
     let areMet = states !== undefined
     const met = (isNew: boolean): void => {
@@ -92,11 +99,11 @@ export class KeyLane {
     if (states === undefined && known.areOthersNew) states = this.keys.map(() => NO_STATE)
     let isFresh = false
     for (let lost = 0; lost < MOST_ATTEMPTS; ) {
-      if (lost < LAST_JOIN) this.works.push(...next(MOST_TOGETHER - this.works.length))
+      if (lost < LAST_JOIN) this.works.push(...waiting.works.splice(0, MOST_TOGETHER - this.works.length))
       this.dropCancelled()
       if (this.works.length === 0) return
       if (states === undefined || calls.now() === undefined) {
-        states = await calls.read(this.keys, this.signal())
+        states = await calls.read(this.keys, this.signalOfNext())
         met(states.every(({ version }) => version === undefined))
         isFresh = true
         this.dropCancelled()
@@ -137,8 +144,9 @@ export class KeyLane {
     })
   }
 
-  /** Of the one call that it is for; a call for several is made while one of them waits. */
-  private signal(): CancelSignal | undefined {
+  /** Begins a call to the store. The signal of the one caller that it is for; a call for several is made while one of them waits. */
+  private signalOfNext(): CallerSignal | undefined {
+    this.parts.waiting.call = {}
     return this.works.length === 1 ? this.works[0]?.signal : undefined
   }
 
@@ -221,7 +229,7 @@ export class KeyLane {
     swaps: readonly CasSwap[],
   ): Promise<{ swapped: boolean; states: readonly CasState[] } | undefined> {
     try {
-      return await this.parts.calls.swap(swaps, this.signal())
+      return await this.parts.calls.swap(swaps, this.signalOfNext())
     } catch {
       this.lost.push(attempt)
       return undefined
@@ -232,6 +240,7 @@ export class KeyLane {
   private async look(): Promise<readonly CasState[]> {
     for (let looks = 1; ; looks++) {
       try {
+        this.parts.waiting.call = {}
         return await this.parts.calls.read(this.keys)
       } catch (error) {
         if (looks === MOST_LOOKS) throw error
