@@ -55,7 +55,12 @@ export class PostgresProcess {
   }
 
   get url(): string {
-    return `postgres://${USER}@${this.host}:${this.port}/${this.database}`
+    return this.urlAt(this.port)
+  }
+
+  /** The same through another port, such as that of a proxy. */
+  urlAt(port: number): string {
+    return `postgres://${USER}@${this.host}:${port}/${this.database}`
   }
 
   /** Starts it, or starts it again after {@link kill} or {@link shutDown}, with what it had on disk. */
