@@ -83,3 +83,32 @@ test('bursts that fail twice are answered as soon as the store answers again', a
   assert.deepEqual(sources, ['outage', 'outage', 'outage', 'outage', 'store', 'store'])
   limiter.close()
 })
+
+test('a store that can be read but not written is an outage, with its own error and after few calls; a denial is still its own', async () => {
+  const clock = manualClock(1_700_000_000_000)
+  const memory = memoryStore({ clock })
+  let [isFull, calls] = [false, 0]
+  const swap: CasStore['swap'] = async (given) => {
+    calls++
+    if (isFull) throw new Error('no space left')
+    return memory.swap(given)
+  }
+  const store: CasStore = { name: 'full', read: (key) => memory.read(key), swap }
+  const limiter = createStoreLimiter(fixedWindow({ limit: 1, window: '1d', name: 'one' }), {
+    store,
+    clock,
+    mode: 'exact',
+    outage: 'closed',
+  })
+  assert.equal((await limiter.take('taken')).allowed, true)
+  isFull = true
+  calls = 0
+  assert.equal((await limiter.take('new')).source, 'outage')
+  assert.ok(calls <= 3, `${calls} swaps`)
+  const denied = await limiter.take('taken')
+  assert.deepEqual([denied.allowed, denied.source], [false, 'store'])
+  await assert.rejects(Promise.resolve(limiter.penalize('new', 1)), { code: 'OUTAGE', message: /no space left/ })
+  isFull = false
+  assert.deepEqual((await limiter.take('new')).source, 'store')
+  limiter.close()
+})

@@ -13,6 +13,8 @@ const MOST_TOGETHER = 256
 const MOST_ATTEMPTS = 25
 /** After this many, no more callers join: each has a chance to win. */
 const LAST_JOIN = 12
+/** Swaps in a row that may fail without an answer, while reads find that they were not made. */
+const MOST_LOST = 3
 /** Reads that look for a swap whose answer was lost. */
 const MOST_LOOKS = 3
 /** The pause after the second lost swap is up to this long, and doubles with each up to the other. */
@@ -71,6 +73,9 @@ export class KeyLane {
   /** A value that cannot be read, which a reset replaces. */
   private isUnreadable = false
   private readonly lost: Attempt[] = []
+  /** Of the last swaps, those in a row without an answer, and the error of the last. */
+  private lostInARow = 0
+  private fault: unknown
   private readonly undone = new Map<Work, Ran>()
 
   constructor(parts: LaneParts, keys: readonly string[]) {
@@ -110,6 +115,8 @@ export class KeyLane {
         if (this.works.length === 0) return
       }
       if (this.settleLost(states)) continue
+      // A store that can be read and not written, such as one whose disk is full.
+      if (this.lostInARow === MOST_LOST) throw this.fault
       const { attempt, swaps } = this.attempt(states)
       if (swaps === undefined) {
         if (isFresh) return this.settle(attempt, states)
@@ -229,9 +236,13 @@ export class KeyLane {
     swaps: readonly CasSwap[],
   ): Promise<{ swapped: boolean; states: readonly CasState[] } | undefined> {
     try {
-      return await this.parts.calls.swap(swaps, this.signalOfNext())
-    } catch {
+      const outcome = await this.parts.calls.swap(swaps, this.signalOfNext())
+      this.lostInARow = 0
+      return outcome
+    } catch (error) {
       this.lost.push(attempt)
+      this.lostInARow++
+      this.fault = error
       return undefined
     }
   }
