@@ -1,0 +1,101 @@
+import { setTimeout as after } from 'node:timers/promises'
+import type { FaultProxy, PostgresProcess, PostgresProcessOptions, SmallDisk } from 'sluicegate-testkit'
+
+/** What a fault works on. */
+export interface Faulted {
+  readonly server: PostgresProcess
+  readonly proxy: FaultProxy
+  readonly disk: SmallDisk | undefined
+}
+
+/** One thing that goes wrong, and what it may cost. */
+export interface PostgresFault {
+  readonly name: string
+  /** Whether the table is written to the log of the server. */
+  readonly isLogged: boolean
+  /** Whether a key may admit its burst once more, for each time. */
+  readonly forgets: boolean
+  readonly options?: PostgresProcessOptions
+  /** The server has a disk of its own, of so many MiB. */
+  readonly diskMiB?: number
+  /** Makes it and ends it. Resolves to when it was over, in milliseconds of the machine's monotonic clock, if not now. */
+  make(faulted: Faulted): Promise<void>
+}
+
+/** Long enough for circuits to open, and for calls to be given up. */
+const HOLD_MS = 1500
+const STEP_S = 3
+/** Of replies, each with its connection. */
+const LOST_SHARE = 0.03
+const LOSING_MS = 4000
+const DISK_MIB = 160
+/** Some of the table's last page may be free. */
+const FULL_MS = 3000
+
+const kill = async ({ server }: Faulted): Promise<void> => {
+  await server.kill()
+  await after(HOLD_MS / 3)
+  await server.start()
+}
+
+const fullDisk = async ({ server, disk }: Faulted): Promise<void> => {
+  disk?.fill()
+  await after(FULL_MS)
+  disk?.free()
+  if (!server.isRunning) await server.start()
+}
+
+export const POSTGRES_FAULTS: readonly PostgresFault[] = [
+  { name: 'kill -9', isLogged: false, forgets: true, make: kill },
+  { name: 'kill -9, logged', isLogged: true, forgets: false, make: kill },
+  {
+    name: 'fast restart',
+    isLogged: false,
+    forgets: false,
+    make: async ({ server }) => {
+      await server.shutDown()
+      await server.start()
+    },
+  },
+  {
+    name: 'pause',
+    isLogged: false,
+    forgets: false,
+    make: async ({ server }) => {
+      server.pause()
+      await after(HOLD_MS)
+      server.resume()
+    },
+  },
+  { name: 'full disk', isLogged: false, forgets: false, diskMiB: DISK_MIB, make: fullDisk },
+  {
+    name: 'full disk, logged',
+    isLogged: true,
+    forgets: false,
+    diskMiB: DISK_MIB,
+    // Small files of the log: the server needs another one soon, and ends when it cannot make it.
+    options: { initdb: ['--wal-segsize=1'], settings: { min_wal_size: '2MB', max_wal_size: '2MB' } },
+    make: fullDisk,
+  },
+  {
+    name: 'lost replies',
+    isLogged: false,
+    forgets: false,
+    make: async ({ proxy }) => {
+      proxy.set({ kind: 'lost-replies', share: LOST_SHARE })
+      await after(LOSING_MS)
+      proxy.set({ kind: 'none' })
+    },
+  },
+  {
+    name: `server's clock steps by ${STEP_S} s, forward and back`,
+    isLogged: false,
+    forgets: true,
+    options: { hasMovableClock: true },
+    make: async ({ server }) => {
+      server.moveClock(STEP_S)
+      await after(HOLD_MS)
+      server.moveClock(0)
+    },
+  },
+]
