@@ -63,7 +63,7 @@ export async function postgresFault(fault: PostgresFault, times: number, progres
     }
     await after(QUIET_MS)
     await watched('every caller has its last answer', fleet.stop())
-    for (const error of fleet.loads.exact.errors) progress(`error: ${String(error)}`)
+    for (const error of new Set(fleet.loads.exact.errors.map(String))) progress(`error: ${error}`)
     const account = await accountOf(fleet, server, forgotMs)
     const { limit, windowMs, burst } = PG_RATE
     const { takes } = fleet.loads['new keys']
