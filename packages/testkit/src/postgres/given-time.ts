@@ -2,7 +2,7 @@ import type pg from 'pg'
 import type { Policy } from '../../../sluicegate/dist/policy/policy.js'
 import { postgresStore } from '../../../sluicegate/dist/postgres/postgres-store.js'
 import { type StoreLimiterOptions, storeLimiter } from '../../../sluicegate/dist/store/create-store-limiter.js'
-import { manualClock } from '../../../sluicegate/dist/time/clock.js'
+import { type ManualClock, manualClock } from '../../../sluicegate/dist/time/clock.js'
 import type { TimedLimiter } from '../twins/fleet-replay.js'
 
 /** How statements read the server's clock, `NOW` in `statements.ts`. */
@@ -34,14 +34,17 @@ export function limiterAtGivenTimes(
   pool: pg.Pool,
   policy: Policy,
   options: Omit<StoreLimiterOptions, 'store' | 'clock'> = {},
-): TimedLimiter {
+  table = 'sluicegate',
+): TimedLimiter & { readonly clock: ManualClock; readonly time: { nowUs: number } } {
   const client = new GivenTimeClient(pool)
   const clock = manualClock(0)
-  const store = postgresStore({ client })
+  const store = postgresStore({ client, table })
   const given = { outage: 'closed', timeoutMs: TIMEOUT_MS, ...options, store, clock } as const
   const limiter = storeLimiter(policy, given, NO_DRIFT)
   return {
     limiter,
+    clock,
+    time: client,
     set: (ms) => {
       client.nowUs = Math.round(ms * 1000)
       clock.set(ms)
