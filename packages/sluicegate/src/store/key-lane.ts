@@ -15,7 +15,7 @@ const MOST_ATTEMPTS = 25
 const LAST_JOIN = 12
 /** Swaps in a row that may fail without an answer, while reads find that they were not made. */
 const MOST_LOST = 3
-/** Reads that look for a swap whose answer was lost. */
+/** Reads that may fail after a swap that was lost or not answered. */
 const MOST_LOOKS = 3
 /** The pause after the second lost swap is up to this long, and doubles with each up to the other. */
 const FIRST_PAUSE_MS = 1
@@ -138,7 +138,11 @@ export class KeyLane {
         if (this.works.length === 0) return
       }
       lost++
-      if (!outcome.swapped && lost > 1) await calls.pause(pauseMs(lost))
+      if (!outcome.swapped && lost > 1) {
+        await calls.pause(pauseMs(lost))
+        // Others have gone on meanwhile: what the lost swap returned would lose again.
+        states = await this.look()
+      }
     }
     throw new StoreError('CONTENTION', `other processes changed this key ${MOST_ATTEMPTS} times in a row: call again, or lease`)
   }
@@ -247,7 +251,7 @@ export class KeyLane {
     }
   }
 
-  /** The states after a lost answer. @throws what the last of several reads threw. */
+  /** The states of this moment, after a lost answer or a pause. @throws what the last of several reads threw. */
   private async look(): Promise<readonly CasState[]> {
     for (let looks = 1; ; looks++) {
       try {
