@@ -31,6 +31,9 @@ const LOSING_MS = 4000
 const DISK_MIB = 160
 /** Some of the table's last page may be free. */
 const FULL_MS = 3000
+/** Files of the log that are kept for use again. */
+const MOST_FILES = 50
+const SWITCH_MS = 100
 
 const kill = async ({ server }: Faulted): Promise<void> => {
   await server.kill()
@@ -38,11 +41,22 @@ const kill = async ({ server }: Faulted): Promise<void> => {
   await server.start()
 }
 
-const fullDisk = async ({ server, disk }: Faulted): Promise<void> => {
+const fullDisk = async ({ disk }: Faulted): Promise<void> => {
   disk?.fill()
   await after(FULL_MS)
   disk?.free()
-  if (!server.isRunning) await server.start()
+}
+
+/** The server needs another file for its log, cannot make it, and ends. */
+const fullLog = async ({ server, disk }: Faulted): Promise<void> => {
+  disk?.fill()
+  for (let files = 0; files < MOST_FILES && server.isRunning; files++) {
+    await server.ask('SELECT pg_switch_wal()').catch(() => undefined)
+    await after(SWITCH_MS)
+  }
+  if (server.isRunning) throw new Error('the server goes on with a full disk')
+  disk?.free()
+  await server.start()
 }
 
 export const POSTGRES_FAULTS: readonly PostgresFault[] = [
@@ -69,13 +83,12 @@ export const POSTGRES_FAULTS: readonly PostgresFault[] = [
   },
   { name: 'full disk', isLogged: false, forgets: false, diskMiB: DISK_MIB, make: fullDisk },
   {
-    name: 'full disk, logged',
+    name: 'no room for the log, logged',
     isLogged: true,
     forgets: false,
     diskMiB: DISK_MIB,
-    // Small files of the log: the server needs another one soon, and ends when it cannot make it.
     options: { initdb: ['--wal-segsize=1'], settings: { min_wal_size: '2MB', max_wal_size: '2MB' } },
-    make: fullDisk,
+    make: fullLog,
   },
   {
     name: 'lost replies',
