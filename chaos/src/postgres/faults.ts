@@ -18,7 +18,7 @@ export interface PostgresFault {
   readonly options?: PostgresProcessOptions
   /** The server has a disk of its own, of so many MiB. */
   readonly diskMiB?: number
-  /** Makes it and ends it. Resolves to when it was over, in milliseconds of the machine's monotonic clock, if not now. */
+  /** Makes it and ends it. */
   make(faulted: Faulted): Promise<void>
 }
 
@@ -47,16 +47,20 @@ const fullDisk = async ({ disk }: Faulted): Promise<void> => {
   disk?.free()
 }
 
-/** The server needs another file for its log, cannot make it, and ends. */
+/** The server needs another file for its log and cannot make it: all its connections end, and it starts again by itself or ends. */
 const fullLog = async ({ server, disk }: Faulted): Promise<void> => {
   disk?.fill()
-  for (let files = 0; files < MOST_FILES && server.isRunning; files++) {
-    await server.ask('SELECT pg_switch_wal()').catch(() => undefined)
+  let hasFailed = false
+  for (let files = 0; files < MOST_FILES && !hasFailed; files++) {
+    await server.ask('SELECT pg_switch_wal()').catch(() => {
+      hasFailed = true
+    })
     await after(SWITCH_MS)
   }
-  if (server.isRunning) throw new Error('the server goes on with a full disk')
+  if (!hasFailed) throw new Error('the server goes on with a full disk')
+  await after(FULL_MS)
   disk?.free()
-  await server.start()
+  if (!server.isRunning) await server.start()
 }
 
 export const POSTGRES_FAULTS: readonly PostgresFault[] = [
@@ -87,7 +91,7 @@ export const POSTGRES_FAULTS: readonly PostgresFault[] = [
     isLogged: true,
     forgets: false,
     diskMiB: DISK_MIB,
-    options: { initdb: ['--wal-segsize=1'], settings: { min_wal_size: '2MB', max_wal_size: '2MB' } },
+    options: { initdb: ['--wal-segsize=1'], settings: { min_wal_size: '2MB', max_wal_size: '64MB' } },
     make: fullLog,
   },
   {

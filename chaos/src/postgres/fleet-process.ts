@@ -4,7 +4,7 @@ import { type Clock, tokenBucket } from 'sluicegate'
 import { createPostgresLimiter, type FleetLimiter, type PostgresClient } from 'sluicegate/postgres'
 import { FleetLoad } from 'sluicegate-testkit'
 import { LOCAL_SHARE, TIMEOUT_MS } from '../subject.js'
-import { ACCOUNT, KEYS, type NodeReport, type NodeStart, PG_RATE, type SubjectName } from './fleet.js'
+import { ACCOUNT, KEYS, machineOffMs, type NodeReport, type NodeStart, PG_RATE, type SubjectName } from './fleet.js'
 
 // A process of a fleet over PostgreSQL: takes all the time, and reports ten times a second what came of it.
 
@@ -50,8 +50,7 @@ async function stop(): Promise<void> {
 }
 
 function report(isLast: boolean): NodeReport {
-  // The monotonic clock of the machine is the same for all processes.
-  const offMs = Number(process.hrtime.bigint()) / 1e6 - performance.now()
+  const offMs = machineOffMs()
   const takes = SUBJECTS.map((name) => {
     const { takes } = loads[name]
     const news = takes.slice(reported.get(name) ?? 0)

@@ -32,9 +32,9 @@ export interface NodeReport {
   readonly failures: number
 }
 
-/** The monotonic clock of the machine, which all processes share, in milliseconds. */
-export function machineMs(): number {
-  return Number(process.hrtime.bigint()) / 1e6
+/** The monotonic clock of the machine, which all processes share, and this process's `performance.now()` are apart by so many milliseconds. */
+export function machineOffMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6 - performance.now()
 }
 
 /** The takes of one subject, of all processes. */
@@ -114,9 +114,14 @@ export class Fleet {
         const before = this.reports.get(child)?.errors.length ?? 0
         this.reports.set(child, report)
         this.errors.push(...report.errors.slice(before))
-        for (const [name, load] of Object.entries(this.loads)) load.takes.push(...report.takes[name as SubjectName])
+        for (const [name, load] of Object.entries(this.loads)) load.takes.push(...report.takes[name as SubjectName].map(onOwnClock))
         if (report.isLast) resolve()
       })
     })
   }
+}
+
+function onOwnClock({ askedMs, answeredMs, ...take }: RecordedTake): RecordedTake {
+  const offMs = machineOffMs()
+  return { ...take, askedMs: askedMs - offMs, answeredMs: answeredMs - offMs }
 }

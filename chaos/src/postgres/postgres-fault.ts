@@ -8,7 +8,7 @@ import { stateOfSubjects } from '../state.js'
 import { admittedByKey, reportOf, type Subject, type SubjectReport, TIMEOUT_MS } from '../subject.js'
 import { type Watchdog, watchdog } from '../watchdog.js'
 import type { Faulted, PostgresFault } from './faults.js'
-import { ACCOUNT, Fleet, KEYS, machineMs, PG_RATE, PLENTY } from './fleet.js'
+import { ACCOUNT, Fleet, KEYS, PG_RATE, PLENTY } from './fleet.js'
 
 const PROCESSES = 3
 const TABLE = 'sluicegate'
@@ -45,7 +45,7 @@ export async function postgresFault(fault: PostgresFault, times: number, progres
   const fleet = new Fleet(PROCESSES, { url: server.urlAt(proxy.port), table: TABLE })
   const { subjects } = fleet
   const watched = watchdog(async () => stateOfSubjects(subjects))
-  const beganMs = machineMs()
+  const beganMs = performance.now()
   const recoveries: ReadonlyMap<string, number>[] = []
   let forgotMs = 0
   let msOut = 0
@@ -53,12 +53,12 @@ export async function postgresFault(fault: PostgresFault, times: number, progres
     await watched('every process decides by the store', until('about every key', served(subjects, KEYS, 0)))
     for (let time = 0; time < times; time++) {
       await after(QUIET_MS)
-      const atMs = machineMs()
+      const atMs = performance.now()
       await watched(`${fault.name} is over`, fault.make({ server, proxy, disk } satisfies Faulted))
-      const overMs = machineMs()
+      const overMs = performance.now()
       if (fault.forgets) forgotMs = overMs
       recoveries.push(await recovery(subjects, overMs, watched))
-      msOut += machineMs() - atMs
+      msOut += performance.now() - atMs
       progress(`${fault.name}, ${time + 1} of ${times}: ${JSON.stringify(Object.fromEntries(recoveries[time] ?? []))}`)
     }
     await after(QUIET_MS)
@@ -71,7 +71,7 @@ export async function postgresFault(fault: PostgresFault, times: number, progres
       fault: fault.name,
       times,
       allowedOver: Math.ceil((fault.forgets ? times * (burst + (limit / windowMs) * LEASE_MS) : 0) + (limit / windowMs) * 2 * TIMEOUT_MS),
-      allowedShare: allowedShare(subjects[0] as Subject, (machineMs() - beganMs) / 1000, msOut / 1000),
+      allowedShare: allowedShare(subjects[0] as Subject, (performance.now() - beganMs) / 1000, msOut / 1000),
       subjects: subjects.map((subject) => ({
         ...reportOf(
           subject,
