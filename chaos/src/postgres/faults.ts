@@ -1,5 +1,5 @@
 import { setTimeout as after } from 'node:timers/promises'
-import type { FaultProxy, PostgresProcess, PostgresProcessOptions, SmallDisk } from 'sluicegate-testkit'
+import { type FaultProxy, type PostgresProcess, type PostgresProcessOptions, type SmallDisk, until } from 'sluicegate-testkit'
 
 /** What a fault works on. */
 export interface Faulted {
@@ -60,7 +60,13 @@ const fullLog = async ({ server, disk }: Faulted): Promise<void> => {
   if (!hasFailed) throw new Error('the server goes on with a full disk')
   await after(FULL_MS)
   disk?.free()
-  if (!server.isRunning) await server.start()
+  await until('the server answers', async () => {
+    if (!server.isRunning) await server.start()
+    return server.ask('SELECT').then(
+      () => true,
+      () => false,
+    )
+  })
 }
 
 export const POSTGRES_FAULTS: readonly PostgresFault[] = [

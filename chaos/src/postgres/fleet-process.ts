@@ -3,23 +3,23 @@ import postgres from 'postgres'
 import { type Clock, tokenBucket } from 'sluicegate'
 import { createPostgresLimiter, type FleetLimiter, type PostgresClient } from 'sluicegate/postgres'
 import { FleetLoad } from 'sluicegate-testkit'
-import { LOCAL_SHARE, TIMEOUT_MS } from '../subject.js'
-import { ACCOUNT, KEYS, machineOffMs, type NodeReport, type NodeStart, PG_RATE, type SubjectName } from './fleet.js'
+import { LOCAL_SHARE } from '../subject.js'
+import { ACCOUNT, KEYS, machineOffMs, type NodeReport, type NodeStart, PG_RATE, PG_TIMEOUT_MS, type SubjectName } from './fleet.js'
 
 // A process of a fleet over PostgreSQL: takes all the time, and reports ten times a second what came of it.
 
 const REPORT_MS = 100
 const CONNECTIONS = 4
-const CALLERS = 9
-const REST_MS = 5
+const CALLERS = 6
+const REST_MS = 10
 /** Of the callers of keys that are new. */
-const LONGER_REST_MS = 10
+const LONGER_REST_MS = 20
 
 const { url, table, driver, clock } = JSON.parse(process.argv[2] as string) as NodeStart
 const client = clientOf()
 const { limit, windowMs: window, burst } = PG_RATE
 const rate = tokenBucket({ limit, window, burst, name: 'chaos' })
-const common = { client, table, timeoutMs: TIMEOUT_MS, clock: ownClock() } as const
+const common = { client, table, timeoutMs: PG_TIMEOUT_MS, clock: ownClock() } as const
 const rated = { ...common, localShare: LOCAL_SHARE } as const
 const counted = { ...common, mode: 'exact', outage: 'closed' } as const
 const limiters: Record<SubjectName, FleetLimiter> = {

@@ -5,10 +5,10 @@ import { FaultProxy, PostgresProcess, SmallDisk, until, worstSureExcess } from '
 import { allowedShare } from '../failover.js'
 import { served, servedMs } from '../served.js'
 import { stateOfSubjects } from '../state.js'
-import { admittedByKey, reportOf, type Subject, type SubjectReport, TIMEOUT_MS } from '../subject.js'
+import { admittedByKey, reportOf, type Subject, type SubjectReport } from '../subject.js'
 import { type Watchdog, watchdog } from '../watchdog.js'
 import type { Faulted, PostgresFault } from './faults.js'
-import { ACCOUNT, Fleet, KEYS, PG_RATE, PLENTY } from './fleet.js'
+import { ACCOUNT, Fleet, KEYS, PG_RATE, PG_TIMEOUT_MS, PLENTY } from './fleet.js'
 
 const PROCESSES = 3
 const TABLE = 'sluicegate'
@@ -70,7 +70,9 @@ export async function postgresFault(fault: PostgresFault, times: number, progres
     return {
       fault: fault.name,
       times,
-      allowedOver: Math.ceil((fault.forgets ? times * (burst + (limit / windowMs) * LEASE_MS) : 0) + (limit / windowMs) * 2 * TIMEOUT_MS),
+      allowedOver: Math.ceil(
+        (fault.forgets ? times * (burst + (limit / windowMs) * LEASE_MS) : 0) + (limit / windowMs) * 2 * PG_TIMEOUT_MS,
+      ),
       allowedShare: allowedShare(subjects[0] as Subject, (performance.now() - beganMs) / 1000, msOut / 1000),
       subjects: subjects.map((subject) => ({
         ...reportOf(

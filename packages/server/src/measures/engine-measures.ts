@@ -147,6 +147,16 @@ export function storeMeasures(engine: Engine): Measure[] {
       'Whether the store can be reached; 1 in memory.',
       one(() => (engine.storage.isReachable ? 1 : 0)),
     ),
+    gauge('sluicegate_store_info', 'Which store holds the keys: memory, redis or postgres; always 1.', () => [
+      { labels: { store: engine.storage.name }, value: 1 },
+    ]),
+    gauge('sluicegate_store_look_seconds', 'How long the last look at PostgreSQL took, once a second; none while it fails.', () => {
+      const { lookMs } = engine.storage
+      return lookMs === undefined ? [] : [{ labels: {}, value: lookMs / 1000 }]
+    }),
+    gauge('sluicegate_store_connections', 'Connections to PostgreSQL, busy or idle, and calls that wait for one.', () =>
+      labelled('state', Object.entries(engine.storage.connections ?? {})),
+    ),
     counter(
       'sluicegate_store_calls_total',
       'Calls that the store answered.',
