@@ -5,7 +5,7 @@ import { FaultProxy, PostgresProcess, SmallDisk, until, worstSureExcess } from '
 import { allowedShare } from '../failover.js'
 import { served, servedMs } from '../served.js'
 import { stateOfSubjects } from '../state.js'
-import { admittedByKey, reportOf, type Subject, type SubjectReport } from '../subject.js'
+import { admittedByKey, type RecordedTake, reportOf, type Subject, type SubjectReport } from '../subject.js'
 import { type Watchdog, watchdog } from '../watchdog.js'
 import type { Faulted, PostgresFault } from './faults.js'
 import { ACCOUNT, Fleet, KEYS, PG_RATE, PG_TIMEOUT_MS, PLENTY } from './fleet.js'
@@ -52,7 +52,7 @@ export async function postgresFault(fault: PostgresFault, times: number, progres
   try {
     await watched('every process decides by the store', until('about every key', served(subjects, KEYS, 0)))
     for (let time = 0; time < times; time++) {
-      await after(QUIET_MS)
+      await watched('every key is spent', until('denied by the store', served(subjects, KEYS, performance.now(), isDenied)))
       const atMs = performance.now()
       await watched(`${fault.name} is over`, fault.make({ server, proxy, disk } satisfies Faulted))
       const overMs = performance.now()
@@ -89,11 +89,14 @@ export async function postgresFault(fault: PostgresFault, times: number, progres
   }
 }
 
+/** By the store. */
+const isPassed = ({ allowed, source }: RecordedTake['decision']): boolean => allowed && source !== 'outage'
+const isDenied = ({ allowed, source }: RecordedTake['decision']): boolean => !allowed && source !== 'outage'
+
 /** Milliseconds from the end of a fault until a take of every key passed by the store, for each subject. */
 async function recovery(subjects: readonly Subject[], overMs: number, watched: Watchdog): Promise<ReadonlyMap<string, number>> {
-  const passes = ({ allowed, source }: { readonly allowed: boolean; readonly source: string }): boolean => allowed && source !== 'outage'
-  await watched('takes of every key pass again', until('by the store', served(subjects, KEYS, overMs, passes)))
-  return new Map(subjects.map((subject) => [subject.name, Math.round(servedMs(subject, KEYS, overMs, passes) - overMs)]))
+  await watched('takes of every key pass again', until('by the store', served(subjects, KEYS, overMs, isPassed)))
+  return new Map(subjects.map((subject) => [subject.name, Math.round(servedMs(subject, KEYS, overMs, isPassed) - overMs)]))
 }
 
 function surelyOver({ bound, load }: Subject): number {
