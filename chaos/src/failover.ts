@@ -109,7 +109,7 @@ export async function isFollowing(server: RedisProcess): Promise<boolean> {
   return info.includes('master_link_status:up')
 }
 
-export async function stopped(subjects: readonly Subject[]): Promise<void> {
+async function stopped(subjects: readonly Subject[]): Promise<void> {
   await Promise.all(subjects.map(({ load }) => load.stop()))
 }
 

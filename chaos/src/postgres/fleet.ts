@@ -7,7 +7,7 @@ import type { RecordedLoad, RecordedTake, Subject } from '../subject.js'
 const PROGRAM = fileURLToPath(new URL('./fleet-process.js', import.meta.url))
 
 export const KEYS = ['user:0', 'user:1', 'user:2'] as const
-export const PG_RATE: RateSpec = { limit: 40, windowMs: 1000, burst: 120 }
+export const PG_RATE: RateSpec = { limit: 20, windowMs: 1000, burst: 80 }
 /** As the service has it: a round trip to a database under load is longer than to Redis. */
 export const PG_TIMEOUT_MS = 250
 /** So much that all passes, and so slow that nothing comes back: what is charged can be compared with what passed. */

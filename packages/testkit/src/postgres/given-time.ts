@@ -1,9 +1,9 @@
 import type pg from 'pg'
 import type { Policy } from '../../../sluicegate/dist/policy/policy.js'
 import { postgresStore } from '../../../sluicegate/dist/postgres/postgres-store.js'
+import type { FleetLimiter } from '../../../sluicegate/dist/shared/fleet-limiter.js'
 import { type StoreLimiterOptions, storeLimiter } from '../../../sluicegate/dist/store/create-store-limiter.js'
 import { type ManualClock, manualClock } from '../../../sluicegate/dist/time/clock.js'
-import type { TimedLimiter } from '../twins/fleet-replay.js'
 
 /** How statements read the server's clock, `NOW` in `statements.ts`. */
 const NOW = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint'
@@ -29,13 +29,21 @@ class GivenTimeClient {
   }
 }
 
+/** A limiter, and how to set its time and that of its statements. */
+export interface GivenTimeLimiter {
+  readonly limiter: FleetLimiter
+  readonly clock: ManualClock
+  readonly time: { nowUs: number }
+  set(ms: number): void
+}
+
 /** A limiter over a table of PostgreSQL, at given times. */
 export function limiterAtGivenTimes(
   pool: pg.Pool,
   policy: Policy,
   options: Omit<StoreLimiterOptions, 'store' | 'clock'> = {},
   table = 'sluicegate',
-): TimedLimiter & { readonly clock: ManualClock; readonly time: { nowUs: number } } {
+): GivenTimeLimiter {
   const client = new GivenTimeClient(pool)
   const clock = manualClock(0)
   const store = postgresStore({ client, table })
