@@ -30,7 +30,7 @@ export interface KeySize {
   readonly bytesAKey: number
 }
 
-/** The table after so many decisions. */
+/** The table after a number of decisions. */
 export interface BloatStep {
   readonly decisions: number
   readonly seconds: number

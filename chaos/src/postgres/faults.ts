@@ -16,7 +16,7 @@ export interface PostgresFault {
   /** Whether a key may admit its burst once more, for each time. */
   readonly forgets: boolean
   readonly options?: PostgresProcessOptions
-  /** The server has a disk of its own, of so many MiB. */
+  /** The server has a small disk for itself, of this size. */
   readonly diskMiB?: number
   /** Makes it and ends it. */
   make(faulted: Faulted): Promise<void>

@@ -9,7 +9,7 @@ export interface PostgresChaosReport {
   readonly faults: readonly PostgresFaultReport[]
 }
 
-/** Each fault so many times, on a server for each fault. */
+/** Each fault again and again, on a server for each fault. @param times each is made */
 export async function postgresChaos(times: number, progress: (line: string) => void = () => undefined): Promise<PostgresChaosReport> {
   const faults: PostgresFaultReport[] = []
   for (const fault of POSTGRES_FAULTS) faults.push(await postgresFault(fault, times, progress))

@@ -7,7 +7,7 @@ const PIECE = new Uint8Array(64 * 1024).fill(1)
 /** The last bytes are used up in small pieces. */
 const CRUMB = PIECE.subarray(0, 512)
 
-/** A file system of so many MiB in memory, which only root can make. It can be filled to the last byte. */
+/** A small file system in memory, which only root can make. It can be filled to the last byte. */
 export class SmallDisk {
   readonly folder = mkdtempSync(join(tmpdir(), 'sluicegate-disk-'))
 
