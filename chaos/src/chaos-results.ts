@@ -1,4 +1,5 @@
 import type { FailoverReport } from './failover.js'
+import type { PostgresChaosReport } from './postgres/postgres-chaos.js'
 import type { ResizeReport } from './resize.js'
 import type { SharedOutageReport } from './shared-outage.js'
 
@@ -20,4 +21,5 @@ export interface ChaosResults {
   readonly sentinel: FailoverReport
   readonly resize: ResizeReport
   readonly outage: SharedOutageReport
+  readonly postgres: PostgresChaosReport
 }

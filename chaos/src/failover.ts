@@ -1,5 +1,6 @@
 import { type RateSpec, type RedisProcess, until } from 'sluicegate-testkit'
 import type { OpenClient } from './clients.js'
+import { served, servedMs, unserved } from './served.js'
 import { stateOf } from './state.js'
 import { LOCAL_SHARE, reportOf, type Subject, type SubjectReport, TIMEOUT_MS } from './subject.js'
 import { type Watchdog, watchdog } from './watchdog.js'
@@ -108,32 +109,6 @@ export async function isFollowing(server: RedisProcess): Promise<boolean> {
   return info.includes('master_link_status:up')
 }
 
-/** Whether every subject had an answer of the store about every key, of those asked for since then. */
-function served(subjects: readonly Subject[], keys: readonly string[], sinceMs: number): () => boolean {
-  return () => unserved(subjects, keys, sinceMs).length === 0
-}
-
-function unserved(subjects: readonly Subject[], keys: readonly string[], sinceMs: number): string[] {
-  return subjects.flatMap((subject) => {
-    const answered = firstAnswers(subject, sinceMs)
-    return keys.filter((key) => !answered.has(key)).map((key) => `${subject.name}, ${key}`)
-  })
-}
-
-/** When the last of the keys had its first answer of the store. */
-function servedMs(subject: Subject, keys: readonly string[], sinceMs: number): number {
-  const answered = firstAnswers(subject, sinceMs)
-  return Math.max(...keys.map((key) => answered.get(key) ?? Number.NaN))
-}
-
-function firstAnswers({ load }: Subject, sinceMs: number): ReadonlyMap<string, number> {
-  const first = new Map<string, number>()
-  for (const { key, answeredMs, decision } of load.since(sinceMs)) {
-    if (decision.source !== 'outage' && !first.has(key)) first.set(key, answeredMs)
-  }
-  return first
-}
-
 async function stopped(subjects: readonly Subject[]): Promise<void> {
   await Promise.all(subjects.map(({ load }) => load.stop()))
 }
@@ -148,7 +123,7 @@ export function allowedOver({ limit, windowMs, burst }: RateSpec, failovers: num
   return (burst + perMs * (REPLICATION_LAG_MS + SILENCE_MS)) * failovers + perMs * 2 * TIMEOUT_MS
 }
 
-function allowedShare({ bound, processes }: Subject, seconds: number, secondsOut: number): number {
+export function allowedShare({ bound, processes }: Subject, seconds: number, secondsOut: number): number {
   const { limit, windowMs, burst } = bound
   return processes * (LOCAL_SHARE * (burst + (limit / windowMs) * 1000 * seconds) + Math.ceil(secondsOut))
 }

@@ -2,17 +2,18 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import type { ChaosResults, MixedReport } from './chaos-results.js'
 import { clusterFailovers, mixedFailovers } from './cluster-failover.js'
+import { type PostgresChaosReport, postgresChaos } from './postgres/postgres-chaos.js'
 import { resize } from './resize.js'
 import { sentinelFailovers } from './sentinel-failover.js'
 import { type SharedOutageReport, sharedOutage } from './shared-outage.js'
 import { LOCAL_SHARE, RATE } from './subject.js'
 
-const USAGE = `npm run chaos -- [--only NAME]... [--failovers N] [--seed N]
+const USAGE = `npm run chaos -- [NAME]... [--failovers N] [--seed N]
 
   Breaks real servers under load, and writes what came of it to chaos/results. Then npm run plots makes docs/chaos.md from it.
 
-  --only NAME     failover, mixed, sentinel, resize or outage, may be given again; the results of the others stay as they are
-  --failovers N   N of each kind instead of 20, 6 and 5, and a short outage: a first look, nothing is written
+  NAME            failover, mixed, sentinel, resize, outage or postgres; the results of the others stay as they are. Also --only NAME
+  --failovers N   N of each kind instead of 20, 6, 5 and 3, and a short outage: a first look, nothing is written
   --seed N        which version of a mix each take asks; another in each run unless given`
 
 const RESULTS = new URL('../results/', import.meta.url)
@@ -21,7 +22,8 @@ const SLOTS = 5_000
 /** Of the outage of a store that many processes share. */
 const OUTAGE = { processes: 24, seconds: 20, policy: { limit: 240, windowMs: 1000, burst: 240 } } as const
 
-const { values } = parseArgs({
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
     only: { type: 'string', multiple: true, default: [] },
     failovers: { type: 'string' },
@@ -38,13 +40,12 @@ const SCENARIOS = {
   sentinel: () => sentinelFailovers(looks ?? 5, progress),
   resize: () => resize(SLOTS, progress),
   outage,
+  postgres,
 }
 
-if (
-  values.help ||
-  values.only.some((name) => !Object.hasOwn(SCENARIOS, name)) ||
-  (looks !== undefined && !(looks >= 1 && looks % 1 === 0))
-) {
+const names = [...values.only, ...positionals]
+
+if (values.help || names.some((name) => !Object.hasOwn(SCENARIOS, name)) || (looks !== undefined && !(looks >= 1 && looks % 1 === 0))) {
   console.error(USAGE)
   process.exitCode = values.help ? 0 : 2
 } else {
@@ -69,10 +70,16 @@ async function outage(): Promise<SharedOutageReport> {
   return report
 }
 
+async function postgres(): Promise<PostgresChaosReport> {
+  const report = await postgresChaos(looks ?? 3, progress)
+  if (!report.isWithin) process.exitCode = 1
+  return report
+}
+
 async function run(): Promise<void> {
   let results = existsSync(FILE) ? (JSON.parse(readFileSync(FILE, 'utf8')) as ChaosResults) : ({} as ChaosResults)
   for (const [name, scenario] of Object.entries(SCENARIOS)) {
-    if (values.only.length > 0 && !values.only.includes(name)) continue
+    if (names.length > 0 && !names.includes(name)) continue
     console.log(`${name} ...`)
     const found = await scenario()
     if (looks !== undefined) {

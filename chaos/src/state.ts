@@ -11,7 +11,11 @@ export type Watched = Pick<Subject, 'name' | 'load'> & { readonly limiter: Subje
 
 /** In what state servers and subjects are, to be read by people. */
 export async function stateOf(servers: readonly RedisProcess[], subjects: readonly Watched[]): Promise<string> {
-  return [...(await Promise.all(servers.map(serverState))), ...subjects.map(subjectState)].join('\n')
+  return [...(await Promise.all(servers.map(serverState))), stateOfSubjects(subjects)].join('\n')
+}
+
+export function stateOfSubjects(subjects: readonly Watched[]): string {
+  return subjects.map(subjectState).join('\n')
 }
 
 async function serverState(server: RedisProcess): Promise<string> {

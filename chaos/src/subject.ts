@@ -1,12 +1,24 @@
-import { tokenBucket } from 'sluicegate'
+import { type Decision, tokenBucket } from 'sluicegate'
 import { createRedisLimiter } from 'sluicegate/redis'
-import { FleetLoad, type LoadedTake, type RateSpec, worstExcess } from 'sluicegate-testkit'
+import { type Admission, FleetLoad, type LoadedTake, type RateSpec, worstExcess } from 'sluicegate-testkit'
 import type { OpenClient } from './clients.js'
 
 /** Far less than callers ask for: only who is denied now and then can see whether too much is admitted. */
 export const RATE: RateSpec = { limit: 30, windowMs: 1000, burst: 30 }
 export const LOCAL_SHARE = 0.1
 export const TIMEOUT_MS = 100
+
+/** One take of a load, in milliseconds of one clock. */
+export interface RecordedTake extends Pick<LoadedTake, 'key' | 'askedMs' | 'answeredMs'> {
+  readonly decision: Pick<Decision, 'allowed' | 'source'>
+}
+
+/** A load whose answers are recorded: in this process, or gathered from several. */
+export interface RecordedLoad extends Pick<FleetLoad, 'errors' | 'slowestMs' | 'open'> {
+  readonly takes: readonly RecordedTake[]
+  since(ms: number): readonly RecordedTake[]
+  stop(): Promise<void>
+}
 
 /** One limiter, or several that share a budget, under load. */
 export interface Subject {
@@ -16,7 +28,7 @@ export interface Subject {
   /** Limiters, each with its own share in an outage. */
   readonly processes: number
   readonly limiter: { stats(): unknown }
-  readonly load: FleetLoad
+  readonly load: RecordedLoad
   /** Called in each failover, when a primary was killed and none has its place. */
   primaryGone?(): void
 }
@@ -76,18 +88,27 @@ export function reportOf({ name, bound, load }: Subject, recoveryMs: readonly nu
   }
 }
 
-/** By key: when a caller got his answer is up to a time-out after the store gave it, which lets its rate look higher for that long. */
-function worstOf(bound: RateSpec, takes: readonly LoadedTake[]): number {
-  const byKey = new Map<string, { atUs: number; cost: number }[]>()
-  for (const { key, answeredMs } of takes.filter(isAdmitted)) {
-    const admissions = byKey.get(key) ?? []
-    byKey.set(key, admissions)
-    admissions.push({ atUs: Math.round(answeredMs * 1000), cost: 1 })
-  }
-  const worst = [...byKey.values()].map((admissions) => worstExcess(bound, admissions))
+/** When a caller got his answer is up to a time-out after the store gave it, which lets its rate look higher for that long. */
+function worstOf(bound: RateSpec, takes: readonly RecordedTake[]): number {
+  const worst = admittedByKey(takes).map((admitted) => worstExcess(bound, admitted.map(admissionOf)))
   return Number(Math.max(0, ...worst).toFixed(1))
 }
 
-function isAdmitted({ decision }: LoadedTake): boolean {
+/** The admitted takes of each key. */
+export function admittedByKey(takes: readonly RecordedTake[]): RecordedTake[][] {
+  const byKey = new Map<string, RecordedTake[]>()
+  for (const take of takes.filter(isAdmitted)) {
+    const admitted = byKey.get(take.key) ?? []
+    byKey.set(take.key, admitted)
+    admitted.push(take)
+  }
+  return [...byKey.values()]
+}
+
+function admissionOf({ answeredMs }: RecordedTake): Admission {
+  return { atUs: Math.round(answeredMs * 1000), cost: 1 }
+}
+
+function isAdmitted({ decision }: RecordedTake): boolean {
   return decision.allowed
 }

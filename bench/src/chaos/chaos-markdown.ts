@@ -1,5 +1,7 @@
 import type { ChaosResults } from '../../../chaos/dist/chaos-results.js'
 import { table } from '../markdown.js'
+import { postgresChaosMarkdown } from './postgres-markdown.js'
+import { recoveriesOf } from './recoveries.js'
 
 type Subject = ChaosResults['failover']['subjects'][number]
 
@@ -18,6 +20,7 @@ export function chaosMarkdownParts({
   sentinel,
   resize,
   outage,
+  postgres,
 }: ChaosResults): ReadonlyMap<string, string> {
   const failovers = [
     table(FAILOVER_HEAD, [
@@ -80,14 +83,8 @@ export function chaosMarkdownParts({
     ['chaos-failover', failovers.join('\n')],
     ['chaos-mixed', versions.join('\n')],
     ['chaos-resize', slots.join('\n')],
+    ['chaos-postgres', postgresChaosMarkdown(postgres)],
   ])
-}
-
-/** Least, median and most. */
-export function recoveriesOf({ recoveryMs }: Subject): { readonly least: number; readonly median: number; readonly most: number } {
-  const sorted = [...recoveryMs].sort((a, b) => a - b)
-  const at = (index: number): number => sorted[index] as number
-  return { least: at(0), median: at(Math.floor(sorted.length / 2)), most: at(sorted.length - 1) }
 }
 
 function rowOf(where: string, subject: Subject): string[] {

@@ -1,7 +1,7 @@
 import type { ChaosResults } from '../../../chaos/dist/chaos-results.js'
 import type { Chart, Line } from '../chart.js'
 import { COLORS } from '../drawing.js'
-import { recoveriesOf } from './chaos-markdown.js'
+import { recoveriesOf } from './recoveries.js'
 
 type Subjects = ChaosResults['failover']['subjects']
 

@@ -12,6 +12,9 @@ export interface Contender {
 
 export type OpenContender = (url: string, limit: number) => Promise<Contender>
 
+/** So much that all passes. */
+export const PLENTY = 1_000_000_000
+
 const CONNECTIONS = 16
 const DAY_S = 86_400
 

@@ -1,4 +1,6 @@
+import type { Machine } from '../machine.js'
 import { table } from '../markdown.js'
+import type { Summary } from '../samples.js'
 
 /** Decisions a second of one contender, in one cell. */
 export interface PostgresRow {
@@ -7,41 +9,87 @@ export interface PostgresRow {
   readonly keys: number
   readonly callers: number
   readonly name: string
-  readonly perSecond: { readonly median: number; readonly least: number; readonly most: number }
+  readonly perSecond: Summary
+}
+
+/** How much of each cell is measured. */
+export interface RatesEffort {
+  readonly rounds: number
+  readonly roundMs: number
+}
+
+/** What passed of a budget for which two pools raced. */
+export interface BudgetRow {
+  readonly name: string
+  readonly budget: number
+  readonly admitted: number
+}
+
+export interface KeySize {
+  readonly keys: number
+  readonly bytesAKey: number
+}
+
+/** The table after a number of decisions. */
+export interface BloatStep {
+  readonly decisions: number
+  readonly seconds: number
+  readonly updates: number
+  /** Updates that needed no new entry of the index. */
+  readonly inPlace: number
+  readonly live: number
+  readonly dead: number
+  readonly vacuums: number
+  readonly tableKiB: number
+  /** With its index. */
+  readonly allKiB: number
 }
 
 /** What `npm run bench:postgres` found. */
 export interface PostgresResults {
   readonly kind: 'postgres'
-  readonly machine: {
-    readonly node: string
-    readonly cpu: string
-    readonly cores: number
-    readonly load: number
-    readonly postgres: number
-  }
-  readonly rounds: number
-  readonly roundMs: number
+  readonly machine: Machine
+  readonly effort: RatesEffort
+  readonly loadBefore: number
+  readonly loadAfter: number
   readonly rows: readonly PostgresRow[]
+  readonly budget: readonly BudgetRow[]
+  readonly size: Readonly<Record<string, KeySize>>
+  readonly bloat: readonly BloatStep[]
 }
 
 /** The parts of docs/postgres.md, by the names of their places. */
-export function postgresMarkdownParts({ machine, rounds, roundMs, rows }: PostgresResults): ReadonlyMap<string, string> {
+export function postgresMarkdownParts(results: Partial<PostgresResults>): ReadonlyMap<string, string> {
+  const parts = new Map<string, string>()
+  if (results.rows !== undefined) parts.set('postgres', ratesText(results as PostgresResults))
+  if (results.bloat !== undefined) parts.set('postgres-bloat', bloatTable(results.bloat))
+  return parts
+}
+
+function ratesText({ machine, effort, loadBefore, loadAfter, rows }: PostgresResults): string {
   const names = [...new Set(rows.map(({ name }) => name))]
-  const cellOf = ({ addedMs, keys, callers }: PostgresRow): string => `${addedMs} ms|${keys.toLocaleString('en')}|${callers}`
+  const cellOf = ({ addedMs, keys, callers }: PostgresRow): string => `${addedMs} ms|${count(keys)}|${callers}`
   const cells = [...new Set(rows.map(cellOf))].map((cell) => [
     ...cell.split('|'),
     ...names.map((name) => {
       const found = rows.find((row) => row.name === name && cellOf(row) === cell)
-      const { median, least, most } = found?.perSecond ?? { median: 0, least: 0, most: 0 }
-      return `${count(median)} (${count(least)} to ${count(most)})`
+      return found === undefined ? '' : `${count(found.perSecond.median)} (${count(found.perSecond.min)} to ${count(found.perSecond.max)})`
     }),
   ])
-  const { cpu, cores, node, load, postgres } = machine
-  const where = `Median, least and most of ${rounds} rounds of ${roundMs / 1000} s; ${cpu}, ${cores} cores, Node ${node}, PostgreSQL ${postgres}, load average ${load.toFixed(1)}.`
-  return new Map([['postgres', `${table(['added', 'keys', 'callers', ...names], cells)}\n\n${where}`]])
+  const { cpu, cores, node } = machine
+  const { rounds, roundMs } = effort
+  const where = `Median, least and most of ${rounds} rounds of ${roundMs / 1000} s; ${cpu}, ${cores} cores, Node ${node}, PostgreSQL 15, load average ${loadBefore} before and ${loadAfter} after.`
+  return `${table(['added', 'keys', 'callers', ...names], cells)}\n\n${where}`
 }
 
-function count(perSecond: number): string {
-  return perSecond.toLocaleString('en')
+function bloatTable(steps: readonly BloatStep[]): string {
+  const head = ['decisions', 'after, s', 'updates', 'in place', 'dead rows', 'runs of autovacuum', 'table, KiB', 'with index']
+  const rows = steps.map(({ decisions, seconds, updates, inPlace, dead, vacuums, tableKiB, allKiB }) =>
+    [decisions, seconds, updates, inPlace, dead, vacuums, tableKiB, allKiB].map(count),
+  )
+  return table(head, rows)
+}
+
+function count(number: number): string {
+  return Math.round(number).toLocaleString('en')
 }

@@ -44,6 +44,7 @@ export { RedisCluster, type RedisClusterOptions } from './servers/redis-cluster.
 export { RedisProcess, type RedisProcessOptions } from './servers/redis-process.js'
 export { RedisSentinel } from './servers/redis-sentinel.js'
 export { SlotMove } from './servers/slot-move.js'
+export { SmallDisk } from './servers/small-disk.js'
 export { until } from './servers/until.js'
 export { answered, type Vector, type VectorSubject } from './vectors/vector.js'
 export { savedVectors, VECTOR_ALGORITHMS } from './vectors/vector-files.js'

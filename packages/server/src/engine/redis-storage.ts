@@ -27,6 +27,7 @@ interface StoreClient {
 
 /** Keys in Redis or Valkey: other processes with the same prefix and policy names share them. Tokens are leased, so that most decisions stay in this process. */
 export class RedisStorage implements Storage {
+  readonly name = 'redis'
   readonly #config: RedisStorageConfig
   readonly #client: StoreClient & RedisClient
   readonly #keeper: ClusterKeeper | undefined

@@ -103,6 +103,13 @@ export interface StoredRateTable {
   close(): void
 }
 
+/** Connections to a store, and calls that wait for one. */
+export interface StoreConnections {
+  readonly busy: number
+  readonly idle: number
+  readonly waiting: number
+}
+
 /** Where the keys of policies are: in the memory of this process, or at a store that other processes share. */
 export interface Storage {
   /** @throws {PolicyError} when there is no room for the policy or its options are invalid. */
@@ -118,8 +125,13 @@ export interface Storage {
    * @throws {PolicyError} `SNAPSHOT_INVALID`, and when there is no room for the table.
    */
   rateTable(room: CallRateRoom, making: LimiterMaking, saved?: Uint8Array): StoredRateTable
-  /** Whether the store can be reached; always true in memory. */
+  readonly name: 'memory' | 'redis' | 'postgres'
+  /** Whether the store can be reached, and written as far as that is known; always true in memory. */
   readonly isReachable: boolean
+  /** Of a store that is looked at now and then: how long the last look took, of one that succeeded. */
+  readonly lookMs?: number | undefined
+  /** Of a pool of connections. */
+  readonly connections?: StoreConnections
   /** Resolves when the store can be reached, or after a moment. */
   connect(): Promise<void>
   close(): Promise<void>
@@ -156,6 +168,7 @@ export const MEMORY: Storage = {
     })
     return Object.assign(table, { outageDecisions: 0 })
   },
+  name: 'memory',
   isReachable: true,
   async connect() {},
   async close() {},

@@ -142,11 +142,7 @@ export function storeMeasures(engine: Engine): Measure[] {
       return stats === undefined ? [] : [{ labels: { policy: served.name }, value: read(stats) }]
     })
   return [
-    gauge(
-      'sluicegate_store_reachable',
-      'Whether the store can be reached; 1 in memory.',
-      one(() => (engine.storage.isReachable ? 1 : 0)),
-    ),
+    ...reachMeasures(engine),
     counter(
       'sluicegate_store_calls_total',
       'Calls that the store answered.',
@@ -211,6 +207,27 @@ export function storeMeasures(engine: Engine): Measure[] {
       'sluicegate_charged_tokens_total',
       'Tokens that the store charged for takes and leases, returned ones included.',
       shared((stats) => stats.chargedTokens),
+    ),
+  ]
+}
+
+/** Which store there is, and how it can be reached. */
+function reachMeasures({ storage }: Engine): Measure[] {
+  return [
+    gauge(
+      'sluicegate_store_reachable',
+      'Whether the store can be reached; 1 in memory.',
+      one(() => (storage.isReachable ? 1 : 0)),
+    ),
+    gauge('sluicegate_store_info', 'Which store holds the keys: memory, redis or postgres; always 1.', () => [
+      { labels: { store: storage.name }, value: 1 },
+    ]),
+    gauge('sluicegate_store_look_seconds', 'How long the last look at PostgreSQL took, once a second; none while it fails.', () => {
+      const { lookMs } = storage
+      return lookMs === undefined ? [] : [{ labels: {}, value: lookMs / 1000 }]
+    }),
+    gauge('sluicegate_store_connections', 'Connections to PostgreSQL, busy or idle, and calls that wait for one.', () =>
+      labelled('state', Object.entries(storage.connections ?? {})),
     ),
   ]
 }

@@ -4,10 +4,12 @@ import { noFigures, type PageFigures, summed, withoutKeys } from './shared-figur
 import type { WorkerPool } from './worker-pool.js'
 
 /** Gauges that are no sum over the processes. */
-const AGGREGATORS: Readonly<Record<string, 'first' | 'min' | 'omit'>> = {
+const AGGREGATORS: Readonly<Record<string, 'first' | 'min' | 'max' | 'omit'>> = {
   sluicegate_build_info: 'first',
   sluicegate_policies: 'first',
+  sluicegate_store_info: 'first',
   sluicegate_store_reachable: 'min',
+  sluicegate_store_look_seconds: 'max',
 }
 /** Of these the primary process alone has the figures. */
 const OF_PRIMARY = /^sluicegate_(?:config_|snapshot_)/

@@ -15,6 +15,7 @@ export interface Crossed {
 
 /** In a worker process: keys in the memory of the primary process. Each decision is one step there, so that all workers share each budget exactly. */
 export class PrimaryStorage implements Storage {
+  readonly name = 'memory'
   readonly isReachable = true
   readonly #primary: Exchange
 

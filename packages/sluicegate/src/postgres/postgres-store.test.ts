@@ -216,7 +216,7 @@ for (const [name, open] of Object.entries(CLIENTS)) {
 
   test(`${name}: a lost reply is an outage; the next call finds what was written, and goes on by itself`, async () => {
     await using proxy = await FaultProxy.before(server)
-    const url = server.url.replace(String(server.port), String(proxy.port))
+    const url = server.urlAt(proxy.port)
     await withStore(
       async (store) => {
         const key = `${name} lost`

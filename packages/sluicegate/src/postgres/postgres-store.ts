@@ -1,9 +1,10 @@
+import type { StoreError } from '../errors.js'
 import { checkOptions } from '../options/option-checks.js'
 import type { CancelSignal } from '../shared/backend.js'
 import type { CasOutcome, CasState, CasStore, CasSwap } from '../store/cas-store.js'
 import { hexOf } from './hex.js'
 import { newVersion } from './new-version.js'
-import { isOvertaken, isUnknownStatement, storeErrorOf } from './sql-fault.js'
+import { isOvertaken, isReadOnly, isUnknownStatement, readOnlyErrorOf, storeErrorOf } from './sql-fault.js'
 import type { SqlRow, SqlRunner } from './sql-runner.js'
 import { type PostgresClient, sqlRunnerFor } from './sql-runner-for.js'
 import { type Statement, type Statements, statementsOf } from './statements.js'
@@ -111,7 +112,7 @@ class PostgresStore implements Required<CasStore> {
       return await this.#run(statement, values, signal)
     } catch (error) {
       if (isOvertaken(error)) return undefined
-      throw storeErrorOf(error, this.#create)
+      throw await this.#faultOf(error)
     }
   }
 
@@ -120,9 +121,18 @@ class PostgresStore implements Required<CasStore> {
       try {
         return await this.#run(statement, values, signal)
       } catch (error) {
-        if (!isOvertaken(error) || reads === MOST_READS) throw storeErrorOf(error, this.#create)
+        if (!isOvertaken(error) || reads === MOST_READS) throw await this.#faultOf(error)
       }
     }
+  }
+
+  /** Of a server that cannot be written the error says which one it is. */
+  async #faultOf(error: unknown): Promise<StoreError> {
+    if (!isReadOnly(error)) return storeErrorOf(error, this.#create)
+    const [row] = await this.#run(this.#statements.server, []).catch((): readonly SqlRow[] => [])
+    const { host, port, standby } = row ?? {}
+    const address = typeof host === 'string' ? `${host}:${String(port)}` : undefined
+    return readOnlyErrorOf(error, row && { address, isStandby: standby === 'true' })
   }
 
   /** What was refused for the statement's name is sent once more, without a name. */

@@ -6,18 +6,45 @@ const OVERTAKEN = ['40001', '40P01', '22012']
 const UNKNOWN_STATEMENT = ['26000', '42P05', '0A000']
 const NO_TABLE = ['42P01', '42703']
 const READ_ONLY = '25006'
+/** Of `0A000`, which a changed statement has too: the function of the server that refuses to read an unlogged table on a standby. */
+const UNLOGGED_ON_STANDBY = 'get_relation_info'
 
-const codeOf = (error: unknown): string => String((Object(error) as { readonly code?: unknown }).code)
+interface SqlFault {
+  readonly code?: unknown
+  readonly routine?: unknown
+  readonly message?: unknown
+}
+
+const faultOf = (error: unknown): SqlFault => Object(error) as SqlFault
+const codeOf = (error: unknown): string => String(faultOf(error).code)
+const isUnlogged = (error: unknown): boolean => codeOf(error) === '0A000' && faultOf(error).routine === UNLOGGED_ON_STANDBY
 
 export const isOvertaken = (error: unknown): boolean => OVERTAKEN.includes(codeOf(error))
-export const isUnknownStatement = (error: unknown): boolean => UNKNOWN_STATEMENT.includes(codeOf(error))
+export const isUnknownStatement = (error: unknown): boolean => UNKNOWN_STATEMENT.includes(codeOf(error)) && !isUnlogged(error)
+/** Whether the server can be read at most: a standby, or one whose transactions are read-only. */
+export const isReadOnly = (error: unknown): boolean => codeOf(error) === READ_ONLY || isUnlogged(error)
+
+/** Which server refused to be written, as far as it can be known. */
+export interface ReadOnlyServer {
+  /** Such as `127.0.0.1:5432`; undefined where it is reached through a socket. */
+  readonly address: string | undefined
+  readonly isStandby: boolean
+}
 
 /** The error for callers: an outage, with what to do where that is known. @param create the statement that makes the table */
 export function storeErrorOf(error: unknown, create: string): StoreError {
   if (error instanceof StoreError) return error
-  const code = codeOf(error)
-  const { message } = Object(error) as { readonly message?: unknown }
-  if (NO_TABLE.includes(code)) return new StoreError('OUTAGE', `PostgreSQL has no such table: run this once: ${create}`, { cause: error })
-  if (code === READ_ONLY) return new StoreError('OUTAGE', 'this PostgreSQL is read-only, a replica: give the primary', { cause: error })
-  return new StoreError('OUTAGE', `PostgreSQL gave no answer: ${String(message)}`, { cause: error })
+  const { message } = faultOf(error)
+  if (NO_TABLE.includes(codeOf(error)))
+    return new StoreError('OUTAGE', `PostgreSQL has no such table: run this once: ${create}`, { cause: error })
+  return new StoreError('OUTAGE', `PostgreSQL failed: ${String(message)}`, { cause: error })
+}
+
+/** The same of what {@link isReadOnly}. */
+export function readOnlyErrorOf(error: unknown, server: ReadOnlyServer | undefined): StoreError {
+  const where = server?.address === undefined ? 'this PostgreSQL' : `PostgreSQL at ${server.address}`
+  const mend =
+    server?.isStandby === false ? 'set default_transaction_read_only to off for the role or database' : 'give the address of the primary'
+  const what = server?.isStandby === false ? 'begins transactions as read-only' : 'is read-only, a standby'
+  return new StoreError('OUTAGE', `${where} ${what}, and limits write: ${mend}`, { cause: error })
 }

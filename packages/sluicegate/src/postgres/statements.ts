@@ -17,10 +17,14 @@ export interface Statements {
   readonly readAll: Statement
   readonly swapAll: Statement
   readonly sweep: Statement
+  readonly server: Statement
 }
 
 /** The server's clock, microseconds. */
 const NOW = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint'
+
+/** Where a connection has led to. */
+const SERVER = `SELECT host(inet_server_addr()) AS host, inet_server_port()::text AS port, pg_is_in_recovery()::text AS standby`
 
 /** Keys of more bytes are stored as their SHA-256 after a byte that no key begins with: an index takes 2,704 bytes at most. */
 const LONGEST_KEY = 512
@@ -33,7 +37,7 @@ const idOf = (key: string): string =>
 
 export function statementsOf(table: string): Statements {
   const name = quotedTable(table)
-  const texts = { ...singleTexts(name), ...severalTexts(name), sweep: sweepText(name) }
+  const texts = { ...singleTexts(name), ...severalTexts(name), sweep: sweepText(name), server: SERVER }
   const named = Object.entries(texts).map(([verb, text]) => [verb, { name: `sluicegate_1_${verb}_${hashOf(text)}`, text }])
   return Object.fromEntries(named) as Statements
 }

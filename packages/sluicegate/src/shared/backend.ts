@@ -92,9 +92,9 @@ export interface LeaseRequest {
  * whether the step was made, and the step is not tried again. A call that `signal` cancels before it was sent is not made.
  */
 export interface Backend {
-  execute(operation: Operation, signal?: CancelSignal): Promise<Answer>
+  execute(operation: Operation, signal?: CallerSignal): Promise<Answer>
   /** Charges tokens for this process to spend by itself. When it rejects, at most `want` tokens were charged and no process has them. */
-  lease(request: LeaseRequest, signal?: CancelSignal): Promise<Grant>
+  lease(request: LeaseRequest, signal?: CallerSignal): Promise<Grant>
   /** Sends an operation without an answer, in order with all others. Where absent, `execute` does it. */
   tell?(operation: Operation): void
 }
@@ -141,4 +141,10 @@ export interface CancelSignal {
   readonly aborted: boolean
   addEventListener(type: 'abort', listener: () => void): void
   removeEventListener(type: 'abort', listener: () => void): void
+}
+
+/** The signal of one caller. Where a backend makes one call to its store for several callers, it says here which: that call fails once. */
+export interface CallerSignal extends CancelSignal {
+  /** `call`: an object for each call to the store, the newest one of those that this caller waits for. */
+  partOf?: { readonly call: object } | undefined
 }

@@ -1,5 +1,5 @@
 import { StoreError } from '../errors.js'
-import type { CancelSignal } from '../shared/backend.js'
+import type { CallerSignal } from '../shared/backend.js'
 import { areSame } from './byte-codec.js'
 import type { CasState, CasSwap } from './cas-store.js'
 import type { KeySession, Ran } from './key-session.js'
@@ -13,7 +13,9 @@ const MOST_TOGETHER = 256
 const MOST_ATTEMPTS = 25
 /** After this many, no more callers join: each has a chance to win. */
 const LAST_JOIN = 12
-/** Reads that look for a swap whose answer was lost. */
+/** Swaps in a row that may fail without an answer, while reads find that they were not made. */
+const MOST_LOST = 3
+/** Reads that may fail after a swap that was lost or not answered. */
 const MOST_LOOKS = 3
 /** The pause after the second lost swap is up to this long, and doubles with each up to the other. */
 const FIRST_PAUSE_MS = 1
@@ -26,7 +28,7 @@ const NO_STATE: CasState = { value: undefined, version: undefined, nowUs: 0 }
 
 /** One call that waits for the state of its key. */
 export interface Work {
-  readonly signal: CancelSignal | undefined
+  readonly signal: CallerSignal | undefined
   /** Makes a key full that cannot be read. */
   readonly isReset: boolean
   /** Makes the change in the session. It may run several times; the last counts. `undo`: what an earlier run charged too early. */
@@ -46,8 +48,15 @@ interface Attempt {
   readonly numbers: readonly number[]
 }
 
+/** The calls of one key that wait, and the call to the store that they wait for. */
+export interface Waiting {
+  readonly works: Work[]
+  call: object
+}
+
 /** What a lane needs of its backend. */
 export interface LaneParts {
+  readonly waiting: Waiting
   readonly session: KeySession
   readonly calls: StoreCalls
   readonly known: KnownStates
@@ -64,6 +73,9 @@ export class KeyLane {
   /** A value that cannot be read, which a reset replaces. */
   private isUnreadable = false
   private readonly lost: Attempt[] = []
+  /** Of the last swaps, those in a row without an answer, and the error of the last. */
+  private lostInARow = 0
+  private fault: unknown
   private readonly undone = new Map<Work, Ran>()
 
   constructor(parts: LaneParts, keys: readonly string[]) {
@@ -71,18 +83,18 @@ export class KeyLane {
     this.keys = keys
   }
 
-  /** Decides for all works; takes more from `next` before each attempt. Never rejects. */
-  async decide(next: (most: number) => readonly Work[]): Promise<void> {
+  /** Decides for all that wait; more join before each attempt. Never rejects. */
+  async decide(): Promise<void> {
     try {
-      await this.attempts(next)
+      await this.attempts()
     } catch (error) {
       this.parts.known.forget(this.keys)
       for (const work of this.works) work.reject(error)
     }
   }
 
-  private async attempts(next: (most: number) => readonly Work[]): Promise<void> {
-    const { calls, known } = this.parts
+  private async attempts(): Promise<void> {
+    const { calls, known, waiting } = this.parts
     let states = known.of(this.keys)
     let areMet = states !== undefined
     const met = (isNew: boolean): void => {
@@ -92,17 +104,19 @@ export class KeyLane {
     if (states === undefined && known.areOthersNew) states = this.keys.map(() => NO_STATE)
     let isFresh = false
     for (let lost = 0; lost < MOST_ATTEMPTS; ) {
-      if (lost < LAST_JOIN) this.works.push(...next(MOST_TOGETHER - this.works.length))
+      if (lost < LAST_JOIN) this.works.push(...waiting.works.splice(0, MOST_TOGETHER - this.works.length))
       this.dropCancelled()
       if (this.works.length === 0) return
       if (states === undefined || calls.now() === undefined) {
-        states = await calls.read(this.keys, this.signal())
+        states = await calls.read(this.keys, this.signalOfNext())
         met(states.every(({ version }) => version === undefined))
         isFresh = true
         this.dropCancelled()
         if (this.works.length === 0) return
       }
       if (this.settleLost(states)) continue
+      // A store that can be read and not written, such as one whose disk is full.
+      if (this.lostInARow === MOST_LOST) throw this.fault
       const { attempt, swaps } = this.attempt(states)
       if (swaps === undefined) {
         if (isFresh) return this.settle(attempt, states)
@@ -124,7 +138,11 @@ export class KeyLane {
         if (this.works.length === 0) return
       }
       lost++
-      if (!outcome.swapped && lost > 1) await calls.pause(pauseMs(lost))
+      if (!outcome.swapped && lost > 1) {
+        await calls.pause(pauseMs(lost))
+        // Others have gone on meanwhile: what the lost swap returned would lose again.
+        states = await this.look()
+      }
     }
     throw new StoreError('CONTENTION', `other processes changed this key ${MOST_ATTEMPTS} times in a row: call again, or lease`)
   }
@@ -137,8 +155,9 @@ export class KeyLane {
     })
   }
 
-  /** Of the one call that it is for; a call for several is made while one of them waits. */
-  private signal(): CancelSignal | undefined {
+  /** Begins a call to the store. The signal of the one caller that it is for; a call for several is made while one of them waits. */
+  private signalOfNext(): CallerSignal | undefined {
+    this.parts.waiting.call = {}
     return this.works.length === 1 ? this.works[0]?.signal : undefined
   }
 
@@ -221,17 +240,22 @@ export class KeyLane {
     swaps: readonly CasSwap[],
   ): Promise<{ swapped: boolean; states: readonly CasState[] } | undefined> {
     try {
-      return await this.parts.calls.swap(swaps, this.signal())
-    } catch {
+      const outcome = await this.parts.calls.swap(swaps, this.signalOfNext())
+      this.lostInARow = 0
+      return outcome
+    } catch (error) {
       this.lost.push(attempt)
+      this.lostInARow++
+      this.fault = error
       return undefined
     }
   }
 
-  /** The states after a lost answer. @throws what the last of several reads threw. */
+  /** The states of this moment, after a lost answer or a pause. @throws what the last of several reads threw. */
   private async look(): Promise<readonly CasState[]> {
     for (let looks = 1; ; looks++) {
       try {
+        this.parts.waiting.call = {}
         return await this.parts.calls.read(this.keys)
       } catch (error) {
         if (looks === MOST_LOOKS) throw error

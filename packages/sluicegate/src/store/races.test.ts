@@ -3,7 +3,17 @@ import { test } from 'node:test'
 import { Random, type SinglePolicySpec, shortOrLong } from 'sluicegate-testkit'
 import { budgetOf, type Spent, surelyOver } from 'sluicegate-testkit/history/sure-excess.js'
 import { type Passage, UnreliableStore } from 'sluicegate-testkit/stores/unreliable-store.js'
-import { allOf, concurrency, fixedWindow, manualClock, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
+import {
+  allOf,
+  concurrency,
+  type Decision,
+  fixedWindow,
+  manualClock,
+  type Policy,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+} from '../index.js'
 import { memoryStore } from '../store-testing/memory-store.js'
 import type { Clock } from '../time/clock.js'
 import { createStoreLimiter } from './create-store-limiter.js'
@@ -120,51 +130,52 @@ for (const [policy, spec] of SPECS) {
   })
 }
 
+const PLENTY = 100_000
+const ALL = fixedWindow({ limit: PLENTY, window: '30d', name: 'all' })
+
+/** What the store says about the keys of a race once it is over. */
+async function leftAfter(policy: Policy, { store, clock }: Outcome, key: string | readonly string[] = 'k'): Promise<Decision> {
+  const limiter = createStoreLimiter(policy, { store, clock, mode: 'exact' })
+  const decision = await limiter.peek(key as string)
+  limiter.close()
+  return decision
+}
+
+/** Of calls that ended as an outage it is unknown; of all others not a token is missing or too many. */
+function checkCharged(charged: number, { admitted, unknown }: Outcome, seed: number): void {
+  assert.ok(
+    charged >= admitted && charged <= admitted + unknown,
+    `seed ${seed}: ${charged} charged, ${admitted} passed, ${unknown} unknown`,
+  )
+}
+
 test('I11: what passed is what the store has charged, and no lost reply is charged twice', async () => {
-  const policy = fixedWindow({ limit: 100_000, window: '30d', name: 'all' })
   const all = { admitted: 0, unknown: 0 }
   for (const seed of SEEDS) {
-    const { admitted, unknown, store, clock } = await raced({
+    const outcome = await raced({
       seed,
-      policy,
+      policy: ALL,
       processes: 4,
       steps: 300,
       losses: [0.03, 0.06, 0.02],
       mode: 'exact',
       timeoutMs: 2000,
     })
-    const judge = createStoreLimiter(policy, { store, clock, mode: 'exact' })
-    const charged = 100_000 - (await judge.peek('k')).remaining
-    judge.close()
+    const { admitted, unknown } = outcome
     assert.ok(admitted > 50)
-    // Of calls that ended as an outage it is unknown; of all others not a token is missing or too many.
-    assert.ok(
-      charged >= admitted && charged <= admitted + unknown,
-      `seed ${seed}: ${charged} charged, ${admitted} passed, ${unknown} unknown`,
-    )
+    checkCharged(PLENTY - (await leftAfter(ALL, outcome)).remaining, outcome, seed)
     all.admitted += admitted
     all.unknown += unknown
   }
-  // After failures in a row the circuit opens, and takes end as an outage without a call.
   assert.ok(all.unknown <= all.admitted / 10, `${all.unknown} of ${all.admitted} unknown`)
 })
 
 test('without faults every call is decided, by few writes', async () => {
-  const policy = fixedWindow({ limit: 100_000, window: '30d', name: 'all' })
   for (const seed of SEEDS.slice(0, 5)) {
-    const { admitted, unknown, store, clock } = await raced({
-      seed,
-      policy,
-      processes: 4,
-      steps: 200,
-      losses: [0, 0, 0],
-      mode: 'exact',
-      timeoutMs: 2000,
-    })
-    const judge = createStoreLimiter(policy, { store, clock, mode: 'exact' })
-    assert.equal(100_000 - (await judge.peek('k')).remaining, admitted)
-    assert.equal(unknown, 0)
-    judge.close()
+    const race = { seed, policy: ALL, processes: 4, steps: 200, losses: [0, 0, 0], mode: 'exact', timeoutMs: 2000 } as const
+    const outcome = await raced(race)
+    assert.equal(PLENTY - (await leftAfter(ALL, outcome)).remaining, outcome.admitted)
+    assert.equal(outcome.unknown, 0)
   }
 })
 
@@ -183,7 +194,7 @@ test('I9: leased over a store that loses calls, never more passes than the polic
 
 test('allOf over a store with transactions charges all policies or none', async () => {
   const user = fixedWindow({ limit: 60, window: '30d', name: 'user' })
-  const tenant = fixedWindow({ limit: 100_000, window: '30d', name: 'tenant' })
+  const tenant = fixedWindow({ limit: PLENTY, window: '30d', name: 'tenant' })
   const policy = allOf([user, tenant], { name: 'both' })
   for (const seed of SEEDS) {
     const race = {
@@ -196,13 +207,12 @@ test('allOf over a store with transactions charges all policies or none', async 
       key: ['u', 't'],
       timeoutMs: 2000,
     } as const
-    const { admitted, unknown, store, clock } = await raced(race)
-    const judge = createStoreLimiter(policy, { store, clock, mode: 'exact' })
-    const [first, second] = (await judge.peek(['u', 't'])).parts ?? []
-    judge.close()
-    const charged = 100_000 - (second?.remaining ?? 0)
+    const outcome = await raced(race)
+    const [first, second] = (await leftAfter(policy, outcome, ['u', 't'])).parts ?? []
+    const charged = PLENTY - (second?.remaining ?? 0)
     assert.equal(60 - (first?.remaining ?? 0), charged, `seed ${seed}`)
-    assert.ok(charged >= admitted && charged <= admitted + unknown && admitted <= 60, `seed ${seed}: ${charged}, ${admitted}, ${unknown}`)
+    checkCharged(charged, outcome, seed)
+    assert.ok(outcome.admitted <= 60, `seed ${seed}: ${outcome.admitted}`)
   }
 })
 

@@ -9,14 +9,14 @@ import type { Policy } from '../policy/policy.js'
 import {
   type Answer,
   type Backend,
-  type CancelSignal,
+  type CallerSignal,
   type LeaseRequest,
   newOperationId,
   type Operation,
   type ReturnOperation,
 } from '../shared/backend.js'
 import { HeldPermits } from './held-permits.js'
-import { KeyLane, type LaneParts, type Work } from './key-lane.js'
+import { KeyLane, type LaneParts, type Waiting, type Work } from './key-lane.js'
 import { type GivenBack, type Held, KeySession, type Ran } from './key-session.js'
 import { KnownStates } from './known-states.js'
 import type { StoreCalls } from './store-calls.js'
@@ -53,7 +53,7 @@ export class StoreBackend implements Backend {
   private readonly sessions: KeySession[]
   private readonly lengthOf: (policy: Policy) => number
   private readonly known = new KnownStates()
-  private readonly waiting = new Map<string, Work[]>()
+  private readonly waiting = new Map<string, Waiting>()
   private readonly permits = new HeldPermits()
   private readonly granted = new GrantedLeases()
   /** What {@link GrantedLeases} says is to go back. */
@@ -68,7 +68,7 @@ export class StoreBackend implements Backend {
     this.sessions = [new KeySession(policy, lengthOf)]
   }
 
-  execute(operation: Operation, signal?: CancelSignal): Promise<Answer> {
+  execute(operation: Operation, signal?: CallerSignal): Promise<Answer> {
     if (operation.verb === 'return') return this.giveBack(operation)
     const held = this.heldOf(operation)
     return this.inLane(this.keysOf(operation.key), this.sessionOf(undefined), {
@@ -82,7 +82,7 @@ export class StoreBackend implements Backend {
     })
   }
 
-  lease(request: LeaseRequest, signal?: CancelSignal): Promise<Grant> {
+  lease(request: LeaseRequest, signal?: CallerSignal): Promise<Grant> {
     const { key, part, least } = request
     const own = this.policies[part] as Policy
     const isAlone = this.policies.length === 1
@@ -199,22 +199,23 @@ export class StoreBackend implements Backend {
 
   private enqueue(keys: readonly string[], session: KeySession, work: Work): void {
     const name = keys.join(' ')
-    const waiting = this.waiting.get(name)
-    if (waiting !== undefined && waiting.length >= MOST_WAITING) {
+    const others = this.waiting.get(name)
+    if (others !== undefined && others.works.length >= MOST_WAITING) {
       work.reject(new StoreError('CONTENTION', `${MOST_WAITING} calls of this process wait for this key already`))
-    } else if (waiting !== undefined) {
-      waiting.push(work)
-    } else {
-      const first = [work]
-      this.waiting.set(name, first)
-      void this.drain(name, first, { session, calls: this.calls, known: this.known }, keys)
+      return
     }
+    const waiting = others ?? { works: [], call: {} }
+    waiting.works.push(work)
+    if (work.signal !== undefined) work.signal.partOf = waiting
+    if (others !== undefined) return
+    this.waiting.set(name, waiting)
+    void this.drain(name, { session, waiting, calls: this.calls, known: this.known }, keys)
   }
 
   /** Until no call waits for the keys. The calls of one turn of the event loop decide together. */
-  private async drain(name: string, waiting: Work[], parts: LaneParts, keys: readonly string[]): Promise<void> {
+  private async drain(name: string, parts: LaneParts, keys: readonly string[]): Promise<void> {
     await undefined
-    while (waiting.length > 0) await new KeyLane(parts, keys).decide((most) => waiting.splice(0, most))
+    while (parts.waiting.works.length > 0) await new KeyLane(parts, keys).decide()
     this.waiting.delete(name)
   }
 }

@@ -1,6 +1,8 @@
 import { createClient } from '@redis/client'
+import pg from 'pg'
 import { allOf } from '../../../sluicegate/dist/policy/all-of.js'
 import type { Policy } from '../../../sluicegate/dist/policy/policy.js'
+import { createPostgresLimiter } from '../../../sluicegate/dist/postgres/create-postgres-limiter.js'
 import { limiterOver } from '../../../sluicegate/dist/redis/create-redis-limiter.js'
 import { RedisKeys } from '../../../sluicegate/dist/redis/redis-keys.js'
 import { RedisScripts } from '../../../sluicegate/dist/redis/redis-scripts.js'
@@ -13,6 +15,7 @@ import { machineUs, type SeenTake, saturated, serverClock } from '../redis/satur
 
 /** What a process of a fleet does, for a while. */
 export interface LeasedJob {
+  /** Of Redis, or of PostgreSQL with its table. */
   readonly url: string
   readonly spec: SinglePolicySpec
   /** A second policy for each request, and a key for each of both. */
@@ -64,26 +67,47 @@ async function worked(job: LeasedJob): Promise<LeasedReport> {
   // Nothing may depend on what time it is here.
   const dateNow = Date.now
   Date.now = () => dateNow() + clockOffMs
-  const client = createClient({ url: job.url })
-  await client.connect()
   const clock = new ReadClock(clockOffMs)
-  const { horizonMs = 50, mode, saturates, forMs } = job
-  const store = new RedisScripts(nodeRedisRunner(client), new RedisKeys('leased'))
-  const limiter = limiterOver(
-    store,
-    policyIn(job),
-    { ...(mode && { mode }), lease: { horizonMs }, outage: 'closed', timeoutMs: 10_000 },
-    clock,
-  )
+  const { saturates, forMs } = job
+  const { limiter, serverUs, end } = job.url.startsWith('postgres:') ? overPostgres(job, clock) : await overRedis(job, clock)
   const begin = new Promise((resolve) => process.once('message', resolve))
   process.send?.('ready')
   await begin
-  const nowUs = saturates === 'by the server' ? serverClock(client) : machineUs
+  const nowUs = saturates === 'by the server' ? serverUs : machineUs
   const seen = saturates === undefined ? [] : await saturated({ limiter, callers: 1, forMs, nowUs })
   const { admissions, requests } = saturates === undefined ? await asked(limiter, clock, job) : { admissions: [], requests: seen.length }
   const { storeCalls, outageDecisions } = limiter.stats()
-  client.destroy()
+  await end()
   return { admissions, requests, storeCalls, outageDecisions, seen, wallMs: Date.now() }
+}
+
+/** A limiter over a server, the clock of that, and how to leave it. */
+interface Joined {
+  readonly limiter: FleetLimiter
+  readonly serverUs: () => number | Promise<number>
+  end(): unknown
+}
+
+function optionsIn({ horizonMs = 50, mode }: LeasedJob) {
+  return { ...(mode && { mode }), lease: { horizonMs }, outage: 'closed', timeoutMs: 10_000 } as const
+}
+
+async function overRedis(job: LeasedJob, clock: Clock): Promise<Joined> {
+  const client = createClient({ url: job.url })
+  await client.connect()
+  const store = new RedisScripts(nodeRedisRunner(client), new RedisKeys('leased'))
+  const limiter = limiterOver(store, policyIn(job), optionsIn(job), clock)
+  return { limiter, serverUs: serverClock(client), end: () => client.destroy() }
+}
+
+function overPostgres(job: LeasedJob, clock: Clock): Joined {
+  const client = new pg.Pool({ connectionString: job.url, max: 4 })
+  const limiter = createPostgresLimiter(policyIn(job), { ...optionsIn(job), client, clock })
+  const serverUs = async (): Promise<number> => {
+    const { rows } = await client.query('SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::float8 AS us')
+    return rows[0].us
+  }
+  return { limiter, serverUs, end: () => client.end() }
 }
 
 function policyIn({ spec, also }: LeasedJob): Policy {

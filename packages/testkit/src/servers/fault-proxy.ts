@@ -15,6 +15,8 @@ export type Fault =
   | { readonly kind: 'black-hole' }
   /** Connections end in the ordinary way, a moment after each request, before its answer. */
   | { readonly kind: 'slow-close'; readonly afterMs: number }
+  /** Requests arrive; of answers this share is lost, each with its connection, which is reset. */
+  | { readonly kind: 'lost-replies'; readonly share: number }
 
 /** The server behind the proxy. */
 interface Target {
@@ -77,13 +79,16 @@ export class FaultProxy {
   }
 
   private reset(): void {
-    for (const { client, server } of this.pairs) {
-      // A reset during a shutdown fails in libuv: the handle stays, and Node.js spins at its exit.
-      if (client.writableEnded) client.destroy()
-      else client.resetAndDestroy()
-      server.destroy()
-    }
-    this.pairs.clear()
+    for (const pair of this.pairs) this.resetOne(pair)
+  }
+
+  private resetOne(pair: Pair): void {
+    const { client, server } = pair
+    this.pairs.delete(pair)
+    // A reset during a shutdown fails in libuv: the handle stays, and Node.js spins at its exit.
+    if (client.writableEnded) client.destroy()
+    else client.resetAndDestroy()
+    server.destroy()
   }
 
   private joined(client: Socket): void {
@@ -104,17 +109,21 @@ export class FaultProxy {
         server.destroy()
       })
     }
-    this.pipe(client, server, true)
-    this.pipe(server, client, false)
+    this.pipe(client, server, pair, true)
+    this.pipe(server, client, pair, false)
   }
 
   /** Passes on what comes, in order, as late as the fault of the moment says. */
-  private pipe(from: Socket, to: Socket, isRequest: boolean): void {
+  private pipe(from: Socket, to: Socket, pair: Pair, isRequest: boolean): void {
     const line = new DelayLine((chunk) => void to.write(chunk))
     from.on('data', (chunk: Buffer) => {
       if (isRequest) this.pieces++
       const { fault } = this
       if (fault.kind === 'black-hole' || (fault.kind === 'half-open' && !isRequest)) return
+      if (fault.kind === 'lost-replies' && !isRequest && Math.random() < fault.share) {
+        this.resetOne(pair)
+        return
+      }
       if (fault.kind === 'slow-close') {
         if (!isRequest) return
         setTimeout(() => from.end(), fault.afterMs)

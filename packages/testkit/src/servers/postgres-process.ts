@@ -3,6 +3,7 @@ import { chmodSync, chownSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
+import { FakedClock } from './faked-clock.js'
 import { freePorts } from './free-ports.js'
 import { postgresProgram, withoutRoot } from './postgres-programs.js'
 import { ServerChild } from './server-child.js'
@@ -23,6 +24,12 @@ export interface PostgresProcessOptions {
   readonly settings?: Readonly<Record<string, string>>
   /** The folder in which its own folder is made. */
   readonly under?: string
+  /** Further arguments of `initdb`. */
+  readonly initdb?: readonly string[]
+  /** It follows this one, and can only be read until it is promoted. */
+  readonly standbyOf?: PostgresProcess
+  /** Whether its wall clock can be moved, by libfaketime. */
+  readonly hasMovableClock?: boolean
 }
 
 /** A real PostgreSQL on loopback, with its files in a folder of its own. */
@@ -33,17 +40,28 @@ export class PostgresProcess {
   readonly user = USER
   private readonly settings: Readonly<Record<string, string>>
   private readonly folder: string
+  private readonly clock: FakedClock | undefined
   private child: ServerChild | undefined
 
-  private constructor(port: number, { settings = {}, under = tmpdir() }: PostgresProcessOptions) {
+  private constructor(port: number, { settings = {}, under = tmpdir(), initdb = [], hasMovableClock, standbyOf }: PostgresProcessOptions) {
     this.port = port
     this.settings = { ...SETTINGS, ...settings }
     this.folder = newFolder(under)
-    const [program, args] = withoutRoot(postgresProgram('initdb'), [
-      ...['-D', this.data, '-U', USER, '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync', '--no-instructions'],
-    ])
+    this.clock = hasMovableClock ? new FakedClock(join(this.folder, 'clock')) : undefined
+    if (standbyOf === undefined) {
+      const own = ['-U', USER, '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync', '--no-instructions']
+      this.make('initdb', ['-D', this.data, ...own, ...initdb])
+    } else {
+      const { host, port: from } = standbyOf
+      this.make('pg_basebackup', ['-D', this.data, '-h', host, '-p', String(from), '-U', USER, '-R', '-c', 'fast', '--no-sync'])
+    }
+  }
+
+  /** Runs a program that makes the folder of data. */
+  private make(name: string, given: readonly string[]): void {
+    const [program, args] = withoutRoot(postgresProgram(name), given)
     const { status, stderr } = spawnSync(program, args, { cwd: this.folder })
-    if (status !== 0) throw new Error(`initdb failed: ${stderr}`)
+    if (status !== 0) throw new Error(`${name} failed: ${stderr}`)
   }
 
   /** Resolves when it answers. */
@@ -55,14 +73,30 @@ export class PostgresProcess {
   }
 
   get url(): string {
-    return `postgres://${USER}@${this.host}:${this.port}/${this.database}`
+    return this.urlAt(this.port)
+  }
+
+  /** The same through another port, such as that of a proxy. */
+  urlAt(port: number): string {
+    return `postgres://${USER}@${this.host}:${port}/${this.database}`
   }
 
   /** Starts it, or starts it again after {@link kill} or {@link shutDown}, with what it had on disk. */
   async start(): Promise<void> {
     const settings = Object.entries(this.settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-    const command = withoutRoot(postgresProgram('postgres'), ['-D', this.data, '-p', String(this.port), ...settings])
+    const own = [postgresProgram('postgres'), ['-D', this.data, '-p', String(this.port), ...settings]] as const
+    const command = withoutRoot(...(this.clock?.command(...own) ?? own))
     this.child = await ServerChild.start(`PostgreSQL on port ${this.port}`, command, () => this.isReady())
+  }
+
+  get isRunning(): boolean {
+    return this.child?.isRunning === true
+  }
+
+  /** Moves its wall clock so far from that of the machine; it goes on from there. */
+  moveClock(bySeconds: number): void {
+    if (this.clock === undefined) throw new Error('start it with hasMovableClock')
+    this.clock.move(bySeconds)
   }
 
   /** Ends it at once, with all its processes, as a crash would: unlogged tables are empty afterwards. */

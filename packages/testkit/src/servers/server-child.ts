@@ -49,6 +49,11 @@ export class ServerChild {
     return new ServerChild(child)
   }
 
+  get isRunning(): boolean {
+    const { exitCode, signalCode } = this.child
+    return exitCode === null && signalCode === null
+  }
+
   /** A signal to it and to the processes that it started. @returns whom it was sent to. */
   signal(signal: NodeJS.Signals): readonly number[] {
     const { pid = 0 } = this.child
@@ -64,7 +69,7 @@ export class ServerChild {
   /** Sends a signal to it and waits until it is gone; of SIGKILL also its processes, which keep what they share until they are. */
   async end(signal: NodeJS.Signals): Promise<void> {
     const { child } = this
-    if (child.exitCode !== null || child.signalCode !== null) return
+    if (!this.isRunning) return
     const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()))
     const killed = signal === 'SIGKILL' ? this.signal(signal) : []
     if (signal !== 'SIGKILL') child.kill(signal)

@@ -37,7 +37,7 @@ export interface LimiterMessage {
 
 /** What the hosting thread is started with. */
 export interface HostStart {
-  /** Of Redis, or {@link MEMORY_STORE}. */
+  /** Of Redis, of PostgreSQL, or {@link MEMORY_STORE}. */
   readonly url: string
   readonly calls: MessagePort
   /** One cell: 1 when an answer is there. */

@@ -2,10 +2,12 @@ import { subscribe } from 'node:diagnostics_channel'
 import { isDeepStrictEqual } from 'node:util'
 import { workerData } from 'node:worker_threads'
 import { createClient, type RedisClientType } from '@redis/client'
+import pg from 'pg'
 import type { Decision } from '../../../sluicegate/dist/decision/decision.js'
 import type { DenialEvent } from '../../../sluicegate/dist/decision/diagnostics.js'
 import { PolicyError, StoreError } from '../../../sluicegate/dist/errors.js'
 import type { Policy } from '../../../sluicegate/dist/policy/policy.js'
+import { postgresTable } from '../../../sluicegate/dist/postgres/table-name.js'
 import { limiterOver, type RedisLimiterOptions } from '../../../sluicegate/dist/redis/create-redis-limiter.js'
 import { RedisKeys } from '../../../sluicegate/dist/redis/redis-keys.js'
 import { RedisScripts } from '../../../sluicegate/dist/redis/redis-scripts.js'
@@ -15,8 +17,9 @@ import type { CasStore } from '../../../sluicegate/dist/store/cas-store.js'
 import { storeLimiter } from '../../../sluicegate/dist/store/create-store-limiter.js'
 import { memoryStore } from '../../../sluicegate/dist/store-testing/memory-store.js'
 import { type ManualClock, manualClock } from '../../../sluicegate/dist/time/clock.js'
+import { limiterAtGivenTimes } from '../postgres/given-time.js'
 import { GivenTime } from '../redis/given-time.js'
-import { type HostStart, type LimiterAnswer, type LimiterCall, type LimiterMessage, MEMORY_STORE, SYMBOL } from './limiter-calls.js'
+import { type HostStart, type LimiterAnswer, type LimiterCall, type LimiterMessage, SYMBOL } from './limiter-calls.js'
 
 // A thread that hosts limiters over a store for another that waits for each answer: see synchronous-limiter.ts.
 
@@ -32,7 +35,8 @@ type Callable = Record<string, (...args: readonly unknown[]) => unknown>
 
 const { url, calls, answered } = workerData as HostStart
 const cell = new Int32Array(answered)
-const client = url === MEMORY_STORE ? undefined : await connected()
+const client = url.startsWith('redis:') ? await connected() : undefined
+const pool = url.startsWith('postgres:') ? new pg.Pool({ connectionString: url, max: 4 }) : undefined
 const hosted = new Map<string, Hosted>()
 const denials: DenialEvent[] = []
 subscribe('sluicegate:denial', (event) => {
@@ -52,7 +56,7 @@ Atomics.notify(cell, 0)
 
 async function answerTo(call: LimiterCall): Promise<LimiterAnswer> {
   if ('make' in call) {
-    hosted.set(call.make, made(call.make, call))
+    hosted.set(call.make, await made(call.make, call))
     return { value: undefined }
   }
   const by = 'of' in call ? held[call.of]?.by : hosted.get(call.limiter)
@@ -79,8 +83,9 @@ async function connected(): Promise<RedisClientType> {
   return redis
 }
 
-function made(prefix: string, { policy, options }: Extract<LimiterCall, { make: string }>): Hosted {
-  return client === undefined ? overMemory(prefix, policy, options) : overRedis(client, prefix, policy, options)
+function made(prefix: string, { policy, options }: Extract<LimiterCall, { make: string }>): Hosted | Promise<Hosted> {
+  if (client !== undefined) return overRedis(client, prefix, policy, options)
+  return pool === undefined ? overMemory(prefix, policy, options) : overPostgres(pool, prefix, policy, options)
 }
 
 function overRedis(redis: RedisClientType, prefix: string, policy: Policy, options: Omit<RedisLimiterOptions, 'client'>): Hosted {
@@ -88,6 +93,21 @@ function overRedis(redis: RedisClientType, prefix: string, policy: Policy, optio
   const clock = manualClock(0)
   const limiter = limiterOver(new RedisScripts(time, new RedisKeys(prefix)), policy, options, clock)
   const keys = async (): Promise<number> => ((await redis.sendCommand(['KEYS', `${prefix}:*`])) as unknown as readonly string[]).length
+  return { limiter, clock, time, keys }
+}
+
+/** Over a table of PostgreSQL for this limiter alone, whose statements run at the time of the clock. */
+async function overPostgres(
+  connections: pg.Pool,
+  prefix: string,
+  policy: Policy,
+  options: Omit<RedisLimiterOptions, 'client'>,
+): Promise<Hosted> {
+  const { overrides: _, ...shared } = options
+  const table = prefix.replaceAll(/\W/g, '_')
+  await connections.query(postgresTable({ table }))
+  const { limiter, clock, time } = limiterAtGivenTimes(connections, policy, { ...shared, prefix }, table)
+  const keys = async (): Promise<number> => (await connections.query(`SELECT count(*)::int AS keys FROM ${table}`)).rows[0].keys
   return { limiter, clock, time, keys }
 }
 

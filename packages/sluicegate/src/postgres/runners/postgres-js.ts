@@ -1,7 +1,8 @@
 import { notSent, type SqlRow, type SqlRunner } from '../sql-runner.js'
 
 interface PendingRows extends PromiseLike<readonly SqlRow[]> {
-  readonly active?: boolean
+  /** Null until a connection has it. */
+  readonly state?: unknown
   cancel?(): unknown
 }
 
@@ -20,9 +21,10 @@ export function postgresJsRunner(sql: PostgresJsClient): SqlRunner {
     run: async ({ text }, values, prepared, signal) => {
       if (signal?.aborted) throw notSent()
       const pending = sql.unsafe(text, [...values], { prepare: prepared })
-      // One that waits for a connection is dropped. One that was sent is not cancelled: its answer says what was charged.
+      // One that waits for a connection is dropped. One that was sent is not cancelled: its answer says what was charged, and `postgres` would
+      // open a connection to cancel it, whose failure nobody could catch.
       const drop = (): void => {
-        if (pending.active === false) pending.cancel?.()
+        if (pending.state === null) pending.cancel?.()
       }
       signal?.addEventListener('abort', drop)
       try {

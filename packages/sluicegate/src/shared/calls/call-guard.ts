@@ -1,7 +1,7 @@
 import { PolicyError, StoreError } from '../../errors.js'
 import type { Clock } from '../../time/clock.js'
 import { warnOfStore } from '../../warn-once.js'
-import type { CancelSignal } from '../backend.js'
+import type { CallerSignal, CancelSignal } from '../backend.js'
 import { CircuitBreaker } from './circuit-breaker.js'
 import { Deadlines, Expiring } from './deadlines.js'
 import { ShardLoad } from './shard-load.js'
@@ -55,6 +55,7 @@ interface EndedCall extends Expiring {
   readonly server: string | undefined
   readonly round: number
   readonly reject: (error: unknown) => void
+  readonly partOf?: CallerSignal['partOf']
 }
 
 /** Hears once how a call ended. */
@@ -65,7 +66,7 @@ interface CallListener {
 }
 
 /** One call on its way: it ends by its answer, an error, or the timeout. It is also the signal that cancels it. */
-export class PendingCall<Answer> extends Expiring implements CancelSignal {
+export class PendingCall<Answer> extends Expiring implements CallerSignal {
   readonly promise: Promise<Answer>
   private readonly resolve: (answer: Answer) => void
   readonly reject: (error: unknown) => void
@@ -77,6 +78,7 @@ export class PendingCall<Answer> extends Expiring implements CancelSignal {
   isOver = false
   /** It timed out: no caller waits for it. */
   aborted = false
+  partOf: CallerSignal['partOf']
 
   constructor(listener: CallListener, server: string | undefined, round: number, on: CallEnds<Answer>) {
     super()
@@ -266,10 +268,10 @@ export class CallGuard implements CallListener {
     this.events.answered()
   }
 
-  private out({ server, round, reject }: EndedCall, error: StoreError): void {
+  private out({ server, round, reject, partOf }: EndedCall, error: StoreError): void {
     reject(error)
     this.counts.failed++
-    if (!this.breakerOf(server).failed(this.clock.nowMs(), round, error)) return
+    if (!this.breakerOf(server).failed(this.clock.nowMs(), round, error, partOf?.call)) return
     this.counts.circuitsOpened++
     if (this.counts.answered === 0) warnOfSilence(error)
     this.events.outage(server, true)

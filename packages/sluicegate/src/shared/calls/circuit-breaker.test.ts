@@ -23,6 +23,13 @@ test('a breaker opens with the third failure in a row, and says so once', () => 
   assert.equal(breaker.attempt(0), undefined)
 })
 
+test('a call that failed for several callers is one failure', () => {
+  const breaker = new CircuitBreaker()
+  const [one, other, third] = [{}, {}, {}]
+  const opens = [one, one, other, one, other, third].map((call) => breaker.failed(0, breaker.attempt(0) as number, undefined, call))
+  assert.deepEqual(opens, [false, false, false, false, false, true])
+})
+
 test('an answer between failures begins the count anew', () => {
   const breaker = new CircuitBreaker()
   for (let i = 0; i < 10; i++) {

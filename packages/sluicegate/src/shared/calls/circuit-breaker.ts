@@ -17,6 +17,8 @@ export class CircuitBreaker {
   private round = 0
   /** The error of the last failed call. */
   private lastFault: unknown
+  /** Calls that failed already, for another of their callers. */
+  private readonly failedCalls = new WeakSet<object>()
   private readonly random: () => number
 
   constructor(random: () => number = Math.random) {
@@ -60,9 +62,17 @@ export class CircuitBreaker {
     return wasOpen
   }
 
-  /** True if this opened the circuit. */
-  failed(nowMs: number, round: number, fault?: unknown): boolean {
+  /**
+   * True if this opened the circuit.
+   *
+   * @param call what several callers made together: it fails once.
+   */
+  failed(nowMs: number, round: number, fault?: unknown, call?: object): boolean {
     if (round !== this.round) return false
+    if (call !== undefined) {
+      if (this.failedCalls.has(call)) return false
+      this.failedCalls.add(call)
+    }
     this.lastFault = fault
     this.failures++
     this.isProbing = false

@@ -1,0 +1,83 @@
+import pg from 'pg'
+import postgres from 'postgres'
+import { type Clock, tokenBucket } from 'sluicegate'
+import { createPostgresLimiter, type FleetLimiter, type PostgresClient } from 'sluicegate/postgres'
+import { FleetLoad } from 'sluicegate-testkit'
+import { LOCAL_SHARE } from '../subject.js'
+import { ACCOUNT, KEYS, machineOffMs, type NodeReport, type NodeStart, PG_RATE, PG_TIMEOUT_MS, type SubjectName } from './fleet.js'
+
+// A process of a fleet over PostgreSQL: takes all the time, and reports ten times a second what came of it.
+
+const REPORT_MS = 100
+const CONNECTIONS = 4
+const CALLERS = 6
+const REST_MS = 10
+/** Of the callers of keys that are new. */
+const LONGER_REST_MS = 20
+
+const { url, table, driver, clock } = JSON.parse(process.argv[2] as string) as NodeStart
+const client = clientOf()
+const { limit, windowMs: window, burst } = PG_RATE
+const rate = tokenBucket({ limit, window, burst, name: 'chaos' })
+const common = { client, table, timeoutMs: PG_TIMEOUT_MS, clock: ownClock() } as const
+const rated = { ...common, localShare: LOCAL_SHARE } as const
+const counted = { ...common, mode: 'exact', outage: 'closed' } as const
+const limiters: Record<SubjectName, FleetLimiter> = {
+  exact: createPostgresLimiter(rate, { ...rated, prefix: 'exact', mode: 'exact' }),
+  leased: createPostgresLimiter(rate, { ...rated, prefix: 'leased' }),
+  account: createPostgresLimiter(ACCOUNT, counted),
+  'new keys': createPostgresLimiter(ACCOUNT, { ...counted, prefix: 'new' }),
+}
+let newKeys = 0
+const inNewKeys = { take: () => limiters['new keys'].take(`${process.pid} ${newKeys++}`) }
+const loads: Record<SubjectName, FleetLoad> = {
+  exact: new FleetLoad(limiters.exact, { keys: KEYS, callers: CALLERS, restMs: REST_MS }),
+  leased: new FleetLoad(limiters.leased, { keys: KEYS, callers: CALLERS, restMs: REST_MS }),
+  account: new FleetLoad(limiters.account, { keys: KEYS, callers: KEYS.length, restMs: REST_MS }),
+  'new keys': new FleetLoad(inNewKeys, { keys: ['new'], callers: 1, restMs: LONGER_REST_MS }),
+}
+const SUBJECTS = Object.keys(loads) as SubjectName[]
+const reported = new Map<SubjectName, number>()
+
+const reporting = setInterval(() => process.send?.(report(false)), REPORT_MS)
+process.once('disconnect', () => process.exit())
+process.on('message', () => void stop())
+
+async function stop(): Promise<void> {
+  await Promise.all(SUBJECTS.map((name) => loads[name].stop()))
+  clearInterval(reporting)
+  process.send?.(report(true))
+}
+
+function report(isLast: boolean): NodeReport {
+  const offMs = machineOffMs()
+  const takes = SUBJECTS.map((name) => {
+    const { takes } = loads[name]
+    const news = takes.slice(reported.get(name) ?? 0)
+    reported.set(name, takes.length)
+    return news.map(({ key, askedMs, answeredMs, decision: { allowed, source } }) => ({
+      key,
+      askedMs: askedMs + offMs,
+      answeredMs: answeredMs + offMs,
+      decision: { allowed, source },
+    }))
+  })
+  return {
+    isLast,
+    takes: Object.fromEntries(SUBJECTS.map((name, i) => [name, takes[i]])) as unknown as NodeReport['takes'],
+    errors: SUBJECTS.flatMap((name) => loads[name].errors.map(String)),
+    failures: limiters.account.stats().storeFailures,
+  }
+}
+
+function clientOf(): PostgresClient {
+  if (driver === 'postgres') return postgres(url, { max: CONNECTIONS, connect_timeout: 1, onnotice: () => undefined })
+  const pool = new pg.Pool({ connectionString: url, max: CONNECTIONS, connectionTimeoutMillis: 1000, query_timeout: 2000 })
+  pool.on('error', () => undefined)
+  return pool
+}
+
+/** Off from the clocks of all others, and of another pace. */
+function ownClock(): Clock {
+  return { nowMs: () => performance.now() * clock.pace + clock.offMs }
+}

@@ -1,0 +1,130 @@
+import { setTimeout as after } from 'node:timers/promises'
+import pg from 'pg'
+import { createPostgresLimiter, postgresTable } from 'sluicegate/postgres'
+import { FaultProxy, PostgresProcess, SmallDisk, until, worstSureExcess } from 'sluicegate-testkit'
+import { allowedShare } from '../failover.js'
+import { served, servedMs } from '../served.js'
+import { stateOfSubjects } from '../state.js'
+import { admittedByKey, type RecordedTake, reportOf, type Subject, type SubjectReport } from '../subject.js'
+import { type Watchdog, watchdog } from '../watchdog.js'
+import type { Faulted, PostgresFault } from './faults.js'
+import { ACCOUNT, Fleet, KEYS, PG_RATE, PG_TIMEOUT_MS, PLENTY } from './fleet.js'
+
+const PROCESSES = 3
+const TABLE = 'sluicegate'
+/** A lease may be spent for so long, also after the server forgot it. */
+const LEASE_MS = 100
+const QUIET_MS = 1000
+
+export interface PostgresSubjectReport extends SubjectReport {
+  /** Tokens over the policy in the worst interval, counting only those that were surely spent within it. */
+  readonly surelyOver: number
+}
+
+/** What became of a fleet under one fault. */
+export interface PostgresFaultReport {
+  readonly fault: string
+  readonly times: number
+  /** Tokens by which a key may be over the policy. */
+  readonly allowedOver: number
+  readonly allowedShare: number
+  readonly subjects: readonly PostgresSubjectReport[]
+  /** Tokens charged in the end, beside what passed and what failed without an answer: none too many, none too few. */
+  readonly chargedWrongly: number
+  readonly charges: number
+  /** Of takes of keys that were new: decided without the store. */
+  readonly newKeys: { readonly takes: number; readonly outageDecisions: number }
+}
+
+/** Makes one fault again and again, while the processes of a fleet call all the time. */
+export async function postgresFault(fault: PostgresFault, times: number, progress: (line: string) => void): Promise<PostgresFaultReport> {
+  using disk = fault.diskMiB === undefined ? undefined : new SmallDisk(fault.diskMiB)
+  await using server = await PostgresProcess.start({ ...fault.options, ...(disk && { under: disk.folder }) })
+  await server.ask(postgresTable({ table: TABLE, logged: fault.isLogged }))
+  await using proxy = await FaultProxy.before(server)
+  const fleet = new Fleet(PROCESSES, { url: server.urlAt(proxy.port), table: TABLE })
+  const { subjects } = fleet
+  const watched = watchdog(async () => stateOfSubjects(subjects))
+  const beganMs = performance.now()
+  const recoveries: ReadonlyMap<string, number>[] = []
+  let forgotMs = 0
+  let msOut = 0
+  try {
+    await watched('every process decides by the store', until('about every key', served(subjects, KEYS, 0)))
+    for (let time = 0; time < times; time++) {
+      await watched('every key is spent', until('denied by the store', served(subjects, KEYS, performance.now(), isDenied)))
+      const atMs = performance.now()
+      await watched(`${fault.name} is over`, fault.make({ server, proxy, disk } satisfies Faulted))
+      const overMs = performance.now()
+      if (fault.forgets) forgotMs = overMs
+      recoveries.push(await recovery(subjects, overMs, watched))
+      msOut += performance.now() - atMs
+      progress(`${fault.name}, ${time + 1} of ${times}: ${JSON.stringify(Object.fromEntries(recoveries[time] ?? []))}`)
+    }
+    await after(QUIET_MS)
+    await watched('every caller has its last answer', fleet.stop())
+    for (const error of new Set(fleet.loads.exact.errors.map(String))) progress(`error: ${error}`)
+    const account = await accountOf(fleet, server, forgotMs)
+    const { limit, windowMs, burst } = PG_RATE
+    const { takes } = fleet.loads['new keys']
+    return {
+      fault: fault.name,
+      times,
+      allowedOver: Math.ceil(
+        (fault.forgets ? times * (burst + (limit / windowMs) * LEASE_MS) : 0) + (limit / windowMs) * 2 * PG_TIMEOUT_MS,
+      ),
+      allowedShare: allowedShare(subjects[0] as Subject, (performance.now() - beganMs) / 1000, msOut / 1000),
+      subjects: subjects.map((subject) => ({
+        ...reportOf(
+          subject,
+          recoveries.map((each) => each.get(subject.name) ?? Number.NaN),
+        ),
+        surelyOver: surelyOver(subject),
+      })),
+      ...account,
+      newKeys: { takes: takes.length, outageDecisions: takes.filter(({ decision }) => decision.source === 'outage').length },
+    }
+  } finally {
+    fleet.end()
+  }
+}
+
+/** By the store. */
+const isPassed = ({ allowed, source }: RecordedTake['decision']): boolean => allowed && source !== 'outage'
+const isDenied = ({ allowed, source }: RecordedTake['decision']): boolean => !allowed && source !== 'outage'
+
+/** Milliseconds from the end of a fault until a take of every key passed by the store, for each subject. */
+async function recovery(subjects: readonly Subject[], overMs: number, watched: Watchdog): Promise<ReadonlyMap<string, number>> {
+  await watched('takes of every key pass again', until('by the store', served(subjects, KEYS, overMs, isPassed)))
+  return new Map(subjects.map((subject) => [subject.name, Math.round(servedMs(subject, KEYS, overMs, isPassed) - overMs)]))
+}
+
+function surelyOver({ bound, load }: Subject): number {
+  const byStore = load.takes.filter(({ decision }) => decision.source !== 'outage')
+  const worst = admittedByKey(byStore).map((takes) =>
+    worstSureExcess(
+      bound,
+      takes.map(({ askedMs, answeredMs }) => ({ fromUs: Math.floor(askedMs * 1000), toUs: Math.ceil(answeredMs * 1000) })),
+    ),
+  )
+  return Number(Math.max(0, ...worst).toFixed(1))
+}
+
+/** What the store has charged of the account, against what passed since it forgot, and what passed or failed in all. */
+async function accountOf(
+  fleet: Fleet,
+  server: PostgresProcess,
+  forgotMs: number,
+): Promise<Pick<PostgresFaultReport, 'charges' | 'chargedWrongly'>> {
+  const client = new pg.Client({ connectionString: server.url })
+  await client.connect()
+  const limiter = createPostgresLimiter(ACCOUNT, { client, table: TABLE, mode: 'exact', outage: 'closed', timeoutMs: 10_000 })
+  const left = await Promise.all(KEYS.map((key) => limiter.peek(key)))
+  limiter.close()
+  await client.end()
+  if (left.some(({ source }) => source !== 'store')) throw new Error('the store does not tell what it charged')
+  const charges = left.reduce((sum, { remaining }) => sum + PLENTY - remaining, 0)
+  const passed = fleet.loads.account.takes.filter(({ decision }) => decision.allowed)
+  const least = passed.filter(({ askedMs }) => askedMs >= forgotMs).length
+  return { charges, chargedWrongly: Math.max(0, least - charges, charges - passed.length - fleet.failures) }
+}

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { longTest, PostgresProcess, type SinglePolicySpec, shortOrLong } from 'sluicegate-testkit'
+import { budgetOf, surelyOver } from 'sluicegate-testkit/history/sure-excess.js'
+import { leasedFleet, spentBy } from 'sluicegate-testkit/leases/leased-fleet.js'
+import type { LeasedJob } from 'sluicegate-testkit/leases/leased-process.js'
+import { postgresTable } from './table-name.js'
+
+// Real processes that share a key in PostgreSQL, judged as those over Redis are (redis/leased-fleet.test.ts): an interval counts what was surely
+// spent within it.
+
+const FOR_MS = 1500
+const MINUTE_MS = 60_000
+
+let server: PostgresProcess
+before(async () => {
+  server = await PostgresProcess.start()
+  await server.ask(postgresTable())
+})
+after(() => server.stop())
+
+async function jobs(count: number, spec: SinglePolicySpec, more: Partial<LeasedJob> = {}): Promise<LeasedJob[]> {
+  await server.ask('TRUNCATE sluicegate')
+  const { url } = server
+  return Array.from({ length: count }, (_, i) => ({ url, spec, forMs: FOR_MS, clockOffMs: (i - count / 2) * 3 * MINUTE_MS, ...more }))
+}
+
+const FLEETS: readonly (readonly [number, SinglePolicySpec])[] = [
+  [shortOrLong(4, 8), { algorithm: 'token-bucket', limit: 10, windowMs: 1000, burst: 10 }],
+  [shortOrLong(2, 4), { algorithm: 'gcra', limit: 500, windowMs: 1000, burst: 200 }],
+  [3, { algorithm: 'fixed-window', limit: 100, windowMs: 2000 }],
+  [3, { algorithm: 'sliding-window', limit: 100, windowMs: 2000 }],
+  [3, { algorithm: 'sliding-log', limit: 100, windowMs: 2000, slotBytes: 8 }],
+]
+
+for (const [count, spec] of FLEETS) {
+  const inTime = spec.algorithm === 'gcra' || spec.algorithm === 'sliding-log' ? test : longTest
+  inTime(
+    `I1 over PostgreSQL: ${count} processes whose clocks differ by minutes never let more pass than a ${spec.algorithm} of ${spec.limit}`,
+    async (t) => {
+      const workers = await leasedFleet(await jobs(count, spec))
+      const reports = await Promise.all(workers.map(({ report }) => report))
+      const spent = spentBy(reports)
+      t.diagnostic(`${spent.length} passed, ${reports.reduce((sum, report) => sum + (report?.storeCalls ?? 0), 0)} calls`)
+      assert.equal(surelyOver(spent, budgetOf(spec)), undefined)
+      assert.ok(spent.length > 0)
+    },
+  )
+}
+
+test('I9 over PostgreSQL: of a process that is stopped, and of one that is killed, nothing goes over the budget', async (t) => {
+  const spec = { algorithm: 'token-bucket', limit: 500, windowMs: 1000, burst: 200 } as const
+  const [killed, stopped, ...others] = await leasedFleet(await jobs(4, spec, { forMs: 2500 }))
+  await new Promise((resolve) => setTimeout(resolve, 500))
+  killed?.child.kill('SIGKILL')
+  stopped?.child.kill('SIGSTOP')
+  await new Promise((resolve) => setTimeout(resolve, 700))
+  stopped?.child.kill('SIGCONT')
+  assert.equal(await killed?.report, undefined)
+  const spent = spentBy(await Promise.all([stopped, ...others].map((worker) => worker?.report)))
+  t.diagnostic(`${spent.length} passed`)
+  assert.equal(surelyOver(spent, budgetOf(spec)), undefined)
+  const times = spent.map(({ toUs }) => toUs)
+  assert.ok(Math.max(...times) - Math.min(...times) > 600_000, 'those that are left are served after that')
+})

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { fixedWindow, manualClock } from '../index.js'
+import { memoryStore } from '../store-testing/memory-store.js'
+import type { CasStore } from './cas-store.js'
+import { createStoreLimiter } from './create-store-limiter.js'
+
+const POLICY = fixedWindow({ limit: 1000, window: '1d', name: 'day' })
+const CALLERS = 50
+
+/** A store whose calls fail at once, or are never answered. */
+function failing(how: 'fails' | 'is silent'): CasStore & { calls: number } {
+  const store = {
+    name: 'failing',
+    calls: 0,
+    read: () => call(),
+    swap: () => call(),
+  }
+  const call = (): Promise<never> => {
+    store.calls++
+    return how === 'fails' ? Promise.reject(new Error('the connection broke')) : new Promise(() => undefined)
+  }
+  return store
+}
+
+async function turns(count: number): Promise<void> {
+  for (let i = 0; i < count; i++) await new Promise(setImmediate)
+}
+
+test('many callers that one failed call was for are one failure: the circuit stays closed', async () => {
+  const clock = manualClock(1_700_000_000_000)
+  const store = failing('fails')
+  const limiter = createStoreLimiter(POLICY, { store, clock, mode: 'exact', outage: 'closed' })
+  const burst = async (): Promise<void> => {
+    const decisions = await Promise.all(Array.from({ length: CALLERS }, () => limiter.take('k')))
+    assert.ok(decisions.every(({ source }) => source === 'outage'))
+  }
+  for (const bursts of [1, 2]) {
+    await burst()
+    assert.deepEqual([store.calls, limiter.stats().openCircuits], [bursts, 0])
+  }
+  await burst()
+  assert.equal(limiter.stats().openCircuits, 1, 'the third failure in a row opens it')
+  limiter.close()
+})
+
+test('callers that time out together with the call that they wait for, sent or not, are one failure', async () => {
+  const clock = manualClock(1_700_000_000_000)
+  const store = failing('is silent')
+  const limiter = createStoreLimiter(POLICY, { store, clock, mode: 'exact', outage: 'closed', timeoutMs: 100 })
+  const takes = [limiter.take('k')]
+  await turns(3)
+  for (let i = 1; i < CALLERS; i++) takes.push(limiter.take('k'))
+  await turns(3)
+  assert.equal(store.calls, 1)
+  clock.advance(101)
+  assert.ok((await Promise.all(takes)).every(({ source }) => source === 'outage'))
+  assert.equal(limiter.stats().openCircuits, 0)
+  const others = ['a', 'b'].map((key) => limiter.take(key))
+  await turns(3)
+  clock.advance(101)
+  await Promise.all(others)
+  assert.equal(limiter.stats().openCircuits, 1, 'calls of other keys are failures by themselves')
+  limiter.close()
+})
+
+test('bursts that fail twice are answered as soon as the store answers again', async () => {
+  const clock = manualClock(1_700_000_000_000)
+  const memory = memoryStore({ clock })
+  let left = 2
+  const broken = async <Answer>(call: () => Promise<Answer>): Promise<Answer> => {
+    if (left-- > 0) throw new Error('the connection broke')
+    return call()
+  }
+  const store: CasStore = {
+    name: 'recovering',
+    read: (key) => broken(() => memory.read(key)),
+    swap: (swap) => broken(() => memory.swap(swap)),
+  }
+  const limiter = createStoreLimiter(POLICY, { store, clock, mode: 'exact', outage: 'closed' })
+  const sources: string[] = []
+  for (let i = 0; i < 3; i++) sources.push(...(await Promise.all([limiter.take('k'), limiter.take('k')])).map(({ source }) => source))
+  assert.deepEqual(sources, ['outage', 'outage', 'outage', 'outage', 'store', 'store'])
+  limiter.close()
+})
+
+test('a store that can be read but not written is an outage, with its own error and after few calls; a denial is still its own', async () => {
+  const clock = manualClock(1_700_000_000_000)
+  const memory = memoryStore({ clock })
+  let [isFull, calls] = [false, 0]
+  const swap: CasStore['swap'] = async (given) => {
+    calls++
+    if (isFull) throw new Error('no space left')
+    return memory.swap(given)
+  }
+  const store: CasStore = { name: 'full', read: (key) => memory.read(key), swap }
+  const limiter = createStoreLimiter(fixedWindow({ limit: 1, window: '1d', name: 'one' }), {
+    store,
+    clock,
+    mode: 'exact',
+    outage: 'closed',
+  })
+  assert.equal((await limiter.take('taken')).allowed, true)
+  isFull = true
+  calls = 0
+  assert.equal((await limiter.take('new')).source, 'outage')
+  assert.ok(calls <= 3, `${calls} swaps`)
+  const denied = await limiter.take('taken')
+  assert.deepEqual([denied.allowed, denied.source], [false, 'store'])
+  await assert.rejects(Promise.resolve(limiter.penalize('new', 1)), { code: 'OUTAGE', message: /no space left/ })
+  isFull = false
+  assert.deepEqual((await limiter.take('new')).source, 'store')
+  limiter.close()
+})

@@ -1,0 +1,61 @@
+import type pg from 'pg'
+import type { Policy } from '../../../sluicegate/dist/policy/policy.js'
+import { postgresStore } from '../../../sluicegate/dist/postgres/postgres-store.js'
+import type { FleetLimiter } from '../../../sluicegate/dist/shared/fleet-limiter.js'
+import { type StoreLimiterOptions, storeLimiter } from '../../../sluicegate/dist/store/create-store-limiter.js'
+import { type ManualClock, manualClock } from '../../../sluicegate/dist/time/clock.js'
+
+/** How statements read the server's clock, `NOW` in `statements.ts`. */
+const NOW = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint'
+const TIMEOUT_MS = 60_000
+/** Their clocks are one: they do not drift apart. */
+const NO_DRIFT = Number.POSITIVE_INFINITY
+
+/** A client of `pg` whose statements run at times that are given: every statement at `nowUs`, as it is when it is sent. */
+class GivenTimeClient {
+  nowUs = 0
+  private readonly pool: pg.Pool
+
+  constructor(pool: pg.Pool) {
+    this.pool = pool
+  }
+
+  query({ text, values }: { readonly text: string; readonly values: unknown[] }) {
+    return this.pool.query({ text: text.replaceAll(NOW, `${this.nowUs}::bigint`), values })
+  }
+
+  connect(): never {
+    throw new Error('a client is connected already')
+  }
+}
+
+/** A limiter, and how to set its time and that of its statements. */
+export interface GivenTimeLimiter {
+  readonly limiter: FleetLimiter
+  readonly clock: ManualClock
+  readonly time: { nowUs: number }
+  set(ms: number): void
+}
+
+/** A limiter over a table of PostgreSQL, at given times. */
+export function limiterAtGivenTimes(
+  pool: pg.Pool,
+  policy: Policy,
+  options: Omit<StoreLimiterOptions, 'store' | 'clock'> = {},
+  table = 'sluicegate',
+): GivenTimeLimiter {
+  const client = new GivenTimeClient(pool)
+  const clock = manualClock(0)
+  const store = postgresStore({ client, table })
+  const given = { outage: 'closed', timeoutMs: TIMEOUT_MS, ...options, store, clock } as const
+  const limiter = storeLimiter(policy, given, NO_DRIFT)
+  return {
+    limiter,
+    clock,
+    time: client,
+    set: (ms) => {
+      client.nowUs = Math.round(ms * 1000)
+      clock.set(ms)
+    },
+  }
+}
