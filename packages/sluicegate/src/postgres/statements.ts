@@ -16,6 +16,8 @@ export interface Statements {
   readonly swap: Statement
   readonly readAll: Statement
   readonly swapAll: Statement
+  readonly createMany: Statement
+  readonly swapMany: Statement
   readonly sweep: Statement
 }
 
@@ -33,7 +35,7 @@ const idOf = (key: string): string =>
 
 export function statementsOf(table: string): Statements {
   const name = quotedTable(table)
-  const texts = { ...singleTexts(name), ...severalTexts(name), sweep: sweepText(name) }
+  const texts = { ...singleTexts(name), ...severalTexts(name), ...manyTexts(name), sweep: sweepText(name) }
   const named = Object.entries(texts).map(([verb, text]) => [verb, { name: `sluicegate_1_${verb}_${hashOf(text)}`, text }])
   return Object.fromEntries(named) as Statements
 }
@@ -98,6 +100,44 @@ FROM input LEFT JOIN ${table} AS t ON t.key = ${idOf('given')} AND t.expires > $
 SELECT (written > 0)::text AS swapped, old::text AS version, was AS value, ${NOW}::text AS now,
   1 / (CASE WHEN written IN (0, (SELECT count(*) FROM input)) THEN 1 ELSE 0 END) AS whole
 FROM state, counted ORDER BY i`,
+  }
+}
+
+/**
+ * Each key for itself; lists with commas. Rows are locked in the order of their keys, so that two of these wait for each other never.
+ * A key that another one of the same moment has made since is written as it is, and so got.
+ */
+function manyTexts(table: string): Record<'createMany' | 'swapMany', string> {
+  const list = (n: number): string => `string_to_array($${n}::text, ',')`
+  const input = (more: string, lists: string, names: string): string => `WITH input AS MATERIALIZED (
+  SELECT i, ${idOf("decode(k, 'hex')")} AS id, n::bigint AS version, decode(v, 'hex') AS value, t::bigint AS ttl${more}, ${NOW} AS now
+  FROM unnest(${list(1)}, ${list(2)}, ${list(3)}, ${list(4)}${lists}) WITH ORDINALITY AS j(k, n, v, t${names}, i) ORDER BY 2
+)`
+  const free = 't.expires <= (SELECT min(now) FROM input)'
+  return {
+    createMany: `${input('', '', '')}, done AS (
+  INSERT INTO ${table} AS t (key, version, value, expires) SELECT id, version, value, now + ttl FROM input ORDER BY id
+  ON CONFLICT (key) DO UPDATE SET
+    version = CASE WHEN ${free} THEN excluded.version ELSE t.version END,
+    value = CASE WHEN ${free} THEN excluded.value ELSE t.value END,
+    expires = CASE WHEN ${free} THEN excluded.expires ELSE t.expires END
+  RETURNING t.key, t.version, t.value
+)
+SELECT (done.version = input.version)::text AS swapped, done.version::text AS version,
+  CASE WHEN done.version <> input.version THEN done.value END AS value, ${NOW}::text AS now
+FROM input JOIN done ON done.key = input.id ORDER BY i`,
+    swapMany: `${input(', w::bigint AS wanted', `, ${list(5)}`, ', w')}, seen AS MATERIALIZED (
+  SELECT input.*, t.version AS old, t.value AS was, t.expires AS until
+  FROM (SELECT * FROM input ORDER BY id OFFSET 0) AS input
+  CROSS JOIN LATERAL (SELECT version, value, expires FROM ${table} WHERE key = input.id FOR UPDATE) AS t
+), done AS (
+  UPDATE ${table} AS t SET version = seen.version, value = seen.value, expires = ${NOW} + seen.ttl
+  FROM seen WHERE t.key = seen.id AND seen.old = seen.wanted AND seen.until > ${NOW}
+  RETURNING t.key
+)
+SELECT (done.key IS NOT NULL)::text AS swapped, CASE WHEN seen.until > ${NOW} THEN seen.old::text END AS version,
+  CASE WHEN seen.until > ${NOW} AND done.key IS NULL THEN seen.was END AS value, ${NOW}::text AS now
+FROM input LEFT JOIN seen ON seen.id = input.id LEFT JOIN done ON done.key = input.id ORDER BY input.i`,
   }
 }
 
