@@ -20,19 +20,18 @@ const turn = (): Promise<void> => new Promise(setImmediate)
 
 test('a call goes at once; those of a turn, and those that come while others are under way, go together', async () => {
   const { sent, together, shape } = held()
-  const first = together.ask('a', undefined)
-  await turn()
-  const answers = ['b', 'c'].map((call) => together.ask(call, undefined))
-  await turn()
-  answers.push(...['d', 'e'].map((call) => together.ask(call, undefined)))
-  await turn()
-  assert.deepEqual(shape(), ['a', 'b c'])
-  for (let i = 0; i < 3; i++) {
+  const answers: Promise<string>[] = []
+  for (const calls of ['a', 'bc', 'd', 'e', 'f', 'g']) {
+    answers.push(...[...calls].map((call) => together.ask(call, undefined)))
+    await turn()
+  }
+  assert.deepEqual(shape(), ['a', 'b c', 'd', 'e'])
+  for (let i = 0; i < 5; i++) {
     sent[i]?.answer()
     await turn()
   }
-  assert.deepEqual(shape(), ['a', 'b c', 'd e'])
-  assert.deepEqual([await first, ...(await Promise.all(answers))], ['a!', 'b!', 'c!', 'd!', 'e!'])
+  assert.deepEqual(shape(), ['a', 'b c', 'd', 'e', 'f g'])
+  assert.deepEqual(await Promise.all(answers), ['a!', 'b!', 'c!', 'd!', 'e!', 'f!', 'g!'])
 })
 
 test('two calls for one key do not go together, and one that was given up does not go', async () => {

@@ -3,7 +3,7 @@ import type { CancelSignal } from '../shared/backend.js'
 /** Calls that are sent together. */
 const MOST_TOGETHER = 256
 /** Calls under way beyond which others wait and go together. More would wait for the processors of the store. */
-const MOST_UNDER_WAY = 2
+const MOST_UNDER_WAY = 4
 
 /** Sends some calls at once, and gives their answers in order. `signal`: of a call that is alone. */
 export type SendTogether<Call, Answer> = (calls: readonly Call[], signal: CancelSignal | undefined) => Promise<readonly Answer[]>
