@@ -11,7 +11,7 @@ const IMPORTED = new Set<Published>(['sluicegate'])
 /** The most bytes of each, as downloaded and as installed. */
 const MOST_BYTES: Readonly<Record<Published, { readonly size: number; readonly unpackedSize: number }>> = {
   // 1.7 MB as npm prints it.
-  sluicegate: { size: 395_000, unpackedSize: 1_749_999 },
+  sluicegate: { size: 397_000, unpackedSize: 1_749_999 },
   'sluicegate-server': { size: 400_000, unpackedSize: 1_500_000 },
 }
 
