@@ -116,12 +116,12 @@ export class LeaseDemand {
    * @param rest tokens left at the backend for all processes, as far as is known.
    */
   wanted(nowUs: number, ready: number, left: number, rest = Number.POSITIVE_INFINITY): Omit<TokenRequest, 'sentUs'> {
-    const { waiting, asked } = this
+    const { waiting, requested } = this
     const foreseen = this.foreseen(nowUs, left, rest)
     this.measure(nowUs)
     const least = this.leastCost === Number.POSITIVE_INFINITY ? 1 : Math.max(1, this.leastCost - ready)
     this.leastCost = Number.POSITIVE_INFINITY
-    return { want: Math.max(least, waiting, foreseen), least, isLease: foreseen > 0 || this.areTogether, demand: asked }
+    return { want: Math.max(least, waiting, foreseen), least, isLease: foreseen > 0 || this.areTogether, demand: requested }
   }
 
   /** Whether {@link wanted} would be a lease. */

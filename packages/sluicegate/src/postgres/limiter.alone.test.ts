@@ -49,6 +49,31 @@ for (const mode of ['exact', 'leased'] as const) {
   })
 }
 
+for (const level of ['read committed', 'serializable']) {
+  test(`I1 over PostgreSQL: of many keys that a fleet takes together each admits exactly its limit, ${level}`, async () => {
+    const [keys, limit] = [shortOrLong(40, 300), 3]
+    const few = fixedWindow({ limit, window: '1d', name: `few ${level.length}` })
+    const isolation = `-c default_transaction_isolation=${level.replace(' ', '\\ ')}`
+    const url = `${server.url}?options=${encodeURIComponent(isolation)}`
+    const pools = Array.from({ length: 3 }, () => new pg.Pool({ connectionString: url, max: 4 }))
+    const fleet = pools.map((client) => createPostgresLimiter(few, options({ mode: 'exact', client })))
+    const admitted = new Map<number, number>()
+    const caller = async (i: number): Promise<void> => {
+      for (let n = 0; n < keys; n++) {
+        const key = i % 2 === 0 ? n : keys - 1 - n
+        const decision = await fleet[i % 3]?.take(`many ${key}`)
+        assert.notEqual(decision?.source, 'outage')
+        if (decision?.allowed) admitted.set(key, (admitted.get(key) ?? 0) + 1)
+      }
+    }
+    await Promise.all(Array.from({ length: 12 }, (_, i) => caller(i)))
+    assert.deepEqual(new Set(admitted.values()), new Set([limit]))
+    assert.equal(admitted.size, keys)
+    for (const limiter of fleet) limiter.close()
+    await Promise.all(pools.map((each) => each.end()))
+  })
+}
+
 test('several policies over PostgreSQL charge all their keys or none', async () => {
   const both = allOf([day, tokenBucket({ limit: 10, window: '1d', name: 'few' })])
   const fleet = Array.from({ length: 3 }, () => createPostgresLimiter(both, options({ mode: 'exact' })))

@@ -106,6 +106,40 @@ class PostgresStore implements Required<CasStore> {
     return { swapped: true, states }
   }
 
+  /** Keys without a value and those with one are written by a statement each. */
+  async swapMany(swaps: readonly CasSwap[], signal?: CancelSignal): Promise<readonly CasOutcome[]> {
+    const isNew = ({ version }: CasSwap): boolean => version === undefined
+    const created = swaps.filter(isNew)
+    const others = swaps.filter((swap) => !isNew(swap))
+    const [first, second] = await Promise.all([this.#swapEach(created, signal), this.#swapEach(others, signal)])
+    let [i, j] = [0, 0]
+    return swaps.map((swap) => (isNew(swap) ? first[i++] : second[j++]) as CasOutcome)
+  }
+
+  async #swapEach(swaps: readonly CasSwap[], signal?: CancelSignal): Promise<readonly CasOutcome[]> {
+    const oneByOne = (): Promise<readonly CasOutcome[]> => Promise.all(swaps.map((swap) => this.swap(swap, signal)))
+    if (swaps.length < 2) return oneByOne()
+    const { createMany, swapMany } = this.#statements
+    const isNew = swaps[0]?.version === undefined
+    const next = swaps.map(newVersion)
+    const listOf = (textOf: (swap: CasSwap) => string): string => swaps.map(textOf).join()
+    const values = [
+      listOf(({ key }) => hexOf(storedKey(key))),
+      next.join(),
+      listOf(({ value }) => hexOf(value)),
+      listOf(({ ttlMs }) => microsecondsOf(ttlMs)),
+      ...(isNew ? [] : [listOf(({ version }) => String(version))]),
+    ]
+    const rows = await this.#changing(isNew ? createMany : swapMany, values, signal)
+    // Under `serializable` one key that others change would hold up all of them.
+    if (rows === undefined) return oneByOne()
+    return rows.map((row, i) => {
+      if (row.swapped !== 'true') return { swapped: false, state: stateOf(row) }
+      this.#sweeper.swapped()
+      return { swapped: true, state: { value: swaps[i]?.value, version: next[i], nowUs: Number(row.now) } }
+    })
+  }
+
   /** Undefined: another transaction came first, and nothing was written. */
   async #changing(statement: Statement, values: readonly string[], signal?: CancelSignal): Promise<readonly SqlRow[] | undefined> {
     try {

@@ -16,6 +16,8 @@ export interface Statements {
   readonly swap: Statement
   readonly readAll: Statement
   readonly swapAll: Statement
+  readonly createMany: Statement
+  readonly swapMany: Statement
   readonly sweep: Statement
   readonly server: Statement
 }
@@ -37,7 +39,7 @@ const idOf = (key: string): string =>
 
 export function statementsOf(table: string): Statements {
   const name = quotedTable(table)
-  const texts = { ...singleTexts(name), ...severalTexts(name), sweep: sweepText(name), server: SERVER }
+  const texts = { ...singleTexts(name), ...severalTexts(name), ...manyTexts(name), sweep: sweepText(name), server: SERVER }
   const named = Object.entries(texts).map(([verb, text]) => [verb, { name: `sluicegate_1_${verb}_${hashOf(text)}`, text }])
   return Object.fromEntries(named) as Statements
 }
@@ -45,12 +47,13 @@ export function statementsOf(table: string): Statements {
 /**
  * `create`: the arbiter of ON CONFLICT is the newest row, whatever the statement's snapshot is. A loser writes the row as it is, and so gets it.
  *
- * `swap`: FOR UPDATE waits for a statement that changes the row, then reads what it wrote, and holds it until the UPDATE; under repeatable
- * read and serializable the server refuses with 40001 instead.
+ * `swap`: the UPDATE waits for a statement that changes the row, and then decides by what that wrote. A loser writes the row as it is here too;
+ * under repeatable read and serializable the server refuses with 40001 instead.
  */
 function singleTexts(table: string): Record<'read' | 'create' | 'swap', string> {
   const id = idOf("decode($1::text, 'hex')")
   const free = 't.expires <= excluded.expires - $4::bigint'
+  const fits = 't.version = $5::bigint AND t.expires > at.now'
   return {
     read: `SELECT t.version::text AS version, t.value AS value, ${NOW}::text AS now
 FROM (SELECT 1) AS one LEFT JOIN ${table} AS t ON t.key = ${id} AND t.expires > ${NOW}`,
@@ -60,18 +63,17 @@ ON CONFLICT (key) DO UPDATE SET
   value = CASE WHEN ${free} THEN excluded.value ELSE t.value END,
   expires = CASE WHEN ${free} THEN excluded.expires ELSE t.expires END
 RETURNING (t.version = $2::bigint)::text AS swapped, t.version::text AS version, t.value AS value, ${NOW}::text AS now`,
-    swap: `WITH seen AS MATERIALIZED (
-  SELECT version, value, expires FROM ${table} WHERE key = ${id} FOR UPDATE
-), done AS (
-  UPDATE ${table} AS t SET version = $2::bigint, value = decode($3::text, 'hex'), expires = ${NOW} + $4::bigint
-  WHERE t.key = ${id} AND EXISTS (SELECT FROM seen WHERE seen.version = $5::bigint AND seen.expires > ${NOW})
-  RETURNING t.version
+    swap: `WITH done AS (
+  UPDATE ${table} AS t SET
+    version = CASE WHEN ${fits} THEN $2::bigint ELSE t.version END,
+    value = CASE WHEN ${fits} THEN decode($3::text, 'hex') ELSE t.value END,
+    expires = CASE WHEN ${fits} THEN at.now + $4::bigint ELSE t.expires END
+  FROM (SELECT ${NOW} AS now OFFSET 0) AS at WHERE t.key = ${id}
+  RETURNING t.version, CASE WHEN t.version <> $2::bigint THEN t.value END AS value, t.expires
 )
-SELECT (done.version IS NOT NULL)::text AS swapped,
-  CASE WHEN seen.expires > ${NOW} THEN seen.version::text END AS version,
-  CASE WHEN seen.expires > ${NOW} AND done.version IS NULL THEN seen.value END AS value,
-  ${NOW}::text AS now
-FROM (SELECT 1) AS one LEFT JOIN seen ON true LEFT JOIN done ON true`,
+SELECT (done.version = $2::bigint)::text AS swapped, CASE WHEN done.expires > ${NOW} THEN done.version::text END AS version,
+  CASE WHEN done.expires > ${NOW} THEN done.value END AS value, ${NOW}::text AS now
+FROM (SELECT 1) AS one LEFT JOIN done ON true`,
   }
 }
 
@@ -102,6 +104,44 @@ FROM input LEFT JOIN ${table} AS t ON t.key = ${idOf('given')} AND t.expires > $
 SELECT (written > 0)::text AS swapped, old::text AS version, was AS value, ${NOW}::text AS now,
   1 / (CASE WHEN written IN (0, (SELECT count(*) FROM input)) THEN 1 ELSE 0 END) AS whole
 FROM state, counted ORDER BY i`,
+  }
+}
+
+/**
+ * Each key for itself; lists with commas. Rows are locked in the order of their keys, so that two of these wait for each other never.
+ * A key that another one of the same moment has made since is written as it is, and so got.
+ */
+function manyTexts(table: string): Record<'createMany' | 'swapMany', string> {
+  const list = (n: number): string => `string_to_array($${n}::text, ',')`
+  const input = (more: string, lists: string, names: string): string => `WITH input AS MATERIALIZED (
+  SELECT i, ${idOf("decode(k, 'hex')")} AS id, n::bigint AS version, decode(v, 'hex') AS value, t::bigint AS ttl${more}, ${NOW} AS now
+  FROM unnest(${list(1)}, ${list(2)}, ${list(3)}, ${list(4)}${lists}) WITH ORDINALITY AS j(k, n, v, t${names}, i) ORDER BY 2
+)`
+  const free = 't.expires <= (SELECT min(now) FROM input)'
+  return {
+    createMany: `${input('', '', '')}, done AS (
+  INSERT INTO ${table} AS t (key, version, value, expires) SELECT id, version, value, now + ttl FROM input ORDER BY id
+  ON CONFLICT (key) DO UPDATE SET
+    version = CASE WHEN ${free} THEN excluded.version ELSE t.version END,
+    value = CASE WHEN ${free} THEN excluded.value ELSE t.value END,
+    expires = CASE WHEN ${free} THEN excluded.expires ELSE t.expires END
+  RETURNING t.key, t.version, t.value
+)
+SELECT (done.version = input.version)::text AS swapped, done.version::text AS version,
+  CASE WHEN done.version <> input.version THEN done.value END AS value, ${NOW}::text AS now
+FROM input JOIN done ON done.key = input.id ORDER BY i`,
+    swapMany: `${input(', w::bigint AS wanted', `, ${list(5)}`, ', w')}, seen AS MATERIALIZED (
+  SELECT input.*, t.version AS old, t.value AS was, t.expires AS until
+  FROM (SELECT * FROM input ORDER BY id OFFSET 0) AS input
+  CROSS JOIN LATERAL (SELECT version, value, expires FROM ${table} WHERE key = input.id FOR UPDATE) AS t
+), done AS (
+  UPDATE ${table} AS t SET version = seen.version, value = seen.value, expires = ${NOW} + seen.ttl
+  FROM seen WHERE t.key = seen.id AND seen.old = seen.wanted AND seen.until > ${NOW}
+  RETURNING t.key
+)
+SELECT (done.key IS NOT NULL)::text AS swapped, CASE WHEN seen.until > ${NOW} THEN seen.old::text END AS version,
+  CASE WHEN seen.until > ${NOW} AND done.key IS NULL THEN seen.was END AS value, ${NOW}::text AS now
+FROM input LEFT JOIN seen ON seen.id = input.id LEFT JOIN done ON done.key = input.id ORDER BY input.i`,
   }
 }
 

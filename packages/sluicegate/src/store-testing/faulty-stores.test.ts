@@ -61,6 +61,16 @@ test('a store without faults passes', async () => {
 })
 
 const FAULTS: Record<string, readonly [check: string, make: (bench: Bench) => CasStore]> = {
+  'many swaps are made together or not at all': [
+    'of many swaps in one call each is made for itself',
+    ({ store }) =>
+      changed(store, {
+        swapMany: async (swaps) => {
+          const { swapped, states } = await store.swapAll(swaps)
+          return states.map((state) => ({ swapped, state }))
+        },
+      }),
+  ],
   'a read, then a write: a lost update': [
     'of swaps that race from one version exactly one is made',
     ({ store }) =>

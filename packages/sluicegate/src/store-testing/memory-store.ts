@@ -45,6 +45,10 @@ class MemoryStore implements Required<CasStore> {
     return this.swapped(swaps)
   }
 
+  async swapMany(swaps: readonly CasSwap[]): Promise<readonly CasOutcome[]> {
+    return Promise.all(swaps.map((swap) => this.swap(swap)))
+  }
+
   private swapped(swaps: readonly CasSwap[]): CasOutcomes {
     const swapped = swaps.every(({ key, version }) => this.state(key).version === version)
     if (swapped) {

@@ -26,6 +26,32 @@ export const swapAllChecks: readonly StoreCheck[] = [
     },
   },
   {
+    name: 'of many swaps in one call each is made for itself',
+    async run({ one, other, freshKey }) {
+      if (one.swapMany === undefined) return
+      const [a, b, c, d] = [freshKey(), freshKey(), freshKey(), freshKey()]
+      const first = await one.swapMany([swapOf(b, undefined, 'b1'), swapOf(a, undefined, 'a1')])
+      expect(
+        first.every(({ swapped }) => swapped) && textsOf(first.map(({ state }) => state)).join() === 'b1,a1',
+        'swapMany() must make all swaps that fit, and give their outcomes in order',
+      )
+      const from = first[0]?.state.version
+      const swaps = [swapOf(d, from, 'd2'), swapOf(c, undefined, 'c2'), swapOf(b, from, 'b2'), swapOf(a, undefined, 'a2')]
+      const mixed = await other.swapMany?.(swaps)
+      expect(
+        mixed?.map(({ swapped }) => swapped).join() === 'false,true,true,false',
+        'swapMany() must make each swap whose version fits, and no other: it is no transaction',
+      )
+      const states = [await one.read(d), await one.read(c), await one.read(b), await one.read(a)]
+      expect(
+        states.every(({ version }, i) => mixed?.[i]?.state.version === version) &&
+          textsOf(states).join() === ',c2,b2,a1' &&
+          textsOf(mixed?.map(({ state }) => state) ?? []).join() === ',c2,b2,a1',
+        'swapMany() must give what is there afterwards, with its version, for each key',
+      )
+    },
+  },
+  {
     name: 'swaps of the same keys in another order do not block each other',
     async run({ one, other, freshKey }) {
       if (one.swapAll === undefined) return

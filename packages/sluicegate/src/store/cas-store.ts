@@ -50,6 +50,11 @@ export interface CasStore {
   swap(swap: CasSwap, signal?: CancelSignal): Promise<CasOutcome>
   /** Only of stores with transactions: makes all swaps, or none. The keys differ. `allOf` needs it, unless it is leased. */
   swapAll?(swaps: readonly CasSwap[], signal?: CancelSignal): Promise<CasOutcomes>
+  /**
+   * Makes each swap for itself, as `swap` does, in one call; the outcomes are in their order. The keys differ. Where it and `readAll` are
+   * there, calls of one process for many keys go together.
+   */
+  swapMany?(swaps: readonly CasSwap[], signal?: CancelSignal): Promise<readonly CasOutcome[]>
   /** The states of several keys, in their order, at one moment or not. */
   readAll?(keys: readonly string[], signal?: CancelSignal): Promise<readonly CasState[]>
 }

@@ -28,11 +28,15 @@ const STATE_MASK = 0x07ff_ffff
 const LONG_AGO = -(1n << 62n)
 const NOTHING = new Uint8Array(0)
 
+/** Numbers that the core exports, looked up once: an exported global is slow to read. */
+const NAMES = ['TABLE', 'LINE_SIZE', 'ENTRY_SIZE', 'KEYS', 'TAKEOVER_HIGH', 'BANNED_UNTIL', 'BAN_FILTER', 'DESCRIPTORS', 'EPOCH'] as const
+
 /** The memory of one policy that holds one key at a time. */
 export class KeyMemory {
   private readonly limiter: MemoryLimiter
   private readonly open: OpenCore
   private readonly policy: Policy
+  private readonly constants: Readonly<Record<(typeof NAMES)[number], number>>
   private readonly low: number
   private readonly high: number
   /** The record in force as bytes, and the epoch word by which it is in force. */
@@ -48,6 +52,7 @@ export class KeyMemory {
     this.limiter = limiter
     this.policy = policy
     this.open = limiter.section.open
+    this.constants = Object.fromEntries(NAMES.map((name) => [name, this.open.constant(name)])) as typeof this.constants
     limiter.hash(ONE_KEY)
     this.low = low
     this.high = high
@@ -98,8 +103,8 @@ export class KeyMemory {
   clear(): void {
     const { open } = this
     const words = new BigUint64Array(open.memory.buffer)
-    const at = (name: string): number => (open.section + open.constant(name)) / WORD_BYTES
-    words.fill(0n, at('TABLE'), at('TABLE') + (open.lines * open.constant('LINE_SIZE')) / WORD_BYTES)
+    const at = (name: (typeof NAMES)[number]): number => (open.section + this.constants[name]) / WORD_BYTES
+    words.fill(0n, at('TABLE'), at('TABLE') + (open.lines * this.constants.LINE_SIZE) / WORD_BYTES)
     words[at('KEYS')] = 0n
     words[at('TAKEOVER_HIGH')] = BigInt.asUintN(64, LONG_AGO)
     words[at('BANNED_UNTIL')] = BigInt.asUintN(64, LONG_AGO)
@@ -140,13 +145,13 @@ export class KeyMemory {
 
   private epoch(): bigint {
     const { open } = this
-    return new BigUint64Array(open.memory.buffer)[(open.section + open.constant('EPOCH')) / WORD_BYTES] as bigint
+    return new BigUint64Array(open.memory.buffer)[(open.section + this.constants.EPOCH) / WORD_BYTES] as bigint
   }
 
   private writeEntry(generation: number, word: Uint8Array, extension: Uint8Array): void {
     const { open } = this
     const home = Math.floor(((this.low >>> 0) * open.lines) / 2 ** 32)
-    const entry = open.section + open.constant('TABLE') + home * open.constant('LINE_SIZE')
+    const entry = open.section + this.constants.TABLE + home * this.constants.LINE_SIZE
     const view = new DataView(open.memory.buffer)
     const given = new DataView(word.buffer, word.byteOffset, WORD_BYTES)
     view.setUint32(entry, ((this.fingerprintLow << FINGERPRINT_SHIFT) | generation) >>> 0, true)
@@ -174,9 +179,9 @@ export class KeyMemory {
   private entry(): number | undefined {
     const { open } = this
     const view = new DataView(open.memory.buffer)
-    const begin = open.section + open.constant('TABLE')
-    const end = begin + open.entries * open.constant('ENTRY_SIZE')
-    for (let entry = begin; entry < end; entry += open.constant('ENTRY_SIZE')) {
+    const begin = open.section + this.constants.TABLE
+    const end = begin + open.entries * this.constants.ENTRY_SIZE
+    for (let entry = begin; entry < end; entry += this.constants.ENTRY_SIZE) {
       const isKey =
         view.getUint32(entry, true) >>> FINGERPRINT_SHIFT === this.fingerprintLow && view.getUint32(entry + 4, true) === this.high >>> 0
       if (isKey && view.getUint32(entry + WORD_BYTES + 4, true) >>> KIND_SHIFT === STATE_KIND) return entry
@@ -186,7 +191,7 @@ export class KeyMemory {
 
   private extensionOf(entry: number): Uint8Array {
     const { open } = this
-    const number = (entry - open.section - open.constant('TABLE')) / open.constant('ENTRY_SIZE')
+    const number = (entry - open.section - this.constants.TABLE) / this.constants.ENTRY_SIZE
     const address = open.field(open.core.policyRecord(), 'RECORD_EXTENSIONS') + number * this.stride
     return new Uint8Array(open.memory.buffer, address, this.stride)
   }

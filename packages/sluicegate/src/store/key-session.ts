@@ -1,5 +1,6 @@
 import { keepRoomForLeases, leasedFrom, type MemoryLease, policyUnderLease, windowEndUs } from '../cluster/memory-lease.js'
 import { partsOf } from '../cluster/worker-session.js'
+import type { Decision } from '../decision/decision.js'
 import { holdsPermits } from '../decision/permit.js'
 import { high, low } from '../memory/fingerprint.js'
 import type { MemoryBooking } from '../memory/memory-bookings.js'
@@ -110,7 +111,7 @@ export class KeySession {
   /** @param part of `return` and leases: which policy. */
   run(operation: Exclude<Operation, { verb: 'return' }>, held: Held | undefined): Ran {
     const { limiter } = this
-    const decided = (decision: Answer['decision']): Ran => {
+    const decided = (decision: Decision): Ran => {
       const own = decisionWith(decision)
       return { answer: { done: own.allowed, decision: own } }
     }

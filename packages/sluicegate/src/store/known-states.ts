@@ -1,7 +1,9 @@
 import type { CasState } from './cas-store.js'
 
-/** Keys whose last state is kept. */
-const MOST_KEYS = 10_000
+/** Bytes of keys and states that are kept. */
+const MOST_KEPT_BYTES = 16 * 1024 * 1024
+/** What a key takes beside its own characters and its value. */
+const BYTES_BESIDE = 250
 /** Larger values, of long logs, are read each time. */
 const MOST_BYTES = 4096
 
@@ -11,6 +13,7 @@ const REMEMBERED = 16
 /** The state that was seen last, of the keys that were used last. */
 export class KnownStates {
   private readonly byKey = new Map<string, CasState>()
+  private bytes = 0
   /** Of the keys met of late, the share that the store did not have. */
   private newShare = 0
 
@@ -36,18 +39,29 @@ export class KnownStates {
   }
 
   keep(keys: readonly string[], states: readonly CasState[]): void {
+    this.forget(keys)
     for (const [i, key] of keys.entries()) {
       const state = states[i] as CasState
-      this.byKey.delete(key)
-      if ((state.value?.length ?? 0) <= MOST_BYTES) this.byKey.set(key, state)
+      if ((state.value?.length ?? 0) > MOST_BYTES) continue
+      this.byKey.set(key, state)
+      this.bytes += bytesOf(key, state)
     }
     for (const key of this.byKey.keys()) {
-      if (this.byKey.size <= MOST_KEYS) break
-      this.byKey.delete(key)
+      if (this.bytes <= MOST_KEPT_BYTES) break
+      this.forget([key])
     }
   }
 
   forget(keys: readonly string[]): void {
-    for (const key of keys) this.byKey.delete(key)
+    for (const key of keys) {
+      const state = this.byKey.get(key)
+      if (state === undefined) continue
+      this.byKey.delete(key)
+      this.bytes -= bytesOf(key, state)
+    }
   }
+}
+
+function bytesOf(key: string, { value }: CasState): number {
+  return BYTES_BESIDE + 2 * key.length + (value?.length ?? 0)
 }

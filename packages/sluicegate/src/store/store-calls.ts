@@ -1,6 +1,7 @@
 import type { CancelSignal } from '../shared/backend.js'
 import { type Clock, tickerOf } from '../time/clock.js'
-import type { CasOutcomes, CasState, CasStore, CasSwap } from './cas-store.js'
+import { CallsTogether } from './calls-together.js'
+import type { CasOutcome, CasOutcomes, CasState, CasStore, CasSwap } from './cas-store.js'
 import { type StoreReading, StoreTime } from './store-time.js'
 
 /** Calls of one store: each is bounded in time, and each answer tells the store's clock. */
@@ -9,6 +10,9 @@ export class StoreCalls {
   private readonly time: StoreTime
   private readonly clock: Clock
   private readonly longestMs: number
+  /** Of a store that makes many steps in one call. */
+  private readonly reads: CallsTogether<string, CasState> | undefined
+  private readonly swaps: CallsTogether<CasSwap, CasOutcome> | undefined
 
   /** @param longestMs after which an answer counts as lost. */
   constructor(store: CasStore, clock: Clock, longestMs: number, drift?: number) {
@@ -16,6 +20,15 @@ export class StoreCalls {
     this.clock = clock
     this.longestMs = longestMs
     this.time = new StoreTime(tickerOf(clock), drift)
+    if (store.swapMany === undefined || store.readAll === undefined) return
+    this.reads = new CallsTogether(
+      (keys, signal) => this.readNow(keys, signal),
+      (key) => key,
+    )
+    this.swaps = new CallsTogether(
+      (swaps, signal) => this.swapNow(swaps, signal),
+      ({ key }) => key,
+    )
   }
 
   now(): StoreReading | undefined {
@@ -23,26 +36,50 @@ export class StoreCalls {
   }
 
   async read(keys: readonly string[], signal?: CancelSignal): Promise<readonly CasState[]> {
+    const [only = ''] = keys
+    if (keys.length === 1 && this.reads !== undefined) return [await this.reads.ask(only, signal)]
+    return this.readNow(keys, signal)
+  }
+
+  /** All or none. */
+  async swap(swaps: readonly CasSwap[], signal?: CancelSignal): Promise<CasOutcomes> {
+    const { store } = this
+    if (swaps.length > 1) {
+      const sentUs = this.time.sent()
+      const outcome = await this.within(store.swapAll?.(swaps, signal) ?? Promise.reject(new Error('has no swapAll()')))
+      return { swapped: outcome.swapped === true, states: this.noted(outcome.states, swaps.length, sentUs) }
+    }
+    const [only] = swaps as readonly [CasSwap]
+    const { swapped, state } = await (this.swaps?.ask(only, signal) ?? this.swapNow(swaps, signal).then(([first]) => first as CasOutcome))
+    return { swapped: swapped === true, states: [state] }
+  }
+
+  private async readNow(keys: readonly string[], signal: CancelSignal | undefined): Promise<readonly CasState[]> {
     const { store } = this
     const sentUs = this.time.sent()
-    const [first = ''] = keys
     const states = await this.within(
       keys.length === 1
-        ? store.read(first, signal).then((state) => [state])
+        ? store.read(keys[0] as string, signal).then((state) => [state])
         : (store.readAll?.(keys, signal) ?? Promise.all(keys.map((key) => store.read(key, signal)))),
     )
     return this.noted(states, keys.length, sentUs)
   }
 
-  async swap(swaps: readonly CasSwap[], signal?: CancelSignal): Promise<CasOutcomes> {
+  /** Each for itself. */
+  private async swapNow(swaps: readonly CasSwap[], signal: CancelSignal | undefined): Promise<readonly CasOutcome[]> {
     const { store } = this
     const sentUs = this.time.sent()
-    const { swapped, states } = await this.within(
+    const outcomes = await this.within(
       swaps.length === 1
-        ? store.swap(swaps[0] as CasSwap, signal).then((outcome) => ({ swapped: outcome.swapped, states: [outcome.state] }))
-        : (store.swapAll?.(swaps, signal) ?? Promise.reject(new Error('has no swapAll()'))),
+        ? store.swap(swaps[0] as CasSwap, signal).then((outcome) => [outcome])
+        : (store.swapMany?.(swaps, signal) ?? Promise.reject(new Error('has no swapMany()'))),
     )
-    return { swapped: swapped === true, states: this.noted(states, swaps.length, sentUs) }
+    this.noted(
+      outcomes.map(({ state }) => state),
+      swaps.length,
+      sentUs,
+    )
+    return outcomes
   }
 
   /** Resolves after `ms` on the limiter's clock. */
