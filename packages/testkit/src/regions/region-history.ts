@@ -136,6 +136,8 @@ function demand(world: RegionWorld, policy: Policy, random: Random, seconds: num
       })
     }
     if (random.chance(0.3)) world.time.inUs(endUs, () => random.pick(world.regions).step(-HOUR_US / 2))
+    // Nothing that a process was to do for its tokens is done.
+    if (random.chance(0.5)) world.time.inUs(lastUs, () => replaceAll(world))
     nowUs = Math.max(surgeUs, lastUs) + random.integer(0, 2) * SECOND_US
   }
 }
@@ -156,6 +158,10 @@ function surgeAfter(policy: Policy, endUs: number, random: Random): number {
 
 function isWindow({ algorithm }: Policy): boolean {
   return algorithm === 'fixed-window' || algorithm === 'sliding-window'
+}
+
+function replaceAll(world: RegionWorld): void {
+  for (const region of world.regions) for (const process of region.limiters.keys()) region.replace(process)
 }
 
 function surge(region: SimRegion, takes: number): void {

@@ -86,6 +86,7 @@ export class SimRegion {
   private readonly random: Random
   private readonly pools = new Map<string, PoolTwin>()
   private readonly rules: PoolRules
+  private readonly make: () => SharedLimiter
 
   constructor(world: RegionWorld, setup: WorldSetup, own: RegionSetup, name: string) {
     const { policy, random, offsetUs = 0, skew = 0 } = setup
@@ -96,7 +97,7 @@ export class SimRegion {
     this.clock = world.time.clock(3_600_000_000 + random.integer(-offsetUs, offsetUs), random.pick([-skew, 0, skew]))
     const link = this.linkOf(own.link)
     const shared = memoryStore({ clock: this.clock })
-    this.limiters = Array.from({ length: own.processes ?? 2 }, () => {
+    this.make = () => {
       const clock = anyClock()
       const store: RegionStore = {
         poolOf: (each) => this.poolOf(each.name),
@@ -115,7 +116,8 @@ export class SimRegion {
         clock,
         region,
       })
-    })
+    }
+    this.limiters = Array.from({ length: own.processes ?? 2 }, () => this.make())
   }
 
   /** One take at one of the processes, recorded when it is answered. */
@@ -135,6 +137,12 @@ export class SimRegion {
       decision.then(answered, () => {
         this.record.errors++
       })
+  }
+
+  /** One process ends, and with it what it was to do; another takes its place. */
+  replace(process: number): void {
+    this.limiters[process]?.close()
+    this.limiters[process] = this.make()
   }
 
   /** The clock of its store is set. */
