@@ -207,7 +207,7 @@ import { createRedisLimiter, type RedisClient } from 'sluicegate/redis'
 import { createStoreLimiter, type CasStore } from 'sluicegate/store'
 import { rateLimit } from 'sluicegate/express'
 declare const store: CasStore
-declare const client: RedisClient
+declare const client: RedisClient, homeClient: RedisClient
 declare const pool: PostgresClient
 declare const namespace: ObjectNamespace
 declare const waitUntil: (promise: Promise<unknown>) => void

@@ -22,7 +22,7 @@ export function postgresJsRunner(sql: PostgresJsClient): SqlRunner {
       if (signal?.aborted) throw notSent()
       const pending = sql.unsafe(text, [...values], { prepare: prepared })
       // One that waits for a connection is dropped. One that was sent is not cancelled: its answer says what was charged, and `postgres` would
-      // open a connection to cancel it, whose failure nobody could catch.
+      // open a connection to cancel it, whose failure cannot be caught.
       const drop = (): void => {
         if (pending.state === null) pending.cancel?.()
       }
