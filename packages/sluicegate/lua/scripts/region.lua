@@ -13,6 +13,7 @@
 --            is banned; tokens left at the home, and until it is full there; the demand of all regions, -1 for unknown; the period
 --   back     tokens; their end
 --   reclaim  an end: what is left of the tokens with that end is void
+--   settle   what is owed is about to be charged
 --   lost     the home did not answer
 --   block    for how long; 0 lifts it
 --   owe      tokens that were admitted without the home, to be charged there
@@ -24,6 +25,7 @@
 --            and its end
 --   deposit  tokens to be charged at the home, and when the tokens end
 --   reclaim  how many were left
+--   settle   how many were owed
 --   others   the time
 
 local SEEN, DEMAND, SINCE, PACE, CLAIMED, CLAIM_END, DENIED, DENIED_COST, BLOCKED, OWED, REST, FULL, TOTAL = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
@@ -149,8 +151,8 @@ if verb == 'deposit' then
   end
   state[REST], state[FULL] = argument(10), now + argument(11)
   if argument(12) >= 0 then state[TOTAL] = argument(12) end
-  local owed = state[OWED]
-  state[OWED] = 0
+  local owed = isRenewal and state[OWED] or 0
+  state[OWED] = state[OWED] - owed
   write()
   return { owed, finish }
 end
@@ -166,6 +168,12 @@ if verb == 'reclaim' then
     end
   end
   return 0
+end
+if verb == 'settle' then
+  local owed = state[OWED]
+  state[OWED] = 0
+  if owed > 0 then write() end
+  return owed
 end
 if verb == 'reset' then
   redis.call('DEL', KEYS[1])

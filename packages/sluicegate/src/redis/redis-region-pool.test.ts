@@ -69,6 +69,7 @@ test('what a region holds changes by the script as by its twin, also when the cl
           break
         case 4:
           if (random.chance(0.5)) assert.equal(await pool.reclaim(key, lastEndUs), twin.reclaim(nowUs, lastEndUs), where)
+          if (random.chance(0.3)) assert.equal(await pool.settle(key), twin.settle(nowUs), where)
           await pool.owe(key, amount)
           twin.owe(nowUs, amount)
           break

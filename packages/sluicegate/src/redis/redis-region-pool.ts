@@ -49,6 +49,10 @@ export class RedisRegionPool implements RegionPool {
     return this.run('owe', key, [tokens], numberIn)
   }
 
+  settle(key: string): Promise<number> {
+    return this.run('settle', key, [], numberIn)
+  }
+
   lost(key: string): Promise<unknown> {
     return this.run('lost', key, [], numberIn)
   }

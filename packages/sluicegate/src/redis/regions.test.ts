@@ -138,6 +138,49 @@ test('while the home does not answer, each region admits its share, which is cha
   assert.ok((await other.peek('k')).remaining < 900)
 })
 
+test('what a region admits of few requests, or of a small policy, without the home is charged with the next call for the key', async () => {
+  for (const policy of [fixedWindow({ limit: 500, window: '1h', name: 'rare' }), fixedWindow({ limit: 10, window: '1h', name: 'few' })]) {
+    const limiter = limiterIn(west, 'west', policy, { share: 0.5 })
+    assert.ok((await limiter.take('k')).allowed)
+    west.ocean.set({ kind: 'cut' })
+    try {
+      await until('takes by the share', async () => (await limiter.take('k')).source === 'outage')
+      assert.equal(await passedOf(limiter, 'k', 2), 2)
+    } finally {
+      west.ocean.set({ kind: 'none' })
+    }
+    await until('the charge', async () => {
+      await limiter.take('k')
+      return (limiter.stats().region?.accountedTokens ?? 0) >= 3
+    })
+  }
+})
+
+test('a permit of the share is released in its region', async () => {
+  const limiter = limiterIn(east, 'east', concurrency({ limit: 10, ttl: '1m', name: 'permits alone' }), { share: 0.1 })
+  east.ocean.set({ kind: 'cut' })
+  try {
+    const permit = (await limiter.take('k')) as unknown as { allowed: boolean; release(): Promise<boolean> }
+    assert.ok(permit.allowed)
+    assert.ok(!(await limiter.take('k')).allowed)
+    assert.ok(await permit.release())
+    assert.ok((await limiter.take('k')).allowed)
+  } finally {
+    east.ocean.set({ kind: 'none' })
+  }
+})
+
+test('counters of tiers are summed, also those of the region', async () => {
+  const base = fixedWindow({ limit: 100, window: '1h', name: 'base' })
+  const pro = fixedWindow({ limit: 1000, window: '1h', name: 'pro' })
+  const limiter = limiterIn(west, 'west', base, {}, { policyFor: (key) => (key === 'pro' ? pro : undefined), policies: [pro] })
+  await limiter.take('pro')
+  await limiter.take('other')
+  const { region, homeCalls = 0 } = limiter.stats().region ?? {}
+  assert.equal(region, 'west')
+  assert.ok(homeCalls >= 2, `${homeCalls} calls`)
+})
+
 test('with a share of 0 nothing passes without the home, and without an error', async () => {
   const policy = fixedWindow({ limit: 1000, window: '1h', name: 'closed' })
   const limiter = limiterIn(east, 'east', policy, { share: 0 })

@@ -1,6 +1,7 @@
 import { combined, type Decision } from '../decision/decision.js'
+import { holdsPermits } from '../decision/permit.js'
 import { isOutage } from '../errors.js'
-import { keysUnder } from '../key.js'
+import { keysUnder, nameOf } from '../key.js'
 import type { Grant } from '../lease/grant.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
@@ -13,6 +14,8 @@ import type { RegionRenewals } from './renewals.js'
 
 /** How long a take is denied that nothing decides: neither the home, nor a share of this region. */
 const CLOSED_RETRY_MS = 1000
+/** More keys that owe are charged by their renewals alone. */
+const MOST_OWING = 10_000
 
 type TakeOperation = Extract<Operation, { verb: 'take' }>
 type Charging = TakeOperation | Extract<Operation, { verb: 'reserve' }>
@@ -57,11 +60,15 @@ export class RegionBackend implements Backend {
   private readonly parts: RegionParts
   private readonly policies: readonly Policy[]
   private readonly holds: boolean
+  private readonly isOfPermits: boolean
+  /** Keys of which this process admitted something without the home, by their text. */
+  private readonly owing = new Set<string>()
 
   constructor(parts: RegionParts) {
     this.parts = parts
     this.policies = parts.policy.policies ?? [parts.policy]
     this.holds = parts.terms.mode === 'tokens'
+    this.isOfPermits = holdsPermits(parts.policy)
   }
 
   execute(operation: Operation, signal?: CancelSignal): Promise<Answer> {
@@ -82,6 +89,9 @@ export class RegionBackend implements Backend {
         return operation.grantId < 0 ? this.returned(operation) : this.homeAlone(operation, signal)
       case 'redeem':
         return operation.booked.receipt instanceof Receipt ? this.peeked(operation.key, 1, signal) : this.homeAlone(operation, signal)
+      case 'release':
+      case 'heartbeat':
+        return this.permitHeld(operation, signal)
       default:
         return this.homeAlone(operation, signal)
     }
@@ -95,6 +105,7 @@ export class RegionBackend implements Backend {
     if (drawn.tokens > 0 || isDenied(drawn)) return grantOfDraw(drawn, policy, this.parts.leaseUs)
     try {
       const grant = await this.parts.home.lease(request, signal)
+      this.settle(key)
       this.learn(part, key, least, grant)
       return grant
     } catch (error) {
@@ -134,6 +145,7 @@ export class RegionBackend implements Backend {
     if (isColdAlone && this.holds && alone !== undefined && operation.verb === 'take') return this.takeAlone(operation, signal)
     try {
       const answer = await home.execute(operation, signal)
+      this.settle(operation.key)
       if (!answer.done && this.holds) this.learnDenial(operation, answer)
       return answer
     } catch (error) {
@@ -210,7 +222,35 @@ export class RegionBackend implements Backend {
     return { done: true }
   }
 
+  /** A permit of the region's share is known here alone. */
+  private async permitHeld(
+    operation: Extract<Operation, { verb: 'release' | 'heartbeat' }>,
+    signal: CancelSignal | undefined,
+  ): Promise<Answer> {
+    const { home, alone } = this.parts
+    let answer: Answer | undefined
+    let fault: unknown
+    try {
+      answer = await home.execute(operation, signal)
+    } catch (error) {
+      if (!isOutage(error)) throw error
+      fault = error
+    }
+    if (answer?.done || alone === undefined) return answer ?? unreachable(fault)
+    const own = await alone.execute(operation, signal)
+    return own.done ? own : (answer ?? unreachable(fault))
+  }
+
+  /** What was owed of the key is charged, now that the home answers. */
+  private settle(key: Key): void {
+    if (this.owing.size === 0 || !this.owing.delete(nameOf(key))) return
+    for (const [part, own] of keysUnder(this.parts.policy, key).entries()) this.parts.renewals.settle(part, own)
+  }
+
+  /** Permits come back by themselves. */
   private owe(key: Key, tokens: number): void {
+    if (this.isOfPermits) return
+    if (this.owing.size < MOST_OWING) this.owing.add(nameOf(key))
     for (const [part, own] of keysUnder(this.parts.policy, key).entries()) {
       const pool = this.parts.pools[part] as RegionPool
       pool.owe(own, tokens).catch(noMatter)
@@ -236,9 +276,7 @@ export class RegionBackend implements Backend {
 
   /** Verbs of the home alone. The region's store is well when they fail: that opens no circuit of it. */
   private homeAlone(operation: Operation, signal: CancelSignal | undefined): Promise<Answer> {
-    return this.parts.home.execute(operation, signal).catch((error) => {
-      throw isOutage(error) ? new KeyFault('the home of the budget does not answer', { cause: error }) : error
-    })
+    return this.parts.home.execute(operation, signal).catch(unreachable)
   }
 
   private decisionOf(draws: readonly Drawn[], cost: number): Decision {
@@ -258,6 +296,11 @@ export class RegionBackend implements Backend {
       source: 'outage',
     }
   }
+}
+
+/** The region's store is well when the home does not answer: that opens no circuit of it. */
+function unreachable(error: unknown): never {
+  throw isOutage(error) ? new KeyFault('the home of the budget does not answer', { cause: error }) : error
 }
 
 function isDenied({ tokens, deniedUs, blockedUs }: Drawn): boolean {

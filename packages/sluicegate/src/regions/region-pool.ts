@@ -97,6 +97,8 @@ export interface RegionPool {
   back(key: string, lot: Lot): Promise<unknown>
   /** Tokens admitted without the home. */
   owe(key: string, tokens: number): Promise<unknown>
+  /** @returns tokens owed, which are to be charged at the home now. */
+  settle(key: string): Promise<number>
   /** The home did not answer a renewal: nothing is known of it. */
   lost(key: string): Promise<unknown>
   /** Denies everything for `us` microseconds and voids the tokens; 0 lifts it. */

@@ -1,4 +1,3 @@
-import { isOutage } from '../errors.js'
 import type { Grant } from '../lease/grant.js'
 import { surelyUs } from '../lease/leasing.js'
 import type { Policy } from '../policy/policy.js'
@@ -107,7 +106,7 @@ export class RegionRenewals {
     if (this.due.length === 1) this.alarm.set(this.alert, this.ticker.read() + TOGETHER_US, 0)
   }
 
-  /** The home denied a take of `least` tokens: the region need not ask it again at once. */
+  /** The home denied a take of `least` tokens: the region need not call it again at once. */
   learned(part: number, key: string, least: number, denial: Denial): void {
     const { pool } = this.parts[part] as RenewalPart
     pool.deposit(key, { ...NOTHING, ...termsOf(denial), least, wanted: least, periodUs: this.terms.periodUs }).catch(noMatter)
@@ -139,6 +138,7 @@ export class RegionRenewals {
       const tokens = grant.availableNow
       this.counts.renewals++
       this.counts.tokens += tokens
+      const total = await demand
       const agoUs = Math.ceil((this.ticker.read() - heardUs) * (1 + 1 / 1000))
       const lastUs = tokens > 0 ? Math.floor(surelyUs(grant.endUs(0))) : 0
       const { owed, endUs } = await pool.deposit(key, {
@@ -150,16 +150,15 @@ export class RegionRenewals {
         tokens,
         wanted,
         least: 1,
-        total: await demand,
+        total,
         periodUs: this.terms.periodUs,
       })
       if (tokens > 0 && !grant.flowsBack && grant.id !== undefined)
         this.reclaimLater({ part, key, endUs, grantId: grant.id }, lastUs - agoUs)
       if (owed > 0) await this.charge(part, key, owed)
-    } catch (error) {
+    } catch {
       this.counts.failed++
       await pool.lost(key).catch(noMatter)
-      if (!isOutage(error)) throw error
     }
   }
 
@@ -190,6 +189,12 @@ export class RegionRenewals {
     const { pool, home } = this.parts[part] as RenewalPart
     const tokens = await pool.reclaim(key, endUs)
     if (tokens > 0) await home.execute({ verb: 'return', key, part: 0, cost: tokens, tokens, grantId })
+  }
+
+  /** The home answers again: what the region admitted of the key without it is charged. */
+  settle(part: number, key: string): void {
+    const { pool } = this.parts[part] as RenewalPart
+    pool.settle(key).then((owed) => (owed > 0 ? this.charge(part, key, owed) : undefined), noMatter)
   }
 
   /** A charge that is lost may have been made, and is not repeated. */

@@ -23,3 +23,13 @@ export interface RegionStats {
   /** The part of the budget that the region decides without the home. */
   readonly share: number
 }
+
+/** What several limiters of one region did together; all else is that of the first. */
+export function sumOfRegions(first: RegionStats, limiters: Iterable<{ stats(): { readonly region?: RegionStats } }>): RegionStats {
+  const sum = { homeCalls: 0, homeFailures: 0, renewals: 0, renewedTokens: 0, accountedTokens: 0 }
+  for (const limiter of limiters) {
+    const { region } = limiter.stats()
+    for (const name of Object.keys(sum) as (keyof typeof sum)[]) sum[name] += region?.[name] ?? 0
+  }
+  return { ...first, ...sum }
+}

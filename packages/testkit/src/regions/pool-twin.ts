@@ -110,9 +110,7 @@ export class PoolTwin {
     this.rest = rest
     this.fullUs = nowUs + fullUs
     if (total !== undefined) this.total = total
-    const { owed } = this
-    this.owed = 0
-    return { owed, endUs }
+    return { owed: isRenewal ? this.settle(nowUs) : 0, endUs }
   }
 
   reclaim(nowUs: number, endUs: number): number {
@@ -130,6 +128,13 @@ export class PoolTwin {
   owe(nowUs: number, tokens: number): void {
     this.read(nowUs)
     this.owed += tokens
+  }
+
+  settle(nowUs: number): number {
+    this.read(nowUs)
+    const { owed } = this
+    this.owed = 0
+    return owed
   }
 
   lost(nowUs: number): void {

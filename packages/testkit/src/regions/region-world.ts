@@ -174,6 +174,7 @@ export class SimRegion {
       reclaim: (key, endUs) => at(key, (twin, nowUs) => twin.reclaim(nowUs, endUs)),
       back: (key, lot) => at(key, (twin, nowUs) => twin.back(nowUs, lot)),
       owe: (key, tokens) => at(key, (twin, nowUs) => twin.owe(nowUs, tokens)),
+      settle: (key) => at(key, (twin, nowUs) => twin.settle(nowUs)),
       lost: (key) => at(key, (twin, nowUs) => twin.lost(nowUs)),
       block: (key, us) => at(key, (twin, nowUs) => twin.block(nowUs, us)),
       reset: async (key) => this.pools.delete(`${policy} ${key}`),

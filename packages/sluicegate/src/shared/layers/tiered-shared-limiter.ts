@@ -13,6 +13,7 @@ import { sumOfStats } from '../../sum-of-stats.js'
 import type { Duration } from '../../time/duration.js'
 import { mergedLoads, type ShardLoads } from '../calls/shard-load.js'
 import type { FleetBoundKey, FleetLimiter, FleetReservation, FleetStats } from '../fleet-limiter.js'
+import { sumOfRegions } from '../region-stats.js'
 import type { OverrideCache } from './override-cache.js'
 import { receiptsOf, WrappedSharedLimiter } from './shared-layers.js'
 
@@ -121,8 +122,9 @@ export class TieredSharedLimiter<Answer extends Decision> extends WrappedSharedL
   }
 
   override stats(): FleetStats {
-    const { nodes, localShare } = this.inner.stats()
-    return { ...sumOfStats(this.limiters()), nodes, localShare }
+    const { nodes, localShare, region } = this.inner.stats()
+    const sum = { ...sumOfStats(this.limiters()), nodes, localShare }
+    return region === undefined ? sum : { ...sum, region: sumOfRegions(region, this.limiters()) }
   }
 
   override hotKeys(n?: number): HotKeys {
