@@ -50,6 +50,21 @@ export interface RedisStorageConfig extends SharedStorageConfig {
   /** `redis://` or `rediss://`: one of a single server, or some nodes of a cluster. May hold a password. */
   readonly urls: readonly string[]
   readonly isCluster: boolean
+  /** Another Redis that holds the budgets of all regions; undefined: this one. */
+  readonly home?: HomeConfig | undefined
+}
+
+/** Where the budgets of several regions are: see the option `home` of the library's `createRedisLimiter`. */
+export interface HomeConfig {
+  /** As {@link RedisStorageConfig.urls}. */
+  readonly urls: readonly string[]
+  readonly isCluster: boolean
+  readonly region: string
+  readonly prefix: string | undefined
+  /** Undefined: 1 divided by the number of regions. */
+  readonly share: number | undefined
+  readonly cold: 'home' | 'share'
+  readonly timeoutMs: number
 }
 
 /** Keys in a table of PostgreSQL. */

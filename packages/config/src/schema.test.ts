@@ -55,6 +55,10 @@ const SECTIONS: readonly [yaml: string, schema: unknown][] = [
     (name): [string, unknown] => [`${POLICY}${name}: { xqzzyqx: 1 }\n`, at(OWN, 'properties', name)],
   ),
   [`${POLICY}storage: { redis: { url: "redis://a", xqzzyqx: 1 } }\n`, at(OWN, 'properties', 'storage', 'properties', 'redis')],
+  [
+    `${POLICY}storage: { redis: { url: "redis://a" }, home: { url: "redis://b", region: r, xqzzyqx: 1 } }\n`,
+    at(OWN, 'properties', 'storage', 'properties', 'home'),
+  ],
   [`${POLICY}quotas: { rules: [{ policy: a, xqzzyqx: 1 }] }\n`, at(OWN, 'properties', 'quotas', 'properties', 'rules', 'items')],
   [
     `${POLICY}tokens: [{ name: a, scope: admin, secret: aaaaaaaaaaaaaaaaaaaaaaaa, xqzzyqx: 1 }]\n`,
@@ -122,6 +126,9 @@ const REFUSED = [
   `${POLICY}quotas: { rules: [{ policy: a, burst: 0 }] }`,
   `${POLICY}storage: { redis: {} }`,
   `${POLICY}storage: { redis: { url: "http://a" } }`,
+  `${POLICY}storage: { redis: { url: "redis://a" }, home: { url: "redis://b" } }`,
+  `${POLICY}storage: { redis: { url: "redis://a" }, home: { url: "redis://b", region: "a b" } }`,
+  `${POLICY}storage: { redis: { url: "redis://a" }, home: { url: "redis://b", region: r, share: 2 } }`,
   `${POLICY}tokens: [{ name: a, scope: root, secret: aaaaaaaaaaaaaaaaaaaaaaaa }]`,
   `${POLICY}tokens: [{ name: a, scope: admin, secret: short }]`,
   'descriptors: []',
@@ -145,6 +152,7 @@ const TAKEN = [
   'policies: { a: { algorithm: gcra, limit: 1, window: 1s, tiers: { p: { limit: 2, window: 1m, burst: 3 } }, keys: { x: p, "y*": { limit: 3 } } } }',
   'policies: { a: { algorithm: gcra, limit: 1, window: 1s, priorities: { high: 0%, low: 12.5% }, default-priority: low, max-priority: high } }',
   `${POLICY}listen: { http: off, grpc: "127.0.0.1:0", admin: "unix:/tmp/x" }\nstop: { drain: 1.5s }\nstorage: { redis: { nodes: ["redis://a"] } }`,
+  `${POLICY}storage: { redis: { url: "redis://a" }, home: { nodes: ["redis://b"], region: eu-west, share: 0.5, cold: share, timeout: 2s } }`,
   `${POLICY}quotas: { ttl: 30s, idle: 5m, rules: [{ policy: a, domain: edge, match: { env: "*", v: 2 }, key: [env] }] }`,
   'domain: d',
   'domain: d\ndescriptors: [{ key: k, value: 7, shadow_mode: yes, rate_limit: { unit: MINUTE, requests_per_unit: 0, name: 5 } }]',
@@ -208,6 +216,7 @@ const OF_THE_LIBRARY: ReadonlySet<string> = new Set([
   'storage.redis.prefix',
   'storage.postgres.mode',
   'storage.postgres.prefix',
+  'storage.home.prefix',
   'throttle.max-keys',
 ])
 
@@ -217,10 +226,16 @@ const BESIDE: Readonly<Record<string, object>> = {
   'storage.redis.url': {},
   'storage.postgres.url': {},
   'storage.redis.nodes': {},
+  'storage.home.url': { storage: { redis: { url: 'redis://a' }, home: { region: 'r' } } },
+  'storage.home.nodes': { storage: { redis: { url: 'redis://a' }, home: { region: 'r' } } },
   'snapshot.every': { snapshot: { file: 'keys.snapshot' } },
 }
 const besideOf = (path: readonly string[]): object => {
-  const stores = { redis: { redis: { url: 'redis://a' } }, postgres: { postgres: { url: 'postgres://a' } } }
+  const stores = {
+    redis: { redis: { url: 'redis://a' } },
+    postgres: { postgres: { url: 'postgres://a' } },
+    home: { redis: { url: 'redis://a' }, home: { url: 'redis://b', region: 'r' } },
+  }
   const store = path[0] === 'storage' && path.length === 3 ? { storage: stores[path[1] as keyof typeof stores] } : {}
   return { ...ONE_POLICY, ...(BESIDE[path.join('.')] ?? store) }
 }

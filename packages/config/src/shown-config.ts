@@ -1,6 +1,6 @@
 import type { Policy } from 'sluicegate'
 import { stringify } from 'yaml'
-import type { Config } from './config.js'
+import type { Config, HomeConfig } from './config.js'
 import { listenAddressText } from './listen-address.js'
 import type { PolicyConfig } from './policy-config.js'
 import type { Priorities } from './priorities.js'
@@ -54,12 +54,13 @@ export function configObject({
     ...(storage.kind === 'redis' && {
       storage: {
         redis: {
-          ...(storage.isCluster ? { nodes: storage.urls.map(redisUrlText) } : { url: redisUrlText(storage.urls[0] ?? '') }),
+          ...placeObject(storage),
           ...(storage.prefix !== undefined && { prefix: storage.prefix }),
           ...(storage.mode !== undefined && { mode: storage.mode }),
           outage: storage.outage,
           timeout: timeSpanText(storage.timeoutMs),
         },
+        ...(storage.home && { home: homeObject(storage.home) }),
       },
     }),
     ...(storage.kind === 'postgres' && {
@@ -145,5 +146,21 @@ function ruleObject({ algorithm, limit, windowMs, burst, calendar, counters, slo
     ...((algorithm === 'token-bucket' || algorithm === 'gcra') && { burst }),
     ...(counters && { counters }),
     ...(slotBytes && { 'slot-bytes': slotBytes }),
+  }
+}
+
+function placeObject({ urls, isCluster }: Pick<HomeConfig, 'urls' | 'isCluster'>): object {
+  return isCluster ? { nodes: urls.map(redisUrlText) } : { url: redisUrlText(urls[0] ?? '') }
+}
+
+function homeObject(home: HomeConfig): object {
+  const { region, prefix, share, cold, timeoutMs } = home
+  return {
+    ...placeObject(home),
+    region,
+    ...(prefix !== undefined && { prefix }),
+    ...(share !== undefined && { share }),
+    cold,
+    timeout: timeSpanText(timeoutMs),
   }
 }

@@ -1,10 +1,14 @@
-import { DEFAULT_STORAGE, type PostgresStorageConfig, type RedisStorageConfig, type StorageConfig } from './config.js'
+import { DEFAULT_STORAGE, type HomeConfig, type PostgresStorageConfig, type RedisStorageConfig, type StorageConfig } from './config.js'
 import type { Section } from './section.js'
 
 const MAX_NODES = 100
 const PREFIX = /^[\x21-\x7e]{1,100}$/
 /** Those of the library. */
 export const DEFAULT_REDIS = { prefix: undefined, mode: undefined, outage: 'local', timeoutMs: 100 } as const
+
+const REGION = /^[\w.-]{1,40}$/
+/** That of the library. */
+const DEFAULT_HOME_TIMEOUT_MS = 1000
 
 const TABLE = /^[A-Za-z_][A-Za-z0-9_]{0,62}(\.[A-Za-z_][A-Za-z0-9_]{0,62})?$/
 const MAX_CONNECTIONS = 1000
@@ -16,8 +20,29 @@ export function readStorage(section: Section): StorageConfig {
   const redis = section.has('redis') ? readRedis(section.section('redis')) : undefined
   const postgres = section.has('postgres') ? readPostgres(section.section('postgres')) : undefined
   if (redis !== undefined && postgres !== undefined) section.fault('postgres', 'and redis are two stores: give one of them')
+  const home = section.has('home') ? readHome(section.section('home')) : undefined
+  if (home !== undefined && redis === undefined) section.fault('home', 'needs redis, the store of this region')
   section.done()
-  return redis ?? postgres ?? DEFAULT_STORAGE
+  return (home === undefined ? redis : redis && { ...redis, home }) ?? postgres ?? DEFAULT_STORAGE
+}
+
+function readHome(section: Section): HomeConfig {
+  const place = readPlace(section)
+  const region = section.text('region', 'eu-west')
+  if (region === undefined) section.require('region', ': give the name of this region, its own in each')
+  else if (!REGION.test(region)) section.fault('region', "must be 1 to 40 letters, digits, '.', '_' or '-'")
+  const share = section.number('share')
+  if (share !== undefined && !(share >= 0 && share <= 1)) section.fault('share', 'must be from 0 to 1')
+  const config = {
+    ...place,
+    region: region ?? '',
+    prefix: readPrefix(section),
+    share,
+    cold: section.oneOf('cold', ['home', 'share'] as const) ?? 'home',
+    timeoutMs: section.duration('timeout', 1, 60_000) ?? DEFAULT_HOME_TIMEOUT_MS,
+  } as const
+  section.done()
+  return config
 }
 
 function readPostgres(section: Section): PostgresStorageConfig {
@@ -40,20 +65,25 @@ function readPostgres(section: Section): PostgresStorageConfig {
 
 /** What every store has. */
 function readShared(section: Section) {
-  const prefix = section.text('prefix', 'sluicegate')
-  if (prefix !== undefined && !PREFIX.test(prefix)) section.fault('prefix', 'must be 1 to 100 printable ASCII characters without spaces')
   return {
-    prefix,
+    prefix: readPrefix(section),
     mode: section.oneOf('mode', ['leased', 'exact'] as const),
     outage: section.oneOf('outage', ['local', 'open', 'closed'] as const) ?? DEFAULT_REDIS.outage,
   } as const
+}
+
+function readPrefix(section: Section): string | undefined {
+  const prefix = section.text('prefix', 'sluicegate')
+  if (prefix !== undefined && !PREFIX.test(prefix)) section.fault('prefix', 'must be 1 to 100 printable ASCII characters without spaces')
+  return prefix
 }
 
 function isPostgresUrl(text: string): boolean {
   return URL.canParse(text) && ['postgres:', 'postgresql:'].includes(new URL(text).protocol)
 }
 
-function readRedis(section: Section): RedisStorageConfig {
+/** The addresses of a server, or of a cluster. */
+function readPlace(section: Section): Pick<RedisStorageConfig, 'urls' | 'isCluster'> {
   const url = section.secret('url')
   const nodes = section.secrets('nodes', 'addresses of cluster nodes')
   if (url !== undefined && nodes !== undefined) section.fault('nodes', 'are of a cluster, and url is of a single server: give one of them')
@@ -63,10 +93,13 @@ function readRedis(section: Section): RedisStorageConfig {
     const fault = each === undefined ? undefined : redisUrlFault(each)
     if (fault !== undefined) section.fault(nodes === undefined ? 'url' : 'nodes', fault)
   }
+  return { urls: nodes ?? (url === undefined ? [] : [url]), isCluster: nodes !== undefined }
+}
+
+function readRedis(section: Section): RedisStorageConfig {
   const config = {
     kind: 'redis',
-    urls: nodes ?? (url === undefined ? [] : [url]),
-    isCluster: nodes !== undefined,
+    ...readPlace(section),
     ...readShared(section),
     timeoutMs: section.duration('timeout', 1, 60_000) ?? DEFAULT_REDIS.timeoutMs,
   } as const

@@ -31,21 +31,31 @@ export class RedisStorage implements Storage {
   readonly #config: RedisStorageConfig
   readonly #client: StoreClient & RedisClient
   readonly #keeper: ClusterKeeper | undefined
+  readonly #home: { readonly client: StoreClient & RedisClient; readonly keeper: ClusterKeeper | undefined } | undefined
   readonly #limiters = new Set<FleetLimiter>()
   #wasReachable = true
 
   constructor(config: RedisStorageConfig, log: Log) {
     this.#config = config
     this.#client = clientOf(config)
-    this.#keeper = config.isCluster ? new ClusterKeeper(this.#client as unknown as ClusterClient) : undefined
-    // Once for each outage: a client repeats its error with every attempt.
-    this.#client.on('error', (error) => {
-      if (this.#wasReachable) log.warn({ err: { message: error.message }, ...this.#shares() }, 'the store cannot be reached')
-      this.#wasReachable = false
+    this.#keeper = keeperOf(this.#client, config)
+    followReach(this.#client, config, (isReachable, error) => {
+      this.#wasReachable = isReachable
+      if (isReachable) log.info('the store can be reached again')
+      else log.warn({ err: { message: error?.message }, ...this.#shares() }, 'the store cannot be reached')
     })
-    this.#client.on(config.isCluster ? 'node-ready' : 'ready', () => {
-      if (!this.#wasReachable) log.info('the store can be reached again')
-      this.#wasReachable = true
+    const { home } = config
+    if (home === undefined) return
+    const client = clientOf(home)
+    this.#home = { client, keeper: keeperOf(client, home) }
+    followReach(client, home, (isReachable, error) => {
+      const of = { region: home.region }
+      if (isReachable) log.info(of, 'the home of the budgets can be reached again')
+      else
+        log.warn(
+          { err: { message: error?.message }, ...of },
+          'the home of the budgets cannot be reached: the region decides with its share',
+        )
     })
   }
 
@@ -60,7 +70,8 @@ export class RedisStorage implements Storage {
       timer = setTimeout(resolve, CONNECT_MS)
     })
     // The error event reports it; the client goes on trying.
-    await Promise.race([this.#client.connect().catch(() => undefined), late])
+    const connected = [this.#client, this.#home?.client].map((client) => client?.connect().catch(() => undefined))
+    await Promise.race([Promise.all(connected), late])
     clearTimeout(timer)
   }
 
@@ -72,8 +83,16 @@ export class RedisStorage implements Storage {
   }
 
   limiter(config: PolicyConfig, making: LimiterMaking): StoredLimiter {
-    const options = fleetOptions(this.#config, config, making)
-    return storedFleet(createRedisLimiter(config.policy, { client: this.#client, ...options }), this.#limiters)
+    const options = { client: this.#client, ...fleetOptions(this.#config, config, making), ...this.#homeOptions() }
+    return storedFleet(createRedisLimiter(config.policy, options), this.#limiters)
+  }
+
+  #homeOptions() {
+    const { home } = this.#config
+    if (home === undefined || this.#home === undefined) return {}
+    const { region, prefix, share, cold, timeoutMs } = home
+    const more = { ...(prefix !== undefined && { prefix }), ...(share !== undefined && { share }) }
+    return { home: { client: this.#home.client, region, cold, timeoutMs, ...more } }
   }
 
   restored(): undefined {
@@ -105,6 +124,8 @@ export class RedisStorage implements Storage {
     clearTimeout(timer)
     this.#keeper?.stop()
     this.#client.destroy()
+    this.#home?.keeper?.stop()
+    this.#home?.client.destroy()
   }
 
   /** Limiters return their leases, and then those whose refill was under way: an answer of the store follows the answers before it. */
@@ -119,7 +140,26 @@ export class RedisStorage implements Storage {
   }
 }
 
-function clientOf({ urls, isCluster }: RedisStorageConfig): StoreClient & RedisClient {
+type Place = Pick<RedisStorageConfig, 'urls' | 'isCluster'>
+
+function keeperOf(client: StoreClient & RedisClient, { isCluster }: Place): ClusterKeeper | undefined {
+  return isCluster ? new ClusterKeeper(client as unknown as ClusterClient) : undefined
+}
+
+/** Reports once for each outage: a client repeats its error with every attempt. */
+function followReach(client: StoreClient, { isCluster }: Place, changed: (isReachable: boolean, error?: Error) => void): void {
+  let wasReachable = true
+  client.on('error', (error) => {
+    if (wasReachable) changed(false, error)
+    wasReachable = false
+  })
+  client.on(isCluster ? 'node-ready' : 'ready', () => {
+    if (!wasReachable) changed(true)
+    wasReachable = true
+  })
+}
+
+function clientOf({ urls, isCluster }: Place): StoreClient & RedisClient {
   const socket = {
     connectTimeout: CONNECT_MS,
     reconnectStrategy: (attempts: number) => Math.min(RECONNECT_MS.most, RECONNECT_MS.first * 2 ** Math.min(attempts, 10)),

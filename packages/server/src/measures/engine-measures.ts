@@ -143,6 +143,7 @@ export function storeMeasures(engine: Engine): Measure[] {
     })
   return [
     ...reachMeasures(engine),
+    ...regionMeasures(engine),
     counter(
       'sluicegate_store_calls_total',
       'Calls that the store answered.',
@@ -207,6 +208,59 @@ export function storeMeasures(engine: Engine): Measure[] {
       'sluicegate_charged_tokens_total',
       'Tokens that the store charged for takes and leases, returned ones included.',
       shared((stats) => stats.chargedTokens),
+    ),
+  ]
+}
+
+/** Of policies whose budget has its home in another store. */
+function regionMeasures(engine: Engine): Measure[] {
+  const regional = (read: (stats: NonNullable<FleetStats['region']>) => number): (() => Sample[]) =>
+    ofPolicies(engine, (served) => {
+      const region = served.storeStats()?.region
+      return region === undefined
+        ? []
+        : [{ labels: { policy: served.name, region: region.region, mode: region.mode }, value: read(region) }]
+    })
+  return [
+    counter(
+      'sluicegate_home_calls_total',
+      'Calls that the home of the budget answered.',
+      regional((region) => region.homeCalls),
+    ),
+    counter(
+      'sluicegate_home_failures_total',
+      'Calls to the home that failed or timed out.',
+      regional((region) => region.homeFailures),
+    ),
+    gauge(
+      'sluicegate_home_out',
+      '1 while the home is not called because consecutive calls failed, and the share of the region decides.',
+      regional((region) => Number(region.isHomeOut)),
+    ),
+    counter(
+      'sluicegate_region_renewals_total',
+      'Renewals of tokens of the region by this process.',
+      regional((region) => region.renewals),
+    ),
+    counter(
+      'sluicegate_region_tokens_total',
+      'Tokens that renewals by this process brought to the region.',
+      regional((region) => region.renewedTokens),
+    ),
+    counter(
+      'sluicegate_region_tokens_charged_total',
+      'Tokens that the region gave out without the home and this process charged there afterwards.',
+      regional((region) => region.accountedTokens),
+    ),
+    gauge(
+      'sluicegate_regions',
+      'Regions that share the policy, as the home counted them; 0 while that is unknown.',
+      regional((region) => region.regions),
+    ),
+    gauge(
+      'sluicegate_region_share',
+      'The part of the policy that the region may spend without the home.',
+      regional((region) => region.share),
     ),
   ]
 }
