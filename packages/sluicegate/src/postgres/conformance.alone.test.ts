@@ -13,7 +13,7 @@ after(async () => {
   await server.stop()
 })
 
-const store = { source: 'store', own: false, share: shortOrLong(0.005, 0.2), updatesLazily: true } as const
+const store = { source: 'store', own: false, share: shortOrLong(0.005, 0.02), updatesLazily: true } as const
 
 function make(mode: 'exact' | 'leased'): MakeLimiter {
   return (policy, { clock, hotKeys = 0 }) => host.make(policy, { hotKeys, mode, outage: 'closed', timeoutMs: 60_000 }, clock)

@@ -19,6 +19,8 @@ import { postgresTable } from './table-name.js'
 
 /** Of each algorithm; some 22 steps each. */
 const SEQUENCES = shortOrLong(8, 300)
+/** Over more, permits are not compared yet. */
+const OF_PERMITS = 8
 const AT_ONCE = 8
 
 let server: PostgresProcess
@@ -34,18 +36,29 @@ after(async () => {
 })
 
 for (const algorithm of VECTOR_ALGORITHMS) {
-  test(`${algorithm} in a table of PostgreSQL answers what the oracle says, field by field, over ${SEQUENCES} random sequences`, async () => {
-    const seeds = [...savedSeeds(algorithm), ...seedsFrom(1, SEQUENCES)]
+  const sequences = algorithm === 'concurrency' ? OF_PERMITS : SEQUENCES
+  test(`${algorithm} in a table of PostgreSQL answers what the oracle says, field by field, over ${sequences} random sequences`, async () => {
+    const seeds = [...savedSeeds(algorithm), ...seedsFrom(1, sequences)]
     const next = async (): Promise<void> => {
       for (let seed = seeds.pop(); seed !== undefined; seed = seeds.pop()) {
         const sequence = sequenceOf(seed, algorithm)
-        const steps = sequence.steps.filter(({ verb }) => verb !== 'update')
+        const kept = sequence.steps.filter(({ verb }) => verb !== 'update')
+        const steps = algorithm === 'concurrency' ? kept : forwards(kept)
         const steady = { ...sequence, steps }
         const mismatch = mismatchIn(steady, oracleAnswers(steady), await answersOf(steady, `${algorithm} ${seed}`))
         assert.equal(mismatch, undefined, `seed ${seed}: ${JSON.stringify(mismatch)}`)
       }
     }
     await Promise.all(Array.from({ length: AT_ONCE }, next))
+  })
+}
+
+/** A store keeps nothing of a full key, so it does not know that its clock ran back since; `races.test.ts` and the chaos have such clocks. */
+function forwards(steps: Sequence['steps']): Sequence['steps'] {
+  let latestMs = Number.NEGATIVE_INFINITY
+  return steps.map((step) => {
+    latestMs = Math.max(latestMs, step.atMs)
+    return { ...step, atMs: latestMs }
   })
 }
 
