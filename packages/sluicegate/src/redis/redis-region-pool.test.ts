@@ -26,7 +26,7 @@ after(() => redis.stop())
 test('what a region holds changes by the script as by its twin, also when the clock is set', async () => {
   const time = new GivenTime(redis.runner)
   const guard = new CallGuard(ANYWHERE, preciseClock(), 10_000)
-  const pool = new RedisRegionPool(time, new RedisKeys('regions'), guard, 'region', 'p')
+  const pool = new RedisRegionPool(time, new RedisKeys('regions'), guard, 'p')
   for (const seed of seedsFrom(1, SEQUENCES)) {
     const random = new Random(seed)
     const twin = new PoolTwin()
@@ -100,7 +100,7 @@ test('what a region holds changes by the script as by its twin, also when the cl
 
 test('a reset forgets what a region holds and knows', async () => {
   const guard = new CallGuard(ANYWHERE, preciseClock(), 10_000)
-  const pool = new RedisRegionPool(redis.runner, new RedisKeys('resets'), guard, 'region', 'p')
+  const pool = new RedisRegionPool(redis.runner, new RedisKeys('resets'), guard, 'p')
   await pool.block('k', 60_000_000)
   assert.ok((await pool.draw('k', { want: 1, least: 1, demand: 1 }, TERMS)).blockedUs > 0)
   await pool.reset('k')
@@ -109,7 +109,7 @@ test('a reset forgets what a region holds and knows', async () => {
 
 test('keys of regions end by themselves, and those that owe are kept for a day', async () => {
   const guard = new CallGuard(ANYWHERE, preciseClock(), 10_000)
-  const pool = new RedisRegionPool(redis.runner, new RedisKeys('ends'), guard, 'region', 'p')
+  const pool = new RedisRegionPool(redis.runner, new RedisKeys('ends'), guard, 'p')
   const ttlOf = async (key: string): Promise<number> => Number(await redis.send('PTTL', `ends:region:p:{${key}}`))
   await pool.draw('idle', { want: 1, least: 1, demand: 1 }, TERMS)
   assert.ok((await ttlOf('idle')) > 0 && (await ttlOf('idle')) <= 60_000)

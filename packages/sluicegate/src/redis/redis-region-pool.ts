@@ -1,10 +1,10 @@
-import { StoreError } from '../errors.js'
 import type { Deposit, Deposited, Draw, Drawn, DrawTerms, Lot, RegionPool } from '../regions/region-pool.js'
 import type { CancelSignal } from '../shared/backend.js'
 import type { CallGuard } from '../shared/calls/call-guard.js'
 import type { CommandRunner } from './command-runner.js'
 import type { RedisKeys } from './redis-keys.js'
 import { runScript } from './run-script.js'
+import { notUnderstood } from './script-call.js'
 import { REGION_SCRIPT } from './scripts.gen.js'
 
 /** Numbers of a reply before the lots. */
@@ -17,12 +17,12 @@ export class RedisRegionPool implements RegionPool {
   private readonly guard: CallGuard
   private readonly before: string
 
-  /** @param form distinguishes the keys of each region, also of two that share a server. */
-  constructor(runner: CommandRunner, keys: RedisKeys, guard: CallGuard, form: string, policy: string) {
+  /** @param keys of the region alone, also where two share a server. */
+  constructor(runner: CommandRunner, keys: RedisKeys, guard: CallGuard, policy: string) {
     this.runner = runner
     this.keys = keys
     this.guard = guard
-    this.before = keys.before(form, policy)
+    this.before = keys.before('region', policy)
   }
 
   draw(key: string, { want, least, demand = -1 }: Draw, terms: DrawTerms, signal?: CancelSignal): Promise<Drawn> {
@@ -84,7 +84,7 @@ function whole(us: number): number {
 }
 
 function drawnIn(reply: unknown): Drawn {
-  if (!Array.isArray(reply) || reply.length < FIELDS || (reply.length - FIELDS) % 2 !== 0) throw notUnderstood()
+  if (!Array.isArray(reply) || reply.length < FIELDS || (reply.length - FIELDS) % 2 !== 0) throw notUnderstood(reply)
   const [
     nowUs = 0,
     tokens = 0,
@@ -107,16 +107,12 @@ function drawnIn(reply: unknown): Drawn {
 }
 
 function depositedIn(reply: unknown): Deposited {
-  if (!Array.isArray(reply) || reply.length !== 2) throw notUnderstood()
+  if (!Array.isArray(reply) || reply.length !== 2) throw notUnderstood(reply)
   const [owed, endUs] = reply.map(Number) as [number, number]
   return { owed, endUs }
 }
 
 function numberIn(reply: unknown): number {
-  if (typeof reply !== 'number' && typeof reply !== 'string') throw notUnderstood()
+  if (typeof reply !== 'number' && typeof reply !== 'string') throw notUnderstood(reply)
   return Number(reply)
-}
-
-function notUnderstood(): StoreError {
-  return new StoreError('OUTAGE', "the region's store gave an answer of another form")
 }

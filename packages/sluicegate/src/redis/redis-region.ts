@@ -42,7 +42,7 @@ export function redisRegion(
   const scripts = new RedisScripts(own.runner, keys)
   const guard = new CallGuard(scripts, clock, own.timeoutMs)
   const store: RegionStore = {
-    poolOf: ({ name }) => new RedisRegionPool(own.runner, keys, guard, 'region', name),
+    poolOf: ({ name }) => new RedisRegionPool(own.runner, keys, guard, name),
     connect: (each, lengthOf) => new RedisBackend(scripts, encodingsOf(each, lengthOf), permitOf),
   }
   return new Region(redisHome(options, own.hashTag, permitOf), store, policy, options, horizonMs, clock)

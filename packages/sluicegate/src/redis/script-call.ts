@@ -123,7 +123,7 @@ export function leaseIn(reply: unknown): ScriptLease {
   return { nowUs, availableNow, availableLater, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs }
 }
 
-function notUnderstood(reply: unknown): StoreError {
+export function notUnderstood(reply: unknown): StoreError {
   return new StoreError('OUTAGE', `the store answered ${Array.isArray(reply) ? `${reply.length} values` : typeof reply}`)
 }
 

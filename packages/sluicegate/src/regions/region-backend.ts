@@ -116,9 +116,9 @@ export class RegionBackend implements Backend {
   }
 
   private draw(part: number, key: string, draw: Draw, signal: CancelSignal | undefined): Promise<Drawn> {
-    const { pools, renewals, terms } = this.parts
+    const { pools, renewals } = this.parts
     const pool = pools[part] as RegionPool
-    return pool.draw(key, draw, renewals.drawTerms(terms), signal).then((drawn) => {
+    return pool.draw(key, draw, renewals.drawTerms, signal).then((drawn) => {
       if (drawn.isClaimed) renewals.claimed(part, key, drawn)
       return drawn
     })

@@ -1,8 +1,7 @@
 import { leaseUsOf } from '../lease/leasing.js'
 import type { Policy } from '../policy/policy.js'
-import { slidingWindow } from '../policy/single-policy.js'
 import type { Backend } from '../shared/backend.js'
-import { CallGuard } from '../shared/calls/call-guard.js'
+import { CallGuard, NO_EVENTS } from '../shared/calls/call-guard.js'
 import { GuardedBackend } from '../shared/calls/guarded-backend.js'
 import { CountedShare, GivenShare, type LocalShare, UNKNOWN_SHARE } from '../shared/outage/local-share.js'
 import type { RegionStats } from '../shared/region-stats.js'
@@ -12,10 +11,7 @@ import { RegionBackend } from './region-backend.js'
 import type { RegionPool } from './region-pool.js'
 import { ShareBackend } from './region-share.js'
 import { regionTermsOf } from './region-terms.js'
-import { DEMAND_WINDOW_MS, RegionRenewals } from './renewals.js'
-
-/** A limit that no demand reaches. */
-const DEMAND_LIMIT = 1_000_000_000
+import { demandPolicy, RegionRenewals } from './renewals.js'
 
 /** What the region's own store gives. */
 export interface RegionStore {
@@ -45,7 +41,7 @@ export class Region {
     this.policy = policy
     this.horizonMs = horizonMs
     this.share = options.share === undefined ? this.countedShare() : new GivenShare(options.share)
-    const events = { outage: noMatter, answered: () => this.share.answered(), charged: noMatter }
+    const events = { ...NO_EVENTS, answered: () => this.share.answered() }
     this.guard = new CallGuard(home.places, clock, options.timeoutMs ?? DEFAULT_HOME_TIMEOUT_MS, events)
   }
 
@@ -58,21 +54,17 @@ export class Region {
     const guardedOf = (each: Policy): Backend => new GuardedBackend(home.connect(each, lengthOf), guard, each)
     const whole = guardedOf(policy)
     const policies = policy.policies ?? [policy]
-    const pools = policies.map((part) => store.poolOf(part))
-    const parts = policies.map((part, i) => {
+    const parts = policies.map((part) => {
       const counted = demandPolicy(part)
+      const unleased = home.connect(counted, () => 0)
       return {
         policy: part,
-        pool: pools[i] as RegionPool,
+        pool: store.poolOf(part),
         home: policy.policies === undefined ? whole : guardedOf(part),
-        demand: new GuardedBackend(
-          home.connect(counted, () => 0),
-          guard,
-          counted,
-        ),
-        demandLimit: DEMAND_LIMIT,
+        demand: new GuardedBackend(unleased, guard, counted),
       }
     })
+    const pools = parts.map(({ pool }) => pool)
     const renewals = new RegionRenewals(parts, terms, this.clock)
     this.renewals.push(renewals)
     const leaseUs = leaseUsOf(this.horizonMs)
@@ -116,10 +108,3 @@ export class Region {
     return new CountedShare(clock, async () => (await home.countRegions?.(names, options.region)) ?? 1)
   }
 }
-
-/** Counts what all regions request of a policy. */
-function demandPolicy({ name }: Policy): Policy {
-  return slidingWindow({ limit: DEMAND_LIMIT, window: DEMAND_WINDOW_MS, name: `${name.slice(0, 100)}@demand` })
-}
-
-function noMatter(): void {}

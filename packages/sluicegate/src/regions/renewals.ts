@@ -1,6 +1,7 @@
 import type { Grant } from '../lease/grant.js'
 import { surelyUs } from '../lease/leasing.js'
 import type { Policy } from '../policy/policy.js'
+import { slidingWindow } from '../policy/single-policy.js'
 import { type Backend, newOperationId } from '../shared/backend.js'
 import { type Clock, type Ticker, tickerOf } from '../time/clock.js'
 import { Alarm, type Alert, alertOf } from '../waiting/alarm.js'
@@ -20,8 +21,8 @@ const CLAIM_LEADS = 3
 const LEAST_CLAIM_US = 1_000_000
 /** What a region may want beyond its part of a scarce budget, so that none of it is left unused. */
 const BEYOND = 1.1
-/** The window in which the home counts the demand of all regions. */
-export const DEMAND_WINDOW_MS = 4000
+/** The window in which the home counts the demand of all regions, under a limit that no demand reaches. */
+const [DEMAND_WINDOW_MS, DEMAND_LIMIT] = [4000, 1_000_000_000]
 /** Tokens of a window go back so long before their end. */
 const RECLAIMED_US = 200_000
 /** The most demand that one message reports. */
@@ -33,17 +34,16 @@ export interface RenewalPart {
   readonly pool: RegionPool
   /** This policy alone at the home. */
   readonly home: Backend
-  /** Counts the demand of all regions at the home, under a policy of {@link DEMAND_WINDOW_MS} without a bound that matters. */
+  /** {@link demandPolicy} at the home. */
   readonly demand: Backend
-  readonly demandLimit: number
 }
 
-/** A key to be renewed, and when the claim was heard. */
+/** A key to be renewed, and when the answer with the claim arrived. */
 interface Claim {
   readonly part: number
   readonly key: string
   readonly drawn: Drawn
-  readonly heardUs: number
+  readonly arrivedUs: number
 }
 
 /** Tokens of a window that a renewal brought. */
@@ -95,14 +95,16 @@ export class RegionRenewals {
     this.alert = alertOf(() => this.renewAll())
   }
 
-  drawTerms({ periodUs, leaseUs }: RegionTerms): DrawTerms {
+  /** For a draw from now on. */
+  get drawTerms(): DrawTerms {
     const { leadUs } = this
+    const { periodUs, leaseUs } = this.terms
     return { periodUs, leadUs, claimUs: Math.max(LEAST_CLAIM_US, CLAIM_LEADS * leadUs), leaseUs }
   }
 
   /** This process is to renew a key. */
   claimed(part: number, key: string, drawn: Drawn): void {
-    this.due.push({ part, key, drawn, heardUs: this.ticker.read() })
+    this.due.push({ part, key, drawn, arrivedUs: this.ticker.read() })
     if (this.due.length === 1) this.alarm.set(this.alert, this.ticker.read() + TOGETHER_US, 0)
   }
 
@@ -127,7 +129,7 @@ export class RegionRenewals {
   }
 
   private async renew(claim: Claim): Promise<void> {
-    const { part, key, drawn, heardUs } = claim
+    const { part, key, drawn, arrivedUs } = claim
     const { pool, home, policy } = this.parts[part] as RenewalPart
     const wanted = wantedOf(claim.drawn, policy, this.terms, this.leadUs)
     const sentUs = this.ticker.read()
@@ -139,7 +141,7 @@ export class RegionRenewals {
       this.counts.renewals++
       this.counts.tokens += tokens
       const total = await demand
-      const agoUs = Math.ceil((this.ticker.read() - heardUs) * (1 + 1 / 1000))
+      const agoUs = Math.ceil((this.ticker.read() - arrivedUs) * (1 + 1 / 1000))
       const lastUs = tokens > 0 ? Math.floor(surelyUs(grant.endUs(0))) : 0
       const { owed, endUs } = await pool.deposit(key, {
         ...termsOf(grant),
@@ -162,14 +164,14 @@ export class RegionRenewals {
     }
   }
 
-  /** Reports the demand of this region, and hears of that of all. */
+  /** Reports the demand of this region to the home, which answers with the demand of all regions. */
   private async demandOf({ part, key, drawn }: Claim): Promise<number | undefined> {
-    const { demand, demandLimit } = this.parts[part] as RenewalPart
+    const { demand } = this.parts[part] as RenewalPart
     const cost = Math.min(MOST_DEMAND, Math.round(drawn.pace * Math.min(drawn.agoUs, DEMAND_WINDOW_MS * 1000)))
     if (cost < 1) return undefined
     try {
       const { decision } = await demand.execute({ verb: 'take', key, cost, id: newOperationId() })
-      return decision && (demandLimit - decision.remaining) / (DEMAND_WINDOW_MS * 1000)
+      return decision && (DEMAND_LIMIT - decision.remaining) / (DEMAND_WINDOW_MS * 1000)
     } catch {
       return undefined
     }
@@ -212,6 +214,11 @@ export class RegionRenewals {
     const leadUs = Math.max(LEAST_LEAD_US, us) * SLACK + SLACK_US + TOGETHER_US
     this.leadUs = Math.round(this.counts.renewals === 0 ? leadUs : this.leadUs + WEIGHT * (leadUs - this.leadUs))
   }
+}
+
+/** Counts at the home what all regions request of a policy. */
+export function demandPolicy({ name }: Policy): Policy {
+  return slidingWindow({ limit: DEMAND_LIMIT, window: DEMAND_WINDOW_MS, name: `${name.slice(0, 100)}@demand` })
 }
 
 const NOTHING = { isRenewal: false, claimedUs: 0, lastUs: 0, agoUs: 0, tokens: 0, total: undefined }

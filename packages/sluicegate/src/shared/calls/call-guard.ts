@@ -40,7 +40,7 @@ export interface CallEvents {
   charged(keys: readonly string[], tokens: number): void
 }
 
-const NO_EVENTS: CallEvents = { outage: () => undefined, answered: () => undefined, charged: () => undefined }
+export const NO_EVENTS: CallEvents = { outage: () => undefined, answered: () => undefined, charged: () => undefined }
 
 /** What else hears of the answer to a call. */
 export interface CallEnds<Answer> {
