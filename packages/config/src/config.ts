@@ -63,6 +63,7 @@ export interface HomeConfig {
   readonly prefix: string | undefined
   /** Undefined: 1 divided by the number of regions. */
   readonly share: number | undefined
+  readonly tooSmall: 'home' | 'share'
   readonly cold: 'home' | 'share'
   readonly timeoutMs: number
 }

@@ -152,7 +152,7 @@ const TAKEN = [
   'policies: { a: { algorithm: gcra, limit: 1, window: 1s, tiers: { p: { limit: 2, window: 1m, burst: 3 } }, keys: { x: p, "y*": { limit: 3 } } } }',
   'policies: { a: { algorithm: gcra, limit: 1, window: 1s, priorities: { high: 0%, low: 12.5% }, default-priority: low, max-priority: high } }',
   `${POLICY}listen: { http: off, grpc: "127.0.0.1:0", admin: "unix:/tmp/x" }\nstop: { drain: 1.5s }\nstorage: { redis: { nodes: ["redis://a"] } }`,
-  `${POLICY}storage: { redis: { url: "redis://a" }, home: { nodes: ["redis://b"], region: eu-west, share: 0.5, cold: share, timeout: 2s } }`,
+  `${POLICY}storage: { redis: { url: "redis://a" }, home: { nodes: ["redis://b"], region: eu-west, share: 0.5, too-small: share, cold: share, timeout: 2s } }`,
   `${POLICY}quotas: { ttl: 30s, idle: 5m, rules: [{ policy: a, domain: edge, match: { env: "*", v: 2 }, key: [env] }] }`,
   'domain: d',
   'domain: d\ndescriptors: [{ key: k, value: 7, shadow_mode: yes, rate_limit: { unit: MINUTE, requests_per_unit: 0, name: 5 } }]',
@@ -228,6 +228,7 @@ const BESIDE: Readonly<Record<string, object>> = {
   'storage.redis.nodes': {},
   'storage.home.url': { storage: { redis: { url: 'redis://a' }, home: { region: 'r' } } },
   'storage.home.nodes': { storage: { redis: { url: 'redis://a' }, home: { region: 'r' } } },
+  'storage.home.too-small': { storage: { redis: { url: 'redis://a' }, home: { url: 'redis://b', region: 'r', share: 0.5 } } },
   'snapshot.every': { snapshot: { file: 'keys.snapshot' } },
 }
 const besideOf = (path: readonly string[]): object => {

@@ -33,11 +33,14 @@ function readHome(section: Section): HomeConfig {
   else if (!REGION.test(region)) section.fault('region', "must be 1 to 40 letters, digits, '.', '_' or '-'")
   const share = section.number('share')
   if (share !== undefined && !(share >= 0 && share <= 1)) section.fault('share', 'must be from 0 to 1')
+  const tooSmall = section.oneOf('too-small', ['home', 'share'] as const) ?? 'home'
+  if (tooSmall === 'share' && !share) section.fault('too-small', 'share needs the share of this region: give share, e.g. 0.5')
   const config = {
     ...place,
     region: region ?? '',
     prefix: readPrefix(section),
     share,
+    tooSmall,
     cold: section.oneOf('cold', ['home', 'share'] as const) ?? 'home',
     timeoutMs: section.duration('timeout', 1, 60_000) ?? DEFAULT_HOME_TIMEOUT_MS,
   } as const

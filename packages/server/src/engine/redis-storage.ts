@@ -90,9 +90,9 @@ export class RedisStorage implements Storage {
   #homeOptions() {
     const { home } = this.#config
     if (home === undefined || this.#home === undefined) return {}
-    const { region, prefix, share, cold, timeoutMs } = home
+    const { region, prefix, share, tooSmall, cold, timeoutMs } = home
     const more = { ...(prefix !== undefined && { prefix }), ...(share !== undefined && { share }) }
-    return { home: { client: this.#home.client, region, cold, timeoutMs, ...more } }
+    return { home: { client: this.#home.client, region, tooSmall, cold, timeoutMs, ...more } }
   }
 
   restored(): undefined {

@@ -273,3 +273,29 @@ test('misuse of the option says what to do', () => {
   assert.throws(make({ region: 'west', shares: 1 }), { code: 'OPTION_UNKNOWN' })
   assert.throws(make({ region: 'west', client: {} }), { code: 'CLIENT_INVALID' })
 })
+
+test('a policy too small to hold tokens of is split by fixed shares where that is chosen: no call to the home, and together the policy', async () => {
+  const policy = tokenBucket({ limit: 40, window: '1h', burst: 40, name: 'split' })
+  const small = allOf([policy, tokenBucket({ limit: 100, window: '1s', name: 'short' })])
+  const own = { share: 0.5, tooSmall: 'share' } as const
+  const [a, b] = [limiterIn(west, 'west', small, own), limiterIn(east, 'east', small, own)]
+  const passed = (await passedOf(a, 'k', 30)) + (await passedOf(b, 'k', 30))
+  assert.equal(passed, 40)
+  const { mode, why, homeCalls } = a.stats().region ?? {}
+  assert.deepEqual({ mode, why, homeCalls }, { mode: 'share', why: 'short: its burst is less than the rate brings in 4 s', homeCalls: 0 })
+})
+
+test('a share of less than a token is not split: the home decides', async () => {
+  const small = limiterIn(west, 'west', fixedWindow({ limit: 3, window: '1h', name: 'three' }), { share: 0.25, tooSmall: 'share' })
+  assert.equal(await passedOf(small, 'k', 5), 3)
+  assert.equal(small.stats().region?.mode, 'home')
+})
+
+test('shares of a small policy have to be given', () => {
+  const policy = fixedWindow({ limit: 3, window: '1h' })
+  assert.throws(() => limiterIn(west, 'west', policy, { tooSmall: 'share' }), { code: 'OPTION_INVALID', option: 'home.share' })
+  assert.throws(() => limiterIn(west, 'west', policy, { tooSmall: 'split' as 'share' }), {
+    code: 'OPTION_INVALID',
+    option: 'home.tooSmall',
+  })
+})

@@ -1,16 +1,17 @@
-import { leaseUsOf } from '../lease/leasing.js'
+import { leaseUsOf, whyNotLeased } from '../lease/leasing.js'
 import type { Policy } from '../policy/policy.js'
 import type { Backend } from '../shared/backend.js'
 import { CallGuard, NO_EVENTS } from '../shared/calls/call-guard.js'
 import { GuardedBackend } from '../shared/calls/guarded-backend.js'
 import { CountedShare, GivenShare, type LocalShare, UNKNOWN_SHARE } from '../shared/outage/local-share.js'
+import { shareOfPolicy } from '../shared/outage/share-of-policy.js'
 import type { RegionStats } from '../shared/region-stats.js'
 import type { Clock } from '../time/clock.js'
 import { DEFAULT_HOME_TIMEOUT_MS, type Home, type RegionOptions } from './home.js'
 import { RegionBackend } from './region-backend.js'
 import type { RegionPool } from './region-pool.js'
 import { ShareBackend } from './region-share.js'
-import { regionTermsOf } from './region-terms.js'
+import { type RegionTerms, regionTermsOf } from './region-terms.js'
 import { demandPolicy, RegionRenewals } from './renewals.js'
 
 /** What the region's own store gives. */
@@ -49,7 +50,11 @@ export class Region {
   connect(policy: Policy): Backend {
     this.policy = policy
     const { home, guard, store, options, share } = this
-    const terms = regionTermsOf(policy)
+    const terms = this.termsOf(policy)
+    const ownLeaseUs = leaseUsOf(this.horizonMs)
+    if (terms.mode === 'share') {
+      return store.connect(shareOfPolicy(policy, share.inForce), () => (this.isLeased(policy) ? ownLeaseUs : 0))
+    }
     const lengthOf = (): number => terms.leaseUs
     const guardedOf = (each: Policy): Backend => new GuardedBackend(home.connect(each, lengthOf), guard, each)
     const whole = guardedOf(policy)
@@ -67,15 +72,15 @@ export class Region {
     const pools = parts.map(({ pool }) => pool)
     const renewals = new RegionRenewals(parts, terms, this.clock)
     this.renewals.push(renewals)
-    const leaseUs = leaseUsOf(this.horizonMs)
-    const alone = options.share === 0 ? undefined : new ShareBackend(policy, share, (each) => store.connect(each, () => leaseUs))
+    const alone = options.share === 0 ? undefined : new ShareBackend(policy, share, (each) => store.connect(each, () => ownLeaseUs))
     const isColdAlone = options.cold === 'share'
-    return new RegionBackend({ policy, terms, leaseUs, pools, home: whole, alone, isColdAlone, renewals })
+    return new RegionBackend({ policy, terms, leaseUs: ownLeaseUs, pools, home: whole, alone, isColdAlone, renewals })
   }
 
-  /** Whether a process leases from the region's tokens. */
+  /** Whether a process leases from what the region has. */
   isLeased(policy: Policy): boolean {
-    return regionTermsOf(policy).mode === 'tokens'
+    const { mode } = this.termsOf(policy)
+    return mode === 'tokens' || (mode === 'share' && isLeasable(shareOfPolicy(policy, this.share.inForce), this.horizonMs))
   }
 
   close(): void {
@@ -84,7 +89,7 @@ export class Region {
 
   stats(): RegionStats {
     const { guard, share, options } = this
-    const { mode, why } = regionTermsOf(this.policy)
+    const { mode, why } = this.termsOf(this.policy)
     const sum = (count: 'renewals' | 'tokens' | 'charged'): number => this.renewals.reduce((all, { counts }) => all + counts[count], 0)
     return {
       region: options.region,
@@ -101,10 +106,19 @@ export class Region {
     }
   }
 
+  private termsOf(policy: Policy): RegionTerms {
+    const { tooSmall, share } = this.options
+    return regionTermsOf(policy, tooSmall === 'share' ? share : undefined)
+  }
+
   private countedShare(): LocalShare {
     const { home, clock, options } = this
     if (home.countRegions === undefined) return new GivenShare(UNKNOWN_SHARE)
     const names = (this.policy.policies ?? [this.policy]).map(({ name }) => name)
     return new CountedShare(clock, async () => (await home.countRegions?.(names, options.region)) ?? 1)
   }
+}
+
+function isLeasable(policy: Policy, horizonMs: number): boolean {
+  return horizonMs > 0 && (policy.policies ?? [policy]).every((part) => whyNotLeased(part, horizonMs) === undefined)
 }

@@ -17,7 +17,7 @@ export interface RegionTerms {
   readonly mode: RegionMode
   /** Why tokens are not held ahead; undefined where they are. */
   readonly why?: string | undefined
-  /** How long a region may spend a token, in microseconds by the home's clock; 0 with the mode `home`. */
+  /** How long a region may spend a token, in microseconds by the home's clock; 0 where it holds none. */
   readonly leaseUs: number
   readonly periodUs: number
 }
@@ -25,12 +25,23 @@ export interface RegionTerms {
 /**
  * How long a region may hold tokens of a policy. A lease of a bucket leaves free what flows back while it lasts, so the burst has to be
  * longer; a window has to be much longer.
+ *
+ * @param split the part of policies too small for that which this region decides by itself; undefined: the home decides them.
  */
-export function regionTermsOf(policy: Policy): RegionTerms {
+export function regionTermsOf(policy: Policy, split?: number): RegionTerms {
   const reason = whyNotHeld(policy)
-  if (reason !== undefined) return { mode: 'home', why: reason, leaseUs: 0, periodUs: PERIOD_US }
+  if (reason !== undefined) {
+    const mode = split !== undefined && isDivisible(policy, split) ? 'share' : 'home'
+    return { mode, why: reason, leaseUs: 0, periodUs: PERIOD_US }
+  }
   const leases = (policy.policies ?? [policy]).map((part) => spanUs(part) / leasesOf(part))
   return { mode: 'tokens', leaseUs: Math.floor(Math.min(LONGEST_US, ...leases)), periodUs: PERIOD_US }
+}
+
+/** A share of less than a token would be rounded up. */
+function isDivisible({ policies, limit, burst }: Policy, share: number): boolean {
+  if (policies !== undefined) return policies.every((part) => isDivisible(part, share))
+  return limit * share >= 1 && burst * share >= 1
 }
 
 function whyNotHeld(policy: Policy): string | undefined {

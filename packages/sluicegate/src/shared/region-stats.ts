@@ -1,12 +1,15 @@
-/** How the budget of a policy is used in regions: tokens that a region holds ahead of need, or every take at the home. */
-export type RegionMode = 'tokens' | 'home'
+/** How the budget of a policy is used in regions: by tokens that a region holds ahead of need, by a fixed share, or by takes at the home. */
+export type RegionMode = 'tokens' | 'share' | 'home'
 
 /** How a limiter with a home elsewhere does, since it was created. */
 export interface RegionStats {
   readonly region: string
-  /** `tokens`: the region holds tokens ahead of need. `home`: the policy is too small to split, and the home decides each take. */
+  /**
+   * `tokens`: the region holds tokens ahead of need. A policy too small for that: `home`, where the home decides each take, or `share`, where
+   * the region has a fixed share of the policy.
+   */
   readonly mode: RegionMode
-  /** Why it is `home`. */
+  /** Why it is not `tokens`. */
   readonly why?: string | undefined
   /** Calls that the home answered, and those that it did not. */
   readonly homeCalls: number
