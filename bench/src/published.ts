@@ -15,6 +15,7 @@ import { type PostgresResults, postgresMarkdownParts } from './postgres/postgres
 import { fleetMarkdownParts } from './redis/fleet-markdown.js'
 import { fleetPlots } from './redis/fleet-plots.js'
 import type { FleetResults } from './redis/fleet-results.js'
+import { type RegionsResults, warmTable } from './regions/regions-results.js'
 import type { ReplayResults } from './replay/replay-results.js'
 import { replayTable } from './replay/replay-table.js'
 import type { Results } from './results.js'
@@ -36,6 +37,7 @@ type AnyResults =
   | ChaosResults
   | PostgresResults
   | GateResults
+  | RegionsResults
   | ReplayResults
   | StudyFindings
 
@@ -88,9 +90,9 @@ export function published(files: readonly string[], pageText: (page: string) => 
         )
       } else if (each.kind === 'postgres') {
         fill('postgres.md', postgresMarkdownParts(each))
-      } else if (each.kind === 'replay') {
-        const table = replayTable(each)
-        fill('replay.md', new Map([[table.name, tableMarkdown(table)]]))
+      } else if (each.kind === 'replay' || each.kind === 'regions') {
+        const table = each.kind === 'replay' ? replayTable(each) : warmTable(each)
+        fill(`${each.kind}.md`, new Map([[table.name, tableMarkdown(table)]]))
       } else if (each.kind === 'chaos') {
         for (const [name, chart] of chaosPlots(each)) plot(name, chartSvg(chart))
         fill('chaos.md', chaosMarkdownParts(each))

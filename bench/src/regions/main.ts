@@ -1,0 +1,89 @@
+import { writeFileSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { tokenBucket } from 'sluicegate'
+import { createRedisLimiter, type FleetLimiter } from 'sluicegate/redis'
+import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { load, machine } from '../machine.js'
+import { tableText } from '../study/study-table.js'
+import { type RegionsResults, type WarmFigure, warmTable } from './regions-results.js'
+
+const USAGE = `npm run bench:regions -- [--rounds N]
+
+Takes of warm keys over one Redis, leased: with that Redis alone, and with a home in another one, in turn. Prints the processor time of
+a take; with the default number of rounds (9) it also writes bench/results/regions.json, from which npm run plots fills docs/regions.md.`
+
+const RESULTS = new URL('../../results/regions.json', import.meta.url)
+const ROUNDS = 9
+const ROUND_MS = 3_000
+const WARM_UP_MS = 4_000
+const KEYS = [1, 100]
+const TAKES_PER_SECOND = 40_000
+/** All takes of a turn of the event loop, as requests that came together. */
+const TURN_MS = 5
+
+const { values } = parseArgs({ options: { rounds: { type: 'string', default: String(ROUNDS) }, help: { type: 'boolean', default: false } } })
+const rounds = Number(values.rounds)
+
+if (values.help || !(rounds >= 1)) {
+  console.error(USAGE)
+  process.exitCode = values.help ? 0 : 2
+} else {
+  await measure()
+}
+
+async function measure(): Promise<void> {
+  const [region, home] = [await ownRedis(), await ownRedis()]
+  const { cpu, cores, node } = machine()
+  const where = `${cpu}, ${cores} cores, Node ${node.split(' ')[0]}, load average ${load().toFixed(1)}, ${new Date().toISOString().slice(0, 10)}`
+  try {
+    const policy = tokenBucket({ limit: 1_000_000, window: '1s', burst: 8_000_000, name: 'warm' })
+    const options = { client: region.client, timeoutMs: 1_000 }
+    const alone = createRedisLimiter(policy, options)
+    const split = createRedisLimiter(policy, { ...options, home: { client: home.client, region: 'here' } })
+    const figures: WarmFigure[] = []
+    for (const keys of KEYS) figures.push(await figureOf(alone, split, keys))
+    const results: RegionsResults = { kind: 'regions', where, takesPerSecond: TAKES_PER_SECOND, figures }
+    console.log(tableText(warmTable(results)))
+    alone.close()
+    split.close()
+    if (rounds === ROUNDS) writeFileSync(RESULTS, `${JSON.stringify(results, undefined, 1)}\n`)
+  } finally {
+    await Promise.all([region.stop(), home.stop()])
+  }
+}
+
+async function figureOf(alone: FleetLimiter, split: FleetLimiter, keys: number): Promise<WarmFigure> {
+  const names = Array.from({ length: keys }, (_, i) => `key ${i}`)
+  for (const limiter of [alone, split]) await processorTime(limiter, names, WARM_UP_MS)
+  const [withoutHome, withHome]: [number[], number[]] = [[], []]
+  for (let round = 0; round < rounds; round++) {
+    console.error(`${keys} keys: round ${round + 1} of ${rounds}`)
+    withoutHome.push(await processorTime(alone, names, ROUND_MS))
+    withHome.push(await processorTime(split, names, ROUND_MS))
+  }
+  return { keys, withoutHome, withHome }
+}
+
+/** Microseconds of this process for each take, with all that is done in the background for it. */
+async function processorTime(limiter: FleetLimiter, names: readonly string[], ms: number): Promise<number> {
+  const before = process.cpuUsage()
+  const startMs = performance.now()
+  let takes = 0
+  let denied = 0
+  const count = ({ allowed }: { readonly allowed: boolean }): void => void (allowed || denied++)
+  for (let nowMs = startMs; nowMs < startMs + ms; nowMs = performance.now()) {
+    const due = ((nowMs - startMs) * TAKES_PER_SECOND) / 1_000
+    const waiting: Promise<void>[] = []
+    for (; takes < due; takes++) {
+      const decision = limiter.take(names[takes % names.length] as string)
+      if (decision instanceof Promise) waiting.push(decision.then(count))
+      else count(decision)
+    }
+    await Promise.all(waiting)
+    await pause(TURN_MS)
+  }
+  const { user, system } = process.cpuUsage(before)
+  if (denied > 0) throw new Error(`${denied} of ${takes} takes were denied, far below the limit`)
+  return (user + system) / takes
+}
