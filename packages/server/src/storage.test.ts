@@ -290,10 +290,7 @@ storage:
   })
   assert.equal(await takesFrom([inWest], 30, '/v1/take?policy=day&key=new'), 10)
   const ready = await fetch(`${inWest.url}/readyz`)
-  assert.deepEqual(
-    [ready.status, await ready.text()],
-    [200, 'ready\nthe home of the budgets is out: region west goes on with its share\n'],
-  )
+  assert.deepEqual([ready.status, await ready.text()], [200, 'ready\nthe home of the budgets is out: region west goes on with its share\n'])
   assert.equal(await (await fetch(`${inEast.url}/readyz`)).text(), 'ready\n')
 })
 

@@ -7,7 +7,18 @@ import { LATENCY_BOUNDS_S } from '../engine/latency.js'
 import type { Outcome } from '../engine/outcome.js'
 import { keyDisplay } from '../key-display.js'
 import type { ReloadState } from '../reload.js'
-import type { CandidateSample, Flow, History, PartSample, Percentiles, PolicySample, RankedKey, RegionSample, Sample, ServerSample } from './sample.js'
+import type {
+  CandidateSample,
+  Flow,
+  History,
+  PartSample,
+  Percentiles,
+  PolicySample,
+  RankedKey,
+  RegionSample,
+  Sample,
+  ServerSample,
+} from './sample.js'
 
 /** Past samples that a newly opened page receives: two minutes. */
 export const HISTORY_LENGTH = 120

@@ -7,9 +7,9 @@ import type { Follower, KeyChange } from './follower.js'
 import type { Latency } from './latency.js'
 import { type Outcome, outcomeOf, passed } from './outcome.js'
 import { type AskedPriority, floorOf } from './priorities.js'
+import type { RegionFigures } from './region-figures.js'
 import type { LimiterFigures, ServerCalls, StoredLimiter, StoredReservation } from './stored-limiter.js'
 import { takeAbove } from './take-above.js'
-import type { RegionFigures } from './region-figures.js'
 import { type PreparedTiers, TieredLimiter } from './tiered-limiter.js'
 
 /** What a policy has answered since the service started. */

@@ -53,7 +53,11 @@ export function pageFigures(engine: Engine, withKeys: boolean): PageFigures {
   }
 }
 
-function figuresOf(deciding: SampledEngine['callRates'], withKeys: boolean, more: Pick<PolicyFigures, 'parts' | 'servers' | 'region'>): PolicyFigures {
+function figuresOf(
+  deciding: SampledEngine['callRates'],
+  withKeys: boolean,
+  more: Pick<PolicyFigures, 'parts' | 'servers' | 'region'>,
+): PolicyFigures {
   const { demand, denials } = withKeys ? deciding.hotKeys(KEYS_MERGED) : { demand: [], denials: [] }
   const { keys, memoryBytes } = deciding.stats()
   return { counts: { ...deciding.counts }, ...more, keys, memoryBytes, demand: [...demand], denials: [...denials] }

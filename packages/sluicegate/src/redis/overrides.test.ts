@@ -43,7 +43,13 @@ for (const kind of PLAIN) {
         const options = { mode, overrides: { staleMs: STALE_MS }, ...more, outage: 'closed' } as const
         const limiter = () => {
           const runner = runnerFor(opened.get(kind.name)?.client)
-          return layersOver(new RedisScripts(runner, keys), () => new RedisOverrides(runner, keys, policy.name), policy, options, clock) as never
+          return layersOver(
+            new RedisScripts(runner, keys),
+            () => new RedisOverrides(runner, keys, policy.name),
+            policy,
+            options,
+            clock,
+          ) as never
         }
         return { one: limiter(), other: limiter(), clock }
       },

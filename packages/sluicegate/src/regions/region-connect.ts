@@ -21,6 +21,9 @@ export interface RegionStore {
   connect(policy: Policy, lengthOf: (policy: Policy) => number): Backend
 }
 
+/** Renewals of a policy that is not in force any more have ended after this long beyond the timeout of a call: their tokens have, too. */
+const LAST_MS = 10_000
+
 /** One region of a limiter: the backends of its policies, old and new, and what they did. */
 export class Region {
   readonly share: LocalShare
@@ -31,7 +34,11 @@ export class Region {
   private readonly clock: Clock
   private readonly horizonMs: number
   private policy: Policy
-  private renewals: RegionRenewals[] = []
+  private renewals: RegionRenewals | undefined
+  /** Of policies before it, until they have ended. */
+  private former: { readonly renewals: RegionRenewals; readonly untilMs: number }[] = []
+  /** What those did that have ended. */
+  private readonly ended = { renewals: 0, tokens: 0, charged: 0 }
 
   constructor(home: Home, store: RegionStore, policy: Policy, options: RegionOptions, horizonMs: number, clock: Clock) {
     this.home = home
@@ -66,7 +73,7 @@ export class Region {
     })
     const pools = parts.map(({ pool }) => pool)
     const renewals = new RegionRenewals(parts, terms, this.clock)
-    this.renewals.push(renewals)
+    this.replace(renewals)
     const leaseUs = leaseUsOf(this.horizonMs)
     const alone = options.share === 0 ? undefined : new ShareBackend(policy, share, (each) => store.connect(each, () => leaseUs))
     const isColdAlone = options.cold === 'share'
@@ -79,13 +86,32 @@ export class Region {
   }
 
   close(): void {
-    for (const renewals of this.renewals) renewals.close()
+    for (const renewals of this.all()) renewals.close()
+  }
+
+  /** A policy that is updated again and again leaves nothing behind. */
+  private replace(renewals: RegionRenewals): void {
+    const nowMs = this.clock.nowMs()
+    const untilMs = nowMs + 2 * (this.options.timeoutMs ?? DEFAULT_HOME_TIMEOUT_MS) + LAST_MS
+    if (this.renewals !== undefined) this.former.push({ renewals: this.renewals, untilMs })
+    this.renewals = renewals
+    for (const { renewals: old } of this.former.filter((each) => each.untilMs <= nowMs)) {
+      old.close()
+      for (const name of ['renewals', 'tokens', 'charged'] as const) this.ended[name] += old.counts[name]
+    }
+    this.former = this.former.filter((each) => each.untilMs > nowMs)
+  }
+
+  private all(): RegionRenewals[] {
+    const former = this.former.map(({ renewals }) => renewals)
+    return this.renewals === undefined ? former : [...former, this.renewals]
   }
 
   stats(): RegionStats {
     const { guard, share, options } = this
     const { mode, why } = regionTermsOf(this.policy)
-    const sum = (count: 'renewals' | 'tokens' | 'charged'): number => this.renewals.reduce((all, { counts }) => all + counts[count], 0)
+    const sum = (count: 'renewals' | 'tokens' | 'charged'): number =>
+      this.all().reduce((all, { counts }) => all + counts[count], this.ended[count])
     return {
       region: options.region,
       mode,

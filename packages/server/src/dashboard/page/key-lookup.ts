@@ -128,7 +128,12 @@ function row({ name, state, outage, mode }: PolicyState): HTMLElement {
     made('b', 'state-name', name),
     made('span', allowed ? 'badge allowed' : 'badge denied', allowed ? 'allowed' : `denied ${wait}`),
     meter,
-    made('span', 'left', made('b', '', count(remaining)), ` of ${count(limit)} left${mode === undefined ? '' : PLACES[source === 'outage' ? 'outage' : mode] ?? ''}`),
+    made(
+      'span',
+      'left',
+      made('b', '', count(remaining)),
+      ` of ${count(limit)} left${mode === undefined ? '' : (PLACES[source === 'outage' ? 'outage' : mode] ?? '')}`,
+    ),
     made('span', 'quiet', reset),
   )
 }
