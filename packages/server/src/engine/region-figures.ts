@@ -1,5 +1,4 @@
 import type { FleetStats } from 'sluicegate/redis'
-import type { Engine } from './engine.js'
 
 /** What a limiter did whose budget has its home in another store. */
 export type RegionFigures = NonNullable<FleetStats['region']>
@@ -15,8 +14,14 @@ export function sumOfRegion(all: readonly (RegionFigures | undefined)[]): Region
   return { ...last, ...sums, isHomeOut: regions.some(({ isHomeOut }) => isHomeOut) }
 }
 
+/** The part of an engine that knows of a home. */
+interface Regional {
+  readonly storage: { readonly isHomeReachable?: boolean | undefined }
+  readonly policies: Iterable<{ region(): RegionFigures | undefined }>
+}
+
 /** A line for people while the home cannot be reached; undefined otherwise. */
-export function homeNote({ storage, policies }: Pick<Engine, 'storage' | 'policies'>): string | undefined {
+export function homeNote({ storage, policies }: Regional): string | undefined {
   const regions = Array.from(policies).flatMap((served) => served.region() ?? [])
   const out = storage.isHomeReachable === false ? regions[0] : regions.find(({ isHomeOut }) => isHomeOut)
   return out && `the home of the budgets is out: region ${out.region} goes on with its share`
