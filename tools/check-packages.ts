@@ -12,7 +12,7 @@ const IMPORTED = new Set<Published>(['sluicegate'])
 const MOST_BYTES: Readonly<Record<Published, { readonly size: number; readonly unpackedSize: number }>> = {
   sluicegate: { size: 337_000, unpackedSize: 1_515_000 },
   // What it uses of the library is in it.
-  'sluicegate-server': { size: 440_000, unpackedSize: 1_515_000 },
+  'sluicegate-server': { size: 440_000, unpackedSize: 1_500_000 },
 }
 
 /** Packs the packages and checks them as published: manifest, entry points, types, weight. */
