@@ -10,7 +10,7 @@ const FOLDER = '.cache/packed'
 const IMPORTED = new Set<Published>(['sluicegate'])
 /** The most bytes of each, as downloaded and as installed. */
 const MOST_BYTES: Readonly<Record<Published, { readonly size: number; readonly unpackedSize: number }>> = {
-  sluicegate: { size: 334_000, unpackedSize: 1_500_000 },
+  sluicegate: { size: 337_000, unpackedSize: 1_515_000 },
   // What it uses of the library is in it.
   'sluicegate-server': { size: 440_000, unpackedSize: 1_500_000 },
 }

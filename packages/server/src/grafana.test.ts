@@ -186,7 +186,7 @@ async function rulesOf(prometheus: { read(path: string): Promise<unknown> }) {
   return groups.flatMap(({ rules }) => rules)
 }
 
-/** A service with keys in Redis and rules of Envoy. */
+/** A service with keys in Redis, which is its region's store and the home, and rules of Envoy. */
 async function serviceWithAll(t: TestContext): Promise<Service> {
   const redis = await RedisProcess.start()
   t.after(() => redis.stop())
@@ -195,7 +195,7 @@ async function serviceWithAll(t: TestContext): Promise<Service> {
     `policies:
   api: { all-of: [{ name: rate, algorithm: token-bucket, limit: 1, window: 1h }, { name: quota, algorithm: fixed-window, limit: 9, window: day }] }
   web: { algorithm: token-bucket, limit: 100000, window: 1s }
-storage: { redis: { url: "redis://127.0.0.1:${redis.port}" } }
+storage: { redis: { url: "redis://127.0.0.1:${redis.port}" }, home: { url: "redis://127.0.0.1:${redis.port}", region: west } }
 `,
   )
   writeFileSync(

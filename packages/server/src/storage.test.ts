@@ -289,7 +289,9 @@ storage:
     return seriesValue(readExposition(text), 'sluicegate_home_out', { policy: 'day', region: 'west', mode: 'tokens' }) === 1
   })
   assert.equal(await takesFrom([inWest], 30, '/v1/take?policy=day&key=new'), 10)
-  assert.equal((await fetch(`${inWest.url}/readyz`)).status, 200)
+  const ready = await fetch(`${inWest.url}/readyz`)
+  assert.deepEqual([ready.status, await ready.text()], [200, 'ready\nthe home of the budgets is out: region west goes on with its share\n'])
+  assert.equal(await (await fetch(`${inEast.url}/readyz`)).text(), 'ready\n')
 })
 
 test('a home needs the store of the region, and its address never appears in messages', () => {

@@ -135,7 +135,7 @@ test('layers over a fleet and a cluster, and the overrides of limiters, show nei
     all: { policyFor: () => undefined, deny: [`${KEY}!`], shadow: true, banAfter: { denials: 1, within: '1m', for: '1h' } },
   }
   for (const [name, options] of Object.entries(layers)) {
-    const remote = layersOver(new HeldScripts(), NO_OVERRIDES, BUCKET, { outage: 'open', timeoutMs: 1, ...options })
+    const remote = layersOver(new HeldScripts(), () => NO_OVERRIDES, BUCKET, { outage: 'open', timeoutMs: 1, ...options })
     const { limiter: worker, served } = fleet<Policy>(BUCKET, { serve: { overrides: true }, worker: options })
     await worker.take(KEY)
     for (const [what, limiter] of Object.entries({ remote, worker })) {

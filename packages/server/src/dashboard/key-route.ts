@@ -36,7 +36,9 @@ export function keyRoute(engine: Engine): Route {
 
 function stateOf(served: ServedPolicy, key: Key): Awaitable<object> {
   const { name } = served
-  const state = (decision: Decision): object => ({ name, state: decisionObject(decision) })
+  // In a region `remaining` is what it holds of the key and what the home had when it last answered: one call, mostly not to the home.
+  const mode = served.region()?.mode
+  const state = (decision: Decision): object => ({ name, state: decisionObject(decision), ...(mode && { mode }) })
   const outage = (error: unknown): object => {
     if (error instanceof StoreError) return { name, outage: error.code }
     throw error

@@ -6,7 +6,9 @@ import { type TestContext, test } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
 import { manualClock } from 'sluicegate'
 import { readConfig } from 'sluicegate-config/read-config.js'
+import { RedisProcess } from 'sluicegate-testkit'
 import { openPage } from 'sluicegate-testkit/browser/browser.js'
+import { FaultProxy } from 'sluicegate-testkit/servers/fault-proxy.js'
 import { runService, TWO_POLICIES } from 'sluicegate-testkit/service/running-service.js'
 import { createLog } from '../log.js'
 import { type Service, startService } from '../service.js'
@@ -289,6 +291,42 @@ test('the time of decisions is shown as percentiles, and tables with their memor
     .waitFor()
   assert.match((await page.locator('#latency-chart').getAttribute('aria-label')) ?? '', /in the median/)
   assert.match(await textOf(page.locator('.table-text').first()), /^Table: .*% of room for 1.6M keys, .* [KM]iB$/)
+})
+
+test('in a region the page shows who holds what of each budget, and that the home is out', async (t) => {
+  const [home, west] = await Promise.all([RedisProcess.start(), RedisProcess.start()])
+  const ocean = await FaultProxy.before(home)
+  t.after(async () => {
+    await ocean.stop()
+    await Promise.all([home, west].map((server) => server.stop()))
+  })
+  const policies = `burst: { algorithm: fixed-window, limit: 1000, window: day }\n  spaced: { algorithm: gcra, limit: 5, window: 1s, burst: 1 }`
+  const yaml = `listen: { port: 0 }\npolicies:\n  ${policies}
+storage: { redis: { url: "${west.url}", timeout: 5s }, home: { url: "${ocean.url}", region: west, share: 0.25, timeout: 5s } }
+`
+  const service = await runService(t, yaml, OFTEN)
+  const { page, complaints } = await openPage(t, service.url)
+  await take(service, 'alice', 3)
+  const [first, second] = [page.locator('#region-policies .state').first(), page.locator('#region-policies .state').nth(1)]
+  await first.filter({ hasText: 'share 25%' }).waitFor()
+  assert.match(await textOf(first), /^bursttokensholds tokens ahead of need[\d.,]+ tokens renewed a second/)
+  assert.match(await textOf(second), /^spacedhomefewer than 20 tokens are not split/)
+  assert.equal(await textOf(page.locator('#region-title')), 'Region west')
+  assert.equal(await textOf(page.locator('#region-home')), 'home reachable')
+
+  await page.locator('#key').fill('alice')
+  await page.keyboard.press('Enter')
+  await page.locator('#key-states .state').first().filter({ hasText: '997 of 1,000 left in this region and at the home' }).waitFor()
+  assert.match(await textOf(page.locator('#key-states .state').nth(1)), /left at the home/)
+
+  ocean.set({ kind: 'cut' })
+  const pouring = setInterval(() => void take(service, 'bob').catch(() => {}), 20)
+  t.after(() => clearInterval(pouring))
+  await page.locator('#region-home').filter({ hasText: 'home out: the region goes on with its share' }).waitFor()
+  await first.filter({ hasText: 'tokens, home out' }).waitFor()
+  await page.setViewportSize({ width: 360, height: 740 })
+  assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360)
+  assert.deepEqual(complaints, [])
 })
 
 /** The first events of a page: the history, then one sample. */

@@ -14,6 +14,8 @@ export interface Sample {
   readonly latency?: Percentiles
   /** Calls to the servers of the store, busiest first; absent in memory. */
   readonly servers?: readonly ServerSample[]
+  /** Who holds what of budgets whose home is another store; absent where the store itself holds them. */
+  readonly region?: RegionSample
   /** Absent without a candidate. */
   readonly candidate?: CandidateSample
 }
@@ -31,6 +33,30 @@ export interface ServerSample {
   /** Empty where there is one only. */
   readonly name: string
   readonly calls: number
+}
+
+/** This region, and the home of its budgets. */
+export interface RegionSample {
+  readonly name: string
+  /** Whether the home answers no calls for some policy. */
+  readonly isHomeOut: boolean
+  readonly policies: readonly RegionalPolicy[]
+}
+
+/** How this region has its part of a policy's budget. */
+export interface RegionalPolicy {
+  readonly name: string
+  /** `tokens`: the region holds tokens ahead of need; another mode: see `why`. */
+  readonly mode: string
+  readonly why?: string
+  readonly isHomeOut: boolean
+  readonly renewedPerSecond: number
+  /** Tokens that were admitted without the home and charged there since. */
+  readonly charged: number
+  /** Regions that share the policy; 0 while that is unknown. */
+  readonly regions: number
+  /** The part that this region admits without the home. */
+  readonly share: number
 }
 
 /** Where the candidate differs from the configuration in force. */

@@ -7,7 +7,18 @@ import { LATENCY_BOUNDS_S } from '../engine/latency.js'
 import type { Outcome } from '../engine/outcome.js'
 import { keyDisplay } from '../key-display.js'
 import type { ReloadState } from '../reload.js'
-import type { CandidateSample, Flow, History, PartSample, Percentiles, PolicySample, RankedKey, Sample, ServerSample } from './sample.js'
+import type {
+  CandidateSample,
+  Flow,
+  History,
+  PartSample,
+  Percentiles,
+  PolicySample,
+  RankedKey,
+  RegionSample,
+  Sample,
+  ServerSample,
+} from './sample.js'
 
 /** Past samples that a newly opened page receives: two minutes. */
 export const HISTORY_LENGTH = 120
@@ -34,7 +45,7 @@ interface Deciding extends Pick<ServedPolicy, 'counts' | 'hotKeys'> {
 type Sampled = Deciding & { readonly name: string } & Partial<Pick<ServedPolicy, 'policy' | 'denialsByPart' | 'config' | 'isShared'>>
 
 /** A policy as the page samples it. */
-export type SampledPolicy = Sampled & Pick<ServedPolicy, 'servers'>
+export type SampledPolicy = Sampled & Pick<ServedPolicy, 'servers' | 'region'>
 
 /** An engine, or the figures of several together. */
 export interface SampledEngine {
@@ -62,6 +73,7 @@ export class Sampler {
   readonly #shown: Shown
   #lastMs = performance.now()
   #last: ReadonlyMap<string, Flows> = new Map()
+  #lastRenewed: ReadonlyMap<string, Flow> = new Map()
   #lastLatency: Float64Array
 
   constructor(engine: SampledEngine, keys: KeyDisplay, shown: Shown = {}) {
@@ -80,6 +92,7 @@ export class Sampler {
     const { fault, lastSuccessMs = 0 } = reloads?.() ?? {}
     const latency = this.#past.at(-1)?.latency
     const servers = this.#servers()
+    const region = this.#region()
     const candidate = this.#candidate()
     return {
       atS: Date.now() / 1000,
@@ -89,6 +102,7 @@ export class Sampler {
       ...(fault !== undefined && { staleSinceS: lastSuccessMs / 1000, ...(canChange && { faults: fault.slice(0, MAX_FAULT_CHARACTERS) }) }),
       ...(latency && { latency }),
       ...(servers.length > 0 && { servers }),
+      ...(region && { region }),
       ...(candidate && { candidate }),
     }
   }
@@ -100,6 +114,7 @@ export class Sampler {
     const seconds = Math.max(1, nowMs - this.#lastMs) / 1000
     const before = this.#last
     this.#last = new Map(this.#sampled().map(({ name, counts }) => [name, flows(counts, before.get(name), seconds)]))
+    this.#lastRenewed = this.#renewed(seconds)
     this.#lastMs = nowMs
     const rates = new Map(
       Array.from(this.#last, ([name, { allowed, denied }]) => [name, { allowed: allowed.perSecond, denied: denied.perSecond }]),
@@ -161,6 +176,30 @@ export class Sampler {
     }
     const servers = Array.from(calls, ([name, times]) => ({ name, calls: times }))
     return servers.sort((a, b) => b.calls - a.calls)
+  }
+
+  #renewed(seconds: number): ReadonlyMap<string, Flow> {
+    const before = this.#lastRenewed
+    const renewed = new Map<string, Flow>()
+    for (const served of this.#engine.policies) {
+      const total = served.region()?.renewedTokens
+      if (total === undefined) continue
+      renewed.set(served.name, { total, perSecond: Math.max(0, total - (before.get(served.name)?.total ?? 0)) / seconds })
+    }
+    return renewed
+  }
+
+  #region(): RegionSample | undefined {
+    let name: string | undefined
+    const policies = Array.from(this.#engine.policies).flatMap((served) => {
+      const region = served.region()
+      if (region === undefined) return []
+      const { mode, why, isHomeOut, accountedTokens: charged, regions, share } = region
+      name = region.region
+      const renewedPerSecond = this.#lastRenewed.get(served.name)?.perSecond ?? 0
+      return [{ name: served.name, mode, ...(why !== undefined && { why }), isHomeOut, renewedPerSecond, charged, regions, share }]
+    })
+    return name === undefined ? undefined : { name, isHomeOut: policies.some(({ isHomeOut }) => isHomeOut), policies }
   }
 
   #candidate(): CandidateSample | undefined {

@@ -63,6 +63,10 @@ export class RedisStorage implements Storage {
     return this.#keeper?.isUsable ?? this.#client.isReady ?? this.#wasReachable
   }
 
+  get isHomeReachable(): boolean | undefined {
+    return this.#home && (this.#home.keeper?.isUsable ?? this.#home.client.isReady)
+  }
+
   /** Resolves when the store can be reached, or after a moment: the service starts without it too. */
   async connect(): Promise<void> {
     let timer: NodeJS.Timeout | undefined

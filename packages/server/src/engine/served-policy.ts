@@ -7,6 +7,7 @@ import type { Follower, KeyChange } from './follower.js'
 import type { Latency } from './latency.js'
 import { type Outcome, outcomeOf, passed } from './outcome.js'
 import { type AskedPriority, floorOf } from './priorities.js'
+import type { RegionFigures } from './region-figures.js'
 import type { LimiterFigures, ServerCalls, StoredLimiter, StoredReservation } from './stored-limiter.js'
 import { takeAbove } from './take-above.js'
 import { type PreparedTiers, TieredLimiter } from './tiered-limiter.js'
@@ -276,6 +277,11 @@ export class ServedPolicy {
   /** Figures of the calls to the store since the start; undefined in memory. */
   storeStats(): FleetStats | undefined {
     return this.#limiter.storeStats()
+  }
+
+  /** How the home of the budget does, and what it leased to this region; undefined where the store itself holds the budget. */
+  region(): RegionFigures | undefined {
+    return this.#limiter.storeStats()?.region
   }
 
   /** Calls to each server of the store; empty in memory. */

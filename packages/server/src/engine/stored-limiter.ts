@@ -128,6 +128,8 @@ export interface Storage {
   readonly name: 'memory' | 'redis' | 'postgres'
   /** Whether the store can be reached, and written as far as that is known; always true in memory. */
   readonly isReachable: boolean
+  /** Whether the home of the budgets can be reached; absent where the store itself holds them. */
+  readonly isHomeReachable?: boolean | undefined
   /** Of a store that is looked at now and then: how long the last look took, of one that succeeded. */
   readonly lookMs?: number | undefined
   /** Of a pool of connections. */

@@ -7,6 +7,7 @@ import { movesBetween, type TierMove } from 'sluicegate-config/tiers/tier-moves.
 import type { Tiers } from 'sluicegate-config/tiers/tiers.js'
 import { type Awaitable, whenDone } from './awaitable.js'
 import { canBecome } from './can-become.js'
+import { sumOfRegion } from './region-figures.js'
 import type { LimiterFigures, StoredLimiter, StoredReservation } from './stored-limiter.js'
 import { takeAbove } from './take-above.js'
 
@@ -200,7 +201,10 @@ export class TieredLimiter implements StoredLimiter {
   storeStats(): FleetStats | undefined {
     const stats = this.#all().flatMap((limiter) => limiter.storeStats() ?? [])
     const own = this.#own.storeStats()
-    return own === undefined ? undefined : { ...sumOf(stats), nodes: own.nodes, localShare: own.localShare }
+    if (own === undefined) return undefined
+    const region = sumOfRegion(stats.map((each) => each.region).toReversed())
+    const figures = stats.map(({ region: _, ...each }) => each)
+    return { ...sumOf(figures), nodes: own.nodes, localShare: own.localShare, ...(region && { region }) }
   }
 
   hotKeys(n: number): HotKeys {

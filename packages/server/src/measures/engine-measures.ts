@@ -1,6 +1,7 @@
 import type { FleetStats } from 'sluicegate/redis'
 import type { CallRates, Engine } from '../engine/engine.js'
 import { LATENCY_BOUNDS_S } from '../engine/latency.js'
+import type { RegionFigures } from '../engine/region-figures.js'
 import type { HitCounts } from '../envoy/hit-counts.js'
 import { counter, gauge, labelled, type Measure, ofPolicies, one, perPolicy, type Sample } from './measure.js'
 
@@ -214,9 +215,9 @@ export function storeMeasures(engine: Engine): Measure[] {
 
 /** Of policies whose budget has its home in another store. */
 function regionMeasures(engine: Engine): Measure[] {
-  const regional = (read: (stats: NonNullable<FleetStats['region']>) => number): (() => Sample[]) =>
+  const regional = (read: (figures: RegionFigures) => number): (() => Sample[]) =>
     ofPolicies(engine, (served) => {
-      const region = served.storeStats()?.region
+      const region = served.region()
       return region === undefined
         ? []
         : [{ labels: { policy: served.name, region: region.region, mode: region.mode }, value: read(region) }]

@@ -10,6 +10,10 @@ const AGGREGATORS: Readonly<Record<string, 'first' | 'min' | 'max' | 'omit'>> = 
   sluicegate_store_info: 'first',
   sluicegate_store_reachable: 'min',
   sluicegate_store_look_seconds: 'max',
+  // Of the region, not of a process of it.
+  sluicegate_home_out: 'max',
+  sluicegate_regions: 'max',
+  sluicegate_region_share: 'max',
 }
 /** Of these the primary process alone has the figures. */
 const OF_PRIMARY = /^sluicegate_(?:config_|snapshot_)/

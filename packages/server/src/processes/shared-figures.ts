@@ -2,6 +2,7 @@ import type { HotKey } from 'sluicegate'
 import type { SampledEngine, SampledPolicy } from '../dashboard/sampler.js'
 import type { Engine } from '../engine/engine.js'
 import { Latency } from '../engine/latency.js'
+import { type RegionFigures, sumOfRegion } from '../engine/region-figures.js'
 import type { Counts } from '../engine/served-policy.js'
 import type { ReloadState } from '../reload.js'
 
@@ -14,6 +15,7 @@ interface PolicyFigures {
   readonly parts: Record<string, number>
   /** Calls to the servers of a store. */
   readonly servers: Record<string, number>
+  region: RegionFigures | undefined
   keys: number
   memoryBytes: number
   demand: HotKey[]
@@ -41,16 +43,21 @@ export function pageFigures(engine: Engine, withKeys: boolean): PageFigures {
     policies[served.name] = figuresOf(served, withKeys, {
       parts: Object.fromEntries(served.denialsByPart),
       servers: Object.fromEntries(served.servers().map(({ server = '', calls }) => [server, calls])),
+      region: served.region(),
     })
   }
   return {
     policies,
-    callRates: figuresOf(engine.callRates, withKeys, { parts: {}, servers: {} }),
+    callRates: figuresOf(engine.callRates, withKeys, { parts: {}, servers: {}, region: undefined }),
     latency: engine.latency.buckets.slice(),
   }
 }
 
-function figuresOf(deciding: SampledEngine['callRates'], withKeys: boolean, more: Pick<PolicyFigures, 'parts' | 'servers'>): PolicyFigures {
+function figuresOf(
+  deciding: SampledEngine['callRates'],
+  withKeys: boolean,
+  more: Pick<PolicyFigures, 'parts' | 'servers' | 'region'>,
+): PolicyFigures {
   const { demand, denials } = withKeys ? deciding.hotKeys(KEYS_MERGED) : { demand: [], denials: [] }
   const { keys, memoryBytes } = deciding.stats()
   return { counts: { ...deciding.counts }, ...more, keys, memoryBytes, demand: [...demand], denials: [...denials] }
@@ -72,7 +79,14 @@ export function summed(all: readonly PageFigures[]): PageFigures {
 
 /** What stays of a process that has ended: its keys are elsewhere or gone. */
 export function withoutKeys({ policies, callRates, latency }: PageFigures): PageFigures {
-  const bare = (figures: PolicyFigures): PolicyFigures => ({ ...figures, keys: 0, memoryBytes: 0, demand: [], denials: [] })
+  const bare = (figures: PolicyFigures): PolicyFigures => ({
+    ...figures,
+    region: figures.region && { ...figures.region, isHomeOut: false },
+    keys: 0,
+    memoryBytes: 0,
+    demand: [],
+    denials: [],
+  })
   const each = Object.entries(policies).map(([name, figures]) => [name, bare(figures)])
   return { policies: Object.fromEntries(each), callRates: bare(callRates), latency }
 }
@@ -81,6 +95,7 @@ function addTo(sum: PolicyFigures, figures: PolicyFigures): void {
   addCounts(sum.counts, figures.counts)
   addCounts(sum.parts, figures.parts)
   addCounts(sum.servers, figures.servers)
+  sum.region = sumOfRegion([sum.region, figures.region])
   sum.keys += figures.keys
   sum.memoryBytes += figures.memoryBytes
   sum.demand = merged(sum.demand, figures.demand)
@@ -104,7 +119,7 @@ function noPolicies(): Record<string, PolicyFigures> {
 
 function noPolicy(): PolicyFigures {
   const counts = { allowed: 0, denied: 0, impossible: 0, peeks: 0 }
-  return { counts, parts: {}, servers: {}, keys: 0, memoryBytes: 0, demand: [], denials: [] }
+  return { counts, parts: {}, servers: {}, region: undefined, keys: 0, memoryBytes: 0, demand: [], denials: [] }
 }
 
 /** In a worker: the figures of the whole service, as the primary process last gave them. */
@@ -152,6 +167,7 @@ export class SharedFigures implements SampledEngine {
         config,
         isShared: !this.#inMemory,
         denialsByPart: new Map(Object.entries(figures.parts)),
+        region: () => figures.region,
         servers: () => Object.entries(figures.servers).map(([server, calls]) => ({ server, calls })),
       }
     })

@@ -22,7 +22,7 @@ for (const { name } of KINDS) {
       const runner = runnerFor(opened.get(name)?.client)
       const options = { mode: 'exact', banAfter, outage: 'closed', ...more } as const
       const limiter = () =>
-        layersOver(new RedisScripts(runner, keys), new RedisOverrides(runner, keys, policy.name), policy, options, clock)
+        layersOver(new RedisScripts(runner, keys), () => new RedisOverrides(runner, keys, policy.name), policy, options, clock)
       return { one: limiter(), other: limiter(), clock }
     },
   })

@@ -20,7 +20,7 @@ import { encodingsOf } from './policy-encoding.js'
 import { RedisBackend, type ScriptCalls } from './redis-backend.js'
 import { type HashTag, RedisKeys } from './redis-keys.js'
 import { RedisOverrides } from './redis-overrides.js'
-import { type RedisHomeOptions, redisRegion } from './redis-region.js'
+import { type HomePlace, homePlace, type RedisHomeOptions, redisRegion } from './redis-region.js'
 import { RedisScripts } from './redis-scripts.js'
 import { noteName, warnAtStart, warnOfMissingListener } from './redis-warnings.js'
 import { type RedisClient, runnerFor } from './runner-for.js'
@@ -67,7 +67,7 @@ export interface RedisLimiterOptions extends SharedOptions {
    */
   readonly hashTag?: HashTag
   /**
-   * The budget has its home in another store, which all regions share; `client` is the store of this region. The region holds tokens that the
+   * The budget has its home in another store, a Redis or `home.store`, which all regions share; `client` is the store of this region. The region holds tokens that the
    * home charged ahead, so a take waits for the home only where the region has none.
    *
    * @defaultValue none: `client` holds the budget
@@ -114,9 +114,10 @@ export function createRedisLimiter(policy: Policy, given: RedisLimiterOptions): 
   const prefix = options.prefix ?? 'sluicegate'
   const keys = new RedisKeys(prefix, options.hashTag)
   const store = new RedisScripts(runner, keys)
-  // Overrides are kept at the home, so that they reach all regions.
-  const kept = options.home === undefined ? new RedisOverrides(runner, keys, own.name) : overridesAtHome(options.home, options.hashTag, own)
-  const limiter = layersOver(store, kept, own, options, preciseClock(), { runner, prefix })
+  const clock = preciseClock()
+  const home = options.home && homePlace(options.home, options.hashTag, clock)
+  const kept = (): OverrideStore => home?.overridesOf(own) ?? new RedisOverrides(runner, keys, own.name)
+  const limiter = layersOver(store, kept, own, options, clock, { runner, prefix, home })
   noteName(runner, prefix, limiter)
   return limiter
 }
@@ -124,7 +125,7 @@ export function createRedisLimiter(policy: Policy, given: RedisLimiterOptions): 
 /** Over any scripts, with the layers that the options ask for. */
 export function layersOver(
   store: ScriptCalls,
-  kept: OverrideStore,
+  kept: () => OverrideStore,
   own: Policy,
   options: Omit<RedisLimiterOptions, 'client'>,
   clock: Clock = preciseClock(),
@@ -134,7 +135,7 @@ export function layersOver(
   const make = (policy: Policy): FleetLimiter => limiterOver(store, policy, options, clock, id, place)
   const overridesOf: SharedMaker['overridesOf'] = (staleMs, now) => {
     const guard = new CallGuard(ONE_PLACE, clock, timeoutMsOf(options))
-    return new OverrideCache(kept, guard, clock, staleMs, now)
+    return new OverrideCache(kept(), guard, clock, staleMs, now)
   }
   return layeredShared(own, { make, makeOverride: ({ policy }) => make(policy), overridesOf, clock }, options)
 }
@@ -146,6 +147,7 @@ const ONE_PLACE = { serverOf: () => undefined, slotOf: () => undefined }
 interface OwnStore {
   readonly runner: CommandRunner
   readonly prefix: string
+  readonly home: HomePlace | undefined
 }
 
 /** Over any scripts, without layers. */
@@ -160,9 +162,8 @@ export function limiterOver(
   const horizonMs = leasedHorizonMs(policy, options)
   checkSharedOptions(options)
   const permitOf = permitNames()
-  const { home, hashTag, timeoutMs = DEFAULT_TIMEOUT_MS } = options
-  const own = { ...(place as OwnStore), hashTag, timeoutMs }
-  const region = home && redisRegion(home, own, policy, horizonMs, permitOf, clock)
+  const { hashTag, timeoutMs = DEFAULT_TIMEOUT_MS } = options
+  const region = place?.home && redisRegion(place.home, { ...place, hashTag, timeoutMs }, policy, horizonMs, permitOf, clock)
   const counted = (): LocalShare => countedShare(store, policy, clock, id)
   return new SharedLimiter({
     policy,
@@ -181,14 +182,6 @@ export function limiterOver(
 /** A take may wait for the region's store and for the home. */
 function timeoutMsOf({ timeoutMs = DEFAULT_TIMEOUT_MS, home }: Omit<RedisLimiterOptions, 'client'>): number {
   return timeoutMs + (home === undefined ? 0 : timeoutMs + (home.timeoutMs ?? DEFAULT_HOME_TIMEOUT_MS))
-}
-
-function overridesAtHome(
-  { client, prefix = 'sluicegate' }: RedisHomeOptions,
-  hashTag: HashTag | undefined,
-  { name }: Policy,
-): RedisOverrides {
-  return new RedisOverrides(runnerFor(client), new RedisKeys(prefix, hashTag), name)
 }
 
 /** `1 / nodes`; of several policies the least, as each may be shared with other limiters. */

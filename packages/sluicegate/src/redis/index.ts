@@ -1,5 +1,6 @@
 export type { Awaitable } from '../awaitable.js'
 export type { FleetOverrides, WithFleetOverrides } from '../overrides.js'
+export type { StoreHome } from '../regions/store-home.js'
 export type { ServerLoad, ShardLoads, SlotLoad } from '../shared/calls/shard-load.js'
 export type { FleetBoundKey, FleetLimiter, FleetPermit, FleetReservation, FleetStats } from '../shared/fleet-limiter.js'
 export type { OutageMode } from '../shared/outage/local-share.js'

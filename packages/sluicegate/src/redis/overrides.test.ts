@@ -43,7 +43,13 @@ for (const kind of PLAIN) {
         const options = { mode, overrides: { staleMs: STALE_MS }, ...more, outage: 'closed' } as const
         const limiter = () => {
           const runner = runnerFor(opened.get(kind.name)?.client)
-          return layersOver(new RedisScripts(runner, keys), new RedisOverrides(runner, keys, policy.name), policy, options, clock) as never
+          return layersOver(
+            new RedisScripts(runner, keys),
+            () => new RedisOverrides(runner, keys, policy.name),
+            policy,
+            options,
+            clock,
+          ) as never
         }
         return { one: limiter(), other: limiter(), clock }
       },
@@ -84,7 +90,7 @@ test('a hash that was lost, and made anew by as many changes, is not taken for t
   const runner = runnerFor(open.client)
   const make = () => {
     const kept = new RedisOverrides(runner, keys, 'own')
-    return layersOver(new RedisScripts(runner, keys), kept, OWN, { mode: 'exact', overrides: true }, clock) as unknown as ReturnType<
+    return layersOver(new RedisScripts(runner, keys), () => kept, OWN, { mode: 'exact', overrides: true }, clock) as unknown as ReturnType<
       typeof createRedisLimiter
     > & { readonly overrides: { set(key: string, policy: typeof PRO): Promise<void> } }
   }

@@ -6,6 +6,8 @@ import { FaultProxy } from 'sluicegate-testkit/servers/fault-proxy.js'
 import { until } from 'sluicegate-testkit/servers/until.js'
 import { allOf, concurrency, fixedWindow, type Policy, tokenBucket } from '../index.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
+import { storeHome } from '../store/index.js'
+import { memoryStore } from '../store-testing/index.js'
 import { createRedisLimiter, type RedisLimiterOptions } from './create-redis-limiter.js'
 import type { RedisClient } from './runner-for.js'
 
@@ -272,6 +274,20 @@ test('misuse of the option says what to do', () => {
   assert.throws(make({ region: 'west', cold: 'maybe' }), { code: 'OPTION_INVALID', message: /'home' or 'share'/ })
   assert.throws(make({ region: 'west', shares: 1 }), { code: 'OPTION_UNKNOWN' })
   assert.throws(make({ region: 'west', client: {} }), { code: 'CLIENT_INVALID' })
+  const store = storeHome(memoryStore())
+  assert.throws(make({ region: 'west', store }), { code: 'OPTION_INVALID', message: /two homes: give one of them/ })
+  const inStore =
+    (given: object, options: object = {}, which: Policy = policy) =>
+    () =>
+      createRedisLimiter(which, { client: west.store.client, home: { region: 'west', ...given }, ...options })
+  assert.throws(inStore({ store: memoryStore() }), { code: 'OPTION_INVALID', message: /storeHome\(store\) returns/ })
+  assert.throws(inStore({ store }, { overrides: true }), { code: 'OPTION_INVALID', message: /use policyFor/ })
+  const { name, read, swap } = memoryStore()
+  const apart = storeHome({ name, read, swap })
+  assert.throws(inStore({ store: apart }, {}, allOf([policy, fixedWindow({ limit: 9, window: '1s' })])), {
+    code: 'CROSS_SLOT',
+    message: /swapAll/,
+  })
 })
 
 test('a policy too small to hold tokens of is split by fixed shares where that is chosen: no call to the home, and together the policy', async () => {

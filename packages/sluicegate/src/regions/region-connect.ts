@@ -12,7 +12,7 @@ import { RegionBackend } from './region-backend.js'
 import type { RegionPool } from './region-pool.js'
 import { ShareBackend } from './region-share.js'
 import { type RegionTerms, regionTermsOf } from './region-terms.js'
-import { demandPolicy, RegionRenewals } from './renewals.js'
+import { demandPolicy, noRenewals, RegionRenewals } from './renewals.js'
 
 /** What the region's own store gives. */
 export interface RegionStore {
@@ -32,7 +32,9 @@ export class Region {
   private readonly clock: Clock
   private readonly horizonMs: number
   private policy: Policy
+  /** Of the policy in force, and of those before it that still have something to do. */
   private renewals: RegionRenewals[] = []
+  private readonly counts = noRenewals()
 
   constructor(home: Home, store: RegionStore, policy: Policy, options: RegionOptions, horizonMs: number, clock: Clock) {
     this.home = home
@@ -70,8 +72,8 @@ export class Region {
       }
     })
     const pools = parts.map(({ pool }) => pool)
-    const renewals = new RegionRenewals(parts, terms, this.clock)
-    this.renewals.push(renewals)
+    const renewals = new RegionRenewals(parts, terms, this.clock, this.counts)
+    this.renewals = [...this.renewals.filter(({ isIdle }) => !isIdle), renewals]
     const alone = options.share === 0 ? undefined : new ShareBackend(policy, share, (each) => store.connect(each, () => ownLeaseUs))
     const isColdAlone = options.cold === 'share'
     return new RegionBackend({ policy, terms, leaseUs: ownLeaseUs, pools, home: whole, alone, isColdAlone, renewals })
@@ -88,9 +90,8 @@ export class Region {
   }
 
   stats(): RegionStats {
-    const { guard, share, options } = this
+    const { guard, share, options, counts } = this
     const { mode, why } = this.termsOf(this.policy)
-    const sum = (count: 'renewals' | 'tokens' | 'charged'): number => this.renewals.reduce((all, { counts }) => all + counts[count], 0)
     return {
       region: options.region,
       mode,
@@ -98,9 +99,9 @@ export class Region {
       homeCalls: guard.counts.answered,
       homeFailures: guard.counts.failed,
       isHomeOut: guard.openCircuits > 0,
-      renewals: sum('renewals'),
-      renewedTokens: sum('tokens'),
-      accountedTokens: sum('charged'),
+      renewals: counts.renewals,
+      renewedTokens: counts.tokens,
+      accountedTokens: counts.charged,
       regions: share.nodes,
       share: share.inForce,
     }

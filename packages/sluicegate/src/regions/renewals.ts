@@ -57,7 +57,11 @@ interface Given {
 /** What a home's answer says when it brings no tokens. */
 type Denial = Pick<Grant, 'untilFreeUs' | 'blockedUs' | 'remaining' | 'untilNewUs'>
 
-/** Counts since the limiter was created. */
+export function noRenewals(): RenewalCounts {
+  return { renewals: 0, tokens: 0, failed: 0, charged: 0 }
+}
+
+/** Counts since the limiter was created, under all its policies. */
 export interface RenewalCounts {
   /** Renewals that the home answered. */
   renewals: number
@@ -77,7 +81,7 @@ export interface RenewalCounts {
  * the demand of all regions, which the home counts.
  */
 export class RegionRenewals {
-  readonly counts: RenewalCounts = { renewals: 0, tokens: 0, failed: 0, charged: 0 }
+  private readonly counts: RenewalCounts
   private readonly parts: readonly RenewalPart[]
   private readonly terms: RegionTerms
   private readonly ticker: Ticker
@@ -87,12 +91,19 @@ export class RegionRenewals {
   private due: Claim[] = []
   private leadUs = FIRST_LEAD_US
 
-  constructor(parts: readonly RenewalPart[], terms: RegionTerms, clock: Clock) {
+  /** @param counts are counted on. */
+  constructor(parts: readonly RenewalPart[], terms: RegionTerms, clock: Clock, counts: RenewalCounts) {
+    this.counts = counts
     this.parts = parts
     this.terms = terms
     this.ticker = tickerOf(clock)
     this.alarm = new Alarm(clock, () => this.close())
     this.alert = alertOf(() => this.renewAll())
+  }
+
+  /** Whether nothing waits for its time. */
+  get isIdle(): boolean {
+    return this.due.length === 0 && this.reclaims.size === 0
   }
 
   /** For a draw from now on. */

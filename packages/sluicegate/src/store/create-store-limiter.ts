@@ -67,7 +67,7 @@ const OPTIONS: ReadonlySet<string> = new Set([
 ] as (keyof StoreLimiterOptions)[])
 
 /** An answer that takes this many timeouts counts as lost. */
-const LOST_AFTER = 2
+export const LOST_AFTER = 2
 
 /**
  * Creates a limiter whose budget all processes share in any store that can compare and swap. The decision is made here, by the compiled core;
@@ -133,11 +133,12 @@ function notTogether({ name }: CasStore): PolicyError {
   return new PolicyError('CROSS_SLOT', 'store', name, mend)
 }
 
-const ONE_PLACE = { serverOf: () => undefined, slotOf: () => undefined }
+export const ONE_PLACE = { serverOf: () => undefined, slotOf: () => undefined }
 /** No two keys can be changed together, not even equal ones: NaN is unlike itself. The server is one. */
 const PLACES_APART = { serverOf: () => 'store', slotOf: () => Number.NaN }
 
-function checkStore(store: unknown): asserts store is CasStore {
+/** @throws {PolicyError} `OPTION_INVALID` */
+export function checkStore(store: unknown): asserts store is CasStore {
   const { name, read, swap } = (store ?? {}) as Partial<CasStore>
   if (typeof name === 'string' && typeof read === 'function' && typeof swap === 'function') return
   throw new PolicyError('OPTION_INVALID', 'store', store, 'must be a CasStore: { name, read(key), swap({ key, version, value, ttlMs }) }')

@@ -10,7 +10,10 @@ interface PolicyState {
     readonly remaining: number
     readonly retryAfterMs: number | null
     readonly resetAfterMs: number | null
+    readonly source: string
   }
+  /** In a region: how it has its part of the budget. */
+  readonly mode?: string
   readonly outage?: string
 }
 
@@ -112,9 +115,9 @@ export class KeyLookup {
   }
 }
 
-function row({ name, state, outage }: PolicyState): HTMLElement {
+function row({ name, state, outage, mode }: PolicyState): HTMLElement {
   if (state === undefined) return made('li', 'state', made('b', 'state-name', name), made('span', 'badge denied', `no answer: ${outage}`))
-  const { allowed, limit, remaining, retryAfterMs, resetAfterMs } = state
+  const { allowed, limit, remaining, retryAfterMs, resetAfterMs, source } = state
   const meter = made('div', 'meter', made('i', allowed ? 'fill' : 'fill denied'))
   meter.style.setProperty('--share', `${limit === 0 ? 0 : Math.min(100, (100 * remaining) / limit)}%`)
   const wait = retryAfterMs === null ? 'never passes' : `for ${span(retryAfterMs)}`
@@ -125,9 +128,21 @@ function row({ name, state, outage }: PolicyState): HTMLElement {
     made('b', 'state-name', name),
     made('span', allowed ? 'badge allowed' : 'badge denied', allowed ? 'allowed' : `denied ${wait}`),
     meter,
-    made('span', 'left', made('b', '', count(remaining)), ` of ${count(limit)} left`),
+    made(
+      'span',
+      'left',
+      made('b', '', count(remaining)),
+      ` of ${count(limit)} left${mode === undefined ? '' : (PLACES[source === 'outage' ? 'outage' : mode] ?? '')}`,
+    ),
     made('span', 'quiet', reset),
   )
+}
+
+/** Where tokens of a budget are whose home is another store. */
+const PLACES: Readonly<Record<string, string>> = {
+  tokens: ' in this region and at the home',
+  home: ' at the home',
+  outage: ' of the share of this region',
 }
 
 /** @throws Error with what the service says, for people. */

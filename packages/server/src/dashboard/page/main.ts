@@ -5,6 +5,7 @@ import { count, rate } from './figures.js'
 import { KeyLookup } from './key-lookup.js'
 import { LatencyCard } from './latency-card.js'
 import { PolicyCard } from './policy-card.js'
+import { showRegion } from './region-card.js'
 
 const STATES = { live: 'Live', lost: 'Connection lost, trying again' }
 const cards = new Map<string, PolicyCard>()
@@ -28,6 +29,7 @@ readFeed({
     byId('key-note').hidden = sample.keys !== 'masked'
     lookup.canChange = sample.canChange
     showStaleness(sample)
+    showRegion(sample.region)
     showCandidate(sample.candidate)
     showServers(sample.servers)
   },

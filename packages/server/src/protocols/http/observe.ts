@@ -16,9 +16,17 @@ export function livezRoute(): Route {
   return read((_, response) => reply(response, 200, TEXT, 'ok\n'))
 }
 
-/** `/readyz`: 200 while requests are welcome, 503 before the start is done and from the first signal to stop. */
-export function readyzRoute(phase: () => Phase): Route {
-  return read((_, response) => reply(response, phase() === 'ready' ? 200 : 503, TEXT, `${phase()}\n`))
+/**
+ * `/readyz`: 200 while requests are welcome, 503 before the start is done and from the first signal to stop.
+ *
+ * @param note a line for people about what does not hold back requests; undefined when all is well.
+ */
+export function readyzRoute(phase: () => Phase, note: () => string | undefined): Route {
+  return read((_, response) => {
+    const isReady = phase() === 'ready'
+    const line = isReady ? note() : undefined
+    reply(response, isReady ? 200 : 503, TEXT, `${phase()}\n${line === undefined ? '' : `${line}\n`}`)
+  })
 }
 
 /** `/startupz`: 200 from when the start is done; a restart is no remedy before. */
