@@ -11,7 +11,7 @@ export type UsageWarning =
   | 'SLUICEGATE_PROXY_UNTRUSTED'
   | 'SLUICEGATE_SHARED_NAME'
 
-/** Codes of warnings about a server, a store or what it keeps. Explained in `docs/redis.md` and `docs/outages.md`. */
+/** Codes of warnings about a server, a store or what it keeps. Explained in `docs/warnings.md`. */
 export type StoreWarning =
   | 'SLUICEGATE_EVICTION'
   | 'SLUICEGATE_NO_ERROR_LISTENER'
