@@ -90,14 +90,16 @@ function whereMissed(missed: readonly SimulatedCell[]): string {
   return `${requests} requests a lease; ${valuesOf(({ arrivals }) => arrivals)}`
 }
 
-/** The most nodes; the saved results have fewer as well. */
+/** The fewest and the most nodes; the saved results have those between. */
 function measuredTable(cells: readonly MeasuredCell[], overCluster: readonly MeasuredCell[] = []): string {
   const head = [
     ...['nodes', 'requests a lease', 'demand / limit', 'exact admits', 'leases, of that', 'calls a request'],
     ...['99 %, exact, ms', '99 %, leases, ms', '`node:cluster`: leases, of exact', 'messages a request'],
   ]
   const counts = cells.map(({ nodes }) => nodes)
-  const shown = cells.filter(({ nodes, requestsPerLease }) => nodes === Math.max(...counts) && requestsPerLease !== 2)
+  const shown = cells.filter(
+    ({ nodes, requestsPerLease }) => (nodes === Math.min(...counts) || nodes === Math.max(...counts)) && requestsPerLease !== 2,
+  )
   const ofCluster = (like: MeasuredCell): readonly string[] => {
     const isLike = (cell: MeasuredCell): boolean =>
       cell.nodes === like.nodes && cell.requestsPerLease === like.requestsPerLease && cell.demand === like.demand
