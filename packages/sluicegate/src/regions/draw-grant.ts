@@ -8,7 +8,7 @@ import type { Drawn } from './region-pool.js'
  */
 export function grantOfDraw(
   { nowUs, tokens, lots, left, rest, deniedUs, blockedUs, fullUs, isScarce }: Drawn,
-  { limit }: Policy,
+  { limit, burst }: Policy,
   leaseUs: number,
 ): Grant {
   return {
@@ -21,7 +21,7 @@ export function grantOfDraw(
     untilFreeUs: tokens > 0 ? 0 : deniedUs,
     untilFreeFor: () => (tokens > 0 ? undefined : deniedUs),
     blockedUs,
-    remaining: Math.min(limit, left + rest),
+    remaining: Math.min(Math.max(limit, burst), left + rest),
     untilNewUs: fullUs,
     hasMore: tokens > 0 && !isScarce,
   }
