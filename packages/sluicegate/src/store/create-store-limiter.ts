@@ -111,12 +111,17 @@ function limiterOver(
   const { mode, prefix, store } = options
   const horizonMs = leasedHorizonMs(policy, options)
   const hasTransactions = store.swapAll !== undefined
+  /** Of each policy and each of its parts, which keep their names. */
+  const inForce = new Map<string, StoreBackend>()
   return new SharedLimiter({
     policy,
     connect: (each, lengthOf) => {
       const isLeased = mode !== 'exact' && (each.policies ?? []).every((part) => lengthOf(part) > 0)
       if (each.policies !== undefined && !hasTransactions && !isLeased) throw notTogether(store)
-      return new StoreBackend(calls, each, lengthOf, prefix)
+      const name = `${each.algorithm} ${each.name}`
+      const made = new StoreBackend(calls, each, lengthOf, prefix, inForce.get(name))
+      inForce.set(name, made)
+      return made
     },
     ...(hasTransactions ? {} : { crossSlot: CrossSlotBackend }),
     places: hasTransactions ? ONE_PLACE : PLACES_APART,

@@ -52,23 +52,31 @@ export class StoreBackend implements Backend {
   /** The first for all policies together; those of single policies, for leases, come with the first lease. */
   private readonly sessions: KeySession[]
   private readonly lengthOf: (policy: Policy) => number
-  private readonly known = new KnownStates()
+  private readonly known: KnownStates
   private readonly waiting = new Map<string, Waiting>()
-  private readonly permits = new HeldPermits()
-  private readonly granted = new GrantedLeases()
+  private readonly permits: HeldPermits
+  private readonly granted: GrantedLeases
+  /** The one in force since an update. */
+  private next: StoreBackend | undefined
   /** What {@link GrantedLeases} says is to go back. */
   private back: GivenBack[] = []
 
-  constructor(calls: StoreCalls, policy: Policy, lengthOf: (policy: Policy) => number, prefix: string) {
+  /** @param before which this one replaces: what its holders give back goes on here, as it would make a key one of the old numbers. */
+  constructor(calls: StoreCalls, policy: Policy, lengthOf: (policy: Policy) => number, prefix: string, before?: StoreBackend) {
     this.calls = calls
     this.policy = policy
     this.policies = policy.policies ?? [policy]
     this.lengthOf = lengthOf
     this.prefix = prefix
     this.sessions = [new KeySession(policy, lengthOf)]
+    this.known = before?.known ?? new KnownStates()
+    this.permits = before?.permits ?? new HeldPermits()
+    this.granted = before?.granted ?? new GrantedLeases()
+    if (before !== undefined) before.next = this
   }
 
   execute(operation: Operation, signal?: CallerSignal): Promise<Answer> {
+    if (this.next !== undefined) return this.next.execute(operation, signal)
     if (operation.verb === 'return') return this.giveBack(operation)
     const held = this.heldOf(operation)
     return this.inLane(this.keysOf(operation.key), this.sessionOf(undefined), {
