@@ -183,6 +183,19 @@ test('counters of tiers are summed, also those of the region', async () => {
   assert.ok(homeCalls >= 2, `${homeCalls} calls`)
 })
 
+test('the home is out where it is for one tier', async () => {
+  const [base, pro] = ['free tier', 'paid tier'].map((name) => fixedWindow({ limit: 5, window: '1h', name })) as [Policy, Policy]
+  const limiter = limiterIn(west, 'west', base, {}, { policyFor: (key) => (key === 'pro' ? pro : undefined), policies: [pro] })
+  assert.equal(limiter.stats().region?.isHomeOut, false)
+  west.ocean.set({ kind: 'cut' })
+  try {
+    for (let take = 0; take < 3; take++) await limiter.take('pro')
+    assert.equal(limiter.stats().region?.isHomeOut, true)
+  } finally {
+    west.ocean.set({ kind: 'none' })
+  }
+})
+
 test('with a share of 0 nothing passes without the home, and without an error', async () => {
   const policy = fixedWindow({ limit: 1000, window: '1h', name: 'closed' })
   const limiter = limiterIn(east, 'east', policy, { share: 0 })

@@ -27,12 +27,14 @@ export interface RegionStats {
   readonly share: number
 }
 
-/** What several limiters of one region did together; all else is that of the first. */
+/** What several limiters of one region did together, and whether the home is out for one of them; all else is that of the first. */
 export function sumOfRegions(first: RegionStats, limiters: Iterable<{ stats(): { readonly region?: RegionStats } }>): RegionStats {
   const sum = { homeCalls: 0, homeFailures: 0, renewals: 0, renewedTokens: 0, accountedTokens: 0 }
+  let { isHomeOut } = first
   for (const limiter of limiters) {
     const { region } = limiter.stats()
+    isHomeOut ||= region?.isHomeOut ?? false
     for (const name of Object.keys(sum) as (keyof typeof sum)[]) sum[name] += region?.[name] ?? 0
   }
-  return { ...first, ...sum }
+  return { ...first, ...sum, isHomeOut }
 }
