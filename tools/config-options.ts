@@ -72,13 +72,9 @@ function option(path: string, schema: Schema, isRequired: boolean): ConfigOption
   }
 }
 
-/** The example in its place: `stop: { drain: 15s }`. */
+/** The last level of the example: `drain: 15s` of `stop.drain`. */
 export function exampleOf(path: string, value: unknown): string {
-  const [first = '', ...rest] = path.split('.')
-  const name = first.replace('NAME', 'per-user')
-  if (rest.length === 0) return name.endsWith('[]') ? `${name.slice(0, -2)}: [${flow(value)}]` : `${name}: ${flow(value)}`
-  const inner = exampleOf(rest.join('.'), value)
-  return name.endsWith('[]') ? `${name.slice(0, -2)}: [{ ${inner} }]` : `${name}: { ${inner} }`
+  return `${path.split('.').at(-1)}: ${flow(value)}`
 }
 
 function flow(value: unknown): string {

@@ -54,10 +54,10 @@ export function optionsPage(): string {
 
 const HEAD = `# Options
 
-Every option with its type, its default, an example, and the page that explains it. \`npm run api\` writes this page from the docstrings of the
-library and the schema of the configuration file.`
-const CONFIG_ABOUT = `An option of the command line comes first, then its environment variable, then this file. The schema for editors is
-[\`sluicegate.json\`](tiers.md#in-an-editor).`
+Every option with its type, its default, which links to the page that explains it, and an example. \`npm run api\` writes this page from
+docstrings and the schema of the configuration file.`
+const CONFIG_ABOUT = `An option of the command line comes first, then its environment variable, then this file. An example shows the last
+level: \`drain: 15s\` of \`stop.drain\` is \`stop: { drain: 15s }\` in the file. The schema for editors is [\`sluicegate.json\`](tiers.md#in-an-editor).`
 
 function libraryEntry({ group, name, type, what, byDefault, example }: DocumentedOption): string {
   const link = group.links?.[name] ?? group.link
@@ -69,7 +69,7 @@ function configEntry({ path, type, what, byDefault, example, link }: ConfigOptio
 }
 
 function about(type: string, byDefault: string, link: string): string {
-  return `${type}, ${byDefault === 'required' ? 'required' : `default ${byDefault}`}. [More](${link})`
+  return byDefault === 'required' ? `${type}, [required](${link}).` : `${type}, [default](${link}) ${byDefault}.`
 }
 
 function libraryOptions(): DocumentedOption[] {
@@ -91,7 +91,7 @@ function optionsOf(group: OptionGroup): DocumentedOption[] {
       return plain(ts.getTextOfJSDocComment(comment))
     }
     const [doc] = ts.getJSDocCommentsAndTags(member).filter(ts.isJSDoc)
-    const type = (member.type?.getText(source) ?? '').replace(/\s+/g, ' ')
+    const type = (member.type?.getText(source) ?? '').replace(/\/\*\*.*?\*\//gs, '').replace(/\s+/g, ' ')
     const what = plain(ts.getTextOfJSDocComment(doc?.comment))
     return [{ group, name, type, what, byDefault: tag('defaultValue'), example: tag('example') }]
   })

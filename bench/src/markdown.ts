@@ -88,16 +88,33 @@ function machineTable({ startedAt, machine, rivals, effort, loadBefore, loadAfte
   )
 }
 
-/** Each target with what was measured, and whether that is enough. */
+/** Each target with what was measured, and whether that is enough; targets that differ in their last part alone share a row. */
 export function targetsTable(verdicts: readonly Verdict[]): string {
-  const rows = verdicts.map(({ what, target, measured, unit, met }) => [
-    what,
-    target.replace('<=', '≤').replace('>=', '≥'),
-    `${figure(measured.median)} ${unit === 'x' ? '×' : unit}`,
-    spread(measured),
-    met ? 'met' : '**missed**',
-  ])
+  const groups = new Map<string, Verdict[]>()
+  for (const verdict of verdicts) {
+    const group = `${verdict.what.slice(0, verdict.what.lastIndexOf(', '))}, ${verdict.target}`
+    groups.set(group, [...(groups.get(group) ?? []), verdict])
+  }
+  const rows = [...groups.values()].map((group) => {
+    const [{ what = '', target = '', unit = '' } = {}] = group
+    const base = what.slice(0, what.lastIndexOf(', ') + 2)
+    const results = group.map(({ met }) => (met ? 'met' : '**missed**'))
+    return [
+      group.length === 1 ? what : `${base}${joined(group.map((each) => each.what.slice(base.length)))}`,
+      target.replace('<=', '≤').replace('>=', '≥'),
+      `${group.map(({ measured }) => figure(measured.median)).join('/')} ${unit === 'x' ? '×' : unit}`,
+      group.map(({ measured }) => spread(measured)).join('/'),
+      new Set(results).size === 1 ? (results[0] ?? '') : results.join('/'),
+    ]
+  })
   return table(['what', 'target', 'measured', 'quartiles', ''], rows)
+}
+
+/** `16/64 connections` of `16 connections` and `64 connections`. */
+function joined(texts: readonly string[]): string {
+  const ends = new Set(texts.map((text) => text.replace(/^\S+/, '')))
+  const [end = ''] = ends
+  return ends.size === 1 ? `${texts.map((text) => text.slice(0, text.length - end.length)).join('/')}${end}` : texts.join('/')
 }
 
 function answerTable(answer: Answer): string {
@@ -105,7 +122,15 @@ function answerTable(answer: Answer): string {
   return [`**${answer.title}.** ${answer.note}`, '', table(head, rows)].join('\n')
 }
 
-/** A table; figures to the right. */
+/** A table; figures to the right. A unit that all figures of a column have stands in its head. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  return markdownTable(head, rows, true)
+  const units = head.map((name, column) => (name === '' || column === 0 ? undefined : unitOf(rows.map((row) => row[column] ?? ''))))
+  const names = head.map((name, column) => (units[column] === undefined ? name : `${name}, ${units[column]}`))
+  const cells = rows.map((row) => row.map((cell, column) => (units[column] === undefined ? cell : cell.replace(` ${units[column]}`, ''))))
+  return markdownTable(names, cells, true)
+}
+
+function unitOf(cells: readonly string[]): string | undefined {
+  const units = new Set(cells.filter((cell) => cell !== '' && cell !== '0').map((cell) => /^-?[\d.,]+ (%|×|ns|µs|ms|MB)$/.exec(cell)?.[1]))
+  return units.size === 1 ? [...units][0] : undefined
 }

@@ -25,15 +25,15 @@ export interface MiddlewareSetting {
 }
 
 const CLIENTS: Readonly<Record<MiddlewareSetting['clients'], string>> = {
-  one: 'one IPv4 address',
-  many: '10,000 IPv4 addresses',
+  one: 'one address',
+  many: '10,000 addresses',
   mapped: 'one mapped address',
   ipv6: 'one IPv6 address',
 }
 
-/** The setting as the name of a row. */
+/** The setting as the name of a row; the same headers are not mentioned. */
 export function settingName({ options, outcome, clients }: MiddlewareSetting): string {
-  return `${outcome}, ${options === 'same' ? 'same headers' : 'defaults'}, ${CLIENTS[clients]}`
+  return `${outcome}, ${options === 'same' ? '' : 'defaults, '}${CLIENTS[clients]}`
 }
 
 /** A side, as tables say it. */

@@ -13,7 +13,7 @@ export function middlewareVerdicts({ added }: MiddlewareResults): Verdict[] {
     const runs = runsOf(added, setting)
     if (runs.length === 0) return []
     const measured = addedRatio(runs, ({ ns }) => ns)
-    const what = `Express, added time a request, ${settingName(setting)}: sluicegate / express-rate-limit`
+    const what = `Express, time added, of that of express-rate-limit, ${settingName(setting)}`
     return [{ what, target: '<= 1/3', measured, unit: 'x', met: measured.median <= 1 / 3 }]
   })
 }

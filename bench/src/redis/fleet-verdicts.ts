@@ -14,7 +14,7 @@ export function fleetVerdicts(results: FleetResults): Verdict[] {
     const at = (contender: FleetContenderName, shape: Shape): CellResult | undefined =>
       resultOf(results, { contender, topology, shape, callers: MOST_CALLERS, pace: 0 })
     const leased = at('sluicegate leased', 'per_user')
-    const where = `${SERVERS[topology]}, ${MOST_CALLERS} callers`
+    const where = SERVERS[topology]
     return [
       ...atLeastTimes(`leased over exact, a key each, ops/s, ${where}`, leased, at('sluicegate exact', 'per_user'), 50),
       ...(leased === undefined ? [] : leasedVerdicts(leased, where)),

@@ -78,7 +78,7 @@ function whenTable(costs: readonly KeyCost[]): string {
   const rows = REQUESTS_PER_LEASE.map((requests) => {
     const own = costs.filter(({ requestsPerLease }) => requestsPerLease === requests)
     const cells = own.map(({ callsPerRequest, served }) =>
-      callsPerRequest === undefined ? 'exact' : `${callsPerRequest.toFixed(2)} / ${percent(Math.min(1, served))}`,
+      callsPerRequest === undefined ? 'exact' : `${callsPerRequest.toFixed(2)}/${(Math.min(1, served) * 100).toFixed(0)}`,
     )
     return [String(requests), ...cells]
   })

@@ -44,7 +44,7 @@ function gridTable(grid: readonly SimulatedCell[]): string {
   const head = [
     'requests a lease',
     'cells',
-    'admitted of exact, demand below 1',
+    'admitted of exact, %, demand below 1',
     'demand 1 to 2',
     'demand 10',
     'calls a request: mean',
@@ -93,8 +93,8 @@ function whereMissed(missed: readonly SimulatedCell[]): string {
 /** The fewest and the most nodes; the saved results have those between. */
 function measuredTable(cells: readonly MeasuredCell[], overCluster: readonly MeasuredCell[] = []): string {
   const head = [
-    ...['nodes', 'requests a lease', 'demand / limit', 'exact admits', 'leases, of that', 'calls a request'],
-    ...['99 %, exact, ms', '99 %, leases, ms', '`node:cluster`: leases, of exact', 'messages a request'],
+    ...['nodes', 'requests a lease', 'demand / limit', 'exact admits, %', 'leases, % of that', 'calls a request'],
+    ...['99 %, exact, ms', '99 %, leases, ms', '`node:cluster`: leases, % of exact', 'messages a request'],
   ]
   const counts = cells.map(({ nodes }) => nodes)
   const shown = cells.filter(
@@ -127,6 +127,7 @@ function whereText(measured: MeasuredUse, cluster: MeasuredUse | undefined): str
   return cluster === undefined ? `${text}.` : `${text}; \`node:cluster\`: ${cluster.where}, ${cluster.seconds} s.`
 }
 
+/** Of columns whose head has the sign. */
 function percent(share: number): string {
-  return `${(100 * share).toFixed(1)} %`
+  return (100 * share).toFixed(1)
 }
