@@ -5,6 +5,7 @@ import {
   type Answer,
   mismatchIn,
   oracleAnswers,
+  oracleFor,
   PostgresProcess,
   type Sequence,
   savedSeeds,
@@ -12,15 +13,15 @@ import {
   sequenceOf,
   shortOrLong,
   VECTOR_ALGORITHMS,
+  versionedOracleFor,
 } from 'sluicegate-testkit'
 import { limiterAtGivenTimes } from 'sluicegate-testkit/postgres/given-time.js'
 import { FleetReplay, namedPolicy } from 'sluicegate-testkit/twins/fleet-replay.js'
+import { withUpdates } from 'sluicegate-testkit/twins/twin-sequence.js'
 import { postgresTable } from './table-name.js'
 
 /** Of each algorithm; some 22 steps each. */
 const SEQUENCES = shortOrLong(8, 300)
-/** Over more, permits are not compared yet. */
-const OF_PERMITS = 8
 const AT_ONCE = 8
 
 let server: PostgresProcess
@@ -36,21 +37,31 @@ after(async () => {
 })
 
 for (const algorithm of VECTOR_ALGORITHMS) {
-  const sequences = algorithm === 'concurrency' ? OF_PERMITS : SEQUENCES
-  test(`${algorithm} in a table of PostgreSQL answers what the oracle says, field by field, over ${sequences} random sequences`, async () => {
-    const seeds = [...savedSeeds(algorithm), ...seedsFrom(1, sequences)]
-    const next = async (): Promise<void> => {
-      for (let seed = seeds.pop(); seed !== undefined; seed = seeds.pop()) {
-        const sequence = sequenceOf(seed, algorithm)
-        const kept = sequence.steps.filter(({ verb }) => verb !== 'update')
-        const steps = algorithm === 'concurrency' ? kept : forwards(kept)
-        const steady = { ...sequence, steps }
-        const mismatch = mismatchIn(steady, oracleAnswers(steady), await answersOf(steady, `${algorithm} ${seed}`))
-        assert.equal(mismatch, undefined, `seed ${seed}: ${JSON.stringify(mismatch)}`)
-      }
-    }
-    await Promise.all(Array.from({ length: AT_ONCE }, next))
+  test(`${algorithm} in a table of PostgreSQL answers what the oracle says, field by field, over ${SEQUENCES} random sequences`, async () => {
+    await compare(algorithm, 'steady', oracleFor, (_, steps) => steps.filter(({ verb }) => verb !== 'update'))
   })
+
+  test(`${algorithm} in a table of PostgreSQL carries each key over to changed numbers when it is next touched`, async () => {
+    await compare(algorithm, 'updates', versionedOracleFor, withUpdates)
+  })
+}
+
+async function compare(
+  algorithm: (typeof VECTOR_ALGORITHMS)[number],
+  prefix: string,
+  oracle: typeof oracleFor,
+  stepsOf: typeof withUpdates,
+): Promise<void> {
+  const seeds = [...savedSeeds(algorithm), ...seedsFrom(1, SEQUENCES)]
+  const next = async (): Promise<void> => {
+    for (let seed = seeds.pop(); seed !== undefined; seed = seeds.pop()) {
+      const { policy, steps } = sequenceOf(seed, algorithm)
+      const sequence = { policy, steps: stepsOf(policy, forwards(steps)) }
+      const mismatch = mismatchIn(sequence, oracleAnswers(sequence, oracle), await answersOf(sequence, `${prefix} ${algorithm} ${seed}`))
+      assert.equal(mismatch, undefined, `seed ${seed}: ${JSON.stringify(mismatch)}`)
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, next))
 }
 
 /** A store keeps nothing of a full key, so it does not know that its clock ran back since; `races.test.ts` and the chaos have such clocks. */

@@ -1,3 +1,4 @@
+import { holdsPermits } from '../decision/permit.js'
 import { high, low } from '../memory/fingerprint.js'
 import type { MemoryLimiter } from '../memory/memory-limiter.js'
 import type { OpenCore } from '../memory/open-core.js'
@@ -8,17 +9,25 @@ import { type ExtensionArea, isSectionOf, putInForce, sectionOf } from './record
 
 // The state of one key, between a limiter in memory and the bytes of a store:
 //
-//   record, a block (record-section.ts) | entry 1: 0 none, 1 one | generation | state word without its epoch 8 |
+//   record, a block (record-section.ts) | entry 1: 0 none, 1 one, 2 gone | generation | state word without its epoch 8 |
 //   banned until, microseconds | extension, a block without the zeros at its end
 //
-// No bytes: the key owes nothing. The limiter has a table for a few keys and holds only this one.
+// No bytes: the key owes nothing. An entry that is gone has a generation and no word: the next one of the key counts on from there, so that
+// permits which a reset has ended are told from those that follow at the same microsecond. The limiter has a table for a few keys and holds
+// only this one.
 
 /** The name of the one key in the limiter. */
 export const ONE_KEY = 'k'
 
+const NO_ENTRY = 0
+const ENTRY = 1
+const GONE = 2
+
 const WORD_BYTES = 8
 const FINGERPRINT_SHIFT = 16
-const GENERATION_MASK = 0xffff
+const GENERATION_MASK = 0x3fff
+const OWNER_MASK = 7
+const OWNER_SHIFT = 24
 const KIND_SHIFT = 30
 const STATE_KIND = 1
 const USED = 0x4000_0000
@@ -46,6 +55,8 @@ export class KeyMemory {
   private areas: readonly ExtensionArea[] = []
   /** The end of the ban that was loaded. */
   private bannedUs = 0
+  /** Of the entry that was loaded, or of the one that is gone; 0 without one. */
+  private generation = 0
 
   /** @param policy which the limiter decides by. */
   constructor(limiter: MemoryLimiter, policy: Policy) {
@@ -65,15 +76,17 @@ export class KeyMemory {
     if (state.length === 0) return
     const reader = new ByteReader(state)
     const section = reader.block()
-    const hasEntry = reader.byte() === 1
-    const generation = hasEntry ? reader.whole() : 0
-    const word = hasEntry ? reader.raw(WORD_BYTES) : NOTHING
+    const kind = reader.byte()
+    const generation = kind === NO_ENTRY ? 0 : reader.whole() & GENERATION_MASK
+    const word = kind === ENTRY ? reader.raw(WORD_BYTES) : NOTHING
     const bannedUs = reader.whole()
     const extension = reader.block()
     if (!reader.isOver) throw new RangeError('is too long')
     if (!areSame(section, this.section)) this.putInForce(section)
     if (extension.length > this.stride) throw new RangeError('has more words than its policy')
-    if (hasEntry) this.writeEntry(generation & GENERATION_MASK, word, extension)
+    this.generation = generation
+    if (this.areNumbered) this.numberEntries()
+    if (kind === ENTRY) this.writeEntry(word, extension)
     this.bannedUs = bannedUs
     if (bannedUs > nowUs) this.open.core.ban(this.low, this.high, nowUs, bannedUs - nowUs)
     if (isSectionOf(section, this.policy)) return
@@ -89,11 +102,13 @@ export class KeyMemory {
     const entry = this.entry()
     const leftUs = core.banLeft(this.low, this.high, nowUs)
     const bannedUs = leftUs > 0 ? nowUs + leftUs : this.bannedUs <= nowUs ? this.bannedUs : 0
-    if (entry === undefined && bannedUs === 0) return NOTHING
+    const gone = entry === undefined && this.areNumbered ? this.newestGeneration() : 0
+    if (entry === undefined && bannedUs === 0 && gone === 0) return NOTHING
     const writer = new ByteWriter()
     writer.block(this.section)
-    writer.byte(entry === undefined ? 0 : 1)
+    writer.byte(entry !== undefined ? ENTRY : gone === 0 ? NO_ENTRY : GONE)
     if (entry !== undefined) this.readEntry(writer, entry)
+    else if (gone !== 0) writer.whole(gone)
     writer.whole(bannedUs)
     writer.block(entry === undefined || this.stride === 0 ? NOTHING : withoutZeros(this.extensionOf(entry)))
     return writer.written()
@@ -110,6 +125,35 @@ export class KeyMemory {
     words[at('BANNED_UNTIL')] = BigInt.asUintN(64, LONG_AGO)
     if (this.bannedUs !== 0) words.fill(0n, at('BAN_FILTER'), at('DESCRIPTORS'))
     this.bannedUs = 0
+    this.generation = 0
+  }
+
+  /** Whether entries are told apart by their generations: permits are, by a part of it. */
+  private get areNumbered(): boolean {
+    return holdsPermits(this.policy)
+  }
+
+  /** Makes free entries of all: whichever the key gets next, it has a later generation. */
+  private numberEntries(): void {
+    if (this.generation === 0) return
+    const { open, generation } = this
+    const view = new DataView(open.memory.buffer)
+    const state = (USED | ((open.epoch() & 7) << EPOCH_SHIFT) | ((generation & OWNER_MASK) << OWNER_SHIFT)) >>> 0
+    for (const entry of this.entries()) {
+      view.setUint32(entry, generation, true)
+      view.setUint32(entry + WORD_BYTES + 4, state, true)
+    }
+  }
+
+  /** Generations count round. */
+  private newestGeneration(): number {
+    const view = new DataView(this.open.memory.buffer)
+    let most = 0
+    for (const entry of this.entries()) {
+      if (view.getUint32(entry + WORD_BYTES + 4, true) === 0) continue
+      most = Math.max(most, (view.getUint32(entry, true) - this.generation) & GENERATION_MASK)
+    }
+    return (this.generation + most) & GENERATION_MASK
   }
 
   private putInForce(section: Uint8Array): void {
@@ -148,13 +192,13 @@ export class KeyMemory {
     return new BigUint64Array(open.memory.buffer)[(open.section + this.constants.EPOCH) / WORD_BYTES] as bigint
   }
 
-  private writeEntry(generation: number, word: Uint8Array, extension: Uint8Array): void {
+  private writeEntry(word: Uint8Array, extension: Uint8Array): void {
     const { open } = this
     const home = Math.floor(((this.low >>> 0) * open.lines) / 2 ** 32)
     const entry = open.section + this.constants.TABLE + home * this.constants.LINE_SIZE
     const view = new DataView(open.memory.buffer)
     const given = new DataView(word.buffer, word.byteOffset, WORD_BYTES)
-    view.setUint32(entry, ((this.fingerprintLow << FINGERPRINT_SHIFT) | generation) >>> 0, true)
+    view.setUint32(entry, ((this.fingerprintLow << FINGERPRINT_SHIFT) | this.generation) >>> 0, true)
     view.setUint32(entry + 4, this.high >>> 0, true)
     view.setUint32(entry + WORD_BYTES, given.getUint32(0, true), true)
     const epoch = (open.epoch() & 7) << EPOCH_SHIFT
@@ -177,16 +221,20 @@ export class KeyMemory {
 
   /** Address of the key's entry; undefined when it owes nothing. */
   private entry(): number | undefined {
-    const { open } = this
-    const view = new DataView(open.memory.buffer)
-    const begin = open.section + this.constants.TABLE
-    const end = begin + open.entries * this.constants.ENTRY_SIZE
-    for (let entry = begin; entry < end; entry += this.constants.ENTRY_SIZE) {
+    const view = new DataView(this.open.memory.buffer)
+    for (const entry of this.entries()) {
       const isKey =
         view.getUint32(entry, true) >>> FINGERPRINT_SHIFT === this.fingerprintLow && view.getUint32(entry + 4, true) === this.high >>> 0
       if (isKey && view.getUint32(entry + WORD_BYTES + 4, true) >>> KIND_SHIFT === STATE_KIND) return entry
     }
     return undefined
+  }
+
+  /** The addresses of the table's entries. */
+  private *entries(): Iterable<number> {
+    const { open, constants } = this
+    const begin = open.section + constants.TABLE
+    for (let i = 0; i < open.entries; i++) yield begin + i * constants.ENTRY_SIZE
   }
 
   private extensionOf(entry: number): Uint8Array {

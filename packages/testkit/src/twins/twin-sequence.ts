@@ -38,7 +38,7 @@ function unpackedSingle(spec: SinglePolicySpec): SinglePolicySpec {
  * What was booked before a change is settled under the policy of before, which is its own thing; and a log counts whatever it still
  * holds, so that it changes once.
  */
-function withUpdates(policy: PolicySpec, steps: readonly Step[]): readonly Step[] {
+export function withUpdates(policy: PolicySpec, steps: readonly Step[]): readonly Step[] {
   const hasLog = [policy, ...(policy.algorithm === 'all-of' ? policy.parts : [])].some(({ algorithm }) => algorithm === 'sliding-log')
   let updates = 0
   return steps.filter(({ verb }) => {
