@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire, isBuiltin } from 'node:module'
-import { connect } from 'node:net'
+import { type AddressInfo, connect, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { after, describe, test } from 'node:test'
@@ -14,6 +15,7 @@ import type { Conformance } from './sqlite-store.js'
 const ADAPTERS = 'examples/stores'
 const MOST_LINES = 80
 const RUNTIMES = 'tools/runtimes'
+const DYNAMODB = 'tools/dynamodb'
 const MOST_MS = 120_000
 const HOST = '127.0.0.1'
 
@@ -31,6 +33,16 @@ const { memcachedStore } = (await import(at(`${ADAPTERS}/memcached.mjs`))) as {
   memcachedStore(options: { port: number }): { close(): void }
 }
 const { etcdStore } = (await import(at(`${ADAPTERS}/etcd.mjs`))) as { etcdStore(url: string): object }
+const { dynamodbStore } = (await import(at(`${ADAPTERS}/dynamodb.mjs`))) as { dynamodbStore(client: object, table: string): object }
+const { until } = (await import(at('packages/testkit/dist/servers/until.js'))) as {
+  until(what: string, isSo: () => Promise<boolean>): Promise<void>
+}
+
+interface DynamoClient {
+  createTable(table: object): Promise<unknown>
+  describeTable(table: object): Promise<{ readonly Table: { readonly TableStatus: string } }>
+  destroy(): void
+}
 
 test(`each adapter has at most ${MOST_LINES} lines`, () => {
   const files = readdirSync(ADAPTERS).filter((file) => file.endsWith('.mjs'))
@@ -76,6 +88,30 @@ describe('etcd', async () => {
     rmSync(folder, { recursive: true, force: true })
   })
   storeConformance({ test, connect: () => etcdStore(url) })
+})
+
+describe('DynamoDB, as an emulator has it', async () => {
+  if (!existsSync(`${DYNAMODB}/node_modules`)) execFileSync('npm', ['ci'], { cwd: DYNAMODB, stdio: 'ignore' })
+  const load = createRequire(resolve(DYNAMODB, 'package.json'))
+  const server = (load('dynalite') as (options: object) => Server)({ createTableMs: 0 })
+  server.listen(0, HOST)
+  await once(server, 'listening')
+  const endpoint = `http://${HOST}:${(server.address() as AddressInfo).port}`
+  const { DynamoDB } = load('@aws-sdk/client-dynamodb') as { DynamoDB: new (options: object) => DynamoClient }
+  const credentials = { accessKeyId: 'any', secretAccessKey: 'any' }
+  const client = new DynamoDB({ maxAttempts: 1, region: 'local', endpoint, credentials })
+  await client.createTable({
+    TableName: 'limits',
+    KeySchema: [{ AttributeName: 'key', KeyType: 'HASH' }],
+    AttributeDefinitions: [{ AttributeName: 'key', AttributeType: 'S' }],
+    BillingMode: 'PAY_PER_REQUEST',
+  })
+  await until('the table is there', async () => (await client.describeTable({ TableName: 'limits' })).Table.TableStatus === 'ACTIVE')
+  after(() => {
+    client.destroy()
+    server.close()
+  })
+  storeConformance({ test, connect: () => dynamodbStore(client, 'limits') })
 })
 
 test('SQLite: the conformance kit, and three processes on one file', () => {
