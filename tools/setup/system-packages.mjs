@@ -35,6 +35,7 @@ const EXECUTABLE = 'deploy/dist/executable.long'
 const MANIFESTS = 'deploy/dist/manifests.long'
 const CLIENTS = 'packages/server/dist/clients.long'
 const PROXIES = 'packages/server/dist/proxies.long'
+const ADAPTERS = 'tools/dist/store-adapters.long'
 const SPRIG = '/usr/share/gocode/src/github.com/Masterminds/sprig'
 const GO_YAML = '/usr/share/gocode/src/sigs.k8s.io/yaml'
 const LUA_SOCKET = '/usr/share/lua/5.3/socket/http.lua'
@@ -98,6 +99,8 @@ const COMMANDS = [
   { file: POSTGRES, debian: 'postgresql-15', usedBy: ON_POSTGRES, why: 'limiters in PostgreSQL are tried on a server' },
   { command: 'setpriv', debian: 'util-linux', usedBy: ON_POSTGRES, why: 'PostgreSQL refuses to run as root' },
   { command: 'pgbouncer', debian: 'pgbouncer', usedBy: ON_POSTGRES, why: 'limiters in PostgreSQL are tried behind it' },
+  { command: 'memcached', debian: 'memcached', usedBy: [ADAPTERS], why: 'the store of an example is tried on it' },
+  { command: 'etcd', debian: 'etcd-server', usedBy: [ADAPTERS], why: 'the store of an example is tried on it' },
   { command: 'wrk', debian: 'wrk', usedBy: ['bench/dist/server'], why: 'the service is measured with it' },
   { command: 'h2load', debian: 'nghttp2-client', usedBy: ['bench/dist/server'], why: 'the load generator is compared with it' },
   { command: PYTHON, module: 'grpc', debian: 'python3-grpcio', usedBy: ['packages/server'], why: 'the service is tested with this client' },

@@ -1,6 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createLimiter, fixedWindow, gcra, manualClock, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
+import {
+  concurrency,
+  createLimiter,
+  fixedWindow,
+  gcra,
+  manualClock,
+  type Policy,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+} from '../index.js'
 import { memoryStore } from '../store-testing/memory-store.js'
 import { createStoreLimiter, storeLimiter } from './create-store-limiter.js'
 
@@ -49,6 +59,17 @@ for (const policy of POLICIES) {
   })
 }
 
+test('of a key that was reset, a permit of before ends nothing of one that was taken at the same microsecond', async () => {
+  const clock = manualClock(START_MS)
+  const limiter = createStoreLimiter(concurrency({ limit: 2, ttl: '10s', name: 'jobs' }), { store: memoryStore({ clock }), clock })
+  const before = await limiter.take('key')
+  await limiter.reset('key')
+  const after = await limiter.take('key')
+  assert.equal(await before.release(), false)
+  assert.equal((await limiter.peek('key')).remaining, 1)
+  assert.equal(await after.release(), true)
+  limiter.close()
+})
 test('an uncontended take is one call', async () => {
   const clock = manualClock(START_MS)
   let calls = 0
