@@ -22,7 +22,9 @@ const TAKES_PER_SECOND = 40_000
 /** All takes of a turn of the event loop, as requests that came together. */
 const TURN_MS = 5
 
-const { values } = parseArgs({ options: { rounds: { type: 'string', default: String(ROUNDS) }, help: { type: 'boolean', default: false } } })
+const { values } = parseArgs({
+  options: { rounds: { type: 'string', default: String(ROUNDS) }, help: { type: 'boolean', default: false } },
+})
 const rounds = Number(values.rounds)
 
 if (values.help || !(rounds >= 1)) {

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { FaultProxy, freePorts, RedisProcess } from 'sluicegate-testkit'
+import { type FaultProxy, freePorts, RedisProcess } from 'sluicegate-testkit'
 import type { LabProcess } from '../lab-process.js'
 import { startBalancer } from '../lab-servers.js'
 import { type LabPolicy, type NodeSettings, ServiceNode } from '../service-node.js'
