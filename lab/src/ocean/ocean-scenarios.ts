@@ -27,7 +27,6 @@ export interface OceanScenario {
 
 /** Of the demand, by region. */
 export const PARTS = [0.5, 0.3, 0.2] as const
-const HOUR_S = 3_600
 const SLOWER = 4
 const LOST_SHARE = 0.05
 const SHIFTED = 90
@@ -98,20 +97,6 @@ export const OCEAN_SCENARIOS: readonly OceanScenario[] = [
     },
   },
   {
-    name: 'ocean: clock steps',
-    run: async ({ ocean, random, fault }) => {
-      const { name, store } = random.pick(ocean.regions)
-      await rest(1_500)
-      for (const seconds of [HOUR_S, -HOUR_S, 0]) {
-        await fault(`clock of ${name} ${seconds} s ahead`, async () => {
-          store.moveClock(seconds)
-          await rest(2_000)
-        })
-      }
-      await rest(1_500)
-    },
-  },
-  {
     name: 'ocean: random faults',
     run: async ({ ocean, random, fault }) => {
       await rest(1_500)
@@ -130,19 +115,12 @@ export const OCEAN_SCENARIOS: readonly OceanScenario[] = [
 function randomFault(ocean: Ocean, random: Random, fault: FaultMarker): Promise<void> {
   const region = random.pick(ocean.regions)
   const ms = random.integer(500, 4_000)
-  const seconds = random.pick([-HOUR_S, -2, 2, HOUR_S])
   return random.pick([
     () => fault(`${region.name} is cut off`, () => whileCut([region], random.pick(['black-hole', 'cut', 'half-open']), ms)),
     () => fault('the home is cut off', () => whileCut(ocean.regions, 'black-hole', ms)),
     () => fault(`${region.name} is far`, () => whileAcross([region], { times: random.integer(2, 6) }, ms)),
     () => fault('answers are lost', () => whileAcross(ocean.regions, { lostShare: LOST_SHARE }, ms)),
     () => fault('the home stands still', () => paused(ocean, ms)),
-    () =>
-      fault(`clock of ${region.name} ${seconds} s ahead`, async () => {
-        region.store.moveClock(seconds)
-        await rest(ms)
-        region.store.moveClock(0)
-      }),
   ])()
 }
 

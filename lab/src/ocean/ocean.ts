@@ -20,7 +20,7 @@ export const OCEAN_POLICIES = {
 
 export type OceanPolicy = keyof typeof OCEAN_POLICIES
 
-/** A region: a Redis whose clock can be set, service nodes behind a balancer, and the link to the home. */
+/** A region: a Redis, service nodes behind a balancer, and the link to the home. */
 export class OceanRegion {
   readonly name: string
   readonly delayMs: number
@@ -49,7 +49,7 @@ export class OceanRegion {
 
   static async start(delayMs: number, home: OceanHome, folder: string): Promise<OceanRegion> {
     const name = `r${delayMs}`
-    const store = await RedisProcess.start({ hasMovableClock: true })
+    const store = await RedisProcess.start()
     const link = await home.link()
     const settings: NodeSettings = {
       policies: OCEAN_POLICIES,
