@@ -80,7 +80,14 @@ export class OceanLoad {
     const seed = String(this.#random.integer(0, 2 ** 31))
     const requests = ['--rate', String(perSecond), '--arrivals', 'poisson', '--keys', 'uniform:1', '--seed', seed]
     const load = loadOn(port, this.#policy, record, requests)
-    await until('the load runs', () => existsSync(record))
+    let hasEnded = false
+    void load.ended.then(() => {
+      hasEnded = true
+    })
+    await until('the load runs', () => {
+      if (hasEnded) throw new Error(`the load ended: ${load.stderr}`)
+      return existsSync(record)
+    })
     return { perSecond, load }
   }
 }

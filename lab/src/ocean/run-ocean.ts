@@ -58,7 +58,7 @@ export async function runOcean(ocean: Ocean, scenario: OceanScenario, seed: numb
   await sample()
   const before = counters()
   await load.drain(Math.floor(DRAINED * given.burst))
-  await load.demand(PARTS.map((part) => part * (scenario.demand ?? DEMAND) * LIMIT))
+  await load.demand(PARTS.map((part) => Math.round(part * (scenario.demand ?? DEMAND) * LIMIT)))
   const startUs = machineUs()
   const sampling = setInterval(() => void sample(), SAMPLE_MS)
   const marks: ReportMark[] = []
