@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { FakedClock } from './faked-clock.js'
 import { freePorts } from './free-ports.js'
 import { redisCli } from './redis-cli.js'
 import { ServerChild } from './server-child.js'
@@ -19,8 +18,6 @@ export interface RedisProcessOptions {
   readonly file?: string
   /** Another program than the one that all are tested on. */
   readonly command?: string
-  /** Whether its wall clock can be moved, by libfaketime. */
-  readonly hasMovableClock?: boolean
 }
 
 /** A real server on loopback, with nothing on disk but in its own folder. */
@@ -29,13 +26,11 @@ export class RedisProcess {
   readonly port: number
   private readonly options: RedisProcessOptions
   private readonly folder = mkdtempSync(join(tmpdir(), 'sluicegate-redis-'))
-  private readonly clock: FakedClock | undefined
   private child: ServerChild | undefined
 
   private constructor(port: number, options: RedisProcessOptions) {
     this.options = options
     this.port = port
-    this.clock = options.hasMovableClock ? new FakedClock(join(this.folder, 'clock')) : undefined
   }
 
   /** Resolves when it answers. */
@@ -58,8 +53,7 @@ export class RedisProcess {
     const kept = file === undefined ? ['--save', '', '--appendonly', 'no'] : []
     const own = [...(file === undefined ? [] : [file]), '--port', String(port), '--bind', this.host, '--dir', this.folder, ...kept]
     const isThere = (pid: number): Promise<boolean> => isReady(this.host, port, pid)
-    const line = [command, [...own, ...args]] as const
-    this.child = await ServerChild.start(`${command} on port ${port}`, this.clock?.command(...line) ?? line, isThere)
+    this.child = await ServerChild.start(`${command} on port ${port}`, [command, [...own, ...args]], isThere)
   }
 
   /** Ends it at once, as a crash would. */
@@ -74,12 +68,6 @@ export class RedisProcess {
 
   resume(): void {
     this.child?.signal('SIGCONT')
-  }
-
-  /** Moves its wall clock so far from that of the machine; it goes on from there. */
-  moveClock(bySeconds: number): void {
-    if (this.clock === undefined) throw new Error('start it with hasMovableClock')
-    this.clock.move(bySeconds)
   }
 
   /** What it answers to a command, as `redis-cli` prints it. */
