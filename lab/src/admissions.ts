@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { worstSureExcess } from 'sluicegate-testkit'
+import { machineUs } from './lab-load.js'
 import type { LabPolicy } from './service-node.js'
 
 /** An answer of the load's record, in microseconds of the machine's monotonic clock. */
@@ -30,10 +31,28 @@ export function worstKey(policy: LabPolicy, answers: readonly RecordedAnswer[]):
   }
   let worst = { key: '', over: 0 }
   for (const [key, spent] of byKey) {
-    const over = worstSureExcess(policy, spent)
+    const over = policy.algorithm === undefined ? worstSureExcess(policy, spent) : worstSureWindow(policy, spent)
     if (over > worst.over) worst = { key, over }
   }
   return worst
+}
+
+/** Of the clocks of servers against the one by which the record is made. */
+const CLOCK_US = 2_000
+
+/** By how many tokens the worst window is surely over its limit: counted are those that were surely spent within one. */
+export function worstSureWindow(
+  { limit, windowMs }: LabPolicy,
+  spent: readonly Pick<RecordedAnswer, 'fromUs' | 'toUs'>[],
+  wallUs = Date.now() * 1_000 - machineUs(),
+): number {
+  const counts = new Map<number, number>()
+  const windowAt = (us: number): number => Math.floor((us + wallUs) / (windowMs * 1_000))
+  for (const { fromUs, toUs } of spent) {
+    const window = windowAt(fromUs - CLOCK_US)
+    if (window === windowAt(toUs + CLOCK_US)) counts.set(window, (counts.get(window) ?? 0) + 1)
+  }
+  return Math.max(0, ...[...counts.values()].map((count) => count - limit))
 }
 
 /** The share of the budget that was used: of keys with more demand than budget, admitted over `rate * length + burst`. */

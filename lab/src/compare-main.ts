@@ -83,7 +83,7 @@ function publish(comparison: SavedComparison): void {
 async function measured(lab: Lab, way: Way, port: number): Promise<Compared> {
   const { limit, windowMs, burst } = POLICY
   const policy = { limit: limit * way.share, windowMs, burst: burst * way.share }
-  await lab.use({ policy, mode: way.mode, redis: way.isShared ? lab.redis : undefined })
+  await lab.use({ policies: { api: policy }, mode: way.mode, redis: way.isShared ? lab.redis : undefined })
   const result = await runScenario(lab, { ...CRASH, mode: way.mode }, RATE, SEED, port)
   const [mark] = result.marks
   const from = mark?.fromX ?? 0

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { filledLabPage, labPlots } from './lab-page.js'
+import { OCEAN_SCENARIOS } from './ocean/ocean-scenarios.js'
 import { savedRuns } from './saved-runs.js'
 import { SCENARIOS } from './scenarios.js'
 
@@ -23,6 +24,19 @@ test('the committed runs have every scenario, a soak of at least half an hour, a
   assert.ok(soak.minutes >= 30)
   assert.deepEqual(
     [...lab.results, ...soak.results].flatMap(({ violations }) => violations),
+    [],
+  )
+})
+
+test('the committed runs of the ocean have every scenario and no violation', () => {
+  const { ocean, oceanSoak } = savedRuns()
+  assert.ok(ocean !== undefined && oceanSoak !== undefined)
+  assert.deepEqual(
+    ocean.results.map(({ name }) => name),
+    OCEAN_SCENARIOS.map(({ name }) => name),
+  )
+  assert.deepEqual(
+    [...ocean.results, ...oceanSoak.results].flatMap(({ violations }) => violations),
     [],
   )
 })

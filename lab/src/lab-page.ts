@@ -1,5 +1,6 @@
 import { filledPage, markdownTable } from 'sluicegate-testkit/markdown-tables.js'
 import { linePlotSvg } from './line-plot.js'
+import { oceanParts, oceanPlot, type SavedOceans } from './ocean/ocean-page.js'
 import { panelsSvg } from './panels-plot.js'
 import type { ScenarioResult } from './run-scenario.js'
 
@@ -35,16 +36,17 @@ export interface SavedSoak extends LabSetting {
 }
 
 /** Results on which a page is made; a missing one leaves its places as they are. */
-export interface SavedRuns {
+export interface SavedRuns extends SavedOceans {
   readonly lab?: SavedLab
   readonly soak?: SavedSoak
 }
 
 /** The parts of docs/lab.md that come out of runs, by the names of their places in it. */
-function labParts({ lab, soak }: SavedRuns): ReadonlyMap<string, string> {
+function labParts({ lab, soak, ...oceans }: SavedRuns): ReadonlyMap<string, string> {
   return new Map([
     ...(lab === undefined ? [] : ([['figures', `${figuresTable(lab)}\n\n${settingText(lab)}`]] as const)),
     ...(soak === undefined ? [] : ([['soak', `${soakText(soak)} ${settingText(soak)}`]] as const)),
+    ...oceanParts(oceans),
   ])
 }
 
@@ -54,10 +56,11 @@ export function filledLabPage(page: string, runs: SavedRuns): string {
 }
 
 /** The plots of the page, by file. */
-export function labPlots({ lab, soak }: SavedRuns): ReadonlyMap<string, string> {
+export function labPlots({ lab, soak, ocean }: SavedRuns): ReadonlyMap<string, string> {
   return new Map([
     ...(lab === undefined ? [] : ([['lab-scenarios.svg', scenariosPlot(lab)]] as const)),
     ...(soak === undefined ? [] : ([['lab-soak.svg', soakPlot(soak)]] as const)),
+    ...(ocean === undefined ? [] : ([['lab-ocean.svg', oceanPlot(ocean)]] as const)),
   ])
 }
 

@@ -43,7 +43,7 @@ export class Lab {
     const cluster = await RedisCluster.start()
     await cluster.behindProxies()
     const settings: NodeSettings = {
-      policy: POLICY,
+      policies: { api: POLICY },
       redis: cluster.roots.map(({ host, port }) => `redis://${host}:${port}`),
       mode: 'leased',
     }

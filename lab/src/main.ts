@@ -8,6 +8,9 @@ import { Random } from 'sluicegate-testkit'
 import { Lab } from './lab.js'
 import { soakResult } from './lab-page.js'
 import { labReport } from './lab-report.js'
+import { runOceans } from './ocean/ocean-runs.js'
+import { OCEAN_SCENARIOS } from './ocean/ocean-scenarios.js'
+import { saveOcean } from './ocean/saved-oceans.js'
 import { runScenario, type ScenarioResult } from './run-scenario.js'
 import { publishRuns, saveRun } from './saved-runs.js'
 import { SCENARIOS } from './scenarios.js'
@@ -15,24 +18,27 @@ import { SCENARIOS } from './scenarios.js'
 const USAGE = `npm run lab -- [SCENARIO]... [options]
 
 Starts service nodes, a Redis Cluster, a load balancer and Prometheus on loopback, sends load, breaks parts of it, and checks
-from recorded answers that invariants hold. Exit code 1 if one does not.
+from recorded answers that invariants hold. Exit code 1 if one does not. Scenarios of the ocean have three regions, each with a
+Redis and two nodes, and a home far away.
 
   SCENARIO          one or more of the list below; default all of them
   --nodes N         service nodes (default 4)
   --rate N          requests a second (default 400)
+  --only PART       the cluster, or the ocean; default both, and for a soak the cluster
   --soak MINUTES    scenarios in random order for this long
   --seed N          repeats the order and the requests of a run that printed it
   --out FOLDER      where lab.html and lab.json are written (default the current folder's lab-report)
   --save            writes lab/results, and from it the tables and plots of docs/lab.md
   --render          starts nothing: writes these tables and plots again from lab/results
 
-${SCENARIOS.map(({ name }) => `  ${name}`).join('\n')}`
+${[...SCENARIOS, ...OCEAN_SCENARIOS].map(({ name }) => `  ${name}`).join('\n')}`
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     nodes: { type: 'string', default: '4' },
     rate: { type: 'string', default: '400' },
+    only: { type: 'string' },
     soak: { type: 'string' },
     seed: { type: 'string' },
     out: { type: 'string', default: 'lab-report' },
@@ -44,9 +50,13 @@ const { values, positionals } = parseArgs({
 
 const [nodes, rate, seed] = [Number(values.nodes), Number(values.rate), Number(values.seed ?? Date.now() % 1_000_000)]
 const soakMs = values.soak === undefined ? undefined : Number(values.soak) * 60_000
-const chosen = SCENARIOS.filter(({ name }) => positionals.length === 0 || positionals.includes(name))
+const only = values.only ?? (soakMs === undefined ? undefined : 'cluster')
+const isChosen = ({ name }: { readonly name: string }): boolean => positionals.length === 0 || positionals.includes(name)
+const chosen = only === 'ocean' ? [] : SCENARIOS.filter(isChosen)
+const oceans = only === 'cluster' ? [] : OCEAN_SCENARIOS.filter(isChosen)
 const isWrong =
-  positionals.some((name) => !SCENARIOS.some((each) => each.name === name)) ||
+  (only !== undefined && only !== 'cluster' && only !== 'ocean') ||
+  chosen.length + oceans.length < Math.max(1, positionals.length) ||
   !(nodes >= 1 && nodes <= 32 && rate >= 1 && seed >= 0) ||
   (soakMs !== undefined && !(soakMs > 0)) ||
   (values.save && positionals.length > 0)
@@ -57,11 +67,31 @@ if (values.help || isWrong) {
 } else if (values.render) {
   publishRuns()
 } else {
-  await run()
+  console.log(`seed ${seed}`)
+  if (chosen.length > 0) await run()
+  if (oceans.length > 0) await runOcean()
+}
+
+async function runOcean(): Promise<void> {
+  const where = measuredWhere()
+  const startMs = performance.now()
+  const results = await runOceans({
+    scenarios: oceans,
+    soakMs,
+    random: new Random(seed),
+    ran: (all) => {
+      mkdirSync(values.out, { recursive: true })
+      writeFileSync(join(values.out, 'ocean.json'), `${JSON.stringify({ seed, results: all }, undefined, 1)}\n`)
+    },
+  })
+  if (values.save) {
+    saveOcean({ where, seed, ...(soakMs !== undefined && { minutes: minutesSince(startMs) }), results })
+    publishRuns()
+  }
+  if (results.some(({ violations }) => violations.length > 0)) process.exitCode = 1
 }
 
 async function run(): Promise<void> {
-  console.log(`seed ${seed}`)
   const random = new Random(seed)
   const results: ScenarioResult[] = []
   const endedMinutes: number[] = []

@@ -6,12 +6,15 @@ const HEAD = 58
 const FOOT = 34
 const COLUMNS = 3
 const [ADMITTED, BUDGET, FAULT] = ['#2563eb', '#6b7280', '#fecaca']
+const PARTS = ['#d97706', '#059669', '#9333ea']
 
 /** One of many small plots: a rate over seconds, with faults marked. */
 export interface Panel {
   readonly title: string
   readonly xs: readonly number[]
   readonly ys: readonly number[]
+  /** What `ys` is the sum of. */
+  readonly parts?: readonly (readonly number[])[]
   /** Drawn as a dashed line; null where there is none. */
   readonly budget: number | null
   readonly faults: readonly { readonly fromX: number; readonly toX: number }[]
@@ -41,7 +44,7 @@ ${[...drawn, ...legend].join('\n')}
 `
 }
 
-function panelText({ title, xs, ys, budget, faults }: Panel): string {
+function panelText({ title, xs, ys, parts = [], budget, faults }: Panel): string {
   const lastX = Math.max(1, ...xs)
   const lastY = roundUp(Math.max(1, ...ys, budget ?? 0))
   const x = (value: number): number => round(LEFT + (Math.min(value, lastX) / lastX) * (PANEL_WIDTH - LEFT - RIGHT))
@@ -55,14 +58,16 @@ function panelText({ title, xs, ys, budget, faults }: Panel): string {
       `<line x1="${LEFT}" y1="${y(value)}" x2="${PANEL_WIDTH - RIGHT}" y2="${y(value)}" stroke="#e5e7eb"/><text x="${LEFT - 5}" y="${y(value) + 4}" text-anchor="end">${value}</text>`,
   )
   const seconds = `<text x="${PANEL_WIDTH - RIGHT}" y="${PANEL_HEIGHT - BOTTOM + 14}" text-anchor="end">${Math.round(lastX)}</text>`
-  const line = `<polyline points="${ys.map((value, i) => `${x(xs[i] as number)},${y(value)}`).join(' ')}" fill="none" stroke="${ADMITTED}" stroke-width="1.3"/>`
+  const lineOf = (values: readonly number[], color: string, width: number): string =>
+    `<polyline points="${values.map((value, i) => `${x(xs[i] as number)},${y(value)}`).join(' ')}" fill="none" stroke="${color}" stroke-width="${width}"/>`
+  const lines = [...parts.map((part, i) => lineOf(part, PARTS[i % PARTS.length] as string, 0.8)), lineOf(ys, ADMITTED, 1.3)]
   const limit =
     budget === null
       ? []
       : [
           `<line x1="${LEFT}" y1="${y(budget)}" x2="${PANEL_WIDTH - RIGHT}" y2="${y(budget)}" stroke="${BUDGET}" stroke-width="1.3" stroke-dasharray="5 3"/>`,
         ]
-  return [`<text x="${LEFT}" y="17" font-weight="600">${escaped(title)}</text>`, ...marks, ...axis, seconds, line, ...limit].join('\n')
+  return [`<text x="${LEFT}" y="17" font-weight="600">${escaped(title)}</text>`, ...marks, ...axis, seconds, ...lines, ...limit].join('\n')
 }
 
 /** To the next number with one digit that is not zero. */

@@ -5,17 +5,14 @@ import type { ReportMark } from 'sluicegate-commands/report/report.js'
 import { until } from 'sluicegate-testkit'
 import { budgetUse, readRecord, worstKey } from './admissions.js'
 import { type Lab, POLICY, type ShardUse } from './lab.js'
-import { LabProcess } from './lab-process.js'
+import { admittedOverTime, loadOn, machineUs, rounded } from './lab-load.js'
 import { prometheusRange } from './lab-servers.js'
 import { type Recovery, recoveryOf } from './recovery.js'
 import type { Scenario } from './scenarios.js'
-import { type NodeCounters, SLUICEGATE, sumOfCounters } from './service-node.js'
+import { type NodeCounters, sumOfCounters } from './service-node.js'
 
 /** A silence after which a primary is replaced, and how far a replica may be behind: what a failover may forget. */
 const FORGOTTEN_MS = 1_100
-/** Enough for the rate while decisions take as long as a busy machine makes them: fewer make requests wait in the load itself. */
-const CONNECTIONS = 256
-const BIN_MS = 250
 const SAMPLE_MS = 500
 /** A shard with this many times the calls of a mean one is hot. */
 const HOT_FACTOR = 1.5
@@ -63,12 +60,12 @@ export async function runScenario(
   await Promise.all(lab.nodes.map((node) => node.sample()))
   const before = { shards: await lab.shardUse(), ...countersOf(lab) }
   const startedS = Date.now() / 1_000
-  const load = loadOn(port, record, ['--rate', String(scenario.rate ?? rate), '--keys', scenario.keys, '--seed', String(seed)])
+  const load = loadOn(port, 'api', record, ['--rate', String(scenario.rate ?? rate), '--keys', scenario.keys, '--seed', String(seed)])
   await until('the load runs', () => existsSync(record))
-  const startUs = nowUs()
+  const startUs = machineUs()
   const sampling = setInterval(() => void Promise.all(lab.nodes.map((node) => node.sample())), SAMPLE_MS)
   const marks: ReportMark[] = []
-  const sinceS = (): number => (nowUs() - startUs) / 1_000_000
+  const sinceS = (): number => (machineUs() - startUs) / 1_000_000
   try {
     await scenario.run(lab, async (label, run) => {
       const fromX = sinceS()
@@ -129,16 +126,6 @@ export async function runScenario(
   return { ...measured, violations: violationsOf(scenario, measured) }
 }
 
-/** Sends requests through the balancer until it is stopped, and records each answer. */
-function loadOn(port: number, record: string, requests: readonly string[]): LabProcess {
-  return new LabProcess(process.execPath, [
-    SLUICEGATE,
-    'load',
-    `http://127.0.0.1:${port}`,
-    ...['--policy', 'api', '--json', '--record', record, '--duration', '10m', '--connections', String(CONNECTIONS), ...requests],
-  ])
-}
-
 function violationsOf(scenario: Scenario, result: Omit<ScenarioResult, 'violations'>): string[] {
   const { over, allowedOver, errors, unanswered, denied, allowed, hotShard } = result
   const violations: string[] = []
@@ -183,26 +170,4 @@ async function hotShardOf(
     if (primary.port === busiest.port) return { port: busiest.port, key, timesMean: rounded(busiest.calls / mean) }
   }
   return null
-}
-
-function admittedOverTime(
-  answers: readonly { toUs: number; outcome: string }[],
-  startUs: number,
-  seconds: number,
-): { xs: number[]; admitted: number[] } {
-  const bins = Math.max(1, Math.floor((seconds * 1_000) / BIN_MS))
-  const admitted = Array<number>(bins).fill(0)
-  for (const { toUs, outcome } of answers) {
-    const bin = Math.floor((toUs - startUs) / 1_000 / BIN_MS)
-    if (outcome === 'allowed' && bin >= 0 && bin < bins) admitted[bin] = (admitted[bin] as number) + 1_000 / BIN_MS
-  }
-  return { xs: admitted.map((_, i) => (i * BIN_MS) / 1_000), admitted }
-}
-
-function nowUs(): number {
-  return Number(process.hrtime.bigint() / 1_000n)
-}
-
-function rounded(value: number): number {
-  return Math.round(value * 1_000) / 1_000
 }

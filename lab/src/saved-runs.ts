@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { filledLabPage, labPlots, type SavedLab, type SavedRuns, type SavedSoak } from './lab-page.js'
+import { savedOceans } from './ocean/saved-oceans.js'
 
 const RESULTS = new URL('../results/', import.meta.url)
 const PAGE = new URL('../../docs/lab.md', import.meta.url)
@@ -12,11 +13,11 @@ export function savedRuns(): SavedRuns {
     return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as T) : undefined
   }
   const [lab, soak] = [read<SavedLab>('lab'), read<SavedSoak>('soak')]
-  return { ...(lab && { lab }), ...(soak && { soak }) }
+  return { ...(lab && { lab }), ...(soak && { soak }), ...savedOceans() }
 }
 
 /** Saves a run as a file of results, a scenario a line. */
-export function saveRun(name: keyof SavedRuns, { results, ...setting }: SavedLab | SavedSoak): void {
+export function saveRun(name: 'lab' | 'soak', { results, ...setting }: SavedLab | SavedSoak): void {
   mkdirSync(RESULTS, { recursive: true })
   const head = JSON.stringify(setting).slice(0, -1)
   const lines = results.map((each) => ` ${JSON.stringify(each)}`).join(',\n')

@@ -1,5 +1,5 @@
 import { type RedisProcess, until } from 'sluicegate-testkit'
-import type { Lab } from './lab.js'
+import { type Lab, POLICY } from './lab.js'
 import type { NodeSettings, ServiceNode } from './service-node.js'
 
 /** What happens during a run of load, and what has to hold all the same. */
@@ -121,11 +121,11 @@ export const SCENARIOS: readonly Scenario[] = [
     highestLimit: 40,
     run: async (lab, fault) => {
       const { settings } = lab
-      for (const limit of [40, settings.policy.limit]) {
+      for (const limit of [40, POLICY.limit]) {
         await rest(1_500)
         for (const node of lab.nodes) {
           await fault(`${limit}/s on ${node.name}`, async () => {
-            node.change({ ...settings, policy: { ...settings.policy, limit } })
+            node.change({ ...settings, policies: { api: { ...POLICY, limit } } })
             await rest(700)
           })
         }

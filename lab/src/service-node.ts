@@ -7,23 +7,28 @@ import { LabProcess } from './lab-process.js'
 export const SLUICEGATE = fileURLToPath(new URL('../../packages/server/dist/main.js', import.meta.url))
 const FAKETIME = '/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1'
 
-/** The policy that the nodes serve. */
+/** A policy that the nodes serve: a bucket, or a sliding window, which has no burst beyond its limit. */
 export interface LabPolicy {
+  readonly algorithm?: 'sliding-window'
   readonly limit: number
   readonly windowMs: number
   readonly burst: number
 }
 
 export interface NodeSettings {
-  readonly policy: LabPolicy
-  /** Addresses of the Redis Cluster; undefined: keys in the memory of the node. */
-  readonly redis: readonly string[] | undefined
+  readonly policies: Readonly<Record<string, LabPolicy>>
+  /** Addresses of a Redis Cluster, or of one server; undefined: keys in the memory of the node. */
+  readonly redis: readonly string[] | string | undefined
+  /** Where the budgets of all regions are, and the region of the node. */
+  readonly home?: { readonly url: string; readonly region: string }
   readonly mode: 'leased' | 'exact'
 }
 
 /** Counters of one node over all its processes. */
 export interface NodeCounters {
   readonly storeCalls: number
+  /** That the home of regions answered. */
+  readonly homeCalls: number
   readonly outageTokens: number
   readonly decisions: number
   /** Decisions that took longer than {@link SLOW_DECISION_MS}. */
@@ -32,7 +37,7 @@ export interface NodeCounters {
 
 /** Five times the timeout of the store: a decision that takes longer waited for something without a bound. */
 export const SLOW_DECISION_MS = 500
-const NO_COUNTS: NodeCounters = { storeCalls: 0, outageTokens: 0, decisions: 0, slowDecisions: 0 }
+const NO_COUNTS: NodeCounters = { storeCalls: 0, homeCalls: 0, outageTokens: 0, decisions: 0, slowDecisions: 0 }
 
 /** `sluicegate serve` as a process that can crash, restart and change its configuration. */
 export class ServiceNode {
@@ -111,6 +116,7 @@ export class ServiceNode {
     const decisions = sumOf(text, 'sluicegate_decision_duration_seconds_count')
     this.#latest = {
       storeCalls: sumOf(text, 'sluicegate_store_calls_total'),
+      homeCalls: sumOf(text, 'sluicegate_home_calls_total'),
       outageTokens: sumOf(text, 'sluicegate_outage_tokens_total'),
       decisions,
       slowDecisions: decisions - sumOf(text, 'sluicegate_decision_duration_seconds_bucket', `{le="${SLOW_DECISION_MS / 1_000}"}`),
@@ -138,14 +144,14 @@ export class ServiceNode {
   }
 
   #write(): void {
-    const { policy, redis, mode } = this.#settings
-    const storage = redis && { redis: { nodes: redis, prefix: 'lab', ...(mode === 'exact' && { mode }) } }
-    const { limit, windowMs, burst } = policy
+    const { policies, redis, mode, home } = this.#settings
+    const place = typeof redis === 'string' ? { url: redis } : { nodes: redis }
+    const storage = redis && { redis: { ...place, prefix: 'lab', ...(mode === 'exact' && { mode }) }, ...(home && { home }) }
     // JSON is YAML.
     const config = {
       listen: { http: `127.0.0.1:${this.port}` },
       ...(storage && { storage }),
-      policies: { api: { algorithm: 'token-bucket', limit, window: `${windowMs}ms`, burst } },
+      policies: Object.fromEntries(Object.entries(policies).map(([name, policy]) => [name, configOf(policy)])),
       dashboard: { keys: 'shown' },
       stop: { drain: '500ms' },
       log: { level: 'error' },
@@ -154,10 +160,16 @@ export class ServiceNode {
   }
 }
 
+function configOf({ algorithm, limit, windowMs, burst }: LabPolicy): object {
+  const numbers = { limit, window: `${windowMs}ms` }
+  return algorithm === undefined ? { algorithm: 'token-bucket', ...numbers, burst } : { algorithm, ...numbers }
+}
+
 export function sumOfCounters(counters: readonly NodeCounters[]): NodeCounters {
   return counters.reduce(
     (sum, each) => ({
       storeCalls: sum.storeCalls + each.storeCalls,
+      homeCalls: sum.homeCalls + each.homeCalls,
       outageTokens: sum.outageTokens + each.outageTokens,
       decisions: sum.decisions + each.decisions,
       slowDecisions: sum.slowDecisions + each.slowDecisions,

@@ -4,8 +4,6 @@ import { checkedRuns, coarseRuns } from './compared-runs.js'
 import { keyCosts } from './key-cost.js'
 import { MeasuredNodes } from './measured-nodes.js'
 import { nodeKeyBytes } from './node-memory.js'
-import { boundInHistories } from './region-bound.js'
-import { compareRegions } from './region-comparison.js'
 import { filledScale, scalePlots, scaleTables } from './scale-page.js'
 import type { ScaleResults } from './scale-results.js'
 import { busiestShards, growthOfNodes, overloadedStore, systemRows } from './scale-sweeps.js'
@@ -18,7 +16,6 @@ docs/scale.md and its plots. With --render it writes page and plots from the res
 const PAGE = new URL('../../../docs/scale.md', import.meta.url)
 const PLOTS = new URL('../../../docs/plots/', import.meta.url)
 const RESULTS = new URL('../../results/scale.json', import.meta.url)
-const HISTORIES = 5_000
 
 const [option, ...others] = process.argv.slice(2)
 if (others.length > 0 || (option !== undefined && option !== '--render')) {
@@ -59,8 +56,6 @@ async function run(): Promise<ScaleResults> {
     overload: await overloadedStore(),
     systems: systemRows(costs),
     busiest: busiestShards(costs),
-    regions: await compareRegions(),
-    bound: boundInHistories(HISTORIES),
   }
   mkdirSync(new URL('.', RESULTS), { recursive: true })
   const text = JSON.stringify(results, (_, value) => (typeof value === 'number' ? rounded(value) : value), 1)

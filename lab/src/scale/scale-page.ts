@@ -1,7 +1,6 @@
 import { filledPage, markdownTable } from 'sluicegate-testkit/markdown-tables.js'
 import { linePlotSvg } from '../line-plot.js'
 import { DEMANDS, type KeyCost, REQUESTS_PER_LEASE } from './key-cost.js'
-import { PHASES } from './region-comparison.js'
 import type { ComparedRun, NodeGrowth, ScaleResults } from './scale-results.js'
 import { GROWTH } from './scale-sweeps.js'
 
@@ -20,8 +19,6 @@ export function scaleTables(results: ScaleResults): ReadonlyMap<string, string> 
     ['overload', overloadTable(results)],
     ['systems', systemsTable(results)],
     ['shards', shardsTable(results)],
-    ['regions', regionsTable(results)],
-    ['bound', boundTable(results)],
     ['errors', errorsText(results)],
     ['where', `${results.where}.`],
   ])
@@ -37,7 +34,6 @@ export function scalePlots(results: ScaleResults): ReadonlyMap<string, string> {
   return new Map([
     ['scale-leases.svg', leasesPlot(results)],
     ['scale-nodes.svg', nodesPlot(results)],
-    ['scale-regions.svg', regionsPlot(results)],
   ])
 }
 
@@ -66,7 +62,7 @@ function costsTable({ measured, growth }: ScaleResults): string {
       ],
       [
         'region',
-        'a message a second for each key whose limit it shares; its part of the burst; time until the rate follows the demand',
+        'one or two messages a second for each key whose limit it shares',
         'decisions within the region, also while it is cut off',
       ],
     ],
@@ -143,42 +139,6 @@ function shardsTable({ busiest }: ScaleResults): string {
   )
 }
 
-function regionsTable({ regions }: ScaleResults): string {
-  const head = [
-    'way',
-    ...PHASES.map(({ name }) => `limit used, ${name}`),
-    'admitted/s in A and B, B cut off',
-    '50 / 99 %, A, ms',
-    '50 / 99 %, B, ms',
-    'calls between regions/s',
-    'worst interval over, tokens',
-  ]
-  const rows = regions.map(({ way, use, admitted, p50Ms, p99Ms, crossCallsPerSecond, over }) => {
-    const [first, second] = admitted.at(-1) ?? [0, 0]
-    return [
-      way,
-      ...use.map(percent),
-      `${first.toFixed(0)} and ${second.toFixed(0)}`,
-      `${p50Ms[0].toFixed(0)} / ${p99Ms[0].toFixed(0)}`,
-      `${p50Ms[1].toFixed(0)} / ${p99Ms[1].toFixed(0)}`,
-      crossCallsPerSecond.toFixed(1),
-      rounded(over),
-    ]
-  })
-  return markdownTable(head, rows)
-}
-
-function boundTable({ bound }: ScaleResults): string {
-  const { histories, tokens, over, faults } = bound
-  return markdownTable(
-    ['rule', 'histories until one is over the bound'],
-    [
-      ['as built', `${over} of ${histories.toLocaleString('en')}, with ${tokens.toLocaleString('en')} tokens`],
-      ...faults.map(({ name, seed }) => [name, seed === undefined ? 'not found' : seed.toLocaleString('en')]),
-    ],
-  )
-}
-
 /** How far the runs of each kind are from what they are compared with. */
 function errorsText({ measuredRuns, coarseRuns }: ScaleResults): string {
   const isOfServices = ({ what }: ComparedRun): boolean => what.startsWith('many servers')
@@ -239,25 +199,6 @@ function nodesPlot({ growth, where }: ScaleResults): string {
       })),
       { name: 'exact', ys: GROWTH.nodes.map(() => GROWTH.perSecond), isDashed: true },
     ],
-  })
-}
-
-function regionsPlot({ regions, where }: ScaleResults): string {
-  const [first] = regions
-  const xs = first?.plot.xs ?? []
-  const shown = regions.filter(({ way }) => way !== 'one store in A, exact')
-  const cut = PHASES.find(({ isCutOff }) => isCutOff)
-  return linePlotSvg({
-    title: 'Two regions: demand in A, then in B, then B is cut off',
-    subtitle: `simulated; ${where}`,
-    xName: 'seconds',
-    yName: 'admitted per second',
-    xs,
-    curves: [
-      ...shown.map(({ way, plot }) => ({ name: way.replace('one store in A, ', 'one store, '), ys: plot.admitted })),
-      { name: 'limit', ys: xs.map(() => 1_000), isDashed: true },
-    ],
-    ...(cut && { mark: { fromX: cut.fromS, toX: cut.toS, label: 'B is cut off' } }),
   })
 }
 

@@ -1,5 +1,4 @@
 import type { KeyCost } from './key-cost.js'
-import type { RegionFigures } from './region-comparison.js'
 
 /** A run that was made twice: on real limiters and in the simulation, or in the exact simulation and the coarse one. */
 export interface ComparedRun {
@@ -58,12 +57,4 @@ export interface ScaleResults {
   readonly systems: readonly SystemRow[]
   /** By number of shards: calls of the busiest one over those of a mean one. */
   readonly busiest: readonly { readonly shards: number; readonly exact: number; readonly leased: number }[]
-  readonly regions: readonly RegionFigures[]
-  readonly bound: {
-    readonly histories: number
-    readonly tokens: number
-    readonly over: number
-    /** The first history that shows each broken rule. */
-    readonly faults: readonly { readonly name: string; readonly seed: number | undefined }[]
-  }
 }

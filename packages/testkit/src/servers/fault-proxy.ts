@@ -5,8 +5,8 @@ import { DelayLine } from './delay-line.js'
 export type Fault =
   /** Passes everything on. */
   | { readonly kind: 'none' }
-  /** Each way takes so long, and up to so much longer, in order. */
-  | { readonly kind: 'latency'; readonly delayMs: number; readonly jitterMs?: number }
+  /** Each way takes so long, and up to so much longer, in order; of answers a share is lost, each with its connection, which is reset. */
+  | { readonly kind: 'latency'; readonly delayMs: number; readonly jitterMs?: number; readonly lostShare?: number }
   /** Connections are reset, and new ones refused with a reset. */
   | { readonly kind: 'cut' }
   /** What the client sends arrives; what the server answers does not. */
@@ -15,7 +15,7 @@ export type Fault =
   | { readonly kind: 'black-hole' }
   /** Connections end in the ordinary way, a moment after each request, before its answer. */
   | { readonly kind: 'slow-close'; readonly afterMs: number }
-  /** Requests arrive; of answers this share is lost, each with its connection, which is reset. */
+  /** Requests arrive; of answers this share is lost, in the same way. */
   | { readonly kind: 'lost-replies'; readonly share: number }
 
 /** The server behind the proxy. */
@@ -34,7 +34,7 @@ export class FaultProxy {
   readonly host = '127.0.0.1'
   readonly port: number
   private readonly server: Server
-  private readonly target: Target
+  private target: Target
   private readonly pairs = new Set<Pair>()
   private fault: Fault = { kind: 'none' }
   /** Pieces that came from clients so far, one at least for each write that arrived apart. */
@@ -67,6 +67,12 @@ export class FaultProxy {
     const wasSilent = this.fault.kind === 'black-hole' || this.fault.kind === 'half-open'
     this.fault = fault
     if (fault.kind === 'cut' || wasSilent) this.reset()
+  }
+
+  /** Another server takes the place of the one behind it, as when an address moves; connections are reset. */
+  lead(target: Target): void {
+    this.target = target
+    this.reset()
   }
 
   async stop(): Promise<void> {
@@ -120,7 +126,7 @@ export class FaultProxy {
       if (isRequest) this.pieces++
       const { fault } = this
       if (fault.kind === 'black-hole' || (fault.kind === 'half-open' && !isRequest)) return
-      if (fault.kind === 'lost-replies' && !isRequest && Math.random() < fault.share) {
+      if (!isRequest && Math.random() < lostShareOf(fault)) {
         this.resetOne(pair)
         return
       }
@@ -132,4 +138,9 @@ export class FaultProxy {
     })
     from.on('end', () => to.end())
   }
+}
+
+function lostShareOf(fault: Fault): number {
+  if (fault.kind === 'lost-replies') return fault.share
+  return fault.kind === 'latency' ? (fault.lostShare ?? 0) : 0
 }

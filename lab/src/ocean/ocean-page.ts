@@ -1,0 +1,60 @@
+import { markdownTable } from 'sluicegate-testkit/markdown-tables.js'
+import { type Panel, panelsSvg } from '../panels-plot.js'
+import type { OceanResult } from './run-ocean.js'
+
+/** A run of scenarios with three regions; of a soak the plots are not kept. */
+export interface SavedOcean {
+  /** The machine and the date. */
+  readonly where: string
+  readonly seed: number
+  /** Of a soak. */
+  readonly minutes?: number
+  readonly results: readonly (Omit<OceanResult, 'plot'> & Partial<Pick<OceanResult, 'plot'>>)[]
+}
+
+/** A missing one leaves its places as they are. */
+export interface SavedOceans {
+  readonly ocean?: SavedOcean
+  readonly oceanSoak?: SavedOcean
+}
+
+/** The parts of docs/lab.md, by the names of their places in it. */
+export function oceanParts({ ocean, oceanSoak }: SavedOceans): (readonly [place: string, text: string])[] {
+  return [
+    ...(ocean === undefined ? [] : [['ocean', `${oceanTable(ocean)}\n\n${ocean.where}; seed ${ocean.seed}.`] as const]),
+    ...(oceanSoak === undefined ? [] : [['ocean-soak', oceanSoakText(oceanSoak)] as const]),
+  ]
+}
+
+/** The plot of docs/lab.md: what each region admitted, and all of them together. */
+export function oceanPlot({ where, results }: SavedOcean): string {
+  const panels = results.flatMap(({ name, plot, marks }): Panel[] => {
+    if (plot === undefined) return []
+    const ys = plot.xs.map((_, i) => plot.byRegion.reduce((sum, each) => sum + (each[i] ?? 0), 0))
+    return [{ title: name, xs: plot.xs, ys, parts: plot.byRegion, budget: plot.budget, faults: marks }]
+  })
+  return panelsSvg('Rate of three regions against their one budget', where, panels)
+}
+
+function oceanTable({ results }: SavedOcean): string {
+  return markdownTable(
+    ['scenario', 'policy', '50 / 99 %, ms', 'calls to the home, a second and region', 'tokens over', 'allowed over', 'failed requests'],
+    results.map(({ name, policy, p50Ms, p99Ms, homeCalls, over, allowedOver, errors }) => [
+      name.replace('ocean: ', ''),
+      policy,
+      `${p50Ms.toFixed(1)} / ${p99Ms.toFixed(0)}`,
+      homeCalls.toFixed(1),
+      over.toFixed(0),
+      allowedOver.toFixed(0),
+      String(errors),
+    ]),
+  )
+}
+
+function oceanSoakText({ where, seed, minutes = 0, results }: SavedOcean): string {
+  const sum = (of: (each: SavedOcean['results'][number]) => number): number => results.reduce((all, each) => all + of(each), 0)
+  const counts = `${results.length} scenarios, ${sum(({ sent }) => sent).toLocaleString('en')} requests, of which ${sum(({ errors }) => errors)} failed`
+  const worst = Math.max(0, ...results.map(({ over, allowedOver }) => over - allowedOver))
+  const violations = sum((each) => each.violations.length)
+  return `${minutes} minutes, ${counts}, **${violations} violations**. At most ${worst.toFixed(0)} tokens over what is allowed. ${where}, seed ${seed}.`
+}

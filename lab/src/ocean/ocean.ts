@@ -1,0 +1,114 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type FaultProxy, freePorts, RedisProcess } from 'sluicegate-testkit'
+import type { LabProcess } from '../lab-process.js'
+import { startBalancer } from '../lab-servers.js'
+import { type LabPolicy, type NodeSettings, ServiceNode } from '../service-node.js'
+import { OceanHome } from './ocean-home.js'
+
+/** Each way between a region and the home, in milliseconds. */
+export const DELAYS_MS = [40, 80, 150] as const
+/** Up to this part longer. */
+const JITTER = 0.1
+const NODES = 2
+
+export const OCEAN_POLICIES = {
+  bucket: { limit: 100, windowMs: 1_000, burst: 1_000 },
+  window: { algorithm: 'sliding-window', limit: 3_000, windowMs: 30_000, burst: 3_000 },
+} as const satisfies Record<string, LabPolicy>
+
+export type OceanPolicy = keyof typeof OCEAN_POLICIES
+
+/** A region: a Redis, service nodes behind a balancer, and the link to the home. */
+export class OceanRegion {
+  readonly name: string
+  readonly delayMs: number
+  readonly store: RedisProcess
+  readonly link: FaultProxy
+  readonly nodes: readonly ServiceNode[]
+  readonly port: number
+  readonly #balancer: LabProcess
+  readonly #settings: NodeSettings
+
+  private constructor(
+    made: Pick<OceanRegion, 'name' | 'delayMs' | 'store' | 'link' | 'nodes' | 'port'>,
+    balancer: LabProcess,
+    settings: NodeSettings,
+  ) {
+    this.name = made.name
+    this.delayMs = made.delayMs
+    this.store = made.store
+    this.link = made.link
+    this.nodes = made.nodes
+    this.port = made.port
+    this.#balancer = balancer
+    this.#settings = settings
+    this.across()
+  }
+
+  static async start(delayMs: number, home: OceanHome, folder: string): Promise<OceanRegion> {
+    const name = `r${delayMs}`
+    const store = await RedisProcess.start()
+    const link = await home.link()
+    const settings: NodeSettings = {
+      policies: OCEAN_POLICIES,
+      redis: store.url,
+      mode: 'leased',
+      home: { url: link.url, region: name },
+    }
+    const [port = 0, ...ports] = await freePorts(1 + NODES)
+    const nodes = ports.map((each, i) => new ServiceNode(`${name}-${i + 1}`, each, folder, settings))
+    await Promise.all(nodes.map((node) => node.start()))
+    const balancer = await startBalancer(port, nodes, folder)
+    return new OceanRegion({ name, delayMs, store, link, nodes, port }, balancer, settings)
+  }
+
+  /** The link as it is, or slower, or one that loses answers with their connections. */
+  across({ times = 1, lostShare = 0 } = {}): void {
+    const delayMs = this.delayMs * times
+    this.link.set({ kind: 'latency', delayMs, jitterMs: JITTER * delayMs, lostShare })
+  }
+
+  /** Puts another limit of the bucket in force. */
+  change(limit: number): void {
+    const policies = { ...OCEAN_POLICIES, bucket: { ...OCEAN_POLICIES.bucket, limit } }
+    for (const node of this.nodes) node.change({ ...this.#settings, policies })
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.#balancer.end(), ...this.nodes.map((node) => node[Symbol.asyncDispose]())])
+    await Promise.all([this.link.stop(), this.store.stop()])
+  }
+}
+
+/** Three regions with slow links to one home, all on loopback. */
+export class Ocean {
+  readonly home: OceanHome
+  readonly regions: readonly OceanRegion[]
+  readonly folder: string
+
+  private constructor({ home, regions, folder }: Pick<Ocean, 'home' | 'regions' | 'folder'>) {
+    this.home = home
+    this.regions = regions
+    this.folder = folder
+  }
+
+  static async start(): Promise<Ocean> {
+    const folder = mkdtempSync(join(tmpdir(), 'sluicegate-ocean-'))
+    const home = await OceanHome.start()
+    const regions: OceanRegion[] = []
+    for (const delayMs of DELAYS_MS) regions.push(await OceanRegion.start(delayMs, home, folder))
+    return new Ocean({ home, regions, folder })
+  }
+
+  get nodes(): readonly ServiceNode[] {
+    return this.regions.flatMap(({ nodes }) => nodes)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.regions.map((region) => region.stop()))
+    await this.home.stop()
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,27 @@
+/** One part of the traffic that all ways get. */
+export interface Phase {
+  readonly name: 'fill' | 'twice' | 'below' | 'before' | 'shift' | 'again' | 'region' | 'back' | 'home'
+  readonly seconds: number
+  /** Requests a second by region. */
+  readonly rates: readonly number[]
+  readonly dead?: 'region' | 'home'
+}
+
+const TWICE = [100, 60, 40] as const
+const BELOW = [45, 27, 18] as const
+
+/** The burst is spent first: a bucket that is nearly empty shows what passes. */
+export const PHASES: readonly Phase[] = [
+  { name: 'fill', seconds: 5, rates: [300, 180, 120] },
+  { name: 'twice', seconds: 6, rates: TWICE },
+  { name: 'below', seconds: 6, rates: BELOW },
+  { name: 'before', seconds: 3, rates: [90, 0, 0] },
+  { name: 'shift', seconds: 6, rates: [0, 0, 90] },
+  { name: 'again', seconds: 4, rates: TWICE },
+  { name: 'region', seconds: 6, rates: [0, 120, 80], dead: 'region' },
+  { name: 'back', seconds: 3, rates: TWICE },
+  { name: 'home', seconds: 6, rates: TWICE, dead: 'home' },
+]
+
+/** A take as a process of a region recorded it, in microseconds of the machine's monotonic clock. */
+export type RecordedTake = readonly [dueUs: number, fromUs: number, toUs: number, allowed: 0 | 1]

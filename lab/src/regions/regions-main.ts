@@ -1,0 +1,126 @@
+import { fork } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { measuredWhere } from 'sluicegate-commands/load/machine-text.js'
+import { FaultProxy, RedisProcess } from 'sluicegate-testkit'
+import { worstKey } from '../admissions.js'
+import { machineUs } from '../lab-load.js'
+import type { RegionJob } from './region-process.js'
+import { PHASES, type RecordedTake } from './region-traffic.js'
+import { REGIONS, SHARED, WAYS, type WayName } from './region-ways.js'
+import { comparedTable, filledRegions, type MeasuredWay, regionsPlot, type SavedRegions, simulationText } from './regions-page.js'
+import { simulated } from './simulated-regions.js'
+
+const USAGE = `npm run lab:regions -- [--render] [WAY]...
+
+Sends the same traffic in three regions under each way of sharing a limit, through links of 40, 80 and 150 ms each way, lets a region
+and the far store die, and writes the table and the plot of docs/regions.md. With a WAY it runs that one and only prints: ${Object.keys(WAYS).join(', ')}.`
+
+const PAGE = new URL('../../../docs/regions.md', import.meta.url)
+const PLOT = new URL('../../../docs/plots/regions.svg', import.meta.url)
+const SAVED = new URL('../../results/regions.json', import.meta.url)
+const DELAYS_MS = [40, 80, 150] as const
+const DEAD = 0
+const SEED = 42
+
+const names = process.argv.slice(2)
+const isWay = (name: string): name is WayName => Object.hasOwn(WAYS, name)
+if (names.length === 1 && names[0] === '--render') publish(JSON.parse(readFileSync(SAVED, 'utf8')) as SavedRegions)
+else if (names.every(isWay)) await compare(names.length === 0 ? (Object.keys(WAYS) as WayName[]) : names)
+else {
+  console.error(USAGE)
+  process.exitCode = names.includes('--help') ? 0 : 2
+}
+
+async function compare(ways: readonly WayName[]): Promise<void> {
+  const where = measuredWhere()
+  const found: MeasuredWay[] = []
+  for (const way of ways) {
+    found.push(await measured(way))
+    console.log(comparedTable(found.slice(-1)))
+  }
+  if (ways.length < Object.keys(WAYS).length) return
+  const saved = { where, seed: SEED, found, simulated: await simulated(DELAYS_MS, SEED) }
+  console.log(simulationText(saved))
+  mkdirSync(new URL('.', SAVED), { recursive: true })
+  const lines = found.map((each) => ` ${JSON.stringify(each)}`).join(',\n')
+  writeFileSync(SAVED, `${JSON.stringify({ ...saved, found: [] }).replace('"found":[]', () => `"found":[\n${lines}\n]`)}\n`)
+  publish(saved)
+}
+
+function publish(saved: SavedRegions): void {
+  writeFileSync(PLOT, regionsPlot(saved))
+  writeFileSync(PAGE, filledRegions(readFileSync(PAGE, 'utf8'), saved))
+}
+
+/** One way under all of the traffic: a process for each region, and this one passes on and delays what goes to the far store. */
+async function measured(way: WayName): Promise<MeasuredWay> {
+  const far = await RedisProcess.start()
+  const stores = await Promise.all(DELAYS_MS.map(() => RedisProcess.start()))
+  const links = await Promise.all(DELAYS_MS.map(() => FaultProxy.before(far)))
+  const across = (i: number): void => links[i]?.set({ kind: 'latency', delayMs: DELAYS_MS[i] ?? 0, jitterMs: (DELAYS_MS[i] ?? 0) / 10 })
+  for (const i of DELAYS_MS.keys()) across(i)
+  const children = DELAYS_MS.map(() => fork(fileURLToPath(new URL('region-process.js', import.meta.url)), [], { timeout: 120_000 }))
+  try {
+    const ready = children.map((child) => message(child))
+    for (const [index, child] of children.entries()) {
+      const [store, link] = [stores[index] as RedisProcess, links[index] as FaultProxy]
+      child.send({ way, index, region: `r${index}`, store: store.url, far: link.url, seed: SEED + index } satisfies RegionJob)
+    }
+    await Promise.all(ready)
+    const records = children.map((child) => message(child) as Promise<RecordedTake[]>)
+    const startUs = machineUs() + 100_000
+    for (const child of children) child.send(startUs)
+    const pieces = (): number => links.reduce((sum, link) => sum + link.pieces, 0)
+    const messages: number[] = []
+    let atUs = startUs
+    for (const { seconds, dead } of PHASES) {
+      const before = pieces()
+      if (dead === 'home') for (const link of links) link.set({ kind: 'black-hole' })
+      if (dead === 'region') links[DEAD]?.set({ kind: 'black-hole' })
+      atUs += seconds * 1_000_000
+      await new Promise((resolve) => setTimeout(resolve, (atUs - machineUs()) / 1_000))
+      if (dead === 'region') across(DEAD)
+      messages.push((pieces() - before) / seconds / REGIONS)
+    }
+    const byRegion = await Promise.all(records)
+    return figures(way, byRegion, messages, startUs)
+  } finally {
+    for (const child of children) child.kill('SIGKILL')
+    await Promise.all(links.map((link) => link.stop()))
+    await Promise.all([far, ...stores].map((server) => server.stop()))
+  }
+}
+
+function message(child: ReturnType<typeof fork>): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    child.once('message', resolve)
+    child.once('exit', (code) => reject(new Error(`a region ended: ${code}`)))
+  })
+}
+
+function figures(way: WayName, byRegion: readonly (readonly RecordedTake[])[], messages: readonly number[], startUs: number): MeasuredWay {
+  const takes = byRegion.flat()
+  let fromS = 0
+  const phases = PHASES.map(({ name, seconds }, i) => {
+    const [from, to] = [startUs + fromS * 1e6, startUs + (fromS + seconds) * 1e6]
+    const own = takes.filter(([dueUs]) => dueUs >= from && dueUs < to)
+    fromS += seconds
+    const waits = own.map(([, sentUs, answeredUs]) => (answeredUs - sentUs) / 1_000).sort((a, b) => a - b)
+    const at = (part: number): number => round(waits[Math.floor(part * waits.length)] ?? 0)
+    const allowed = own.filter((take) => take[3] === 1).length
+    return { name, asked: own.length, allowed, seconds, p50Ms: at(0.5), p99Ms: at(0.99), messages: round(messages[i] ?? 0) }
+  })
+  const answers = takes.map(([, fromUs, toUs, isAllowed]) => ({ fromUs, toUs, outcome: isAllowed === 1 ? 'allowed' : 'denied', key: 'k' }))
+  const endHomeUs = startUs + (fromS - (PHASES.at(-1)?.seconds ?? 0)) * 1e6
+  const alive = answers.filter(({ toUs }) => toUs < endHomeUs)
+  const bySecond = Array.from({ length: fromS }, (_, second) => {
+    const [from, to] = [startUs + second * 1e6, startUs + (second + 1) * 1e6]
+    return answers.filter(({ toUs, outcome }) => outcome === 'allowed' && toUs >= from && toUs < to).length
+  })
+  return { way, over: round(worstKey(SHARED, alive).over), overDead: round(worstKey(SHARED, answers).over), phases, bySecond }
+}
+
+function round(value: number): number {
+  return Math.round(value * 100) / 100
+}
