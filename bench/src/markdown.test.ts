@@ -29,7 +29,13 @@ test('a unit that all figures of a column have stands in its head', () => {
 })
 
 test('targets that differ in their last part alone share a row', () => {
-  const verdict = (what: string, median: number) => ({ what, target: '>= 2', measured: summaryOf([median]), unit: 'x' as const, met: median >= 2 })
+  const verdict = (what: string, median: number) => ({
+    what,
+    target: '>= 2',
+    measured: summaryOf([median]),
+    unit: 'x' as const,
+    met: median >= 2,
+  })
   const verdicts = [verdict('HTTP, 16 connections', 3), verdict('gRPC', 2), verdict('HTTP, 64 connections', 1)]
   const [, , first = '', second = ''] = targetsTable(verdicts).split('\n')
   assert.match(first, /^\| HTTP, 16\/64 connections \| ≥ 2 \| 3\.00\/1\.00 × \| .* \| met\/\*\*missed\*\* \|$/)
