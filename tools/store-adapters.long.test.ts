@@ -53,7 +53,7 @@ test(`each adapter has at most ${MOST_LINES} lines`, () => {
 const [memcachedPort = 0, etcdPort = 0, peerPort = 0] = await freePorts(3)
 
 describe('Memcached', async () => {
-  const root = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
+  const root = process.getuid?.() === 0 ? ['-u', 'daemon'] : []
   const command = ['memcached', ['-l', HOST, '-p', String(memcachedPort), '-m', '64', ...root]] as const
   const server = await ServerChild.start('memcached', command, () => accepts(memcachedPort))
   const stores: ReturnType<typeof memcachedStore>[] = []

@@ -13,7 +13,7 @@ import { type ExtensionArea, isSectionOf, putInForce, sectionOf } from './record
 //   banned until, microseconds | extension, a block without the zeros at its end
 //
 // No bytes: the key owes nothing. An entry that is gone has a generation and no word: the next one of the key counts on from there, so that
-// permits which a reset has ended are told from those that follow at the same microsecond. The limiter has a table for a few keys and holds
+// permits which a reset has ended differ from those that follow at the same microsecond. The limiter has a table for a few keys and holds
 // only this one.
 
 /** The name of the one key in the limiter. */
@@ -128,7 +128,7 @@ export class KeyMemory {
     this.generation = 0
   }
 
-  /** Whether entries are told apart by their generations: permits are, by a part of it. */
+  /** Whether generations distinguish entries: of permits a part of it does. */
   private get areNumbered(): boolean {
     return holdsPermits(this.policy)
   }
