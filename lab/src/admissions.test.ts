@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { budgetUse, type RecordedAnswer, worstKey } from './admissions.js'
+import { budgetUse, type RecordedAnswer, worstKey, worstSureWindow } from './admissions.js'
 
 const POLICY = { limit: 10, windowMs: 1_000, burst: 5 }
 
@@ -22,4 +22,12 @@ test('the use of the budget is that of keys with more demand than budget', () =>
   const idle = [{ fromUs: 0, toUs: 0, outcome: 'allowed', key: 'idle' }]
   assert.equal(budgetUse(POLICY, idle), undefined)
   assert.equal(budgetUse(POLICY, [...history('busy', (i) => i % 8 === 0 && i < 160), ...idle]), 20 / 25)
+})
+
+test('a window counts what was surely spent within it', () => {
+  const policy = { limit: 10, windowMs: 1_000, burst: 10 }
+  const spent = history('window', (i) => i % 5 === 0).filter(({ outcome }) => outcome === 'allowed')
+  // 20 in each second, of which those at its ends may belong to the next.
+  assert.equal(worstSureWindow(policy, spent, 0), 9)
+  assert.equal(worstSureWindow({ ...policy, limit: 20 }, spent, 0), 0)
 })

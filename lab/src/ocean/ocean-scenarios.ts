@@ -156,6 +156,6 @@ async function paused({ home: { primary } }: Ocean, ms: number): Promise<void> {
 }
 
 /** The load goes on meanwhile. */
-export function rest(ms: number): Promise<void> {
+function rest(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }

@@ -8,7 +8,7 @@ import { type LabPolicy, type NodeSettings, ServiceNode } from '../service-node.
 import { OceanHome } from './ocean-home.js'
 
 /** Each way between a region and the home, in milliseconds. */
-export const DELAYS_MS = [40, 80, 150] as const
+const DELAYS_MS = [40, 80, 150] as const
 /** Up to this part longer. */
 const JITTER = 0.1
 const NODES = 2

@@ -1,6 +1,6 @@
 import { Random } from 'sluicegate-testkit'
 import { machineUs } from '../lab-load.js'
-import { PHASES, type RecordedTake } from './region-traffic.js'
+import type { Phase, RecordedTake } from './region-traffic.js'
 import { type RegionPlace, takerOf, type WayName } from './region-ways.js'
 
 /** What a process of a region does. */
@@ -8,6 +8,7 @@ export interface RegionJob extends RegionPlace {
   readonly way: WayName
   readonly index: number
   readonly seed: number
+  readonly phases: readonly Phase[]
 }
 
 const TAKERS = 2
@@ -25,7 +26,7 @@ async function ran(job: RegionJob): Promise<void> {
   const startUs = await new Promise<number>((resolve) => process.once('message', resolve))
   const record: RecordedTake[] = []
   let fromUs = startUs
-  for (const { seconds, rates } of PHASES) {
+  for (const { seconds, rates } of job.phases) {
     const endUs = fromUs + seconds * 1_000_000
     const rate = rates[job.index] ?? 0
     let dueUs = rate === 0 ? endUs : fromUs + random.exponential(1_000_000 / rate)

@@ -6,15 +6,15 @@ import { FaultProxy, RedisProcess } from 'sluicegate-testkit'
 import { worstKey } from '../admissions.js'
 import { machineUs } from '../lab-load.js'
 import type { RegionJob } from './region-process.js'
-import { PHASES, type RecordedTake } from './region-traffic.js'
+import { CHECKED, PHASES, type Phase, type RecordedTake } from './region-traffic.js'
 import { REGIONS, SHARED, WAYS, type WayName } from './region-ways.js'
 import { comparedTable, filledRegions, type MeasuredWay, regionsPlot, type SavedRegions, simulationText } from './regions-page.js'
 import { simulated } from './simulated-regions.js'
 
-const USAGE = `npm run lab:regions -- [--render] [WAY]...
+const USAGE = `npm run lab:regions -- [--render | --check] [WAY]...
 
 Sends the same traffic in three regions under each way of sharing a limit, through links of 40, 80 and 150 ms each way, lets a region
-and the far store die, and writes the table and the plot of docs/regions.md. With a WAY it runs that one and only prints: ${Object.keys(WAYS).join(', ')}.`
+and the far store die, and writes the table and the plot of docs/regions.md. --check measures again only what the simulation is compared with. With a WAY it runs that one and only prints: ${Object.keys(WAYS).join(', ')}.`
 
 const PAGE = new URL('../../../docs/regions.md', import.meta.url)
 const PLOT = new URL('../../../docs/plots/regions.svg', import.meta.url)
@@ -26,6 +26,8 @@ const SEED = 42
 const names = process.argv.slice(2)
 const isWay = (name: string): name is WayName => Object.hasOwn(WAYS, name)
 if (names.length === 1 && names[0] === '--render') publish(JSON.parse(readFileSync(SAVED, 'utf8')) as SavedRegions)
+else if (names.length === 1 && names[0] === '--check')
+  save({ ...(JSON.parse(readFileSync(SAVED, 'utf8')) as SavedRegions), ...(await checkedRuns()) })
 else if (names.every(isWay)) await compare(names.length === 0 ? (Object.keys(WAYS) as WayName[]) : names)
 else {
   console.error(USAGE)
@@ -36,14 +38,22 @@ async function compare(ways: readonly WayName[]): Promise<void> {
   const where = measuredWhere()
   const found: MeasuredWay[] = []
   for (const way of ways) {
-    found.push(await measured(way))
+    found.push(await measured(way, PHASES))
     console.log(comparedTable(found.slice(-1)))
   }
   if (ways.length < Object.keys(WAYS).length) return
-  const saved = { where, seed: SEED, found, simulated: await simulated(DELAYS_MS, SEED) }
+  save({ where, seed: SEED, found, ...(await checkedRuns()) })
+}
+
+/** The same traffic in the lab and in the simulation. */
+async function checkedRuns(): Promise<Pick<SavedRegions, 'checked' | 'simulated'>> {
+  return { checked: (await measured('home', CHECKED)).phases, simulated: await simulated(DELAYS_MS, SEED) }
+}
+
+function save(saved: SavedRegions): void {
   console.log(simulationText(saved))
   mkdirSync(new URL('.', SAVED), { recursive: true })
-  const lines = found.map((each) => ` ${JSON.stringify(each)}`).join(',\n')
+  const lines = saved.found.map((each) => ` ${JSON.stringify(each)}`).join(',\n')
   writeFileSync(SAVED, `${JSON.stringify({ ...saved, found: [] }).replace('"found":[]', () => `"found":[\n${lines}\n]`)}\n`)
   publish(saved)
 }
@@ -54,7 +64,7 @@ function publish(saved: SavedRegions): void {
 }
 
 /** One way under all of the traffic: a process for each region, and this one passes on and delays what goes to the far store. */
-async function measured(way: WayName): Promise<MeasuredWay> {
+async function measured(way: WayName, phases: readonly Phase[]): Promise<MeasuredWay> {
   const far = await RedisProcess.start()
   const stores = await Promise.all(DELAYS_MS.map(() => RedisProcess.start()))
   const links = await Promise.all(DELAYS_MS.map(() => FaultProxy.before(far)))
@@ -65,7 +75,7 @@ async function measured(way: WayName): Promise<MeasuredWay> {
     const ready = children.map((child) => message(child))
     for (const [index, child] of children.entries()) {
       const [store, link] = [stores[index] as RedisProcess, links[index] as FaultProxy]
-      child.send({ way, index, region: `r${index}`, store: store.url, far: link.url, seed: SEED + index } satisfies RegionJob)
+      child.send({ way, phases, index, region: `r${index}`, store: store.url, far: link.url, seed: SEED + index } satisfies RegionJob)
     }
     await Promise.all(ready)
     const records = children.map((child) => message(child) as Promise<RecordedTake[]>)
@@ -74,7 +84,7 @@ async function measured(way: WayName): Promise<MeasuredWay> {
     const pieces = (): number => links.reduce((sum, link) => sum + link.pieces, 0)
     const messages: number[] = []
     let atUs = startUs
-    for (const { seconds, dead } of PHASES) {
+    for (const { seconds, dead } of phases) {
       const before = pieces()
       if (dead === 'home') for (const link of links) link.set({ kind: 'black-hole' })
       if (dead === 'region') links[DEAD]?.set({ kind: 'black-hole' })
@@ -84,7 +94,7 @@ async function measured(way: WayName): Promise<MeasuredWay> {
       messages.push((pieces() - before) / seconds / REGIONS)
     }
     const byRegion = await Promise.all(records)
-    return figures(way, byRegion, messages, startUs)
+    return figures(way, phases, byRegion, messages, startUs)
   } finally {
     for (const child of children) child.kill('SIGKILL')
     await Promise.all(links.map((link) => link.stop()))
@@ -99,10 +109,16 @@ function message(child: ReturnType<typeof fork>): Promise<unknown> {
   })
 }
 
-function figures(way: WayName, byRegion: readonly (readonly RecordedTake[])[], messages: readonly number[], startUs: number): MeasuredWay {
+function figures(
+  way: WayName,
+  traffic: readonly Phase[],
+  byRegion: readonly (readonly RecordedTake[])[],
+  messages: readonly number[],
+  startUs: number,
+): MeasuredWay {
   const takes = byRegion.flat()
   let fromS = 0
-  const phases = PHASES.map(({ name, seconds }, i) => {
+  const phases = traffic.map(({ name, seconds }, i) => {
     const [from, to] = [startUs + fromS * 1e6, startUs + (fromS + seconds) * 1e6]
     const own = takes.filter(([dueUs]) => dueUs >= from && dueUs < to)
     fromS += seconds
@@ -112,7 +128,7 @@ function figures(way: WayName, byRegion: readonly (readonly RecordedTake[])[], m
     return { name, asked: own.length, allowed, seconds, p50Ms: at(0.5), p99Ms: at(0.99), messages: round(messages[i] ?? 0) }
   })
   const answers = takes.map(([, fromUs, toUs, isAllowed]) => ({ fromUs, toUs, outcome: isAllowed === 1 ? 'allowed' : 'denied', key: 'k' }))
-  const endHomeUs = startUs + (fromS - (PHASES.at(-1)?.seconds ?? 0)) * 1e6
+  const endHomeUs = startUs + (fromS - (traffic.at(-1)?.seconds ?? 0)) * 1e6
   const alive = answers.filter(({ toUs }) => toUs < endHomeUs)
   const bySecond = Array.from({ length: fromS }, (_, second) => {
     const [from, to] = [startUs + second * 1e6, startUs + (second + 1) * 1e6]
