@@ -4,9 +4,9 @@ import { Random } from 'sluicegate-testkit'
 import { runOceans } from './ocean-runs.js'
 import { OCEAN_SCENARIOS } from './ocean-scenarios.js'
 
-const NAMES = ['ocean: steady', 'ocean: home killed']
+const NAMES = ['ocean: home killed']
 
-/** Half a minute of the ocean; `npm run lab` has all scenarios. */
+/** Some seconds of the ocean; `npm run lab` has all scenarios. */
 test('regions together admit one policy, and while their home is lost no more than their shares', async () => {
   const scenarios = OCEAN_SCENARIOS.filter(({ name }) => NAMES.includes(name))
   const results = await runOceans({ scenarios, soakMs: undefined, random: new Random(1), ran: () => undefined })
