@@ -14,8 +14,8 @@ import type { Conformance } from './sqlite-store.js'
 
 const ADAPTERS = 'examples/stores'
 const MOST_LINES = 80
-const RUNTIMES = 'tools/runtimes'
-const DYNAMODB = 'tools/dynamodb'
+/** The packages that these tests need. */
+const PACKAGES = 'tools/stores'
 const MOST_MS = 120_000
 const HOST = '127.0.0.1'
 
@@ -91,8 +91,7 @@ describe('etcd', async () => {
 })
 
 describe('DynamoDB, as an emulator has it', async () => {
-  if (!existsSync(`${DYNAMODB}/node_modules`)) execFileSync('npm', ['ci'], { cwd: DYNAMODB, stdio: 'ignore' })
-  const load = createRequire(resolve(DYNAMODB, 'package.json'))
+  const load = installed()
   const server = (load('dynalite') as (options: object) => Server)({ createTableMs: 0 })
   server.listen(0, HOST)
   await once(server, 'listening')
@@ -124,11 +123,15 @@ test('SQLite: the conformance kit, and three processes on one file', () => {
   assert.match(done.stdout, /admit exactly the limit/)
 })
 
-/** This one, or else the Node 24 that is kept for other tests. */
+/** This one, or else a Node 24. */
 function nodeWithSqlite(): string {
-  if (isBuiltin('node:sqlite')) return process.execPath
-  if (!existsSync(`${RUNTIMES}/node_modules/node24`)) execFileSync('npm', ['ci'], { cwd: RUNTIMES, stdio: 'ignore' })
-  return createRequire(resolve(RUNTIMES, 'package.json')).resolve('node24/bin/node')
+  return isBuiltin('node:sqlite') ? process.execPath : installed().resolve('node24/bin/node')
+}
+
+/** Loads from the packages, which are installed once. */
+function installed(): NodeJS.Require {
+  if (!existsSync(`${PACKAGES}/node_modules`)) execFileSync('npm', ['ci'], { cwd: PACKAGES, stdio: 'ignore' })
+  return createRequire(resolve(PACKAGES, 'package.json'))
 }
 
 function accepts(port: number): Promise<boolean> {
