@@ -72,7 +72,7 @@ export function endingCases<Request>({ name, seesNode }: Harness<Request>, start
       assert.deepEqual([slots.peek(KEY).remaining, counted.peek(KEY).remaining], [0, 2])
       request.hangUp()
       // A handler that does not learn of the disconnect runs to its end.
-      if (path === '/slow') setTimeout(() => site.open(), 100)
+      if (path === '/slow') setTimeout(() => site.open(), 500)
       await remaining(slots, 1)
       site.open()
       assert.equal(counted.peek(KEY).remaining, 2)
