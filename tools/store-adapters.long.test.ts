@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire, isBuiltin } from 'node:module'
 import { type AddressInfo, connect, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { after, describe, test } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import type { Conformance } from './sqlite-store.js'
 
 // The stores of examples/stores by the conformance kit, on real servers.
@@ -51,15 +52,19 @@ test(`each adapter has at most ${MOST_LINES} lines`, () => {
 })
 
 const [memcachedPort = 0, etcdPort = 0, peerPort = 0] = await freePorts(3)
+const load = await installed()
 
-describe('Memcached', async () => {
+describe('Memcached', () => {
   const root = process.getuid?.() === 0 ? ['-u', 'daemon'] : []
   const command = ['memcached', ['-l', HOST, '-p', String(memcachedPort), '-m', '64', ...root]] as const
-  const server = await ServerChild.start('memcached', command, () => accepts(memcachedPort))
   const stores: ReturnType<typeof memcachedStore>[] = []
+  let server: Child | undefined
+  before(async () => {
+    server = await ServerChild.start('memcached', command, () => accepts(memcachedPort))
+  })
   after(async () => {
     for (const store of stores) store.close()
-    await server.end('SIGKILL')
+    await server?.end('SIGKILL')
   })
   const connected = (): object => {
     const store = memcachedStore({ port: memcachedPort })
@@ -69,7 +74,7 @@ describe('Memcached', async () => {
   storeConformance({ test, connect: connected })
 })
 
-describe('etcd', async () => {
+describe('etcd', () => {
   const url = `http://${HOST}:${etcdPort}`
   const peer = `http://${HOST}:${peerPort}`
   const folder = mkdtempSync(join(tmpdir(), 'sluicegate-etcd-'))
@@ -82,30 +87,35 @@ describe('etcd', async () => {
       return false
     }
   }
-  const server = await ServerChild.start('etcd', ['etcd', ['--data-dir', folder, ...clients, ...peers]], isHealthy)
+  let server: Child | undefined
+  before(async () => {
+    server = await ServerChild.start('etcd', ['etcd', ['--data-dir', folder, ...clients, ...peers]], isHealthy)
+  })
   after(async () => {
-    await server.end('SIGKILL')
+    await server?.end('SIGKILL')
     rmSync(folder, { recursive: true, force: true })
   })
   storeConformance({ test, connect: () => etcdStore(url) })
 })
 
-describe('DynamoDB, as an emulator has it', async () => {
-  const load = installed()
+describe('DynamoDB, as an emulator has it', () => {
   const server = (load('dynalite') as (options: object) => Server)({ createTableMs: 0 })
-  server.listen(0, HOST)
-  await once(server, 'listening')
-  const endpoint = `http://${HOST}:${(server.address() as AddressInfo).port}`
   const { DynamoDB } = load('@aws-sdk/client-dynamodb') as { DynamoDB: new (options: object) => DynamoClient }
   const credentials = { accessKeyId: 'any', secretAccessKey: 'any' }
-  const client = new DynamoDB({ maxAttempts: 1, region: 'local', endpoint, credentials })
-  await client.createTable({
-    TableName: 'limits',
-    KeySchema: [{ AttributeName: 'key', KeyType: 'HASH' }],
-    AttributeDefinitions: [{ AttributeName: 'key', AttributeType: 'S' }],
-    BillingMode: 'PAY_PER_REQUEST',
+  let client: DynamoClient
+  before(async () => {
+    server.listen(0, HOST)
+    await once(server, 'listening')
+    const endpoint = `http://${HOST}:${(server.address() as AddressInfo).port}`
+    client = new DynamoDB({ maxAttempts: 1, region: 'local', endpoint, credentials })
+    await client.createTable({
+      TableName: 'limits',
+      KeySchema: [{ AttributeName: 'key', KeyType: 'HASH' }],
+      AttributeDefinitions: [{ AttributeName: 'key', AttributeType: 'S' }],
+      BillingMode: 'PAY_PER_REQUEST',
+    })
+    await until('the table is there', async () => (await client.describeTable({ TableName: 'limits' })).Table.TableStatus === 'ACTIVE')
   })
-  await until('the table is there', async () => (await client.describeTable({ TableName: 'limits' })).Table.TableStatus === 'ACTIVE')
   after(() => {
     client.destroy()
     server.close()
@@ -125,12 +135,12 @@ test('SQLite: the conformance kit, and three processes on one file', () => {
 
 /** This one, or else a Node 24. */
 function nodeWithSqlite(): string {
-  return isBuiltin('node:sqlite') ? process.execPath : installed().resolve('node24/bin/node')
+  return isBuiltin('node:sqlite') ? process.execPath : load.resolve('node24/bin/node')
 }
 
-/** Loads from the packages, which are installed once. */
-function installed(): NodeJS.Require {
-  if (!existsSync(`${PACKAGES}/node_modules`)) execFileSync('npm', ['ci'], { cwd: PACKAGES, stdio: 'ignore' })
+/** Loads from the packages, which are installed once. Without blocking: a server that starts meanwhile is to be heard. */
+async function installed(): Promise<NodeJS.Require> {
+  if (!existsSync(`${PACKAGES}/node_modules`)) await promisify(execFile)('npm', ['ci'], { cwd: PACKAGES })
   return createRequire(resolve(PACKAGES, 'package.json'))
 }
 

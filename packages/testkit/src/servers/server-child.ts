@@ -18,7 +18,7 @@ export class ServerChild {
     this.child = child
   }
 
-  /** Resolves when it is ready; rejects with its log when it ends before. */
+  /** Resolves when it is ready; rejects with its log when it ends before, or is not ready after 30 s, and leaves nothing running. */
   static async start(
     name: string,
     [program, args]: readonly [string, readonly string[]],
@@ -45,7 +45,12 @@ export class ServerChild {
       })
     })
     ended.catch(() => undefined)
-    await Promise.race([ended, until(`${name} answers`, async () => hasEnded || (await isReady(child.pid ?? 0)))])
+    try {
+      await Promise.race([ended, until(`${name} answers`, async () => hasEnded || (await isReady(child.pid ?? 0)))])
+    } catch (error) {
+      child.kill('SIGKILL')
+      throw error
+    }
     return new ServerChild(child)
   }
 
