@@ -10,7 +10,7 @@ import type { Clock } from '../time/clock.js'
 import { DEFAULT_HOME_TIMEOUT_MS, type Home, type RegionOptions } from './home.js'
 import { RegionBackend } from './region-backend.js'
 import type { RegionPool } from './region-pool.js'
-import { ShareBackend } from './region-share.js'
+import { DeclaredShare, ShareBackend } from './region-share.js'
 import { type RegionTerms, regionTermsOf } from './region-terms.js'
 import { demandPolicy, noRenewals, RegionRenewals } from './renewals.js'
 
@@ -43,7 +43,8 @@ export class Region {
     this.clock = clock
     this.policy = policy
     this.horizonMs = horizonMs
-    this.share = options.share === undefined ? this.countedShare() : new GivenShare(options.share)
+    const counted = this.countedShare()
+    this.share = options.share === undefined ? counted : new DeclaredShare(options.share, counted)
     const events = { ...NO_EVENTS, answered: () => this.share.answered() }
     this.guard = new CallGuard(home.places, clock, options.timeoutMs ?? DEFAULT_HOME_TIMEOUT_MS, events)
   }
@@ -98,7 +99,7 @@ export class Region {
       why,
       homeCalls: guard.counts.answered,
       homeFailures: guard.counts.failed,
-      isHomeOut: guard.openCircuits > 0,
+      isHomeOut: guard.isOut,
       renewals: counts.renewals,
       renewedTokens: counts.tokens,
       accountedTokens: counts.charged,
