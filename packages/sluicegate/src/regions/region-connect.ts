@@ -10,7 +10,7 @@ import type { Clock } from '../time/clock.js'
 import { DEFAULT_HOME_TIMEOUT_MS, type Home, type RegionOptions } from './home.js'
 import { RegionBackend } from './region-backend.js'
 import type { RegionPool } from './region-pool.js'
-import { DeclaredShare, ShareBackend } from './region-share.js'
+import { ShareBackend } from './region-share.js'
 import { type RegionTerms, regionTermsOf } from './region-terms.js'
 import { demandPolicy, noRenewals, RegionRenewals } from './renewals.js'
 
@@ -25,6 +25,8 @@ export interface RegionStore {
 /** One region of a limiter: the backends of its policies, old and new, and what they did. */
 export class Region {
   readonly share: LocalShare
+  /** Regions are counted also where the share is declared: their number is shown. */
+  private readonly counted: LocalShare
   private readonly home: Home
   private readonly guard: CallGuard
   private readonly store: RegionStore
@@ -43,9 +45,9 @@ export class Region {
     this.clock = clock
     this.policy = policy
     this.horizonMs = horizonMs
-    const counted = this.countedShare()
-    this.share = options.share === undefined ? counted : new DeclaredShare(options.share, counted)
-    const events = { ...NO_EVENTS, answered: () => this.share.answered() }
+    this.counted = this.countedShare()
+    this.share = options.share === undefined ? this.counted : new GivenShare(options.share)
+    const events = { ...NO_EVENTS, answered: () => this.counted.answered() }
     this.guard = new CallGuard(home.places, clock, options.timeoutMs ?? DEFAULT_HOME_TIMEOUT_MS, events)
   }
 
@@ -91,7 +93,7 @@ export class Region {
   }
 
   stats(): RegionStats {
-    const { guard, share, options, counts } = this
+    const { guard, share, counted, options, counts } = this
     const { mode, why } = this.termsOf(this.policy)
     return {
       region: options.region,
@@ -103,7 +105,7 @@ export class Region {
       renewals: counts.renewals,
       renewedTokens: counts.tokens,
       accountedTokens: counts.charged,
-      regions: share.nodes,
+      regions: counted.nodes,
       share: share.inForce,
     }
   }

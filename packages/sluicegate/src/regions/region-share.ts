@@ -37,29 +37,6 @@ export class ShareBackend implements Backend {
   }
 }
 
-/** A share that is declared. Regions are counted all the same: their number is shown. */
-export class DeclaredShare implements LocalShare {
-  readonly inForce: number
-  private readonly counted: LocalShare
-
-  constructor(share: number, counted: LocalShare) {
-    this.inForce = share
-    this.counted = counted
-  }
-
-  get nodes(): number {
-    return this.counted.nodes
-  }
-
-  held(): number {
-    return this.inForce
-  }
-
-  answered(): void {
-    this.counted.answered()
-  }
-}
-
 /** The share of a process that lost the region's store as well: its part of the region's. */
 export class ShareOfRegion implements LocalShare {
   private readonly own: LocalShare

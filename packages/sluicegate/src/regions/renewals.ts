@@ -227,7 +227,7 @@ export class RegionRenewals {
   }
 }
 
-/** Nobody could use them in what is left of the window, and a region without tokens would take and renew at the home at once. */
+/** What is left of the window is too short to use them elsewhere, and a region without tokens would take and renew at the home at once. */
 function endsWithWindow(grant: Grant, { leaseUs }: RegionTerms): boolean {
   return grant.endUs(0) < leaseUs - RECLAIMED_US
 }

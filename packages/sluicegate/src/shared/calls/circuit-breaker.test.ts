@@ -99,7 +99,7 @@ test('a call that was not made after all leaves the breaker as it was', () => {
   assert.notEqual(breaker.attempt(100), undefined, 'another may try')
 })
 
-test('a server that nobody calls any more is out for half a minute after the pause, and then nothing is known', () => {
+test('a server without calls is out for half a minute after the pause, and then nothing is known', () => {
   const breaker = opened()
   assert.deepEqual([breaker.isOutAt(0), breaker.isOutAt(30_099), breaker.isOutAt(30_100)], [true, true, false])
   assert.equal(breaker.isOpen, true, 'the next call is a probe')
