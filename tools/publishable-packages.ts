@@ -78,7 +78,11 @@ async function writeLibrary(source: string, target: string): Promise<void> {
 /** A program is never imported: it has no declarations. It contains what it imports of the workspace. */
 async function writeProgram(source: string, target: string): Promise<void> {
   for (const [file, text] of await bundledProgram(source)) write(`${target}/dist/${file}`, text)
-  for (const folder of ['proto', 'schema']) cpSync(`${source}/${folder}`, `${target}/${folder}`, { recursive: true })
+  cpSync(`${source}/proto`, `${target}/proto`, { recursive: true })
+  // Editors read them, people do not.
+  for (const file of readdirSync(`${source}/schema`)) {
+    write(`${target}/schema/${file}`, JSON.stringify(JSON.parse(readFileSync(`${source}/schema/${file}`, 'utf8'))))
+  }
 }
 
 interface Manifest {

@@ -76,7 +76,13 @@ const COMMANDS = [
     why: 'encrypted connections are tested with certificates of its making',
   },
   { command: 'spin', debian: 'spin', usedBy: ['packages/testkit'], why: 'the model of the table is checked with Spin' },
-  { command: 'gcc', debian: 'gcc', usedBy: ['packages/testkit'], why: 'Spin compiles its checker with it' },
+  {
+    command: 'gcc',
+    debian: 'gcc',
+    usedBy: ['packages/testkit', 'lab'],
+    why: 'Spin compiles its checker with it, and a clock of servers that can be moved is compiled',
+  },
+  { file: '/usr/include/stdlib.h', debian: 'libc6-dev', usedBy: ['packages/testkit', 'lab'], why: 'gcc compiles with it' },
   {
     command: NAMED_SERVER ?? 'redis-server',
     debian: 'redis-server',

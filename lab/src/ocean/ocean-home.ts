@@ -7,6 +7,9 @@ const KEPT = ['--appendonly', 'yes', '--appendfsync', 'no']
 export class OceanHome {
   primary: RedisProcess
   #replica: RedisProcess
+  #aheadS = 0
+  /** Steps ahead of its wall clock so far, each of which may refill a budget. */
+  stepsAhead = 0
   readonly #links: FaultProxy[] = []
 
   private constructor(primary: RedisProcess, replica: RedisProcess) {
@@ -15,8 +18,8 @@ export class OceanHome {
   }
 
   static async start(): Promise<OceanHome> {
-    const primary = await RedisProcess.start({ args: KEPT })
-    const replica = await RedisProcess.start({ args: KEPT })
+    const primary = await RedisProcess.start({ args: KEPT, hasMovableClock: true })
+    const replica = await RedisProcess.start({ args: KEPT, hasMovableClock: true })
     const home = new OceanHome(primary, replica)
     await home.#follow()
     return home
@@ -37,6 +40,13 @@ export class OceanHome {
     for (const link of this.#links) link.lead(next)
     this.primary = next
     this.#replica = killed
+  }
+
+  /** Steps the wall clock of both servers. */
+  stepClock(bySeconds: number): void {
+    this.#aheadS += bySeconds
+    if (bySeconds > 0) this.stepsAhead++
+    for (const server of [this.primary, this.#replica]) server.moveClock(this.#aheadS)
   }
 
   /** The killed server comes back as the replica. */

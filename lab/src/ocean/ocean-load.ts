@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { LoadResult } from 'sluicegate-commands/load/load-result.js'
 import { type Random, until } from 'sluicegate-testkit'
@@ -7,18 +7,18 @@ import { loadOn, machineUs } from '../lab-load.js'
 import type { LabProcess } from '../lab-process.js'
 import type { Ocean, OceanPolicy } from './ocean.js'
 
-const KEY = 'key-1'
-
 interface Running {
   readonly perSecond: number
   readonly load: LabProcess
 }
 
-/** Load on one key in each region, whose rates may change, with a record of all answers. */
+/** Load on one key of its own in each region, whose rates may change, with a record of all answers. */
 export class OceanLoad {
   readonly #ocean: Ocean
   readonly #policy: OceanPolicy
   readonly #random: Random
+  /** Nothing of its budget was spent before. */
+  readonly #key: string
   readonly #running: (Running | undefined)[]
   readonly #records: string[][]
   readonly #results: LoadResult[] = []
@@ -28,6 +28,8 @@ export class OceanLoad {
     this.#ocean = ocean
     this.#policy = policy
     this.#random = random
+    this.#key = `key-${random.integer(0, 2 ** 40)}`
+    writeFileSync(this.#keyFile, `${this.#key}\n`)
     this.#running = ocean.regions.map(() => undefined)
     this.#records = ocean.regions.map(() => [])
   }
@@ -36,8 +38,8 @@ export class OceanLoad {
   async drain(tokens: number): Promise<void> {
     const node = this.#random.pick(this.#ocean.nodes)
     const fromUs = machineUs()
-    const { status } = await fetch(`${node.url}/v1/take?policy=${this.#policy}&key=${KEY}&cost=${tokens}`)
-    const answer = { fromUs, toUs: machineUs(), outcome: 'allowed', key: KEY }
+    const { status } = await fetch(`${node.url}/v1/take?policy=${this.#policy}&key=${this.#key}&cost=${tokens}`)
+    const answer = { fromUs, toUs: machineUs(), outcome: 'allowed', key: this.#key }
     if (status === 200) for (let i = 0; i < tokens; i++) this.#first.push(answer)
   }
 
@@ -61,6 +63,10 @@ export class OceanLoad {
     return byRegion
   }
 
+  get #keyFile(): string {
+    return join(this.#ocean.folder, `${this.#key}.keys`)
+  }
+
   async #change(region: number, perSecond: number): Promise<void> {
     const before = this.#running[region]
     if ((before?.perSecond ?? 0) === perSecond) return
@@ -78,7 +84,7 @@ export class OceanLoad {
     const record = join(this.#ocean.folder, `${region}-${this.#random.integer(0, 2 ** 40)}.record`)
     files.push(record)
     const seed = String(this.#random.integer(0, 2 ** 31))
-    const requests = ['--rate', String(perSecond), '--arrivals', 'poisson', '--keys', 'uniform:1', '--seed', seed]
+    const requests = ['--rate', String(perSecond), '--arrivals', 'poisson', '--keys', `file:${this.#keyFile}`, '--seed', seed]
     const load = loadOn(port, this.#policy, record, requests)
     let hasEnded = false
     void load.ended.then(() => {

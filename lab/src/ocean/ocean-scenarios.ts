@@ -30,6 +30,8 @@ export const PARTS = [0.5, 0.3, 0.2] as const
 const SLOWER = 4
 const LOST_SHARE = 0.05
 const SHIFTED = 90
+/** A step of a clock: whole windows, so that windows of the home begin when those of the machine do. */
+const STEP_S = 120
 
 export const OCEAN_SCENARIOS: readonly OceanScenario[] = [
   { name: 'ocean: steady', run: async () => rest(8_000) },
@@ -97,6 +99,24 @@ export const OCEAN_SCENARIOS: readonly OceanScenario[] = [
     },
   },
   {
+    name: 'ocean: clock steps',
+    policy: 'bucket',
+    run: async ({ ocean, random, fault }) => {
+      const region = random.pick(ocean.regions)
+      await rest(2_000)
+      for (const [who, server] of [[region.name, region] as const, ['the home', ocean.home] as const]) {
+        for (const byS of [STEP_S, -STEP_S]) {
+          await fault(`clock of ${who} ${byS > 0 ? '+' : ''}${byS} s`, async () => {
+            server.stepClock(byS)
+            await rest(3_000)
+          })
+        }
+      }
+      // Set back, the home denies at most until a budget would be full: for 10 s.
+      await rest(10_000)
+    },
+  },
+  {
     name: 'ocean: random faults',
     run: async ({ ocean, random, fault }) => {
       await rest(1_500)
@@ -121,6 +141,8 @@ function randomFault(ocean: Ocean, random: Random, fault: FaultMarker): Promise<
     () => fault(`${region.name} is far`, () => whileAcross([region], { times: random.integer(2, 6) }, ms)),
     () => fault('answers are lost', () => whileAcross(ocean.regions, { lostShare: LOST_SHARE }, ms)),
     () => fault('the home stands still', () => paused(ocean, ms)),
+    () => fault(`the clock of ${region.name} steps`, async () => region.stepClock(random.integer(-STEP_S, STEP_S))),
+    () => fault('the clock of the home steps', async () => ocean.home.stepClock(random.pick([STEP_S, -STEP_S]))),
   ])()
 }
 

@@ -30,6 +30,9 @@ export class OceanRegion {
   readonly port: number
   readonly #balancer: LabProcess
   readonly #settings: NodeSettings
+  #aheadS = 0
+  /** Steps ahead of its store's wall clock so far, each of which may refill its share. */
+  stepsAhead = 0
 
   private constructor(
     made: Pick<OceanRegion, 'name' | 'delayMs' | 'store' | 'link' | 'nodes' | 'port'>,
@@ -49,7 +52,7 @@ export class OceanRegion {
 
   static async start(delayMs: number, home: OceanHome, folder: string): Promise<OceanRegion> {
     const name = `r${delayMs}`
-    const store = await RedisProcess.start()
+    const store = await RedisProcess.start({ hasMovableClock: true })
     const link = await home.link()
     const settings: NodeSettings = {
       policies: OCEAN_POLICIES,
@@ -74,6 +77,13 @@ export class OceanRegion {
   change(limit: number): void {
     const policies = { ...OCEAN_POLICIES, bucket: { ...OCEAN_POLICIES.bucket, limit } }
     for (const node of this.nodes) node.change({ ...this.#settings, policies })
+  }
+
+  /** Steps the wall clock of its store. */
+  stepClock(bySeconds: number): void {
+    this.#aheadS += bySeconds
+    if (bySeconds > 0) this.stepsAhead++
+    this.store.moveClock(this.#aheadS)
   }
 
   async stop(): Promise<void> {

@@ -11,6 +11,13 @@ export interface RegionJob extends RegionPlace {
   readonly phases: readonly Phase[]
 }
 
+/** What it sends when all has ended. */
+export interface RegionRecord {
+  readonly takes: readonly RecordedTake[]
+  /** To the home, in each phase. */
+  readonly calls: readonly number[]
+}
+
 const TAKERS = 2
 const KEY = 'key-1'
 /** Takes that a dead store holds back. */
@@ -25,10 +32,13 @@ async function ran(job: RegionJob): Promise<void> {
   process.send?.('ready')
   const startUs = await new Promise<number>((resolve) => process.once('message', resolve))
   const record: RecordedTake[] = []
+  const calls: number[] = []
+  const callsSoFar = (): number => takers.reduce((sum, taker) => sum + (taker.calls?.() ?? 0), 0)
   let fromUs = startUs
   for (const { seconds, rates } of job.phases) {
     const endUs = fromUs + seconds * 1_000_000
     const rate = rates[job.index] ?? 0
+    const before = callsSoFar()
     let dueUs = rate === 0 ? endUs : fromUs + random.exponential(1_000_000 / rate)
     for (; dueUs < endUs; dueUs += random.exponential(1_000_000 / rate)) {
       await restUntil(dueUs)
@@ -41,10 +51,11 @@ async function ran(job: RegionJob): Promise<void> {
         .catch(() => record.push([due, sentUs, machineUs(), 0]))
     }
     await restUntil(endUs)
+    calls.push(callsSoFar() - before)
     fromUs = endUs
   }
   await new Promise((resolve) => setTimeout(resolve, LATE_MS))
-  process.send?.(record, () => process.exit())
+  process.send?.({ takes: record, calls } satisfies RegionRecord, () => process.exit())
 }
 
 async function restUntil(us: number): Promise<void> {

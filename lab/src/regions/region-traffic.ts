@@ -7,6 +7,9 @@ export interface Phase {
   readonly dead?: 'region' | 'home'
 }
 
+/** Each way between a region and the far store. */
+export const DELAYS_MS = [40, 80, 150] as const
+
 const FILL = [300, 180, 120] as const
 const TWICE = [100, 60, 40] as const
 const BELOW = [45, 27, 18] as const
@@ -24,14 +27,17 @@ export const PHASES: readonly Phase[] = [
   { name: 'home', seconds: 6, rates: TWICE, dead: 'home' },
 ]
 
-/** What the simulation is checked on: parts of a length at which one run is like the next. */
+/** What the simulation is checked on: parts so long that the calls of one run are like those of the next. */
 export const CHECKED: readonly Phase[] = [
   { name: 'fill', seconds: 5, rates: FILL },
   { name: 'again', seconds: 8, rates: BELOW },
-  { name: 'below', seconds: 18, rates: BELOW },
+  { name: 'below', seconds: 60, rates: BELOW },
   { name: 'before', seconds: 4, rates: [90, 0, 0] },
-  { name: 'shift', seconds: 18, rates: [0, 0, 90] },
+  { name: 'shift', seconds: 120, rates: [0, 0, 90] },
 ]
+
+/** Of the simulation: a key that is cold for a moment makes one differ from the next. */
+export const RUNS = 5
 
 /** A take as a process of a region recorded it, in microseconds of the machine's monotonic clock. */
 export type RecordedTake = readonly [dueUs: number, fromUs: number, toUs: number, allowed: 0 | 1]

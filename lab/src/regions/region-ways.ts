@@ -19,6 +19,8 @@ export type WayName = keyof typeof WAYS
 /** Of one process of a region. */
 export interface Taker {
   take(key: string): Promise<boolean>
+  /** To the home so far, in the way that has one. */
+  calls?(): number
 }
 
 /** What a process of a region calls. */
@@ -39,7 +41,11 @@ export async function takerOf(way: WayName, { region, store, far }: RegionPlace)
   const options = way === 'far' ? { client, mode: 'exact' as const, timeoutMs: 1_000 } : { client }
   const home = way === 'home' ? { home: { client: await opened(far), region } } : {}
   const limiter = createRedisLimiter(way === 'split' ? third : policy, { ...options, ...home })
-  return { take: async (key) => (await limiter.take(key)).allowed }
+  const calls = (): number => {
+    const { homeCalls = 0, homeFailures = 0 } = limiter.stats().region ?? {}
+    return homeCalls + homeFailures
+  }
+  return { take: async (key) => (await limiter.take(key)).allowed, calls }
 }
 
 async function opened(url: string) {

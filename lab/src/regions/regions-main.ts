@@ -5,8 +5,8 @@ import { measuredWhere } from 'sluicegate-commands/load/machine-text.js'
 import { FaultProxy, RedisProcess } from 'sluicegate-testkit'
 import { worstKey } from '../admissions.js'
 import { machineUs } from '../lab-load.js'
-import type { RegionJob } from './region-process.js'
-import { CHECKED, PHASES, type Phase, type RecordedTake } from './region-traffic.js'
+import type { RegionJob, RegionRecord } from './region-process.js'
+import { CHECKED, DELAYS_MS, PHASES, type Phase } from './region-traffic.js'
 import { REGIONS, SHARED, WAYS, type WayName } from './region-ways.js'
 import { comparedTable, filledRegions, type MeasuredWay, regionsPlot, type SavedRegions, simulationText } from './regions-page.js'
 import { simulated } from './simulated-regions.js'
@@ -19,7 +19,6 @@ and the far store die, and writes the table and the plot of docs/regions.md. --c
 const PAGE = new URL('../../../docs/regions.md', import.meta.url)
 const PLOT = new URL('../../../docs/plots/regions.svg', import.meta.url)
 const SAVED = new URL('../../results/regions.json', import.meta.url)
-const DELAYS_MS = [40, 80, 150] as const
 const DEAD = 0
 const SEED = 42
 
@@ -70,7 +69,7 @@ async function measured(way: WayName, phases: readonly Phase[]): Promise<Measure
   const links = await Promise.all(DELAYS_MS.map(() => FaultProxy.before(far)))
   const across = (i: number): void => links[i]?.set({ kind: 'latency', delayMs: DELAYS_MS[i] ?? 0, jitterMs: (DELAYS_MS[i] ?? 0) / 10 })
   for (const i of DELAYS_MS.keys()) across(i)
-  const children = DELAYS_MS.map(() => fork(fileURLToPath(new URL('region-process.js', import.meta.url)), [], { timeout: 120_000 }))
+  const children = DELAYS_MS.map(() => fork(fileURLToPath(new URL('region-process.js', import.meta.url)), [], { timeout: 240_000 }))
   try {
     const ready = children.map((child) => message(child))
     for (const [index, child] of children.entries()) {
@@ -78,7 +77,7 @@ async function measured(way: WayName, phases: readonly Phase[]): Promise<Measure
       child.send({ way, phases, index, region: `r${index}`, store: store.url, far: link.url, seed: SEED + index } satisfies RegionJob)
     }
     await Promise.all(ready)
-    const records = children.map((child) => message(child) as Promise<RecordedTake[]>)
+    const records = children.map((child) => message(child) as Promise<RegionRecord>)
     const startUs = machineUs() + 100_000
     for (const child of children) child.send(startUs)
     const pieces = (): number => links.reduce((sum, link) => sum + link.pieces, 0)
@@ -112,11 +111,11 @@ function message(child: ReturnType<typeof fork>): Promise<unknown> {
 function figures(
   way: WayName,
   traffic: readonly Phase[],
-  byRegion: readonly (readonly RecordedTake[])[],
+  byRegion: readonly RegionRecord[],
   messages: readonly number[],
   startUs: number,
 ): MeasuredWay {
-  const takes = byRegion.flat()
+  const takes = byRegion.flatMap((region) => region.takes)
   let fromS = 0
   const phases = traffic.map(({ name, seconds }, i) => {
     const [from, to] = [startUs + fromS * 1e6, startUs + (fromS + seconds) * 1e6]
@@ -125,7 +124,9 @@ function figures(
     const waits = own.map(([, sentUs, answeredUs]) => (answeredUs - sentUs) / 1_000).sort((a, b) => a - b)
     const at = (part: number): number => round(waits[Math.floor(part * waits.length)] ?? 0)
     const allowed = own.filter((take) => take[3] === 1).length
-    return { name, asked: own.length, allowed, seconds, p50Ms: at(0.5), p99Ms: at(0.99), messages: round(messages[i] ?? 0) }
+    const calls = byRegion.reduce((sum, region) => sum + (region.calls[i] ?? 0), 0) / seconds / REGIONS
+    const [p50Ms, p99Ms] = [at(0.5), at(0.99)]
+    return { name, asked: own.length, allowed, seconds, p50Ms, p99Ms, messages: round(messages[i] ?? 0), calls: round(calls) }
   })
   const answers = takes.map(([, fromUs, toUs, isAllowed]) => ({ fromUs, toUs, outcome: isAllowed === 1 ? 'allowed' : 'denied', key: 'k' }))
   const endHomeUs = startUs + (fromS - (traffic.at(-1)?.seconds ?? 0)) * 1e6

@@ -1,14 +1,23 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { filledRegions, regionsPlot, type SavedRegions } from './regions-page.js'
+import { longTest } from 'sluicegate-testkit'
+import { DELAYS_MS } from './region-traffic.js'
+import { filledRegions, isNear, regionsPlot, type SavedRegions } from './regions-page.js'
+import { simulated } from './simulated-regions.js'
 
+const SAVED = 'lab/results/regions.json'
 const textOf = (path: string): string => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8')
 
 test('the table and the plot are those of the committed run, in which the home and its regions are within the policy', () => {
-  const saved = JSON.parse(textOf('lab/results/regions.json')) as SavedRegions
+  const saved = JSON.parse(textOf(SAVED)) as SavedRegions
   const page = textOf('docs/regions.md')
   assert.equal(filledRegions(page, saved), page)
   assert.equal(textOf('docs/plots/regions.svg'), regionsPlot(saved))
   assert.equal(saved.found.find(({ way }) => way === 'home')?.over, 0)
+})
+
+longTest('the simulation of the library as it is agrees with the committed run within 10 %, in use and in calls to the home', async () => {
+  const { checked, seed } = JSON.parse(textOf(SAVED)) as SavedRegions
+  for (const phase of await simulated(DELAYS_MS, seed)) assert.ok(isNear(phase, checked), JSON.stringify([phase, checked]))
 })

@@ -1,6 +1,6 @@
 import { filledPage, markdownTable } from 'sluicegate-testkit/markdown-tables.js'
 import { linePlotSvg } from '../line-plot.js'
-import { PHASES, type Phase } from './region-traffic.js'
+import { CHECKED, PHASES, type Phase, RUNS } from './region-traffic.js'
 import { SHARED, WAYS, type WayName } from './region-ways.js'
 
 /** What one way did with the traffic. */
@@ -22,12 +22,14 @@ interface MeasuredPhase {
   readonly p99Ms: number
   /** To the far store, a second and region. */
   readonly messages: number
+  /** To the home, a second and region. A message may hold several. */
+  readonly calls?: number
 }
 
 export interface SimulatedPhase {
   readonly name: Phase['name']
   readonly use: number
-  readonly messages: number
+  readonly calls: number
 }
 
 export interface SavedRegions {
@@ -64,16 +66,23 @@ export function comparedTable(found: readonly MeasuredWay[]): string {
 
 /** How far the simulation is from what was measured. */
 export function simulationText({ checked, simulated }: SavedRegions): string {
-  const cells = simulated.map(({ name, use, messages }) => {
+  const cells = simulated.map(({ name, use, calls }) => {
     const phase = phaseOf({ phases: checked }, name)
     const text = name === 'below' ? 'at 0.9 x' : 'after the shift'
-    const isNear = Math.abs(use / useOf(phase) - 1) <= AGREES && Math.abs(messages / phase.messages - 1) <= AGREES
-    return `${text} use ${percent(use)} and ${percent(useOf(phase))}, messages ${messages.toFixed(2)} and ${phase.messages.toFixed(2)} (${isNear ? 'within' : '**not** within'} 10 %)`
+    const figures = `use ${percent(use)} and ${percent(useOf(phase))}, calls ${calls.toFixed(2)} and ${(phase.calls ?? 0).toFixed(2)}`
+    return `${text} ${figures} (${isNear({ name, use, calls }, checked) ? 'within' : '**not** within'} 10 %)`
   })
-  return `Simulation (mean of 10 runs) and lab, 18 s each: ${cells.join('; ')}.`
+  const seconds = (of: Phase['name']): number => CHECKED.find(({ name }) => name === of)?.seconds ?? 0
+  return `Simulation (mean of ${RUNS} runs) and lab, ${seconds('below')} and ${seconds('shift')} s: ${cells.join('; ')}.`
 }
 
 const AGREES = 0.1
+
+/** Whether the simulation of a phase agrees with what was measured: use, and calls to the home. */
+export function isNear({ name, use, calls }: SimulatedPhase, checked: SavedRegions['checked']): boolean {
+  const phase = phaseOf({ phases: checked }, name)
+  return Math.abs(use / useOf(phase) - 1) <= AGREES && Math.abs(calls / (phase.calls ?? 0) - 1) <= AGREES
+}
 
 /** The plot of the page. */
 export function regionsPlot({ where, found }: SavedRegions): string {

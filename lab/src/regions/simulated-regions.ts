@@ -1,22 +1,14 @@
 import { tokenBucket } from 'sluicegate'
 import { type DemandOf, regionUse } from 'sluicegate-testkit/regions/region-use.js'
-import { CHECKED, type Phase } from './region-traffic.js'
+import { CHECKED, type Phase, RUNS } from './region-traffic.js'
 import { REGIONS, SHARED } from './region-ways.js'
 import type { SimulatedPhase } from './regions-page.js'
 
-/** A key that is cold for a moment makes one run of some seconds differ much from the next. */
-const RUNS = 10
+const NAMES = ['below', 'shift'] as const
 
-/** The same traffic in virtual time, up to the end of a phase: what passed in the phase, and its messages. */
-export async function simulated(delaysMs: readonly number[], seed: number): Promise<SimulatedPhase[]> {
-  return [await simulatedPhase('below', delaysMs, seed), await simulatedPhase('shift', delaysMs, seed)]
-}
-
-async function simulatedPhase(name: Phase['name'], delaysMs: readonly number[], seed: number): Promise<SimulatedPhase> {
-  const last = CHECKED.findIndex((phase) => phase.name === name)
-  const rates = CHECKED.slice(0, last + 1).flatMap((phase) => Array.from({ length: phase.seconds }, () => phase.rates))
-  const seconds = CHECKED[last]?.seconds ?? 0
-  const warmUpS = rates.length - seconds
+/** The same traffic in virtual time, as a mean of some runs: what passed in two phases of it, and their calls to the home. */
+export async function simulated(delaysMs: readonly number[], seed: number, runs = RUNS): Promise<SimulatedPhase[]> {
+  const rates = CHECKED.flatMap((phase) => Array.from({ length: phase.seconds }, () => phase.rates))
   const demand = Array.from(
     { length: REGIONS },
     (_, i): DemandOf =>
@@ -24,12 +16,29 @@ async function simulatedPhase(name: Phase['name'], delaysMs: readonly number[], 
         rates[second]?.[i] ?? 0,
   )
   const policy = tokenBucket({ limit: 100, window: '1s', burst: 1_000, name: 'api' })
-  let [used, messages] = [0, 0]
-  for (let run = 0; run < RUNS; run++) {
-    const use = await regionUse({ policy, delaysMs, demand, seconds: rates.length, warmUpS, seed: seed + run })
-    const asked = use.askedBySecond.reduce((sum, row) => sum + row.slice(warmUpS).reduce((all, each) => all + each, 0), 0)
-    used += use.admitted / Math.min(asked, SHARED.limit * seconds) / RUNS
-    messages += use.messages / RUNS
+  const phases = NAMES.map((name) => ({ name, use: 0, calls: 0 }))
+  for (let run = 0; run < runs; run++) {
+    const { bySecond, askedBySecond, callsBySecond } = await regionUse({
+      policy,
+      delaysMs,
+      demand,
+      seconds: rates.length,
+      warmUpS: 0,
+      seed: seed + run,
+    })
+    for (const phase of phases) {
+      const [from, to] = secondsOf(phase.name)
+      const sum = (seconds: readonly number[]): number => seconds.slice(from, to).reduce((all, each) => all + each, 0)
+      const [asked, admitted] = [askedBySecond, bySecond].map((rows) => rows.reduce((all, row) => all + sum(row), 0)) as [number, number]
+      phase.use += admitted / Math.min(asked, SHARED.limit * (to - from)) / runs
+      phase.calls += sum(callsBySecond) / (to - from) / REGIONS / runs
+    }
   }
-  return { name, use: used, messages }
+  return phases
+}
+
+function secondsOf(name: Phase['name']): readonly [from: number, to: number] {
+  const at = CHECKED.findIndex((phase) => phase.name === name)
+  const from = CHECKED.slice(0, at).reduce((sum, { seconds }) => sum + seconds, 0)
+  return [from, from + (CHECKED[at]?.seconds ?? 0)]
 }

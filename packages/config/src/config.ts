@@ -44,21 +44,33 @@ export const LISTENER_NAMES: readonly ListenerName[] = ['http', 'grpc', 'resp', 
 /** Where the keys are. */
 export type StorageConfig = { readonly kind: 'memory' } | RedisStorageConfig | PostgresStorageConfig
 
-/** Keys in Redis or Valkey. */
-export interface RedisStorageConfig extends SharedStorageConfig {
+/** A Redis or Valkey. */
+export interface RedisPlace {
   readonly kind: 'redis'
   /** `redis://` or `rediss://`: one of a single server, or some nodes of a cluster. May hold a password. */
   readonly urls: readonly string[]
   readonly isCluster: boolean
-  /** Another Redis that holds the budgets of all regions; undefined: this one. */
+}
+
+/** A table of PostgreSQL. */
+export interface PostgresPlace {
+  readonly kind: 'postgres'
+  /** `postgres://` or `postgresql://`. May hold a password. */
+  readonly url: string
+  readonly table: string
+  /** The most connections of this process. */
+  readonly connections: number
+}
+
+/** Keys in Redis or Valkey. */
+export interface RedisStorageConfig extends RedisPlace, SharedStorageConfig {
+  /** Another store that holds the budgets of all regions; undefined: this one. */
   readonly home?: HomeConfig | undefined
 }
 
 /** Where the budgets of several regions are: see the option `home` of the library's `createRedisLimiter`. */
 export interface HomeConfig {
-  /** As {@link RedisStorageConfig.urls}. */
-  readonly urls: readonly string[]
-  readonly isCluster: boolean
+  readonly place: RedisPlace | PostgresPlace
   readonly region: string
   readonly prefix: string | undefined
   /** Undefined: 1 divided by the number of regions. */
@@ -69,14 +81,7 @@ export interface HomeConfig {
 }
 
 /** Keys in a table of PostgreSQL. */
-export interface PostgresStorageConfig extends SharedStorageConfig {
-  readonly kind: 'postgres'
-  /** `postgres://` or `postgresql://`. May hold a password. */
-  readonly url: string
-  readonly table: string
-  /** The most connections of this process. */
-  readonly connections: number
-}
+export interface PostgresStorageConfig extends PostgresPlace, SharedStorageConfig {}
 
 /** What all stores have. */
 interface SharedStorageConfig {

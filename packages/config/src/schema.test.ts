@@ -59,6 +59,10 @@ const SECTIONS: readonly [yaml: string, schema: unknown][] = [
     `${POLICY}storage: { redis: { url: "redis://a" }, home: { url: "redis://b", region: r, xqzzyqx: 1 } }\n`,
     at(OWN, 'properties', 'storage', 'properties', 'home'),
   ],
+  [
+    `${POLICY}storage: { redis: { url: "redis://a" }, home: { postgres: { url: "postgres://b", xqzzyqx: 1 }, region: r } }\n`,
+    at(OWN, 'properties', 'storage', 'properties', 'home', 'properties', 'postgres'),
+  ],
   [`${POLICY}quotas: { rules: [{ policy: a, xqzzyqx: 1 }] }\n`, at(OWN, 'properties', 'quotas', 'properties', 'rules', 'items')],
   [
     `${POLICY}tokens: [{ name: a, scope: admin, secret: aaaaaaaaaaaaaaaaaaaaaaaa, xqzzyqx: 1 }]\n`,
@@ -129,6 +133,9 @@ const REFUSED = [
   `${POLICY}storage: { redis: { url: "redis://a" }, home: { url: "redis://b" } }`,
   `${POLICY}storage: { redis: { url: "redis://a" }, home: { url: "redis://b", region: "a b" } }`,
   `${POLICY}storage: { redis: { url: "redis://a" }, home: { url: "redis://b", region: r, share: 2 } }`,
+  `${POLICY}storage: { redis: { url: "redis://a" }, home: { postgres: { table: t }, region: r } }`,
+  `${POLICY}storage: { redis: { url: "redis://a" }, home: { postgres: { url: "redis://b" }, region: r } }`,
+  `${POLICY}storage: { redis: { url: "redis://a" }, home: { url: "redis://b", postgres: { url: "postgres://b" }, region: r } }`,
   `${POLICY}tokens: [{ name: a, scope: root, secret: aaaaaaaaaaaaaaaaaaaaaaaa }]`,
   `${POLICY}tokens: [{ name: a, scope: admin, secret: short }]`,
   'descriptors: []',
@@ -153,6 +160,7 @@ const TAKEN = [
   'policies: { a: { algorithm: gcra, limit: 1, window: 1s, priorities: { high: 0%, low: 12.5% }, default-priority: low, max-priority: high } }',
   `${POLICY}listen: { http: off, grpc: "127.0.0.1:0", admin: "unix:/tmp/x" }\nstop: { drain: 1.5s }\nstorage: { redis: { nodes: ["redis://a"] } }`,
   `${POLICY}storage: { redis: { url: "redis://a" }, home: { nodes: ["redis://b"], region: eu-west, share: 0.5, too-small: share, cold: share, timeout: 2s } }`,
+  `${POLICY}storage: { redis: { url: "redis://a" }, home: { postgres: { url: "postgresql://b", table: s.t, connections: 3 }, region: r, prefix: all } }`,
   `${POLICY}quotas: { ttl: 30s, idle: 5m, rules: [{ policy: a, domain: edge, match: { env: "*", v: 2 }, key: [env] }] }`,
   'domain: d',
   'domain: d\ndescriptors: [{ key: k, value: 7, shadow_mode: yes, rate_limit: { unit: MINUTE, requests_per_unit: 0, name: 5 } }]',
@@ -228,6 +236,7 @@ const BESIDE: Readonly<Record<string, object>> = {
   'storage.redis.nodes': {},
   'storage.home.url': { storage: { redis: { url: 'redis://a' }, home: { region: 'r' } } },
   'storage.home.nodes': { storage: { redis: { url: 'redis://a' }, home: { region: 'r' } } },
+  'storage.home.postgres': { storage: { redis: { url: 'redis://a' }, home: { region: 'r' } } },
   'storage.home.too-small': { storage: { redis: { url: 'redis://a' }, home: { url: 'redis://b', region: 'r', share: 0.5 } } },
   'snapshot.every': { snapshot: { file: 'keys.snapshot' } },
 }
@@ -235,9 +244,12 @@ const besideOf = (path: readonly string[]): object => {
   const stores = {
     redis: { redis: { url: 'redis://a' } },
     postgres: { postgres: { url: 'postgres://a' } },
-    home: { redis: { url: 'redis://a' }, home: { url: 'redis://b', region: 'r' } },
+    home: {
+      redis: { url: 'redis://a' },
+      home: { ...(path[2] === 'postgres' ? { postgres: { url: 'postgres://b' } } : { url: 'redis://b' }), region: 'r' },
+    },
   }
-  const store = path[0] === 'storage' && path.length === 3 ? { storage: stores[path[1] as keyof typeof stores] } : {}
+  const store = path[0] === 'storage' && path.length >= 3 ? { storage: stores[path[1] as keyof typeof stores] } : {}
   return { ...ONE_POLICY, ...(BESIDE[path.join('.')] ?? store) }
 }
 

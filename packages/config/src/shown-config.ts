@@ -1,6 +1,6 @@
 import type { Policy } from 'sluicegate'
 import { stringify } from 'yaml'
-import type { Config, HomeConfig } from './config.js'
+import type { Config, HomeConfig, PostgresPlace, RedisPlace } from './config.js'
 import { listenAddressText } from './listen-address.js'
 import type { PolicyConfig } from './policy-config.js'
 import type { Priorities } from './priorities.js'
@@ -66,9 +66,7 @@ export function configObject({
     ...(storage.kind === 'postgres' && {
       storage: {
         postgres: {
-          url: redisUrlText(storage.url),
-          table: storage.table,
-          connections: storage.connections,
+          ...placeObject(storage),
           ...(storage.prefix !== undefined && { prefix: storage.prefix }),
           ...(storage.mode !== undefined && { mode: storage.mode }),
           outage: storage.outage,
@@ -149,17 +147,19 @@ function ruleObject({ algorithm, limit, windowMs, burst, calendar, counters, slo
   }
 }
 
-function placeObject({ urls, isCluster }: Pick<HomeConfig, 'urls' | 'isCluster'>): object {
+function placeObject(place: RedisPlace | PostgresPlace): object {
+  if (place.kind === 'postgres') return { url: redisUrlText(place.url), table: place.table, connections: place.connections }
+  const { urls, isCluster } = place
   return isCluster ? { nodes: urls.map(redisUrlText) } : { url: redisUrlText(urls[0] ?? '') }
 }
 
-function homeObject(home: HomeConfig): object {
-  const { region, prefix, share, cold, timeoutMs } = home
+function homeObject({ place, region, prefix, share, tooSmall, cold, timeoutMs }: HomeConfig): object {
   return {
-    ...placeObject(home),
+    ...(place.kind === 'postgres' ? { postgres: placeObject(place) } : placeObject(place)),
     region,
     ...(prefix !== undefined && { prefix }),
     ...(share !== undefined && { share }),
+    'too-small': tooSmall,
     cold,
     timeout: timeSpanText(timeoutMs),
   }

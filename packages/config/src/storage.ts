@@ -1,4 +1,12 @@
-import { DEFAULT_STORAGE, type HomeConfig, type PostgresStorageConfig, type RedisStorageConfig, type StorageConfig } from './config.js'
+import {
+  DEFAULT_STORAGE,
+  type HomeConfig,
+  type PostgresPlace,
+  type PostgresStorageConfig,
+  type RedisPlace,
+  type RedisStorageConfig,
+  type StorageConfig,
+} from './config.js'
 import type { Section } from './section.js'
 
 const MAX_NODES = 100
@@ -27,7 +35,7 @@ export function readStorage(section: Section): StorageConfig {
 }
 
 function readHome(section: Section): HomeConfig {
-  const place = readPlace(section)
+  const place = readHomePlace(section)
   const region = section.text('region', 'eu-west')
   if (region === undefined) section.require('region', ': give the name of this region, its own in each')
   else if (!REGION.test(region)) section.fault('region', "must be 1 to 40 letters, digits, '.', '_' or '-'")
@@ -36,7 +44,7 @@ function readHome(section: Section): HomeConfig {
   const tooSmall = section.oneOf('too-small', ['home', 'share'] as const) ?? 'home'
   if (tooSmall === 'share' && !share) section.fault('too-small', 'share needs the share of this region: give share, e.g. 0.5')
   const config = {
-    ...place,
+    place,
     region: region ?? '',
     prefix: readPrefix(section),
     share,
@@ -48,17 +56,30 @@ function readHome(section: Section): HomeConfig {
   return config
 }
 
-function readPostgres(section: Section): PostgresStorageConfig {
+function readHomePlace(section: Section): RedisPlace | PostgresPlace {
+  if (!section.has('postgres')) return readPlace(section, ', or postgres for a table')
+  for (const other of ['url', 'nodes']) {
+    if (section.has(other)) section.fault('postgres', `and ${other} are two homes: give one of them`)
+  }
+  const postgres = section.section('postgres')
+  const place = readPostgresPlace(postgres)
+  postgres.done()
+  return place
+}
+
+function readPostgresPlace(section: Section): PostgresPlace {
   const url = section.secret('url')
   if (url === undefined) section.require('url', ': give the address of the server')
   else if (!isPostgresUrl(url)) section.fault('url', 'must be a URL such as postgres://user:password@127.0.0.1:5432/database')
   const table = section.text('table', 'sluicegate') ?? DEFAULT_POSTGRES.table
   if (!TABLE.test(table)) section.fault('table', 'must be a name of letters, digits and _, or schema.table')
+  const connections = section.integer('connections', 1, MAX_CONNECTIONS) ?? DEFAULT_POSTGRES.connections
+  return { kind: 'postgres', url: url ?? '', table, connections }
+}
+
+function readPostgres(section: Section): PostgresStorageConfig {
   const config = {
-    kind: 'postgres',
-    url: url ?? '',
-    table,
-    connections: section.integer('connections', 1, MAX_CONNECTIONS) ?? DEFAULT_POSTGRES.connections,
+    ...readPostgresPlace(section),
     ...readShared(section),
     timeoutMs: section.duration('timeout', 1, 60_000) ?? DEFAULT_POSTGRES.timeoutMs,
   } as const
@@ -86,22 +107,21 @@ function isPostgresUrl(text: string): boolean {
 }
 
 /** The addresses of a server, or of a cluster. */
-function readPlace(section: Section): Pick<RedisStorageConfig, 'urls' | 'isCluster'> {
+function readPlace(section: Section, others = ''): RedisPlace {
   const url = section.secret('url')
   const nodes = section.secrets('nodes', 'addresses of cluster nodes')
   if (url !== undefined && nodes !== undefined) section.fault('nodes', 'are of a cluster, and url is of a single server: give one of them')
-  if (url === undefined && nodes === undefined) section.require('url', ': give url for a single server, or nodes for a cluster')
+  if (url === undefined && nodes === undefined) section.require('url', `: give url for a single server, or nodes for a cluster${others}`)
   if (nodes !== undefined && (nodes.length < 1 || nodes.length > MAX_NODES)) section.fault('nodes', `must be 1 to ${MAX_NODES}`)
   for (const each of nodes ?? [url]) {
     const fault = each === undefined ? undefined : redisUrlFault(each)
     if (fault !== undefined) section.fault(nodes === undefined ? 'url' : 'nodes', fault)
   }
-  return { urls: nodes ?? (url === undefined ? [] : [url]), isCluster: nodes !== undefined }
+  return { kind: 'redis', urls: nodes ?? (url === undefined ? [] : [url]), isCluster: nodes !== undefined }
 }
 
 function readRedis(section: Section): RedisStorageConfig {
   const config = {
-    kind: 'redis',
     ...readPlace(section),
     ...readShared(section),
     timeoutMs: section.duration('timeout', 1, 60_000) ?? DEFAULT_REDIS.timeoutMs,

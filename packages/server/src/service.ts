@@ -169,8 +169,8 @@ async function storageOf({ storage }: Config, log: Log, worker: WorkerParts | un
     const { PostgresStorage } = await import('./engine/postgres-storage.js')
     return new PostgresStorage(storage, log)
   }
-  const { RedisStorage } = await import('./engine/redis-storage.js')
-  return new RedisStorage(storage, log)
+  const { redisStorage } = await import('./engine/redis-storage.js')
+  return redisStorage(storage, log)
 }
 
 /** Where the keys are kept over a restart; a store keeps them itself. */

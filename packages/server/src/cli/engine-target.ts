@@ -16,7 +16,7 @@ export async function engineTarget({ kind, url, policy: name, cost, config: path
   const storage =
     kind === 'memory'
       ? MEMORY
-      : new (await import('../engine/redis-storage.js')).RedisStorage(redisAt(url, config.storage), createLog('error'))
+      : await (await import('../engine/redis-storage.js')).redisStorage(redisAt(url, config.storage), createLog('error'))
   await storage.connect()
   const engine = new Engine(allPolicies(config), { storage })
   const served = name === undefined ? [...engine.policies][0] : engine.policy(name)

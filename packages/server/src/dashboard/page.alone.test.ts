@@ -308,7 +308,7 @@ storage: { redis: { url: "${west.url}", timeout: 5s }, home: { url: "${ocean.url
   const { page, complaints } = await openPage(t, service.url)
   await take(service, 'alice', 3)
   const [first, second] = [page.locator('#region-policies .state').first(), page.locator('#region-policies .state').nth(1)]
-  await first.filter({ hasText: 'share 25%' }).waitFor()
+  await first.filter({ hasText: '1 region, share 25%' }).waitFor()
   assert.match(await textOf(first), /^bursttokensholds tokens ahead of need[\d.,]+ tokens renewed a second/)
   assert.match(await textOf(second), /^spacedhomefewer than 20 tokens are not split/)
   assert.equal(await textOf(page.locator('#region-title')), 'Region west')

@@ -5,7 +5,10 @@ export type RegionFigures = NonNullable<FleetStats['region']>
 
 const COUNTS = ['homeCalls', 'homeFailures', 'renewals', 'renewedTokens', 'accountedTokens'] as const
 
-/** Several limiters or processes of one region together; what is no count is that of the last. Undefined without any. */
+/**
+ * Several limiters or processes of one region together; what is no count is that of the last. Undefined without any. The library does so for
+ * tiers; a service that has its keys in memory would load all of `sluicegate/redis` for it.
+ */
 export function sumOfRegion(all: readonly (RegionFigures | undefined)[]): RegionFigures | undefined {
   const regions = all.filter((each) => each !== undefined)
   const last = regions.at(-1)

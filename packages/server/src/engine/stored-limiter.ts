@@ -130,10 +130,10 @@ export interface Storage {
   readonly isReachable: boolean
   /** Whether the home of the budgets can be reached; absent where the store itself holds them. */
   readonly isHomeReachable?: boolean | undefined
-  /** Of a store that is looked at now and then: how long the last look took, of one that succeeded. */
+  /** Of PostgreSQL, also as the home: how long the last look took, of one that succeeded. */
   readonly lookMs?: number | undefined
   /** Of a pool of connections. */
-  readonly connections?: StoreConnections
+  readonly connections?: StoreConnections | undefined
   /** Resolves when the store can be reached, or after a moment. */
   connect(): Promise<void>
   close(): Promise<void>

@@ -235,7 +235,7 @@ function regionMeasures(engine: Engine): Measure[] {
     ),
     gauge(
       'sluicegate_home_out',
-      '1 while the home is not called because consecutive calls failed, and the share of the region decides.',
+      '1 while the home is out: consecutive calls failed, the last in the last half minute; the share of the region decides.',
       regional((region) => Number(region.isHomeOut)),
     ),
     counter(

@@ -196,6 +196,17 @@ test('the home is out where it is for one tier', async () => {
   }
 })
 
+test('regions are counted where their shares are declared, too', async () => {
+  const policy = fixedWindow({ limit: 1000, window: '1h', name: 'declared' })
+  const [a, b] = [limiterIn(west, 'west', policy, { share: 0.3 }), limiterIn(east, 'east', policy, { share: 0.5 })]
+  await b.take('k')
+  await until('both are counted', async () => {
+    await a.take('k')
+    return a.stats().region?.regions === 2
+  })
+  assert.equal(a.stats().region?.share, 0.3)
+})
+
 test('with a share of 0 nothing passes without the home, and without an error', async () => {
   const policy = fixedWindow({ limit: 1000, window: '1h', name: 'closed' })
   const limiter = limiterIn(east, 'east', policy, { share: 0 })

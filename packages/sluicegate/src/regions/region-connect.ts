@@ -25,6 +25,8 @@ export interface RegionStore {
 /** One region of a limiter: the backends of its policies, old and new, and what they did. */
 export class Region {
   readonly share: LocalShare
+  /** Regions are counted also where the share is declared: their number is shown. */
+  private readonly counted: LocalShare
   private readonly home: Home
   private readonly guard: CallGuard
   private readonly store: RegionStore
@@ -43,8 +45,9 @@ export class Region {
     this.clock = clock
     this.policy = policy
     this.horizonMs = horizonMs
-    this.share = options.share === undefined ? this.countedShare() : new GivenShare(options.share)
-    const events = { ...NO_EVENTS, answered: () => this.share.answered() }
+    this.counted = this.countedShare()
+    this.share = options.share === undefined ? this.counted : new GivenShare(options.share)
+    const events = { ...NO_EVENTS, answered: () => this.counted.answered() }
     this.guard = new CallGuard(home.places, clock, options.timeoutMs ?? DEFAULT_HOME_TIMEOUT_MS, events)
   }
 
@@ -90,7 +93,7 @@ export class Region {
   }
 
   stats(): RegionStats {
-    const { guard, share, options, counts } = this
+    const { guard, share, counted, options, counts } = this
     const { mode, why } = this.termsOf(this.policy)
     return {
       region: options.region,
@@ -98,11 +101,11 @@ export class Region {
       why,
       homeCalls: guard.counts.answered,
       homeFailures: guard.counts.failed,
-      isHomeOut: guard.openCircuits > 0,
+      isHomeOut: guard.isOut,
       renewals: counts.renewals,
       renewedTokens: counts.tokens,
       accountedTokens: counts.charged,
-      regions: share.nodes,
+      regions: counted.nodes,
       share: share.inForce,
     }
   }

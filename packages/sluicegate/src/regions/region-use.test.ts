@@ -21,9 +21,9 @@ for (const policy of POLICIES) {
     const use = await regionUse({ ...steady, demand: [45, 30, 15].map(constant) })
     assert.ok(use.admitted >= 0.99 * use.exact, `${use.admitted} of ${use.exact}`)
     // At the beginning of a window every region has to hear from the home again.
-    const isBucket = policy.algorithm === 'token-bucket'
-    assert.ok(use.messages <= (isBucket ? 1 : 1.6), `${use.messages} messages a second and region`)
-    assert.ok(use.p99Us < (isBucket ? 2_000 : 170_000), `a take waits ${use.p99Us} us`)
+    const most = policy.algorithm === 'token-bucket' ? 1 : 1.2
+    assert.ok(use.messages <= most, `${use.messages} messages a second and region`)
+    assert.ok(use.p99Us < 2_000, `a take waits ${use.p99Us} us`)
     t.diagnostic(`${use.messages.toFixed(2)} messages a second and region, p99 ${use.p99Us} us`)
   })
 

@@ -166,7 +166,7 @@ export class RegionRenewals {
         total,
         periodUs: this.terms.periodUs,
       })
-      if (tokens > 0 && !grant.flowsBack && grant.id !== undefined)
+      if (tokens > 0 && !grant.flowsBack && grant.id !== undefined && !endsWithWindow(grant, this.terms))
         this.reclaimLater({ part, key, endUs, grantId: grant.id }, lastUs - agoUs)
       if (owed > 0) await this.charge(part, key, owed)
     } catch {
@@ -188,7 +188,7 @@ export class RegionRenewals {
     }
   }
 
-  /** Shortly before the tokens of a window end, those left go back to the home: others may use them in the same window. */
+  /** Shortly before tokens end, and the window goes on, those left go back to the home: others may use them. */
   private reclaimLater(given: Given, lastUs: number): void {
     const alert = alertOf(() => {
       this.reclaims.delete(alert)
@@ -225,6 +225,11 @@ export class RegionRenewals {
     const leadUs = Math.max(LEAST_LEAD_US, us) * SLACK + SLACK_US + TOGETHER_US
     this.leadUs = Math.round(this.counts.renewals === 0 ? leadUs : this.leadUs + WEIGHT * (leadUs - this.leadUs))
   }
+}
+
+/** What is left of the window is too short to use them elsewhere, and a region without tokens would take and renew at the home at once. */
+function endsWithWindow(grant: Grant, { leaseUs }: RegionTerms): boolean {
+  return grant.endUs(0) < leaseUs - RECLAIMED_US
 }
 
 /** Counts at the home what all regions request of a policy. */

@@ -14,7 +14,7 @@ export interface RegionStats {
   /** Calls that the home answered, and those that it did not. */
   readonly homeCalls: number
   readonly homeFailures: number
-  /** Whether the home is not called for now, after failures in a row. */
+  /** Whether the home is out: calls failed in a row, the last of them in the last half minute. */
   readonly isHomeOut: boolean
   /** Renewals by this process that the home answered, and the tokens that they brought to the region. */
   readonly renewals: number

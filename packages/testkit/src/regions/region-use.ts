@@ -25,8 +25,10 @@ export interface RegionUse {
   readonly exact: number
   readonly bySecond: readonly (readonly number[])[]
   readonly askedBySecond: readonly (readonly number[])[]
-  /** Messages to the home, a second and region. */
+  /** Calls to the home, a second and region. */
   readonly messages: number
+  /** The same of all regions by second, those of the beginning too. */
+  readonly callsBySecond: readonly number[]
   /** Microseconds that takes waited: median and 99th percentile. */
   readonly p50Us: number
   readonly p99Us: number
@@ -61,6 +63,8 @@ export async function regionUse({ policy, delaysMs, demand, seconds, warmUpS, se
       })
     }
   }
+  const callsUntil: number[] = []
+  for (let second = 0; second <= seconds; second++) world.time.inUs(second * SECOND_US, () => callsUntil.push(messagesOf(world)))
   world.time.inUs(warmUpS * SECOND_US, () => {
     before.messages = messagesOf(world)
     before.waits = world.regions.map(({ record }) => record.waitsUs.length)
@@ -81,6 +85,7 @@ export async function regionUse({ policy, delaysMs, demand, seconds, warmUpS, se
     bySecond,
     askedBySecond: asked,
     messages: (messagesOf(world) - before.messages) / (seconds - warmUpS) / delaysMs.length,
+    callsBySecond: callsUntil.slice(1).map((calls, second) => calls - (callsUntil[second] ?? 0)),
     p50Us: waits[Math.floor(waits.length / 2)] ?? 0,
     p99Us: waits[Math.floor(waits.length * 0.99)] ?? 0,
     over: admitted - exact,

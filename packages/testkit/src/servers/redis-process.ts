@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { freePorts } from './free-ports.js'
 import { redisCli } from './redis-cli.js'
 import { ServerChild } from './server-child.js'
+import { WallClock } from './wall-clock.js'
 
 /** A server to test on, by name or path: `redis-server` unless the environment names another that speaks the same, such as `valkey-server`. */
 const SERVER = process.env.SLUICEGATE_REDIS_SERVER ?? 'redis-server'
@@ -18,6 +19,8 @@ export interface RedisProcessOptions {
   readonly file?: string
   /** Another program than the one that all are tested on. */
   readonly command?: string
+  /** Whether its wall clock can be moved while it runs. */
+  readonly hasMovableClock?: boolean
 }
 
 /** A real server on loopback, with nothing on disk but in its own folder. */
@@ -26,11 +29,13 @@ export class RedisProcess {
   readonly port: number
   private readonly options: RedisProcessOptions
   private readonly folder = mkdtempSync(join(tmpdir(), 'sluicegate-redis-'))
+  private readonly clock: WallClock | undefined
   private child: ServerChild | undefined
 
   private constructor(port: number, options: RedisProcessOptions) {
     this.options = options
     this.port = port
+    this.clock = options.hasMovableClock ? new WallClock(this.folder) : undefined
   }
 
   /** Resolves when it answers. */
@@ -53,7 +58,8 @@ export class RedisProcess {
     const kept = file === undefined ? ['--save', '', '--appendonly', 'no'] : []
     const own = [...(file === undefined ? [] : [file]), '--port', String(port), '--bind', this.host, '--dir', this.folder, ...kept]
     const isThere = (pid: number): Promise<boolean> => isReady(this.host, port, pid)
-    this.child = await ServerChild.start(`${command} on port ${port}`, [command, [...own, ...args]], isThere)
+    const line = [command, [...own, ...args]] as const
+    this.child = await ServerChild.start(`${command} on port ${port}`, this.clock?.command(...line) ?? line, isThere)
   }
 
   /** Ends it at once, as a crash would. */
@@ -68,6 +74,12 @@ export class RedisProcess {
 
   resume(): void {
     this.child?.signal('SIGCONT')
+  }
+
+  /** Moves its wall clock so far from that of the machine; it goes on from there. */
+  moveClock(bySeconds: number): void {
+    if (this.clock === undefined) throw new Error('start it with hasMovableClock')
+    this.clock.move(bySeconds)
   }
 
   /** What it answers to a command, as `redis-cli` prints it. */

@@ -43,6 +43,23 @@ test('a server starts empty, forgets when it is killed and started again, and is
   await assert.rejects(server.ask('PING'))
 })
 
+test('the wall clock of a server moves in one step while it runs, and keys live by it', async () => {
+  await using server = await RedisProcess.start({ hasMovableClock: true })
+  const aheadS = async (): Promise<number> => Number((await server.ask('TIME')).split('\n')[0]) - Date.now() / 1000
+  const isAhead = async (bySeconds: number): Promise<boolean> => Math.abs((await aheadS()) - bySeconds) < 30
+  assert.ok(await isAhead(0))
+  await server.ask('SET', 'a', '1', 'EX', '60')
+  server.moveClock(-3600)
+  assert.ok(await isAhead(-3600))
+  assert.equal(await server.ask('EXISTS', 'a'), '1')
+  server.moveClock(3600)
+  assert.ok(await isAhead(3600))
+  await until('the key has ended', async () => (await server.ask('EXISTS', 'a')) === '0')
+  await server.kill()
+  await server.start()
+  assert.ok(await isAhead(3600))
+})
+
 test('a server that is paused answers when it is resumed', async () => {
   await using server = await RedisProcess.start()
   server.pause()

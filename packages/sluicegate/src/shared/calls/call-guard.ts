@@ -258,6 +258,12 @@ export class CallGuard implements CallListener {
     return open
   }
 
+  /** Whether a server is out: its circuit is open, and it was called of late. */
+  get isOut(): boolean {
+    const nowMs = this.clock.nowMs()
+    return [...this.breakers.values()].some((breaker) => breaker.isOutAt(nowMs))
+  }
+
   /** Whether the server of a key has answered its last call, or was not asked yet. */
   isSound(key: string): boolean {
     return this.breakerOf(this.guardedOf(key)).isSound

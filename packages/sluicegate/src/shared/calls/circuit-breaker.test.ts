@@ -98,3 +98,14 @@ test('a call that was not made after all leaves the breaker as it was', () => {
   assert.equal(breaker.isOpen, true)
   assert.notEqual(breaker.attempt(100), undefined, 'another may try')
 })
+
+test('a server without calls is out for half a minute after the pause, and then nothing is known', () => {
+  const breaker = opened()
+  assert.deepEqual([breaker.isOutAt(0), breaker.isOutAt(30_099), breaker.isOutAt(30_100)], [true, true, false])
+  assert.equal(breaker.isOpen, true, 'the next call is a probe')
+  fail(breaker, 40_000)
+  assert.equal(breaker.isOutAt(60_000), true)
+  breaker.attempt(90_000)
+  breaker.succeeded()
+  assert.equal(breaker.isOutAt(90_000), false)
+})

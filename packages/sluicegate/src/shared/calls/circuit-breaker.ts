@@ -2,6 +2,8 @@
 const MOST_FAILURES = 3
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 5_000
+/** A server that failed is held to be out for so long after the pause; without a call since then nothing is known of it. */
+const KNOWN_MS = 30_000
 
 /**
  * Circuit breaker: after three consecutive failures the circuit opens for a pause, then one call at a time probes the server. The pause
@@ -41,6 +43,11 @@ export class CircuitBreaker {
   /** Whether the circuit is open. */
   get isOpen(): boolean {
     return this.failures >= MOST_FAILURES
+  }
+
+  /** Whether the circuit is open, and a call failed of late. */
+  isOutAt(nowMs: number): boolean {
+    return this.isOpen && nowMs < this.opensMs + KNOWN_MS
   }
 
   /** Whether no call failed since the last answer. */
