@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { tokenBucket } from 'sluicegate'
 import { createRedisLimiter, type FleetLimiter } from 'sluicegate/redis'
-import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { load, machine } from '../machine.js'
 import { tableText } from '../study/study-table.js'
 import { type RegionsResults, type WarmFigure, warmTable } from './regions-results.js'
@@ -11,7 +11,7 @@ import { type RegionsResults, type WarmFigure, warmTable } from './regions-resul
 const USAGE = `npm run bench:regions -- [--rounds N]
 
 Takes of warm keys over one Redis, leased: with that Redis alone, and with a home in another one, in turn. Prints the processor time of
-a take; with the default number of rounds (9) it also writes bench/results/regions.json, from which npm run plots fills docs/regions.md.`
+a take, and how many calls the servers counted; with the default number of rounds (9) it also writes bench/results/regions.json, from which npm run plots fills docs/regions.md.`
 
 const RESULTS = new URL('../../results/regions.json', import.meta.url)
 const ROUNDS = 9
@@ -44,7 +44,7 @@ async function measure(): Promise<void> {
     const alone = createRedisLimiter(policy, options)
     const split = createRedisLimiter(policy, { ...options, home: { client: home.client, region: 'here' } })
     const figures: WarmFigure[] = []
-    for (const keys of KEYS) figures.push(await figureOf(alone, split, keys))
+    for (const keys of KEYS) figures.push(await figureOf(alone, split, keys, [region, home]))
     const results: RegionsResults = { kind: 'regions', where, takesPerSecond: TAKES_PER_SECOND, figures }
     console.log(tableText(warmTable(results)))
     alone.close()
@@ -55,21 +55,46 @@ async function measure(): Promise<void> {
   }
 }
 
-async function figureOf(alone: FleetLimiter, split: FleetLimiter, keys: number): Promise<WarmFigure> {
+async function figureOf(alone: FleetLimiter, split: FleetLimiter, keys: number, servers: readonly OwnRedis[]): Promise<WarmFigure> {
   const names = Array.from({ length: keys }, (_, i) => `key ${i}`)
-  for (const limiter of [alone, split]) await processorTime(limiter, names, WARM_UP_MS)
-  const [withoutHome, withHome]: [number[], number[]] = [[], []]
+  for (const limiter of [alone, split]) await roundOf(limiter, names, WARM_UP_MS, servers)
+  const [withoutHome, withHome]: [Round[], Round[]] = [[], []]
   for (let round = 0; round < rounds; round++) {
     console.error(`${keys} keys: round ${round + 1} of ${rounds}`)
-    withoutHome.push(await processorTime(alone, names, ROUND_MS))
-    withHome.push(await processorTime(split, names, ROUND_MS))
+    withoutHome.push(await roundOf(alone, names, ROUND_MS, servers))
+    withHome.push(await roundOf(split, names, ROUND_MS, servers))
   }
-  return { keys, withoutHome, withHome }
+  const times = (of: readonly Round[]): number[] => of.map(({ us }) => us)
+  return {
+    keys,
+    withoutHome: times(withoutHome),
+    withHome: times(withHome),
+    calls: { withoutHome: callsAThousand(withoutHome), withHome: callsAThousand(withHome) },
+  }
 }
 
-/** Microseconds of this process for each take, with all that is done in the background for it. */
-async function processorTime(limiter: FleetLimiter, names: readonly string[], ms: number): Promise<number> {
+interface Round {
+  /** Microseconds of this process for each take, with all that is done in the background for it. */
+  readonly us: number
+  readonly takes: number
+  /** Scripts that the servers ran. */
+  readonly calls: number
+}
+
+function callsAThousand(of: readonly Round[]): number {
+  const sum = (field: 'takes' | 'calls'): number => of.reduce((all, each) => all + each[field], 0)
+  return (1_000 * sum('calls')) / sum('takes')
+}
+
+async function roundOf(limiter: FleetLimiter, names: readonly string[], ms: number, servers: readonly OwnRedis[]): Promise<Round> {
+  const callsBefore = await callsOf(servers)
   const before = process.cpuUsage()
+  const takes = await takesFor(limiter, names, ms)
+  const { user, system } = process.cpuUsage(before)
+  return { us: (user + system) / takes, takes, calls: (await callsOf(servers)) - callsBefore }
+}
+
+async function takesFor(limiter: FleetLimiter, names: readonly string[], ms: number): Promise<number> {
   const startMs = performance.now()
   let takes = 0
   let denied = 0
@@ -85,7 +110,16 @@ async function processorTime(limiter: FleetLimiter, names: readonly string[], ms
     await Promise.all(waiting)
     await pause(TURN_MS)
   }
-  const { user, system } = process.cpuUsage(before)
   if (denied > 0) throw new Error(`${denied} of ${takes} takes were denied, far below the limit`)
-  return (user + system) / takes
+  return takes
+}
+
+/** Scripts that the servers ran so far. */
+async function callsOf(servers: readonly OwnRedis[]): Promise<number> {
+  let calls = 0
+  for (const { send } of servers) {
+    const text = String(await send('INFO', 'commandstats'))
+    for (const [, count] of text.matchAll(/^cmdstat_eval(?:sha)?:calls=(\d+)/gm)) calls += Number(count)
+  }
+  return calls
 }

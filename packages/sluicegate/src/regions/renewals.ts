@@ -1,12 +1,12 @@
 import type { Grant } from '../lease/grant.js'
-import { surelyUs } from '../lease/leasing.js'
+import { mostLeased, surelyUs } from '../lease/leasing.js'
 import type { Policy } from '../policy/policy.js'
 import { slidingWindow } from '../policy/single-policy.js'
 import { type Backend, newOperationId } from '../shared/backend.js'
 import { type Clock, type Ticker, tickerOf } from '../time/clock.js'
 import { Alarm, type Alert, alertOf } from '../waiting/alarm.js'
 import type { Drawn, DrawTerms, RegionPool } from './region-pool.js'
-import type { RegionTerms } from './region-terms.js'
+import { PLENTY, type RegionTerms } from './region-terms.js'
 
 /** Renewals of so long are one message. */
 const TOGETHER_US = 20_000
@@ -247,11 +247,17 @@ function termsOf({ untilFreeUs, blockedUs, remaining, untilNewUs }: Denial): {
  * Tokens that a region wants: until the renewal after this one has come, and two standard deviations of a Poisson demand more. Of a scarce
  * budget its part of what the home had left and what flows in meanwhile.
  */
-function wantedOf(drawn: Drawn, { algorithm, limit, windowMs }: Policy, { periodUs, leaseUs }: RegionTerms, leadUs: number): number {
+function wantedOf(drawn: Drawn, policy: Policy, { periodUs, leaseUs }: RegionTerms, leadUs: number): number {
   const { pace, left, rest, total, isScarce } = drawn
+  const { algorithm, limit, windowMs } = policy
   const need = pace * leadUs
   const foreseen = need + 2 * Math.sqrt(need) + pace * periodUs - left
-  if (!isScarce || total <= pace) return Math.max(1, Math.ceil(foreseen))
+  if (!isScarce) {
+    // For longer with plenty, up to twice as long; half of the lease is left for a renewal that comes late.
+    const plenty = Math.max(0, Math.min(1, rest / mostLeased(policy, leaseUs)) - PLENTY) / (1 - PLENTY)
+    return Math.max(1, Math.ceil(foreseen + pace * plenty * Math.min(periodUs, leaseUs / 2 - periodUs)))
+  }
+  if (total <= pace) return Math.max(1, Math.ceil(foreseen))
   const rate = limit / (windowMs * 1000)
   // What flows back during a lease is left to single takes.
   const free = algorithm === 'token-bucket' || algorithm === 'gcra' ? Math.max(0, rest - rate * leaseUs) : rest
