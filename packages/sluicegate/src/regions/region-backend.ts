@@ -99,12 +99,17 @@ export class RegionBackend implements Backend {
     }
   }
 
-  async lease(request: LeaseRequest, signal?: CancelSignal): Promise<Grant> {
+  lease(request: LeaseRequest, signal?: CancelSignal): Promise<Grant> {
     const { key, part, want, least, demand = want } = request
     if (!this.holds) return this.parts.home.lease(request, signal)
-    const drawn = await this.draw(part, key, { want, least, demand }, signal)
-    const grantOf = this.grantOf[part] as GrantOfDraw
-    if (drawn.tokens > 0 || isDenied(drawn)) return grantOf(drawn)
+    return this.draw(part, key, { want, least, demand }, signal).then((drawn) => {
+      const grantOf = this.grantOf[part] as GrantOfDraw
+      return drawn.tokens > 0 || isDenied(drawn) ? grantOf(drawn) : this.leaseAtHome(request, signal, () => grantOf(drawn))
+    })
+  }
+
+  private async leaseAtHome(request: LeaseRequest, signal: CancelSignal | undefined, nothing: () => Grant): Promise<Grant> {
+    const { key, part, least } = request
     try {
       const grant = await this.parts.home.lease(request, signal)
       this.settle(key)
@@ -113,17 +118,15 @@ export class RegionBackend implements Backend {
     } catch (error) {
       if (!isOutage(error)) throw error
       // Without the home each take is decided by itself, so that its decision says so.
-      return { ...grantOf(drawn), isNone: true }
+      return { ...nothing(), isNone: true }
     }
   }
 
-  private draw(part: number, key: string, draw: Draw, signal: CancelSignal | undefined): Promise<Drawn> {
+  private async draw(part: number, key: string, draw: Draw, signal: CancelSignal | undefined): Promise<Drawn> {
     const { pools, renewals } = this.parts
-    const pool = pools[part] as RegionPool
-    return pool.draw(key, draw, renewals.drawTerms, signal).then((drawn) => {
-      if (drawn.isClaimed) renewals.claimed(part, key, drawn)
-      return drawn
-    })
+    const drawn = await (pools[part] as RegionPool).draw(key, draw, renewals.drawTerms, signal)
+    if (drawn.claim !== undefined) renewals.claimed(part, key, drawn, drawn.claim)
+    return drawn
   }
 
   /** Of several policies all or none: what was drawn of some goes back. */

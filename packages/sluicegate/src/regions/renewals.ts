@@ -5,7 +5,7 @@ import { slidingWindow } from '../policy/single-policy.js'
 import { type Backend, newOperationId } from '../shared/backend.js'
 import { type Clock, type Ticker, tickerOf } from '../time/clock.js'
 import { Alarm, type Alert, alertOf } from '../waiting/alarm.js'
-import type { Drawn, DrawTerms, RegionPool } from './region-pool.js'
+import type { Drawn, DrawTerms, RegionPool, RenewalClaim } from './region-pool.js'
 import { PLENTY, type RegionTerms } from './region-terms.js'
 
 /** Renewals of so long are one message. */
@@ -39,10 +39,11 @@ export interface RenewalPart {
 }
 
 /** A key to be renewed, and when the answer with the claim arrived. */
-interface Claim {
+interface DueKey {
   readonly part: number
   readonly key: string
   readonly drawn: Drawn
+  readonly claim: RenewalClaim
   readonly arrivedUs: number
 }
 
@@ -88,14 +89,17 @@ export class RegionRenewals {
   private readonly alarm: Alarm
   private readonly alert: Alert
   private readonly reclaims = new Set<Alert>()
-  private due: Claim[] = []
+  private due: DueKey[] = []
   private leadUs = FIRST_LEAD_US
+  /** For a draw from now on. */
+  drawTerms: DrawTerms
 
   /** @param counts are counted on. */
   constructor(parts: readonly RenewalPart[], terms: RegionTerms, clock: Clock, counts: RenewalCounts) {
     this.counts = counts
     this.parts = parts
     this.terms = terms
+    this.drawTerms = drawTermsOf(terms, this.leadUs)
     this.ticker = tickerOf(clock)
     this.alarm = new Alarm(clock, () => this.close())
     this.alert = alertOf(() => this.renewAll())
@@ -106,16 +110,10 @@ export class RegionRenewals {
     return this.due.length === 0 && this.reclaims.size === 0
   }
 
-  /** For a draw from now on. */
-  get drawTerms(): DrawTerms {
-    const { leadUs } = this
-    const { periodUs, leaseUs } = this.terms
-    return { periodUs, leadUs, claimUs: Math.max(LEAST_CLAIM_US, CLAIM_LEADS * leadUs), leaseUs }
-  }
 
   /** This process is to renew a key. */
-  claimed(part: number, key: string, drawn: Drawn): void {
-    this.due.push({ part, key, drawn, arrivedUs: this.ticker.read() })
+  claimed(part: number, key: string, drawn: Drawn, claim: RenewalClaim): void {
+    this.due.push({ part, key, drawn, claim, arrivedUs: this.ticker.read() })
     if (this.due.length === 1) this.alarm.set(this.alert, this.ticker.read() + TOGETHER_US, 0)
   }
 
@@ -136,15 +134,15 @@ export class RegionRenewals {
   private renewAll(): void {
     const { due } = this
     this.due = []
-    for (const claim of due) void this.renew(claim)
+    for (const each of due) void this.renew(each)
   }
 
-  private async renew(claim: Claim): Promise<void> {
-    const { part, key, drawn, arrivedUs } = claim
+  private async renew(due: DueKey): Promise<void> {
+    const { part, key, drawn, arrivedUs } = due
     const { pool, home, policy } = this.parts[part] as RenewalPart
-    const wanted = wantedOf(claim.drawn, policy, this.terms, this.leadUs)
+    const wanted = wantedOf(due, policy, this.terms, this.leadUs)
     const sentUs = this.ticker.read()
-    const demand = drawn.isScarce ? this.demandOf(claim) : undefined
+    const demand = drawn.isScarce ? this.demandOf(due) : undefined
     try {
       const grant = await home.lease({ key, part: 0, want: wanted, least: 1 })
       this.took(this.ticker.read() - sentUs)
@@ -176,9 +174,9 @@ export class RegionRenewals {
   }
 
   /** Reports the demand of this region to the home, which answers with the demand of all regions. */
-  private async demandOf({ part, key, drawn }: Claim): Promise<number | undefined> {
+  private async demandOf({ part, key, claim: { pace, agoUs } }: DueKey): Promise<number | undefined> {
     const { demand } = this.parts[part] as RenewalPart
-    const cost = Math.min(MOST_DEMAND, Math.round(drawn.pace * Math.min(drawn.agoUs, DEMAND_WINDOW_MS * 1000)))
+    const cost = Math.min(MOST_DEMAND, Math.round(pace * Math.min(agoUs, DEMAND_WINDOW_MS * 1000)))
     if (cost < 1) return undefined
     try {
       const { decision } = await demand.execute({ verb: 'take', key, cost, id: newOperationId() })
@@ -224,12 +222,17 @@ export class RegionRenewals {
   private took(us: number): void {
     const leadUs = Math.max(LEAST_LEAD_US, us) * SLACK + SLACK_US + TOGETHER_US
     this.leadUs = Math.round(this.counts.renewals === 0 ? leadUs : this.leadUs + WEIGHT * (leadUs - this.leadUs))
+    this.drawTerms = drawTermsOf(this.terms, this.leadUs)
   }
 }
 
 /** Counts at the home what all regions request of a policy. */
 export function demandPolicy({ name }: Policy): Policy {
   return slidingWindow({ limit: DEMAND_LIMIT, window: DEMAND_WINDOW_MS, name: `${name.slice(0, 100)}@demand` })
+}
+
+function drawTermsOf({ periodUs, leaseUs }: RegionTerms, leadUs: number): DrawTerms {
+  return { periodUs, leadUs, claimUs: Math.max(LEAST_CLAIM_US, CLAIM_LEADS * leadUs), leaseUs }
 }
 
 const NOTHING = { isRenewal: false, claimedUs: 0, lastUs: 0, agoUs: 0, tokens: 0, total: undefined }
@@ -247,8 +250,9 @@ function termsOf({ untilFreeUs, blockedUs, remaining, untilNewUs }: Denial): {
  * Tokens that a region wants: until the renewal after this one has come, and two standard deviations of a Poisson demand more. Of a scarce
  * budget its part of what the home had left and what flows in meanwhile.
  */
-function wantedOf(drawn: Drawn, policy: Policy, { periodUs, leaseUs }: RegionTerms, leadUs: number): number {
-  const { pace, left, rest, total, isScarce } = drawn
+function wantedOf({ drawn, claim }: DueKey, policy: Policy, { periodUs, leaseUs }: RegionTerms, leadUs: number): number {
+  const { left, rest, isScarce } = drawn
+  const { pace, total } = claim
   const { algorithm, limit, windowMs } = policy
   const need = pace * leadUs
   const foreseen = need + 2 * Math.sqrt(need) + pace * periodUs - left
