@@ -15,8 +15,9 @@ a take, and how many calls the servers counted; with the default number of round
 
 const RESULTS = new URL('../../results/regions.json', import.meta.url)
 const ROUNDS = 9
-const ROUND_MS = 3_000
-const WARM_UP_MS = 4_000
+const ROUND_MS = 2_000
+/** At first, and before each round: the keys were idle while the other way was measured. */
+const [WARM_UP_MS, WARM_AGAIN_MS] = [4_000, 2_000]
 const KEYS = [1, 100]
 const TAKES_PER_SECOND = 40_000
 /** All takes of a turn of the event loop, as requests that came together. */
@@ -57,41 +58,37 @@ async function measure(): Promise<void> {
 
 async function figureOf(alone: FleetLimiter, split: FleetLimiter, keys: number, servers: readonly OwnRedis[]): Promise<WarmFigure> {
   const names = Array.from({ length: keys }, (_, i) => `key ${i}`)
-  for (const limiter of [alone, split]) await roundOf(limiter, names, WARM_UP_MS, servers)
+  for (const limiter of [alone, split]) await takesFor(limiter, names, WARM_UP_MS)
   const [withoutHome, withHome]: [Round[], Round[]] = [[], []]
   for (let round = 0; round < rounds; round++) {
     console.error(`${keys} keys: round ${round + 1} of ${rounds}`)
-    withoutHome.push(await roundOf(alone, names, ROUND_MS, servers))
-    withHome.push(await roundOf(split, names, ROUND_MS, servers))
+    withoutHome.push(await roundOf(alone, names, servers))
+    withHome.push(await roundOf(split, names, servers))
   }
   const times = (of: readonly Round[]): number[] => of.map(({ us }) => us)
+  const calls = (of: readonly Round[]): number[] => of.map(({ callsAThousand }) => callsAThousand)
   return {
     keys,
     withoutHome: times(withoutHome),
     withHome: times(withHome),
-    calls: { withoutHome: callsAThousand(withoutHome), withHome: callsAThousand(withHome) },
+    calls: { withoutHome: calls(withoutHome), withHome: calls(withHome) },
   }
 }
 
 interface Round {
   /** Microseconds of this process for each take, with all that is done in the background for it. */
   readonly us: number
-  readonly takes: number
-  /** Scripts that the servers ran. */
-  readonly calls: number
+  /** Scripts that the servers ran for 1,000 takes. */
+  readonly callsAThousand: number
 }
 
-function callsAThousand(of: readonly Round[]): number {
-  const sum = (field: 'takes' | 'calls'): number => of.reduce((all, each) => all + each[field], 0)
-  return (1_000 * sum('calls')) / sum('takes')
-}
-
-async function roundOf(limiter: FleetLimiter, names: readonly string[], ms: number, servers: readonly OwnRedis[]): Promise<Round> {
+async function roundOf(limiter: FleetLimiter, names: readonly string[], servers: readonly OwnRedis[]): Promise<Round> {
+  await takesFor(limiter, names, WARM_AGAIN_MS)
   const callsBefore = await callsOf(servers)
   const before = process.cpuUsage()
-  const takes = await takesFor(limiter, names, ms)
+  const takes = await takesFor(limiter, names, ROUND_MS)
   const { user, system } = process.cpuUsage(before)
-  return { us: (user + system) / takes, takes, calls: (await callsOf(servers)) - callsBefore }
+  return { us: (user + system) / takes, callsAThousand: (1_000 * ((await callsOf(servers)) - callsBefore)) / takes }
 }
 
 async function takesFor(limiter: FleetLimiter, names: readonly string[], ms: number): Promise<number> {

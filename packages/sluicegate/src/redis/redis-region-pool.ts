@@ -1,4 +1,4 @@
-import type { Deposit, Deposited, Draw, Drawn, DrawTerms, Lot, RegionPool, RenewalClaim } from '../regions/region-pool.js'
+import type { Deposit, Deposited, Draw, Drawn, DrawTerms, Lot, RegionPool } from '../regions/region-pool.js'
 import type { CancelSignal } from '../shared/backend.js'
 import type { CallGuard } from '../shared/calls/call-guard.js'
 import type { CommandRunner } from './command-runner.js'
@@ -93,14 +93,14 @@ function whole(us: number): number {
 
 function drawnIn(reply: unknown): Drawn {
   if (!Array.isArray(reply) || reply.length < FIELDS || reply.length % 2 !== (Number(reply[3]) & CLAIMED)) throw notUnderstood(reply)
-  const [nowUs = 0, tokens = 0, left = 0, flags = 0, deniedUs = 0, blockedUs = 0, rest = 0, fullUs = 0, ...more] = reply.map(Number)
-  let claim: RenewalClaim | undefined
-  if (flags & CLAIMED) {
-    const [pace = 0, total = 0, agoUs = 0] = more.splice(0, CLAIM_FIELDS)
-    claim = { pace, total, agoUs }
-  }
+  const numbers = reply.map(Number)
+  const [nowUs = 0, tokens = 0, left = 0, flags = 0, deniedUs = 0, blockedUs = 0, rest = 0, fullUs = 0, pace = 0, total = 0, agoUs = 0] =
+    numbers
+  const claim = flags & CLAIMED ? { pace, total, agoUs } : undefined
   const lots: Lot[] = []
-  for (let at = 0; at < more.length; at += 2) lots.push({ tokens: more[at] as number, endUs: more[at + 1] as number })
+  for (let at = claim === undefined ? FIELDS : FIELDS + CLAIM_FIELDS; at < numbers.length; at += 2) {
+    lots.push({ tokens: numbers[at] as number, endUs: numbers[at + 1] as number })
+  }
   return { nowUs, tokens, lots, left, claim, deniedUs, blockedUs, rest, fullUs, isScarce: (flags & SCARCE) !== 0 }
 }
 

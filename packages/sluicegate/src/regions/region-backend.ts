@@ -102,7 +102,8 @@ export class RegionBackend implements Backend {
   lease(request: LeaseRequest, signal?: CancelSignal): Promise<Grant> {
     const { key, part, want, least, demand = want } = request
     if (!this.holds) return this.parts.home.lease(request, signal)
-    return this.draw(part, key, { want, least, demand }, signal).then((drawn) => {
+    return this.drawn(part, key, { want, least, demand }, signal).then((drawn) => {
+      this.noteClaim(part, key, drawn)
       const grantOf = this.grantOf[part] as GrantOfDraw
       return drawn.tokens > 0 || isDenied(drawn) ? grantOf(drawn) : this.leaseAtHome(request, signal, () => grantOf(drawn))
     })
@@ -123,10 +124,18 @@ export class RegionBackend implements Backend {
   }
 
   private async draw(part: number, key: string, draw: Draw, signal: CancelSignal | undefined): Promise<Drawn> {
-    const { pools, renewals } = this.parts
-    const drawn = await (pools[part] as RegionPool).draw(key, draw, renewals.drawTerms, signal)
-    if (drawn.claim !== undefined) renewals.claimed(part, key, drawn, drawn.claim)
+    const drawn = await this.drawn(part, key, draw, signal)
+    this.noteClaim(part, key, drawn)
     return drawn
+  }
+
+  private drawn(part: number, key: string, draw: Draw, signal: CancelSignal | undefined): Promise<Drawn> {
+    const { pools, renewals } = this.parts
+    return (pools[part] as RegionPool).draw(key, draw, renewals.drawTerms, signal)
+  }
+
+  private noteClaim(part: number, key: string, drawn: Drawn): void {
+    if (drawn.claim !== undefined) this.parts.renewals.claimed(part, key, drawn, drawn.claim)
   }
 
   /** Of several policies all or none: what was drawn of some goes back. */

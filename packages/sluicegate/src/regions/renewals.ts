@@ -8,8 +8,8 @@ import { Alarm, type Alert, alertOf } from '../waiting/alarm.js'
 import type { Drawn, DrawTerms, RegionPool, RenewalClaim } from './region-pool.js'
 import { PLENTY, type RegionTerms } from './region-terms.js'
 
-/** Renewals of so long are one message. */
-const TOGETHER_US = 20_000
+/** Renewals of so long are one message, and meanwhile keys that would fall due within {@link EAGER_US} join it. */
+const [TOGETHER_US, EAGER_US] = [20_000, 300_000]
 /** How long a renewal takes while none was made, and the least that is allowed for. */
 const [FIRST_LEAD_US, LEAST_LEAD_US] = [300_000, 50_000]
 /** Allowed for beyond the answers of the home: the time until a process draws again. */
@@ -75,8 +75,8 @@ export interface RenewalCounts {
 }
 
 /**
- * Brings tokens from the home to the region's store, in the background: no take waits for it. The keys that fall due within 20 ms go
- * together.
+ * Brings tokens from the home to the region's store, in the background: no take waits for it. Keys that fall due at about the same
+ * time go together.
  *
  * A region wants what it will probably use until the next renewal has come. Where the home has too little for all, it wants its part of it, by
  * the demand of all regions, which the home counts.
@@ -91,15 +91,17 @@ export class RegionRenewals {
   private readonly reclaims = new Set<Alert>()
   private due: DueKey[] = []
   private leadUs = FIRST_LEAD_US
-  /** For a draw from now on. */
-  drawTerms: DrawTerms
+  /** Of draws while no renewal is about to be sent, and while one is. */
+  private calmTerms: DrawTerms
+  private eagerTerms: DrawTerms
 
   /** @param counts are counted on. */
   constructor(parts: readonly RenewalPart[], terms: RegionTerms, clock: Clock, counts: RenewalCounts) {
     this.counts = counts
     this.parts = parts
     this.terms = terms
-    this.drawTerms = drawTermsOf(terms, this.leadUs)
+    this.calmTerms = drawTermsOf(terms, this.leadUs)
+    this.eagerTerms = drawTermsOf(terms, this.leadUs + EAGER_US)
     this.ticker = tickerOf(clock)
     this.alarm = new Alarm(clock, () => this.close())
     this.alert = alertOf(() => this.renewAll())
@@ -110,6 +112,10 @@ export class RegionRenewals {
     return this.due.length === 0 && this.reclaims.size === 0
   }
 
+  /** For a draw from now on. */
+  get drawTerms(): DrawTerms {
+    return this.due.length > 0 ? this.eagerTerms : this.calmTerms
+  }
 
   /** This process is to renew a key. */
   claimed(part: number, key: string, drawn: Drawn, claim: RenewalClaim): void {
@@ -222,7 +228,8 @@ export class RegionRenewals {
   private took(us: number): void {
     const leadUs = Math.max(LEAST_LEAD_US, us) * SLACK + SLACK_US + TOGETHER_US
     this.leadUs = Math.round(this.counts.renewals === 0 ? leadUs : this.leadUs + WEIGHT * (leadUs - this.leadUs))
-    this.drawTerms = drawTermsOf(this.terms, this.leadUs)
+    this.calmTerms = drawTermsOf(this.terms, this.leadUs)
+    this.eagerTerms = drawTermsOf(this.terms, this.leadUs + EAGER_US)
   }
 }
 
