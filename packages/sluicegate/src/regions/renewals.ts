@@ -6,7 +6,7 @@ import { type Backend, newOperationId } from '../shared/backend.js'
 import { type Clock, type Ticker, tickerOf } from '../time/clock.js'
 import { Alarm, type Alert, alertOf } from '../waiting/alarm.js'
 import type { Drawn, DrawTerms, RegionPool, RenewalClaim } from './region-pool.js'
-import { PLENTY, type RegionTerms } from './region-terms.js'
+import { isRate, PLENTY, type RegionTerms } from './region-terms.js'
 
 /** Renewals of so long are one message, and meanwhile keys that would fall due within {@link EAGER_US} join it. */
 const [TOGETHER_US, EAGER_US] = [20_000, 300_000]
@@ -260,18 +260,18 @@ function termsOf({ untilFreeUs, blockedUs, remaining, untilNewUs }: Denial): {
 function wantedOf({ drawn, claim }: DueKey, policy: Policy, { periodUs, leaseUs }: RegionTerms, leadUs: number): number {
   const { left, rest, isScarce } = drawn
   const { pace, total } = claim
-  const { algorithm, limit, windowMs } = policy
+  const { limit, windowMs } = policy
   const need = pace * leadUs
   const foreseen = need + 2 * Math.sqrt(need) + pace * periodUs - left
-  if (!isScarce) {
-    // For longer with plenty, up to twice as long; half of the lease is left for a renewal that comes late.
+  if (!isScarce && isRate(policy)) {
+    // What is left unspent flows back. For longer with plenty, up to twice as long; half of the lease is left for a renewal that comes late.
     const plenty = Math.max(0, Math.min(1, rest / mostLeased(policy, leaseUs)) - PLENTY) / (1 - PLENTY)
     return Math.max(1, Math.ceil(foreseen + pace * plenty * Math.min(periodUs, leaseUs / 2 - periodUs)))
   }
-  if (total <= pace) return Math.max(1, Math.ceil(foreseen))
+  if (!isScarce || total <= pace) return Math.max(1, Math.ceil(foreseen))
   const rate = limit / (windowMs * 1000)
   // What flows back during a lease is left to single takes.
-  const free = algorithm === 'token-bucket' || algorithm === 'gcra' ? Math.max(0, rest - rate * leaseUs) : rest
+  const free = isRate(policy) ? Math.max(0, rest - rate * leaseUs) : rest
   return Math.max(1, Math.ceil(Math.min(foreseen, (free + rate * periodUs * BEYOND) * (pace / total))))
 }
 
