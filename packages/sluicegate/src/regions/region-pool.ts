@@ -18,7 +18,7 @@ export interface DrawTerms {
   readonly leaseUs: number
 }
 
-/** What a process is told that is to renew a key. */
+/** What the region knows about a key that is due, for the process that renews it. */
 export interface RenewalClaim {
   /** Tokens requested a microsecond in the region. */
   readonly pace: number
