@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { tokenBucket } from 'sluicegate'
 import { createRedisLimiter, type FleetLimiter } from 'sluicegate/redis'
-import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { load, machine } from '../machine.js'
 import { tableText } from '../study/study-table.js'
 import { type RegionsResults, type WarmFigure, warmTable } from './regions-results.js'
@@ -11,12 +11,13 @@ import { type RegionsResults, type WarmFigure, warmTable } from './regions-resul
 const USAGE = `npm run bench:regions -- [--rounds N]
 
 Takes of warm keys over one Redis, leased: with that Redis alone, and with a home in another one, in turn. Prints the processor time of
-a take; with the default number of rounds (9) it also writes bench/results/regions.json, from which npm run plots fills docs/regions.md.`
+a take, and how many calls the servers counted; with the default number of rounds (9) it also writes bench/results/regions.json, from which npm run plots fills docs/regions.md.`
 
 const RESULTS = new URL('../../results/regions.json', import.meta.url)
 const ROUNDS = 9
-const ROUND_MS = 3_000
-const WARM_UP_MS = 4_000
+const ROUND_MS = 2_000
+/** At first, and before each round: the keys were idle while the other way was measured. */
+const [WARM_UP_MS, WARM_AGAIN_MS] = [4_000, 2_000]
 const KEYS = [1, 100]
 const TAKES_PER_SECOND = 40_000
 /** All takes of a turn of the event loop, as requests that came together. */
@@ -44,7 +45,7 @@ async function measure(): Promise<void> {
     const alone = createRedisLimiter(policy, options)
     const split = createRedisLimiter(policy, { ...options, home: { client: home.client, region: 'here' } })
     const figures: WarmFigure[] = []
-    for (const keys of KEYS) figures.push(await figureOf(alone, split, keys))
+    for (const keys of KEYS) figures.push(await figureOf(alone, split, keys, [region, home]))
     const results: RegionsResults = { kind: 'regions', where, takesPerSecond: TAKES_PER_SECOND, figures }
     console.log(tableText(warmTable(results)))
     alone.close()
@@ -55,21 +56,42 @@ async function measure(): Promise<void> {
   }
 }
 
-async function figureOf(alone: FleetLimiter, split: FleetLimiter, keys: number): Promise<WarmFigure> {
+async function figureOf(alone: FleetLimiter, split: FleetLimiter, keys: number, servers: readonly OwnRedis[]): Promise<WarmFigure> {
   const names = Array.from({ length: keys }, (_, i) => `key ${i}`)
-  for (const limiter of [alone, split]) await processorTime(limiter, names, WARM_UP_MS)
-  const [withoutHome, withHome]: [number[], number[]] = [[], []]
+  for (const limiter of [alone, split]) await takesFor(limiter, names, WARM_UP_MS)
+  const [withoutHome, withHome]: [Round[], Round[]] = [[], []]
   for (let round = 0; round < rounds; round++) {
     console.error(`${keys} keys: round ${round + 1} of ${rounds}`)
-    withoutHome.push(await processorTime(alone, names, ROUND_MS))
-    withHome.push(await processorTime(split, names, ROUND_MS))
+    withoutHome.push(await roundOf(alone, names, servers))
+    withHome.push(await roundOf(split, names, servers))
   }
-  return { keys, withoutHome, withHome }
+  const times = (of: readonly Round[]): number[] => of.map(({ us }) => us)
+  const calls = (of: readonly Round[]): number[] => of.map(({ callsAThousand }) => callsAThousand)
+  return {
+    keys,
+    withoutHome: times(withoutHome),
+    withHome: times(withHome),
+    calls: { withoutHome: calls(withoutHome), withHome: calls(withHome) },
+  }
 }
 
-/** Microseconds of this process for each take, with all that is done in the background for it. */
-async function processorTime(limiter: FleetLimiter, names: readonly string[], ms: number): Promise<number> {
+interface Round {
+  /** Microseconds of this process for each take, with all that is done in the background for it. */
+  readonly us: number
+  /** Scripts that the servers ran for 1,000 takes. */
+  readonly callsAThousand: number
+}
+
+async function roundOf(limiter: FleetLimiter, names: readonly string[], servers: readonly OwnRedis[]): Promise<Round> {
+  await takesFor(limiter, names, WARM_AGAIN_MS)
+  const callsBefore = await callsOf(servers)
   const before = process.cpuUsage()
+  const takes = await takesFor(limiter, names, ROUND_MS)
+  const { user, system } = process.cpuUsage(before)
+  return { us: (user + system) / takes, callsAThousand: (1_000 * ((await callsOf(servers)) - callsBefore)) / takes }
+}
+
+async function takesFor(limiter: FleetLimiter, names: readonly string[], ms: number): Promise<number> {
   const startMs = performance.now()
   let takes = 0
   let denied = 0
@@ -85,7 +107,16 @@ async function processorTime(limiter: FleetLimiter, names: readonly string[], ms
     await Promise.all(waiting)
     await pause(TURN_MS)
   }
-  const { user, system } = process.cpuUsage(before)
   if (denied > 0) throw new Error(`${denied} of ${takes} takes were denied, far below the limit`)
-  return (user + system) / takes
+  return takes
+}
+
+/** Scripts that the servers ran so far. */
+async function callsOf(servers: readonly OwnRedis[]): Promise<number> {
+  let calls = 0
+  for (const { send } of servers) {
+    const text = String(await send('INFO', 'commandstats'))
+    for (const [, count] of text.matchAll(/^cmdstat_eval(?:sha)?:calls=(\d+)/gm)) calls += Number(count)
+  }
+  return calls
 }

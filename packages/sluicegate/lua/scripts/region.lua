@@ -5,7 +5,7 @@
 -- the clock ran back, all tokens are void.
 --
 -- KEYS   the key in the region
--- ARGV   the verb and its numbers; times in microseconds
+-- ARGV   the verb, and its numbers in one text; times in microseconds
 --   draw     tokens wanted; the fewest that are of use; tokens that callers requested, -1 to change nothing; the period of renewals; how long
 --            one takes; how long a claim holds; how long a token lasts
 --   deposit  1 for a renewal, 0 for what a take learned at the home; when it was claimed; how long the tokens last from then on; how long
@@ -19,10 +19,10 @@
 --   owe      tokens that were admitted without the home, to be charged there
 --   reset
 -- reply
---   draw     the time; tokens drawn; tokens left; 1 for a claim; pace of demand in tokens a microsecond; how long the fewest are denied, 0
---            where only the home knows; how long the key is banned; tokens left at the home, and until it is full; demand of all regions;
---            1 while the home has less than is wanted; how long ago the claim before was; then for each lot of the drawn tokens its number
---            and its end
+--   draw     the time; tokens drawn; tokens left; 1 for a claim, and 2 more while the home has less than is wanted; how long the fewest are
+--            denied, 0 where only the home knows; how long the key is banned; tokens left at the home, and until it is full; with a claim the
+--            pace of demand in tokens a microsecond, that of all regions, and how long ago the claim before was; then for each lot of the
+--            drawn tokens its number and its end
 --   deposit  tokens to be charged at the home, and when the tokens end
 --   reclaim  how many were left
 --   settle   how many were owed
@@ -38,8 +38,9 @@ local MOST_LOTS = 8
 --- How long the pace of an idle key is kept, and what it owes.
 local IDLE_MS, OWING_MS = 60000, 86400000
 
-local verb = ARGV[1]
-local function argument(n) return tonumber(ARGV[n + 1]) end
+local verb, numbers = ARGV[1], {}
+for number in string.gmatch(ARGV[2], '%S+') do numbers[#numbers + 1] = tonumber(number) end
+local function argument(n) return numbers[n] end
 
 local head, tail = string.match(redis.call('GET', KEYS[1]) or '', '^([^;]*);?(.*)$')
 local state, ends, tokens, left = {}, {}, {}, 0
@@ -126,8 +127,11 @@ if verb == 'draw' then
   if not isPeek then write() end
   local deniedUs = 0
   if drawn == 0 and isScarce and least >= state[DENIED_COST] then deniedUs = math.max(state[DENIED], state[CLAIM_END], now) - now end
-  return { now, drawn, left, isClaimed and 1 or 0, string.format('%.9g', pace), deniedUs, math.max(0, state[BLOCKED] - now),
-    state[REST], math.max(0, state[FULL] - now), string.format('%.9g', state[TOTAL]), isScarce and 1 or 0, agoUs, unpack(lots) }
+  local claim = {}
+  if isClaimed then claim = { string.format('%.9g', pace), string.format('%.9g', state[TOTAL]), agoUs } end
+  for at = 1, #lots do claim[#claim + 1] = lots[at] end
+  return { now, drawn, left, (isClaimed and 1 or 0) + (isScarce and 2 or 0), deniedUs, math.max(0, state[BLOCKED] - now),
+    state[REST], math.max(0, state[FULL] - now), unpack(claim) }
 end
 
 if verb == 'deposit' then

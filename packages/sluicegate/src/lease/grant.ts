@@ -15,6 +15,8 @@ export interface Grant {
   readonly flowsBack: boolean
   /** The id under which tokens are returned; undefined when none can be. */
   readonly id?: number | undefined
+  /** Whether tokens that expire unspent are returned; default: unless they flow back. */
+  readonly isReturned?: boolean
   /** Until the smallest useful number of tokens would pass again if no other process took any. */
   readonly untilFreeUs: number
   /** The same for `tokens`, or for fewer where only the backend knows more; undefined where nothing is known. */
@@ -24,6 +26,8 @@ export interface Grant {
   /** Whole tokens left at the backend, and until the key is full there. */
   readonly remaining: number
   readonly untilNewUs: number
+  /** The part of the budget that may still be leased there; default: of `remaining` in the most that is ever leased. */
+  readonly budget?: number
   /** Whether the next request may bring more at once, although this one brought less than was wanted. */
   readonly hasMore?: boolean
   /** Nothing is leased for now: the backend decides each take by itself. */

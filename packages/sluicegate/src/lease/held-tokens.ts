@@ -55,7 +55,8 @@ export class Batch {
 
   /** The id under which those that expire unspent are returned; undefined where they flow back by themselves. */
   get unspentId(): number | undefined {
-    return this.grant.flowsBack ? undefined : this.grant.id
+    const { isReturned, flowsBack, id } = this.grant
+    return (isReturned ?? !flowsBack) ? id : undefined
   }
 
   /** Expires all tokens that are left. */

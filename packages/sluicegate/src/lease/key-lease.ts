@@ -172,7 +172,7 @@ export class KeyLease {
     }
     this.forgetDenied()
     const granted = grant.availableNow + grant.availableLater
-    this.demand.given(granted, grant.remaining / this.mostTokens, arrivedUs)
+    this.demand.given(granted, grant.budget ?? grant.remaining / this.mostTokens, arrivedUs)
     if (arrivedUs - sentUs >= spentWithinUs(grant, LEASE_HORIZONS * this.horizonUs)) this.demand.late()
     if (grant.blockedUs > 0) held.end()
     held.add(grant, sentUs, arrivedUs)

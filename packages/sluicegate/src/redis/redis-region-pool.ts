@@ -8,7 +8,10 @@ import { notUnderstood } from './script-call.js'
 import { REGION_SCRIPT } from './scripts.gen.js'
 
 /** Numbers of a reply before the lots. */
-const FIELDS = 12
+const FIELDS = 8
+/** Further ones of a claim, before the lots. */
+const CLAIM_FIELDS = 3
+const [CLAIMED, SCARCE] = [1, 2]
 
 /** What a region holds of one policy's keys, in its Redis: the script `lua/scripts/region.lua`. */
 export class RedisRegionPool implements RegionPool {
@@ -16,6 +19,9 @@ export class RedisRegionPool implements RegionPool {
   private readonly keys: RedisKeys
   private readonly guard: CallGuard
   private readonly before: string
+  /** The terms of the draw before, and their text: they rarely change. */
+  private terms: DrawTerms | undefined
+  private termsText = ''
 
   /** @param keys of the region alone, also where two share a server. */
   constructor(runner: CommandRunner, keys: RedisKeys, guard: CallGuard, policy: string) {
@@ -26,55 +32,57 @@ export class RedisRegionPool implements RegionPool {
   }
 
   draw(key: string, { want, least, demand = -1 }: Draw, terms: DrawTerms, signal?: CancelSignal): Promise<Drawn> {
-    const { periodUs, leadUs, claimUs, leaseUs } = terms
-    return this.run('draw', key, [want, least, demand, periodUs, leadUs, claimUs, leaseUs], drawnIn, signal)
+    if (terms !== this.terms) {
+      this.terms = terms
+      this.termsText = [terms.periodUs, terms.leadUs, terms.claimUs, terms.leaseUs].join(' ')
+    }
+    return this.run('draw', key, `${want} ${least} ${demand} ${this.termsText}`, drawnIn, signal)
   }
 
   deposit(key: string, given: Deposit): Promise<Deposited> {
     const { isRenewal, claimedUs, lastUs, agoUs, tokens, wanted, least, deniedUs, blockedUs, rest, fullUs, total = -1, periodUs } = given
     const times = [deniedUs, blockedUs].map(whole)
     const numbers = [isRenewal ? 1 : 0, claimedUs, whole(lastUs), whole(agoUs), tokens, wanted, least, ...times, rest, whole(fullUs), total]
-    return this.run('deposit', key, [...numbers, periodUs], depositedIn)
+    return this.run('deposit', key, [...numbers, periodUs].join(' '), depositedIn)
   }
 
   reclaim(key: string, endUs: number): Promise<number> {
-    return this.run('reclaim', key, [endUs], numberIn)
+    return this.run('reclaim', key, `${endUs}`, numberIn)
   }
 
   back(key: string, { tokens, endUs }: Lot): Promise<unknown> {
-    return this.run('back', key, [tokens, endUs], numberIn)
+    return this.run('back', key, `${tokens} ${endUs}`, numberIn)
   }
 
   owe(key: string, tokens: number): Promise<unknown> {
-    return this.run('owe', key, [tokens], numberIn)
+    return this.run('owe', key, `${tokens}`, numberIn)
   }
 
   settle(key: string): Promise<number> {
-    return this.run('settle', key, [], numberIn)
+    return this.run('settle', key, '', numberIn)
   }
 
   lost(key: string): Promise<unknown> {
-    return this.run('lost', key, [], numberIn)
+    return this.run('lost', key, '', numberIn)
   }
 
   block(key: string, us: number): Promise<unknown> {
-    return this.run('block', key, [us], numberIn)
+    return this.run('block', key, `${us}`, numberIn)
   }
 
   reset(key: string): Promise<unknown> {
-    return this.run('reset', key, [], numberIn)
+    return this.run('reset', key, '', numberIn)
   }
 
   private run<Answer>(
     verb: string,
     key: string,
-    numbers: readonly number[],
+    numbers: string,
     read: (reply: unknown) => Answer,
     signal?: CancelSignal,
   ): Promise<Answer> {
     const names = [this.before + this.keys.after(key)]
-    const args = [verb, ...numbers.map(String)]
-    return this.guard.guarded(key, (own) => runScript(this.runner, REGION_SCRIPT, names, args, read, signal ?? own))
+    return this.guard.guarded(key, (own) => runScript(this.runner, REGION_SCRIPT, names, [verb, numbers], read, signal ?? own))
   }
 }
 
@@ -84,26 +92,16 @@ function whole(us: number): number {
 }
 
 function drawnIn(reply: unknown): Drawn {
-  if (!Array.isArray(reply) || reply.length < FIELDS || (reply.length - FIELDS) % 2 !== 0) throw notUnderstood(reply)
-  const [
-    nowUs = 0,
-    tokens = 0,
-    left = 0,
-    claimed,
-    pace = 0,
-    deniedUs = 0,
-    blockedUs = 0,
-    rest = 0,
-    fullUs = 0,
-    total = 0,
-    scarce,
-    agoUs = 0,
-  ] = reply.map(Number)
+  if (!Array.isArray(reply) || reply.length < FIELDS || reply.length % 2 !== (Number(reply[3]) & CLAIMED)) throw notUnderstood(reply)
+  const numbers = reply.map(Number)
+  const [nowUs = 0, tokens = 0, left = 0, flags = 0, deniedUs = 0, blockedUs = 0, rest = 0, fullUs = 0, pace = 0, total = 0, agoUs = 0] =
+    numbers
+  const claim = flags & CLAIMED ? { pace, total, agoUs } : undefined
   const lots: Lot[] = []
-  for (let at = FIELDS; at < reply.length; at += 2) lots.push({ tokens: Number(reply[at]), endUs: Number(reply[at + 1]) })
-  const isClaimed = claimed === 1
-  const isScarce = scarce === 1
-  return { nowUs, tokens, lots, left, isClaimed, pace, deniedUs, blockedUs, rest, fullUs, total, isScarce, agoUs }
+  for (let at = claim === undefined ? FIELDS : FIELDS + CLAIM_FIELDS; at < numbers.length; at += 2) {
+    lots.push({ tokens: numbers[at] as number, endUs: numbers[at + 1] as number })
+  }
+  return { nowUs, tokens, lots, left, claim, deniedUs, blockedUs, rest, fullUs, isScarce: (flags & SCARCE) !== 0 }
 }
 
 function depositedIn(reply: unknown): Deposited {

@@ -1,29 +1,39 @@
 import type { Grant } from '../lease/grant.js'
+import { mostLeased } from '../lease/leasing.js'
 import type { Policy } from '../policy/policy.js'
 import type { Drawn } from './region-pool.js'
+import { isRate, PLENTY, type RegionTerms } from './region-terms.js'
+
+/** Drawn tokens as a grant to this process. */
+export type GrantOfDraw = (drawn: Drawn) => Grant
 
 /**
- * Drawn tokens as a grant to this process, which holds them for `leaseUs` at most and then returns those left: its id says when the first of
- * them end.
+ * A process holds drawn tokens for `leaseUs` at most, and returns those left, under an id that says when the first of them end. Those of a rate
+ * flow back at the home by themselves: with plenty there they are not worth a call.
  */
-export function grantOfDraw(
-  { nowUs, tokens, lots, left, rest, deniedUs, blockedUs, fullUs, isScarce }: Drawn,
-  { limit, burst }: Policy,
-  leaseUs: number,
-): Grant {
-  return {
-    availableNow: tokens,
-    availableLater: 0,
-    beginUs: () => 0,
-    endUs: (token) => Math.min(leaseUs, endOf(token, lots) - nowUs),
-    flowsBack: false,
-    id: lots[0] && -lots[0].endUs,
-    untilFreeUs: tokens > 0 ? 0 : deniedUs,
-    untilFreeFor: () => (tokens > 0 ? undefined : deniedUs),
-    blockedUs,
-    remaining: Math.min(Math.max(limit, burst), left + rest),
-    untilNewUs: fullUs,
-    hasMore: tokens > 0 && !isScarce,
+export function grantsOfDraws(policy: Policy, leaseUs: number, terms: RegionTerms): GrantOfDraw {
+  const flowsBackAtHome = isRate(policy)
+  const full = Math.max(policy.limit, policy.burst)
+  const most = Math.max(1, mostLeased(policy, terms.leaseUs))
+  return ({ nowUs, tokens, lots, left, rest, deniedUs, blockedUs, fullUs, isScarce }) => {
+    const untilFreeUs = tokens > 0 ? 0 : deniedUs
+    const budget = Math.min(1, (left + rest) / most)
+    return {
+      availableNow: tokens,
+      availableLater: 0,
+      beginUs: () => 0,
+      endUs: (token) => Math.min(leaseUs, endOf(token, lots) - nowUs),
+      flowsBack: false,
+      isReturned: !flowsBackAtHome || isScarce || budget < PLENTY,
+      id: lots[0] && -lots[0].endUs,
+      untilFreeUs,
+      untilFreeFor: () => (tokens > 0 ? undefined : deniedUs),
+      blockedUs,
+      remaining: Math.min(full, left + rest),
+      budget,
+      untilNewUs: fullUs,
+      hasMore: tokens > 0 && !isScarce,
+    }
   }
 }
 

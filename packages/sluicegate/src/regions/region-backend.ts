@@ -7,7 +7,7 @@ import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import type { Answer, Backend, Booked, CancelSignal, LeaseRequest, Operation, ReturnOperation } from '../shared/backend.js'
 import { KeyFault } from '../shared/calls/call-guard.js'
-import { grantOfDraw } from './draw-grant.js'
+import { type GrantOfDraw, grantsOfDraws } from './draw-grant.js'
 import type { Draw, Drawn, Lot, RegionPool } from './region-pool.js'
 import type { RegionTerms } from './region-terms.js'
 import type { RegionRenewals } from './renewals.js'
@@ -59,6 +59,7 @@ export interface RegionParts {
 export class RegionBackend implements Backend {
   private readonly parts: RegionParts
   private readonly policies: readonly Policy[]
+  private readonly grantOf: readonly GrantOfDraw[]
   private readonly holds: boolean
   private readonly isOfPermits: boolean
   /** Keys of which this process admitted something without the home, by their text. */
@@ -67,6 +68,7 @@ export class RegionBackend implements Backend {
   constructor(parts: RegionParts) {
     this.parts = parts
     this.policies = parts.policy.policies ?? [parts.policy]
+    this.grantOf = this.policies.map((policy) => grantsOfDraws(policy, parts.leaseUs, parts.terms))
     this.holds = parts.terms.mode === 'tokens'
     this.isOfPermits = holdsPermits(parts.policy)
   }
@@ -97,12 +99,18 @@ export class RegionBackend implements Backend {
     }
   }
 
-  async lease(request: LeaseRequest, signal?: CancelSignal): Promise<Grant> {
+  lease(request: LeaseRequest, signal?: CancelSignal): Promise<Grant> {
     const { key, part, want, least, demand = want } = request
     if (!this.holds) return this.parts.home.lease(request, signal)
-    const drawn = await this.draw(part, key, { want, least, demand }, signal)
-    const policy = this.policies[part] as Policy
-    if (drawn.tokens > 0 || isDenied(drawn)) return grantOfDraw(drawn, policy, this.parts.leaseUs)
+    return this.drawn(part, key, { want, least, demand }, signal).then((drawn) => {
+      this.noteClaim(part, key, drawn)
+      const grantOf = this.grantOf[part] as GrantOfDraw
+      return drawn.tokens > 0 || isDenied(drawn) ? grantOf(drawn) : this.leaseAtHome(request, signal, () => grantOf(drawn))
+    })
+  }
+
+  private async leaseAtHome(request: LeaseRequest, signal: CancelSignal | undefined, nothing: () => Grant): Promise<Grant> {
+    const { key, part, least } = request
     try {
       const grant = await this.parts.home.lease(request, signal)
       this.settle(key)
@@ -111,17 +119,23 @@ export class RegionBackend implements Backend {
     } catch (error) {
       if (!isOutage(error)) throw error
       // Without the home each take is decided by itself, so that its decision says so.
-      return { ...grantOfDraw(drawn, policy, 0), isNone: true }
+      return { ...nothing(), isNone: true }
     }
   }
 
-  private draw(part: number, key: string, draw: Draw, signal: CancelSignal | undefined): Promise<Drawn> {
+  private async draw(part: number, key: string, draw: Draw, signal: CancelSignal | undefined): Promise<Drawn> {
+    const drawn = await this.drawn(part, key, draw, signal)
+    this.noteClaim(part, key, drawn)
+    return drawn
+  }
+
+  private drawn(part: number, key: string, draw: Draw, signal: CancelSignal | undefined): Promise<Drawn> {
     const { pools, renewals } = this.parts
-    const pool = pools[part] as RegionPool
-    return pool.draw(key, draw, renewals.drawTerms, signal).then((drawn) => {
-      if (drawn.isClaimed) renewals.claimed(part, key, drawn)
-      return drawn
-    })
+    return (pools[part] as RegionPool).draw(key, draw, renewals.drawTerms, signal)
+  }
+
+  private noteClaim(part: number, key: string, drawn: Drawn): void {
+    if (drawn.claim !== undefined) this.parts.renewals.claimed(part, key, drawn, drawn.claim)
   }
 
   /** Of several policies all or none: what was drawn of some goes back. */

@@ -18,6 +18,16 @@ export interface DrawTerms {
   readonly leaseUs: number
 }
 
+/** What the region knows about a key that is due, for the process that renews it. */
+export interface RenewalClaim {
+  /** Tokens requested a microsecond in the region. */
+  readonly pace: number
+  /** The same in all regions; 0 while that is unknown. */
+  readonly total: number
+  /** How long ago the key was renewed before, in microseconds. */
+  readonly agoUs: number
+}
+
 /** A request for tokens that the region holds. */
 export interface Draw {
   readonly want: number
@@ -36,10 +46,8 @@ export interface Drawn {
   readonly lots: readonly Lot[]
   /** Tokens left in the region. */
   readonly left: number
-  /** Whether this process is to renew the key. */
-  readonly isClaimed: boolean
-  /** Tokens requested a microsecond in the region. */
-  readonly pace: number
+  /** Given where this process is to renew the key. */
+  readonly claim: RenewalClaim | undefined
   /** How long the fewest useful tokens are denied; 0 where only the home knows. */
   readonly deniedUs: number
   /** How long the key is banned. */
@@ -47,12 +55,8 @@ export interface Drawn {
   /** Tokens left at the home, and until the key was full there, when it last answered. */
   readonly rest: number
   readonly fullUs: number
-  /** Tokens requested a microsecond in all regions; 0 while that is unknown. */
-  readonly total: number
   /** Whether the home had less than was wanted. */
   readonly isScarce: boolean
-  /** How long ago the key was renewed before. */
-  readonly agoUs: number
 }
 
 /** What the home answered about a key, for all processes of the region. Durations are microseconds. */

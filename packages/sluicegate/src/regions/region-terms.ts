@@ -11,6 +11,8 @@ const LEASES_OF_BURST = 2
 const [LEASES_OF_WINDOW, LEASES_OF_LOG] = [10, 40]
 /** Fewer tokens are not split. */
 const LEAST_LIMIT = 20
+/** With more than this part of the budget left at the home, it need not be spared. */
+export const PLENTY = 0.75
 
 /** Constants of a policy, the same in all regions. */
 export interface RegionTerms {
@@ -70,6 +72,6 @@ function leasesOf(policy: Policy): number {
   return policy.algorithm === 'sliding-log' ? LEASES_OF_LOG : LEASES_OF_WINDOW
 }
 
-function isRate({ algorithm }: Policy): boolean {
+export function isRate({ algorithm }: Policy): boolean {
   return algorithm === 'token-bucket' || algorithm === 'gcra'
 }

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Random } from 'sluicegate-testkit'
 import { regionUse } from 'sluicegate-testkit/regions/region-use.js'
+import { RegionWorld, type SimRegion } from 'sluicegate-testkit/regions/region-world.js'
 import { fixedWindow, slidingLog, slidingWindow, tokenBucket } from '../index.js'
 
 // In virtual time, from a seed: each run is the same.
@@ -49,4 +51,21 @@ test('under twice the limit regions use the budget of a bucket, each in proporti
   const part = (rows: readonly number[]): number => rows.slice(20).reduce((all, each) => all + each, 0)
   const parts = bySecond.map((row, i) => part(row) / part(askedBySecond[i] ?? []))
   for (const each of parts) assert.ok(Math.abs(each - 0.5) < 0.15, `parts of the demand: ${parts}`)
+})
+
+test('of a warm key a process draws on its region as rarely as it leases from one store, and returns nothing', async () => {
+  const policy = tokenBucket({ limit: 100_000, window: '1s', burst: 800_000, name: 'a warm bucket' })
+  const { time, regions } = new RegionWorld({ policy, regions: [{ link: { delayUs: 20_000 }, processes: 1 }], random: new Random(1) })
+  const [region] = regions as [SimRegion]
+  const take = (): void => {
+    for (let i = 0; i < 20; i++) region.take('k', 1)
+    time.inUs(5_000, take)
+  }
+  take()
+  await time.runUntil(4_000_000)
+  const [calls, messages] = [region.storeCalls, region.messages]
+  await time.runUntil(14_000_000)
+  // A draw lasts 100 ms, and the next one comes when a quarter of it is left. A renewal is a message and a deposit.
+  assert.ok(region.storeCalls - calls <= 10 * (1000 / 75 + 1), `${region.storeCalls - calls} calls in 10 s`)
+  assert.ok(region.messages - messages <= 6, `${region.messages - messages} messages in 10 s, with a full budget`)
 })

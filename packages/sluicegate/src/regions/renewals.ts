@@ -1,15 +1,15 @@
 import type { Grant } from '../lease/grant.js'
-import { surelyUs } from '../lease/leasing.js'
+import { mostLeased, surelyUs } from '../lease/leasing.js'
 import type { Policy } from '../policy/policy.js'
 import { slidingWindow } from '../policy/single-policy.js'
 import { type Backend, newOperationId } from '../shared/backend.js'
 import { type Clock, type Ticker, tickerOf } from '../time/clock.js'
 import { Alarm, type Alert, alertOf } from '../waiting/alarm.js'
-import type { Drawn, DrawTerms, RegionPool } from './region-pool.js'
-import type { RegionTerms } from './region-terms.js'
+import type { Drawn, DrawTerms, RegionPool, RenewalClaim } from './region-pool.js'
+import { isRate, PLENTY, type RegionTerms } from './region-terms.js'
 
-/** Renewals of so long are one message. */
-const TOGETHER_US = 20_000
+/** Renewals of so long are one message, and meanwhile keys that would fall due within {@link EAGER_US} join it. */
+const [TOGETHER_US, EAGER_US] = [20_000, 300_000]
 /** How long a renewal takes while none was made, and the least that is allowed for. */
 const [FIRST_LEAD_US, LEAST_LEAD_US] = [300_000, 50_000]
 /** Allowed for beyond the answers of the home: the time until a process draws again. */
@@ -39,10 +39,11 @@ export interface RenewalPart {
 }
 
 /** A key to be renewed, and when the answer with the claim arrived. */
-interface Claim {
+interface DueKey {
   readonly part: number
   readonly key: string
   readonly drawn: Drawn
+  readonly claim: RenewalClaim
   readonly arrivedUs: number
 }
 
@@ -74,8 +75,8 @@ export interface RenewalCounts {
 }
 
 /**
- * Brings tokens from the home to the region's store, in the background: no take waits for it. The keys that fall due within 20 ms go
- * together.
+ * Brings tokens from the home to the region's store, in the background: no take waits for it. Keys that fall due at about the same
+ * time go together.
  *
  * A region wants what it will probably use until the next renewal has come. Where the home has too little for all, it wants its part of it, by
  * the demand of all regions, which the home counts.
@@ -88,14 +89,19 @@ export class RegionRenewals {
   private readonly alarm: Alarm
   private readonly alert: Alert
   private readonly reclaims = new Set<Alert>()
-  private due: Claim[] = []
+  private due: DueKey[] = []
   private leadUs = FIRST_LEAD_US
+  /** Of draws while no renewal is about to be sent, and while one is. */
+  private calmTerms: DrawTerms
+  private eagerTerms: DrawTerms
 
   /** @param counts are counted on. */
   constructor(parts: readonly RenewalPart[], terms: RegionTerms, clock: Clock, counts: RenewalCounts) {
     this.counts = counts
     this.parts = parts
     this.terms = terms
+    this.calmTerms = drawTermsOf(terms, this.leadUs)
+    this.eagerTerms = drawTermsOf(terms, this.leadUs + EAGER_US)
     this.ticker = tickerOf(clock)
     this.alarm = new Alarm(clock, () => this.close())
     this.alert = alertOf(() => this.renewAll())
@@ -108,14 +114,12 @@ export class RegionRenewals {
 
   /** For a draw from now on. */
   get drawTerms(): DrawTerms {
-    const { leadUs } = this
-    const { periodUs, leaseUs } = this.terms
-    return { periodUs, leadUs, claimUs: Math.max(LEAST_CLAIM_US, CLAIM_LEADS * leadUs), leaseUs }
+    return this.due.length > 0 ? this.eagerTerms : this.calmTerms
   }
 
   /** This process is to renew a key. */
-  claimed(part: number, key: string, drawn: Drawn): void {
-    this.due.push({ part, key, drawn, arrivedUs: this.ticker.read() })
+  claimed(part: number, key: string, drawn: Drawn, claim: RenewalClaim): void {
+    this.due.push({ part, key, drawn, claim, arrivedUs: this.ticker.read() })
     if (this.due.length === 1) this.alarm.set(this.alert, this.ticker.read() + TOGETHER_US, 0)
   }
 
@@ -136,15 +140,15 @@ export class RegionRenewals {
   private renewAll(): void {
     const { due } = this
     this.due = []
-    for (const claim of due) void this.renew(claim)
+    for (const each of due) void this.renew(each)
   }
 
-  private async renew(claim: Claim): Promise<void> {
-    const { part, key, drawn, arrivedUs } = claim
+  private async renew(due: DueKey): Promise<void> {
+    const { part, key, drawn, arrivedUs } = due
     const { pool, home, policy } = this.parts[part] as RenewalPart
-    const wanted = wantedOf(claim.drawn, policy, this.terms, this.leadUs)
+    const wanted = wantedOf(due, policy, this.terms, this.leadUs)
     const sentUs = this.ticker.read()
-    const demand = drawn.isScarce ? this.demandOf(claim) : undefined
+    const demand = drawn.isScarce ? this.demandOf(due) : undefined
     try {
       const grant = await home.lease({ key, part: 0, want: wanted, least: 1 })
       this.took(this.ticker.read() - sentUs)
@@ -176,9 +180,9 @@ export class RegionRenewals {
   }
 
   /** Reports the demand of this region to the home, which answers with the demand of all regions. */
-  private async demandOf({ part, key, drawn }: Claim): Promise<number | undefined> {
+  private async demandOf({ part, key, claim: { pace, agoUs } }: DueKey): Promise<number | undefined> {
     const { demand } = this.parts[part] as RenewalPart
-    const cost = Math.min(MOST_DEMAND, Math.round(drawn.pace * Math.min(drawn.agoUs, DEMAND_WINDOW_MS * 1000)))
+    const cost = Math.min(MOST_DEMAND, Math.round(pace * Math.min(agoUs, DEMAND_WINDOW_MS * 1000)))
     if (cost < 1) return undefined
     try {
       const { decision } = await demand.execute({ verb: 'take', key, cost, id: newOperationId() })
@@ -224,6 +228,8 @@ export class RegionRenewals {
   private took(us: number): void {
     const leadUs = Math.max(LEAST_LEAD_US, us) * SLACK + SLACK_US + TOGETHER_US
     this.leadUs = Math.round(this.counts.renewals === 0 ? leadUs : this.leadUs + WEIGHT * (leadUs - this.leadUs))
+    this.calmTerms = drawTermsOf(this.terms, this.leadUs)
+    this.eagerTerms = drawTermsOf(this.terms, this.leadUs + EAGER_US)
   }
 }
 
@@ -235,6 +241,10 @@ function endsWithWindow(grant: Grant, { leaseUs }: RegionTerms): boolean {
 /** Counts at the home what all regions request of a policy. */
 export function demandPolicy({ name }: Policy): Policy {
   return slidingWindow({ limit: DEMAND_LIMIT, window: DEMAND_WINDOW_MS, name: `${name.slice(0, 100)}@demand` })
+}
+
+function drawTermsOf({ periodUs, leaseUs }: RegionTerms, leadUs: number): DrawTerms {
+  return { periodUs, leadUs, claimUs: Math.max(LEAST_CLAIM_US, CLAIM_LEADS * leadUs), leaseUs }
 }
 
 const NOTHING = { isRenewal: false, claimedUs: 0, lastUs: 0, agoUs: 0, tokens: 0, total: undefined }
@@ -252,14 +262,21 @@ function termsOf({ untilFreeUs, blockedUs, remaining, untilNewUs }: Denial): {
  * Tokens that a region wants: until the renewal after this one has come, and two standard deviations of a Poisson demand more. Of a scarce
  * budget its part of what the home had left and what flows in meanwhile.
  */
-function wantedOf(drawn: Drawn, { algorithm, limit, windowMs }: Policy, { periodUs, leaseUs }: RegionTerms, leadUs: number): number {
-  const { pace, left, rest, total, isScarce } = drawn
+function wantedOf({ drawn, claim }: DueKey, policy: Policy, { periodUs, leaseUs }: RegionTerms, leadUs: number): number {
+  const { left, rest, isScarce } = drawn
+  const { pace, total } = claim
+  const { limit, windowMs } = policy
   const need = pace * leadUs
   const foreseen = need + 2 * Math.sqrt(need) + pace * periodUs - left
+  if (!isScarce && isRate(policy)) {
+    // What is left unspent flows back. For longer with plenty, up to twice as long; half of the lease is left for a renewal that comes late.
+    const plenty = Math.max(0, Math.min(1, rest / mostLeased(policy, leaseUs)) - PLENTY) / (1 - PLENTY)
+    return Math.max(1, Math.ceil(foreseen + pace * plenty * Math.min(periodUs, leaseUs / 2 - periodUs)))
+  }
   if (!isScarce || total <= pace) return Math.max(1, Math.ceil(foreseen))
   const rate = limit / (windowMs * 1000)
   // What flows back during a lease is left to single takes.
-  const free = algorithm === 'token-bucket' || algorithm === 'gcra' ? Math.max(0, rest - rate * leaseUs) : rest
+  const free = isRate(policy) ? Math.max(0, rest - rate * leaseUs) : rest
   return Math.max(1, Math.ceil(Math.min(foreseen, (free + rate * periodUs * BEYOND) * (pace / total))))
 }
 

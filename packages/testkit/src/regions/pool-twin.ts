@@ -80,11 +80,12 @@ export class PoolTwin {
       this.sinceUs = nowUs
     }
     const deniedUs = tokens === 0 && isScarce && least >= this.deniedCost ? Math.max(this.deniedUs, this.claimEndUs, nowUs) - nowUs : 0
-    const { rest, total } = this
+    const { rest } = this
+    const claim = isClaimed ? { pace, total: this.total, agoUs } : undefined
     const blockedUs = Math.max(0, this.blockedUs - nowUs)
     const fullUs = Math.max(0, this.fullUs - nowUs)
     if (before !== undefined) Object.assign(this, before)
-    return { nowUs, tokens, lots, left, isClaimed, pace, deniedUs, blockedUs, rest, fullUs, total, isScarce, agoUs }
+    return { nowUs, tokens, lots, left, claim, deniedUs, blockedUs, rest, fullUs, isScarce }
   }
 
   deposit(nowUs: number, deposit: Deposit): Deposited {

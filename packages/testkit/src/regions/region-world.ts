@@ -80,6 +80,8 @@ export class SimRegion {
   readonly clock: SkewedClock
   /** Messages to the home, each with its answer. */
   messages = 0
+  /** Calls to its store about tokens that it holds. */
+  storeCalls = 0
   /** Nothing gets through. */
   isCutOff = false
   private readonly world: RegionWorld
@@ -163,6 +165,7 @@ export class SimRegion {
   private poolOf(policy: string): RegionPool {
     const at = <T>(key: string, run: (twin: PoolTwin, nowUs: number) => T): Promise<T> =>
       this.near(() => {
+        this.storeCalls++
         const name = `${policy} ${key}`
         const twin = this.pools.get(name) ?? new PoolTwin(this.rules)
         this.pools.set(name, twin)

@@ -86,11 +86,14 @@ export class PendingCall<Answer> extends Expiring implements CallerSignal {
     this.server = server
     this.round = round
     this.on = on
-    let settle: [(answer: Answer) => void, (error: unknown) => void] = [() => undefined, () => undefined]
-    this.promise = new Promise((resolve, reject) => {
-      settle = [resolve, reject]
+    let resolve: (answer: Answer) => void = nothing
+    let reject: (error: unknown) => void = nothing
+    this.promise = new Promise((onAnswer, onError) => {
+      resolve = onAnswer
+      reject = onError
     })
-    ;[this.resolve, this.reject] = settle
+    this.resolve = resolve
+    this.reject = reject
   }
 
   static rejected<Answer>(listener: CallListener, error: unknown): PendingCall<Answer> {
@@ -300,6 +303,8 @@ export class CallGuard implements CallListener {
     return breaker
   }
 }
+
+function nothing(): void {}
 
 /** The backend answered with an error of its own: no outage. */
 function isRefusal(error: unknown): boolean {
