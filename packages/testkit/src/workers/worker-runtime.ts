@@ -18,11 +18,14 @@ export interface RuntimeOptions {
 export class WorkerRuntime {
   /** The bundled Worker. */
   readonly bundle: string
+  /** Of 127.0.0.1: requests over it go to the first Worker. */
+  readonly port: number
   private readonly miniflare: Miniflare
   private isStopped = false
 
-  private constructor(bundle: string, miniflare: Miniflare) {
+  private constructor(bundle: string, miniflare: Miniflare, port: number) {
     this.bundle = bundle
+    this.port = port
     this.miniflare = miniflare
   }
 
@@ -41,8 +44,8 @@ export class WorkerRuntime {
     if (first === undefined) throw new RangeError('a runtime has at least one Worker')
     const persist = storage === undefined ? {} : { durableObjectsPersist: storage }
     const miniflare = new Miniflare({ ...persist, host: '127.0.0.1', workers: [first, ...others] })
-    await miniflare.ready
-    return new WorkerRuntime(bundle, miniflare)
+    const { port } = await miniflare.ready
+    return new WorkerRuntime(bundle, miniflare, Number(port))
   }
 
   /** Sends a request to Worker `i`. */
