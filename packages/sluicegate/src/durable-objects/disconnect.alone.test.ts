@@ -35,7 +35,7 @@ export class Limits extends limiterObject(Object.values(policies)) {
     return super.fetch(request)
   }
 }
-const options = { namespace: env.LIMITS, waitUntil, timeoutMs: 60_000, outage: 'closed' }
+const options = { namespace: env.LIMITS, waitUntil, timeoutMs: 10_000, outage: 'closed' }
 const limiters = Object.fromEntries(Object.entries(policies).map(([name, policy]) => [name, createDurableObjectLimiter(policy, options)]))
 const held = new Set()
 const forever = () => new Promise((resolve) => setTimeout(resolve, ${HOUR_MS}))
@@ -67,7 +67,7 @@ after(async () => {
   await runtime?.stop()
 })
 
-/** A client that has sent a request and waits. */
+/** A client that has sent a request and waits. The runtime notices at once that it has gone when it resets the connection. */
 async function client(path: string): Promise<Socket> {
   const socket = connect(runtime.port, '127.0.0.1')
   clients.push(socket)
@@ -90,7 +90,7 @@ test('a client that goes before the answer is charged once', async () => {
   await asked('/shut/exact/ada')
   const gone = await client('/take/exact/ada')
   await until('the object has the request', async () => (await asked('/waiting/exact/ada')) === 1)
-  gone.destroy()
+  gone.resetAndDestroy()
   await asked('/open/exact/ada')
   await until('the object has answered', async () => (await asked('/waiting/exact/ada')) === 0)
   assert.equal(await admitted('/take/exact/ada', 10), 4)
@@ -101,7 +101,7 @@ test('requests that wait for the lease of a client that has gone are answered', 
   const gone = await client('/take/leased/ada')
   await until('the object has the request', async () => (await asked<number>('/waiting/leased/ada')) > 0)
   const others = admitted('/take/leased/ada', 20)
-  gone.destroy()
+  gone.resetAndDestroy()
   await asked('/open/leased/ada')
   assert.equal(await others, 20)
 })
@@ -110,7 +110,7 @@ test('a client that goes while it waits for its reservation has taken that one t
   assert.equal(await admitted('/take/exact/bob', 10), 5)
   const gone = await client('/hold/exact/bob')
   await until('it has its reservation', () => asked<boolean>('/held/exact'))
-  gone.destroy()
+  gone.resetAndDestroy()
   const waitMs = await asked<number>('/reserve/exact/bob')
   assert.ok(Math.abs(waitMs - (2 * HOUR_MS) / 10) < HOUR_MS / 20, `${waitMs} ms`)
 })
@@ -118,7 +118,7 @@ test('a client that goes while it waits for its reservation has taken that one t
 test('the permit of a client that has gone ends by its ttl, and is given to one other', async () => {
   const gone = await client('/hold/permits/ada')
   await until('it has its permit', () => asked<boolean>('/held/permits'))
-  gone.destroy()
+  gone.resetAndDestroy()
   await until('another has it', () => asked<boolean>('/take/permits/ada'))
   assert.ok((await admitted('/take/permits/ada', 5)) <= 1)
 })

@@ -35,6 +35,7 @@ export class WorkerRuntime {
     const [first, ...others] = Array.from({ length: workers }, (_, i) => ({
       name: `worker-${i}`,
       compatibilityDate: '2026-04-01',
+      unsafeDirectSockets: [{ host: '127.0.0.1', port: 0 }],
       modules: [
         { type: 'ESModule' as const, path: 'worker.js', contents: bundle },
         { type: 'CompiledWasm' as const, path: 'core.wasm', contents: core },
@@ -44,7 +45,8 @@ export class WorkerRuntime {
     if (first === undefined) throw new RangeError('a runtime has at least one Worker')
     const persist = storage === undefined ? {} : { durableObjectsPersist: storage }
     const miniflare = new Miniflare({ ...persist, host: '127.0.0.1', workers: [first, ...others] })
-    const { port } = await miniflare.ready
+    await miniflare.ready
+    const { port } = await miniflare.unsafeGetDirectURL(first.name)
     return new WorkerRuntime(bundle, miniflare, Number(port))
   }
 
