@@ -1,16 +1,7 @@
-/** Of a writer that has written: bytes of this size are not on V8's heap, and cost as much as all that is written into them. */
-let spare: Uint8Array | undefined
-
-const FIRST_BYTES = 1024
-
 /** Writes numbers and bytes one after another. Whole numbers from 0 take 7 bits a byte, up to `Number.MAX_SAFE_INTEGER`. */
 export class ByteWriter {
-  private bytes = spare ?? new Uint8Array(FIRST_BYTES)
+  private bytes = new Uint8Array(256)
   private length = 0
-
-  constructor() {
-    spare = undefined
-  }
 
   byte(value: number): void {
     this.grown(1)
@@ -42,13 +33,10 @@ export class ByteWriter {
     this.block(new TextEncoder().encode(text))
   }
 
-  /** Ends the writing. @param room zeros behind it. */
+  /** @param room zeros behind it. */
   written(room = 0): Uint8Array {
-    const written = new Uint8Array(this.length + room)
-    written.set(this.bytes.subarray(0, this.length))
-    if (this.bytes.length === FIRST_BYTES) spare = this.bytes
-    this.bytes = written
-    return written
+    this.grown(room)
+    return this.bytes.slice(0, this.length + room)
   }
 
   private grown(more: number): void {
