@@ -4,7 +4,7 @@ import { summaryOf } from '../samples.js'
 import type { StudyTable } from '../study/study-table.js'
 import { type Way, WITH_OBJECT } from './worker.js'
 
-/** One way with so many keys: samples of the same round were measured one after another. */
+/** One way with a number of keys: samples of the same round were measured one after another. */
 export interface WorkersRow {
   readonly way: Way
   readonly keys: number
@@ -31,12 +31,12 @@ export interface WorkersResults {
 }
 
 /** The table of docs/benchmarks-edge.md. */
-export function workersTable({ rows, effort, machine, loadBefore, loadAfter }: WorkersResults): StudyTable {
+export function workersTable({ rows, effort, loadBefore, loadAfter }: WorkersResults): StudyTable {
   const { rounds, roundMs, connections } = effort
-  const where = `${connections} connections, ${rounds} rounds of ${roundMs / 1000} s in turn; ${machine.cores} cores, load average ${loadBefore} before and ${loadAfter} after`
+  const where = `${connections} connections, ${rounds} rounds of ${roundMs / 1000} s; load average ${loadBefore} before and ${loadAfter} after`
   return {
     name: 'workers',
-    title: `Requests a second of a Worker in workerd, median and quartiles. ${where}`,
+    title: `Requests a second of a Worker. ${where}`,
     head: ['keys', 'limit', 'requests/s', 'quartiles', 'calls a token'],
     rows: rows.map(({ way, keys, perSecond, calls }) => {
       const { median, lowerQuartile, upperQuartile } = summaryOf(perSecond)
