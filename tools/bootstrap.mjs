@@ -23,6 +23,7 @@ const TEST_FILES_AT_ONCE = 3 * availableParallelism()
 const ON_SERVERS = {
   'bench:redis': ['bench/dist/redis/main.js'],
   'bench:postgres': ['bench/dist/postgres/main.js'],
+  'bench:workers': (args) => run(process.execPath, ['bench/dist/workers/main.js', ...args]),
   'bench:server': ['bench/dist/server/main.js'],
   'bench:regions': ['bench/dist/regions/main.js'],
   'bench:replay': ['bench/dist/replay/main.js'],
@@ -59,6 +60,7 @@ const TASKS = {
   'bench:redis': (args) => run(process.execPath, ['bench/dist/redis/main.js', ...args]),
   'bench:postgres': (args) => run(process.execPath, ['bench/dist/postgres/main.js', ...args]),
   'bench:edge': (args) => run(process.execPath, ['bench/dist/middleware/main.js', ...args]),
+  'bench:workers': (args) => run(process.execPath, ['bench/dist/workers/main.js', ...args]),
   'bench:server': (args) => run(process.execPath, ['bench/dist/server/main.js', ...args]),
   'bench:regions': (args) => run(process.execPath, ['bench/dist/regions/main.js', ...args]),
   'bench:replay': (args) => run(process.execPath, ['bench/dist/replay/main.js', ...args]),

@@ -23,6 +23,15 @@ const HOST = '127.0.0.1'
 // Compiled after this is: the tools generate sources of what they use.
 const at = (path: string): string => new URL(`../../${path}`, import.meta.url).href
 const { storeConformance } = (await import(at('packages/sluicegate/dist/store-testing/index.js'))) as Conformance
+interface CasStore {
+  swap(swap: {
+    key: string
+    version: string | undefined
+    value: Uint8Array
+    ttlMs: number
+  }): Promise<{ readonly swapped: boolean; readonly state: { readonly version: string | undefined } }>
+  close(): void
+}
 interface Child {
   end(signal: NodeJS.Signals): Promise<void>
 }
@@ -31,7 +40,7 @@ const { ServerChild } = (await import(at('packages/testkit/dist/servers/server-c
 }
 const { freePorts } = (await import(at('packages/testkit/dist/servers/free-ports.js'))) as { freePorts(count: number): Promise<number[]> }
 const { memcachedStore } = (await import(at(`${ADAPTERS}/memcached.mjs`))) as {
-  memcachedStore(options: { port: number }): { close(): void }
+  memcachedStore(options: { port: number }): CasStore
 }
 const { etcdStore } = (await import(at(`${ADAPTERS}/etcd.mjs`))) as { etcdStore(url: string): object }
 const { dynamodbStore } = (await import(at(`${ADAPTERS}/dynamodb.mjs`))) as { dynamodbStore(client: object, table: string): object }
@@ -66,12 +75,27 @@ describe('Memcached', () => {
     for (const store of stores) store.close()
     await server?.end('SIGKILL')
   })
-  const connected = (): object => {
+  const connected = (): CasStore => {
     const store = memcachedStore({ port: memcachedPort })
     stores.push(store)
     return store
   }
   storeConformance({ test, connect: connected })
+
+  test('a version from before a restart, which counts versions again, fits nothing', async () => {
+    const write = (store: CasStore, version?: string) => store.swap({ key: 'again', version, value: Uint8Array.of(1), ttlMs: 60_000 })
+    const restarted = async (): Promise<void> => {
+      await server?.end('SIGKILL')
+      server = await ServerChild.start('memcached', command, () => accepts(memcachedPort))
+    }
+    await restarted()
+    const store = connected()
+    const before = await write(store)
+    await restarted()
+    const after = await write(connected())
+    const late = await write(store, before.state.version)
+    assert.deepEqual([before.swapped, after.swapped, late.swapped], [true, true, false])
+  })
 })
 
 describe('etcd', () => {

@@ -24,6 +24,7 @@ import { serverPlots } from './server/server-plots.js'
 import type { ServerResults } from './server/server-results.js'
 import { STUDIES } from './study/studies.js'
 import { tableMarkdown } from './study/study-table.js'
+import { type WorkersResults, workersTable } from './workers/workers-results.js'
 
 const RESULTS = fileURLToPath(new URL('../results/', import.meta.url))
 const CHAOS_RESULTS = fileURLToPath(new URL('../../chaos/results/chaos.json', import.meta.url))
@@ -39,6 +40,7 @@ type AnyResults =
   | GateResults
   | RegionsResults
   | ReplayResults
+  | WorkersResults
   | StudyFindings
 
 /** The files of results that are committed. */
@@ -90,6 +92,9 @@ export function published(files: readonly string[], pageText: (page: string) => 
         )
       } else if (each.kind === 'postgres') {
         fill('postgres.md', postgresMarkdownParts(each))
+      } else if (each.kind === 'workers') {
+        const table = workersTable(each)
+        fill('benchmarks-edge.md', new Map([[table.name, tableMarkdown(table)]]))
       } else if (each.kind === 'replay' || each.kind === 'regions') {
         const table = each.kind === 'replay' ? replayTable(each) : warmTable(each)
         fill(`${each.kind}.md`, new Map([[table.name, tableMarkdown(table)]]))

@@ -1,5 +1,6 @@
 // A store in Memcached 1.6, by its meta commands over one connection. It has no time finer than a second, so the clock is this machine's:
-// all processes need synchronized clocks. A restart of Memcached makes all keys full.
+// all processes need synchronized clocks. A restart of Memcached makes all keys full, and counts versions from the start again: a version is
+// good until its connection closes. A proxy that reconnects unseen would let an old one fit.
 import { createHash } from 'node:crypto'
 import { connect } from 'node:net'
 
@@ -20,7 +21,8 @@ export function memcachedStore({ host = '127.0.0.1', port = 11211 } = {}) {
       const seconds = Math.ceil(ttlMs / 1000) + 1
       // More than a month is taken for a date.
       const expiry = seconds < MONTH_S ? seconds : Math.ceil(Date.now() / 1000) + seconds
-      const from = version === undefined ? 'ME' : `C${version}`
+      if (version !== undefined && !version.startsWith(`${connection.closed}.`)) return { swapped: false, state: await read(key) }
+      const from = version === undefined ? 'ME' : `C${version.split('.')[1]}`
       const written = await connection.send(`ms ${nameOf(key)} ${value.length} ${from} T${expiry} c\r\n`, value)
       if (written.isStored) return { swapped: true, state: stateOf({ value, version: written.version }) }
       return { swapped: false, state: await read(key) }
@@ -32,7 +34,7 @@ export function memcachedStore({ host = '127.0.0.1', port = 11211 } = {}) {
 /** Answers come in the order of commands. */
 class Connection {
   constructor(host, port) {
-    Object.assign(this, { host, port, waiting: [], rest: Buffer.alloc(0), socket: undefined })
+    Object.assign(this, { host, port, waiting: [], rest: Buffer.alloc(0), socket: undefined, closed: 0 })
   }
 
   send(command, value) {
@@ -49,8 +51,7 @@ class Connection {
     socket.on('data', (chunk) => this.answer(chunk))
     socket.on('error', () => undefined)
     socket.on('close', () => {
-      this.socket = undefined
-      this.rest = Buffer.alloc(0)
+      Object.assign(this, { socket: undefined, rest: Buffer.alloc(0), closed: this.closed + 1 })
       for (const { reject } of this.waiting.splice(0)) reject(UNKNOWN)
     })
     return socket
@@ -65,9 +66,10 @@ class Connection {
       if (this.rest.length < end + 2 + length) return
       const value = kind === 'VA' ? new Uint8Array(this.rest.subarray(end + 2, end + length)) : undefined
       this.rest = this.rest.subarray(end + 2 + length)
-      const version = flags.find((flag) => flag.startsWith('c'))?.slice(1)
+      const count = flags.find((flag) => flag.startsWith('c'))?.slice(1)
       const { resolve, reject } = this.waiting.shift()
-      if (['VA', 'HD', 'EN', 'NS', 'EX', 'NF'].includes(kind)) resolve({ isStored: kind === 'HD', value, version })
+      if (['VA', 'HD', 'EN', 'NS', 'EX', 'NF'].includes(kind))
+        resolve({ isStored: kind === 'HD', value, version: count && `${this.closed}.${count}` })
       else reject(new Error(`Memcached answered ${line}`))
     }
   }

@@ -10,6 +10,8 @@ export interface LoadJob {
   readonly port: number
   readonly ms: number
   readonly connections: number
+  /** Of all requests; default `/`. */
+  readonly path?: string
   /** Whether the header of a proxy names another of 10,000 clients for each request. */
   readonly manyClients: boolean
 }
@@ -22,8 +24,8 @@ export interface Load extends Counted {
 const DENIED = 400
 
 /** Each connection has one request under way, and sends the next as soon as the last was answered, for so long. */
-export async function load({ port, ms, connections, manyClients }: LoadJob): Promise<Load> {
-  const next = requests(manyClients)
+export async function load({ port, ms, connections, manyClients, path = '/' }: LoadJob): Promise<Load> {
+  const next = requests(manyClients, path)
   const sockets = Array.from({ length: connections }, () => connect({ port, host: '127.0.0.1', noDelay: true }))
   await Promise.all(sockets.map((socket) => once(socket, 'connect')))
   const fromMs = performance.now()
@@ -60,17 +62,17 @@ function caller(socket: Socket, next: () => Buffer, untilMs: number): Promise<Co
 }
 
 /** The next request as bytes, made before the first is sent. */
-function requests(manyClients: boolean): () => Buffer {
+function requests(manyClients: boolean, path: string): () => Buffer {
   if (!manyClients) {
-    const only = request('')
+    const only = request(path, '')
     return () => only
   }
-  const all = clientAddresses('many').map((address) => request(`X-Forwarded-For: ${address}\r\n`))
+  const all = clientAddresses('many').map((address) => request(path, `X-Forwarded-For: ${address}\r\n`))
   const order = keyIndices(all.length)
   let position = 0
   return () => all[order[position++ & (order.length - 1)] as number] as Buffer
 }
 
-function request(more: string): Buffer {
-  return Buffer.from(`GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: bench/1.0\r\nAccept: */*\r\n${more}\r\n`, 'latin1')
+function request(path: string, more: string): Buffer {
+  return Buffer.from(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nUser-Agent: bench/1.0\r\nAccept: */*\r\n${more}\r\n`, 'latin1')
 }

@@ -1,16 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { longTest, PostgresProcess, type SinglePolicySpec, shortOrLong } from 'sluicegate-testkit'
+import { longTest, PostgresProcess, type SinglePolicySpec } from 'sluicegate-testkit'
 import { budgetOf, surelyOver } from 'sluicegate-testkit/history/sure-excess.js'
-import { leasedFleet, spentBy } from 'sluicegate-testkit/leases/leased-fleet.js'
+import { FLEETS, leasedFleet, leasedJobs, spentBy } from 'sluicegate-testkit/leases/leased-fleet.js'
 import type { LeasedJob } from 'sluicegate-testkit/leases/leased-process.js'
 import { postgresTable } from './table-name.js'
 
 // Real processes that share a key in PostgreSQL, judged as those over Redis are (redis/leased-fleet.test.ts): an interval counts what was surely
 // spent within it.
-
-const FOR_MS = 1500
-const MINUTE_MS = 60_000
 
 let server: PostgresProcess
 before(async () => {
@@ -21,17 +18,8 @@ after(() => server.stop())
 
 async function jobs(count: number, spec: SinglePolicySpec, more: Partial<LeasedJob> = {}): Promise<LeasedJob[]> {
   await server.ask('TRUNCATE sluicegate')
-  const { url } = server
-  return Array.from({ length: count }, (_, i) => ({ url, spec, forMs: FOR_MS, clockOffMs: (i - count / 2) * 3 * MINUTE_MS, ...more }))
+  return leasedJobs(server.url, count, spec, more)
 }
-
-const FLEETS: readonly (readonly [number, SinglePolicySpec])[] = [
-  [shortOrLong(4, 8), { algorithm: 'token-bucket', limit: 10, windowMs: 1000, burst: 10 }],
-  [shortOrLong(2, 4), { algorithm: 'gcra', limit: 500, windowMs: 1000, burst: 200 }],
-  [3, { algorithm: 'fixed-window', limit: 100, windowMs: 2000 }],
-  [3, { algorithm: 'sliding-window', limit: 100, windowMs: 2000 }],
-  [3, { algorithm: 'sliding-log', limit: 100, windowMs: 2000, slotBytes: 8 }],
-]
 
 for (const [count, spec] of FLEETS) {
   const inTime = spec.algorithm === 'gcra' || spec.algorithm === 'sliding-log' ? test : longTest

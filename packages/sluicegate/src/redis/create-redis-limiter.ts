@@ -5,7 +5,7 @@ import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { DEFAULT_HOME_TIMEOUT_MS } from '../regions/home.js'
 import { ShareOfRegion } from '../regions/region-share.js'
-import { CallGuard } from '../shared/calls/call-guard.js'
+import { CallGuard, ONE_PLACE } from '../shared/calls/call-guard.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import { layeredShared, type SharedMaker } from '../shared/layers/layered-shared.js'
 import { OverrideCache, type OverrideStore } from '../shared/layers/override-cache.js'
@@ -67,8 +67,8 @@ export interface RedisLimiterOptions extends SharedOptions {
    */
   readonly hashTag?: HashTag
   /**
-   * The budget has its home in another store, a Redis or `home.store`, which all regions share; `client` is the store of this region. The region holds tokens that the
-   * home charged ahead, so a take waits for the home only where the region has none.
+   * The budget has its home in another store, a Redis or `home.store`, which all regions share; `client` is the store of this region. The
+   * region holds tokens that the home charged ahead, so a take waits for the home only where the region has none.
    *
    * @defaultValue none: `client` holds the budget
    * @example createRedisLimiter(policy, { client, home: { client: homeClient, region: 'eu-west' } })
@@ -139,9 +139,6 @@ export function layersOver(
   }
   return layeredShared(own, { make, makeOverride: ({ policy }) => make(policy), overridesOf, clock }, options)
 }
-
-/** Where overrides are kept. */
-const ONE_PLACE = { serverOf: () => undefined, slotOf: () => undefined }
 
 /** The store of this process, of which a region is made. */
 interface OwnStore {

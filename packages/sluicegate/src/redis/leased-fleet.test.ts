@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { longTest, type SinglePolicySpec, shortOrLong } from 'sluicegate-testkit'
+import { longTest, type SinglePolicySpec } from 'sluicegate-testkit'
 import { budgetOf, surelyOver } from 'sluicegate-testkit/history/sure-excess.js'
-import { leasedFleet, spentBy } from 'sluicegate-testkit/leases/leased-fleet.js'
+import { FLEETS, leasedFleet, leasedJobs, spentBy } from 'sluicegate-testkit/leases/leased-fleet.js'
 import type { LeasedJob } from 'sluicegate-testkit/leases/leased-process.js'
 import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 
@@ -10,25 +10,12 @@ import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 // was decided between its question and its answer: an answer that comes late moves it into another interval only in the eyes of its caller. So
 // an interval counts what lies within it for sure, which on a machine of any speed is nothing beyond the budget.
 
-const FOR_MS = 1500
-const MINUTE_MS = 60_000
-
 const redis = await ownRedis()
 after(() => redis.stop())
 
 function jobs(count: number, spec: SinglePolicySpec, more: Partial<LeasedJob> = {}): LeasedJob[] {
-  const { url } = redis.server
-  return Array.from({ length: count }, (_, i) => ({ url, spec, forMs: FOR_MS, clockOffMs: (i - count / 2) * 3 * MINUTE_MS, ...more }))
+  return leasedJobs(redis.server.url, count, spec, more)
 }
-
-/** How many processes share which policy. */
-const FLEETS: readonly (readonly [number, SinglePolicySpec])[] = [
-  [shortOrLong(4, 8), { algorithm: 'token-bucket', limit: 10, windowMs: 1000, burst: 10 }],
-  [shortOrLong(2, 4), { algorithm: 'gcra', limit: 500, windowMs: 1000, burst: 200 }],
-  [3, { algorithm: 'fixed-window', limit: 100, windowMs: 2000 }],
-  [3, { algorithm: 'sliding-window', limit: 100, windowMs: 2000 }],
-  [3, { algorithm: 'sliding-log', limit: 100, windowMs: 2000, slotBytes: 8 }],
-]
 
 for (const [count, spec] of FLEETS) {
   // A short run has a rate and a log; twins.test.ts has all.

@@ -33,8 +33,10 @@ export class ByteWriter {
     this.block(new TextEncoder().encode(text))
   }
 
-  written(): Uint8Array {
-    return this.bytes.slice(0, this.length)
+  /** @param room zeros behind it. */
+  written(room = 0): Uint8Array {
+    this.grown(room)
+    return this.bytes.slice(0, this.length + room)
   }
 
   private grown(more: number): void {

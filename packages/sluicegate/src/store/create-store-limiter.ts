@@ -3,6 +3,7 @@ import type { AnswerOf } from '../decision/permit.js'
 import { PolicyError } from '../errors.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
+import { ONE_PLACE } from '../shared/calls/call-guard.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import { layeredShared } from '../shared/layers/layered-shared.js'
 import { CrossSlotBackend } from '../shared/leases/cross-slot-backend.js'
@@ -117,7 +118,7 @@ function limiterOver(
     policy,
     connect: (each, lengthOf) => {
       const isLeased = mode !== 'exact' && (each.policies ?? []).every((part) => lengthOf(part) > 0)
-      if (each.policies !== undefined && !hasTransactions && !isLeased) throw notTogether(store)
+      if (each.policies !== undefined && !hasTransactions && !isLeased) throw notTogether(store, 'store', MUST_BE_LEASED)
       const name = `${each.algorithm} ${each.name}`
       const made = new StoreBackend(calls, each, lengthOf, prefix, inForce.get(name))
       inForce.set(name, made)
@@ -133,12 +134,13 @@ function limiterOver(
   })
 }
 
-function notTogether({ name }: CasStore): PolicyError {
-  const mend = 'has no transactions (swapAll), so allOf() must be leased: each of its policies has to give at least a token a lease'
-  return new PolicyError('CROSS_SLOT', 'store', name, mend)
+const MUST_BE_LEASED = 'allOf() must be leased: each of its policies has to give at least a token a lease'
+
+/** The refusal of `allOf` over a store in which keys are not changed together. */
+export function notTogether({ name }: CasStore, option: string, mend: string): PolicyError {
+  return new PolicyError('CROSS_SLOT', option, name, `has no transactions (swapAll), so ${mend}`)
 }
 
-export const ONE_PLACE = { serverOf: () => undefined, slotOf: () => undefined }
 /** No two keys can be changed together, not even equal ones: NaN is unlike itself. The server is one. */
 const PLACES_APART = { serverOf: () => 'store', slotOf: () => Number.NaN }
 

@@ -52,6 +52,8 @@ export class KeyMemory {
   private section: Uint8Array = NOTHING
   private epochWord = 0n
   private stride = 0
+  private view: DataView = new DataView(NOTHING.buffer)
+  private addresses: readonly number[] = []
   private areas: readonly ExtensionArea[] = []
   /** The end of the ban that was loaded. */
   private bannedUs = 0
@@ -137,7 +139,7 @@ export class KeyMemory {
   private numberEntries(): void {
     if (this.generation === 0) return
     const { open, generation } = this
-    const view = new DataView(open.memory.buffer)
+    const view = this.memoryView()
     const state = (USED | ((open.epoch() & 7) << EPOCH_SHIFT) | ((generation & OWNER_MASK) << OWNER_SHIFT)) >>> 0
     for (const entry of this.entries()) {
       view.setUint32(entry, generation, true)
@@ -147,7 +149,7 @@ export class KeyMemory {
 
   /** Generations count round. */
   private newestGeneration(): number {
-    const view = new DataView(this.open.memory.buffer)
+    const view = this.memoryView()
     let most = 0
     for (const entry of this.entries()) {
       if (view.getUint32(entry + WORD_BYTES + 4, true) === 0) continue
@@ -188,15 +190,21 @@ export class KeyMemory {
   }
 
   private epoch(): bigint {
-    const { open } = this
-    return new BigUint64Array(open.memory.buffer)[(open.section + this.constants.EPOCH) / WORD_BYTES] as bigint
+    return this.memoryView().getBigUint64(this.open.section + this.constants.EPOCH, true)
+  }
+
+  /** The same view until the memory grows. */
+  private memoryView(): DataView {
+    const { buffer } = this.open.memory
+    if (this.view.buffer !== buffer) this.view = new DataView(buffer)
+    return this.view
   }
 
   private writeEntry(word: Uint8Array, extension: Uint8Array): void {
     const { open } = this
     const home = Math.floor(((this.low >>> 0) * open.lines) / 2 ** 32)
     const entry = open.section + this.constants.TABLE + home * this.constants.LINE_SIZE
-    const view = new DataView(open.memory.buffer)
+    const view = this.memoryView()
     const given = new DataView(word.buffer, word.byteOffset, WORD_BYTES)
     view.setUint32(entry, ((this.fingerprintLow << FINGERPRINT_SHIFT) | this.generation) >>> 0, true)
     view.setUint32(entry + 4, this.high >>> 0, true)
@@ -210,7 +218,7 @@ export class KeyMemory {
   }
 
   private readEntry(writer: ByteWriter, entry: number): void {
-    const view = new DataView(this.open.memory.buffer)
+    const view = this.memoryView()
     const word = new Uint8Array(WORD_BYTES)
     const words = new DataView(word.buffer)
     words.setUint32(0, view.getUint32(entry + WORD_BYTES, true), true)
@@ -221,7 +229,7 @@ export class KeyMemory {
 
   /** Address of the key's entry; undefined when it owes nothing. */
   private entry(): number | undefined {
-    const view = new DataView(this.open.memory.buffer)
+    const view = this.memoryView()
     for (const entry of this.entries()) {
       const isKey =
         view.getUint32(entry, true) >>> FINGERPRINT_SHIFT === this.fingerprintLow && view.getUint32(entry + 4, true) === this.high >>> 0
@@ -231,10 +239,11 @@ export class KeyMemory {
   }
 
   /** The addresses of the table's entries. */
-  private *entries(): Iterable<number> {
+  private entries(): readonly number[] {
     const { open, constants } = this
     const begin = open.section + constants.TABLE
-    for (let i = 0; i < open.entries; i++) yield begin + i * constants.ENTRY_SIZE
+    if (this.addresses[0] !== begin) this.addresses = Array.from({ length: open.entries }, (_, i) => begin + i * constants.ENTRY_SIZE)
+    return this.addresses
   }
 
   private extensionOf(entry: number): Uint8Array {

@@ -1,6 +1,6 @@
 import type { CasState } from './cas-store.js'
 
-/** Bytes of keys and states that are kept. */
+/** Bytes of keys and states that are kept; of those not used of late, half. */
 const MOST_KEPT_BYTES = 16 * 1024 * 1024
 /** What a key takes beside its own characters and its value. */
 const BYTES_BESIDE = 250
@@ -10,9 +10,14 @@ const MOST_BYTES = 4096
 /** Of the keys met last, about this many count. */
 const REMEMBERED = 16
 
-/** The state that was seen last, of the keys that were used last. */
+/**
+ * The state that was seen last, of the keys that were used last: those used of late, and those used before them, which are forgotten together.
+ * Forgetting the oldest key one by one would step over the places of all that left the map before it.
+ */
 export class KnownStates {
-  private readonly byKey = new Map<string, CasState>()
+  private recent = new Map<string, CasState>()
+  private earlier = new Map<string, CasState>()
+  /** Of the recent ones. */
   private bytes = 0
   /** Of the keys met of late, the share that the store did not have. */
   private newShare = 0
@@ -31,7 +36,7 @@ export class KnownStates {
   of(keys: readonly string[]): readonly CasState[] | undefined {
     const states: CasState[] = []
     for (const key of keys) {
-      const state = this.byKey.get(key)
+      const state = this.recent.get(key) ?? this.earlier.get(key)
       if (state === undefined) return undefined
       states.push(state)
     }
@@ -39,26 +44,30 @@ export class KnownStates {
   }
 
   keep(keys: readonly string[], states: readonly CasState[]): void {
-    this.forget(keys)
     for (const [i, key] of keys.entries()) {
       const state = states[i] as CasState
-      if ((state.value?.length ?? 0) > MOST_BYTES) continue
-      this.byKey.set(key, state)
-      this.bytes += bytesOf(key, state)
-    }
-    for (const key of this.byKey.keys()) {
-      if (this.bytes <= MOST_KEPT_BYTES) break
-      this.forget([key])
+      if ((state.value?.length ?? 0) > MOST_BYTES) this.forget([key])
+      else this.keepOne(key, state)
     }
   }
 
   forget(keys: readonly string[]): void {
     for (const key of keys) {
-      const state = this.byKey.get(key)
-      if (state === undefined) continue
-      this.byKey.delete(key)
-      this.bytes -= bytesOf(key, state)
+      const state = this.recent.get(key)
+      if (state !== undefined) this.bytes -= bytesOf(key, state)
+      this.recent.delete(key)
+      this.earlier.delete(key)
     }
+  }
+
+  private keepOne(key: string, state: CasState): void {
+    const before = this.recent.get(key)
+    this.bytes += bytesOf(key, state) - (before === undefined ? 0 : bytesOf(key, before))
+    this.recent.set(key, state)
+    if (this.bytes <= MOST_KEPT_BYTES / 2) return
+    this.earlier = this.recent
+    this.recent = new Map()
+    this.bytes = 0
   }
 }
 

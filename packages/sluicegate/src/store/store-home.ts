@@ -1,9 +1,8 @@
-import { PolicyError } from '../errors.js'
-import type { Policy } from '../policy/policy.js'
 import type { Home } from '../regions/home.js'
 import { type HomeParts, MAKE_HOME, type StoreHome } from '../regions/store-home.js'
+import { ONE_PLACE } from '../shared/calls/call-guard.js'
 import type { CasStore } from './cas-store.js'
-import { checkStore, LOST_AFTER, ONE_PLACE } from './create-store-limiter.js'
+import { checkStore, LOST_AFTER, notTogether } from './create-store-limiter.js'
 import { StoreBackend } from './store-backend.js'
 import { StoreCalls } from './store-calls.js'
 
@@ -25,13 +24,10 @@ function homeIn(store: CasStore, { prefix, timeoutMs, clock }: HomeParts): Home 
   return {
     places: ONE_PLACE,
     connect: (policy, lengthOf) => {
-      if (policy.policies !== undefined && store.swapAll === undefined) throw notTogether(store, policy)
+      if (policy.policies !== undefined && store.swapAll === undefined) {
+        throw notTogether(store, 'home.store', `it cannot charge the policies of ${policy.name} together: give them a limiter each`)
+      }
       return new StoreBackend(calls, policy, lengthOf, prefix)
     },
   }
-}
-
-function notTogether({ name }: CasStore, policy: Policy): PolicyError {
-  const mend = `is ${name}, which has no transactions (swapAll), and cannot charge the policies of ${policy.name} together: give them a limiter each`
-  return new PolicyError('CROSS_SLOT', 'home.store', name, mend)
 }

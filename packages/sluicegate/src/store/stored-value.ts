@@ -50,10 +50,9 @@ export function encodedValue({ number, decidedUs, writes, state }: StoredValue):
     writer.whole(number - write.number)
   }
   writer.block(state)
-  const body = writer.written()
-  const bytes = new Uint8Array(body.length + CRC_BYTES)
-  bytes.set(body)
-  new DataView(bytes.buffer).setUint32(body.length, crc32(body), true)
+  const bytes = writer.written(CRC_BYTES)
+  const end = bytes.length - CRC_BYTES
+  new DataView(bytes.buffer).setUint32(end, crc32(bytes.subarray(0, end)), true)
   return bytes
 }
 

@@ -1,7 +1,26 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { Spent } from '../history/sure-excess.js'
+import type { SinglePolicySpec } from '../oracle/policy-spec.js'
+import { shortOrLong } from '../run-length.js'
 import type { LeasedJob, LeasedReport } from './leased-process.js'
+
+/** How many processes share which policy. */
+export const FLEETS: readonly (readonly [number, SinglePolicySpec])[] = [
+  [shortOrLong(4, 8), { algorithm: 'token-bucket', limit: 10, windowMs: 1000, burst: 10 }],
+  [shortOrLong(2, 4), { algorithm: 'gcra', limit: 500, windowMs: 1000, burst: 200 }],
+  [3, { algorithm: 'fixed-window', limit: 100, windowMs: 2000 }],
+  [3, { algorithm: 'sliding-window', limit: 100, windowMs: 2000 }],
+  [3, { algorithm: 'sliding-log', limit: 100, windowMs: 2000, slotBytes: 8 }],
+]
+
+const FOR_MS = 1500
+const MINUTE_MS = 60_000
+
+/** Jobs for processes whose clocks differ by minutes. */
+export function leasedJobs(url: string, count: number, spec: SinglePolicySpec, more: Partial<LeasedJob> = {}): LeasedJob[] {
+  return Array.from({ length: count }, (_, i) => ({ url, spec, forMs: FOR_MS, clockOffMs: (i - count / 2) * 3 * MINUTE_MS, ...more }))
+}
 
 const PROGRAM = fileURLToPath(new URL('./leased-process.js', import.meta.url))
 

@@ -10,6 +10,7 @@ import { RUNTIMES, type Runtime, suitesFor } from './runtime-suites.js'
 const HOME = fileURLToPath(new URL('../../../../tools/runtimes', import.meta.url))
 const LIBRARY = fileURLToPath(new URL('../../../sluicegate/dist/', import.meta.url))
 const SERVER_CHECK = fileURLToPath(new URL('../adapters/native-check.js', import.meta.url))
+const KV_SUITE = fileURLToPath(new URL('./deno-kv-suite.js', import.meta.url))
 const LONGEST_MS = 600_000
 
 /** How a runtime is asked to run a program, and a test file. */
@@ -54,6 +55,10 @@ function prove(runtime: Runtime): void {
     if (process.stderr.isTTY) process.stderr.write(`\r${runtime}: ${i + 1} of ${asked.length} files `)
   }
   console.log(`${runtime}: ${passed} tests of ${asked.length} files passed`)
+  if (runtime === 'deno') {
+    const stored = called(program, [...test, '--unstable-kv', KV_SUITE])
+    report(`deno: ${passedOf(stored)} tests of examples/stores/deno-kv.mjs passed`, stored, stored.status === 0)
+  }
   for (const each of unasked) console.log(`  not asked: ${each}`)
 }
 

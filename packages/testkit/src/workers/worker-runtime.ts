@@ -18,11 +18,14 @@ export interface RuntimeOptions {
 export class WorkerRuntime {
   /** The bundled Worker. */
   readonly bundle: string
+  /** Of 127.0.0.1: requests over it go to the first Worker. */
+  readonly port: number
   private readonly miniflare: Miniflare
   private isStopped = false
 
-  private constructor(bundle: string, miniflare: Miniflare) {
+  private constructor(bundle: string, miniflare: Miniflare, port: number) {
     this.bundle = bundle
+    this.port = port
     this.miniflare = miniflare
   }
 
@@ -32,6 +35,7 @@ export class WorkerRuntime {
     const [first, ...others] = Array.from({ length: workers }, (_, i) => ({
       name: `worker-${i}`,
       compatibilityDate: '2026-04-01',
+      unsafeDirectSockets: [{ host: '127.0.0.1', port: 0 }],
       modules: [
         { type: 'ESModule' as const, path: 'worker.js', contents: bundle },
         { type: 'CompiledWasm' as const, path: 'core.wasm', contents: core },
@@ -42,7 +46,8 @@ export class WorkerRuntime {
     const persist = storage === undefined ? {} : { durableObjectsPersist: storage }
     const miniflare = new Miniflare({ ...persist, host: '127.0.0.1', workers: [first, ...others] })
     await miniflare.ready
-    return new WorkerRuntime(bundle, miniflare)
+    const { port } = await miniflare.unsafeGetDirectURL(first.name)
+    return new WorkerRuntime(bundle, miniflare, Number(port))
   }
 
   /** Sends a request to Worker `i`. */

@@ -31,6 +31,9 @@ export interface CallPlaces {
   slotOf(key: string): number | undefined
 }
 
+/** Of a store that is one server, or says nothing of its parts. */
+export const ONE_PLACE: CallPlaces = { serverOf: () => undefined, slotOf: () => undefined }
+
 /** What a guard reports. */
 export interface CallEvents {
   /** The circuit of a server opened (`isOut`) or closed. */
