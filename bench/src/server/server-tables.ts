@@ -1,4 +1,4 @@
-import { figure, spread } from '../report.js'
+import { figure, spread, whole } from '../report.js'
 import { ratios, type Summary, summaryOf } from '../samples.js'
 import type { StudyTable } from '../study/study-table.js'
 import type { HttpRequests } from './http-requests.js'
@@ -39,7 +39,7 @@ function httpTables(figures: readonly HttpFigure[]): StudyTable[] {
         return [
           subject,
           requests,
-          ...whole(summaryOf(runs.map(rate))),
+          ...wholeSpread(summaryOf(runs.map(rate))),
           figure(times.median),
           spread(times),
           `${figure(summaryOf(runs.map(time)).median)} µs`,
@@ -63,7 +63,7 @@ function nginxTables(figures: readonly NginxFigure[]): StudyTable[] {
         const times = timesOf(runs, 'auth_request of hello')
         return [
           subject,
-          ...whole(summaryOf(runs.map(rate))),
+          ...wholeSpread(summaryOf(runs.map(rate))),
           figure(times.median),
           spread(times),
           figure(timesOf(runs, 'no auth_request').median),
@@ -184,16 +184,12 @@ function medianOf<Run>(runs: readonly Run[], of: (run: Run) => number): number {
   return summaryOf(runs.map(of)).median
 }
 
-function whole({ median, lowerQuartile, upperQuartile }: Summary): [median: string, quartiles: string] {
-  return [wholeText(median), `${wholeText(lowerQuartile)}..${wholeText(upperQuartile)}`]
+function wholeSpread({ median, lowerQuartile, upperQuartile }: Summary): [median: string, quartiles: string] {
+  return [whole(median), `${whole(lowerQuartile)}..${whole(upperQuartile)}`]
 }
 
 function wholeMedian(perSecond: readonly number[]): string {
-  return wholeText(summaryOf(perSecond).median)
-}
-
-function wholeText(perSecond: number): string {
-  return Math.round(perSecond).toLocaleString('en')
+  return whole(summaryOf(perSecond).median)
 }
 
 function ms(value: number): string {
