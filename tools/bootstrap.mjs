@@ -3,7 +3,7 @@
 import { availableParallelism } from 'node:os'
 import { buildWhenStale } from './setup/build.mjs'
 import { installWhenStale } from './setup/dependencies.mjs'
-import { failedFiles, printFailures, recordingOptions } from './setup/failed-tests.mjs'
+import { failedFiles, printSummary, recordingOptions } from './setup/failed-tests.mjs'
 import { requireNode } from './setup/node-version.mjs'
 import { Refusal } from './setup/refusal.mjs'
 import { requireRivals } from './setup/rivals.mjs'
@@ -90,7 +90,7 @@ async function runTests(chosen, longestMs) {
   const hasReporter = chosen.nodeOptions.some((option) => option.startsWith('--test-reporter'))
   const nodeOptions = [...(hasReporter ? [] : recordingOptions()), ...chosen.nodeOptions]
   await run(process.execPath, nodeTestArguments({ files: inProcesses(chosen), nodeOptions }, longestMs))
-  if (!hasReporter) printFailures()
+  if (!hasReporter) printSummary()
 }
 
 /** Files that failed in the last run, as they are: some may be groups. */

@@ -9,6 +9,8 @@ const LAST_RUN = process.env.SLUICEGATE_FAILED_TESTS ?? join(ROOT, '.cache/faile
 const THIS_RUN = join(ROOT, `.cache/failed-tests-${process.pid}.json`)
 /** A message says what, where and the first frames; the whole of it stands with the test. */
 const LINES_OF_A_MESSAGE = 12
+/** How many of the slowest files are shown. */
+const SLOWEST = 12
 
 /** Options for `node --test`: the output that it would give without them, and a record of what failed. */
 export function recordingOptions() {
@@ -23,11 +25,20 @@ export function recordingOptions() {
   ]
 }
 
-/** Prints what failed once more: in thousands of tests the first message is far away. The last line counts. */
-export function printFailures() {
+/**
+ * Prints what failed once more: in thousands of tests the first message is far away. The last line counts. On CI also where the time went:
+ * the tests of each file added up, with whatever ran beside them.
+ */
+export function printSummary() {
   if (existsSync(THIS_RUN)) renameSync(THIS_RUN, LAST_RUN)
   const last = lastRun()
-  if (last === undefined || last.failures.length === 0) return
+  if (last === undefined) return
+  if (process.env.CI) {
+    const slowest = Object.entries(last.seconds).sort(([, a], [, b]) => b - a)
+    console.log(`\nSlowest of ${slowest.length} files:`)
+    for (const [file, seconds] of slowest.slice(0, SLOWEST)) console.log(`${seconds.toFixed(1).padStart(8)} s  ${relative(ROOT, file)}`)
+  }
+  if (last.failures.length === 0) return
   console.log(`\n${last.failures.length} failed:`)
   for (const { name, file, message } of last.failures) {
     const lines = message.split('\n').slice(0, LINES_OF_A_MESSAGE)

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { until } from 'sluicegate-testkit'
+import { everyNth, until } from 'sluicegate-testkit'
 import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
 import { replaced, runNginx } from 'sluicegate-testkit/service/running-nginx.js'
 import { announcement, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
@@ -100,8 +100,9 @@ async function startApp(t: TestContext, env: Readonly<Record<string, string>>): 
   return { url: / listens on (\S+)\n/.exec(output)?.[1] ?? assert.fail(output), output: () => output }
 }
 
-for (const protocol of ['http', 'grpc'] as const) {
-  test(`over ${protocol} the estimate is held while the model works, and the actual cost is charged`, async (t) => {
+// Each in a short run over one of the protocols, by turns.
+for (const [i, protocol] of (['http', 'grpc'] as const).entries()) {
+  everyNth(i + 0, 2)(`over ${protocol} the estimate is held while the model works, and the actual cost is charged`, async (t) => {
     const { calls, complete, remaining } = await runModel(t, protocol)
     const first = complete('alice', 2_999)
     await until('the model is called', () => calls.length === 1)
@@ -113,65 +114,77 @@ for (const protocol of ['http', 'grpc'] as const) {
     assert.equal(await remaining('bob'), LIMIT)
   })
 
-  test(`over ${protocol} requests at once reach the model as far as their estimates fit, and the others do not`, async (t) => {
-    const { calls, complete, remaining } = await runModel(t, protocol)
-    const sent = Array.from({ length: 15 }, () => complete('alice', 999))
-    const statuses: number[] = []
-    for (const answer of sent) void answer.then(({ status }) => statuses.push(status))
-    await until('10 calls of the model, 5 denials', () => calls.length === 10 && statuses.length === 5)
-    assert.deepEqual(statuses, [429, 429, 429, 429, 429])
-    assert.equal(await remaining('alice'), 0)
-    for (const [i, call] of calls.entries()) call.answer(100 + i)
-    await Promise.all(sent)
-    assert.equal(calls.length, 10)
-    assert.equal(await remaining('alice'), LIMIT - 1_045)
-  })
+  everyNth(i + 1, 2)(
+    `over ${protocol} requests at once reach the model as far as their estimates fit, and the others do not`,
+    async (t) => {
+      const { calls, complete, remaining } = await runModel(t, protocol)
+      const sent = Array.from({ length: 15 }, () => complete('alice', 999))
+      const statuses: number[] = []
+      for (const answer of sent) void answer.then(({ status }) => statuses.push(status))
+      await until('10 calls of the model, 5 denials', () => calls.length === 10 && statuses.length === 5)
+      assert.deepEqual(statuses, [429, 429, 429, 429, 429])
+      assert.equal(await remaining('alice'), 0)
+      for (const [i, call] of calls.entries()) call.answer(100 + i)
+      await Promise.all(sent)
+      assert.equal(calls.length, 10)
+      assert.equal(await remaining('alice'), LIMIT - 1_045)
+    },
+  )
 
-  test(`over ${protocol} a model that uses more than was reserved is charged for it, and the next request is denied before the model`, async (t) => {
-    const { calls, complete, remaining } = await runModel(t, protocol)
-    const first = complete('alice', 99)
-    await until('the model is called', () => calls.length === 1)
-    calls[0]?.answer(LIMIT - 50)
-    assert.equal((await first).status, 200)
-    assert.equal(await remaining('alice'), 50)
-    const denied = await complete('alice', 99)
-    assert.equal(denied.status, 429)
-    assert.equal(denied.headers.has('retry-after'), protocol === 'http')
-    assert.equal(calls.length, 1)
-    assert.equal(await remaining('alice'), 50)
-    // What fits passes.
-    const last = complete('alice', 49)
-    await until('the model is called', () => calls.length === 2)
-    calls[1]?.answer(50)
-    assert.equal((await last).status, 200)
-    assert.equal(await remaining('alice'), 0)
-  })
+  everyNth(i + 2, 2)(
+    `over ${protocol} a model that uses more than was reserved is charged for it, and the next request is denied before the model`,
+    async (t) => {
+      const { calls, complete, remaining } = await runModel(t, protocol)
+      const first = complete('alice', 99)
+      await until('the model is called', () => calls.length === 1)
+      calls[0]?.answer(LIMIT - 50)
+      assert.equal((await first).status, 200)
+      assert.equal(await remaining('alice'), 50)
+      const denied = await complete('alice', 99)
+      assert.equal(denied.status, 429)
+      assert.equal(denied.headers.has('retry-after'), protocol === 'http')
+      assert.equal(calls.length, 1)
+      assert.equal(await remaining('alice'), 50)
+      // What fits passes.
+      const last = complete('alice', 49)
+      await until('the model is called', () => calls.length === 2)
+      calls[1]?.answer(50)
+      assert.equal((await last).status, 200)
+      assert.equal(await remaining('alice'), 0)
+    },
+  )
 
-  test(`over ${protocol} a client that gives up ends the call of the model; its reservation lapses and stays charged`, async (t) => {
-    const { calls, complete, remaining, metric } = await runModel(t, protocol, { TTL_MS: '1500' })
-    const gone = new AbortController()
-    const given = complete('alice', 2_999, gone.signal)
-    await until('the model is called', () => calls.length === 1)
-    gone.abort()
-    await assert.rejects(given)
-    await until('the app ends its call', () => calls[0]?.response.destroyed === true)
-    await until('the reservation has lapsed', async () => (await metric('sluicegate_reservations_lapsed_total')) === 1)
-    assert.equal(await metric('sluicegate_reservations'), 0)
-    assert.equal(await remaining('alice'), LIMIT - 3_000)
-  })
+  everyNth(i + 3, 2)(
+    `over ${protocol} a client that gives up ends the call of the model; its reservation lapses and stays charged`,
+    async (t) => {
+      const { calls, complete, remaining, metric } = await runModel(t, protocol, { TTL_MS: '1500' })
+      const gone = new AbortController()
+      const given = complete('alice', 2_999, gone.signal)
+      await until('the model is called', () => calls.length === 1)
+      gone.abort()
+      await assert.rejects(given)
+      await until('the app ends its call', () => calls[0]?.response.destroyed === true)
+      await until('the reservation has lapsed', async () => (await metric('sluicegate_reservations_lapsed_total')) === 1)
+      assert.equal(await metric('sluicegate_reservations'), 0)
+      assert.equal(await remaining('alice'), LIMIT - 3_000)
+    },
+  )
 
-  test(`over ${protocol} an answer after the time of its reservation is delivered, and stays charged as reserved`, async (t) => {
-    const { calls, complete, remaining, metric, appOutput } = await runModel(t, protocol, { TTL_MS: '1' })
-    const late = complete('alice', 999)
-    await until('the model is called', () => calls.length === 1)
-    await until('the reservation has lapsed', async () => (await metric('sluicegate_reservations_lapsed_total')) === 1)
-    calls[0]?.answer(10)
-    assert.equal((await late).status, 200)
-    await until('the app says so', () => appOutput().includes('has lapsed before its commit'))
-    assert.equal(await remaining('alice'), LIMIT - 1_000)
-  })
+  everyNth(i + 4, 2)(
+    `over ${protocol} an answer after the time of its reservation is delivered, and stays charged as reserved`,
+    async (t) => {
+      const { calls, complete, remaining, metric, appOutput } = await runModel(t, protocol, { TTL_MS: '1' })
+      const late = complete('alice', 999)
+      await until('the model is called', () => calls.length === 1)
+      await until('the reservation has lapsed', async () => (await metric('sluicegate_reservations_lapsed_total')) === 1)
+      calls[0]?.answer(10)
+      assert.equal((await late).status, 200)
+      await until('the app says so', () => appOutput().includes('has lapsed before its commit'))
+      assert.equal(await remaining('alice'), LIMIT - 1_000)
+    },
+  )
 
-  test(`over ${protocol} a model that refuses costs nothing, and a request above the limit does not reach it`, async (t) => {
+  everyNth(i + 5, 2)(`over ${protocol} a model that refuses costs nothing, and a request above the limit does not reach it`, async (t) => {
     const { calls, complete, remaining } = await runModel(t, protocol)
     const refused = complete('alice', 999)
     await until('the model is called', () => calls.length === 1)

@@ -83,7 +83,7 @@ test('no key of readers, however they are composed, is that of another, whatever
   const random = new Random(20_261_122)
   const seen = new Map<string, string>()
   const keys: string[] = []
-  for (let i = 0; i < 60_000; i++) {
+  for (let i = 0; i < 30_000; i++) {
     const { key, whose } = asked(random, keys)
     const owner = JSON.stringify(whose)
     assert.equal(seen.get(key) ?? owner, owner, key)
@@ -91,7 +91,7 @@ test('no key of readers, however they are composed, is that of another, whatever
     if (!seen.has(key) && keys.length < 2_000) keys.push(key)
     seen.set(key, owner)
   }
-  assert.ok(seen.size > 20_000, `only ${seen.size} keys`)
+  assert.ok(seen.size > 10_000, `only ${seen.size} keys`)
 })
 
 test('the value of one header is never the key of a header and a method', () => {

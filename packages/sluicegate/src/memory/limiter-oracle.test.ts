@@ -13,7 +13,7 @@ import {
 } from 'sluicegate-testkit'
 import type { Limiter } from '../index.js'
 
-const PLAIN_SEQUENCES = shortOrLong(400, 20_000)
+const PLAIN_SEQUENCES = shortOrLong(400, 8_000)
 /** Of each algorithm, with all verbs. */
 const SEQUENCES = shortOrLong(30, 1000)
 const NEWEST_FIRST = shortOrLong(20, 500)

@@ -7,7 +7,7 @@ import { type LimiterOnStore, mismatchOnStore } from 'sluicegate-testkit/stores/
 import { postgresTable } from './table-name.js'
 
 /** Of each algorithm; some 22 steps each. */
-const SEQUENCES = shortOrLong(8, 300)
+const SEQUENCES = shortOrLong(8, 100)
 const AT_ONCE = 8
 
 let server: PostgresProcess
@@ -24,7 +24,8 @@ after(async () => {
 
 for (const algorithm of VECTOR_ALGORITHMS) {
   test(`${algorithm} in a table of PostgreSQL answers what the oracle says, field by field, over ${SEQUENCES} random sequences`, async () => {
-    const seeds = [...savedSeeds(algorithm), ...seedsFrom(1, SEQUENCES)]
+    // Each once: the keys of a sequence have its seed in their names.
+    const seeds = [...new Set([...savedSeeds(algorithm), ...seedsFrom(1, SEQUENCES)])]
     const next = async (): Promise<void> => {
       for (let seed = seeds.pop(); seed !== undefined; seed = seeds.pop()) {
         const make: LimiterOnStore = (policy, prefix) => limiterAtGivenTimes(pool, policy, { prefix, mode: 'exact' })
