@@ -1,12 +1,9 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
-import { parseArgs } from 'node:util'
+import { givenOptions, writeResults } from './bench-command.js'
 import { load, machine } from './machine.js'
 import type { Effort } from './measure.js'
 import type { Question } from './question.js'
-import { algorithms, algorithmsManyKeys } from './questions/algorithms.js'
+import { algorithms } from './questions/algorithms.js'
 import { algorithmsMemory } from './questions/algorithms-memory.js'
-import { algorithmsWorkers } from './questions/algorithms-workers.js'
 import { boundKey } from './questions/bound-key.js'
 import { denial } from './questions/denial.js'
 import { hotKey } from './questions/hot-key.js'
@@ -22,7 +19,7 @@ import { STUDIES } from './study/studies.js'
 
 const JUDGED: readonly Question[] = [boundKey, oneKey, hundredThousandKeys, millionKeys, denial, memory, hotKey]
 const SWEEPS: readonly Question[] = [keysSweep, workersSweep]
-const PER_ALGORITHM: readonly Question[] = [algorithms, algorithmsManyKeys, algorithmsMemory, algorithmsWorkers]
+const PER_ALGORITHM: readonly Question[] = [algorithms, algorithmsMemory]
 const ALL = [...JUDGED, ...SWEEPS, ...PER_ALGORITHM]
 const FULL: Effort = { rounds: 12, lives: 3, repeatMs: 120, patienceMs: 0 }
 const PATIENCE_MS = 40_000
@@ -39,21 +36,17 @@ npm run bench -- --study NAME [--quick] [--json FILE]
   --json FILE   write all samples, the machine and the verdicts
   --study NAME  not a measurement but a count, the same on every machine: ${[...STUDIES.keys()].join(', ')}; writes to bench/results`
 
-const { values } = parseArgs({
-  options: {
-    only: { type: 'string', multiple: true, default: [] },
-    quick: { type: 'boolean', default: false },
-    sweeps: { type: 'boolean', default: false },
-    algorithms: { type: 'boolean', default: false },
-    patient: { type: 'boolean', default: false },
-    json: { type: 'string' },
-    study: { type: 'string' },
-    help: { type: 'boolean', default: false },
-  },
+const values = givenOptions(USAGE, {
+  only: { type: 'string', multiple: true, default: [] },
+  quick: { type: 'boolean', default: false },
+  sweeps: { type: 'boolean', default: false },
+  algorithms: { type: 'boolean', default: false },
+  patient: { type: 'boolean', default: false },
+  json: { type: 'string' },
+  study: { type: 'string' },
 })
 
-if (values.help) console.log(USAGE)
-else if (values.study !== undefined) study(values.study)
+if (values.study !== undefined) study(values.study)
 else await run(chosen())
 
 function study(name: string): void {
@@ -91,8 +84,6 @@ async function run(questions: readonly Question[]): Promise<void> {
   const verdicts = answers.flatMap((answer) => answer.verdicts)
   if (verdicts.length > 0) console.log(verdictsText(verdicts))
   if (values.json === undefined) return
-  mkdirSync(dirname(values.json), { recursive: true })
   const results: Results = { ...about, loadBefore, loadAfter: load(), answers }
-  writeFileSync(values.json, `${JSON.stringify(results, null, 1)}\n`)
-  console.log(`\nwritten to ${values.json}`)
+  writeResults(values.json, results, 1)
 }

@@ -3,13 +3,15 @@ import type { Answer, Verdict } from './question.js'
 import { answerRows, figure, spread } from './report.js'
 import type { Results } from './results.js'
 
+type MeasuredOn = Pick<Results, 'machine' | 'loadBefore' | 'loadAfter'>
+
 /** Those in JavaScript that are asked in the process. */
 const RIVALS = ['express-rate-limit', 'limiter', 'rate-limiter-flexible']
 
 /** The parts of the document that come out of a run, by the names of their places in it. */
 export function markdownParts(results: Results): ReadonlyMap<string, string> {
   const parts = new Map([
-    ['machine', machineTable(results)],
+    ['machine', machineTable(results, machineRows(results))],
     ['targets', targetsTable(results.answers.flatMap(({ verdicts }) => verdicts))],
   ])
   for (const question of new Set(results.answers.map((answer) => answer.question))) {
@@ -20,8 +22,8 @@ export function markdownParts(results: Results): ReadonlyMap<string, string> {
 }
 
 /**
- * Answers whose subjects are all pairs, such as `gcra: allow` and `gcra: deny`, or `lock-free; 2 workers` and `mutex; 2 workers`, in one table: a
- * row for each pair, a column for each answer, both medians in a cell. Spreads stay in the results.
+ * Answers whose subjects are all pairs, such as `gcra: allow` and `gcra: deny`, in one table: a row for each pair, a column for each answer, both
+ * medians in a cell. Spreads stay in the results.
  */
 function pairedTable(answers: readonly Answer[]): string | undefined {
   const subjects = new Set(answers.flatMap(({ measurements }) => measurements.map(({ subject }) => subject)))
@@ -48,14 +50,12 @@ function pairedTable(answers: readonly Answer[]): string | undefined {
 }
 
 function pairOf(subject: string): { readonly row: string; readonly side: string } | undefined {
-  const [, row, side] = /^(.*): ([^:;]*)$/.exec(subject) ?? []
-  if (row !== undefined && side !== undefined) return { row, side }
-  const [, first, second] = /^([^:;]*); (.*)$/.exec(subject) ?? []
-  return first === undefined || second === undefined ? undefined : { row: second, side: first }
+  const [, row, side] = /^(.*): ([^:]*)$/.exec(subject) ?? []
+  return row === undefined || side === undefined ? undefined : { row, side }
 }
 
 function columnOf({ title }: Answer): string {
-  return title.replace(/^Each algorithm,? |, over the number of workers|\.$/g, '')
+  return title.replace(/^Each algorithm,? |\.$/g, '')
 }
 
 /** The document with each place `<!-- bench:NAME -->` ... `<!-- /bench -->` filled; after `bench-inline:` the part stands in its line. */
@@ -70,22 +70,31 @@ export function filled(document: string, parts: ReadonlyMap<string, string>): st
   )
 }
 
-function machineTable({ startedAt, machine, rivals, effort, loadBefore, loadAfter }: Results): string {
+function machineRows({ startedAt, machine, rivals, effort }: Results): string[][] {
+  return [
+    ['Go', machine.go],
+    ['rivals', RIVALS.map((name) => `${name} ${rivals[name]}`).join(', ')],
+    ['run', `${minuteOf(startedAt)}, ${effort.rounds} repeats of ${effort.repeatMs} ms in ${effort.lives} processes each`],
+  ]
+}
+
+/** Where and when a run took place; `rows` are what is particular to it, `shared` says who shares the processor. */
+export function machineTable({ machine, loadBefore, loadAfter }: MeasuredOn, rows: readonly string[][], shared = ''): string {
   return table(
     ['', ''],
     [
-      ['processor', `${machine.cpu}, ${machine.cores} cores (virtual), ${machine.memoryGiB} GiB`],
+      ['processor', `${machine.cpu}, ${machine.cores} cores (virtual), ${machine.memoryGiB} GiB${shared}`],
       ['system', `${machine.os}, ${machine.kernel}`],
       ['Node', machine.node],
-      ['Go', machine.go],
-      ['rivals', RIVALS.map((name) => `${name} ${rivals[name]}`).join(', ')],
-      [
-        'run',
-        `${startedAt.slice(0, 16).replace('T', ' ')} UTC, ${effort.rounds} repeats of ${effort.repeatMs} ms in ${effort.lives} processes each`,
-      ],
+      ...rows,
       ['load average', `${loadBefore} before, ${loadAfter} after`],
     ],
   )
+}
+
+/** The minute of a time in ISO 8601, as tables write it. */
+export function minuteOf(time: string): string {
+  return `${time.slice(0, 16).replace('T', ' ')} UTC`
 }
 
 /** Each target with what was measured, and whether that is enough; targets that differ in their last part alone share a row. */

@@ -34,6 +34,11 @@ export function figure(value: number): string {
   return value.toFixed(size >= 100 || size === 0 ? 0 : size >= 10 ? 1 : size >= 0.1 ? 2 : 3)
 }
 
+/** A whole number, with commas. */
+export function whole(value: number): string {
+  return Math.round(value).toLocaleString('en')
+}
+
 export function spread({ lowerQuartile, upperQuartile }: Summary): string {
   return `${figure(lowerQuartile)}..${figure(upperQuartile)}`
 }

@@ -1,4 +1,4 @@
-import { markdownTable } from 'sluicegate-testkit/markdown-tables.js'
+import { filledPage, markdownTable } from 'sluicegate-testkit/markdown-tables.js'
 import { linePlotSvg } from './line-plot.js'
 import type { ScenarioResult } from './run-scenario.js'
 import type { NodeSettings } from './service-node.js'
@@ -29,12 +29,9 @@ export interface SavedComparison {
   readonly found: readonly Compared[]
 }
 
-const PLACE = /<!-- compared -->[\s\S]*<!-- \/compared -->/
-
 /** docs/many-servers.md with its table made anew. */
 export function filledComparison(page: string, { where, found }: SavedComparison): string {
-  if (!PLACE.test(page)) throw new Error('docs/many-servers.md has no place for the table')
-  return page.replace(PLACE, () => `<!-- compared -->\n\n${comparisonTable(found)}\n\n${where}.\n\n<!-- /compared -->`)
+  return filledPage(page, 'compared', new Map([['ways', `${comparisonTable(found)}\n\n${where}.`]]))
 }
 
 export function comparisonTable(found: readonly Compared[]): string {

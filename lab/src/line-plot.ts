@@ -1,4 +1,4 @@
-import { escaped, round } from './svg-text.js'
+import { escaped, round, svgFile } from './svg-text.js'
 
 const [WIDTH, HEIGHT] = [820, 420]
 const [LEFT, RIGHT, TOP, BOTTOM] = [76, 34, 60, 70]
@@ -56,16 +56,12 @@ export function linePlotSvg({ title, subtitle, xName, yName, xs, curves, xScale,
     left += LEGEND_GAP + name.length * CHARACTER_WIDTH
     return `<rect x="${at}" y="${HEIGHT - 20}" width="18" height="4" fill="${COLORS[i % COLORS.length]}"/><text x="${at + 24}" y="${HEIGHT - 14}">${escaped(name)}</text>`
   })
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="system-ui, sans-serif" font-size="12" fill="#374151" role="img">
-<title>${escaped(title)}</title>
-<rect width="${WIDTH}" height="${HEIGHT}" fill="#fff"/>
-<text x="${LEFT}" y="24" font-size="16" font-weight="600">${escaped(title)}</text>
-<text x="${LEFT}" y="43" fill="#6b7280">${escaped(subtitle)}</text>
-${[marked, ...grid, ...ticks, ...drawn, ...legend].join('\n')}
-<text x="${WIDTH / 2}" y="${HEIGHT - BOTTOM + 36}" text-anchor="middle">${escaped(xName)}</text>
-<text transform="rotate(-90)" x="${-HEIGHT / 2}" y="16" text-anchor="middle">${escaped(yName)}</text>
-</svg>
-`
+  const names = [
+    `<text x="${WIDTH / 2}" y="${HEIGHT - BOTTOM + 36}" text-anchor="middle">${escaped(xName)}</text>`,
+    `<text transform="rotate(-90)" x="${-HEIGHT / 2}" y="16" text-anchor="middle">${escaped(yName)}</text>`,
+  ]
+  const frame = { title, subtitle, width: WIDTH, height: HEIGHT, left: LEFT, fontSize: 12 }
+  return svgFile(frame, [marked, ...grid, ...ticks, ...drawn, ...legend, ...names])
 }
 
 interface Axis {

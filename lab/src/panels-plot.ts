@@ -1,4 +1,4 @@
-import { escaped, round } from './svg-text.js'
+import { escaped, round, svgFile } from './svg-text.js'
 
 const [PANEL_WIDTH, PANEL_HEIGHT] = [268, 150]
 const [LEFT, RIGHT, TOP, BOTTOM] = [34, 10, 26, 22]
@@ -34,14 +34,7 @@ export function panelsSvg(title: string, subtitle: string, panels: readonly Pane
     `<rect x="${LEFT + 260}" y="${height - 25}" width="18" height="12" fill="${FAULT}"/><text x="${LEFT + 284}" y="${height - 14}">fault</text>`,
     `<text x="${width - RIGHT}" y="${height - 14}" text-anchor="end">seconds from the start</text>`,
   ]
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="system-ui, sans-serif" font-size="11" fill="#374151" role="img">
-<title>${escaped(title)}</title>
-<rect width="${width}" height="${height}" fill="#fff"/>
-<text x="${LEFT}" y="22" font-size="16" font-weight="600">${escaped(title)}</text>
-<text x="${LEFT}" y="41" fill="#6b7280">${escaped(subtitle)}</text>
-${[...drawn, ...legend].join('\n')}
-</svg>
-`
+  return svgFile({ title, subtitle, width, height, left: LEFT, fontSize: 11 }, [...drawn, ...legend])
 }
 
 function panelText({ title, xs, ys, parts = [], budget, faults }: Panel): string {

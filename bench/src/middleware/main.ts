@@ -1,12 +1,7 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
+import { givenOptions, printReport, RESULTS, writeResults } from '../bench-command.js'
 import { chosenNames } from '../chosen-names.js'
 import { load, machine } from '../machine.js'
-import { verdictsText } from '../report.js'
 import { installRivals, rivalVersions } from '../rivals.js'
-import { tableText } from '../study/study-table.js'
 import { countAllocations } from './count-allocations.js'
 import { measureAdded } from './measure-added.js'
 import { measureSockets } from './measure-sockets.js'
@@ -16,7 +11,6 @@ import { addedSettings, allocationSettings, socketSettings } from './middleware-
 import { middlewareTables } from './middleware-tables.js'
 import { middlewareVerdicts } from './middleware-verdicts.js'
 
-const RESULTS = fileURLToPath(new URL('../../results/', import.meta.url))
 const PARTS = ['added', 'allocations', 'sockets'] as const
 type Part = (typeof PARTS)[number]
 
@@ -38,18 +32,14 @@ const USAGE = `npm run bench:edge -- [--quick] [--only FRAMEWORK]... [--part PAR
   --part PART       the same of what is measured: ${PARTS.join(', ')}
   --json FILE       where all samples go; default bench/results/middleware.json of a whole run, bench/results/local/middleware.json of others`
 
-const { values } = parseArgs({
-  options: {
-    quick: { type: 'boolean', default: false },
-    only: { type: 'string', multiple: true, default: [] },
-    part: { type: 'string', multiple: true, default: [] },
-    json: { type: 'string' },
-    help: { type: 'boolean', default: false },
-  },
+const values = givenOptions(USAGE, {
+  quick: { type: 'boolean', default: false },
+  only: { type: 'string', multiple: true, default: [] },
+  part: { type: 'string', multiple: true, default: [] },
+  json: { type: 'string' },
 })
 
-if (values.help) console.log(USAGE)
-else await run()
+await run()
 
 async function run(): Promise<void> {
   const frameworks = chosenNames<Framework>('framework', values.only, FRAMEWORKS, USAGE)
@@ -69,12 +59,8 @@ async function run(): Promise<void> {
     sockets: await each('sockets', of('sockets', socketSettings(frameworks)), (setting) => measureSockets(setting, effort.sockets)),
   }
   const results: MiddlewareResults = { ...about, loadBefore, loadAfter: load(), ...found }
-  for (const table of middlewareTables(results)) console.log(tableText(table))
-  const verdicts = middlewareVerdicts(results)
-  if (verdicts.length > 0) console.log(verdictsText(verdicts))
-  mkdirSync(dirname(file), { recursive: true })
-  writeFileSync(file, `${JSON.stringify(results)}\n`)
-  console.log(`\nwritten to ${file}`)
+  printReport(middlewareTables(results), middlewareVerdicts(results))
+  writeResults(file, results)
 }
 
 async function each<Result>(

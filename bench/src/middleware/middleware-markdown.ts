@@ -1,4 +1,4 @@
-import { table, targetsTable } from '../markdown.js'
+import { machineTable, minuteOf, table, targetsTable } from '../markdown.js'
 import { type StudyTable, tableMarkdown } from '../study/study-table.js'
 import type { MiddlewareResults } from './middleware-results.js'
 import { FRAMEWORKS, RIVALS } from './middleware-setting.js'
@@ -9,10 +9,12 @@ import { middlewareVerdicts } from './middleware-verdicts.js'
 export function middlewareMarkdownParts(results: MiddlewareResults): ReadonlyMap<string, string> {
   const tables = middlewareTables(results)
   return new Map([
-    ['middleware-machine', machineTable(results)],
+    ['middleware-machine', machineTable(results, machineRows(results))],
     ['middleware-targets', targetsTable(middlewareVerdicts(results))],
     ['middleware-added', addedTable(tables)],
-    ...tables.map((each): [string, string] => [each.name, tableMarkdown({ ...each, rows: each.rows.filter(isShown) })]),
+    ...tables
+      .filter(({ name }) => name === 'middleware-sockets')
+      .map((each): [string, string] => [each.name, tableMarkdown({ ...each, rows: each.rows.filter(isShown) })]),
   ])
 }
 
@@ -39,23 +41,16 @@ function addedTable(tables: readonly StudyTable[]): string {
   return table(head, rows.filter(isShown))
 }
 
-function machineTable({ startedAt, machine, rivals, effort, loadBefore, loadAfter }: MiddlewareResults): string {
+function machineRows({ startedAt, rivals, effort }: MiddlewareResults): string[][] {
   const versions = (names: readonly string[]): string => names.map((name) => `${name} ${rivals[name]}`).join(', ')
   const { added, allocationRuns, sockets } = effort
-  return table(
-    ['', ''],
+  return [
+    ['frameworks', versions([...FRAMEWORKS, '@hono/node-server'])],
+    ['rivals', versions(FRAMEWORKS.map((framework) => RIVALS[framework]))],
     [
-      ['processor', `${machine.cpu}, ${machine.cores} cores (virtual), ${machine.memoryGiB} GiB`],
-      ['system', `${machine.os}, ${machine.kernel}`],
-      ['Node', machine.node],
-      ['frameworks', versions([...FRAMEWORKS, '@hono/node-server'])],
-      ['rivals', versions(FRAMEWORKS.map((framework) => RIVALS[framework]))],
-      [
-        'run',
-        `${startedAt.slice(0, 16).replace('T', ' ')} UTC; without sockets ${added.repeats} repeats in each of ${added.lives} processes; ` +
-          `allocations in ${allocationRuns} processes each; over sockets ${sockets.runs} runs of ${sockets.ms} ms`,
-      ],
-      ['load average', `${loadBefore} before, ${loadAfter} after`],
+      'run',
+      `${minuteOf(startedAt)}; without sockets ${added.repeats} repeats in each of ${added.lives} processes; ` +
+        `allocations in ${allocationRuns} processes each; over sockets ${sockets.runs} runs of ${sockets.ms} ms`,
     ],
-  )
+  ]
 }

@@ -1,4 +1,4 @@
-import { figure, spread } from '../report.js'
+import { figure, spread, whole } from '../report.js'
 import type { Summary } from '../samples.js'
 import type { StudyTable } from '../study/study-table.js'
 import type { SideBytes } from './count-allocations.js'
@@ -94,8 +94,4 @@ function medianAndSpread(summary: Summary): string[] {
 
 function range({ min, max }: Summary): string {
   return `${whole(min)}..${whole(max)}`
-}
-
-function whole(value: number): string {
-  return Math.round(value).toLocaleString('en')
 }

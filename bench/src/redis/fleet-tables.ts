@@ -1,4 +1,4 @@
-import { figure } from '../report.js'
+import { figure, whole } from '../report.js'
 import type { Summary } from '../samples.js'
 import type { StudyTable } from '../study/study-table.js'
 import { type Cell, type CellResult, MOST_CALLERS, SHAPES, type Shape } from './cell.js'
@@ -40,13 +40,13 @@ function judgedTable(results: FleetResults, topology: Topology, shape: Shape): S
     const opsPerS = figureOf(result, 'opsPerS')
     return [
       result.cell.contender,
-      thousands(opsPerS.median),
-      `${thousands(opsPerS.min)}..${thousands(opsPerS.max)}`,
+      whole(opsPerS.median),
+      `${whole(opsPerS.min)}..${whole(opsPerS.max)}`,
       share(figureOf(result, 'callsPerRequest').median),
       share(figureOf(result, 'callsPerAdmitted').median),
       `${figure(figureOf(result, 'budgetPercent').median)} %`,
-      thousands(figureOf(result, 'overGrant').max),
-      thousands(figureOf(result, 'withoutStore').max),
+      whole(figureOf(result, 'overGrant').max),
+      whole(figureOf(result, 'withoutStore').max),
       ...percentiles(result),
     ]
   })
@@ -62,7 +62,7 @@ function pacedTable(results: FleetResults, topology: Topology): StudyTable {
       return [
         result.cell.contender,
         KEYS[shape],
-        thousands(figureOf(result, 'opsPerS').median),
+        whole(figureOf(result, 'opsPerS').median),
         calls,
         ...percentiles(result),
         duration(longest),
@@ -70,7 +70,7 @@ function pacedTable(results: FleetResults, topology: Topology): StudyTable {
     }),
   )
   const head = ['', 'keys', 'answers/s', 'calls a request', 'p50', 'p99', 'p99.9', 'longest']
-  const pace = thousands(PACE_PER_S)
+  const pace = whole(PACE_PER_S)
   return { name: `${topology}-paced`, title: `${pace} questions a second, from when each was due, ${SERVERS[topology]}`, head, rows }
 }
 
@@ -93,8 +93,4 @@ function duration(ns: Summary | undefined): string {
 function share(value: number): string {
   if (!Number.isFinite(value)) return '-'
   return value.toFixed(value >= 0.1 ? 2 : value >= 0.01 ? 3 : 5)
-}
-
-function thousands(value: number): string {
-  return Math.round(value).toLocaleString('en')
 }

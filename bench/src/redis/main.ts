@@ -1,11 +1,8 @@
-import { rmSync, writeFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
+import { rmSync } from 'node:fs'
+import { exitOnSignals, givenOptions, printReport, RESULTS, writeResults } from '../bench-command.js'
 import { chosenNames } from '../chosen-names.js'
 import { load, machine } from '../machine.js'
-import { verdictsText } from '../report.js'
 import { installRivals, rivalVersions } from '../rivals.js'
-import { tableText } from '../study/study-table.js'
 import { CellFiles } from './cell-files.js'
 import { cellGroups } from './cells.js'
 import { FLEET_CONTENDER_NAMES, type FleetContenderName } from './contenders.js'
@@ -17,8 +14,6 @@ import { measureCells } from './measure-cells.js'
 import { TOPOLOGIES, type Topology } from './place.js'
 import { serverVersion, startServers } from './servers.js'
 
-const RESULTS = fileURLToPath(new URL('../../results/', import.meta.url))
-
 const USAGE = `npm run bench:redis -- [--quick] [--fresh] [--only NAME]... [--topology NAME]... [--callers N]...
 
   --quick          one short run of each cell: a first look, no figures to quote; into bench/results/local
@@ -27,22 +22,17 @@ const USAGE = `npm run bench:redis -- [--quick] [--fresh] [--only NAME]... [--to
   --topology NAME  ${TOPOLOGIES.join(' or ')}
   --callers N      only the cells with N callers`
 
-const { values } = parseArgs({
-  options: {
-    quick: { type: 'boolean', default: false },
-    fresh: { type: 'boolean', default: false },
-    only: { type: 'string', multiple: true, default: [] },
-    topology: { type: 'string', multiple: true, default: [] },
-    callers: { type: 'string', multiple: true, default: [] },
-    help: { type: 'boolean', default: false },
-  },
+const values = givenOptions(USAGE, {
+  quick: { type: 'boolean', default: false },
+  fresh: { type: 'boolean', default: false },
+  only: { type: 'string', multiple: true, default: [] },
+  topology: { type: 'string', multiple: true, default: [] },
+  callers: { type: 'string', multiple: true, default: [] },
 })
 
-// The servers end when this process exits, and it would not by itself when it is ended.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+exitOnSignals()
 
-if (values.help) console.log(USAGE)
-else await run()
+await run()
 
 async function run(): Promise<void> {
   const contenders = chosenNames<FleetContenderName>('contender', values.only, FLEET_CONTENDER_NAMES, USAGE)
@@ -79,10 +69,7 @@ async function run(): Promise<void> {
     rivals: rivalVersions(),
   } as const
   const results: FleetResults = { ...about, effort, loadBefore, loadAfter: load(), cells: cells.filter(({ runs }) => runs.length > 0) }
-  for (const table of fleetTables(results)) console.log(tableText(table))
-  const verdicts = fleetVerdicts(results)
-  if (verdicts.length > 0) console.log(verdictsText(verdicts))
-  writeFileSync(resultsFile, `${JSON.stringify(results)}\n`)
+  printReport(fleetTables(results), fleetVerdicts(results))
+  writeResults(resultsFile, results)
   rmSync(folder, { recursive: true })
-  console.log(`\nwritten to ${resultsFile}`)
 }

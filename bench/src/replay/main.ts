@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createReadStream, createWriteStream, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createReadStream, createWriteStream, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
 import { createGzip } from 'node:zlib'
 import { Random } from 'sluicegate-testkit'
+import { givenOptions, RESULTS, writeResults } from '../bench-command.js'
 import { load, machine } from '../machine.js'
 import { tableText } from '../study/study-table.js'
 import type { ReplayFigure, ReplayResults } from './replay-results.js'
@@ -19,7 +19,6 @@ Writes access logs of 2,000,000 lines, and reads each with wc -l and with sluice
 with the default numbers it also writes bench/results/replay.json, from which npm run plots fills docs/replay.md.`
 
 const COMMAND = fileURLToPath(new URL('../../../packages/server/dist/main.js', import.meta.url))
-const RESULTS = new URL('../../results/replay.json', import.meta.url)
 const [LINES, ROUNDS] = [2_000_000, 5]
 const CLIENTS = 20_000
 const LINES_PER_WRITE = 20_000
@@ -27,18 +26,15 @@ const LOOK_MS = 50
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 const CONFIG = 'policies:\n  per-client: { algorithm: token-bucket, limit: 100, window: 1m }\n'
 
-const { values } = parseArgs({
-  options: {
-    lines: { type: 'string', default: String(LINES) },
-    rounds: { type: 'string', default: String(ROUNDS) },
-    help: { type: 'boolean', default: false },
-  },
+const values = givenOptions(USAGE, {
+  lines: { type: 'string', default: String(LINES) },
+  rounds: { type: 'string', default: String(ROUNDS) },
 })
 const [lines, rounds] = [Number(values.lines), Number(values.rounds)]
 
-if (values.help || !(lines >= 1) || !(rounds >= 1)) {
+if (!(lines >= 1) || !(rounds >= 1)) {
   console.error(USAGE)
-  process.exitCode = values.help ? 0 : 2
+  process.exitCode = 2
 } else {
   const folder = mkdtempSync(join(tmpdir(), 'sluicegate-'))
   try {
@@ -66,9 +62,7 @@ async function measure(folder: string): Promise<void> {
   for (const [log, file] of logs) figures.push(await figureOf(log, file, config))
   const results: ReplayResults = { kind: 'replay', where, lines, figures }
   console.log(tableText(replayTable(results)))
-  if (lines !== LINES || rounds !== ROUNDS) return
-  mkdirSync(new URL('.', RESULTS), { recursive: true })
-  writeFileSync(RESULTS, `${JSON.stringify(results, undefined, 1)}\n`)
+  if (lines === LINES && rounds === ROUNDS) writeResults(`${RESULTS}replay.json`, results, 1)
 }
 
 async function figureOf(log: string, file: string, config: string): Promise<ReplayFigure> {

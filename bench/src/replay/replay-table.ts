@@ -1,4 +1,4 @@
-import { figure } from '../report.js'
+import { figure, whole } from '../report.js'
 import { ratios, type Summary, summaryOf } from '../samples.js'
 import type { StudyTable } from '../study/study-table.js'
 import type { ReplayResults } from './replay-results.js'
@@ -28,8 +28,4 @@ export function replayTable({ figures, lines, where }: ReplayResults): StudyTabl
 
 function quartiles({ lowerQuartile, upperQuartile }: Summary, text: (value: number) => string): string {
   return `${text(lowerQuartile)} .. ${text(upperQuartile)}`
-}
-
-function whole(value: number): string {
-  return Math.round(value).toLocaleString('en')
 }

@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
+import { residentBytes } from 'sluicegate-testkit/service/resident-memory.js'
 
 const MS_PER_TICK = 10
 
@@ -25,8 +26,7 @@ function cpuMsOf(pid: number): number {
 
 function rssBytesOf(pid: number): number {
   try {
-    const [, kB] = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
-    return Number(kB) * 1_024 + sum(childrenOf(pid).map(rssBytesOf))
+    return residentBytes(pid) + sum(childrenOf(pid).map(rssBytesOf))
   } catch {
     return 0
   }

@@ -1,11 +1,7 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
+import { readFileSync } from 'node:fs'
+import { exitOnSignals, givenOptions, printReport, RESULTS, writeResults } from '../bench-command.js'
 import { chosenNames } from '../chosen-names.js'
 import { load, machine } from '../machine.js'
-import { verdictsText } from '../report.js'
-import { tableText } from '../study/study-table.js'
 import { measureGenerators } from './measure-generators.js'
 import { measureGrpc } from './measure-grpc.js'
 import { measureHttp } from './measure-http.js'
@@ -18,7 +14,6 @@ import type { GrpcFigure, ServerEffort, ServerResults } from './server-results.j
 import { serverTables } from './server-tables.js'
 import { serverVerdicts } from './server-verdicts.js'
 
-const RESULTS = fileURLToPath(new URL('../../results/', import.meta.url))
 /** On each of four connections. */
 const OUTSTANDING = [1, 16, 64] as const
 
@@ -57,21 +52,16 @@ const USAGE = `npm run bench:server -- [--quick] [--part PART]... [--merge] [--j
   generators   sluicegate load beside wrk, h2load and redis-benchmark
   startup      from the start of the service until it listens, beside node -e 0`
 
-const { values } = parseArgs({
-  options: {
-    quick: { type: 'boolean', default: false },
-    part: { type: 'string', multiple: true, default: [] },
-    merge: { type: 'boolean', default: false },
-    json: { type: 'string' },
-    help: { type: 'boolean', default: false },
-  },
+const values = givenOptions(USAGE, {
+  quick: { type: 'boolean', default: false },
+  part: { type: 'string', multiple: true, default: [] },
+  merge: { type: 'boolean', default: false },
+  json: { type: 'string' },
 })
 
-// The servers end when this process exits, and it would not by itself when it is ended.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+exitOnSignals()
 
-if (values.help) console.log(USAGE)
-else await run()
+await run()
 
 async function run(): Promise<void> {
   const parts = chosenNames<ServerPart>('part', values.part, PARTS, USAGE)
@@ -91,13 +81,9 @@ async function run(): Promise<void> {
   const generators = await part(parts, 'generators', () => measureGenerators(effort.generators))
   const startup = await part(parts, 'startup', () => measureStartup(effort.startup))
   const results: ServerResults = { ...about, loadAfter: load(), http, nginx, grpc, resp, rates, generators, startup }
-  for (const table of serverTables(results)) console.log(tableText(table))
-  const verdicts = serverVerdicts(results)
-  if (verdicts.length > 0) console.log(verdictsText(verdicts))
-  mkdirSync(dirname(file), { recursive: true })
+  printReport(serverTables(results), serverVerdicts(results))
   const kept = values.merge && !values.quick ? merged(JSON.parse(readFileSync(file, 'utf8')), results, parts) : results
-  writeFileSync(file, `${JSON.stringify(kept)}\n`)
-  console.log(`\nwritten to ${file}`)
+  writeResults(file, kept)
 }
 
 async function part<Figure>(parts: readonly ServerPart[], name: ServerPart, measure: () => Promise<Figure[]>): Promise<Figure[]> {

@@ -1,4 +1,4 @@
-import { table, targetsTable } from '../markdown.js'
+import { machineTable, minuteOf, targetsTable } from '../markdown.js'
 import { figure } from '../report.js'
 import { summaryOf } from '../samples.js'
 import { type StudyTable, tableMarkdown } from '../study/study-table.js'
@@ -10,7 +10,7 @@ import { serverVerdicts } from './server-verdicts.js'
 /** The parts of the page about the service that come out of a run, by the names of their places in it. */
 export function serverMarkdownParts(results: ServerResults): ReadonlyMap<string, string> {
   return new Map([
-    ['server-machine', machineTable(results)],
+    ['server-machine', machineTable(results, machineRows(results), ': generators and servers share them')],
     ['server-targets', targetsTable(serverVerdicts(results))],
     ['server-summary', summaryText(results)],
     ...serverTables(results).map((each): [string, string] => [each.name, tableMarkdown(onPage(each))]),
@@ -46,21 +46,14 @@ function summaryText(results: ServerResults): string {
   return parts.filter((part) => part !== undefined).join('; ')
 }
 
-function machineTable({ startedAt, machine, effort, loadBefore, loadAfter, later = {} }: ServerResults): string {
+function machineRows({ startedAt, effort, later = {} }: ServerResults): string[][] {
   const { http, grpc, resp, rates } = effort
-  return table(
-    ['', ''],
+  return [
     [
-      ['processor', `${machine.cpu}, ${machine.cores} cores (virtual) for generators and servers, ${machine.memoryGiB} GiB`],
-      ['system', `${machine.os}, ${machine.kernel}`],
-      ['Node', machine.node],
-      [
-        'run',
-        `${startedAt.slice(0, 16).replace('T', ' ')} UTC; HTTP ${http.rounds} rounds of ${http.seconds} s, gRPC ${grpc.rounds} of ${grpc.calls} calls, ` +
-          `RESP ${resp.rounds} of ${resp.requests} requests, rates ${rates.rounds} of ${rates.seconds} s`,
-      ],
-      ...Object.entries(later).map(([part, at]) => [`${part}, measured later`, `${at.slice(0, 16).replace('T', ' ')} UTC`]),
-      ['load average', `${loadBefore} before, ${loadAfter} after`],
+      'run',
+      `${minuteOf(startedAt)}; HTTP ${http.rounds} rounds of ${http.seconds} s, gRPC ${grpc.rounds} of ${grpc.calls} calls, ` +
+        `RESP ${resp.rounds} of ${resp.requests} requests, rates ${rates.rounds} of ${rates.seconds} s`,
     ],
-  )
+    ...Object.entries(later).map(([part, at]) => [`${part}, measured later`, minuteOf(at)]),
+  ]
 }

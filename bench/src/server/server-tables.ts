@@ -1,4 +1,4 @@
-import { figure } from '../report.js'
+import { figure, spread, whole } from '../report.js'
 import { ratios, type Summary, summaryOf } from '../samples.js'
 import type { StudyTable } from '../study/study-table.js'
 import type { HttpRequests } from './http-requests.js'
@@ -39,9 +39,9 @@ function httpTables(figures: readonly HttpFigure[]): StudyTable[] {
         return [
           subject,
           requests,
-          ...whole(summaryOf(runs.map(rate))),
+          ...wholeSpread(summaryOf(runs.map(rate))),
           figure(times.median),
-          quartiles(times),
+          spread(times),
           `${figure(summaryOf(runs.map(time)).median)} µs`,
           megabytes(rssBytes),
         ]
@@ -63,9 +63,9 @@ function nginxTables(figures: readonly NginxFigure[]): StudyTable[] {
         const times = timesOf(runs, 'auth_request of hello')
         return [
           subject,
-          ...whole(summaryOf(runs.map(rate))),
+          ...wholeSpread(summaryOf(runs.map(rate))),
           figure(times.median),
-          quartiles(times),
+          spread(times),
           figure(timesOf(runs, 'no auth_request').median),
           subject === 'no auth_request' ? '' : `${figure(summaryOf(runs.map(time)).median)} µs`,
         ]
@@ -83,10 +83,10 @@ function grpcTable({ grpc }: ServerResults): StudyTable {
       const times = summaryOf(ratios(service.map(rate), echo.map(rate)))
       return [
         String(outstanding),
-        whole(summaryOf(service.map(rate)))[0] as string,
-        whole(summaryOf(echo.map(rate)))[0] as string,
+        wholeMedian(service.map(rate)),
+        wholeMedian(echo.map(rate)),
         figure(times.median),
-        quartiles(times),
+        spread(times),
         `${figure(summaryOf(service.map(time)).median)} µs`,
         `${figure(summaryOf(echo.map(time)).median)} µs`,
       ]
@@ -103,25 +103,24 @@ function respTable({ resp }: ServerResults): StudyTable {
       const times = summaryOf(ratios(throttle, script))
       return [
         String(pipelined),
-        ...[throttle, set, script].map((samples) => whole(summaryOf(samples))[0] as string),
+        ...[throttle, set, script].map((samples) => wholeMedian(samples)),
         figure(summaryOf(ratios(throttle, set)).median),
         figure(times.median),
-        quartiles(times),
+        spread(times),
       ]
     }),
   }
 }
 
 function ratesTable({ protocol, capacity, points, bare }: RateFigure): StudyTable {
-  const [median] = whole(summaryOf(capacity))
   return {
     name: `server-rates-${protocol}`,
-    title: `${protocol === 'http' ? 'HTTP' : protocol === 'grpc' ? 'gRPC' : 'RESP'} over the rate offered; capacity ${median} answers/s`,
+    title: `${protocol === 'http' ? 'HTTP' : protocol === 'grpc' ? 'gRPC' : 'RESP'} over the rate offered; capacity ${wholeMedian(capacity)} answers/s`,
     head: ['offered', 'answers/s', 'of the capacity', 'p50', 'p99', 'p99.9', 'processor time an answer', 'errors'],
     rows: [
       ...points.map(({ share, runs }) => [
         `${share * 100} %`,
-        whole(summaryOf(runs.map(({ answeredPerSecond }) => answeredPerSecond)))[0] as string,
+        wholeMedian(runs.map(({ answeredPerSecond }) => answeredPerSecond)),
         `${figure((100 * medianOf(runs, ({ answeredPerSecond }) => answeredPerSecond)) / summaryOf(capacity).median)} %`,
         ms(medianOf(runs, ({ latencyMs }) => latencyMs.p50)),
         ms(medianOf(runs, ({ latencyMs }) => latencyMs.p99)),
@@ -152,7 +151,7 @@ function startupTable({ startup }: ServerResults): StudyTable {
       ] as const
       return subjects.map(([name, samples]) => {
         const summary = summaryOf(samples)
-        return [name, ms(summary.median), quartiles(summary)]
+        return [name, ms(summary.median), spread(summary)]
       })
     }),
   }
@@ -172,9 +171,9 @@ function generatorsTable({ generators }: ServerResults): StudyTable {
       )
       return [
         beside,
-        ...[theirs, ours].map((runs) => whole(summaryOf(runs.map(({ perSecond }) => perSecond)))[0] as string),
+        ...[theirs, ours].map((runs) => wholeMedian(runs.map(({ perSecond }) => perSecond))),
         figure(times.median),
-        quartiles(times),
+        spread(times),
         ...[theirs, ours].map((runs) => ms(summaryOf(runs.map(({ p50Ms }) => p50Ms)).median)),
       ]
     }),
@@ -185,13 +184,12 @@ function medianOf<Run>(runs: readonly Run[], of: (run: Run) => number): number {
   return summaryOf(runs.map(of)).median
 }
 
-function whole({ median, lowerQuartile, upperQuartile }: Summary): [median: string, quartiles: string] {
-  const text = (perSecond: number): string => Math.round(perSecond).toLocaleString('en')
-  return [text(median), `${text(lowerQuartile)}..${text(upperQuartile)}`]
+function wholeSpread({ median, lowerQuartile, upperQuartile }: Summary): [median: string, quartiles: string] {
+  return [whole(median), `${whole(lowerQuartile)}..${whole(upperQuartile)}`]
 }
 
-function quartiles({ lowerQuartile, upperQuartile }: Summary): string {
-  return `${figure(lowerQuartile)}..${figure(upperQuartile)}`
+function wholeMedian(perSecond: readonly number[]): string {
+  return whole(summaryOf(perSecond).median)
 }
 
 function ms(value: number): string {

@@ -1,5 +1,5 @@
 import { Random } from '../../../packages/testkit/dist/random.js'
-import { Zipf } from './zipf.js'
+import { Zipf } from '../../../packages/testkit/dist/zipf.js'
 
 /** Requests in the order of time. */
 export interface Traffic {

@@ -105,7 +105,7 @@ export const POSTGRES_FAULTS: readonly PostgresFault[] = [
     isLogged: false,
     forgets: false,
     make: async ({ proxy }) => {
-      proxy.set({ kind: 'lost-replies', share: LOST_SHARE })
+      proxy.set({ kind: 'latency', delayMs: 0, lostShare: LOST_SHARE })
       await after(LOSING_MS)
       proxy.set({ kind: 'none' })
     },

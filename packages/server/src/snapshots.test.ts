@@ -3,10 +3,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { createClient } from '@redis/client'
 import { shortOrLong, until } from 'sluicegate-testkit'
 import { runService } from 'sluicegate-testkit/service/running-service.js'
 import { serveProcess } from 'sluicegate-testkit/service/sluicegate-process.js'
+import { throttled } from 'sluicegate-testkit/service/throttled.js'
 import { readSnapshot, SnapshotError } from './engine/snapshot-file.js'
 
 const POLICIES = `policies:
@@ -112,13 +112,7 @@ test('a snapshot that cannot be written is in the metrics, and the service goes 
 test('the debt of keys of CL.THROTTLE survives kill -9 up to the last snapshot', async (t) => {
   const { file, yaml } = setUp(t)
   const resp = join(file, '..', 'resp.sock')
-  const remaining = async (quantity: number): Promise<number> => {
-    const client = createClient({ socket: { path: resp, tls: false }, RESP: 2 })
-    await client.connect()
-    const reply = (await client.sendCommand(['CL.THROTTLE', 'alice', '99', '100', '86400', `${quantity}`])) as unknown as number[]
-    client.destroy()
-    return reply[2] as number
-  }
+  const remaining = (quantity: number): Promise<number> => throttled(resp, 'alice', '99', '100', '86400', `${quantity}`)
   const first = await serveProcess(t, yaml, '--resp', `unix:${resp}`)
   assert.equal(await remaining(30), 70)
   const now = Date.now() / 1000

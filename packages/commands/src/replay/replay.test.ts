@@ -9,6 +9,7 @@ import { gzipSync } from 'node:zlib'
 import { createLimiter, manualClock } from 'sluicegate'
 import { parseConfig } from 'sluicegate-config/read-config.js'
 import { MAIN } from 'sluicegate-testkit/service/sluicegate-process.js'
+import { SeededRandom } from '../load/seeded-random.js'
 import type { Denial } from './candidate.js'
 import { type LogSource, openLog } from './log-source.js'
 import { PeakRates } from './peak-rates.js'
@@ -43,21 +44,12 @@ function replayed(yamls: readonly string[], lines: readonly string[], match?: st
   return { result, denials }
 }
 
-/** The same numbers in every run. */
-function randomNumbers(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return state / 2 ** 32
-  }
-}
-
 function randomRequests(seed: number, length: number): LoggedRequest[] {
-  const random = randomNumbers(seed)
+  const random = new SeededRandom(seed)
   let atMs = START
   return Array.from({ length }, () => {
-    atMs += Math.floor(random() * 40)
-    return { atMs, key: `10.0.0.${Math.floor(random() ** 3 * 12)}` }
+    atMs += Math.floor(random.fraction() * 40)
+    return { atMs, key: `10.0.0.${Math.floor(random.fraction() ** 3 * 12)}` }
   })
 }
 

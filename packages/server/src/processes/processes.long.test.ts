@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { existsSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { createClient } from '@redis/client'
 import { RedisProcess, until } from 'sluicegate-testkit'
 import { send, sendMany, workersOf } from 'sluicegate-testkit/service/many-connections.js'
 import { announcement, configFile, serveProcess, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
+import { throttled } from 'sluicegate-testkit/service/throttled.js'
 
 const YAML = `listen: { port: 0 }
 processes: 3
@@ -43,13 +43,7 @@ test('after SIGTERM under load each request is answered; the next start knows wh
   const place = dirname(configFile(t, YAML))
   const resp = join(place, 'resp.sock')
   const flags = ['--resp', `unix:${resp}`, '--snapshot', join(place, 'keys.snapshot'), '--drain', '5s']
-  const throttle = async (): Promise<number> => {
-    const client = createClient({ socket: { path: resp, tls: false }, RESP: 2 })
-    await client.connect()
-    const reply = (await client.sendCommand(['CL.THROTTLE', 'alice', '99', '1', '86400', '10'])) as unknown as number[]
-    client.destroy()
-    return reply[2] as number
-  }
+  const throttle = (): Promise<number> => throttled(resp, 'alice', '99', '1', '86400', '10')
   const first = await serveProcess(t, YAML, ...flags)
   assert.deepEqual([await throttle(), await throttle(), await throttle()], [90, 80, 70])
   const loading = sendMany(first.url, '/v1/take?policy=other&key=bob', 64, 10)

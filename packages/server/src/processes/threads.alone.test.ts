@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { readdirSync, writeFileSync } from 'node:fs'
 import { type TestContext, test } from 'node:test'
-import { createClient } from '@redis/client'
 import { until } from 'sluicegate-testkit'
 import { send, sendMany } from 'sluicegate-testkit/service/many-connections.js'
 import { announcement, configFile, ended, serveProcess, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
+import { throttled } from 'sluicegate-testkit/service/throttled.js'
 import { canSharePorts } from './child.js'
 
 const YAML = `listen: { port: 0 }
@@ -77,20 +77,14 @@ testThreads('SIGTERM ends all threads; the next start knows what was spent; a Un
   const resp = path.replace('gate.yaml', 'resp.sock')
   const flags = ['--snapshot', path.replace('gate.yaml', 'keys.snapshot'), '--resp', `unix:${resp}`, '--drain', '0']
   const first = await serveProcess(t, YAML, ...flags)
-  const throttled = async (): Promise<number> => {
-    const client = createClient({ socket: { path: resp, tls: false }, RESP: 2 })
-    await client.connect()
-    const reply = (await client.sendCommand(['CL.THROTTLE', 'alice', '99', '1', '86400', '10'])) as unknown as number[]
-    client.destroy()
-    return reply[2] as number
-  }
-  assert.equal(await throttled(), 90)
+  const throttle = (): Promise<number> => throttled(resp, 'alice', '99', '1', '86400', '10')
+  assert.equal(await throttle(), 90)
   assert.ok((await first.metric('process_resident_memory_bytes')) < 1.5 * first.rssBytes())
   await sendMany(first.url, '/v1/take?policy=wide&key=alice', 8, 2)
   assert.equal(await first.end('SIGTERM'), 0)
   const second = await serveProcess(t, YAML, ...flags)
   assert.equal((await send(second.url, '/v1/peek?policy=wide&key=alice')).body.remaining, 200 - 16)
-  assert.equal(await throttled(), 80)
+  assert.equal(await throttle(), 80)
 })
 
 testThreads('an address that another program has is refused, though threads could share it', async (t) => {

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { allow, DOCUMENTED_COMMANDS as COMMANDS, USER } from 'sluicegate-testkit/redis/allowed-user.js'
-import { CLUSTER_CLIENTS, type ClientKind, clientsForRun, type OpenClient, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import {
+  CLUSTER_CLIENTS,
+  type ClientKind,
+  clientsForRun,
+  NO_HASTE,
+  type OpenClient,
+  SERVER_CLIENTS,
+} from 'sluicegate-testkit/redis/redis-clients.js'
 import { clusterOfFile, serverOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import { StoreError } from '../errors.js'
 import { allOf } from '../policy/all-of.js'
@@ -26,7 +33,7 @@ function keysWith({ keyPrefix = '' }: ClientKind): string {
 
 /** Every verb on every form, such that every command of every script is called; rejects when the server refused one. */
 async function course({ client }: OpenClient, name: string): Promise<void> {
-  const options = { client, mode: 'exact', outage: 'closed', timeoutMs: 60_000 } as const
+  const options = { client, ...NO_HASTE }
   const policies = [
     gcra({ limit: 5, window: '1m', burst: 5, name }),
     fixedWindow({ limit: 5, window: '1d', name }),

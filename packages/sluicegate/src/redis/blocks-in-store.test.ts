@@ -34,9 +34,7 @@ function real(policy: Policy): FleetLimiter {
 }
 
 function timed(policy: Policy, prefix = 'timed'): TimedLimiter {
-  const made = exactLimiter(redis.runner, prefix, policy)
-  made.set(START_MS)
-  return made
+  return exactLimiter(redis.runner, prefix, policy, START_MS)
 }
 
 async function keys(): Promise<readonly string[]> {

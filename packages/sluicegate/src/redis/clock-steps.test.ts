@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
 import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
-import { exactLimiter } from 'sluicegate-testkit/twins/fleet-replay.js'
+import { exactLimiter, type TimedLimiter } from 'sluicegate-testkit/twins/fleet-replay.js'
 import type { Decision } from '../decision/decision.js'
 import { concurrency, fixedWindow, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
@@ -27,10 +27,8 @@ const redis = await ownRedis()
 after(() => redis.stop())
 let limiters = 0
 
-function limiterOf(policy: Policy): { readonly limiter: FleetLimiter; set(ms: number): void } {
-  const made = exactLimiter(redis.runner, `steps ${++limiters}`, policy)
-  made.set(START_MS)
-  return made
+function limiterOf(policy: Policy): TimedLimiter {
+  return exactLimiter(redis.runner, `steps ${++limiters}`, policy, START_MS)
 }
 
 for (const { policy, longestMs } of FORMS) {

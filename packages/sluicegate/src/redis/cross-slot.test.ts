@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { CLUSTER_CLIENTS, clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { CLUSTER_CLIENTS, clientsForRun, NO_HASTE, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { clusterOfFile, serverOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import { PolicyError } from '../errors.js'
 import { allOf } from '../policy/all-of.js'
@@ -11,7 +11,6 @@ const server = await serverOfFile()
 const cluster = await clusterOfFile()
 
 const policy = allOf([tokenBucket({ limit: 10, window: '1m', name: 'user' }), fixedWindow({ limit: 100, window: '1d', name: 'tenant' })])
-const NO_HASTE = { mode: 'exact', outage: 'closed', timeoutMs: 60_000 } as const
 const KEYS = ['user:1', 'tenant:1'] as const
 
 const isCrossSlot = (error: unknown): boolean =>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { longTest, RedisCluster, SlotMove } from 'sluicegate-testkit'
-import { CLUSTER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { CLUSTER_CLIENTS, NO_HASTE } from 'sluicegate-testkit/redis/redis-clients.js'
 import { fixedWindow } from '../policy/single-policy.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
@@ -29,13 +29,7 @@ const each = (count: number): number[] => KEYS.map(() => count)
 for (const kind of CLUSTER_CLIENTS) {
   longTest(`with ${kind.name} every shard gets the scripts that it forgot, and those it never had after a failover`, async () => {
     await using open = await kind.open(cluster.roots)
-    const limiter = createRedisLimiter(policy, {
-      client: open.client,
-      prefix: kind.name,
-      mode: 'exact',
-      outage: 'closed',
-      timeoutMs: 60_000,
-    })
+    const limiter = createRedisLimiter(policy, { client: open.client, prefix: kind.name, ...NO_HASTE })
     assert.deepEqual(await spent(limiter), each(1))
     await Promise.all(cluster.nodes.map((node) => node.ask('SCRIPT', 'FLUSH')))
     assert.deepEqual(await spent(limiter), each(2))
@@ -48,13 +42,7 @@ test('a shard that joins later gets the scripts with its first key', async () =>
   const joined = await cluster.join()
   for (const [i, kind] of CLUSTER_CLIENTS.entries()) {
     await using open = await kind.open(cluster.roots)
-    const limiter = createRedisLimiter(policy, {
-      client: open.client,
-      prefix: 'joined',
-      mode: 'exact',
-      outage: 'closed',
-      timeoutMs: 60_000,
-    })
+    const limiter = createRedisLimiter(policy, { client: open.client, prefix: 'joined', ...NO_HASTE })
     const key = `joiner:${i}`
     assert.equal((await limiter.take(key)).remaining, 999)
     const move = await SlotMove.begin(cluster, hashSlot(key), joined)

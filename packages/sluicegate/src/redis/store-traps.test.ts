@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
-import { exactLimiter } from 'sluicegate-testkit/twins/fleet-replay.js'
+import { exactLimiter, type TimedLimiter } from 'sluicegate-testkit/twins/fleet-replay.js'
 import { allOf, concurrency, fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
 import type { FleetLimiter, FleetPermit } from '../shared/fleet-limiter.js'
 import { limiterOver } from './create-redis-limiter.js'
@@ -17,10 +17,8 @@ const redis = await ownRedis()
 after(() => redis.stop())
 let limiters = 0
 
-function timed(policy: Policy): { readonly limiter: FleetLimiter; set(ms: number): void } {
-  const made = exactLimiter(redis.runner, `traps ${++limiters}`, policy)
-  made.set(START_MS)
-  return made
+function timed(policy: Policy): TimedLimiter {
+  return exactLimiter(redis.runner, `traps ${++limiters}`, policy, START_MS)
 }
 
 /** At the server's own time; several of them with one prefix are as many processes. */

@@ -1,12 +1,11 @@
 import type { Substitution } from './core-sources.js'
-import { type Mutant, mutant } from './mutant.js'
+import { inFile, type Mutant, mutant } from './mutant.js'
 
-const inPrevious = (from: string, to: string): Substitution => ({ file: 'algorithms/previous-count.ts', from, to })
-const inLog = (from: string, to: string): Substitution => ({ file: 'algorithms/sliding-log.ts', from, to })
-const inLogCopy = (from: string, to: string): Substitution => ({ file: 'algorithms/sliding-log.ts', from, to })
-const inReplace = (from: string, to: string): Substitution => ({ file: 'table/replace-state.ts', from, to })
-const inPermits = (from: string, to: string): Substitution => ({ file: 'algorithms/permits.ts', from, to })
-const inSweep = (from: string, to: string): Substitution => ({ file: 'table/migrate.ts', from, to })
+const inPrevious = inFile('algorithms/previous-count.ts')
+const inLog = inFile('algorithms/sliding-log.ts')
+const inReplace = inFile('table/replace-state.ts')
+const inPermits = inFile('algorithms/permits.ts')
+const inSweep = inFile('table/migrate.ts')
 const CLEANED: Substitution = {
   file: 'table/insert.ts',
   from: '  if (stride != 0 && !isBan(fingerprint) && !resetExtension(entry, mark, identity)) return RETRY\n',
@@ -67,7 +66,7 @@ export const ENCODING_MUTANTS: readonly Mutant[] = [
     'a copy does not look at the state',
     'log: take | take-over, take | take',
     [1, 0],
-    inLogCopy('  if (load(entry + STATE) != state) return RETRY\n', ''),
+    inLog('  if (load(entry + STATE) != state) return RETRY\n', ''),
   ),
   mutant(
     'a request is appended though the copy failed',

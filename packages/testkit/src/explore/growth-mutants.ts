@@ -1,8 +1,7 @@
-import type { Substitution } from './core-sources.js'
-import { type Mutant, mutant } from './mutant.js'
+import { inFile, type Mutant, mutant } from './mutant.js'
 
-const inTable = (from: string, to: string): Substitution => ({ file: 'table/search.ts', from, to })
-const inOverflow = (from: string, to: string): Substitution => ({ file: 'table/overflow.ts', from, to })
+const inTable = inFile('table/search.ts')
+const inOverflow = inFile('table/overflow.ts')
 
 const FIND = 'export function find(fingerprint: u64, home: i32): usize {\n  let line = home\n  for (let probe = 0; probe < '
 const ROOM = 'first take x 3, one key, first part full'

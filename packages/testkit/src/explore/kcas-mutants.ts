@@ -1,7 +1,6 @@
-import type { Substitution } from './core-sources.js'
-import { type Mutant, mutant } from './mutant.js'
+import { inFile, type Mutant, mutant } from './mutant.js'
 
-const inKcas = (from: string, to: string): Substitution => ({ file: 'atomics/kcas.ts', from, to })
+const inKcas = inFile('atomics/kcas.ts')
 const DECIDED = 'const done = placed == count && swap(descriptor + STATUS, status, withOutcome(status, COMMITTED))'
 const TICKETS_GO = '  for (let i: u64 = 0; i < placed; i++) {\n    const word = wordAt(descriptor, i)\n'
 const GIVES_FREE = '  store(descriptor + STATUS, withOutcome(status, FREE))\n  return done\n'

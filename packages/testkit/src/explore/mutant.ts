@@ -12,3 +12,8 @@ export interface Mutant {
 export function mutant(name: string, scenario: string, [preemptions, deaths]: [number, number], ...substitutions: Substitution[]): Mutant {
   return { name, scenario, preemptions, deaths, substitutions }
 }
+
+/** Makes substitutions in one file of the core. */
+export function inFile(file: string): (from: string, to: string) => Substitution {
+  return (from, to) => ({ file, from, to })
+}

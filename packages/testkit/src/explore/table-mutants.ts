@@ -1,13 +1,12 @@
-import type { Substitution } from './core-sources.js'
-import { type Mutant, mutant } from './mutant.js'
+import { inFile, type Mutant, mutant } from './mutant.js'
 
-const inCas = (from: string, to: string): Substitution => ({ file: 'table/cas-loop.ts', from, to })
-const inTakes = (from: string, to: string): Substitution => ({ file: 'table/takes.ts', from, to })
-const inInsert = (from: string, to: string): Substitution => ({ file: 'table/insert.ts', from, to })
-const inReplace = (from: string, to: string): Substitution => ({ file: 'table/replace-state.ts', from, to })
-const inClaim = (from: string, to: string): Substitution => ({ file: 'table/claim.ts', from, to })
-const inTable = (from: string, to: string): Substitution => ({ file: 'table/search.ts', from, to })
-const inWords = (from: string, to: string): Substitution => ({ file: 'atomics/words.ts', from, to })
+const inCas = inFile('table/cas-loop.ts')
+const inTakes = inFile('table/takes.ts')
+const inInsert = inFile('table/insert.ts')
+const inReplace = inFile('table/replace-state.ts')
+const inClaim = inFile('table/claim.ts')
+const inTable = inFile('table/search.ts')
+const inWords = inFile('atomics/words.ts')
 
 /** What tells the ordinary take of a bucket or GCRA from that of the other encodings. */
 const QUICK = ' && isOrdinary(state, nowUs) && !mayBeBanned'

@@ -18,7 +18,7 @@ export const WINDOW_FAULTS: Readonly<Record<string, Fault>> = {
         own.set(key, found)
         return found
       }
-      return { take: (key, cost) => ofKey(key).take(key, cost), peek: (key, cost) => ofKey(key).peek(key, cost) }
+      return decidedBy(ofKey)
     },
   },
   'windows below a second made one of a whole second': {
@@ -28,7 +28,7 @@ export const WINDOW_FAULTS: Readonly<Record<string, Fault>> = {
       const { limit, windowMs } = limiter.policy
       if (windowMs % SECOND_MS === 0) return {}
       const other = make(fixedWindow({ limit, window: Math.ceil(windowMs / SECOND_MS) * SECOND_MS }))
-      return { take: (key, cost) => other.take(key, cost), peek: (key, cost) => other.peek(key, cost) }
+      return decidedBy(() => other)
     },
   },
   'a clock that steps back taken for a new window': {
@@ -88,7 +88,7 @@ export const WINDOW_FAULTS: Readonly<Record<string, Fault>> = {
     spoil(limiter, { make }) {
       const { limit, windowMs } = limiter.policy
       const fixed = make(fixedWindow({ limit, window: windowMs }))
-      return { take: (key, cost) => fixed.take(key, cost), peek: (key, cost) => fixed.peek(key, cost) }
+      return decidedBy(() => fixed)
     },
   },
   'a log with room for one less': {
@@ -107,7 +107,7 @@ export const WINDOW_FAULTS: Readonly<Record<string, Fault>> = {
     spoil(limiter, { make }) {
       const { limit, windowMs } = limiter.policy
       const sliding = make(slidingWindow({ limit, window: windowMs }))
-      return { take: (key, cost) => sliding.take(key, cost), peek: (key, cost) => sliding.peek(key, cost) }
+      return decidedBy(() => sliding)
     },
   },
   'denied requests that stay in the log': {
@@ -121,6 +121,11 @@ export const WINDOW_FAULTS: Readonly<Record<string, Fault>> = {
       },
     }),
   },
+}
+
+/** Takes and peeks that another limiter answers. */
+function decidedBy(limiterOf: (key: Key) => Limiter): Pick<Limiter, 'take' | 'peek'> {
+  return { take: (key, cost) => limiterOf(key).take(key, cost), peek: (key, cost) => limiterOf(key).peek(key, cost) }
 }
 
 function denied(decision: Decision): Decision {

@@ -1,7 +1,7 @@
 import { coarseClock, createLimiter, tokenBucket } from 'sluicegate'
 import { createGate } from 'sluicegate/gate'
 import { Random } from '../random.js'
-import { Zipf } from './zipf.js'
+import { Zipf } from '../zipf.js'
 
 /** Nanoseconds of one call, the least of several rounds, which alternate. */
 export interface Speeds {
@@ -30,8 +30,8 @@ const BLOCKED = 5_000
 /** Calls with the same keys in the same order, in rounds, so that all meet the same neighbours on the machine. */
 export function lookSpeed(): Speeds {
   const random = new Random(11)
-  const zipf = new Zipf(KEYS, 0.9, random)
-  const order = Array.from({ length: CALLS }, () => `10.20.${zipf.next() >> 8}.${zipf.next() & 255}`)
+  const zipf = new Zipf(KEYS, 0.9)
+  const order = Array.from({ length: CALLS }, () => `10.20.${zipf.draw(random) >> 8}.${zipf.draw(random) & 255}`)
   const keys = [...new Set(order)]
   const empty = createGate({ window: '10s', block: 1e9 })
   const gate = createGate({ window: '10s', block: { above: 1, for: '1h' } })

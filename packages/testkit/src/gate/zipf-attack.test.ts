@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { Random } from '../random.js'
 import { shortOrLong } from '../run-length.js'
-import { Zipf } from './zipf.js'
 import { type AttackOptions, type AttackResult, zipfAttack } from './zipf-attack.js'
 
 const TRAFFIC: Omit<AttackOptions, 'seed' | 'floodPerSecond' | 'width'> = {
@@ -46,18 +44,4 @@ describe('on Zipf traffic with attackers at least 99 % of the keys above the thr
     checkBounds(result)
     assert.ok(result.mostMargin > 0 && result.error.most > 0)
   })
-})
-
-test('ranks come as often as the power of the rank says', () => {
-  const zipf = new Zipf(100, 1, new Random(5))
-  const counts = new Array<number>(100).fill(0)
-  for (let i = 0; i < 200_000; i++) {
-    const rank = zipf.next()
-    counts[rank] = (counts[rank] as number) + 1
-  }
-  const harmonic = counts.reduce((sum, _, rank) => sum + 1 / (rank + 1), 0)
-  for (const rank of [0, 1, 9, 50]) {
-    const expected = 200_000 / (rank + 1) / harmonic
-    assert.ok(Math.abs((counts[rank] as number) - expected) < 6 * Math.sqrt(expected), `rank ${rank}: ${counts[rank]} and not ${expected}`)
-  }
 })

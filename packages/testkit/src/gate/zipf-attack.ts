@@ -1,8 +1,8 @@
 import { manualClock } from 'sluicegate'
 import { createGate, type Gate, type GateStats } from 'sluicegate/gate'
 import { Random } from '../random.js'
+import { Zipf } from '../zipf.js'
 import { ExactWindow } from './exact-window.js'
-import { Zipf } from './zipf.js'
 
 /** Traffic of honest keys with attackers among them, and the gate that it meets. */
 export interface AttackOptions {
@@ -106,7 +106,7 @@ class ZipfAttack {
     const { seed, seconds, requestsPerSecond, floodPerSecond, honestKeys, exponent, windowMs, above, width, depth } = options
     this.options = options
     this.random = new Random(seed)
-    this.zipf = new Zipf(honestKeys, exponent, this.random)
+    this.zipf = new Zipf(honestKeys, exponent)
     this.attackers = attackersOf(options, this.random)
     this.firstFlood = honestKeys + this.attackers.length
     this.floodNext = this.firstFlood
@@ -133,7 +133,7 @@ class ZipfAttack {
     const { requestsPerSecond, floodPerSecond, seconds, honestKeys } = this.options
     const nowMs = this.startMs + ms
     this.clock.set(nowMs)
-    for (let i = due(requestsPerSecond, ms); i > 0; i--) this.request(this.zipf.next(), nowMs)
+    for (let i = due(requestsPerSecond, ms); i > 0; i--) this.request(this.zipf.draw(this.random), nowMs)
     if (ms >= (seconds * 1_000) / 3 && ms < (seconds * 2_000) / 3)
       for (let i = due(floodPerSecond, ms); i > 0 && this.floodNext < this.keys; i--) this.request(this.floodNext++, nowMs)
     for (const [i, attacker] of this.attackers.entries()) {
@@ -160,7 +160,7 @@ class ZipfAttack {
     this.mostMargin = Math.max(this.mostMargin, margin)
     this.bound = Math.max(this.bound, epsilon * total)
     for (let i = 0; i < SAMPLES_PER_SECOND; i++) {
-      const key = random.chance(0.5) ? zipf.next() : random.integer(0, this.firstFlood - 1)
+      const key = random.chance(0.5) ? zipf.draw(random) : random.integer(0, this.firstFlood - 1)
       const count = gate.count(this.nameOf(key))
       counts.compared++
       if (count < (exact.counts[key] as number)) counts.under++

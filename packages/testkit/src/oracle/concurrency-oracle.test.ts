@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { answersOf } from './answers.js'
 import { ConcurrencyOracle } from './concurrency-oracle.js'
 
 const THREE = { algorithm: 'concurrency', limit: 3, windowMs: 1000 } as const
 
-function answer(allowed: boolean, remaining: number, retryAfterMs: number, resetAfterMs: number, limit = 3) {
-  return { allowed, limit, remaining, retryAfterMs, resetAfterMs }
-}
+const answer = answersOf(3)
 
 function taken(oracle: ConcurrencyOracle, cost: number, atMs: number): bigint {
   const { permit } = oracle.take('k', cost, atMs)

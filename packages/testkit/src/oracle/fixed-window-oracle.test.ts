@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { answersOf } from './answers.js'
 import { FixedWindowOracle } from './fixed-window-oracle.js'
 
 const TEN_A_SECOND = { algorithm: 'fixed-window', limit: 10, windowMs: 1000 } as const
 
-function answer(allowed: boolean, remaining: number, retryAfterMs: number, resetAfterMs: number, limit = 10) {
-  return { allowed, limit, remaining, retryAfterMs, resetAfterMs }
-}
+const answer = answersOf(10)
 
 test('a window gives its limit, whenever in it a key comes first, and the next one again', () => {
   const oracle = new FixedWindowOracle(TEN_A_SECOND)

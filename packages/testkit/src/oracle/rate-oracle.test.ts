@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { newestFirst, played } from '../sequences/newest-first.js'
+import { answersOf } from './answers.js'
 import { exactEmission } from './emission.js'
 import { RateOracle } from './rate-oracle.js'
 
 const TEN_A_SECOND = { limit: 10, windowMs: 1000, burst: 10 }
 
-function answer(allowed: boolean, remaining: number, retryAfterMs: number, resetAfterMs: number, limit = 10) {
-  return { allowed, limit, remaining, retryAfterMs, resetAfterMs }
-}
+const answer = answersOf(10)
 
 test('a full bucket gives its burst at once, then one token each emission interval', () => {
   const oracle = new RateOracle(TEN_A_SECOND)

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { answersOf } from './answers.js'
 import { logTickUs } from './log-tick.js'
 import { SlidingLogOracle } from './sliding-log-oracle.js'
 
 const THREE_A_SECOND = { algorithm: 'sliding-log', limit: 3, windowMs: 1000, slotBytes: 8 } as const
 
-function answer(allowed: boolean, remaining: number, retryAfterMs: number, resetAfterMs: number, limit = 3) {
-  return { allowed, limit, remaining, retryAfterMs, resetAfterMs }
-}
+const answer = answersOf(3)
 
 test('exactly the limit fits in any window', () => {
   const oracle = new SlidingLogOracle(THREE_A_SECOND)

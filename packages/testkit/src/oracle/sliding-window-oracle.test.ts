@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random } from '../random.js'
+import { answersOf } from './answers.js'
 import { SlidingWindowOracle } from './sliding-window-oracle.js'
 
 const TEN_A_SECOND = { algorithm: 'sliding-window', limit: 10, windowMs: 1000 } as const
 
-function answer(allowed: boolean, remaining: number, retryAfterMs: number, resetAfterMs: number, limit = 10) {
-  return { allowed, limit, remaining, retryAfterMs, resetAfterMs }
-}
+const answer = answersOf(10)
 
 test('the window before counts by the share of it that is still covered, rounded up', () => {
   const oracle = new SlidingWindowOracle(TEN_A_SECOND)

@@ -15,8 +15,6 @@ export type Fault =
   | { readonly kind: 'black-hole' }
   /** Connections end in the ordinary way, a moment after each request, before its answer. */
   | { readonly kind: 'slow-close'; readonly afterMs: number }
-  /** Requests arrive; of answers this share is lost, in the same way. */
-  | { readonly kind: 'lost-replies'; readonly share: number }
 
 /** The server behind the proxy. */
 interface Target {
@@ -126,7 +124,7 @@ export class FaultProxy {
       if (isRequest) this.pieces++
       const { fault } = this
       if (fault.kind === 'black-hole' || (fault.kind === 'half-open' && !isRequest)) return
-      if (!isRequest && Math.random() < lostShareOf(fault)) {
+      if (!isRequest && fault.kind === 'latency' && Math.random() < (fault.lostShare ?? 0)) {
         this.resetOne(pair)
         return
       }
@@ -138,9 +136,4 @@ export class FaultProxy {
     })
     from.on('end', () => to.end())
   }
-}
-
-function lostShareOf(fault: Fault): number {
-  if (fault.kind === 'lost-replies') return fault.share
-  return fault.kind === 'latency' ? (fault.lostShare ?? 0) : 0
 }

@@ -1,10 +1,10 @@
 import { type ChildProcess, type ChildProcessWithoutNullStreams, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { ATTACKS, type AttackOrder, type AttackReport } from './hostile-attacks.js'
 import { limitOf, type ProofRun, serve, startTraffic, type Verdict } from './proof-service.js'
+import { residentBytes } from './resident-memory.js'
 
 const ATTACKER = fileURLToPath(new URL('./attacker.js', import.meta.url))
 const MAX_RSS_MB = 400
@@ -64,7 +64,7 @@ async function begun(order: AttackOrder): Promise<{ end(): Promise<AttackReport>
 }
 
 function rssMb({ pid }: ChildProcessWithoutNullStreams): number {
-  return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024
+  return residentBytes(pid) / 2 ** 20
 }
 
 function p99(latenciesMs: number[]): number {

@@ -1,6 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { get } from 'node:http'
 import { get as getEncrypted } from 'node:https'
 import { tmpdir } from 'node:os'
@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { readExposition, seriesValue } from './exposition.js'
+import { residentBytes } from './resident-memory.js'
 
 /** The program `sluicegate`. */
 export const MAIN = fileURLToPath(import.meta.resolve('sluicegate-server/dist/main.js'))
@@ -102,10 +103,7 @@ export async function served(child: ChildProcessWithoutNullStreams, ca?: string)
     url,
     urls,
     child,
-    rssBytes() {
-      const [, kB] = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? []
-      return Number(kB) * 1_024
-    },
+    rssBytes: () => residentBytes(child.pid),
     async metric(name, labels = {}) {
       const exposition = await textAt(`${url}/metrics`, ca)
       return seriesValue(readExposition(exposition), name, labels)

@@ -32,7 +32,7 @@ export interface TimedLimiter {
 }
 
 /** An exact limiter over the scripts at given times. */
-export function exactLimiter(runner: CommandRunner, prefix: string, policy: Policy): TimedLimiter {
+export function exactLimiter(runner: CommandRunner, prefix: string, policy: Policy, startMs = 0): TimedLimiter {
   const time = new GivenTime(runner)
   const clock = manualClock(0)
   const limiter = limiterOver(
@@ -41,13 +41,12 @@ export function exactLimiter(runner: CommandRunner, prefix: string, policy: Poli
     { mode: 'exact', outage: 'closed', timeoutMs: TIMEOUT_MS },
     clock,
   )
-  return {
-    limiter,
-    set: (ms) => {
-      time.nowUs = Math.round(ms * 1000)
-      clock.set(ms)
-    },
+  const set = (ms: number): void => {
+    time.nowUs = Math.round(ms * 1000)
+    clock.set(ms)
   }
+  if (startMs > 0) set(startMs)
+  return { limiter, set }
 }
 
 /** Plays the steps of a sequence on an exact limiter of a fleet. */

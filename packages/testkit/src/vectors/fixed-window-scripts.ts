@@ -1,4 +1,5 @@
-import { DAWN, DAY, HOUR, MINUTE, NOW, SECOND, script, YEAR } from './script.js'
+import { impossibleCost, thirtyYears } from './common-scripts.js'
+import { DAWN, DAY, HOUR, MINUTE, NOW, SECOND, script } from './script.js'
 import type { Vector, VectorPolicy } from './vector.js'
 
 function per(limit: number, windowUs: number): VectorPolicy {
@@ -16,13 +17,7 @@ export const FIXED_WINDOW_SCRIPTS: readonly Vector[] = [
     { atUs: DAWN + MINUTE + 1, peek: 3 },
     { atUs: DAWN + 2 * MINUTE, peek: 3 },
   ]),
-  script('an impossible cost charges nothing; a denial changes nothing', per(10, SECOND), [
-    { atUs: NOW, take: 11 },
-    { atUs: NOW, take: 8 },
-    { atUs: NOW, times: 100, take: 3 },
-    { atUs: NOW, peek: 2 },
-    { atUs: NOW, take: 2 },
-  ]),
+  impossibleCost(per(10, SECOND)),
   script('retry-after is rounded up to the end of the window', per(1, 900_000), [
     { atUs: DAWN + 100_000, take: 1 },
     { atUs: DAWN + 100_000, take: 1 },
@@ -113,10 +108,5 @@ export const FIXED_WINDOW_SCRIPTS: readonly Vector[] = [
     { atUs: NOW, take: 1 },
     { atUs: NOW + 1000, everyUs: 250, times: 4000, take: 1 },
   ]),
-  script('30 years idle, and 30 years of use', per(1000, SECOND), [
-    { atUs: 0, take: 1000 },
-    { atUs: 30 * YEAR, take: 1000 },
-    { atUs: 30 * YEAR, take: 1 },
-    { atUs: 30 * YEAR + 1_000_000, everyUs: 10 * DAY, times: 1000, take: 1000 },
-  ]),
+  thirtyYears(per(1000, SECOND), 1_000_000),
 ]

@@ -1,4 +1,5 @@
-import { DAY, HOUR, MINUTE, NOW, SECOND, script, YEAR } from './script.js'
+import { blocked, thirtyYears } from './common-scripts.js'
+import { DAY, HOUR, MINUTE, NOW, SECOND, script } from './script.js'
 import type { Vector, VectorPolicy } from './vector.js'
 
 function per(limit: number, windowUs: number, slotBytes: 4 | 8 = 8): VectorPolicy {
@@ -64,16 +65,7 @@ export const SLIDING_LOG_SCRIPTS: readonly Vector[] = [
     { atUs: NOW + SECOND + 1000, peek: 1 },
     { atUs: NOW + SECOND + 2000, peek: 1 },
   ]),
-  script('a block is apart from the log; the longest wins, 0 lifts it', per(10, SECOND), [
-    { atUs: NOW, take: 10 },
-    { atUs: NOW, blockUs: 50_000 },
-    { atUs: NOW, blockUs: 5 * SECOND },
-    { atUs: NOW + SECOND, take: 1 },
-    { atUs: NOW + 5 * SECOND - 1, take: 1 },
-    { atUs: NOW + 5 * SECOND, take: 1 },
-    { atUs: NOW + 5 * SECOND, blockUs: DAY },
-    { atUs: NOW + 5 * SECOND, blockUs: 0 },
-  ]),
+  blocked('a block is apart from the log; the longest wins, 0 lifts it', per(10, SECOND), NOW),
   script('a change of policy keeps what still counted', per(10, SECOND), [
     { atUs: NOW, take: 6 },
     { atUs: NOW + 500_000, take: 4 },
@@ -120,10 +112,5 @@ export const SLIDING_LOG_SCRIPTS: readonly Vector[] = [
     { atUs: NOW + 366 * DAY, take: 1 },
     { atUs: NOW + 366 * DAY + SECOND, take: 100_000 },
   ]),
-  script('30 years idle, and 30 years of use', per(1000, SECOND), [
-    { atUs: 0, take: 1000 },
-    { atUs: 30 * YEAR, take: 1000 },
-    { atUs: 30 * YEAR, take: 1 },
-    { atUs: 30 * YEAR + 1_000_000, everyUs: 10 * DAY, times: 1000, take: 1000 },
-  ]),
+  thirtyYears(per(1000, SECOND), 1_000_000),
 ]

@@ -1,4 +1,5 @@
-import { DAWN, DAY, HOUR, MINUTE, NOW, SECOND, script, YEAR } from './script.js'
+import { blocked, impossibleCost, thirtyYears } from './common-scripts.js'
+import { DAWN, DAY, HOUR, MINUTE, NOW, SECOND, script } from './script.js'
 import type { Vector, VectorPolicy } from './vector.js'
 
 function per(limit: number, windowUs: number): VectorPolicy {
@@ -23,13 +24,7 @@ export const SLIDING_WINDOW_SCRIPTS: readonly Vector[] = [
     { atUs: DAWN + SECOND, everyUs: 999, times: 1001, take: 1 },
     { atUs: DAWN + 2 * SECOND - 1, times: 20, take: 1 },
   ]),
-  script('an impossible cost charges nothing; a denial changes nothing', per(10, SECOND), [
-    { atUs: NOW, take: 11 },
-    { atUs: NOW, take: 8 },
-    { atUs: NOW, times: 100, take: 3 },
-    { atUs: NOW, peek: 2 },
-    { atUs: NOW, take: 2 },
-  ]),
+  impossibleCost(per(10, SECOND)),
   script('the clock steps back: closed until the window of the key begins', per(10, MINUTE), [
     { atUs: DAWN, take: 10 },
     { atUs: DAWN + 2 * MINUTE - 1, take: 1 },
@@ -60,16 +55,7 @@ export const SLIDING_WINDOW_SCRIPTS: readonly Vector[] = [
     { atUs: DAWN + SECOND, penalize: 65_534 },
     { atUs: DAWN + 2 * SECOND, peek: 60_000 },
   ]),
-  script('a block is apart from the counts; the longest wins, 0 lifts it', per(10, SECOND), [
-    { atUs: DAWN, take: 10 },
-    { atUs: DAWN, blockUs: 50_000 },
-    { atUs: DAWN, blockUs: 5 * SECOND },
-    { atUs: DAWN + SECOND, take: 1 },
-    { atUs: DAWN + 5 * SECOND - 1, take: 1 },
-    { atUs: DAWN + 5 * SECOND, take: 1 },
-    { atUs: DAWN + 5 * SECOND, blockUs: DAY },
-    { atUs: DAWN + 5 * SECOND, blockUs: 0 },
-  ]),
+  blocked('a block is apart from the counts; the longest wins, 0 lifts it', per(10, SECOND), DAWN),
   script('a change of the limit keeps the counts, one of the window keeps what was used', per(100, MINUTE), [
     { atUs: DAWN, take: 100 },
     { atUs: DAWN + MINUTE + 15 * SECOND, take: 20 },
@@ -110,10 +96,5 @@ export const SLIDING_WINDOW_SCRIPTS: readonly Vector[] = [
     { atUs: DAWN + 2000, take: 1 },
     { atUs: DAWN + 3000, everyUs: 250, times: 4000, take: 1 },
   ]),
-  script('30 years idle, and 30 years of use', per(1000, SECOND), [
-    { atUs: 0, take: 1000 },
-    { atUs: 30 * YEAR, take: 1000 },
-    { atUs: 30 * YEAR, take: 1 },
-    { atUs: 30 * YEAR + 2_000_000, everyUs: 10 * DAY, times: 1000, take: 1000 },
-  ]),
+  thirtyYears(per(1000, SECOND), 2_000_000),
 ]

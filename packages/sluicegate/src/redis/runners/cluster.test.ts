@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createCluster } from '@redis/client'
 import { longTest, type RedisProcess, SlotMove, until } from 'sluicegate-testkit'
-import { CLUSTER_CLIENTS, clientsForRun } from 'sluicegate-testkit/redis/redis-clients.js'
+import { CLUSTER_CLIENTS, clientsForRun, NO_HASTE } from 'sluicegate-testkit/redis/redis-clients.js'
 import { clusterOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import { allOf } from '../../policy/all-of.js'
 import { fixedWindow, gcra } from '../../policy/single-policy.js'
@@ -13,7 +13,6 @@ import { runnerFor } from '../runner-for.js'
 const cluster = await clusterOfFile()
 
 const policy = fixedWindow({ limit: 1000, window: '1d', name: 'day' })
-const NO_HASTE = { mode: 'exact', outage: 'closed', timeoutMs: 60_000 } as const
 const INCREMENT = "return redis.call('INCR', KEYS[1])"
 
 /** A key of its own for each test, and its slot. */

@@ -10,6 +10,7 @@ import {
   CLUSTER_CLIENTS,
   type ClientKind,
   clientsForRun,
+  NO_HASTE,
   SERVER_CLIENTS,
   sentinelClients,
 } from 'sluicegate-testkit/redis/redis-clients.js'
@@ -40,7 +41,6 @@ after(async () => {
 
 const LIMIT = 1000
 const policy = fixedWindow({ limit: LIMIT, window: '1d', name: 'day' })
-const NO_HASTE = { mode: 'exact', outage: 'closed', timeoutMs: 60_000 } as const
 const AT_ONCE = 5
 const ONE_BY_ONE: ReadonlySet<string> = new Set(['a pool of node-redis', 'node-redis with sentinels'])
 

@@ -2,7 +2,14 @@ import assert from 'node:assert/strict'
 import { Socket } from 'node:net'
 import { test } from 'node:test'
 import { type FaultProxy, type RedisProcess, until } from 'sluicegate-testkit'
-import { type Address, CLUSTER_CLIENTS, type ClientKind, clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import {
+  type Address,
+  CLUSTER_CLIENTS,
+  type ClientKind,
+  clientsForRun,
+  NO_HASTE,
+  SERVER_CLIENTS,
+} from 'sluicegate-testkit/redis/redis-clients.js'
 import { clusterOfFile, proxiedServerOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import { fixedWindow } from '../../policy/single-policy.js'
 import { createRedisLimiter } from '../create-redis-limiter.js'
@@ -51,13 +58,7 @@ function pipelines(kind: ClientKind, way: () => Promise<Way>): void {
     const { roots, server, proxy } = await way()
     proxy.set({ kind: 'none' })
     await using open = await kind.open(roots)
-    const limiter = createRedisLimiter(policy, {
-      client: open.client,
-      prefix: kind.name,
-      mode: 'exact',
-      outage: 'closed',
-      timeoutMs: 60_000,
-    })
+    const limiter = createRedisLimiter(policy, { client: open.client, prefix: kind.name, ...NO_HASTE })
     await limiter.take('k')
     const calls = await server.callsOf('evalsha')
     proxy.set({ kind: 'half-open' })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { RedisProcess, RedisSentinel } from 'sluicegate-testkit'
-import { type ClientKind, SERVER_CLIENTS, sentinelClients } from 'sluicegate-testkit/redis/redis-clients.js'
+import { type ClientKind, NO_HASTE, SERVER_CLIENTS, sentinelClients } from 'sluicegate-testkit/redis/redis-clients.js'
 import { fixedWindow } from '../../policy/single-policy.js'
 import { createRedisLimiter } from '../create-redis-limiter.js'
 import { runnerFor } from '../runner-for.js'
@@ -15,7 +15,6 @@ before(async () => {
 after(() => Promise.all([server.stop(), watched.stop()]))
 
 const policy = fixedWindow({ limit: 1000, window: '1d', name: 'day' })
-const NO_HASTE = { mode: 'exact', outage: 'closed', timeoutMs: 60_000 } as const
 
 function behaves(
   kind: ClientKind,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Random } from '../../../packages/testkit/dist/random.js'
+import { Random } from './random.js'
 import { Zipf } from './zipf.js'
 
 test('ranks are drawn as often as their weights say', () => {

@@ -1,4 +1,4 @@
-import type { Random } from '../../../packages/testkit/dist/random.js'
+import type { Random } from './random.js'
 
 /**
  * Draws ranks 0 to `count - 1` with probability proportional to `1 / (rank + 1) ** exponent`, in constant time.
