@@ -1,16 +1,21 @@
-// A process whose worker threads all take from one key. Speaks the same lines as `subject.ts`.
+// A process whose worker threads all take from one key, or from the same keys. Speaks the same lines as `subject.ts`.
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { Worker } from 'node:worker_threads'
 import { coarseClock, createLimiter, preciseClock, tokenBucket } from 'sluicegate'
-import type { HotKeyJob, HotKeyStart, Stint } from './hot-key.js'
+import { type HotKeyJob, type HotKeyStart, logPolicy, type Stint } from './hot-key.js'
 import { ALLOW, type Repeat } from './job.js'
+import { createMutexLogTwin } from './mutex/mutex-log-twin.js'
 import { createMutexTwin } from './mutex/mutex-twin.js'
 
 const job = JSON.parse(process.argv[2] ?? '') as HotKeyJob
-const create = job.store === 'mutex' ? createMutexTwin : createLimiter
+const isLog = job.algorithm === 'sliding-log'
+// A log under a mutex holds all its slots beforehand.
+const maxKeys = job.keys > 1 ? job.keys : isLog ? 40 : 1_000
+const createMutex = isLog ? createMutexLogTwin : createMutexTwin
+const create = job.store === 'mutex' ? createMutex : createLimiter
 const clock = job.clock === 'coarse' ? coarseClock() : preciseClock()
-const start: HotKeyStart = { job, handle: create(tokenBucket(ALLOW), { maxKeys: 1_000, clock }).handle() }
+const start: HotKeyStart = { job, handle: create(isLog ? logPolicy(job.keys) : tokenBucket(ALLOW), { maxKeys, clock }).handle() }
 
 const workers = Array.from(
   { length: job.workers },

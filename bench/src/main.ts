@@ -2,8 +2,9 @@ import { givenOptions, writeResults } from './bench-command.js'
 import { load, machine } from './machine.js'
 import type { Effort } from './measure.js'
 import type { Question } from './question.js'
-import { algorithms } from './questions/algorithms.js'
+import { algorithms, algorithmsManyKeys } from './questions/algorithms.js'
 import { algorithmsMemory } from './questions/algorithms-memory.js'
+import { algorithmsWorkers } from './questions/algorithms-workers.js'
 import { boundKey } from './questions/bound-key.js'
 import { denial } from './questions/denial.js'
 import { hotKey } from './questions/hot-key.js'
@@ -19,7 +20,7 @@ import { STUDIES } from './study/studies.js'
 
 const JUDGED: readonly Question[] = [boundKey, oneKey, hundredThousandKeys, millionKeys, denial, memory, hotKey]
 const SWEEPS: readonly Question[] = [keysSweep, workersSweep]
-const PER_ALGORITHM: readonly Question[] = [algorithms, algorithmsMemory]
+const PER_ALGORITHM: readonly Question[] = [algorithms, algorithmsManyKeys, algorithmsMemory, algorithmsWorkers]
 const ALL = [...JUDGED, ...SWEEPS, ...PER_ALGORITHM]
 const FULL: Effort = { rounds: 12, lives: 3, repeatMs: 120, patienceMs: 0 }
 const PATIENCE_MS = 40_000
