@@ -19,9 +19,6 @@ export class RedisRegionPool implements RegionPool {
   private readonly keys: RedisKeys
   private readonly guard: CallGuard
   private readonly before: string
-  /** The terms of the draw before, and their text: they rarely change. */
-  private terms: DrawTerms | undefined
-  private termsText = ''
 
   /** @param keys of the region alone, also where two share a server. */
   constructor(runner: CommandRunner, keys: RedisKeys, guard: CallGuard, policy: string) {
@@ -32,11 +29,8 @@ export class RedisRegionPool implements RegionPool {
   }
 
   draw(key: string, { want, least, demand = -1 }: Draw, terms: DrawTerms, signal?: CancelSignal): Promise<Drawn> {
-    if (terms !== this.terms) {
-      this.terms = terms
-      this.termsText = [terms.periodUs, terms.leadUs, terms.claimUs, terms.leaseUs].join(' ')
-    }
-    return this.run('draw', key, `${want} ${least} ${demand} ${this.termsText}`, drawnIn, signal)
+    const { periodUs, leadUs, claimUs, leaseUs } = terms
+    return this.run('draw', key, `${want} ${least} ${demand} ${periodUs} ${leadUs} ${claimUs} ${leaseUs}`, drawnIn, signal)
   }
 
   deposit(key: string, given: Deposit): Promise<Deposited> {

@@ -91,17 +91,12 @@ export class RegionRenewals {
   private readonly reclaims = new Set<Alert>()
   private due: DueKey[] = []
   private leadUs = FIRST_LEAD_US
-  /** Of draws while no renewal is about to be sent, and while one is. */
-  private calmTerms: DrawTerms
-  private eagerTerms: DrawTerms
 
   /** @param counts are counted on. */
   constructor(parts: readonly RenewalPart[], terms: RegionTerms, clock: Clock, counts: RenewalCounts) {
     this.counts = counts
     this.parts = parts
     this.terms = terms
-    this.calmTerms = drawTermsOf(terms, this.leadUs)
-    this.eagerTerms = drawTermsOf(terms, this.leadUs + EAGER_US)
     this.ticker = tickerOf(clock)
     this.alarm = new Alarm(clock, () => this.close())
     this.alert = alertOf(() => this.renewAll())
@@ -114,7 +109,9 @@ export class RegionRenewals {
 
   /** For a draw from now on. */
   get drawTerms(): DrawTerms {
-    return this.due.length > 0 ? this.eagerTerms : this.calmTerms
+    const leadUs = this.leadUs + (this.due.length > 0 ? EAGER_US : 0)
+    const { periodUs, leaseUs } = this.terms
+    return { periodUs, leadUs, claimUs: Math.max(LEAST_CLAIM_US, CLAIM_LEADS * leadUs), leaseUs }
   }
 
   /** This process is to renew a key. */
@@ -228,8 +225,6 @@ export class RegionRenewals {
   private took(us: number): void {
     const leadUs = Math.max(LEAST_LEAD_US, us) * SLACK + SLACK_US + TOGETHER_US
     this.leadUs = Math.round(this.counts.renewals === 0 ? leadUs : this.leadUs + WEIGHT * (leadUs - this.leadUs))
-    this.calmTerms = drawTermsOf(this.terms, this.leadUs)
-    this.eagerTerms = drawTermsOf(this.terms, this.leadUs + EAGER_US)
   }
 }
 
@@ -241,10 +236,6 @@ function endsWithWindow(grant: Grant, { leaseUs }: RegionTerms): boolean {
 /** Counts at the home what all regions request of a policy. */
 export function demandPolicy({ name }: Policy): Policy {
   return slidingWindow({ limit: DEMAND_LIMIT, window: DEMAND_WINDOW_MS, name: `${name.slice(0, 100)}@demand` })
-}
-
-function drawTermsOf({ periodUs, leaseUs }: RegionTerms, leadUs: number): DrawTerms {
-  return { periodUs, leadUs, claimUs: Math.max(LEAST_CLAIM_US, CLAIM_LEADS * leadUs), leaseUs }
 }
 
 const NOTHING = { isRenewal: false, claimedUs: 0, lastUs: 0, agoUs: 0, tokens: 0, total: undefined }

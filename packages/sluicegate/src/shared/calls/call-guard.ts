@@ -89,14 +89,11 @@ export class PendingCall<Answer> extends Expiring implements CallerSignal {
     this.server = server
     this.round = round
     this.on = on
-    let resolve: (answer: Answer) => void = nothing
-    let reject: (error: unknown) => void = nothing
-    this.promise = new Promise((onAnswer, onError) => {
-      resolve = onAnswer
-      reject = onError
+    let settle: [(answer: Answer) => void, (error: unknown) => void] = [() => undefined, () => undefined]
+    this.promise = new Promise((resolve, reject) => {
+      settle = [resolve, reject]
     })
-    this.resolve = resolve
-    this.reject = reject
+    ;[this.resolve, this.reject] = settle
   }
 
   static rejected<Answer>(listener: CallListener, error: unknown): PendingCall<Answer> {
@@ -306,8 +303,6 @@ export class CallGuard implements CallListener {
     return breaker
   }
 }
-
-function nothing(): void {}
 
 /** The backend answered with an error of its own: no outage. */
 function isRefusal(error: unknown): boolean {
