@@ -53,7 +53,6 @@ export class KeyMemory {
   private epochWord = 0n
   private stride = 0
   private view: DataView = new DataView(NOTHING.buffer)
-  private addresses: readonly number[] = []
   private areas: readonly ExtensionArea[] = []
   /** The end of the ban that was loaded. */
   private bannedUs = 0
@@ -242,8 +241,7 @@ export class KeyMemory {
   private entries(): readonly number[] {
     const { open, constants } = this
     const begin = open.section + constants.TABLE
-    if (this.addresses[0] !== begin) this.addresses = Array.from({ length: open.entries }, (_, i) => begin + i * constants.ENTRY_SIZE)
-    return this.addresses
+    return Array.from({ length: open.entries }, (_, i) => begin + i * constants.ENTRY_SIZE)
   }
 
   private extensionOf(entry: number): Uint8Array {
