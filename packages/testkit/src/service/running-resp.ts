@@ -71,7 +71,7 @@ export async function runningResp(t: TestContext, options: RunningRespOptions = 
   }
 }
 
-/** What a socket receives until `isEnough` or its end. */
+/** What a socket receives until `isEnough` or its end; nothing of one that has ended. */
 export function received(socket: Socket, isEnough: (text: string) => boolean = () => false): Promise<string> {
   return new Promise((resolve) => {
     let text = ''
@@ -84,6 +84,7 @@ export function received(socket: Socket, isEnough: (text: string) => boolean = (
       socket.off('close', done)
       resolve(text)
     }
+    if (socket.closed) return done()
     socket.on('data', onData)
     socket.once('close', done)
   })
