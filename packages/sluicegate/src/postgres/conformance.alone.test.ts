@@ -10,4 +10,4 @@ after(async () => {
   await server.stop()
 })
 
-conformanceOverStore('PostgreSQL', host, { share: shortOrLong(0.002, 0.02), keysShare: 0.02, sampled: true })
+conformanceOverStore('PostgreSQL', host, { share: shortOrLong(0.002, 0.01), keysShare: 0.005, sampled: true })

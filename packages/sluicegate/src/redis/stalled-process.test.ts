@@ -10,7 +10,7 @@ import { createRedisLimiter } from './create-redis-limiter.js'
 
 const TIMEOUT_MS = 200
 const STALL_MS = 300
-const STALLS = shortOrLong(2, 10)
+const STALLS = shortOrLong(2, 5)
 const POLICY = tokenBucket({ limit: 1000, window: '1d', name: 'p' })
 
 const server = await serverOfFile()
