@@ -79,9 +79,9 @@ export function simulationText({ checked, simulated }: SavedRegions): string {
 const AGREES = 0.1
 
 /** Whether the simulation of a phase agrees with what was measured: use, and calls to the home. */
-export function isNear({ name, use, calls }: SimulatedPhase, checked: SavedRegions['checked']): boolean {
+export function isNear({ name, use, calls }: SimulatedPhase, checked: SavedRegions['checked'], most = AGREES): boolean {
   const phase = phaseOf({ phases: checked }, name)
-  return Math.abs(use / useOf(phase) - 1) <= AGREES && Math.abs(calls / (phase.calls ?? 0) - 1) <= AGREES
+  return Math.abs(use / useOf(phase) - 1) <= most && Math.abs(calls / (phase.calls ?? 0) - 1) <= most
 }
 
 /** The plot of the page. */
