@@ -1,9 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
 import { postgresTable } from 'sluicegate/postgres'
 import { PostgresProcess } from 'sluicegate-testkit'
+import { givenOptions, RESULTS } from '../bench-command.js'
 import { chosenNames } from '../chosen-names.js'
 import { load, machine } from '../machine.js'
 import { installRivals } from '../rivals.js'
@@ -12,7 +11,6 @@ import { measureRates } from './measure-rates.js'
 import { measureBloat, measureSize } from './measure-table.js'
 import { type PostgresResults, postgresMarkdownParts, type RatesEffort } from './postgres-results.js'
 
-const RESULTS = fileURLToPath(new URL('../../results/', import.meta.url))
 const PARTS = ['rates', 'budget', 'size', 'bloat'] as const
 
 const EFFORT: RatesEffort = { rounds: 3, roundMs: 500 }
@@ -33,17 +31,13 @@ const USAGE = `npm run bench:postgres -- [--quick] [--part PART]... [--json FILE
   size         bytes a key in the table
   bloat        a million exact decisions on 1,000 keys, autovacuum on`
 
-const { values } = parseArgs({
-  options: {
-    quick: { type: 'boolean', default: false },
-    part: { type: 'string', multiple: true, default: [] },
-    json: { type: 'string' },
-    help: { type: 'boolean', default: false },
-  },
+const values = givenOptions(USAGE, {
+  quick: { type: 'boolean', default: false },
+  part: { type: 'string', multiple: true, default: [] },
+  json: { type: 'string' },
 })
 
-if (values.help) console.log(USAGE)
-else await run()
+await run()
 
 async function run(): Promise<void> {
   const parts = chosenNames('part', values.part, PARTS, USAGE)

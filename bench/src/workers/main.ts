@@ -1,17 +1,13 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
 import { WorkerRuntime } from 'sluicegate-testkit/workers/worker-runtime.js'
+import { givenOptions, printReport, RESULTS, writeResults } from '../bench-command.js'
 import type { LineProcess } from '../line-process.js'
 import { load, machine } from '../machine.js'
 import { startNode } from '../measure.js'
 import type { Load, LoadJob } from '../middleware/load.js'
-import { tableText } from '../study/study-table.js'
 import { WAYS, type Way, WORKER } from './worker.js'
 import { type WorkersEffort, type WorkersResults, type WorkersRow, workersTable } from './workers-results.js'
 
-const RESULTS = fileURLToPath(new URL('../../results/', import.meta.url))
 const LOAD = fileURLToPath(new URL('../middleware/load-subject.js', import.meta.url))
 const KEYS = [1, 100]
 const FULL: WorkersEffort = { rounds: 7, roundMs: 1_000, connections: 32 }
@@ -24,12 +20,9 @@ const USAGE = `npm run bench:workers -- [--quick] [--json FILE]
   --quick      short runs: a first look, no figures to quote
   --json FILE  where the results go; default bench/results/workers.json, with --quick bench/results/local/workers.json`
 
-const { values } = parseArgs({
-  options: { quick: { type: 'boolean', default: false }, json: { type: 'string' }, help: { type: 'boolean', default: false } },
-})
+const values = givenOptions(USAGE, { quick: { type: 'boolean', default: false }, json: { type: 'string' } })
 
-if (values.help) console.log(USAGE)
-else await run()
+await run()
 
 async function run(): Promise<void> {
   const file = values.json ?? `${RESULTS}${values.quick ? 'local/' : ''}workers.json`
@@ -37,10 +30,8 @@ async function run(): Promise<void> {
   const loadBefore = load()
   const rows = await measured(effort)
   const results: WorkersResults = { kind: 'workers', machine: machine(), effort, loadBefore, loadAfter: load(), rows }
-  console.log(tableText(workersTable(results)))
-  mkdirSync(dirname(file), { recursive: true })
-  writeFileSync(file, `${JSON.stringify(results)}\n`)
-  console.log(`written to ${file}`)
+  printReport([workersTable(results)], [])
+  writeResults(file, results)
 }
 
 async function measured(effort: WorkersEffort): Promise<WorkersRow[]> {
