@@ -23,7 +23,6 @@ const TEST_FILES_AT_ONCE = 3 * availableParallelism()
 const ON_SERVERS = {
   'bench:redis': ['bench/dist/redis/main.js'],
   'bench:postgres': ['bench/dist/postgres/main.js'],
-  'bench:workers': (args) => run(process.execPath, ['bench/dist/workers/main.js', ...args]),
   'bench:server': ['bench/dist/server/main.js'],
   'bench:regions': ['bench/dist/regions/main.js'],
   'bench:replay': ['bench/dist/replay/main.js'],

@@ -273,6 +273,13 @@ test('of a group the files that failed run again, and hooks run around the tests
   rmSync(folder, { recursive: true })
 })
 
+test('no output of a build counts as a source, so that a second build does nothing', async () => {
+  const { ROOT, sourcesBelow } = await setup('root.mjs')
+  const sources = ['packages', 'tools', 'bench', 'chaos', 'lab', 'site', 'deploy'].flatMap(sourcesBelow)
+  const { stdout: ignored } = spawnSync('git', ['check-ignore', '--stdin'], { cwd: ROOT, input: sources.join('\n'), encoding: 'utf8' })
+  assert.equal(ignored, '')
+})
+
 test('what was compiled from a source that is gone is removed, and nothing else', async () => {
   const { removeStaleOutputs } = await setup('stale-outputs.mjs')
   const home = mkdtempSync(join(tmpdir(), 'stale-outputs-'))

@@ -5,7 +5,8 @@ import { fileURLToPath } from 'node:url'
 /** The checkout. */
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-const NOT_SOURCES = new Set(['node_modules', 'dist', 'docs', 'results', 'versus', 'reference'])
+const NOT_SOURCES = new Set(['node_modules', 'dist', 'bundle', 'docs', 'results', 'versus', 'reference'])
+const GENERATED = /\.gen\.ts$|\.wasm$/
 
 /** Every source file below `folder`, as paths from the root: nothing generated, no results. */
 export function sourcesBelow(folder) {
@@ -14,7 +15,7 @@ export function sourcesBelow(folder) {
     if (NOT_SOURCES.has(entry.name) || entry.name.startsWith('.')) continue
     const path = join(folder, entry.name)
     if (entry.isDirectory()) found.push(...sourcesBelow(path))
-    else if (!entry.name.endsWith('.gen.ts')) found.push(path)
+    else if (!GENERATED.test(entry.name)) found.push(path)
   }
   return found.sort()
 }
