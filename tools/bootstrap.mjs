@@ -43,11 +43,10 @@ const TASKS = {
   api: () => run(process.execPath, ['tools/dist/write-public-api.js']),
   pack: () => run(process.execPath, ['tools/dist/write-packages.js']),
   start: (args) => serve('packages/server/bundle/main.js', ['serve', ...withConfig(args)]),
-  test: (args) => runTests(args.includes('--failed') ? failedTests(args) : chooseTests(args), LONGEST_TEST_MS),
-  'test:long': (args) => {
+  test: (args) => {
     // Read by packages/testkit/src/run-length.ts.
-    process.env.SLUICEGATE_TEST_RUN = 'long'
-    return runTests(args.includes('--failed') ? failedTests(args) : chooseTests(args, { long: true }), LONGEST_TEST_MS)
+    if (args.includes('--long')) process.env.SLUICEGATE_TEST_RUN = 'long'
+    return runTests(args.includes('--failed') ? failedTests(args) : chooseTests(args), LONGEST_TEST_MS)
   },
   'test:watch': (args) =>
     runTogether([
@@ -96,16 +95,15 @@ async function runTests(chosen, longestMs) {
 
 /** Files that failed in the last run, as they are: some may be groups. */
 function failedTests(args) {
-  return { files: failedFiles(), nodeOptions: args.filter((arg) => arg !== '--failed') }
+  return { files: failedFiles(), longer: [], nodeOptions: args.filter((arg) => arg !== '--failed' && arg !== '--long') }
 }
 
-/** Long files first, so that none of them runs alone at the end. Long runs have few files, each long. */
-function inProcesses({ files, nodeOptions }) {
+/** Long files first, so that none of them runs by itself at the end. */
+function inProcesses({ files, longer, nodeOptions }) {
   // A pattern of names would skip the suites of the groups.
-  const byName = nodeOptions.some((option) => option.startsWith('--test-name-pattern'))
-  if (byName || process.env.SLUICEGATE_TEST_RUN === 'long') return files
-  const { alone, groups } = groupTests(files)
-  return [...alone, ...writeGroups(groups)]
+  if (nodeOptions.some((option) => option.startsWith('--test-name-pattern'))) return files
+  const { alone, groups } = groupTests(files.filter((file) => !longer.includes(file)))
+  return [...longer, ...alone, ...writeGroups(groups)]
 }
 
 function nodeTestArguments({ files, nodeOptions }, longestMs) {
@@ -115,7 +113,7 @@ function nodeTestArguments({ files, nodeOptions }, longestMs) {
 /** Compiled files of a task, which need what their folders need. */
 function filesOf(task, args) {
   if (Object.hasOwn(TEST_HELP, task) && args.includes('--failed')) return failedFiles()
-  if (Object.hasOwn(TEST_HELP, task)) return chooseTests(args, { long: task === 'test:long' }).files
+  if (Object.hasOwn(TEST_HELP, task)) return chooseTests(args).files
   return ON_SERVERS[[task, ...args.slice(0, 1)].join(' ')] ?? ON_SERVERS[task] ?? []
 }
 

@@ -40,29 +40,34 @@ test('a part of a path or a glob chooses the test files that it matches', async 
   assert.ok(below.length > 1 && below.every((file) => /^packages\/testkit\/dist\/.*oracle/.test(file)))
 })
 
-test('a long run has the files of long tests, and those with tests that are longer in it', async () => {
+test('a long run has every test file, also those of long tests', async () => {
   const { chooseTests } = await setup('tests.mjs')
   const isLong = (file: string): boolean => file.endsWith('.long.test.js')
   const daily: readonly string[] = chooseTests([]).files
-  assert.ok(!daily.some(isLong))
-  const { files } = chooseTests([], { long: true })
-  assert.ok(files.some(isLong) && files.some((file: string) => daily.includes(file)))
-  assert.ok(files.every((file: string) => chooseTests([file], { long: true }).files.length === 1))
-  const [long] = files.filter(isLong)
+  const every: readonly string[] = chooseTests(['--long']).files
+  const [long = '', ...others] = every.filter(isLong)
+  assert.deepEqual(
+    every.filter((file) => !isLong(file)),
+    daily,
+  )
+  assert.ok(others.length > 0)
+  assert.deepEqual(chooseTests(['--long', long]).files, [long])
   assert.throws(() => chooseTests([long]), /No test files match .*; npm run test:long has files that match/)
-  assert.throws(() => chooseTests(['bootstrap.test'], { long: true }), /No long tests match "bootstrap.test"; npm test has files/)
 })
 
-test('every test file with a test that is longer in a long run is in it', async () => {
+test('a long run knows the files that are longer in it', async () => {
   const { chooseTests } = await setup('tests.mjs')
-  const long: readonly string[] = chooseTests([], { long: true }).files
-  const daily: readonly string[] = chooseTests([]).files
+  const { files, longer } = chooseTests(['--long'])
   const root = new URL('../../', import.meta.url)
-  const shortened = daily.filter((file) => readFileSync(new URL(file, root), 'utf8').match(/\b(shortOrLong|longTest)\(/))
+  const found = files.filter(
+    (file: string) => file.endsWith('.long.test.js') || /\b(shortOrLong|longTest)\(/.test(readFileSync(new URL(file, root), 'utf8')),
+  )
   assert.deepEqual(
-    shortened.filter((file) => !long.includes(file)),
+    found.filter((file: string) => !longer.includes(file)),
     [],
   )
+  assert.ok(longer.length < files.length / 2)
+  assert.deepEqual(chooseTests([]).longer, [])
 })
 
 test('options go to Node.js, and do not narrow the choice of tests', async () => {
@@ -84,12 +89,12 @@ test('an unknown task is one line and a failure', () => {
   assert.equal(status, 1)
   assert.equal(
     stderr.trim(),
-    'no task "tset"; there are build, api, pack, start, test, test:long, test:watch, prove, bench, bench:redis, bench:postgres, bench:edge, bench:workers, bench:server, bench:regions, bench:replay, chaos, lab, lab:compare, lab:regions, lab:scale, bench:use, plots, site, executable, deb, image, sbom, notes, check',
+    'no task "tset"; there are build, api, pack, start, test, test:watch, prove, bench, bench:redis, bench:postgres, bench:edge, bench:workers, bench:server, bench:regions, bench:replay, chaos, lab, lab:compare, lab:regions, lab:scale, bench:use, plots, site, executable, deb, image, sbom, notes, check',
   )
 })
 
 test('each command that runs tests explains itself, and runs none', () => {
-  for (const task of ['test', 'test:long', 'test:watch']) {
+  for (const task of ['test', 'test:watch']) {
     const { status, stdout } = spawnSync(process.execPath, [BOOTSTRAP, task, '--help', 'packages/nowhere'], { encoding: 'utf8' })
     assert.equal(status, 0)
     assert.match(stdout, new RegExp(`^npm (run )?${task} -- \\[PATTERN\\]`))
@@ -177,19 +182,18 @@ function integration(npm: string): { last: string | undefined; status: number | 
   return { last: stdout.trim().split('\n').at(-1), status, stdout }
 }
 
-test('continuous integration counts the tests and the long ones, and passes when all and the gate do', () => {
+test('continuous integration counts the tests, and passes when all and the gate do', () => {
   const summary = (pass: number, fail: number, others = 0): string => `printf '# pass ${pass}\\n# fail ${fail}\\n# skipped ${others}\\n'`
-  const runs = (tests: string, long: string, gate = 'true'): string =>
-    `case "$*" in "run test") ${tests};; "run test:long") ${long};; "run check") ${gate};; *) exit 9;; esac`
+  const runs = (tests: string, gate = 'true'): string => `case "$*" in "test -- --long") ${tests};; "run check") ${gate};; *) exit 9;; esac`
   const lastAndStatus = (npm: string) => {
     const { last, status } = integration(npm)
     return [last, status]
   }
-  assert.deepEqual(lastAndStatus(runs(`echo '# pass 7'; ${summary(12, 0)}`, summary(3, 0))), ['15 passed, 0 failed', 0])
-  assert.deepEqual(lastAndStatus(runs(summary(12, 0), `${summary(2, 1)}; exit 1`)), ['14 passed, 1 failed', 1])
-  assert.deepEqual(lastAndStatus(runs(summary(11, 0, 1), summary(3, 0))), ['14 passed, 1 failed', 1])
-  assert.deepEqual(lastAndStatus(runs(summary(12, 0), 'exit 1')), ['12 passed, 1 failed', 1])
-  assert.deepEqual(lastAndStatus(runs(summary(12, 0), summary(3, 0), 'exit 1')), ['15 passed, 0 failed', 1])
+  assert.deepEqual(lastAndStatus(runs(`echo '# pass 7'; ${summary(12, 0)}`)), ['12 passed, 0 failed', 0])
+  assert.deepEqual(lastAndStatus(runs(`${summary(11, 1)}; exit 1`)), ['11 passed, 1 failed', 1])
+  assert.deepEqual(lastAndStatus(runs(summary(11, 0, 1))), ['11 passed, 1 failed', 1])
+  assert.deepEqual(lastAndStatus(runs('exit 1')), ['0 passed, 1 failed', 1])
+  assert.deepEqual(lastAndStatus(runs(summary(12, 0), 'exit 1')), ['12 passed, 0 failed', 1])
 })
 
 test('continuous integration runs a few failed files once more, and lists those that passed then', () => {
@@ -197,16 +201,15 @@ test('continuous integration runs a few failed files once more, and lists those 
     const record = { files: Array.from({ length: files }, (_, i) => `${i}.js`), failures: [{ name: 'sometimes' }] }
     return `echo '${JSON.stringify(record)}' >"$SLUICEGATE_FAILED_TESTS"; printf '# pass 11\\n# fail 1\\n'; exit 1`
   }
-  const runs = (test: string, again: string) =>
-    `case "$*" in "run test") ${test};; "run test -- --failed") ${again};; "run test:long") printf '# pass 3\\n# fail 0\\n';; esac`
+  const runs = (test: string, again: string) => `case "$*" in "test -- --long") ${test};; "test -- --long --failed") ${again};; esac`
   const passes = integration(runs(failing(3), "printf '# pass 4\\n# fail 0\\n'"))
-  assert.deepEqual([passes.last, passes.status], ['15 passed, 0 failed', 0])
-  assert.match(passes.stdout, /Of 1 failures of npm run test, 0 failed again. Failed at first:\n- sometimes\n/)
+  assert.deepEqual([passes.last, passes.status], ['12 passed, 0 failed', 0])
+  assert.match(passes.stdout, /Of 1 failures 0 failed again. Failed at first:\n- sometimes\n/)
   const fails = integration(runs(failing(3), "printf '# pass 3\\n# fail 1\\n'; exit 1"))
-  assert.deepEqual([fails.last, fails.status], ['14 passed, 1 failed', 1])
+  assert.deepEqual([fails.last, fails.status], ['11 passed, 1 failed', 1])
   // Too many to be flaky, and a second run that did not come to its end.
-  assert.deepEqual(integration(runs(failing(4), "printf '# pass 4\\n# fail 0\\n'")).last, '14 passed, 1 failed')
-  assert.equal(integration(runs(failing(1), 'exit 1')).last, '14 passed, 1 failed')
+  assert.deepEqual(integration(runs(failing(4), "printf '# pass 4\\n# fail 0\\n'")).last, '11 passed, 1 failed')
+  assert.equal(integration(runs(failing(1), 'exit 1')).last, '11 passed, 1 failed')
 })
 
 test('each test file runs once, alone or in a group, and those that need a process of their own are alone', async () => {

@@ -1,4 +1,5 @@
 const PATTERNS = `PATTERN is a folder or a file (source or compiled), a part of a path, or a glob in quotes. Without one, all test files run.
+  --long         every test in full length, also those of *.long.test.ts files: what continuous integration runs
   --name TEXT    run only tests whose names match TEXT, a part of a name or a regular expression
   --failed       run only the files with tests that failed in the last run
   --help         this text
@@ -7,18 +8,13 @@ Other options that begin with a dash go to "node --test", such as --test-concurr
 /** The output of `--help` for each command that runs tests. */
 export const TEST_HELP = {
   test: `npm test -- [PATTERN]... [options]
-Builds what changed, then runs the tests. Long tests run in a short form, or not at all: see "npm run test:long".
+Builds what changed, then runs the tests. Long tests run in a short form, or not at all, without --long ("npm run test:long" is the same).
 
 ${PATTERNS}
 
   npm test -- waiting
   npm test -- packages/sluicegate/src/time/clock.test.ts
   npm test -- 'src/redis/lease*' --name 'never over'`,
-
-  'test:long': `npm run test:long -- [PATTERN]... [options]
-Builds what changed, then runs the long tests: files named *.long.test.ts, and in full length the files with tests that "npm test" shortens.
-
-${PATTERNS}`,
 
   'test:watch': `npm run test:watch -- [PATTERN]... [options]
 Builds, runs the tests, then compiles what you save and runs again the test files that it concerns. Ctrl+C ends it.

@@ -3,34 +3,33 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { Refusal } from './refusal.mjs'
 import { ROOT, sourcesBelow } from './root.mjs'
 
-/** Test files that only the long run has. */
+/** Test files that only a long run has. */
 const LONG_FILE = '.long.test.ts'
-/** Names in a test file that is longer in the long run: see packages/testkit/src/run-length.ts. */
+/** Names in a test file that is longer in a long run: see packages/testkit/src/run-length.ts. */
 const TESTKIT = 'packages/testkit/src/'
 const LONGER = /^import \{[^}]*\b(shortOrLong|longTest|everyNth|IS_LONG_RUN|clientsForRun)\b[^}]*\} from|process\.env\.SLUICEGATE_TEST_RUN/m
 
 /**
- * The compiled test files, and the options for `node --test`.
+ * The compiled test files, those of them that are longer in this run than else, and the options for `node --test`.
  *
- * Arguments that begin with a dash go to Node.js; `--name X` is short for its `--test-name-pattern=X`. The others are patterns: a file or a
- * folder that exists, source or compiled; a glob; else a part of a path. A file that one of them matches is chosen.
+ * `--long` chooses also the files that only a long run has. Other arguments that begin with a dash go to Node.js; `--name X` is short for its
+ * `--test-name-pattern=X`. The others are patterns: a file or a folder that exists, source or compiled; a glob; else a part of a path. A file
+ * that one of them matches is chosen.
  */
-export function chooseTests(args, { long = false } = {}) {
-  const { patterns, nodeOptions } = split(args)
+export function chooseTests(args) {
+  const { patterns, nodeOptions, long } = split(args)
   // From the sources, so that a deleted test whose output is still in dist does not run.
   const every = ['packages', 'tools', 'bench', 'chaos', 'lab', 'site', 'deploy']
     .flatMap(sourcesBelow)
     .filter((file) => file.endsWith('.test.ts'))
-  const all = every.filter(long ? isInLongRun : (file) => !file.endsWith(LONG_FILE))
+  const all = long ? every : every.filter((file) => !file.endsWith(LONG_FILE))
   for (const { text, matches } of patterns) {
     if (all.some(matches)) continue
-    const elsewhere = every.some(matches) ? `; ${long ? 'npm test' : 'npm run test:long'} has files that match` : ''
-    throw new Refusal(
-      `No ${long ? 'long tests' : 'test files'} match "${text}"${elsewhere}.\nA pattern is a folder, a file, a part of a path, or a glob.`,
-    )
+    const elsewhere = every.some(matches) ? '; npm run test:long has files that match' : ''
+    throw new Refusal(`No test files match "${text}"${elsewhere}.\nA pattern is a folder, a file, a part of a path, or a glob.`)
   }
   const chosen = all.filter((file) => patterns.length === 0 || patterns.some(({ matches }) => matches(file)))
-  return { files: chosen.map(compiled), nodeOptions }
+  return { files: chosen.map(compiled), longer: long ? chosen.filter(isLonger).map(compiled) : [], nodeOptions }
 }
 
 /** The program of a longer proof: prove-<name>.ts, wherever it stands. */
@@ -47,15 +46,17 @@ export function chooseProof(name) {
 function split(args) {
   const patterns = []
   const nodeOptions = []
+  let long = false
   for (let i = 0; i < args.length; i++) {
     const arg = args[i]
-    if (arg === '--name' && args[i + 1] === undefined) throw new Refusal('--name needs a part of a test name, or a regular expression')
-    if (arg === '--name') nodeOptions.push(`--test-name-pattern=${args[++i]}`)
+    if (arg === '--long') long = true
+    else if (arg === '--name' && args[i + 1] === undefined) throw new Refusal('--name needs a part of a test name, or a regular expression')
+    else if (arg === '--name') nodeOptions.push(`--test-name-pattern=${args[++i]}`)
     else if (arg.startsWith('--name=')) nodeOptions.push(`--test-name-pattern=${arg.slice('--name='.length)}`)
     else if (arg.startsWith('-')) nodeOptions.push(arg)
     else patterns.push({ text: arg, matches: matcher(arg) })
   }
-  return { patterns, nodeOptions }
+  return { patterns, nodeOptions, long }
 }
 
 function matcher(pattern) {
@@ -75,16 +76,12 @@ function asGlob(pattern) {
   return (file) => whole.test(file)
 }
 
-const inLongRun = new Map()
-
-/** Sources are read once: each choice looks at all files. */
-function isInLongRun(file) {
-  if (!inLongRun.has(file)) inLongRun.set(file, file.endsWith(LONG_FILE) || isLonger(file))
-  return inLongRun.get(file)
+/** Whether the file, or what it shares with other tests in the testkit, has tests that are longer in a long run. */
+function isLonger(file) {
+  return file.endsWith(LONG_FILE) || hasLonger(file, new Set())
 }
 
-/** Whether the file, or what it shares with other tests in the testkit, has tests that are longer in the long run. */
-function isLonger(file, seen = new Set()) {
+function hasLonger(file, seen) {
   if (seen.has(file) || !existsSync(join(ROOT, file))) return false
   seen.add(file)
   const source = readFileSync(join(ROOT, file), 'utf8')
@@ -92,7 +89,7 @@ function isLonger(file, seen = new Set()) {
   const imported = [...source.matchAll(/from '(sluicegate-testkit\/|\.)([^']+)\.js'/g)].map(([, start, path]) =>
     start === '.' ? `${join(dirname(file), `.${path}`)}.ts` : `${TESTKIT}${path}.ts`,
   )
-  return imported.some((path) => path.startsWith(TESTKIT) && isLonger(path, seen))
+  return imported.some((path) => path.startsWith(TESTKIT) && hasLonger(path, seen))
 }
 
 /** packages/a/src/b.test.ts is compiled to packages/a/dist/b.test.js, tools/b.test.ts to tools/dist/b.test.js. */
