@@ -1,7 +1,7 @@
 // What `npm start`, `npm test` and the scripts beside them in package.json run first. Plain JavaScript without
 // dependencies, because it has to work in a fresh clone, where there are none yet.
 import { availableParallelism } from 'node:os'
-import { buildWhenStale } from './setup/build.mjs'
+import { buildWhenStale, TSC } from './setup/build.mjs'
 import { installWhenStale } from './setup/dependencies.mjs'
 import { failedFiles, printSummary, recordingOptions } from './setup/failed-tests.mjs'
 import { requireNode } from './setup/node-version.mjs'
@@ -50,7 +50,7 @@ const TASKS = {
   },
   'test:watch': (args) =>
     runTogether([
-      [process.execPath, 'node_modules/typescript/bin/tsc', '-b', '--watch', '--preserveWatchOutput'],
+      [process.execPath, TSC, '-b', '--watch', '--preserveWatchOutput'],
       [process.execPath, '--watch', ...nodeTestArguments(chooseTests(args), LONGEST_TEST_MS)],
     ]),
   prove: ([name, ...args]) => run(process.execPath, [chooseProof(name), ...args]),

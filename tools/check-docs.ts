@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { faultsOfTool } from './faults-of-command.js'
+import { faultsOfCompiler } from './faults-of-command.js'
 import { type Example, examplesIn } from './markdown-examples.js'
 import { anchorsOf, linkedFiles, linkedHeadings } from './markdown-links.js'
 import { trackedFiles } from './tracked-files.js'
@@ -51,7 +51,7 @@ function exampleFaults(examples: readonly Example[]): string[] {
   const settings = { composite: false, declaration: false, noUnusedLocals: false, outDir: '.', rootDir: '.' }
   writeFileSync(`${FOLDER}/tsconfig.json`, JSON.stringify({ extends: '../../tsconfig.base.json', compilerOptions: settings, files }))
   const where = examples.map(({ file, line }, index) => `${files[index]} is ${file}:${line}`).join('\n')
-  const types = faultsOfTool('tsc', '-p', FOLDER).map((fault) => `${fault}\n${where}`)
+  const types = faultsOfCompiler('-p', FOLDER).map((fault) => `${fault}\n${where}`)
   return types.length > 0 ? types : examples.flatMap(outcomeFaults)
 }
 

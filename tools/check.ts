@@ -9,7 +9,7 @@ import { checkPackages } from './check-packages.js'
 import { checkPublicApi } from './check-public-api.js'
 import { checkSignatures } from './check-signatures.js'
 import { checkWords } from './check-words.js'
-import { faultsOfCommand, faultsOfTool } from './faults-of-command.js'
+import { faultsOfCommand, faultsOfCompiler, faultsOfTool } from './faults-of-command.js'
 import { checkOptions } from './options-page.js'
 
 // The gate: everything but the tests. Every step runs, even after a failed one; one fault fails the gate.
@@ -22,7 +22,7 @@ interface Step {
 
 const STEPS: readonly Step[] = [
   { name: 'generated sources', faults: () => faultsOfCommand(process.execPath, ['tools/dist/generate.js']) },
-  { name: 'types', faults: () => faultsOfTool('tsc', '-b') },
+  { name: 'types', faults: () => faultsOfCompiler('-b') },
   { name: 'CommonJS form', faults: () => faultsOfCommand(process.execPath, ['tools/dist/write-commonjs.js']) },
   { name: 'lint and format', faults: () => faultsOfTool('biome', 'ci', '--colors=off') },
   { name: 'import boundaries', faults: checkBoundaries },

@@ -12,3 +12,8 @@ export function faultsOfCommand(command: string, args: readonly string[]): strin
 export function faultsOfTool(tool: string, ...args: readonly string[]): string[] {
   return faultsOfCommand(`node_modules/.bin/${tool}`, args)
 }
+
+/** What TypeScript's compiler finds: the one that builds, as two packages have a program of its name. */
+export function faultsOfCompiler(...args: readonly string[]): string[] {
+  return faultsOfCommand('node_modules/typescript-native/bin/tsc', args)
+}

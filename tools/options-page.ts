@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import ts from 'typescript'
 import { type ConfigOption, configOptions } from './config-options.js'
-import { faultsOfTool } from './faults-of-command.js'
+import { faultsOfCompiler } from './faults-of-command.js'
 import { EXAMPLES_PRELUDE, OPTION_SECTIONS, type OptionGroup } from './option-groups.js'
 
 // docs/options.md: a heading for every option of the library and of the service's configuration file, from docstrings and schema.
@@ -116,7 +116,7 @@ function exampleFaults(): string[] {
   writeFileSync(`${FOLDER}/examples.ts`, `${EXAMPLES_PRELUDE}\n${blocks.join('\n')}\n`)
   const compilerOptions = { composite: false, noEmit: true, noUnusedLocals: false, noUnusedParameters: false, rootDir: '.' }
   writeFileSync(`${FOLDER}/tsconfig.json`, JSON.stringify({ extends: '../../tsconfig.base.json', compilerOptions, files: ['examples.ts'] }))
-  return [...faultsOfTool('tsc', '-p', FOLDER)]
+  return [...faultsOfCompiler('-p', FOLDER)]
 }
 
 function typeOf(group: OptionGroup): string {

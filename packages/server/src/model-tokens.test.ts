@@ -6,12 +6,12 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { everyNth, until } from 'sluicegate-testkit'
 import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
 import { replaced, runNginx } from 'sluicegate-testkit/service/running-nginx.js'
-import { announcement, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
+import { announcement, type Cleanup, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
 
 const EXAMPLE = fileURLToPath(new URL('../../../examples/model-tokens', import.meta.url))
 const LIMIT = 10_000
@@ -26,8 +26,26 @@ interface Call {
   readonly response: ServerResponse
 }
 
-/** nginx, the service, the app and a model whose answers the test gives; the files are those of the example. */
-async function runModel(t: TestContext, protocol: Protocol, env: Readonly<Record<string, string>> = {}) {
+/** One for each test: the tests of one protocol and one time share what runs, and what one has spent would be missing from another. */
+const USERS = ['anna', 'ben', 'carl', 'dora', 'emil', 'frida', 'gus'] as const
+
+type Model = Awaited<ReturnType<typeof startModel>>
+const running = new Map<string, Promise<Model>>()
+const ends: (() => unknown)[] = []
+after(async () => {
+  for (const end of ends.reverse()) await end()
+})
+
+async function runModel(protocol: Protocol, env: Readonly<Record<string, string>> = {}): Promise<Model> {
+  const name = JSON.stringify([protocol, env])
+  const model = running.get(name) ?? startModel({ after: (end) => void ends.push(end as () => unknown) }, protocol, env)
+  running.set(name, model)
+  ;(await model).calls.length = 0
+  return await model
+}
+
+/** nginx, the service, the app and a model whose answers the test gives; the files are those of the example, with more users. */
+async function startModel(t: Cleanup, protocol: Protocol, env: Readonly<Record<string, string>>) {
   const folder = mkdtempSync(join(tmpdir(), 'sluicegate-model-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   const { service, grpc } = await startService(t, folder)
@@ -46,7 +64,11 @@ async function runModel(t: TestContext, protocol: Protocol, env: Readonly<Record
   const { url } = await runNginx(
     t,
     readFileSync(join(EXAMPLE, 'nginx.conf'), 'utf8'),
-    { '127.0.0.1:8080': new URL(service).host, '127.0.0.1:3000': new URL(app.url).host },
+    {
+      '127.0.0.1:8080': new URL(service).host,
+      '127.0.0.1:3000': new URL(app.url).host,
+      '"Bearer key-of-bob" bob;': ['bob', ...USERS].map((user) => `"Bearer key-of-${user}" ${user};`).join(' '),
+    },
     ['', (status) => status === 401],
   )
   return {
@@ -78,7 +100,7 @@ function heldCall(response: ServerResponse): Call {
 }
 
 /** The windows of the example end at midnight; those of the test do not end. */
-async function startService(t: TestContext, folder: string): Promise<{ service: string; grpc: string }> {
+async function startService(t: Cleanup, folder: string): Promise<{ service: string; grpc: string }> {
   const config = join(folder, 'config')
   cpSync(join(EXAMPLE, 'config'), config, { recursive: true })
   for (const [file, from, to] of [
@@ -91,7 +113,7 @@ async function startService(t: TestContext, folder: string): Promise<{ service: 
   return { service: url, grpc: /grpc:\/\/(\S+)/.exec(text)?.[1] ?? assert.fail(text) }
 }
 
-async function startApp(t: TestContext, env: Readonly<Record<string, string>>): Promise<{ url: string; output(): string }> {
+async function startApp(t: Cleanup, env: Readonly<Record<string, string>>): Promise<{ url: string; output(): string }> {
   const child = spawn(process.execPath, [join(EXAMPLE, 'app.mjs')], { env: { ...process.env, PORT: '0', ...env } })
   t.after(() => child.kill('SIGKILL'))
   let output = ''
@@ -102,110 +124,107 @@ async function startApp(t: TestContext, env: Readonly<Record<string, string>>): 
 
 // Each in a short run over one of the protocols, by turns.
 for (const [i, protocol] of (['http', 'grpc'] as const).entries()) {
-  everyNth(i + 0, 2)(`over ${protocol} the estimate is held while the model works, and the actual cost is charged`, async (t) => {
-    const { calls, complete, remaining } = await runModel(t, protocol)
-    const first = complete('alice', 2_999)
+  everyNth(i + 0, 2)(`over ${protocol} the estimate is held while the model works, and the actual cost is charged`, async () => {
+    const { calls, complete, remaining } = await runModel(protocol)
+    const first = complete('anna', 2_999)
     await until('the model is called', () => calls.length === 1)
-    assert.equal(await remaining('alice'), LIMIT - 3_000)
+    assert.equal(await remaining('anna'), LIMIT - 3_000)
     calls[0]?.answer(1_234)
     const answer = await first
     assert.deepEqual([answer.status, await answer.json()], [200, { text: 'an answer', usage: { total_tokens: 1_234 } }])
-    assert.equal(await remaining('alice'), LIMIT - 1_234)
+    assert.equal(await remaining('anna'), LIMIT - 1_234)
     assert.equal(await remaining('bob'), LIMIT)
   })
 
-  everyNth(i + 1, 2)(
-    `over ${protocol} requests at once reach the model as far as their estimates fit, and the others do not`,
-    async (t) => {
-      const { calls, complete, remaining } = await runModel(t, protocol)
-      const sent = Array.from({ length: 15 }, () => complete('alice', 999))
-      const statuses: number[] = []
-      for (const answer of sent) void answer.then(({ status }) => statuses.push(status))
-      await until('10 calls of the model, 5 denials', () => calls.length === 10 && statuses.length === 5)
-      assert.deepEqual(statuses, [429, 429, 429, 429, 429])
-      assert.equal(await remaining('alice'), 0)
-      for (const [i, call] of calls.entries()) call.answer(100 + i)
-      await Promise.all(sent)
-      assert.equal(calls.length, 10)
-      assert.equal(await remaining('alice'), LIMIT - 1_045)
-    },
-  )
+  everyNth(i + 1, 2)(`over ${protocol} requests at once reach the model as far as their estimates fit, and the others do not`, async () => {
+    const { calls, complete, remaining } = await runModel(protocol)
+    const sent = Array.from({ length: 15 }, () => complete('ben', 999))
+    const statuses: number[] = []
+    for (const answer of sent) void answer.then(({ status }) => statuses.push(status))
+    await until('10 calls of the model, 5 denials', () => calls.length === 10 && statuses.length === 5)
+    assert.deepEqual(statuses, [429, 429, 429, 429, 429])
+    assert.equal(await remaining('ben'), 0)
+    for (const [i, call] of calls.entries()) call.answer(100 + i)
+    await Promise.all(sent)
+    assert.equal(calls.length, 10)
+    assert.equal(await remaining('ben'), LIMIT - 1_045)
+  })
 
   everyNth(i + 2, 2)(
     `over ${protocol} a model that uses more than was reserved is charged for it, and the next request is denied before the model`,
-    async (t) => {
-      const { calls, complete, remaining } = await runModel(t, protocol)
-      const first = complete('alice', 99)
+    async () => {
+      const { calls, complete, remaining } = await runModel(protocol)
+      const first = complete('carl', 99)
       await until('the model is called', () => calls.length === 1)
       calls[0]?.answer(LIMIT - 50)
       assert.equal((await first).status, 200)
-      assert.equal(await remaining('alice'), 50)
-      const denied = await complete('alice', 99)
+      assert.equal(await remaining('carl'), 50)
+      const denied = await complete('carl', 99)
       assert.equal(denied.status, 429)
       assert.equal(denied.headers.has('retry-after'), protocol === 'http')
       assert.equal(calls.length, 1)
-      assert.equal(await remaining('alice'), 50)
+      assert.equal(await remaining('carl'), 50)
       // What fits passes.
-      const last = complete('alice', 49)
+      const last = complete('carl', 49)
       await until('the model is called', () => calls.length === 2)
       calls[1]?.answer(50)
       assert.equal((await last).status, 200)
-      assert.equal(await remaining('alice'), 0)
+      assert.equal(await remaining('carl'), 0)
     },
   )
 
   everyNth(i + 3, 2)(
     `over ${protocol} a client that gives up ends the call of the model; its reservation lapses and stays charged`,
-    async (t) => {
-      const { calls, complete, remaining, metric } = await runModel(t, protocol, { TTL_MS: '1500' })
+    async () => {
+      const { calls, complete, remaining, metric } = await runModel(protocol, { TTL_MS: '1500' })
       const gone = new AbortController()
-      const given = complete('alice', 2_999, gone.signal)
+      const given = complete('dora', 2_999, gone.signal)
       await until('the model is called', () => calls.length === 1)
       gone.abort()
       await assert.rejects(given)
       await until('the app ends its call', () => calls[0]?.response.destroyed === true)
       await until('the reservation has lapsed', async () => (await metric('sluicegate_reservations_lapsed_total')) === 1)
       assert.equal(await metric('sluicegate_reservations'), 0)
-      assert.equal(await remaining('alice'), LIMIT - 3_000)
+      assert.equal(await remaining('dora'), LIMIT - 3_000)
     },
   )
 
   everyNth(i + 4, 2)(
     `over ${protocol} an answer after the time of its reservation is delivered, and stays charged as reserved`,
-    async (t) => {
-      const { calls, complete, remaining, metric, appOutput } = await runModel(t, protocol, { TTL_MS: '1' })
-      const late = complete('alice', 999)
+    async () => {
+      const { calls, complete, remaining, metric, appOutput } = await runModel(protocol, { TTL_MS: '1' })
+      const late = complete('emil', 999)
       await until('the model is called', () => calls.length === 1)
       await until('the reservation has lapsed', async () => (await metric('sluicegate_reservations_lapsed_total')) === 1)
       calls[0]?.answer(10)
       assert.equal((await late).status, 200)
       await until('the app says so', () => appOutput().includes('has lapsed before its commit'))
-      assert.equal(await remaining('alice'), LIMIT - 1_000)
+      assert.equal(await remaining('emil'), LIMIT - 1_000)
     },
   )
 
-  everyNth(i + 5, 2)(`over ${protocol} a model that refuses costs nothing, and a request above the limit does not reach it`, async (t) => {
-    const { calls, complete, remaining } = await runModel(t, protocol)
-    const refused = complete('alice', 999)
+  everyNth(i + 5, 2)(`over ${protocol} a model that refuses costs nothing, and a request above the limit does not reach it`, async () => {
+    const { calls, complete, remaining } = await runModel(protocol)
+    const refused = complete('frida', 999)
     await until('the model is called', () => calls.length === 1)
     calls[0]?.refuse()
     assert.equal((await refused).status, 502)
-    assert.equal(await remaining('alice'), LIMIT)
-    assert.equal((await complete('alice', LIMIT)).status, 429)
+    assert.equal(await remaining('frida'), LIMIT)
+    assert.equal((await complete('frida', LIMIT)).status, 429)
     assert.equal(calls.length, 1)
-    assert.equal(await remaining('alice'), LIMIT)
+    assert.equal(await remaining('frida'), LIMIT)
   })
 }
 
-test('nginx limits requests before the app reserves tokens, and refuses those without a key', async (t) => {
-  const { calls, complete, remaining } = await runModel(t, 'http')
+test('nginx limits requests before the app reserves tokens, and refuses those without a key', async () => {
+  const { calls, complete, remaining } = await runModel('http')
   assert.equal((await complete('mallory', 1)).status, 401)
   // 20 at once, then one a second. Those that pass are denied by the app: they are above the limit of tokens.
-  const sent = await Promise.all(Array.from({ length: 60 }, () => complete('alice', LIMIT)))
+  const sent = await Promise.all(Array.from({ length: 60 }, () => complete('gus', LIMIT)))
   assert.deepEqual(new Set(sent.map(({ status }) => status)), new Set([429]))
   const ofNginx = sent.filter(({ headers }) => headers.get('content-type') === 'application/problem+json')
   assert.ok(ofNginx.length > 0 && ofNginx.length <= 40, `${ofNginx.length} denied by nginx`)
   for (const { headers } of ofNginx) assert.ok(Number(headers.get('retry-after')) > 0)
   assert.equal(calls.length, 0)
-  assert.equal(await remaining('alice'), LIMIT)
+  assert.equal(await remaining('gus'), LIMIT)
 })

@@ -13,7 +13,7 @@ import { runService, TWO_POLICIES } from 'sluicegate-testkit/service/running-ser
 import { createLog } from '../log.js'
 import { type Service, startService } from '../service.js'
 
-const OFTEN = { sampleMs: 50 }
+const OFTEN = { sampleMs: 100 }
 const SHOWN = `${TWO_POLICIES}dashboard: { keys: shown }\n`
 
 /** Waits until the first policy's part of the page shows `text` for `value`. */

@@ -1,4 +1,5 @@
-const ASK_MS = 10
+/** Soon at first; then once in a tenth of the time that it has taken so far: an answer may cost a request to a busy service. */
+const [SHORTEST_PAUSE_MS, LONGEST_PAUSE_MS] = [10, 100]
 const LONGEST_MS = 30_000
 
 /** Asks again and again until the answer is yes, as one has to of servers; after 30 s that is a fault, also of an answer that does not come. */
@@ -7,11 +8,12 @@ export async function until(what: string, isSo: () => boolean | Promise<boolean>
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`${what}: not so after ${LONGEST_MS} ms`)), LONGEST_MS)
   })
-  const endMs = performance.now() + LONGEST_MS
+  const beginMs = performance.now()
   const asked = async (): Promise<void> => {
-    while (performance.now() < endMs) {
+    for (let waitedMs = 0; waitedMs < LONGEST_MS; waitedMs = performance.now() - beginMs) {
       if (await isSo()) return
-      await new Promise((resolve) => setTimeout(resolve, ASK_MS))
+      const pauseMs = Math.min(LONGEST_PAUSE_MS, Math.max(SHORTEST_PAUSE_MS, waitedMs / 10))
+      await new Promise((resolve) => setTimeout(resolve, pauseMs))
     }
     await late
   }

@@ -4,9 +4,9 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
 import { freePorts } from '../servers/free-ports.js'
 import { until } from '../servers/until.js'
+import type { Cleanup } from './sluicegate-process.js'
 
 export interface RunningNginx {
   readonly url: string
@@ -21,7 +21,7 @@ export interface RunningNginx {
  * @param isUp whether the status of `path` says that nginx serves.
  */
 export async function runNginx(
-  t: TestContext,
+  t: Cleanup,
   shipped: string,
   values: Readonly<Record<string, string>>,
   [path, isUp]: readonly [path: string, isUp: (status: number) => boolean],
@@ -49,7 +49,7 @@ export async function runNginx(
 }
 
 /** Starts nginx with `nginx.conf` of a folder, for the length of a test. */
-export function startNginx(t: TestContext, folder: string, ...options: string[]): ChildProcess {
+export function startNginx(t: Cleanup, folder: string, ...options: string[]): ChildProcess {
   const nginx = spawn('nginx', ['-p', folder, ...options, '-c', join(folder, 'nginx.conf')], { stdio: ['ignore', 'ignore', 'pipe'] })
   nginx.stderr?.resume()
   const ended = once(nginx, 'close')

@@ -108,26 +108,49 @@ const BELOW_NUMBER: Partial<Record<Encoding, bigint>> = { SLIDING: 32n, COMPACT:
  */
 export function occupiedEntries(table: RestoredTable): number | undefined {
   const words = new BigUint64Array(table.memory.buffer)
+  const halves = new Uint32Array(table.memory.buffer)
   const { stride } = table.numbers
-  const clear = (from: number): unknown => words.fill(0n, from, from + stride / 8)
+  const clear = (from: number, entries: number): void => clearHalves(halves, from * 2, from * 2 + (entries * stride) / 4)
   const isValue = valueCheck(table.numbers)
   let occupied = 0
   for (let address = table.address, place = 0; address < table.end; address += ENTRY_BYTES, place++) {
+    // Most of a table was never used: that is passed over in one go, as a big integer for each of its words takes long.
+    const unused = unusedEntries(halves, address / 4, table.end / 4)
+    if (unused > 0) {
+      clear((table.extensions + place * stride) / 8, unused)
+      address += (unused - 1) * ENTRY_BYTES
+      place += unused - 1
+      continue
+    }
     const identity = words[address / 8] as bigint
     const state = words[address / 8 + 1] as bigint
     const extensions = (table.extensions + place * stride) / 8
     if (state === 0n || isMark(state)) {
       if (state === 0n ? isOccupied(identity) : state !== MARKED || identity !== 0n) return undefined
-      clear(extensions)
+      clear(extensions, 1)
       continue
     }
     const high = Number(state >> 32n)
     if (kindOf(high) !== STATE_KIND || !isOfEpoch(high, table.epoch)) return undefined
-    if (isBanEntry(Number(identity & 0xffff_ffffn))) clear(extensions)
+    if (isBanEntry(Number(identity & 0xffff_ffffn))) clear(extensions, 1)
     else if (!isValue(state & VALUE_MASK) || !areExtensions(words, extensions, table.numbers)) return undefined
     if (isOccupied(identity)) occupied++
   }
   return occupied
+}
+
+/** Writes only where there is something: memory that was never written takes no room. */
+function clearHalves(halves: Uint32Array, from: number, to: number): void {
+  let at = from
+  while (at < to && halves[at] === 0) at++
+  if (at < to) halves.fill(0, at, to)
+}
+
+/** How many entries without a single bit stand from `first` on; in words of 32 bits. */
+function unusedEntries(halves: Uint32Array, first: number, end: number): number {
+  let at = first
+  while (at < end && halves[at] === 0 && halves[at + 1] === 0 && halves[at + 2] === 0 && halves[at + 3] === 0) at += 4
+  return (at - first) / 4
 }
 
 /** Whether the number of a window, or a time, lies within what a time base lasts for. */
