@@ -5,7 +5,7 @@ import { DisplayString, ParseError, parseDictionary, parseList, Token } from 'st
 import { readRateLimit } from './read-rate-limit.js'
 import { ByteSequence, Decimal, Token as OwnToken, structuredDictionary, structuredList } from './structured-field.js'
 
-const INPUTS = shortOrLong(15_000, 60_000)
+const INPUTS = shortOrLong(15_000, 30_000)
 const NAMES = [
   'ratelimit',
   'ratelimit-policy',

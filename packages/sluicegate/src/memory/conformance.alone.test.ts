@@ -2,7 +2,7 @@ import { type ConformanceChoice, conformance, IS_LONG_RUN } from 'sluicegate-tes
 import { attachLimiter, createLimiter } from '../index.js'
 
 /** For the ends that differ from the first in few places: in a short run fewer takes and seeds, of one algorithm of each kind. */
-const AGAIN: ConformanceChoice = IS_LONG_RUN ? { share: 0.1 } : { share: 0.01, algorithms: ['gcra', 'concurrency', 'all-of'] }
+const AGAIN: ConformanceChoice = IS_LONG_RUN ? { share: 0.05 } : { share: 0.01, algorithms: ['gcra', 'concurrency', 'all-of'] }
 /** The third and the fourth end: one state in a key, and several. */
 const ONE: ConformanceChoice = IS_LONG_RUN ? {} : { algorithms: ['gcra'] }
 const OF_SEVERAL: ConformanceChoice = IS_LONG_RUN ? {} : { algorithms: ['all-of'] }
@@ -10,7 +10,7 @@ const RATES = ['token bucket', 'gcra']
 /** What depends on the end of a limiter that is asked, or on what stands before it. */
 const AT_ANY_END: ConformanceChoice['shared'] = ['verbs', 'blocks', 'updates', 'misuse', 'statsAndEvents', 'reserving']
 
-conformance('memory', createLimiter, IS_LONG_RUN ? { share: 0.5 } : { share: 0.01 })
+conformance('memory', createLimiter, IS_LONG_RUN ? { share: 0.2 } : { share: 0.01 })
 
 conformance(
   'memory, attached',

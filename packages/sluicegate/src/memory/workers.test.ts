@@ -19,8 +19,8 @@ import { allOf, concurrency, createLimiter, gcra, manualClock, type Policy, prec
 const WORKERS = 4
 const START_MS = 1_789_000_000_000
 const DAY_MS = 86_400_000
-const STEPS = shortOrLong(40, 150)
-const ROUNDS = shortOrLong(8, 40)
+const STEPS = shortOrLong(40, 80)
+const ROUNDS = shortOrLong(8, 20)
 
 const crew = crewFor({ after }, WORKERS)
 

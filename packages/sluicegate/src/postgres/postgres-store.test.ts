@@ -95,7 +95,7 @@ for (const [name, open] of Object.entries(CLIENTS)) {
 
   test(`${name}: of racing swaps none is lost, of one key and of several at once`, () =>
     withStore(async (store) => {
-      const rounds = shortOrLong(10, 100)
+      const rounds = shortOrLong(10, 50)
       const keys = [`${name} b`, `${name} a`]
       await Promise.all(
         Array.from({ length: 10 }, async (_, i) => {
@@ -171,7 +171,7 @@ for (const [name, open] of Object.entries(CLIENTS)) {
       withStore(
         async (store) => {
           const key = `${name} ${level}`
-          const rounds = shortOrLong(5, 50)
+          const rounds = shortOrLong(5, 25)
           await Promise.all(
             Array.from({ length: 4 }, async () => {
               for (let n = 0; n < rounds; n++) await increment(store, key)

@@ -6,7 +6,7 @@ import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 
 // What the histories of leases run on is what the scripts do.
 
-const SEQUENCES = shortOrLong(25, 240)
+const SEQUENCES = shortOrLong(25, 100)
 
 const redis = await ownRedis()
 after(() => redis.stop())

@@ -9,7 +9,7 @@ import { preciseClock } from '../time/clock.js'
 import { RedisKeys } from './redis-keys.js'
 import { RedisRegionPool } from './redis-region-pool.js'
 
-const SEQUENCES = shortOrLong(30, 600)
+const SEQUENCES = shortOrLong(30, 200)
 const STEPS = 60
 const START_US = 1_700_000_000_000_000
 const TERMS = { periodUs: 1_000_000, leadUs: 250_000, claimUs: 1_000_000, leaseUs: 4_000_000 }

@@ -22,5 +22,5 @@ givenUpWaits(
       stop: () => limiter.close(),
     }
   },
-  shortOrLong(800, 10_000),
+  shortOrLong(800, 3_000),
 )

@@ -12,7 +12,7 @@ const SEARCHES = [
   { preemptions: 1, deaths: 1, most: MOST },
 ]
 /** Beyond those bounds, by chance. */
-const WALKS = { walks: shortOrLong(3, 300), seed: 20_240_901 }
+const WALKS = { walks: shortOrLong(3, 100), seed: 20_240_901 }
 const LEAST_SCHEDULES = 100 * MOST
 
 const modules = await ExploredModules.compile(SCENARIOS)

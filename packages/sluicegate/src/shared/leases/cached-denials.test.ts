@@ -6,7 +6,7 @@ import type { Decision } from '../../decision/decision.js'
 import { fixedWindow, slidingLog, tokenBucket } from '../../index.js'
 import { CachedDenial } from '../../lease/denial-cache.js'
 
-const SEEDS = shortOrLong(6, 100)
+const SEEDS = shortOrLong(6, 40)
 
 /** Nine at once, and one every 100 ms. */
 const SLOW = tokenBucket({ limit: 10, window: '1s', burst: 10 })

@@ -4,8 +4,8 @@ import { seedsFrom, shortOrLong } from 'sluicegate-testkit'
 import { FAULTY_SHARES, type HistoryRules, nodeHistory, type OutageShares, SOUND_SHARES } from 'sluicegate-testkit/outage/node-history.js'
 
 /** Random histories, most of few nodes, some of up to a thousand. */
-const HISTORIES = shortOrLong(150, 1_000)
-const MOST_NODES = shortOrLong(100, 1_000)
+const HISTORIES = shortOrLong(150, 500)
+const MOST_NODES = shortOrLong(100, 500)
 const MOST_FOR_A_FAULT = 3_000
 /** They once found something, in histories of up to a thousand nodes. */
 const SAVED_SEEDS: readonly number[] = [138_311_762]
