@@ -38,7 +38,8 @@ export const RIVAL_CLIENTS: Readonly<Record<string, (port: number) => Promise<Ri
     return { client, isNodeRedis: true, close: () => client.destroy() }
   },
   ioredis: async (port) => {
-    const client = new (requireRival('ioredis') as Ioredis).Redis({ host: '127.0.0.1', port })
+    const { Redis } = requireRival('ioredis') as Ioredis
+    const client = new Redis({ host: '127.0.0.1', port })
     client.on('error', () => undefined)
     return { client, isNodeRedis: false, close: () => client.disconnect() }
   },
