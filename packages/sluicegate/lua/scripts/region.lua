@@ -7,7 +7,7 @@
 -- KEYS   the key in the region
 -- ARGV   the verb, and its numbers in one text; times in microseconds
 --   draw     tokens wanted; the fewest that are of use; tokens that callers requested, -1 to change nothing; the period of renewals; how long
---            one takes; how long a claim holds; how long a token lasts
+--            one takes; how long a claim holds; how long a token lasts; the time of this server as the caller foresees it, 0 for unknown
 --   deposit  1 for a renewal, 0 for what a take learned at the home; when it was claimed; how long the tokens last from then on; how long
 --            ago that was by the caller's clock; tokens; tokens wanted; the fewest of use; how long fewer would be denied; how long the key
 --            is banned; tokens left at the home, and until it is full there; the demand of all regions, -1 for unknown; the period
@@ -20,7 +20,7 @@
 --   reset
 -- reply
 --   draw     the time; tokens drawn; tokens left; 1 for a claim, and 2 more while the home has less than is wanted; how long the fewest are
---            denied, 0 where only the home knows; how long the key is banned; tokens left at the home, and until it is full; with a claim the
+--            denied, or until a renewal on its way should have come, 0 where only the home knows; how long the key is banned; tokens left at the home, and until it is full; with a claim the
 --            pace of demand in tokens a microsecond, that of all regions, and how long ago the claim before was; then for each lot of the
 --            drawn tokens its number and its end
 --   deposit  tokens to be charged at the home, and when the tokens end
@@ -34,6 +34,10 @@ local FIELDS = 13
 local PACE_US = 2000000
 --- A denial is looked at again after so long: another region may have given back, or lifted a ban.
 local LONGEST_DENIAL_US = 2000000
+--- A renewal that is late is looked for again after so long.
+local SOON_US = 50000
+--- The clock was set ahead where it is further ahead than this of what a caller foresees.
+local LEAST_STEP_US = 1000000
 local MOST_LOTS = 8
 --- How long the pace of an idle key is kept, and what it owes.
 local IDLE_MS, OWING_MS = 60000, 86400000
@@ -91,6 +95,12 @@ if verb == 'draw' then
   local want, least, isPeek = argument(1), argument(2), argument(3) < 0
   local periodUs, leadUs, claimUs, leaseUs = argument(4), argument(5), argument(6), argument(7)
   if state[SINCE] == 0 then state[SINCE] = now end
+  local foreseen = argument(8)
+  if foreseen > 0 and now - foreseen > LEAST_STEP_US then
+    -- What the clock skipped is no time in which there was no demand.
+    if state[SINCE] <= foreseen then state[SINCE] = state[SINCE] + now - foreseen end
+    if state[CLAIMED] <= foreseen then state[CLAIMED] = state[CLAIMED] + now - foreseen end
+  end
   if not isPeek then state[DEMAND] = state[DEMAND] + argument(3) end
   local sinceUs = now - state[SINCE]
   local pace = state[PACE]
@@ -126,7 +136,10 @@ if verb == 'draw' then
   end
   if not isPeek then write() end
   local deniedUs = 0
-  if drawn == 0 and isScarce and least >= state[DENIED_COST] then deniedUs = math.max(state[DENIED], state[CLAIM_END], now) - now end
+  if drawn == 0 and isScarce and least >= state[DENIED_COST] then
+    -- A renewal on its way brings news long before its claim ends.
+    deniedUs = state[CLAIM_END] > now and math.max(state[CLAIMED] + leadUs - now, SOON_US) or math.max(state[DENIED] - now, 0)
+  end
   local claim = {}
   if isClaimed then claim = { string.format('%.9g', pace), string.format('%.9g', state[TOTAL]), agoUs } end
   for at = 1, #lots do claim[#claim + 1] = lots[at] end

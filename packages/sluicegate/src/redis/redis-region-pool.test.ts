@@ -12,7 +12,7 @@ import { RedisRegionPool } from './redis-region-pool.js'
 const SEQUENCES = shortOrLong(30, 600)
 const STEPS = 60
 const START_US = 1_700_000_000_000_000
-const TERMS = { periodUs: 1_000_000, leadUs: 250_000, claimUs: 1_000_000, leaseUs: 4_000_000 }
+const TERMS = { periodUs: 1_000_000, leadUs: 250_000, claimUs: 1_000_000, leaseUs: 4_000_000, foreseenUs: 0 }
 const ANYWHERE = { serverOf: () => undefined, slotOf: () => undefined }
 
 let redis: OwnRedis
@@ -85,7 +85,8 @@ test('what a region holds changes by the script as by its twin, also when the cl
           break
         default: {
           const draw = { want: amount, least: random.integer(1, amount), demand: random.pick([undefined, amount, 3 * amount]) }
-          const [actual, expected] = [await pool.draw(key, draw, TERMS), twin.draw(nowUs, draw, TERMS)]
+          const terms = { ...TERMS, foreseenUs: random.pick([0, nowUs - random.magnitude(1, 5_000_000)]) }
+          const [actual, expected] = [await pool.draw(key, draw, terms), twin.draw(nowUs, draw, terms)]
           const { claim, ...exact } = actual
           const { claim: twinClaim, ...twinExact } = expected
           assert.deepEqual(exact, twinExact, where)

@@ -99,7 +99,7 @@ export async function regionHistory(seed: number, rules: RegionRules, forms: rea
   const seconds = random.integer(15, policy.algorithm === 'sliding-log' ? 4 * MOST_SECONDS : MOST_SECONDS)
   demand(world, policy, random, seconds)
   trouble(world, random, seconds)
-  await world.time.runUntil((seconds + 8) * SECOND_US)
+  await world.run((seconds + 8) * SECOND_US)
   const alone = world.regions.reduce((sum, { record }) => sum + record.alone.reduce((all, { cost }) => all + cost, 0), 0)
   return { policy, admissions: world.admissions, alone, errors: world.regions.reduce((sum, { record }) => sum + record.errors, 0) }
 }

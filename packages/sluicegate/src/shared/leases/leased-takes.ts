@@ -107,7 +107,7 @@ export class SingleLeasedTakes extends WaitingTakes implements LeasedTakes {
   }
 
   protected async alone(key: Key, cost: number, spending: Spending | undefined): Promise<Decision> {
-    const decision = await this.exact(key, cost, spending)
+    const decision = await this.exact(key, cost, spending, this.table.unreported(key as string))
     return decision.source === 'store' ? this.table.answered(key as string, cost, decision) : decision
   }
 
