@@ -60,7 +60,7 @@ for (const perSecond of [
     // A renewal under scarcity is two calls.
     assert.ok(messages <= 2.2, `${messages} calls a second and region`)
     const parts = bySecond.map((row, i) => sumOf([row], 20, 60) / sumOf([askedBySecond[i] ?? []], 20, 60))
-    for (const each of parts) assert.ok(Math.abs(each - 0.5) < 0.15, `parts of the demand: ${parts}`)
+    assert.ok(Math.min(...parts) >= 0.33 && Math.max(...parts) <= 0.8, `parts of the demand: ${parts}`)
   })
 }
 
@@ -84,7 +84,7 @@ for (const policy of [...SHIFTED, ...shortOrLong([], OF_LONG_RUNS)]) {
         parts.later += sumOf(bySecond, SHIFT_S + 3, SHIFT_S + 8) / 500 / runs
       }
       const text = `${(100 * parts.soon).toFixed(0)} % in 3 s, ${(100 * parts.later).toFixed(0)} % in the 5 s after`
-      assert.ok(parts.soon >= 0.65 && parts.later >= 0.9, text)
+      assert.ok(parts.soon >= 0.7 && parts.later >= 0.9, text)
       t.diagnostic(text)
     })
   }
@@ -112,7 +112,7 @@ test('a clock that is set ahead does not make the demand of its region look low;
   assert.ok(sound <= 1 && faulty > 1.2, `${sound} messages a second, ${faulty} with the fault`)
 })
 
-test('a region without demand holds at most a hundredth of the limit', async () => {
+test('a region without demand holds at most a hundredth of the budget', async () => {
   for (const policy of [BUCKET, slidingWindow({ limit: 3000, window: '30s', name: 'a sliding window' })]) {
     let most = 0
     await regionUse({
@@ -128,7 +128,7 @@ test('a region without demand holds at most a hundredth of the limit', async () 
           time.inUs(ms * 1000, () => (most = Math.max(most, regions[2]?.heldOf(policy.name, 'k') ?? 0)))
       },
     })
-    assert.ok(most <= policy.limit / 100, `${most} tokens of ${policy.name}`)
+    assert.ok(most <= policy.burst / 100, `${most} tokens of ${policy.name}`)
   }
 })
 
