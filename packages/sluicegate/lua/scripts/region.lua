@@ -39,6 +39,8 @@ local SOON_US = 50000
 --- The clock was set ahead where it is further ahead than this of what a caller foresees.
 local LEAST_STEP_US = 1000000
 local MOST_LOTS = 8
+--- No token lasts longer: one with a later end was drawn before the clock was set back.
+local LONGEST_US = 4000000
 --- How long the pace of an idle key is kept, and what it owes.
 local IDLE_MS, OWING_MS = 60000, 86400000
 
@@ -63,7 +65,7 @@ for number, finish in string.gmatch(tail, '(%d+) (%d+)') do
 end
 
 local function add(number, finish)
-  if number <= 0 or finish <= now then return end
+  if number <= 0 or finish <= now or finish > now + LONGEST_US then return end
   local at = 1
   while ends[at] and ends[at] < finish do at = at + 1 end
   if ends[at] == finish then

@@ -174,7 +174,7 @@ export class RegionBackend implements Backend {
     if (alone === undefined) return { done: false, decision: this.closed() }
     const answer = await alone.execute(operation, signal)
     if (answer.done) this.owe(operation.key, operation.cost)
-    return { done: answer.done, ...(answer.decision && { decision: { ...answer.decision, source: 'outage' } }) }
+    return inOutage(answer)
   }
 
   /** What the pool does not know, the home does; while that cannot be reached, the share does. */
@@ -192,7 +192,9 @@ export class RegionBackend implements Backend {
       return await home.execute({ verb: 'peek', key, cost }, signal)
     } catch (error) {
       if (!isOutage(error)) throw error
-      return alone === undefined ? { done: false, decision: this.closed() } : alone.execute({ verb: 'peek', key, cost }, signal)
+      return alone === undefined
+        ? { done: false, decision: this.closed() }
+        : inOutage(await alone.execute({ verb: 'peek', key, cost }, signal))
     }
   }
 
@@ -311,6 +313,11 @@ export class RegionBackend implements Backend {
       source: 'outage',
     }
   }
+}
+
+/** Of the share. */
+function inOutage({ done, decision }: Answer): Answer {
+  return { done, ...(decision && { decision: { ...decision, source: 'outage' } }) }
 }
 
 /** The region's store is well when the home does not answer: that opens no circuit of it. */

@@ -19,8 +19,11 @@ const WEIGHT = 0.2
 /** A claim holds for this many renewals; the process that has it may be gone. */
 const CLAIM_LEADS = 3
 const LEAST_CLAIM_US = 1_000_000
-/** What a region may want beyond its part of a scarce budget, so that none of it is left unused. */
-const BEYOND = 1.1
+/**
+ * A region wants its part of so much of what a scarce budget had left, and of all that flows in. That keeps some tokens at the home: else regions got
+ * what flowed in since another one came, whatever their demand, and one whose demand begins found nothing.
+ */
+const OF_REST = 0.5
 /** The window in which the home counts the demand of all regions, under a limit that no demand reaches. */
 const [DEMAND_WINDOW_MS, DEMAND_LIMIT] = [4000, 1_000_000_000]
 /** Tokens of a window go back so long before their end. */
@@ -289,7 +292,7 @@ function wantedOf(
   const need = Math.max(1, Math.ceil(foreseen))
   if (!isScarce || total <= pace) return { need, wanted: need }
   const rate = limit / (windowMs * 1000)
-  return { need, wanted: Math.max(1, Math.ceil(Math.min(foreseen, (rest + rate * periodUs * BEYOND) * (pace / total)))) }
+  return { need, wanted: Math.max(1, Math.ceil(Math.min(foreseen, (rest * OF_REST + rate * periodUs) * (pace / total)))) }
 }
 
 /** The region's store forgets a claim by itself. */

@@ -3,6 +3,7 @@ import type { Deposit, Deposited, Draw, Drawn, DrawTerms, Lot } from '../../../s
 const PACE_US = 2_000_000
 const LONGEST_DENIAL_US = 2_000_000
 const MOST_LOTS = 8
+const LONGEST_US = 4_000_000
 const SOON_US = 50_000
 const LEAST_STEP_US = 1_000_000
 
@@ -18,6 +19,8 @@ export interface PoolRules {
   readonly voidsReclaimed: boolean
   /** Whether the time that a clock skipped is no time without demand. */
   readonly seesSteps: boolean
+  /** No token lasts longer. */
+  readonly longestUs: number
 }
 
 /** Those of `lua/scripts/region.lua`. */
@@ -31,6 +34,7 @@ export const SOUND_POOL: PoolRules = {
   voidsAfterStep: true,
   voidsReclaimed: true,
   seesSteps: true,
+  longestUs: LONGEST_US,
 }
 
 /** What a region holds of one key: twin of `lua/scripts/region.lua`, without the time after which the key is forgotten. */
@@ -196,7 +200,7 @@ export class PoolTwin {
   }
 
   private add(nowUs: number, tokens: number, endUs: number): void {
-    if (tokens <= 0 || endUs <= nowUs) return
+    if (tokens <= 0 || endUs <= nowUs || endUs > nowUs + this.rules.longestUs) return
     const same = this.lots.find((lot) => lot.endUs === endUs)
     if (same !== undefined) same.tokens += tokens
     else this.lots = [...this.lots, { tokens, endUs }].toSorted((a, b) => a.endUs - b.endUs)

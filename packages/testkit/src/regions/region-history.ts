@@ -34,7 +34,7 @@ export const FAULTY_REGIONS: readonly (RegionRules & { readonly forms: readonly 
     ...SOUND_REGIONS,
     name: 'tokens of a region have no end',
     forms: ['rate', 'fixed-window', 'sliding-log'],
-    pool: { ...SOUND_POOL, endOf: (_deposit, nowUs) => nowUs + 3_600_000_000 },
+    pool: { ...SOUND_POOL, endOf: (_deposit, nowUs) => nowUs + 3_600_000_000, longestUs: Number.POSITIVE_INFINITY },
   },
   {
     ...SOUND_REGIONS,
