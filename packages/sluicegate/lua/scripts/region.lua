@@ -39,6 +39,8 @@ local SOON_US = 50000
 --- The clock was set ahead where it is further ahead than this of what a caller foresees.
 local LEAST_STEP_US = 1000000
 local MOST_LOTS = 8
+--- What the home had is known for so many periods.
+local STALE = 3
 --- No token lasts longer: one with a later end was drawn before the clock was set back.
 local LONGEST_US = 4000000
 --- How long the pace of an idle key is kept, and what it owes.
@@ -107,6 +109,9 @@ if verb == 'draw' then
   local sinceUs = now - state[SINCE]
   local pace = state[PACE]
   if sinceUs > 0 then pace = pace + (1 - math.exp(-sinceUs / PACE_US)) * (state[DEMAND] / sinceUs - pace) end
+  local agoUs = now - state[CLAIMED]
+  -- Without a renewal for so long nothing is known of the home: demand that begins goes there, as with a cold key.
+  if state[DENIED] <= now and agoUs >= STALE * periodUs then state[DENIED] = 0 end
   local isBlocked, isScarce = state[BLOCKED] > now, state[DENIED] > 0
   local drawn, lots = 0, {}
   if not isBlocked and left >= least then
@@ -123,7 +128,6 @@ if verb == 'draw' then
     if not isPeek then left = left - drawn end
   end
   local need = pace * leadUs
-  local agoUs = now - state[CLAIMED]
   local isLow = left <= need or (left <= need + 2 * math.sqrt(need) and agoUs >= periodUs)
   local isClaimed = not isPeek and not isBlocked and isLow and now >= state[CLAIM_END] and now >= state[DENIED]
     and pace * leaseUs >= 2 and (not isScarce or agoUs >= periodUs)

@@ -5,6 +5,7 @@ const LONGEST_DENIAL_US = 2_000_000
 const MOST_LOTS = 8
 const LONGEST_US = 4_000_000
 const SOON_US = 50_000
+const STALE = 3
 const LEAST_STEP_US = 1_000_000
 
 /** Rules of a pool, of which mutants break one each. */
@@ -73,13 +74,14 @@ export class PoolTwin {
     this.demand += demand ?? 0
     const sinceUs = nowUs - this.sinceUs
     const pace = sinceUs > 0 ? this.pace + (1 - Math.exp(-sinceUs / PACE_US)) * (this.demand / sinceUs - this.pace) : this.pace
+    const agoUs = nowUs - this.claimedUs
+    if (this.deniedUs <= nowUs && agoUs >= STALE * periodUs) this.deniedUs = 0
     const isScarce = this.deniedUs > 0
     const isBlocked = this.blockedUs > nowUs
     const lots = isBlocked || this.left < least ? [] : this.drawn(want)
     const tokens = lots.reduce((sum, lot) => sum + lot.tokens, 0)
     const left = isPeek ? this.left + tokens : this.left
     const need = pace * leadUs
-    const agoUs = nowUs - this.claimedUs
     const isLow = left <= need || (left <= need + 2 * Math.sqrt(need) && agoUs >= periodUs)
     const isDue = isLow && nowUs >= this.claimEndUs && nowUs >= this.deniedUs && pace * leaseUs >= 2
     const isClaimed = !isPeek && !isBlocked && isDue && (!isScarce || agoUs >= periodUs)
