@@ -34,15 +34,12 @@ local FIELDS = 13
 local PACE_US = 2000000
 --- A denial is looked at again after so long: another region may have given back, or lifted a ban.
 local LONGEST_DENIAL_US = 2000000
---- A renewal that is late is looked for again after so long.
-local SOON_US = 50000
---- The clock was set ahead where it is further ahead than this of what a caller foresees.
-local LEAST_STEP_US = 1000000
 local MOST_LOTS = 8
---- What the home had is known for so many periods.
+--- After how long a late renewal is looked for again. The clock was set where it is further ahead than LEAST_STEP_US of what a caller foresees. No
+--- token lasts longer than LONGEST_US: one with a later end was drawn before the clock was set back.
+local SOON_US, LEAST_STEP_US, LONGEST_US = 50000, 1000000, 4000000
+--- What the home had is known for this number of periods.
 local STALE = 3
---- No token lasts longer: one with a later end was drawn before the clock was set back.
-local LONGEST_US = 4000000
 --- How long the pace of an idle key is kept, and what it owes.
 local IDLE_MS, OWING_MS = 60000, 86400000
 
@@ -99,11 +96,10 @@ if verb == 'draw' then
   local want, least, isPeek = argument(1), argument(2), argument(3) < 0
   local periodUs, leadUs, claimUs, leaseUs = argument(4), argument(5), argument(6), argument(7)
   if state[SINCE] == 0 then state[SINCE] = now end
-  local foreseen = argument(8)
-  if foreseen > 0 and now - foreseen > LEAST_STEP_US then
-    -- What the clock skipped is no time in which there was no demand.
-    if state[SINCE] <= foreseen then state[SINCE] = state[SINCE] + now - foreseen end
-    if state[CLAIMED] <= foreseen then state[CLAIMED] = state[CLAIMED] + now - foreseen end
+  -- What the clock skipped is no time in which there was no demand.
+  local skipped = now - argument(8)
+  for _, field in ipairs(skipped > LEAST_STEP_US and skipped < now and { SINCE, CLAIMED } or {}) do
+    if state[field] + skipped <= now then state[field] = state[field] + skipped end
   end
   if not isPeek then state[DEMAND] = state[DEMAND] + argument(3) end
   local sinceUs = now - state[SINCE]

@@ -123,7 +123,7 @@ export class LeaseDemand {
     this.measure(nowUs)
     const least = this.leastCost === Number.POSITIVE_INFINITY ? 1 : Math.max(1, this.leastCost - ready)
     this.leastCost = Number.POSITIVE_INFINITY
-    return { want: Math.max(least, waiting, foreseen), least, isLease: foreseen > 0 || this.areTogether, demand: this.report() }
+    return { want: Math.max(least, waiting, foreseen), least, isLease: foreseen > 0 || this.areTogether }
   }
 
   /** Tokens requested since the last report, denied ones among them: the backend is about to hear of them. */
@@ -131,11 +131,6 @@ export class LeaseDemand {
     const { unreported } = this
     this.unreported = 0
     return unreported
-  }
-
-  /** It did not hear of them. */
-  keep(tokens: number): void {
-    this.unreported += tokens
   }
 
   /** Whether {@link wanted} would be a lease. */

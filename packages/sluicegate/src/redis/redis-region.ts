@@ -93,7 +93,7 @@ export function redisRegion(
   const keys = new RedisKeys(`${own.prefix}@${options.region}`, own.hashTag)
   const scripts = new RedisScripts(own.runner, keys)
   // The limiter around it has the circuits: a second one would fail calls that the first one lets through to look at the server.
-  const guard = new CallGuard(scripts, clock, own.timeoutMs, NO_EVENTS, Number.POSITIVE_INFINITY)
+  const guard = new CallGuard(scripts, clock, own.timeoutMs, NO_EVENTS, true)
   const store: RegionStore = {
     poolOf: ({ name }) => new RedisRegionPool(own.runner, keys, guard, name),
     connect: (each, lengthOf) => new RedisBackend(scripts, encodingsOf(each, lengthOf), permitOf),

@@ -161,7 +161,7 @@ export class RegionRenewals {
   private async renew(due: DueKey): Promise<void> {
     const { part, key, drawn, arrivedUs } = due
     const { pool, home, policy } = this.parts[part] as RenewalPart
-    const { need, wanted } = wantedOf(due, policy, this.terms, this.leadUs)
+    const [need, wanted] = wantedOf(due, policy, this.terms, this.leadUs)
     const sentUs = this.ticker.read()
     const demand = drawn.isScarce ? this.demandOf(due) : undefined
     try {
@@ -277,7 +277,7 @@ function wantedOf(
   policy: Policy,
   { periodUs, leaseUs }: RegionTerms,
   leadUs: number,
-): { readonly need: number; readonly wanted: number } {
+): readonly [need: number, wanted: number] {
   const { left, rest, isScarce } = drawn
   const { pace, total } = claim
   const { limit, windowMs } = policy
@@ -287,12 +287,12 @@ function wantedOf(
     // What is left unspent flows back. For longer with plenty, up to twice as long; half of the lease is left for a renewal that comes late.
     const plenty = Math.max(0, Math.min(1, rest / mostLeased(policy, leaseUs)) - PLENTY) / (1 - PLENTY)
     const wanted = Math.max(1, Math.ceil(foreseen + pace * plenty * Math.min(periodUs, leaseUs / 2 - periodUs)))
-    return { need: wanted, wanted }
+    return [wanted, wanted]
   }
   const need = Math.max(1, Math.ceil(foreseen))
-  if (!isScarce || total <= pace) return { need, wanted: need }
+  if (!isScarce || total <= pace) return [need, need]
   const rate = limit / (windowMs * 1000)
-  return { need, wanted: Math.max(1, Math.ceil(Math.min(foreseen, (rest * OF_REST + rate * periodUs) * (pace / total)))) }
+  return [need, Math.max(1, Math.ceil(Math.min(foreseen, (rest * OF_REST + rate * periodUs) * (pace / total))))]
 }
 
 /** The region's store forgets a claim by itself. */

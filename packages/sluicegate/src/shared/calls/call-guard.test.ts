@@ -218,7 +218,7 @@ test('a client without a listener is not notified, and an answered call is not c
   assert.equal(notified, 0)
 })
 
-test('a server that nobody calls is out for half a minute after the last pause, and no longer', async () => {
+test('a server without calls is out for half a minute after the last pause, and no longer', async () => {
   const { guard, clock } = guardOver()
   await fails(guard, 'a', 3)
   await fails(guard, 'b', 3)
@@ -232,7 +232,7 @@ test('a server that nobody calls is out for half a minute after the last pause, 
 })
 
 test('a guard within another opens no circuit', async () => {
-  const guard = new CallGuard(ONE_PLACE, manualClock(), 100, NO_EVENTS, Number.POSITIVE_INFINITY)
+  const guard = new CallGuard(ONE_PLACE, manualClock(), 100, NO_EVENTS, true)
   await fails(guard, 'a', 50)
   assert.equal(await guard.guarded('a', async () => 1), 1)
   assert.deepEqual([guard.openCircuits, guard.counts.circuitsOpened], [0, 0])

@@ -170,13 +170,13 @@ export class CallGuard implements CallListener {
   private readonly deadlines: Deadlines
   /** One for each server or group of slots. */
   private readonly breakers = new Map<string | undefined, CircuitBreaker>()
-  private readonly mostFailures: number | undefined
+  private readonly isInner: boolean
 
-  /** @param mostFailures in a row, which open a circuit; `Infinity` where another guard around this one has the circuits. */
-  constructor(places: CallPlaces, clock: Clock, timeoutMs: number, events: CallEvents = NO_EVENTS, mostFailures?: number) {
+  /** @param isInner another guard around this one has the circuits: none opens here. */
+  constructor(places: CallPlaces, clock: Clock, timeoutMs: number, events: CallEvents = NO_EVENTS, isInner = false) {
     this.places = places
     this.events = events
-    this.mostFailures = mostFailures
+    this.isInner = isInner
     this.clock = clock
     this.timeoutMs = timeoutMs
     this.deadlines = new Deadlines(clock, timeoutMs)
@@ -278,7 +278,7 @@ export class CallGuard implements CallListener {
   private out({ server, round, reject, partOf }: EndedCall, error: StoreError): void {
     reject(error)
     this.counts.failed++
-    if (!this.breakerOf(server).failed(this.clock.nowMs(), round, error, partOf?.call)) return
+    if (this.isInner || !this.breakerOf(server).failed(this.clock.nowMs(), round, error, partOf?.call)) return
     this.counts.circuitsOpened++
     if (this.counts.answered === 0) warnOfSilence(error)
     this.events.outage(server, true)
@@ -295,7 +295,7 @@ export class CallGuard implements CallListener {
   private breakerOf(server: string | undefined): CircuitBreaker {
     let breaker = this.breakers.get(server)
     if (breaker === undefined) {
-      breaker = new CircuitBreaker(undefined, this.mostFailures)
+      breaker = new CircuitBreaker()
       this.breakers.set(server, breaker)
     }
     return breaker

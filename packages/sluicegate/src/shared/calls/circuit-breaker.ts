@@ -22,11 +22,9 @@ export class CircuitBreaker {
   /** Calls that failed already, for another of their callers. */
   private readonly failedCalls = new WeakSet<object>()
   private readonly random: () => number
-  private readonly mostFailures: number
 
-  constructor(random: () => number = Math.random, mostFailures = MOST_FAILURES) {
+  constructor(random: () => number = Math.random) {
     this.random = random
-    this.mostFailures = mostFailures
   }
 
   /** The round of a call that may be made now; else undefined. The caller must report how the call ended: `succeeded`, `failed` or `untried`. */
@@ -44,7 +42,7 @@ export class CircuitBreaker {
 
   /** Whether the circuit is open. */
   get isOpen(): boolean {
-    return this.failures >= this.mostFailures
+    return this.failures >= MOST_FAILURES
   }
 
   /** Whether the circuit is open, and a call failed of late. */
@@ -87,9 +85,9 @@ export class CircuitBreaker {
     this.isProbing = false
     if (!this.isOpen) return false
     this.round++
-    const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (this.failures - this.mostFailures))
+    const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (this.failures - MOST_FAILURES))
     this.opensMs = nowMs + pauseMs * (1 - this.random() / 2)
-    return this.failures === this.mostFailures
+    return this.failures === MOST_FAILURES
   }
 
   /** The call was not made. */

@@ -128,11 +128,6 @@ export class LeaseTable {
     this.leases.get(key)?.reopen(this.ticker.read())
   }
 
-  /** Tokens of the key that were requested since the backend last heard of it. */
-  unreported(key: string): number | undefined {
-    return this.leases.get(key)?.demand.report()
-  }
-
   /** Returns all returnable tokens, and those still on their way. */
   close(): void {
     this.returns.close()
@@ -175,13 +170,10 @@ export class LeaseTable {
     await undefined
     const { backend, part } = this.parts
     const request = lease.want(this.ticker.read())
-    const { want, least, isLease, demand } = request
-    if (!isLease && canBeAlone) {
-      lease.demand.keep(demand)
-      return 'alone'
-    }
+    const { want, least, isLease } = request
+    if (!isLease && canBeAlone) return 'alone'
     try {
-      const grant = await backend.lease({ key, part, want, least, demand })
+      const grant = await backend.lease({ key, part, want, least, demand: lease.demand.report() })
       const arrivedUs = this.ticker.read()
       if (grant.isNone && canBeAlone) return 'alone'
       this.parts.charged?.(grant.availableNow + grant.availableLater)
