@@ -80,8 +80,16 @@ function unrolled(form: string, what: 'take' | 'lease'): readonly string[] {
   return UNROLLED.includes(form) ? [`${form}-${what}`] : []
 }
 
-/** Comments and indentation stay in the source: no string of the scripts begins a line. */
+/** Comments, indentation and spaces about operators stay in the source: no string of the scripts begins a line, or contains a quote. */
 function withoutComments(source: string): string {
   const lines = source.split('\n').map((line) => line.replace(/\s*(?<!')--.*$/, '').trim())
-  return `${lines.filter((line) => line !== '').join('\n')}\n`
+  return `${lines
+    .filter((line) => line !== '')
+    .map(withoutSpaces)
+    .join('\n')}\n`
+}
+
+function withoutSpaces(line: string): string {
+  const pieces = line.split(/('[^']*')/)
+  return pieces.map((piece, i) => (i % 2 === 0 ? piece.replace(/ ?([=,+*/<>{}()]) ?/g, '$1') : piece)).join('')
 }

@@ -24,7 +24,7 @@ export function nodeKeyBytes(): number {
   const leases = new Map<string, KeyLease>()
   for (let key = 0; key < KEYS; key++) {
     const lease = new KeyLease(0, HORIZON_MS * 1000, 100)
-    lease.addGrant(grantOf(step.lease(key * 1_000_000, 5, 1, 0), 1), { want: 5, least: 1, sentUs: 0, isLease: true, demand: 0 }, 1_000)
+    lease.addGrant(grantOf(step.lease(key * 1_000_000, 5, 1, 0), 1), { want: 5, least: 1, sentUs: 0, isLease: true }, 1_000)
     leases.set(`user:${key}`, lease)
   }
   collect()

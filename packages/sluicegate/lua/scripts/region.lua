@@ -7,7 +7,7 @@
 -- KEYS   the key in the region
 -- ARGV   the verb, and its numbers in one text; times in microseconds
 --   draw     tokens wanted; the fewest that are of use; tokens that callers requested, -1 to change nothing; the period of renewals; how long
---            one takes; how long a claim holds; how long a token lasts
+--            one takes; how long a claim holds; how long a token lasts; the time of this server as the caller foresees it, 0 for unknown
 --   deposit  1 for a renewal, 0 for what a take learned at the home; when it was claimed; how long the tokens last from then on; how long
 --            ago that was by the caller's clock; tokens; tokens wanted; the fewest of use; how long fewer would be denied; how long the key
 --            is banned; tokens left at the home, and until it is full there; the demand of all regions, -1 for unknown; the period
@@ -20,7 +20,7 @@
 --   reset
 -- reply
 --   draw     the time; tokens drawn; tokens left; 1 for a claim, and 2 more while the home has less than is wanted; how long the fewest are
---            denied, 0 where only the home knows; how long the key is banned; tokens left at the home, and until it is full; with a claim the
+--            denied, or until a renewal on its way should have come, 0 where only the home knows; how long the key is banned; tokens left at the home, and until it is full; with a claim the
 --            pace of demand in tokens a microsecond, that of all regions, and how long ago the claim before was; then for each lot of the
 --            drawn tokens its number and its end
 --   deposit  tokens to be charged at the home, and when the tokens end
@@ -35,6 +35,11 @@ local PACE_US = 2000000
 --- A denial is looked at again after so long: another region may have given back, or lifted a ban.
 local LONGEST_DENIAL_US = 2000000
 local MOST_LOTS = 8
+--- After how long a late renewal is looked for again. The clock was set where it is further ahead than LEAST_STEP_US of what a caller foresees. No
+--- token lasts longer than LONGEST_US: one with a later end was drawn before the clock was set back.
+local SOON_US, LEAST_STEP_US, LONGEST_US = 50000, 1000000, 4000000
+--- What the home had is known for this number of periods.
+local STALE = 3
 --- How long the pace of an idle key is kept, and what it owes.
 local IDLE_MS, OWING_MS = 60000, 86400000
 
@@ -59,7 +64,7 @@ for number, finish in string.gmatch(tail, '(%d+) (%d+)') do
 end
 
 local function add(number, finish)
-  if number <= 0 or finish <= now then return end
+  if number <= 0 or finish <= now or finish > now + LONGEST_US then return end
   local at = 1
   while ends[at] and ends[at] < finish do at = at + 1 end
   if ends[at] == finish then
@@ -91,10 +96,18 @@ if verb == 'draw' then
   local want, least, isPeek = argument(1), argument(2), argument(3) < 0
   local periodUs, leadUs, claimUs, leaseUs = argument(4), argument(5), argument(6), argument(7)
   if state[SINCE] == 0 then state[SINCE] = now end
+  -- What the clock skipped is no time in which there was no demand.
+  local skipped = now - argument(8)
+  for _, field in ipairs(skipped > LEAST_STEP_US and skipped < now and { SINCE, CLAIMED } or {}) do
+    if state[field] + skipped <= now then state[field] = state[field] + skipped end
+  end
   if not isPeek then state[DEMAND] = state[DEMAND] + argument(3) end
   local sinceUs = now - state[SINCE]
   local pace = state[PACE]
   if sinceUs > 0 then pace = pace + (1 - math.exp(-sinceUs / PACE_US)) * (state[DEMAND] / sinceUs - pace) end
+  local agoUs = now - state[CLAIMED]
+  -- Without a renewal for so long nothing is known of the home: demand that begins goes there, as with a cold key.
+  if state[DENIED] <= now and agoUs >= STALE * periodUs then state[DENIED] = 0 end
   local isBlocked, isScarce = state[BLOCKED] > now, state[DENIED] > 0
   local drawn, lots = 0, {}
   if not isBlocked and left >= least then
@@ -111,7 +124,6 @@ if verb == 'draw' then
     if not isPeek then left = left - drawn end
   end
   local need = pace * leadUs
-  local agoUs = now - state[CLAIMED]
   local isLow = left <= need or (left <= need + 2 * math.sqrt(need) and agoUs >= periodUs)
   local isClaimed = not isPeek and not isBlocked and isLow and now >= state[CLAIM_END] and now >= state[DENIED]
     and pace * leaseUs >= 2 and (not isScarce or agoUs >= periodUs)
@@ -126,7 +138,10 @@ if verb == 'draw' then
   end
   if not isPeek then write() end
   local deniedUs = 0
-  if drawn == 0 and isScarce and least >= state[DENIED_COST] then deniedUs = math.max(state[DENIED], state[CLAIM_END], now) - now end
+  if drawn == 0 and isScarce and least >= state[DENIED_COST] then
+    -- A renewal on its way brings news long before its claim ends.
+    deniedUs = state[CLAIM_END] > now and math.max(state[CLAIMED] + leadUs - now, SOON_US) or math.max(state[DENIED] - now, 0)
+  end
   local claim = {}
   if isClaimed then claim = { string.format('%.9g', pace), string.format('%.9g', state[TOTAL]), agoUs } end
   for at = 1, #lots do claim[#claim + 1] = lots[at] end

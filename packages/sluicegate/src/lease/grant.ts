@@ -46,8 +46,6 @@ export interface TokenRequest {
   readonly sentUs: number
   /** Whether it is worth a lease; else the backend decides the take that waits, if there is one. */
   readonly isLease: boolean
-  /** Tokens requested by callers since the last request, those that were denied among them. */
-  readonly demand: number
 }
 
 /**

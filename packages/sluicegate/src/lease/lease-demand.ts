@@ -30,6 +30,8 @@ export class LeaseDemand {
   private waiting = 0
   /** Tokens requested by takes since the pace was measured, the smallest cost among them, and since when. */
   private requested = 0
+  /** Tokens requested by takes that the backend does not know of. */
+  private unreported = 0
   private leastCost = Number.POSITIVE_INFINITY
   private sinceUs: number
   /** How long of that callers waited, up to the last lease, and since when they wait now. */
@@ -116,12 +118,19 @@ export class LeaseDemand {
    * @param rest tokens left at the backend for all processes, as far as is known.
    */
   wanted(nowUs: number, ready: number, left: number, rest = Number.POSITIVE_INFINITY): Omit<TokenRequest, 'sentUs'> {
-    const { waiting, requested } = this
+    const { waiting } = this
     const foreseen = this.foreseen(nowUs, left, rest)
     this.measure(nowUs)
     const least = this.leastCost === Number.POSITIVE_INFINITY ? 1 : Math.max(1, this.leastCost - ready)
     this.leastCost = Number.POSITIVE_INFINITY
-    return { want: Math.max(least, waiting, foreseen), least, isLease: foreseen > 0 || this.areTogether, demand: requested }
+    return { want: Math.max(least, waiting, foreseen), least, isLease: foreseen > 0 || this.areTogether }
+  }
+
+  /** Tokens requested since the last report, denied ones among them: the backend is about to hear of them. */
+  report(): number {
+    const { unreported } = this
+    this.unreported = 0
+    return unreported
   }
 
   /** Whether {@link wanted} would be a lease. */
@@ -151,6 +160,7 @@ export class LeaseDemand {
 
   private measure(nowUs: number): void {
     this.pace = this.paceAt(nowUs)
+    this.unreported += this.requested
     this.requested = 0
     this.sinceUs = nowUs
     this.waitedUs = 0

@@ -12,7 +12,7 @@ import { RedisRegionPool } from './redis-region-pool.js'
 const SEQUENCES = shortOrLong(30, 200)
 const STEPS = 60
 const START_US = 1_700_000_000_000_000
-const TERMS = { periodUs: 1_000_000, leadUs: 250_000, claimUs: 1_000_000, leaseUs: 4_000_000 }
+const TERMS = { periodUs: 1_000_000, leadUs: 250_000, claimUs: 1_000_000, leaseUs: 4_000_000, foreseenUs: 0 }
 const ANYWHERE = { serverOf: () => undefined, slotOf: () => undefined }
 
 let redis: OwnRedis
@@ -63,10 +63,12 @@ test('what a region holds changes by the script as by its twin, also when the cl
           lastEndUs = actual.endUs
           break
         }
-        case 3:
-          await pool.back(key, { tokens: amount, endUs: nowUs + 1_000_000 })
-          twin.back(nowUs, { tokens: amount, endUs: nowUs + 1_000_000 })
+        case 3: {
+          const lot = { tokens: amount, endUs: nowUs + random.pick([1_000_000, 3_600_000_000]) }
+          await pool.back(key, lot)
+          twin.back(nowUs, lot)
           break
+        }
         case 4:
           if (random.chance(0.5)) assert.equal(await pool.reclaim(key, lastEndUs), twin.reclaim(nowUs, lastEndUs), where)
           if (random.chance(0.3)) assert.equal(await pool.settle(key), twin.settle(nowUs), where)
@@ -85,7 +87,8 @@ test('what a region holds changes by the script as by its twin, also when the cl
           break
         default: {
           const draw = { want: amount, least: random.integer(1, amount), demand: random.pick([undefined, amount, 3 * amount]) }
-          const [actual, expected] = [await pool.draw(key, draw, TERMS), twin.draw(nowUs, draw, TERMS)]
+          const terms = { ...TERMS, foreseenUs: random.pick([0, nowUs - random.magnitude(1, 5_000_000)]) }
+          const [actual, expected] = [await pool.draw(key, draw, terms), twin.draw(nowUs, draw, terms)]
           const { claim, ...exact } = actual
           const { claim: twinClaim, ...twinExact } = expected
           assert.deepEqual(exact, twinExact, where)
@@ -100,6 +103,21 @@ test('what a region holds changes by the script as by its twin, also when the cl
       }
     }
   }
+})
+
+test('tokens that come back after the clock was set back are void', async () => {
+  const time = new GivenTime(redis.runner)
+  const guard = new CallGuard(ANYWHERE, preciseClock(), 10_000)
+  const pool = new RedisRegionPool(time, new RedisKeys('set back'), guard, 'p')
+  time.nowUs = START_US
+  const given = { isRenewal: true, claimedUs: START_US, lastUs: 4_000_000, agoUs: 0, tokens: 50, wanted: 50, least: 1 }
+  const nothing = { deniedUs: 0, blockedUs: 0, rest: 0, fullUs: 0, total: undefined, periodUs: TERMS.periodUs }
+  await pool.deposit('k', { ...given, ...nothing })
+  const { lots } = await pool.draw('k', { want: 50, least: 1, demand: 50 }, TERMS)
+  assert.equal(lots[0]?.tokens, 50)
+  time.nowUs -= 1_800_000_000
+  for (const lot of lots) await pool.back('k', lot)
+  assert.equal((await pool.draw('k', { want: 1, least: 1, demand: 1 }, TERMS)).tokens, 0)
 })
 
 test('a reset forgets what a region holds and knows', async () => {

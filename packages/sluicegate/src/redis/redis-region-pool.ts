@@ -29,8 +29,8 @@ export class RedisRegionPool implements RegionPool {
   }
 
   draw(key: string, { want, least, demand = -1 }: Draw, terms: DrawTerms, signal?: CancelSignal): Promise<Drawn> {
-    const { periodUs, leadUs, claimUs, leaseUs } = terms
-    return this.run('draw', key, `${want} ${least} ${demand} ${periodUs} ${leadUs} ${claimUs} ${leaseUs}`, drawnIn, signal)
+    const { periodUs, leadUs, claimUs, leaseUs, foreseenUs } = terms
+    return this.run('draw', key, `${want} ${least} ${demand} ${periodUs} ${leadUs} ${claimUs} ${leaseUs} ${foreseenUs}`, drawnIn, signal)
   }
 
   deposit(key: string, given: Deposit): Promise<Deposited> {

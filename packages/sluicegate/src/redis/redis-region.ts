@@ -4,7 +4,7 @@ import type { Policy } from '../policy/policy.js'
 import { checkRegion, DEFAULT_HOME_TIMEOUT_MS, type Home, REGION_OPTIONS, type RegionOptions } from '../regions/home.js'
 import { Region, type RegionStore } from '../regions/region-connect.js'
 import { MAKE_HOME, type StoreHome } from '../regions/store-home.js'
-import { CallGuard } from '../shared/calls/call-guard.js'
+import { CallGuard, NO_EVENTS } from '../shared/calls/call-guard.js'
 import type { Clock } from '../time/clock.js'
 import type { CommandRunner } from './command-runner.js'
 import { encodingsOf } from './policy-encoding.js'
@@ -92,7 +92,8 @@ export function redisRegion(
   // The home may be the same server: what a region holds has names of its own.
   const keys = new RedisKeys(`${own.prefix}@${options.region}`, own.hashTag)
   const scripts = new RedisScripts(own.runner, keys)
-  const guard = new CallGuard(scripts, clock, own.timeoutMs)
+  // The limiter around it has the circuits: a second one would fail calls that the first one lets through to look at the server.
+  const guard = new CallGuard(scripts, clock, own.timeoutMs, NO_EVENTS, true)
   const store: RegionStore = {
     poolOf: ({ name }) => new RedisRegionPool(own.runner, keys, guard, name),
     connect: (each, lengthOf) => new RedisBackend(scripts, encodingsOf(each, lengthOf), permitOf),

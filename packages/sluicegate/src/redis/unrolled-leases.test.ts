@@ -20,7 +20,7 @@ const redis = await ownRedis()
 after(() => redis.stop())
 
 /** The unrolled lease of a script, taken out of it. */
-const UNROLLED = /local value = [\s\S]*?\nend\n(?=local function ceilDiv)/
+const UNROLLED = /local value=[\s\S]*?\nend\n(?=local function ceilDiv)/
 
 /** Leases are decided by what stands after the unrolled ones. */
 function wholeOf(runner: CommandRunner): CommandRunner {

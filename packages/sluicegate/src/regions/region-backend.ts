@@ -5,7 +5,7 @@ import { keysUnder, nameOf } from '../key.js'
 import type { Grant } from '../lease/grant.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
-import type { Answer, Backend, Booked, CancelSignal, LeaseRequest, Operation, ReturnOperation } from '../shared/backend.js'
+import type { Answer, Backend, Booked, CancelSignal, LeaseRequest, Operation, ReturnOperation, TakeOperation } from '../shared/backend.js'
 import { KeyFault } from '../shared/calls/call-guard.js'
 import { type GrantOfDraw, grantsOfDraws } from './draw-grant.js'
 import type { Draw, Drawn, Lot, RegionPool } from './region-pool.js'
@@ -17,7 +17,6 @@ const CLOSED_RETRY_MS = 1000
 /** More keys that owe are charged by their renewals alone. */
 const MOST_OWING = 10_000
 
-type TakeOperation = Extract<Operation, { verb: 'take' }>
 type Charging = TakeOperation | Extract<Operation, { verb: 'reserve' }>
 
 /** What `cancel` needs of tokens drawn in the region: those of each policy. */
@@ -135,6 +134,7 @@ export class RegionBackend implements Backend {
   }
 
   private noteClaim(part: number, key: string, drawn: Drawn): void {
+    this.parts.renewals.heard(drawn.nowUs)
     if (drawn.claim !== undefined) this.parts.renewals.claimed(part, key, drawn, drawn.claim)
   }
 
@@ -142,7 +142,8 @@ export class RegionBackend implements Backend {
   private async taken(operation: Charging, signal: CancelSignal | undefined): Promise<Answer> {
     const { key, cost } = operation
     const keys = keysUnder(this.parts.policy, key)
-    const draws = await Promise.all(keys.map((own, part) => this.draw(part, own, { want: cost, least: cost, demand: cost }, signal)))
+    const demand = (operation.verb === 'take' ? operation.demand : undefined) ?? cost
+    const draws = await Promise.all(keys.map((own, part) => this.draw(part, own, { want: cost, least: cost, demand }, signal)))
     if (draws.every(({ tokens }) => tokens >= cost)) {
       const decision = this.decisionOf(draws, cost)
       const [first] = draws as [Drawn]
@@ -173,7 +174,7 @@ export class RegionBackend implements Backend {
     if (alone === undefined) return { done: false, decision: this.closed() }
     const answer = await alone.execute(operation, signal)
     if (answer.done) this.owe(operation.key, operation.cost)
-    return { done: answer.done, ...(answer.decision && { decision: { ...answer.decision, source: 'outage' } }) }
+    return inOutage(answer)
   }
 
   /** What the pool does not know, the home does; while that cannot be reached, the share does. */
@@ -191,7 +192,9 @@ export class RegionBackend implements Backend {
       return await home.execute({ verb: 'peek', key, cost }, signal)
     } catch (error) {
       if (!isOutage(error)) throw error
-      return alone === undefined ? { done: false, decision: this.closed() } : alone.execute({ verb: 'peek', key, cost }, signal)
+      return alone === undefined
+        ? { done: false, decision: this.closed() }
+        : inOutage(await alone.execute({ verb: 'peek', key, cost }, signal))
     }
   }
 
@@ -310,6 +313,11 @@ export class RegionBackend implements Backend {
       source: 'outage',
     }
   }
+}
+
+/** Of the share. */
+function inOutage({ done, decision }: Answer): Answer {
+  return { done, ...(decision && { decision: { ...decision, source: 'outage' } }) }
 }
 
 /** The region's store is well when the home does not answer: that opens no circuit of it. */

@@ -101,7 +101,7 @@ export class Region {
       why,
       homeCalls: guard.counts.answered,
       homeFailures: guard.counts.failed,
-      isHomeOut: guard.isOut,
+      isHomeOut: guard.openCircuits > 0,
       renewals: counts.renewals,
       renewedTokens: counts.tokens,
       accountedTokens: counts.charged,

@@ -10,6 +10,7 @@ const SHORTLY_BEFORE: Readonly<Record<string, number>> = {
   'fixed-window: tokens of a region end counted from their arrival': 382,
   'fixed-window: tokens of a region have no end': 46,
   'sliding-log: tokens of a region have no end': 23,
+  'rate: a clock that ran back lets tokens live again': 80,
   'rate: the home counts with shorter leases than the regions': 28,
 }
 /** They once found something. */

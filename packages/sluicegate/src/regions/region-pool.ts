@@ -16,6 +16,8 @@ export interface DrawTerms {
   readonly claimUs: number
   /** How long tokens last. */
   readonly leaseUs: number
+  /** The time of the region's store, as this process foresees it; 0 while it does not know. Where the store is ahead, its clock was set. */
+  readonly foreseenUs: number
 }
 
 /** What the region knows about a key that is due, for the process that renews it. */
@@ -48,7 +50,7 @@ export interface Drawn {
   readonly left: number
   /** Given where this process is to renew the key. */
   readonly claim: RenewalClaim | undefined
-  /** How long the fewest useful tokens are denied; 0 where only the home knows. */
+  /** How long the fewest useful tokens are denied, or until a renewal on its way should have come; 0 where only the home knows. */
   readonly deniedUs: number
   /** How long the key is banned. */
   readonly blockedUs: number

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Random } from 'sluicegate-testkit'
+import { Random, shortOrLong } from 'sluicegate-testkit'
+import { SOUND_POOL } from 'sluicegate-testkit/regions/pool-twin.js'
 import { regionUse } from 'sluicegate-testkit/regions/region-use.js'
 import { RegionWorld, type SimRegion } from 'sluicegate-testkit/regions/region-world.js'
-import { fixedWindow, slidingLog, slidingWindow, tokenBucket } from '../index.js'
+import { fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
 
 // In virtual time, from a seed: each run is the same.
 
@@ -38,33 +39,121 @@ for (const policy of POLICIES) {
   })
 }
 
-test('under twice the limit regions use the budget of a bucket, each in proportion to its demand', async () => {
-  const { admitted, exact, bySecond, askedBySecond } = await regionUse({
-    policy: POLICIES[0] as (typeof POLICIES)[0],
-    delaysMs: DELAYS_MS,
-    seconds: 60,
-    warmUpS: 20,
-    seed: 1,
-    demand: [100, 60, 40].map(constant),
+const BUCKET = POLICIES[0] as Policy
+const sumOf = (rows: readonly (readonly number[])[], from: number, to: number): number =>
+  rows.reduce((all, row) => all + row.slice(from, to).reduce((sum, each) => sum + each, 0), 0)
+
+for (const perSecond of [
+  [100, 60, 40],
+  [160, 30, 10],
+]) {
+  test(`under twice the limit regions use the budget of a bucket, each in proportion to its demand: ${perSecond}`, async () => {
+    const { admitted, exact, bySecond, askedBySecond, messages } = await regionUse({
+      policy: BUCKET,
+      delaysMs: DELAYS_MS,
+      seconds: 60,
+      warmUpS: 20,
+      seed: 1,
+      demand: perSecond.map(constant),
+    })
+    assert.ok(admitted >= 0.95 * exact, `${admitted} of ${exact}`)
+    // A renewal under scarcity is two calls.
+    assert.ok(messages <= 2.2, `${messages} calls a second and region`)
+    const parts = bySecond.map((row, i) => sumOf([row], 20, 60) / sumOf([askedBySecond[i] ?? []], 20, 60))
+    assert.ok(Math.min(...parts) >= 0.33 && Math.max(...parts) <= 0.8, `parts of the demand: ${parts}`)
   })
-  assert.ok(admitted >= 0.95 * exact, `${admitted} of ${exact}`)
-  const part = (rows: readonly number[]): number => rows.slice(20).reduce((all, each) => all + each, 0)
-  const parts = bySecond.map((row, i) => part(row) / part(askedBySecond[i] ?? []))
-  for (const each of parts) assert.ok(Math.abs(each - 0.5) < 0.15, `parts of the demand: ${parts}`)
+}
+
+const SHIFTED = [
+  BUCKET,
+  slidingWindow({ limit: 3000, window: '30s', name: 'a sliding window' }),
+  gcra({ limit: 100, window: '1s', burst: 1000, name: 'GCRA' }),
+  POLICIES[1] as Policy,
+].slice(0, shortOrLong(2, 4))
+const DELAYS_OF_SHIFTS = [[20, 75], [10, 20, 30, 40, 50, 60, 75, 90, 120, 150], DELAYS_MS].slice(0, shortOrLong(2, 3))
+const SHIFT_S = 33
+
+// All that the home has goes to the region at once. What the other one holds then is lost, and the region gets its tokens once a second.
+for (const policy of SHIFTED) {
+  for (const delaysMs of DELAYS_OF_SHIFTS) {
+    test(`with demand at twice the limit ${policy.name} follows it over ${delaysMs.length} regions`, async (t) => {
+      const parts = { soon: 0, later: 0 }
+      const runs = shortOrLong(3, 12)
+      for (let seed = 1; seed <= runs; seed++) {
+        const ofRegion = (i: number) => (second: number) => (i === (second < SHIFT_S ? 0 : delaysMs.length - 1) ? 200 : 0)
+        const demand = delaysMs.map((_, i) => ofRegion(i))
+        const { bySecond } = await regionUse({ policy, delaysMs, demand, seconds: SHIFT_S + 8, warmUpS: 5, seed })
+        parts.soon += sumOf(bySecond.slice(-1), SHIFT_S, SHIFT_S + 3) / 300 / runs
+        parts.later += sumOf(bySecond, SHIFT_S + 3, SHIFT_S + 8) / 500 / runs
+      }
+      const text = `${(100 * parts.soon).toFixed(0)} % in 3 s, ${(100 * parts.later).toFixed(0)} % in the 5 s after`
+      assert.ok(parts.soon >= 0.7 && parts.later >= 0.9, text)
+      t.diagnostic(text)
+    })
+  }
+}
+
+/** A region whose store's clock is set an hour ahead each 10 s. */
+async function messagesUnderSteps(seesSteps: boolean): Promise<number> {
+  const { messages } = await regionUse({
+    policy: tokenBucket({ limit: 1000, window: '1s', burst: 10_000, name: 'a large bucket' }),
+    delaysMs: [20],
+    demand: [constant(90)],
+    seconds: 60,
+    warmUpS: 10,
+    seed: 1,
+    pool: { ...SOUND_POOL, seesSteps },
+    plan: ({ time, regions }) => {
+      for (let second = 20; second < 60; second += 10) time.inUs(second * 1_000_000 + 300_000, () => regions[0]?.step(3_600_000_000))
+    },
+  })
+  return messages
+}
+
+test('a clock that is set ahead does not make the demand of its region look low; the planted fault is found', async () => {
+  const [sound, faulty] = [await messagesUnderSteps(true), await messagesUnderSteps(false)]
+  assert.ok(sound <= 1 && faulty > 1.2, `${sound} messages a second, ${faulty} with the fault`)
+})
+
+test('a region without demand holds at most a hundredth of the budget', async () => {
+  for (const policy of [BUCKET, slidingWindow({ limit: 3000, window: '30s', name: 'a sliding window' })]) {
+    let most = 0
+    await regionUse({
+      policy,
+      delaysMs: DELAYS_MS,
+      // The last region has one request in ten seconds.
+      demand: [constant(60), constant(30), (second) => (second % 10 === 0 ? 1 : 0)],
+      seconds: 60,
+      warmUpS: 5,
+      seed: 1,
+      plan: ({ time, regions }) => {
+        for (let ms = 0; ms < 60_000; ms += 50)
+          time.inUs(ms * 1000, () => (most = Math.max(most, regions[2]?.heldOf(policy.name, 'k') ?? 0)))
+      },
+    })
+    assert.ok(most <= policy.burst / 100, `${most} tokens of ${policy.name}`)
+  }
+})
+
+test('a run is the same each time', async () => {
+  const run = () =>
+    regionUse({ policy: BUCKET, delaysMs: DELAYS_MS, demand: [100, 60, 40].map(constant), seconds: 25, warmUpS: 5, seed: 7 })
+  assert.deepEqual(await run(), await run())
 })
 
 test('of a warm key a process draws on its region as rarely as it leases from one store, and returns nothing', async () => {
   const policy = tokenBucket({ limit: 100_000, window: '1s', burst: 800_000, name: 'a warm bucket' })
-  const { time, regions } = new RegionWorld({ policy, regions: [{ link: { delayUs: 20_000 }, processes: 1 }], random: new Random(1) })
-  const [region] = regions as [SimRegion]
+  const world = new RegionWorld({ policy, regions: [{ link: { delayUs: 20_000 }, processes: 1 }], random: new Random(1) })
+  const { time } = world
+  const [region] = world.regions as [SimRegion]
   const take = (): void => {
     for (let i = 0; i < 20; i++) region.take('k', 1)
     time.inUs(5_000, take)
   }
   take()
-  await time.runUntil(4_000_000)
+  await world.run(4_000_000)
   const [calls, messages] = [region.storeCalls, region.messages]
-  await time.runUntil(14_000_000)
+  await world.run(14_000_000)
   // A draw lasts 100 ms, and the next one comes when a quarter of it is left. A renewal is a message and a deposit.
   assert.ok(region.storeCalls - calls <= 10 * (1000 / 75 + 1), `${region.storeCalls - calls} calls in 10 s`)
   assert.ok(region.messages - messages <= 6, `${region.messages - messages} messages in 10 s, with a full budget`)

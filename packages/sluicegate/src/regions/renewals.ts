@@ -19,12 +19,17 @@ const WEIGHT = 0.2
 /** A claim holds for this many renewals; the process that has it may be gone. */
 const CLAIM_LEADS = 3
 const LEAST_CLAIM_US = 1_000_000
-/** What a region may want beyond its part of a scarce budget, so that none of it is left unused. */
-const BEYOND = 1.1
+/**
+ * A region wants its part of so much of what a scarce budget had left, and of all that flows in. That keeps some tokens at the home: else regions got
+ * what flowed in since another one came, whatever their demand, and one whose demand begins found nothing.
+ */
+const OF_REST = 0.5
 /** The window in which the home counts the demand of all regions, under a limit that no demand reaches. */
 const [DEMAND_WINDOW_MS, DEMAND_LIMIT] = [4000, 1_000_000_000]
 /** Tokens of a window go back so long before their end. */
 const RECLAIMED_US = 200_000
+/** A clock that differs by more was set; by how much it was off before is known for so long. */
+const [LEAST_STEP_US, STEP_KNOWN_US] = [1_000_000, 3_000_000]
 /** The most demand that one message reports. */
 const MOST_DEMAND = 1e8
 
@@ -91,6 +96,9 @@ export class RegionRenewals {
   private readonly reclaims = new Set<Alert>()
   private due: DueKey[] = []
   private leadUs = FIRST_LEAD_US
+  /** How far the clock of the region's store is ahead of that of this process, and since when that is known. */
+  private aheadUs = Number.NaN
+  private aheadSinceUs = 0
 
   /** @param counts are counted on. */
   constructor(parts: readonly RenewalPart[], terms: RegionTerms, clock: Clock, counts: RenewalCounts) {
@@ -111,7 +119,17 @@ export class RegionRenewals {
   get drawTerms(): DrawTerms {
     const leadUs = this.leadUs + (this.due.length > 0 ? EAGER_US : 0)
     const { periodUs, leaseUs } = this.terms
-    return { periodUs, leadUs, claimUs: Math.max(LEAST_CLAIM_US, CLAIM_LEADS * leadUs), leaseUs }
+    const foreseenUs = Math.round(this.ticker.read() + this.aheadUs) || 0
+    return { periodUs, leadUs, claimUs: Math.max(LEAST_CLAIM_US, CLAIM_LEADS * leadUs), leaseUs, foreseenUs }
+  }
+
+  /** The time of the region's store. After a step of its clock keys that were used before it are to be found out by the older difference. */
+  heard(nowUs: number): void {
+    const atUs = this.ticker.read()
+    const aheadUs = nowUs - atUs
+    if (Math.abs(aheadUs - this.aheadUs) > LEAST_STEP_US && atUs - this.aheadSinceUs < STEP_KNOWN_US) return
+    this.aheadUs = aheadUs
+    this.aheadSinceUs = atUs
   }
 
   /** This process is to renew a key. */
@@ -143,7 +161,7 @@ export class RegionRenewals {
   private async renew(due: DueKey): Promise<void> {
     const { part, key, drawn, arrivedUs } = due
     const { pool, home, policy } = this.parts[part] as RenewalPart
-    const wanted = wantedOf(due, policy, this.terms, this.leadUs)
+    const [need, wanted] = wantedOf(due, policy, this.terms, this.leadUs)
     const sentUs = this.ticker.read()
     const demand = drawn.isScarce ? this.demandOf(due) : undefined
     try {
@@ -162,7 +180,8 @@ export class RegionRenewals {
         lastUs,
         agoUs,
         tokens,
-        wanted,
+        // With its part alone, too, the region leaves the home alone until the next renewal: what is there belongs to others.
+        wanted: need,
         least: 1,
         total,
         periodUs: this.terms.periodUs,
@@ -250,25 +269,30 @@ function termsOf({ untilFreeUs, blockedUs, remaining, untilNewUs }: Denial): {
 }
 
 /**
- * Tokens that a region wants: until the renewal after this one has come, and two standard deviations of a Poisson demand more. Of a scarce
- * budget its part of what the home had left and what flows in meanwhile.
+ * Tokens that a region needs until the renewal after this one has come, with two standard deviations of a Poisson demand; and those that it
+ * wants: of a scarce budget its part of what the home had left and what flows in meanwhile.
  */
-function wantedOf({ drawn, claim }: DueKey, policy: Policy, { periodUs, leaseUs }: RegionTerms, leadUs: number): number {
+function wantedOf(
+  { drawn, claim }: DueKey,
+  policy: Policy,
+  { periodUs, leaseUs }: RegionTerms,
+  leadUs: number,
+): readonly [need: number, wanted: number] {
   const { left, rest, isScarce } = drawn
   const { pace, total } = claim
   const { limit, windowMs } = policy
-  const need = pace * leadUs
-  const foreseen = need + 2 * Math.sqrt(need) + pace * periodUs - left
+  const during = pace * leadUs
+  const foreseen = during + 2 * Math.sqrt(during) + pace * periodUs - left
   if (!isScarce && isRate(policy)) {
     // What is left unspent flows back. For longer with plenty, up to twice as long; half of the lease is left for a renewal that comes late.
     const plenty = Math.max(0, Math.min(1, rest / mostLeased(policy, leaseUs)) - PLENTY) / (1 - PLENTY)
-    return Math.max(1, Math.ceil(foreseen + pace * plenty * Math.min(periodUs, leaseUs / 2 - periodUs)))
+    const wanted = Math.max(1, Math.ceil(foreseen + pace * plenty * Math.min(periodUs, leaseUs / 2 - periodUs)))
+    return [wanted, wanted]
   }
-  if (!isScarce || total <= pace) return Math.max(1, Math.ceil(foreseen))
+  const need = Math.max(1, Math.ceil(foreseen))
+  if (!isScarce || total <= pace) return [need, need]
   const rate = limit / (windowMs * 1000)
-  // What flows back during a lease is left to single takes.
-  const free = isRate(policy) ? Math.max(0, rest - rate * leaseUs) : rest
-  return Math.max(1, Math.ceil(Math.min(foreseen, (free + rate * periodUs * BEYOND) * (pace / total))))
+  return [need, Math.max(1, Math.ceil(Math.min(foreseen, (rest * OF_REST + rate * periodUs) * (pace / total))))]
 }
 
 /** The region's store forgets a claim by itself. */

@@ -23,7 +23,7 @@ import { onceInProcess } from '../once-in-process.js'
  * | `return` | gives tokens of a grant back, unspent ones or as many as is safe of `cost` spent ones; the answer is not needed |
  */
 export type Operation =
-  | { readonly verb: 'take'; readonly key: Key; readonly cost: number; readonly id: number; readonly isHeld?: boolean }
+  | TakeOperation
   | { readonly verb: 'peek'; readonly key: Key; readonly cost: number }
   | { readonly verb: 'refund' | 'penalize'; readonly key: Key; readonly tokens: number }
   | { readonly verb: 'charge'; readonly key: Key; readonly tokens: readonly number[] }
@@ -34,6 +34,16 @@ export type Operation =
   | { readonly verb: 'cancel'; readonly key: Key; readonly booked: Booked; readonly tokens: number }
   | { readonly verb: 'release' | 'heartbeat'; readonly key: Key; readonly cost: number; readonly id: number }
   | ReturnOperation
+
+/** `demand` is that of a {@link LeaseRequest}; default `cost`. */
+export interface TakeOperation {
+  readonly verb: 'take'
+  readonly key: Key
+  readonly cost: number
+  readonly id: number
+  readonly isHeld?: boolean
+  readonly demand?: number | undefined
+}
 
 /** Tokens of a grant that go back: `tokens` of `cost` that one take has spent; of unspent ones both are the same. */
 export interface ReturnOperation {

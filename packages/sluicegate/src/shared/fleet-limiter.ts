@@ -52,7 +52,7 @@ export interface FleetStats {
   readonly timeouts: number
   /** How often the circuit of a server opened after consecutive failures. */
   readonly outages: number
-  /** Servers whose circuit is open now: they are called again after a pause, by one call at a time. */
+  /** Servers whose circuit is open: calls failed in a row, the last of them in the last half minute. */
   readonly openCircuits: number
   /** Answers within the timeout that took longer than a lease, so that their tokens had expired. */
   readonly lateAnswers: number

@@ -4,11 +4,11 @@ import { CALL_RATE_SCRIPT, NODES_SCRIPT, REGION_SCRIPT, SCRIPTS } from '../../..
 
 /** What a script reads its time from, and how long beyond its state a key is kept. */
 const TIME = "redis.call('TIME')"
-const SLACK = 'local SLACK_MS = 1\n'
+const SLACK = 'local SLACK_MS=1\n'
 /** Whatever else reads the arguments finds them as they were made. */
 export const GIVEN = '{ 0, table.remove(ARGV) }'
 /** For ever, as the server's clock, by which keys end, is not the one that is given. */
-const ENDLESS = 'local SLACK_MS = 100000000000000\n'
+const ENDLESS = 'local SLACK_MS=100000000000000\n'
 
 /** A script as it is, but for its time, which is its last argument. */
 export function withGivenTime(source: string): string {

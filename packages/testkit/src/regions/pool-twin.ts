@@ -3,6 +3,10 @@ import type { Deposit, Deposited, Draw, Drawn, DrawTerms, Lot } from '../../../s
 const PACE_US = 2_000_000
 const LONGEST_DENIAL_US = 2_000_000
 const MOST_LOTS = 8
+const LONGEST_US = 4_000_000
+const SOON_US = 50_000
+const STALE = 3
+const LEAST_STEP_US = 1_000_000
 
 /** Rules of a pool, of which mutants break one each. */
 export interface PoolRules {
@@ -14,6 +18,10 @@ export interface PoolRules {
   readonly voidsAfterStep: boolean
   /** Whether tokens that go back to the home are void. */
   readonly voidsReclaimed: boolean
+  /** Whether the time that a clock skipped is no time without demand. */
+  readonly seesSteps: boolean
+  /** No token lasts longer. */
+  readonly longestUs: number
 }
 
 /** Those of `lua/scripts/region.lua`. */
@@ -26,6 +34,8 @@ export const SOUND_POOL: PoolRules = {
   voidsEnded: true,
   voidsAfterStep: true,
   voidsReclaimed: true,
+  seesSteps: true,
+  longestUs: LONGEST_US,
 }
 
 /** What a region holds of one key: twin of `lua/scripts/region.lua`, without the time after which the key is forgotten. */
@@ -54,18 +64,24 @@ export class PoolTwin {
     const isPeek = demand === undefined
     const before = isPeek ? this.copy() : undefined
     this.read(nowUs)
-    const { periodUs, leadUs, claimUs, leaseUs } = terms
+    const { periodUs, leadUs, claimUs, leaseUs, foreseenUs } = terms
     if (this.sinceUs === 0) this.sinceUs = nowUs
+    const skippedUs = foreseenUs > 0 ? nowUs - foreseenUs : 0
+    if (this.rules.seesSteps && skippedUs > LEAST_STEP_US) {
+      if (this.sinceUs <= foreseenUs) this.sinceUs += skippedUs
+      if (this.claimedUs <= foreseenUs) this.claimedUs += skippedUs
+    }
     this.demand += demand ?? 0
     const sinceUs = nowUs - this.sinceUs
     const pace = sinceUs > 0 ? this.pace + (1 - Math.exp(-sinceUs / PACE_US)) * (this.demand / sinceUs - this.pace) : this.pace
+    const agoUs = nowUs - this.claimedUs
+    if (this.deniedUs <= nowUs && agoUs >= STALE * periodUs) this.deniedUs = 0
     const isScarce = this.deniedUs > 0
     const isBlocked = this.blockedUs > nowUs
     const lots = isBlocked || this.left < least ? [] : this.drawn(want)
     const tokens = lots.reduce((sum, lot) => sum + lot.tokens, 0)
     const left = isPeek ? this.left + tokens : this.left
     const need = pace * leadUs
-    const agoUs = nowUs - this.claimedUs
     const isLow = left <= need || (left <= need + 2 * Math.sqrt(need) && agoUs >= periodUs)
     const isDue = isLow && nowUs >= this.claimEndUs && nowUs >= this.deniedUs && pace * leaseUs >= 2
     const isClaimed = !isPeek && !isBlocked && isDue && (!isScarce || agoUs >= periodUs)
@@ -79,7 +95,10 @@ export class PoolTwin {
       this.demand = 0
       this.sinceUs = nowUs
     }
-    const deniedUs = tokens === 0 && isScarce && least >= this.deniedCost ? Math.max(this.deniedUs, this.claimEndUs, nowUs) - nowUs : 0
+    const isDenied = tokens === 0 && isScarce && least >= this.deniedCost
+    // A renewal on its way brings news sooner than its claim ends.
+    const onItsWayUs = this.claimEndUs > nowUs ? Math.max(this.claimedUs + leadUs - nowUs, SOON_US) : Math.max(0, this.deniedUs - nowUs)
+    const deniedUs = isDenied ? onItsWayUs : 0
     const { rest } = this
     const claim = isClaimed ? { pace, total: this.total, agoUs } : undefined
     const blockedUs = Math.max(0, this.blockedUs - nowUs)
@@ -183,7 +202,7 @@ export class PoolTwin {
   }
 
   private add(nowUs: number, tokens: number, endUs: number): void {
-    if (tokens <= 0 || endUs <= nowUs) return
+    if (tokens <= 0 || endUs <= nowUs || endUs > nowUs + this.rules.longestUs) return
     const same = this.lots.find((lot) => lot.endUs === endUs)
     if (same !== undefined) same.tokens += tokens
     else this.lots = [...this.lots, { tokens, endUs }].toSorted((a, b) => a.endUs - b.endUs)

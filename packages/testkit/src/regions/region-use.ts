@@ -2,6 +2,7 @@ import type { Policy } from '../../../sluicegate/dist/policy/policy.js'
 import { encodingsOf, type PolicyEncoding } from '../../../sluicegate/dist/redis/policy-encoding.js'
 import { LeaseRecords } from '../leases/lease-records.js'
 import { Random } from '../random.js'
+import { type PoolRules, SOUND_POOL } from './pool-twin.js'
 import { RegionWorld } from './region-world.js'
 
 /** Demand of one region at a time, in takes a second. */
@@ -16,6 +17,9 @@ export interface UseSetup {
   /** Seconds at the beginning that are not counted. */
   readonly warmUpS: number
   readonly seed: number
+  readonly pool?: PoolRules
+  /** What else happens, planned before the world runs. */
+  readonly plan?: (world: RegionWorld) => void
 }
 
 /** What came of a demand. */
@@ -38,10 +42,20 @@ export interface RegionUse {
 const SECOND_US = 1_000_000
 
 /** A demand at random times, with a mean that may change, in virtual time. */
-export async function regionUse({ policy, delaysMs, demand, seconds, warmUpS, seed }: UseSetup): Promise<RegionUse> {
+export async function regionUse({
+  policy,
+  delaysMs,
+  demand,
+  seconds,
+  warmUpS,
+  seed,
+  pool = SOUND_POOL,
+  plan,
+}: UseSetup): Promise<RegionUse> {
   const random = new Random(seed)
   const regions = delaysMs.map((delayMs) => ({ link: { delayUs: delayMs * 1000, jitterUs: delayMs * 100 } }))
-  const world = new RegionWorld({ policy, regions, random, offsetUs: 3_600 * SECOND_US, skew: 500 })
+  const world = new RegionWorld({ policy, regions, random, pool, offsetUs: 3_600 * SECOND_US, skew: 500 })
+  plan?.(world)
   const encoding = encodingsOf(policy).encodings[0] as PolicyEncoding
   const store = new LeaseRecords(encoding.name)
   const grid = (): number[][] => delaysMs.map(() => Array.from({ length: seconds }, () => 0))
@@ -69,7 +83,7 @@ export async function regionUse({ policy, delaysMs, demand, seconds, warmUpS, se
     before.messages = messagesOf(world)
     before.waits = world.regions.map(({ record }) => record.waitsUs.length)
   })
-  await world.time.runUntil((seconds + 2) * SECOND_US)
+  await world.run((seconds + 2) * SECOND_US)
   const bySecond = grid()
   for (const [i, { record }] of world.regions.entries()) {
     for (const { atUs, cost } of [...record.taken, ...record.atHome]) {

@@ -62,10 +62,23 @@ export class RegionWorld {
   readonly time = new VirtualTime()
   readonly home: SimHome
   readonly regions: SimRegion[]
+  private readonly random: Random
 
   constructor(setup: WorldSetup) {
+    this.random = setup.random
     this.home = new SimHome(this.time, setup.homeLeaseUs)
     this.regions = setup.regions.map((each, i) => new SimRegion(this, setup, each, `r${i}`))
+  }
+
+  /** Until then, or until nothing is to come. What limiters leave to chance goes by the seed, too. */
+  async run(untilUs: number): Promise<void> {
+    const { random } = Math
+    Math.random = () => this.random.fraction()
+    try {
+      await this.time.runUntil(untilUs)
+    } finally {
+      Math.random = random
+    }
   }
 
   /** Takes that passed, in their order; those of a region's share apart. What the home decided counts from its decision, answered or not. */

@@ -4,7 +4,7 @@ import { settled } from 'sluicegate-testkit'
 import { PolicyError } from '../../errors.js'
 import { manualClock, StoreError } from '../../index.js'
 import type { CancelSignal } from '../backend.js'
-import { CallGuard, KeyFault } from './call-guard.js'
+import { CallGuard, KeyFault, NO_EVENTS, ONE_PLACE } from './call-guard.js'
 
 const OUT = { name: 'StoreError', code: 'OUTAGE' }
 
@@ -216,6 +216,26 @@ test('a client without a listener is not notified, and an answered call is not c
   clock.advance(100)
   await assert.rejects(written, OUT)
   assert.equal(notified, 0)
+})
+
+test('a server without calls is out for half a minute after the last pause, and no longer', async () => {
+  const { guard, clock } = guardOver()
+  await fails(guard, 'a', 3)
+  await fails(guard, 'b', 3)
+  assert.equal(guard.openCircuits, 2)
+  clock.advance(20_000)
+  await fails(guard, 'b')
+  clock.advance(15_000)
+  assert.equal(guard.openCircuits, 1, 'a was called long ago')
+  assert.equal(await guard.guarded('b', async () => 1), 1)
+  assert.equal(guard.openCircuits, 0)
+})
+
+test('a guard within another opens no circuit', async () => {
+  const guard = new CallGuard(ONE_PLACE, manualClock(), 100, NO_EVENTS, true)
+  await fails(guard, 'a', 50)
+  assert.equal(await guard.guarded('a', async () => 1), 1)
+  assert.deepEqual([guard.openCircuits, guard.counts.circuitsOpened], [0, 0])
 })
 
 test('whatever a call does, its promise settles, and no timer is left', async () => {

@@ -170,10 +170,13 @@ export class CallGuard implements CallListener {
   private readonly deadlines: Deadlines
   /** One for each server or group of slots. */
   private readonly breakers = new Map<string | undefined, CircuitBreaker>()
+  private readonly isInner: boolean
 
-  constructor(places: CallPlaces, clock: Clock, timeoutMs: number, events: CallEvents = NO_EVENTS) {
+  /** @param isInner another guard around this one has the circuits: none opens here. */
+  constructor(places: CallPlaces, clock: Clock, timeoutMs: number, events: CallEvents = NO_EVENTS, isInner = false) {
     this.places = places
     this.events = events
+    this.isInner = isInner
     this.clock = clock
     this.timeoutMs = timeoutMs
     this.deadlines = new Deadlines(clock, timeoutMs)
@@ -254,17 +257,12 @@ export class CallGuard implements CallListener {
     return this.breakerOf(this.guardedOf(key)).leftMs(this.clock.nowMs())
   }
 
-  /** Servers whose circuit is open. */
+  /** Servers that are out: the circuit is open, and a call failed of late. */
   get openCircuits(): number {
-    let open = 0
-    for (const { isOpen } of this.breakers.values()) if (isOpen) open++
-    return open
-  }
-
-  /** Whether a server is out: its circuit is open, and it was called of late. */
-  get isOut(): boolean {
     const nowMs = this.clock.nowMs()
-    return [...this.breakers.values()].some((breaker) => breaker.isOutAt(nowMs))
+    let open = 0
+    for (const breaker of this.breakers.values()) if (breaker.isOutAt(nowMs)) open++
+    return open
   }
 
   /** Whether the server of a key has answered its last call, or was not asked yet. */
@@ -280,7 +278,7 @@ export class CallGuard implements CallListener {
   private out({ server, round, reject, partOf }: EndedCall, error: StoreError): void {
     reject(error)
     this.counts.failed++
-    if (!this.breakerOf(server).failed(this.clock.nowMs(), round, error, partOf?.call)) return
+    if (this.isInner || !this.breakerOf(server).failed(this.clock.nowMs(), round, error, partOf?.call)) return
     this.counts.circuitsOpened++
     if (this.counts.answered === 0) warnOfSilence(error)
     this.events.outage(server, true)

@@ -170,10 +170,10 @@ export class LeaseTable {
     await undefined
     const { backend, part } = this.parts
     const request = lease.want(this.ticker.read())
-    const { want, least, isLease, demand } = request
+    const { want, least, isLease } = request
     if (!isLease && canBeAlone) return 'alone'
     try {
-      const grant = await backend.lease({ key, part, want, least, demand })
+      const grant = await backend.lease({ key, part, want, least, demand: lease.demand.report() })
       const arrivedUs = this.ticker.read()
       if (grant.isNone && canBeAlone) return 'alone'
       this.parts.charged?.(grant.availableNow + grant.availableLater)

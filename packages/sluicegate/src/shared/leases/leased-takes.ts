@@ -107,7 +107,8 @@ export class SingleLeasedTakes extends WaitingTakes implements LeasedTakes {
   }
 
   protected async alone(key: Key, cost: number, spending: Spending | undefined): Promise<Decision> {
-    const decision = await this.exact(key, cost, spending)
+    const demand = this.table.of(key as string, this.ticker.read())?.demand.report()
+    const decision = await this.exact(key, cost, spending, demand)
     return decision.source === 'store' ? this.table.answered(key as string, cost, decision) : decision
   }
 

@@ -62,8 +62,8 @@ export abstract class WaitingTakes {
   }
 
   /** By the backend, by whose clock it counts: it may take as long as it will. */
-  protected async exact(key: Key, cost: number, spending: Spending | undefined): Promise<Decision> {
-    const operation = { verb: 'take', key, cost, id: newOperationId(), isHeld: spending !== undefined } as const
+  protected async exact(key: Key, cost: number, spending: Spending | undefined, demand?: number): Promise<Decision> {
+    const operation = { verb: 'take', key, cost, id: newOperationId(), isHeld: spending !== undefined, demand } as const
     const answer = await this.parts.inForce.fallback.execute(operation)
     const decision = takenBy(operation, answer)
     if (spending !== undefined && decision.source === 'store') spending.booked = bookedBy(operation, answer)
