@@ -71,7 +71,8 @@ function report(isLast: boolean): NodeReport {
 }
 
 function clientOf(): PostgresClient {
-  if (driver === 'postgres') return postgres(url, { max: CONNECTIONS, connect_timeout: 1, onnotice: () => undefined })
+  // With types to fetch, a connection that breaks before it has them ends the process: the driver lets that rejection go.
+  if (driver === 'postgres') return postgres(url, { max: CONNECTIONS, connect_timeout: 1, fetch_types: false, onnotice: () => undefined })
   const pool = new pg.Pool({ connectionString: url, max: CONNECTIONS, connectionTimeoutMillis: 1000, query_timeout: 2000 })
   pool.on('error', () => undefined)
   return pool

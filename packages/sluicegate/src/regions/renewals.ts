@@ -292,6 +292,11 @@ function wantedOf(
   const need = Math.max(1, Math.ceil(foreseen))
   if (!isScarce || total <= pace) return [need, need]
   const rate = limit / (windowMs * 1000)
+  // Of a budget into which hardly anything flows nothing is kept: single takes at the home spend the rest.
+  if (rate * periodUs < 1) {
+    const part = Math.max(1, Math.ceil(Math.min(foreseen, rest * (pace / total))))
+    return [part, part]
+  }
   return [need, Math.max(1, Math.ceil(Math.min(foreseen, (rest * OF_REST + rate * periodUs) * (pace / total))))]
 }
 
