@@ -10,7 +10,7 @@ import { type Clock, checkClock } from '../time/clock.js'
 import { type HeldOptions, HeldPolicy } from './held-policy.js'
 import { answerBody, LONGEST_BODY, type ObjectRequests, requestsIn } from './object-message.js'
 import type { ObjectRequest, ObjectState } from './object-types.js'
-import { MOST_BYTES, StoredState } from './stored-state.js'
+import { gated, MOST_BYTES, StoredState } from './stored-state.js'
 
 /** Limiters that one object remembers, each an isolate of a Worker. Of those forgotten, permits and reservations end by themselves. */
 const MOST_SENDERS = 1_000
@@ -149,7 +149,7 @@ class HeldObject implements LimiterObject {
       if (Number(request.headers.get('content-length') ?? 0) > 4 * LONGEST_BODY) return new Response('too long', { status: 413 })
       const sent = request.method === 'POST' ? requestsIn(await request.text()) : undefined
       if (sent === undefined) return new Response('not a message of sluicegate', { status: 400 })
-      return new Response(answerBody(sent.name, await this.answered(sent)), { headers: { 'content-type': 'application/json' } })
+      return new Response(answerBody(sent.name, this.answered(sent)), { headers: { 'content-type': 'application/json' } })
     } catch (error) {
       return new Response(String(error), { status: 503 })
     }
@@ -165,7 +165,7 @@ class HeldObject implements LimiterObject {
     await this.state.storage.deleteAll()
   }
 
-  private async answered({ name, requests, sender }: ObjectRequests): Promise<readonly unknown[]> {
+  private answered({ name, requests, sender }: ObjectRequests): readonly unknown[] {
     if (!this.policies.has(name)) {
       const why = `the object holds no policy ${JSON.stringify(name)}; it holds: ${[...this.policies.keys()].join(', ')}`
       return requests.filter(Array.isArray).map(([id]) => [id, NAME_UNKNOWN, why])
@@ -173,21 +173,25 @@ class HeldObject implements LimiterObject {
     const held = this.heldOf(name)
     const answers = sessionOf(held, sender).answers(requests)
     held.terms.note(requests)
-    await this.save(held)
+    this.save(held)
     return answers
   }
 
-  /** A denial changes nothing, and is not stored. */
-  private async save({ terms, stored }: Held): Promise<void> {
+  /**
+   * A denial changes nothing, and is not stored. What is given to storage in one step is stored together, and nothing here waits for it: the
+   * runtime holds the answer back until then (its output gate), so that requests share a write. If that fails, the answer is an error, and
+   * the object begins again with what is stored.
+   */
+  private save({ terms, stored }: Held): void {
     const { newAtMs, limiter } = terms
     const isArmed = this.alarmAtMs !== null
-    // Both are given to storage in one step, and stored together.
-    await Promise.all([stored.write(limiter.snapshot(), newAtMs), isArmed ? undefined : this.wakeAt(newAtMs)])
+    stored.write(limiter.snapshot(), newAtMs)
+    if (!isArmed) this.wakeAt(newAtMs)
   }
 
-  private async wakeAt(atMs: number): Promise<void> {
+  private wakeAt(atMs: number): void {
     this.alarmAtMs = atMs
-    await this.state.storage.setAlarm(atMs)
+    gated(this.state.storage.setAlarm(atMs))
   }
 
   private heldOf(name: string): Held {

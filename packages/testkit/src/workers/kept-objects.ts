@@ -30,7 +30,9 @@ export class KeptObjects implements ObjectNamespace {
       fetch: async (url: string, init: { method: string; body: string }): Promise<Response> => {
         this.requests++
         await this.before()
-        return (await this.objectOf(name)).fetch(new Request(url, init))
+        const response = await (await this.objectOf(name)).fetch(new Request(url, init))
+        await this.kept.get(name)?.storage.gate
+        return response
       },
     }
   }

@@ -8,12 +8,31 @@ export class KeptStorage implements ObjectStorage {
   puts = 0
   /** What a put waits for, and may fail by. */
   before: () => Promise<void> = () => Promise.resolve()
+  private puttingNow: Promise<void> = Promise.resolve()
 
   list<Value>(): Promise<Map<string, Value>> {
     return Promise.resolve(structuredClone(this.entries) as Map<string, Value>)
   }
 
-  async put(entries: Record<string, unknown>): Promise<void> {
+  /** Resolves when all that was put until now is stored, and rejects when some of it could not be: the output gate, which holds back answers. */
+  get gate(): Promise<void> {
+    return this.puttingNow
+  }
+
+  put(entries: Record<string, unknown>): Promise<void> {
+    const stored = this.store(entries)
+    const before = this.puttingNow
+    this.puttingNow = before.then(() => stored)
+    this.puttingNow.catch(() => undefined)
+    return stored
+  }
+
+  /** What an object that was evicted has put no longer counts. */
+  openGate(): void {
+    this.puttingNow = Promise.resolve()
+  }
+
+  private async store(entries: Record<string, unknown>): Promise<void> {
     const copied = structuredClone(entries)
     await this.before()
     this.puts++
