@@ -10,4 +10,4 @@ after(async () => {
   await server.stop()
 })
 
-conformanceOverStore('PostgreSQL', host, { share: shortOrLong(0.002, 0.01), keysShare: 0.005, sampled: true })
+conformanceOverStore('PostgreSQL', host, { share: shortOrLong(0.002, 0.004), keysShare: shortOrLong(0.005, 0.002), sampled: true })

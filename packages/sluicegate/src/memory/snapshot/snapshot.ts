@@ -88,16 +88,17 @@ const GAP_BYTES = 64
 
 /** Collects pieces. */
 export class MemoryPieces {
-  private buffer = new Uint8Array(65_536)
+  private buffer = new Uint8Array(4096)
   private length = 0
 
-  /** Adds bytes that lie at `address`; runs of zeros are left out. */
+  /** Adds bytes that lie at `address`, whole words; runs of zeros are left out. */
   add(address: number, bytes: Uint8Array): void {
+    const words = new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4)
     const blocks = Math.ceil(bytes.length / GAP_BYTES)
     for (let first = 0; first < blocks; first++) {
-      if (isZero(bytes, first)) continue
+      if (isZero(words, first)) continue
       let next = first + 1
-      while (next < blocks && !isZero(bytes, next)) next++
+      while (next < blocks && !isZero(words, next)) next++
       this.append((address + first * GAP_BYTES) / UNIT_BYTES, bytes.subarray(first * GAP_BYTES, Math.min(next * GAP_BYTES, bytes.length)))
       first = next
     }
@@ -143,9 +144,9 @@ export function restorePieces(pieces: Uint8Array, memory: Uint8Array): void {
   }
 }
 
-function isZero(bytes: Uint8Array, block: number): boolean {
-  const end = Math.min((block + 1) * GAP_BYTES, bytes.length)
-  for (let i = block * GAP_BYTES; i < end; i++) if (bytes[i] !== 0) return false
+function isZero(words: Uint32Array, block: number): boolean {
+  const end = Math.min(((block + 1) * GAP_BYTES) / 4, words.length)
+  for (let i = (block * GAP_BYTES) / 4; i < end; i++) if (words[i] !== 0) return false
   return true
 }
 
