@@ -7,10 +7,14 @@ import type { PostgresRow, RatesEffort } from './postgres-results.js'
 const CALLERS = [1, 16, 256]
 const KEYS = [1, 100_000]
 const ADDED_MS = [0, 2]
+/** Decisions of each contender before the first cell: what runs for the first thousands of times is not compiled yet. */
+const WARM_UP = 5000
+const LONGEST_WARM_UP_MS = 10_000
 
 /** Decisions a second of all contenders, in each cell. */
 export async function measureRates(server: PostgresProcess, effort: RatesEffort): Promise<PostgresRow[]> {
   await using proxy = await FaultProxy.before(server)
+  await warmUp(server.url)
   proxy.set({ kind: 'latency', delayMs: 1 })
   const far = server.urlAt(proxy.port)
   const rows: PostgresRow[] = []
@@ -22,6 +26,14 @@ export async function measureRates(server: PostgresProcess, effort: RatesEffort)
     await Promise.all(contenders.map((each) => each.close()))
   }
   return rows
+}
+
+async function warmUp(url: string): Promise<void> {
+  for (const open of CONTENDERS) {
+    const contender = await open(url, PLENTY - 1)
+    await callFor(contender, 1, () => 'warm', LONGEST_WARM_UP_MS, WARM_UP)
+    await contender.close()
+  }
 }
 
 /** All in turns, so that what else the machine does disturbs all alike. */

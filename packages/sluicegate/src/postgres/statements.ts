@@ -145,15 +145,15 @@ FROM input LEFT JOIN seen ON seen.id = input.id LEFT JOIN done ON done.key = inp
   }
 }
 
-/** In the order of keys from where the last one ended; locked rows stay for the next round. */
+/** In the order of keys from where the last one ended; locked rows stay for the next round. Keys as arrays: a join reads the whole table. */
 function sweepText(table: string): string {
   return `WITH seen AS MATERIALIZED (
   SELECT key, expires FROM ${table} WHERE key > decode($1::text, 'hex') ORDER BY key LIMIT ${SWEPT_ROWS}
 ), free AS MATERIALIZED (
-  SELECT t.key FROM ${table} AS t WHERE t.key IN (SELECT key FROM seen WHERE seen.expires <= ${NOW}) AND t.expires <= ${NOW}
+  SELECT t.key FROM ${table} AS t WHERE t.key = ANY (ARRAY(SELECT key FROM seen WHERE seen.expires <= ${NOW})) AND t.expires <= ${NOW}
   FOR UPDATE SKIP LOCKED
 ), gone AS (
-  DELETE FROM ${table} AS t WHERE t.key IN (SELECT key FROM free) AND t.expires <= ${NOW} RETURNING 1
+  DELETE FROM ${table} AS t WHERE t.key = ANY (ARRAY(SELECT key FROM free)) AND t.expires <= ${NOW} RETURNING 1
 )
 SELECT (SELECT count(*) FROM seen)::text AS seen, (SELECT count(*) FROM gone)::text AS gone,
   (SELECT key FROM seen ORDER BY key DESC LIMIT 1) AS last`
