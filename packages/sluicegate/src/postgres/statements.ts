@@ -145,7 +145,7 @@ FROM input LEFT JOIN seen ON seen.id = input.id LEFT JOIN done ON done.key = inp
   }
 }
 
-/** In the order of keys from where the last one ended; locked rows stay for the next round. Keys as arrays: a join reads the whole table. */
+/** In the order of keys from where the last one ended; locked rows stay for the next round. Keys as arrays: a join reads a table of some thousand rows as a whole. */
 function sweepText(table: string): string {
   return `WITH seen AS MATERIALIZED (
   SELECT key, expires FROM ${table} WHERE key > decode($1::text, 'hex') ORDER BY key LIMIT ${SWEPT_ROWS}
