@@ -75,12 +75,17 @@ test('two regions admit together what the policy says, and not one more', async 
   const policy = fixedWindow({ limit: 100, window: '1h', name: 'together' })
   const [a, b] = [limiterIn(west, 'west', policy), limiterIn(east, 'east', policy)]
   let passed = 0
-  for (let round = 0; round < 30; round++) {
+  const round = async (): Promise<void> => {
     const [inWest, inEast] = await Promise.all([passedOf(a, 'k', 5), passedOf(b, 'k', 5)])
     passed += inWest + inEast
   }
+  // A region that was denied waits for its renewal, and what the other one holds unspent comes back after seconds.
+  await until('nearly all has passed', async () => {
+    await round()
+    return passed >= 95
+  })
+  for (let more = 0; more < 20; more++) await round()
   assert.ok(passed <= 100, `${passed} passed`)
-  assert.ok(passed >= 95, `${passed} passed`)
 })
 
 test('takes of a warm key are decided in the region, and its tokens are renewed in the background', async () => {
