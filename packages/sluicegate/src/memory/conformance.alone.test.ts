@@ -10,7 +10,7 @@ const RATES = ['token bucket', 'gcra']
 /** What depends on the end of a limiter that is asked, or on what stands before it. */
 const AT_ANY_END: ConformanceChoice['shared'] = ['verbs', 'blocks', 'updates', 'misuse', 'statsAndEvents', 'reserving']
 
-conformance('memory', createLimiter, IS_LONG_RUN ? { share: 0.2 } : { share: 0.01 })
+conformance('memory', createLimiter, IS_LONG_RUN ? { share: 0.1 } : { share: 0.01 })
 
 conformance(
   'memory, attached',
