@@ -64,34 +64,54 @@ export class MemoryBookings {
   }
 
   private booked(key: string, low: number, high: number, cost: number, mostUs: number): MemoryBooking {
-    const nowUs = this.decisions.nowUs()
-    const { core } = this.decisions.opened
-    const answer = core.reserve(low, high, nowUs, cost, mostUs)
-    const { decoder } = this.decisions
-    const asked = { key, cost, bookedUs: nowUs, low, high, generation: this.decisions.generation }
-    const isEvicted = Number.isNaN(answer) && this.decisions.opened.reason() === 'EVICTED'
+    const { decisions } = this
+    const bookedUs = decisions.nowUs()
+    const { core } = decisions.opened
+    const answer = core.reserve(low, high, bookedUs, cost, mostUs)
+    const { decoder, generation } = decisions
+    const isEvicted = Number.isNaN(answer) && decisions.opened.reason() === 'EVICTED'
     const debt = isEvicted ? core.detailOfUnanswered() : answer
     if (debt >= 0) {
-      if (isEvicted) this.decisions.noteEviction(key)
-      const atUs = nowUs + decoder.waitUs(debt)
-      const decision = this.decisions.withPermit(decoder.allowed(debt), key, low, high, cost)
-      return { ...asked, allowed: true, atUs, maybeSooner: false, decision, debt }
+      if (isEvicted) decisions.noteEviction(key)
+      const atUs = bookedUs + decoder.waitUs(debt)
+      const decision = decisions.withPermit(decoder.allowed(debt), key, low, high, cost)
+      // Written out: to spread a common part costs more than the decision.
+      return {
+        key,
+        cost,
+        low,
+        high,
+        bookedUs,
+        atUs,
+        allowed: true,
+        maybeSooner: false,
+        isBlocked: false,
+        decision,
+        debt,
+        generation,
+        isOverflow: false,
+      }
     }
     const wouldWaitUs = answer < 0 ? decoder.untilFreeUs(-1 - answer, cost) : undefined
-    const made = answer < 0 ? decoder.denied(-1 - answer, cost) : this.decisions.decisionForReason(key, low, high, nowUs, cost)
-    const decision = this.decisions.withPermit(made, key, low, high, cost)
-    const atUs = nowUs + (wouldWaitUs ?? decision.retryAfterMs * 1000)
+    const made = answer < 0 ? decoder.denied(-1 - answer, cost) : decisions.decisionForReason(key, low, high, bookedUs, cost)
+    const decision = decisions.withPermit(made, key, low, high, cost)
+    const { allowed } = decision
     return {
-      ...asked,
-      allowed: decision.allowed,
-      atUs: decision.allowed ? nowUs : atUs,
+      key,
+      cost,
+      low,
+      high,
+      bookedUs,
+      atUs: allowed ? bookedUs : bookedUs + (wouldWaitUs ?? decision.retryAfterMs * 1000),
+      allowed,
       // Only a permit may come back at any time.
       maybeSooner: decoder.policy.algorithm === 'concurrency',
       isBlocked: wouldWaitUs === undefined,
       decision,
       debt: 0,
+      generation,
       // Allowed without a debt.
-      isOverflow: decision.allowed,
+      isOverflow: allowed,
     }
   }
 

@@ -79,9 +79,9 @@ class PostgresStore implements Required<CasStore> {
       version === undefined ? values : [...values, String(version)],
       signal,
     )
-    if (rows === undefined) return { swapped: false, state: await this.read(key, signal) }
-    const [row] = rows
-    if (row?.swapped !== 'true') return { swapped: false, state: stateOf(row) }
+    const row = rows?.[0]
+    if (row === undefined) return { swapped: false, state: await this.read(key, signal) }
+    if (row.swapped !== 'true') return { swapped: false, state: stateOf(row) }
     this.#sweeper.swapped()
     return { swapped: true, state: { value, version: next, nowUs: Number(row.now) } }
   }

@@ -48,12 +48,12 @@ export function statementsOf(table: string): Statements {
  * `create`: the arbiter of ON CONFLICT is the newest row, whatever the statement's snapshot is. A loser writes the row as it is, and so gets it.
  *
  * `swap`: the UPDATE waits for a statement that changes the row, and then decides by what that wrote. A loser writes the row as it is here too;
- * under repeatable read and serializable the server refuses with 40001 instead.
+ * under repeatable read and serializable the server refuses with 40001 instead. No row: the key has no value, or one that has expired.
  */
 function singleTexts(table: string): Record<'read' | 'create' | 'swap', string> {
   const id = idOf("decode($1::text, 'hex')")
   const free = 't.expires <= excluded.expires - $4::bigint'
-  const fits = 't.version = $5::bigint AND t.expires > at.now'
+  const fits = 't.version = $5::bigint'
   return {
     read: `SELECT t.version::text AS version, t.value AS value, ${NOW}::text AS now
 FROM (SELECT 1) AS one LEFT JOIN ${table} AS t ON t.key = ${id} AND t.expires > ${NOW}`,
@@ -63,17 +63,13 @@ ON CONFLICT (key) DO UPDATE SET
   value = CASE WHEN ${free} THEN excluded.value ELSE t.value END,
   expires = CASE WHEN ${free} THEN excluded.expires ELSE t.expires END
 RETURNING (t.version = $2::bigint)::text AS swapped, t.version::text AS version, t.value AS value, ${NOW}::text AS now`,
-    swap: `WITH done AS (
-  UPDATE ${table} AS t SET
-    version = CASE WHEN ${fits} THEN $2::bigint ELSE t.version END,
-    value = CASE WHEN ${fits} THEN decode($3::text, 'hex') ELSE t.value END,
-    expires = CASE WHEN ${fits} THEN at.now + $4::bigint ELSE t.expires END
-  FROM (SELECT ${NOW} AS now OFFSET 0) AS at WHERE t.key = ${id}
-  RETURNING t.version, CASE WHEN t.version <> $2::bigint THEN t.value END AS value, t.expires
-)
-SELECT (done.version = $2::bigint)::text AS swapped, CASE WHEN done.expires > ${NOW} THEN done.version::text END AS version,
-  CASE WHEN done.expires > ${NOW} THEN done.value END AS value, ${NOW}::text AS now
-FROM (SELECT 1) AS one LEFT JOIN done ON true`,
+    swap: `UPDATE ${table} AS t SET
+  version = CASE WHEN ${fits} THEN $2::bigint ELSE t.version END,
+  value = CASE WHEN ${fits} THEN decode($3::text, 'hex') ELSE t.value END,
+  expires = CASE WHEN ${fits} THEN ${NOW} + $4::bigint ELSE t.expires END
+WHERE t.key = ${id} AND t.expires > ${NOW}
+RETURNING (t.version = $2::bigint)::text AS swapped, t.version::text AS version,
+  CASE WHEN t.version <> $2::bigint THEN t.value END AS value, ${NOW}::text AS now`,
   }
 }
 

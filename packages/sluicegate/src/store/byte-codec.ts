@@ -1,7 +1,18 @@
+import { crc32 } from '../memory/snapshot/snapshot.js'
+
+const NONE = new Uint8Array(0)
+/** Of the last writer: most values fit, and a new buffer costs more than what is written there. */
+let spare: Uint8Array | undefined
+
 /** Writes numbers and bytes one after another. Whole numbers from 0 take 7 bits a byte, up to `Number.MAX_SAFE_INTEGER`. */
 export class ByteWriter {
-  private bytes = new Uint8Array(256)
+  private bytes: Uint8Array
   private length = 0
+
+  constructor() {
+    this.bytes = spare ?? new Uint8Array(1024)
+    spare = undefined
+  }
 
   byte(value: number): void {
     this.grown(1)
@@ -15,6 +26,12 @@ export class ByteWriter {
       rest = Math.floor(rest / 0x80)
     }
     this.byte(rest)
+  }
+
+  /** 4 bytes, the lowest first. */
+  word(value: number): void {
+    this.grown(4)
+    for (let shift = 0; shift < 32; shift += 8) this.bytes[this.length++] = value >>> shift
   }
 
   raw(bytes: Uint8Array): void {
@@ -33,10 +50,18 @@ export class ByteWriter {
     this.block(new TextEncoder().encode(text))
   }
 
-  /** @param room zeros behind it. */
-  written(room = 0): Uint8Array {
-    this.grown(room)
-    return this.bytes.slice(0, this.length + room)
+  /** What was written so far, and ends it: another writer may get its buffer. */
+  written(): Uint8Array {
+    const { bytes, length } = this
+    spare = bytes
+    this.bytes = NONE
+    this.length = 0
+    return bytes.slice(0, length)
+  }
+
+  /** CRC-32 of all so far. */
+  sum(): void {
+    this.word(crc32(this.bytes, this.length))
   }
 
   private grown(more: number): void {
@@ -50,16 +75,25 @@ export class ByteWriter {
 /** Reads what {@link ByteWriter} wrote. @throws {RangeError} when there is less. */
 export class ByteReader {
   private readonly bytes: Uint8Array
-  private at = 0
+  private readonly end: number
+  private at: number
 
-  constructor(bytes: Uint8Array) {
+  constructor(bytes: Uint8Array, begin = 0, end = bytes.length) {
     this.bytes = bytes
+    this.at = begin
+    this.end = end
   }
 
   byte(): number {
-    const byte = this.bytes[this.at++]
-    if (byte === undefined) throw new RangeError('ends too early')
-    return byte
+    if (this.at >= this.end) throw new RangeError('ends too early')
+    return this.bytes[this.at++] as number
+  }
+
+  /** 4 bytes, the lowest first; from 0. */
+  word(): number {
+    let value = 0
+    for (let shift = 0; shift < 32; shift += 8) value |= this.byte() << shift
+    return value >>> 0
   }
 
   whole(): number {
@@ -74,7 +108,7 @@ export class ByteReader {
 
   /** A view of the next bytes. */
   raw(length: number): Uint8Array {
-    if (this.at + length > this.bytes.length) throw new RangeError('ends too early')
+    if (this.at + length > this.end) throw new RangeError('ends too early')
     const view = this.bytes.subarray(this.at, this.at + length)
     this.at += length
     return view
@@ -89,7 +123,7 @@ export class ByteReader {
   }
 
   get isOver(): boolean {
-    return this.at === this.bytes.length
+    return this.at === this.end
   }
 }
 

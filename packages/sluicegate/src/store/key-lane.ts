@@ -6,6 +6,7 @@ import type { KeySession, Ran } from './key-session.js'
 import type { KnownStates } from './known-states.js'
 import type { StoreCalls } from './store-calls.js'
 import { damaged, decodedValue, encodedValue, NO_VALUE, type StoredValue, wasWritten, writesAfter } from './stored-value.js'
+import type { WriteId } from './write-ids.js'
 
 /** Callers that one swap decides for. */
 const MOST_TOGETHER = 256
@@ -43,7 +44,7 @@ interface Attempt {
   readonly works: readonly Work[]
   readonly rans: readonly Ran[]
   readonly nowUs: number
-  readonly id: Uint8Array
+  readonly id: WriteId
   /** Write numbers that it found. */
   readonly numbers: readonly number[]
 }

@@ -53,6 +53,10 @@ export class KeyMemory {
   private epochWord = 0n
   private stride = 0
   private view: DataView = new DataView(NOTHING.buffer)
+  private words: BigUint64Array = new BigUint64Array(0)
+  /** Addresses of the table's entries. It has room for a few keys, and never grows. */
+  private readonly entries: readonly number[]
+  private readonly lines: number
   private areas: readonly ExtensionArea[] = []
   /** The end of the ban that was loaded. */
   private bannedUs = 0
@@ -65,6 +69,9 @@ export class KeyMemory {
     this.policy = policy
     this.open = limiter.section.open
     this.constants = Object.fromEntries(NAMES.map((name) => [name, this.open.constant(name)])) as typeof this.constants
+    const begin = this.open.section + this.constants.TABLE
+    this.lines = this.open.lines
+    this.entries = Array.from({ length: this.open.entries }, (_, i) => begin + i * this.constants.ENTRY_SIZE)
     limiter.hash(ONE_KEY)
     this.low = low
     this.high = high
@@ -79,7 +86,7 @@ export class KeyMemory {
     const section = reader.block()
     const kind = reader.byte()
     const generation = kind === NO_ENTRY ? 0 : reader.whole() & GENERATION_MASK
-    const word = kind === ENTRY ? reader.raw(WORD_BYTES) : NOTHING
+    const [wordLow, wordHigh] = kind === ENTRY ? [reader.word(), reader.word()] : [0, 0]
     const bannedUs = reader.whole()
     const extension = reader.block()
     if (!reader.isOver) throw new RangeError('is too long')
@@ -87,7 +94,7 @@ export class KeyMemory {
     if (extension.length > this.stride) throw new RangeError('has more words than its policy')
     this.generation = generation
     if (this.areNumbered) this.numberEntries()
-    if (kind === ENTRY) this.writeEntry(word, extension)
+    if (kind === ENTRY) this.writeEntry(wordLow, wordHigh, extension)
     this.bannedUs = bannedUs
     if (bannedUs > nowUs) this.open.core.ban(this.low, this.high, nowUs, bannedUs - nowUs)
     if (isSectionOf(section, this.policy)) return
@@ -117,10 +124,10 @@ export class KeyMemory {
 
   /** As of a key that never came. */
   clear(): void {
-    const { open } = this
-    const words = new BigUint64Array(open.memory.buffer)
+    this.memoryView()
+    const { words, open, entries } = this
     const at = (name: (typeof NAMES)[number]): number => (open.section + this.constants[name]) / WORD_BYTES
-    words.fill(0n, at('TABLE'), at('TABLE') + (open.lines * this.constants.LINE_SIZE) / WORD_BYTES)
+    words.fill(0n, at('TABLE'), at('TABLE') + (entries.length * this.constants.ENTRY_SIZE) / WORD_BYTES)
     words[at('KEYS')] = 0n
     words[at('TAKEOVER_HIGH')] = BigInt.asUintN(64, LONG_AGO)
     words[at('BANNED_UNTIL')] = BigInt.asUintN(64, LONG_AGO)
@@ -140,7 +147,7 @@ export class KeyMemory {
     const { open, generation } = this
     const view = this.memoryView()
     const state = (USED | ((open.epoch() & 7) << EPOCH_SHIFT) | ((generation & OWNER_MASK) << OWNER_SHIFT)) >>> 0
-    for (const entry of this.entries()) {
+    for (const entry of this.entries) {
       view.setUint32(entry, generation, true)
       view.setUint32(entry + WORD_BYTES + 4, state, true)
     }
@@ -150,7 +157,7 @@ export class KeyMemory {
   private newestGeneration(): number {
     const view = this.memoryView()
     let most = 0
-    for (const entry of this.entries()) {
+    for (const entry of this.entries) {
       if (view.getUint32(entry + WORD_BYTES + 4, true) === 0) continue
       most = Math.max(most, (view.getUint32(entry, true) - this.generation) & GENERATION_MASK)
     }
@@ -195,21 +202,23 @@ export class KeyMemory {
   /** The same view until the memory grows. */
   private memoryView(): DataView {
     const { buffer } = this.open.memory
-    if (this.view.buffer !== buffer) this.view = new DataView(buffer)
+    if (this.view.buffer !== buffer) {
+      this.view = new DataView(buffer)
+      this.words = new BigUint64Array(buffer)
+    }
     return this.view
   }
 
-  private writeEntry(word: Uint8Array, extension: Uint8Array): void {
+  private writeEntry(wordLow: number, wordHigh: number, extension: Uint8Array): void {
     const { open } = this
-    const home = Math.floor(((this.low >>> 0) * open.lines) / 2 ** 32)
+    const home = Math.floor(((this.low >>> 0) * this.lines) / 2 ** 32)
     const entry = open.section + this.constants.TABLE + home * this.constants.LINE_SIZE
     const view = this.memoryView()
-    const given = new DataView(word.buffer, word.byteOffset, WORD_BYTES)
     view.setUint32(entry, ((this.fingerprintLow << FINGERPRINT_SHIFT) | this.generation) >>> 0, true)
     view.setUint32(entry + 4, this.high >>> 0, true)
-    view.setUint32(entry + WORD_BYTES, given.getUint32(0, true), true)
+    view.setUint32(entry + WORD_BYTES, wordLow, true)
     const epoch = (open.epoch() & 7) << EPOCH_SHIFT
-    view.setUint32(entry + WORD_BYTES + 4, ((given.getUint32(4, true) & STATE_MASK) | USED | epoch) >>> 0, true)
+    view.setUint32(entry + WORD_BYTES + 4, ((wordHigh & STATE_MASK) | USED | epoch) >>> 0, true)
     if (this.stride === 0) return
     const place = this.extensionOf(entry)
     place.fill(0)
@@ -218,30 +227,20 @@ export class KeyMemory {
 
   private readEntry(writer: ByteWriter, entry: number): void {
     const view = this.memoryView()
-    const word = new Uint8Array(WORD_BYTES)
-    const words = new DataView(word.buffer)
-    words.setUint32(0, view.getUint32(entry + WORD_BYTES, true), true)
-    words.setUint32(4, view.getUint32(entry + WORD_BYTES + 4, true) & STATE_MASK, true)
     writer.whole(view.getUint32(entry, true) & GENERATION_MASK)
-    writer.raw(word)
+    writer.word(view.getUint32(entry + WORD_BYTES, true))
+    writer.word(view.getUint32(entry + WORD_BYTES + 4, true) & STATE_MASK)
   }
 
   /** Address of the key's entry; undefined when it owes nothing. */
   private entry(): number | undefined {
     const view = this.memoryView()
-    for (const entry of this.entries()) {
+    for (const entry of this.entries) {
       const isKey =
         view.getUint32(entry, true) >>> FINGERPRINT_SHIFT === this.fingerprintLow && view.getUint32(entry + 4, true) === this.high >>> 0
       if (isKey && view.getUint32(entry + WORD_BYTES + 4, true) >>> KIND_SHIFT === STATE_KIND) return entry
     }
     return undefined
-  }
-
-  /** The addresses of the table's entries. */
-  private entries(): readonly number[] {
-    const { open, constants } = this
-    const begin = open.section + constants.TABLE
-    return Array.from({ length: open.entries }, (_, i) => begin + i * constants.ENTRY_SIZE)
   }
 
   private extensionOf(entry: number): Uint8Array {

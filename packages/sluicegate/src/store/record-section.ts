@@ -4,7 +4,7 @@ import { calendarOf } from '../policy/calendar.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import { changedPolicy, type Policy } from '../policy/policy.js'
 import { ENCODINGS, numbersOf } from '../policy/policy-numbers.js'
-import { areSame, ByteReader, ByteWriter } from './byte-codec.js'
+import { ByteReader, ByteWriter } from './byte-codec.js'
 
 // The policy record by which the core reads a key's words, as a value of a store carries it:
 //
@@ -53,7 +53,7 @@ export function sectionOf(open: OpenCore, policy: Policy): Uint8Array {
 /** Whether a section is of a policy with these numbers. */
 export function isSectionOf(section: Uint8Array, policy: Policy): boolean {
   const identity = identityOf(policy)
-  return areSame(section.subarray(0, identity.length), identity)
+  return section.length >= identity.length && identity.every((byte, i) => byte === section[i])
 }
 
 /**
@@ -151,7 +151,18 @@ function checkNumbers(policy: Policy, encoding: number, numbers: readonly number
 /** Of the largest log. */
 const MOST_STRIDE = 900_000
 
-function identityOf({ limit, windowMs, burst, counters, slotBytes, calendar }: Policy): Uint8Array {
+/** Of the last policies: each load of a key compares with its own. */
+const identities = new WeakMap<Policy, Uint8Array>()
+
+function identityOf(policy: Policy): Uint8Array {
+  const known = identities.get(policy)
+  if (known !== undefined) return known
+  const made = newIdentity(policy)
+  identities.set(policy, made)
+  return made
+}
+
+function newIdentity({ limit, windowMs, burst, counters, slotBytes, calendar }: Policy): Uint8Array {
   const writer = new ByteWriter()
   writer.whole(limit)
   writer.whole(Math.round(windowMs * 1000))

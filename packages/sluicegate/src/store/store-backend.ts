@@ -5,6 +5,7 @@ import { PolicyError, StoreError } from '../errors.js'
 import { keysUnder } from '../key.js'
 import type { Grant } from '../lease/grant.js'
 import type { Key } from '../limiter.js'
+import type { Decision } from '../decision/decision.js'
 import type { Policy } from '../policy/policy.js'
 import {
   type Answer,
@@ -150,10 +151,11 @@ export class StoreBackend implements Backend {
       case 'reserve':
         if (held?.permits.some((permit) => permit !== undefined)) this.permits.add(operation.id, held)
         return {
-          ...answer,
+          done: answer.done,
+          decision: answer.decision as Decision,
           waitUs: Math.max(0, (answer.waitUs ?? 0) - lateUs),
           order,
-          ...(held !== undefined && { receipt: new Receipt(held, this.policy) }),
+          receipt: held && new Receipt(held, this.policy),
         }
       case 'heartbeat':
         if (answer.done && permits !== undefined) this.permits.renew(operation.id, permits)
@@ -190,7 +192,7 @@ export class StoreBackend implements Backend {
       const mend = `cannot be charged together in ${this.calls.store.name}, which has no transactions (swapAll)`
       return Promise.reject(new PolicyError('CROSS_SLOT', 'key', keys.length, mend))
     }
-    if (new Set(keys).size < keys.length) {
+    if (keys.length > 1 && new Set(keys).size < keys.length) {
       return Promise.reject(new PolicyError('POLICY_INVALID', 'policies', keys.length, 'have one name: give each of them its own'))
     }
     return new Promise((resolve, reject) => {

@@ -1,27 +1,25 @@
 import { crc32 } from '../memory/snapshot/snapshot.js'
 import { KeyFault } from '../shared/calls/call-guard.js'
-import { areSame, ByteReader, ByteWriter } from './byte-codec.js'
+import { ByteReader, ByteWriter } from './byte-codec.js'
+import type { WriteId } from './write-ids.js'
 
 // The value of a key in a store:
 //
-//   version 1 | write number | time of the last decision, microseconds | writes: count, then of each id 8 and how many have followed |
+//   version 1 | write number | time of the last decision, microseconds | writes: count, then of each id 4 + 4 and how many have followed |
 //   state | CRC-32 of all before it 4
 //
 // The state is that of the key under one policy (key-memory.ts), with no bytes when the key owes nothing. The writes are the last one of
-// each of the last writers, the newest first: a process that lost the answer to a swap reads there whether it was made. An id is the writer,
-// 4 bytes, and a count.
+// each of the last writers, the newest first: a process that lost the answer to a swap reads there whether it was made. An id is the writer
+// and a count.
 
 const VERSION = 1
 const CRC_BYTES = 4
-/** Bytes of a write's id. */
-export const ID_BYTES = 8
-const WRITER_BYTES = 4
 /** Writers that a value remembers. */
 const MOST_WRITES = 8
 
 /** A write of a key: its id, and its number. */
 export interface Write {
-  readonly id: Uint8Array
+  readonly id: WriteId
   readonly number: number
 }
 
@@ -41,19 +39,20 @@ export const NO_VALUE: StoredValue = { number: 0, decidedUs: 0, writes: [], stat
 
 export function encodedValue({ number, decidedUs, writes, state }: StoredValue): Uint8Array {
   const writer = new ByteWriter()
+  const count = Math.min(writes.length, MOST_WRITES)
   writer.byte(VERSION)
   writer.whole(number)
   writer.whole(Math.max(0, decidedUs))
-  writer.byte(Math.min(writes.length, MOST_WRITES))
-  for (const write of writes.slice(0, MOST_WRITES)) {
-    writer.raw(write.id)
+  writer.byte(count)
+  for (let i = 0; i < count; i++) {
+    const write = writes[i] as Write
+    writer.word(write.id.writer)
+    writer.word(write.id.count)
     writer.whole(number - write.number)
   }
   writer.block(state)
-  const bytes = writer.written(CRC_BYTES)
-  const end = bytes.length - CRC_BYTES
-  new DataView(bytes.buffer).setUint32(end, crc32(bytes.subarray(0, end)), true)
-  return bytes
+  writer.sum()
+  return writer.written()
 }
 
 /** @throws {KeyFault} when a newer version wrote it, or it is damaged. */
@@ -61,16 +60,19 @@ export function decodedValue(bytes: Uint8Array | undefined): StoredValue {
   if (bytes === undefined) return NO_VALUE
   if (!(bytes instanceof Uint8Array) || bytes.length < CRC_BYTES + 1) throw damaged('is no value of a limiter')
   const end = bytes.length - CRC_BYTES
-  const sum = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(end, true)
-  if (crc32(bytes.subarray(0, end)) !== sum) throw damaged('is damaged: its checksum does not fit')
+  if (crc32(bytes, end) !== new ByteReader(bytes, end).word()) throw damaged('is damaged: its checksum does not fit')
   if (bytes[0] !== VERSION) throw new KeyFault(`its value is of version ${bytes[0]}; this library reads version ${VERSION}`)
   try {
-    const reader = new ByteReader(bytes.subarray(1, end))
+    const reader = new ByteReader(bytes, 1, end)
     const number = reader.whole()
     const decidedUs = reader.whole()
     const count = reader.byte()
     if (count > MOST_WRITES) throw new RangeError('has too many writes')
-    const writes = Array.from({ length: count }, (): Write => ({ id: reader.raw(ID_BYTES), number: number - reader.whole() }))
+    const writes: Write[] = []
+    for (let i = 0; i < count; i++) {
+      const id = { writer: reader.word(), count: reader.word() }
+      writes.push({ id, number: number - reader.whole() })
+    }
     const state = reader.block()
     if (!reader.isOver) throw new RangeError('is too long')
     return { number, decidedUs, writes, state }
@@ -85,20 +87,18 @@ export function damaged(how: string): KeyFault {
 }
 
 /** The writes after one more. A writer that writes one thing at a time needs only its last one. */
-export function writesAfter({ writes, number }: StoredValue, id: Uint8Array): readonly Write[] {
-  return [{ id, number: number + 1 }, ...writes.filter((write) => !areSame(writerOf(write.id), writerOf(id)))]
+export function writesAfter({ writes, number }: StoredValue, id: WriteId): readonly Write[] {
+  const after: Write[] = [{ id, number: number + 1 }]
+  for (const write of writes) if (write.id.writer !== id.writer) after.push(write)
+  return after
 }
 
 /**
  * Whether the write `id` made this value, or one before it that is remembered. Undefined: it may have, but more writers
  * have followed than are remembered. @param number that it would have.
  */
-export function wasWritten({ writes }: StoredValue, id: Uint8Array, number: number): boolean | undefined {
-  if (writes.some((write) => areSame(write.id, id))) return true
+export function wasWritten({ writes }: StoredValue, { writer, count }: WriteId, number: number): boolean | undefined {
+  if (writes.some(({ id }) => id.writer === writer && id.count === count)) return true
   const oldest = writes[MOST_WRITES - 1]
   return oldest === undefined || number >= oldest.number ? false : undefined
-}
-
-function writerOf(id: Uint8Array): Uint8Array {
-  return id.subarray(0, WRITER_BYTES)
 }

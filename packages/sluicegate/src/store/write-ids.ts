@@ -1,4 +1,8 @@
-import { ID_BYTES } from './stored-value.js'
+/** Which write it is: of which writer, and its count; 32 bits each. */
+export interface WriteId {
+  readonly writer: number
+  readonly count: number
+}
 
 /** Ids of writes. Of one writer the next is made when the outcome of the last is known; without `isOne` each is of a writer of its own. */
 export class WriteIds {
@@ -10,14 +14,10 @@ export class WriteIds {
     this.isOne = isOne
   }
 
-  next(): Uint8Array {
+  next(): WriteId {
     if (!this.isOne) this.writer = random()
     this.last = (this.last + 1) >>> 0
-    const bytes = new Uint8Array(ID_BYTES)
-    const view = new DataView(bytes.buffer)
-    view.setUint32(0, this.writer, true)
-    view.setUint32(4, this.last, true)
-    return bytes
+    return { writer: this.writer, count: this.last }
   }
 }
 

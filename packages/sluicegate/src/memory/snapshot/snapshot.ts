@@ -33,7 +33,7 @@ export function encodedSnapshot(description: object, contents: readonly Uint8Arr
     bytes.set(part, at)
     at += part.length
   }
-  view.setUint32(length, crc32(bytes.subarray(0, length)), true)
+  view.setUint32(length, crc32(bytes, length), true)
   return bytes
 }
 
@@ -50,7 +50,7 @@ export function decodedSnapshot(bytes: unknown): Snapshot {
   const version = view.getUint32(8, true)
   if (version !== VERSION) throw invalidSnapshot(`is of version ${version}; this library reads version ${VERSION}`, bytes)
   const end = bytes.length - CRC_BYTES
-  if (crc32(bytes.subarray(0, end)) !== view.getUint32(end, true)) throw invalidSnapshot('is damaged: its checksum does not fit', bytes)
+  if (crc32(bytes, end) !== view.getUint32(end, true)) throw invalidSnapshot('is damaged: its checksum does not fit', bytes)
   const textEnd = HEADER_BYTES + view.getUint32(12, true)
   if (textEnd > end) throw invalidSnapshot('says that it is longer than it is')
   return { description: parsed(bytes.subarray(HEADER_BYTES, textEnd)), contents: bytes.subarray(textEnd, end) }
@@ -163,8 +163,8 @@ const REMAINDERS = Uint32Array.from({ length: 256 }, (_, byte) => {
  *
  * @example crc32(new TextEncoder().encode('123456789')) // 0xcbf43926
  */
-export function crc32(bytes: Uint8Array): number {
+export function crc32(bytes: Uint8Array, end = bytes.length): number {
   let crc = 0xffffffff
-  for (const byte of bytes) crc = (REMAINDERS[(crc ^ byte) & 0xff] as number) ^ (crc >>> 8)
+  for (let i = 0; i < end; i++) crc = (REMAINDERS[(crc ^ (bytes[i] as number)) & 0xff] as number) ^ (crc >>> 8)
   return (crc ^ 0xffffffff) >>> 0
 }

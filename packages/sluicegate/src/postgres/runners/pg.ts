@@ -49,7 +49,7 @@ function poolRunner(pool: PgPool): SqlRunner {
       // The statement's rejection tells; without a listener the event would end the process.
       client.on('error', ignored)
       try {
-        const { rows } = await client.query({ ...(prepared && { name }), text, values: [...values] })
+        const { rows } = await client.query(prepared ? { name, text, values: [...values] } : { text, values: [...values] })
         broken = false
         return rows
       } catch (error) {
@@ -73,7 +73,7 @@ function clientRunner(client: PgClient): SqlRunner {
       const run = async (): Promise<readonly SqlRow[]> => {
         if (isAborted(signal)) throw notSent()
         const { name, text } = statement
-        return (await client.query({ ...(prepared && { name }), text, values: [...values] })).rows
+        return (await client.query(prepared ? { name, text, values: [...values] } : { text, values: [...values] })).rows
       }
       const result = last.then(run)
       last = result.catch(() => undefined)
