@@ -128,9 +128,12 @@ try {
   if (Object.hasOwn(TEST_HELP, task) && args.includes('--help')) console.log(TEST_HELP[task])
   else {
     // Before minutes of set-up: what has to be installed by hand is reported at once.
-    requireCommands(commandsFor(filesOf(task, args)))
+    const programs = requireCommands(commandsFor(filesOf(task, args)))
+    // When another step fails, that is what is reported.
+    programs.catch(() => undefined)
     installWhenStale()
     buildWhenStale({ toolsOnly: task === 'check' })
+    await programs
     await TASKS[task](args)
   }
 } catch (error) {

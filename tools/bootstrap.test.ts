@@ -130,7 +130,7 @@ function bareMachine({ installs = true } = {}) {
         needed === undefined
           ? "const needed = commandsFor(['chaos/dist/a.test.js']).filter(({ command }) => command === 'redis-server')"
           : `const needed = [${JSON.stringify(needed)}]`,
-        `try { requireCommands(needed, { uid: ${uid}, servicePolicy: ${JSON.stringify(policy)} }) }`,
+        `try { await requireCommands(needed, { uid: ${uid}, servicePolicy: ${JSON.stringify(policy)} }) }`,
         'catch (error) { console.log(error.constructor.name + ": " + error.message) }',
       ]
       const env = { PATH: bin }

@@ -1,5 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { resolve } from 'node:path'
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Refusal } from './refusal.mjs'
 import { ROOT } from './root.mjs'
@@ -13,6 +15,25 @@ export function step(what, command, args, env = {}) {
   process.stderr.write(`${done.status === 0 ? 'done' : 'failed'} in ${seconds} s\n`)
   if (done.status === 0) return
   throw new Refusal(`${done.stdout ?? ''}${done.stderr ?? ''}${done.error?.message ?? ''}\nFailed: ${command} ${args.join(' ')}`)
+}
+
+/** The same while other steps go on. Its output goes to a file: nobody reads a pipe during the other steps. */
+export function stepBeside(what, command, args, env = {}) {
+  const startedMs = performance.now()
+  const folder = mkdtempSync(join(tmpdir(), 'sluicegate-setup-'))
+  const output = join(folder, 'output')
+  const to = openSync(output, 'w')
+  console.error(`${what}, beside what follows`)
+  const child = spawn(command, args, { cwd: ROOT, stdio: ['ignore', to, to], env: { ...process.env, ...env } })
+  closeSync(to)
+  return new Promise((done, failed) => {
+    child.once('error', (error) => failed(new Refusal(`${command}: ${error.message}`)))
+    child.once('close', (status) => {
+      console.error(`${what} ... ${status === 0 ? 'done' : 'failed'} in ${((performance.now() - startedMs) / 1000).toFixed(1)} s`)
+      if (status === 0) done()
+      else failed(new Refusal(`${readFileSync(output, 'utf8')}\nFailed: ${command} ${args.join(' ')}`))
+    })
+  }).finally(() => rmSync(folder, { recursive: true, force: true }))
 }
 
 /** Runs a program in the foreground; its exit code becomes ours. */

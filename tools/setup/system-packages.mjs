@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { Refusal } from './refusal.mjs'
-import { step } from './run.mjs'
+import { stepBeside } from './run.mjs'
 
 const ON_REDIS = [
   'packages/sluicegate/dist/redis',
@@ -151,26 +151,30 @@ const COMMANDS = [
 /** Packages call it before they start a service; exit code 101 forbids the start. */
 const SERVICE_POLICY = '/usr/sbin/policy-rc.d'
 
-/** Ensures that these programs exist: installs them where apt and root allow it, else throws a Refusal that names the missing ones. */
+const INSTALL = 'apt-get update -q && apt-get install -y -q --no-install-recommends "$@"'
+
+/**
+ * Ensures that these programs exist: installs them beside what follows where apt and root allow it, which the answer waits for; else throws
+ * a Refusal that names the missing ones.
+ */
 export function requireCommands(commands, { uid = process.getuid?.(), servicePolicy = SERVICE_POLICY } = {}) {
   const missing = missingOf(commands)
-  if (missing.length === 0) return
+  if (missing.length === 0) return Promise.resolve()
   if (missing.some((each) => nameOf(each) === NAMED_SERVER)) {
     throw new Refusal(`SLUICEGATE_REDIS_SERVER names ${NAMED_SERVER}, which is not there`)
   }
   const names = [...new Set(missing.map(({ debian }) => debian))]
-  if (uid === 0 && has('apt-get')) {
-    withoutServices(servicePolicy, () => {
-      const env = { DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' }
-      step('Fetching the package lists (apt-get update)', 'apt-get', ['update', '-q'], env)
-      step(`Installing ${names.join(', ')}`, 'apt-get', ['install', '-y', '-q', '--no-install-recommends', ...names], env)
-    })
-    const still = missingOf(commands).map((each) => `${nameOf(each)}, of ${each.debian}`)
-    if (still.length > 0) throw new Refusal(`Installed, and yet not there: ${still.join('; ')}`)
-    return
-  }
+  if (uid === 0 && has('apt-get')) return installed(commands, names, servicePolicy)
   const reasons = missing.map((each) => `${nameOf(each)} (${each.why})`).join(', ')
   throw new Refusal(`This needs ${reasons}. On Debian or Ubuntu: sudo apt-get install ${names.join(' ')}`)
+}
+
+async function installed(commands, names, servicePolicy) {
+  const env = { DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' }
+  const install = () => stepBeside(`Installing ${names.join(', ')}`, 'sh', ['-c', INSTALL, 'sh', ...names], env)
+  await withoutServices(servicePolicy, install)
+  const still = missingOf(commands).map((each) => `${nameOf(each)}, of ${each.debian}`)
+  if (still.length > 0) throw new Refusal(`Installed, and yet not there: ${still.join('; ')}`)
 }
 
 /** The programs that these compiled files use. */
@@ -179,11 +183,11 @@ export function commandsFor(files) {
 }
 
 /** The tests start what they need by themselves, on ports of their own. */
-function withoutServices(policy, install) {
+async function withoutServices(policy, install) {
   if (existsSync(policy)) return install()
   writeFileSync(policy, '#!/bin/sh\nexit 101\n', { mode: 0o755 })
   try {
-    install()
+    await install()
   } finally {
     rmSync(policy, { force: true })
   }

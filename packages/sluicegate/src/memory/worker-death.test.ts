@@ -11,9 +11,9 @@ const START_MS = 1_789_000_000_000
 const HOUR_MS = 3_600_000
 const YEAR_MS = 366 * 24 * HOUR_MS
 const WORKERS = 2
-const LIVES = shortOrLong(5, 20)
-const ROUNDS = shortOrLong(3, 10)
-const THREADS = shortOrLong(1, 4)
+const LIVES = shortOrLong(5, 12)
+const ROUNDS = shortOrLong(3, 6)
+const THREADS = shortOrLong(1, 2)
 const DEATHS = LIVES + THREADS
 
 /** Room for a third of the keys and blocks: threads end while they forget keys and move others in, too. */

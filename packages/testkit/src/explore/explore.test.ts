@@ -6,13 +6,13 @@ import { inEachEncoding } from './scenario.js'
 import { SCENARIOS } from './scenarios.js'
 
 // What every run of the tests explores; `npm run prove:schedules` goes further.
-const MOST = shortOrLong(30, 5_000)
+const MOST = shortOrLong(30, 1_500)
 const SEARCHES = [
   { preemptions: 2, deaths: 0, most: MOST },
   { preemptions: 1, deaths: 1, most: MOST },
 ]
 /** Beyond those bounds, by chance. */
-const WALKS = { walks: shortOrLong(3, 100), seed: 20_240_901 }
+const WALKS = { walks: shortOrLong(3, 40), seed: 20_240_901 }
 const LEAST_SCHEDULES = 100 * MOST
 
 const modules = await ExploredModules.compile(SCENARIOS)
