@@ -11,9 +11,9 @@ import { ACCOUNT, KEYS, machineOffMs, type NodeReport, type NodeStart, PG_RATE, 
 const REPORT_MS = 100
 const CONNECTIONS = 4
 const CALLERS = 6
-const REST_MS = 10
+const REST_MS = 20
 /** Of the callers of keys that are new. */
-const LONGER_REST_MS = 20
+const LONGER_REST_MS = 40
 
 const { url, table, driver, clock } = JSON.parse(process.argv[2] as string) as NodeStart
 const client = clientOf()

@@ -20,7 +20,7 @@ const LESS: NonNullable<ConformanceChoice['shared']> = ['verbs', 'budget', 'upda
 export interface StoreShare {
   readonly share: number
   readonly keysShare: number
-  /** Whether a short run only samples: what decides is the same over every store, and each has the kit for stores and the oracle as well. */
+  /** Whether windows are asked less, and a short run only samples: what decides is the same over every store, and each has the kit for stores and the oracle as well. */
   readonly sampled?: boolean
 }
 
@@ -39,7 +39,7 @@ export function conformanceOverStore(name: string, host: LimiterHost, { share, k
     return
   }
   exact({ algorithms: ['token bucket', 'all-of'], shared: SHARED })
-  exact({ algorithms: ['gcra', 'sliding log', 'fixed window', 'sliding window'], shared: IS_LONG_RUN ? SHARED : LESS })
+  exact({ algorithms: ['gcra', 'sliding log', 'fixed window', 'sliding window'], shared: IS_LONG_RUN && !sampled ? SHARED : LESS })
   // Time runs back for the keys of a store, but not for those of the oracle: a permit lasts as long as it was to.
   exact({ algorithms: ['concurrency'], shared: SHARED, furthestBackMs: 0 })
   exact({ algorithms: ['token bucket', 'sliding log', 'all-of'], shared: ['keys'], share: keysShare })
