@@ -260,8 +260,10 @@ test('of a group the files that failed run again, and hooks run around the tests
     source('fails.test.mjs', `${hook}test('three', () => assert.equal(ran, 2))\n`),
     source('broken.test.mjs', "throw new Error('at once')\n"),
   ]
-  const [group = ''] = writeGroups([files], folder)
+  const [group = '', ...others] = writeGroups([files, ...Array.from({ length: 10 }, () => files.slice(0, 1))], folder)
   assert.ok(isGroup(group))
+  // `node --test` sorts them.
+  assert.deepEqual([group, ...others], [group, ...others].sort())
   const record = join(folder, 'failed.json')
   const reporter = fileURLToPath(new URL('../setup/failed-tests-reporter.mjs', import.meta.url))
   const { NODE_TEST_CONTEXT: _, ...env } = process.env

@@ -30,13 +30,13 @@ export function groupTests(compiled) {
 }
 
 /**
- * Writes a file for each group that imports its files, and returns their paths. Each file is a suite of its name: its hooks run around its
- * own tests, and a failure names the file.
+ * Writes a file for each group that imports its files, and returns their paths, which `node --test` runs in the order of their names: that of
+ * the groups. Each file is a suite of its name: its hooks run around its own tests, and a failure names the file.
  */
 export function writeGroups(groups, root = ROOT) {
   mkdirSync(join(root, FOLDER), { recursive: true })
   return groups.map((files, i) => {
-    const path = `${FOLDER}/group-${i + 1}.mjs`
+    const path = `${FOLDER}/group-${String(i + 1).padStart(3, '0')}.mjs`
     const suites = files.map(
       (file) => `describe('${file}', async () => void (await import('${pathToFileURL(resolve(root, file)).href}')))\n`,
     )

@@ -4,7 +4,7 @@ import { Refusal } from './refusal.mjs'
 import { ROOT, sourcesBelow } from './root.mjs'
 
 /** Test files that only a long run has. */
-const LONG_FILE = '.long.test.ts'
+const LONG_FILE = /\.long\.test\.[jt]s$/
 /** Names in a test file that is longer in a long run: see packages/testkit/src/run-length.ts. */
 const TESTKIT = 'packages/testkit/src/'
 const LONGER = /^import \{[^}]*\b(shortOrLong|longTest|everyNth|IS_LONG_RUN|clientsForRun)\b[^}]*\} from|process\.env\.SLUICEGATE_TEST_RUN/m
@@ -22,7 +22,7 @@ export function chooseTests(args) {
   const every = ['packages', 'tools', 'bench', 'chaos', 'lab', 'site', 'deploy']
     .flatMap(sourcesBelow)
     .filter((file) => file.endsWith('.test.ts'))
-  const all = long ? every : every.filter((file) => !file.endsWith(LONG_FILE))
+  const all = long ? every : every.filter((file) => !isOnlyLong(file))
   for (const { text, matches } of patterns) {
     if (all.some(matches)) continue
     const elsewhere = every.some(matches) ? '; npm run test:long has files that match' : ''
@@ -76,9 +76,14 @@ function asGlob(pattern) {
   return (file) => whole.test(file)
 }
 
+/** Whether only a long run has the file, source or compiled. */
+export function isOnlyLong(file) {
+  return LONG_FILE.test(file)
+}
+
 /** Whether the file, or what it shares with other tests in the testkit, has tests that are longer in a long run. */
 function isLonger(file) {
-  return file.endsWith(LONG_FILE) || hasLonger(file, new Set())
+  return isOnlyLong(file) || hasLonger(file, new Set())
 }
 
 function hasLonger(file, seen) {
