@@ -1,12 +1,6 @@
 import type { Deposit, Deposited, Draw, Drawn, DrawTerms, Lot } from '../../../sluicegate/dist/regions/region-pool.js'
 
-const PACE_US = 2_000_000
-const LONGEST_DENIAL_US = 2_000_000
-const MOST_LOTS = 8
-const LONGEST_US = 4_000_000
-const SOON_US = 50_000
-const STALE = 3
-const LEAST_STEP_US = 1_000_000
+const POOL = { paceUs: 2_000_000, longestDenialUs: 2_000_000, leastStepUs: 1_000_000, soonUs: 50_000, mostLots: 8, stale: 3 }
 
 /** Rules of a pool, of which mutants break one each. */
 export interface PoolRules {
@@ -35,7 +29,7 @@ export const SOUND_POOL: PoolRules = {
   voidsAfterStep: true,
   voidsReclaimed: true,
   seesSteps: true,
-  longestUs: LONGEST_US,
+  longestUs: 4_000_000,
 }
 
 /** What a region holds of one key: twin of `lua/scripts/region.lua`, without the time after which the key is forgotten. */
@@ -67,15 +61,15 @@ export class PoolTwin {
     const { periodUs, leadUs, claimUs, leaseUs, foreseenUs } = terms
     if (this.sinceUs === 0) this.sinceUs = nowUs
     const skippedUs = foreseenUs > 0 ? nowUs - foreseenUs : 0
-    if (this.rules.seesSteps && skippedUs > LEAST_STEP_US) {
+    if (this.rules.seesSteps && skippedUs > POOL.leastStepUs) {
       if (this.sinceUs <= foreseenUs) this.sinceUs += skippedUs
       if (this.claimedUs <= foreseenUs) this.claimedUs += skippedUs
     }
     this.demand += demand ?? 0
     const sinceUs = nowUs - this.sinceUs
-    const pace = sinceUs > 0 ? this.pace + (1 - Math.exp(-sinceUs / PACE_US)) * (this.demand / sinceUs - this.pace) : this.pace
+    const pace = sinceUs > 0 ? this.pace + (1 - Math.exp(-sinceUs / POOL.paceUs)) * (this.demand / sinceUs - this.pace) : this.pace
     const agoUs = nowUs - this.claimedUs
-    if (this.deniedUs <= nowUs && agoUs >= STALE * periodUs) this.deniedUs = 0
+    if (this.deniedUs <= nowUs && agoUs >= POOL.stale * periodUs) this.deniedUs = 0
     const isScarce = this.deniedUs > 0
     const isBlocked = this.blockedUs > nowUs
     const lots = isBlocked || this.left < least ? [] : this.drawn(want)
@@ -97,7 +91,7 @@ export class PoolTwin {
     }
     const isDenied = tokens === 0 && isScarce && least >= this.deniedCost
     // A renewal on its way brings news sooner than its claim ends.
-    const onItsWayUs = this.claimEndUs > nowUs ? Math.max(this.claimedUs + leadUs - nowUs, SOON_US) : Math.max(0, this.deniedUs - nowUs)
+    const onItsWayUs = this.claimEndUs > nowUs ? Math.max(this.claimedUs + leadUs - nowUs, POOL.soonUs) : Math.max(0, this.deniedUs - nowUs)
     const deniedUs = isDenied ? onItsWayUs : 0
     const { rest } = this
     const claim = isClaimed ? { pace, total: this.total, agoUs } : undefined
@@ -121,7 +115,7 @@ export class PoolTwin {
     if (isRenewal) this.claimEndUs = 0
     if (tokens < wanted) {
       const againUs = isRenewal ? Math.max(deniedUs, this.claimedUs + periodUs - nowUs) : deniedUs
-      this.deniedUs = nowUs + Math.min(againUs, LONGEST_DENIAL_US)
+      this.deniedUs = nowUs + Math.min(againUs, POOL.longestDenialUs)
       this.deniedCost = least
     } else {
       this.deniedUs = 0
@@ -207,7 +201,7 @@ export class PoolTwin {
     if (same !== undefined) same.tokens += tokens
     else this.lots = [...this.lots, { tokens, endUs }].toSorted((a, b) => a.endUs - b.endUs)
     const [first, second] = this.lots
-    if (this.lots.length > MOST_LOTS && first !== undefined && second !== undefined) {
+    if (this.lots.length > POOL.mostLots && first !== undefined && second !== undefined) {
       first.tokens += second.tokens
       this.lots.splice(1, 1)
     }
