@@ -28,11 +28,9 @@ const MOST_WAITING = 10_000
 /** What `cancel` needs of a charge. */
 class Receipt {
   readonly held: Held
-  readonly policy: Policy
 
-  constructor(held: Held, policy: Policy) {
+  constructor(held: Held) {
     this.held = held
-    this.policy = policy
   }
 }
 
@@ -153,7 +151,7 @@ export class StoreBackend implements Backend {
           ...answer,
           waitUs: Math.max(0, (answer.waitUs ?? 0) - lateUs),
           order,
-          ...(held !== undefined && { receipt: new Receipt(held, this.policy) }),
+          ...(held !== undefined && { receipt: new Receipt(held) }),
         }
       case 'heartbeat':
         if (answer.done && permits !== undefined) this.permits.renew(operation.id, permits)

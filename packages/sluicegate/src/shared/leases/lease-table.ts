@@ -254,7 +254,6 @@ export class LeaseReturns {
   /** Returns tokens that have expired. */
   send(lease: KeyLease, key: string): void {
     const { backend, part } = this.parts
-    const { backend, part } = this.parts
     for (const { id, tokens } of lease.unspentAt(this.ticker.read())) {
       const reopen = (): void => lease.reopen(this.ticker.read())
       backend.execute({ verb: 'return', key, part, cost: tokens, tokens, grantId: id }).then(reopen, () => undefined)
