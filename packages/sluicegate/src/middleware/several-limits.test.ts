@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { headerOf, type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/plain-request.js'
-import { promisedLimiter } from 'sluicegate-testkit/adapters/promised-limiter.js'
+import { misledLimiter, promisedLimiter } from 'sluicegate-testkit/adapters/promised-limiter.js'
 import { unhandledRejections } from 'sluicegate-testkit/unhandled-rejections.js'
 import { createLimiter } from '../create-limiter.js'
 import type { Decision } from '../decision/decision.js'
@@ -114,12 +114,7 @@ for (const isLater of [false, true]) {
     const slots = createLimiter(concurrency({ name: 'slots', limit: 2 }), { clock })
     const global = createLimiter(fixedWindow({ name: 'global', limit: 1, window: '1h' }), { clock })
     // Peeks still see what is gone when it is taken.
-    const quick: MiddlewareLimiter = {
-      policy: global.policy,
-      peek: (key, cost) => ({ ...global.peek(key, cost), allowed: true, retryAfterMs: 0 }),
-      take: (key, cost) => global.take(key, cost),
-      refund: (key, tokens) => global.refund(key, tokens),
-    }
+    const quick = misledLimiter(global, { allowed: true, retryAfterMs: 0 })
     global.take('192.0.2.1')
     const asked = (limiter: Limiter): MiddlewareLimiter => (isLater ? promisedLimiter(limiter) : limiter)
     const middleware = new Middleware<PlainRequest>({ limits: [{ limiter: asked(user) }, { limiter: slots }, { limiter: quick }] })

@@ -44,6 +44,11 @@ export class ConcurrencyOracle extends KeyedOracle<InFlight, ConcurrencySpec> {
     return this.#changed(key, permit, nowMs, (held, untilUs) => [{ ...held, expiresUs: untilUs }])
   }
 
+  /** A change of the numbers forgives no permit: what was booked before it comes back. */
+  protected override measureOf(): string {
+    return ''
+  }
+
   protected override remaining(state: InFlight | undefined, nowUs: bigint): bigint {
     return max(0n, this.#limit() - used(state, nowUs))
   }

@@ -14,12 +14,6 @@ interface FallbackParts {
   readonly guard: CallGuard
 }
 
-interface FallbackParts {
-  readonly backend: Backend
-  readonly outage: Outage
-  readonly guard: CallGuard
-}
-
 /** Adds the option `outage` to a backend: while that cannot be reached, this process decides takes, peeks and reservations. */
 export class FallbackBackend implements Backend {
   private readonly parts: FallbackParts
