@@ -4,12 +4,17 @@ import { PolicyError } from '../errors.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import { checkedName } from '../policy/policy-options.js'
-import type { QueueLimiter } from '../queue/queue-options.js'
 import type { Duration } from '../time/duration.js'
 
 /** The methods of a limiter that the compatible interfaces call; in-memory and shared limiters have all of them. */
-export interface LimiterVerbs extends Omit<QueueLimiter, 'wait'> {
+export interface LimiterVerbs {
+  readonly policy: Policy
+  /** The policy in force for a key, where keys may have a policy of their own. */
+  policyOf?(key: Key): Policy
+  take(key: Key, cost?: number): Awaitable<Decision>
   peek(key: Key, cost?: number): Awaitable<Decision>
+  refund(key: Key, tokens: number): Awaitable<Decision>
+  penalize(key: Key, tokens: number): Awaitable<Decision>
   block(key: Key, duration: Duration): Awaitable<Decision>
   reset(key: Key): Awaitable<Decision>
   close(): void

@@ -69,11 +69,13 @@ export interface SharedOptions extends Omit<LayerOptions, 'overrides' | 'clock'>
   readonly overrides?: boolean | { readonly staleMs?: number }
 }
 
-/** Those of calls, keys and waiting. */
-export const CALL_OPTIONS = ['outage', 'localShare', 'timeoutMs', 'maxKeys', 'hotKeys', 'maxWaiters'] as const
-
 export const SHARED_OPTIONS: readonly (keyof SharedOptions)[] = [
-  ...CALL_OPTIONS,
+  'outage',
+  'localShare',
+  'timeoutMs',
+  'maxKeys',
+  'hotKeys',
+  'maxWaiters',
   'queue',
   'policyFor',
   'policies',

@@ -2,7 +2,6 @@ import { PolicyError } from '../../errors.js'
 import type { Policy } from '../../policy/policy.js'
 import { createRedisLimiter, type RedisLimiterOptions } from '../../redis/create-redis-limiter.js'
 import type { FleetLimiter } from '../../shared/fleet-limiter.js'
-import { CALL_OPTIONS } from '../../shared/shared-options.js'
 import { checkedPolicyName } from '../limiter-verbs.js'
 import { checkedOptions, DEFAULT_PREFIX, FLEXIBLE_OPTIONS, type FlexibleOptions, flexiblePolicy } from './flexible-options.js'
 import { RateLimiterSluicegate } from './rate-limiter-sluicegate.js'
@@ -21,11 +20,16 @@ export interface RateLimiterRedisOptions
 
 const OPTIONS = [
   ...FLEXIBLE_OPTIONS,
-  ...CALL_OPTIONS,
   'storeClient',
   'prefix',
   'mode',
   'lease',
+  'outage',
+  'localShare',
+  'timeoutMs',
+  'maxKeys',
+  'hotKeys',
+  'maxWaiters',
 ] as const satisfies readonly (keyof RateLimiterRedisOptions)[]
 
 /**
