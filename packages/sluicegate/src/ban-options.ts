@@ -1,7 +1,7 @@
 import { PolicyError } from './errors.js'
 import { checkFunction, checkInteger, checkNumber, checkOptions } from './options/option-checks.js'
 import { checkedWindowMs } from './policy/policy-options.js'
-import { type Duration, toMs } from './time/duration.js'
+import { DAY_MS, type Duration, toMs } from './time/duration.js'
 
 /** When a key is banned, and for how long. */
 export interface BanOptions {
@@ -70,7 +70,6 @@ export interface BanRule {
 }
 
 const NAMES: readonly string[] = ['denials', 'within', 'for', 'factor', 'max', 'onBan'] satisfies (keyof BanOptions)[]
-const DAY_MS = 86_400_000
 const LONGEST_MS = 366 * DAY_MS
 
 /** @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN`, `DURATION_INVALID`, `WINDOW_INVALID` */

@@ -1,7 +1,6 @@
 import type { Policy } from './policy/policy.js'
 import { type Clock, preciseClock, wallClock } from './time/clock.js'
-
-const DAY_MS = 86_400_000
+import { DAY_MS } from './time/duration.js'
 
 /**
  * The clock of a limiter that was given none. Windows of the calendar, and fixed windows of a day or longer, go by the wall clock, also after

@@ -54,7 +54,6 @@ export interface SlowDownOptions<Request> {
 const NAMES: readonly string[] = ['after', 'delay', 'maxDelay', 'maxDelayedPerKey', 'maxDelayed'] satisfies (keyof SlowDownOptions<never>)[]
 const EXAMPLE = '{ after: 50, delay: (over) => over * 100 }'
 const LONGEST_MS = 3_600_000
-const DEFAULT_MAX_MS = 30_000
 const MOST_TOKENS = 1_000_000_000
 const MOST_DELAYED = 1_000_000
 
@@ -78,7 +77,7 @@ export class SlowDown<Request> {
   /** @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN`, `DURATION_INVALID` */
   constructor(options: SlowDownOptions<Request>) {
     const own = checkOptions(options, NAMES, EXAMPLE, 'slowDown', 'slowDown')
-    const { after, delay, maxDelay = DEFAULT_MAX_MS, maxDelayedPerKey = 10, maxDelayed = 1_000 } = own
+    const { after, delay, maxDelay = 30_000, maxDelayedPerKey = 10, maxDelayed = 1_000 } = own
     checkInteger('slowDown.after', after, 0, MOST_TOKENS)
     checkInteger('slowDown.maxDelayedPerKey', maxDelayedPerKey, 1, MOST_DELAYED)
     checkInteger('slowDown.maxDelayed', maxDelayed, 1, MOST_DELAYED)

@@ -53,8 +53,7 @@ export class BookingBucket {
   blockedUntilUs = Number.NEGATIVE_INFINITY
   private readonly clock: Clock
   private readonly rule: GiveBackRule
-  private readonly burst: number
-  private readonly limit: number
+  private readonly spec: RateSpec
   private readonly unitsPerUs: number
   private readonly unitsPerToken: number
   private readonly capacity: number
@@ -63,13 +62,13 @@ export class BookingBucket {
   private owed = 0
   private sinceUs = 0
 
-  constructor({ limit, windowMs, burst }: RateSpec, clock: Clock, rule: GiveBackRule = giveBackRule) {
+  constructor(spec: RateSpec, clock: Clock, rule: GiveBackRule = giveBackRule) {
+    const { limit, windowMs, burst } = spec
     const windowUs = Math.round(windowMs * 1000)
     const shared = gcd(limit, windowUs)
     this.clock = clock
     this.rule = rule
-    this.burst = burst
-    this.limit = limit
+    this.spec = spec
     this.unitsPerUs = limit / shared
     this.unitsPerToken = windowUs / shared
     this.capacity = burst * this.unitsPerToken
@@ -153,7 +152,7 @@ export class BookingBucket {
   }
 
   private waitUs(cost: number): number {
-    if (cost > this.burst) return Number.POSITIVE_INFINITY
+    if (cost > this.spec.burst) return Number.POSITIVE_INFINITY
     const waitUs = Math.max(0, Math.ceil((this.debt + cost * this.unitsPerToken - this.capacity) / this.unitsPerUs))
     return Math.max(waitUs, this.blockedUntilUs - this.nowUs())
   }
@@ -165,7 +164,7 @@ export class BookingBucket {
   private decision(allowed: boolean, retryAfterMs: number): Decision {
     const remaining = Math.max(0, Math.floor((this.capacity - this.debt) / this.unitsPerToken))
     const resetAfterMs = Math.ceil(this.debt / this.unitsPerUs / 1000)
-    return { allowed, limit: this.limit, remaining, retryAfterMs, resetAfterMs, policy: 'bucket', source: 'memory' }
+    return { allowed, limit: this.spec.limit, remaining, retryAfterMs, resetAfterMs, policy: 'bucket', source: 'memory' }
   }
 }
 

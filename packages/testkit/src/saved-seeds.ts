@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { seedsFrom } from './compare-seeds.js'
 import type { AlgorithmName } from './oracle/policy-spec.js'
 
 interface SavedSeeds {
@@ -13,6 +14,11 @@ export function savedSeeds(algorithm?: AlgorithmName): readonly number[] {
   const file = new URL('../seeds/oracle.json', import.meta.url)
   const { seeds, of } = JSON.parse(readFileSync(file, 'utf8')) as SavedSeeds
   return algorithm === undefined ? seeds : (of[algorithm] ?? [])
+}
+
+/** Each saved one once, and `count` others. */
+export function seedsOf(algorithm: AlgorithmName, count: number): number[] {
+  return [...new Set([...savedSeeds(algorithm), ...seedsFrom(1, count)])]
 }
 
 /** The same of the scripts of a store: `packages/testkit/seeds/twins.json`. */

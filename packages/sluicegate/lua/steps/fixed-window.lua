@@ -72,15 +72,8 @@ function fixed.state(part)
   return state, (part.count > 0 or isClosed(part)) and part.finish - now or 0
 end
 
-function fixed.whole(part)
-  return part.limit
-end
-
-function fixed.amountOf(_, tokens)
-  return tokens
-end
-
-fixed.tokensOf = fixed.amountOf
+fixed.whole = limitOf
+fixed.amountOf, fixed.tokensOf = sameAmount, sameAmount
 
 --- Removes the bounds of a calendar's windows from the numbers.
 local function readBounds(part)

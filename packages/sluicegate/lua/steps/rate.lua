@@ -166,11 +166,7 @@ local function step(verb, debt, amount, capacity, unitsPerToken, unitsPerUs, bou
   return debt
 end
 
-function rate.read(part)
-  rate.numbered(part)
-  readRecords(part)
-  return true
-end
+rate.read = readNumbered
 
 function rate.passes(part, amount)
   return part.debt + amount <= part.capacity

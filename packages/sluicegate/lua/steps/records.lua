@@ -82,6 +82,21 @@ local function readRecords(part)
   end
 end
 
+--- The parts that encodings with records have in common.
+local function readNumbered(part)
+  part.encoding.numbered(part)
+  readRecords(part)
+  return true
+end
+
+local function limitOf(part)
+  return part.limit
+end
+
+local function sameAmount(_, tokens)
+  return tokens
+end
+
 --- Counts an amount under the numbers of others, too.
 local function countElsewhere(part, verb, amount)
   if not part.others then return end

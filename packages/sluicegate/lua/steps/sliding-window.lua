@@ -85,21 +85,9 @@ function sliding.state(part)
   return state, untilNew(part)
 end
 
-function sliding.whole(part)
-  return part.limit
-end
-
-function sliding.amountOf(_, tokens)
-  return tokens
-end
-
-sliding.tokensOf = sliding.amountOf
-
-function sliding.read(part)
-  sliding.numbered(part)
-  readRecords(part)
-  return true
-end
+sliding.whole = limitOf
+sliding.amountOf, sliding.tokensOf = sameAmount, sameAmount
+sliding.read = readNumbered
 
 function sliding.passes(part, amount)
   return not isClosed(part) and usedAt(part, now) + amount <= part.limit

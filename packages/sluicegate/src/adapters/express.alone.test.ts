@@ -8,6 +8,7 @@ import type { Harness } from 'sluicegate-testkit/adapters/harness.js'
 import { ask } from 'sluicegate-testkit/adapters/http-client.js'
 import { listening } from 'sluicegate-testkit/adapters/listening.js'
 import { promisedLimiter } from 'sluicegate-testkit/adapters/promised-limiter.js'
+import { errorsOf } from 'sluicegate-testkit/adapters/rate-limit-site.js'
 import { ROUTES, type Site } from 'sluicegate-testkit/adapters/site.js'
 import { unhandledRejections } from 'sluicegate-testkit/unhandled-rejections.js'
 import { createLimiter, fixedWindow } from '../index.js'
@@ -114,13 +115,9 @@ for (const [name, framework] of [
 /** The statuses of requests to an app whose limit goes wrong, and how often it came to its error handler, with what. */
 async function faulty(limit: express.RequestHandler, t: TestContext, before: express.RequestHandler[] = []): Promise<[number, unknown[]]> {
   const app = express()
-  const errors: unknown[] = []
   app.use(...before, limit)
   app.get('/', (_request, response) => void response.send('passed'))
-  app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) => {
-    errors.push(error)
-    response.status(500).send('caught')
-  })
+  const errors = errorsOf(app)
   const { port, close } = await listening(createServer(app))
   t.after(close)
   return [(await ask(port, '/')).status, errors]

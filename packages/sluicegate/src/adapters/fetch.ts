@@ -3,12 +3,10 @@ import { PolicyError } from '../errors.js'
 import { needsResponse } from '../middleware/check-options.js'
 import {
   abandonedResponse,
-  checkAddressNeed,
-  checkedRemoteAddress,
+  addressFinder,
   denialResponse,
   FetchFacts,
   isAbandoned,
-  remoteAddressOf,
   settleUnchanged,
   settlingResponse,
   withAddressHint,
@@ -82,12 +80,11 @@ export function rateLimit<FetchRequest extends Request>(
     optionsOf(argument, 'rateLimit', second),
     ['remoteAddress'],
   )
-  const remoteAddress = checkedRemoteAddress(given)
-  checkAddressNeed(options, remoteAddress !== undefined)
+  const addressOf = addressFinder(given, options)
   const middleware = new Middleware<FetchRequest>(options)
   const seesTooLittle = needsResponse(options)
   const decide = (request: FetchRequest, environment: unknown) => {
-    const address = remoteAddress === undefined ? remoteAddressOf(environment, request) : remoteAddress(request, environment)
+    const address = addressOf(environment, request, request, environment)
     return withAddressHint(address, () => middleware.handle(new FetchFacts(request, address, environment), request))
   }
   const limit = (request: FetchRequest, environment?: unknown): Awaitable<Response | undefined> => {

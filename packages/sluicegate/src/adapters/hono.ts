@@ -4,11 +4,9 @@ import { putHeaders } from '../headers/header.js'
 import type { DenialResponse } from '../middleware/denial-response.js'
 import {
   abandonedResponse,
-  checkAddressNeed,
-  checkedRemoteAddress,
+  addressFinder,
   FetchFacts,
   isAbandoned,
-  remoteAddressOf,
   settleUnchanged,
   settlingResponse,
   withAddressHint,
@@ -67,14 +65,13 @@ export function rateLimit<E extends Env>(argument: LimitArgument<Context<E>>, se
     optionsOf(argument, 'rateLimit', second),
     ['remoteAddress'],
   )
-  const remoteAddress = checkedRemoteAddress(given)
-  checkAddressNeed(options, remoteAddress !== undefined)
+  const addressOf = addressFinder(given, options)
   const middleware = new Middleware<Context<E>>(options)
   return async (context, next) => {
     const { raw } = context.req
     const node = nodeExchange(context.env)
     if (isLost(raw, node)) return abandonedResponse()
-    const address = remoteAddress === undefined ? remoteAddressOf(context.env, raw) : remoteAddress(context)
+    const address = addressOf(context.env, raw, context)
     let result: MiddlewareResult
     try {
       result = await withAddressHint(address, () => middleware.handle(new HonoFacts(context, address, node), context))

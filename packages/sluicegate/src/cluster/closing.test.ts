@@ -22,6 +22,12 @@ function waits({ limiter }: Made, count: number, signal?: AbortSignal): Promise<
   return Array.from({ length: count }, () => limiter.wait('a', { ...(signal && { signal }) }).catch(() => undefined))
 }
 
+async function givenUp(controller: AbortController, all: readonly Promise<unknown>[]): Promise<void> {
+  controller.abort(new Error('enough'))
+  await Promise.all(all)
+  await turns(12)
+}
+
 test('a thousand waits return their bookings when a worker closes its limiter', async () => {
   const made = fleet(DEEP)
   const all = waits(made, 1200)
@@ -43,9 +49,7 @@ test('the returns of cancelled waits come after pending bookings, so that everyt
   await turns()
   assert.equal(made.served.limiter.peek('a').retryAfterMs, 6000)
   all.push(...waits(made, 1, controller.signal))
-  controller.abort(new Error('enough'))
-  await Promise.all(all)
-  await turns(12)
+  await givenUp(controller, all)
   assert.equal(made.served.limiter.peek('a').retryAfterMs, 1000)
 })
 
@@ -122,9 +126,7 @@ test('who gave up after the primary changed its policy brings no fresh burst', a
   made.served.update(gcra({ limit: 1, window: '1s', burst: 20 }))
   await turns()
   assert.equal(made.served.limiter.peek('a').remaining, 0)
-  controller.abort(new Error('enough'))
-  await Promise.all(all)
-  await turns(12)
+  await givenUp(controller, all)
   assert.equal(made.served.limiter.peek('a').remaining, 0)
 })
 

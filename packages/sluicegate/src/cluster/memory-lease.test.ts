@@ -1,21 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Admission, firstOver, Random, shortOrLong, specOf } from 'sluicegate-testkit'
-import {
-  createLimiter,
-  fixedWindow,
-  gcra,
-  type Limiter,
-  type ManualClock,
-  manualClock,
-  type Policy,
-  slidingLog,
-  slidingWindow,
-  tokenBucket,
-} from '../index.js'
+import { createLimiter } from '../create-limiter.js'
 import type { Grant } from '../lease/grant.js'
 import { Batch } from '../lease/held-tokens.js'
 import { leaseUsOf, whyNotLeased } from '../lease/leasing.js'
+import type { Limiter } from '../limiter.js'
+import type { Policy } from '../policy/policy.js'
+import { fixedWindow, gcra, slidingLog, slidingWindow, tokenBucket } from '../policy/single-policy.js'
+import { type ManualClock, manualClock } from '../time/clock.js'
 import type { BookingService } from '../waiting/reserving.js'
 import { keepRoomForLeases, leasedFrom, policyUnderLease } from './memory-lease.js'
 import { grantIn, numbersOfLease } from './message.js'

@@ -45,22 +45,10 @@ test('trap: a header that no proxy in front sets', () => {
 test('trap: IPv4-mapped addresses collapse into one budget under a /56', () => {
   const clients = each(256, (i) => ({ remoteAddress: `::ffff:203.0.113.${i}` }))
   assert.equal(passing(address(), [...clients, ...clients], none), 512)
-  assert.equal(
-    passing(
-      address(),
-      each(100, (i) => ({ remoteAddress: i % 2 ? '::ffff:1.2.3.4' : '::FFFF:102:304' })),
-      none,
-    ),
-    LIMIT,
-  )
-  assert.equal(
-    passing(
-      address(),
-      each(100, (i) => ({ remoteAddress: i % 2 ? '::ffff:1.2.3.4' : '1.2.3.4' })),
-      none,
-    ),
-    LIMIT,
-  )
+  for (const same of ['::FFFF:102:304', '1.2.3.4']) {
+    const client = each(100, (i) => ({ remoteAddress: i % 2 ? '::ffff:1.2.3.4' : same }))
+    assert.equal(passing(address(), client, none), LIMIT)
+  }
 })
 
 test('trap: IPv4 addresses behind a translator collapse into one budget under a /56', () => {

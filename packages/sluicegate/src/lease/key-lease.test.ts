@@ -51,22 +51,24 @@ test('tokens of two leases are spent the older first, and together', () => {
   assert.ok(lease.spend(100 * MS, 3))
 })
 
-test('a denial of more than is ready says when what is held is enough, without what is void by then', () => {
+/** One token in hand, and three that come later. */
+function leaseOfFour(firstEndUs: number): KeyLease {
   const lease = freshLease()
   lease.demand.request(1)
-  lease.addGrant(grantOf({ ready: 1, endUs: 30 * MS }), lease.want(0), 0)
+  lease.addGrant(grantOf({ ready: 1, endUs: firstEndUs }), lease.want(0), 0)
   lease.demand.request(4)
   lease.addGrant(grantOf({ later: [20 * MS, 40 * MS, 60 * MS] }), lease.want(0), 0)
+  return lease
+}
+
+test('a denial of more than is ready says when what is held is enough, without what is void by then', () => {
+  const lease = leaseOfFour(30 * MS)
   assert.equal(lease.deniedUntil(0, 2), 20 * MS + 20)
   assert.equal(lease.deniedUntil(0, 3), 60 * MS + 60, 'the first is void when the third begins')
 })
 
 test('I5: what is void before a whole millisecond is over does not count as what is held by then', () => {
-  const lease = freshLease()
-  lease.demand.request(1)
-  lease.addGrant(grantOf({ ready: 1, endUs: 40.6 * MS }), lease.want(0), 0)
-  lease.demand.request(4)
-  lease.addGrant(grantOf({ later: [20 * MS, 40 * MS, 60 * MS] }), lease.want(0), 0)
+  const lease = leaseOfFour(40.6 * MS)
   const untilUs = lease.deniedUntil(0, 3) as number
   assert.ok(lease.readyAt(Math.ceil(untilUs / MS) * MS) >= 3, `${untilUs}`)
 })

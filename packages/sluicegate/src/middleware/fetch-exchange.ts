@@ -137,7 +137,7 @@ interface FetchEnvironment {
 }
 
 /** The address of the socket on Node.js, Deno and Bun; undefined on other runtimes. */
-export function remoteAddressOf(environment: unknown, request: Request): string | undefined {
+function remoteAddressOf(environment: unknown, request: Request): string | undefined {
   if (typeof environment !== 'object' || environment === null) return undefined
   const { server } = environment as FetchEnvironment
   const from = (server ?? environment) as FetchEnvironment
@@ -148,11 +148,25 @@ export function remoteAddressOf(environment: unknown, request: Request): string 
 }
 
 /**
+ * Finds the address of a client: by the option `remoteAddress`, or as the runtime passes it.
+ *
+ * @throws {PolicyError} `OPTION_INVALID` when the option is no function, `KEY_MISSING` when no request has an address here
+ */
+export function addressFinder<Request, Given extends readonly unknown[]>(
+  option: ((...given: Given) => string | undefined) | undefined,
+  options: MiddlewareOptions<Request>,
+): (environment: unknown, request: globalThis.Request, ...given: Given) => string | undefined {
+  const own = checkedRemoteAddress(option)
+  checkAddressNeed(options, own !== undefined)
+  return (environment, request, ...given) => (own === undefined ? remoteAddressOf(environment, request) : own(...given))
+}
+
+/**
  * The option `remoteAddress`, checked; the function it becomes checks what the option returns.
  *
  * @throws {PolicyError} `OPTION_INVALID`, as does the function for other values than a string, null or undefined
  */
-export function checkedRemoteAddress<Given extends readonly unknown[]>(
+function checkedRemoteAddress<Given extends readonly unknown[]>(
   option: ((...given: Given) => string | undefined) | undefined,
 ): typeof option {
   if (option === undefined) return undefined
@@ -190,7 +204,7 @@ const WITHOUT_ADDRESS: readonly (readonly [name: string, isIt: () => boolean])[]
  * @param isGiven whether the option `remoteAddress` is given.
  * @throws {PolicyError} `KEY_MISSING`
  */
-export function checkAddressNeed<Request>(options: MiddlewareOptions<Request>, isGiven: boolean): void {
+function checkAddressNeed<Request>(options: MiddlewareOptions<Request>, isGiven: boolean): void {
   const { limits = [options], key } = options
   if (isGiven || !limits.some((limit) => isSocketKey(limit.key ?? key ?? socketAddress))) return
   const runtime = WITHOUT_ADDRESS.find(([, isIt]) => isIt())?.[0]

@@ -3,18 +3,14 @@ import { test } from 'node:test'
 import { headerOf, type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/plain-request.js'
 import { promisedLimiter } from 'sluicegate-testkit/adapters/promised-limiter.js'
 import { unhandledRejections } from 'sluicegate-testkit/unhandled-rejections.js'
-import {
-  allOf,
-  createLimiter,
-  type Decision,
-  fixedWindow,
-  gcra,
-  type Limiter,
-  manualClock,
-  type Policy,
-  StoreError,
-  tokenBucket,
-} from '../index.js'
+import { createLimiter } from '../create-limiter.js'
+import type { Decision } from '../decision/decision.js'
+import { StoreError } from '../errors.js'
+import type { Limiter } from '../limiter.js'
+import { allOf } from '../policy/all-of.js'
+import type { Policy } from '../policy/policy.js'
+import { fixedWindow, gcra, tokenBucket } from '../policy/single-policy.js'
+import { manualClock } from '../time/clock.js'
 import type { DenialResponse } from './denial-response.js'
 import { Middleware, type MiddlewareResult } from './middleware.js'
 import type { MiddlewareLimiter, MiddlewareOptions, OutageDecision } from './middleware-options.js'

@@ -1,20 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { headerOf, type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/plain-request.js'
-import { promisedLimiter } from 'sluicegate-testkit/adapters/promised-limiter.js'
+import { misledLimiter, promisedLimiter } from 'sluicegate-testkit/adapters/promised-limiter.js'
 import { unhandledRejections } from 'sluicegate-testkit/unhandled-rejections.js'
-import {
-  allOf,
-  concurrency,
-  createLimiter,
-  type Decision,
-  fixedWindow,
-  gcra,
-  type Limiter,
-  manualClock,
-  PolicyError,
-  tokenBucket,
-} from '../index.js'
+import { createLimiter } from '../create-limiter.js'
+import type { Decision } from '../decision/decision.js'
+import { PolicyError } from '../errors.js'
+import type { Limiter } from '../limiter.js'
+import { allOf } from '../policy/all-of.js'
+import { concurrency, fixedWindow, gcra, tokenBucket } from '../policy/single-policy.js'
+import { manualClock } from '../time/clock.js'
 import type { DenialResponse } from './denial-response.js'
 import { Middleware, type MiddlewareResult } from './middleware.js'
 import type { MiddlewareLimiter, MiddlewareOptions } from './middleware-options.js'
@@ -119,12 +114,7 @@ for (const isLater of [false, true]) {
     const slots = createLimiter(concurrency({ name: 'slots', limit: 2 }), { clock })
     const global = createLimiter(fixedWindow({ name: 'global', limit: 1, window: '1h' }), { clock })
     // Peeks still see what is gone when it is taken.
-    const quick: MiddlewareLimiter = {
-      policy: global.policy,
-      peek: (key, cost) => ({ ...global.peek(key, cost), allowed: true, retryAfterMs: 0 }),
-      take: (key, cost) => global.take(key, cost),
-      refund: (key, tokens) => global.refund(key, tokens),
-    }
+    const quick = misledLimiter(global, { allowed: true, retryAfterMs: 0 })
     global.take('192.0.2.1')
     const asked = (limiter: Limiter): MiddlewareLimiter => (isLater ? promisedLimiter(limiter) : limiter)
     const middleware = new Middleware<PlainRequest>({ limits: [{ limiter: asked(user) }, { limiter: slots }, { limiter: quick }] })

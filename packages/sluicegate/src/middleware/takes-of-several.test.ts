@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/plain-request.js'
-import { promisedLimiter } from 'sluicegate-testkit/adapters/promised-limiter.js'
+import { misledLimiter, promisedLimiter } from 'sluicegate-testkit/adapters/promised-limiter.js'
 import { createLimiter, fixedWindow, type Limiter, manualClock } from '../index.js'
 import { Middleware, type MiddlewareResult } from './middleware.js'
 import type { MiddlewareLimiter } from './middleware-options.js'
@@ -90,12 +90,7 @@ test('a request that another process lets pass between preview and take passes',
   const clock = manualClock()
   const own = createLimiter(fixedWindow({ name: 'own', limit: 5, window: '1h' }), { clock })
   const late = createLimiter(fixedWindow({ name: 'late', limit: 1, window: '1h' }), { clock })
-  const seesTooMuch: MiddlewareLimiter = {
-    policy: late.policy,
-    peek: (key, cost) => ({ ...late.peek(key, cost), allowed: false, retryAfterMs: 1 }),
-    take: (key, cost) => late.take(key, cost),
-    refund: (key, tokens) => late.refund(key, tokens),
-  }
+  const seesTooMuch = misledLimiter(late, { allowed: false, retryAfterMs: 1 })
   const middleware = new Middleware<PlainRequest>({ limits: [{ limiter: own }, { limiter: seesTooMuch }] })
   const statuses = Array.from({ length: 2 }, () => statusOf(middleware.handle(plainFacts({}), {}) as MiddlewareResult))
   assert.deepEqual([statuses, own.peek('192.0.2.1').remaining, late.peek('192.0.2.1').remaining], [[200, 429], 4, 0])

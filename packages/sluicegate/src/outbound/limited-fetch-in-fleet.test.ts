@@ -17,6 +17,8 @@ before(async () => {
 after(() => shared.stop())
 
 for (const mode of MODES) {
+  const inOutage = (outage: 'open' | 'closed') => ({ mode, outage, timeoutMs: SHORT_MS })
+
   test(`${mode}: two processes keep one budget, each in the order of its calls`, async () => {
     const policy = tokenBucket({ limit: 50, window: '1s', burst: 5, name: `shared ${mode}` })
     await using one = await shared.member(policy, { mode })
@@ -65,11 +67,7 @@ for (const mode of MODES) {
   })
 
   test(`${mode}: an outage without a share is waited for, and reported to requests that do not wait as long`, async () => {
-    await using one = await shared.member(tokenBucket({ limit: 100, window: '1s', name: `closed ${mode}` }), {
-      mode,
-      outage: 'closed',
-      timeoutMs: SHORT_MS,
-    })
+    await using one = await shared.member(tokenBucket({ limit: 100, window: '1s', name: `closed ${mode}` }), inOutage('closed'))
     const host = new CountedHost()
     const polite = host.limited(one.limiter)
     assert.equal((await polite('http://a/0')).status, 200)
@@ -87,11 +85,7 @@ for (const mode of MODES) {
   })
 
   test(`${mode}: in an outage all go where all may`, async () => {
-    await using one = await shared.member(tokenBucket({ limit: 1, window: '1h', name: `open ${mode}` }), {
-      mode,
-      outage: 'open',
-      timeoutMs: SHORT_MS,
-    })
+    await using one = await shared.member(tokenBucket({ limit: 1, window: '1h', name: `open ${mode}` }), inOutage('open'))
     const host = new CountedHost()
     const polite = host.limited(one.limiter)
     const calls = [0, 1, 2, 3, 4, 5].map((i) => polite(`http://a/${i}`))

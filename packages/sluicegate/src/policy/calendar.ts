@@ -1,4 +1,5 @@
 import { PolicyError } from '../errors.js'
+import { DAY_MS } from '../time/duration.js'
 
 export type CalendarUnit = 'day' | 'week' | 'month' | 'year'
 
@@ -17,7 +18,6 @@ export interface CalendarWindow {
 
 const SECOND_MS = 1000
 const MINUTE_US = 60_000_000
-const DAY_MS = 86_400_000
 /** No zone was ever further from UTC: Manila had -15:56:08 and Metlakatla 15:13:42 before their change of the date line. */
 const FURTHEST_MS = 16 * 3_600_000
 const LONGEST_DAYS: Readonly<Record<CalendarUnit, number>> = { day: 1, week: 7, month: 31, year: 366 }

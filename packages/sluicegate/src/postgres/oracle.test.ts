@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import pg from 'pg'
-import { PostgresProcess, savedSeeds, seedsFrom, shortOrLong, VECTOR_ALGORITHMS } from 'sluicegate-testkit'
+import { PostgresProcess, seedsOf, shortOrLong, VECTOR_ALGORITHMS } from 'sluicegate-testkit'
 import { limiterAtGivenTimes } from 'sluicegate-testkit/postgres/given-time.js'
 import { type LimiterOnStore, mismatchOnStore } from 'sluicegate-testkit/stores/compare-on-store.js'
 import { postgresTable } from './table-name.js'
@@ -25,7 +25,7 @@ after(async () => {
 for (const algorithm of VECTOR_ALGORITHMS) {
   test(`${algorithm} in a table of PostgreSQL answers what the oracle says, field by field, over ${SEQUENCES} random sequences`, async () => {
     // Each once: the keys of a sequence have its seed in their names.
-    const seeds = [...new Set([...savedSeeds(algorithm), ...seedsFrom(1, SEQUENCES)])]
+    const seeds = seedsOf(algorithm, SEQUENCES)
     const next = async (): Promise<void> => {
       for (let seed = seeds.pop(); seed !== undefined; seed = seeds.pop()) {
         const make: LimiterOnStore = (policy, prefix) => limiterAtGivenTimes(pool, policy, { prefix, mode: 'exact' })

@@ -4,7 +4,7 @@ import type { WithFleetOverrides } from '../overrides.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { DEFAULT_HOME_TIMEOUT_MS } from '../regions/home.js'
-import { ShareOfRegion } from '../regions/region-share.js'
+import { shareOfRegion } from '../regions/region-share.js'
 import { CallGuard, ONE_PLACE } from '../shared/calls/call-guard.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import { layeredShared, type SharedMaker } from '../shared/layers/layered-shared.js'
@@ -168,7 +168,7 @@ export function limiterOver(
     crossSlot: region ? undefined : CrossSlotBackend,
     places: store,
     options: { ...options, timeoutMs: timeoutMsOf(options) },
-    countedShare: () => (region ? new ShareOfRegion(counted(), region.share) : counted()),
+    countedShare: () => (region ? shareOfRegion(counted(), region.share) : counted()),
     horizonMs,
     lateAdvice: "raise lease.horizonMs in the whole fleet, or use mode 'exact'",
     clock,

@@ -98,5 +98,5 @@ export function redisRegion(
     poolOf: ({ name }) => new RedisRegionPool(own.runner, keys, guard, name),
     connect: (each, lengthOf) => new RedisBackend(scripts, encodingsOf(each, lengthOf), permitOf),
   }
-  return new Region(homeOf(permitOf), store, policy, options, horizonMs, clock)
+  return new Region({ home: homeOf(permitOf), store, options, horizonMs, clock }, policy)
 }

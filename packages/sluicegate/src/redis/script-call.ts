@@ -49,23 +49,24 @@ export interface ScriptAnswer {
   readonly states: readonly KeyState[]
 }
 
-/** The answer to a lease; `lua/scripts/lease.lua` documents its fields. */
-export interface ScriptLease {
-  /** The server's time. */
-  readonly nowUs: number
-  readonly availableNow: number
-  readonly availableLater: number
-  readonly debt: number
-  readonly blockedUs: number
-  readonly untilFreeUs: number
-  readonly untilNewUs: number
-  readonly laterUs: number
-  readonly endUs: number
-}
+/** The fields of {@link ScriptLease}, as `lua/scripts/lease.lua` documents them. */
+const LEASE_FIELDS = [
+  'nowUs',
+  'availableNow',
+  'availableLater',
+  'debt',
+  'blockedUs',
+  'untilFreeUs',
+  'untilNewUs',
+  'laterUs',
+  'endUs',
+] as const
+
+/** The answer to a lease. */
+export type ScriptLease = Readonly<Record<(typeof LEASE_FIELDS)[number], number>>
 
 const ANSWERS = 6
 const TAKE_ANSWERS = 3
-const LEASE_ANSWERS = 9
 
 /**
  * Decodes the reply to `count` requests: all fields of `lua/steps/parts.lua`, or the few of `lua/steps/*-take.lua` for an ordinary take.
@@ -108,19 +109,8 @@ function taken(debt: unknown, reply: unknown, untilFreeUs: unknown = 0, untilNew
 
 /** @throws {StoreError} `OUTAGE` for a reply that `lua/scripts/lease.lua` does not give. */
 export function leaseIn(reply: unknown): ScriptLease {
-  if (!Array.isArray(reply) || reply.length !== LEASE_ANSWERS) throw notUnderstood(reply)
-  const [
-    nowUs = 0,
-    availableNow = 0,
-    availableLater = 0,
-    debt = 0,
-    blockedUs = 0,
-    untilFreeUs = 0,
-    untilNewUs = 0,
-    laterUs = 0,
-    endUs = 0,
-  ] = reply.map(Number)
-  return { nowUs, availableNow, availableLater, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs }
+  if (!Array.isArray(reply) || reply.length !== LEASE_FIELDS.length) throw notUnderstood(reply)
+  return Object.fromEntries(LEASE_FIELDS.map((field, i) => [field, Number(reply[i])])) as ScriptLease
 }
 
 export function notUnderstood(reply: unknown): StoreError {

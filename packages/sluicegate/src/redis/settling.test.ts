@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type FaultProxy, type RedisProcess, SlotMove, until } from 'sluicegate-testkit'
-import { type Address, CLUSTER_CLIENTS, type ClientKind, clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
-import { clusterOfFile, proxiedServerOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
+import { type RedisProcess, SlotMove, until } from 'sluicegate-testkit'
+import { CLUSTER_CLIENTS, type ClientKind, clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { clusterOfFile, type ProxiedWay, proxiedServerOfFile, wayToSlot } from 'sluicegate-testkit/redis/servers-of-file.js'
 import { fixedWindow } from '../policy/single-policy.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
@@ -17,12 +17,6 @@ const policy = fixedWindow({ limit: 100_000, window: '1d', name: 'day' })
 const { server, proxy: front } = await proxiedServerOfFile()
 const cluster = await clusterOfFile({ proxied: true })
 
-interface Way {
-  readonly roots: readonly Address[]
-  readonly server: RedisProcess
-  readonly proxy: FaultProxy
-}
-
 function limiterOf(client: never, prefix: string): FleetLimiter {
   return createRedisLimiter(policy, { client, prefix, mode: 'exact', outage: 'closed', timeoutMs: TIMEOUT_MS })
 }
@@ -35,7 +29,7 @@ async function allAnswered(limiter: FleetLimiter, taken: ReturnType<typeof takes
   assert.ok(decisions.every(({ allowed, source }) => allowed === (source === 'store')))
 }
 
-function settles(kind: ClientKind, way: () => Promise<Way>): void {
+function settles(kind: ClientKind, way: () => Promise<ProxiedWay>): void {
   test(`${kind.name}: calls whose client is closed before they are answered are answered`, async () => {
     const { roots, server, proxy } = await way()
     proxy.set({ kind: 'none' })
@@ -82,10 +76,7 @@ function settles(kind: ClientKind, way: () => Promise<Way>): void {
 
 for (const kind of clientsForRun(SERVER_CLIENTS)) settles(kind, async () => ({ roots: [front], server, proxy: front }))
 for (const kind of clientsForRun(CLUSTER_CLIENTS)) {
-  settles(kind, async () => {
-    const holder = await cluster.primaryOf(hashSlot('k'))
-    return { roots: cluster.roots, server: holder, proxy: cluster.proxies.get(holder) as FaultProxy }
-  })
+  settles(kind, () => wayToSlot(cluster, hashSlot('k')))
 
   test(`${kind.name}: calls that are sent elsewhere while their client is closed are answered`, async () => {
     const open = await kind.open(cluster.roots)

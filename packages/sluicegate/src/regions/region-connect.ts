@@ -22,29 +22,30 @@ export interface RegionStore {
   connect(policy: Policy, lengthOf: (policy: Policy) => number): Backend
 }
 
+interface RegionParts {
+  readonly home: Home
+  readonly store: RegionStore
+  readonly options: RegionOptions
+  readonly horizonMs: number
+  readonly clock: Clock
+}
+
 /** One region of a limiter: the backends of its policies, old and new, and what they did. */
 export class Region {
   readonly share: LocalShare
   /** Regions are counted also where the share is declared: their number is shown. */
   private readonly counted: LocalShare
-  private readonly home: Home
+  private readonly parts: RegionParts
   private readonly guard: CallGuard
-  private readonly store: RegionStore
-  private readonly options: RegionOptions
-  private readonly clock: Clock
-  private readonly horizonMs: number
   private policy: Policy
   /** Of the policy in force, and of those before it that still have something to do. */
   private renewals: RegionRenewals[] = []
   private readonly counts = noRenewals()
 
-  constructor(home: Home, store: RegionStore, policy: Policy, options: RegionOptions, horizonMs: number, clock: Clock) {
-    this.home = home
-    this.store = store
-    this.options = options
-    this.clock = clock
+  constructor(parts: RegionParts, policy: Policy) {
+    const { home, options, clock } = parts
+    this.parts = parts
     this.policy = policy
-    this.horizonMs = horizonMs
     this.counted = this.countedShare()
     this.share = options.share === undefined ? this.counted : new GivenShare(options.share)
     const events = { ...NO_EVENTS, answered: () => this.counted.answered() }
@@ -54,9 +55,10 @@ export class Region {
   /** The backend of a policy, which is in force from now on. */
   connect(policy: Policy): Backend {
     this.policy = policy
-    const { home, guard, store, options, share } = this
+    const { guard, share } = this
+    const { home, store, options, horizonMs, clock } = this.parts
     const terms = this.termsOf(policy)
-    const ownLeaseUs = leaseUsOf(this.horizonMs)
+    const ownLeaseUs = leaseUsOf(horizonMs)
     if (terms.mode === 'share') {
       return store.connect(shareOfPolicy(policy, share.inForce), () => (this.isLeased(policy) ? ownLeaseUs : 0))
     }
@@ -75,7 +77,7 @@ export class Region {
       }
     })
     const pools = parts.map(({ pool }) => pool)
-    const renewals = new RegionRenewals(parts, terms, this.clock, this.counts)
+    const renewals = new RegionRenewals(parts, terms, clock, this.counts)
     this.renewals = [...this.renewals.filter(({ isIdle }) => !isIdle), renewals]
     const alone = options.share === 0 ? undefined : new ShareBackend(policy, share, (each) => store.connect(each, () => ownLeaseUs))
     const isColdAlone = options.cold === 'share'
@@ -85,7 +87,7 @@ export class Region {
   /** Whether a process leases from what the region has. */
   isLeased(policy: Policy): boolean {
     const { mode } = this.termsOf(policy)
-    return mode === 'tokens' || (mode === 'share' && isLeasable(shareOfPolicy(policy, this.share.inForce), this.horizonMs))
+    return mode === 'tokens' || (mode === 'share' && isLeasable(shareOfPolicy(policy, this.share.inForce), this.parts.horizonMs))
   }
 
   close(): void {
@@ -93,10 +95,10 @@ export class Region {
   }
 
   stats(): RegionStats {
-    const { guard, share, counted, options, counts } = this
+    const { guard, share, counted, counts } = this
     const { mode, why } = this.termsOf(this.policy)
     return {
-      region: options.region,
+      region: this.parts.options.region,
       mode,
       why,
       homeCalls: guard.counts.answered,
@@ -111,12 +113,12 @@ export class Region {
   }
 
   private termsOf(policy: Policy): RegionTerms {
-    const { tooSmall, share } = this.options
+    const { tooSmall, share } = this.parts.options
     return regionTermsOf(policy, tooSmall === 'share' ? share : undefined)
   }
 
   private countedShare(): LocalShare {
-    const { home, clock, options } = this
+    const { home, clock, options } = this.parts
     if (home.countRegions === undefined) return new GivenShare(UNKNOWN_SHARE)
     const names = (this.policy.policies ?? [this.policy]).map(({ name }) => name)
     return new CountedShare(clock, async () => (await home.countRegions?.(names, options.region)) ?? 1)

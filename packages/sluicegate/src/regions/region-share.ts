@@ -38,28 +38,15 @@ export class ShareBackend implements Backend {
 }
 
 /** The share of a process that lost the region's store as well: its part of the region's. */
-export class ShareOfRegion implements LocalShare {
-  private readonly own: LocalShare
-  private readonly region: LocalShare
-
-  constructor(own: LocalShare, region: LocalShare) {
-    this.own = own
-    this.region = region
-  }
-
-  get nodes(): number {
-    return this.own.nodes
-  }
-
-  get inForce(): number {
-    return this.own.inForce * this.region.inForce
-  }
-
-  held(): number {
-    return this.own.held() * this.region.held()
-  }
-
-  answered(): void {
-    this.own.answered()
+export function shareOfRegion(own: LocalShare, region: LocalShare): LocalShare {
+  return {
+    get nodes() {
+      return own.nodes
+    },
+    get inForce() {
+      return own.inForce * region.inForce
+    },
+    held: () => own.held() * region.held(),
+    answered: () => own.answered(),
   }
 }

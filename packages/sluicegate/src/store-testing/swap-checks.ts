@@ -1,7 +1,6 @@
 import { bytesOf, expect, type StoreCheck, TTL_MS, textOf } from './store-check.js'
 
-const WRITERS = 8
-const INCREMENTS = 12
+const [WRITERS, INCREMENTS] = [8, 12]
 const READS = 30
 const MOST_TRIES = 1000
 

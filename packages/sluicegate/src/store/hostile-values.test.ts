@@ -1,19 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import {
-  allOf,
-  concurrency,
-  createLimiter,
-  fixedWindow,
-  gcra,
-  manualClock,
-  type Policy,
-  slidingLog,
-  slidingWindow,
-  tokenBucket,
-} from '../index.js'
+import { createLimiter } from '../create-limiter.js'
 import { crc32 } from '../memory/snapshot/snapshot.js'
+import { allOf } from '../policy/all-of.js'
+import type { Policy } from '../policy/policy.js'
+import { concurrency, fixedWindow, gcra, slidingLog, slidingWindow, tokenBucket } from '../policy/single-policy.js'
 import { memoryStore } from '../store-testing/memory-store.js'
+import { manualClock } from '../time/clock.js'
 import type { CasStore } from './cas-store.js'
 import { createStoreLimiter } from './create-store-limiter.js'
 

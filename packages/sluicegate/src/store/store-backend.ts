@@ -29,11 +29,9 @@ const MOST_WAITING = 10_000
 /** What `cancel` needs of a charge. */
 class Receipt {
   readonly held: Held
-  readonly policy: Policy
 
-  constructor(held: Held, policy: Policy) {
+  constructor(held: Held) {
     this.held = held
-    this.policy = policy
   }
 }
 
@@ -155,7 +153,7 @@ export class StoreBackend implements Backend {
           decision: answer.decision as Decision,
           waitUs: Math.max(0, (answer.waitUs ?? 0) - lateUs),
           order,
-          receipt: held && new Receipt(held, this.policy),
+          receipt: held && new Receipt(held),
         }
       case 'heartbeat':
         if (answer.done && permits !== undefined) this.permits.renew(operation.id, permits)

@@ -54,32 +54,34 @@ export class StoreCalls {
     return { swapped: swapped === true, states: [state] }
   }
 
-  private async readNow(keys: readonly string[], signal: CancelSignal | undefined): Promise<readonly CasState[]> {
+  private readNow(keys: readonly string[], signal: CancelSignal | undefined): Promise<readonly CasState[]> {
     const { store } = this
-    const sentUs = this.time.sent()
-    const states = await this.within(
+    const asked = (): Promise<readonly CasState[]> =>
       keys.length === 1
         ? store.read(keys[0] as string, signal).then((state) => [state])
-        : (store.readAll?.(keys, signal) ?? Promise.all(keys.map((key) => store.read(key, signal)))),
-    )
-    return this.noted(states, keys.length, sentUs)
+        : (store.readAll?.(keys, signal) ?? Promise.all(keys.map((key) => store.read(key, signal))))
+    return this.timed(asked, keys.length, (state) => state)
   }
 
   /** Each for itself. */
-  private async swapNow(swaps: readonly CasSwap[], signal: CancelSignal | undefined): Promise<readonly CasOutcome[]> {
+  private swapNow(swaps: readonly CasSwap[], signal: CancelSignal | undefined): Promise<readonly CasOutcome[]> {
     const { store } = this
-    const sentUs = this.time.sent()
-    const outcomes = await this.within(
+    const asked = (): Promise<readonly CasOutcome[]> =>
       swaps.length === 1
         ? store.swap(swaps[0] as CasSwap, signal).then((outcome) => [outcome])
-        : (store.swapMany?.(swaps, signal) ?? Promise.reject(new Error('has no swapMany()'))),
-    )
-    this.noted(
-      outcomes.map(({ state }) => state),
-      swaps.length,
-      sentUs,
-    )
-    return outcomes
+        : (store.swapMany?.(swaps, signal) ?? Promise.reject(new Error('has no swapMany()')))
+    return this.timed(asked, swaps.length, ({ state }) => state)
+  }
+
+  private async timed<Answer>(
+    ask: () => Promise<readonly Answer[]>,
+    count: number,
+    stateOf: (answer: Answer) => CasState,
+  ): Promise<readonly Answer[]> {
+    const sentUs = this.time.sent()
+    const answers = await this.within(ask())
+    this.noted(answers.map(stateOf), count, sentUs)
+    return answers
   }
 
   /** Resolves after `ms` on the limiter's clock. */

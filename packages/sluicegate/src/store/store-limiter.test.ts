@@ -1,17 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import {
-  concurrency,
-  createLimiter,
-  fixedWindow,
-  gcra,
-  manualClock,
-  type Policy,
-  slidingLog,
-  slidingWindow,
-  tokenBucket,
-} from '../index.js'
+import { createLimiter } from '../create-limiter.js'
+import type { Policy } from '../policy/policy.js'
+import { concurrency, fixedWindow, gcra, slidingLog, slidingWindow, tokenBucket } from '../policy/single-policy.js'
 import { memoryStore } from '../store-testing/memory-store.js'
+import { manualClock } from '../time/clock.js'
 import { createStoreLimiter, storeLimiter } from './create-store-limiter.js'
 
 const START_MS = 1_700_000_000_000

@@ -3,7 +3,8 @@ import { PolicyError, type PolicyErrorCode } from '../errors.js'
 /** Milliseconds as a number, or a number with a unit: `250`, `'250ms'`, `'10s'`, `'1m'`, `'24h'`, `'30d'`. */
 export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`
 
-const MS_PER_UNIT: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+export const DAY_MS = 86_400_000
+const MS_PER_UNIT: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: DAY_MS }
 const FORM = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/
 
 /**

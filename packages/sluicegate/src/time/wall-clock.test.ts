@@ -1,18 +1,10 @@
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
 import { Worker } from 'node:worker_threads'
-import {
-  allOf,
-  attachLimiter,
-  createLimiter,
-  fixedWindow,
-  manualClock,
-  restoreLimiter,
-  slidingLog,
-  tokenBucket,
-  wallClock,
-} from '../index.js'
-import { unheldClock, wallOver } from './clock.js'
+import { attachLimiter, createLimiter, restoreLimiter } from '../create-limiter.js'
+import { allOf } from '../policy/all-of.js'
+import { fixedWindow, slidingLog, tokenBucket } from '../policy/single-policy.js'
+import { manualClock, unheldClock, wallClock, wallOver } from './clock.js'
 
 const HOUR_MS = 3_600_000
 const DAY = fixedWindow({ limit: 10, window: 'day', timeZone: 'Europe/Rome' })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
+import { countTimers } from 'sluicegate-testkit/conformance/timer-count.js'
 import { type Clock, manualClock } from '../time/clock.js'
 import { Alarm, type Alert } from './alarm.js'
 import { type Due, DueHeap } from './due-heap.js'
@@ -13,30 +14,6 @@ function noFailure(error: unknown): never {
 
 function alert(ring: (nowUs: number) => void): Alert {
   return { dueUs: 0, order: 0, place: -1, ring }
-}
-
-/** A manual clock that counts what is asked of it. */
-function countedClock() {
-  const clock = manualClock()
-  const count = { armed: 0, pending: 0 }
-  const after: NonNullable<Clock['after']> = (ms, fn) => {
-    count.armed++
-    count.pending++
-    let isPending = true
-    const end = (): void => {
-      if (isPending) count.pending--
-      isPending = false
-    }
-    const cancel = clock.after(ms, () => {
-      end()
-      fn()
-    })
-    return () => {
-      end()
-      cancel()
-    }
-  }
-  return { clock, count, counted: { nowMs: clock.nowMs, after } satisfies Clock }
 }
 
 test('a heap gives back what is in it, soonest first, whatever was removed between', () => {
@@ -66,23 +43,25 @@ test('a heap gives back what is in it, soonest first, whatever was removed betwe
 })
 
 test('ten thousand alerts take one timer at a time, and none when all are cleared', () => {
-  const { clock, count, counted } = countedClock()
-  const alarm = new Alarm(counted, noFailure)
+  const clock = manualClock()
+  const count = countTimers(clock)
+  const alarm = new Alarm(clock, noFailure)
   const rung: number[] = []
   const alerts = Array.from({ length: 10_000 }, (_, i) => alert(() => rung.push(i)))
   alerts.forEach((one, i) => void alarm.set(one, 1_000 + i, i))
-  assert.deepEqual(count, { armed: 1, pending: 1 })
+  assert.deepEqual(count, { set: 1, most: 1, inAll: 1 })
   clock.advance(1.499)
-  assert.deepEqual([rung.length, rung[0], rung[499], count.pending], [500, 0, 499, 1])
+  assert.deepEqual([rung.length, rung[0], rung[499], count.set], [500, 0, 499, 1])
   for (const one of alerts) alarm.clear(one)
-  assert.equal(count.pending, 0)
+  assert.equal(count.set, 0)
   clock.advance(1000)
   assert.equal(rung.length, 500)
 })
 
 test('a sooner alert moves the timer, a later one does not', () => {
-  const { clock, count, counted } = countedClock()
-  const alarm = new Alarm(counted, noFailure)
+  const clock = manualClock()
+  const count = countTimers(clock)
+  const alarm = new Alarm(clock, noFailure)
   const rung: string[] = []
   alarm.set(
     alert(() => rung.push('late')),
@@ -94,16 +73,16 @@ test('a sooner alert moves the timer, a later one does not', () => {
     10_000,
     1,
   )
-  assert.equal(count.armed, 1)
+  assert.equal(count.inAll, 1)
   alarm.set(
     alert(() => rung.push('soon')),
     5_000,
     2,
   )
-  assert.deepEqual(count, { armed: 2, pending: 1 })
+  assert.deepEqual([count.set, count.inAll], [1, 2])
   clock.advance(20)
   assert.deepEqual(rung, ['soon', 'late', 'later'])
-  assert.equal(count.pending, 0)
+  assert.equal(count.set, 0)
 })
 
 test('a timer that fires before the clock is there is set again', () => {

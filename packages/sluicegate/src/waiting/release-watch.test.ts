@@ -24,31 +24,38 @@ function fixture() {
   }
 }
 
+/** A watch that counts what it hears. */
+function listener(then?: (times: number, release: () => void) => void) {
+  const { at, release } = fixture()
+  const heard = { times: 0 }
+  const watch = new ReleaseWatch(at, () => {
+    heard.times++
+    then?.(heard.times, release)
+  })
+  return { release, heard, watch }
+}
+
 async function turns(n = 3): Promise<void> {
   for (let i = 0; i < n; i++) await new Promise((resolve) => setImmediate(resolve))
 }
 
 test('a release is reported while a watch is open, and not before or after', async () => {
-  const { at, release } = fixture()
-  let heard = 0
-  const watch = new ReleaseWatch(at, () => {
-    heard++
-  })
+  const { release, heard, watch } = listener()
   release()
   await turns()
-  assert.equal(heard, 0)
+  assert.equal(heard.times, 0)
   watch.want(true)
-  assert.equal(heard, 1)
+  assert.equal(heard.times, 1)
   release()
   await turns()
-  assert.equal(heard, 2)
+  assert.equal(heard.times, 2)
   watch.want(true)
   watch.want(false)
   release()
   await turns()
   release()
   await turns()
-  assert.equal(heard, 2)
+  assert.equal(heard.times, 2)
 })
 
 test('watches are counted, so that no notification is sent in vain', async () => {
@@ -66,48 +73,37 @@ test('watches are counted, so that no notification is sent in vain', async () =>
 })
 
 test('a release while waits retry is not lost', async () => {
-  const { at, release } = fixture()
-  let heard = 0
-  const watch = new ReleaseWatch(at, () => {
-    if (++heard < 5) release()
+  const { heard, watch } = listener((times, release) => {
+    if (times < 5) release()
   })
   watch.want(true)
   await turns(10)
-  assert.equal(heard, 5)
+  assert.equal(heard.times, 5)
   watch.close()
 })
 
 test('releases without end leave this thread time for what else it has to do', async () => {
-  const { at, release } = fixture()
-  let heard = 0
-  const watch = new ReleaseWatch(at, () => {
-    heard++
-    release()
-  })
+  const { heard, watch } = listener((_times, release) => release())
   watch.want(true)
   await turns(20)
   watch.close()
-  assert.ok(heard > 5 && heard < 30, String(heard))
+  assert.ok(heard.times > 5 && heard.times < 30, String(heard.times))
 })
 
 test('who wants to know again before the last watch ended hears of each release', async () => {
-  const { at, release } = fixture()
-  let heard = 0
-  const watch = new ReleaseWatch(at, () => {
-    heard++
-  })
+  const { release, heard, watch } = listener()
   watch.want(true)
   watch.want(false)
   watch.want(true)
   release()
   await turns()
-  assert.equal(heard, 2)
+  assert.equal(heard.times, 2)
   watch.want(false)
   // No watch sees this release, but it counts for the next watch.
   release()
   watch.want(true)
   await turns()
-  assert.equal(heard, 3)
+  assert.equal(heard.times, 3)
   watch.close()
 })
 

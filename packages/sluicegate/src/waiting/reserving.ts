@@ -5,7 +5,7 @@ import { emptyReservation, type Reservation } from '../decision/reservation.js'
 import { ownKey } from '../key.js'
 import type { Key, Limiter } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
-import { Shown } from '../shown.js'
+import { ShownReservation } from '../shown.js'
 
 /** Tokens charged now for use at `atUs`; or the denial. */
 export interface Booking<Answer extends Decision = Decision> {
@@ -69,27 +69,16 @@ export function receiptOf<Answer extends Decision>(
   return new BookedReservation(service, booking, decision)
 }
 
-class BookedReservation<Answer extends Decision = Decision> extends Shown implements Reservation, Receipt<Answer> {
-  readonly allowed: boolean
-  readonly waitMs: number
-  readonly decision: Answer
+class BookedReservation<Answer extends Decision = Decision> extends ShownReservation<Answer> implements Reservation, Receipt<Answer> {
   private readonly service: ReservationService
   private readonly booking: Booking
   private isOpen: boolean
 
   constructor(service: ReservationService, booking: Booking, decision: Answer) {
-    super()
+    super(booking.allowed, Math.ceil((booking.atUs - booking.bookedUs) / 1000), decision)
     this.service = service
     this.booking = booking
-    this.allowed = booking.allowed
-    this.waitMs = Math.ceil((booking.atUs - booking.bookedUs) / 1000)
-    this.decision = decision
     this.isOpen = booking.allowed
-  }
-
-  toJSON(): object {
-    const { allowed, waitMs, decision } = this
-    return { allowed, waitMs, decision }
   }
 
   settle(actualCost: number): Decision {

@@ -1,4 +1,4 @@
-import type { Limiter } from '../../../sluicegate/dist/index.js'
+import type { Decision, Limiter } from '../../../sluicegate/dist/index.js'
 import type { MiddlewareLimiter } from '../../../sluicegate/dist/middleware/middleware-options.js'
 
 /** A limiter whose answers all come a moment later, as those of a store do. */
@@ -10,5 +10,15 @@ export function promisedLimiter(limiter: Limiter): MiddlewareLimiter {
     take: async (key, cost) => limiter.take(key, cost),
     peek: async (key, cost) => limiter.peek(key, cost),
     refund: async (key, tokens) => limiter.refund(key, tokens),
+  }
+}
+
+/** A limiter whose peeks see something else than its takes. */
+export function misledLimiter(limiter: Limiter, seen: Partial<Decision>): MiddlewareLimiter {
+  return {
+    policy: limiter.policy,
+    peek: (key, cost) => ({ ...limiter.peek(key, cost), ...seen }),
+    take: (key, cost) => limiter.take(key, cost),
+    refund: (key, tokens) => limiter.refund(key, tokens),
   }
 }

@@ -25,19 +25,25 @@ export interface Site {
 /** An app with this limit in front; `/status/:status` answers with that status, `/open` never ends. */
 export async function site(t: TestContext, options: RateLimitOptions, framework = express): Promise<Site> {
   const limit = rateLimit({ windowMs: MINUTE, limit: 2, create: here, ...options })
-  const errors: unknown[] = []
   const app = framework()
   app.use(limit)
   app.get('/status/:status', (request, response) => void response.status(Number(request.params.status)).send('done'))
   app.get('/open', (_request, response) => void response.write('begun'))
   app.get('/', (_request, response) => void response.send('hello'))
+  const errors = errorsOf(app)
+  const { port, close } = await listening(createServer(app))
+  t.after(close)
+  return { limit, port, errors, ask: (path = '/') => ask(port, path) }
+}
+
+/** What comes to the error handler of an app, which answers with 500; the last to be called. */
+export function errorsOf(app: express.Express): unknown[] {
+  const errors: unknown[] = []
   app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) => {
     errors.push(error)
     response.status(500).send('error')
   })
-  const { port, close } = await listening(createServer(app))
-  t.after(close)
-  return { limit, port, errors, ask: (path = '/') => ask(port, path) }
+  return errors
 }
 
 /** What is answered to these paths in turn. */

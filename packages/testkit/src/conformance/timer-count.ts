@@ -1,14 +1,15 @@
 import type { ManualClock } from 'sluicegate'
 
-/** How many timers are set on a clock now, and were at once at most. */
+/** How many timers are set on a clock now, were at once at most, and were set in all. */
 export interface TimerCount {
   set: number
   most: number
+  inAll: number
 }
 
 /** Counts the timers of a clock from now on. */
 export function countTimers(clock: ManualClock): TimerCount {
-  const timers = { set: 0, most: 0 }
+  const timers = { set: 0, most: 0, inAll: 0 }
   const { after } = clock
   clock.after = (ms, fn) => {
     let isSet = true
@@ -17,6 +18,7 @@ export function countTimers(clock: ManualClock): TimerCount {
       isSet = false
     }
     timers.set++
+    timers.inAll++
     timers.most = Math.max(timers.most, timers.set)
     const cancel = after(ms, () => {
       end()

@@ -1,22 +1,12 @@
 import type { Call } from './call.js'
 import type { ExploredPolicy } from './explored-policy.js'
-import { DEEPEST_DEBT_BURSTS, denied, type KeyModel, type Step } from './key-model.js'
+import { DEEPEST_DEBT_BURSTS, denied, KeptModel, type KeyModel, type Step } from './key-model.js'
 
 /** A fixed window: its number, and what was spent in it. One that lies ahead is closed until it begins. */
-export class FixedModel implements KeyModel {
-  private readonly policy: ExploredPolicy
-  private readonly window: number
-  private readonly count: number
-
-  constructor(policy: ExploredPolicy, window: number, count: number) {
-    this.policy = policy
-    this.window = window
-    this.count = count
-  }
-
+export class FixedModel extends KeptModel<{ readonly window: number; readonly count: number }> implements KeyModel {
   debtAt(nowUs: number): number {
     const here = this.at(nowUs)
-    return here.isClosed(nowUs) ? this.policy.burst : here.count
+    return here.isClosed(nowUs) ? this.policy.burst : here.kept.count
   }
 
   step(call: Call): Step {
@@ -26,19 +16,21 @@ export class FixedModel implements KeyModel {
     if (next === undefined) return denied(this, nowUs, here.untilFree(call.amount, nowUs))
     const more = call.verb === 'reserve' ? here.untilFree(call.amount, nowUs) : next.untilNew(nowUs)
     // What changes nothing does not open a window either.
-    const unchanged = next.window === here.window && next.count === here.count
+    const unchanged = next.kept.window === here.kept.window && next.kept.count === here.kept.count
     const after = unchanged ? this : call.verb === 'reset' ? this.with(0, 0) : next
     return { after, value: next.debtAt(nowUs), more }
   }
 
   updated(policy: ExploredPolicy, nowUs: number): KeyModel {
-    if (policy.windowUs === this.policy.windowUs) return new FixedModel(policy, this.window, Math.min(this.count, policy.burst))
-    return new FixedModel(policy, Math.floor(nowUs / policy.windowUs), Math.min(this.at(nowUs).count, policy.burst))
+    if (policy.windowUs === this.policy.windowUs)
+      return new FixedModel(policy, { ...this.kept, count: Math.min(this.kept.count, policy.burst) })
+    const count = Math.min(this.at(nowUs).kept.count, policy.burst)
+    return new FixedModel(policy, { window: Math.floor(nowUs / policy.windowUs), count })
   }
 
   private stepped({ verb, nowUs, amount, bound = 0 }: Call): FixedModel | undefined {
     const { burst, windowUs } = this.policy
-    const { window, count } = this
+    const { window, count } = this.kept
     if (verb === 'take') return this.isClosed(nowUs) || count + amount > burst ? undefined : this.with(window, count + amount)
     if (verb === 'refund') return this.with(window, Math.max(count - amount, 0))
     if (verb === 'penalize') return this.with(window, Math.max(count, Math.min(count + amount, DEEPEST_DEBT_BURSTS * burst)))
@@ -53,25 +45,25 @@ export class FixedModel implements KeyModel {
 
   private at(nowUs: number): FixedModel {
     const now = Math.floor(nowUs / this.policy.windowUs)
-    return now > this.window ? this.with(now, 0) : this
+    return now > this.kept.window ? this.with(now, 0) : this
   }
 
   private with(window: number, count: number): FixedModel {
-    return new FixedModel(this.policy, window, count)
+    return new FixedModel(this.policy, { window, count })
   }
 
   private isClosed(nowUs: number): boolean {
-    return this.window * this.policy.windowUs > nowUs
+    return this.kept.window * this.policy.windowUs > nowUs
   }
 
   private untilFree(amount: number, nowUs: number): number {
     const { burst, windowUs } = this.policy
-    if (this.count + amount > burst) return (this.window + 1) * windowUs - nowUs
-    return Math.max(this.window * windowUs - nowUs, 0)
+    if (this.kept.count + amount > burst) return (this.kept.window + 1) * windowUs - nowUs
+    return Math.max(this.kept.window * windowUs - nowUs, 0)
   }
 
   private untilNew(nowUs: number): number {
     const { windowUs } = this.policy
-    return this.count === 0 ? Math.max(this.window * windowUs - nowUs, 0) : (this.window + 1) * windowUs - nowUs
+    return this.kept.count === 0 ? Math.max(this.kept.window * windowUs - nowUs, 0) : (this.kept.window + 1) * windowUs - nowUs
   }
 }

@@ -25,6 +25,17 @@ export interface KeyModel {
   updated(policy: ExploredPolicy, nowUs: number): KeyModel
 }
 
+/** Under its policy, with what it keeps. */
+export abstract class KeptModel<Kept> {
+  protected readonly policy: ExploredPolicy
+  protected readonly kept: Kept
+
+  constructor(policy: ExploredPolicy, kept: Kept) {
+    this.policy = policy
+    this.kept = kept
+  }
+}
+
 export const DEEPEST_DEBT_BURSTS = 11
 
 /** A denial: nothing changes. */

@@ -38,10 +38,10 @@ export function emptyLedger(policy: ExploredPolicy, keys: number, overflow?: Ove
 export function newModel(policy: ExploredPolicy, sinceUs: number): KeyModel {
   if (isRate(policy)) return new RateModel(policy, sinceUs * policy.unitsPerUs)
   const window = Math.floor(sinceUs / policy.windowUs)
-  if (policy.encoding === 'FIXED') return new FixedModel(policy, window, 0)
-  if (policy.encoding === 'LOG') return new LogModel(policy, [], sinceUs)
-  if (policy.encoding === 'CONCURRENCY') return new PermitModel(policy, [], sinceUs)
-  return new SlidingModel(policy, window, 0, 0)
+  if (policy.encoding === 'FIXED') return new FixedModel(policy, { window, count: 0 })
+  if (policy.encoding === 'LOG') return new LogModel(policy, { requests: [], lastUs: sinceUs })
+  if (policy.encoding === 'CONCURRENCY') return new PermitModel(policy, { permits: [], highUs: sinceUs })
+  return new SlidingModel(policy, { window, previous: 0, count: 0 })
 }
 
 export function withKey(ledger: Ledger, key: number, model: KeyModel | undefined): Ledger {

@@ -1,29 +1,19 @@
 import type { Call } from './call.js'
 import type { ExploredPolicy } from './explored-policy.js'
-import { DEEPEST_DEBT_BURSTS, denied, type KeyModel, type Step } from './key-model.js'
+import { DEEPEST_DEBT_BURSTS, denied, KeptModel, type KeyModel, type Step } from './key-model.js'
 
 /** A request: when, and how many tokens. */
 type Request = readonly [us: number, cost: number]
 
 /** A sliding log: the requests, oldest first, and the time before which it is closed. */
-export class LogModel implements KeyModel {
-  private readonly policy: ExploredPolicy
-  private readonly requests: readonly Request[]
-  private readonly lastUs: number
-
-  constructor(policy: ExploredPolicy, requests: readonly Request[], lastUs: number) {
-    this.policy = policy
-    this.requests = requests
-    this.lastUs = lastUs
-  }
-
+export class LogModel extends KeptModel<{ readonly requests: readonly Request[]; readonly lastUs: number }> implements KeyModel {
   debtAt(nowUs: number): number {
-    return nowUs < this.lastUs ? this.policy.burst : this.used(nowUs)
+    return nowUs < this.kept.lastUs ? this.policy.burst : this.used(nowUs)
   }
 
   step(call: Call): Step {
     const { nowUs, verb, amount } = call
-    if (verb === 'reset') return { after: new LogModel(this.policy, [], 0), value: 0 }
+    if (verb === 'reset') return { after: this.as([], 0), value: 0 }
     const after = this.stepped(call)
     if (after === undefined) return denied(this, nowUs)
     if (verb === 'reserve') return { after, value: after.debtAt(nowUs), more: this.earliestUs(amount, nowUs) - nowUs }
@@ -32,21 +22,18 @@ export class LogModel implements KeyModel {
 
   /** What is over by the old window never comes back. */
   updated(policy: ExploredPolicy, nowUs: number): KeyModel {
-    return new LogModel(
-      policy,
-      this.requests.filter(([us]) => us + this.policy.windowUs > nowUs),
-      this.lastUs,
-    )
+    const requests = this.kept.requests.filter(([us]) => us + this.policy.windowUs > nowUs)
+    return new LogModel(policy, { ...this.kept, requests })
   }
 
   private stepped({ verb, nowUs, amount, bound = 0 }: Call): LogModel | undefined {
     const { burst } = this.policy
-    if (verb === 'take') return nowUs < this.lastUs || this.used(nowUs) + amount > burst ? undefined : this.with(nowUs, amount)
-    if (verb === 'penalize') return this.penalized(Math.max(nowUs, this.lastUs), amount)
+    if (verb === 'take') return nowUs < this.kept.lastUs || this.used(nowUs) + amount > burst ? undefined : this.with(nowUs, amount)
+    if (verb === 'penalize') return this.penalized(Math.max(nowUs, this.kept.lastUs), amount)
     if (verb === 'refund') return this.without(nowUs, amount)
     if (verb === 'cancel') {
-      const newest = this.live(Math.max(nowUs, this.lastUs)).filter(([us]) => us === bound)
-      return this.lastUs === bound ? this.without(nowUs, Math.min(amount, sum(newest))) : this
+      const newest = this.live(Math.max(nowUs, this.kept.lastUs)).filter(([us]) => us === bound)
+      return this.kept.lastUs === bound ? this.without(nowUs, Math.min(amount, sum(newest))) : this
     }
     if (verb !== 'reserve') return this
     if (amount > burst) return undefined
@@ -60,46 +47,50 @@ export class LogModel implements KeyModel {
     if (slotBytes === 4) {
       const cost = Math.min(amount, burst)
       const all = [...single(live), ...single([[us, cost]])]
-      return new LogModel(this.policy, all.slice(-burst), us)
+      return this.as(all.slice(-burst), us)
     }
     const cost = Math.min(amount, DEEPEST_DEBT_BURSTS * burst - sum(live))
     const newest = live.at(-1)
     if (cost <= 0) return this
     // After a refund the newest may be nothing but a time.
-    const isRoom = newest === undefined || newest[0] !== this.lastUs || (us > this.lastUs && live.length < burst)
-    if (isRoom) return new LogModel(this.policy, [...live, [us, cost]], us)
-    return new LogModel(this.policy, [...live.slice(0, -1), [us, newest[1] + cost]], us)
+    const isRoom = newest === undefined || newest[0] !== this.kept.lastUs || (us > this.kept.lastUs && live.length < burst)
+    if (isRoom) return this.as([...live, [us, cost]], us)
+    return this.as([...live.slice(0, -1), [us, newest[1] + cost]], us)
   }
 
   /** Without the newest tokens of those that count. The newest time stays, and a request in part counts from there. */
   private without(nowUs: number, tokens: number): LogModel {
-    const live = [...this.live(Math.max(nowUs, this.lastUs))]
+    const live = [...this.live(Math.max(nowUs, this.kept.lastUs))]
     if (tokens <= 0 || live.length === 0) return this
-    const over = this.requests.slice(0, this.requests.length - live.length)
+    const over = this.kept.requests.slice(0, this.kept.requests.length - live.length)
     let open = tokens
     while (open > 0 && live.length > 0) {
       const [, cost] = live.pop() as Request
-      if (cost > open) live.push([this.lastUs, cost - open])
+      if (cost > open) live.push([this.kept.lastUs, cost - open])
       open -= cost
     }
-    return new LogModel(this.policy, [...over, ...live], this.lastUs)
+    return this.as([...over, ...live], this.kept.lastUs)
+  }
+
+  private as(requests: readonly Request[], lastUs: number): LogModel {
+    return new LogModel(this.policy, { requests, lastUs })
   }
 
   private with(us: number, cost: number): LogModel {
-    return new LogModel(this.policy, [...this.requests, [us, cost]], us)
+    return this.as([...this.kept.requests, [us, cost]], us)
   }
 
   private live(us: number): readonly Request[] {
-    return this.requests.filter(([then]) => then + this.policy.windowUs > us)
+    return this.kept.requests.filter(([then]) => then + this.policy.windowUs > us)
   }
 
   private used(us: number): number {
-    return sum(this.live(Math.max(us, this.lastUs)))
+    return sum(this.live(Math.max(us, this.kept.lastUs)))
   }
 
   private earliestUs(amount: number, nowUs: number): number {
-    const fromUs = Math.max(nowUs, this.lastUs)
-    const times = [fromUs, ...this.requests.map(([us]) => us + this.policy.windowUs).filter((us) => us > fromUs)].sort((a, b) => a - b)
+    const fromUs = Math.max(nowUs, this.kept.lastUs)
+    const times = [fromUs, ...this.kept.requests.map(([us]) => us + this.policy.windowUs).filter((us) => us > fromUs)].sort((a, b) => a - b)
     return times.find((us) => sum(this.live(us)) + amount <= this.policy.burst) ?? Number.POSITIVE_INFINITY
   }
 }

@@ -1,22 +1,12 @@
 import type { Call } from './call.js'
 import type { ExploredPolicy } from './explored-policy.js'
-import { denied, type KeyModel, type Step } from './key-model.js'
+import { denied, KeptModel, type KeyModel, type Step } from './key-model.js'
 
 /** When it expires, and how many tokens. */
 type Held = readonly [untilUs: number, cost: number]
 
 /** Concurrency: the permits in flight, and the latest reading by which anything changed. */
-export class PermitModel implements KeyModel {
-  private readonly policy: ExploredPolicy
-  private readonly permits: readonly Held[]
-  private readonly highUs: number
-
-  constructor(policy: ExploredPolicy, permits: readonly Held[], highUs: number) {
-    this.policy = policy
-    this.permits = permits
-    this.highUs = highUs
-  }
-
+export class PermitModel extends KeptModel<{ readonly permits: readonly Held[]; readonly highUs: number }> implements KeyModel {
   debtAt(nowUs: number): number {
     return sum(this.live(this.clock(nowUs)))
   }
@@ -46,20 +36,20 @@ export class PermitModel implements KeyModel {
   }
 
   updated(policy: ExploredPolicy): KeyModel {
-    return new PermitModel(policy, this.permits, this.highUs)
+    return new PermitModel(policy, this.kept)
   }
 
   /** For a key time never runs back. */
   private clock(nowUs: number): number {
-    return Math.max(nowUs, this.highUs)
+    return Math.max(nowUs, this.kept.highUs)
   }
 
   private live(us: number): readonly Held[] {
-    return this.permits.filter(([untilUs]) => untilUs > us)
+    return this.kept.permits.filter(([untilUs]) => untilUs > us)
   }
 
-  private with(permits: readonly Held[], us: number): PermitModel {
-    return new PermitModel(this.policy, permits, us)
+  private with(permits: readonly Held[], highUs: number): PermitModel {
+    return new PermitModel(this.policy, { permits, highUs })
   }
 
   private refunded(live: readonly Held[], us: number, tokens: number): Step {

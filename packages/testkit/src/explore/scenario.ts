@@ -31,13 +31,18 @@ export interface Scenario {
   readonly movesBase: boolean
 }
 
-/** A scenario as it is written down: what is left out is the plainest. */
-export type ScenarioSketch = Pick<Scenario, 'name' | 'homes' | 'threads'> & Partial<Scenario>
+/** A scenario as it is written down: what is left out is the plainest, and all keys have one home. */
+export type Ask = (name: string, before: Scenario['before'], threads: Scenario['threads'], others?: Partial<Scenario>) => Scenario
 
 const RATES: readonly EncodingOfPolicy[] = [{ encoding: 'ARRIVAL' }, { encoding: 'BUCKET' }]
 
-export function scenario(sketch: ScenarioSketch): Scenario {
+export const scenario: Ask = (name, before, threads, others) => {
+  const keys = [...before, ...threads.flat()].map(({ key, other = 0 }) => Math.max(key, other))
   return {
+    name,
+    before,
+    threads,
+    homes: Array<number>(Math.max(...keys) + 1).fill(0),
     policy: PLAIN,
     encodings: RATES,
     lines: 1,
@@ -45,11 +50,15 @@ export function scenario(sketch: ScenarioSketch): Scenario {
     parts: undefined,
     overflow: undefined,
     denyWhenFull: false,
-    before: [],
     mayRefuse: false,
     movesBase: false,
-    ...sketch,
+    ...others,
   }
+}
+
+/** Scenarios of one group, which differ from the plainest in `common`. */
+export function askOf(group: string, common: Partial<Scenario>): Ask {
+  return (name, before, threads, others) => scenario(`${group}: ${name}`, before, threads, { ...common, ...others })
 }
 
 /** The same question in every encoding of the state word that it is asked of. */

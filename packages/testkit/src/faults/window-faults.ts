@@ -1,9 +1,17 @@
-import type { Decision, Key, Limiter } from 'sluicegate'
+import type { Decision, Key, Limiter, Policy } from 'sluicegate'
 import { fixedWindow, slidingWindow } from 'sluicegate'
 import { changed, type Fault } from './fault.js'
 
 const SECOND_MS = 1000
 const MOST_16_BITS = 65_535
+
+/** Decided by another algorithm with the same numbers. */
+const decidedAs =
+  (policyOf: (numbers: { readonly limit: number; readonly window: number }) => Policy): Fault['spoil'] =>
+  ({ policy: { limit, windowMs } }, { make }) => {
+    const other = make(policyOf({ limit, window: windowMs }))
+    return decidedBy(() => other)
+  }
 
 /** Faults of fixed and sliding windows and of logs. */
 export const WINDOW_FAULTS: Readonly<Record<string, Fault>> = {
@@ -85,11 +93,7 @@ export const WINDOW_FAULTS: Readonly<Record<string, Fault>> = {
   'windows that do not slide': {
     algorithm: 'sliding window',
     parts: ['budget'],
-    spoil(limiter, { make }) {
-      const { limit, windowMs } = limiter.policy
-      const fixed = make(fixedWindow({ limit, window: windowMs }))
-      return decidedBy(() => fixed)
-    },
+    spoil: decidedAs(fixedWindow),
   },
   'a log with room for one less': {
     algorithm: 'sliding log',
@@ -104,11 +108,7 @@ export const WINDOW_FAULTS: Readonly<Record<string, Fault>> = {
   'a log that estimates': {
     algorithm: 'sliding log',
     parts: ['budget'],
-    spoil(limiter, { make }) {
-      const { limit, windowMs } = limiter.policy
-      const sliding = make(slidingWindow({ limit, window: windowMs }))
-      return decidedBy(() => sliding)
-    },
+    spoil: decidedAs(slidingWindow),
   },
   'denied requests that stay in the log': {
     algorithm: 'sliding log',

@@ -4,7 +4,7 @@ import { grantsOf } from '../../../sluicegate/dist/redis/script-call.js'
 import type { Admission } from '../history/admission.js'
 import { Random } from '../random.js'
 import { type LeasedPolicy, randomVersions } from './lease-draws.js'
-import { LeasePace } from './lease-pace.js'
+import { type LeasePace, leasePace } from './lease-pace.js'
 import { LeaseProcess } from './lease-process.js'
 import { LeaseRecords } from './lease-records.js'
 import type { LeaseHistory, LeaseRules } from './lease-rules.js'
@@ -43,7 +43,7 @@ class Fleet {
     this.time = new Timeline(random.integer(1, 20_000_000))
     const count = random.integer(1, random.pick(this.versions.length > 1 ? [4, 8] : [2, 4, 8]))
     this.processes = Array.from({ length: count }, () => new LeaseProcess(random, random.pick(this.versions)))
-    this.pace = new LeasePace(random, this.versions[0])
+    this.pace = leasePace(random, this.versions[0])
     this.mostCost = random.pick([1, 1, 3, 6])
     this.atOnce = random.pick([0.02, 0.2, 0.6])
   }

@@ -47,106 +47,55 @@ export const SOUND: LeaseRules = {
 
 const NEVER_US = 2 ** 40
 
+type FaultyRules = LeaseRules & { readonly encodings: readonly PolicyEncoding['name'][] }
+
+function broken(name: string, encodings: FaultyRules['encodings'], rules: Partial<LeaseRules>): FaultyRules {
+  return { ...SOUND, ...rules, name, encodings }
+}
+
 /** One rule broken each, with the encodings in which that is seen. */
-export const FAULTY: readonly (LeaseRules & { readonly encodings: readonly PolicyEncoding['name'][] })[] = [
-  {
-    ...SOUND,
-    name: 'tokens have no end',
-    encodings: ['rate', 'sliding-log'],
-    grantOf: (grant) => ({ ...grant, endUs: () => NEVER_US }),
-  },
-  {
-    ...SOUND,
-    name: 'the whole burst is lent',
-    encodings: ['rate'],
-    records: { ...SOUND_RECORDS, leftBy: () => 0 },
-  },
-  {
-    ...SOUND,
-    name: 'a lease leaves what flows back in half of it',
-    encodings: ['rate'],
-    records: { ...SOUND_RECORDS, leftBy: (lent) => lent / 2 },
-  },
-  {
-    ...SOUND,
-    name: 'a take does not see what a lease has left',
-    encodings: ['rate'],
+export const FAULTY: readonly FaultyRules[] = [
+  broken('tokens have no end', ['rate', 'sliding-log'], { grantOf: (grant) => ({ ...grant, endUs: () => NEVER_US }) }),
+  broken('the whole burst is lent', ['rate'], { records: { ...SOUND_RECORDS, leftBy: () => 0 } }),
+  broken('a lease leaves what flows back in half of it', ['rate'], { records: { ...SOUND_RECORDS, leftBy: (lent) => lent / 2 } }),
+  broken('a take does not see what a lease has left', ['rate'], {
     records: { ...SOUND_RECORDS, takenFrom: (debt, lent) => Math.max(0, debt - lent) },
-  },
-  {
-    ...SOUND,
-    name: 'a take forgets leased tokens that are paid and may still be spent',
-    encodings: ['rate'],
+  }),
+  broken('a take forgets leased tokens that are paid and may still be spent', ['rate'], {
     records: { ...SOUND_RECORDS, takenFrom: (debt, lent) => (debt > lent ? debt : 0) },
-  },
-  {
-    ...SOUND,
-    name: 'ends count from the arrival',
-    encodings: ['rate', 'fixed-window', 'sliding-window', 'sliding-log'],
+  }),
+  broken('ends count from the arrival', ['rate', 'fixed-window', 'sliding-window', 'sliding-log'], {
     endsFromUs: (_sentUs, arrivedUs) => arrivedUs,
-  },
-  { ...SOUND, name: 'beginnings count from the sending', encodings: ['rate'], beginsFromUs: (sentUs) => sentUs },
-  {
-    ...SOUND,
-    name: 'clocks are taken to be equally fast',
-    encodings: ['rate', 'sliding-log', 'fixed-window', 'sliding-window'],
-    // What a batch takes off and adds for the pace of clocks, the other way round.
+  }),
+  broken('beginnings count from the sending', ['rate'], { beginsFromUs: (sentUs) => sentUs }),
+  // What a batch takes off and adds for the pace of clocks, the other way round.
+  broken('clocks are taken to be equally fast', ['rate', 'sliding-log', 'fixed-window', 'sliding-window'], {
     grantOf: (grant) => ({
       ...grant,
       beginUs: (token) => Math.max(0, (grant.beginUs(token) * CLOCK_DRIFT) / (CLOCK_DRIFT + 1) - 1e-6),
       endUs: (token) => (grant.endUs(token) * CLOCK_DRIFT) / (CLOCK_DRIFT - 1) + 1e-6,
     }),
-  },
-  {
-    ...SOUND,
-    name: 'tokens of a window outlive it',
-    encodings: ['fixed-window', 'sliding-window'],
+  }),
+  broken('tokens of a window outlive it', ['fixed-window', 'sliding-window'], {
     grantOf: (grant) => ({ ...grant, endUs: () => NEVER_US }),
-  },
-  {
-    ...SOUND,
-    name: 'a log counts from now instead of from the end of the lease',
-    encodings: ['sliding-log'],
+  }),
+  broken('a log counts from now instead of from the end of the lease', ['sliding-log'], {
     numbersOf: ({ numbersAt }) => {
       const [limit = 0, windowUs = 0] = numbersAt(0).split(' ').map(Number)
       return [limit, windowUs, 0]
     },
     grantOf: (grant, leaseUs) => ({ ...grant, endUs: () => leaseUs }),
-  },
-  {
-    ...SOUND,
-    name: 'spent tokens are returned',
-    encodings: ['fixed-window', 'sliding-window', 'sliding-log'],
-    backOf: (unspent, spent) => unspent + spent,
-  },
-  {
-    ...SOUND,
-    name: 'returned tokens are spent as well',
-    encodings: ['fixed-window', 'sliding-window', 'sliding-log'],
-    voidsReturned: false,
-  },
-  {
-    ...SOUND,
-    name: 'what comes back from one window makes room in the next',
-    encodings: ['fixed-window', 'sliding-window'],
+  }),
+  broken('spent tokens are returned', ['fixed-window', 'sliding-window', 'sliding-log'], { backOf: (unspent, spent) => unspent + spent }),
+  broken('returned tokens are spent as well', ['fixed-window', 'sliding-window', 'sliding-log'], { voidsReturned: false }),
+  broken('what comes back from one window makes room in the next', ['fixed-window', 'sliding-window'], {
     leasedUs: (_leasedUs, nowUs) => nowUs,
-  },
-  {
-    ...SOUND,
-    name: 'a record without room drops what others lend ahead',
-    encodings: ['rate', 'sliding-window'],
+  }),
+  broken('a record without room drops what others lend ahead', ['rate', 'sliding-window'], {
     records: { ...SOUND_RECORDS, fillsBeyond: false },
-  },
-  {
-    ...SOUND,
-    name: 'tokens of a longer lease count as if they were spent at once',
-    encodings: ['rate'],
-    records: { ...SOUND_RECORDS, countsLent: false },
-  },
-  {
-    ...SOUND,
-    name: 'a third version begins as the one written last, and not as the largest',
-    encodings: ['rate', 'fixed-window', 'sliding-window'],
+  }),
+  broken('tokens of a longer lease count as if they were spent at once', ['rate'], { records: { ...SOUND_RECORDS, countsLent: false } }),
+  broken('a third version begins as the one written last, and not as the largest', ['rate', 'fixed-window', 'sliding-window'], {
     records: { ...SOUND_RECORDS, beginsWithLargest: false },
-  },
+  }),
 ]

@@ -1,6 +1,8 @@
+import assert from 'node:assert/strict'
 import { type ChildProcess, fork } from 'node:child_process'
+import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import type { Spent } from '../history/sure-excess.js'
+import { budgetOf, type Spent, surelyOver } from '../history/sure-excess.js'
 import type { SinglePolicySpec } from '../oracle/policy-spec.js'
 import { shortOrLong } from '../run-length.js'
 import type { LeasedJob, LeasedReport } from './leased-process.js'
@@ -43,6 +45,15 @@ export function spentBy(reports: readonly (LeasedReport | undefined)[]): Spent[]
   return reports.flatMap((report) =>
     (report?.admissions ?? []).flatMap(([fromUs, toUs, cost]) => Array<Spent>(cost).fill({ fromUs, toUs })),
   )
+}
+
+/** Asserts that what all of them spent is within the budget for sure. @returns what they spent. */
+export function assertWithin(spec: SinglePolicySpec, reports: readonly (LeasedReport | undefined)[], t: TestContext): Spent[] {
+  const spent = spentBy(reports)
+  t.diagnostic(`${spent.length} passed, ${reports.reduce((sum, report) => sum + (report?.storeCalls ?? 0), 0)} calls`)
+  assert.equal(surelyOver(spent, budgetOf(spec)), undefined)
+  assert.ok(spent.length > 0)
+  return spent
 }
 
 async function readyFor(job: LeasedJob): Promise<LeasedWorker> {

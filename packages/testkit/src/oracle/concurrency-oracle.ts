@@ -26,14 +26,8 @@ const NO_HOLDER = -1n
  * What a concurrency limiter must answer: a list of permits a key, each with the time at which it expires. Time never runs
  * back for a key: an earlier reading counts as the latest at which something changed.
  */
-export class ConcurrencyOracle extends KeyedOracle<InFlight> {
-  #spec: ConcurrencySpec
+export class ConcurrencyOracle extends KeyedOracle<InFlight, ConcurrencySpec> {
   #granted = 0n
-
-  constructor(spec: ConcurrencySpec) {
-    super()
-    this.#spec = spec
-  }
 
   override take(key: OracleKey, cost: number, nowMs: number): OraclePermit {
     const answer = super.take(key, cost, nowMs)
@@ -50,12 +44,9 @@ export class ConcurrencyOracle extends KeyedOracle<InFlight> {
     return this.#changed(key, permit, nowMs, (held, untilUs) => [{ ...held, expiresUs: untilUs }])
   }
 
-  protected override limit(): number {
-    return this.#spec.limit
-  }
-
-  protected override most(): number {
-    return this.#spec.limit
+  /** A change of the numbers forgives no permit: what was booked before it comes back. */
+  protected override measureOf(): string {
+    return ''
   }
 
   protected override remaining(state: InFlight | undefined, nowUs: bigint): bigint {
@@ -115,12 +106,12 @@ export class ConcurrencyOracle extends KeyedOracle<InFlight> {
   /** A permit keeps its time. */
   protected override adopt(spec: PolicySpec): (state: InFlight) => InFlight {
     if (spec.algorithm !== 'concurrency') throw new TypeError('concurrency stays concurrency')
-    this.#spec = spec
+    this.spec = spec
     return (state) => state
   }
 
   protected override sibling(): ConcurrencyOracle {
-    const sibling = new ConcurrencyOracle(this.#spec)
+    const sibling = new ConcurrencyOracle(this.spec)
     sibling.#granted = this.#granted
     return sibling
   }
@@ -128,7 +119,7 @@ export class ConcurrencyOracle extends KeyedOracle<InFlight> {
   #changed(key: OracleKey, permit: bigint, nowMs: number, change: (held: Held, untilUs: bigint) => readonly Held[]): boolean {
     const state = this.stateOf(key)
     const nowUs = toUs(nowMs)
-    const untilUs = max(nowUs, state?.highUs ?? nowUs) + toUs(this.#spec.windowMs)
+    const untilUs = max(nowUs, state?.highUs ?? nowUs) + toUs(this.spec.windowMs)
     const next = state && changed(state, permit, nowUs, (held) => change(held, untilUs))
     if (next === undefined) return false
     this.setState(key, next)
@@ -137,11 +128,11 @@ export class ConcurrencyOracle extends KeyedOracle<InFlight> {
 
   #given(state: InFlight | undefined, held: Omit<Held, 'expiresUs'>, nowUs: bigint): InFlight {
     const highUs = max(nowUs, state?.highUs ?? nowUs)
-    return { held: [...live(state, nowUs), { ...held, expiresUs: highUs + toUs(this.#spec.windowMs) }], highUs }
+    return { held: [...live(state, nowUs), { ...held, expiresUs: highUs + toUs(this.spec.windowMs) }], highUs }
   }
 
   #limit(): bigint {
-    return BigInt(this.#spec.limit)
+    return BigInt(this.spec.limit)
   }
 }
 

@@ -16,19 +16,13 @@ const PENALTY_LIMITS = 11n
  * What a fixed window limiter must answer: one window and its count a key. A key whose window is later than that of now, as the
  * clock stepped back or it was reserved, is closed until its window begins.
  */
-export class FixedWindowOracle extends KeyedOracle<Counted> {
-  #spec: FixedWindowSpec
+export class FixedWindowOracle extends KeyedOracle<Counted, FixedWindowSpec> {
   #windows: Windows
 
   /** `windows` stands in for those of the policy, until an update. */
   constructor(spec: FixedWindowSpec, windows = windowsOf(spec)) {
-    super()
-    this.#spec = spec
+    super(spec)
     this.#windows = windows
-  }
-
-  protected override limit(): number {
-    return this.#spec.limit
   }
 
   protected override remaining(state: Counted | undefined, nowUs: bigint): bigint {
@@ -67,10 +61,6 @@ export class FixedWindowOracle extends KeyedOracle<Counted> {
     return { window, count: max(count, min(count + tokens, this.#limit())) }
   }
 
-  protected override measureOf(): string {
-    return JSON.stringify(this.#spec)
-  }
-
   protected override givenBack(state: Counted, { atUs }: OracleBooking, tokens: bigint, nowUs: bigint): Counted | undefined {
     const { window, count } = this.#stateAt(state, nowUs)
     if (window.startUs !== this.#windows(atUs).startUs || count === 0n) return state
@@ -80,10 +70,10 @@ export class FixedWindowOracle extends KeyedOracle<Counted> {
   /** In the same windows a key stays where it is; else what it has spent goes with it into the new window of now. */
   protected override adopt(spec: PolicySpec, nowUs: bigint): (state: Counted) => Counted | undefined {
     if (spec.algorithm !== 'fixed-window') throw new TypeError('a fixed window stays one')
-    const sameWindows = isSame(this.#spec, spec)
-    const isSameLimit = this.#spec.limit === spec.limit
+    const sameWindows = isSame(this.spec, spec)
+    const isSameLimit = this.spec.limit === spec.limit
     const old = this.#windows
-    this.#spec = spec
+    this.spec = spec
     this.#windows = windowsOf(spec)
     return ({ window, count }) => {
       if (sameWindows) return { window, count: isSameLimit ? count : min(count, this.#limit()) }
@@ -93,7 +83,7 @@ export class FixedWindowOracle extends KeyedOracle<Counted> {
   }
 
   protected override sibling(): FixedWindowOracle {
-    return new FixedWindowOracle(this.#spec, this.#windows)
+    return new FixedWindowOracle(this.spec, this.#windows)
   }
 
   /** The window of now, or a later one that the key is in already. */
@@ -103,7 +93,7 @@ export class FixedWindowOracle extends KeyedOracle<Counted> {
   }
 
   #limit(): bigint {
-    return BigInt(this.#spec.limit)
+    return BigInt(this.spec.limit)
   }
 }
 

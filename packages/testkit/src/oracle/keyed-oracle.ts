@@ -20,13 +20,21 @@ const NEW = { state: undefined, blockedUntilUs: undefined }
  * What is the same for every algorithm of one state a key: the keys, the blocks, and how answers come of both. A blocked key
  * keeps its tokens and shows them; it is denied until both its block and its tokens let the request pass.
  */
-export abstract class KeyedOracle<State> implements Oracle {
+export abstract class KeyedOracle<State, Spec extends { readonly limit: number } = { readonly limit: number }> implements Oracle {
   readonly #keys = new Map<string, Kept<State>>()
   /** How often its numbers changed. */
   #generation = 0
+  /** {@link adopt} sets another. */
+  protected spec: Spec
+
+  constructor(spec: Spec) {
+    this.spec = spec
+  }
 
   /** What answers show as the limit. */
-  protected abstract limit(): number
+  protected limit(): number {
+    return this.spec.limit
+  }
   /** The most that one request can cost. */
   protected most(): number {
     return this.limit()
@@ -71,7 +79,7 @@ export abstract class KeyedOracle<State> implements Oracle {
 
   /** The numbers of the policy: what was booked before they changed comes back no more, as the change may have forgiven it. */
   protected measureOf(): string {
-    return ''
+    return JSON.stringify(this.spec)
   }
 
   protected noteOf(_state: State): bigint {

@@ -15,22 +15,16 @@ const FURTHEST_US = 3_600_000_000n
  * What a token bucket or GCRA limiter must answer: one theoretical arrival time a key, and the declared rounding of the emission
  * interval ({@link exactEmission}). The arrival time stays when the clock steps back, so a key waits longer by the step and no more.
  */
-export class RateOracle extends KeyedOracle<Arrival> {
-  #spec: RateSpec
+export class RateOracle extends KeyedOracle<Arrival, RateSpec> {
   #emission: ExactEmission
 
   constructor(spec: RateSpec) {
-    super()
-    this.#spec = spec
+    super(spec)
     this.#emission = accepted(spec)
   }
 
-  protected override limit(): number {
-    return this.#spec.limit
-  }
-
   protected override most(): number {
-    return this.#spec.burst
+    return this.spec.burst
   }
 
   protected override remaining(arrival: Arrival | undefined, nowUs: bigint): bigint {
@@ -115,7 +109,7 @@ export class RateOracle extends KeyedOracle<Arrival> {
     const old = this.#emission
     const next = accepted(spec)
     const before = this.measureOf()
-    this.#spec = spec
+    this.spec = spec
     this.#emission = next
     if (this.measureOf() === before) return (arrival) => arrival
     return (arrival) => {
@@ -125,7 +119,7 @@ export class RateOracle extends KeyedOracle<Arrival> {
   }
 
   protected override sibling(): RateOracle {
-    return new RateOracle(this.#spec)
+    return new RateOracle(this.spec)
   }
 
   #debt(arrival: Arrival | undefined, nowUs: bigint): bigint {

@@ -19,18 +19,7 @@ const PENALTY_LIMITS = 11n
  * What a sliding log limiter must answer: a list of what passed a key. An entry counts until a window after its time. A key whose
  * newest entry lies ahead of now, as the clock stepped back or it was reserved, is closed until then.
  */
-export class SlidingLogOracle extends KeyedOracle<Log> {
-  #spec: SlidingLogSpec
-
-  constructor(spec: SlidingLogSpec) {
-    super()
-    this.#spec = spec
-  }
-
-  protected override limit(): number {
-    return this.#spec.limit
-  }
-
+export class SlidingLogOracle extends KeyedOracle<Log, SlidingLogSpec> {
   protected override remaining(log: Log = [], nowUs: bigint): bigint {
     return this.#opensUs(log, nowUs) > nowUs ? 0n : max(0n, this.#limit() - this.#used(log, nowUs))
   }
@@ -71,20 +60,16 @@ export class SlidingLogOracle extends KeyedOracle<Log> {
     const storedUs = this.#stored(nowUs)
     const newest = log.at(-1)
     const atUs = max(storedUs, newest?.atUs ?? storedUs)
-    if (this.#spec.slotBytes === 4) return this.#newestSlots(this.#appended(log, { atUs, cost: min(tokens, this.#limit()) }))
+    if (this.spec.slotBytes === 4) return this.#newestSlots(this.#appended(log, { atUs, cost: min(tokens, this.#limit()) }))
     const cost = min(tokens, PENALTY_LIMITS * this.#limit() - this.#used(log, max(nowUs, newest?.atUs ?? nowUs)))
     if (cost <= 0n) return log
     if (
       newest === undefined ||
-      (storedUs > newest.atUs && this.#live(log, nowUs).filter(({ cost }) => cost > 0n).length < this.#spec.limit)
+      (storedUs > newest.atUs && this.#live(log, nowUs).filter(({ cost }) => cost > 0n).length < this.spec.limit)
     ) {
       return this.#appended(log, { atUs, cost })
     }
     return [...log.slice(0, -1), { atUs, cost: newest.cost + cost }]
-  }
-
-  protected override measureOf(): string {
-    return JSON.stringify(this.#spec)
   }
 
   protected override givenBack(log: Log, booking: OracleBooking, tokens: bigint, nowUs: bigint): Log {
@@ -96,15 +81,15 @@ export class SlidingLogOracle extends KeyedOracle<Log> {
   protected override adopt(spec: PolicySpec, nowUs: bigint): (log: Log) => Log {
     if (spec.algorithm !== 'sliding-log') throw new TypeError('a log stays one')
     const old = this.copy() as SlidingLogOracle
-    this.#spec = spec
-    const isSame = old.#limit() === this.#limit() && old.#spec.windowMs === spec.windowMs && old.#tickUs() === this.#tickUs()
-    if (isSame && old.#spec.slotBytes === spec.slotBytes) return (log) => log
+    this.spec = spec
+    const isSame = old.#limit() === this.#limit() && old.spec.windowMs === spec.windowMs && old.#tickUs() === this.#tickUs()
+    if (isSame && old.spec.slotBytes === spec.slotBytes) return (log) => log
     // A log that is ahead is read as of its newest.
     return (log) => old.#live(log, max(nowUs, log.at(-1)?.atUs ?? nowUs)).map(({ atUs, cost }) => ({ atUs: this.#stored(atUs), cost }))
   }
 
   protected override sibling(): SlidingLogOracle {
-    return new SlidingLogOracle(this.#spec)
+    return new SlidingLogOracle(this.spec)
   }
 
   /** The first moment, now or later, at which a request would not be stored before the newest. */
@@ -121,7 +106,7 @@ export class SlidingLogOracle extends KeyedOracle<Log> {
     const less = lessened(log, tokens, (entry) => this.#endUs(entry) > fromUs && counts(entry))
     // What is left of a request in part counts from the newest's time; with nothing left there, its time stays.
     const last = less.at(-1)
-    const isPart = this.#spec.slotBytes === 8 && last !== undefined && last.atUs < newest.atUs && !log.includes(last)
+    const isPart = this.spec.slotBytes === 8 && last !== undefined && last.atUs < newest.atUs && !log.includes(last)
     return isPart ? [...less.slice(0, -1), { atUs: newest.atUs, cost: last.cost }] : this.#withTime(less, newest.atUs)
   }
 
@@ -141,13 +126,13 @@ export class SlidingLogOracle extends KeyedOracle<Log> {
   /** When it is over: moments, too, are rounded up to ticks, so that it takes a tick more than the window to be sure. */
   #endUs({ atUs }: Entry): bigint {
     const tickUs = this.#tickUs()
-    const windowUs = toUs(this.#spec.windowMs)
+    const windowUs = toUs(this.spec.windowMs)
     return tickUs === 1n ? atUs + windowUs : atUs + ceilDiv(windowUs, tickUs) * tickUs + 1n
   }
 
   #appended(log: Log, entry: Entry): Log {
     const newest = log.at(-1)
-    if (this.#spec.slotBytes === 8 || newest?.atUs !== entry.atUs) return [...log, entry]
+    if (this.spec.slotBytes === 8 || newest?.atUs !== entry.atUs) return [...log, entry]
     return [...log.slice(0, -1), { atUs: entry.atUs, cost: newest.cost + entry.cost }]
   }
 
@@ -166,11 +151,11 @@ export class SlidingLogOracle extends KeyedOracle<Log> {
   }
 
   #tickUs(): bigint {
-    return this.#spec.tickUs === undefined ? logTickUs(this.#spec) : BigInt(this.#spec.tickUs)
+    return this.spec.tickUs === undefined ? logTickUs(this.spec) : BigInt(this.spec.tickUs)
   }
 
   #limit(): bigint {
-    return BigInt(this.#spec.limit)
+    return BigInt(this.spec.limit)
   }
 }
 

@@ -19,18 +19,7 @@ const PACKED_WINDOW_US = 220_000n
  * What a sliding window limiter must answer: two counts a key, the previous one weighted by how much of its window the sliding
  * window still covers, rounded up. A key whose window is later than that of now is closed until its window begins.
  */
-export class SlidingWindowOracle extends KeyedOracle<Counts> {
-  #spec: SlidingWindowSpec
-
-  constructor(spec: SlidingWindowSpec) {
-    super()
-    this.#spec = spec
-  }
-
-  protected override limit(): number {
-    return this.#spec.limit
-  }
-
+export class SlidingWindowOracle extends KeyedOracle<Counts, SlidingWindowSpec> {
   protected override remaining(state: Counts | undefined, nowUs: bigint): bigint {
     const counts = this.#stateAt(state, nowUs)
     return this.#startUs(counts) > nowUs ? 0n : max(0n, this.#limit() - this.#usedIn(counts, nowUs))
@@ -78,10 +67,6 @@ export class SlidingWindowOracle extends KeyedOracle<Counts> {
     return { ...counts, current: counts.current + max(0n, min(tokens, room)) }
   }
 
-  protected override measureOf(): string {
-    return JSON.stringify(this.#spec)
-  }
-
   protected override givenBack(state: Counts, { atUs }: OracleBooking, tokens: bigint, nowUs: bigint): Counts | undefined {
     const counts = this.#stateAt(state, nowUs)
     return counts.number === this.#numberOf(atUs) && counts.current > 0n ? lessened(counts, tokens) : state
@@ -91,7 +76,7 @@ export class SlidingWindowOracle extends KeyedOracle<Counts> {
   protected override adopt(spec: PolicySpec, nowUs: bigint): (state: Counts) => Counts | undefined {
     if (spec.algorithm !== 'sliding-window') throw new TypeError('a sliding window stays one')
     const old = this.copy() as SlidingWindowOracle
-    this.#spec = spec
+    this.spec = spec
     const limit = this.#limit()
     const isSame = old.#limit() === limit && old.#windowUs() === this.#windowUs() && old.#words() === this.#words()
     if (isSame) return (state) => state
@@ -106,7 +91,7 @@ export class SlidingWindowOracle extends KeyedOracle<Counts> {
   }
 
   protected override sibling(): SlidingWindowOracle {
-    return new SlidingWindowOracle(this.#spec)
+    return new SlidingWindowOracle(this.spec)
   }
 
   /** The counts as the window of now sees them, or those of a later one that the key is in already. */
@@ -145,17 +130,17 @@ export class SlidingWindowOracle extends KeyedOracle<Counts> {
 
   /** How counts are written; where that changes, a key goes over as to other windows. */
   #words(): string {
-    if (this.#spec.counters === 'compact') return 'compact'
+    if (this.spec.counters === 'compact') return 'compact'
     if (this.#limit() > PACKED_MOST) return 'wide'
     return this.#windowUs() < PACKED_WINDOW_US ? 'short' : 'packed'
   }
 
   #windowUs(): bigint {
-    return toUs(this.#spec.windowMs)
+    return toUs(this.spec.windowMs)
   }
 
   #limit(): bigint {
-    return BigInt(this.#spec.limit)
+    return BigInt(this.spec.limit)
   }
 }
 

@@ -2,7 +2,7 @@ import { after, afterEach } from 'node:test'
 import { FaultProxy } from '../servers/fault-proxy.js'
 import { RedisCluster } from '../servers/redis-cluster.js'
 import { RedisProcess } from '../servers/redis-process.js'
-import type { ClientKind, OpenClient } from './redis-clients.js'
+import type { Address, ClientKind, OpenClient } from './redis-clients.js'
 
 // Servers for all tests of a file: they stop after its last.
 
@@ -27,6 +27,19 @@ export async function clusterOfFile({ proxied = false } = {}): Promise<RedisClus
   after(() => cluster.stop())
   if (proxied) await cluster.behindProxies()
   return cluster
+}
+
+/** A server behind a proxy, and where its clients connect first. */
+export interface ProxiedWay {
+  readonly roots: readonly Address[]
+  readonly server: RedisProcess
+  readonly proxy: FaultProxy
+}
+
+/** To the server that has a slot, of a cluster behind proxies. */
+export async function wayToSlot(cluster: RedisCluster, slot: number): Promise<ProxiedWay> {
+  const server = await cluster.primaryOf(slot)
+  return { roots: cluster.roots, server, proxy: cluster.proxies.get(server) as FaultProxy }
 }
 
 /** A client of each kind, by its name, of one server. */

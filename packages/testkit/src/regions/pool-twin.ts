@@ -1,12 +1,6 @@
 import type { Deposit, Deposited, Draw, Drawn, DrawTerms, Lot } from '../../../sluicegate/dist/regions/region-pool.js'
 
-const PACE_US = 2_000_000
-const LONGEST_DENIAL_US = 2_000_000
-const MOST_LOTS = 8
-const LONGEST_US = 4_000_000
-const SOON_US = 50_000
-const STALE = 3
-const LEAST_STEP_US = 1_000_000
+const POOL = { paceUs: 2_000_000, longestDenialUs: 2_000_000, leastStepUs: 1_000_000, soonUs: 50_000, mostLots: 8, stale: 3 }
 
 /** Rules of a pool, of which mutants break one each. */
 export interface PoolRules {
@@ -35,108 +29,102 @@ export const SOUND_POOL: PoolRules = {
   voidsAfterStep: true,
   voidsReclaimed: true,
   seesSteps: true,
-  longestUs: LONGEST_US,
+  longestUs: 4_000_000,
 }
+
+/** Of demand, claims and denials; and of what is held. */
+const DEMAND = { demand: 0, sinceUs: 0, pace: 0, claimedUs: 0, claimEndUs: 0, deniedUs: 0, deniedCost: 0 }
+const HELD = { seenUs: 0, blockedUs: 0, owed: 0, rest: 0, fullUs: 0, total: 0, lots: [] as readonly { tokens: number; endUs: number }[] }
 
 /** What a region holds of one key: twin of `lua/scripts/region.lua`, without the time after which the key is forgotten. */
 export class PoolTwin {
   private readonly rules: PoolRules
-  private seenUs = 0
-  private demand = 0
-  private sinceUs = 0
-  private pace = 0
-  private claimedUs = 0
-  private claimEndUs = 0
-  private deniedUs = 0
-  private deniedCost = 0
-  private blockedUs = 0
-  private owed = 0
-  private rest = 0
-  private fullUs = 0
-  private total = 0
-  private lots: { tokens: number; endUs: number }[] = []
+  private state = { ...DEMAND, ...HELD }
 
   constructor(rules = SOUND_POOL) {
     this.rules = rules
   }
 
   draw(nowUs: number, { want, least, demand }: Draw, terms: DrawTerms): Drawn {
+    const { state } = this
     const isPeek = demand === undefined
-    const before = isPeek ? this.copy() : undefined
+    const before = isPeek ? structuredClone(state) : undefined
     this.read(nowUs)
     const { periodUs, leadUs, claimUs, leaseUs, foreseenUs } = terms
-    if (this.sinceUs === 0) this.sinceUs = nowUs
+    if (state.sinceUs === 0) state.sinceUs = nowUs
     const skippedUs = foreseenUs > 0 ? nowUs - foreseenUs : 0
-    if (this.rules.seesSteps && skippedUs > LEAST_STEP_US) {
-      if (this.sinceUs <= foreseenUs) this.sinceUs += skippedUs
-      if (this.claimedUs <= foreseenUs) this.claimedUs += skippedUs
+    if (this.rules.seesSteps && skippedUs > POOL.leastStepUs) {
+      if (state.sinceUs <= foreseenUs) state.sinceUs += skippedUs
+      if (state.claimedUs <= foreseenUs) state.claimedUs += skippedUs
     }
-    this.demand += demand ?? 0
-    const sinceUs = nowUs - this.sinceUs
-    const pace = sinceUs > 0 ? this.pace + (1 - Math.exp(-sinceUs / PACE_US)) * (this.demand / sinceUs - this.pace) : this.pace
-    const agoUs = nowUs - this.claimedUs
-    if (this.deniedUs <= nowUs && agoUs >= STALE * periodUs) this.deniedUs = 0
-    const isScarce = this.deniedUs > 0
-    const isBlocked = this.blockedUs > nowUs
+    state.demand += demand ?? 0
+    const sinceUs = nowUs - state.sinceUs
+    const pace = sinceUs > 0 ? state.pace + (1 - Math.exp(-sinceUs / POOL.paceUs)) * (state.demand / sinceUs - state.pace) : state.pace
+    const agoUs = nowUs - state.claimedUs
+    if (state.deniedUs <= nowUs && agoUs >= POOL.stale * periodUs) state.deniedUs = 0
+    const isScarce = state.deniedUs > 0
+    const isBlocked = state.blockedUs > nowUs
     const lots = isBlocked || this.left < least ? [] : this.drawn(want)
     const tokens = lots.reduce((sum, lot) => sum + lot.tokens, 0)
     const left = isPeek ? this.left + tokens : this.left
     const need = pace * leadUs
     const isLow = left <= need || (left <= need + 2 * Math.sqrt(need) && agoUs >= periodUs)
-    const isDue = isLow && nowUs >= this.claimEndUs && nowUs >= this.deniedUs && pace * leaseUs >= 2
+    const isDue = isLow && nowUs >= state.claimEndUs && nowUs >= state.deniedUs && pace * leaseUs >= 2
     const isClaimed = !isPeek && !isBlocked && isDue && (!isScarce || agoUs >= periodUs)
     if (isClaimed) {
-      this.claimedUs = nowUs
-      this.claimEndUs = nowUs + claimUs
-      if (isScarce) this.deniedUs = nowUs + claimUs
+      state.claimedUs = nowUs
+      state.claimEndUs = nowUs + claimUs
+      if (isScarce) state.deniedUs = nowUs + claimUs
     }
     if (isClaimed || sinceUs >= periodUs) {
-      this.pace = pace
-      this.demand = 0
-      this.sinceUs = nowUs
+      state.pace = pace
+      state.demand = 0
+      state.sinceUs = nowUs
     }
-    const isDenied = tokens === 0 && isScarce && least >= this.deniedCost
+    const isDenied = tokens === 0 && isScarce && least >= state.deniedCost
     // A renewal on its way brings news sooner than its claim ends.
-    const onItsWayUs = this.claimEndUs > nowUs ? Math.max(this.claimedUs + leadUs - nowUs, SOON_US) : Math.max(0, this.deniedUs - nowUs)
+    const onItsWayUs =
+      state.claimEndUs > nowUs ? Math.max(state.claimedUs + leadUs - nowUs, POOL.soonUs) : Math.max(0, state.deniedUs - nowUs)
     const deniedUs = isDenied ? onItsWayUs : 0
-    const { rest } = this
-    const claim = isClaimed ? { pace, total: this.total, agoUs } : undefined
-    const blockedUs = Math.max(0, this.blockedUs - nowUs)
-    const fullUs = Math.max(0, this.fullUs - nowUs)
-    if (before !== undefined) Object.assign(this, before)
+    const { rest } = state
+    const claim = isClaimed ? { pace, total: state.total, agoUs } : undefined
+    const blockedUs = Math.max(0, state.blockedUs - nowUs)
+    const fullUs = Math.max(0, state.fullUs - nowUs)
+    if (before !== undefined) this.state = before
     return { nowUs, tokens, lots, left, claim, deniedUs, blockedUs, rest, fullUs, isScarce }
   }
 
   deposit(nowUs: number, deposit: Deposit): Deposited {
+    const { state } = this
     let endUs = 0
     this.read(nowUs)
     const { isRenewal, tokens, wanted, least, deniedUs, blockedUs, rest, fullUs, total, periodUs } = deposit
     if (blockedUs > 0) {
-      this.lots = []
-      this.blockedUs = Math.max(this.blockedUs, nowUs + blockedUs)
+      state.lots = []
+      state.blockedUs = Math.max(state.blockedUs, nowUs + blockedUs)
     } else {
       endUs = this.rules.endOf(deposit, nowUs)
       this.add(nowUs, tokens, endUs)
     }
-    if (isRenewal) this.claimEndUs = 0
+    if (isRenewal) state.claimEndUs = 0
     if (tokens < wanted) {
-      const againUs = isRenewal ? Math.max(deniedUs, this.claimedUs + periodUs - nowUs) : deniedUs
-      this.deniedUs = nowUs + Math.min(againUs, LONGEST_DENIAL_US)
-      this.deniedCost = least
+      const againUs = isRenewal ? Math.max(deniedUs, state.claimedUs + periodUs - nowUs) : deniedUs
+      state.deniedUs = nowUs + Math.min(againUs, POOL.longestDenialUs)
+      state.deniedCost = least
     } else {
-      this.deniedUs = 0
-      this.deniedCost = 0
+      state.deniedUs = 0
+      state.deniedCost = 0
     }
-    this.rest = rest
-    this.fullUs = nowUs + fullUs
-    if (total !== undefined) this.total = total
+    state.rest = rest
+    state.fullUs = nowUs + fullUs
+    if (total !== undefined) state.total = total
     return { owed: isRenewal ? this.settle(nowUs) : 0, endUs }
   }
 
   reclaim(nowUs: number, endUs: number): number {
     this.read(nowUs)
-    const lot = this.lots.find((each) => each.endUs === endUs)
-    if (this.rules.voidsReclaimed) this.lots = this.lots.filter((each) => each !== lot)
+    const lot = this.state.lots.find((each) => each.endUs === endUs)
+    if (this.rules.voidsReclaimed) this.state.lots = this.state.lots.filter((each) => each !== lot)
     return lot?.tokens ?? 0
   }
 
@@ -147,73 +135,71 @@ export class PoolTwin {
 
   owe(nowUs: number, tokens: number): void {
     this.read(nowUs)
-    this.owed += tokens
+    this.state.owed += tokens
   }
 
   settle(nowUs: number): number {
     this.read(nowUs)
-    const { owed } = this
-    this.owed = 0
+    const { owed } = this.state
+    this.state.owed = 0
     return owed
   }
 
   lost(nowUs: number): void {
     this.read(nowUs)
-    this.deniedUs = 0
-    this.deniedCost = 0
+    this.state.deniedUs = 0
+    this.state.deniedCost = 0
   }
 
   block(nowUs: number, us: number): void {
     this.read(nowUs)
-    if (us > 0) this.lots = []
-    this.blockedUs = us === 0 ? 0 : Math.max(this.blockedUs, nowUs + us)
+    if (us > 0) this.state.lots = []
+    this.state.blockedUs = us === 0 ? 0 : Math.max(this.state.blockedUs, nowUs + us)
   }
 
   /** Tokens held at the time read last. */
   get left(): number {
-    return this.lots.reduce((sum, { tokens }) => sum + tokens, 0)
+    return this.state.lots.reduce((sum, { tokens }) => sum + tokens, 0)
   }
 
   private read(nowUs: number): void {
-    if (this.seenUs > nowUs) {
-      if (this.rules.voidsAfterStep) this.lots = []
-      this.sinceUs = nowUs
-      this.demand = 0
-      this.claimedUs = nowUs
-      this.claimEndUs = 0
-      this.deniedUs = Math.min(this.deniedUs, nowUs)
+    const { state } = this
+    if (state.seenUs > nowUs) {
+      if (this.rules.voidsAfterStep) state.lots = []
+      state.sinceUs = nowUs
+      state.demand = 0
+      state.claimedUs = nowUs
+      state.claimEndUs = 0
+      state.deniedUs = Math.min(state.deniedUs, nowUs)
     }
-    this.seenUs = nowUs
-    if (this.rules.voidsEnded) this.lots = this.lots.filter(({ endUs }) => endUs > nowUs)
+    state.seenUs = nowUs
+    if (this.rules.voidsEnded) state.lots = state.lots.filter(({ endUs }) => endUs > nowUs)
   }
 
   /** The oldest first. */
   private drawn(want: number): Lot[] {
     const drawn: Lot[] = []
     let open = want
-    for (const lot of this.lots) {
+    for (const lot of this.state.lots) {
       const tokens = Math.min(open, lot.tokens)
       if (tokens > 0) drawn.push({ tokens, endUs: lot.endUs })
       lot.tokens -= tokens
       open -= tokens
     }
-    this.lots = this.lots.filter(({ tokens }) => tokens > 0)
+    this.state.lots = this.state.lots.filter(({ tokens }) => tokens > 0)
     return drawn
   }
 
   private add(nowUs: number, tokens: number, endUs: number): void {
+    const { state } = this
     if (tokens <= 0 || endUs <= nowUs || endUs > nowUs + this.rules.longestUs) return
-    const same = this.lots.find((lot) => lot.endUs === endUs)
+    const same = state.lots.find((lot) => lot.endUs === endUs)
     if (same !== undefined) same.tokens += tokens
-    else this.lots = [...this.lots, { tokens, endUs }].toSorted((a, b) => a.endUs - b.endUs)
-    const [first, second] = this.lots
-    if (this.lots.length > MOST_LOTS && first !== undefined && second !== undefined) {
+    else state.lots = [...state.lots, { tokens, endUs }].toSorted((a, b) => a.endUs - b.endUs)
+    const [first, second] = state.lots
+    if (state.lots.length > POOL.mostLots && first !== undefined && second !== undefined) {
       first.tokens += second.tokens
-      this.lots.splice(1, 1)
+      state.lots = state.lots.toSpliced(1, 1)
     }
-  }
-
-  private copy(): Partial<PoolTwin> {
-    return { ...this, lots: this.lots.map((lot) => ({ ...lot })) } as Partial<PoolTwin>
   }
 }

@@ -3,7 +3,7 @@ import type { Policy } from '../../../sluicegate/dist/policy/policy.js'
 import type { RegionOptions } from '../../../sluicegate/dist/regions/home.js'
 import { Region, type RegionStore } from '../../../sluicegate/dist/regions/region-connect.js'
 import type { RegionPool } from '../../../sluicegate/dist/regions/region-pool.js'
-import { ShareOfRegion } from '../../../sluicegate/dist/regions/region-share.js'
+import { shareOfRegion } from '../../../sluicegate/dist/regions/region-share.js'
 import { GivenShare } from '../../../sluicegate/dist/shared/outage/local-share.js'
 import { SharedLimiter } from '../../../sluicegate/dist/shared/shared-limiter.js'
 import { StoreBackend } from '../../../sluicegate/dist/store/store-backend.js'
@@ -119,13 +119,13 @@ export class SimRegion {
         connect: (each, lengthOf) => new StoreBackend(new StoreCalls(shared, clock, 200), each, lengthOf, name),
       }
       const home = world.home.behind(link, () => setup.regions.length)
-      const region = new Region(home, store, policy, { ...own, region: name }, 50, clock)
+      const region = new Region({ home, store, options: { ...own, region: name }, horizonMs: 50, clock }, policy)
       return new SharedLimiter({
         policy,
         connect: (each) => region.connect(each),
         places: { serverOf: () => undefined, slotOf: () => undefined },
         options: { timeoutMs: 200 + (own.timeoutMs ?? 1000) },
-        countedShare: () => new ShareOfRegion(new GivenShare(1 / (own.processes ?? 2)), region.share),
+        countedShare: () => shareOfRegion(new GivenShare(1 / (own.processes ?? 2)), region.share),
         horizonMs: 50,
         lateAdvice: '',
         clock,

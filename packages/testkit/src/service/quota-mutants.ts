@@ -13,66 +13,47 @@ export interface QuotaMutant {
   readonly seed: number
 }
 
+const inFile =
+  (file: QuotaMutant['file']) =>
+  (name: string, seed: number, ...edits: QuotaMutant['edits']): QuotaMutant => ({ name, file, edits, seed })
+const inBudget = inFile('quota-budget.js')
+const inHolder = inFile('holder.js')
+
 export const QUOTA_MUTANTS: readonly QuotaMutant[] = [
-  {
-    name: 'a broken stream gives back at once',
-    file: 'quota-budget.js',
-    edits: [['holder.goneUntilMs = Math.max(nowMs, holder.inForce?.expiresByMs ?? 0, mayArrive)', 'holder.goneUntilMs = nowMs']],
-    seed: 13,
-  },
-  {
-    name: 'what was on its way when the stream broke does not arrive',
-    file: 'quota-budget.js',
-    edits: [['holder.sent !== undefined ? nowMs + this.#longestMs : 0', '0']],
-    seed: 275,
-  },
-  {
-    name: 'a cut is free before it has arrived',
-    file: 'holder.js',
-    edits: [['return Math.max(this.inForce?.tokensPerFill ?? 0, this.sent?.tokensPerFill ?? 0)', 'return this.latest?.tokensPerFill ?? 0']],
-    seed: 281,
-  },
-  { name: 'new buckets are not paid', file: 'quota-budget.js', edits: [['this.#ledger.pay(paid)', 'paid = 0']], seed: 4 },
-  {
-    name: 'assigned rates fill the ledger, too',
-    file: 'quota-budget.js',
-    edits: [['this.#numbers.ratePerSecond - this.assignedPerSecond * (1 + PACE)', 'this.#numbers.ratePerSecond']],
-    seed: 26,
-  },
-  {
-    name: 'the end is counted from the sending',
-    file: 'quota-budget.js',
-    edits: [['expiresByMs: nowMs + this.#longestMs', 'expiresByMs: sent.sentAtMs + this.#longestMs']],
-    seed: 2992,
-  },
-  {
-    name: 'buckets are as large as the ledger pays',
-    file: 'quota-budget.js',
-    edits: [['Math.min(this.#tokensFor(tokensPerFill), 1 + Math.floor(room))', 'this.#numbers.burst']],
-    seed: 31,
-  },
-  {
-    name: 'a restarted service assigns at once',
-    file: 'quota-budget.js',
-    edits: [
-      ['options.quietUntilMs ?? Number.NEGATIVE_INFINITY', 'Number.NEGATIVE_INFINITY'],
-      ['options.quietUntilMs === undefined ? Number.POSITIVE_INFINITY : 0', 'Number.POSITIVE_INFINITY'],
-      ['options.quietUntilMs ?? nowMs', 'nowMs'],
-    ],
-    seed: 80,
-  },
-  {
-    name: 'rates are given beyond the budget',
-    file: 'quota-budget.js',
-    edits: [['Math.min(lack + surplus / (2 * short.length), free)', 'lack']],
-    seed: 1,
-  },
-  {
-    name: 'timers that fire late are not allowed for',
-    file: 'quota-budget.js',
-    edits: [['ttlSeconds * 1_000 * (1 + PACE) + EXPIRY_SLACK_MS', 'ttlSeconds * 1_000']],
-    seed: 275,
-  },
+  inBudget('a broken stream gives back at once', 13, [
+    'holder.goneUntilMs = Math.max(nowMs, holder.inForce?.expiresByMs ?? 0, mayArrive)',
+    'holder.goneUntilMs = nowMs',
+  ]),
+  inBudget('what was on its way when the stream broke does not arrive', 275, [
+    'holder.sent !== undefined ? nowMs + this.#longestMs : 0',
+    '0',
+  ]),
+  inHolder('a cut is free before it has arrived', 281, [
+    'return Math.max(this.inForce?.tokensPerFill ?? 0, this.sent?.tokensPerFill ?? 0)',
+    'return this.latest?.tokensPerFill ?? 0',
+  ]),
+  inBudget('new buckets are not paid', 4, ['this.#ledger.pay(paid)', 'paid = 0']),
+  inBudget('assigned rates fill the ledger, too', 26, [
+    'this.#numbers.ratePerSecond - this.assignedPerSecond * (1 + PACE)',
+    'this.#numbers.ratePerSecond',
+  ]),
+  inBudget('the end is counted from the sending', 2992, [
+    'expiresByMs: nowMs + this.#longestMs',
+    'expiresByMs: sent.sentAtMs + this.#longestMs',
+  ]),
+  inBudget('buckets are as large as the ledger pays', 31, [
+    'Math.min(this.#tokensFor(tokensPerFill), 1 + Math.floor(room))',
+    'this.#numbers.burst',
+  ]),
+  inBudget(
+    'a restarted service assigns at once',
+    80,
+    ['options.quietUntilMs ?? Number.NEGATIVE_INFINITY', 'Number.NEGATIVE_INFINITY'],
+    ['options.quietUntilMs === undefined ? Number.POSITIVE_INFINITY : 0', 'Number.POSITIVE_INFINITY'],
+    ['options.quietUntilMs ?? nowMs', 'nowMs'],
+  ),
+  inBudget('rates are given beyond the budget', 1, ['Math.min(lack + surplus / (2 * short.length), free)', 'lack']),
+  inBudget('timers that fire late are not allowed for', 275, ['ttlSeconds * 1_000 * (1 + PACE) + EXPIRY_SLACK_MS', 'ttlSeconds * 1_000']),
 ]
 
 /** The budget with a fault: the compiled folder, copied, with one text changed. */

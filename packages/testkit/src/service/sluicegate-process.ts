@@ -5,6 +5,7 @@ import { get } from 'node:http'
 import { get as getEncrypted } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text as textOf } from 'node:stream/consumers'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { readExposition, seriesValue } from './exposition.js'
@@ -64,15 +65,7 @@ export interface Ended {
 
 /** Waits until the process has ended, and returns its output from now on. */
 export async function ended(child: ChildProcessWithoutNullStreams): Promise<Ended> {
-  let out = ''
-  let err = ''
-  child.stdout.on('data', (chunk) => {
-    out += chunk
-  })
-  child.stderr.on('data', (chunk) => {
-    err += chunk
-  })
-  const [code] = await once(child, 'close')
+  const [out, err, [code]] = await Promise.all([textOf(child.stdout), textOf(child.stderr), once(child, 'close')])
   return { code, out, err }
 }
 

@@ -100,3 +100,19 @@ export abstract class LeaseStep {
     return this.freeUs(nowUs, cost)
   }
 }
+
+/** The key under a limit of a window. */
+export abstract class LimitStep extends LeaseStep {
+  protected limit: number
+  protected windowUs: number
+
+  constructor([limit = 0, windowUs = 0]: readonly number[]) {
+    super()
+    this.limit = limit
+    this.windowUs = windowUs
+  }
+
+  override get whole(): number {
+    return this.limit
+  }
+}

@@ -1,9 +1,7 @@
-import { type Handed, LeaseStep, NOTHING } from './lease-step.js'
+import { type Handed, LimitStep, NOTHING } from './lease-step.js'
 
 /** Twin of `lua/steps/sliding-log.lua`: one log for all numbers, of which those are asked that were put in force. */
-export class LogStep extends LeaseStep {
-  private limit = 0
-  private windowUs = 0
+export class LogStep extends LimitStep {
   private leaseUs = 0
   private nowUs = 0
   private lastUs = 0
@@ -11,7 +9,7 @@ export class LogStep extends LeaseStep {
   private cost = 0
 
   constructor(numbers: readonly number[]) {
-    super()
+    super(numbers)
     this.numbers = numbers
   }
 
@@ -19,10 +17,6 @@ export class LogStep extends LeaseStep {
     this.limit = limit
     this.windowUs = windowUs
     this.leaseUs = leaseUs
-  }
-
-  get whole(): number {
-    return this.limit
   }
 
   isOver(): boolean {

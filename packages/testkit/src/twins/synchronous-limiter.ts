@@ -36,7 +36,7 @@ export class LimiterHost {
   make(policy: Policy, options: Omit<RedisLimiterOptions, 'client'>, clock: ManualClock): Limiter {
     const name = `limiter ${++this.limiters}`
     this.ask({ make: name, policy, options }, [])
-    return new SynchronousLimiter(this, name, clock) as unknown as Limiter
+    return new SynchronousLimiter({ host: this, name, clock }) as unknown as Limiter
   }
 
   /** @param args those of the call, as the caller gave them. */
@@ -76,14 +76,10 @@ function errorIn({ name, code, option, message, argument = -1, value }: LimiterF
 
 /** What of {@link Limiter} a limiter over a store has, each verb answered at once. */
 class SynchronousLimiter {
-  private readonly host: LimiterHost
-  private readonly name: string
-  private readonly clock: ManualClock
+  private readonly at: { readonly host: LimiterHost; readonly name: string; readonly clock: ManualClock }
 
-  constructor(host: LimiterHost, name: string, clock: ManualClock) {
-    this.host = host
-    this.name = name
-    this.clock = clock
+  constructor(at: SynchronousLimiter['at']) {
+    this.at = at
   }
 
   get policy(): Policy {
@@ -134,7 +130,8 @@ class SynchronousLimiter {
   /** Of a table there is none here. */
   stats(): LimiterStats {
     this.call('stats')
-    const answer = this.host.ask({ limiter: this.name, nowMs: this.clock.nowMs(), count: 'keys' }, [])
+    const { host, name, clock } = this.at
+    const answer = host.ask({ limiter: name, nowMs: clock.nowMs(), count: 'keys' }, [])
     const keys = 'value' in answer ? (answer.value as number) : 0
     return { keys, evictions: 0, refusals: 0, overflows: 0, casRetries: 0, contentions: 0, memoryBytes: 0 }
   }
@@ -158,11 +155,13 @@ class SynchronousLimiter {
   }
 
   private call(verb: string, ...args: readonly unknown[]): Decision {
-    return this.read(this.host.ask({ limiter: this.name, nowMs: this.clock.nowMs(), verb, args: clonable(args) }, args)) as Decision
+    const { host, name, clock } = this.at
+    return this.read(host.ask({ limiter: name, nowMs: clock.nowMs(), verb, args: clonable(args) }, args)) as Decision
   }
 
   private later(of: number, verb: string, ...args: readonly unknown[]): unknown {
-    return this.read(this.host.ask({ of, nowMs: this.clock.nowMs(), verb, args: clonable(args) }, args))
+    const { host, clock } = this.at
+    return this.read(host.ask({ of, nowMs: clock.nowMs(), verb, args: clonable(args) }, args))
   }
 
   private read(answer: Exclude<LimiterAnswer, { name: string }>): unknown {

@@ -1,21 +1,9 @@
-import { type Handed, LeaseStep, NOTHING, type RecordRules } from './lease-step.js'
+import { type Handed, type LeaseStep, LimitStep, NOTHING, type RecordRules } from './lease-step.js'
 
 /** Twin of `lua/steps/fixed-window.lua`. */
-export class FixedStep extends LeaseStep {
-  private readonly limit: number
-  private readonly windowUs: number
+export class FixedStep extends LimitStep {
   private begin = 0
   private count = 0
-
-  constructor([limit = 0, windowUs = 0]: readonly number[]) {
-    super()
-    this.limit = limit
-    this.windowUs = windowUs
-  }
-
-  get whole(): number {
-    return this.limit
-  }
 
   isOver(): boolean {
     return this.count === 0
@@ -70,24 +58,16 @@ export class FixedStep extends LeaseStep {
 }
 
 /** Twin of `lua/steps/sliding-window.lua`. */
-export class SlidingStep extends LeaseStep {
-  private readonly limit: number
-  private readonly windowUs: number
+export class SlidingStep extends LimitStep {
   private number = 0
   private previous = 0
   private current = 0
   private atUs = 0
   private readonly rules: RecordRules
 
-  constructor([limit = 0, windowUs = 0]: readonly number[], rules: RecordRules) {
-    super()
-    this.limit = limit
-    this.windowUs = windowUs
+  constructor(numbers: readonly number[], rules: RecordRules) {
+    super(numbers)
     this.rules = rules
-  }
-
-  get whole(): number {
-    return this.limit
   }
 
   isOver(): boolean {

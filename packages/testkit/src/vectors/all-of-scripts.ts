@@ -1,4 +1,4 @@
-import { DAWN, DAY, SECOND, script } from './script.js'
+import { at, DAWN, DAY, SECOND, script } from './script.js'
 import type { Vector, VectorPolicies } from './vector.js'
 
 const BUCKET_AND_DAY: VectorPolicies = {
@@ -8,50 +8,40 @@ const BUCKET_AND_DAY: VectorPolicies = {
   ],
 }
 
+const LARGER_AND_SMALLER: VectorPolicies = {
+  parts: [
+    { algorithm: 'token-bucket', limit: 10, windowUs: SECOND, burst: 20 },
+    { algorithm: 'fixed-window', limit: 12, windowUs: DAY },
+  ],
+}
+
 export const ALL_OF_SCRIPTS: readonly Vector[] = [
   script('all are charged or none', BUCKET_AND_DAY, [
-    { atUs: DAWN, times: 12, take: 1 },
-    { atUs: DAWN + SECOND, take: 10 },
-    { atUs: DAWN + 2 * SECOND, take: 6 },
-    { atUs: DAWN + 2 * SECOND, take: 5 },
-    { atUs: DAWN + 3 * SECOND, take: 1 },
-    { atUs: DAWN + DAY, take: 10 },
+    at(DAWN, { times: 12, take: 1 }),
+    at(DAWN + SECOND, { take: 10 }),
+    at(DAWN + 2 * SECOND, { take: 6 }, { take: 5 }),
+    at(DAWN + 3 * SECOND, { take: 1 }),
+    at(DAWN + DAY, { take: 10 }),
   ]),
   script('the part with the least left speaks; of those that deny, the one with the longest wait', BUCKET_AND_DAY, [
-    { atUs: DAWN, take: 10 },
-    { atUs: DAWN, take: 1 },
-    { atUs: DAWN, take: 16 },
-    { atUs: DAWN + 1_500_000, take: 10 },
-    { atUs: DAWN + 1_500_000, peek: 6 },
-    { atUs: DAWN + 1_500_000, peek: 11 },
+    at(DAWN, { take: 10 }, { take: 1 }, { take: 16 }),
+    at(DAWN + 1_500_000, { take: 10 }, { peek: 6 }, { peek: 11 }),
   ]),
   script('one key for each part', BUCKET_AND_DAY, [
-    { atUs: DAWN, keys: ['user 1', 'team'], take: 10 },
-    { atUs: DAWN, keys: ['user 2', 'team'], take: 10 },
-    { atUs: DAWN, keys: ['user 3', 'team'], take: 6 },
-    { atUs: DAWN, keys: ['user 3', 'team'], take: 5 },
-    { atUs: DAWN, keys: ['user 3', 'other team'], take: 6 },
-    { atUs: DAWN, keys: ['user 3', 'other team'], take: 5 },
-    { atUs: DAWN, keys: ['team', 'user 1'], take: 10 },
+    at(
+      DAWN,
+      { keys: ['user 1', 'team'], take: 10 },
+      { keys: ['user 2', 'team'], take: 10 },
+      { keys: ['user 3', 'team'], take: 6 },
+      { keys: ['user 3', 'team'], take: 5 },
+      { keys: ['user 3', 'other team'], take: 6 },
+      { keys: ['user 3', 'other team'], take: 5 },
+      { keys: ['team', 'user 1'], take: 10 },
+    ),
   ]),
   script('verbs go to every part', BUCKET_AND_DAY, [
-    { atUs: DAWN, penalize: 12 },
-    { atUs: DAWN, refund: 4 },
-    { atUs: DAWN, blockUs: 5 * SECOND },
-    { atUs: DAWN + SECOND, take: 1 },
-    { atUs: DAWN + SECOND, reset: true },
-    { atUs: DAWN + SECOND, take: 10 },
-    {
-      atUs: DAWN + SECOND,
-      update: {
-        parts: [
-          { algorithm: 'token-bucket', limit: 10, windowUs: SECOND, burst: 20 },
-          { algorithm: 'fixed-window', limit: 12, windowUs: DAY },
-        ],
-      },
-    },
-    { atUs: DAWN + SECOND, take: 3 },
-    { atUs: DAWN + SECOND, take: 2 },
+    at(DAWN, { penalize: 12 }, { refund: 4 }, { blockUs: 5 * SECOND }),
+    at(DAWN + SECOND, { take: 1 }, { reset: true }, { take: 10 }, { update: LARGER_AND_SMALLER }, { take: 3 }, { take: 2 }),
   ]),
   script(
     'every algorithm at once',
@@ -64,13 +54,11 @@ export const ALL_OF_SCRIPTS: readonly Vector[] = [
       ],
     },
     [
-      { atUs: DAWN, times: 6, take: 1 },
-      { atUs: DAWN + 10_000, take: 1 },
-      { atUs: DAWN + 10_000, take: 1 },
-      { atUs: DAWN + SECOND, take: 1 },
-      { atUs: DAWN + 2 * SECOND, take: 1 },
-      { atUs: DAWN + 2 * SECOND, take: 1 },
-      { atUs: DAWN + 10 * SECOND, take: 4 },
+      at(DAWN, { times: 6, take: 1 }),
+      at(DAWN + 10_000, { take: 1 }, { take: 1 }),
+      at(DAWN + SECOND, { take: 1 }),
+      at(DAWN + 2 * SECOND, { take: 1 }, { take: 1 }),
+      at(DAWN + 10 * SECOND, { take: 4 }),
     ],
   ),
 ]

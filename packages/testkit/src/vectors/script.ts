@@ -12,6 +12,13 @@ export const NOW = 1_789_000_000_123_457
 /** The first microsecond of that UTC day. */
 export const DAWN = NOW - (NOW % DAY)
 
-export function script(name: string, policy: Vector['policy'], steps: readonly VectorStep[]): Vector {
-  return { name, policy, steps }
+export function script(name: string, policy: Vector['policy'], steps: readonly (readonly VectorStep[])[]): Vector {
+  return { name, policy, steps: steps.flat() }
+}
+
+type Untimed<Step> = Step extends unknown ? Omit<Step, 'atUs'> : never
+
+/** What is asked at one time. */
+export function at(atUs: number, ...steps: readonly Untimed<VectorStep>[]): readonly VectorStep[] {
+  return steps.map((step) => ({ atUs, ...step }))
 }

@@ -1,5 +1,5 @@
 import { isPromise } from '../../awaitable.js'
-import { createLimiter } from '../../create-limiter.js'
+import { createLimiter, TABLE_OPTIONS } from '../../create-limiter.js'
 import { holdsPermits } from '../../decision/permit.js'
 import { withDroppable } from '../../dropped-promise.js'
 import { PolicyError } from '../../errors.js'
@@ -198,16 +198,7 @@ export interface RateLimiterMemoryOptions
   extends FlexibleOptions,
     Pick<LimiterOptions, 'maxKeys' | 'growTo' | 'clock' | 'onFull' | 'newcomers' | 'hotKeys' | 'maxWaiters'> {}
 
-const OPTIONS = [
-  ...FLEXIBLE_OPTIONS,
-  'maxKeys',
-  'growTo',
-  'clock',
-  'onFull',
-  'newcomers',
-  'hotKeys',
-  'maxWaiters',
-] as const satisfies readonly (keyof RateLimiterMemoryOptions)[]
+const OPTIONS = [...FLEXIBLE_OPTIONS, ...TABLE_OPTIONS] as const satisfies readonly (keyof RateLimiterMemoryOptions)[]
 
 /**
  * `RateLimiterMemory` of rate-limiter-flexible: points in windows, in the shared memory of this process.

@@ -2,11 +2,10 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { Redis } from 'ioredis'
-import { FaultProxy, freePorts, RedisCluster, RedisProcess, until } from 'sluicegate-testkit'
+import { type FaultProxy, freePorts, RedisProcess, until } from 'sluicegate-testkit'
 import {
-  type Address,
   CLUSTER_CLIENTS,
   type ClientKind,
   clientsForRun,
@@ -14,28 +13,21 @@ import {
   SERVER_CLIENTS,
   sentinelClients,
 } from 'sluicegate-testkit/redis/redis-clients.js'
+import { clusterOfFile, type ProxiedWay, proxiedServerOfFile, wayToSlot } from 'sluicegate-testkit/redis/servers-of-file.js'
 import { fixedWindow } from '../../policy/single-policy.js'
 import { createRedisLimiter } from '../create-redis-limiter.js'
 import { hashSlot } from '../redis-keys.js'
 
-let server: RedisProcess
-let front: FaultProxy
-/** Sends its clients to the proxy. */
-let sentinel: RedisProcess
+const { server, proxy: front } = await proxiedServerOfFile()
+const cluster = await clusterOfFile({ proxied: true })
 const folder = mkdtempSync(join(tmpdir(), 'sluicegate-lost-reply-'))
-let cluster: RedisCluster
-before(async () => {
-  server = await RedisProcess.start()
-  front = await FaultProxy.before(server)
-  const file = join(folder, 'sentinel.conf')
-  writeFileSync(file, `sentinel monitor front ${front.host} ${front.port} 1\nsentinel down-after-milliseconds front 600000\n`)
-  const [port = 0] = await freePorts(1)
-  sentinel = await RedisProcess.start({ port, file, args: ['--sentinel'] })
-  cluster = await RedisCluster.start({ replicas: 0 })
-  await cluster.behindProxies()
-})
+const file = join(folder, 'sentinel.conf')
+writeFileSync(file, `sentinel monitor front ${front.host} ${front.port} 1\nsentinel down-after-milliseconds front 600000\n`)
+const [port = 0] = await freePorts(1)
+/** Sends its clients to the proxy. */
+const sentinel = await RedisProcess.start({ port, file, args: ['--sentinel'] })
 after(async () => {
-  await Promise.all([front.stop(), server.stop(), sentinel.stop(), cluster.stop()])
+  await sentinel.stop()
   rmSync(folder, { recursive: true })
 })
 
@@ -43,12 +35,6 @@ const LIMIT = 1000
 const policy = fixedWindow({ limit: LIMIT, window: '1d', name: 'day' })
 const AT_ONCE = 5
 const ONE_BY_ONE: ReadonlySet<string> = new Set(['a pool of node-redis', 'node-redis with sentinels'])
-
-interface Way {
-  readonly roots: readonly Address[]
-  readonly server: RedisProcess
-  readonly proxy: FaultProxy
-}
 
 /** What becomes of a connection whose answers are lost. */
 const ENDS = {
@@ -66,7 +52,7 @@ const ENDS = {
   },
 }
 
-function chargesOnce(kind: ClientKind, key: string, way: () => Promise<Way>): void {
+function chargesOnce(kind: ClientKind, key: string, way: () => Promise<ProxiedWay>): void {
   // A pool has a connection or two at first, and none can be added then; with sentinels the client's pool is one connection.
   const arriving = ONE_BY_ONE.has(kind.name) ? 1 : AT_ONCE
   for (const [how, end] of Object.entries(ENDS)) {
@@ -98,10 +84,7 @@ for (const kind of clientsForRun(SERVER_CLIENTS)) chargesOnce(kind, 'k', async (
 for (const kind of clientsForRun(sentinelClients('front')))
   chargesOnce(kind, 'k', async () => ({ roots: [sentinel], server, proxy: front }))
 for (const kind of clientsForRun(CLUSTER_CLIENTS)) {
-  chargesOnce(kind, 'k', async () => {
-    const holder = await cluster.primaryOf(hashSlot('k'))
-    return { roots: cluster.roots, server: holder, proxy: cluster.proxies.get(holder) as FaultProxy }
-  })
+  chargesOnce(kind, 'k', () => wayToSlot(cluster, hashSlot('k')))
 }
 
 test('an ioredis call without resends, whose failure the client never reports, times out and is charged once', async () => {

@@ -1,16 +1,9 @@
 import assert from 'node:assert/strict'
 import { Socket } from 'node:net'
 import { test } from 'node:test'
-import { type FaultProxy, type RedisProcess, until } from 'sluicegate-testkit'
-import {
-  type Address,
-  CLUSTER_CLIENTS,
-  type ClientKind,
-  clientsForRun,
-  NO_HASTE,
-  SERVER_CLIENTS,
-} from 'sluicegate-testkit/redis/redis-clients.js'
-import { clusterOfFile, proxiedServerOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
+import { until } from 'sluicegate-testkit'
+import { CLUSTER_CLIENTS, type ClientKind, clientsForRun, NO_HASTE, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { clusterOfFile, type ProxiedWay, proxiedServerOfFile, wayToSlot } from 'sluicegate-testkit/redis/servers-of-file.js'
 import { fixedWindow } from '../../policy/single-policy.js'
 import { createRedisLimiter } from '../create-redis-limiter.js'
 import { hashSlot } from '../redis-keys.js'
@@ -22,12 +15,6 @@ const TAKES = 100
 /** Those of a first reply that still came, or of a socket that was full. */
 const MOST_WRITES = 5
 const policy = fixedWindow({ limit: 1000, window: '1d', name: 'day' })
-
-interface Way {
-  readonly roots: readonly Address[]
-  readonly server: RedisProcess
-  readonly proxy: FaultProxy
-}
 
 interface Writing {
   readonly remotePort?: number
@@ -53,7 +40,7 @@ function writesTo(port: number): () => number {
   }
 }
 
-function pipelines(kind: ClientKind, way: () => Promise<Way>): void {
+function pipelines(kind: ClientKind, way: () => Promise<ProxiedWay>): void {
   test(`${kind.name}: ${TAKES} takes of one turn are on their way before the first is answered, in few writes`, async () => {
     const { roots, server, proxy } = await way()
     proxy.set({ kind: 'none' })
@@ -79,8 +66,5 @@ for (const kind of clientsForRun(SERVER_CLIENTS.filter(gathers))) {
   pipelines(kind, async () => ({ roots: [front], server, proxy: front }))
 }
 for (const kind of clientsForRun(CLUSTER_CLIENTS.filter(gathers))) {
-  pipelines(kind, async () => {
-    const holder = await cluster.primaryOf(hashSlot('k'))
-    return { roots: cluster.roots, server: holder, proxy: cluster.proxies.get(holder) as FaultProxy }
-  })
+  pipelines(kind, () => wayToSlot(cluster, hashSlot('k')))
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
+import { countTimers } from 'sluicegate-testkit/conformance/timer-count.js'
 import { type Clock, manualClock } from '../../index.js'
 import { CallGuard } from './call-guard.js'
 
@@ -21,26 +22,8 @@ async function storm(seed: number): Promise<void> {
   const random = new Random(seed)
   const times = manualClock()
   let stoodMs = 0
-  let timers = 0
-  const clock: Clock = {
-    nowMs: () => times.nowMs() + stoodMs,
-    after: (ms, fn) => {
-      timers++
-      let isOver = false
-      const end = (): void => {
-        if (!isOver) timers--
-        isOver = true
-      }
-      const cancel = times.after(ms, () => {
-        end()
-        fn()
-      })
-      return () => {
-        end()
-        cancel()
-      }
-    },
-  }
+  const count = countTimers(times)
+  const clock: Clock = { nowMs: () => times.nowMs() + stoodMs, after: times.after }
   const guard = new CallGuard({ serverOf: ([server]) => server, slotOf: () => undefined }, clock, TIMEOUT_MS)
   const pending: Pending[] = []
   let made = 0
@@ -86,7 +69,7 @@ async function storm(seed: number): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve))
   await new Promise((resolve) => setImmediate(resolve))
   assert.equal(settled, made, `seed ${seed}: calls that never settled`)
-  assert.equal(timers, 0, `seed ${seed}: timers left`)
+  assert.equal(count.set, 0, `seed ${seed}: timers left`)
   assert.ok(longestMs <= MOST_PASSED_MS, `seed ${seed}: a call took ${longestMs} ms`)
   const { answered, failed, timedOut } = guard.counts
   assert.ok(answered > 0 && timedOut > 0 && failed > timedOut)

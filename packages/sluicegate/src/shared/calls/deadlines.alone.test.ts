@@ -30,7 +30,12 @@ function begun() {
   const standStill = (ms: number): void => {
     stoodMs += ms
   }
-  return { deadlines, added, expired, pass: (ms: number) => times.advance(ms), standStill }
+  const pass = (ms: number): void => times.advance(ms)
+  const passed = async (ms: number): Promise<void> => {
+    pass(ms)
+    await turns()
+  }
+  return { deadlines, added, expired, pass, passed, standStill }
 }
 
 /** Until whatever was to be looked at has been, or a call's turn is over. */
@@ -41,32 +46,27 @@ async function turns(): Promise<void> {
 afterEach(turns)
 
 test('each call expires at its time, in order, and only once', async () => {
-  const { added, expired, pass } = begun()
+  const { added, expired, pass, passed } = begun()
   added('a')
   await turns()
   pass(30)
   added('b')
   await turns()
-  pass(69)
-  await turns()
+  await passed(69)
   assert.deepEqual(expired, [])
-  pass(1)
-  await turns()
+  await passed(1)
   assert.deepEqual(expired, ['a at 100'])
-  pass(30)
-  await turns()
-  pass(1000)
-  await turns()
+  await passed(30)
+  await passed(1000)
   assert.deepEqual(expired, ['a at 100', 'b at 130'])
 })
 
 test('what was answered does not expire, wherever it stood in the queue', async () => {
-  const { deadlines, added, expired, pass } = begun()
+  const { deadlines, added, expired, passed } = begun()
   const calls = ['a', 'b', 'c', 'd', 'e'].map(added)
   await turns()
   for (const i of [2, 0, 4]) deadlines.remove(calls[i] as Expiring)
-  pass(100)
-  await turns()
+  await passed(100)
   assert.deepEqual(expired, ['b at 100', 'd at 100'])
   assert.deepEqual(
     calls.map(({ before, after }) => [before, after]),
@@ -87,63 +87,55 @@ test('an answer that is read after the timer rang, and before anything else is d
 })
 
 test('a late timer extends pending calls by one whole timeout, once', async () => {
-  const { added, expired, pass, standStill } = begun()
+  const { added, expired, passed, standStill } = begun()
   added('a')
   await turns()
   standStill(900)
-  pass(100)
-  await turns()
+  await passed(100)
   assert.deepEqual(expired, [])
-  pass(99)
-  await turns()
+  await passed(99)
   assert.deepEqual(expired, [])
   standStill(900)
-  pass(1)
-  await turns()
+  await passed(1)
   assert.deepEqual(expired, ['a at 2000'])
 })
 
 test('a little late is no stall', async () => {
-  const { added, expired, pass, standStill } = begun()
+  const { added, expired, passed, standStill } = begun()
   added('a')
   await turns()
   standStill(TIMEOUT_MS / 4)
-  pass(100)
-  await turns()
+  await passed(100)
   assert.deepEqual(expired, ['a at 125'])
 })
 
 test('a call begins when the turn that made it ends: only then is it written', async () => {
-  const { added, expired, pass, standStill } = begun()
+  const { added, expired, passed, standStill } = begun()
   added('a')
   standStill(99)
   added('b')
   await turns()
-  pass(1)
-  await turns()
-  pass(98)
-  await turns()
+  await passed(1)
+  await passed(98)
   assert.deepEqual(expired, [])
-  pass(1)
-  await turns()
+  await passed(1)
   assert.deepEqual(expired, ['a at 199', 'b at 199'])
 })
 
 test('calls that fail as they are made leave nothing behind', async () => {
-  const { deadlines, added, expired, pass } = begun()
+  const { deadlines, added, expired, passed } = begun()
   deadlines.remove(added('a'))
   const b = added('b')
   deadlines.remove(added('c'))
   await turns()
   deadlines.remove(b)
   deadlines.remove(added('d'))
-  pass(1000)
-  await turns()
+  await passed(1000)
   assert.deepEqual(expired, [])
 })
 
 test('one that fails to expire keeps no other from it', async () => {
-  const { deadlines, added, expired, pass } = begun()
+  const { deadlines, added, expired, passed } = begun()
   class Broken extends Expiring {
     override expire(): void {
       throw new Error('broken')
@@ -157,10 +149,8 @@ test('one that fails to expire keeps no other from it', async () => {
     deadlines.add(new Broken())
     added('a')
     await turns()
-    pass(100)
-    await turns()
-    pass(0)
-    await turns()
+    await passed(100)
+    await passed(0)
   } finally {
     process.removeAllListeners('uncaughtException')
     for (const listener of listeners) process.on('uncaughtException', listener)

@@ -51,12 +51,18 @@ for (const policy of [...WINDOWS, LOG, BUCKET]) {
   })
 }
 
+/** A process that holds a part of a lease; `count` tokens were spent. */
+async function holding(policy: Policy): Promise<{ authority: ManualAuthority; count: number }> {
+  const authority = new ManualAuthority({ policy })
+  let count = await spent(authority.takes, DENSE)
+  while (authority.lent === count && count < 2 * DENSE) count += await spent(authority.takes, 1)
+  await turn()
+  return { authority, count }
+}
+
 test('what is closed gives back all that it holds, and what is still on its way to it', async () => {
   for (const policy of [...WINDOWS, LOG]) {
-    const authority = new ManualAuthority({ policy })
-    let count = await spent(authority.takes, DENSE)
-    while (authority.lent === count && count < 2 * DENSE) count += await spent(authority.takes, 1)
-    await turn()
+    const { authority, count } = await holding(policy)
     authority.isHeld = true
     const late = authority.take('k', 19)
     await turn()
@@ -113,10 +119,7 @@ test('a return that is lost loses what it would have brought, and nothing else',
 
 test('a key that was changed by hand here gives back all that it holds, and what is still on its way to it', async () => {
   for (const policy of [...WINDOWS, LOG]) {
-    const authority = new ManualAuthority({ policy })
-    let count = await spent(authority.takes, DENSE)
-    while (authority.lent === count && count < 2 * DENSE) count += await spent(authority.takes, 1)
-    await turn()
+    const { authority, count } = await holding(policy)
     const held = authority.lent - count
     assert.ok(held > 0, `${policy.name}: ${held}`)
     authority.isHeld = true

@@ -217,8 +217,7 @@ export class LeaseTable {
  * returned token is ever spent. If the call is lost, the tokens stay charged, as those of a crashed process do.
  */
 export class LeaseReturns {
-  private readonly backend: Backend
-  private readonly part: number
+  private readonly parts: Pick<LeaseTableParts, 'backend' | 'part' | 'clock'>
   private readonly ticker: Ticker
   /** One timer for all keys. */
   private readonly alarm: Alarm
@@ -227,12 +226,11 @@ export class LeaseReturns {
   private order = 0
   private isClosed = false
 
-  constructor({ backend, part, clock }: { readonly backend: Backend; readonly part: number; readonly clock: Clock }) {
-    this.backend = backend
-    this.part = part
-    this.ticker = tickerOf(clock)
+  constructor(parts: LeaseReturns['parts']) {
+    this.parts = parts
+    this.ticker = tickerOf(parts.clock)
     // Without a clock no token is spent either.
-    this.alarm = new Alarm(clock, () => {
+    this.alarm = new Alarm(parts.clock, () => {
       for (const ending of this.endings.values()) this.alarm.clear(ending)
       this.endings.clear()
     })
@@ -255,9 +253,10 @@ export class LeaseReturns {
 
   /** Returns tokens that have expired. */
   send(lease: KeyLease, key: string): void {
+    const { backend, part } = this.parts
     for (const { id, tokens } of lease.unspentAt(this.ticker.read())) {
       const reopen = (): void => lease.reopen(this.ticker.read())
-      this.backend.execute({ verb: 'return', key, part: this.part, cost: tokens, tokens, grantId: id }).then(reopen, () => undefined)
+      backend.execute({ verb: 'return', key, part, cost: tokens, tokens, grantId: id }).then(reopen, () => undefined)
     }
   }
 

@@ -17,20 +17,20 @@ const MOST_CALLS = 128
 /** or this much time goes by. */
 const LONGEST_REST_MS = 60_000
 
-/** When a count is trusted. */
-export interface ShareRules {
-  /** How old a count may be when an outage begins: every node that called since was in it, or came later. */
-  readonly trustedMs: number
-  /** How long a limiter has counted: after that all others have called again that a store without its data forgot. */
-  readonly settledMs: number
-  /** For how long, and up to twice as long, the largest count holds. */
-  readonly heldMs: number
-}
-
 /** A limiter that counted nothing for so long is as new: the store may have forgotten all others meanwhile, as after an outage of all of them. */
 const SILENT_MS = REMEMBERED_MS - REST_MS
 
-export const SHARE_RULES: ShareRules = { trustedMs: SILENT_MS, settledMs: LONGEST_REST_MS, heldMs: REMEMBERED_MS }
+/** When a count is trusted. */
+export const SHARE_RULES = {
+  /** How old a count may be when an outage begins: every node that called since was in it, or came later. */
+  trustedMs: SILENT_MS,
+  /** How long a limiter has counted: after that all others have called again that a store without its data forgot. */
+  settledMs: LONGEST_REST_MS,
+  /** For how long, and up to twice as long, the largest count holds. */
+  heldMs: REMEMBERED_MS,
+}
+
+export type ShareRules = Readonly<typeof SHARE_RULES>
 
 /** The share of the budget that a process may spend in an outage. */
 export interface LocalShare {
@@ -92,7 +92,7 @@ export class CountedShare implements LocalShare {
   private sinceMs = Number.NEGATIVE_INFINITY
 
   /** @param count calls the store: how many limiters there are, this one included. */
-  constructor(clock: Clock, count: () => Promise<number>, rules: ShareRules = SHARE_RULES) {
+  constructor(clock: Clock, count: () => Promise<number>, rules = SHARE_RULES) {
     this.clock = clock
     this.count = count
     this.rules = rules

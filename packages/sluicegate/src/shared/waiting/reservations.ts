@@ -5,7 +5,7 @@ import { isOutage } from '../../errors.js'
 import { surelyUs } from '../../lease/leasing.js'
 import type { Key } from '../../limiter.js'
 import type { Policy } from '../../policy/policy.js'
-import { Shown } from '../../shown.js'
+import { ShownReservation } from '../../shown.js'
 import { type Answer, type Backend, type Booked, bookedBy, decisionOf, newOperationId, type Operation, passed } from '../backend.js'
 import { type FleetReservation, SharedPermit } from '../fleet-limiter.js'
 import { type SharedParts, withPermit } from '../shared-parts.js'
@@ -81,10 +81,7 @@ function unlessOutage(error: unknown): void {
 }
 
 /** A reservation at a backend. One that was decided in an outage holds nothing there: nothing of it comes back. */
-export class SharedReservation extends Shown implements FleetReservation {
-  readonly allowed: boolean
-  readonly waitMs: number
-  readonly decision: Decision
+export class SharedReservation extends ShownReservation<Decision> implements FleetReservation {
   private readonly backend: Backend
   private readonly account: ChargedAccount
   private booked: Booked | undefined
@@ -94,20 +91,14 @@ export class SharedReservation extends Shown implements FleetReservation {
 
   /** @param account what the reservation has charged. */
   constructor(backend: Backend, booked: Booked, account: ChargedAccount) {
-    super()
+    const { key, allowed, waitUs, decision } = booked
+    const isHeld = allowed && decision.source !== 'outage'
+    super(allowed, isHeld ? Math.ceil(waitUs / 1000) : decision.retryAfterMs, decision)
     this.backend = backend
     this.account = account
-    this.key = booked.key
-    this.decision = booked.decision
-    this.last = this.decision
-    this.allowed = booked.allowed
-    this.booked = booked.allowed && booked.decision.source !== 'outage' ? booked : undefined
-    this.waitMs = this.booked === undefined ? this.decision.retryAfterMs : Math.ceil(this.booked.waitUs / 1000)
-  }
-
-  toJSON(): object {
-    const { allowed, waitMs, decision } = this
-    return { allowed, waitMs, decision }
+    this.key = key
+    this.last = decision
+    this.booked = isHeld ? booked : undefined
   }
 
   async settle(actualCost: number): Promise<Decision> {

@@ -13,8 +13,7 @@ import { Sleepers } from './sleepers.js'
 import { PendingRequests, type QueueDenial, ReservedTimes, WaitingQueue } from './waiting-queue.js'
 
 /** How often to look whether the backend is back: the first and the longest pause. */
-const FIRST_LOOK_MS = 100
-const LAST_LOOK_MS = 5_000
+const [FIRST_LOOK_MS, LAST_LOOK_MS] = [100, 5_000]
 
 /** One caller of `wait`. */
 export interface Wait {
@@ -82,8 +81,7 @@ export class OutageWaiting {
 }
 
 /** How often to ask for a permit that may be released any time: the first and the longest pause. */
-const FIRST_ASK_MS = 20
-const LAST_ASK_MS = 1_000
+const [FIRST_ASK_MS, LAST_ASK_MS] = [20, 1_000]
 
 /** The result of one request to the backend: one of these. */
 interface Attempt {

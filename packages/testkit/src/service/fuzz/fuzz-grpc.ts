@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import type { OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import { fromBinary } from '@bufbuild/protobuf'
-import { type Clock, manualClock } from 'sluicegate'
+import type { Clock } from 'sluicegate'
 import { parseConfig } from 'sluicegate-config/read-config.js'
 import { Access } from 'sluicegate-server/dist/access.js'
 import { Engine } from 'sluicegate-server/dist/engine/engine.js'
@@ -14,12 +14,11 @@ import { shouldRateLimit } from 'sluicegate-server/dist/protocols/grpc/rls.js'
 import { GrpcError } from 'sluicegate-server/dist/protocols/grpc/status.js'
 import { StreamAnswer } from 'sluicegate-server/dist/protocols/grpc/stream-answer.js'
 import { UnaryCalls } from 'sluicegate-server/dist/protocols/grpc/unary-calls.js'
-import { Random } from 'sluicegate-testkit'
+import type { Random } from 'sluicegate-testkit'
 import { aGuard } from '../a-guard.js'
 import { damaged } from './damaged.js'
-import { fuzzInput, inPieces, pieceSizes } from './fuzz-input.js'
+import { fuzzInput, fuzzRounds, inPieces, pieceSizes } from './fuzz-input.js'
 
-const START_MS = 1.7e12
 const MAX_MESSAGE_BYTES = 4_096
 const RULES = `domain: web
 descriptors:
@@ -36,19 +35,14 @@ descriptors:
  * @throws with the seed and the number of the input that failed.
  */
 export async function fuzzGrpc(seed: number, inputs: number): Promise<void> {
-  const random = new Random(seed)
-  const clock = manualClock(START_MS)
-  const servers = [1, 2, 3].map(() => serverOf(clock))
-  for (let number = 0; number < inputs; number++) {
-    if (random.chance(0.1)) clock.advance(random.integer(0, 3_000))
+  for (const { random, number, subjects } of fuzzRounds(seed, inputs, serverOf)) {
     const input = randomBody(random)
     await fuzzInput(seed, number, input, () => {
       const sizes = pieceSizes(input, () => random.magnitude(1, 64))
-      const [whole, ...others] = servers.map(({ method }, i) => answerTo(method, input, sizes[i] as () => number))
+      const [whole, ...others] = subjects.map(({ method }, i) => answerTo(method, input, sizes[i] as () => number))
       for (const other of others) assert.deepEqual(other, whole, 'another answer in other pieces')
     })
   }
-  for (const { engine } of servers) engine.close()
 }
 
 function serverOf(clock: Clock): { engine: Engine; method: UnaryMethod } {

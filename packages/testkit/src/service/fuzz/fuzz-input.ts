@@ -1,3 +1,25 @@
+import { type Clock, manualClock } from 'sluicegate'
+import type { Engine } from 'sluicegate-server/dist/engine/engine.js'
+import { Random } from '../../random.js'
+
+const START_MS = 1.7e12
+
+/** What inputs are fed to: three of a kind, on one clock that moves on now and then. They are closed after the last. */
+export function* fuzzRounds<Subject extends { readonly engine: Engine }>(
+  seed: number,
+  inputs: number,
+  subjectOf: (clock: Clock) => Subject,
+): Generator<{ readonly random: Random; readonly number: number; readonly subjects: readonly Subject[] }> {
+  const random = new Random(seed)
+  const clock = manualClock(START_MS)
+  const subjects = [1, 2, 3].map(() => subjectOf(clock))
+  for (let number = 0; number < inputs; number++) {
+    if (random.chance(0.1)) clock.advance(random.integer(0, 3_000))
+    yield { random, number, subjects }
+  }
+  for (const { engine } of subjects) engine.close()
+}
+
 /** Runs one input of a fuzzer; what it throws names the seed and the number of the input, and shows it. */
 export async function fuzzInput(seed: number, number: number, input: Buffer | string, run: () => void | Promise<void>): Promise<void> {
   try {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import { type Clock, manualClock } from 'sluicegate'
+import type { Clock } from 'sluicegate'
 import { allPolicies } from 'sluicegate-config/domains.js'
 import { parseConfig } from 'sluicegate-config/read-config.js'
 import { Access } from 'sluicegate-server/dist/access.js'
@@ -9,12 +9,11 @@ import { Engine } from 'sluicegate-server/dist/engine/engine.js'
 import { RateLimits } from 'sluicegate-server/dist/envoy/rate-limits.js'
 import { router } from 'sluicegate-server/dist/protocols/http/router.js'
 import { changeRoutes, decisionRoutes } from 'sluicegate-server/dist/protocols/http/verbs.js'
-import { Random } from 'sluicegate-testkit'
+import type { Random } from 'sluicegate-testkit'
 import { aGuard } from '../a-guard.js'
 import { damaged } from './damaged.js'
-import { fuzzInput, inPieces, pieceSizes } from './fuzz-input.js'
+import { fuzzInput, fuzzRounds, inPieces, pieceSizes } from './fuzz-input.js'
 
-const START_MS = 1.7e12
 const POLICIES = `policies:
   api: { algorithm: token-bucket, limit: 10, window: 1m }
   slots: { algorithm: concurrency, limit: 3, ttl: 5s }
@@ -50,21 +49,16 @@ const ID = /"(reservation|permit)":"[^"]*"/g
  * @throws with the seed and the number of the input that failed.
  */
 export async function fuzzJson(seed: number, inputs: number): Promise<void> {
-  const random = new Random(seed)
-  const clock = manualClock(START_MS)
-  const services = [1, 2, 3].map(() => serviceOf(clock))
-  for (let number = 0; number < inputs; number++) {
-    if (random.chance(0.1)) clock.advance(random.integer(0, 3_000))
+  for (const { random, number, subjects } of fuzzRounds(seed, inputs, serviceOf)) {
     const path = random.pick(PATHS)
     const text = Buffer.from(randomJson(random, path))
     const input = random.chance(0.2) ? damaged(random, text) : text
     await fuzzInput(seed, number, Buffer.concat([Buffer.from(`${path} `), input]), async () => {
       const sizes = pieceSizes(input, () => random.magnitude(1, 64))
-      const [whole, ...others] = await Promise.all(services.map(({ handle }, i) => answerTo(handle, path, input, sizes[i] as () => number)))
+      const [whole, ...others] = await Promise.all(subjects.map(({ handle }, i) => answerTo(handle, path, input, sizes[i] as () => number)))
       for (const other of others) assert.equal(other, whole, 'another answer in other pieces')
     })
   }
-  for (const { engine } of services) engine.close()
 }
 
 function serviceOf(clock: Clock): { engine: Engine; handle: RequestListener } {

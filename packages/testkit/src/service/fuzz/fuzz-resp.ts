@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
-import { type Clock, manualClock } from 'sluicegate'
+import type { Clock } from 'sluicegate'
 import type { SessionContext } from 'sluicegate-server/dist/protocols/resp/command.js'
 import { ALL_COMMANDS } from 'sluicegate-server/dist/protocols/resp/command-table.js'
 import { Session } from 'sluicegate-server/dist/protocols/resp/session.js'
-import { Random } from 'sluicegate-testkit'
+import type { Random } from 'sluicegate-testkit'
 import { repliesIn } from '../resp-replies.js'
 import { commandBytes, sessionContext } from '../resp-session.js'
 import { damaged } from './damaged.js'
+import { fuzzRounds } from './fuzz-input.js'
 
-const START_MS = 1.7e12
 /** The memory that unanswered input may take: a command of 64 KiB, twice, and a piece. */
 const MAX_HELD_BYTES = 262_144
 
@@ -19,22 +19,17 @@ const MAX_HELD_BYTES = 262_144
  * @throws with the seed and the number of the input that failed.
  */
 export function fuzzResp(seed: number, inputs: number): void {
-  const random = new Random(seed)
-  const clock = manualClock(START_MS)
-  const contexts = [1, 2, 3].map(() => contextOf(clock))
-  for (let number = 0; number < inputs; number++) {
-    if (random.chance(0.1)) clock.advance(random.integer(0, 3_000))
+  for (const { random, number, subjects } of fuzzRounds(seed, inputs, contextOf)) {
     const input = randomInput(random)
     const pieces = [() => input.length, () => 1, () => random.magnitude(1, 64)]
     try {
-      const [whole, ...others] = contexts.map((context, i) => replies(context, input, pieces[i] as () => number))
+      const [whole, ...others] = subjects.map((context, i) => replies(context, input, pieces[i] as () => number))
       for (const other of others) assert.ok(whole?.equals(other), 'other replies in other pieces')
       repliesIn(whole as Buffer)
     } catch (error) {
       throw new Error(`seed ${seed}, input ${number}: ${JSON.stringify(input.toString('latin1'))}`, { cause: error })
     }
   }
-  for (const { engine } of contexts) engine.close()
 }
 
 /** How many full keys a table still counts depends on its random secret, and so would the replies of `INFO` and `DBSIZE`. */

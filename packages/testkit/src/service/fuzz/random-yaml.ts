@@ -20,73 +20,17 @@ function ownFile(random: Random): Tree {
     ['policies', { pairs: Array.from({ length: random.integer(0, 3) }, (_, i) => [policyName(random, i), ownPolicy(random)] as const) }],
   ]
   const settings: Pairs = [
-    [
-      'listen',
-      mapping(random, [
-        ['http', '127.0.0.1:0'],
-        ['grpc', '"[::1]:81"'],
-        ['port', '8080'],
-        ['admin', 'off'],
-        ['resp', 'unix:/a'],
-      ]),
-    ],
-    [
-      'clients',
-      mapping(random, [
-        ['max-connections', '10'],
-        ['idle', '75s'],
-        ['headers', '10s'],
-      ]),
-    ],
-    [
-      'stop',
-      mapping(random, [
-        ['drain', '5s'],
-        ['finish', '1s'],
-      ]),
-    ],
-    ['dashboard', mapping(random, [['keys', 'masked']])],
-    ['log', mapping(random, [['level', 'info']])],
-    [
-      'throttle',
-      mapping(random, [
-        ['max-keys', '100'],
-        ['grow-to', '200'],
-      ]),
-    ],
-    [
-      'snapshot',
-      mapping(random, [
-        ['file', 'keys.snapshot'],
-        ['every', '1m'],
-      ]),
-    ],
-    [
-      'storage',
-      mapping(random, [
-        ['redis', '{ url: "redis://a" }'],
-        ['kind', 'memory'],
-      ]),
-    ],
-    [
-      'tokens',
-      [
-        mapping(random, [
-          ['name', 'a'],
-          ['scope', 'admin'],
-          ['secret', 'a'.repeat(24)],
-          ['priority', 'high'],
-        ]),
-      ],
-    ],
+    ['listen', mapping(random, { http: '127.0.0.1:0', grpc: '"[::1]:81"', port: '8080', admin: 'off', resp: 'unix:/a' })],
+    ['clients', mapping(random, { 'max-connections': '10', idle: '75s', headers: '10s' })],
+    ['stop', mapping(random, { drain: '5s', finish: '1s' })],
+    ['dashboard', mapping(random, { keys: 'masked' })],
+    ['log', mapping(random, { level: 'info' })],
+    ['throttle', mapping(random, { 'max-keys': '100', 'grow-to': '200' })],
+    ['snapshot', mapping(random, { file: 'keys.snapshot', every: '1m' })],
+    ['storage', mapping(random, { redis: '{ url: "redis://a" }', kind: 'memory' })],
+    ['tokens', [mapping(random, { name: 'a', scope: 'admin', secret: 'a'.repeat(24), priority: 'high' })]],
     ['candidate', 'next.yaml'],
-    [
-      'tls',
-      mapping(random, [
-        ['cert', 'nowhere.pem'],
-        ['key', 'nowhere.key'],
-      ]),
-    ],
+    ['tls', mapping(random, { cert: 'nowhere.pem', key: 'nowhere.key' })],
     ['domain', 'web'],
   ]
   for (const setting of settings) if (random.chance(0.06)) pairs.push(setting)
@@ -113,27 +57,9 @@ function ownPolicy(random: Random): Tree {
     ['slot-bytes', random.pick(['4', '8', '5'])],
     ['grow-to', String(random.magnitude(16, 4_000))],
     ['on-full', random.pick(['evict', 'deny', 'drop'])],
-    [
-      'tiers',
-      mapping(random, [
-        ['pro', `{ limit: ${number(random)} }`],
-        ['free', `{ limit: 1, window: ${span(random)} }`],
-      ]),
-    ],
-    [
-      'keys',
-      mapping(random, [
-        ['alice', 'pro'],
-        ['"*.example"', '{ limit: 3 }'],
-      ]),
-    ],
-    [
-      'priorities',
-      mapping(random, [
-        ['high', '{ reserve: 10% }'],
-        ['low', '{}'],
-      ]),
-    ],
+    ['tiers', mapping(random, { pro: `{ limit: ${number(random)} }`, free: `{ limit: 1, window: ${span(random)} }` })],
+    ['keys', mapping(random, { alice: 'pro', '"*.example"': '{ limit: 3 }' })],
+    ['priorities', mapping(random, { high: '{ reserve: 10% }', low: '{}' })],
     ['default-priority', 'high'],
   ]
   for (const option of more) if (random.chance(0.08)) pairs.push(option)
@@ -141,16 +67,7 @@ function ownPolicy(random: Random): Tree {
 }
 
 function namedPart(random: Random, name: string): Tree {
-  return mapping(
-    random,
-    [
-      ['name', name],
-      ['algorithm', random.pick(['gcra', 'fixed-window'])],
-      ['limit', number(random)],
-      ['window', span(random)],
-    ],
-    0.97,
-  )
+  return mapping(random, { name, algorithm: random.pick(['gcra', 'fixed-window']), limit: number(random), window: span(random) }, 0.97)
 }
 
 function envoyFile(random: Random): Tree {
@@ -180,15 +97,7 @@ function descriptor(random: Random, depth: number): Tree {
 }
 
 function rateLimit(random: Random): Tree {
-  if (random.chance(0.08))
-    return mapping(
-      random,
-      [
-        ['unlimited', flag(random)],
-        ['name', 'free'],
-      ],
-      0.8,
-    )
+  if (random.chance(0.08)) return mapping(random, { unlimited: flag(random), name: 'free' }, 0.8)
   const pairs: Pairs = [['requests_per_unit', number(random)]]
   pairs.push(
     random.chance(0.9)
@@ -200,7 +109,7 @@ function rateLimit(random: Random): Tree {
     ['burst', number(random)],
     ['cost', number(random)],
     ['name', random.pick(['a', 'b'])],
-    ['replaces', [mapping(random, [['name', random.pick(['a', 'b', 'c'])]], 0.9)]],
+    ['replaces', [mapping(random, { name: random.pick(['a', 'b', 'c']) }, 0.9)]],
     ['charge_denied', flag(random)],
     ['max_keys', String(random.magnitude(16, 1_000))],
     ['time_zone', 'Europe/Rome'],
@@ -210,8 +119,8 @@ function rateLimit(random: Random): Tree {
 }
 
 /** Some of the options, each in its place. */
-function mapping(random: Random, pairs: Pairs, probability = 0.6): Tree {
-  return { pairs: pairs.filter(() => random.chance(probability)) }
+function mapping(random: Random, of: Readonly<Record<string, Tree>>, probability = 0.6): Tree {
+  return { pairs: Object.entries(of).filter(() => random.chance(probability)) }
 }
 
 /** Now and then with an option that is unknown, doubled, of another type, or missing. */
