@@ -1,14 +1,8 @@
 /** Several measurements of one thing. */
-export interface Summary {
-  readonly median: number
-  readonly lowerQuartile: number
-  readonly upperQuartile: number
-  readonly min: number
-  readonly max: number
-}
+export type Summary = ReturnType<typeof summaryOf>
 
 /** Median, quartiles (linear between neighbours) and range. */
-export function summaryOf(samples: readonly number[]): Summary {
+export function summaryOf(samples: readonly number[]) {
   if (samples.length === 0) throw new RangeError('no samples')
   const sorted = [...samples].sort((a, b) => a - b)
   return {

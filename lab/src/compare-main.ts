@@ -19,11 +19,8 @@ const PLOT = new URL('../../docs/plots/many-servers.svg', import.meta.url)
 const RESULTS = new URL('../results/', import.meta.url)
 const SAVED = new URL('many-servers.json', RESULTS)
 const NODES = 4
-const KEYS = 8
-const RATE = 400
-const SEED = 42
-const WHOLE_MS = 6_000
-const DEAD_MS = 6_000
+const [KEYS, RATE, SEED] = [8, 400, 42]
+const [WHOLE_MS, DEAD_MS] = [6_000, 6_000]
 
 const WAYS: readonly Way[] = [
   { name: 'split', title: 'split quota', share: 1 / NODES, isShared: false, mode: 'exact', isAffine: false },

@@ -67,14 +67,6 @@ test('the mutex log decides as a plain list does, field by field, on both its en
   }
 })
 
-test('a bound key of the mutex log spends the same tokens', () => {
-  const twin = createMutexLogTwin(slidingLog({ limit: 5, window: '1h' }), { clock: manualClock(1000) })
-  const bound = twin.key('k')
-  bound.take(2)
-  twin.take('k')
-  assert.equal(bound.take().remaining, 1)
-})
-
 test('a request that needs several tokens learns when the last of them comes back', () => {
   const clock = manualClock(START_MS)
   const twin = createMutexLogTwin(slidingLog({ limit: 5, window: '1s' }), { clock })
