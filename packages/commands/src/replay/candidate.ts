@@ -13,14 +13,7 @@ const TRACKED_KEYS = 1_000
 const DEFAULT_GROW_TO = 4_000_000
 
 /** One denial, for a list of all of them. */
-export interface Denial {
-  readonly time: string
-  readonly config: string
-  readonly policy: string
-  readonly key: string
-  /** Null for a request that can never pass. */
-  readonly retryAfterMs: number | null
-}
+export type Denial = ReturnType<ReplayedPolicy['denial']>
 
 /** What one policy would have done. */
 export type PolicyResult = ReturnType<ReplayedPolicy['result']>
@@ -73,7 +66,8 @@ export class ReplayedPolicy {
   }
 
   /** The denial that {@link ReplayedPolicy.take} counted last. */
-  denial(config: string, timeMs: number): Denial {
+  denial(config: string, timeMs: number) {
+    // A request that can never pass has none.
     const retryAfterMs = Number.isFinite(this.#lastRetryMs) ? this.#lastRetryMs : null
     return { time: new Date(timeMs).toISOString(), config, policy: this.name, key: this.#lastKey, retryAfterMs }
   }

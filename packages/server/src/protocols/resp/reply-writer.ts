@@ -1,13 +1,10 @@
+import { ARRAY, BULK, CR, LF, MINUS, ZERO } from './resp-bytes.js'
+
 const FIRST_BYTES = 1_024
-const CR = 0x0d
-const LF = 0x0a
-const ZERO = 0x30
-const MINUS = 0x2d
 /** A type, the longest integer and the end of the line. */
 const MAX_INTEGER_BYTES = 24
 
-const ARRAY = 0x2a
-const BULK = 0x24
+/** Types that only a reply has. */
 const ERROR = 0x2d
 const INTEGER = 0x3a
 const MAP = 0x25
@@ -51,6 +48,16 @@ export class ReplyWriter {
   /** @param text begins with a code in capitals, such as `ERR`; line ends in it become spaces. */
   error(text: string): void {
     this.#line(ERROR, text.replace(/[\r\n]+/g, ' '))
+  }
+
+  /** A decision as the five integers of `CL.THROTTLE`, with times in the unit of the command. */
+  decision(allowed: boolean, limit: number, remaining: number, retryAfter: number, resetAfter: number): void {
+    this.array(5)
+    this.integer(allowed ? 0 : 1)
+    this.integer(limit)
+    this.integer(remaining)
+    this.integer(retryAfter)
+    this.integer(resetAfter)
   }
 
   integer(value: number): void {
