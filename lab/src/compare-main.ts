@@ -1,4 +1,5 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { setTimeout as rest } from 'node:timers/promises'
 import { measuredWhere } from 'sluicegate-commands/load/machine-text.js'
 import { freePorts } from 'sluicegate-testkit'
 import { type Compared, comparisonPlot, comparisonTable, filledComparison, type SavedComparison, type Way } from './compare-page.js'
@@ -93,8 +94,4 @@ async function measured(lab: Lab, way: Way, port: number): Promise<Compared> {
 function useOf({ plot: { xs, admitted, budget } }: ScenarioResult, fromX: number, toX: number): number {
   const within = admitted.filter((_, i) => (xs[i] as number) >= fromX && (xs[i] as number) < toX)
   return within.reduce((sum, each) => sum + each, 0) / Math.max(1, within.length) / (budget ?? 1)
-}
-
-function rest(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }
