@@ -1,7 +1,8 @@
 import { filledPage, markdownTable } from 'sluicegate-testkit/markdown-tables.js'
 import { linePlotSvg } from '../line-plot.js'
+import type { ComparedRun } from './compared-runs.js'
 import { DEMANDS, type KeyCost, REQUESTS_PER_LEASE } from './key-cost.js'
-import type { ComparedRun, NodeGrowth, ScaleResults } from './scale-results.js'
+import type { ScaleResults } from './scale-run.js'
 import { GROWTH } from './scale-sweeps.js'
 
 /** The share of a shard's processor time that a plan may use. */
@@ -9,6 +10,8 @@ const PLANNED_LOAD = 0.6
 
 /** Nodes from which on it matters which way a system takes. */
 const LARGE_SYSTEM = 1_000
+
+type Growth = ScaleResults['growth'][number]
 
 /** The tables of docs/scale.md, by the names of their places in it. */
 export function scaleTables(results: ScaleResults): ReadonlyMap<string, string> {
@@ -39,7 +42,7 @@ export function scalePlots(results: ScaleResults): ReadonlyMap<string, string> {
 
 function costsTable({ measured, growth }: ScaleResults): string {
   const { exactUs, leaseUs, connectionBytes, storeKeyBytes, nodeKeyBytes } = measured
-  const [few, more] = growth.filter(({ leaseMs }) => leaseMs === GROWTH.leasesMs[0]) as [NodeGrowth, NodeGrowth]
+  const [few, more] = growth.filter(({ leaseMs }) => leaseMs === GROWTH.leasesMs[0]) as [Growth, Growth]
   const perNode = (more.callsPerSecond - few.callsPerSecond) / (more.nodes - few.nodes)
   const perShard = (us: number): string => rounded((PLANNED_LOAD * 1e6) / us)
   return markdownTable(
@@ -81,11 +84,11 @@ function whenTable(costs: readonly KeyCost[]): string {
   return markdownTable(head, rows)
 }
 
-function nodesTable(growth: readonly NodeGrowth[]): string {
+function nodesTable(growth: ScaleResults['growth']): string {
   const rows = GROWTH.nodes.map((nodes) => [
     nodes.toLocaleString('en'),
     ...GROWTH.leasesMs.flatMap((leaseMs) => {
-      const found = growth.find((each) => each.nodes === nodes && each.leaseMs === leaseMs) as NodeGrowth
+      const found = growth.find((each) => each.nodes === nodes && each.leaseMs === leaseMs) as Growth
       const requests = (GROWTH.perSecond * leaseMs) / 1000 / nodes
       return [requests.toLocaleString('en'), rounded(found.callsPerSecond), percent(found.budgetUse)]
     }),
