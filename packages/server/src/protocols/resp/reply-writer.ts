@@ -5,10 +5,8 @@ const FIRST_BYTES = 1_024
 const MAX_INTEGER_BYTES = 24
 
 /** Types that only a reply has. */
-const ERROR = 0x2d
 const INTEGER = 0x3a
 const MAP = 0x25
-const SIMPLE = 0x2b
 
 /** Writes replies in RESP 2 or 3 into one buffer. */
 export class ReplyWriter {
@@ -42,12 +40,12 @@ export class ReplyWriter {
   }
 
   simple(text: string): void {
-    this.#line(SIMPLE, text)
+    this.#line(`+${text}`)
   }
 
   /** @param text begins with a code in capitals, such as `ERR`; line ends in it become spaces. */
   error(text: string): void {
-    this.#line(ERROR, text.replace(/[\r\n]+/g, ' '))
+    this.#line(`-${text.replace(/[\r\n]+/g, ' ')}`)
   }
 
   /** A decision as the five integers of `CL.THROTTLE`, with times in the unit of the command. */
@@ -89,10 +87,8 @@ export class ReplyWriter {
     this.#length += this.#bytes.write(this.protocol === 3 ? '_\r\n' : '$-1\r\n', this.#length, 'latin1')
   }
 
-  #line(type: number, text: string): void {
-    const bytes = Buffer.byteLength(text)
-    this.#room(bytes + 3)
-    this.#bytes[this.#length++] = type
+  #line(text: string): void {
+    this.#room(Buffer.byteLength(text) + 2)
     this.#length += this.#bytes.write(text, this.#length)
     this.#endLine()
   }
