@@ -1,4 +1,5 @@
 // A process whose worker threads all take from one key, or from the same keys. Speaks the same lines as `subject.ts`.
+
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { coarseClock, createLimiter, preciseClock, tokenBucket } from 'sluicegate'
@@ -7,6 +8,7 @@ import { ALLOW, type Repeat } from './job.js'
 import { answerRuns } from './line-answers.js'
 import { createMutexLogTwin } from './mutex/mutex-log-twin.js'
 import { createMutexTwin } from './mutex/mutex-twin.js'
+import { sum } from './samples.js'
 
 const job = JSON.parse(process.argv[2] ?? '') as HotKeyJob
 const isLog = job.algorithm === 'sliding-log'
@@ -38,8 +40,4 @@ async function repeat(): Promise<Repeat> {
 async function nextMessage(worker: Worker): Promise<unknown> {
   const [message] = await once(worker, 'message')
   return message
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0)
 }

@@ -14,6 +14,10 @@ export function summaryOf(samples: readonly number[]) {
   }
 }
 
+export function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, each) => total + each, 0)
+}
+
 /** Each sample over the one measured beside it, in the same round. */
 export function ratios(over: readonly number[], under: readonly number[]): number[] {
   return over.map((value, round) => value / (under[round] as number))

@@ -68,6 +68,17 @@ export async function failovers(replacing: Replacing, { clients, subjects, keys,
   }
 }
 
+/** No error for callers, and no more than the bound; in an outage the share of each process beside it. */
+export function isWithin({
+  allowedOver,
+  allowedShare,
+  subjects,
+}: Pick<FailoverReport, 'allowedOver' | 'allowedShare' | 'subjects'>): boolean {
+  return subjects.every(
+    ({ errors, over, overWithShare }) => errors === 0 && over <= allowedOver && overWithShare <= allowedOver + allowedShare,
+  )
+}
+
 /** Milliseconds from the kill until the store decided about every key again, for each subject. */
 async function failover(
   replacing: Replacing,

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { crewFor, Random } from 'sluicegate-testkit'
 import type { Decision } from '../../../packages/sluicegate/dist/decision/decision.js'
 import { manualClock, slidingLog } from '../../../packages/sluicegate/dist/index.js'
+import { sum } from '../samples.js'
 import { attachMutexLogTwin, createMutexLogTwin } from './mutex-log-twin.js'
 
 const START_MS = 1_789_000_000_000
@@ -116,7 +117,3 @@ test('4 workers on the same new keys of the mutex log at once give each key its 
     [],
   )
 })
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, n) => total + n, 0)
-}

@@ -1,3 +1,4 @@
+import { sum } from '../samples.js'
 import { BURST, RATE_PER_S } from './bucket.js'
 import type { Stint } from './stint.js'
 
@@ -16,8 +17,4 @@ export function budgetUse({ admitted, elapsedMs }: Pick<Stint, 'admitted' | 'ela
     leasedBudget: ofOneLeased * admitted.length,
     overGrant: sum(admitted.map((tokens) => Math.max(0, tokens - Math.floor(ofOne)))),
   }
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0)
 }
