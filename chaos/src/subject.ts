@@ -53,8 +53,6 @@ export function subjectsOn(clients: readonly OpenClient[], keys: readonly string
 }
 
 /** What became of a subject. */
-export type SubjectReport = ReturnType<typeof reportOf>
-
 export function reportOf({ name, bound, load }: Subject, recoveryMs: readonly number[]) {
   const out = load.takes.filter(({ decision }) => decision.source === 'outage')
   return {

@@ -71,9 +71,6 @@ class Tally {
   }
 }
 
-/** What a counting of all requests, the denied ones too, finds. */
-export type Counted = ReturnType<typeof counted>
-
 /**
  * Counts every request, whether it would pass or not, and compares the count with several limits, as the published analysis
  * did. `onRequest` gets to see the counts before each.
