@@ -20,46 +20,20 @@ export const OPTION_SECTIONS: readonly { readonly title: string; readonly about:
     title: 'Policies',
     about: '`gcra` has the options of `tokenBucket`. A duration is a number of milliseconds or a text: `250ms`, `10s`, `1m`, `24h`, `30d`.',
     groups: [
-      { of: 'tokenBucket', interface: 'RateOptions', file: 'policy/single-policy.ts', link: 'policies/token-bucket.md' },
-      {
-        of: 'fixedWindow',
-        interface: 'FixedWindowOptions',
-        file: 'policy/single-policy.ts',
-        link: 'policies/fixed-window.md',
-        omit: ['limit', 'name'],
-      },
-      {
-        of: 'slidingWindow',
-        interface: 'SlidingWindowOptions',
-        file: 'policy/single-policy.ts',
-        link: 'policies/sliding-window.md',
+      group('tokenBucket', 'RateOptions', 'policy/single-policy.ts', 'policies/token-bucket.md'),
+      group('fixedWindow', 'FixedWindowOptions', 'policy/single-policy.ts', 'policies/fixed-window.md', { omit: ['limit', 'name'] }),
+      group('slidingWindow', 'SlidingWindowOptions', 'policy/single-policy.ts', 'policies/sliding-window.md', {
         omit: ['limit', 'window', 'name'],
-      },
-      {
-        of: 'slidingLog',
-        interface: 'SlidingLogOptions',
-        file: 'policy/single-policy.ts',
-        link: 'policies/sliding-log.md',
-        omit: ['window', 'name'],
-      },
-      {
-        of: 'concurrency',
-        interface: 'ConcurrencyOptions',
-        file: 'policy/single-policy.ts',
-        link: 'policies/concurrency.md',
-        omit: ['name'],
-      },
+      }),
+      group('slidingLog', 'SlidingLogOptions', 'policy/single-policy.ts', 'policies/sliding-log.md', { omit: ['window', 'name'] }),
+      group('concurrency', 'ConcurrencyOptions', 'policy/single-policy.ts', 'policies/concurrency.md', { omit: ['name'] }),
     ],
   },
   {
     title: 'Limiters in memory',
     about: '`attachLimiter` and `restoreLimiter` take some of them again: those that hold functions, clocks and lists.',
     groups: [
-      {
-        of: 'createLimiter',
-        interface: 'LimiterOptions',
-        file: 'limiter.ts',
-        link: 'memory.md',
+      group('createLimiter', 'LimiterOptions', 'limiter.ts', 'memory.md', {
         links: {
           clock: 'clocks.md',
           hotKeys: 'memory.md#watching',
@@ -73,9 +47,9 @@ export const OPTION_SECTIONS: readonly { readonly title: string; readonly about:
           deny: 'exceptions.md#allow-and-deny-lists',
           shadow: 'exceptions.md#shadow-see-what-would-be-denied',
         },
-      },
-      { of: 'banAfter', interface: 'BanOptions', file: 'ban-options.ts', link: 'exceptions.md#ban-after-repeated-denials' },
-      { of: 'wait', interface: 'WaitOptions', file: 'arguments.ts', link: 'waiting.md' },
+      }),
+      group('banAfter', 'BanOptions', 'ban-options.ts', 'exceptions.md#ban-after-repeated-denials'),
+      group('wait', 'WaitOptions', 'arguments.ts', 'waiting.md'),
     ],
   },
   {
@@ -83,18 +57,10 @@ export const OPTION_SECTIONS: readonly { readonly title: string; readonly about:
     about:
       'All also take `policyFor`, `policies`, `banAfter`, `allow`, `deny` and `shadow` of `createLimiter`. Those from `outage` to `overrides` are of `createClusterLimiter` too, and but for `overrides` of `createStoreLimiter`.',
     groups: [
-      {
-        of: 'createRedisLimiter',
-        interface: 'RedisLimiterOptions',
-        file: 'redis/create-redis-limiter.ts',
-        link: 'redis.md',
+      group('createRedisLimiter', 'RedisLimiterOptions', 'redis/create-redis-limiter.ts', 'redis.md', {
         links: { mode: 'redis.md#leased-or-exact', lease: 'redis.md#leased-or-exact' },
-      },
-      {
-        of: 'createRedisLimiter',
-        interface: 'SharedOptions',
-        file: 'shared/shared-options.ts',
-        link: 'redis.md',
+      }),
+      group('createRedisLimiter', 'SharedOptions', 'shared/shared-options.ts', 'redis.md', {
         links: {
           outage: 'outages.md',
           localShare: 'outages.md#the-share-of-a-process',
@@ -102,12 +68,12 @@ export const OPTION_SECTIONS: readonly { readonly title: string; readonly about:
           queue: 'queue.md',
           overrides: 'redis.md#policies-of-single-keys',
         },
-      },
-      { of: 'createClusterLimiter', interface: 'ClusterLimiterOptions', file: 'cluster/create-cluster-limiter.ts', link: 'cluster.md' },
-      { of: 'createPostgresLimiter', interface: 'PostgresStoreOptions', file: 'postgres/postgres-store.ts', link: 'postgres.md' },
-      { of: 'postgresTable', interface: 'PostgresTableOptions', file: 'postgres/table-name.ts', link: 'postgres.md' },
-      { of: 'createStoreLimiter', interface: 'StoreLimiterOptions', file: 'store/create-store-limiter.ts', link: 'stores.md' },
-      { of: 'serveLimiter', interface: 'ServeOptions', file: 'cluster/serve-limiter.ts', link: 'cluster.md' },
+      }),
+      group('createClusterLimiter', 'ClusterLimiterOptions', 'cluster/create-cluster-limiter.ts', 'cluster.md'),
+      group('createPostgresLimiter', 'PostgresStoreOptions', 'postgres/postgres-store.ts', 'postgres.md'),
+      group('postgresTable', 'PostgresTableOptions', 'postgres/table-name.ts', 'postgres.md'),
+      group('createStoreLimiter', 'StoreLimiterOptions', 'store/create-store-limiter.ts', 'stores.md'),
+      group('serveLimiter', 'ServeOptions', 'cluster/serve-limiter.ts', 'cluster.md'),
     ],
   },
   {
@@ -115,83 +81,62 @@ export const OPTION_SECTIONS: readonly { readonly title: string; readonly about:
     about:
       '`createDurableObjectLimiter` also takes the options from `outage` to `hotKeys` of `createRedisLimiter`, and the layers of `createLimiter`.',
     groups: [
-      {
-        of: 'createDurableObjectLimiter',
-        interface: 'DurableObjectLimiterOptions',
-        file: 'durable-objects/create-durable-object-limiter.ts',
-        link: 'edge.md',
-      },
-      { of: 'limiterObject', interface: 'LimiterObjectOptions', file: 'durable-objects/limiter-object.ts', link: 'edge.md' },
+      group('createDurableObjectLimiter', 'DurableObjectLimiterOptions', 'durable-objects/create-durable-object-limiter.ts', 'edge.md'),
+      group('limiterObject', 'LimiterObjectOptions', 'durable-objects/limiter-object.ts', 'edge.md'),
     ],
   },
   {
     title: 'Queues',
     about: '`limiter.queue(options)` and the option `queue` take those of `createQueue` but `clock`, `wrap` those of `run` too.',
     groups: [
-      { of: 'createQueue', interface: 'QueueOptions', file: 'queue/queue-options.ts', link: 'queue.md' },
-      { of: 'createQueue', interface: 'OwnQueueOptions', file: 'queue/queue-options.ts', link: 'queue.md' },
-      { of: 'run', interface: 'RunOptions', file: 'queue/queue-options.ts', link: 'queue.md' },
-      { of: 'wrap', interface: 'WrapOptions', file: 'queue/queue-options.ts', link: 'queue.md' },
+      group('createQueue', 'QueueOptions', 'queue/queue-options.ts', 'queue.md'),
+      group('createQueue', 'OwnQueueOptions', 'queue/queue-options.ts', 'queue.md'),
+      group('run', 'RunOptions', 'queue/queue-options.ts', 'queue.md'),
+      group('wrap', 'WrapOptions', 'queue/queue-options.ts', 'queue.md'),
     ],
   },
   {
     title: 'Middleware',
     about: '`rateLimit` of every framework, and the options of its parts.',
     groups: [
-      {
-        of: 'rateLimit',
-        interface: 'LimitOptions',
-        file: 'middleware/middleware-options.ts',
-        link: 'frameworks.md',
+      group('rateLimit', 'LimitOptions', 'middleware/middleware-options.ts', 'frameworks.md', {
         links: {
           key: 'keys.md',
           unit: 'headers.md',
           policy: 'frameworks.md#a-policy-for-each-request',
           slowDown: 'frameworks.md#slow-down',
         },
-      },
-      {
-        of: 'rateLimit',
-        interface: 'MiddlewareOptions',
-        file: 'middleware/middleware-options.ts',
-        link: 'frameworks.md',
+      }),
+      group('rateLimit', 'MiddlewareOptions', 'middleware/middleware-options.ts', 'frameworks.md', {
         links: { headers: 'headers.md', body: 'headers.md', counts: 'frameworks.md#counting-by-response', onOutage: 'outages.md' },
-      },
-      {
-        of: 'rateLimit in Fastify',
-        interface: 'HookOption',
-        file: 'adapters/fastify.ts',
-        link: 'frameworks.md#fastify',
+      }),
+      group('rateLimit in Fastify', 'HookOption', 'adapters/fastify.ts', 'frameworks.md#fastify', {
         prelude:
           "const { rateLimit } = await import('sluicegate/fastify'); const { default: fastify } = await import('fastify'); const app = fastify()",
-      },
-      {
-        of: 'rateLimit in Hono',
-        interface: 'AddressOption',
-        file: 'adapters/hono.ts',
-        link: 'frameworks.md#hono',
+      }),
+      group('rateLimit in Hono', 'AddressOption', 'adapters/hono.ts', 'frameworks.md#hono', {
         prelude: "const { rateLimit } = await import('sluicegate/hono')",
-      },
-      {
-        of: 'rateLimit for Fetch',
-        interface: 'AddressOption',
-        file: 'adapters/fetch.ts',
-        link: 'frameworks.md#elsewhere',
+      }),
+      group('rateLimit for Fetch', 'AddressOption', 'adapters/fetch.ts', 'frameworks.md#elsewhere', {
         prelude: "const { rateLimit } = await import('sluicegate/fetch')",
-      },
-      { of: 'slowDown', interface: 'SlowDownOptions', file: 'slow-down.ts', link: 'frameworks.md#slow-down' },
-      { of: 'headers', interface: 'HeaderOptions', file: 'headers/header-writer.ts', link: 'headers.md' },
-      { of: 'address', interface: 'AddressOptions', file: 'keys/address.ts', link: 'keys.md' },
-      { of: 'apiKey', interface: 'ApiKeyOptions', file: 'keys/readers.ts', link: 'keys.md' },
-      { of: 'readers of keys', interface: 'ReaderOptions', file: 'keys/key-reader.ts', link: 'keys.md' },
+      }),
+      group('slowDown', 'SlowDownOptions', 'slow-down.ts', 'frameworks.md#slow-down'),
+      group('headers', 'HeaderOptions', 'headers/header-writer.ts', 'headers.md'),
+      group('address', 'AddressOptions', 'keys/address.ts', 'keys.md'),
+      group('apiKey', 'ApiKeyOptions', 'keys/readers.ts', 'keys.md'),
+      group('readers of keys', 'ReaderOptions', 'keys/key-reader.ts', 'keys.md'),
     ],
   },
   {
     title: 'Outbound',
     about: '`limited`, the interceptor for undici, takes the same options as `limitedFetch`.',
-    groups: [{ of: 'limitedFetch', interface: 'OutboundOptions', file: 'outbound/outbound-options.ts', link: 'outbound.md' }],
+    groups: [group('limitedFetch', 'OutboundOptions', 'outbound/outbound-options.ts', 'outbound.md')],
   },
 ]
+
+function group(of: string, interfaceName: string, file: string, link: string, more: Partial<OptionGroup> = {}): OptionGroup {
+  return { of, interface: interfaceName, file, link, ...more }
+}
 
 /** Names that examples use. */
 export const EXAMPLES_PRELUDE = `

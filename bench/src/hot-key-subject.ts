@@ -1,12 +1,14 @@
 // A process whose worker threads all take from one key, or from the same keys. Speaks the same lines as `subject.ts`.
+
 import { once } from 'node:events'
-import { createInterface } from 'node:readline'
 import { Worker } from 'node:worker_threads'
 import { coarseClock, createLimiter, preciseClock, tokenBucket } from 'sluicegate'
 import { type HotKeyJob, type HotKeyStart, logPolicy, type Stint } from './hot-key.js'
 import { ALLOW, type Repeat } from './job.js'
+import { answerRuns } from './line-answers.js'
 import { createMutexLogTwin } from './mutex/mutex-log-twin.js'
 import { createMutexTwin } from './mutex/mutex-twin.js'
+import { sum } from './samples.js'
 
 const job = JSON.parse(process.argv[2] ?? '') as HotKeyJob
 const isLog = job.algorithm === 'sliding-log'
@@ -22,12 +24,7 @@ const workers = Array.from(
   () => new Worker(new URL('./hot-key-worker.js', import.meta.url), { workerData: start }),
 )
 await Promise.all(workers.map(nextMessage))
-console.log('ready')
-for await (const line of createInterface({ input: process.stdin })) {
-  if (line !== 'run') break
-  console.log(JSON.stringify(await repeat()))
-}
-process.exit(0)
+await answerRuns(repeat)
 
 /** Wall time from the first worker's start to the last one's end, over the takes of all of them. */
 async function repeat(): Promise<Repeat> {
@@ -43,8 +40,4 @@ async function repeat(): Promise<Repeat> {
 async function nextMessage(worker: Worker): Promise<unknown> {
   const [message] = await once(worker, 'message')
   return message
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0)
 }

@@ -3,17 +3,9 @@ import { arch, cpus, loadavg, release, totalmem, type } from 'node:os'
 import { goVersion } from './go-rival.js'
 
 /** Where a run took place. */
-export interface Machine {
-  readonly cpu: string
-  readonly cores: number
-  readonly memoryGiB: number
-  readonly os: string
-  readonly kernel: string
-  readonly node: string
-  readonly go: string
-}
+export type Machine = ReturnType<typeof machine>
 
-export function machine(): Machine {
+export function machine() {
   const [first] = cpus()
   return {
     cpu: first?.model.trim() ?? 'unknown',

@@ -1,7 +1,7 @@
 // A fresh process that fills one contender with keys, once, and says what that cost.
-import { createInterface } from 'node:readline'
 import { CONTENDERS, type ContenderName } from './contenders.js'
 import type { Job } from './job.js'
+import { answerRuns } from './line-answers.js'
 
 /** Bytes that a million keys cost. */
 export interface Filled {
@@ -15,12 +15,7 @@ const job = JSON.parse(process.argv[2] ?? '') as Job
 // As many takes over few keys first, so that code, and the young generation that the garbage of takes makes grow, are not counted.
 const small = await CONTENDERS[job.contender as ContenderName]({ ...job, keys: 1_000 })
 for (let i = 0; i < job.keys; i++) await small.take(`user-${i % 1_000}`)
-console.log('ready')
-for await (const line of createInterface({ input: process.stdin })) {
-  if (line !== 'run') break
-  console.log(JSON.stringify(await fill()))
-}
-process.exit(0)
+await answerRuns(fill)
 
 async function fill(): Promise<Filled> {
   const before = residentAfterCollection()

@@ -1,14 +1,8 @@
 /** Several measurements of one thing. */
-export interface Summary {
-  readonly median: number
-  readonly lowerQuartile: number
-  readonly upperQuartile: number
-  readonly min: number
-  readonly max: number
-}
+export type Summary = ReturnType<typeof summaryOf>
 
 /** Median, quartiles (linear between neighbours) and range. */
-export function summaryOf(samples: readonly number[]): Summary {
+export function summaryOf(samples: readonly number[]) {
   if (samples.length === 0) throw new RangeError('no samples')
   const sorted = [...samples].sort((a, b) => a - b)
   return {
@@ -18,6 +12,10 @@ export function summaryOf(samples: readonly number[]): Summary {
     min: sorted[0] as number,
     max: sorted.at(-1) as number,
   }
+}
+
+export function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, each) => total + each, 0)
 }
 
 /** Each sample over the one measured beside it, in the same round. */

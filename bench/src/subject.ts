@@ -1,8 +1,8 @@
 // A process with one contender in it. Reads `run` lines, runs one repeat for each and answers a line of JSON.
-import { createInterface } from 'node:readline'
 import { CONTENDERS, type ContenderName } from './contenders.js'
 import type { Job } from './job.js'
 import { freshKeys, madeKeys } from './key-row.js'
+import { answerRuns } from './line-answers.js'
 import { repeater } from './repeats.js'
 import { idleWalk, walkOf } from './walk.js'
 
@@ -14,9 +14,4 @@ const contender = await CONTENDERS[job.contender as ContenderName](job)
 for (const key of row.keys) await contender.take(key)
 
 const repeat = await repeater(job, walkOf(contender, row), idleWalk(row))
-console.log('ready')
-for await (const line of createInterface({ input: process.stdin })) {
-  if (line !== 'run') break
-  console.log(JSON.stringify(await repeat()))
-}
-process.exit(0)
+await answerRuns(repeat)

@@ -25,32 +25,27 @@ export async function clusterClients(roots: readonly Root[]): Promise<OpenClient
     rootNodes: roots.map(({ host, port }) => ({ url: `redis://${host}:${port}` })),
     topologyRefreshOnReconnectionAttemptStrategy: LOOK_AGAIN_MS,
   })
-  nodeRedis.on('error', () => undefined)
-  await watchdog(async () => 'it has not said why')('node-redis connects', nodeRedis.connect())
-  const ioredis = await connected(new Cluster(roots.map(({ host, port }) => ({ host, port }))))
-  return [
-    { name: 'node-redis', client: nodeRedis, close: () => nodeRedis.destroy() },
-    { name: 'ioredis', client: ioredis, close: () => ioredis.disconnect() },
-  ]
+  return opened(nodeRedis, () => new Cluster(roots.map(({ host, port }) => ({ host, port }))))
 }
 
 /** The same, of those who ask sentinels for the primary called so. */
 export async function sentinelClients(roots: readonly Root[], name: string): Promise<OpenClient[]> {
   const addresses = roots.map(({ host, port }) => ({ host, port }))
   const nodeRedis = createSentinel({ name, sentinelRootNodes: addresses })
+  return opened(nodeRedis, () => new Redis({ name, sentinels: addresses }))
+}
+
+type NodeRedis = RedisClient & { on(event: 'error', listener: () => void): unknown; connect(): Promise<unknown>; destroy(): unknown }
+
+async function opened(nodeRedis: NodeRedis, other: () => Redis | Cluster): Promise<OpenClient[]> {
   nodeRedis.on('error', () => undefined)
   await watchdog(async () => 'it has not said why')('node-redis connects', nodeRedis.connect())
-  const ioredis = await connected(new Redis({ name, sentinels: addresses }))
+  const ioredis = other()
+  ioredis.on('error', () => undefined)
+  const ready = new Promise<void>((resolve) => ioredis.once('ready', () => resolve()))
+  await watchdog(async () => `it is ${ioredis.status}`)('ioredis connects', ready)
   return [
     { name: 'node-redis', client: nodeRedis, close: () => nodeRedis.destroy() },
     { name: 'ioredis', client: ioredis, close: () => ioredis.disconnect() },
   ]
-}
-
-async function connected<Client extends Redis | Cluster>(client: Client): Promise<Client> {
-  client.on('error', () => undefined)
-  const ready = new Promise<void>((resolve) => client.once('ready', () => resolve()))
-  const watched = watchdog(async () => `it is ${client.status}`)
-  await watched('ioredis connects', ready)
-  return client
 }

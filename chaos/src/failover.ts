@@ -2,7 +2,7 @@ import { type RateSpec, type RedisProcess, until } from 'sluicegate-testkit'
 import type { OpenClient } from './clients.js'
 import { served, servedMs, unserved } from './served.js'
 import { stateOf } from './state.js'
-import { LOCAL_SHARE, reportOf, type Subject, type SubjectReport, TIMEOUT_MS } from './subject.js'
+import { LOCAL_SHARE, reportOf, type Subject, TIMEOUT_MS } from './subject.js'
 import { type Watchdog, watchdog } from './watchdog.js'
 
 /** As servers are set up: after so long a silence a primary is taken for failed. */
@@ -21,16 +21,7 @@ export interface Replacing {
   isWhole(restarted: RedisProcess): Promise<boolean>
 }
 
-export interface FailoverReport {
-  readonly failovers: number
-  /** Milliseconds from the kill until every subject had an answer of the store about every key again, of each failover. */
-  readonly recoveryMs: readonly number[]
-  /** Tokens by which a key may be over the policy after that many failovers of its shard, of the subject that may be over by the least. */
-  readonly allowedOver: number
-  /** What the share of one process may add while shards are out. */
-  readonly allowedShare: number
-  readonly subjects: readonly SubjectReport[]
-}
+export type FailoverReport = Awaited<ReturnType<typeof failovers>>
 
 export interface FailoverPlan {
   readonly clients: readonly OpenClient[]
@@ -41,7 +32,7 @@ export interface FailoverPlan {
 }
 
 /** Kills one primary after another, under load, and lets each come back as a replica. */
-export async function failovers(replacing: Replacing, { clients, subjects, keys, count, progress }: FailoverPlan): Promise<FailoverReport> {
+export async function failovers(replacing: Replacing, { clients, subjects, keys, count, progress }: FailoverPlan) {
   const watched = watchdog(() => stateOf(replacing.servers, subjects))
   const beganMs = performance.now()
   const recoveries: ReadonlyMap<string, number>[] = []
@@ -62,8 +53,11 @@ export async function failovers(replacing: Replacing, { clients, subjects, keys,
   const secondsOut = recoveryMs.reduce((sum, ms) => sum + ms, 0) / 1000
   return {
     failovers: count,
+    /** Milliseconds from the kill until every subject had an answer of the store about every key again, of each failover. */
     recoveryMs,
+    /** Tokens by which a key may be over the policy after that many failovers of its shard, of the subject that may be over by the least. */
     allowedOver: Math.min(...subjects.map(({ bound }) => allowedOver(bound, count))),
+    /** What the share of one process may add while shards are out. */
     allowedShare: Math.max(...subjects.map((subject) => allowedShare(subject, seconds, secondsOut))),
     subjects: subjects.map((subject) =>
       reportOf(
@@ -72,6 +66,17 @@ export async function failovers(replacing: Replacing, { clients, subjects, keys,
       ),
     ),
   }
+}
+
+/** No error for callers, and no more than the bound; in an outage the share of each process beside it. */
+export function isWithin({
+  allowedOver,
+  allowedShare,
+  subjects,
+}: Pick<FailoverReport, 'allowedOver' | 'allowedShare' | 'subjects'>): boolean {
+  return subjects.every(
+    ({ errors, over, overWithShare }) => errors === 0 && over <= allowedOver && overWithShare <= allowedOver + allowedShare,
+  )
 }
 
 /** Milliseconds from the kill until the store decided about every key again, for each subject. */

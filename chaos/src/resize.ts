@@ -12,23 +12,10 @@ const BURST = 10_000
 const LONGEST_MS = 400_000
 const POLICY = tokenBucket({ limit: 1, window: '6h', burst: BURST, name: 'resize' })
 
-export interface ResizeReport {
-  readonly slots: number
-  readonly seconds: number
-  readonly clients: readonly {
-    readonly name: string
-    readonly takes: number
-    readonly errors: number
-    /** Calls that the client gave up. */
-    readonly failures: number
-    readonly slowestMs: number
-    /** Keys of which the store charged something else than callers got. */
-    readonly wrongKeys: number
-  }[]
-}
+export type ResizeReport = Awaited<ReturnType<typeof resize>>
 
 /** A fourth primary joins a 3+3 cluster, gets `slots` slots, gives them back and leaves, all under load. */
-export async function resize(slots: number, progress: (line: string) => void = () => undefined): Promise<ResizeReport> {
+export async function resize(slots: number, progress: (line: string) => void = () => undefined) {
   await using cluster = await RedisCluster.start()
   const clients = await clusterClients(cluster.roots)
   const subjects = clients.map(({ name, client }) => {
@@ -54,8 +41,10 @@ export async function resize(slots: number, progress: (line: string) => void = (
       name,
       takes: load.takes.length,
       errors: load.errors.length,
+      /** Calls that the client gave up. */
       failures: limiter.stats().storeFailures,
       slowestMs: Math.round(load.slowestMs),
+      /** Keys of which the store charged something else than callers got. */
       wrongKeys: await wrongKeys(limiter, load),
     }))
     return {

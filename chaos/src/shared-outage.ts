@@ -23,22 +23,7 @@ export interface NodeReport {
 }
 
 /** An outage of the whole store, seen by all processes. */
-export interface SharedOutageReport {
-  readonly processes: number
-  readonly seconds: number
-  /** Processes that were started during the outage. */
-  readonly started: number
-  readonly errors: number
-  /** Tokens admitted until the store was started again, what the policy has for that time, and what the former share of a tenth would have let pass. */
-  readonly admitted: number
-  readonly budget: number
-  readonly withTenths: number
-  /** Tokens over the policy in the worst interval of the outage, and what the bound allows beyond it. */
-  readonly over: number
-  readonly allowedOver: number
-  /** The least count of nodes in any process from the first answer after the outage on: the store began empty. */
-  readonly leastNodes: number
-}
+export type SharedOutageReport = ReturnType<typeof reportOf>
 
 class OutageNode {
   readonly outageUs: number[] = []
@@ -71,7 +56,7 @@ export function machineUs(): number {
  * Kills the store of several processes that ask all the time, for so long. Meanwhile one process is started, and one dies; then the store comes
  * back without its data.
  */
-export async function sharedOutage(processes: number, seconds: number, policy: RateSpec): Promise<SharedOutageReport> {
+export async function sharedOutage(processes: number, seconds: number, policy: RateSpec) {
   const server = await RedisProcess.start()
   const start: NodeStart = { url: server.url, policy }
   const nodes = Array.from({ length: processes }, () => new OutageNode(start))
@@ -106,9 +91,9 @@ function reportOf(
   all: readonly OutageNode[],
   known: readonly OutageNode[],
   { limit, windowMs, burst }: RateSpec,
-  { processes, seconds, started }: Pick<SharedOutageReport, 'processes' | 'seconds' | 'started'>,
+  { processes, seconds, started }: Readonly<Record<'processes' | 'seconds' | 'started', number>>,
   [beginUs, endUs]: readonly [number, number],
-): SharedOutageReport {
+) {
   const admissions: Admission[] = all.flatMap(({ outageUs }) => outageUs.map((atUs) => ({ atUs, cost: 1 })))
   const budget = burst + (limit / windowMs) * ((endUs - beginUs) / 1000)
   // The last goes back to the store a few seconds after that began.
@@ -116,14 +101,18 @@ function reportOf(
   return {
     processes,
     seconds,
+    /** Processes that were started during the outage. */
     started,
     errors: all.reduce((sum, { last }) => sum + (last?.errors ?? 0), 0),
+    /** Tokens admitted until the store was started again, what the policy has for that time, and what the former share of a tenth would have let pass. */
     admitted: admissions.filter(({ atUs }) => atUs < endUs).length,
     budget: Math.round(budget),
     withTenths: Math.round(budget * 0.1 * (processes + started)),
+    /** Tokens over the policy in the worst interval of the outage, and what the bound allows beyond it. */
     over: Number(worstExcess({ limit, windowMs, burst }, admissions).toFixed(1)),
     // A tenth for each that never saw the store; a token for each process whose share of the burst is less.
     allowedOver: Math.round((burst + (limit / windowMs) * wholeMs) * 0.1 * started + Math.max(0, processes - burst)),
+    /** The least count of nodes in any process from the first answer after the outage on: the store began empty. */
     leastNodes: Math.min(...known.map(({ leastNodes }) => leastNodes)),
   }
 }

@@ -53,23 +53,7 @@ export function subjectsOn(clients: readonly OpenClient[], keys: readonly string
 }
 
 /** What became of a subject. */
-export interface SubjectReport {
-  readonly name: string
-  readonly takes: number
-  readonly admitted: number
-  readonly errors: number
-  readonly slowestMs: number
-  /** Decisions without the store, and what was admitted by them. */
-  readonly outageDecisions: number
-  readonly outageAdmitted: number
-  /** Tokens over the policy, of the worst key in its worst interval: of what the store admitted, and of everything. */
-  readonly over: number
-  readonly overWithShare: number
-  /** From each kill until the store decided about every key again, in milliseconds. */
-  readonly recoveryMs: readonly number[]
-}
-
-export function reportOf({ name, bound, load }: Subject, recoveryMs: readonly number[]): SubjectReport {
+export function reportOf({ name, bound, load }: Subject, recoveryMs: readonly number[]) {
   const out = load.takes.filter(({ decision }) => decision.source === 'outage')
   return {
     name,
@@ -77,13 +61,16 @@ export function reportOf({ name, bound, load }: Subject, recoveryMs: readonly nu
     admitted: load.takes.filter(isAdmitted).length,
     errors: load.errors.length,
     slowestMs: Math.round(load.slowestMs),
+    /** Decisions without the store, and what was admitted by them. */
     outageDecisions: out.length,
     outageAdmitted: out.filter(isAdmitted).length,
+    /** Tokens over the policy, of the worst key in its worst interval: of what the store admitted, and of everything. */
     over: worstOf(
       bound,
       load.takes.filter(({ decision }) => decision.source !== 'outage'),
     ),
     overWithShare: worstOf(bound, load.takes),
+    /** From each kill until the store decided about every key again, in milliseconds. */
     recoveryMs,
   }
 }

@@ -1,4 +1,5 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { setTimeout as rest } from 'node:timers/promises'
 import { measuredWhere } from 'sluicegate-commands/load/machine-text.js'
 import { freePorts } from 'sluicegate-testkit'
 import { type Compared, comparisonPlot, comparisonTable, filledComparison, type SavedComparison, type Way } from './compare-page.js'
@@ -19,11 +20,8 @@ const PLOT = new URL('../../docs/plots/many-servers.svg', import.meta.url)
 const RESULTS = new URL('../results/', import.meta.url)
 const SAVED = new URL('many-servers.json', RESULTS)
 const NODES = 4
-const KEYS = 8
-const RATE = 400
-const SEED = 42
-const WHOLE_MS = 6_000
-const DEAD_MS = 6_000
+const [KEYS, RATE, SEED] = [8, 400, 42]
+const [WHOLE_MS, DEAD_MS] = [6_000, 6_000]
 
 const WAYS: readonly Way[] = [
   { name: 'split', title: 'split quota', share: 1 / NODES, isShared: false, mode: 'exact', isAffine: false },
@@ -96,8 +94,4 @@ async function measured(lab: Lab, way: Way, port: number): Promise<Compared> {
 function useOf({ plot: { xs, admitted, budget } }: ScenarioResult, fromX: number, toX: number): number {
   const within = admitted.filter((_, i) => (xs[i] as number) >= fromX && (xs[i] as number) < toX)
   return within.reduce((sum, each) => sum + each, 0) / Math.max(1, within.length) / (budget ?? 1)
-}
-
-function rest(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

@@ -1,4 +1,5 @@
-import { filledPage, markdownTable } from 'sluicegate-testkit/markdown-tables.js'
+import { filledPage } from 'sluicegate-testkit/markdown-tables.js'
+import { columnTable } from './column-table.js'
 import { linePlotSvg } from './line-plot.js'
 import type { ScenarioResult } from './run-scenario.js'
 import type { NodeSettings } from './service-node.js'
@@ -35,28 +36,17 @@ export function filledComparison(page: string, { where, found }: SavedComparison
 }
 
 export function comparisonTable(found: readonly Compared[]): string {
-  const head = [
-    'way',
-    'budget used',
-    'with a dead node',
-    'worst key over, tokens',
-    '50 %, ms',
-    '99 %, ms',
-    'calls a request',
-    'failed requests',
-  ]
   const percent = (share: number): string => `${(share * 100).toFixed(0)} %`
-  const rows = found.map(({ way, result, useWhole, useDead }) => [
-    way.title,
-    percent(useWhole),
-    percent(useDead),
-    result.over.toFixed(1),
-    result.p50Ms.toFixed(1),
-    result.p99Ms.toFixed(1),
-    ((result.callsPerToken * result.allowed) / result.sent).toFixed(2),
-    String(result.errors),
-  ])
-  return markdownTable(head, rows)
+  return columnTable(found, {
+    way: ({ way }) => way.title,
+    'budget used': ({ useWhole }) => percent(useWhole),
+    'with a dead node': ({ useDead }) => percent(useDead),
+    'worst key over, tokens': ({ result }) => result.over.toFixed(1),
+    '50 %, ms': ({ result }) => result.p50Ms.toFixed(1),
+    '99 %, ms': ({ result }) => result.p99Ms.toFixed(1),
+    'calls a request': ({ result }) => ((result.callsPerToken * result.allowed) / result.sent).toFixed(2),
+    'failed requests': ({ result }) => String(result.errors),
+  })
 }
 
 /** The plot of the page. */

@@ -1,3 +1,4 @@
+import type { LoadResult } from 'sluicegate-commands/load/load-result.js'
 import { LabProcess } from './lab-process.js'
 import type { AdmittedOverTime } from './recovery.js'
 import { SLUICEGATE } from './service-node.js'
@@ -29,6 +30,21 @@ export function admittedOverTime(
     if (outcome === 'allowed' && bin >= 0 && bin < bins) admitted[bin] = (admitted[bin] as number) + 1_000 / BIN_MS
   }
   return { xs: admitted.map((_, i) => (i * BIN_MS) / 1_000), admitted }
+}
+
+export type LoadCounts = Pick<LoadResult, 'sent' | 'allowed' | 'denied' | 'errors' | 'unanswered' | 'errorTexts'>
+
+/** Of all results together. */
+export function countsOf(results: readonly LoadResult[]): LoadCounts {
+  const sum = (of: Exclude<keyof LoadCounts, 'errorTexts'>): number => results.reduce((all, each) => all + each[of], 0)
+  return {
+    sent: sum('sent'),
+    allowed: sum('allowed'),
+    denied: sum('denied'),
+    errors: sum('errors'),
+    unanswered: sum('unanswered'),
+    errorTexts: Object.assign({}, ...results.map(({ errorTexts }) => errorTexts)),
+  }
 }
 
 /** The machine's monotonic clock, which all processes share. */

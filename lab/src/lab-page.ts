@@ -1,4 +1,5 @@
-import { filledPage, markdownTable } from 'sluicegate-testkit/markdown-tables.js'
+import { filledPage } from 'sluicegate-testkit/markdown-tables.js'
+import { columnTable } from './column-table.js'
 import { linePlotSvg } from './line-plot.js'
 import { oceanParts, oceanPlot, type SavedOceans } from './ocean/ocean-page.js'
 import { panelsSvg } from './panels-plot.js'
@@ -65,23 +66,17 @@ export function labPlots({ lab, soak, ocean }: SavedRuns): ReadonlyMap<string, s
 }
 
 function figuresTable({ results }: SavedLab): string {
-  return markdownTable(
-    [
-      ...['scenario', 'answers/s', '99 %, ms', 'slow decisions', 'failed requests', 'tokens over', 'allowed over'],
-      ...['not admitted', 'recovered after, s'],
-    ],
-    results.map(({ name, perSecond, p99Ms, slowDecisions, errors, over, allowedOver, recovery }) => [
-      name,
-      perSecond.toFixed(0),
-      p99Ms.toFixed(0),
-      String(slowDecisions),
-      String(errors),
-      over.toFixed(0),
-      allowedOver.toFixed(0),
-      recovery === null ? '' : String(recovery.lost),
-      recovery === null ? '' : secondsText(recovery.seconds),
-    ]),
-  )
+  return columnTable(results, {
+    scenario: ({ name }) => name,
+    'answers/s': ({ perSecond }) => perSecond.toFixed(0),
+    '99 %, ms': ({ p99Ms }) => p99Ms.toFixed(0),
+    'slow decisions': ({ slowDecisions }) => String(slowDecisions),
+    'failed requests': ({ errors }) => String(errors),
+    'tokens over': ({ over }) => over.toFixed(0),
+    'allowed over': ({ allowedOver }) => allowedOver.toFixed(0),
+    'not admitted': ({ recovery }) => (recovery === null ? '' : String(recovery.lost)),
+    'recovered after, s': ({ recovery }) => (recovery === null ? '' : secondsText(recovery.seconds)),
+  })
 }
 
 function soakText({ minutes, results }: SavedSoak): string {

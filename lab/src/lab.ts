@@ -17,41 +17,30 @@ export interface ShardUse {
 
 /** Service nodes, a Redis Cluster of three primaries with a replica each, a load balancer and Prometheus, all on loopback. */
 export class Lab {
-  readonly nodes: readonly ServiceNode[]
+  readonly folder = mkdtempSync(join(tmpdir(), 'sluicegate-lab-'))
   readonly cluster: RedisCluster
-  readonly folder: string
+  readonly nodes: readonly ServiceNode[]
   readonly balancerPort: number
   readonly prometheusPort: number
-  readonly #servers: readonly LabProcess[]
   settings: NodeSettings
+  readonly #servers: LabProcess[] = []
 
-  private constructor(
-    made: Pick<Lab, 'nodes' | 'cluster' | 'folder' | 'balancerPort' | 'prometheusPort' | 'settings'>,
-    servers: LabProcess[],
-  ) {
-    this.nodes = made.nodes
-    this.cluster = made.cluster
-    this.folder = made.folder
-    this.balancerPort = made.balancerPort
-    this.prometheusPort = made.prometheusPort
-    this.settings = made.settings
-    this.#servers = servers
+  private constructor(cluster: RedisCluster, [balancerPort = 0, prometheusPort = 0, ...ports]: readonly number[]) {
+    this.cluster = cluster
+    this.balancerPort = balancerPort
+    this.prometheusPort = prometheusPort
+    this.settings = { policies: { api: POLICY }, redis: this.redis, mode: 'leased' }
+    this.nodes = ports.map((port, i) => new ServiceNode(`node-${i + 1}`, port, this.folder, this.settings))
   }
 
   static async start(count: number): Promise<Lab> {
-    const folder = mkdtempSync(join(tmpdir(), 'sluicegate-lab-'))
     const cluster = await RedisCluster.start()
     await cluster.behindProxies()
-    const settings: NodeSettings = {
-      policies: { api: POLICY },
-      redis: cluster.roots.map(({ host, port }) => `redis://${host}:${port}`),
-      mode: 'leased',
-    }
-    const [balancerPort = 0, prometheusPort = 0, ...ports] = await freePorts(count + 2)
-    const nodes = ports.map((port, i) => new ServiceNode(`node-${i + 1}`, port, folder, settings))
+    const lab = new Lab(cluster, await freePorts(count + 2))
+    const { nodes, folder } = lab
     await Promise.all(nodes.map((node) => node.start()))
-    const servers = [await startBalancer(balancerPort, nodes, folder), await startPrometheus(prometheusPort, nodes, folder)]
-    return new Lab({ nodes, cluster, folder, balancerPort, prometheusPort, settings }, servers)
+    lab.#servers.push(await startBalancer(lab.balancerPort, nodes, folder), await startPrometheus(lab.prometheusPort, nodes, folder))
+    return lab
   }
 
   /** Addresses of the cluster. */

@@ -37,7 +37,7 @@ test('of several faults the slowest recovery counts, and each loss', () => {
 })
 
 test('without a fault, or without a time before it, there is nothing to say', () => {
-  assert.equal(recoveryOf(overTime(900, 100, 100), []), undefined)
-  assert.equal(recoveryOf(overTime(900, 100, 100), [{ fromX: 1, toX: 2, label: 'early' }]), undefined)
-  assert.equal(recoveryOf({ xs: [], admitted: [] }, [FAULT]), undefined)
+  assert.equal(recoveryOf(overTime(900, 100, 100), []), null)
+  assert.equal(recoveryOf(overTime(900, 100, 100), [{ fromX: 1, toX: 2, label: 'early' }]), null)
+  assert.equal(recoveryOf({ xs: [], admitted: [] }, [FAULT]), null)
 })

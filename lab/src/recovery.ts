@@ -20,12 +20,12 @@ const RECOVERED_PART = 0.8
 const BURST_S = 1
 const SMOOTHED_S = 1
 
-/** How fast the rate came back after faults, and what was not admitted until then; undefined without a fault, or a time before it. */
-export function recoveryOf({ xs, admitted }: AdmittedOverTime, marks: readonly ReportMark[]): Recovery | undefined {
+/** How fast the rate came back after faults, and what was not admitted until then; null without a fault, or a time before it. */
+export function recoveryOf({ xs, admitted }: AdmittedOverTime, marks: readonly ReportMark[]): Recovery | null {
   const stepS = (xs[1] ?? 0) - (xs[0] ?? 0)
   const firstX = Math.min(...marks.map(({ fromX }) => fromX))
   const before = admitted.filter((_, i) => (xs[i] as number) >= BURST_S && (xs[i] as number) + stepS <= firstX)
-  if (marks.length === 0 || !(stepS > 0) || before.length === 0) return undefined
+  if (marks.length === 0 || !(stepS > 0) || before.length === 0) return null
   const usual = meanOf(before)
   const bins = Math.max(1, Math.round(SMOOTHED_S / stepS))
   const isUsual = (i: number): boolean => {

@@ -1,84 +1,43 @@
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { LoadResult } from 'sluicegate-commands/load/load-result.js'
-import type { ReportMark } from 'sluicegate-commands/report/report.js'
 import { until } from 'sluicegate-testkit'
 import { budgetUse, readRecord, worstKey } from './admissions.js'
 import { type Lab, POLICY, type ShardUse } from './lab.js'
-import { admittedOverTime, loadOn, machineUs, rounded } from './lab-load.js'
+import { admittedOverTime, countsOf, type LoadCounts, loadOn, rounded } from './lab-load.js'
 import { prometheusRange } from './lab-servers.js'
-import { type Recovery, recoveryOf } from './recovery.js'
+import { marked, sampled } from './marked-run.js'
+import { recoveryOf } from './recovery.js'
 import type { Scenario } from './scenarios.js'
 import { type NodeCounters, sumOfCounters } from './service-node.js'
 
 /** A silence after which a primary is replaced, and how far a replica may be behind: what a failover may forget. */
 const FORGOTTEN_MS = 1_100
-const SAMPLE_MS = 500
 /** A shard with this many times the calls of a mean one is hot. */
 const HOT_FACTOR = 1.5
 
-type Counted = 'seconds' | 'sent' | 'allowed' | 'denied' | 'errors' | 'unanswered' | 'errorTexts' | 'perSecond'
-
 /** What one scenario measured, and whether its invariants held. */
-export interface ScenarioResult extends Pick<LoadResult, 'seed' | Counted> {
-  readonly name: string
-  readonly p50Ms: number
-  readonly p99Ms: number
-  /** Decisions that took a node longer than `SLOW_DECISION_MS`, by its own clock. Time in queues before the node is not in it. */
-  readonly slowDecisions: number
-  /** Calls to Redis for each admitted token. */
-  readonly callsPerToken: number
-  readonly shards: readonly { readonly port: number; readonly cpuPercent: number; readonly calls: number }[]
-  /** Of saturated keys; null where no key is. */
-  readonly budgetUse: number | null
-  /** Tokens of the worst key over its policy. */
-  readonly over: number
-  readonly allowedOver: number
-  /** Tokens that nodes admitted without the store. */
-  readonly outageTokens: number
-  readonly hotShard: { readonly port: number; readonly key: string; readonly timesMean: number } | null
-  readonly plot: { readonly xs: readonly number[]; readonly admitted: readonly number[]; readonly budget: number | null }
-  readonly marks: readonly ReportMark[]
-  /** How fast the rate came back after the faults; null without a fault, or where keys are not saturated. */
-  readonly recovery: Recovery | null
-  /** Decisions a second as Prometheus saw them, at seconds from the start. */
-  readonly scraped: readonly (readonly [second: number, perSecond: number])[]
-  /** What did not hold; empty when all did. */
-  readonly violations: readonly string[]
-}
+export type ScenarioResult = Awaited<ReturnType<typeof runScenario>>
 
-export async function runScenario(
-  lab: Lab,
-  scenario: Scenario,
-  rate: number,
-  seed: number,
-  port = lab.balancerPort,
-): Promise<ScenarioResult> {
+export async function runScenario(lab: Lab, scenario: Scenario, rate: number, seed: number, port = lab.balancerPort) {
   await lab.use({ mode: scenario.mode ?? 'leased' })
   const record = join(lab.folder, 'record')
   rmSync(record, { force: true })
-  await Promise.all(lab.nodes.map((node) => node.sample()))
+  await sampled(lab.nodes)
   const before = { shards: await lab.shardUse(), ...countersOf(lab) }
   const startedS = Date.now() / 1_000
   const load = loadOn(port, 'api', record, ['--rate', String(scenario.rate ?? rate), '--keys', scenario.keys, '--seed', String(seed)])
   await until('the load runs', () => existsSync(record))
-  const startUs = machineUs()
-  const sampling = setInterval(() => void Promise.all(lab.nodes.map((node) => node.sample())), SAMPLE_MS)
-  const marks: ReportMark[] = []
-  const sinceS = (): number => (machineUs() - startUs) / 1_000_000
-  try {
-    await scenario.run(lab, async (label, run) => {
-      const fromX = sinceS()
-      await run()
-      marks.push({ fromX, toX: sinceS(), label })
-    })
-  } finally {
-    clearInterval(sampling)
-    load.child.kill('SIGINT')
-    await load.ended
-  }
+  const { startUs, marks } = await marked(
+    lab.nodes,
+    (fault) => scenario.run(lab, fault),
+    () => {
+      load.child.kill('SIGINT')
+      return load.ended
+    },
+  )
   const endedS = Date.now() / 1_000
-  await Promise.all(lab.nodes.map((node) => node.sample()))
+  await sampled(lab.nodes)
   const hot = scenario.hotKey === undefined ? [] : (await Promise.all(lab.nodes.map((node) => node.hotKeys()))).flat()
   const after = { shards: await lab.shardUse(), ...countersOf(lab) }
   if (load.stdout === '') throw new Error(`the load ended without a result: ${load.stderr}`)
@@ -99,26 +58,28 @@ export async function runScenario(
     name: scenario.name,
     seed,
     seconds: result.seconds,
-    sent: result.sent,
-    allowed: result.allowed,
-    denied: result.denied,
-    errors: result.errors,
-    unanswered: result.unanswered,
-    errorTexts: result.errorTexts,
+    ...countsOf([result]),
     perSecond: result.perSecond,
     p50Ms: result.latencyMs.p50,
     p99Ms: result.latencyMs.p99,
+    /** Decisions that took a node longer than `SLOW_DECISION_MS`, by its own clock. Time in queues before the node is not in it. */
     slowDecisions: after.slowDecisions - before.slowDecisions,
+    /** Calls to Redis for each admitted token. */
     callsPerToken: rounded((after.storeCalls - before.storeCalls) / Math.max(1, result.allowed)),
     shards,
+    /** Of saturated keys; null where no key is. */
     budgetUse: use === undefined ? null : rounded(use),
+    /** Tokens of the worst key over its policy. */
     over: rounded(over),
     allowedOver: rounded(allowedOver),
+    /** Tokens that nodes admitted without the store. */
     outageTokens,
     hotShard,
     plot: { ...overTime, budget },
     marks,
-    recovery: (budget === null ? undefined : recoveryOf(overTime, marks)) ?? null,
+    /** Null also where keys are not saturated. */
+    recovery: budget === null ? null : recoveryOf(overTime, marks),
+    /** Decisions a second as Prometheus saw them, at seconds from the start. */
     scraped: (await prometheusRange(lab.prometheusPort, 'sum(rate(sluicegate_decisions_total[3s]))', startedS, endedS)).map(
       ([atS, value]) => [rounded(atS - startedS), rounded(value)] as const,
     ),
@@ -126,7 +87,13 @@ export async function runScenario(
   return { ...measured, violations: violationsOf(scenario, measured) }
 }
 
-function violationsOf(scenario: Scenario, result: Omit<ScenarioResult, 'violations'>): string[] {
+type Checked = {
+  readonly over: number
+  readonly allowedOver: number
+  readonly hotShard: HotShard | null
+}
+
+function violationsOf(scenario: Scenario, result: LoadCounts & Checked): string[] {
   const { over, allowedOver, errors, unanswered, denied, allowed, hotShard } = result
   const violations: string[] = []
   if (over > allowedOver) violations.push(`a key is ${over} tokens over its policy, ${allowedOver} are allowed`)
@@ -143,8 +110,14 @@ function countersOf({ nodes }: Lab): NodeCounters {
   return sumOfCounters(nodes.map(({ counters }) => counters))
 }
 
+interface HotShard {
+  readonly port: number
+  readonly key: string
+  readonly timesMean: number
+}
+
 /** Servers that ran scripts; a server that was restarted counts from its start. */
-function shardsOf(before: readonly ShardUse[], after: readonly ShardUse[], seconds: number): ScenarioResult['shards'] {
+function shardsOf(before: readonly ShardUse[], after: readonly ShardUse[], seconds: number) {
   return after
     .map(({ port, cpuS, calls }) => {
       const earlier = before.find((each) => each.port === port)
@@ -157,9 +130,9 @@ function shardsOf(before: readonly ShardUse[], after: readonly ShardUse[], secon
 /** The shard with far more calls than a mean one, and of its keys the one with the most demand. */
 async function hotShardOf(
   lab: Lab,
-  shards: ScenarioResult['shards'],
+  shards: ReturnType<typeof shardsOf>,
   demand: readonly { readonly key: string; readonly count: number }[],
-): Promise<ScenarioResult['hotShard']> {
+): Promise<HotShard | null> {
   const [busiest] = [...shards].sort((a, b) => b.calls - a.calls)
   const mean = shards.reduce((sum, { calls }) => sum + calls, 0) / Math.max(3, shards.length)
   if (busiest === undefined || busiest.calls < HOT_FACTOR * mean) return null

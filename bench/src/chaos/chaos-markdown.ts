@@ -5,10 +5,17 @@ import { recoveriesOf } from './recoveries.js'
 
 type Subject = ChaosResults['failover']['subjects'][number]
 
-const FAILOVER_HEAD = [
-  ...['', 'takes', 'errors', 'slowest answer, ms', 'decided without the store', 'over', 'over, with the share'],
-  ...['recovered, ms: median', 'most'],
-]
+const FAILOVER: Readonly<Record<string, (subject: Subject) => number>> = {
+  takes: ({ takes }) => takes,
+  errors: ({ errors }) => errors,
+  'slowest answer, ms': ({ slowestMs }) => slowestMs,
+  'decided without the store': ({ outageDecisions }) => outageDecisions,
+  over: ({ over }) => over,
+  'over, with the share': ({ overWithShare }) => overWithShare,
+  'recovered, ms: median': (subject) => recoveriesOf(subject).median,
+  most: (subject) => recoveriesOf(subject).most,
+}
+const FAILOVER_HEAD = ['', ...Object.keys(FAILOVER)]
 
 /** The parts of docs/chaos.md that a run fills, by the names of their places. */
 export function chaosMarkdownParts({
@@ -52,34 +59,18 @@ export function chaosMarkdownParts({
     '',
     `- ${resize.slots} slots in ${resize.seconds} s.`,
   ]
-  const outages = [
-    table(
-      [
-        'processes',
-        'seconds',
-        'admitted',
-        'one policy',
-        'with a tenth for each',
-        'over, worst interval',
-        'allowed over',
-        'least count of nodes after it',
-      ],
-      [
-        [
-          outage.processes,
-          outage.seconds,
-          outage.admitted,
-          outage.budget,
-          outage.withTenths,
-          outage.over,
-          outage.allowedOver,
-          outage.leastNodes,
-        ].map(String),
-      ],
-    ),
-  ]
+  const counts = {
+    processes: outage.processes,
+    seconds: outage.seconds,
+    admitted: outage.admitted,
+    'one policy': outage.budget,
+    'with a tenth for each': outage.withTenths,
+    'over, worst interval': outage.over,
+    'allowed over': outage.allowedOver,
+    'least count of nodes after it': outage.leastNodes,
+  }
   return new Map([
-    ['chaos-outage', outages.join('\n')],
+    ['chaos-outage', table(Object.keys(counts), [Object.values(counts).map(String)])],
     ['chaos-failover', failovers.join('\n')],
     ['chaos-mixed', versions.join('\n')],
     ['chaos-resize', slots.join('\n')],
@@ -88,11 +79,5 @@ export function chaosMarkdownParts({
 }
 
 function rowOf(where: string, subject: Subject): string[] {
-  const { name, takes, errors, slowestMs, outageDecisions, over, overWithShare } = subject
-  const { median, most } = recoveriesOf(subject)
-  return [
-    `${where}, ${name}`,
-    ...[takes, errors, slowestMs, outageDecisions, over, overWithShare].map(String),
-    ...[median, most].map(String),
-  ]
+  return [`${where}, ${subject.name}`, ...Object.values(FAILOVER).map((figure) => String(figure(subject)))]
 }

@@ -56,7 +56,7 @@ export async function compareHistories(seed: number, place = MEMORY): Promise<{ 
   // A second is too short for what is not on a clock that is set.
   const blockS = duration > DURATION_S && blockDuration > 0 ? Math.max(blockDuration, duration) : blockDuration
   const twins = await place.open({ points, duration, ...(blockS > 0 && { blockDuration: blockS }) })
-  const history = new FlexibleHistory(place, twins, random, points, blockS)
+  const history = new FlexibleHistory({ place, twins, random, points, blockDuration: blockS })
   try {
     for (let round = 0; round < rounds; round++) await history.round()
   } catch (error) {
@@ -67,30 +67,31 @@ export async function compareHistories(seed: number, place = MEMORY): Promise<{ 
   return history
 }
 
+/** What a history is drawn for. */
+interface HistorySetting {
+  readonly place: HistoryPlace
+  readonly twins: Twins
+  readonly random: Random
+  readonly points: number
+  /** In seconds, 0 for none. */
+  readonly blockDuration: number
+}
+
 class FlexibleHistory {
   calls = 0
   denials = 0
   last = ''
-  private readonly place: HistoryPlace
-  private readonly twins: Twins
-  private readonly random: Random
-  private readonly points: number
-  /** In seconds, 0 for none. */
-  private readonly blockDuration: number
+  private readonly at: HistorySetting
   private readonly past = new Map<string, KeyPast>()
 
-  constructor(place: HistoryPlace, twins: Twins, random: Random, points: number, blockDuration: number) {
-    this.place = place
-    this.twins = twins
-    this.random = random
-    this.points = points
-    this.blockDuration = blockDuration
+  constructor(at: HistorySetting) {
+    this.at = at
   }
 
   /** Calls within one window. */
   async round(): Promise<void> {
-    const { random, twins } = this
-    const { calls, duration } = this.place
+    const { random, twins, place } = this.at
+    const { calls, duration } = place
     for (let i = 0; i < calls; i++) {
       await this.call(this.drawn())
       if (random.chance(0.3)) twins.advance(random.integer(0, Math.floor((duration * 1000 - twins.intoWindowMs - 1) / 4)))
@@ -100,8 +101,8 @@ class FlexibleHistory {
   }
 
   private drawn(): Call {
-    const { random, points } = this
-    const { duration } = this.place
+    const { random, points, place } = this.at
+    const { duration } = place
     const key = random.pick(KEYS)
     const amount = random.integer(1, points)
     return {
@@ -114,10 +115,10 @@ class FlexibleHistory {
 
   private async call(call: Call): Promise<void> {
     const past = this.pastOf(call.key)
-    if (!this.isAlike(call, past) || (call.verb === 'block' && !this.random.chance(0.3))) return
+    if (!this.isAlike(call, past) || (call.verb === 'block' && !this.at.random.chance(0.3))) return
     this.calls++
     this.last = Object.values(call).join(' ')
-    const [theirs, ours] = await this.twins.both((limiter) => asked(limiter, call))
+    const [theirs, ours] = await this.at.twins.both((limiter) => asked(limiter, call))
     this.compare(theirs, ours, past, call)
     this.note(theirs, ours, past, call)
   }
@@ -125,13 +126,13 @@ class FlexibleHistory {
   /** What is known of a key now: when a block has ended of which nothing else is known, the key is full. */
   private pastOf(key: string): KeyPast | undefined {
     const past = this.past.get(key)
-    if (past?.blockEndsMs === undefined || isBlocked(past, this.twins.nowMs)) return past
+    if (past?.blockEndsMs === undefined || isBlocked(past, this.at.twins.nowMs)) return past
     this.past.delete(key)
     return undefined
   }
 
   private isAlike({ verb, amount, seconds }: Call, past: KeyPast | undefined): boolean {
-    const { nowMs } = this.twins
+    const { nowMs } = this.at.twins
     if (past?.isApart && verb !== 'delete' && verb !== 'block') return false
     const blockEndsMs = isBlocked(past, nowMs) ? past?.blockEndsMs : undefined
     switch (verb) {
@@ -140,7 +141,7 @@ class FlexibleHistory {
         return past !== undefined && blockEndsMs === undefined && !past.hasDenied && amount < past.consumed
       case 'penalty':
         // Theirs then blocks at no denial any more.
-        return blockEndsMs !== undefined || this.blockDuration === 0 || (past?.consumed ?? 0) + amount <= this.points
+        return blockEndsMs !== undefined || this.at.blockDuration === 0 || (past?.consumed ?? 0) + amount <= this.at.points
       case 'block':
         // Of two the later counts there, and the longer here.
         return nowMs + seconds * 1000 >= (blockEndsMs ?? 0)
@@ -156,7 +157,7 @@ class FlexibleHistory {
       assert.equal(b, a)
       return
     }
-    const { points, twins } = this
+    const { points, twins, blockDuration } = this.at
     const isDenied = 'denied' in theirs
     if (isDenied) this.denials++
     // What is left of a denial is there still, and here only.
@@ -165,13 +166,12 @@ class FlexibleHistory {
     const isCounted = (verb === 'penalty' || verb === 'reward') && !isBlocked(past, twins.nowMs) && past?.hasDenied !== true
     if (isCounted && a.consumedPoints <= DEEPEST * points) assert.equal(b.consumedPoints, a.consumedPoints)
     // All of them are reported as one more where no denial would show that a key is locked out.
-    if (a.consumedPoints < points || (a.consumedPoints === points && this.blockDuration > 0))
-      assert.equal(b.consumedPoints, a.consumedPoints)
+    if (a.consumedPoints < points || (a.consumedPoints === points && blockDuration > 0)) assert.equal(b.consumedPoints, a.consumedPoints)
     else assert.ok(b.consumedPoints >= points)
     if (a.consumedPoints > points) assert.ok(b.consumedPoints > points)
     // Theirs calls the points of a new block the first ones.
     if (verb === 'consume' && 'passed' in theirs) assert.equal(b.isFirstInDuration, a.isFirstInDuration)
-    const blocks = isBlocked(past, twins.nowMs) || verb === 'block' || (isDenied && this.blockDuration > 0)
+    const blocks = isBlocked(past, twins.nowMs) || verb === 'block' || (isDenied && blockDuration > 0)
     if (blocks || past?.isAligned || twins.intoWindowMs === 0) {
       assert.ok(Math.abs(b.msBeforeNext - a.msBeforeNext) <= twins.mostMsApart, `${b.msBeforeNext} ms, ${a.msBeforeNext} there`)
     }
@@ -181,10 +181,10 @@ class FlexibleHistory {
     if (verb === 'delete') this.past.delete(key)
     const [a, b] = [answerOf(theirs), answerOf(ours)]
     if (a === null || b === null || typeof a === 'boolean' || typeof b === 'boolean') return
-    const { nowMs, intoWindowMs } = this.twins
+    const { nowMs, intoWindowMs } = this.at.twins
     const isDenied = 'denied' in theirs
     const wasBlocked = isBlocked(past, nowMs)
-    const newBlockMs = verb === 'block' ? seconds * 1000 : isDenied && !wasBlocked ? this.blockDuration * 1000 : 0
+    const newBlockMs = verb === 'block' ? seconds * 1000 : isDenied && !wasBlocked ? this.at.blockDuration * 1000 : 0
     const blockEndsMs = newBlockMs > 0 ? nowMs + newBlockMs : past?.blockEndsMs
     this.past.set(key, {
       consumed: a.consumedPoints,

@@ -31,22 +31,12 @@ const rival = requireRival('rate-limiter-flexible') as Rival
 export type Outcome = { readonly passed: RateLimiterRes | boolean | null } | { readonly denied: RateLimiterRes }
 
 /** Both limiters, asked the same. */
-export interface Twins {
-  /** By how much lengths of time may be apart that both tell. */
-  readonly mostMsApart: number
-  readonly nowMs: number
-  /** Milliseconds since the window at hand began. */
-  readonly intoWindowMs: number
-  advance(ms: number): void
-  /** To the beginning of the window that is `count` after this one. */
-  leave(windows: number): void
-  both(call: (limiter: FlexibleLimiter) => Promise<RateLimiterRes | boolean | null>): Promise<readonly [Outcome, Outcome]>
-  stop(): unknown
-}
+export type Twins = Pick<FlexibleTwins, 'mostMsApart' | 'nowMs' | 'intoWindowMs' | 'advance' | 'leave' | 'both'> & { stop(): unknown }
 
 /** rate-limiter-flexible and what stands in for it here, on one clock. */
-export class FlexibleTwins implements Twins {
-  readonly mostMsApart = 0
+export class FlexibleTwins {
+  /** By how much lengths of time may be apart that both tell. */
+  readonly mostMsApart: number = 0
   readonly theirs: FlexibleLimiter
   readonly ours: FlexibleLimiter
   private readonly clock: ManualClock
@@ -66,6 +56,7 @@ export class FlexibleTwins implements Twins {
     return this.clock.nowMs()
   }
 
+  /** Milliseconds since the window at hand began. */
   get intoWindowMs(): number {
     return this.nowMs % this.windowMs
   }
@@ -75,6 +66,7 @@ export class FlexibleTwins implements Twins {
     this.clock.advance(ms)
   }
 
+  /** To the beginning of the window that is `count` after this one. */
   leave(windows: number): void {
     this.advance(windows * this.windowMs - this.intoWindowMs)
   }

@@ -1,5 +1,6 @@
 // A process with the app of each side. Reads `run` lines, runs one repeat for each and answers a line of JSON.
-import { createInterface } from 'node:readline'
+
+import { answerRuns } from '../line-answers.js'
 import type { SideTime } from './measure-added.js'
 import { type MiddlewareSetting, SIDES, type Side } from './middleware-setting.js'
 import { forEachSide, type SideRun } from './side-runs.js'
@@ -13,12 +14,7 @@ const WARM_UP_BLOCKS = 200
 
 const walks = await sideWalks(JSON.parse(process.argv[2] ?? '') as MiddlewareSetting)
 await repeat(WARM_UP_BLOCKS)
-console.log('ready')
-for await (const line of createInterface({ input: process.stdin })) {
-  if (line !== 'run') break
-  console.log(JSON.stringify(await repeat(BLOCKS)))
-}
-process.exit(0)
+await answerRuns(() => repeat(BLOCKS))
 
 /** Blocks of each side in turn. Processor time, of which others on the machine take none. */
 async function repeat(blocks: number): Promise<SideRun<SideTime>> {

@@ -1,6 +1,6 @@
 // A process with the app of each side, which counts what requests allocate. Started with a young generation that takes all of it.
 import { PerformanceObserver } from 'node:perf_hooks'
-import { createInterface } from 'node:readline'
+import { answerRuns } from '../line-answers.js'
 import type { Walk } from '../walk.js'
 import type { SideBytes } from './count-allocations.js'
 import type { MiddlewareSetting } from './middleware-setting.js'
@@ -19,12 +19,7 @@ new PerformanceObserver((list) => {
 
 const walks = await sideWalks(JSON.parse(process.argv[2] ?? '') as MiddlewareSetting)
 await forEachSide((side) => Promise.resolve(walks[side](WARM_UP_REQUESTS)))
-console.log('ready')
-for await (const line of createInterface({ input: process.stdin })) {
-  if (line !== 'run') break
-  console.log(JSON.stringify(await forEachSide((side) => counted(walks[side]))))
-}
-process.exit(0)
+await answerRuns(() => forEachSide((side) => counted(walks[side])))
 
 async function counted(walk: Walk): Promise<SideBytes> {
   for (let tries = 0; tries < MOST_TRIES; tries++) {

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createInterface } from 'node:readline'
+import { answerLines } from '../line-answers.js'
 import type { Framework } from './middleware-setting.js'
 import { SITES } from './site.js'
 import type { SitePlan } from './site-plan.js'
@@ -17,9 +17,7 @@ const { framework, plan } = JSON.parse(process.argv[2] ?? '') as SiteJob
 const server = createServer(await SITES[framework](plan))
 server.listen(0, '127.0.0.1')
 await once(server, 'listening')
-console.log('ready')
-for await (const line of createInterface({ input: process.stdin })) {
+await answerLines((line) => {
   const { user, system } = process.cpuUsage()
-  console.log(line === 'port' ? (server.address() as AddressInfo).port : user + system)
-}
-process.exit(0)
+  return line === 'port' ? (server.address() as AddressInfo).port : user + system
+})

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { crewFor, Random } from 'sluicegate-testkit'
 import type { Decision } from '../../../packages/sluicegate/dist/decision/decision.js'
 import { manualClock, slidingLog } from '../../../packages/sluicegate/dist/index.js'
+import { sum } from '../samples.js'
 import { attachMutexLogTwin, createMutexLogTwin } from './mutex-log-twin.js'
 
 const START_MS = 1_789_000_000_000
@@ -67,14 +68,6 @@ test('the mutex log decides as a plain list does, field by field, on both its en
   }
 })
 
-test('a bound key of the mutex log spends the same tokens', () => {
-  const twin = createMutexLogTwin(slidingLog({ limit: 5, window: '1h' }), { clock: manualClock(1000) })
-  const bound = twin.key('k')
-  bound.take(2)
-  twin.take('k')
-  assert.equal(bound.take().remaining, 1)
-})
-
 test('a request that needs several tokens learns when the last of them comes back', () => {
   const clock = manualClock(START_MS)
   const twin = createMutexLogTwin(slidingLog({ limit: 5, window: '1s' }), { clock })
@@ -124,7 +117,3 @@ test('4 workers on the same new keys of the mutex log at once give each key its 
     [],
   )
 })
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, n) => total + n, 0)
-}

@@ -36,7 +36,7 @@ class MutexLogTwin extends MutexTable {
   private passesAtUs = 0
 
   constructor(given: MutexTwinHandle, clock: Clock) {
-    super(given, clock, doublesPerEntry(given.policy))
+    super(given, clock)
     this.limit = given.policy.limit
     this.windowUs = Math.round(given.policy.windowMs * 1000)
   }

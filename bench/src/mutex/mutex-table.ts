@@ -18,6 +18,7 @@ export interface MutexTwinHandle {
   readonly policy: Policy
   readonly shared: SharedArrayBuffer
   readonly stripes: number
+  readonly doublesPerEntry: number
   readonly secret: readonly [number, number]
   readonly clock: ReturnType<typeof clockHandle>
 }
@@ -41,7 +42,8 @@ export function foundMutexTable(
 ): [MutexTwinHandle, Clock] {
   const stripes = Math.ceil((maxKeys * ENTRIES_PER_KEY) / ENTRIES_PER_STRIPE)
   const shared = new SharedArrayBuffer(stripes * 8 + stripes * ENTRIES_PER_STRIPE * doublesPerEntry * 8)
-  return [{ policy: checkedPolicy(policy), shared, stripes, secret: randomSecret(), clock: clockHandle(clock) }, clock]
+  const table = { shared, stripes, doublesPerEntry }
+  return [{ ...table, policy: checkedPolicy(policy), secret: randomSecret(), clock: clockHandle(clock) }, clock]
 }
 
 /** The clock of a handle, in this thread. */
@@ -61,14 +63,12 @@ export abstract class MutexTable {
   /** The same, two words a double. */
   protected readonly words: Int32Array
   private readonly given: MutexTwinHandle
-  private readonly doublesPerEntry: number
   private readonly ticker: Ticker
   private readonly mutexes: Int32Array
 
-  constructor(given: MutexTwinHandle, clock: Clock, doublesPerEntry: number) {
+  constructor(given: MutexTwinHandle, clock: Clock) {
     this.given = given
     this.policy = given.policy
-    this.doublesPerEntry = doublesPerEntry
     this.ticker = tickerOf(clock)
     this.mutexes = new Int32Array(given.shared, 0, given.stripes * 2)
     this.words = new Int32Array(given.shared, given.stripes * 8)
@@ -110,10 +110,11 @@ export abstract class MutexTable {
 
   /** The key's place in its stripe, or a free one made the key's own; -1 when there is none. */
   private entry(stripe: number, low: number, high: number, nowUs: number): number {
+    const { doublesPerEntry } = this.given
     const first = stripe * ENTRIES_PER_STRIPE
     let spare = -1
     for (let nth = 0; nth < ENTRIES_PER_STRIPE; nth++) {
-      const at = (first + ((high + nth) & (ENTRIES_PER_STRIPE - 1))) * this.doublesPerEntry
+      const at = (first + ((high + nth) & (ENTRIES_PER_STRIPE - 1))) * doublesPerEntry
       if (this.words[2 * at] === low && this.words[2 * at + 1] === high) return at
       const isUnused = this.words[2 * at] === 0 && this.words[2 * at + 1] === 0
       if (spare < 0 && (isUnused || this.isAsNew(at, nowUs))) spare = at

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { crewFor, Random, RateOracle } from 'sluicegate-testkit'
-import { manualClock, tokenBucket } from '../../../packages/sluicegate/dist/index.js'
+import { manualClock, slidingLog, tokenBucket } from '../../../packages/sluicegate/dist/index.js'
+import { createMutexLogTwin } from './mutex-log-twin.js'
 import { attachMutexTwin, createMutexTwin } from './mutex-twin.js'
 
 // What benchmarks compare the core with must do the same work: decide the same.
@@ -29,12 +30,17 @@ test('the mutex twin decides as the oracle does, field by field, on both its end
   }
 })
 
-test('a bound key of the mutex twin spends the same tokens', () => {
-  const twin = createMutexTwin(tokenBucket({ limit: 5, window: '1h' }), { clock: manualClock(1000) })
-  const bound = twin.key('k')
-  bound.take(2)
-  twin.take('k')
-  assert.equal(bound.take().remaining, 1)
+test('a bound key of either twin spends the same tokens', () => {
+  const [options, window] = [{ clock: manualClock(1000) }, '1h'] as const
+  for (const twin of [
+    createMutexTwin(tokenBucket({ limit: 5, window }), options),
+    createMutexLogTwin(slidingLog({ limit: 5, window }), options),
+  ]) {
+    const bound = twin.key('k')
+    bound.take(2)
+    twin.take('k')
+    assert.equal(bound.take().remaining, 1)
+  }
 })
 
 test('4 workers on one key of the mutex twin admit exactly what flows in, round after round', async (t) => {

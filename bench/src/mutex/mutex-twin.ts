@@ -28,7 +28,7 @@ class MutexTwin extends MutexTable {
   private left = 0
 
   constructor(given: MutexTwinHandle, clock: Clock) {
-    super(given, clock, DOUBLES_PER_ENTRY)
+    super(given, clock)
     const { unitsPerUs, unitsPerToken, capacity } = emissionOf(given.policy)
     this.unitsPerUs = unitsPerUs
     this.unitsPerToken = unitsPerToken

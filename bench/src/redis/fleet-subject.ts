@@ -1,6 +1,7 @@
 // A process with one contender in it, connected to servers that its parent started. Reads `run` lines, runs one run for each on keys that
 // no run has used, and answers a line of JSON.
-import { createInterface } from 'node:readline'
+
+import { answerRuns } from '../line-answers.js'
 import { closedLoop } from './closed-loop.js'
 import { FLEET_CONTENDERS } from './contenders.js'
 import type { FleetJob, FleetStint } from './fleet-job.js'
@@ -15,15 +16,11 @@ const contender = await FLEET_CONTENDERS[cell.contender](place)
 const keyOf = Array.from({ length: callers }, (_, caller) => (shape === 'hot_key' ? 0 : caller))
 
 await stint('warm', WARM_UP_MS)
-console.log('ready')
 let runs = 0
-for await (const line of createInterface({ input: process.stdin })) {
-  if (line !== 'run') break
+await answerRuns(async (): Promise<FleetStint> => {
   const before = contender.withoutStore?.() ?? 0
-  const found: FleetStint = { ...(await stint(String(runs++), ms)), withoutStore: (contender.withoutStore?.() ?? 0) - before }
-  console.log(JSON.stringify(found))
-}
-process.exit(0)
+  return { ...(await stint(String(runs++), ms)), withoutStore: (contender.withoutStore?.() ?? 0) - before }
+})
 
 function stint(run: string, forMs: number): Promise<Stint> {
   const keys = Array.from({ length: shape === 'hot_key' ? 1 : callers }, (_, key) => `${prefix}-${run}-user-${key}`)

@@ -1,6 +1,6 @@
 import { figure, whole } from '../report.js'
 import type { Summary } from '../samples.js'
-import type { StudyTable } from '../study/study-table.js'
+import { inColumns, type StudyTable } from '../study/study-table.js'
 import { type Cell, type CellResult, MOST_CALLERS, SHAPES, type Shape } from './cell.js'
 import { PACE_PER_S } from './cells.js'
 import { FLEET_CONTENDER_NAMES } from './contenders.js'
@@ -10,7 +10,11 @@ import { figureOf, latencyOf } from './run-figures.js'
 
 const KEYS: Readonly<Record<Shape, string>> = { per_user: 'a key for each caller', hot_key: 'one hot key' }
 const SERVERS: Readonly<Record<Topology, string>> = { standalone: 'one server', cluster: 'a cluster of 3 + 3' }
-const PERCENTILES = ['p50Ns', 'p99Ns', 'p999Ns'] as const
+const PERCENTILES = {
+  p50: (result: CellResult): string => duration(latencyOf(result, 'all', 'p50Ns')),
+  p99: (result: CellResult): string => duration(latencyOf(result, 'all', 'p99Ns')),
+  'p99.9': (result: CellResult): string => duration(latencyOf(result, 'all', 'p999Ns')),
+}
 
 /** Every table of a run, by the name of its place in the page. What was not measured is left out. */
 export function fleetTables(results: FleetResults): StudyTable[] {
@@ -23,63 +27,43 @@ export function fleetTables(results: FleetResults): StudyTable[] {
 
 /** Everything at 256 callers. */
 function judgedTable(results: FleetResults, topology: Topology, shape: Shape): StudyTable {
-  const head = [
-    '',
-    'decisions/s',
-    'min..max',
-    'calls a request',
-    'calls an admitted token',
-    'budget used',
-    'over-grant',
-    'without store',
-    'p50',
-    'p99',
-    'p99.9',
-  ]
-  const rows = measured(results, { topology, shape, callers: MOST_CALLERS, pace: 0 }).map((result) => {
-    const opsPerS = figureOf(result, 'opsPerS')
-    return [
-      result.cell.contender,
-      whole(opsPerS.median),
-      `${whole(opsPerS.min)}..${whole(opsPerS.max)}`,
-      share(figureOf(result, 'callsPerRequest').median),
-      share(figureOf(result, 'callsPerAdmitted').median),
-      `${figure(figureOf(result, 'budgetPercent').median)} %`,
-      whole(figureOf(result, 'overGrant').max),
-      whole(figureOf(result, 'withoutStore').max),
-      ...percentiles(result),
-    ]
-  })
-  return { name: `${topology}-${shape}`, title: `${MOST_CALLERS} callers, ${KEYS[shape]}, ${SERVERS[topology]}`, head, rows }
+  const cells = measured(results, { topology, shape, callers: MOST_CALLERS, pace: 0 })
+  return {
+    name: `${topology}-${shape}`,
+    title: `${MOST_CALLERS} callers, ${KEYS[shape]}, ${SERVERS[topology]}`,
+    ...inColumns(cells, {
+      '': ({ cell }) => cell.contender,
+      'decisions/s': (result) => whole(figureOf(result, 'opsPerS').median),
+      'min..max': (result) => `${whole(figureOf(result, 'opsPerS').min)}..${whole(figureOf(result, 'opsPerS').max)}`,
+      'calls a request': (result) => share(figureOf(result, 'callsPerRequest').median),
+      'calls an admitted token': (result) => share(figureOf(result, 'callsPerAdmitted').median),
+      'budget used': (result) => `${figure(figureOf(result, 'budgetPercent').median)} %`,
+      'over-grant': (result) => whole(figureOf(result, 'overGrant').max),
+      'without store': (result) => whole(figureOf(result, 'withoutStore').max),
+      ...PERCENTILES,
+    }),
+  }
 }
 
 /** A steady pace, timed from when each question was due. */
 function pacedTable(results: FleetResults, topology: Topology): StudyTable {
-  const rows = SHAPES.flatMap((shape) =>
-    measured(results, { topology, shape, callers: MOST_CALLERS, pace: PACE_PER_S }).map((result) => {
-      const calls = share(figureOf(result, 'callsPerRequest').median)
-      const longest = latencyOf(result, 'all', 'maxNs')
-      return [
-        result.cell.contender,
-        KEYS[shape],
-        whole(figureOf(result, 'opsPerS').median),
-        calls,
-        ...percentiles(result),
-        duration(longest),
-      ]
+  const cells = SHAPES.flatMap((shape) => measured(results, { topology, shape, callers: MOST_CALLERS, pace: PACE_PER_S }))
+  return {
+    name: `${topology}-paced`,
+    title: `${whole(PACE_PER_S)} questions a second, from when each was due, ${SERVERS[topology]}`,
+    ...inColumns(cells, {
+      '': ({ cell }) => cell.contender,
+      keys: ({ cell }) => KEYS[cell.shape],
+      'answers/s': (result) => whole(figureOf(result, 'opsPerS').median),
+      'calls a request': (result) => share(figureOf(result, 'callsPerRequest').median),
+      ...PERCENTILES,
+      longest: (result) => duration(latencyOf(result, 'all', 'maxNs')),
     }),
-  )
-  const head = ['', 'keys', 'answers/s', 'calls a request', 'p50', 'p99', 'p99.9', 'longest']
-  const pace = whole(PACE_PER_S)
-  return { name: `${topology}-paced`, title: `${pace} questions a second, from when each was due, ${SERVERS[topology]}`, head, rows }
+  }
 }
 
 function measured(results: FleetResults, setting: Omit<Cell, 'contender'>): CellResult[] {
   return FLEET_CONTENDER_NAMES.flatMap((contender) => resultOf(results, { contender, ...setting }) ?? [])
-}
-
-function percentiles(result: CellResult): string[] {
-  return PERCENTILES.map((name) => duration(latencyOf(result, 'all', name)))
 }
 
 function duration(ns: Summary | undefined): string {

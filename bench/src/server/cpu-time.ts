@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { residentBytes } from 'sluicegate-testkit/service/resident-memory.js'
+import { sum } from '../samples.js'
 
 const MS_PER_TICK = 10
 
@@ -35,8 +36,4 @@ function rssBytesOf(pid: number): number {
 function childrenOf(pid: number): number[] {
   const threads = readdirSync(`/proc/${pid}/task`)
   return threads.flatMap((thread) => readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean).map(Number))
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, each) => total + each, 0)
 }

@@ -1,4 +1,5 @@
 import { type GeneratorFigure, h2load, redisBenchmark, sluicegateLoad, wrk } from './generators.js'
+import type { TimedEffort } from './server-run.js'
 import { ServiceProcess } from './service-process.js'
 
 const CONNECTIONS = 16
@@ -11,26 +12,12 @@ export interface GeneratorPair {
   readonly ours: readonly GeneratorFigure[]
 }
 
-export interface GeneratorsEffort {
-  readonly rounds: number
-  /** Of each run. */
-  readonly seconds: number
-}
-
 /** Closed loops of the same 16 connections against the same service. */
-export async function measureGenerators({ rounds, seconds }: GeneratorsEffort): Promise<GeneratorPair[]> {
+export async function measureGenerators({ rounds, seconds }: TimedEffort): Promise<GeneratorPair[]> {
   const service = await ServiceProcess.start()
   const own = async (url: string): Promise<GeneratorFigure> => {
-    const callers = ['--closed', `${CONNECTIONS}`, '--connections', `${CONNECTIONS}`]
-    const { perSecond, serviceMs } = await sluicegateLoad(url, [
-      '--policy',
-      'api',
-      '--keys',
-      'hot',
-      ...callers,
-      '--duration',
-      `${seconds}s`,
-    ])
+    const loop = ['--closed', `${CONNECTIONS}`, '--connections', `${CONNECTIONS}`, '--duration', `${seconds}s`]
+    const { perSecond, serviceMs } = await sluicegateLoad(url, ['--policy', 'api', '--keys', 'hot', ...loop])
     return { perSecond, p50Ms: serviceMs.p50 }
   }
   const http = (): Promise<GeneratorFigure> => own(`http://127.0.0.1:${service.httpPort}`)

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { cpuMs, rssBytes } from './cpu-time.js'
 import { wrk } from './generators.js'
 import { HTTP_REQUESTS, type HttpRequests, requestScripts } from './http-requests.js'
-import type { ServerRun } from './server-run.js'
+import { inRounds, type ServerRun, type TimedEffort } from './server-run.js'
 import { ServiceProcess } from './service-process.js'
 
 const HELLO = fileURLToPath(new URL('http-hello.js', import.meta.url))
@@ -33,14 +33,8 @@ export interface HttpFigure {
   readonly rssBytes: number
 }
 
-export interface HttpEffort {
-  readonly rounds: number
-  /** Of each run. */
-  readonly seconds: number
-}
-
 /** wrk against the service and bare servers, one after the other in each round. */
-export async function measureHttp({ rounds, seconds }: HttpEffort): Promise<HttpFigure[]> {
+export async function measureHttp({ rounds, seconds }: TimedEffort): Promise<HttpFigure[]> {
   const folder = mkdtempSync(join(tmpdir(), 'sluicegate-bench-'))
   const scripts = requestScripts(folder)
   const [hello, same] = await Promise.all([startBare(), startBare('same')])
@@ -58,12 +52,8 @@ export async function measureHttp({ rounds, seconds }: HttpEffort): Promise<Http
         const measured = subjects.filter(([subject]) => requests === HTTP_REQUESTS[0] || EACH_KIND.includes(subject))
         const script = scripts[requests]
         for (const [, , url] of measured) await wrk(url, connections, WARM_UP_S, script)
-        const runs = new Map(measured.map(([subject]) => [subject, [] as ServerRun[]]))
-        for (let round = 0; round < rounds; round++) {
-          for (const [subject, child, url] of measured) runs.get(subject)?.push(await runOf([child], url, connections, seconds, script))
-        }
-        for (const [subject, child] of measured)
-          figures.push({ subject, requests, connections, runs: runs.get(subject) ?? [], rssBytes: rssBytes(child) })
+        const found = await inRounds(measured, rounds, ([, child, url]) => runOf([child], url, connections, seconds, script))
+        for (const [[subject, child], runs] of found) figures.push({ subject, requests, connections, runs, rssBytes: rssBytes(child) })
       }
     }
     return figures

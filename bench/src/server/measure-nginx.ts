@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { freePorts, until } from 'sluicegate-testkit'
 import { wrk } from './generators.js'
 import { requestScripts } from './http-requests.js'
-import { HTTP_CONNECTIONS, type HttpEffort, runOf, startBare } from './measure-http.js'
-import type { ServerRun } from './server-run.js'
+import { HTTP_CONNECTIONS, runOf, startBare } from './measure-http.js'
+import { inRounds, type ServerRun, type TimedEffort } from './server-run.js'
 import { ServiceProcess } from './service-process.js'
 
 const WARM_UP_S = 3
@@ -24,7 +24,7 @@ export interface NginxFigure {
 }
 
 /** wrk with requests of 1,000 clients against nginx, which passes their headers on to the service. */
-export async function measureNginx({ rounds, seconds }: HttpEffort): Promise<NginxFigure[]> {
+export async function measureNginx({ rounds, seconds }: TimedEffort): Promise<NginxFigure[]> {
   const folder = mkdtempSync(join(tmpdir(), 'sluicegate-bench-'))
   const { clients } = requestScripts(folder)
   const [application, hello, service] = await Promise.all([startBare(), startBare(), ServiceProcess.start()])
@@ -40,11 +40,8 @@ export async function measureNginx({ rounds, seconds }: HttpEffort): Promise<Ngi
     const figures: NginxFigure[] = []
     for (const connections of HTTP_CONNECTIONS) {
       for (const [, , url] of subjects) await wrk(url, connections, WARM_UP_S, clients)
-      const runs = new Map(subjects.map(([subject]) => [subject, [] as ServerRun[]]))
-      for (let round = 0; round < rounds; round++) {
-        for (const [subject, children, url] of subjects) runs.get(subject)?.push(await runOf(children, url, connections, seconds, clients))
-      }
-      for (const [subject] of subjects) figures.push({ subject, connections, runs: runs.get(subject) ?? [] })
+      const found = await inRounds(subjects, rounds, ([, children, url]) => runOf(children, url, connections, seconds, clients))
+      for (const [[subject], runs] of found) figures.push({ subject, connections, runs })
     }
     return figures
   } finally {

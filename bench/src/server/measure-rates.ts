@@ -1,6 +1,7 @@
 import { cpuMs } from './cpu-time.js'
 import { sluicegateLoad } from './generators.js'
 import { startBare } from './measure-http.js'
+import type { TimedEffort } from './server-run.js'
 import { ServiceProcess } from './service-process.js'
 
 /** Of the capacity. */
@@ -38,14 +39,8 @@ export interface RateFigure {
   readonly bare?: readonly { readonly latencyMs: RateRun['latencyMs'] }[]
 }
 
-export interface RatesEffort {
-  readonly rounds: number
-  /** Of each run. */
-  readonly seconds: number
-}
-
 /** `sluicegate load` at a constant rate, from a tenth of the capacity to five times as much. */
-export async function measureRates(protocol: Protocol, { rounds, seconds }: RatesEffort): Promise<RateFigure> {
+export async function measureRates(protocol: Protocol, { rounds, seconds }: TimedEffort): Promise<RateFigure> {
   const service = await ServiceProcess.start()
   const hello = protocol === 'http' ? await startBare() : undefined
   try {
@@ -54,16 +49,8 @@ export async function measureRates(protocol: Protocol, { rounds, seconds }: Rate
       grpc: `grpc://127.0.0.1:${service.grpcPort}`,
       resp: `resp://127.0.0.1:${service.respPort}`,
     }[protocol]
-    const common = [
-      '--policy',
-      'api',
-      '--connections',
-      `${CONNECTIONS[protocol]}`,
-      '--warm-up',
-      `${WARM_UP_S}s`,
-      '--duration',
-      `${seconds}s`,
-    ]
+    const common = ['--policy', 'api', '--connections', `${CONNECTIONS[protocol]}`]
+    common.push('--warm-up', `${WARM_UP_S}s`, '--duration', `${seconds}s`)
     const capacity: number[] = []
     for (let round = 0; round <= rounds; round++) {
       const { perSecond } = await sluicegateLoad(url, [...common, '--closed', `${CALLERS}`])

@@ -2,23 +2,19 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { COMPILED, ServiceProcess, SLUICEGATE } from './service-process.js'
 
-export interface StartupEffort {
-  readonly rounds: number
-}
-
 /** Milliseconds of each round, one after the other. */
-export interface StartupFigure {
-  /** From its start until the service accepts connections of all protocols. */
-  readonly serviceMs: readonly number[]
-  /** The same of the program as tsc compiles it, one file a module. */
-  readonly compiledMs: readonly number[]
-  /** From its start until `node -e 0` has ended. */
-  readonly nodeMs: readonly number[]
-}
+export type StartupFigure = Awaited<ReturnType<typeof measureStartup>>[number]
 
 /** How long `sluicegate serve` takes to listen, as it is published and as it is compiled, beside a Node.js that does nothing. */
-export async function measureStartup({ rounds }: StartupEffort): Promise<StartupFigure[]> {
-  const figure = { serviceMs: [] as number[], compiledMs: [] as number[], nodeMs: [] as number[] }
+export async function measureStartup({ rounds }: { readonly rounds: number }) {
+  const figure = {
+    /** From its start until the service accepts connections of all protocols. */
+    serviceMs: [] as number[],
+    /** The same of the program as tsc compiles it, one file a module. */
+    compiledMs: [] as number[],
+    /** From its start until `node -e 0` has ended. */
+    nodeMs: [] as number[],
+  }
   // The first round fills the caches of files.
   for (let round = 0; round <= rounds; round++) {
     const [node, service, compiled] = [await nodeTook(), await serviceTook(SLUICEGATE), await serviceTook(COMPILED)]

@@ -1,22 +1,22 @@
 import type { Machine } from '../machine.js'
-import type { GeneratorPair, GeneratorsEffort } from './measure-generators.js'
+import type { GeneratorPair } from './measure-generators.js'
 import type { GrpcEffort } from './measure-grpc.js'
-import type { HttpEffort, HttpFigure } from './measure-http.js'
+import type { HttpFigure } from './measure-http.js'
 import type { NginxFigure } from './measure-nginx.js'
-import type { RateFigure, RatesEffort } from './measure-rates.js'
+import type { RateFigure } from './measure-rates.js'
 import type { RespEffort, RespFigure } from './measure-resp.js'
-import type { StartupEffort, StartupFigure } from './measure-startup.js'
-import type { ServerRun } from './server-run.js'
+import type { StartupFigure } from './measure-startup.js'
+import type { ServerRun, TimedEffort } from './server-run.js'
 
 /** How long and how often each part is measured. */
 export interface ServerEffort {
-  readonly http: HttpEffort
-  readonly nginx: HttpEffort
+  readonly http: TimedEffort
+  readonly nginx: TimedEffort
   readonly grpc: Omit<GrpcEffort, 'outstanding'>
   readonly resp: RespEffort
-  readonly rates: RatesEffort
-  readonly generators: GeneratorsEffort
-  readonly startup: StartupEffort
+  readonly rates: TimedEffort
+  readonly generators: TimedEffort
+  readonly startup: { readonly rounds: number }
 }
 
 /** `ShouldRateLimit` of the service, and an echo of gRPC's own library. */

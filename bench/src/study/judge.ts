@@ -4,38 +4,7 @@ import type { Traffic } from './traffic.js'
 import { TrailingCount } from './trailing-count.js'
 
 /** How a form judged all requests of a traffic against a limit. */
-export interface Judgement {
-  readonly form: string
-  /** Requests a window. */
-  readonly limit: number
-  readonly requests: number
-  readonly allowed: number
-  /** Requests that found their source's real count at the limit: those that an exact limiter would deny. */
-  readonly over: number
-  readonly wronglyAllowed: number
-  readonly wronglyDenied: number
-  /** Sources that had a request over the limit, and those of them that were never denied. */
-  readonly sourcesOver: number
-  readonly sourcesMissed: number
-  /** The most that one of these had in a window, over the limit. */
-  readonly worstMissed: number
-  /** Sources that were denied although they were never over the limit. */
-  readonly sourcesDeniedWithoutCause: number
-  /** The most that passed in any window of any source. */
-  readonly mostAdmitted: number
-}
-
-/** How far the counts that a form believed in were off: |believed - real| / real, the request itself included, on average. */
-export interface Difference {
-  readonly form: string
-  /** Over all requests. */
-  readonly ofAll: number
-  /** Over requests whose source has at least ten in the window, itself included, and how many those are. */
-  readonly ofTenOrMore: number
-  readonly requestsOfTenOrMore: number
-  /** The sum of all differences over the sum of all real counts. */
-  readonly weighted: number
-}
+export type Judgement = ReturnType<Tally['judgement']>
 
 const TEN = 10
 /** Above any count of any source of the study, and the largest limit of the packed form. */
@@ -43,12 +12,16 @@ const NEVER_REACHED = 65_535
 
 class Tally {
   private readonly limit: number
-  private requests = 0
-  private allowed = 0
-  private over = 0
-  private wronglyAllowed = 0
-  private wronglyDenied = 0
-  private mostAdmitted = 0
+  private readonly counts = {
+    requests: 0,
+    allowed: 0,
+    /** Requests that found their source's real count at the limit: those that an exact limiter would deny. */
+    over: 0,
+    wronglyAllowed: 0,
+    wronglyDenied: 0,
+    /** The most that passed in any window of any source. */
+    mostAdmitted: 0,
+  }
   private readonly most: Uint32Array
   private readonly wasDenied: Uint8Array
 
@@ -59,19 +32,20 @@ class Tally {
   }
 
   add(source: number, real: number, allowed: boolean): void {
+    const { counts } = this
     const passes = real < this.limit
-    this.requests++
-    if (allowed) this.allowed++
-    if (!passes) this.over++
-    if (allowed && !passes) this.wronglyAllowed++
-    if (!allowed && passes) this.wronglyDenied++
+    counts.requests++
+    if (allowed) counts.allowed++
+    if (!passes) counts.over++
+    if (allowed && !passes) counts.wronglyAllowed++
+    if (!allowed && passes) counts.wronglyDenied++
     if (!allowed) this.wasDenied[source] = 1
-    else if (real + 1 > this.mostAdmitted) this.mostAdmitted = real + 1
+    else if (real + 1 > counts.mostAdmitted) counts.mostAdmitted = real + 1
     if (real + 1 > (this.most[source] as number)) this.most[source] = real + 1
   }
 
-  judgement(form: string): Judgement {
-    const { limit, requests, allowed, over, wronglyAllowed, wronglyDenied, mostAdmitted } = this
+  judgement(form: string) {
+    const { limit } = this
     let [sourcesOver, sourcesMissed, worst, sourcesDeniedWithoutCause] = [0, 0, 0, 0]
     for (const [source, most] of this.most.entries()) {
       const wasDenied = this.wasDenied[source] === 1
@@ -81,15 +55,20 @@ class Tally {
       sourcesMissed++
       worst = Math.max(worst, most)
     }
-    const sources = { sourcesOver, sourcesMissed, worstMissed: worst / limit, sourcesDeniedWithoutCause }
-    return { form, limit, requests, allowed, over, wronglyAllowed, wronglyDenied, ...sources, mostAdmitted }
+    return {
+      form,
+      /** Requests a window. */
+      limit,
+      ...this.counts,
+      /** Sources that had a request over the limit, and those of them that were never denied. */
+      sourcesOver,
+      sourcesMissed,
+      /** The most that one of these had in a window, over the limit. */
+      worstMissed: worst / limit,
+      /** Sources that were denied although they were never over the limit. */
+      sourcesDeniedWithoutCause,
+    }
   }
-}
-
-/** What a counting of all requests, the denied ones too, finds. */
-export interface Counted {
-  readonly judgements: readonly Judgement[]
-  readonly difference: Difference
 }
 
 /**
@@ -102,7 +81,7 @@ export function counted(
   limits: readonly number[],
   windowMs: number,
   onRequest: (real: number, believed: number) => void = () => {},
-): Counted {
+) {
   const counter = new Counter(form, NEVER_REACHED, windowMs, traffic.sources)
   const exact = new TrailingCount(traffic, windowMs)
   const tallies = limits.map((limit) => new Tally(limit, traffic.sources))
@@ -126,10 +105,19 @@ export function counted(
   }
   counter.close()
   const requests = traffic.timesUs.length
-  const ofTenOrMore = tenOrMore / Math.max(1, requestsOfTenOrMore)
   return {
     judgements: tallies.map((tally) => tally.judgement(form.name)),
-    difference: { form: form.name, ofAll: all / requests, ofTenOrMore, requestsOfTenOrMore, weighted: difference / reality },
+    /** How far the counts that the form believed in were off: |believed - real| / real, the request itself included, on average. */
+    difference: {
+      form: form.name,
+      /** Over all requests. */
+      ofAll: all / requests,
+      /** Over requests whose source has at least ten in the window, itself included, and how many those are. */
+      ofTenOrMore: tenOrMore / Math.max(1, requestsOfTenOrMore),
+      requestsOfTenOrMore,
+      /** The sum of all differences over the sum of all real counts. */
+      weighted: difference / reality,
+    },
   }
 }
 

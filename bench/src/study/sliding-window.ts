@@ -1,7 +1,7 @@
 import { Random } from '../../../packages/testkit/dist/random.js'
 import { type Attack, attack } from './adversary.js'
 import { FORMS, LOG, PACKED } from './forms.js'
-import { counted, type Difference, type Judgement, limited } from './judge.js'
+import { counted, type Judgement, limited } from './judge.js'
 import { day, frontLoaded, poisson, type Traffic } from './traffic.js'
 
 /** What a run of the study found. */
@@ -21,18 +21,7 @@ export interface SlidingWindowFindings {
 }
 
 /** A day of requests, and how it was judged. */
-export interface Day {
-  readonly name: string
-  readonly requests: number
-  readonly sources: number
-  /** Sources that had a request at all. */
-  readonly seen: number
-  /** With every request counted, as in the published analysis. */
-  readonly counted: readonly Judgement[]
-  readonly differences: readonly Difference[]
-  /** By a limiter, which counts what it lets through. */
-  readonly limited: readonly Judgement[]
-}
+export type Day = ReturnType<typeof judgedDay>
 
 /** How one source at a steady rate was limited. */
 export interface AtRate extends Judgement {
@@ -76,16 +65,19 @@ export function slidingWindowStudy({ quick }: { quick: boolean }): SlidingWindow
   }
 }
 
-function judgedDay({ name, requests, floodShare, limits }: (typeof DAYS)[number] & { requests: number }, sample?: Sample): Day {
+function judgedDay({ name, requests, floodShare, limits }: (typeof DAYS)[number] & { requests: number }, sample?: Sample) {
   const traffic = day({ seed: SEED, requests, sources: SOURCES, floodShare })
   const all = FORMS.map((form) => counted(traffic, form, limits, WINDOW_MS, form === PACKED ? sample?.add : undefined))
   return {
     name,
     requests,
     sources: SOURCES,
+    /** Sources that had a request at all. */
     seen: new Set(traffic.asking).size,
+    /** With every request counted, as in the published analysis. */
     counted: all.flatMap(({ judgements }) => judgements),
     differences: all.map(({ difference }) => difference),
+    /** By a limiter, which counts what it lets through. */
     limited: [...FORMS, LOG].flatMap((form) => limits.map((limit) => limited(traffic, form, limit, WINDOW_MS))),
   }
 }

@@ -28,11 +28,8 @@ const SOURCE_ROOM = 2 ** 20
 const EXPONENT = 1
 /** The busiest hour has (1 + SWING) / (1 - SWING) times the requests of the quietest. */
 const SWING = 0.6
-const BURST_CHANCE = 0.02
-const MEAN_BURST = 20
-const MEAN_GAP_MS = 150
-const FLOOD_REQUESTS = 10_000
-const [SLOWEST_FLOOD, FASTEST_FLOOD] = [30, 100]
+const BURST = { chance: 0.02, mean: 20, meanGapMs: 150 }
+const FLOOD = { requests: 10_000, perSecond: [30, 100] } as const
 
 /**
  * A day of requests: sources by Zipf's law with exponent 1, a busy and a quiet time of day, and one request in fifty followed by a
@@ -51,11 +48,11 @@ export function day({ seed, requests, sources, floodShare }: DayOptions): Traffi
     }
   }
   while (made < requests * floodShare) {
-    train(random.integer(0, sources - 1), FLOOD_REQUESTS, 1000 / random.integer(SLOWEST_FLOOD, FASTEST_FLOOD))
+    train(random.integer(0, sources - 1), FLOOD.requests, 1000 / random.integer(...FLOOD.perSecond))
   }
   while (made < requests) {
-    const following = random.chance(BURST_CHANCE) ? Math.round(random.exponential(MEAN_BURST)) : 0
-    train(zipf.draw(random), 1 + following, MEAN_GAP_MS)
+    const following = random.chance(BURST.chance) ? Math.round(random.exponential(BURST.mean)) : 0
+    train(zipf.draw(random), 1 + following, BURST.meanGapMs)
   }
   packed.sort()
   return {

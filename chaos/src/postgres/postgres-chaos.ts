@@ -1,3 +1,4 @@
+import { isWithin } from '../failover.js'
 import { POSTGRES_FAULTS } from './faults.js'
 import { type PostgresFaultReport, postgresFault } from './postgres-fault.js'
 
@@ -17,9 +18,6 @@ export async function postgresChaos(times: number, progress: (line: string) => v
 }
 
 /** No error for callers, no more than the bound, nothing charged twice or lost. */
-export function isAsStated({ allowedOver, allowedShare, subjects, chargedWrongly }: PostgresFaultReport): boolean {
-  const isWithin = subjects.every(
-    ({ errors, over, overWithShare }) => errors === 0 && over <= allowedOver && overWithShare <= allowedOver + allowedShare,
-  )
-  return isWithin && chargedWrongly === 0
+export function isAsStated(report: PostgresFaultReport): boolean {
+  return isWithin(report) && report.chargedWrongly === 0
 }

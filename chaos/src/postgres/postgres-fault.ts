@@ -5,7 +5,7 @@ import { FaultProxy, PostgresProcess, SmallDisk, until, worstSureExcess } from '
 import { allowedShare } from '../failover.js'
 import { served, servedMs } from '../served.js'
 import { stateOfSubjects } from '../state.js'
-import { admittedByKey, type RecordedTake, reportOf, type Subject, type SubjectReport } from '../subject.js'
+import { admittedByKey, type RecordedTake, reportOf, type Subject } from '../subject.js'
 import { type Watchdog, watchdog } from '../watchdog.js'
 import type { Faulted, PostgresFault } from './faults.js'
 import { ACCOUNT, Fleet, KEYS, PG_RATE, PG_TIMEOUT_MS, PLENTY } from './fleet.js'
@@ -16,28 +16,11 @@ const TABLE = 'sluicegate'
 const LEASE_MS = 100
 const QUIET_MS = 1000
 
-export interface PostgresSubjectReport extends SubjectReport {
-  /** Tokens over the policy in the worst interval, counting only those that were surely spent within it. */
-  readonly surelyOver: number
-}
-
 /** What became of a fleet under one fault. */
-export interface PostgresFaultReport {
-  readonly fault: string
-  readonly times: number
-  /** Tokens by which a key may be over the policy. */
-  readonly allowedOver: number
-  readonly allowedShare: number
-  readonly subjects: readonly PostgresSubjectReport[]
-  /** Tokens charged in the end, beside what passed and what failed without an answer: none too many, none too few. */
-  readonly chargedWrongly: number
-  readonly charges: number
-  /** Of takes of keys that were new: decided without the store. */
-  readonly newKeys: { readonly takes: number; readonly outageDecisions: number }
-}
+export type PostgresFaultReport = Awaited<ReturnType<typeof postgresFault>>
 
 /** Makes one fault again and again, while the processes of a fleet call all the time. */
-export async function postgresFault(fault: PostgresFault, times: number, progress: (line: string) => void): Promise<PostgresFaultReport> {
+export async function postgresFault(fault: PostgresFault, times: number, progress: (line: string) => void) {
   using disk = fault.diskMiB === undefined ? undefined : new SmallDisk(fault.diskMiB)
   await using server = await PostgresProcess.start({ ...fault.options, ...(disk && { under: disk.folder }) })
   await server.ask(postgresTable({ table: TABLE, logged: fault.isLogged }))
@@ -70,6 +53,7 @@ export async function postgresFault(fault: PostgresFault, times: number, progres
     return {
       fault: fault.name,
       times,
+      /** Tokens by which a key may be over the policy. */
       allowedOver: Math.ceil(
         (fault.forgets ? times * (burst + (limit / windowMs) * LEASE_MS) : 0) + (limit / windowMs) * 2 * PG_TIMEOUT_MS,
       ),
@@ -79,9 +63,11 @@ export async function postgresFault(fault: PostgresFault, times: number, progres
           subject,
           recoveries.map((each) => each.get(subject.name) ?? Number.NaN),
         ),
+        /** Tokens over the policy in the worst interval, counting only those that were surely spent within it. */
         surelyOver: surelyOver(subject),
       })),
       ...account,
+      /** Of takes of keys that were new: decided without the store. */
       newKeys: { takes: takes.length, outageDecisions: takes.filter(({ decision }) => decision.source === 'outage').length },
     }
   } finally {
@@ -111,11 +97,7 @@ function surelyOver({ bound, load }: Subject): number {
 }
 
 /** What the store has charged of the account, against what passed since it forgot, and what passed or failed in all. */
-async function accountOf(
-  fleet: Fleet,
-  server: PostgresProcess,
-  forgotMs: number,
-): Promise<Pick<PostgresFaultReport, 'charges' | 'chargedWrongly'>> {
+async function accountOf(fleet: Fleet, server: PostgresProcess, forgotMs: number) {
   const client = new pg.Client({ connectionString: server.url })
   await client.connect()
   const limiter = createPostgresLimiter(ACCOUNT, { client, table: TABLE, mode: 'exact', outage: 'closed', timeoutMs: 10_000 })
@@ -126,5 +108,6 @@ async function accountOf(
   const charges = left.reduce((sum, { remaining }) => sum + PLENTY - remaining, 0)
   const passed = fleet.loads.account.takes.filter(({ decision }) => decision.allowed)
   const least = passed.filter(({ askedMs }) => askedMs >= forgotMs).length
+  // Beside what passed and what failed without an answer: none too many, none too few.
   return { charges, chargedWrongly: Math.max(0, least - charges, charges - passed.length - fleet.failures) }
 }

@@ -1,4 +1,4 @@
-import { markdownTable } from 'sluicegate-testkit/markdown-tables.js'
+import { columnTable } from '../column-table.js'
 import { type Panel, panelsSvg } from '../panels-plot.js'
 import type { OceanResult } from './run-ocean.js'
 
@@ -37,18 +37,15 @@ export function oceanPlot({ where, results }: SavedOcean): string {
 }
 
 function oceanTable({ results }: SavedOcean): string {
-  return markdownTable(
-    ['scenario', 'policy', '50 / 99 %, ms', 'calls to the home, a second and region', 'tokens over', 'allowed over', 'failed requests'],
-    results.map(({ name, policy, p50Ms, p99Ms, homeCalls, over, allowedOver, errors }) => [
-      name.replace('ocean: ', ''),
-      policy,
-      `${p50Ms.toFixed(1)} / ${p99Ms.toFixed(0)}`,
-      homeCalls.toFixed(1),
-      over.toFixed(0),
-      allowedOver.toFixed(0),
-      String(errors),
-    ]),
-  )
+  return columnTable(results, {
+    scenario: ({ name }) => name.replace('ocean: ', ''),
+    policy: ({ policy }) => policy,
+    '50 / 99 %, ms': ({ p50Ms, p99Ms }) => `${p50Ms.toFixed(1)} / ${p99Ms.toFixed(0)}`,
+    'calls to the home, a second and region': ({ homeCalls }) => homeCalls.toFixed(1),
+    'tokens over': ({ over }) => over.toFixed(0),
+    'allowed over': ({ allowedOver }) => allowedOver.toFixed(0),
+    'failed requests': ({ errors }) => String(errors),
+  })
 }
 
 function oceanSoakText({ where, seed, minutes = 0, results }: SavedOcean): string {

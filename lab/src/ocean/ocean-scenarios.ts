@@ -1,5 +1,6 @@
+import { setTimeout as rest } from 'node:timers/promises'
 import type { Random } from 'sluicegate-testkit'
-import type { FaultMarker } from '../scenarios.js'
+import { around, type FaultMarker } from '../scenarios.js'
 import type { Ocean, OceanPolicy, OceanRegion } from './ocean.js'
 import type { OceanLoad } from './ocean-load.js'
 
@@ -146,13 +147,6 @@ function randomFault(ocean: Ocean, random: Random, fault: FaultMarker): Promise<
   ])()
 }
 
-/** A fault with a time before and after it. */
-async function around(beforeMs: number, afterMs: number, run: () => Promise<void>): Promise<void> {
-  await rest(beforeMs)
-  await run()
-  await rest(afterMs)
-}
-
 async function whileCut(regions: readonly OceanRegion[], kind: 'black-hole' | 'cut' | 'half-open', ms: number): Promise<void> {
   for (const { link } of regions) link.set({ kind })
   await rest(ms)
@@ -175,9 +169,4 @@ async function paused({ home: { primary } }: Ocean, ms: number): Promise<void> {
   primary.pause()
   await rest(ms)
   primary.resume()
-}
-
-/** The load goes on meanwhile. */
-function rest(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

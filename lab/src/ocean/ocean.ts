@@ -28,43 +28,29 @@ export class OceanRegion {
   readonly link: FaultProxy
   readonly nodes: readonly ServiceNode[]
   readonly port: number
-  readonly #balancer: LabProcess
+  #balancer: LabProcess | undefined
   readonly #settings: NodeSettings
   #aheadS = 0
   /** Steps ahead of its store's wall clock so far, each of which may refill its share. */
   stepsAhead = 0
 
-  private constructor(
-    made: Pick<OceanRegion, 'name' | 'delayMs' | 'store' | 'link' | 'nodes' | 'port'>,
-    balancer: LabProcess,
-    settings: NodeSettings,
-  ) {
-    this.name = made.name
-    this.delayMs = made.delayMs
-    this.store = made.store
-    this.link = made.link
-    this.nodes = made.nodes
-    this.port = made.port
-    this.#balancer = balancer
-    this.#settings = settings
+  private constructor(delayMs: number, store: RedisProcess, link: FaultProxy, [port = 0, ...ports]: readonly number[], folder: string) {
+    this.name = `r${delayMs}`
+    this.delayMs = delayMs
+    this.store = store
+    this.link = link
+    this.port = port
+    this.#settings = { policies: OCEAN_POLICIES, redis: store.url, mode: 'leased', home: { url: link.url, region: this.name } }
+    this.nodes = ports.map((each, i) => new ServiceNode(`${this.name}-${i + 1}`, each, folder, this.#settings))
     this.across()
   }
 
   static async start(delayMs: number, home: OceanHome, folder: string): Promise<OceanRegion> {
-    const name = `r${delayMs}`
     const store = await RedisProcess.start({ hasMovableClock: true })
-    const link = await home.link()
-    const settings: NodeSettings = {
-      policies: OCEAN_POLICIES,
-      redis: store.url,
-      mode: 'leased',
-      home: { url: link.url, region: name },
-    }
-    const [port = 0, ...ports] = await freePorts(1 + NODES)
-    const nodes = ports.map((each, i) => new ServiceNode(`${name}-${i + 1}`, each, folder, settings))
-    await Promise.all(nodes.map((node) => node.start()))
-    const balancer = await startBalancer(port, nodes, folder)
-    return new OceanRegion({ name, delayMs, store, link, nodes, port }, balancer, settings)
+    const region = new OceanRegion(delayMs, store, await home.link(), await freePorts(1 + NODES), folder)
+    await Promise.all(region.nodes.map((node) => node.start()))
+    region.#balancer = await startBalancer(region.port, region.nodes, folder)
+    return region
   }
 
   /** The link as it is, or slower, or one that loses answers with their connections. */
@@ -87,29 +73,25 @@ export class OceanRegion {
   }
 
   async stop(): Promise<void> {
-    await Promise.all([this.#balancer.end(), ...this.nodes.map((node) => node[Symbol.asyncDispose]())])
+    await Promise.all([this.#balancer?.end(), ...this.nodes.map((node) => node[Symbol.asyncDispose]())])
     await Promise.all([this.link.stop(), this.store.stop()])
   }
 }
 
 /** Three regions with slow links to one home, all on loopback. */
 export class Ocean {
+  readonly folder = mkdtempSync(join(tmpdir(), 'sluicegate-ocean-'))
   readonly home: OceanHome
-  readonly regions: readonly OceanRegion[]
-  readonly folder: string
+  readonly regions: OceanRegion[] = []
 
-  private constructor({ home, regions, folder }: Pick<Ocean, 'home' | 'regions' | 'folder'>) {
+  private constructor(home: OceanHome) {
     this.home = home
-    this.regions = regions
-    this.folder = folder
   }
 
   static async start(): Promise<Ocean> {
-    const folder = mkdtempSync(join(tmpdir(), 'sluicegate-ocean-'))
-    const home = await OceanHome.start()
-    const regions: OceanRegion[] = []
-    for (const delayMs of DELAYS_MS) regions.push(await OceanRegion.start(delayMs, home, folder))
-    return new Ocean({ home, regions, folder })
+    const ocean = new Ocean(await OceanHome.start())
+    for (const delayMs of DELAYS_MS) ocean.regions.push(await OceanRegion.start(delayMs, ocean.home, ocean.folder))
+    return ocean
   }
 
   get nodes(): readonly ServiceNode[] {

@@ -3,12 +3,12 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { measuredWhere } from 'sluicegate-commands/load/machine-text.js'
 import { FaultProxy, RedisProcess } from 'sluicegate-testkit'
-import { worstKey } from '../admissions.js'
 import { machineUs } from '../lab-load.js'
+import { type MeasuredWay, regionFigures } from './region-figures.js'
 import type { RegionJob, RegionRecord } from './region-process.js'
 import { CHECKED, DELAYS_MS, PHASES, type Phase } from './region-traffic.js'
-import { REGIONS, SHARED, WAYS, type WayName } from './region-ways.js'
-import { comparedTable, filledRegions, type MeasuredWay, regionsPlot, type SavedRegions, simulationText } from './regions-page.js'
+import { REGIONS, WAYS, type WayName } from './region-ways.js'
+import { comparedTable, filledRegions, regionsPlot, type SavedRegions, simulationText } from './regions-page.js'
 import { simulated } from './simulated-regions.js'
 
 const USAGE = `npm run lab:regions -- [--render | --check] [WAY]...
@@ -93,7 +93,7 @@ async function measured(way: WayName, phases: readonly Phase[]): Promise<Measure
       messages.push((pieces() - before) / seconds / REGIONS)
     }
     const byRegion = await Promise.all(records)
-    return figures(way, phases, byRegion, messages, startUs)
+    return regionFigures(way, phases, byRegion, messages, startUs)
   } finally {
     for (const child of children) child.kill('SIGKILL')
     await Promise.all(links.map((link) => link.stop()))
@@ -106,38 +106,4 @@ function message(child: ReturnType<typeof fork>): Promise<unknown> {
     child.once('message', resolve)
     child.once('exit', (code) => reject(new Error(`a region ended: ${code}`)))
   })
-}
-
-function figures(
-  way: WayName,
-  traffic: readonly Phase[],
-  byRegion: readonly RegionRecord[],
-  messages: readonly number[],
-  startUs: number,
-): MeasuredWay {
-  const takes = byRegion.flatMap((region) => region.takes)
-  let fromS = 0
-  const phases = traffic.map(({ name, seconds }, i) => {
-    const [from, to] = [startUs + fromS * 1e6, startUs + (fromS + seconds) * 1e6]
-    const own = takes.filter(([dueUs]) => dueUs >= from && dueUs < to)
-    fromS += seconds
-    const waits = own.map(([, sentUs, answeredUs]) => (answeredUs - sentUs) / 1_000).sort((a, b) => a - b)
-    const at = (part: number): number => round(waits[Math.floor(part * waits.length)] ?? 0)
-    const allowed = own.filter((take) => take[3] === 1).length
-    const calls = byRegion.reduce((sum, region) => sum + (region.calls[i] ?? 0), 0) / seconds / REGIONS
-    const [p50Ms, p99Ms] = [at(0.5), at(0.99)]
-    return { name, asked: own.length, allowed, seconds, p50Ms, p99Ms, messages: round(messages[i] ?? 0), calls: round(calls) }
-  })
-  const answers = takes.map(([, fromUs, toUs, isAllowed]) => ({ fromUs, toUs, outcome: isAllowed === 1 ? 'allowed' : 'denied', key: 'k' }))
-  const endHomeUs = startUs + (fromS - (traffic.at(-1)?.seconds ?? 0)) * 1e6
-  const alive = answers.filter(({ toUs }) => toUs < endHomeUs)
-  const bySecond = Array.from({ length: fromS }, (_, second) => {
-    const [from, to] = [startUs + second * 1e6, startUs + (second + 1) * 1e6]
-    return answers.filter(({ toUs, outcome }) => outcome === 'allowed' && toUs >= from && toUs < to).length
-  })
-  return { way, over: round(worstKey(SHARED, alive).over), overDead: round(worstKey(SHARED, answers).over), phases, bySecond }
-}
-
-function round(value: number): number {
-  return Math.round(value * 100) / 100
 }

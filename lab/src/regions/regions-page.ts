@@ -1,30 +1,8 @@
 import { filledPage, markdownTable } from 'sluicegate-testkit/markdown-tables.js'
 import { linePlotSvg } from '../line-plot.js'
+import type { MeasuredPhase, MeasuredWay } from './region-figures.js'
 import { CHECKED, PHASES, type Phase, RUNS } from './region-traffic.js'
-import { SHARED, WAYS, type WayName } from './region-ways.js'
-
-/** What one way did with the traffic. */
-export interface MeasuredWay {
-  readonly way: WayName
-  /** Tokens of the worst interval over the policy, before the far store died, and in all. */
-  readonly over: number
-  readonly overDead: number
-  readonly phases: readonly MeasuredPhase[]
-  readonly bySecond: readonly number[]
-}
-
-interface MeasuredPhase {
-  readonly name: Phase['name']
-  readonly seconds: number
-  readonly asked: number
-  readonly allowed: number
-  readonly p50Ms: number
-  readonly p99Ms: number
-  /** To the far store, a second and region. */
-  readonly messages: number
-  /** To the home, a second and region. A message may hold several. */
-  readonly calls?: number
-}
+import { SHARED, WAYS } from './region-ways.js'
 
 export interface SimulatedPhase {
   readonly name: Phase['name']
@@ -104,7 +82,7 @@ export function regionsPlot({ where, found }: SavedRegions): string {
   })
 }
 
-function phaseOf({ phases }: Pick<MeasuredWay, 'phases'>, name: Phase['name']): MeasuredPhase {
+function phaseOf({ phases }: { readonly phases: readonly MeasuredPhase[] }, name: Phase['name']): MeasuredPhase {
   return phases.find((phase) => phase.name === name) as MeasuredPhase
 }
 

@@ -5,7 +5,6 @@ import { simulateLeases } from './lease-nodes.js'
 import { simulateLimiters } from './limiter-nodes.js'
 import type { MeasuredGroup, MeasuredNodes } from './measured-nodes.js'
 import type { NodeGroup } from './node-group.js'
-import type { ComparedRun } from './scale-results.js'
 import { systemCost, zipfShares } from './system-cost.js'
 
 const MANY_SERVERS = new URL('../../results/many-servers.json', import.meta.url)
@@ -28,6 +27,14 @@ interface ManyServers {
     readonly useWhole: number
     readonly useDead: number
   }[]
+}
+
+/** A run that was made twice: on real limiters and in the simulation, or in the exact simulation and the coarse one. */
+export interface ComparedRun {
+  readonly what: string
+  readonly callsPerRequest: readonly [reference: number, compared: number]
+  /** Undefined where only calls are compared. */
+  readonly budgetUse?: readonly [reference: number, compared: number]
 }
 
 /** Real limiters over a real server, and service nodes of the lab, against the exact simulation. */

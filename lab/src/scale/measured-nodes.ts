@@ -8,14 +8,7 @@ import { arrivalUs, keyOf, type NodeGroup } from './node-group.js'
 export type MeasuredGroup = Omit<NodeGroup, 'roundTripUs' | 'serviceUs'>
 
 /** What real limiters did over a real server. */
-export interface MeasuredFigures {
-  readonly callsPerRequest: number
-  readonly callsPerToken: number
-  readonly budgetUse: number
-  readonly withoutStore: number
-  /** Times of calls, as a node sees them: 0th, 1st ... 100th percentile. Empty where most decisions made no call. */
-  readonly callUs: readonly number[]
-}
+export type MeasuredFigures = Awaited<ReturnType<typeof sent>>
 
 /** Connections, calls at once on each, and for how long, while the processor time of a call is measured. */
 const [BUSY_CONNECTIONS, AT_ONCE, SATURATED_MS] = [64, 4, 2_000]
@@ -139,7 +132,7 @@ export class MeasuredNodes {
   }
 }
 
-async function sent(group: MeasuredGroup, limiters: readonly FleetLimiter[]): Promise<MeasuredFigures> {
+async function sent(group: MeasuredGroup, limiters: readonly FleetLimiter[]) {
   const { policy, keys, seconds, warmUpSeconds } = group
   const demand = new Random(group.seed)
   const fromUs = warmUpSeconds * 1e6
@@ -177,6 +170,7 @@ async function sent(group: MeasuredGroup, limiters: readonly FleetLimiter[]): Pr
     callsPerToken: calls / allowed,
     budgetUse: allowed / ((keys * policy.limit * seconds * 1000) / policy.windowMs),
     withoutStore,
+    /** Times of calls, as a node sees them: 0th, 1st ... 100th percentile. Empty where most decisions made no call. */
     callUs: percentilesOf(callsUs.sort((a, b) => a - b)),
   }
 }

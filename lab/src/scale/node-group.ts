@@ -38,26 +38,7 @@ export interface Decided {
 }
 
 /** What a group of nodes did, over the counted time. */
-export interface GroupFigures {
-  readonly sent: number
-  readonly allowed: number
-  readonly calls: number
-  readonly callsPerRequest: number
-  readonly callsPerToken: number
-  /** Admitted tokens over what the limits of all keys allow. */
-  readonly budgetUse: number
-  /** Admitted requests over requests. */
-  readonly admittedShare: number
-  /** The share of the time in which the store works. */
-  readonly storeBusy: number
-  /** Time to a decision, over all requests. */
-  readonly p50Ms: number
-  readonly p99Ms: number
-  /** Decided without the store, as calls took too long. */
-  readonly withoutStore: number
-  /** Tokens by which the worst key is over its policy in any interval. */
-  readonly over: number
-}
+export type GroupFigures = GroupMeter['figures']
 
 /** Counts what a simulated group does, as it happens. */
 export class GroupMeter {
@@ -94,7 +75,7 @@ export class GroupMeter {
     this.#busyUs += serviceUs
   }
 
-  get figures(): GroupFigures {
+  get figures() {
     const { policy, keys, seconds } = this.#group
     const sent = Math.max(1, this.#sent)
     const waits = this.#waitsUs.sort((a, b) => a - b)
@@ -107,12 +88,18 @@ export class GroupMeter {
       calls: this.#calls,
       callsPerRequest: this.#calls / sent,
       callsPerToken: this.#calls / Math.max(1, this.#allowed),
+      /** Admitted tokens over what the limits of all keys allow. */
       budgetUse: this.#allowed / budget,
+      /** Admitted requests over requests. */
       admittedShare: this.#allowed / sent,
+      /** The share of the time in which the store works. */
       storeBusy: this.#busyUs / (seconds * 1e6),
+      /** Time to a decision, over all requests. */
       p50Ms: waitMs(0.5),
       p99Ms: waitMs(0.99),
+      /** Decided without the store, as calls took too long. */
       withoutStore: this.#withoutStore,
+      /** Tokens by which the worst key is over its policy in any interval. */
       over: Math.max(0, ...this.#excess.map(({ over }) => over)),
     }
   }

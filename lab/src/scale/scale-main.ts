@@ -1,12 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { measuredWhere } from 'sluicegate-commands/load/machine-text.js'
-import { checkedRuns, coarseRuns } from './compared-runs.js'
-import { keyCosts } from './key-cost.js'
 import { MeasuredNodes } from './measured-nodes.js'
-import { nodeKeyBytes } from './node-memory.js'
 import { filledScale, scalePlots, scaleTables } from './scale-page.js'
-import type { ScaleResults } from './scale-results.js'
-import { busiestShards, growthOfNodes, overloadedStore, systemRows } from './scale-sweeps.js'
+import { type ScaleResults, scaleRun } from './scale-run.js'
 
 const USAGE = `npm run lab:scale -- [--render]
 
@@ -22,41 +17,15 @@ if (others.length > 0 || (option !== undefined && option !== '--render')) {
   console.error(USAGE)
   process.exitCode = option === '--help' ? 0 : 2
 } else {
-  const results = option === '--render' ? (JSON.parse(readFileSync(RESULTS, 'utf8')) as ScaleResults) : await run()
+  const results = option === '--render' ? (JSON.parse(readFileSync(RESULTS, 'utf8')) as ScaleResults) : await writtenRun()
   for (const [name, table] of scaleTables(results)) console.log(`\n${name}\n\n${table}`)
   writeFileSync(PAGE, filledScale(readFileSync(PAGE, 'utf8'), results))
   for (const [name, svg] of scalePlots(results)) writeFileSync(new URL(name, PLOTS), svg)
 }
 
-async function run(): Promise<ScaleResults> {
+async function writtenRun(): Promise<ScaleResults> {
   await using nodes = await MeasuredNodes.start()
-  const begun = (what: string): void => console.error(what)
-  begun('measuring the store')
-  const memory = await nodes.memoryBytes()
-  const { exactUs, leaseUs } = await nodes.serviceTimes()
-  begun('measuring limiters, and simulating the same')
-  const measuredRuns = await checkedRuns(nodes, leaseUs)
-  begun('comparing the exact simulation with the coarse one')
-  const costs = keyCosts()
-  const coarse = await coarseRuns(costs)
-  begun('simulating more nodes and whole systems')
-  const results: ScaleResults = {
-    where: measuredWhere(),
-    measured: {
-      exactUs,
-      leaseUs,
-      connectionBytes: memory.connection,
-      storeKeyBytes: memory.key,
-      nodeKeyBytes: nodeKeyBytes(),
-    },
-    measuredRuns,
-    coarseRuns: coarse,
-    keyCosts: costs,
-    growth: growthOfNodes(),
-    overload: await overloadedStore(),
-    systems: systemRows(costs),
-    busiest: busiestShards(costs),
-  }
+  const results = await scaleRun(nodes, (what) => console.error(what))
   mkdirSync(new URL('.', RESULTS), { recursive: true })
   const text = JSON.stringify(results, (_, value) => (typeof value === 'number' ? rounded(value) : value), 1)
   writeFileSync(RESULTS, `${text}\n`)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { filledScale, scalePlots } from './scale-page.js'
-import type { ScaleResults } from './scale-results.js'
+import type { ScaleResults } from './scale-run.js'
 
 const textOf = (path: string): string => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8')
 const RESULTS = JSON.parse(textOf('lab/results/scale.json')) as ScaleResults

@@ -1,7 +1,9 @@
 import { filledPage, markdownTable } from 'sluicegate-testkit/markdown-tables.js'
+import { columnTable } from '../column-table.js'
 import { linePlotSvg } from '../line-plot.js'
+import type { ComparedRun } from './compared-runs.js'
 import { DEMANDS, type KeyCost, REQUESTS_PER_LEASE } from './key-cost.js'
-import type { ComparedRun, NodeGrowth, ScaleResults } from './scale-results.js'
+import type { ScaleResults } from './scale-run.js'
 import { GROWTH } from './scale-sweeps.js'
 
 /** The share of a shard's processor time that a plan may use. */
@@ -9,6 +11,8 @@ const PLANNED_LOAD = 0.6
 
 /** Nodes from which on it matters which way a system takes. */
 const LARGE_SYSTEM = 1_000
+
+type Growth = ScaleResults['growth'][number]
 
 /** The tables of docs/scale.md, by the names of their places in it. */
 export function scaleTables(results: ScaleResults): ReadonlyMap<string, string> {
@@ -39,7 +43,7 @@ export function scalePlots(results: ScaleResults): ReadonlyMap<string, string> {
 
 function costsTable({ measured, growth }: ScaleResults): string {
   const { exactUs, leaseUs, connectionBytes, storeKeyBytes, nodeKeyBytes } = measured
-  const [few, more] = growth.filter(({ leaseMs }) => leaseMs === GROWTH.leasesMs[0]) as [NodeGrowth, NodeGrowth]
+  const [few, more] = growth.filter(({ leaseMs }) => leaseMs === GROWTH.leasesMs[0]) as [Growth, Growth]
   const perNode = (more.callsPerSecond - few.callsPerSecond) / (more.nodes - few.nodes)
   const perShard = (us: number): string => rounded((PLANNED_LOAD * 1e6) / us)
   return markdownTable(
@@ -81,11 +85,11 @@ function whenTable(costs: readonly KeyCost[]): string {
   return markdownTable(head, rows)
 }
 
-function nodesTable(growth: readonly NodeGrowth[]): string {
+function nodesTable(growth: ScaleResults['growth']): string {
   const rows = GROWTH.nodes.map((nodes) => [
     nodes.toLocaleString('en'),
     ...GROWTH.leasesMs.flatMap((leaseMs) => {
-      const found = growth.find((each) => each.nodes === nodes && each.leaseMs === leaseMs) as NodeGrowth
+      const found = growth.find((each) => each.nodes === nodes && each.leaseMs === leaseMs) as Growth
       const requests = (GROWTH.perSecond * leaseMs) / 1000 / nodes
       return [requests.toLocaleString('en'), rounded(found.callsPerSecond), percent(found.budgetUse)]
     }),
@@ -100,43 +104,38 @@ function nodesTable(growth: readonly NodeGrowth[]): string {
 
 /** Loads that the store cannot answer; below these nothing is decided without it. */
 function overloadTable({ overload }: ScaleResults): string {
-  return markdownTable(
-    ['calls over what the store can answer', '`localShare`', '99 %, ms', 'decided without the store', 'limit used'],
-    overload
-      .filter(({ load }) => load > 1)
-      .map(({ load, localShare, p99Ms, withoutStore, budgetUse }) => [
-        percent(load),
-        String(localShare),
-        p99Ms.toFixed(0),
-        percent(withoutStore),
-        percent(budgetUse),
-      ]),
+  return columnTable(
+    overload.filter(({ load }) => load > 1),
+    {
+      'calls over what the store can answer': ({ load }) => percent(load),
+      '`localShare`': ({ localShare }) => String(localShare),
+      '99 %, ms': ({ p99Ms }) => p99Ms.toFixed(0),
+      'decided without the store': ({ withoutStore }) => percent(withoutStore),
+      'limit used': ({ budgetUse }) => percent(budgetUse),
+    },
   )
 }
 
 function systemsTable({ systems, measured }: ScaleResults): string {
-  const rows = systems
-    .filter(({ nodes }) => nodes >= LARGE_SYSTEM)
-    .map(({ nodes, way, callers, callsPerSecond, callsPerRequest, hottestCallsPerSecond, isLeased }) => {
-      const us = isLeased ? measured.leaseUs : measured.exactUs
-      return [
-        nodes.toLocaleString('en'),
-        way,
-        rounded(callsPerSecond),
-        callsPerRequest.toFixed(2),
-        Math.max(1, Math.ceil((callsPerSecond * us) / (PLANNED_LOAD * 1e6))).toLocaleString('en'),
-        belowOrPercent((hottestCallsPerSecond * us) / 1e6),
-        `${callers.toLocaleString('en')}, ${megabytes(callers * measured.connectionBytes)}`,
-      ]
-    })
-  return markdownTable(['nodes', 'way', 'calls/s', 'calls a request', 'shards', 'busiest key, of a shard', 'connections a shard'], rows)
+  const large = systems.filter(({ nodes }) => nodes >= LARGE_SYSTEM)
+  const usOf = ({ isLeased }: (typeof large)[number]): number => (isLeased ? measured.leaseUs : measured.exactUs)
+  return columnTable(large, {
+    nodes: ({ nodes }) => nodes.toLocaleString('en'),
+    way: ({ way }) => way,
+    'calls/s': ({ callsPerSecond }) => rounded(callsPerSecond),
+    'calls a request': ({ callsPerRequest }) => callsPerRequest.toFixed(2),
+    shards: (row) => Math.max(1, Math.ceil((row.callsPerSecond * usOf(row)) / (PLANNED_LOAD * 1e6))).toLocaleString('en'),
+    'busiest key, of a shard': (row) => belowOrPercent((row.hottestCallsPerSecond * usOf(row)) / 1e6),
+    'connections a shard': ({ callers }) => `${callers.toLocaleString('en')}, ${megabytes(callers * measured.connectionBytes)}`,
+  })
 }
 
 function shardsTable({ busiest }: ScaleResults): string {
-  return markdownTable(
-    ['shards', 'busiest shard, exact', 'busiest shard, leases'],
-    busiest.map(({ shards, exact, leased }) => [String(shards), `${exact.toFixed(2)} x mean`, `${leased.toFixed(2)} x mean`]),
-  )
+  return columnTable(busiest, {
+    shards: ({ shards }) => String(shards),
+    'busiest shard, exact': ({ exact }) => `${exact.toFixed(2)} x mean`,
+    'busiest shard, leases': ({ leased }) => `${leased.toFixed(2)} x mean`,
+  })
 }
 
 /** How far the runs of each kind are from what they are compared with. */

@@ -2,7 +2,6 @@ import { tokenBucket } from 'sluicegate'
 import type { KeyCost } from './key-cost.js'
 import { simulateLeases } from './lease-nodes.js'
 import { simulateLimiters } from './limiter-nodes.js'
-import type { NodeGrowth, Overload, ScaleResults, SystemRow } from './scale-results.js'
 import { busiestShard, type SystemLoad, systemCost } from './system-cost.js'
 
 /** One key whose demand is twice its limit, on any number of nodes. */
@@ -14,7 +13,7 @@ const SHARDED_KEYS = 100_000
 const [WARM_UP_SECONDS, SECONDS] = [5, 3]
 
 /** Calls of one key and the use of its budget. */
-export function growthOfNodes(): NodeGrowth[] {
+export function growthOfNodes() {
   const policy = tokenBucket({ limit: GROWTH.limit, window: '1s', burst: 2 * GROWTH.limit })
   return GROWTH.leasesMs.flatMap((leaseMs) =>
     GROWTH.nodes.map((nodes) => {
@@ -39,9 +38,9 @@ export function growthOfNodes(): NodeGrowth[] {
 const OVERLOAD = { nodes: 50, limit: 1_000, serviceUs: 500, loads: [0.5, 0.9, 1.1, 2], seconds: 6 } as const
 
 /** What happens when a store gets more calls than it can answer, with the default share of an outage and with one for each node. */
-export async function overloadedStore(): Promise<Overload[]> {
+export async function overloadedStore() {
   const { nodes, limit, serviceUs, loads, seconds } = OVERLOAD
-  const found: Overload[] = []
+  const found = []
   for (const load of loads) {
     for (const localShare of [0.1, 1 / nodes]) {
       const { p99Ms, withoutStore, sent, budgetUse } = await simulateLimiters({
@@ -64,11 +63,11 @@ export async function overloadedStore(): Promise<Overload[]> {
 }
 
 /** Systems of 10, 1,000 and 100,000 nodes, limited in different ways. */
-export function systemRows(costs: readonly KeyCost[]): SystemRow[] {
+export function systemRows(costs: readonly KeyCost[]) {
   return SYSTEM.nodes.flatMap((nodes) => {
     const load = { nodes, keys: SYSTEM.keys * nodes, perSecond: SYSTEM.perSecond * nodes, limitPerSecond: SYSTEM.limitPerSecond }
     const serviceNodes = Math.ceil(nodes / SYSTEM.clientsPerServiceNode)
-    const rowOf = (way: string, own: SystemLoad): SystemRow => ({
+    const rowOf = (way: string, own: SystemLoad) => ({
       nodes,
       way,
       callers: own.nodes,
@@ -94,7 +93,7 @@ export function systemRows(costs: readonly KeyCost[]): SystemRow[] {
 }
 
 /** How even the hash slots of a cluster spread the calls of a system of 1,000 nodes. */
-export function busiestShards(costs: readonly KeyCost[]): ScaleResults['busiest'] {
+export function busiestShards(costs: readonly KeyCost[]) {
   const load = { nodes: 1_000, keys: SHARDED_KEYS, perSecond: 20_000, limitPerSecond: SYSTEM.limitPerSecond, nodesPerKey: 1 }
   return SHARDS.map((shards) => ({
     shards,

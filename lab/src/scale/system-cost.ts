@@ -16,15 +16,8 @@ export interface SystemLoad {
   readonly nodesPerKey: number
 }
 
-export interface SystemCost {
-  readonly callsPerSecond: number
-  readonly callsPerRequest: number
-  /** Of the key with most of them. */
-  readonly hottestCallsPerSecond: number
-}
-
 /** Calls of a system: the sum over its keys, whose leases do not depend on each other. */
-export function systemCost(costs: readonly KeyCost[], load: SystemLoad): SystemCost {
+export function systemCost(costs: readonly KeyCost[], load: SystemLoad) {
   let calls = 0
   let hottest = 0
   for (const share of zipfShares(load.keys)) {
@@ -32,6 +25,7 @@ export function systemCost(costs: readonly KeyCost[], load: SystemLoad): SystemC
     calls += own
     hottest = Math.max(hottest, own)
   }
+  // The hottest key is that with most of them.
   return { callsPerSecond: calls, callsPerRequest: calls / load.perSecond, hottestCallsPerSecond: hottest }
 }
 

@@ -18,16 +18,7 @@ const CALM_MS = 50
 export type Keeper = 'redis' | 'cluster'
 
 /** What a cell came to with real processes over a real Redis, or over the process that forked them. */
-export interface MeasuredCell extends UseCell {
-  readonly requests: number
-  readonly exactAdmitted: number
-  readonly leasedAdmitted: number
-  readonly callsPerRequest: number
-  /** Of all takes, those decided in the process among them. */
-  readonly exactP99Ms: number
-  readonly leasedP99Ms: number
-  readonly withoutStore: number
-}
+export type MeasuredCell = Awaited<ReturnType<typeof measured>>
 
 /** All cells, one after another. */
 export async function* measuredCells(keeper: Keeper, seconds: number): AsyncGenerator<MeasuredCell> {
@@ -55,7 +46,7 @@ async function calmest(url: string | undefined, cell: UseCell, seconds: number):
   return found
 }
 
-async function measured(url: string | undefined, cell: UseCell, seconds: number, run: number): Promise<MeasuredCell> {
+async function measured(url: string | undefined, cell: UseCell, seconds: number, run: number) {
   const name = `use-${cell.nodes}-${cell.requestsPerLease}-${cell.demand}-${run}`
   const processes = Array.from({ length: cell.nodes }, () => fork(new URL('./use-node.js', import.meta.url)))
   const served = url === undefined ? MODES.map((mode) => serveLimiter(namedPolicy(cell, name, mode), { mode })) : []
@@ -78,6 +69,7 @@ async function measured(url: string | undefined, cell: UseCell, seconds: number,
     exactAdmitted: sumOf(({ exact }) => exact.admitted),
     leasedAdmitted: sumOf(({ leased }) => leased.admitted),
     callsPerRequest: sumOf(({ leased }) => leased.calls) / requests,
+    /** Of all takes, those decided in the process among them. */
     exactP99Ms: p99(reports.flatMap(({ exact }) => exact.tookMs)),
     leasedP99Ms: p99(reports.flatMap(({ leased }) => leased.tookMs)),
     withoutStore: sumOf(({ exact, leased }) => exact.withoutStore + leased.withoutStore),

@@ -26,9 +26,8 @@ export interface Arrival {
   readonly node: number
 }
 
-const WINDOW_S = 5
 /** Of the windows, and of a rate in whole numbers. */
-const RATE_WINDOW_S = 10
+const [WINDOW_S, RATE_WINDOW_S] = [5, 10]
 const LEAST_BURST = 3
 
 /** Requests a second of all nodes. */

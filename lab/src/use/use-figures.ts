@@ -2,32 +2,16 @@ import type { Decided, SimulatedUse } from './simulated-use.js'
 import { perSecondOf, type UseCell } from './use-cell.js'
 
 /** Leases in one run beside exact mode, over the same arrivals. */
-export interface UseFigures {
-  readonly requests: number
-  /** Admitted, of what exact mode admitted, and of the requests in exact mode. */
-  readonly share: number
-  readonly exactShare: number
-  readonly callsPerRequest: number
-  readonly callsPerToken: number
-  readonly p99Ms: number
-  /** Jain's index of what equal nodes got in 5 s, the mean. */
-  readonly jain: number
-  readonly jainExact: number
-  /** The longest time in which all requests of a node were denied, while another node got something. */
-  readonly starvedS: number
-  readonly starvedExactS: number
-}
+export type UseFigures = ReturnType<typeof figuresOf>
 
-const WARM_UP_S = 2
-const FAIR_S = 5
-const [LEAST_S, MOST_S] = [6, 2_000]
+const [WARM_UP_S, FAIR_S, LEAST_S, MOST_S] = [2, 5, 6, 2_000]
 
 /** Of a run that has so many requests, as far as the time allows. */
 export function secondsOf(cell: UseCell, requests: number): number {
   return Math.round(Math.min(MOST_S, Math.max(LEAST_S, requests / perSecondOf(cell)))) + WARM_UP_S
 }
 
-export function figuresOf(cell: UseCell, seconds: number, exact: SimulatedUse, leased: SimulatedUse): UseFigures {
+export function figuresOf(cell: UseCell, seconds: number, exact: SimulatedUse, leased: SimulatedUse) {
   const [ours, theirs] = [leased, exact].map(({ decided }) => decided.filter(({ askedUs }) => askedUs >= WARM_UP_S * 1e6)) as [
     Decided[],
     Decided[],
@@ -36,13 +20,16 @@ export function figuresOf(cell: UseCell, seconds: number, exact: SimulatedUse, l
   const calls = leased.callsUs.filter((us) => us >= WARM_UP_S * 1e6).length
   return {
     requests: ours.length,
+    /** Admitted, of what exact mode admitted, and of the requests in exact mode. */
     share: admitted(ours) / Math.max(1, admitted(theirs)),
     exactShare: admitted(theirs) / Math.max(1, theirs.length),
     callsPerRequest: calls / Math.max(1, ours.length),
     callsPerToken: calls / Math.max(1, admitted(ours)),
     p99Ms: p99(ours.map(({ askedUs, atUs }) => atUs - askedUs)) / 1000,
+    /** Jain's index of what equal nodes got in 5 s, the mean. */
     jain: jainOf(cell, ours, seconds),
     jainExact: jainOf(cell, theirs, seconds),
+    /** The longest time in which all requests of a node were denied, while another node got something. */
     starvedS: starvedS(cell, ours),
     starvedExactS: starvedS(cell, theirs),
   }

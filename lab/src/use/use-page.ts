@@ -1,4 +1,5 @@
 import { filledPage, markdownTable } from 'sluicegate-testkit/markdown-tables.js'
+import { columnTable } from '../column-table.js'
 import type { MeasuredCell } from './measured-use.js'
 import { type SimulatedCell, TARGETS } from './use-grid.js'
 
@@ -41,35 +42,21 @@ ${whereText(measured, cluster)}`,
 /** By requests a lease: the worst cell of each figure. */
 function gridTable(grid: readonly SimulatedCell[]): string {
   const requests = [...new Set(grid.map(({ requestsPerLease }) => requestsPerLease))].sort((a, b) => a - b)
-  const head = [
-    'requests a lease',
-    'cells',
-    'admitted of exact, %, demand below 1',
-    'demand 1 to 2',
-    'demand 10',
-    'calls a request: mean',
-    'most',
-    'calls a token: most',
-  ]
-  const rows = requests.map((each) => {
-    const own = grid.filter(({ requestsPerLease }) => requestsPerLease === each)
-    const leastOf = (of: (demand: number) => boolean): string => {
-      const shares = own.filter(({ demand }) => of(demand)).map(({ share }) => share)
-      return shares.length === 0 ? '' : percent(Math.min(1, ...shares))
-    }
-    const calls = own.map(({ callsPerRequest }) => callsPerRequest)
-    return [
-      String(each),
-      String(own.length),
-      leastOf((demand) => demand < 1),
-      leastOf((demand) => demand >= 1 && demand <= 2),
-      leastOf((demand) => demand === 10),
-      (calls.reduce((sum, one) => sum + one, 0) / calls.length).toFixed(2),
-      Math.max(...calls).toFixed(2),
-      Math.max(...own.map(({ callsPerToken }) => callsPerToken)).toFixed(1),
-    ]
+  const rows = requests.map((each) => grid.filter(({ requestsPerLease }) => requestsPerLease === each))
+  const leastOf = (own: readonly SimulatedCell[], of: (demand: number) => boolean): string => {
+    const shares = own.filter(({ demand }) => of(demand)).map(({ share }) => share)
+    return shares.length === 0 ? '' : percent(Math.min(1, ...shares))
+  }
+  return columnTable(rows, {
+    'requests a lease': (own) => String(own[0]?.requestsPerLease),
+    cells: (own) => String(own.length),
+    'admitted of exact, %, demand below 1': (own) => leastOf(own, (demand) => demand < 1),
+    'demand 1 to 2': (own) => leastOf(own, (demand) => demand >= 1 && demand <= 2),
+    'demand 10': (own) => leastOf(own, (demand) => demand === 10),
+    'calls a request: mean': (own) => (own.reduce((sum, { callsPerRequest }) => sum + callsPerRequest, 0) / own.length).toFixed(2),
+    most: (own) => Math.max(...own.map(({ callsPerRequest }) => callsPerRequest)).toFixed(2),
+    'calls a token: most': (own) => Math.max(...own.map(({ callsPerToken }) => callsPerToken)).toFixed(1),
   })
-  return markdownTable(head, rows)
 }
 
 function targetsTable(grid: readonly SimulatedCell[]): string {

@@ -51,27 +51,16 @@ export function configObject({
       'idle-timeout': timeSpanText(clients.idleMs),
     },
     stop: { drain: timeSpanText(stop.drainMs), finish: timeSpanText(stop.finishMs) },
-    ...(storage.kind === 'redis' && {
+    ...(storage.kind !== 'memory' && {
       storage: {
-        redis: {
+        [storage.kind]: {
           ...placeObject(storage),
           ...(storage.prefix !== undefined && { prefix: storage.prefix }),
           ...(storage.mode !== undefined && { mode: storage.mode }),
           outage: storage.outage,
           timeout: timeSpanText(storage.timeoutMs),
         },
-        ...(storage.home && { home: homeObject(storage.home) }),
-      },
-    }),
-    ...(storage.kind === 'postgres' && {
-      storage: {
-        postgres: {
-          ...placeObject(storage),
-          ...(storage.prefix !== undefined && { prefix: storage.prefix }),
-          ...(storage.mode !== undefined && { mode: storage.mode }),
-          outage: storage.outage,
-          timeout: timeSpanText(storage.timeoutMs),
-        },
+        ...(storage.kind === 'redis' && storage.home && { home: homeObject(storage.home) }),
       },
     }),
     policies: Object.fromEntries(policies.map((each) => [each.policy.name, policyObject(each)])),

@@ -1,12 +1,4 @@
-import {
-  DEFAULT_STORAGE,
-  type HomeConfig,
-  type PostgresPlace,
-  type PostgresStorageConfig,
-  type RedisPlace,
-  type RedisStorageConfig,
-  type StorageConfig,
-} from './config.js'
+import { DEFAULT_STORAGE, type HomeConfig, type PostgresPlace, type RedisPlace, type StorageConfig } from './config.js'
 import type { Section } from './section.js'
 
 const MAX_NODES = 100
@@ -25,8 +17,10 @@ const DEFAULT_POSTGRES = { table: 'sluicegate', connections: 10, timeoutMs: 250 
 
 /** The section `storage`: `redis` or `postgres` with the address of a server; left out, keys are in memory. */
 export function readStorage(section: Section): StorageConfig {
-  const redis = section.has('redis') ? readRedis(section.section('redis')) : undefined
-  const postgres = section.has('postgres') ? readPostgres(section.section('postgres')) : undefined
+  const redis = section.has('redis') ? readStore(section.section('redis'), readPlace, DEFAULT_REDIS.timeoutMs) : undefined
+  const postgres = section.has('postgres')
+    ? readStore(section.section('postgres'), readPostgresPlace, DEFAULT_POSTGRES.timeoutMs)
+    : undefined
   if (redis !== undefined && postgres !== undefined) section.fault('postgres', 'and redis are two stores: give one of them')
   const home = section.has('home') ? readHome(section.section('home')) : undefined
   if (home !== undefined && redis === undefined) section.fault('home', 'needs redis, the store of this region')
@@ -77,23 +71,17 @@ function readPostgresPlace(section: Section): PostgresPlace {
   return { kind: 'postgres', url: url ?? '', table, connections }
 }
 
-function readPostgres(section: Section): PostgresStorageConfig {
+/** A store: where it is, and what every store has. */
+function readStore<Place>(section: Section, place: (section: Section) => Place, defaultMs: number) {
   const config = {
-    ...readPostgresPlace(section),
-    ...readShared(section),
-    timeoutMs: section.duration('timeout', 1, 60_000) ?? DEFAULT_POSTGRES.timeoutMs,
-  } as const
-  section.done()
-  return config
-}
-
-/** What every store has. */
-function readShared(section: Section) {
-  return {
+    ...place(section),
     prefix: readPrefix(section),
     mode: section.oneOf('mode', ['leased', 'exact'] as const),
     outage: section.oneOf('outage', ['local', 'open', 'closed'] as const) ?? DEFAULT_REDIS.outage,
+    timeoutMs: section.duration('timeout', 1, 60_000) ?? defaultMs,
   } as const
+  section.done()
+  return config
 }
 
 function readPrefix(section: Section): string | undefined {
@@ -118,16 +106,6 @@ function readPlace(section: Section, others = ''): RedisPlace {
     if (fault !== undefined) section.fault(nodes === undefined ? 'url' : 'nodes', fault)
   }
   return { kind: 'redis', urls: nodes ?? (url === undefined ? [] : [url]), isCluster: nodes !== undefined }
-}
-
-function readRedis(section: Section): RedisStorageConfig {
-  const config = {
-    ...readPlace(section),
-    ...readShared(section),
-    timeoutMs: section.duration('timeout', 1, 60_000) ?? DEFAULT_REDIS.timeoutMs,
-  } as const
-  section.done()
-  return config
 }
 
 /** Why `text` is no address of a server; undefined when it is one. Never contains the address, which may hold a password. */

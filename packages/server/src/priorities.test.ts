@@ -1,18 +1,15 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createConnection } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { Metadata } from '@grpc/grpc-js'
 import { manualClock } from 'sluicegate'
-import { readConfig } from 'sluicegate-config/read-config.js'
+import { parseConfig } from 'sluicegate-config/read-config.js'
 import { RedisProcess } from 'sluicegate-testkit'
+import { envoyDomains } from 'sluicegate-testkit/service/envoy-domains.js'
 import { GrpcTestClient } from 'sluicegate-testkit/service/grpc-client.js'
 import { runService } from 'sluicegate-testkit/service/running-service.js'
 import { RateLimitResponse_Code, RateLimitService } from './protocols/grpc/messages/envoy/service/ratelimit/v3/rls.gen.js'
 import { Limiter } from './protocols/grpc/messages/sluicegate/v1/limiter.gen.js'
-import { startService } from './service.js'
 
 const GATEWAY = 'token-of-the-gateway'
 const BATCH = 'token-of-batch-jobs'
@@ -35,14 +32,8 @@ descriptors:
     rate_limit: { unit: minute, requests_per_unit: 10, priorities: { critical: 0%, standard: 20%, sheddable: 40% }, default_priority: standard, max_priority: critical }
 `
 
-async function setUp(t: TestContext) {
-  const folder = mkdtempSync(join(tmpdir(), 'sluicegate-priorities-'))
-  t.after(() => rmSync(folder, { recursive: true }))
-  writeFileSync(join(folder, 'own.yaml'), YAML)
-  writeFileSync(join(folder, 'envoy.yaml'), ENVOY)
-  const service = await startService(readConfig(folder), { clock: manualClock(0) })
-  t.after(() => service.stop())
-  return service
+function setUp(t: TestContext) {
+  return runService(t, { ...parseConfig(YAML), domains: envoyDomains(ENVOY) }, { clock: manualClock(0) })
 }
 
 /** How many of `n` takes pass. */

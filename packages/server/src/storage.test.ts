@@ -3,7 +3,6 @@ import { type TestContext, test } from 'node:test'
 import { tokenBucket } from 'sluicegate'
 import { parseConfig } from 'sluicegate-config/read-config.js'
 import { longTest, RedisCluster, RedisProcess, until } from 'sluicegate-testkit'
-import { FaultProxy } from 'sluicegate-testkit/servers/fault-proxy.js'
 import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
 import { runService } from 'sluicegate-testkit/service/running-service.js'
 import { RedisStorage } from './engine/redis-storage.js'
@@ -256,42 +255,6 @@ test('closing a storage without a reachable server, or without leases, does not 
   await until('the loss is noticed', async () => !dead.isReachable)
   await dead.close()
   assert.ok(performance.now() - startMs < 15_000)
-})
-
-test('services in two regions share the budgets of one home, and each goes on with its share without it', async (t) => {
-  const [home, west, east] = await Promise.all([RedisProcess.start(), RedisProcess.start(), RedisProcess.start()])
-  const ocean = await FaultProxy.before(home)
-  t.after(async () => {
-    await ocean.stop()
-    await Promise.all([home, west, east].map((server) => server.stop()))
-  })
-  const yaml = (store: RedisProcess, homeUrl: string, region: string): string =>
-    `listen: { port: 0, admin: "127.0.0.1:0" }
-policies: { day: { algorithm: fixed-window, limit: 100, window: day } }
-storage:
-  redis: { url: "${store.url}" }
-  home: { url: "${homeUrl}", region: ${region}, share: 0.1, timeout: 300ms }
-`
-  const inWest = await runService(t, yaml(west, ocean.url, 'west'))
-  const inEast = await runService(t, yaml(east, home.url, 'east'))
-  let passed = 0
-  // What a region holds unused goes back to the home after some seconds.
-  await until('the budget is used', async () => {
-    passed += await takesFrom([inWest, inEast], 20, '/v1/take?policy=day&key=k')
-    return passed >= 100
-  })
-  passed += await takesFrom([inWest, inEast], 100, '/v1/take?policy=day&key=k')
-  assert.equal(passed, 100)
-  ocean.set({ kind: 'cut' })
-  await until('the metric of the home', async () => {
-    await takesFrom([inWest], 1, '/v1/take?policy=day&key=other')
-    const text = await (await fetch(`${inWest.url}/metrics`)).text()
-    return seriesValue(readExposition(text), 'sluicegate_home_out', { policy: 'day', region: 'west', mode: 'tokens' }) === 1
-  })
-  assert.equal(await takesFrom([inWest], 30, '/v1/take?policy=day&key=new'), 10)
-  const ready = await fetch(`${inWest.url}/readyz`)
-  assert.deepEqual([ready.status, await ready.text()], [200, 'ready\nthe home of the budgets is out: region west goes on with its share\n'])
-  assert.equal(await (await fetch(`${inEast.url}/readyz`)).text(), 'ready\n')
 })
 
 test('a home needs the store of the region, and its address never appears in messages', () => {

@@ -12,10 +12,7 @@ import { type LoadProgram, startLoad } from './run-load.js'
 
 const ARRIVALS = ['constant', 'poisson', 'ramp', 'burst'] as const
 const DEFAULT_BURST = 100
-const MAX_RATE = 10_000_000
-const MAX_CONNECTIONS = 10_000
-const MAX_PROCESSES = 64
-const MAX_DURATION_MS = 86_400_000
+const MOST = { rate: 10_000_000, connections: 10_000, processes: 64, durationMs: 86_400_000, graceMs: 3_600_000 }
 
 /** Options of `sluicegate load`, as written. */
 export interface LoadFlags {
@@ -81,19 +78,19 @@ function showSecond({ second, sent, allowed, denied, errors, p50Ms, p99Ms }: Loa
 function planOf(url: string, flags: LoadFlags, token: string | undefined): LoadPlan {
   const target = targetOf(url, flags, token)
   if (!flags.allowRemote) refuseRemote(target)
-  const durationMs = spanOf('duration', flags.duration, 1, MAX_DURATION_MS)
+  const durationMs = spanOf('duration', flags.duration, 1, MOST.durationMs)
   return {
     target,
     loop:
       flags.closed === undefined
         ? { kind: 'open', arrivals: arrivalsOf(flags, durationMs) }
-        : { kind: 'closed', callers: integerOf('closed', flags.closed, 1, MAX_CONNECTIONS) },
+        : { kind: 'closed', callers: integerOf('closed', flags.closed, 1, MOST.connections) },
     keys: keyPlanOf(flags.keys),
     durationMs,
-    warmUpMs: spanOf('warm-up', flags.warmUp, 0, MAX_DURATION_MS),
-    graceMs: spanOf('grace', flags.grace, 0, 3_600_000),
+    warmUpMs: spanOf('warm-up', flags.warmUp, 0, MOST.durationMs),
+    graceMs: spanOf('grace', flags.grace, 0, MOST.graceMs),
     seed: flags.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : integerOf('seed', flags.seed, 0, 2 ** 32 - 1),
-    processes: integerOf('processes', flags.processes, 1, MAX_PROCESSES),
+    processes: integerOf('processes', flags.processes, 1, MOST.processes),
     record: flags.record,
   }
 }
@@ -128,7 +125,7 @@ function targetOf(url: string, flags: LoadFlags, token: string | undefined): Tar
     url,
     policy: flags.policy,
     cost: integerOf('cost', flags.cost, 1, Number.MAX_SAFE_INTEGER),
-    connections: integerOf('connections', flags.connections, 1, MAX_CONNECTIONS),
+    connections: integerOf('connections', flags.connections, 1, MOST.connections),
     token,
     config: flags.config,
     throttle: flags.throttle,
@@ -164,8 +161,8 @@ function integerOf(option: string, text: string, min: number, max: number): numb
 
 function rateOf(option: string, text: string, min: number): number {
   const value = /^\d{1,8}(\.\d{1,6})?$/.test(text) ? Number(text) : Number.NaN
-  if (!(value >= min && value <= MAX_RATE))
-    throw new UsageError(`--${option} must be requests a second, from ${min} to ${MAX_RATE}, not "${text}"`)
+  if (!(value >= min && value <= MOST.rate))
+    throw new UsageError(`--${option} must be requests a second, from ${min} to ${MOST.rate}, not "${text}"`)
   return value
 }
 

@@ -1,4 +1,4 @@
-import { createLimiter, type HotKey, type Limiter, type ManualClock } from 'sluicegate'
+import { createLimiter, type Limiter, type ManualClock } from 'sluicegate'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import { describePolicy } from 'sluicegate-config/policy-text.js'
 import type { LogRecord } from './log-reader.js'
@@ -13,36 +13,10 @@ const TRACKED_KEYS = 1_000
 const DEFAULT_GROW_TO = 4_000_000
 
 /** One denial, for a list of all of them. */
-export interface Denial {
-  readonly time: string
-  readonly config: string
-  readonly policy: string
-  readonly key: string
-  /** Null for a request that can never pass. */
-  readonly retryAfterMs: number | null
-}
+export type Denial = ReturnType<ReplayedPolicy['denial']>
 
 /** What one policy would have done. */
-export interface PolicyResult {
-  readonly policy: string
-  readonly description: string
-  readonly key: string
-  readonly match: string | undefined
-  readonly requests: number
-  readonly allowed: number
-  readonly denied: number
-  /** Requests that the rule counts but whose key is empty in the log: they are not limited. */
-  readonly withoutKey: number
-  readonly deniedKeys: number
-  /** True when there are more denied keys than are counted one by one. */
-  readonly deniedKeysAreMore: boolean
-  readonly firstDenial: string | null
-  readonly longestRetryAfterMs: number
-  /** The keys with the most denials. */
-  readonly topDenied: readonly HotKey[]
-  /** State that was forgotten for want of room: above 0 the figures are too low. */
-  readonly evictions: number
-}
+export type PolicyResult = ReturnType<ReplayedPolicy['result']>
 
 /** A policy of a configuration, fed by the log instead of by requests. */
 export class ReplayedPolicy {
@@ -92,12 +66,13 @@ export class ReplayedPolicy {
   }
 
   /** The denial that {@link ReplayedPolicy.take} counted last. */
-  denial(config: string, timeMs: number): Denial {
+  denial(config: string, timeMs: number) {
+    // A request that can never pass has none.
     const retryAfterMs = Number.isFinite(this.#lastRetryMs) ? this.#lastRetryMs : null
     return { time: new Date(timeMs).toISOString(), config, policy: this.name, key: this.#lastKey, retryAfterMs }
   }
 
-  result(): PolicyResult {
+  result() {
     return {
       policy: this.name,
       description: describePolicy(this.#config.policy),
@@ -106,12 +81,16 @@ export class ReplayedPolicy {
       requests: this.#requests,
       allowed: this.#requests - this.#denied,
       denied: this.#denied,
+      /** Requests that the rule counts but whose key is empty in the log: they are not limited. */
       withoutKey: this.#withoutKey,
       deniedKeys: this.#deniedKeys.size,
+      /** True when there are more denied keys than are counted one by one. */
       deniedKeysAreMore: this.#deniedKeysAreMore,
       firstDenial: Number.isNaN(this.#firstDenialMs) ? null : new Date(this.#firstDenialMs).toISOString(),
       longestRetryAfterMs: this.#longestRetryMs,
+      /** The keys with the most denials. */
       topDenied: this.#limiter.hotKeys(TOP_KEYS).denials,
+      /** State that was forgotten for want of room: above 0 the figures are too low. */
       evictions: this.#limiter.stats().evictions,
     }
   }

@@ -16,18 +16,14 @@ import {
   restoreRateTable,
   type Throttled,
 } from 'sluicegate'
-import type { FleetStats } from 'sluicegate/redis'
+import type { FleetReservation, FleetStats } from 'sluicegate/redis'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { Awaitable } from './awaitable.js'
 import { reserveNowOf } from './reserve-now.js'
 import type { SavedPolicy } from './snapshot-file.js'
 
 /** A reservation in memory or at a store. */
-export interface StoredReservation {
-  readonly allowed: boolean
-  /** Milliseconds until the tokens may be used; `Infinity` when never. */
-  readonly waitMs: number
-  readonly decision: Decision
+export interface StoredReservation extends Pick<FleetReservation, 'allowed' | 'waitMs' | 'decision'> {
   settle(actualCost: number): Awaitable<Decision>
   cancel(): Awaitable<Decision>
   /** Its time is over: it stays charged. */

@@ -2,8 +2,9 @@ import type { FleetStats } from 'sluicegate/redis'
 import type { CallRates, Engine } from '../engine/engine.js'
 import { LATENCY_BOUNDS_S } from '../engine/latency.js'
 import type { RegionFigures } from '../engine/region-figures.js'
+import type { LimiterFigures } from '../engine/stored-limiter.js'
 import type { HitCounts } from '../envoy/hit-counts.js'
-import { counter, gauge, labelled, type Measure, ofPolicies, one, perPolicy, type Sample } from './measure.js'
+import { counter, gauge, labelled, type Measure, type MeasureRow, measuresOf, ofPolicies, one, perPolicy, type Sample } from './measure.js'
 
 export function decisionMeasures(engine: Engine): Measure[] {
   return [
@@ -58,38 +59,27 @@ export function descriptorMeasures(hits: HitCounts | undefined): Measure[] {
 }
 
 export function tableMeasures(engine: Engine): Measure[] {
-  return [
-    gauge(
-      'sluicegate_keys',
-      'Keys in the table, full keys that are not yet replaced included; of several policies at once the mean of their tables.',
-      perPolicy(engine, (served) => served.stats().keys),
-    ),
-    counter(
-      'sluicegate_evictions_total',
-      'Keys forgotten while they still had debt.',
-      perPolicy(engine, (served) => served.stats().evictions),
-    ),
-    counter(
-      'sluicegate_refusals_total',
-      'Newcomers denied because there was no room for them.',
-      perPolicy(engine, (served) => served.stats().refusals),
-    ),
-    counter(
-      'sluicegate_overflows_total',
-      'Newcomers without room that passed on the budget that they share.',
-      perPolicy(engine, (served) => served.stats().overflows),
-    ),
-    counter(
-      'sluicegate_cas_retries_total',
-      'Swaps that lost a race and were tried again.',
-      perPolicy(engine, (served) => served.stats().casRetries),
-    ),
-    gauge(
-      'sluicegate_memory_bytes',
-      'Size of the table of keys, as far as it is in use; it rises in steps when the table grows.',
-      perPolicy(engine, (served) => served.stats().memoryBytes),
-    ),
-  ]
+  return measuresOf<LimiterFigures>(
+    (read) => perPolicy(engine, (served) => read(served.stats())),
+    [
+      [
+        'gauge',
+        'sluicegate_keys',
+        'Keys in the table, full keys that are not yet replaced included; of several policies at once the mean of their tables.',
+        'keys',
+      ],
+      ['counter', 'sluicegate_evictions_total', 'Keys forgotten while they still had debt.', 'evictions'],
+      ['counter', 'sluicegate_refusals_total', 'Newcomers denied because there was no room for them.', 'refusals'],
+      ['counter', 'sluicegate_overflows_total', 'Newcomers without room that passed on the budget that they share.', 'overflows'],
+      ['counter', 'sluicegate_cas_retries_total', 'Swaps that lost a race and were tried again.', 'casRetries'],
+      [
+        'gauge',
+        'sluicegate_memory_bytes',
+        'Size of the table of keys, as far as it is in use; it rises in steps when the table grows.',
+        'memoryBytes',
+      ],
+    ],
+  )
 }
 
 /** Decisions of `CL.THROTTLE`, which belong to no policy. */
@@ -113,25 +103,19 @@ export function throttleMeasures(rates: CallRates): Measure[] {
     counter('sluicegate_throttle_sources_total', 'Answers to takes with their own rate by what decided: memory, store or outage.', () =>
       labelled('source', Object.entries(rates.sources)),
     ),
-    gauge(
-      'sluicegate_throttle_keys',
-      'Keys whose rate comes with each call, full keys that are not yet replaced included.',
-      one(() => rates.stats().keys),
-    ),
-    counter(
-      'sluicegate_throttle_evictions_total',
-      'Such keys evicted while they still had debt.',
-      one(() => rates.stats().evictions),
-    ),
-    counter(
-      'sluicegate_throttle_refusals_total',
-      'Such new keys denied because there was no room for them.',
-      one(() => rates.stats().refusals),
-    ),
-    gauge(
-      'sluicegate_throttle_memory_bytes',
-      'Size of the table of such keys, as far as it is in use.',
-      one(() => rates.stats().memoryBytes),
+    ...measuresOf<LimiterFigures>(
+      (read) => one(() => read(rates.stats())),
+      [
+        [
+          'gauge',
+          'sluicegate_throttle_keys',
+          'Keys whose rate comes with each call, full keys that are not yet replaced included.',
+          'keys',
+        ],
+        ['counter', 'sluicegate_throttle_evictions_total', 'Such keys evicted while they still had debt.', 'evictions'],
+        ['counter', 'sluicegate_throttle_refusals_total', 'Such new keys denied because there was no room for them.', 'refusals'],
+        ['gauge', 'sluicegate_throttle_memory_bytes', 'Size of the table of such keys, as far as it is in use.', 'memoryBytes'],
+      ],
     ),
   ]
 }
@@ -142,76 +126,44 @@ export function storeMeasures(engine: Engine): Measure[] {
       const stats = served.storeStats()
       return stats === undefined ? [] : [{ labels: { policy: served.name }, value: read(stats) }]
     })
-  return [
-    ...reachMeasures(engine),
-    ...regionMeasures(engine),
-    counter(
-      'sluicegate_store_calls_total',
-      'Calls that the store answered.',
-      shared((stats) => stats.storeCalls),
-    ),
-    counter(
-      'sluicegate_store_failures_total',
-      'Calls to the store that failed or timed out.',
-      shared((stats) => stats.storeFailures),
-    ),
-    counter(
-      'sluicegate_store_timeouts_total',
-      'Failed calls to the store that timed out.',
-      shared((stats) => stats.timeouts),
-    ),
-    gauge(
-      'sluicegate_store_open_circuits',
-      'Servers that are not called now, because consecutive calls failed.',
-      shared((stats) => stats.openCircuits),
-    ),
-    counter(
-      'sluicegate_store_outages_total',
-      'How often the circuit of a server opened.',
-      shared((stats) => stats.outages),
-    ),
-    gauge(
-      'sluicegate_store_nodes',
-      'Limiters that share the policy, this one included, as the store counted them; 0 while that is unknown.',
-      shared((stats) => stats.nodes),
-    ),
-    gauge(
-      'sluicegate_outage_share',
-      'The part of the policy that this process may spend in an outage.',
-      shared((stats) => stats.localShare),
-    ),
-    counter(
-      'sluicegate_outage_tokens_total',
-      'Tokens given out during outages: the most by which this process can exceed its policies.',
-      shared((stats) => stats.outageTokens),
-    ),
-    counter(
-      'sluicegate_outage_tokens_charged_total',
-      'Tokens given out during outages that were charged at the store afterwards.',
-      shared((stats) => stats.accountedTokens),
-    ),
-    gauge(
-      'sluicegate_leases',
-      'Keys with a lease or a cached denial in this process.',
-      shared((stats) => stats.leases),
-    ),
-    counter(
-      'sluicegate_late_answers_total',
-      'Answers of the store that came after their lease had ended.',
-      shared((stats) => stats.lateAnswers),
-    ),
-    counter(
-      'sluicegate_admitted_tokens_total',
-      'Tokens that callers received under policies with a store.',
-      shared((stats) => stats.admittedTokens),
-    ),
-    counter(
-      'sluicegate_charged_tokens_total',
-      'Tokens that the store charged for takes and leases, returned ones included.',
-      shared((stats) => stats.chargedTokens),
-    ),
-  ]
+  return [...reachMeasures(engine), ...regionMeasures(engine), ...measuresOf(shared, STORE_ROWS)]
 }
+
+const STORE_ROWS: readonly MeasureRow<FleetStats>[] = [
+  ['counter', 'sluicegate_store_calls_total', 'Calls that the store answered.', 'storeCalls'],
+  ['counter', 'sluicegate_store_failures_total', 'Calls to the store that failed or timed out.', 'storeFailures'],
+  ['counter', 'sluicegate_store_timeouts_total', 'Failed calls to the store that timed out.', 'timeouts'],
+  ['gauge', 'sluicegate_store_open_circuits', 'Servers that are not called now, because consecutive calls failed.', 'openCircuits'],
+  ['counter', 'sluicegate_store_outages_total', 'How often the circuit of a server opened.', 'outages'],
+  [
+    'gauge',
+    'sluicegate_store_nodes',
+    'Limiters that share the policy, this one included, as the store counted them; 0 while that is unknown.',
+    'nodes',
+  ],
+  ['gauge', 'sluicegate_outage_share', 'The part of the policy that this process may spend in an outage.', 'localShare'],
+  [
+    'counter',
+    'sluicegate_outage_tokens_total',
+    'Tokens given out during outages: the most by which this process can exceed its policies.',
+    'outageTokens',
+  ],
+  [
+    'counter',
+    'sluicegate_outage_tokens_charged_total',
+    'Tokens given out during outages that were charged at the store afterwards.',
+    'accountedTokens',
+  ],
+  ['gauge', 'sluicegate_leases', 'Keys with a lease or a cached denial in this process.', 'leases'],
+  ['counter', 'sluicegate_late_answers_total', 'Answers of the store that came after their lease had ended.', 'lateAnswers'],
+  ['counter', 'sluicegate_admitted_tokens_total', 'Tokens that callers received under policies with a store.', 'admittedTokens'],
+  [
+    'counter',
+    'sluicegate_charged_tokens_total',
+    'Tokens that the store charged for takes and leases, returned ones included.',
+    'chargedTokens',
+  ],
+]
 
 /** Of policies whose budget has its home in another store. */
 function regionMeasures(engine: Engine): Measure[] {
@@ -222,48 +174,26 @@ function regionMeasures(engine: Engine): Measure[] {
         ? []
         : [{ labels: { policy: served.name, region: region.region, mode: region.mode }, value: read(region) }]
     })
-  return [
-    counter(
-      'sluicegate_home_calls_total',
-      'Calls that the home of the budget answered.',
-      regional((region) => region.homeCalls),
-    ),
-    counter(
-      'sluicegate_home_failures_total',
-      'Calls to the home that failed or timed out.',
-      regional((region) => region.homeFailures),
-    ),
-    gauge(
+  return measuresOf(regional, [
+    ['counter', 'sluicegate_home_calls_total', 'Calls that the home of the budget answered.', 'homeCalls'],
+    ['counter', 'sluicegate_home_failures_total', 'Calls to the home that failed or timed out.', 'homeFailures'],
+    [
+      'gauge',
       'sluicegate_home_out',
       '1 while the home is out: consecutive calls failed, the last in the last half minute; the share of the region decides.',
-      regional((region) => Number(region.isHomeOut)),
-    ),
-    counter(
-      'sluicegate_region_renewals_total',
-      'Renewals of tokens of the region by this process.',
-      regional((region) => region.renewals),
-    ),
-    counter(
-      'sluicegate_region_tokens_total',
-      'Tokens that renewals by this process brought to the region.',
-      regional((region) => region.renewedTokens),
-    ),
-    counter(
+      'isHomeOut',
+    ],
+    ['counter', 'sluicegate_region_renewals_total', 'Renewals of tokens of the region by this process.', 'renewals'],
+    ['counter', 'sluicegate_region_tokens_total', 'Tokens that renewals by this process brought to the region.', 'renewedTokens'],
+    [
+      'counter',
       'sluicegate_region_tokens_charged_total',
       'Tokens that the region gave out without the home and this process charged there afterwards.',
-      regional((region) => region.accountedTokens),
-    ),
-    gauge(
-      'sluicegate_regions',
-      'Regions that share the policy, as the home counted them; 0 while that is unknown.',
-      regional((region) => region.regions),
-    ),
-    gauge(
-      'sluicegate_region_share',
-      'The part of the policy that the region may spend without the home.',
-      regional((region) => region.share),
-    ),
-  ]
+      'accountedTokens',
+    ],
+    ['gauge', 'sluicegate_regions', 'Regions that share the policy, as the home counted them; 0 while that is unknown.', 'regions'],
+    ['gauge', 'sluicegate_region_share', 'The part of the policy that the region may spend without the home.', 'share'],
+  ])
 }
 
 /** Which store there is, and how it can be reached. */

@@ -25,6 +25,17 @@ export function gauge(name: string, help: string, samples: () => Sample[]): Meas
   return { type: 'gauge', name, help, samples }
 }
 
+/** A measure of one figure among several. */
+export type MeasureRow<Figures> = readonly [type: 'counter' | 'gauge', name: string, help: string, figure: keyof Figures]
+
+/** Measures of figures that are read at one place: one for each row. */
+export function measuresOf<Figures>(
+  samplesOf: (read: (figures: Figures) => number) => () => Sample[],
+  rows: readonly MeasureRow<Figures>[],
+): Measure[] {
+  return rows.map(([type, name, help, figure]) => ({ type, name, help, samples: samplesOf((figures) => Number(figures[figure])) }))
+}
+
 export function one(read: () => number): () => Sample[] {
   return () => [{ labels: {}, value: read() }]
 }

@@ -2,10 +2,9 @@ import type { IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from 
 import { createSecureServer, createServer, type ServerOptions } from 'node:http2'
 import type { Server, Socket } from 'node:net'
 import type { ListenAddress } from 'sluicegate-config/listen-address.js'
-import type { TlsConfig } from 'sluicegate-config/tls.js'
-import { type Guard, type Guarded, listen, listenFirst } from '../guard.js'
-import { Handshakes, tlsOptions } from '../handshakes.js'
-import { listenOn } from '../listen-on.js'
+import { type Guarded, listen, listenFirst } from '../guard.js'
+import { tlsOptions } from '../handshakes.js'
+import { Port, type PortOptions } from '../port.js'
 import type { ProtocolServer } from '../protocol-server.js'
 import { DEFAULT_GRPC_BOUNDS, type GrpcBounds } from './grpc-bounds.js'
 import type { Methods } from './method.js'
@@ -27,15 +26,10 @@ const SESSION_MEMORY_MB = 4
 const RESETS = { streamResetBurst: 10_000, streamResetRate: 1_000 }
 
 /** Options of {@link GrpcServer}. */
-export interface GrpcServerOptions {
-  readonly guard: Guard
+export interface GrpcServerOptions extends PortOptions {
   readonly bounds?: Partial<GrpcBounds>
-  /** Certificates; without them the connections are not encrypted. */
-  readonly tls?: TlsConfig | undefined
   /** Ends a call that may not be made, by throwing {@link GrpcError}. */
   readonly admit?: (path: string, headers: IncomingHttpHeaders) => void
-  /** Receives errors of the port, such as no more file descriptors. */
-  readonly onError?: (error: Error) => void
   /** The status of errors that methods throw; undefined for those that are faults. */
   readonly statusOf?: (error: unknown) => GrpcError | undefined
 }
@@ -44,8 +38,7 @@ export interface GrpcServerOptions {
 export class GrpcServer implements ProtocolServer {
   readonly sessions: Sessions
   readonly #methods: Methods
-  readonly #server: Server
-  readonly #handshakes: Handshakes | undefined
+  readonly #port: Port<Server>
   readonly #options: GrpcServerOptions
   readonly #answer: StreamAnswer
   readonly #context: CallContext
@@ -86,17 +79,11 @@ export class GrpcServer implements ProtocolServer {
     guard.on(server, 'sessionError', () => {})
     // Connections that are no sessions yet, because of a handshake that does not end, have no place among the others.
     server.maxConnections = bounds.maxConnections + MAX_HANDSHAKES
-    this.#handshakes = options.tls && new Handshakes(server, bounds.maxConnections, guard, 'h2')
-    this.#server = server
+    this.#port = new Port(server, 'grpc', options, bounds.maxConnections, 'h2')
   }
 
-  async listen(at: ListenAddress): Promise<string> {
-    const where = await listenOn(
-      this.#server,
-      at,
-      this.#options.guard.callback(undefined, (error) => this.#options.onError?.(error)),
-    )
-    return 'path' in at ? where : `${this.#options.tls === undefined ? 'grpc' : 'grpcs'}://${where}`
+  listen(at: ListenAddress): Promise<string> {
+    return this.#port.listen(at)
   }
 
   drain(): void {
@@ -105,10 +92,10 @@ export class GrpcServer implements ProtocolServer {
 
   async stop(finishMs: number): Promise<void> {
     const closed = new Promise<void>((resolve) => {
-      this.#server.close(() => resolve())
+      this.#port.server.close(() => resolve())
     })
     await this.sessions.close(finishMs)
-    this.#handshakes?.close()
+    this.#port.closeHandshakes()
     await closed
   }
 

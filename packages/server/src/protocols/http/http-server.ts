@@ -4,11 +4,10 @@ import { Server as NetServer, type Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ClientBounds } from 'sluicegate-config/config.js'
 import type { ListenAddress } from 'sluicegate-config/listen-address.js'
-import type { TlsConfig } from 'sluicegate-config/tls.js'
 import { after } from '../../after.js'
 import type { Guard } from '../guard.js'
-import { Handshakes, tlsOptions } from '../handshakes.js'
-import { listenOn } from '../listen-on.js'
+import { tlsOptions } from '../handshakes.js'
+import { Port, type PortOptions } from '../port.js'
 import type { ProtocolServer } from '../protocol-server.js'
 import { Connections } from './connections.js'
 import { Problem } from './problem.js'
@@ -20,28 +19,21 @@ const MAX_HEADER_BYTES = 16_384
 const REFUSED_AT_ONCE = 64
 
 /** Where requests of an {@link HttpServer} are answered, and what it needs besides. */
-export interface HttpServerOptions {
+export interface HttpServerOptions extends PortOptions {
   readonly router: Router
   readonly bounds: ClientBounds
-  readonly guard: Guard
-  /** Undefined: without encryption. */
-  readonly tls?: TlsConfig | undefined
   /** Whether handlers need all fields of a request, for example to follow it; default false: those that the service reads. */
   readonly keepsAllFields?: boolean
-  /** Receives errors of the port, such as no more file descriptors. */
-  readonly onError: (error: Error) => void
 }
 
 /** HTTP/1.1, with bounds on what a client may send, how long it may take and how much it may leave unread. */
 export class HttpServer implements ProtocolServer {
   readonly connections: Connections
-  readonly #server: Server
-  readonly #handshakes: Handshakes | undefined
+  readonly #port: Port<Server>
   readonly #guard: Guard
-  readonly #onError: (error: Error) => void
-  readonly #scheme: 'http' | 'https'
 
-  constructor({ router, bounds, guard, tls, keepsAllFields = false, onError }: HttpServerOptions) {
+  constructor(given: HttpServerOptions) {
+    const { router, bounds, guard, tls, keepsAllFields = false } = given
     const options: ServerOptions = {
       maxHeaderSize: MAX_HEADER_BYTES,
       headersTimeout: bounds.headersMs,
@@ -72,12 +64,9 @@ export class HttpServer implements ProtocolServer {
       else connection.endWith(PROBLEM_BY_CODE[error.code ?? ''] ?? UNREADABLE)
     })
     guard.once(server, 'close', () => connections.close())
-    this.#handshakes = tls && new Handshakes(server, bounds.maxConnections, guard)
     this.connections = connections
-    this.#server = server
+    this.#port = new Port(server, 'http', given, bounds.maxConnections)
     this.#guard = guard
-    this.#onError = onError
-    this.#scheme = tls === undefined ? 'http' : 'https'
   }
 
   get traffic(): Connections {
@@ -85,11 +74,12 @@ export class HttpServer implements ProtocolServer {
   }
 
   async listen(at: ListenAddress): Promise<string> {
-    const where = await listenOn(this.#server, at, this.#guard.callback(undefined, this.#onError)).catch((error: unknown) => {
+    try {
+      return await this.#port.listen(at)
+    } catch (error) {
       this.connections.close()
       throw error
-    })
-    return 'path' in at ? where : `${this.#scheme}://${where}`
+    }
   }
 
   drain(): void {
@@ -98,15 +88,16 @@ export class HttpServer implements ProtocolServer {
 
   async stop(finishMs: number): Promise<void> {
     // Node's own close for HTTP would close connections at once that look idle.
-    const closed = new Promise<void>((resolve) => this.#guard.once(this.#server, 'close', resolve))
-    await this.connections.closeInQuiet(() => NetServer.prototype.close.call(this.#server))
+    const { server } = this.#port
+    const closed = new Promise<void>((resolve) => this.#guard.once(server, 'close', resolve))
+    await this.connections.closeInQuiet(() => NetServer.prototype.close.call(server))
     await nextTurn()
     this.connections.closeResting()
     await Promise.race([closed, after(finishMs)])
-    this.#handshakes?.close()
-    this.#server.closeAllConnections()
+    this.#port.closeHandshakes()
+    server.closeAllConnections()
     await closed
-    this.#server.close()
+    server.close()
   }
 }
 

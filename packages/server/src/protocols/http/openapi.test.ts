@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { manualClock } from 'sluicegate'
-import { readConfig } from 'sluicegate-config/read-config.js'
-import { startService } from '../../service.js'
+import { parseConfig } from 'sluicegate-config/read-config.js'
+import { envoyDomains } from 'sluicegate-testkit/service/envoy-domains.js'
+import { runService } from 'sluicegate-testkit/service/running-service.js'
 
 const YAML = `
 listen: { port: 0, admin: "127.0.0.1:0" }
@@ -63,13 +61,7 @@ const EXCHANGES: readonly [status: number, path: string, body: Json | undefined]
 ]
 
 test('every answer is as the OpenAPI document describes it, and every path of the document exists', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'sluicegate-openapi-'))
-  t.after(() => rmSync(folder, { recursive: true }))
-  writeFileSync(join(folder, 'own.yaml'), YAML)
-  writeFileSync(join(folder, 'envoy.yaml'), ENVOY)
-  const service = await startService(readConfig(folder), { clock: manualClock(0) })
-  t.after(() => service.stop())
-  const { urls } = service
+  const { urls } = await runService(t, { ...parseConfig(YAML), domains: envoyDomains(ENVOY) }, { clock: manualClock(0) })
   const url = urls.get('admin') ?? assert.fail()
   const document = (await (await fetch(`${url}/openapi.json`)).json()) as { openapi: string; paths: Record<string, Json> }
   assert.match(document.openapi, /^3\.1\./)

@@ -1,4 +1,5 @@
 import { ProtocolFault } from './protocol-fault.js'
+import { ARRAY, BULK, CR, LF, MINUS, ZERO } from './resp-bytes.js'
 import { splitInline } from './split-inline.js'
 
 /** Bounds on what a client may send in one command; beyond them the connection is closed, except beyond {@link MAX_ARGUMENT_BYTES}. */
@@ -12,13 +13,7 @@ const MAX_INLINE_BYTES = 16_384
 /** Of a line with a length: more digits than any allowed number has. */
 const MAX_LENGTH_LINE_BYTES = 24
 
-const STAR = 0x2a
-const DOLLAR = 0x24
-const MINUS = 0x2d
 const PLUS = 0x2b
-const CR = 0x0d
-const LF = 0x0a
-const ZERO = 0x30
 
 const NOTHING = Buffer.alloc(0)
 /** What {@link CommandReader.next} keeps for the rest of a command at least, so that input in small pieces is copied once. */
@@ -124,7 +119,7 @@ export class CommandReader {
     this.count = 0
     this.#begin = this.#at
     if (this.#at >= this.#end) return false
-    if (this.#input[this.#at] !== STAR) return this.#readInline()
+    if (this.#input[this.#at] !== ARRAY) return this.#readInline()
     const fault = this.maxArguments < MAX_ARGUMENTS ? 'unauthenticated multibulk length' : 'invalid multibulk length'
     const count = this.#number(fault)
     if (Number.isNaN(count)) return false
@@ -145,7 +140,7 @@ export class CommandReader {
       if (this.#length < 0) {
         if (this.#at >= end) return false
         const type = input[this.#at] as number
-        if (type !== DOLLAR) throw new ProtocolFault(`expected '$', got '${printable(type)}'`)
+        if (type !== BULK) throw new ProtocolFault(`expected '$', got '${printable(type)}'`)
         const length = this.#number('invalid bulk length')
         if (Number.isNaN(length)) return false
         if (length < 0) throw new ProtocolFault('invalid bulk length')

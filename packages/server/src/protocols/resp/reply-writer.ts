@@ -1,17 +1,12 @@
+import { ARRAY, BULK, CR, LF, MINUS, ZERO } from './resp-bytes.js'
+
 const FIRST_BYTES = 1_024
-const CR = 0x0d
-const LF = 0x0a
-const ZERO = 0x30
-const MINUS = 0x2d
 /** A type, the longest integer and the end of the line. */
 const MAX_INTEGER_BYTES = 24
 
-const ARRAY = 0x2a
-const BULK = 0x24
-const ERROR = 0x2d
+/** Types that only a reply has. */
 const INTEGER = 0x3a
 const MAP = 0x25
-const SIMPLE = 0x2b
 
 /** Writes replies in RESP 2 or 3 into one buffer. */
 export class ReplyWriter {
@@ -45,12 +40,22 @@ export class ReplyWriter {
   }
 
   simple(text: string): void {
-    this.#line(SIMPLE, text)
+    this.#line(`+${text}`)
   }
 
   /** @param text begins with a code in capitals, such as `ERR`; line ends in it become spaces. */
   error(text: string): void {
-    this.#line(ERROR, text.replace(/[\r\n]+/g, ' '))
+    this.#line(`-${text.replace(/[\r\n]+/g, ' ')}`)
+  }
+
+  /** A decision as the five integers of `CL.THROTTLE`, with times in the unit of the command. */
+  decision(allowed: boolean, limit: number, remaining: number, retryAfter: number, resetAfter: number): void {
+    this.array(5)
+    this.integer(allowed ? 0 : 1)
+    this.integer(limit)
+    this.integer(remaining)
+    this.integer(retryAfter)
+    this.integer(resetAfter)
   }
 
   integer(value: number): void {
@@ -82,10 +87,8 @@ export class ReplyWriter {
     this.#length += this.#bytes.write(this.protocol === 3 ? '_\r\n' : '$-1\r\n', this.#length, 'latin1')
   }
 
-  #line(type: number, text: string): void {
-    const bytes = Buffer.byteLength(text)
-    this.#room(bytes + 3)
-    this.#bytes[this.#length++] = type
+  #line(text: string): void {
+    this.#room(Buffer.byteLength(text) + 2)
     this.#length += this.#bytes.write(text, this.#length)
     this.#endLine()
   }

@@ -105,12 +105,8 @@ function answered(decision: Awaitable<Decision>, reply: ReplyWriter): Promise<Re
   return undefined
 }
 
-/** The five integers of `CL.THROTTLE`, with times in milliseconds. */
+/** With times in milliseconds. */
 function write(reply: ReplyWriter, { allowed, limit, remaining, retryAfterMs, resetAfterMs }: Decision): void {
-  reply.array(5)
-  reply.integer(allowed ? 0 : 1)
-  reply.integer(limit)
-  reply.integer(remaining)
-  reply.integer(allowed || retryAfterMs === Number.POSITIVE_INFINITY ? -1 : retryAfterMs)
-  reply.integer(resetAfterMs)
+  const retryMs = allowed || retryAfterMs === Number.POSITIVE_INFINITY ? -1 : retryAfterMs
+  reply.decision(allowed, limit, remaining, retryMs, resetAfterMs)
 }

@@ -43,10 +43,5 @@ function refused(error: unknown): never {
 }
 
 function write(reply: ReplyWriter, { limited, limit, remaining, retryAfterS, resetAfterS }: Throttled): void {
-  reply.array(5)
-  reply.integer(limited ? 1 : 0)
-  reply.integer(limit)
-  reply.integer(remaining)
-  reply.integer(retryAfterS)
-  reply.integer(resetAfterS)
+  reply.decision(!limited, limit, remaining, retryAfterS, resetAfterS)
 }
