@@ -165,6 +165,6 @@ const REMAINDERS = Uint32Array.from({ length: 256 }, (_, byte) => {
  */
 export function crc32(bytes: Uint8Array): number {
   let crc = 0xffffffff
-  for (const byte of bytes) crc = (REMAINDERS[(crc ^ byte) & 0xff] as number) ^ (crc >>> 8)
+  for (let i = 0; i < bytes.length; i++) crc = (REMAINDERS[(crc ^ (bytes[i] as number)) & 0xff] as number) ^ (crc >>> 8)
   return (crc ^ 0xffffffff) >>> 0
 }
