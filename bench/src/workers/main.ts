@@ -5,7 +5,7 @@ import type { LineProcess } from '../line-process.js'
 import { load, machine } from '../machine.js'
 import { startNode } from '../measure.js'
 import type { Load, LoadJob } from '../middleware/load.js'
-import { CLASSES, WAYS, type Way, WITH_OBJECT, WORKER } from './worker.js'
+import { WAYS, type Way, WITH_OBJECT, WORKER } from './worker.js'
 import { type WorkersEffort, type WorkersResults, type WorkersRow, workersTable } from './workers-results.js'
 
 const LOAD = fileURLToPath(new URL('../middleware/load-subject.js', import.meta.url))
@@ -35,10 +35,7 @@ async function run(): Promise<void> {
 }
 
 async function measured(effort: WorkersEffort): Promise<WorkersRow[]> {
-  const runtime = await WorkerRuntime.start(
-    { contents: WORKER, resolveDir: fileURLToPath(new URL('.', import.meta.url)) },
-    { classes: CLASSES },
-  )
+  const runtime = await WorkerRuntime.start({ contents: WORKER, resolveDir: fileURLToPath(new URL('.', import.meta.url)) })
   const asker = await startNode('load', LOAD, null)
   try {
     const rows: WorkersRow[] = []

@@ -1,16 +1,13 @@
 /** What each request of the Worker does, in the order of the table. */
-export const WAYS = ['no limit', 'in memory', 'leased', 'leased 1 s ahead', 'exact', 'counter'] as const
+export const WAYS = ['no limit', 'in memory', 'leased', 'exact', 'counter'] as const
 export type Way = (typeof WAYS)[number]
 
 /** Those that call an object. */
-export const WITH_OBJECT: readonly Way[] = ['leased', 'leased 1 s ahead', 'exact', 'counter']
-
-/** Of the Worker, beside `Limits`: objects and their limiters agree on how far ahead they lease. */
-export const CLASSES = { AHEAD: 'Ahead' }
+export const WITH_OBJECT: readonly Way[] = ['leased', 'exact', 'counter']
 
 /**
- * The Worker that is measured: a path names a way, how many keys there are, and which of them; without it any. The counter is the plain way on the same input: an object for
- * each key, which counts in its memory, stores each change, and answers when it is stored.
+ * The Worker that is measured: a path names a way, how many keys there are, and one of them or none for any. The counter is the plain way on
+ * the same input: an object for each key, which counts in its memory, stores each change, and answers when it is stored.
  */
 export const WORKER = `
 import { env, waitUntil } from 'cloudflare:workers'
@@ -20,8 +17,7 @@ import { createDurableObjectLimiter, limiterObject } from 'sluicegate/durable-ob
 const PLENTY = 1_000_000_000
 const DAY_MS = 86_400_000
 const policyOf = (name) => fixedWindow({ limit: PLENTY, window: '1d', name })
-const [memory, leased, ahead, exact] = ['memory', 'leased', 'ahead', 'exact'].map(policyOf)
-const lease = { horizonMs: 1_000 }
+const [memory, leased, exact] = ['memory', 'leased', 'exact'].map(policyOf)
 let calls = 0
 
 export class Limits extends limiterObject([leased, exact]) {
@@ -44,17 +40,9 @@ export class Limits extends limiterObject([leased, exact]) {
   }
 }
 
-export class Ahead extends limiterObject([ahead], { lease }) {
-  fetch(request) {
-    calls++
-    return super.fetch(request)
-  }
-}
-
 const options = { namespace: env.LIMITS, waitUntil, timeoutMs: 60_000, outage: 'closed' }
 const limiters = {
   leased: createDurableObjectLimiter(leased, options),
-  ahead: createDurableObjectLimiter(ahead, { ...options, namespace: env.AHEAD, lease }),
   exact: createDurableObjectLimiter(exact, { ...options, mode: 'exact' }),
 }
 let inMemory
@@ -62,7 +50,6 @@ const take = {
   'no limit': () => ({ allowed: true }),
   'in memory': (key) => (inMemory ??= createLimiter(memory)).take(key),
   leased: (key) => limiters.leased.take(key),
-  'leased 1 s ahead': (key) => limiters.ahead.take(key),
   exact: (key) => limiters.exact.take(key),
   counter: async (key) => (await env.LIMITS.get(env.LIMITS.idFromName(key)).fetch('https://limiter/count')).json(),
 }

@@ -12,8 +12,6 @@ export interface RuntimeOptions {
   readonly workers?: number
   /** Where objects store what outlives the runtime. Default: nowhere. */
   readonly storage?: string
-  /** Classes of objects beside `Limits`, by the name of their binding. Default none. */
-  readonly classes?: Readonly<Record<string, string>>
 }
 
 /** Cloudflare's own runtime, `workerd`, with Workers whose class `Limits` of Durable Objects is bound as `LIMITS`. */
@@ -31,14 +29,9 @@ export class WorkerRuntime {
     this.miniflare = miniflare
   }
 
-  static async start(source: WorkerSource, { workers = 1, storage, classes = {} }: RuntimeOptions = {}): Promise<WorkerRuntime> {
+  static async start(source: WorkerSource, { workers = 1, storage }: RuntimeOptions = {}): Promise<WorkerRuntime> {
     const bundle = await bundledWorker(source)
     const core = await readFile(join(dirname(resolve('sluicegate/package.json')), 'core.wasm'))
-    const bindings = Object.entries({ LIMITS: 'Limits', ...classes })
-    const objectsOf = (i: number) =>
-      Object.fromEntries(
-        bindings.map(([name, className]) => [name, { className, useSQLite: true, ...(i > 0 && { scriptName: 'worker-0' }) }]),
-      )
     const [first, ...others] = Array.from({ length: workers }, (_, i) => ({
       name: `worker-${i}`,
       compatibilityDate: '2026-04-01',
@@ -47,7 +40,7 @@ export class WorkerRuntime {
         { type: 'ESModule' as const, path: 'worker.js', contents: bundle },
         { type: 'CompiledWasm' as const, path: 'core.wasm', contents: core },
       ],
-      durableObjects: objectsOf(i),
+      durableObjects: { LIMITS: { className: 'Limits', useSQLite: true, ...(i > 0 && { scriptName: 'worker-0' }) } },
     }))
     if (first === undefined) throw new RangeError('a runtime has at least one Worker')
     const persist = storage === undefined ? {} : { durableObjectsPersist: storage }
