@@ -5,7 +5,7 @@ import type { LineProcess } from '../line-process.js'
 import { load, machine } from '../machine.js'
 import { startNode } from '../measure.js'
 import type { Load, LoadJob } from '../middleware/load.js'
-import { WAYS, type Way, WORKER } from './worker.js'
+import { WAYS, type Way, WITH_OBJECT, WORKER } from './worker.js'
 import { type WorkersEffort, type WorkersResults, type WorkersRow, workersTable } from './workers-results.js'
 
 const LOAD = fileURLToPath(new URL('../middleware/load-subject.js', import.meta.url))
@@ -53,6 +53,8 @@ async function inTurns(runtime: WorkerRuntime, asker: LineProcess, effort: Worke
   const rows = WAYS.map((way) => ({ way, keys, perSecond: [] as number[], calls: [] as number[] }))
   for (let round = 0; round <= rounds; round++) {
     for (const { way, perSecond, calls } of rows) {
+      // An object idle for 10 s is evicted: all are in memory.
+      if (WITH_OBJECT.includes(way)) for (let key = 0; key < keys; key++) await runtime.fetch(`${pathOf(way, keys)}/${key}`)
       const before = await objectCalls(runtime)
       const job: LoadJob = { port: runtime.port, path: pathOf(way, keys), ms: roundMs, connections, manyClients: false }
       const { requests, allowed, elapsedMs } = (await asker.ask(JSON.stringify(job))) as Load

@@ -6,8 +6,8 @@ export type Way = (typeof WAYS)[number]
 export const WITH_OBJECT: readonly Way[] = ['leased', 'exact', 'counter']
 
 /**
- * The Worker that is measured: a path names a way and how many keys there are. The counter is the plain way on the same input: an object for
- * each key, which counts in its memory, stores each change, and answers when it is stored.
+ * The Worker that is measured: a path names a way, how many keys there are, and one of them or none for any. The counter is the plain way on
+ * the same input: an object for each key, which counts in its memory, stores each change, and answers when it is stored.
  */
 export const WORKER = `
 import { env, waitUntil } from 'cloudflare:workers'
@@ -56,9 +56,9 @@ const take = {
 
 export default {
   async fetch(request) {
-    const [, way, keys] = decodeURIComponent(new URL(request.url).pathname).split('/')
+    const [, way, keys, one] = decodeURIComponent(new URL(request.url).pathname).split('/')
     if (way === 'calls') return Response.json(calls)
-    const { allowed } = await take[way]('key ' + Math.floor(Math.random() * Number(keys)))
+    const { allowed } = await take[way]('key ' + (one ?? Math.floor(Math.random() * Number(keys))))
     return new Response(allowed ? 'passed' : 'denied', { status: allowed ? 200 : 429 })
   },
 }

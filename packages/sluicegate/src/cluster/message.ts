@@ -72,6 +72,7 @@ export function numbersIn(answer: readonly unknown[], atLeast: number): readonly
 
 /** Numbers for each policy: allowed, limit, remaining, retry-after and reset-after in milliseconds, and tokens spent beyond the burst or 0. */
 const NUMBERS = 6
+const [RETRY_AFTER, RESET_AFTER] = [3, 4]
 
 /** Encodes a decision as numbers; with `allOf` those of its parts, from which the whole is combined again. */
 export function numbersOfDecision({ parts, ...whole }: Decision): number[] {
@@ -83,6 +84,16 @@ export function numbersOfDecision({ parts, ...whole }: Decision): number[] {
     resetAfterMs,
     spent,
   ])
+}
+
+/** When the state that an answer's decision describes is a full key's again, in milliseconds; undefined for an error. */
+export function fullAfterMs(answer: readonly unknown[]): number | undefined {
+  if (answer.length < NUMBERS) return undefined
+  let afterMs = 0
+  for (let i = 0; i < answer.length; i += NUMBERS) {
+    afterMs = Math.max(afterMs, answer[i + RETRY_AFTER] as number, answer[i + RESET_AFTER] as number)
+  }
+  return afterMs
 }
 
 /** Decodes the decision that the primary made under `policy`. */

@@ -14,10 +14,19 @@ const waitUntil = (): void => undefined
 
 function setUp(policy: Policy, given: Partial<DurableObjectLimiterOptions> = {}) {
   const clock = manualClock(3_600_000)
-  const { mode = 'leased', ...options } = given
-  const objects = new KeptObjects(limiterObject([policy], { mode, clock }))
+  const { mode = 'leased', lease = { horizonMs: 50 }, ...options } = given
+  const objects = new KeptObjects(limiterObject([policy], { mode, lease, clock }))
   const limiter = (): FleetLimiter =>
-    createDurableObjectLimiter(policy, { namespace: objects, waitUntil, mode, clock, timeoutMs: 60_000, outage: 'closed', ...options })
+    createDurableObjectLimiter(policy, {
+      namespace: objects,
+      waitUntil,
+      mode,
+      lease,
+      clock,
+      timeoutMs: 60_000,
+      outage: 'closed',
+      ...options,
+    })
   return { clock, objects, limiter }
 }
 
@@ -70,6 +79,21 @@ test('a leased Worker decides nearly all takes by itself', async () => {
     admitted += count([await worker.take('ada', 1)])
   }
   assert.ok(admitted > 600 && objects.requests < admitted / 5, `${objects.requests} requests for ${admitted} tokens`)
+})
+
+test('four takes a second of a key are leased where leases reach several takes ahead, and else cost a request each', async () => {
+  const requestsFor = async (horizonMs: number): Promise<number> => {
+    const { clock, objects, limiter } = setUp(fixedWindow({ limit: 100_000, window: '1d', name: 'day' }), { lease: { horizonMs } })
+    const worker = limiter()
+    for (let i = 0; i < 400; i++) {
+      clock.advance(250)
+      assert.ok((await worker.take('ada')).allowed)
+    }
+    return objects.requests
+  }
+  assert.equal(await requestsFor(50), 400)
+  const requests = await requestsFor(1_000)
+  assert.ok(requests < 200, `${requests} requests for 400 tokens`)
 })
 
 test('keys of several objects cannot be charged together, and with objectFor they can', async () => {

@@ -1,4 +1,5 @@
 import { horizonMsFor, keepRoomForLeases, policyUnderLease } from '../cluster/memory-lease.js'
+import { fullAfterMs, numbersOfDecision } from '../cluster/message.js'
 import { type PrimaryLimiter, partsOf, type ServedTerms } from '../cluster/worker-session.js'
 import { createLimiter, restoreLimiter } from '../create-limiter.js'
 import { defaultClock } from '../default-clock.js'
@@ -51,29 +52,31 @@ export class HeldPolicy implements ServedTerms {
   }
 
   /** Notes when the keys of requests that were carried out will be full. */
-  note(requests: readonly unknown[]): void {
-    const seen = new Set<string>()
-    for (const request of requests) {
+  note(requests: readonly unknown[], answers: readonly (readonly unknown[])[]): void {
+    // Invalid requests have no answers.
+    const isEach = answers.length === requests.length
+    for (const [i, request] of requests.entries()) {
       if (!Array.isArray(request)) continue
       const [, verb, key, , , , part] = request
-      const name = JSON.stringify([key, part])
-      if (verb === 'hello' || seen.has(name)) continue
-      seen.add(name)
-      this.noteKey(key, verb === 'lease' ? part : undefined)
+      const [, ...answer] = isEach ? (answers[i] as readonly unknown[]) : []
+      const afterMs = verb === 'take' ? fullAfterMs(answer) : undefined
+      if (afterMs !== undefined) this.noteFull(afterMs)
+      else if (verb !== 'hello') this.noteKey(key, verb === 'lease' ? part : undefined)
     }
   }
 
   private noteKey(key: Key, part: unknown): void {
     try {
       const limiter = part === undefined ? this.limiter : partsOf(this.limiter)[part as number]
-      if (limiter === undefined) return
-      const { resetAfterMs, retryAfterMs } = limiter.peek(key)
-      const afterMs = Number.isFinite(retryAfterMs) ? Math.max(resetAfterMs, retryAfterMs) : resetAfterMs
-      // A lease still holds tokens when the key is full again.
-      this.newAtMs = Math.max(this.newAtMs, Math.ceil((this.nowUs() + this.leaseUs) / 1000 + afterMs))
+      if (limiter !== undefined) this.noteFull(fullAfterMs(numbersOfDecision(limiter.peek(key))) ?? 0)
     } catch {
       // The request was refused: it changed nothing.
     }
+  }
+
+  private noteFull(afterMs: number): void {
+    // A lease still holds tokens when the key is full again.
+    this.newAtMs = Math.max(this.newAtMs, Math.ceil((this.nowUs() + this.leaseUs) / 1000 + afterMs))
   }
 }
 

@@ -147,6 +147,16 @@ test('the alarm deletes what is stored once all keys are full, and not before', 
   assert.equal(await take(), false, 'what is used after the alarm is stored again')
 })
 
+test('of several policies the alarm waits for the one whose key is full last', async () => {
+  const { clock, storage, evict, alarm, take } = setUp([POLICIES[3] as typeof bucket])
+  await evict()
+  await take('ada', 'both')
+  assert.equal(storage.alarmAtMs, 2 * HOUR_MS)
+  clock.advance(1_000)
+  await alarm()
+  assert.ok(storage.entries.size > 0)
+})
+
 test('a block outlives eviction and alarms until it ends', async () => {
   const { clock, evict, alarm, send, take } = setUp()
   await evict()

@@ -172,7 +172,7 @@ class HeldObject implements LimiterObject {
     }
     const held = this.heldOf(name)
     const answers = sessionOf(held, sender).answers(requests)
-    held.terms.note(requests)
+    held.terms.note(requests, answers)
     this.save(held)
     return answers
   }

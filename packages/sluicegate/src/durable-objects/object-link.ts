@@ -103,6 +103,7 @@ export class ObjectLink implements RequestLink {
 }
 
 function rejectAll(pending: Map<number, Pending>, cause: unknown): void {
+  if (pending.size === 0) return
   const error = cause instanceof StoreError ? cause : new StoreError('OUTAGE', 'the object gave no answer', { cause })
   for (const { reject } of pending.values()) reject(error)
   pending.clear()
