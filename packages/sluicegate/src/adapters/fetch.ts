@@ -3,13 +3,12 @@ import { PolicyError } from '../errors.js'
 import { needsResponse } from '../middleware/check-options.js'
 import {
   abandonedResponse,
-  addressFinder,
+  addressedBy,
   denialResponse,
   FetchFacts,
   isAbandoned,
   settleUnchanged,
   settlingResponse,
-  withAddressHint,
 } from '../middleware/fetch-exchange.js'
 import { type LimitArgument, optionsOf } from '../middleware/limit-argument.js'
 import { Middleware, type Pass } from '../middleware/middleware.js'
@@ -80,13 +79,13 @@ export function rateLimit<FetchRequest extends Request>(
     optionsOf(argument, 'rateLimit', second),
     ['remoteAddress'],
   )
-  const addressOf = addressFinder(given, options)
+  const addressed = addressedBy(given, options)
   const middleware = new Middleware<FetchRequest>(options)
   const seesTooLittle = needsResponse(options)
-  const decide = (request: FetchRequest, environment: unknown) => {
-    const address = addressOf(environment, request, request, environment)
-    return withAddressHint(address, () => middleware.handle(new FetchFacts(request, address, environment), request))
-  }
+  const decide = (request: FetchRequest, environment: unknown) =>
+    addressed(request, environment, [request, environment], (address) =>
+      middleware.handle(new FetchFacts(request, address, environment), request),
+    )
   const limit = (request: FetchRequest, environment?: unknown): Awaitable<Response | undefined> => {
     if (seesTooLittle) throw new PolicyError('OPTION_INVALID', 'counts', options.counts, WRAP_INSTEAD)
     if (isAbandoned(request)) return abandonedResponse()

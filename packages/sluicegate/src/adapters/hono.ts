@@ -2,15 +2,7 @@ import type { Context, Env, MiddlewareHandler } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { putHeaders } from '../headers/header.js'
 import type { DenialResponse } from '../middleware/denial-response.js'
-import {
-  abandonedResponse,
-  addressFinder,
-  FetchFacts,
-  isAbandoned,
-  settleUnchanged,
-  settlingResponse,
-  withAddressHint,
-} from '../middleware/fetch-exchange.js'
+import { abandonedResponse, addressedBy, FetchFacts, isAbandoned, settleUnchanged, settlingResponse } from '../middleware/fetch-exchange.js'
 import { type LimitArgument, optionsOf } from '../middleware/limit-argument.js'
 import { Middleware, type MiddlewareResult, type Pass } from '../middleware/middleware.js'
 import type { LimitingOptions, MiddlewareOptions } from '../middleware/middleware-options.js'
@@ -65,16 +57,15 @@ export function rateLimit<E extends Env>(argument: LimitArgument<Context<E>>, se
     optionsOf(argument, 'rateLimit', second),
     ['remoteAddress'],
   )
-  const addressOf = addressFinder(given, options)
+  const addressed = addressedBy(given, options)
   const middleware = new Middleware<Context<E>>(options)
   return async (context, next) => {
     const { raw } = context.req
     const node = nodeExchange(context.env)
     if (isLost(raw, node)) return abandonedResponse()
-    const address = addressOf(context.env, raw, context)
     let result: MiddlewareResult
     try {
-      result = await withAddressHint(address, () => middleware.handle(new HonoFacts(context, address, node), context))
+      result = await addressed(raw, context.env, [context], (address) => middleware.handle(new HonoFacts(context, address, node), context))
     } catch (error) {
       // Hono calls `app.onError` for errors alone.
       throw faultOf(error)

@@ -147,18 +147,29 @@ function remoteAddressOf(environment: unknown, request: Request): string | undef
   return typeof address === 'string' ? address : undefined
 }
 
+/** Handles a request with the address of its client. @param given what the option `remoteAddress` is called with. */
+type Addressed<Given extends readonly unknown[]> = <Result>(
+  request: Request,
+  environment: unknown,
+  given: Given,
+  handle: (address: string | undefined) => Awaitable<Result>,
+) => Awaitable<Result>
+
 /**
  * Finds the address of a client: by the option `remoteAddress`, or as the runtime passes it.
  *
  * @throws {PolicyError} `OPTION_INVALID` when the option is no function, `KEY_MISSING` when no request has an address here
  */
-export function addressFinder<Request, Given extends readonly unknown[]>(
+export function addressedBy<Subject, Given extends readonly unknown[]>(
   option: ((...given: Given) => string | undefined) | undefined,
-  options: MiddlewareOptions<Request>,
-): (environment: unknown, request: globalThis.Request, ...given: Given) => string | undefined {
+  options: MiddlewareOptions<Subject>,
+): Addressed<Given> {
   const own = checkedRemoteAddress(option)
   checkAddressNeed(options, own !== undefined)
-  return (environment, request, ...given) => (own === undefined ? remoteAddressOf(environment, request) : own(...given))
+  return (request, environment, given, handle) => {
+    const address = own === undefined ? remoteAddressOf(environment, request) : own(...given)
+    return withAddressHint(address, () => handle(address))
+  }
 }
 
 /**
@@ -223,7 +234,7 @@ const warnOfAddress = warnOnce()
 /**
  * Calls `handle`. If it fails because the request has no address, the error has a remedy, and so does a warning, as frameworks answer a bare 500.
  */
-export function withAddressHint<Result>(
+function withAddressHint<Result>(
   address: string | undefined,
   handle: () => Awaitable<Result>,
   warn: Warn = warnOfAddress,

@@ -71,7 +71,7 @@ export function partsOver(base: SharedBase, policy: Policy, horizonMs: number): 
   const leases = leaseUs > 0 ? leasesOver(guarded, base, policy, horizonMs) : undefined
   const isSplit = CrossSlot !== undefined && leases !== undefined && policy.policies !== undefined
   const backend = isSplit ? new CrossSlot(guarded, policies.map(guardedOf), leases, guard) : guarded
-  const fallback = new FallbackBackend({ backend, outage, guard })
+  const fallback = new FallbackBackend(backend, outage, guard)
   base.inForce.fallback = fallback
   return { policy, guard, outage, backend, fallback, leases, leaseUs }
 }

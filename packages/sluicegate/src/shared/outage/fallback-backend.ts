@@ -8,50 +8,48 @@ import type { Answer, Backend, LeaseRequest, Operation } from '../backend.js'
 import type { CallGuard } from '../calls/call-guard.js'
 import type { Outage } from './outage.js'
 
-interface FallbackParts {
-  readonly backend: Backend
-  readonly outage: Outage
-  readonly guard: CallGuard
-}
-
 /** Adds the option `outage` to a backend: while that cannot be reached, this process decides takes, peeks and reservations. */
 export class FallbackBackend implements Backend {
-  private readonly parts: FallbackParts
+  private readonly backend: Backend
+  private readonly outage: Outage
+  private readonly guard: CallGuard
 
-  constructor(parts: FallbackParts) {
-    this.parts = parts
+  constructor(backend: Backend, outage: Outage, guard: CallGuard) {
+    this.backend = backend
+    this.outage = outage
+    this.guard = guard
   }
 
   execute(operation: Operation): Promise<Answer> {
-    const answer = this.parts.backend.execute(operation)
+    const answer = this.backend.execute(operation)
     const { verb, key } = operation
     switch (verb) {
       case 'take':
       case 'reserve':
         return answer.catch((error) => inOutage(error, () => this.without(key, operation.cost)))
       case 'peek':
-        return answer.catch((error) => inOutage(error, () => this.parts.outage.peek(key, operation.cost, this.pausedMs(key))))
+        return answer.catch((error) => inOutage(error, () => this.outage.peek(key, operation.cost, this.pausedMs(key))))
       default:
         return answer
     }
   }
 
   lease(request: LeaseRequest): Promise<Grant> {
-    return this.parts.backend.lease(request)
+    return this.backend.lease(request)
   }
 
   /** A take that does not ask the backend. */
   without(key: Key, cost: number): Decision {
-    return this.parts.outage.take(key, cost, this.pausedMs(key))
+    return this.outage.take(key, cost, this.pausedMs(key))
   }
 
   waitWithout(request: WaitRequest): Promise<Decision> {
-    return this.parts.outage.wait(request, this.pausedMs(request.key))
+    return this.outage.wait(request, this.pausedMs(request.key))
   }
 
   private pausedMs(key: Key): number {
     let ms = 0
-    for (const own of partsOf(key)) ms = Math.max(ms, this.parts.guard.pausedMs(own))
+    for (const own of partsOf(key)) ms = Math.max(ms, this.guard.pausedMs(own))
     return ms
   }
 }

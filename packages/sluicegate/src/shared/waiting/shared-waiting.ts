@@ -81,7 +81,8 @@ export class OutageWaiting {
 }
 
 /** How often to ask for a permit that may be released any time: the first and the longest pause. */
-const [FIRST_ASK_MS, LAST_ASK_MS] = [20, 1_000]
+const FIRST_ASK_MS = 20
+const LAST_ASK_MS = 1_000
 
 /** The result of one request to the backend: one of these. */
 interface Attempt {
