@@ -16,7 +16,7 @@ const TICK_US = 20_000
 /** Under none of them does a token come back while the test runs. */
 const WINDOWS_MS = [1, 59, 2, 97, 7].map((days) => days * 24 * HOUR_MS)
 /** With each round an update and a take. */
-const ROUNDS = shortOrLong(100, 300)
+const ROUNDS = shortOrLong(40, 300)
 
 const crew = crewFor({ after }, WORKERS)
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { longTest, type SinglePolicySpec } from 'sluicegate-testkit'
+import { longTest, type SinglePolicySpec, shortOrLong } from 'sluicegate-testkit'
 import { budgetOf, surelyOver } from 'sluicegate-testkit/history/sure-excess.js'
 import { FLEETS, leasedFleet, leasedJobs, spentBy } from 'sluicegate-testkit/leases/leased-fleet.js'
 import type { LeasedJob } from 'sluicegate-testkit/leases/leased-process.js'
@@ -70,7 +70,7 @@ longTest('a process that is stopped again and again while it spends never goes o
 test('I9: of a process that is killed only what it held is lost: the others go on within the budget', async (t) => {
   await redis.send('FLUSHALL')
   const spec = { algorithm: 'token-bucket', limit: 500, windowMs: 1000, burst: 200 } as const
-  const [killed, ...others] = await leasedFleet(jobs(3, spec, { forMs: 2500 }))
+  const [killed, ...others] = await leasedFleet(jobs(3, spec, { forMs: shortOrLong(1300, 2500) }))
   await new Promise((resolve) => setTimeout(resolve, 500))
   killed?.child.kill('SIGKILL')
   assert.equal(await killed?.report, undefined)

@@ -14,7 +14,7 @@ export const FLEETS: readonly (readonly [number, SinglePolicySpec])[] = [
   [3, { algorithm: 'sliding-log', limit: 100, windowMs: 2000, slotBytes: 8 }],
 ]
 
-const FOR_MS = 1500
+const FOR_MS = shortOrLong(700, 1500)
 const MINUTE_MS = 60_000
 
 /** Jobs for processes whose clocks differ by minutes. */
