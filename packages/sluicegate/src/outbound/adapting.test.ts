@@ -10,8 +10,8 @@ import { limitedFetch } from './limited-fetch.js'
 
 const SECONDS = shortOrLong(20, 80)
 const CALLERS = 30
-const WARM_UP_MS = shortOrLong(10_000, 60_000)
-const MEASURED_MS = shortOrLong(5_000, 20_000)
+const WARM_UP_MS = shortOrLong(5_000, 60_000)
+const MEASURED_MS = shortOrLong(4_000, 20_000)
 const BUCKET = tokenBucket({ limit: 40, window: '1s' })
 const WINDOW = fixedWindow({ limit: 200, window: '5s' })
 const POLICIES = [BUCKET, WINDOW].slice(0, shortOrLong(1, 2))

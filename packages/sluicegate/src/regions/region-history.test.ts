@@ -3,14 +3,17 @@ import { test } from 'node:test'
 import { seedsFrom, shortOrLong } from 'sluicegate-testkit'
 import { FAULTY_REGIONS, firstRegionExcess, REGION_FORMS, SOUND_REGIONS } from 'sluicegate-testkit/regions/region-history.js'
 
-const HISTORIES = shortOrLong(4, 40)
+const HISTORIES = shortOrLong(3, 40)
 const MOST_FOR_A_FAULT = 1_500
 /** Where a fault is found late, a search begins shortly before: a history takes 80 ms. */
 const SHORTLY_BEFORE: Readonly<Record<string, number>> = {
   'fixed-window: tokens of a region end counted from their arrival': 382,
   'fixed-window: tokens of a region have no end': 46,
-  'sliding-log: tokens of a region have no end': 23,
-  'rate: a clock that ran back lets tokens live again': 80,
+  'rate: tokens of a region have no end': 5,
+  'sliding-log: tokens of a region have no end': 26,
+  'rate: a clock that ran back lets tokens live again': 89,
+  'fixed-window: tokens that went back to the home are spent as well': 4,
+  'sliding-window: tokens that went back to the home are spent as well': 4,
   'rate: the home counts with shorter leases than the regions': 28,
 }
 /** They once found something. */
