@@ -16,6 +16,7 @@ function offered(texts: Readonly<Record<string, string>>): Readonly<Record<strin
     strict: true,
     module: ts.ModuleKind.NodeNext,
     target: ts.ScriptTarget.ES2022,
+    lib: ['lib.es2022.d.ts'],
     skipLibCheck: true,
     noEmit: true,
     types: ['node'],

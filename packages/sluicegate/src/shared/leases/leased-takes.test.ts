@@ -243,5 +243,6 @@ test('I6: any number of keys takes no more memory than there is room for; the ot
     if (i % 50 === 0) assert.equal((await decision).allowed, i % 2 !== 0)
     assert.ok(authority.takes.size <= 500)
   }
+  await turn()
   assert.equal(authority.leases + authority.atOnce, count)
 })
