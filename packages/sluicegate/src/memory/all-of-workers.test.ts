@@ -7,7 +7,7 @@ import { manualClock } from '../time/clock.js'
 
 // Several policies at once, from several threads: who checks all of them first and updates them then, unlocked, lets too many through.
 
-const WORKERS = 4
+const WORKERS = shortOrLong(2, 4)
 const START_MS = 1_789_000_000_000
 
 const crew = crewFor({ after }, WORKERS)

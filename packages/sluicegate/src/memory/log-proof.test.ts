@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { after, type TestContext } from 'node:test'
-import { crewFor, EndlessDemand, everyNth, firstPositionExcess, firstShortfall, Random } from 'sluicegate-testkit'
+import { crewFor, EndlessDemand, everyNth, firstPositionExcess, firstShortfall, Random, shortOrLong } from 'sluicegate-testkit'
 import { createLimiter, slidingLog } from '../index.js'
 
-const WORKERS = 4
+const WORKERS = shortOrLong(2, 4)
 const LIMIT = 1000
 const WINDOW_US = 1_000_000
 const LENGTH_US = 10 * WINDOW_US
 /** At the start of a window. */
 const START_US = 1_789_000_000_000_000
-const PLANTED = 20
+const PLANTED = shortOrLong(8, 20)
 const HOT = 'hot'
 
 const crew = crewFor({ after }, WORKERS)

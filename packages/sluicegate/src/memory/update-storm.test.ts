@@ -6,7 +6,7 @@ import { createMemory, sectionAt } from './core-memory.js'
 import { OpenCore } from './open-core.js'
 import { PolicyChange, publishedPolicy } from './policy-record.js'
 
-const WORKERS = 4
+const WORKERS = shortOrLong(2, 4)
 const KEYS = 50
 const TAKES = 5
 const HOUR_MS = 3_600_000

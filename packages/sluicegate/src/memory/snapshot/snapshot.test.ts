@@ -52,7 +52,7 @@ for (const policy of POLICIES) {
 
 test('a restart hands out no fresh burst, and what would have come back meanwhile has come back', () => {
   const clock = manualClock(START_MS)
-  const limiter = createLimiter(tokenBucket({ limit: 10, window: '1s' }), { clock })
+  const limiter = createLimiter(tokenBucket({ limit: 10, window: '1s' }), { clock, maxKeys: 10 })
   limiter.take('k', 10)
   const snapshot = limiter.snapshot()
   limiter.close()
@@ -63,7 +63,7 @@ test('a restart hands out no fresh burst, and what would have come back meanwhil
 
 test('a permit of a process that is gone comes back by its time to live, also after a restart', () => {
   const clock = manualClock(START_MS)
-  const limiter = createLimiter(concurrency({ limit: 1, ttl: '10s' }), { clock })
+  const limiter = createLimiter(concurrency({ limit: 1, ttl: '10s' }), { clock, maxKeys: 10 })
   limiter.take('k')
   const later = manualClock(START_MS + 9_999)
   const restarted = restoreLimiter(limiter.snapshot(), { clock: later })

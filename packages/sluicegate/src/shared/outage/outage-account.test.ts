@@ -161,7 +161,7 @@ test('tokens spent during a charge are charged as well, once', async () => {
   )
 })
 
-const MANY = shortOrLong(30_000, 100_000)
+const MANY = shortOrLong(15_000, 100_000)
 
 test(`charging ${MANY} keys does not block the event loop`, async () => {
   const recorded = new RecordedAccount()
