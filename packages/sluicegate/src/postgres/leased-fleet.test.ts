@@ -22,7 +22,7 @@ async function jobs(count: number, spec: SinglePolicySpec, more: Partial<LeasedJ
 }
 
 for (const [count, spec] of FLEETS) {
-  const inTime = spec.algorithm === 'gcra' || spec.algorithm === 'sliding-log' ? test : longTest
+  const inTime = spec.algorithm === 'sliding-log' ? test : longTest
   inTime(
     `I1 over PostgreSQL: ${count} processes whose clocks differ by minutes never let more pass than a ${spec.algorithm} of ${spec.limit}`,
     async (t) => {
