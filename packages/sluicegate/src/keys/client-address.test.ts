@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Random } from 'sluicegate-testkit'
+import { Random, shortOrLong } from 'sluicegate-testkit'
 import { factsOf } from 'sluicegate-testkit/keys/facts-of.js'
 import { clientOf, hopTrail, TRUSTED } from 'sluicegate-testkit/keys/hop-trail.js'
 import { type AddressOptions, address } from './address.js'
 import type { KeyReader } from './key-reader.js'
 
-const SEEDS = 2500
+const SEEDS = shortOrLong(800, 2500)
 const trails = Array.from({ length: SEEDS }, (_, seed) => hopTrail(seed))
 
 const readers = new Map<string, KeyReader>()
@@ -22,8 +22,8 @@ function read(options: AddressOptions, remoteAddress: string, value: string | un
 /** Translators and 6to4 are counted by IPv4 addresses; the plain model knows nothing of that. */
 const isPlain = (client: string): boolean => !/^(64:ff9b::|2002:)/.test(client)
 
-test('the trails are thousands of different ones', () => {
-  assert.ok(new Set(trails.map((trail) => JSON.stringify(trail))).size >= 2000)
+test('the trails are different ones', () => {
+  assert.ok(new Set(trails.map((trail) => JSON.stringify(trail))).size >= 0.8 * SEEDS)
 })
 
 test('X-Forwarded-For names whom the plain model names, for each number of hops and by networks', () => {
@@ -41,7 +41,7 @@ test('X-Forwarded-For names whom the plain model names, for each number of hops 
     const client = clientOf(trail, undefined)
     if (isPlain(client)) assert.equal(read({ trustedNetworks: TRUSTED }, trail.socket, value), client, JSON.stringify(trail))
   }
-  assert.ok(outcomes.size > 1000, `${outcomes.size} clients`)
+  assert.ok(outcomes.size > 0.4 * SEEDS, `${outcomes.size} clients`)
 })
 
 test('Forwarded names the same, quoted, among other parameters and in any order', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { type TestContext, test } from 'node:test'
-import { CREW_ALGORITHMS, policyOf } from 'sluicegate-testkit'
+import { CREW_ALGORITHMS, everyNth, policyOf } from 'sluicegate-testkit'
 import { attachLimiter, type ContentionEvent, createLimiter, type Limiter, manualClock, type Policy, StoreError } from '../index.js'
 import { TABLE_OFFSET } from './core-memory.js'
 import type { AllOfHandle } from './memory-all-of.js'
@@ -9,12 +9,12 @@ import type { MemoryHandle } from './memory-limiter.js'
 
 const HOUR_MS = 3_600_000
 
-for (const { name, cost, specOf, keyOf } of CREW_ALGORITHMS) {
+for (const [i, { name, cost, specOf, keyOf }] of CREW_ALGORITHMS.entries()) {
   const policy = policyOf(specOf(10, HOUR_MS), { name: 'contended' })
   const isAllOf = policy.algorithm === 'all-of'
   const [key, other] = [keyOf('k'), keyOf('other')]
 
-  test(`${name}: a call that other threads keep from its key is given up with CONTENTION after a bounded number of attempts`, (t) => {
+  everyNth(i, 2)(`${name}: a call that other threads keep from its key is given up with CONTENTION after a bounded number of attempts`, (t) => {
     const limiter = limiterWith(policy)
     const moves = keepMovingIn(t, limiter, () => limiter.take(key, cost))
     const events: ContentionEvent[] = []
@@ -31,7 +31,7 @@ for (const { name, cost, specOf, keyOf } of CREW_ALGORITHMS) {
     assert.ok(moves() > 20 && moves() < 10_000, `${moves()} moves`)
   })
 
-  test(`${name}: after a call that was given up the next one decides, and other keys never noticed`, (t) => {
+  everyNth(i + 1, 2)(`${name}: after a call that was given up the next one decides, and other keys never noticed`, (t) => {
     const limiter = limiterWith(policy)
     keepMovingIn(t, limiter, () => limiter.take(key, cost))
     for (let i = 0; i < 3; i++) limiter.take(other, cost)

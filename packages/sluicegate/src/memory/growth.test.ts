@@ -6,13 +6,13 @@ import { createLimiter, fixedWindow, type Limiter, manualClock, restoreLimiter, 
 // A table that grows: in steps, when what it has is full of keys that owe something, up to `growTo` keys.
 
 const START_MS = 1_789_000_000_000
-const WORKERS = 3
+const WORKERS = shortOrLong(2, 3)
 const SMALL = { maxKeys: 50, growTo: 2_000 } as const
 
 const crew = crewFor({ after }, WORKERS)
 
 for (const [i, { name, cost, specOf, keyOf }] of CREW_ALGORITHMS.entries()) {
-  everyNth(i, 2)(
+  everyNth(i, 3)(
     `I1, I2 ${name}: while the table grows, ${WORKERS} workers on the same new keys give each its budget, no more and no less`,
     async () => {
       const spec = specOf(7, 3_600_000)
@@ -32,7 +32,7 @@ for (const [i, { name, cost, specOf, keyOf }] of CREW_ALGORITHMS.entries()) {
     },
   )
 
-  everyNth(i + 1, 2)(`${name}: a table that has grown is snapshotted, restored and goes on growing, every key as it stood`, () => {
+  everyNth(i + 1, 3)(`${name}: a table that has grown is snapshotted, restored and goes on growing, every key as it stood`, () => {
     const clock = manualClock(START_MS)
     const limiter = createLimiter(policyOf(specOf(5, 3_600_000)), { clock, ...SMALL })
     const take = (of: Limiter, from: number, to: number, takes: number): void => {

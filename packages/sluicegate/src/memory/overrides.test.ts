@@ -45,7 +45,7 @@ test('overrides are of one thread: a handle cannot carry them', () => {
 })
 
 test('a restored limiter gets its overrides again', () => {
-  const before = createLimiter(OWN, { overrides: true })
+  const before = createLimiter(OWN, { overrides: true, maxKeys: 100 })
   before.overrides.set('acme', numbered(5))
   before.take('acme')
   before.take('else', 2)
@@ -58,7 +58,7 @@ test('a restored limiter gets its overrides again', () => {
 test('what keys have spent under their overrides is in a snapshot, also one of a restored limiter', () => {
   const clock = manualClock(1_789_000_000_000)
   const options = { clock, overrides: true, policyFor: (key: string) => (key === 'pro' ? numbered(7) : undefined) } as const
-  const before = createLimiter(OWN, options)
+  const before = createLimiter(OWN, { ...options, maxKeys: 100 })
   before.overrides.set('acme', numbered(5))
   before.overrides.set('gone', numbered(6))
   for (let i = 0; i < 5; i++) for (const key of ['acme', 'gone', 'pro']) before.take(key)

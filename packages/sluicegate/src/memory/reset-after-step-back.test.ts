@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Random } from 'sluicegate-testkit'
+import { Random, shortOrLong } from 'sluicegate-testkit'
 import { createLimiter, fixedWindow, gcra, manualClock, type Policy, StoreError, slidingLog, slidingWindow, tokenBucket } from '../index.js'
 
-const SEEDS = 60
+const SEEDS = shortOrLong(20, 60)
 const few = { limit: 3, window: '1s' } as const
 const POLICIES: readonly (readonly [string, Policy, number])[] = [
   ['token bucket', tokenBucket(few), 3],

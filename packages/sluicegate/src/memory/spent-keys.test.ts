@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { shortOrLong } from 'sluicegate-testkit'
+import { everyNth, shortOrLong } from 'sluicegate-testkit'
 import { createLimiter } from '../create-limiter.js'
 import { fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
 import type { Limiter, LimiterOptions } from '../limiter.js'
@@ -12,7 +12,7 @@ const MORNING_MS = Date.UTC(2026, 8, 10, 8)
 const HOUR_MS = 3_600_000
 const LIMIT = 3
 const NEW_CLIENTS = 1000
-const FLOOD = shortOrLong(200_000, 1_000_000)
+const FLOOD = shortOrLong(90_000, 1_000_000)
 
 const three = { limit: LIMIT, window: '1d' } as const
 const POLICIES: readonly Policy[] = [
@@ -42,9 +42,9 @@ function welcomed(limiter: Limiter, clients: number, name = 'client'): number {
   return passed
 }
 
-for (const policy of POLICIES) {
+for (const [i, policy] of POLICIES.entries()) {
   const { name, calendar, counters = '' } = policy
-  test(`I7 ${name} ${calendar?.unit ?? ''} ${counters}: 156,000 keys that have spent their day shut out no new client, and stay denied`, () => {
+  everyNth(i, 3)(`I7 ${name} ${calendar?.unit ?? ''} ${counters}: 156,000 keys that have spent their day shut out no new client, and stay denied`, () => {
     const { limiter } = limiterOf(policy)
     const { memoryBytes } = limiter.stats()
     spend(limiter, 156_000)
@@ -73,7 +73,7 @@ test(`I6, I7: ${FLOOD} keys of which none may be forgotten end at the bound; who
   let passed = 0
   for (let i = 0; i < FLOOD; i++) {
     if (limiter.take(`key ${i}`).allowed) passed++
-    if (i === 100_000) full = limiter.stats().memoryBytes
+    if (i === 60_000) full = limiter.stats().memoryBytes
     if (i % 1_000 === 0) assert.deepEqual([limiter.take('abuser').allowed, limiter.take('blocked').allowed], [false, false])
   }
   const { memoryBytes, keys, refusals, overflows, evictions } = limiter.stats()

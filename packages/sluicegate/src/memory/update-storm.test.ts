@@ -6,7 +6,7 @@ import { createMemory, sectionAt } from './core-memory.js'
 import { OpenCore } from './open-core.js'
 import { PolicyChange, publishedPolicy } from './policy-record.js'
 
-const WORKERS = 4
+const WORKERS = shortOrLong(2, 4)
 const KEYS = 50
 const TAKES = 5
 const HOUR_MS = 3_600_000
@@ -16,7 +16,7 @@ const TICK_US = 20_000
 /** Under none of them does a token come back while the test runs. */
 const WINDOWS_MS = [1, 59, 2, 97, 7].map((days) => days * 24 * HOUR_MS)
 /** With each round an update and a take. */
-const ROUNDS = shortOrLong(100, 300)
+const ROUNDS = shortOrLong(40, 300)
 
 const crew = crewFor({ after }, WORKERS)
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Random } from 'sluicegate-testkit'
+import { everyNth, Random, shortOrLong } from 'sluicegate-testkit'
 import { type CalendarUnit, calendarOf, calendarWindow, minuteWindow } from './calendar.js'
 
 const HOUR_US = 3_600_000_000
@@ -77,16 +77,17 @@ function walkThrough(unit: CalendarUnit, timeZone: string, year: number): void {
   }
 }
 
-for (const [timeZone, year] of ODD_YEARS) {
-  test(`windows tile ${year} in ${timeZone} as clocks on the wall do`, () => {
+// A short run has a third of them: those that differ in kind are among the days below.
+for (const [i, [timeZone, year]] of ODD_YEARS.entries()) {
+  everyNth(i, 3)(`windows tile ${year} in ${timeZone} as clocks on the wall do`, () => {
     for (const unit of UNITS) walkThrough(unit, timeZone, year)
   })
 }
 
-test('windows tile a random year in each of 20 random zones as clocks on the wall do', () => {
+test('windows tile a random year in each of several random zones as clocks on the wall do', () => {
   const random = new Random(20_260_921)
   const zones = Intl.supportedValuesOf('timeZone')
-  for (let i = 0; i < 20; i++) walkThrough(random.pick(['day', 'day', 'week', 'month']), random.pick(zones), random.integer(1880, 2100))
+  for (let i = 0; i < shortOrLong(5, 20); i++) walkThrough(random.pick(['day', 'day', 'week', 'month']), random.pick(zones), random.integer(1880, 2100))
 })
 
 test('a day is 23 or 25 hours long when the clocks change, and half an hour longer on Lord Howe', () => {

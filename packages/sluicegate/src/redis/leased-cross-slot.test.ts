@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { until } from 'sluicegate-testkit'
+import { everyNth, until } from 'sluicegate-testkit'
 import { CLUSTER_CLIENTS, clientsForRun } from 'sluicegate-testkit/redis/redis-clients.js'
 import { clusterOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import { allOf, concurrency, type Decision, fixedWindow, tokenBucket } from '../index.js'
@@ -26,8 +26,9 @@ async function drained(limiter: FleetLimiter, keys: readonly string[], cost = 1)
   return passed
 }
 
-for (const kind of clientsForRun(CLUSTER_CLIENTS)) {
-  test(`keys in different slots are leased apart and spent together by ${kind.name}`, async () => {
+// In a short run each test has one client, by turns.
+for (const [i, kind] of clientsForRun(CLUSTER_CLIENTS).entries()) {
+  everyNth(i, 3)(`keys in different slots are leased apart and spent together by ${kind.name}`, async () => {
     await using open = await kind.open(cluster.roots)
     using limiter = createRedisLimiter(allOf([USER, TENANT]), { client: open.client, prefix: kind.name, ...NO_HASTE })
     const passed = await drained(limiter, KEYS)
@@ -42,7 +43,7 @@ for (const kind of clientsForRun(CLUSTER_CLIENTS)) {
     assert.ok(tenant <= 400 && tenant > 300, `${tenant} of 400`)
   })
 
-  test(`every verb does to each key in its slot what it does, by ${kind.name}`, async () => {
+  everyNth(i + 1, 3)(`every verb does to each key in its slot what it does, by ${kind.name}`, async () => {
     await using open = await kind.open(cluster.roots)
     const quiet = allOf([fixedWindow({ limit: 100, window: '30d', name: 'small' }), TENANT])
     using limiter = createRedisLimiter(quiet, { client: open.client, prefix: `verbs ${kind.name}`, ...NO_HASTE })
@@ -62,7 +63,7 @@ for (const kind of clientsForRun(CLUSTER_CLIENTS)) {
     assert.equal(await drained(limiter, KEYS), 75, 'what was not used of a booking came back')
   })
 
-  test(`a larger cost passes whole or not at all, and one that never can says so, by ${kind.name}`, async () => {
+  everyNth(i + 2, 3)(`a larger cost passes whole or not at all, and one that never can says so, by ${kind.name}`, async () => {
     await using open = await kind.open(cluster.roots)
     const policy = allOf([fixedWindow({ limit: 100, window: '30d', name: 'small' }), TENANT])
     using limiter = createRedisLimiter(policy, { client: open.client, prefix: `large ${kind.name}`, ...NO_HASTE })
@@ -74,7 +75,7 @@ for (const kind of clientsForRun(CLUSTER_CLIENTS)) {
     assert.ok(spent + rest <= 100 && spent + rest >= 90, `${spent} and ${rest}`)
   })
 
-  test(`what cannot be leased as a whole is still refused by ${kind.name}`, async () => {
+  everyNth(i + 3, 3)(`what cannot be leased as a whole is still refused by ${kind.name}`, async () => {
     await using open = await kind.open(cluster.roots)
     const permits = concurrency({ limit: 5, ttl: '30s', name: 'permits' })
     using limiter = createRedisLimiter(allOf([USER, permits]), { client: open.client, prefix: kind.name, ...NO_HASTE })
@@ -82,7 +83,7 @@ for (const kind of clientsForRun(CLUSTER_CLIENTS)) {
     await assert.rejects(async () => limiter.peek(KEYS), { code: 'CROSS_SLOT' })
   })
 
-  test(`keys that share a slot by chance are as any others, by ${kind.name}`, async () => {
+  everyNth(i + 4, 3)(`keys that share a slot by chance are as any others, by ${kind.name}`, async () => {
     await using open = await kind.open(cluster.roots)
     const policy = allOf([fixedWindow({ limit: 100, window: '30d', name: 'small' }), TENANT])
     using limiter = createRedisLimiter(policy, { client: open.client, prefix: `chance ${kind.name}`, ...NO_HASTE })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { longTest } from 'sluicegate-testkit'
 import { ManualAuthority } from 'sluicegate-testkit/leases/manual-authority.js'
 import { type Policy, tokenBucket } from '../index.js'
 
@@ -49,7 +50,7 @@ test('eight processes of equal demand above the budget get equal shares, of near
   assert.ok(shares.callsPerToken <= 0.4, '0.2 calls a request')
 })
 
-test('where a horizon holds many tokens for each process, calls a token are far below one', async (t) => {
+longTest('where a horizon holds many tokens for each process, calls a token are far below one', async (t) => {
   const shares = await shared(tokenBucket({ limit: 5000, window: '1s', burst: 1000 }), Array(8).fill(1000), 3)
   t.diagnostic(JSON.stringify(shares))
   assert.ok(shares.jain >= 0.95)
@@ -70,7 +71,7 @@ test('one that asks for far more than its share leaves the others something', as
   for (const spent of shares.spent.slice(1)) assert.ok(spent >= 100, 'a fifth of its demand at least')
 })
 
-test('demand below the budget is met in full', async (t) => {
+longTest('demand below the budget is met in full', async (t) => {
   const shares = await shared(tokenBucket({ limit: 500, window: '1s', burst: 1000 }), Array(8).fill(50), 5)
   t.diagnostic(JSON.stringify(shares))
   assert.ok(shares.sum >= 1992 && shares.jain > 0.999)

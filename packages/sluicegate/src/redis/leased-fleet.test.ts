@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { longTest, type SinglePolicySpec } from 'sluicegate-testkit'
+import { longTest, type SinglePolicySpec, shortOrLong } from 'sluicegate-testkit'
 import { assertWithin, FLEETS, leasedFleet, leasedJobs } from 'sluicegate-testkit/leases/leased-fleet.js'
 import type { LeasedJob } from 'sluicegate-testkit/leases/leased-process.js'
 import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
@@ -17,8 +17,8 @@ function jobs(count: number, spec: SinglePolicySpec, more: Partial<LeasedJob> = 
 }
 
 for (const [count, spec] of FLEETS) {
-  // A short run has a rate and a log; twins.test.ts has all.
-  const inTime = spec.algorithm === 'token-bucket' || spec.algorithm === 'sliding-log' ? test : longTest
+  // A short run has a rate here and a log over PostgreSQL; twins.test.ts has all.
+  const inTime = spec.algorithm === 'token-bucket' ? test : longTest
   inTime(
     `I1: ${count} processes whose clocks differ by minutes never let more pass than a ${spec.algorithm} of ${spec.limit}`,
     async (t) => {
@@ -33,7 +33,7 @@ test('a process that is stopped for longer than a lease with tokens in hand spen
   await redis.send('FLUSHALL')
   // A lease is good for 400 ms, for which 40 tokens of the burst are not lent.
   const spec = { algorithm: 'token-bucket', limit: 100, windowMs: 1000, burst: 300 } as const
-  const all = { horizonMs: 200, forMs: 4000, quietUntilMs: 3200 }
+  const all = { horizonMs: 200, forMs: shortOrLong(3500, 4000), quietUntilMs: 3200 }
   const [holder, other] = await leasedFleet([...jobs(1, spec, { ...all, first: 150 }), ...jobs(1, spec, all)])
   await new Promise((resolve) => setTimeout(resolve, 700))
   holder?.child.kill('SIGSTOP')
@@ -63,7 +63,7 @@ longTest('a process that is stopped again and again while it spends never goes o
 test('I9: of a process that is killed only what it held is lost: the others go on within the budget', async (t) => {
   await redis.send('FLUSHALL')
   const spec = { algorithm: 'token-bucket', limit: 500, windowMs: 1000, burst: 200 } as const
-  const [killed, ...others] = await leasedFleet(jobs(3, spec, { forMs: 2500 }))
+  const [killed, ...others] = await leasedFleet(jobs(shortOrLong(2, 3), spec, { forMs: shortOrLong(1300, 2500) }))
   await new Promise((resolve) => setTimeout(resolve, 500))
   killed?.child.kill('SIGKILL')
   assert.equal(await killed?.report, undefined)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { Random, RedisCluster, type RedisProcess, until } from 'sluicegate-testkit'
+import { Random, RedisCluster, type RedisProcess, shortOrLong, until } from 'sluicegate-testkit'
 import { NodeSet } from 'sluicegate-testkit/outage/node-set.js'
 import { GivenTime } from 'sluicegate-testkit/redis/given-time.js'
 import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
@@ -28,7 +28,7 @@ after(() => Promise.all([redis.stop(), cluster.stop()]))
 test('the script counts as its twin does, at any times, also of a clock that steps', async () => {
   const time = new GivenTime(redis.runner)
   const random = new Random(7)
-  for (let round = 0; round < 10; round++) {
+  for (let round = 0; round < shortOrLong(4, 10); round++) {
     const twin = new NodeSet()
     let nowUs = 1_700_000_000_000_000
     for (let i = 0; i < 60; i++) {

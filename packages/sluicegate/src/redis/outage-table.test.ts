@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { test } from 'node:test'
-import { type Fault, shortOrLong, until } from 'sluicegate-testkit'
+import { everyNth, type Fault, shortOrLong, until } from 'sluicegate-testkit'
 import { SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { proxiedServerOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import type { Decision } from '../decision/decision.js'
@@ -114,8 +113,8 @@ function isOut({ source }: Decision): boolean {
 }
 
 for (const kind of KINDS) {
-  for (const [name, fault] of Object.entries(FAULTS)) {
-    test(`${kind.name}, ${name}: each cell of the table is as documented`, async () => {
+  for (const [i, [name, fault]] of Object.entries(FAULTS).entries()) {
+    everyNth(i, 2)(`${kind.name}, ${name}: each cell of the table is as documented`, async () => {
       await using open = await kind.open([proxy])
       const cells = COLUMNS.map(({ mode, outage }) => {
         const prefix = `${kind.name} ${name} ${mode} ${outage}`

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { longTest, RedisCluster, SlotMove } from 'sluicegate-testkit'
-import { CLUSTER_CLIENTS, NO_HASTE } from 'sluicegate-testkit/redis/redis-clients.js'
+import { longTest, RedisCluster, SlotMove, shortOrLong } from 'sluicegate-testkit'
+import { CLUSTER_CLIENTS, clientsForRun, NO_HASTE } from 'sluicegate-testkit/redis/redis-clients.js'
 import { fixedWindow } from '../policy/single-policy.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
@@ -9,7 +9,7 @@ import { hashSlot } from './redis-keys.js'
 
 let cluster: RedisCluster
 before(async () => {
-  cluster = await RedisCluster.start()
+  cluster = await RedisCluster.start({ replicas: shortOrLong(0, 1) })
 })
 after(() => cluster.stop())
 
@@ -40,7 +40,7 @@ for (const kind of CLUSTER_CLIENTS) {
 
 test('a shard that joins later gets the scripts with its first key', async () => {
   const joined = await cluster.join()
-  for (const [i, kind] of CLUSTER_CLIENTS.entries()) {
+  for (const [i, kind] of clientsForRun(CLUSTER_CLIENTS).entries()) {
     await using open = await kind.open(cluster.roots)
     const limiter = createRedisLimiter(policy, { client: open.client, prefix: 'joined', ...NO_HASTE })
     const key = `joiner:${i}`

@@ -37,7 +37,7 @@ const server = await serverOfFile([...SLOW, ...DEBUG])
 const FAULTS: readonly ServerFault[] = [
   {
     name: 'SCRIPT FLUSH, again and again: scripts are sent anew',
-    inject: (redis) => repeated(20, () => redis.ask('SCRIPT', 'FLUSH')),
+    inject: (redis) => repeated(shortOrLong(8, 20), () => redis.ask('SCRIPT', 'FLUSH')),
     isHarmless: true,
   },
   {

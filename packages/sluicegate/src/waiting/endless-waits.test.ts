@@ -6,7 +6,7 @@ import { manualClock } from '../time/clock.js'
 
 const LIMIT = 10
 const WINDOW_MS = 1000
-const WINDOWS = shortOrLong(30, 60)
+const WINDOWS = shortOrLong(12, 60)
 const SEEDS = [1, 2, 3].slice(0, shortOrLong(1, 3))
 const options = { limit: LIMIT, window: WINDOW_MS }
 

@@ -22,5 +22,5 @@ givenUpWaits(
       stop: () => limiter.close(),
     }
   },
-  shortOrLong(800, 3_000),
+  shortOrLong(500, 3_000),
 )

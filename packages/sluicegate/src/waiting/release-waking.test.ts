@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { after, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import {
@@ -7,7 +7,6 @@ import {
   concurrency,
   createLimiter,
   fixedWindow,
-  type Limiter,
   manualClock,
   type Policy,
   slidingLog,
@@ -21,29 +20,28 @@ const TWO = concurrency({ limit: 2, ttl: '1h', name: 'one' })
 const BUCKET = tokenBucket({ limit: 100, window: '1s', name: 'bucket' })
 
 const PROGRAM = `
-  const { workerData: { library, handle }, parentPort } = require('node:worker_threads')
+  const { workerData: library, parentPort } = require('node:worker_threads')
   import(library).then(({ attachLimiter }) => {
-    const limiter = attachLimiter(handle)
+    let limiter
     parentPort.on('message', ([verb, ...args]) => {
-      const answer = limiter[verb](...args)
+      const answer = verb === 'attach' ? undefined : limiter[verb](...args)
+      if (verb === 'attach') limiter = attachLimiter(...args)
       if (verb === 'take') parentPort.once('message', () => answer.release())
       parentPort.postMessage('done')
     })
   })`
 
-/** Runs commands in a separate thread. */
-function elsewhere(t: { after(end: () => Promise<unknown>): void }, limiter: Limiter) {
-  const library = new URL('../index.js', import.meta.url).href
-  const worker = new Worker(PROGRAM, { eval: true, workerData: { library, handle: limiter.handle() } })
-  t.after(() => worker.terminate())
-  return async (...job: unknown[]): Promise<void> => {
-    const done = new Promise<void>((resolve, reject) => {
-      worker.once('message', () => resolve())
-      worker.once('error', reject)
-    })
-    worker.postMessage(job)
-    await done
-  }
+const worker = new Worker(PROGRAM, { eval: true, workerData: new URL('../index.js', import.meta.url).href })
+after(() => worker.terminate())
+
+/** Runs a command in a separate thread. */
+async function there(...job: unknown[]): Promise<void> {
+  const done = new Promise<void>((resolve, reject) => {
+    worker.once('message', () => resolve())
+    worker.once('error', reject)
+  })
+  worker.postMessage(job)
+  await done
 }
 
 const WAKING: readonly { readonly what: string; readonly policy: Policy; readonly full?: number; readonly job: readonly unknown[] }[] = [
@@ -65,9 +63,9 @@ const WAKING: readonly { readonly what: string; readonly policy: Policy; readonl
 ]
 
 for (const { what, policy, full, job } of WAKING) {
-  test(`${what} in another thread wakes who waits in the queue`, async (t) => {
+  test(`${what} in another thread wakes who waits in the queue`, async () => {
     const limiter = createLimiter(policy, { clock: manualClock(1_789_000_000_000), maxKeys: 100 })
-    const there = elsewhere(t, limiter)
+    await there('attach', limiter.handle())
     await there('peek', 'k')
     if (full === undefined) limiter.block('k', '1h')
     else limiter.take('k', full)
@@ -83,9 +81,9 @@ for (const { what, policy, full, job } of WAKING) {
   })
 }
 
-test('a permit released in another thread wakes who waits in the queue, also under one of several keys', async (t) => {
+test('a permit released in another thread wakes who waits in the queue, also under one of several keys', async () => {
   const limiter = createLimiter(allOf([BUCKET, ONE]), { clock: manualClock(1_789_000_000_000), maxKeys: 100 })
-  const there = elsewhere(t, limiter)
+  await there('attach', limiter.handle())
   await there('take', ['ann', 'team'])
   const waiting = limiter.wait(['bob', 'team'])
   await nextTurn()

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { createLimiter, fixedWindow, type Policy, tokenBucket } from '../../../sluicegate/dist/index.js'
 import { address, apiKey, compose, header, method } from '../../../sluicegate/dist/keys/index.js'
 import type { Denial } from '../../../sluicegate/dist/middleware/denial.js'
+import { shortOrLong } from '../run-length.js'
 import { unhandledRejections } from '../unhandled-rejections.js'
 import type { Harness } from './harness.js'
 import { ask } from './http-client.js'
@@ -44,7 +45,7 @@ export function optionCases<Request>({ name, header: headerOf }: Harness<Request
   })
 
   test(`${name}: a function that fails with a value that is not an error fails its request, which is answered`, async (t) => {
-    for (const value of [undefined, null, 'route', 0]) {
+    for (const value of [undefined, 'route', null, 0].slice(0, shortOrLong(2, 4))) {
       const failing = [
         () => {
           throw value

@@ -7,16 +7,16 @@ import type { SinglePolicySpec } from '../oracle/policy-spec.js'
 import { shortOrLong } from '../run-length.js'
 import type { LeasedJob, LeasedReport } from './leased-process.js'
 
-/** How many processes share which policy. */
+/** How many processes share which policy: fewer in a short run, as each takes a second of the processor to start. */
 export const FLEETS: readonly (readonly [number, SinglePolicySpec])[] = [
-  [shortOrLong(4, 8), { algorithm: 'token-bucket', limit: 10, windowMs: 1000, burst: 10 }],
+  [shortOrLong(3, 8), { algorithm: 'token-bucket', limit: 10, windowMs: 1000, burst: 10 }],
   [shortOrLong(2, 4), { algorithm: 'gcra', limit: 500, windowMs: 1000, burst: 200 }],
   [3, { algorithm: 'fixed-window', limit: 100, windowMs: 2000 }],
   [3, { algorithm: 'sliding-window', limit: 100, windowMs: 2000 }],
-  [3, { algorithm: 'sliding-log', limit: 100, windowMs: 2000, slotBytes: 8 }],
+  [shortOrLong(2, 3), { algorithm: 'sliding-log', limit: 100, windowMs: 2000, slotBytes: 8 }],
 ]
 
-const FOR_MS = 1500
+const FOR_MS = shortOrLong(700, 1500)
 const MINUTE_MS = 60_000
 
 /** Jobs for processes whose clocks differ by minutes. */

@@ -1,5 +1,3 @@
-import { createClient } from '@redis/client'
-import pg from 'pg'
 import { allOf } from '../../../sluicegate/dist/policy/all-of.js'
 import type { Policy } from '../../../sluicegate/dist/policy/policy.js'
 import { createPostgresLimiter } from '../../../sluicegate/dist/postgres/create-postgres-limiter.js'
@@ -54,7 +52,7 @@ export interface LeasedReport {
 const AT_ONCE = 64
 const KEY = 'the key'
 
-// A separate process: waits for a job, sends "ready", begins on command, and reports.
+// A separate process, which loads one client library alone: waits for a job, sends "ready", begins on command, and reports.
 if (process.argv[2] === 'leased-process') process.once('message', (job: LeasedJob) => void reported(job))
 
 async function reported(job: LeasedJob): Promise<void> {
@@ -69,7 +67,7 @@ async function worked(job: LeasedJob): Promise<LeasedReport> {
   Date.now = () => dateNow() + clockOffMs
   const clock = new ReadClock(clockOffMs)
   const { saturates, forMs } = job
-  const { limiter, serverUs, end } = job.url.startsWith('postgres:') ? overPostgres(job, clock) : await overRedis(job, clock)
+  const { limiter, serverUs, end } = await (job.url.startsWith('postgres:') ? overPostgres : overRedis)(job, clock)
   const begin = new Promise((resolve) => process.once('message', resolve))
   process.send?.('ready')
   await begin
@@ -93,6 +91,7 @@ function optionsIn({ horizonMs = 50, mode }: LeasedJob) {
 }
 
 async function overRedis(job: LeasedJob, clock: Clock): Promise<Joined> {
+  const { createClient } = await import('@redis/client')
   const client = createClient({ url: job.url })
   await client.connect()
   const store = new RedisScripts(nodeRedisRunner(client), new RedisKeys('leased'))
@@ -100,7 +99,8 @@ async function overRedis(job: LeasedJob, clock: Clock): Promise<Joined> {
   return { limiter, serverUs: serverClock(client), end: () => client.destroy() }
 }
 
-function overPostgres(job: LeasedJob, clock: Clock): Joined {
+async function overPostgres(job: LeasedJob, clock: Clock): Promise<Joined> {
+  const { default: pg } = await import('pg')
   const client = new pg.Pool({ connectionString: job.url, max: 4 })
   const limiter = createPostgresLimiter(policyIn(job), { ...optionsIn(job), client, clock })
   const serverUs = async (): Promise<number> => {

@@ -37,13 +37,13 @@ export const FAULTY_REGIONS: readonly FaultyRegions[] = [
   ),
   broken(
     'tokens of a region have no end',
-    { rate: 1, 'fixed-window': 46, 'sliding-log': 23 },
+    { rate: 5, 'fixed-window': 46, 'sliding-log': 26 },
     { pool: { ...SOUND_POOL, endOf: (_deposit, nowUs) => nowUs + 3_600_000_000, longestUs: Number.POSITIVE_INFINITY } },
   ),
-  broken('a clock that ran back lets tokens live again', { rate: 80 }, { pool: { ...SOUND_POOL, voidsAfterStep: false } }),
+  broken('a clock that ran back lets tokens live again', { rate: 89 }, { pool: { ...SOUND_POOL, voidsAfterStep: false } }),
   broken(
     'tokens that went back to the home are spent as well',
-    { 'fixed-window': 1, 'sliding-window': 1 },
+    { 'fixed-window': 4, 'sliding-window': 4 },
     { pool: { ...SOUND_POOL, voidsReclaimed: false } },
   ),
   broken('the home counts with shorter leases than the regions', { rate: 28 }, { homeLeaseUs: (leaseUs) => Math.round(leaseUs / 4) }),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { settled } from 'sluicegate-testkit'
+import { longTest, settled } from 'sluicegate-testkit'
 import { manualClock, tokenBucket } from '../../index.js'
 import { CountedShare, GivenShare, localShareOf } from './local-share.js'
 import { Outage } from './outage.js'
@@ -49,7 +49,9 @@ for (const [everyMs, most] of [
   [500, 0.01],
   [1000, 1 / 50],
 ] as const) {
-  test(`a call every ${everyMs} ms counts nodes with less than ${most} calls a call, and once a minute at least`, async () => {
+  // The more often, the longer it takes.
+  const inTime = everyMs < 50 ? longTest : test
+  inTime(`a call every ${everyMs} ms counts nodes with less than ${most} calls a call, and once a minute at least`, async () => {
     const { store, call } = counted()
     await call(60, everyMs)
     const before = store.calls

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Admission, firstOver, type PolicySpec, Random } from 'sluicegate-testkit'
+import { type Admission, firstOver, longTest, type PolicySpec, Random } from 'sluicegate-testkit'
 import { allOf, concurrency, fixedWindow, gcra, type Key, manualClock, slidingWindow, tokenBucket } from '../../index.js'
 import { GivenShare } from './local-share.js'
 import { Outage, type Owed } from './outage.js'
@@ -134,7 +134,7 @@ test('with open, each policy of allOf is charged except permits; with closed, no
   assert.deepEqual([closed.isOwing, [...closed.settle(() => true)]], [false, []])
 })
 
-test('with open, the newest 100,000 keys are charged', () => {
+longTest('with open, the newest 100,000 keys are charged', () => {
   const outage = new Outage('open', fixedWindow({ limit: 5, window: '1h' }), new GivenShare(1), manualClock())
   for (let i = 0; i < 150_000; i++) outage.take(`k${i}`, 1, 0)
   const owed = [...outage.settle(() => true)].filter((each) => each !== undefined)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ALGORITHM_NAMES, policyOf, Random, randomPolicyOf } from 'sluicegate-testkit'
+import { ALGORITHM_NAMES, policyOf, Random, randomPolicyOf, shortOrLong } from 'sluicegate-testkit'
 import { concurrency, createLimiter, fixedWindow, gcra, manualClock, slidingLog, slidingWindow, tokenBucket } from '../../index.js'
 import type { Policy } from '../../policy/policy.js'
 import { shareOfPolicy } from './share-of-policy.js'
@@ -30,7 +30,7 @@ test('the share of a very slow rate is a token in 366 days', () => {
 
 test('every policy has a share of any size, and it is never more than that', () => {
   const random = new Random(4)
-  for (let i = 0; i < 20_000; i++) {
+  for (let i = 0; i < shortOrLong(3_000, 20_000); i++) {
     const policy = policyOf(randomPolicyOf(random, random.pick(ALGORITHM_NAMES), true))
     const share = random.chance(0.3) ? random.pick([0.1, 0.5, 1, 1 / 3, 0.01]) : 10 ** (-6 * random.fraction())
     const own = shareOfPolicy(policy, share)
@@ -53,7 +53,7 @@ test('where the shares of windows are less than a token they add up to the rate 
 
 test('a limiter goes over from any share to any other, and gets no fresh budget by it', () => {
   const random = new Random(5)
-  for (let i = 0; i < 300; i++) {
+  for (let i = 0; i < shortOrLong(100, 300); i++) {
     const policy = policyOf(randomPolicyOf(random, random.pick(ALGORITHM_NAMES), true))
     const limiter = createLimiter(shareOfPolicy(policy, 0.1), { clock: manualClock(1_000_000), maxKeys: 8 })
     const shares = Array.from({ length: 6 }, () => 1 / random.magnitude(1, 1000))
