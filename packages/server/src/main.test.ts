@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { basename } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { everyNth } from 'sluicegate-testkit'
+import { everyNth, longTest } from 'sluicegate-testkit'
 import { TWO_POLICIES } from 'sluicegate-testkit/service/running-service.js'
 import { announcement, configFile, ended, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
 import { VERSION } from './version.js'
@@ -22,7 +22,7 @@ test('serve prints its address, its policies and a command to try, and the comma
   assert.equal((await fetch(target)).status, 200)
 })
 
-test('serve prints each part of an all-of', async (t) => {
+longTest('serve prints each part of an all-of', async (t) => {
   const parts = '[{ algorithm: gcra, limit: 5, window: 1s, name: rate }, { algorithm: fixed-window, limit: 9, window: day, name: quota }]'
   const file = configFile(t, `${TWO_POLICIES}  api: { all-of: ${parts} }\n`)
   const { text } = await announcement(sluicegate(t, 'serve', '--config', file))
@@ -35,7 +35,7 @@ test('--port and --host win over the file', async (t) => {
   assert.match(url, /^http:\/\/\[::1\]:\d+$/)
 })
 
-test('a port in use is one clear line and exit code 1', async (t) => {
+longTest('a port in use is one clear line and exit code 1', async (t) => {
   const other = createServer().listen(0, '127.0.0.1')
   await once(other, 'listening')
   t.after(() => other.close())
@@ -81,7 +81,7 @@ const MISUSE: readonly [args: string[], message: RegExp][] = [
 ]
 
 for (const [i, [args, message]] of MISUSE.entries()) {
-  everyNth(i, 4)(`"sluicegate ${args.map((arg) => basename(arg)).join(' ')}" is answered with one line and exit code 2`, async (t) => {
+  everyNth(i, 8)(`"sluicegate ${args.map((arg) => basename(arg)).join(' ')}" is answered with one line and exit code 2`, async (t) => {
     const { code, err } = await ended(sluicegate(t, ...args))
     assert.match(err, message)
     assert.deepEqual([code, err.split('\n').length], [2, 2])
