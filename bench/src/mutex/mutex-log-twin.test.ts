@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { crewFor, Random } from 'sluicegate-testkit'
+import { crewFor, Random, shortOrLong } from 'sluicegate-testkit'
 import type { Decision } from '../../../packages/sluicegate/dist/decision/decision.js'
 import { manualClock, slidingLog } from '../../../packages/sluicegate/dist/index.js'
 import { sum } from '../samples.js'
@@ -54,7 +54,7 @@ test('the mutex log decides as a plain list does, field by field, on both its en
     const ends = [twin, attachMutexLogTwin(twin.handle())]
     const lists = new Map<string, NaiveLog>()
     const random = new Random(limit)
-    for (let i = 0; i < 5000; i++) {
+    for (let i = 0; i < shortOrLong(1_000, 5_000); i++) {
       const key = `key ${random.integer(1, 20)}`
       const cost = random.magnitude(1, limit + 1)
       const list = lists.get(key) ?? new NaiveLog(limit, windowMs)
@@ -97,7 +97,7 @@ test('4 workers on one key of the mutex log admit exactly what has expired, roun
   const crew = crewFor(t, 4, { handle: twin.handle(), attach: ATTACH })
   const list = new NaiveLog(300, 1000)
   const random = new Random(1)
-  for (let round = 0; round < 60; round++) {
+  for (let round = 0; round < shortOrLong(20, 60); round++) {
     const rounds = random.integer(1, 60)
     const passed = (await crew.ask({ kind: 'take', keys: ['hot'], rounds })) as number[][]
     let expected = 0
@@ -110,7 +110,7 @@ test('4 workers on one key of the mutex log admit exactly what has expired, roun
 test('4 workers on the same new keys of the mutex log at once give each key its limit, no more and no less', async (t) => {
   const twin = createMutexLogTwin(slidingLog({ limit: 7, window: '1h' }), { clock: manualClock(START_MS), maxKeys: 4000 })
   const crew = crewFor(t, 4, { handle: twin.handle(), attach: ATTACH })
-  const keys = Array.from({ length: 2000 }, (_, i) => `key ${i}`)
+  const keys = Array.from({ length: shortOrLong(500, 2000) }, (_, i) => `key ${i}`)
   const passed = (await crew.ask({ kind: 'take', keys, rounds: 3 })) as number[][]
   assert.deepEqual(
     keys.filter((_, i) => sum(passed.map((byKey) => byKey[i] ?? 0)) !== 7),

@@ -129,7 +129,7 @@ test('promtool accepts the configuration and the alerts, and their tests pass', 
   }
 })
 
-test('every alert has a test that fails when it never fires, and one that fails when it always does', (t) => {
+longTest('every alert has a test that fails when it never fires, and one that fails when it always does', (t) => {
   const folder = temporaryFolder(t)
   cpSync(join(EXAMPLES, 'alert-tests.yml'), join(folder, 'alert-tests.yml'))
   for (const expr of ['vector(1) > 2', 'vector(1)']) {

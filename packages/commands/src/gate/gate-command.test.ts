@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import { everyNth, RedisProcess, until } from 'sluicegate-testkit'
+import { everyNth, longTest, RedisProcess, until } from 'sluicegate-testkit'
 import { atOnce } from 'sluicegate-testkit/service/at-once.js'
 import { runService } from 'sluicegate-testkit/service/running-service.js'
 import { ended, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
@@ -87,7 +87,7 @@ describe('a log that has ended', () => {
     )
   })
 
-  test('a key cannot command the terminal', async (t) => {
+  longTest('a key cannot command the terminal', async (t) => {
     const at = folder(t)
     writeFileSync(join(at, 'log'), lines('\u001b[2J\u0007x', 20))
     const { out: stdout } = await ended(sluicegate(t, 'gate', '--follow', join(at, 'log'), '--once', '--block', '10'))
@@ -112,7 +112,7 @@ describe('a log that has ended', () => {
     ],
   ]
   for (const [i, [what, args, reason]] of refused.entries()) {
-    everyNth(i, 4)(`${what} is refused`, async (t) => {
+    everyNth(i, 10)(`${what} is refused`, async (t) => {
       const { code, err: stderr } = await ended(sluicegate(t, 'gate', ...args))
       assert.match(stderr, reason)
       assert.ok(code === 1 || code === 2)
@@ -178,7 +178,7 @@ describe('a log that grows', () => {
     assert.equal((await end).code, 0)
   })
 
-  test('a log whose times are hours behind is reported', async (t) => {
+  longTest('a log whose times are hours behind is reported', async (t) => {
     const log = join(folder(t), 'log')
     writeFileSync(log, '')
     const child = sluicegate(t, 'gate', '--follow', log, '--from-start', '--interval', '10ms', '--block', '5', '--json')
@@ -194,7 +194,7 @@ describe('a log that grows', () => {
     assert.match((await end).err, /new records are 1[78]\d{3} s behind the clock/)
   })
 
-  test('a service that does not answer and a command that does not end hold up no list', async (t) => {
+  longTest('a service that does not answer and a command that does not end hold up no list', async (t) => {
     const at = folder(t)
     const [log, deny, map] = [join(at, 'log'), join(at, 'deny'), join(at, 'map')]
     writeFileSync(log, '')

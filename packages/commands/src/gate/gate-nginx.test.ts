@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { freePorts, until } from 'sluicegate-testkit'
+import { freePorts, longTest, until } from 'sluicegate-testkit'
 import { replaced, startNginx, temporaryPaths } from 'sluicegate-testkit/service/running-nginx.js'
 import { sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
 
@@ -98,7 +98,7 @@ test('nginx answers 429 to an attacker that its log shows, and goes on answering
   }
 })
 
-test('a throttled client has the rate of the zone, and is not blocked', async (t) => {
+longTest('a throttled client has the rate of the zone, and is not blocked', async (t) => {
   const edge = await guarded(t, '--window', '1m', '--throttle', '20 for 1h')
   for (let i = 0; i < 21; i++) await edge.statusFor('127.0.0.7')
   await asksUntil(edge, '127.0.0.7', 429)

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
-import { test } from 'node:test'
+import { after, test } from 'node:test'
 import { until } from 'sluicegate-testkit'
 import { send, sendMany, workersOf } from 'sluicegate-testkit/service/many-connections.js'
-import { announcement, configFile, ended, serveProcess, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
+import { configFile, ended, served, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
 
 const YAML = `listen: { port: 0 }
 processes: 2
@@ -16,9 +16,12 @@ policies:
   classed: { algorithm: token-bucket, limit: 100, window: 30d, priorities: { high: 0%, low: 50% }, default-priority: low, max-priority: high }
 `
 
-test('connections over all workers receive one budget exactly, by tier and by class; the metrics and the page show the whole', async (t) => {
-  const service = await serveProcess(t, YAML)
-  const { url } = service
+/** Of all tests but the last, in their order: three processes need a second of the processor before the first answer. */
+const path = configFile({ after }, YAML)
+const service = await served(sluicegate({ after }, 'serve', '--config', path))
+const { url, child } = service
+
+test('connections over all workers receive one budget exactly, by tier and by class; the metrics and the page show the whole', async () => {
   assert.equal(workersOf(service).length, 2)
   assert.deepEqual(Object.fromEntries(await sendMany(url, '/v1/take?policy=wide&key=alice', 32, 8)), { 200: 200, 429: 56 })
   assert.deepEqual(Object.fromEntries(await sendMany(url, '/v1/take?policy=wide&key=bob', 32, 10)), { 200: 300, 429: 20 })
@@ -41,9 +44,28 @@ test('connections over all workers receive one budget exactly, by tier and by cl
   await until('the page shows the whole', shown)
 })
 
-test('permits and reservations work whichever worker a connection reaches; those of a worker that died are unknown', async (t) => {
-  const service = await serveProcess(t, YAML)
-  const { url } = service
+// Before the next test: it counts the workers that ended.
+test('a worker that hangs is killed and replaced in bounded time, is logged and counted, and the others serve meanwhile', async () => {
+  let log = ''
+  child.stderr.on('data', (chunk) => {
+    log += chunk
+  })
+  assert.equal((await send(url, '/v1/take?policy=other&key=henry&cost=10')).status, 200)
+  const before = workersOf(service)
+  const [hung, other] = before as [number, number]
+  const startMs = performance.now()
+  process.kill(hung, 'SIGSTOP')
+  await until('it is replaced', async () => /a worker listens again/.test(log))
+  assert.ok(performance.now() - startMs < 30_000)
+  assert.match(log, /"slot":\d.*"msg":"a worker does not answer: it is killed"/)
+  const after = workersOf(service)
+  assert.deepEqual([after.length, after.includes(hung), after.includes(other)], [2, false, true])
+  assert.equal(await service.metric('sluicegate_worker_restarts_total', { reason: 'hung' }), 1)
+  assert.equal(await service.metric('sluicegate_worker_restarts_total', { reason: 'ended' }), 0)
+  assert.equal((await send(url, '/v1/peek?policy=other&key=henry')).body.remaining, 100_000 - 10)
+})
+
+test('permits and reservations work whichever worker a connection reaches; those of a worker that died are unknown', async () => {
   const post = async (path: string, value: unknown): Promise<number> => (await send(url, path, { value })).status
   for (let round = 0; round < 4; round++) {
     const { permit } = (await send(url, '/v1/take?policy=jobs&key=alice')).body
@@ -68,45 +90,19 @@ test('permits and reservations work whichever worker a connection reaches; those
   assert.equal((await send(url, '/v1/peek?policy=other&key=alice')).body.remaining, 100_000 - 140)
 })
 
-test('while the primary process does not run, takes receive 503 in time and are not charged', async (t) => {
-  const { url, child } = await serveProcess(t, YAML)
-  assert.equal((await send(url, '/v1/take?policy=other&key=alice')).status, 200)
+test('while the primary process does not run, takes receive 503 in time and are not charged', async () => {
+  assert.equal((await send(url, '/v1/take?policy=other&key=paul')).status, 200)
   child.kill('SIGSTOP')
   const startMs = performance.now()
-  const answers = await Promise.all(Array.from({ length: 8 }, () => send(url, '/v1/take?policy=other&key=alice')))
+  const answers = await Promise.all(Array.from({ length: 8 }, () => send(url, '/v1/take?policy=other&key=paul')))
   assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([503]))
   assert.ok(performance.now() - startMs < 8_000)
   child.kill('SIGCONT')
-  await until('takes pass again', async () => (await send(url, '/v1/take?policy=other&key=alice')).status === 200)
-  assert.equal((await send(url, '/v1/peek?policy=other&key=alice')).body.remaining, 100_000 - 2)
+  await until('takes pass again', async () => (await send(url, '/v1/take?policy=other&key=paul')).status === 200)
+  assert.equal((await send(url, '/v1/peek?policy=other&key=paul')).body.remaining, 100_000 - 2)
 })
 
-test('a worker that hangs is killed and replaced in bounded time, is logged and counted, and the others serve meanwhile', async (t) => {
-  const service = await serveProcess(t, YAML)
-  const { url } = service
-  let log = ''
-  service.child.stderr.on('data', (chunk) => {
-    log += chunk
-  })
-  assert.equal((await send(url, '/v1/take?policy=other&key=alice&cost=10')).status, 200)
-  const before = workersOf(service)
-  const [hung, other] = before as [number, number]
-  const startMs = performance.now()
-  process.kill(hung, 'SIGSTOP')
-  await until('it is replaced', async () => /a worker listens again/.test(log))
-  assert.ok(performance.now() - startMs < 30_000)
-  assert.match(log, /"slot":\d.*"msg":"a worker does not answer: it is killed"/)
-  const after = workersOf(service)
-  assert.deepEqual([after.length, after.includes(hung), after.includes(other)], [2, false, true])
-  assert.equal(await service.metric('sluicegate_worker_restarts_total', { reason: 'hung' }), 1)
-  assert.equal(await service.metric('sluicegate_worker_restarts_total', { reason: 'ended' }), 0)
-  assert.equal((await send(url, '/v1/peek?policy=other&key=alice')).body.remaining, 100_000 - 10)
-})
-
-test('a reload reaches all workers, and a faulty one none, nor a worker that starts later', async (t) => {
-  const path = configFile(t, YAML)
-  const child = sluicegate(t, 'serve', '--config', path)
-  const { url } = await announcement(child)
+test('a reload reaches all workers, and a faulty one none, nor a worker that starts later', async () => {
   let log = ''
   child.stderr.on('data', (chunk) => {
     log += chunk
@@ -121,15 +117,15 @@ test('a reload reaches all workers, and a faulty one none, nor a worker that sta
   child.kill('SIGHUP')
   const failed = async (): Promise<boolean> => /config_reload_failed 1/.test(await (await fetch(`${url}/metrics`)).text())
   await until('the fault is in the metrics', failed)
-  const [first, other] = workersOf({ child })
+  const [first, other] = workersOf(service)
   process.kill(first as number, 'SIGKILL')
   await until('a worker has taken its place', async () => log.includes('a worker listens again'))
   process.kill(other as number, 'SIGKILL')
   for (let i = 0; i < 6; i++) assert.equal((await peek('wide')).body.limit, 600)
 })
 
-test('a worker that is still starting does not delay the stop', async (t) => {
-  const service = await serveProcess(t, YAML)
+test('a worker that is still starting does not delay the stop', async () => {
+  await until('all of the other tests listen', async () => workersOf(service).length === 2)
   const [first] = workersOf(service)
   process.kill(first as number, 'SIGKILL')
   await until('another one starts', async () => workersOf(service).length === 2 && !workersOf(service).includes(first as number))

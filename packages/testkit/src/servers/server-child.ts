@@ -1,4 +1,5 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { childrenOf } from './children.js'
 import { until } from './until.js'
 
 /** Servers that still run when this process ends, for whatever reason, end with it. */
@@ -62,11 +63,7 @@ export class ServerChild {
   /** A signal to it and to the processes that it started. @returns whom it was sent to. */
   signal(signal: NodeJS.Signals): readonly number[] {
     const { pid = 0 } = this.child
-    const children =
-      spawnSync('ps', ['-o', 'pid=', '--ppid', String(pid)])
-        .stdout?.toString()
-        .split('\n') ?? []
-    const all = [pid, ...children.map(Number)].filter((each) => each > 0)
+    const all = [pid, ...childrenOf(pid)].filter((each) => each > 0)
     for (const each of all) sendTo(each, signal)
     return all
   }

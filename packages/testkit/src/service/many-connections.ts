@@ -1,6 +1,6 @@
-import { execFileSync } from 'node:child_process'
 import { Agent, request } from 'node:http'
 import { Agent as EncryptedAgent, request as encryptedRequest } from 'node:https'
+import { childrenOf } from '../servers/children.js'
 import type { ServiceProcess } from './sluicegate-process.js'
 
 /** What a request received. */
@@ -57,9 +57,6 @@ export async function sendMany(url: string, path: string, connections: number, p
 }
 
 /** The processes that a service has started. */
-export function workersOf({ child }: Pick<ServiceProcess, 'child'>): number[] {
-  return execFileSync('ps', ['-o', 'pid=', '--ppid', String(child.pid)], { encoding: 'utf8' })
-    .trim()
-    .split(/\s+/)
-    .map(Number)
+export function workersOf({ child }: Pick<ServiceProcess, 'child'>): readonly number[] {
+  return childrenOf(child.pid ?? 0)
 }

@@ -6,7 +6,6 @@ import { get as getEncrypted } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
-import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { readExposition, seriesValue } from './exposition.js'
 import { residentBytes } from './resident-memory.js'
@@ -23,8 +22,10 @@ function isNewest(bundle: string): boolean {
   return existsSync(bundle) && BUILDS.every((file) => statSync(file).mtimeMs <= statSync(bundle).mtimeMs)
 }
 
-/** A test, or whatever else ends what it has started. */
-export type Cleanup = Pick<TestContext, 'after'>
+/** A test, a file of tests, or whatever else ends what it has started. */
+export interface Cleanup {
+  after(end: () => unknown): void
+}
 
 /** The command line in its own process, which ends with the test. */
 export function sluicegate(t: Cleanup, ...args: string[]): ChildProcessWithoutNullStreams {

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2'
 import { connect as connectSocket, type Socket } from 'node:net'
-import { type TestContext, test } from 'node:test'
+import { after, test } from 'node:test'
 import { until } from 'sluicegate-testkit'
-import { type ServiceProcess, serveProcess } from 'sluicegate-testkit/service/sluicegate-process.js'
+import { type Cleanup, type ServiceProcess, serveProcess } from 'sluicegate-testkit/service/sluicegate-process.js'
 
 const METHODS = [
   '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit',
@@ -28,7 +28,7 @@ interface Opened {
 }
 
 /** The service is another process, as it is for a client: within one process the events of a dropped connection come in another order. */
-async function setUp(t: TestContext): Promise<Opened> {
+async function setUp(t: Cleanup): Promise<Opened> {
   const service = await serveProcess(t, YAML)
   const sockets: Socket[] = []
   const open = async (): Promise<ClientHttp2Session> => {
@@ -50,6 +50,10 @@ function call(session: ClientHttp2Session, path: string): ClientHttp2Stream {
   return stream
 }
 
+/** For all tests: the last one ends it. */
+const opened = await setUp({ after })
+const { open, sockets } = opened
+
 /** The service has noticed that the connections are gone, has no call of theirs, and answers another client. */
 async function goesOn({ service, open }: Opened): Promise<void> {
   // The request for the metrics is one itself.
@@ -68,9 +72,7 @@ for (const [when, drop] of Object.entries({
   'resets the connection': (_: ClientHttp2Session, socket: Socket) => socket.resetAndDestroy(),
   'closes its side': (_: ClientHttp2Session, socket: Socket) => socket.end(),
 })) {
-  test(`a client that has begun calls of every method and ${when} ends no service`, async (t) => {
-    const opened = await setUp(t)
-    const { open, sockets } = opened
+  test(`a client that has begun calls of every method and ${when} ends no service`, async () => {
     for (const path of METHODS) {
       const session = await open()
       for (let i = 0; i < 10; i++) call(session, path).write(CUT_MESSAGE)
@@ -82,9 +84,7 @@ for (const [when, drop] of Object.entries({
   })
 }
 
-test('a client that drops the connection right behind whole requests ends no service', async (t) => {
-  const opened = await setUp(t)
-  const { open } = opened
+test('a client that drops the connection right behind whole requests ends no service', async () => {
   for (const path of METHODS) {
     const session = await open()
     for (let i = 0; i < 10; i++) call(session, path).end(EMPTY_MESSAGE)
@@ -94,12 +94,11 @@ test('a client that drops the connection right behind whole requests ends no ser
   await goesOn(opened)
 })
 
-test('the connection of an open stream drops while it is sent to, and the service goes on', async (t) => {
-  const { service, open } = await setUp(t)
+test('the connection of an open stream drops while it is sent to, and the service goes on', async () => {
   const session = await open()
   const watching = Array.from({ length: 10 }, () => call(session, '/grpc.health.v1.Health/Watch'))
   await Promise.all(watching.map((stream) => once(stream.end(EMPTY_MESSAGE).resume(), 'data')))
   session.destroy()
   // Health is NOT_SERVING from now on: each watcher gets a message.
-  assert.equal(await service.end('SIGINT'), 0)
+  assert.equal(await opened.service.end('SIGINT'), 0)
 })

@@ -11,7 +11,7 @@ import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/p
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt'
 import { credentials, Metadata } from '@grpc/grpc-js'
 import { manualClock } from 'sluicegate'
-import { until } from 'sluicegate-testkit'
+import { shortOrLong, until } from 'sluicegate-testkit'
 import { aGuard } from 'sluicegate-testkit/service/a-guard.js'
 import { makeCertificates } from 'sluicegate-testkit/service/certificates.js'
 import { envoyDomains } from 'sluicegate-testkit/service/envoy-domains.js'
@@ -251,7 +251,7 @@ test('handshakes of gRPC that do not end take no room from others, and do not ke
 test('a storm of cancelled calls leaves nothing behind, and others are answered', async (t) => {
   const { client, url, service } = await setUp(t)
   using stormy = new GrpcTestClient(url)
-  for (let wave = 0; wave < 20; wave++) {
+  for (let wave = 0; wave < shortOrLong(4, 20); wave++) {
     const calls = Array.from({ length: 100 }, () => stormy.call(shouldRateLimit, requestOf(['free', '1']), { deadlineMs: 1 }))
     await Promise.allSettled(calls)
   }
@@ -399,10 +399,10 @@ test('while it drains, calls are answered and clients are asked to leave; then i
     }
   }
   const workers = Array.from({ length: 8 }, worker)
-  while (answered < 100) await new Promise((resolve) => setImmediate(resolve))
+  while (answered < shortOrLong(30, 100)) await new Promise((resolve) => setImmediate(resolve))
   service.drain()
   const before = answered
-  while (answered < before + 500) await new Promise((resolve) => setImmediate(resolve))
+  while (answered < before + shortOrLong(50, 500)) await new Promise((resolve) => setImmediate(resolve))
   isDraining = false
   await Promise.all(workers)
   await stop()
