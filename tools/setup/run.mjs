@@ -17,7 +17,7 @@ export function step(what, command, args, env = {}) {
   throw new Refusal(`${done.stdout ?? ''}${done.stderr ?? ''}${done.error?.message ?? ''}\nFailed: ${command} ${args.join(' ')}`)
 }
 
-/** The same while other steps go on. Its output goes to a file: nobody reads a pipe during the other steps. */
+/** The same while other steps go on. Its output goes to a file: no pipe is read during the other steps. */
 export function stepBeside(what, command, args, env = {}) {
   const startedMs = performance.now()
   const folder = mkdtempSync(join(tmpdir(), 'sluicegate-setup-'))

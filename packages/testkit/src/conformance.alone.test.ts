@@ -44,9 +44,12 @@ test('there are faults to notice', () => {
   assert.ok(FAULTS.length > 30)
 })
 
-/** Once a test of a fault has failed, the program is told to leave its others. */
+/** Once a test of a fault has failed, the program leaves its others out. */
 async function run(faults: readonly string[]): Promise<ReadonlyMap<string, Verdict>> {
-  const child = spawn(process.execPath, ['--test-reporter=tap', PROGRAM, ...faults], { env: ENV, stdio: ['ignore', 'pipe', 'inherit', 'ipc'] })
+  const child = spawn(process.execPath, ['--test-reporter=tap', PROGRAM, ...faults], {
+    env: ENV,
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+  })
   const verdicts = new Map<string, Verdict>()
   let current = ''
   for await (const line of createInterface({ input: child.stdout ?? assert.fail() })) {

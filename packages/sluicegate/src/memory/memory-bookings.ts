@@ -66,52 +66,38 @@ export class MemoryBookings {
   private booked(key: string, low: number, high: number, cost: number, mostUs: number): MemoryBooking {
     const { decisions } = this
     const bookedUs = decisions.nowUs()
-    const { core } = decisions.opened
-    const answer = core.reserve(low, high, bookedUs, cost, mostUs)
+    const { opened } = decisions
+    const answer = opened.core.reserve(low, high, bookedUs, cost, mostUs)
     const { decoder, generation } = decisions
-    const isEvicted = Number.isNaN(answer) && decisions.opened.reason() === 'EVICTED'
-    const debt = isEvicted ? core.detailOfUnanswered() : answer
-    if (debt >= 0) {
-      if (isEvicted) decisions.noteEviction(key)
-      const atUs = bookedUs + decoder.waitUs(debt)
-      const decision = decisions.withPermit(decoder.allowed(debt), key, low, high, cost)
-      // Written out: to spread a common part costs more than the decision.
-      return {
-        key,
-        cost,
-        low,
-        high,
-        bookedUs,
-        atUs,
-        allowed: true,
-        maybeSooner: false,
-        isBlocked: false,
-        decision,
-        debt,
-        generation,
-        isOverflow: false,
-      }
-    }
-    const wouldWaitUs = answer < 0 ? decoder.untilFreeUs(-1 - answer, cost) : undefined
-    const made = answer < 0 ? decoder.denied(-1 - answer, cost) : decisions.decisionForReason(key, low, high, bookedUs, cost)
+    const isEvicted = Number.isNaN(answer) && opened.reason() === 'EVICTED'
+    const debt = isEvicted ? opened.core.detailOfUnanswered() : answer
+    const isCharged = debt >= 0
+    if (isCharged && isEvicted) decisions.noteEviction(key)
+    const waitUs = isCharged ? decoder.waitUs(debt) : answer < 0 ? decoder.untilFreeUs(-1 - answer, cost) : undefined
+    const made = isCharged
+      ? decoder.allowed(debt)
+      : answer < 0
+        ? decoder.denied(-1 - answer, cost)
+        : decisions.decisionForReason(key, low, high, bookedUs, cost)
     const decision = decisions.withPermit(made, key, low, high, cost)
-    const { allowed } = decision
+    // Allowed without a debt.
+    const isOverflow = !isCharged && decision.allowed
+    // Written out: to spread a part that others have too costs more than the decision.
     return {
       key,
       cost,
       low,
       high,
       bookedUs,
-      atUs: allowed ? bookedUs : bookedUs + (wouldWaitUs ?? decision.retryAfterMs * 1000),
-      allowed,
+      atUs: isOverflow ? bookedUs : bookedUs + (waitUs ?? decision.retryAfterMs * 1000),
+      allowed: isCharged || isOverflow,
       // Only a permit may come back at any time.
-      maybeSooner: decoder.policy.algorithm === 'concurrency',
-      isBlocked: wouldWaitUs === undefined,
+      maybeSooner: !isCharged && decoder.policy.algorithm === 'concurrency',
+      isBlocked: waitUs === undefined,
       decision,
-      debt: 0,
+      debt: isCharged ? debt : 0,
       generation,
-      // Allowed without a debt.
-      isOverflow: allowed,
+      isOverflow,
     }
   }
 

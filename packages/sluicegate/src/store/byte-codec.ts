@@ -1,8 +1,9 @@
 import { crc32 } from '../memory/snapshot/snapshot.js'
+import { onceInProcess } from '../once-in-process.js'
 
 const NONE = new Uint8Array(0)
-/** Of the last writer: most values fit, and a new buffer costs more than what is written there. */
-let spare: Uint8Array | undefined
+/** The buffer of the last writer: most values fit, and a new one costs more than what is written there. */
+const last = /* @__PURE__ */ onceInProcess('written bytes', (): { spare?: Uint8Array | undefined } => ({}))
 
 /** Writes numbers and bytes one after another. Whole numbers from 0 take 7 bits a byte, up to `Number.MAX_SAFE_INTEGER`. */
 export class ByteWriter {
@@ -10,8 +11,8 @@ export class ByteWriter {
   private length = 0
 
   constructor() {
-    this.bytes = spare ?? new Uint8Array(1024)
-    spare = undefined
+    this.bytes = last.spare ?? new Uint8Array(1024)
+    last.spare = undefined
   }
 
   byte(value: number): void {
@@ -53,7 +54,7 @@ export class ByteWriter {
   /** What was written so far, and ends it: another writer may get its buffer. */
   written(): Uint8Array {
     const { bytes, length } = this
-    spare = bytes
+    last.spare = bytes
     this.bytes = NONE
     this.length = 0
     return bytes.slice(0, length)

@@ -5,7 +5,7 @@ import type { OpenCore } from '../memory/open-core.js'
 import { placedIn } from '../memory/policy-record.js'
 import type { Policy } from '../policy/policy.js'
 import { areSame, ByteReader, ByteWriter } from './byte-codec.js'
-import { type ExtensionArea, isSectionOf, putInForce, sectionOf } from './record-section.js'
+import { type ExtensionArea, identityOf, isSectionOf, putInForce, sectionOf } from './record-section.js'
 
 // The state of one key, between a limiter in memory and the bytes of a store:
 //
@@ -45,6 +45,7 @@ export class KeyMemory {
   private readonly limiter: MemoryLimiter
   private readonly open: OpenCore
   private readonly policy: Policy
+  private readonly identity: Uint8Array
   private readonly constants: Readonly<Record<(typeof NAMES)[number], number>>
   private readonly low: number
   private readonly high: number
@@ -67,6 +68,7 @@ export class KeyMemory {
   constructor(limiter: MemoryLimiter, policy: Policy) {
     this.limiter = limiter
     this.policy = policy
+    this.identity = identityOf(policy)
     this.open = limiter.section.open
     this.constants = Object.fromEntries(NAMES.map((name) => [name, this.open.constant(name)])) as typeof this.constants
     const begin = this.open.section + this.constants.TABLE
@@ -97,7 +99,7 @@ export class KeyMemory {
     if (kind === ENTRY) this.writeEntry(wordLow, wordHigh, extension)
     this.bannedUs = bannedUs
     if (bannedUs > nowUs) this.open.core.ban(this.low, this.high, nowUs, bannedUs - nowUs)
-    if (isSectionOf(section, this.policy)) return
+    if (isSectionOf(section, this.identity)) return
     // Its words stay readable by the old record until they are migrated, which saving does.
     this.limiter.changeTo(this.policy)()
   }

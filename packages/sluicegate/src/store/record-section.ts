@@ -50,9 +50,8 @@ export function sectionOf(open: OpenCore, policy: Policy): Uint8Array {
   return writer.written()
 }
 
-/** Whether a section is of a policy with these numbers. */
-export function isSectionOf(section: Uint8Array, policy: Policy): boolean {
-  const identity = identityOf(policy)
+/** Whether a section is of the policy with these numbers. */
+export function isSectionOf(section: Uint8Array, identity: Uint8Array): boolean {
   return section.length >= identity.length && identity.every((byte, i) => byte === section[i])
 }
 
@@ -151,18 +150,8 @@ function checkNumbers(policy: Policy, encoding: number, numbers: readonly number
 /** Of the largest log. */
 const MOST_STRIDE = 900_000
 
-/** Of the last policies: each load of a key compares with its own. */
-const identities = new WeakMap<Policy, Uint8Array>()
-
-function identityOf(policy: Policy): Uint8Array {
-  const known = identities.get(policy)
-  if (known !== undefined) return known
-  const made = newIdentity(policy)
-  identities.set(policy, made)
-  return made
-}
-
-function newIdentity({ limit, windowMs, burst, counters, slotBytes, calendar }: Policy): Uint8Array {
+/** The numbers of a policy, as a section begins with them. */
+export function identityOf({ limit, windowMs, burst, counters, slotBytes, calendar }: Policy): Uint8Array {
   const writer = new ByteWriter()
   writer.whole(limit)
   writer.whole(Math.round(windowMs * 1000))

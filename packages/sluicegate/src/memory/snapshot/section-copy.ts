@@ -16,7 +16,7 @@ import type { MemoryPieces } from './snapshot.js'
 
 const WORD_BYTES = 8
 /** The end of the last ban where there was none: as `create` in assembly/index.ts writes it. */
-const LONG_AGO = BigInt.asUintN(64, -(1n << 62n))
+const LONG_AGO = 0xc000000000000000n
 /** Looks at an entry that others keep changing. */
 const MOST_READS = 10_000
 /** Looks at an entry with a reference, each after a longer pause: its thread may have died. The sweep that then begins again sees to that. */
@@ -126,9 +126,10 @@ export class SectionCopy {
       head,
       this.part(this.record, this.record + layout.recordBytes),
       // 64 KiB of zeros until the first ban, which raises the filter, then this word, and only then has an entry.
-      ...(words[open.constant('BANNED_UNTIL') / WORD_BYTES] === LONG_AGO
-        ? []
-        : [this.part(layout.at('BAN_FILTER'), layout.at('DESCRIPTORS'))]),
+      this.part(
+        layout.at('BAN_FILTER'),
+        layout.at(words[open.constant('BANNED_UNTIL') / WORD_BYTES] === LONG_AGO ? 'BAN_FILTER' : 'DESCRIPTORS'),
+      ),
       this.sharedCounters(),
     ]
   }
