@@ -15,7 +15,8 @@ const perDay = (limit: number, name = 'day'): Policy => fixedWindow({ limit, win
 
 const platforms: Record<string, () => AbstractHttpAdapter> = { express: () => new ExpressAdapter(), fastify: () => new FastifyAdapter() }
 
-for (const [platform, adapter] of Object.entries(platforms)) adapterSuite(nestHarness(`nest on ${platform}`, adapter), platform === 'fastify')
+for (const [platform, adapter] of Object.entries(platforms))
+  adapterSuite(nestHarness(`nest on ${platform}`, adapter), platform === 'fastify')
 
 /** The statuses of these paths, one after the other. */
 async function statuses(

@@ -91,7 +91,9 @@ for (const make of [tokenBucket, gcra]) {
         const stopped = workers[0] as ForkedWorker
         setTimeout(() => stopped.child.kill('SIGSTOP'), 300)
         setTimeout(() => stopped.child.kill('SIGCONT'), 600)
-        const reports = await Promise.all(workers.map((worker) => worker.run({ run: 'saturate', key: 'all', callers: 16, ms: shortOrLong(700, 1000) })))
+        const reports = await Promise.all(
+          workers.map((worker) => worker.run({ run: 'saturate', key: 'all', callers: 16, ms: shortOrLong(700, 1000) })),
+        )
         const admissions = reports.flatMap(({ admittedUs }) => admittedUs.map((atUs) => ({ atUs, cost: 1 })))
         assert.equal(firstExcess(rateOf(policy), admissions), undefined)
         // At least what is there at once: the burst without what flows back during a lease.

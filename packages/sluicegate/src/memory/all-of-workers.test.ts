@@ -44,24 +44,27 @@ const SHARED: readonly (readonly [string, Policy])[] = [
 ]
 
 for (const [i, [name, team]] of SHARED.entries()) {
-  everyNth(i, 2)(`I1, I2, I4: users of several teams, from several threads: no user has more than his own, no team more than it shares by ${name}`, async () => {
-    const user = slidingLog({ limit: 9, window: '1h' })
-    const limiter = createLimiter(allOf([user, team]), { clock: manualClock(START_MS), maxKeys: 200 })
-    await crew.attach({ handle: limiter.handle() })
-    // Seven users could have 63 between them.
-    const keys = Array.from({ length: 70 }, (_, i) => [`user ${i}`, `team ${i % 10}`])
-    const passed = (await crew.ask({ kind: 'take', keys, rounds: 5 })) as number[][]
-    const byTeam = new Array<number>(10).fill(0)
-    for (const i of keys.keys()) {
-      const own = sumOf(passed, i)
-      assert.ok(own <= 9, `user ${i}: ${own}`)
-      byTeam[i % 10] = (byTeam[i % 10] ?? 0) + own
-      // A take that the team denied cost the user nothing, and the other way round.
-      const [ofUser, ofTeam] = limiter.peek(keys[i] as string[]).parts ?? []
-      assert.deepEqual([ofUser?.remaining, ofTeam?.remaining], [9 - own, 0])
-    }
-    assert.deepEqual(byTeam, new Array(10).fill(50))
-  })
+  everyNth(i, 2)(
+    `I1, I2, I4: users of several teams, from several threads: no user has more than his own, no team more than it shares by ${name}`,
+    async () => {
+      const user = slidingLog({ limit: 9, window: '1h' })
+      const limiter = createLimiter(allOf([user, team]), { clock: manualClock(START_MS), maxKeys: 200 })
+      await crew.attach({ handle: limiter.handle() })
+      // Seven users could have 63 between them.
+      const keys = Array.from({ length: 70 }, (_, i) => [`user ${i}`, `team ${i % 10}`])
+      const passed = (await crew.ask({ kind: 'take', keys, rounds: 5 })) as number[][]
+      const byTeam = new Array<number>(10).fill(0)
+      for (const i of keys.keys()) {
+        const own = sumOf(passed, i)
+        assert.ok(own <= 9, `user ${i}: ${own}`)
+        byTeam[i % 10] = (byTeam[i % 10] ?? 0) + own
+        // A take that the team denied cost the user nothing, and the other way round.
+        const [ofUser, ofTeam] = limiter.peek(keys[i] as string[]).parts ?? []
+        assert.deepEqual([ofUser?.remaining, ofTeam?.remaining], [9 - own, 0])
+      }
+      assert.deepEqual(byTeam, new Array(10).fill(50))
+    },
+  )
 }
 
 test('I4: what threads are denied is charged to no policy', async () => {

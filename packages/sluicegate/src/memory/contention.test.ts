@@ -14,22 +14,25 @@ for (const [i, { name, cost, specOf, keyOf }] of CREW_ALGORITHMS.entries()) {
   const isAllOf = policy.algorithm === 'all-of'
   const [key, other] = [keyOf('k'), keyOf('other')]
 
-  everyNth(i, 2)(`${name}: a call that other threads keep from its key is given up with CONTENTION after a bounded number of attempts`, (t) => {
-    const limiter = limiterWith(policy)
-    const moves = keepMovingIn(t, limiter, () => limiter.take(key, cost))
-    const events: ContentionEvent[] = []
-    const hear = (event: unknown): void => void events.push(event as ContentionEvent)
-    subscribe('sluicegate:contention', hear)
-    assert.throws(
-      () => limiter.take(key, cost),
-      (error) => error instanceof StoreError && error.code === 'CONTENTION',
-    )
-    unsubscribe('sluicegate:contention', hear)
-    // Of several policies the one that could not be decided tells it.
-    assert.deepEqual(events, [{ policy: isAllOf ? firstOf(policy).name : 'contended', key: 'k' }])
-    assert.equal(limiter.stats().contentions, 1)
-    assert.ok(moves() > 20 && moves() < 10_000, `${moves()} moves`)
-  })
+  everyNth(i, 2)(
+    `${name}: a call that other threads keep from its key is given up with CONTENTION after a bounded number of attempts`,
+    (t) => {
+      const limiter = limiterWith(policy)
+      const moves = keepMovingIn(t, limiter, () => limiter.take(key, cost))
+      const events: ContentionEvent[] = []
+      const hear = (event: unknown): void => void events.push(event as ContentionEvent)
+      subscribe('sluicegate:contention', hear)
+      assert.throws(
+        () => limiter.take(key, cost),
+        (error) => error instanceof StoreError && error.code === 'CONTENTION',
+      )
+      unsubscribe('sluicegate:contention', hear)
+      // Of several policies the one that could not be decided tells it.
+      assert.deepEqual(events, [{ policy: isAllOf ? firstOf(policy).name : 'contended', key: 'k' }])
+      assert.equal(limiter.stats().contentions, 1)
+      assert.ok(moves() > 20 && moves() < 10_000, `${moves()} moves`)
+    },
+  )
 
   everyNth(i + 1, 2)(`${name}: after a call that was given up the next one decides, and other keys never noticed`, (t) => {
     const limiter = limiterWith(policy)

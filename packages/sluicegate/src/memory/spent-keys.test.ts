@@ -44,16 +44,19 @@ function welcomed(limiter: Limiter, clients: number, name = 'client'): number {
 
 for (const [i, policy] of POLICIES.entries()) {
   const { name, calendar, counters = '' } = policy
-  everyNth(i, 3)(`I7 ${name} ${calendar?.unit ?? ''} ${counters}: 156,000 keys that have spent their day shut out no new client, and stay denied`, () => {
-    const { limiter } = limiterOf(policy)
-    const { memoryBytes } = limiter.stats()
-    spend(limiter, 156_000)
-    assert.equal(welcomed(limiter, NEW_CLIENTS), NEW_CLIENTS)
-    for (let i = 0; i < 156_000; i += 500) assert.equal(limiter.take(`spent ${i}`).allowed, false)
-    const { keys, evictions, refusals, memoryBytes: after } = limiter.stats()
-    assert.deepEqual([keys, evictions, refusals], [157_000, 0, 0])
-    assert.ok(after > memoryBytes && after < 8 * memoryBytes, `${after} bytes`)
-  })
+  everyNth(i, 3)(
+    `I7 ${name} ${calendar?.unit ?? ''} ${counters}: 156,000 keys that have spent their day shut out no new client, and stay denied`,
+    () => {
+      const { limiter } = limiterOf(policy)
+      const { memoryBytes } = limiter.stats()
+      spend(limiter, 156_000)
+      assert.equal(welcomed(limiter, NEW_CLIENTS), NEW_CLIENTS)
+      for (let i = 0; i < 156_000; i += 500) assert.equal(limiter.take(`spent ${i}`).allowed, false)
+      const { keys, evictions, refusals, memoryBytes: after } = limiter.stats()
+      assert.deepEqual([keys, evictions, refusals], [157_000, 0, 0])
+      assert.ok(after > memoryBytes && after < 8 * memoryBytes, `${after} bytes`)
+    },
+  )
 }
 
 test('435,000 requests of 156,000 keys in turn leave 1,000 new clients their first request, and each the rest of its day', () => {

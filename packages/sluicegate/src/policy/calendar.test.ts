@@ -87,7 +87,8 @@ for (const [i, [timeZone, year]] of ODD_YEARS.entries()) {
 test('windows tile a random year in each of several random zones as clocks on the wall do', () => {
   const random = new Random(20_260_921)
   const zones = Intl.supportedValuesOf('timeZone')
-  for (let i = 0; i < shortOrLong(5, 20); i++) walkThrough(random.pick(['day', 'day', 'week', 'month']), random.pick(zones), random.integer(1880, 2100))
+  for (let i = 0; i < shortOrLong(5, 20); i++)
+    walkThrough(random.pick(['day', 'day', 'week', 'month']), random.pick(zones), random.integer(1880, 2100))
 })
 
 test('a day is 23 or 25 hours long when the clocks change, and half an hour longer on Lord Howe', () => {

@@ -37,24 +37,27 @@ for (const [i, { policy, longestMs }] of FORMS.entries()) {
 
   // In a short run each form has a third of the steps, by turns.
   for (const [j, stepMs] of STEPS_MS.entries()) {
-    everyNth(i + j, 3)(`${name}: a step back of ${stepMs} ms grants nothing, holds for the step at most, and for a full budget's time when it is long`, async () => {
-      const { limiter, set } = limiterOf(policy)
-      await limiter.take('spent', burst)
-      const before = (await limiter.take('spent')).retryAfterMs
-      await limiter.take('half', burst / 2)
-      const nowMs = START_MS - stepMs
-      set(nowMs)
-      const { allowed, retryAfterMs } = await limiter.peek('spent')
-      assert.equal(allowed, false)
-      assert.equal((await limiter.take('spent')).allowed, false)
-      assert.equal((await limiter.take('half', burst / 2 + 1)).allowed, false)
-      assert.ok(retryAfterMs <= before + Math.ceil(stepMs), `${retryAfterMs}, before ${before}`)
-      assert.ok(retryAfterMs <= longestMs, `${retryAfterMs} of ${longestMs}`)
-      set(nowMs + retryAfterMs - 1)
-      assert.equal((await limiter.take('spent')).allowed, false)
-      set(nowMs + retryAfterMs)
-      assert.equal((await limiter.take('spent')).allowed, true)
-    })
+    everyNth(i + j, 3)(
+      `${name}: a step back of ${stepMs} ms grants nothing, holds for the step at most, and for a full budget's time when it is long`,
+      async () => {
+        const { limiter, set } = limiterOf(policy)
+        await limiter.take('spent', burst)
+        const before = (await limiter.take('spent')).retryAfterMs
+        await limiter.take('half', burst / 2)
+        const nowMs = START_MS - stepMs
+        set(nowMs)
+        const { allowed, retryAfterMs } = await limiter.peek('spent')
+        assert.equal(allowed, false)
+        assert.equal((await limiter.take('spent')).allowed, false)
+        assert.equal((await limiter.take('half', burst / 2 + 1)).allowed, false)
+        assert.ok(retryAfterMs <= before + Math.ceil(stepMs), `${retryAfterMs}, before ${before}`)
+        assert.ok(retryAfterMs <= longestMs, `${retryAfterMs} of ${longestMs}`)
+        set(nowMs + retryAfterMs - 1)
+        assert.equal((await limiter.take('spent')).allowed, false)
+        set(nowMs + retryAfterMs)
+        assert.equal((await limiter.take('spent')).allowed, true)
+      },
+    )
   }
 
   test(`${name}: the state of a clock far ahead denies a key no longer than a full budget takes to refill, nor does its ban`, async () => {

@@ -79,24 +79,27 @@ test('so it is on a cluster, where the tag is asked for before anything else', a
 for (const [i, kind] of KINDS.entries()) {
   for (const [j, policy] of POLICIES.entries()) {
     for (const [k, mode] of modesOf(policy).entries()) {
-      everyNth(i + j + k, 3)(`${kind.name}, ${policy.algorithm}, ${mode}: a name under which something else is kept is an outage of that key alone`, async () => {
-        await using open = await kind.open([server])
-        const limiter = createRedisLimiter(policy, { client: open.client, mode, outage: 'open', prefix: 'type', ...NO_HASTE })
-        const form = policy === RATE ? 'rate' : policy.algorithm
-        await server.ask('SADD', `type:${form}:p:{bad}`, 'x')
-        for (let i = 0; i < 5; i++) {
-          assert.deepEqual(source(await limiter.take('bad')), ['outage', true])
-          assert.deepEqual(source(await limiter.peek('bad')), ['outage', true])
-          assert.notEqual((await limiter.take(`good ${i}`)).source, 'outage')
-        }
-        for (const verb of [limiter.block, limiter.penalize, limiter.refund]) {
-          await assert.rejects(verb.call(limiter, 'bad', 5), { name: 'StoreError', code: 'OUTAGE', message: /this key: WRONGTYPE/ })
-        }
-        assert.deepEqual([limiter.stats().outages, limiter.stats().timeouts], [0, 0])
-        assert.ok(limiter.stats().storeFailures >= 13)
-        limiter.close()
-        await server.ask('FLUSHALL')
-      })
+      everyNth(i + j + k, 3)(
+        `${kind.name}, ${policy.algorithm}, ${mode}: a name under which something else is kept is an outage of that key alone`,
+        async () => {
+          await using open = await kind.open([server])
+          const limiter = createRedisLimiter(policy, { client: open.client, mode, outage: 'open', prefix: 'type', ...NO_HASTE })
+          const form = policy === RATE ? 'rate' : policy.algorithm
+          await server.ask('SADD', `type:${form}:p:{bad}`, 'x')
+          for (let i = 0; i < 5; i++) {
+            assert.deepEqual(source(await limiter.take('bad')), ['outage', true])
+            assert.deepEqual(source(await limiter.peek('bad')), ['outage', true])
+            assert.notEqual((await limiter.take(`good ${i}`)).source, 'outage')
+          }
+          for (const verb of [limiter.block, limiter.penalize, limiter.refund]) {
+            await assert.rejects(verb.call(limiter, 'bad', 5), { name: 'StoreError', code: 'OUTAGE', message: /this key: WRONGTYPE/ })
+          }
+          assert.deepEqual([limiter.stats().outages, limiter.stats().timeouts], [0, 0])
+          assert.ok(limiter.stats().storeFailures >= 13)
+          limiter.close()
+          await server.ask('FLUSHALL')
+        },
+      )
     }
   }
 

@@ -21,15 +21,18 @@ const constant = (perSecond: number) => (): number => perSecond
 for (const [i, policy] of POLICIES.entries()) {
   const steady = { policy, delaysMs: DELAYS_MS, seconds: 40, warmUpS: 5, seed: 1 }
 
-  everyNth(i, 2)(`under its limit ${policy.name} admits over three regions what one store does, for a message a second or little more`, async (t) => {
-    const use = await regionUse({ ...steady, demand: [45, 30, 15].map(constant) })
-    assert.ok(use.admitted >= 0.99 * use.exact, `${use.admitted} of ${use.exact}`)
-    // At the beginning of a window every region has to hear from the home again.
-    const most = policy.algorithm === 'token-bucket' ? 1 : 1.2
-    assert.ok(use.messages <= most, `${use.messages} messages a second and region`)
-    assert.ok(use.p99Us < 2_000, `a take waits ${use.p99Us} us`)
-    t.diagnostic(`${use.messages.toFixed(2)} messages a second and region, p99 ${use.p99Us} us`)
-  })
+  everyNth(i, 2)(
+    `under its limit ${policy.name} admits over three regions what one store does, for a message a second or little more`,
+    async (t) => {
+      const use = await regionUse({ ...steady, demand: [45, 30, 15].map(constant) })
+      assert.ok(use.admitted >= 0.99 * use.exact, `${use.admitted} of ${use.exact}`)
+      // At the beginning of a window every region has to hear from the home again.
+      const most = policy.algorithm === 'token-bucket' ? 1 : 1.2
+      assert.ok(use.messages <= most, `${use.messages} messages a second and region`)
+      assert.ok(use.p99Us < 2_000, `a take waits ${use.p99Us} us`)
+      t.diagnostic(`${use.messages.toFixed(2)} messages a second and region, p99 ${use.p99Us} us`)
+    },
+  )
 
   everyNth(i + 1, 2)(`${policy.name} follows demand that moves from one region to another`, async () => {
     const before = (second: number): number => (second < 20 ? 90 : 0)

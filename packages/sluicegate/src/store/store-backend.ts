@@ -1,11 +1,11 @@
 import { GrantedLeases } from '../cluster/holdings.js'
 import { flowsBack, type LeaseRun, type MemoryLease } from '../cluster/memory-lease.js'
 import { grantIn, numbersOfLease } from '../cluster/message.js'
+import type { Decision } from '../decision/decision.js'
 import { PolicyError, StoreError } from '../errors.js'
 import { keysUnder } from '../key.js'
 import type { Grant } from '../lease/grant.js'
 import type { Key } from '../limiter.js'
-import type { Decision } from '../decision/decision.js'
 import type { Policy } from '../policy/policy.js'
 import {
   type Answer,

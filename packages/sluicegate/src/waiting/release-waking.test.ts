@@ -2,16 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import {
-  allOf,
-  concurrency,
-  createLimiter,
-  fixedWindow,
-  manualClock,
-  type Policy,
-  slidingLog,
-  tokenBucket,
-} from '../index.js'
+import { allOf, concurrency, createLimiter, fixedWindow, manualClock, type Policy, slidingLog, tokenBucket } from '../index.js'
 
 // Those who wait in the queue here are woken by what another thread gives back, before the clock would wake them: it stands still.
 

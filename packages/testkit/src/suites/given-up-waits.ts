@@ -42,14 +42,17 @@ export function givenUpWaits(name: string, make: (policy: Policy) => Awaitable<W
   for (const [i, policy] of ALGORITHMS.entries()) {
     const kind = `${policy.algorithm}${policy.counters === undefined ? '' : ', compact'}`
     for (const [j, way] of WAYS.entries()) {
-      everyNth(i + j, 3)(`${name}, ${kind}: after ${way} of ${waits} waits the key is open within the declared time, and who stays is served in order`, async () => {
-        const subject = await make(policy)
-        try {
-          await gaveUp(subject, policy, way, waits)
-        } finally {
-          await subject.stop()
-        }
-      })
+      everyNth(i + j, 3)(
+        `${name}, ${kind}: after ${way} of ${waits} waits the key is open within the declared time, and who stays is served in order`,
+        async () => {
+          const subject = await make(policy)
+          try {
+            await gaveUp(subject, policy, way, waits)
+          } finally {
+            await subject.stop()
+          }
+        },
+      )
     }
   }
 }

@@ -63,40 +63,46 @@ const STORIES: readonly Story[] = [
 
 for (const [i, algorithm] of CREW_ALGORITHMS.entries()) {
   for (const [j, story] of STORIES.entries()) {
-    everyNth(i + j, 2)(`${algorithm.name}: a key that ${story.name} while it is copied is in the copy once or not at all, and can be reset`, () => {
-      let moments = 0
-      while (hasMoment(moments, algorithm, story)) moments++
-      assert.ok(moments >= 4, `${moments} moments`)
-    })
+    everyNth(i + j, 2)(
+      `${algorithm.name}: a key that ${story.name} while it is copied is in the copy once or not at all, and can be reset`,
+      () => {
+        let moments = 0
+        while (hasMoment(moments, algorithm, story)) moments++
+        assert.ok(moments >= 4, `${moments} moments`)
+      },
+    )
   }
 }
 
 for (const [i, algorithm] of CREW_ALGORITHMS.entries()) {
-  everyNth(i, 2)(`${algorithm.name}: an entry that is copied under a mark, and has its state again before the copy ends, is no fault of the copy`, () => {
-    let moments = 0
-    for (let at = 0; at < MOST_MOMENTS; at++) {
-      for (let until = at + 1; until < MOST_MOMENTS; until++) {
-        const { limiter, key, take } = sceneOf(algorithm)
-        take(key)
-        const states: bigint[] = []
-        atMoment(at, limiter, () => {
-          for (const { section } of partsOf(limiter)) {
-            states.push(stateOfFirst(section.open))
-            markFirst(section.open)
-          }
-        })
-        atMoment(until, limiter, () => {
-          for (const { section } of partsOf(limiter)) setStateOfFirst(section.open, states.shift() ?? 0n)
-          moments++
-        })
-        const restored = restoreLimiter(limiter.snapshot(), { clock: CLOCK })
-        assert.ok([0, algorithm.cost].includes(spentOf(restored, key)), `from moment ${at} to ${until}`)
-        restored.reset(key)
-        assert.equal(spentOf(restored, key), 0)
+  everyNth(i, 2)(
+    `${algorithm.name}: an entry that is copied under a mark, and has its state again before the copy ends, is no fault of the copy`,
+    () => {
+      let moments = 0
+      for (let at = 0; at < MOST_MOMENTS; at++) {
+        for (let until = at + 1; until < MOST_MOMENTS; until++) {
+          const { limiter, key, take } = sceneOf(algorithm)
+          take(key)
+          const states: bigint[] = []
+          atMoment(at, limiter, () => {
+            for (const { section } of partsOf(limiter)) {
+              states.push(stateOfFirst(section.open))
+              markFirst(section.open)
+            }
+          })
+          atMoment(until, limiter, () => {
+            for (const { section } of partsOf(limiter)) setStateOfFirst(section.open, states.shift() ?? 0n)
+            moments++
+          })
+          const restored = restoreLimiter(limiter.snapshot(), { clock: CLOCK })
+          assert.ok([0, algorithm.cost].includes(spentOf(restored, key)), `from moment ${at} to ${until}`)
+          restored.reset(key)
+          assert.equal(spentOf(restored, key), 0)
+        }
       }
-    }
-    assert.ok(moments >= 3, `${moments} moments`)
-  })
+      assert.ok(moments >= 3, `${moments} moments`)
+    },
+  )
 }
 
 /** Runs the story at a moment of the copy, then checks the copy. False: the copy has fewer moments. */
