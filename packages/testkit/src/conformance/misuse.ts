@@ -11,8 +11,7 @@ const NO_DURATIONS: readonly unknown[] = [-1, Number.NaN, Number.POSITIVE_INFINI
 export function misuse(name: string, fixture: Fixtures, policyOf: MakePolicy): void {
   const policy = policyOf({ limit: 10, window: '1s' })
 
-  const refuses = (call: (limiter: Limiter) => unknown, code: PolicyErrorCode, option: string, value: unknown): void => {
-    const { limiter } = fixture(policy)
+  const refusals = (limiter: Limiter) => (call: (limiter: Limiter) => unknown, code: PolicyErrorCode, option: string, value: unknown) => {
     const isMisuse = (error: unknown): boolean => {
       assert.ok(error instanceof PolicyError && error instanceof TypeError, String(error))
       assert.deepEqual([error.code, error.option, error.value], [code, option, value])
@@ -24,6 +23,7 @@ export function misuse(name: string, fixture: Fixtures, policyOf: MakePolicy): v
   }
 
   test(`${name}: a cost that is no integer >= 1 is refused by every verb that takes one`, () => {
+    const refuses = refusals(fixture(policy).limiter)
     for (const cost of NO_COSTS) {
       const wrong = cost as number
       refuses((limiter) => limiter.take('k', wrong), 'COST_INVALID', 'cost', cost)
@@ -37,6 +37,7 @@ export function misuse(name: string, fixture: Fixtures, policyOf: MakePolicy): v
   })
 
   test(`${name}: a key that is no string of 1 to 1,024 units is refused by every verb`, () => {
+    const refuses = refusals(fixture(policy).limiter)
     for (const key of NO_KEYS) {
       const wrong = key as string
       refuses((limiter) => limiter.take(wrong), 'KEY_INVALID', 'key', key)
@@ -51,6 +52,7 @@ export function misuse(name: string, fixture: Fixtures, policyOf: MakePolicy): v
   })
 
   test(`${name}: a block needs a duration`, () => {
+    const refuses = refusals(fixture(policy).limiter)
     for (const duration of NO_DURATIONS)
       refuses((limiter) => limiter.block('k', duration as number), 'DURATION_INVALID', 'duration', duration)
   })

@@ -27,7 +27,7 @@ export function table(name: string, fixture: Fixtures, policyOf: MakePolicy): vo
   test(`I6 ${name}: memory is fixed for any number of keys`, () => {
     const { limiter } = fixture(five, { maxKeys: 1000 })
     const { memoryBytes } = limiter.stats()
-    for (let i = 0; i < Math.max(20_000, 100_000 * fixture.store.share); i++) limiter.take(`key ${i}`)
+    for (let i = 0; i < Math.max(shortOrLong(6_000, 20_000), 100_000 * fixture.store.share); i++) limiter.take(`key ${i}`)
     assert.equal(limiter.stats().memoryBytes, memoryBytes)
     assert.ok(limiter.stats().keys < 2000 * entriesOf(five))
   })
@@ -54,7 +54,7 @@ export function table(name: string, fixture: Fixtures, policyOf: MakePolicy): vo
       limiter.take('abuser', 5)
       limiter.penalize('penalized', 40)
       limiter.block('blocked', '10h')
-      for (let i = 0; i < Math.max(5000, 20_000 * fixture.store.share); i++) {
+      for (let i = 0; i < Math.max(shortOrLong(2_000, 5_000), 20_000 * fixture.store.share); i++) {
         limiter.take(`newcomer ${i}`)
         if (i % 100 === 0) {
           clock.advance(1)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fixedWindow, gcra, type Policy, PolicyError, tokenBucket } from 'sluicegate'
+import { shortOrLong } from '../run-length.js'
 import { admitted, type Fixtures, type MakePolicy } from './fixture.js'
 
 /** `update`: a live change of the policy, with every algorithm. */
@@ -46,7 +47,8 @@ export function updates(name: string, fixture: Fixtures, policyOf: MakePolicy): 
   test(`${name}: updates in a row lose nothing and give nothing`, () => {
     const { limiter } = fixture(hundred)
     for (let i = 0; i < 50; i++) limiter.take(`k${i}`, 60)
-    for (let i = 0; i < Math.max(150, 1000 * fixture.store.share); i++) limiter.update(policyOf({ limit: 100 + (i % 7), window: '1h' }))
+    for (let i = 0; i < Math.max(shortOrLong(60, 150), 1000 * fixture.store.share); i++)
+      limiter.update(policyOf({ limit: 100 + (i % 7), window: '1h' }))
     limiter.update(hundred)
     for (let i = 0; i < 50; i++) assert.equal(limiter.peek(`k${i}`).remaining, 40)
     assert.equal(admitted(limiter, 'new', 200), 100)

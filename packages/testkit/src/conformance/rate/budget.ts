@@ -41,7 +41,7 @@ export function rateBudget(name: string, fixture: Fixtures, policyOf: MakeRate):
     })
 
     test(`I2 ${label}: a caller that always asks gets at least 99.9 % of the budget, at any call rate`, () => {
-      for (const polls of [1, 3, 10, 97]) {
+      for (const polls of [1, 97, 3, 10].slice(0, shortOrLong(2, 4))) {
         const { limiter, clock } = fixture(policy)
         const everyMs = Math.max(0.001, Math.floor((intervalMs / polls) * 1000) / 1000)
         const startMs = clock.nowMs()
