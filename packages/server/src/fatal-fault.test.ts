@@ -21,17 +21,20 @@ async function faultyService(t: TestContext, ...flags: string[]): Promise<{ stor
 }
 
 for (const [i, kind] of ['rejection', 'exception'].entries()) {
-  everyNth(i, 2)(`an ${kind} that nothing handles ends the service with 1, after it has answered for the time of the drain and has said so`, async (t) => {
-    const { stormed, fail } = await faultyService(t, '--drain', '1500ms')
-    const { service, log } = stormed
-    const ended = once(service.child, 'exit')
-    fail(kind)
-    await until('the service drains', async () => (await send(service.url, '/readyz')).status === 503)
-    assert.equal((await send(service.url, '/v1/take?policy=api&key=a')).status, 200)
-    assert.deepEqual(await ended, [1, null])
-    assert.match(log(), /"drain":"1500ms","msg":"a fault of the service: it answers for the time of the drain/)
-    assert.match(log(), /a fault on purpose/)
-  })
+  everyNth(i, 2)(
+    `an ${kind} that nothing handles ends the service with 1, after it has answered for the time of the drain and has said so`,
+    async (t) => {
+      const { stormed, fail } = await faultyService(t, '--drain', '1500ms')
+      const { service, log } = stormed
+      const ended = once(service.child, 'exit')
+      fail(kind)
+      await until('the service drains', async () => (await send(service.url, '/readyz')).status === 503)
+      assert.equal((await send(service.url, '/v1/take?policy=api&key=a')).status, 200)
+      assert.deepEqual(await ended, [1, null])
+      assert.match(log(), /"drain":"1500ms","msg":"a fault of the service: it answers for the time of the drain/)
+      assert.match(log(), /a fault on purpose/)
+    },
+  )
 }
 
 // Each flag in a short run with one of the kinds of clients.

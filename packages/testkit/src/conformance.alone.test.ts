@@ -46,7 +46,10 @@ test('there are faults to notice', () => {
 
 /** Once a test of a fault has failed, the program is told to leave its others. */
 async function run(faults: readonly string[]): Promise<ReadonlyMap<string, Verdict>> {
-  const child = spawn(process.execPath, ['--test-reporter=tap', PROGRAM, ...faults], { env: ENV, stdio: ['ignore', 'pipe', 'inherit', 'ipc'] })
+  const child = spawn(process.execPath, ['--test-reporter=tap', PROGRAM, ...faults], {
+    env: ENV,
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+  })
   const verdicts = new Map<string, Verdict>()
   let current = ''
   for await (const line of createInterface({ input: child.stdout ?? assert.fail() })) {

@@ -130,24 +130,24 @@ test('requests in one packet, and in pieces of one byte, are answered in order',
 
 for (const [i, [what, second]] of (
   [
-  ['another version', take('a').replace('HTTP/1.1', 'HTTP/1.0')],
-  ['another method', take('a').replace('GET', 'HEAD')],
-  ['a method in lower case', take('a').replace('GET', 'get')],
-  ['a second space', take('a').replace('GET ', 'GET  ')],
-  ['a bare line feed in the target', take('a\nX-Sluicegate-Key: b')],
-  ['a whole URL', take('a').replace('/v1', 'http://other.example/v1')],
-  ['an empty line before it', `\r\n${take('a')}`],
-  ['bytes above ASCII in the target', take('\xff')],
-  ['a path without a handler', 'GET /openapi HTTP/1.1\r\n'.concat(HEADERS, '\r\n')],
-  ['a line that goes on in the next one', take('a', `X-More: 1\r\n 2\r\n${HEADERS}`)],
-  ['a space before the colon', take('a', `${HEADERS}X-More : 1\r\n`)],
-  ['a bare line feed in a header', take('a', `${HEADERS}X-More: 1\nX-Sluicegate-Key: b\r\n`)],
-  ['a zero in a header', take('a', `${HEADERS}X-More: \0\r\n`)],
-  ['no Host', take('a', 'Accept: */*\r\n')],
-  ['two lengths', post('{"policy":"burst","key":"a"}', `${HEADERS}Content-Length: 28\r\n`)],
-  ['a length with a sign', post('{}').replace('Length: 2', 'Length: +2')],
-  ['a head of 9,000 bytes', take('a', `${HEADERS}Cookie: ${'c'.repeat(9_000)}\r\n`)],
-] as const
+    ['another version', take('a').replace('HTTP/1.1', 'HTTP/1.0')],
+    ['another method', take('a').replace('GET', 'HEAD')],
+    ['a method in lower case', take('a').replace('GET', 'get')],
+    ['a second space', take('a').replace('GET ', 'GET  ')],
+    ['a bare line feed in the target', take('a\nX-Sluicegate-Key: b')],
+    ['a whole URL', take('a').replace('/v1', 'http://other.example/v1')],
+    ['an empty line before it', `\r\n${take('a')}`],
+    ['bytes above ASCII in the target', take('\xff')],
+    ['a path without a handler', 'GET /openapi HTTP/1.1\r\n'.concat(HEADERS, '\r\n')],
+    ['a line that goes on in the next one', take('a', `X-More: 1\r\n 2\r\n${HEADERS}`)],
+    ['a space before the colon', take('a', `${HEADERS}X-More : 1\r\n`)],
+    ['a bare line feed in a header', take('a', `${HEADERS}X-More: 1\nX-Sluicegate-Key: b\r\n`)],
+    ['a zero in a header', take('a', `${HEADERS}X-More: \0\r\n`)],
+    ['no Host', take('a', 'Accept: */*\r\n')],
+    ['two lengths', post('{"policy":"burst","key":"a"}', `${HEADERS}Content-Length: 28\r\n`)],
+    ['a length with a sign', post('{}').replace('Length: 2', 'Length: +2')],
+    ['a head of 9,000 bytes', take('a', `${HEADERS}Cookie: ${'c'.repeat(9_000)}\r\n`)],
+  ] as const
 ).entries()) {
   everyNth(i, 4)(`a request with ${what} goes to the parser`, async (t) => {
     const parsed = await listen(t, { isDirect: false })
