@@ -71,7 +71,7 @@ for (const path of PIPELINED) {
   })
 }
 
-for (const path of [...PIPELINED, '/events']) {
+for (const path of ['/events', ...PIPELINED].slice(0, shortOrLong(1, 5))) {
   test(`clients that pipeline ${path} and never read fill no memory, and others are served meanwhile`, async (t) => {
     const service = await serveProcess(t, TWO_POLICIES)
     const attackers = await connected(t, service.url, ATTACKERS)
@@ -132,15 +132,16 @@ test('a connection has one request answered at a time, and no more is read than 
   assert.ok(connections.open < attackers.length)
 })
 
-test('10,000 requests in one write are all answered in order, even if the client sends nothing more', async (t) => {
+test('thousands of requests in one write are all answered in order, even if the client sends nothing more', async (t) => {
+  const requests = shortOrLong(2_000, 10_000)
   const { url } = await runService(t, TWO_POLICIES.replaceAll('100', '10000'), { clock: manualClock(0) })
   const socket = await connectTo(url)
   const answers = readToEnd(socket)
-  socket.end(get('/v1/take?policy=burst&key=a').repeat(10_000))
+  socket.end(get('/v1/take?policy=burst&key=a').repeat(requests))
   const remaining = Array.from((await answers).matchAll(/"remaining":(\d+)/g), ([, tokens]) => Number(tokens))
   assert.deepEqual(
     remaining,
-    Array.from({ length: 10_000 }, (_, i) => 9_999 - i),
+    Array.from({ length: requests }, (_, i) => 9_999 - i),
   )
 })
 
@@ -168,10 +169,10 @@ test('invalid HTTP behind valid requests is refused after their answers', async 
   assert.deepEqual(statuses, ['200', '200', '400'])
 })
 
-test('1,000 idle connections and 500 that send their headers byte by byte delay no other client', async (t) => {
+test('hundreds of idle connections and others that send their headers byte by byte delay no other client', async (t) => {
   const service = await serveProcess(t, TWO_POLICIES)
-  const idle = await connected(t, service.url, 1_000)
-  const slow = await connected(t, service.url, 500)
+  const idle = await connected(t, service.url, shortOrLong(200, 1_000))
+  const slow = await connected(t, service.url, shortOrLong(100, 500))
   let sent = 0
   const trickle = setInterval(() => {
     for (const socket of slow) socket.write('GET /livez HTTP/1.1\r\nHost: '[sent] ?? 'x')
@@ -180,7 +181,7 @@ test('1,000 idle connections and 500 that send their headers byte by byte delay 
   t.after(() => clearInterval(trickle))
   await neighbourIsServed(service)
   assert.equal(await service.metric('sluicegate_connections_cut_total', { reason: 'refused' }), 0)
-  assert.equal(idle.length, 1_000)
+  assert.equal(idle.length, shortOrLong(200, 1_000))
 })
 
 test('without a free place, the connection that has been idle longest is closed', async (t) => {

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { shortOrLong, until } from 'sluicegate-testkit'
+import { longTest, shortOrLong, until } from 'sluicegate-testkit'
 import { runService } from 'sluicegate-testkit/service/running-service.js'
 import { serveProcess } from 'sluicegate-testkit/service/sluicegate-process.js'
 import { throttled } from 'sluicegate-testkit/service/throttled.js'
@@ -50,7 +50,8 @@ test('after SIGTERM a restart knows what was spent, under every algorithm', asyn
   }
 })
 
-test('after kill -9 a restart knows what the last snapshot knew', async (t) => {
+// In every run CL.THROTTLE has one, below.
+longTest('after kill -9 a restart knows what the last snapshot knew', async (t) => {
   const { yaml } = setUp(t)
   const first = await serveProcess(t, yaml)
   await takeOfEach(first.url)

@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
 import { manualClock } from 'sluicegate'
 import { readConfig } from 'sluicegate-config/read-config.js'
-import { RedisProcess, until } from 'sluicegate-testkit'
+import { everyNth, longTest, RedisProcess, until } from 'sluicegate-testkit'
 import { openPage } from 'sluicegate-testkit/browser/browser.js'
 import { FaultProxy } from 'sluicegate-testkit/servers/fault-proxy.js'
 import { runService, TWO_POLICIES } from 'sluicegate-testkit/service/running-service.js'
@@ -118,7 +118,7 @@ test('a page opened later shows the history', async (t) => {
   assert.equal(history.policies[0].allowed.length, history.atS.length)
 })
 
-test('when the service ends, the page says so', async (t) => {
+longTest('when the service ends, the page says so', async (t) => {
   const { service, page } = await openAt(t)
   await page.locator('#status[data-state="live"]').waitFor()
   await service.stop()
@@ -126,8 +126,8 @@ test('when the service ends, the page says so', async (t) => {
   assert.match(await textOf(page.locator('#status')), /Connection lost/)
 })
 
-for (const colorScheme of ['light', 'dark'] as const) {
-  test(`at a phone’s width nothing sticks out, and text stands out from its ground (${colorScheme})`, async (t) => {
+for (const [i, colorScheme] of (['light', 'dark'] as const).entries()) {
+  everyNth(i, 2)(`at a phone’s width nothing sticks out, and text stands out from its ground (${colorScheme})`, async (t) => {
     const service = await runService(t, SHOWN, { ...OFTEN, clock: manualClock(0) })
     await take(service, 'k'.repeat(200), 2)
     const { page } = await openPage(t, service.url, { viewport: { width: 360, height: 740 }, colorScheme })
@@ -140,7 +140,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
   })
 }
 
-test('the page shows each part of an all-of with the denials for which it was binding', async (t) => {
+longTest('the page shows each part of an all-of with the denials for which it was binding', async (t) => {
   const parts = '[{ algorithm: gcra, limit: 5, window: 1s, name: rate }, { algorithm: fixed-window, limit: 2, window: day, name: quota }]'
   const { service, page, complaints } = await openAt(t, TWO_POLICIES.replace('burst:', `burst: { all-of: ${parts} }\n  bucket:`))
   await take(service, 'alice', 5)
@@ -154,7 +154,7 @@ test('the page shows each part of an all-of with the denials for which it was bi
   assert.deepEqual(complaints, [])
 })
 
-test('each chart has a text in its place, and each figure a name', async (t) => {
+longTest('each chart has a text in its place, and each figure a name', async (t) => {
   const { service, page } = await openAt(t)
   await take(service, 'alice', 2)
   await shows(page, 'allowed-total', '2')
@@ -170,7 +170,7 @@ test('each chart has a text in its place, and each figure a name', async (t) => 
 const ADMIN = TWO_POLICIES.replace('port: 0', 'port: 0, admin: "127.0.0.1:0"')
 const POLICY_NAMES = ['burst', 'spaced']
 
-test('a key is looked up by keyboard, shows its state in each policy, and Escape closes it', async (t) => {
+longTest('a key is looked up by keyboard, shows its state in each policy, and Escape closes it', async (t) => {
   const { service, page, complaints } = await openAt(t)
   await take(service, 'alice', 30)
   await page.locator('#status[data-state="live"]').waitFor()
@@ -220,7 +220,7 @@ test('a key is reset and blocked on the page of the admin listener, and nowhere 
   assert.equal((await fetch(`${service.url}/v1/reset`, change)).status, 403)
 })
 
-test('a key of a list keeps its element and its focus while figures change and others pass it', async (t) => {
+longTest('a key of a list keeps its element and its focus while figures change and others pass it', async (t) => {
   const service = await runService(t, ADMIN, { ...OFTEN, clock: manualClock(0) })
   await take(service, 'alice', 3)
   await take(service, 'bob', 2)
@@ -282,7 +282,7 @@ test('a failed reload and the differences of a candidate are on the page, with f
   assert.deepEqual([admin.complaints, phone.complaints], [[], []])
 })
 
-test('the time of decisions is shown as percentiles, and tables with their memory', async (t) => {
+longTest('the time of decisions is shown as percentiles, and tables with their memory', async (t) => {
   const { service, page } = await openAt(t)
   await take(service, 'alice', 20)
   await page
@@ -390,7 +390,7 @@ async function labelsAt(t: TestContext, time: string): Promise<Label[]> {
   return page.evaluate(LABELS)
 }
 
-test('the labels of the axis of an idle policy are quarters, as its lines are', async (t) => {
+longTest('the labels of the axis of an idle policy are quarters, as its lines are', async (t) => {
   const labels = await labelsAt(t, '2026-01-01T12:00:30Z')
   const amounts = new Set(labels.map(({ text }) => text).filter((text) => !text.includes(':')))
   assert.deepEqual([...amounts], ['0', '0.25', '0.5', '0.75', '1'])

@@ -62,7 +62,10 @@ export class PostgresProcess {
   private initialize(initdb: readonly string[]): void {
     const made = [postgresProgram('initdb'), process.getuid?.() ?? '', ...initdb].join(' ')
     const template = join(TEMPLATES, made.replaceAll(/[^\w.=-]+/g, '_'))
-    if (existsSync(template)) return copyFolder(template, this.data)
+    if (existsSync(template)) {
+      copyFolder(template, this.data)
+      return
+    }
     const own = ['-U', USER, '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync', '--no-instructions']
     this.make('initdb', ['-D', this.data, ...own, ...initdb])
     mkdirSync(TEMPLATES, { recursive: true })

@@ -5,6 +5,7 @@ import { createClient } from '@redis/client'
 import { GlideClient, Logger } from '@valkey/valkey-glide'
 import { Redis } from 'ioredis'
 import { manualClock, tokenBucket } from 'sluicegate'
+import { everyNth } from 'sluicegate-testkit'
 import { type RunningResp, runningResp } from 'sluicegate-testkit/service/running-resp.js'
 import type { Access } from './access.js'
 
@@ -23,12 +24,12 @@ const PYTHON = '/usr/bin/python3'
 
 Logger.setLoggerConfig('off')
 
-for (const access of [undefined, WITH_TOKEN]) {
+for (const [i, access] of [undefined, WITH_TOKEN].entries()) {
   const password = access && TOKEN
   const how = access === undefined ? 'without a token' : 'with a token'
 
   for (const RESP of [2, 3] as const) {
-    test(`node-redis speaks RESP ${RESP} ${how}`, async (t) => {
+    everyNth(i + RESP, 2)(`node-redis speaks RESP ${RESP} ${how}`, async (t) => {
       const { port } = await running(t, access)
       const client = createClient({ url: `redis://127.0.0.1:${port}`, RESP, ...(password && { password }), name: 'web' })
       t.after(() => client.destroy())
@@ -42,7 +43,7 @@ for (const access of [undefined, WITH_TOKEN]) {
     })
   }
 
-  test(`ioredis ${how}`, async (t) => {
+  everyNth(i, 2)(`ioredis ${how}`, async (t) => {
     const { port } = await running(t, access)
     const client = new Redis({ host: '127.0.0.1', port, ...(password && { password }), connectionName: 'web' })
     t.after(() => client.disconnect())
@@ -56,7 +57,7 @@ for (const access of [undefined, WITH_TOKEN]) {
     assert.equal(((await client.callBuffer('ECHO', Buffer.from([0, 255]))) as Buffer).toString('hex'), '00ff')
   })
 
-  test(`valkey-glide ${how}`, async (t) => {
+  everyNth(i + 1, 2)(`valkey-glide ${how}`, async (t) => {
     const { port } = await running(t, access)
     const client = await GlideClient.createClient({
       addresses: [{ host: '127.0.0.1', port }],
@@ -69,7 +70,7 @@ for (const access of [undefined, WITH_TOKEN]) {
     assert.deepEqual(await client.customCommand(['SG.PEEK', 'api', 'k']), [0, 10, 10, -1, 0])
   })
 
-  test(`redis-cli ${how}, one command at a time, from its input and in RESP 3`, async (t) => {
+  everyNth(i, 2)(`redis-cli ${how}, one command at a time, from its input and in RESP 3`, async (t) => {
     const { port } = await running(t, access)
     const auth = password === undefined ? [] : ['--no-auth-warning', '-a', password]
     const run = (input: string, ...args: string[]) => output('redis-cli', ['-p', `${port}`, ...auth, ...args], input)
@@ -79,7 +80,7 @@ for (const access of [undefined, WITH_TOKEN]) {
     assert.match(await run('', 'GET', 'k'), /^ERR unknown command 'GET', with args beginning with: 'k'/)
   })
 
-  test(`redis-benchmark ${how}, with and without pipelining`, async (t) => {
+  everyNth(i + 1, 2)(`redis-benchmark ${how}, with and without pipelining`, async (t) => {
     const { port, engine } = await running(t, access)
     const auth = password === undefined ? [] : ['-a', password]
     for (const pipelined of ['1', '16']) {
@@ -90,7 +91,7 @@ for (const access of [undefined, WITH_TOKEN]) {
     assert.deepEqual([allowed, allowed + denied], [16, 4_000])
   })
 
-  test(`redis-py ${how}`, async (t) => {
+  everyNth(i, 2)(`redis-py ${how}`, async (t) => {
     const { port } = await running(t, access)
     const program = `
 import redis, sys
