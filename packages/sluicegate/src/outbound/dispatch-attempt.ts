@@ -4,7 +4,8 @@ import type { OutboundCall } from './outbound-call.js'
 import type { Turn } from './waiting-list.js'
 
 /** How much of a response that is not passed on is read, and for how long, to keep its connection; a longer one is aborted. */
-const [MAX_DROPPED_BYTES, MAX_DROPPED_MS] = [65_536, 1_000]
+const MAX_DROPPED_BYTES = 65_536
+const MAX_DROPPED_MS = 1_000
 
 /** The request that an attempt belongs to. */
 export interface AttemptOwner {

@@ -15,7 +15,8 @@ const BRIEF_MS = 50
  * Leases arrive at a process in shares: after a leased denial that ends within this time the client takes again, up to this number of times
  * in a row.
  */
-const [SOON_MS, MAX_LOOKS] = [100, 4]
+const SOON_MS = 100
+const MAX_LOOKS = 4
 /**
  * Blocks may be lifted and permits released before the time that a denial announced: the client asks again after this time at the latest.
  */

@@ -11,7 +11,8 @@ const WINDOW_MS = 1_000
 const RATE_SHARE = 0.2
 const NEWEST_SHARE = 1 / 48
 /** Below this share they do not lower the rate below one request per second. */
-const [MAX_SHARE, LEAST_PER_MS] = [0.5, 1 / 1_000]
+const MAX_SHARE = 0.5
+const LEAST_PER_MS = 1 / 1_000
 /** A late timer is compensated within this time: otherwise each would cost a part of the rate. */
 const SLACK_MS = 25
 

@@ -13,7 +13,8 @@ import { QueueError } from './work-queue.js'
 /** Concurrent takes of one key, for limiters that answer later. */
 const MOST_TAKES = 16
 /** A leased limiter that denies briefly is asked again by `take`, without a call of the store, at most this often in a row. */
-const [MOST_LOOKS, SOON_MS] = [8, 1_000]
+const MOST_LOOKS = 8
+const SOON_MS = 1_000
 /** Latest retry after a limiter has refused a waiter. */
 const LATEST_RETRY_MS = 1_000
 

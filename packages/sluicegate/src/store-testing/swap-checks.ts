@@ -1,6 +1,7 @@
 import { bytesOf, expect, type StoreCheck, TTL_MS, textOf } from './store-check.js'
 
-const [WRITERS, INCREMENTS] = [8, 12]
+const WRITERS = 8
+const INCREMENTS = 12
 const READS = 30
 const MOST_TRIES = 1000
 

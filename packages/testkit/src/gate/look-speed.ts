@@ -22,7 +22,8 @@ export interface Memory {
   readonly exactBytes: number
 }
 
-const [ROUNDS, CALLS] = [9, 400_000]
+const ROUNDS = 9
+const CALLS = 400_000
 const KEYS = 1 << 16
 const BLOCKED = 5_000
 

@@ -13,7 +13,8 @@ import { Sleepers } from './sleepers.js'
 import { PendingRequests, type QueueDenial, ReservedTimes, WaitingQueue } from './waiting-queue.js'
 
 /** How often to look whether the backend is back: the first and the longest pause. */
-const [FIRST_LOOK_MS, LAST_LOOK_MS] = [100, 5_000]
+const FIRST_LOOK_MS = 100
+const LAST_LOOK_MS = 5_000
 
 /** One caller of `wait`. */
 export interface Wait {
