@@ -205,14 +205,14 @@ test('continuous integration runs a few failed files once more, and lists those 
     return `echo '${JSON.stringify(record)}' >"$SLUICEGATE_FAILED_TESTS"; printf '# pass 11\\n# fail 1\\n'; exit 1`
   }
   const runs = (test: string, again: string) => `case "$*" in "test -- --long") ${test};; "test -- --long --failed") ${again};; esac`
-  const passes = integration(runs(failing(6), "printf '# pass 4\\n# fail 0\\n'"))
+  const passes = integration(runs(failing(8), "printf '# pass 4\\n# fail 0\\n'"))
   assert.deepEqual([passes.last, passes.status], ['12 passed, 0 failed', 0])
   assert.match(passes.stdout, /Of 1 failures 0 failed again. Failed at first:\n- sometimes\n/)
-  const fails = integration(runs(failing(6), "printf '# pass 3\\n# fail 1\\n'; exit 1"))
+  const fails = integration(runs(failing(8), "printf '# pass 3\\n# fail 1\\n'; exit 1"))
   assert.deepEqual([fails.last, fails.status], ['11 passed, 1 failed', 1])
   if (!isLong) return
   // Too many to be flaky, and a second run that did not come to its end.
-  assert.deepEqual(integration(runs(failing(7), "printf '# pass 4\\n# fail 0\\n'")).last, '11 passed, 1 failed')
+  assert.deepEqual(integration(runs(failing(9), "printf '# pass 4\\n# fail 0\\n'")).last, '11 passed, 1 failed')
   assert.equal(integration(runs(failing(1), 'exit 1')).last, '11 passed, 1 failed')
 })
 

@@ -7,7 +7,7 @@ import { faultyBudget, QUOTA_MUTANTS } from 'sluicegate-testkit/service/quota-mu
 import { BurstLedger } from './burst-ledger.js'
 import { longestMs, QuotaBudget } from './quota-budget.js'
 
-const HISTORIES = shortOrLong(50, 600)
+const HISTORIES = shortOrLong(50, 300)
 const TTL = { ttlSeconds: 10, idleMs: 600_000 }
 
 test('in random histories no interval admits more than the stated bound', () => {

@@ -16,7 +16,7 @@ import { manualClock } from '../time/clock.js'
 import { createClusterLimiter } from './create-cluster-limiter.js'
 import { serveLimiter } from './serve-limiter.js'
 
-const SEQUENCES = shortOrLong(5, 40)
+const SEQUENCES = shortOrLong(5, 20)
 const TIMEOUT_MS = 60_000
 
 for (const algorithm of VECTOR_ALGORITHMS) {

@@ -18,7 +18,7 @@ import {
 
 // The same comparison as the seeded sequences', by a library that shrinks what fails to its shortest.
 
-const RUNS_OF_RATES = shortOrLong(120, 1000)
+const RUNS_OF_RATES = shortOrLong(120, 500)
 const RUNS = shortOrLong(30, 150)
 const SEED = 20_260_921
 const START_MS = 1_789_000_000_000

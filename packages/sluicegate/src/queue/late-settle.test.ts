@@ -11,7 +11,7 @@ import type { RunningJob } from './queue-options.js'
 // Jobs that are settled late: what they return is bounded by what is still owed, and goes to the account that was charged.
 
 const START_MS = 1_790_000_000_000
-const HISTORIES = shortOrLong(10, 150)
+const HISTORIES = shortOrLong(10, 75)
 
 const MAKERS = { tokenBucket, gcra, fixedWindow, slidingWindow, slidingLog }
 

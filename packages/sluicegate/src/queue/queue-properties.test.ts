@@ -8,7 +8,7 @@ import type { Overflow } from './queue-options.js'
 // Random lives of a queue: whatever is run, aborted, paused and cleared, the policy and the bounds hold, and every promise settles.
 
 const SEED = 20_261_122
-const RUNS = shortOrLong(25, 300)
+const RUNS = shortOrLong(25, 150)
 const START_MS = 1_760_000_000_000
 const WINDOW_MS = 1000
 

@@ -12,7 +12,7 @@ import { createRedisLimiter, type FleetLimiter } from './index.js'
 
 // Jobs over a real server that are settled late.
 
-const HISTORIES = shortOrLong(4, 40)
+const HISTORIES = shortOrLong(4, 20)
 const redis = await ownRedis()
 const client = createClient({ url: redis.server.url })
 await client.connect()

@@ -7,7 +7,7 @@ import { exactLimiter } from 'sluicegate-testkit/twins/fleet-replay.js'
 import { concurrency, fixedWindow, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
 
 /** Of each algorithm. */
-const SEQUENCES = shortOrLong(6, 50)
+const SEQUENCES = shortOrLong(6, 25)
 const START_MS = 1_789_000_000_000
 
 const redis = await ownRedis()

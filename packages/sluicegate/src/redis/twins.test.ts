@@ -18,12 +18,12 @@ import { exactLimiter, FleetReplay, namedPolicy } from 'sluicegate-testkit/twins
 import { SCRIPTS } from './scripts.gen.js'
 
 /** Of each algorithm; some 22 steps each. */
-const SEQUENCES = shortOrLong(6, 150)
+const SEQUENCES = shortOrLong(6, 75)
 /** The same with changes of policy. */
-const WITH_UPDATES = shortOrLong(4, 100)
+const WITH_UPDATES = shortOrLong(4, 50)
 /** Of thousands of permits a take. */
-const OF_PERMITS = shortOrLong(2, 30)
-const NEWEST_FIRST = shortOrLong(5, 100)
+const OF_PERMITS = shortOrLong(2, 15)
+const NEWEST_FIRST = shortOrLong(5, 50)
 
 const redis = await ownRedis()
 after(() => redis.stop())

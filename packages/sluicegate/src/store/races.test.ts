@@ -13,7 +13,7 @@ import { createStoreLimiter } from './create-store-limiter.js'
 const START_MS = 1_700_000_000_000
 /** Seeds that found something, then new ones. */
 const SAVED: readonly number[] = [7, 23, 1009, 10_038]
-const SEEDS = [...SAVED, ...Array.from({ length: shortOrLong(2, 30) }, (_, i) => 10_000 + i)]
+const SEEDS = [...SAVED, ...Array.from({ length: shortOrLong(2, 15) }, (_, i) => 10_000 + i)]
 
 interface Race {
   readonly seed: number

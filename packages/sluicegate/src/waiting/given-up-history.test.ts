@@ -14,7 +14,7 @@ const POLICIES: readonly Policy[] = [
   slidingLog(options),
   slidingLog({ ...options, slotBytes: 4 }),
 ]
-const SEEDS = Array.from({ length: shortOrLong(4, 40) }, (_, i) => 20_261_122 + i)
+const SEEDS = Array.from({ length: shortOrLong(4, 20) }, (_, i) => 20_261_122 + i)
 
 /** As declared in the guide; a burst of nine flows back in one and a half windows. */
 const FURTHEST_MS = 2 * WINDOW_MS

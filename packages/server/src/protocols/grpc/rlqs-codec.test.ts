@@ -9,8 +9,8 @@ import { RateLimitQuotaResponseSchema, RateLimitQuotaUsageReportsSchema } from '
 import { readUsageReports, writeActions } from './rlqs-codec.js'
 import { GrpcError } from './status.js'
 
-const MESSAGES = shortOrLong(500, 5_000)
-const MUTATIONS = shortOrLong(2_000, 20_000)
+const MESSAGES = shortOrLong(500, 2_500)
+const MUTATIONS = shortOrLong(2_000, 10_000)
 
 const text = fc.string({ maxLength: 12 }).map((one) => one.replaceAll('\uFEFF', '').replaceAll('__proto__', ''))
 const count = fc.bigInt({ min: 0n, max: 2n ** 40n })

@@ -9,8 +9,8 @@ import { limitResponseWriter } from './rls.js'
 import { readLimitRequest } from './rls-codec.js'
 import { GrpcError } from './status.js'
 
-const MESSAGES = shortOrLong(300, 4_000)
-const MUTATIONS = shortOrLong(2_000, 20_000)
+const MESSAGES = shortOrLong(300, 2_000)
+const MUTATIONS = shortOrLong(2_000, 10_000)
 
 // The compiler's codec swallows a byte order mark.
 const short = fc.oneof(fc.string({ maxLength: 12 }), fc.string({ unit: 'binary', maxLength: 6 })).map((one) => one.replaceAll('\uFEFF', ''))

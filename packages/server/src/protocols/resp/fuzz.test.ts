@@ -2,7 +2,7 @@ import { test } from 'node:test'
 import { shortOrLong } from 'sluicegate-testkit'
 import { fuzzResp } from 'sluicegate-testkit/service/fuzz/fuzz-resp.js'
 
-const INPUTS = shortOrLong(1_500, 12_000)
+const INPUTS = shortOrLong(1_500, 6_000)
 /** Seeds that found a fault once. */
 const SAVED_SEEDS: readonly number[] = []
 

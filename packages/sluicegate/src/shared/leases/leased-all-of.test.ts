@@ -124,7 +124,7 @@ test('the time after which to try again is exact as far as it is known: then it 
 
 test('I1: processes that take of several keys are never over any of the policies, on one server or several', async () => {
   const policy = allOf([USER, fixedWindow({ limit: 40, window: '2s', name: 'team' }), TENANT])
-  for (let seed = 1; seed <= shortOrLong(4, 60); seed++) {
+  for (let seed = 1; seed <= shortOrLong(4, 30); seed++) {
     const random = new Random(seed)
     const authority = new ManualAuthority({
       policy,

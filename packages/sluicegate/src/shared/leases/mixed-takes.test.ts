@@ -13,7 +13,7 @@ const POLICIES: readonly Policy[] = [
   slidingWindow({ limit: 150, window: '2s' }),
   slidingLog({ limit: 150, window: '2s' }),
 ]
-const SEEDS = shortOrLong(10, 150)
+const SEEDS = shortOrLong(10, 75)
 const STEPS = 500
 
 test('I1: whatever mix of leases and single takes their demand makes of it, processes never go over the policy', async () => {
