@@ -11,8 +11,7 @@ export function step(what, command, args, env = {}) {
   const startedMs = performance.now()
   process.stderr.write(`${what} ... `)
   const done = spawnSync(command, args, { cwd: ROOT, encoding: 'utf8', env: { ...process.env, ...env }, maxBuffer: 2 ** 28 })
-  const seconds = ((performance.now() - startedMs) / 1000).toFixed(1)
-  process.stderr.write(`${done.status === 0 ? 'done' : 'failed'} in ${seconds} s\n`)
+  console.error(outcome(done.status, startedMs))
   if (done.status === 0) return
   throw new Refusal(`${done.stdout ?? ''}${done.stderr ?? ''}${done.error?.message ?? ''}\nFailed: ${command} ${args.join(' ')}`)
 }
@@ -29,11 +28,15 @@ export function stepBeside(what, command, args, env = {}) {
   return new Promise((done, failed) => {
     child.once('error', (error) => failed(new Refusal(`${command}: ${error.message}`)))
     child.once('close', (status) => {
-      console.error(`${what} ... ${status === 0 ? 'done' : 'failed'} in ${((performance.now() - startedMs) / 1000).toFixed(1)} s`)
+      console.error(`${what} ... ${outcome(status, startedMs)}`)
       if (status === 0) done()
       else failed(new Refusal(`${readFileSync(output, 'utf8')}\nFailed: ${command} ${args.join(' ')}`))
     })
   }).finally(() => rmSync(folder, { recursive: true, force: true }))
+}
+
+function outcome(status, startedMs) {
+  return `${status === 0 ? 'done' : 'failed'} in ${((performance.now() - startedMs) / 1000).toFixed(1)} s`
 }
 
 /** Runs a program in the foreground; its exit code becomes ours. */

@@ -126,10 +126,10 @@ export class KeyMemory {
 
   /** As of a key that never came. */
   clear(): void {
-    this.memoryView()
-    const { words, open, entries } = this
+    const { open } = this
+    const words = this.memoryWords()
     const at = (name: (typeof NAMES)[number]): number => (open.section + this.constants[name]) / WORD_BYTES
-    words.fill(0n, at('TABLE'), at('TABLE') + (entries.length * this.constants.ENTRY_SIZE) / WORD_BYTES)
+    words.fill(0n, at('TABLE'), at('TABLE') + (this.lines * this.constants.LINE_SIZE) / WORD_BYTES)
     words[at('KEYS')] = 0n
     words[at('TAKEOVER_HIGH')] = BigInt.asUintN(64, LONG_AGO)
     words[at('BANNED_UNTIL')] = BigInt.asUintN(64, LONG_AGO)
@@ -209,6 +209,11 @@ export class KeyMemory {
       this.words = new BigUint64Array(buffer)
     }
     return this.view
+  }
+
+  private memoryWords(): BigUint64Array {
+    this.memoryView()
+    return this.words
   }
 
   private writeEntry(wordLow: number, wordHigh: number, extension: Uint8Array): void {

@@ -1,5 +1,6 @@
 import type { CancelSignal } from '../../shared/backend.js'
 import { notSent, type SqlRow, type SqlRunner } from '../sql-runner.js'
+import type { Statement } from '../statements.js'
 
 interface PgQuery {
   readonly name?: string
@@ -39,7 +40,7 @@ export function pgRunner(client: PgClient | PgPool): SqlRunner {
 
 function poolRunner(pool: PgPool): SqlRunner {
   return {
-    run: async ({ name, text }, values, prepared, signal) => {
+    run: async (statement, values, prepared, signal) => {
       const client = await pool.connect()
       if (signal?.aborted) {
         client.release()
@@ -49,7 +50,7 @@ function poolRunner(pool: PgPool): SqlRunner {
       // The statement's rejection tells; without a listener the event would end the process.
       client.on('error', ignored)
       try {
-        const { rows } = await client.query(prepared ? { name, text, values: [...values] } : { text, values: [...values] })
+        const { rows } = await client.query(queryOf(statement, values, prepared))
         broken = false
         return rows
       } catch (error) {
@@ -63,6 +64,11 @@ function poolRunner(pool: PgPool): SqlRunner {
   }
 }
 
+/** Without a name where the server may not keep the statement. */
+function queryOf({ name, text }: Statement, values: readonly string[], prepared: boolean): PgQuery {
+  return prepared ? { name, text, values: [...values] } : { text, values: [...values] }
+}
+
 function ignored(): void {}
 
 /** One connection runs one statement at a time: those that wait here can still be given up. */
@@ -72,8 +78,7 @@ function clientRunner(client: PgClient): SqlRunner {
     run: (statement, values, prepared, signal) => {
       const run = async (): Promise<readonly SqlRow[]> => {
         if (isAborted(signal)) throw notSent()
-        const { name, text } = statement
-        return (await client.query(prepared ? { name, text, values: [...values] } : { text, values: [...values] })).rows
+        return (await client.query(queryOf(statement, values, prepared))).rows
       }
       const result = last.then(run)
       last = result.catch(() => undefined)
