@@ -1,8 +1,8 @@
 --- One step on what a region holds of a key: tokens that the home charged, each with its end, and what is known of the key there.
 --
 -- Every process of the region calls it, none leads. A draw that finds the tokens low claims the next renewal; the claim ends by itself, and
--- two renewals at once only bring more tokens. A token ends by this server's clock, counted from before the request for it was sent. Where
--- the clock ran back, all tokens are void.
+-- two renewals at once only bring more tokens. A token ends by this server's clock, counted from before the request for it was sent. Ended
+-- ones are kept for a moment, so that what processes bring back late goes back to the home with them. Where the clock ran back, all tokens are void.
 --
 -- KEYS   the key in the region
 -- ARGV   the verb, and its numbers in one text; times in microseconds
@@ -34,7 +34,9 @@ local FIELDS = 13
 local PACE_US = 2000000
 --- A denial is looked at again after so long: another region may have given back, or lifted a ban.
 local LONGEST_DENIAL_US = 2000000
-local MOST_LOTS = 8
+local MOST_LOTS = 10
+--- How long ended tokens are kept, for the home.
+local RETURNED_US = 2000000
 --- After how long a late renewal is looked for again. The clock was set where it is further ahead than LEAST_STEP_US of what a caller foresees. No
 --- token lasts longer than LONGEST_US: one with a later end was drawn before the clock was set back.
 local SOON_US, LEAST_STEP_US, LONGEST_US = 50000, 1000000, 4000000
@@ -57,14 +59,14 @@ if state[SEEN] > now then
 end
 state[SEEN] = now
 for number, finish in string.gmatch(tail, '(%d+) (%d+)') do
-  if finish - now > 0 then
+  if finish - now > -RETURNED_US then
     tokens[#tokens + 1], ends[#ends + 1] = tonumber(number), tonumber(finish)
-    left = left + number
+    if finish - now > 0 then left = left + number end
   end
 end
 
 local function add(number, finish)
-  if number <= 0 or finish <= now or finish > now + LONGEST_US then return end
+  if number <= 0 or finish <= now - RETURNED_US or finish > now + LONGEST_US then return end
   local at = 1
   while ends[at] and ends[at] < finish do at = at + 1 end
   if ends[at] == finish then
@@ -114,7 +116,7 @@ if verb == 'draw' then
     drawn = math.min(want, left)
     local open = drawn
     for at = 1, #ends do
-      local part = math.min(open, tokens[at])
+      local part = ends[at] > now and math.min(open, tokens[at]) or 0
       if part > 0 then
         lots[#lots + 1], lots[#lots + 2] = part, ends[at]
         if not isPeek then tokens[at] = tokens[at] - part end
@@ -132,9 +134,11 @@ if verb == 'draw' then
     if isScarce then state[DENIED] = now + claimUs end
   end
   if isClaimed or sinceUs >= periodUs then state[PACE], state[DEMAND], state[SINCE] = pace, 0, now end
-  while tokens[1] == 0 do
-    table.remove(tokens, 1)
-    table.remove(ends, 1)
+  for at = #ends, 1, -1 do
+    if tokens[at] == 0 then
+      table.remove(tokens, at)
+      table.remove(ends, at)
+    end
   end
   if not isPeek then write() end
   local deniedUs = 0

@@ -142,7 +142,7 @@ export interface Unspent {
   readonly tokens: number
 }
 
-/** The leased tokens of one key, from several grants; the oldest are spent first. */
+/** The leased tokens of one key, from several grants; those that expire first are spent first. */
 export class HeldTokens {
   private readonly batches: Batch[] = []
   /** Tokens that may be spent now, and now or later; both are counted again from `recountUs` on. */
@@ -167,14 +167,19 @@ export class HeldTokens {
     return this.recountUs
   }
 
-  /** When the oldest of them expire; `Infinity` when there are none. */
+  /** When the first of them expire; `Infinity` when there are none. */
   get untilUs(): number {
     return this.batches[0]?.untilUs ?? Number.POSITIVE_INFINITY
   }
 
   add(grant: Grant, sentUs: number, arrivedUs: number): void {
-    if (grant.availableNow + grant.availableLater > 0) this.batches.push(new Batch(grant, sentUs, arrivedUs))
     this.recountUs = Number.NEGATIVE_INFINITY
+    if (grant.availableNow + grant.availableLater === 0) return
+    const { batches } = this
+    const batch = new Batch(grant, sentUs, arrivedUs)
+    let at = batches.length
+    while (at > 0 && (batches[at - 1] as Batch).untilUs > batch.untilUs) at--
+    batches.splice(at, 0, batch)
   }
 
   /** Tokens that may be spent at a time. */
@@ -268,7 +273,7 @@ export class HeldTokens {
     if (tokens > 0 && batch.unspentId !== undefined) this.unspent.push({ id: batch.unspentId, tokens })
   }
 
-  /** Spends from the oldest lease on, and drops leases that are used up. */
+  /** Spends from the lease that expires first on, and drops leases that are used up. */
   private drop(cost: number, drawn: Unspent[] | undefined): void {
     const { batches } = this
     let missing = cost

@@ -64,7 +64,7 @@ test('what a region holds changes by the script as by its twin, also when the cl
           break
         }
         case 3: {
-          const lot = { tokens: amount, endUs: nowUs + random.pick([1_000_000, 3_600_000_000]) }
+          const lot = { tokens: amount, endUs: nowUs + random.pick([-1_000_000, 1_000_000, 3_600_000_000]) }
           await pool.back(key, lot)
           twin.back(nowUs, lot)
           break
@@ -118,6 +118,19 @@ test('tokens that come back after the clock was set back are void', async () => 
   time.nowUs -= 1_800_000_000
   for (const lot of lots) await pool.back('k', lot)
   assert.equal((await pool.draw('k', { want: 1, least: 1, demand: 1 }, TERMS)).tokens, 0)
+})
+
+test('tokens that come back a moment after their end are not drawn, and go back to the home', async () => {
+  const time = new GivenTime(redis.runner)
+  const guard = new CallGuard(ANYWHERE, preciseClock(), 10_000)
+  const pool = new RedisRegionPool(time, new RedisKeys('late'), guard, 'p')
+  time.nowUs = START_US
+  const endUs = START_US + 1_000_000
+  await pool.back('k', { tokens: 2, endUs })
+  time.nowUs = endUs + 100_000
+  await pool.back('k', { tokens: 5, endUs })
+  assert.equal((await pool.draw('k', { want: 7, least: 1, demand: 1 }, TERMS)).tokens, 0)
+  assert.deepEqual([await pool.reclaim('k', endUs), await pool.reclaim('k', endUs)], [7, 0])
 })
 
 test('a reset forgets what a region holds and knows', async () => {

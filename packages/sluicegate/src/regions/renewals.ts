@@ -26,8 +26,10 @@ const LEAST_CLAIM_US = 1_000_000
 const OF_REST = 0.5
 /** The window in which the home counts the demand of all regions, under a limit that no demand reaches. */
 const [DEMAND_WINDOW_MS, DEMAND_LIMIT] = [4000, 1_000_000_000]
-/** Tokens of a window go back so long before their end. */
-const RECLAIMED_US = 200_000
+/** Tokens of a window go back to the home so long after their end: processes have brought theirs back. */
+const RECLAIMED_US = 300_000
+/** Those that last for less than a lease by more than this end with their window. */
+const CUT_US = 200_000
 /** A clock that differs by more was set; by how much it was off before is known for so long. */
 const [LEAST_STEP_US, STEP_KNOWN_US] = [1_000_000, 3_000_000]
 /** The most demand that one message reports. */
@@ -208,14 +210,14 @@ export class RegionRenewals {
     }
   }
 
-  /** Shortly before tokens end, and the window goes on, those left go back to the home: others may use them. */
+  /** When tokens have ended, and the window goes on, those left go back to the home: others may use them. */
   private reclaimLater(given: Given, lastUs: number): void {
     const alert = alertOf(() => {
       this.reclaims.delete(alert)
       this.reclaim(given).catch(noMatter)
     })
     this.reclaims.add(alert)
-    this.alarm.set(alert, this.ticker.read() + Math.max(0, Math.floor(lastUs) - RECLAIMED_US), 0)
+    this.alarm.set(alert, this.ticker.read() + Math.max(0, Math.ceil(lastUs)) + RECLAIMED_US, 0)
   }
 
   private async reclaim({ part, key, endUs, grantId }: Given): Promise<void> {
@@ -249,7 +251,7 @@ export class RegionRenewals {
 
 /** What is left of the window is too short to use them elsewhere, and a region without tokens would take and renew at the home at once. */
 function endsWithWindow(grant: Grant, { leaseUs }: RegionTerms): boolean {
-  return grant.endUs(0) < leaseUs - RECLAIMED_US
+  return grant.endUs(0) < leaseUs - CUT_US
 }
 
 /** Counts at the home what all regions request of a policy. */

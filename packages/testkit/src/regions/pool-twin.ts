@@ -1,6 +1,14 @@
 import type { Deposit, Deposited, Draw, Drawn, DrawTerms, Lot } from '../../../sluicegate/dist/regions/region-pool.js'
 
-const POOL = { paceUs: 2_000_000, longestDenialUs: 2_000_000, leastStepUs: 1_000_000, soonUs: 50_000, mostLots: 8, stale: 3 }
+const POOL = {
+  paceUs: 2_000_000,
+  longestDenialUs: 2_000_000,
+  leastStepUs: 1_000_000,
+  soonUs: 50_000,
+  mostLots: 10,
+  stale: 3,
+  returnedUs: 2_000_000,
+}
 
 /** Rules of a pool, of which mutants break one each. */
 export interface PoolRules {
@@ -10,8 +18,8 @@ export interface PoolRules {
   /** Whether ended tokens, and those from a time that is still to come, are void. */
   readonly voidsEnded: boolean
   readonly voidsAfterStep: boolean
-  /** Whether tokens that go back to the home are void. */
-  readonly voidsReclaimed: boolean
+  /** Whether of ended tokens those alone go back to the home that were not drawn. */
+  readonly reclaimsLeft: boolean
   /** Whether the time that a clock skipped is no time without demand. */
   readonly seesSteps: boolean
   /** No token lasts longer. */
@@ -27,14 +35,22 @@ export const SOUND_POOL: PoolRules = {
   },
   voidsEnded: true,
   voidsAfterStep: true,
-  voidsReclaimed: true,
+  reclaimsLeft: true,
   seesSteps: true,
   longestUs: 4_000_000,
 }
 
 /** Of demand, claims and denials; and of what is held. */
 const DEMAND = { demand: 0, sinceUs: 0, pace: 0, claimedUs: 0, claimEndUs: 0, deniedUs: 0, deniedCost: 0 }
-const HELD = { seenUs: 0, blockedUs: 0, owed: 0, rest: 0, fullUs: 0, total: 0, lots: [] as readonly { tokens: number; endUs: number }[] }
+const HELD = {
+  seenUs: 0,
+  blockedUs: 0,
+  owed: 0,
+  rest: 0,
+  fullUs: 0,
+  total: 0,
+  lots: [] as readonly { tokens: number; given: number; endUs: number }[],
+}
 
 /** What a region holds of one key: twin of `lua/scripts/region.lua`, without the time after which the key is forgotten. */
 export class PoolTwin {
@@ -124,8 +140,8 @@ export class PoolTwin {
   reclaim(nowUs: number, endUs: number): number {
     this.read(nowUs)
     const lot = this.state.lots.find((each) => each.endUs === endUs)
-    if (this.rules.voidsReclaimed) this.state.lots = this.state.lots.filter((each) => each !== lot)
-    return lot?.tokens ?? 0
+    this.state.lots = this.state.lots.filter((each) => each !== lot)
+    return (this.rules.reclaimsLeft ? lot?.tokens : lot?.given) ?? 0
   }
 
   back(nowUs: number, { tokens, endUs }: Lot): void {
@@ -159,7 +175,7 @@ export class PoolTwin {
 
   /** Tokens held at the time read last. */
   get left(): number {
-    return this.state.lots.reduce((sum, { tokens }) => sum + tokens, 0)
+    return this.state.lots.reduce((sum, { tokens, endUs }) => sum + (this.isLive(endUs) ? tokens : 0), 0)
   }
 
   private read(nowUs: number): void {
@@ -173,7 +189,12 @@ export class PoolTwin {
       state.deniedUs = Math.min(state.deniedUs, nowUs)
     }
     state.seenUs = nowUs
-    if (this.rules.voidsEnded) state.lots = state.lots.filter(({ endUs }) => endUs > nowUs)
+    state.lots = state.lots.filter(({ endUs }) => this.isLive(endUs, POOL.returnedUs))
+  }
+
+  /** Ended tokens are kept for a moment, for the home. */
+  private isLive(endUs: number, longerUs = 0): boolean {
+    return !this.rules.voidsEnded || endUs > this.state.seenUs - longerUs
   }
 
   /** The oldest first. */
@@ -181,7 +202,7 @@ export class PoolTwin {
     const drawn: Lot[] = []
     let open = want
     for (const lot of this.state.lots) {
-      const tokens = Math.min(open, lot.tokens)
+      const tokens = this.isLive(lot.endUs) ? Math.min(open, lot.tokens) : 0
       if (tokens > 0) drawn.push({ tokens, endUs: lot.endUs })
       lot.tokens -= tokens
       open -= tokens
@@ -192,10 +213,10 @@ export class PoolTwin {
 
   private add(nowUs: number, tokens: number, endUs: number): void {
     const { state } = this
-    if (tokens <= 0 || endUs <= nowUs || endUs > nowUs + this.rules.longestUs) return
+    if (tokens <= 0 || endUs <= nowUs - POOL.returnedUs || endUs > nowUs + this.rules.longestUs) return
     const same = state.lots.find((lot) => lot.endUs === endUs)
     if (same !== undefined) same.tokens += tokens
-    else state.lots = [...state.lots, { tokens, endUs }].toSorted((a, b) => a.endUs - b.endUs)
+    else state.lots = [...state.lots, { tokens, given: tokens, endUs }].toSorted((a, b) => a.endUs - b.endUs)
     const [first, second] = state.lots
     if (state.lots.length > POOL.mostLots && first !== undefined && second !== undefined) {
       first.tokens += second.tokens

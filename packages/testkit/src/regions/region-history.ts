@@ -42,9 +42,9 @@ export const FAULTY_REGIONS: readonly FaultyRegions[] = [
   ),
   broken('a clock that ran back lets tokens live again', { rate: 89 }, { pool: { ...SOUND_POOL, voidsAfterStep: false } }),
   broken(
-    'tokens that went back to the home are spent as well',
+    'of ended tokens those that were spent go back to the home as well',
     { 'fixed-window': 4, 'sliding-window': 4 },
-    { pool: { ...SOUND_POOL, voidsReclaimed: false } },
+    { pool: { ...SOUND_POOL, reclaimsLeft: false } },
   ),
   broken('the home counts with shorter leases than the regions', { rate: 28 }, { homeLeaseUs: (leaseUs) => Math.round(leaseUs / 4) }),
 ]

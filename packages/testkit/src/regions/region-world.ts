@@ -40,9 +40,10 @@ export interface WorldSetup {
   /** How far clocks are apart, and the parts in a million by which they differ in pace. */
   readonly offsetUs?: number
   readonly skew?: number
+  /** How long a message within a region takes at most, one way; default 300 us. */
+  readonly nearUs?: number
 }
 
-/** Within a region. */
 const NEAR_US = 300
 
 /** What one region did. */
@@ -101,6 +102,7 @@ export class SimRegion {
   private readonly random: Random
   private readonly pools = new Map<string, PoolTwin>()
   private readonly rules: PoolRules
+  private readonly nearUs: number
   private readonly make: () => SharedLimiter
 
   constructor(world: RegionWorld, setup: WorldSetup, own: RegionSetup, name: string) {
@@ -108,6 +110,7 @@ export class SimRegion {
     this.world = world
     this.random = random
     this.rules = setup.pool ?? SOUND_POOL
+    this.nearUs = setup.nearUs ?? NEAR_US
     const anyClock = (): SkewedClock => world.time.clock(random.integer(0, offsetUs), random.pick([-skew, 0, skew]))
     this.clock = world.time.clock(3_600_000_000 + random.integer(-offsetUs, offsetUs), random.pick([-skew, 0, skew]))
     const link = this.linkOf(own.link)
@@ -199,9 +202,9 @@ export class SimRegion {
 
   private async near<T>(run: () => T): Promise<T> {
     const { time } = this.world
-    await time.sleep(this.random.integer(0, NEAR_US))
+    await time.sleep(this.random.integer(0, this.nearUs))
     const answer = run()
-    await time.sleep(this.random.integer(0, NEAR_US))
+    await time.sleep(this.random.integer(0, this.nearUs))
     return answer
   }
 

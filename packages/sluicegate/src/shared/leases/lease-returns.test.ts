@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
+import { freshLease, grantOf, MS, OF_A_WINDOW } from 'sluicegate-testkit/leases/grant-of.js'
 import { ManualAuthority } from 'sluicegate-testkit/leases/manual-authority.js'
-import { fixedWindow, type Policy, slidingLog, slidingWindow, tokenBucket } from '../../index.js'
+import { fixedWindow, manualClock, type Policy, slidingLog, slidingWindow, tokenBucket } from '../../index.js'
+import type { Backend } from '../backend.js'
+import { LeaseReturns } from './lease-table.js'
 import type { LeasedTakes } from './leased-takes.js'
 
 const WINDOWS: readonly Policy[] = [
@@ -180,4 +183,36 @@ test('mixed costs on a key that denies ask the authority about twenty times a se
     const calls = authority.leases + authority.atOnce + authority.returns - before
     assert.ok(calls <= 25 * 10, `${policy.name}: ${calls} calls in 10 s`)
   }
+})
+
+test('tokens that expire before those of an earlier grant are spent first, and what is left of them is returned at their end', async () => {
+  const clock = manualClock()
+  const returned: unknown[] = []
+  const backend: Backend = {
+    lease: () => Promise.reject(new Error('nothing is leased')),
+    execute: async (operation) => {
+      returned.push(operation.verb === 'return' && [operation.grantId, operation.tokens])
+      return { done: true }
+    },
+  }
+  const returns = new LeaseReturns({ backend, part: 0, clock })
+  const lease = freshLease()
+  for (const [id, endUs] of [
+    [1, 4000 * MS],
+    [2, 100 * MS],
+  ] as const) {
+    lease.demand.request(3)
+    lease.addGrant(grantOf({ ...OF_A_WINDOW, ready: 3, endUs, id }), lease.want(0), 0)
+    returns.watch(lease, 'k')
+  }
+  assert.ok(lease.spend(0, 1))
+  clock.advance(100)
+  await turn()
+  assert.deepEqual(returned, [[2, 2]])
+  clock.advance(4000)
+  await turn()
+  assert.deepEqual(returned, [
+    [2, 2],
+    [1, 3],
+  ])
 })

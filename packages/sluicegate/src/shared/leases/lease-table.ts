@@ -236,19 +236,24 @@ export class LeaseReturns {
     })
   }
 
-  /** Returns the tokens of a key when they expire. */
+  /** Returns the tokens of a key when they expire. Those of a later grant may expire before others: a region's last for different times. */
   watch(lease: KeyLease, key: string): void {
     this.send(lease, key)
     const { backUs } = lease
-    if (backUs === Number.POSITIVE_INFINITY || this.endings.has(lease)) return
-    const ending = alertOf(() => {
+    // Takes that wait for the grant are served first, also by a limiter that was closed meanwhile.
+    const dueUs = this.isClosed ? this.ticker.read() : backUs
+    const ending = this.endings.get(lease) ?? this.endingOf(lease, key)
+    if (backUs === Number.POSITIVE_INFINITY || (this.endings.has(lease) && ending.dueUs <= dueUs)) return
+    this.endings.set(lease, ending)
+    this.alarm.set(ending, dueUs, this.order++)
+  }
+
+  private endingOf(lease: KeyLease, key: string): Alert {
+    return alertOf(() => {
       this.endings.delete(lease)
       if (this.isClosed) lease.end()
       this.watch(lease, key)
     })
-    this.endings.set(lease, ending)
-    // Takes that wait for the grant are served first, also by a limiter that was closed meanwhile.
-    this.alarm.set(ending, this.isClosed ? this.ticker.read() : backUs, this.order++)
   }
 
   /** Returns tokens that have expired. */

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Random, seedsFrom, shortOrLong } from 'sluicegate-testkit'
+import { grantOf, OF_A_WINDOW } from 'sluicegate-testkit/leases/grant-of.js'
+import { PoolTwin } from 'sluicegate-testkit/regions/pool-twin.js'
+import { RegionWorld, type SimRegion } from 'sluicegate-testkit/regions/region-world.js'
+import { fixedWindow, manualClock, slidingWindow } from '../index.js'
+import type { Backend } from '../shared/backend.js'
+import type { RegionPool } from './region-pool.js'
+import { regionTermsOf } from './region-terms.js'
+import { noRenewals, RegionRenewals } from './renewals.js'
+
+const SEEDS = shortOrLong(20, 200)
+const LIMIT = 1000
+const [FIRST_US, LEFT_US, ENDED_US] = [1_000_000, 5_000_000, 5_000_000]
+
+async function turn(): Promise<void> {
+  await new Promise((resolve) => setImmediate(resolve))
+}
+
+test('what processes bring back until a moment after the end of tokens goes back to the home, with what the region has left', async () => {
+  const policy = fixedWindow({ limit: LIMIT, window: '1d', name: 'a day' })
+  const clock = manualClock(1_000_000)
+  const nowUs = (): number => clock.nowMs() * 1000
+  const twin = new PoolTwin()
+  const pool: Partial<RegionPool> = {
+    deposit: async (_key, deposit) => twin.deposit(nowUs(), deposit),
+    reclaim: async (_key, endUs) => twin.reclaim(nowUs(), endUs),
+  }
+  const returned: number[] = []
+  const home: Backend = {
+    lease: async () => grantOf({ ...OF_A_WINDOW, ready: 10, endUs: 4_000_000 }),
+    execute: async (operation) => {
+      if (operation.verb === 'return') returned.push(operation.tokens)
+      return { done: true }
+    },
+  }
+  const renewals = new RegionRenewals(
+    [{ policy, pool: pool as RegionPool, home, demand: home }],
+    regionTermsOf(policy),
+    clock,
+    noRenewals(),
+  )
+  const terms = { periodUs: 1_000_000, leadUs: 250_000, claimUs: 1_000_000, leaseUs: 4_000_000, foreseenUs: 0 }
+  const draw = { want: 7, least: 1, demand: 7 }
+  const first = twin.draw(nowUs(), draw, terms)
+  renewals.claimed(0, 'k', first, { pace: 0.000_01, total: 0, agoUs: 0 })
+  clock.advance(20)
+  await turn()
+  const { lots } = twin.draw(nowUs(), draw, terms)
+  const [{ tokens, endUs } = { tokens: 0, endUs: 0 }] = lots
+  assert.equal(tokens, 7)
+  clock.advance((endUs - nowUs()) / 1000 + 1)
+  await turn()
+  twin.back(nowUs(), { tokens: 5, endUs })
+  assert.equal(twin.draw(nowUs(), draw, terms).tokens, 0, 'their end is over')
+  clock.advance(1000)
+  await turn()
+  assert.deepEqual(returned, [3 + 5])
+  assert.equal(twin.reclaim(nowUs(), endUs), 0)
+})
+
+/** Takes in bursts. */
+function bursts({ time }: RegionWorld, random: Random, region: SimRegion, fromUs: number, untilUs: number): void {
+  const [most, longestUs] = [random.magnitude(2, 30), random.magnitude(10_000, 400_000)]
+  for (let atUs = fromUs; atUs < untilUs; atUs += random.integer(2_000, longestUs)) {
+    const burst = random.integer(1, most)
+    time.inUs(atUs, () => {
+      for (let i = 0; i < burst; i++) region.take('k', 1)
+    })
+  }
+}
+
+for (const make of [fixedWindow, slidingWindow]) {
+  const policy = make({ limit: LIMIT, window: '1d', name: 'a day' })
+
+  test(`what one region leaves of a ${policy.algorithm} is there for another a moment after its tokens ended`, async () => {
+    for (const seed of seedsFrom(1, SEEDS)) {
+      const random = new Random(seed)
+      const regions = [5_000, 20_000].map((delayUs) => ({ link: { delayUs, jitterUs: delayUs }, processes: random.integer(1, 2) }))
+      const world = new RegionWorld({ policy, regions, random, nearUs: random.magnitude(300, 60_000) })
+      const [west, east] = world.regions as [SimRegion, SimRegion]
+      bursts(world, random, west, 0, FIRST_US)
+      bursts(world, random, west, random.integer(3_500_000, LEFT_US), LEFT_US)
+      await world.run(LEFT_US + ENDED_US)
+      for (let i = 0; i < LIMIT; i++) east.take('k', 1)
+      await world.run(LEFT_US + 2 * ENDED_US)
+      assert.equal(world.admissions.length, LIMIT, `seed ${seed}`)
+    }
+  })
+}
