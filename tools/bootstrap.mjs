@@ -11,7 +11,7 @@ import { run, serve } from './setup/run.mjs'
 import { commandsFor, requireCommands } from './setup/system-packages.mjs'
 import { groupTests, writeGroups } from './setup/test-groups.mjs'
 import { TEST_HELP } from './setup/test-help.mjs'
-import { chooseProof, chooseTests, isOnlyLong } from './setup/tests.mjs'
+import { chooseProof, chooseTests } from './setup/tests.mjs'
 import { runTogether } from './setup/watch.mjs'
 
 /** A test that hangs becomes one that fails. Files have the same time, and groups of files: on a machine busy with other things, minutes. */
@@ -95,17 +95,14 @@ async function runTests(chosen, longestMs) {
 
 /** Files that failed in the last run, as they are: some may be groups. */
 function failedTests(args) {
-  return { files: failedFiles(), longer: [], nodeOptions: args.filter((arg) => arg !== '--failed' && arg !== '--long') }
+  return { files: failedFiles(), nodeOptions: args.filter((arg) => arg !== '--failed' && arg !== '--long') }
 }
 
-/** Long files first, and those that only a long run has before all: none of them is to run by itself at the end. */
-function inProcesses({ files, longer, nodeOptions }) {
+function inProcesses({ files, nodeOptions }) {
   // A pattern of names would skip the suites of the groups.
   if (nodeOptions.some((option) => option.startsWith('--test-name-pattern'))) return files
-  const { alone, groups } = groupTests(files.filter((file) => !longer.includes(file)))
-  if (groups.length === 0) return [...longer, ...alone]
-  const long = [...longer.filter(isOnlyLong), ...longer.filter((file) => !isOnlyLong(file))]
-  return writeGroups([...long.map((file) => [file]), ...groups, ...alone.map((file) => [file])])
+  const { single, groups } = groupTests(files)
+  return groups.length === 0 ? single : writeGroups([...single.map((file) => [file]), ...groups])
 }
 
 function nodeTestArguments({ files, nodeOptions }, longestMs) {

@@ -57,21 +57,6 @@ test('a long run has every test file, also those of long tests', async () => {
   assert.throws(() => chooseTests([long]), /No test files match .*; npm run test:long has files that match/)
 })
 
-test('a long run knows the files that are longer in it', async () => {
-  const { chooseTests } = await setup('tests.mjs')
-  const { files, longer } = chooseTests(['--long'])
-  const root = new URL('../../', import.meta.url)
-  const found = files.filter(
-    (file: string) => file.endsWith('.long.test.js') || /\b(shortOrLong|longTest)\(/.test(readFileSync(new URL(file, root), 'utf8')),
-  )
-  assert.deepEqual(
-    found.filter((file: string) => !longer.includes(file)),
-    [],
-  )
-  assert.ok(longer.length < files.length / 2)
-  assert.deepEqual(chooseTests([]).longer, [])
-})
-
 test('options go to Node.js, and do not narrow the choice of tests', async () => {
   const { chooseTests } = await setup('tests.mjs')
   const { files, nodeOptions } = chooseTests(['--test-only'])
@@ -220,13 +205,16 @@ test('each test file runs once, alone or in a group, and those that need a proce
   const { chooseTests } = await setup('tests.mjs')
   const { groupTests } = await setup('test-groups.mjs')
   const { files } = chooseTests([])
-  const { alone, groups } = groupTests(files)
-  assert.deepEqual([...alone, ...groups.flat()].sort(), [...files].sort())
-  assert.ok(alone.length > 0 && groups.length > 1)
-  const named = ['a/dist/clock.alone.test.js', ...Array.from({ length: 100 }, (_, i) => `a/dist/alone-${i}.test.js`)]
-  assert.deepEqual(groupTests(named).alone, ['a/dist/clock.alone.test.js'])
+  for (const chosen of [files, chooseTests(['--long']).files]) {
+    const { single, groups } = groupTests(chosen)
+    assert.deepEqual([...single, ...groups.flat()].sort(), [...chosen].sort())
+    assert.ok(single.length > 0 && groups.length > 1)
+  }
+  const many = Array.from({ length: 100 }, (_, i) => `a/dist/alone-long-${i}.test.js`)
+  const named = ['a/dist/clock.alone.test.js', 'a/dist/soak.long.test.js']
+  assert.deepEqual(groupTests([...named, ...many]).single, named.toReversed(), 'what takes long begins first')
   // A few files are faster by themselves, with output that is easier to read.
-  assert.deepEqual(groupTests(files.slice(0, 10)), { alone: files.slice(0, 10), groups: [] })
+  assert.deepEqual(groupTests(files.slice(0, 10)), { single: files.slice(0, 10), groups: [] })
 })
 
 test('what failed in a run stands once more at its end, and runs again by itself', async () => {

@@ -2,11 +2,12 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { ROOT } from './root.mjs'
+import { isOnlyLong } from './tests.mjs'
 
 /** Below this number a process for each file is as fast, and its output is easier to read. */
 const MIN_FILES_TO_GROUP = 60
-/** Enough groups to keep the cores busy to the end, few enough to save most of the start-ups. */
-const GROUPS = 24
+/** Enough groups to keep the cores busy to the end, few enough to save most of the start-ups; more where tests are longer. */
+const [GROUPS, GROUPS_OF_LONG_RUN] = [24, 72]
 /** Not below node_modules, where the test runner of Node 22 and newer runs nothing. */
 const FOLDER = '.cache/test-groups'
 
@@ -17,16 +18,19 @@ const FOLDER = '.cache/test-groups'
 const ALONE = /\.alone\.test\.js$/
 
 /**
- * What to give to `node --test`: files that need a process of their own, and files that import many others. A process costs a tenth of a
- * second of the processor before its first test, with clients of Redis a quarter, and most test files need less for their tests.
+ * What to give to `node --test`: files that need a process of their own or take minutes, and files that import many others. A process costs a
+ * tenth of a second of the processor before its first test, with clients of Redis a quarter, and most test files need less for their tests.
+ * Those that only a long run has are to begin first: none of them is to run by itself at the end.
  */
 export function groupTests(compiled) {
-  if (compiled.length < MIN_FILES_TO_GROUP) return { alone: [...compiled], groups: [] }
+  if (compiled.length < MIN_FILES_TO_GROUP) return { single: [...compiled], groups: [] }
+  const long = compiled.filter(isOnlyLong)
   const alone = compiled.filter((file) => ALONE.test(file))
-  const together = compiled.filter((file) => !ALONE.test(file))
+  const together = compiled.filter((file) => !isOnlyLong(file) && !ALONE.test(file))
   // Neighbours share what they import; every group gets some of each folder, as their lengths differ.
-  const groups = Array.from({ length: GROUPS }, (_, i) => together.filter((_, at) => at % GROUPS === i))
-  return { alone, groups: groups.filter((group) => group.length > 0) }
+  const most = long.length > 0 ? GROUPS_OF_LONG_RUN : GROUPS
+  const groups = Array.from({ length: most }, (_, i) => together.filter((_, at) => at % most === i))
+  return { single: [...long, ...alone], groups: groups.filter((group) => group.length > 0) }
 }
 
 /**

@@ -1,16 +1,13 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { dirname, join, relative, resolve } from 'node:path'
+import { existsSync } from 'node:fs'
+import { join, relative, resolve } from 'node:path'
 import { Refusal } from './refusal.mjs'
 import { ROOT, sourcesBelow } from './root.mjs'
 
 /** Test files that only a long run has. */
 const LONG_FILE = /\.long\.test\.[jt]s$/
-/** Names in a test file that is longer in a long run: see packages/testkit/src/run-length.ts. */
-const TESTKIT = 'packages/testkit/src/'
-const LONGER = /^import \{[^}]*\b(shortOrLong|longTest|everyNth|IS_LONG_RUN|clientsForRun)\b[^}]*\} from|process\.env\.SLUICEGATE_TEST_RUN/m
 
 /**
- * The compiled test files, those of them that are longer in this run than else, and the options for `node --test`.
+ * The compiled test files, and the options for `node --test`.
  *
  * `--long` chooses also the files that only a long run has. Other arguments that begin with a dash go to Node.js; `--name X` is short for its
  * `--test-name-pattern=X`. The others are patterns: a file or a folder that exists, source or compiled; a glob; else a part of a path. A file
@@ -29,7 +26,7 @@ export function chooseTests(args) {
     throw new Refusal(`No test files match "${text}"${elsewhere}.\nA pattern is a folder, a file, a part of a path, or a glob.`)
   }
   const chosen = all.filter((file) => patterns.length === 0 || patterns.some(({ matches }) => matches(file)))
-  return { files: chosen.map(compiled), longer: long ? chosen.filter(isLonger).map(compiled) : [], nodeOptions }
+  return { files: chosen.map(compiled), nodeOptions }
 }
 
 /** The program of a longer proof: prove-<name>.ts, wherever it stands. */
@@ -79,22 +76,6 @@ function asGlob(pattern) {
 /** Whether only a long run has the file, source or compiled. */
 export function isOnlyLong(file) {
   return LONG_FILE.test(file)
-}
-
-/** Whether the file, or what it shares with other tests in the testkit, has tests that are longer in a long run. */
-function isLonger(file) {
-  return isOnlyLong(file) || hasLonger(file, new Set())
-}
-
-function hasLonger(file, seen) {
-  if (seen.has(file) || !existsSync(join(ROOT, file))) return false
-  seen.add(file)
-  const source = readFileSync(join(ROOT, file), 'utf8')
-  if (LONGER.test(source)) return true
-  const imported = [...source.matchAll(/from '(sluicegate-testkit\/|\.)([^']+)\.js'/g)].map(([, start, path]) =>
-    start === '.' ? `${join(dirname(file), `.${path}`)}.ts` : `${TESTKIT}${path}.ts`,
-  )
-  return imported.some((path) => path.startsWith(TESTKIT) && hasLonger(path, seen))
 }
 
 /** packages/a/src/b.test.ts is compiled to packages/a/dist/b.test.js, tools/b.test.ts to tools/dist/b.test.js. */
