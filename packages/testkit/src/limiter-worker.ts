@@ -74,13 +74,21 @@ function alwaysAsk({ key, cost, stop, deniedUs }: Job<'always-ask'>): number[] {
   for (;;) {
     const last = Atomics.load(stop, 0) === 1
     const beganUs = readUs()
-    if (limiter.take(key, cost).allowed) readings.push(readingUs)
+    if (limiter.take(key, cost).allowed) readings.push(countedUs())
     else {
       Atomics.store(deniedUs, 0, BigInt(beganUs))
       Atomics.notify(deniedUs, 0)
       if (last) return readings
     }
   }
+}
+
+/** When the take that just passed counts: that of a permit not before the last change of its key, which another worker may have made at a later reading. */
+function countedUs(): number {
+  const { algorithm, windowMs } = limiter.policy
+  if (algorithm !== 'concurrency') return readingUs
+  const { opened } = limiter as unknown as { readonly opened: { readonly core: { givenUntilUs(): number } } }
+  return opened.core.givenUntilUs() - windowMs * 1000
 }
 
 /** What ends a script that runs too long is what ends a thread: the engine stops it at the next place where it may, and nothing more runs. */
