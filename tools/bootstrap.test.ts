@@ -270,6 +270,72 @@ test('of a group the files that failed run again, and hooks run around the tests
   rmSync(folder, { recursive: true })
 })
 
+/** What `node --test` says of a group of files, each of them tests. */
+function ranGroup(...bodies: readonly string[]) {
+  const folder = mkdtempSync(join(tmpdir(), 'grouped-tests-'))
+  const program = [
+    `const { writeGroups } = await import(${JSON.stringify(new URL('../setup/test-groups.mjs', import.meta.url).href)})`,
+    `console.log(writeGroups([${JSON.stringify(bodies.map((_, i) => `${i}.test.mjs`))}], ${JSON.stringify(folder)})[0])`,
+  ]
+  for (const [i, body] of bodies.entries())
+    writeFileSync(
+      join(folder, `${i}.test.mjs`),
+      `import assert from 'node:assert'\nimport { after, afterEach, before, beforeEach, describe, test } from 'node:test'\n${body}`,
+    )
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env
+  const group = spawnSync(process.execPath, ['--input-type=module', '-e', program.join('\n')], { encoding: 'utf8' }).stdout.trim()
+  const { stdout, status } = spawnSync(process.execPath, ['--test', '--test-reporter=tap', group], { cwd: folder, env, encoding: 'utf8' })
+  rmSync(folder, { recursive: true })
+  return { stdout, status, results: [...stdout.matchAll(/^( *(?:not )?ok) \d+ - (.*)$/gm)].map(([, how, name]) => `${how} ${name}`) }
+}
+
+test('in a group suites nest, also those that wait, and hooks and mocks are those of their suites', () => {
+  const { status, results } = ranGroup(
+    `await 0
+     const steps = []
+     before(() => steps.push('before'))
+     beforeEach(() => steps.push('beforeEach'))
+     afterEach(() => steps.push('afterEach'))
+     after(() => assert.deepEqual(steps, ['before', 'beforeEach', 'afterEach', 'beforeEach', 'afterEach']))
+     test('mocks', (t) => { t.mock.method(Math, 'random', () => 7); assert.equal(Math.random(), 7) })
+     test('mocks no more', () => assert.notEqual(Math.random(), 7))`,
+    `describe('outer', () => {
+       describe('inner', async () => { await 0; test('deep', async (t) => { await 0; await t.test('sub', async () => { await 0 }) }) })
+       test('beside', async () => { await 0 })
+     })`,
+  )
+  assert.deepEqual(results, [
+    ...['    ok mocks', '    ok mocks no more', 'ok 0.test.mjs'],
+    ...['                ok sub', '            ok deep', '        ok inner', '        ok beside', '    ok outer', 'ok 1.test.mjs'],
+  ])
+  assert.equal(status, 0)
+})
+
+test('in a group what nothing caught is a failure of the test that runs, or of the group, and says where', () => {
+  const running = ranGroup(
+    `const wait = () => new Promise((done) => setTimeout(done, 1e4).unref())
+     test('throws', () => { setTimeout(function inTimer() { throw new Error('thrown') }, 1); return wait() })
+     test('rejects', () => { setTimeout(function inRejected() { Promise.reject(new Error('rejected')) }, 1); return wait() })`,
+  )
+  assert.deepEqual(running.results, ['    not ok throws', '    not ok rejects', 'not ok 0.test.mjs'])
+  for (const where of ['inTimer', 'inRejected']) assert.match(running.stdout, new RegExp(`stack: .*\\s+.*${where} `))
+  for (const late of ["throw new Error('late')", "Promise.reject(new Error('late'))"]) {
+    const ended = ranGroup(`test('ends', () => void setTimeout(function afterIts() { ${late} }, 100))`, "test('other', () => {})")
+    assert.deepEqual(ended.results.slice(0, 4), ['    ok ends', 'ok 0.test.mjs', '    ok other', 'ok 1.test.mjs'])
+    assert.match(ended.results[4] ?? '', /^not ok .*group-001.mjs$/)
+    assert.match(ended.stdout, /^# fail 1$/m)
+    assert.match(ended.stdout, /Error: late\s+.*afterIts/)
+    assert.equal(ended.status, 1)
+  }
+})
+
+test('a group of Node.js 20 has no hook that follows each promise', () => {
+  if (!process.version.startsWith('v20.')) return
+  const hooked =
+    "test('free', () => { const made = executionAsyncId(); return Promise.resolve().then(() => assert.equal(executionAsyncId(), 0, String(made))) })"
+  assert.equal(ranGroup(`import { executionAsyncId } from 'node:async_hooks'\n${hooked}`).status, 0)
+})
+
 test('no output of a build counts as a source, so that a second build does nothing', async () => {
   const { ROOT, sourcesBelow } = await setup('root.mjs')
   const sources = ['packages', 'tools', 'bench', 'chaos', 'lab', 'site', 'deploy'].flatMap(sourcesBelow)

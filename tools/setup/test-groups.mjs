@@ -33,6 +33,16 @@ export function groupTests(compiled) {
   return { single: [...long, ...alone], groups: groups.filter((group) => group.length > 0) }
 }
 
+/** `node:test` is loaded by what ends its hook. A suite is given nothing of its file. */
+const HEAD = `import { endHook, loadNodeTest } from '${new URL('test-hook.mjs', import.meta.url).href}'
+const { describe } = await loadNodeTest()
+const loading = []
+function load(file) {
+  loading.push(import(file))
+  return loading.at(-1).then(() => undefined)
+}
+`
+
 /**
  * Writes a file for each group that imports its files, and returns their paths, which `node --test` runs in the order of their names: that of
  * the groups. Each file is a suite of its name: its hooks run around its own tests, and a failure names the file.
@@ -41,10 +51,8 @@ export function writeGroups(groups, root = ROOT) {
   mkdirSync(join(root, FOLDER), { recursive: true })
   return groups.map((files, i) => {
     const path = `${FOLDER}/group-${String(i + 1).padStart(3, '0')}.mjs`
-    const suites = files.map(
-      (file) => `describe('${file}', async () => void (await import('${pathToFileURL(resolve(root, file)).href}')))\n`,
-    )
-    writeFileSync(join(root, path), `import { describe } from 'node:test'\n${suites.join('')}`)
+    const suites = files.map((file) => `describe('${file}', () => load('${pathToFileURL(resolve(root, file)).href}'))\n`)
+    writeFileSync(join(root, path), `${HEAD}${suites.join('')}void endHook(loading)\n`)
     return path
   })
 }

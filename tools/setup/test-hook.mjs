@@ -1,0 +1,56 @@
+import { createRequire } from 'node:module'
+
+/** The first is loaded by the second, which has to be loaded later than this. */
+const hooks = createRequire(import.meta.url)('node:async_hooks')
+const { createHook, executionAsyncId } = hooks
+
+/** What `node:test` of Node 20 gives its hook, and each test that it has made while the hook was on. */
+let known
+const tests = []
+
+/**
+ * Loads `node:test`. That of Node 20 follows every promise of the process with a hook, up to its collection as garbage, to find which test what
+ * happens belongs to: up to half of the time of tests of many promises. Suites need the hook while they are defined, and tests no more:
+ * {@link endHook} ends it.
+ */
+export async function loadNodeTest() {
+  if (process.versions.node.startsWith('20.')) hooks.createHook = knownHook
+  const loaded = await import('node:test')
+  hooks.createHook = createHook
+  return loaded
+}
+
+function knownHook({ init, destroy }) {
+  const hook = createHook({
+    init(id, type, trigger, resource) {
+      if (type === 'Test') tests.push(resource)
+      init(id, type, trigger, resource)
+    },
+    destroy,
+  })
+  known = { hook, init, destroy }
+  return hook
+}
+
+/** Ends the hook once `loading` is over, the imports of test files. Errors that nothing caught are then those of the test that runs. */
+export async function endHook(loading) {
+  await Promise.allSettled(loading)
+  if (known === undefined) return
+  known.hook.disable()
+  for (const event of ['uncaughtException', 'unhandledRejection']) {
+    process.prependListener(event, blame)
+    process.on(event, () => known.destroy(executionAsyncId()))
+  }
+}
+
+/** `node:test` takes the test from what is executed. Without one the process fails, and this says where. */
+function blame(error) {
+  const running = tests.findLast(isRunning)
+  if (running !== undefined) return known.init(executionAsyncId(), 'Test', 0, running)
+  console.error(error)
+  process.exitCode = 1
+}
+
+function isRunning({ startTime, endTime, hookType, reportedType }) {
+  return startTime !== null && endTime === null && hookType === undefined && reportedType !== 'suite'
+}
