@@ -1,6 +1,7 @@
 import { Script } from 'node:vm'
 import { parentPort, workerData } from 'node:worker_threads'
 import { attachLimiter, type Key, type Limiter, type LimiterHandle, type Permit, type Policy } from 'sluicegate'
+import type { Spent } from './history/sure-excess.js'
 import { live } from './limiter-life.js'
 import type { AskedJob, GivenAnswer, StormReport, WorkerJob, WorkerStart } from './worker-job.js'
 
@@ -69,16 +70,16 @@ function takeAll({ keys, rounds, cost = 1 }: Job<'take'>): number[] {
   return passed
 }
 
-function alwaysAsk({ key, cost, stop, deniedUs }: Job<'always-ask'>): number[] {
-  const readings: number[] = []
+function alwaysAsk({ key, cost, stop, deniedUs }: Job<'always-ask'>): Spent[] {
+  const passed: Spent[] = []
   for (;;) {
     const last = Atomics.load(stop, 0) === 1
     const beganUs = readUs()
-    if (limiter.take(key, cost).allowed) readings.push(readingUs)
+    if (limiter.take(key, cost).allowed) passed.push({ fromUs: readingUs, toUs: clockUs === undefined ? 0 : Number(Atomics.load(clockUs, 0)) })
     else {
       Atomics.store(deniedUs, 0, BigInt(beganUs))
       Atomics.notify(deniedUs, 0)
-      if (last) return readings
+      if (last) return passed
     }
   }
 }

@@ -30,7 +30,7 @@ export type WorkerJob =
   | { readonly kind: 'take'; readonly keys: readonly Key[]; readonly rounds: number; readonly cost?: number }
   /**
    * Takes on one key until `stop[0]` is set and a take was denied after that. Writes to `deniedUs[0]`, and notifies waiters there, when
-   * the last one denied began; answers the readings of those that passed.
+   * the last one denied began; answers of those that passed by which reading they were decided, and what the clock showed afterwards.
    */
   | {
       readonly kind: 'always-ask'

@@ -74,5 +74,5 @@ async function endlessDemand(
     demand.awaitDenialAt(nowUs)
     momentsUs.push(nowUs)
   }
-  return { momentsUs, readings: await demand.end() }
+  return { momentsUs, readings: (await demand.end()).map(({ fromUs }) => fromUs) }
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import {
   CREW_ALGORITHMS,
+  countedAtUs,
   crewFor,
   EndlessDemand,
   everyNth,
@@ -102,7 +103,8 @@ for (const [i, { name, cost, specOf, keyOf }] of CREW_ALGORITHMS.entries()) {
         Atomics.store(clockUs, 0, BigInt(nowUs))
       }
       for (let i = passingTakes(oracle, hot, cost, nowUs / 1000); i > 0; i--) expected.push({ atUs: nowUs, cost })
-      const admissions = (await demand.end()).map((atUs) => ({ atUs, cost }))
+      const momentsUs = expected.map(({ atUs }) => atUs)
+      const admissions = countedAtUs(await demand.end(), momentsUs).map((atUs) => ({ atUs, cost }))
       assert.equal(firstOver(spec, admissions), undefined)
       assert.deepEqual(admissions, expected)
       assert.ok(admissions.length > 2 * STEPS, `${admissions.length} admitted`)
