@@ -75,7 +75,8 @@ function alwaysAsk({ key, cost, stop, deniedUs }: Job<'always-ask'>): Spent[] {
   for (;;) {
     const last = Atomics.load(stop, 0) === 1
     const beganUs = readUs()
-    if (limiter.take(key, cost).allowed) passed.push({ fromUs: readingUs, toUs: clockUs === undefined ? 0 : Number(Atomics.load(clockUs, 0)) })
+    if (limiter.take(key, cost).allowed)
+      passed.push({ fromUs: readingUs, toUs: clockUs === undefined ? 0 : Number(Atomics.load(clockUs, 0)) })
     else {
       Atomics.store(deniedUs, 0, BigInt(beganUs))
       Atomics.notify(deniedUs, 0)
