@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { createClient } from '@redis/client'
-import { freePorts, RedisProcess } from 'sluicegate-testkit'
+import { freePorts, RedisProcess, until } from 'sluicegate-testkit'
 import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { concurrency, fixedWindow, gcra, type Policy, QueueError, tokenBucket } from '../index.js'
 import { createRedisLimiter, type FleetLimiter, type RedisLimiterOptions } from './index.js'
@@ -105,8 +105,9 @@ test('an outage is an error of its own, and the queue goes on once the server is
   })
   assert.equal(await limiter.run('key', () => 1), 1)
   await server.stop()
+  await until('the store is out of reach', async () => (await limiter.take('key')).source === 'outage')
   await assert.rejects(
-    limiter.run('key', () => 2, { maxWaitMs: 300 }),
+    limiter.run('key', () => 2, { maxWaitMs: 3000 }),
     (error) => error instanceof QueueError && error.code === 'OUTAGE',
   )
   const waiting = limiter.run('key', () => 3)

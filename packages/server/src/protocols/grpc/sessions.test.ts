@@ -24,6 +24,12 @@ class StuckSession extends EventEmitter {
   }
 
   close(): void {}
+
+  goaway(): void {}
+
+  ping(): boolean {
+    return true
+  }
 }
 
 function stuckSession(socket: Socket): ServerHttp2Session {

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { type Guard, type Guarded, listen } from '../guard.js'
 import { hostOf } from '../host-of.js'
 import type { GrpcBounds } from './grpc-bounds.js'
-import { destroyLater, isGone, peerAddress, ping } from './live-session.js'
+import { closeWhenSeen, destroyLater, isGone, peerAddress, ping } from './live-session.js'
 
 /** `NGHTTP2_CANCEL` of HTTP/2. */
 const CANCEL = 8
@@ -150,7 +150,7 @@ export class Sessions {
     state.calls--
     if (isStreaming) state.streamingCalls--
     state.heardAt = this.#now
-    if (state.leaving && state.calls === 0) session.close()
+    if (state.leaving && state.calls === 0) closeWhenSeen(session, this.#guard)
   }
 
   /**
@@ -160,7 +160,7 @@ export class Sessions {
   leave(): void {
     for (const [session, state] of this.#sessions) {
       state.leaving = true
-      if (state.calls === 0) session.close()
+      if (state.calls === 0) closeWhenSeen(session, this.#guard)
     }
   }
 
@@ -170,7 +170,7 @@ export class Sessions {
       this.#emptied = resolve
       if (this.#sessions.size === 0) resolve()
     })
-    for (const session of this.#sessions.keys()) session.close()
+    for (const session of this.#sessions.keys()) closeWhenSeen(session, this.#guard)
     const cutOff = this.#guard.after(finishMs, () => {
       for (const session of this.#sessions.keys()) session.destroy()
     })

@@ -18,12 +18,12 @@ const REFUSAL_MS = 1_000
 /** The port is closed after this number of turns without a new connection, each of this many milliseconds; */
 const QUIET_TURNS = 4
 const TURN_MS = 5
-/** after this time at the latest; */
-const LONGEST_HOLD_MS = 500
-/** this part of it is reserved for the last looks for connections, of which one has to take less than this; */
-const LONGEST_LAST_LOOKS_MS = 100
+/** after this number of turns at the latest: not a time, of which a process that waits for a processor has not had much; */
+const MOST_TURNS = 80
+/** then after a last look for connections that took less than this and found none, or after so many looks. */
 const QUICK_LOOK_MS = 0.25
-/** the last new connections then have this time to send a request. */
+const MOST_LOOKS = 1_000
+/** The last new connections then have this time to send a request. */
 const FIRST_REQUEST_MS = 500
 
 /** Why connections were closed before their clients did. */
@@ -161,16 +161,13 @@ export class Connections implements ConnectionOwner {
    * has not, and a client that sends requests all the time opens one after each answer: answers are held until the port is closed.
    */
   async closeInQuiet(close: () => void): Promise<void> {
-    const untilMs = performance.now() + LONGEST_HOLD_MS
-    const lastLooksMs = untilMs - LONGEST_LAST_LOOKS_MS
     this.#heldAnswers = []
-    // Turns, not time: a process that waited for a processor has not looked for connections.
-    for (let quietTurns = 0; quietTurns < QUIET_TURNS && performance.now() < lastLooksMs; ) {
+    for (let turns = 0, quietTurns = 0; quietTurns < QUIET_TURNS && turns < MOST_TURNS; turns++) {
       const before = this.#added
       await after(TURN_MS)
       quietTurns = this.#added === before ? quietTurns + 1 : 0
     }
-    await this.#untilNoneIsNew(untilMs)
+    await this.#untilNoneIsNew()
     close()
     const held = this.#heldAnswers
     this.#heldAnswers = undefined
@@ -184,13 +181,12 @@ export class Connections implements ConnectionOwner {
    * Resolves right after the event loop has looked for new connections and found none. Timers do not show that: the process may have been busy, or
    * without a processor, since the last look. For the same reason a look that took long does not count. A look finds one connection at most.
    */
-  async #untilNoneIsNew(untilMs: number): Promise<void> {
-    for (let isSure = false; !isSure; ) {
+  async #untilNoneIsNew(): Promise<void> {
+    for (let isSure = false, looks = 0; !isSure && looks < MOST_LOOKS; looks++) {
       const before = this.#added
       const beganMs = performance.now()
       await nextTurn()
-      const nowMs = performance.now()
-      isSure = (this.#added === before && nowMs - beganMs < QUICK_LOOK_MS) || nowMs >= untilMs
+      isSure = this.#added === before && performance.now() - beganMs < QUICK_LOOK_MS
     }
   }
 
