@@ -143,8 +143,7 @@ test('a region without demand holds at most a hundredth of the budget', async ()
 })
 
 test('a run is the same each time', async () => {
-  const run = () =>
-    regionUse({ policy: BUCKET, delaysMs: DELAYS_MS, demand: [100, 60, 40].map(constant), seconds: 6, warmUpS: 3, seed: 7 })
+  const run = () => regionUse({ policy: BUCKET, delaysMs: DELAYS_MS, demand: [100, 60, 40].map(constant), seconds: 6, warmUpS: 3, seed: 7 })
   assert.deepEqual(await run(), await run())
 })
 

@@ -45,7 +45,11 @@ export function conformanceOverStore(name: string, host: LimiterHost, { share, k
   exact({ algorithms: IS_LONG_RUN ? WINDOWS : ['sliding log'], shared: IS_LONG_RUN && !sampled ? SHARED : LESS })
   // Time runs back for the keys of a store, but not for those of the oracle: a permit lasts as long as it was to.
   exact({ algorithms: ['concurrency'], shared: SHARED, furthestBackMs: 0 })
-  exact({ algorithms: IS_LONG_RUN ? ['token bucket', 'sliding log', 'all-of'] : ['sliding log', 'all-of'], shared: ['keys'], share: keysShare })
+  exact({
+    algorithms: IS_LONG_RUN ? ['token bucket', 'sliding log', 'all-of'] : ['sliding log', 'all-of'],
+    shared: ['keys'],
+    share: keysShare,
+  })
   exact({ algorithms: ['all-of'], shared: [], own: true })
 
   // What a lease leaves as it is.
