@@ -95,10 +95,10 @@ test('a damaged snapshot is refused, reported and kept, and the service starts',
     // Each starts a service: a short run has the first.
     if (i >= shortOrLong(1, damages.length)) continue
     writeFileSync(file, bytes)
-    const service = await serveProcess(t, yaml)
+    const service = await runService(t, yaml)
     assert.equal(await left(service.url, 'month'), 100)
     assert.deepEqual(readFileSync(`${file}.damaged`), bytes)
-    await service.end('SIGKILL')
+    await service.stop()
   }
 })
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { tokenBucket } from 'sluicegate'
 import { parseConfig } from 'sluicegate-config/read-config.js'
-import { longTest, RedisCluster, RedisProcess, until } from 'sluicegate-testkit'
+import { longTest, RedisCluster, RedisProcess, shortOrLong, until } from 'sluicegate-testkit'
 import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
 import { runService } from 'sluicegate-testkit/service/running-service.js'
 import { RedisStorage } from './engine/redis-storage.js'
@@ -17,7 +17,8 @@ policies:
   narrow: { algorithm: fixed-window, limit: 3, window: day }
   jobs: { algorithm: concurrency, limit: 1, ttl: 30s }
 `
-const LIMIT = 1_000
+/** What two services share. Each take is a request on a connection of its own. */
+const LIMIT = shortOrLong(200, 1_000)
 
 async function post(service: Service, path: string, value: unknown, listener: 'http' | 'admin' = 'http') {
   const response = await fetch(`${service.urls.get(listener)}${path}`, {
@@ -68,8 +69,9 @@ for (const mode of ['leased', 'exact']) {
   test(`two services share one budget in Redis, ${mode}`, async (t) => {
     const redis = await RedisProcess.start()
     t.after(() => redis.stop())
-    const services = await twoServices(t, redisYaml(redis.port, `, mode: ${mode}, timeout: 20s`))
-    const admitted = await takesFrom(services, 1_500, '/v1/take?policy=wide&key=alice')
+    const yaml = redisYaml(redis.port, `, mode: ${mode}, timeout: 20s`).replace('limit: 1000', `limit: ${LIMIT}`)
+    const services = await twoServices(t, yaml)
+    const admitted = await takesFrom(services, 1.5 * LIMIT, '/v1/take?policy=wide&key=alice')
     assert.ok(admitted <= LIMIT + 10, `${admitted} admitted`)
     assert.ok(admitted >= LIMIT * 0.8, `${admitted} admitted`)
     assert.equal(await takesFrom(services, 20, '/v1/take?policy=narrow&key=alice'), 3)
@@ -122,7 +124,7 @@ test('many batches of two services at once never exceed a policy, and a denial l
     { policy: 'narrow', key: 'alice', cost: 1 },
   ]
   const answers = await Promise.all(
-    Array.from({ length: 200 }, (_, i) => post(services[i % 2] as Service, '/v1/batch', { all: true, takes })),
+    Array.from({ length: shortOrLong(100, 200) }, (_, i) => post(services[i % 2] as Service, '/v1/batch', { all: true, takes })),
   )
   const passed = answers.filter(({ status }) => status === 200).length
   assert.ok(passed <= 40 && passed >= 30, `${passed} passed`)

@@ -8,10 +8,10 @@ import type { Policy } from '../policy/policy.js'
 import { fixedWindow, gcra, tokenBucket } from '../policy/single-policy.js'
 import { limitedFetch } from './limited-fetch.js'
 
-const SECONDS = shortOrLong(20, 40)
+const SECONDS = shortOrLong(14, 40)
 const CALLERS = 30
 const WARM_UP_MS = shortOrLong(5_000, 30_000)
-const MEASURED_MS = shortOrLong(4_000, 12_000)
+const MEASURED_MS = shortOrLong(3_000, 12_000)
 const BUCKET = tokenBucket({ limit: 40, window: '1s' })
 const WINDOW = fixedWindow({ limit: 200, window: '5s' })
 const POLICIES = [BUCKET, WINDOW].slice(0, shortOrLong(1, 2))

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { seedsFrom, shortOrLong } from 'sluicegate-testkit'
 import { FAULTY_REGIONS, firstRegionExcess, REGION_FORMS, SOUND_REGIONS } from 'sluicegate-testkit/regions/region-history.js'
 
-const HISTORIES = shortOrLong(3, 20)
+const HISTORIES = shortOrLong(2, 20)
 const MOST_FOR_A_FAULT = 1_500
 
 for (const form of REGION_FORMS) {

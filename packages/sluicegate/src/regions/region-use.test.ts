@@ -19,7 +19,7 @@ const constant = (perSecond: number) => (): number => perSecond
 
 // In a short run each policy has one of both.
 for (const [i, policy] of POLICIES.entries()) {
-  const steady = { policy, delaysMs: DELAYS_MS, seconds: 40, warmUpS: 5, seed: 1 }
+  const steady = { policy, delaysMs: DELAYS_MS, seconds: shortOrLong(32, 40), warmUpS: 5, seed: 1 }
 
   everyNth(i, 2)(
     `under its limit ${policy.name} admits over three regions what one store does, for a message a second or little more`,
@@ -52,10 +52,11 @@ for (const [i, perSecond] of [
   [160, 30, 10],
 ].entries()) {
   everyNth(i, 2)(`under twice the limit regions use the budget of a bucket, each in proportion to its demand: ${perSecond}`, async () => {
+    const seconds = shortOrLong(40, 60)
     const { admitted, exact, bySecond, askedBySecond, messages } = await regionUse({
       policy: BUCKET,
       delaysMs: DELAYS_MS,
-      seconds: 60,
+      seconds,
       warmUpS: 20,
       seed: 1,
       demand: perSecond.map(constant),
@@ -63,7 +64,7 @@ for (const [i, perSecond] of [
     assert.ok(admitted >= 0.95 * exact, `${admitted} of ${exact}`)
     // A renewal under scarcity is two calls.
     assert.ok(messages <= 2.2, `${messages} calls a second and region`)
-    const parts = bySecond.map((row, i) => sumOf([row], 20, 60) / sumOf([askedBySecond[i] ?? []], 20, 60))
+    const parts = bySecond.map((row, i) => sumOf([row], 20, seconds) / sumOf([askedBySecond[i] ?? []], 20, seconds))
     assert.ok(Math.min(...parts) >= 0.33 && Math.max(...parts) <= 0.8, `parts of the demand: ${parts}`)
   })
 }
@@ -82,7 +83,7 @@ for (const [i, policy] of SHIFTED.entries()) {
   for (const [j, delaysMs] of DELAYS_OF_SHIFTS.entries()) {
     everyNth(i + j, 2)(`with demand at twice the limit ${policy.name} follows it over ${delaysMs.length} regions`, async (t) => {
       const parts = { soon: 0, later: 0 }
-      const runs = shortOrLong(2, 4)
+      const runs = shortOrLong(1, 4)
       for (let seed = 1; seed <= runs; seed++) {
         const ofRegion = (i: number) => (second: number) => (i === (second < SHIFT_S ? 0 : delaysMs.length - 1) ? 200 : 0)
         const demand = delaysMs.map((_, i) => ofRegion(i))
@@ -99,16 +100,17 @@ for (const [i, policy] of SHIFTED.entries()) {
 
 /** A region whose store's clock is set an hour ahead each 10 s. */
 async function messagesUnderSteps(seesSteps: boolean): Promise<number> {
+  const seconds = shortOrLong(40, 60)
   const { messages } = await regionUse({
     policy: tokenBucket({ limit: 1000, window: '1s', burst: 10_000, name: 'a large bucket' }),
     delaysMs: [20],
     demand: [constant(90)],
-    seconds: 60,
+    seconds,
     warmUpS: 10,
     seed: 1,
     pool: { ...SOUND_POOL, seesSteps },
     plan: ({ time, regions }) => {
-      for (let second = 20; second < 60; second += 10) time.inUs(second * 1_000_000 + 300_000, () => regions[0]?.step(3_600_000_000))
+      for (let second = 20; second < seconds; second += 10) time.inUs(second * 1_000_000 + 300_000, () => regions[0]?.step(3_600_000_000))
     },
   })
   return messages
@@ -120,7 +122,7 @@ test('a clock that is set ahead does not make the demand of its region look low;
 })
 
 test('a region without demand holds at most a hundredth of the budget', async () => {
-  const seconds = shortOrLong(30, 60)
+  const seconds = shortOrLong(20, 60)
   for (const policy of [BUCKET, slidingWindow({ limit: 3000, window: '30s', name: 'a sliding window' })]) {
     let most = 0
     await regionUse({
@@ -141,8 +143,7 @@ test('a region without demand holds at most a hundredth of the budget', async ()
 })
 
 test('a run is the same each time', async () => {
-  const run = () =>
-    regionUse({ policy: BUCKET, delaysMs: DELAYS_MS, demand: [100, 60, 40].map(constant), seconds: 10, warmUpS: 5, seed: 7 })
+  const run = () => regionUse({ policy: BUCKET, delaysMs: DELAYS_MS, demand: [100, 60, 40].map(constant), seconds: 6, warmUpS: 3, seed: 7 })
   assert.deepEqual(await run(), await run())
 })
 

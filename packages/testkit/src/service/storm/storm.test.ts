@@ -4,13 +4,13 @@ import { longTest, shortOrLong } from 'sluicegate-testkit'
 import { STORM_NAMES, storm } from './storm.js'
 import { ENCRYPTED, stormedService } from './stormed-service.js'
 
-const CLIENTS = shortOrLong(60, 300)
+const CLIENTS = shortOrLong(40, 300)
 const SEED = 20_261
 /** Seeds that found a fault once, by what they stormed. */
 const SAVED_SEEDS: Readonly<Partial<Record<string, readonly number[]>>> = {}
 
 /** Handshakes take longer than all else that a client does. */
-const ENCRYPTED_CLIENTS = 20
+const ENCRYPTED_CLIENTS = shortOrLong(12, 20)
 /** Node.js may keep sockets of clients that break off under encryption for ever: the process of a long run, which has this file alone, need not wait. */
 const LONGEST_REST_MS = 10_000
 
