@@ -11,9 +11,9 @@ import { createStoreLimiter } from './create-store-limiter.js'
 // Processes race for one key over a network that delays, reorders and loses, and whose answers come after a failure was reported.
 
 const START_MS = 1_700_000_000_000
-/** Seeds that found something, then new ones. */
+/** Seeds that found something, in a long run also new ones. */
 const SAVED: readonly number[] = [7, 23, 1009, 10_038]
-const SEEDS = [...SAVED, ...Array.from({ length: shortOrLong(2, 15) }, (_, i) => 10_000 + i)]
+const SEEDS = [...SAVED, ...Array.from({ length: shortOrLong(0, 15) }, (_, i) => 10_000 + i)]
 
 interface Race {
   readonly seed: number
