@@ -89,7 +89,9 @@ local function write()
     words[field] = (field == PACE or field == TOTAL) and string.format('%.9g', state[field]) or whole(state[field])
   end
   local text = table.concat(words, ' ')
-  for at = 1, #ends do text = text .. ';' .. whole(tokens[at]) .. ' ' .. whole(ends[at]) end
+  for at = 1, #ends do
+    if tokens[at] > 0 then text = text .. ';' .. whole(tokens[at]) .. ' ' .. whole(ends[at]) end
+  end
   local keptMs = math.max(IDLE_MS * SLACK_MS, state[OWED] > 0 and OWING_MS or 0)
   redis.call('SET', KEYS[1], text, 'PX', whole(math.ceil((last - now) / 1000) + keptMs))
 end
@@ -134,12 +136,6 @@ if verb == 'draw' then
     if isScarce then state[DENIED] = now + claimUs end
   end
   if isClaimed or sinceUs >= periodUs then state[PACE], state[DEMAND], state[SINCE] = pace, 0, now end
-  for at = #ends, 1, -1 do
-    if tokens[at] == 0 then
-      table.remove(tokens, at)
-      table.remove(ends, at)
-    end
-  end
   if not isPeek then write() end
   local deniedUs = 0
   if drawn == 0 and isScarce and least >= state[DENIED_COST] then

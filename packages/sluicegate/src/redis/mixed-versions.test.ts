@@ -114,7 +114,7 @@ function boundOf(versions: readonly Version[]): RateSpec {
 
 interface Load {
   readonly forMs?: number
-  /** So many pass before it ends, however long a busy machine takes for it. */
+  /** It does not end before this number passed, however long a busy machine takes for it. */
   readonly least: number
   readonly random?: Random
 }

@@ -26,10 +26,8 @@ const LEAST_CLAIM_US = 1_000_000
 const OF_REST = 0.5
 /** The window in which the home counts the demand of all regions, under a limit that no demand reaches. */
 const [DEMAND_WINDOW_MS, DEMAND_LIMIT] = [4000, 1_000_000_000]
-/** Tokens of a window go back to the home so long after their end: processes have brought theirs back. */
+/** Tokens of a window go back to the home this long after their end: processes have brought theirs back. */
 const RECLAIMED_US = 300_000
-/** Those that last for less than a lease by more than this end with their window. */
-const CUT_US = 200_000
 /** A clock that differs by more was set; by how much it was off before is known for so long. */
 const [LEAST_STEP_US, STEP_KNOWN_US] = [1_000_000, 3_000_000]
 /** The most demand that one message reports. */
@@ -251,7 +249,7 @@ export class RegionRenewals {
 
 /** What is left of the window is too short to use them elsewhere, and a region without tokens would take and renew at the home at once. */
 function endsWithWindow(grant: Grant, { leaseUs }: RegionTerms): boolean {
-  return grant.endUs(0) < leaseUs - CUT_US
+  return grant.endUs(0) < leaseUs - RECLAIMED_US
 }
 
 /** Counts at the home what all regions request of a policy. */

@@ -20,7 +20,7 @@ const QUIET_TURNS = 4
 const TURN_MS = 5
 /** after this number of turns at the latest: not a time, of which a process that waits for a processor has not had much; */
 const MOST_TURNS = 80
-/** then after a last look for connections that took less than this and found none, or after so many looks. */
+/** then after a last look for connections that took less than this and found none, or after this number of looks. */
 const QUICK_LOOK_MS = 0.25
 const MOST_LOOKS = 1_000
 /** The last new connections then have this time to send a request. */

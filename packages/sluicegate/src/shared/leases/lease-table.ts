@@ -240,20 +240,18 @@ export class LeaseReturns {
   watch(lease: KeyLease, key: string): void {
     this.send(lease, key)
     const { backUs } = lease
-    // Takes that wait for the grant are served first, also by a limiter that was closed meanwhile.
-    const dueUs = this.isClosed ? this.ticker.read() : backUs
-    const ending = this.endings.get(lease) ?? this.endingOf(lease, key)
-    if (backUs === Number.POSITIVE_INFINITY || (this.endings.has(lease) && ending.dueUs <= dueUs)) return
+    const before = this.endings.get(lease)
+    if (backUs >= (before?.dueUs ?? Number.POSITIVE_INFINITY)) return
+    const ending =
+      before ??
+      alertOf(() => {
+        this.endings.delete(lease)
+        if (this.isClosed) lease.end()
+        this.watch(lease, key)
+      })
     this.endings.set(lease, ending)
-    this.alarm.set(ending, dueUs, this.order++)
-  }
-
-  private endingOf(lease: KeyLease, key: string): Alert {
-    return alertOf(() => {
-      this.endings.delete(lease)
-      if (this.isClosed) lease.end()
-      this.watch(lease, key)
-    })
+    // Takes that wait for the grant are served first, also by a limiter that was closed meanwhile.
+    this.alarm.set(ending, this.isClosed ? this.ticker.read() : backUs, this.order++)
   }
 
   /** Returns tokens that have expired. */
