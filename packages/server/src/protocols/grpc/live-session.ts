@@ -35,27 +35,3 @@ export function isGone(session: Http2Session): boolean {
 export function ping(session: ServerHttp2Session, guard: Guard, onAnswer: (error: Error | null) => void): boolean {
   return !isGone(session) && session.ping(guard.callback(session, onAnswer))
 }
-
-/** The last stream of all: none is refused. */
-const LAST_STREAM = 2 ** 31 - 1
-/** How long a client may take to answer before its connection is closed all the same. */
-const SEEN_MS = 1_000
-
-const leaving = new WeakSet<Http2Session>()
-
-/**
- * Asks the client to make its next call over another connection, and closes this one once the client has seen that. A call that was on its way is
- * answered, where a connection that is closed at once refuses it, and libraries repeat a refused call once only.
- *
- * Source: RFC 9113, section 6.8
- */
-export function closeWhenSeen(session: ServerHttp2Session, guard: Guard): void {
-  if (isGone(session) || session.closed || leaving.has(session)) return
-  leaving.add(session)
-  const close = (): void => {
-    if (!isGone(session)) session.close()
-  }
-  session.goaway(0, LAST_STREAM)
-  if (ping(session, guard, close)) guard.after(SEEN_MS, close)
-  else close()
-}

@@ -24,12 +24,6 @@ class StuckSession extends EventEmitter {
   }
 
   close(): void {}
-
-  goaway(): void {}
-
-  ping(): boolean {
-    return true
-  }
 }
 
 function stuckSession(socket: Socket): ServerHttp2Session {

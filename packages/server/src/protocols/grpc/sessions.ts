@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { type Guard, type Guarded, listen } from '../guard.js'
 import { hostOf } from '../host-of.js'
 import type { GrpcBounds } from './grpc-bounds.js'
-import { closeWhenSeen, destroyLater, isGone, peerAddress, ping } from './live-session.js'
+import { destroyLater, isGone, peerAddress, ping } from './live-session.js'
 
 /** `NGHTTP2_CANCEL` of HTTP/2. */
 const CANCEL = 8
@@ -15,6 +15,8 @@ const PROBE_MS = 1_000
 const PROBE_WRITTEN_MS = 3_000
 /** How long a connection that is destroyed may take to close. */
 const GOING_MS = 1_000
+/** At the end new connections have this time to send a call. */
+const FIRST_CALL_MS = 500
 /** Bytes of a PING frame. */
 const PING_BYTES = 17
 
@@ -34,6 +36,8 @@ export interface SessionState {
   /** Whether it has been asked if it is still there. */
   asked: boolean
   calls: number
+  /** Whether it has had no call yet. */
+  isNew: boolean
   /** Whether it is closed in the first moment without a call. */
   leaving: boolean
   streamingCalls: number
@@ -109,6 +113,7 @@ export class Sessions {
       ready: false,
       asked: false,
       calls: 0,
+      isNew: true,
       streamingCalls: 0,
       leaving: false,
       probedBytes: 0,
@@ -134,6 +139,7 @@ export class Sessions {
     const { maxCallsInAll, maxStreamingCalls } = this.#bounds
     if (this.#calls.size >= maxCallsInAll || (isStreaming && state.streamingCalls >= maxStreamingCalls)) return false
     state.calls++
+    state.isNew = false
     if (isStreaming) state.streamingCalls++
     else this.#timed.add(stream)
     this.#calls.set(stream, { session, state, isStreaming, begunAt: this.#now })
@@ -150,7 +156,7 @@ export class Sessions {
     state.calls--
     if (isStreaming) state.streamingCalls--
     state.heardAt = this.#now
-    if (state.leaving && state.calls === 0) closeWhenSeen(session, this.#guard)
+    if (state.leaving && state.calls === 0) session.close()
   }
 
   /**
@@ -160,23 +166,34 @@ export class Sessions {
   leave(): void {
     for (const [session, state] of this.#sessions) {
       state.leaving = true
-      if (state.calls === 0) closeWhenSeen(session, this.#guard)
+      if (state.calls === 0) session.close()
     }
   }
 
-  /** Closes each connection when its calls have ended; after `finishMs` those that are left are cut off. */
+  /**
+   * Closes each connection when its calls have ended; after `finishMs` those that are left are cut off. A new one is closed after its first call, for which
+   * it has a moment: a client repeats a call by itself that was refused because its connection was closing, over a new connection, but no second time.
+   */
   async close(finishMs: number): Promise<void> {
     const emptied = new Promise<void>((resolve) => {
       this.#emptied = resolve
       if (this.#sessions.size === 0) resolve()
     })
-    for (const session of this.#sessions.keys()) closeWhenSeen(session, this.#guard)
+    for (const [session, state] of this.#sessions) {
+      if (state.isNew) state.leaving = true
+      else session.close()
+    }
+    const closing = this.#guard.after(Math.min(FIRST_CALL_MS, finishMs), () => {
+      for (const session of this.#sessions.keys()) session.close()
+    })
+    closing.ref()
     const cutOff = this.#guard.after(finishMs, () => {
       for (const session of this.#sessions.keys()) session.destroy()
     })
     // The process waits for it.
     cutOff.ref()
     await emptied
+    clearTimeout(closing)
     clearTimeout(cutOff)
     clearInterval(this.#timer)
   }
