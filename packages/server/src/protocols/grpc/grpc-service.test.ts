@@ -409,6 +409,19 @@ test('while it drains, calls are answered and clients are asked to leave; then i
   assert.equal(service.traffic.open, 0)
 })
 
+test('the first call of a connection, on its way when the service stops, is answered; a connection without one is closed', async (t) => {
+  const { port, stop } = await setUp(t)
+  const [session, idle] = [await rawClient(t, port), await rawClient(t, port)]
+  const stopped = stop()
+  const stream = openStream(session)
+  stream.end(frameOf(['free', '1']))
+  stream.resume()
+  const [headers] = await once(stream, 'response')
+  assert.equal(headers[':status'], 200)
+  await stopped
+  await until('the other connection is closed', () => idle.destroyed)
+})
+
 test('a stop finishes the calls that are being answered and cuts off the rest', async (t) => {
   const { port, service } = await setUp(t)
   const session = await rawClient(t, port)
