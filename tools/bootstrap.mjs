@@ -15,7 +15,7 @@ import { chooseProof, chooseTests } from './setup/tests.mjs'
 import { runTogether } from './setup/watch.mjs'
 
 /** A test that hangs becomes one that fails. Files have the same time, and groups of files: on a machine busy with other things, minutes. */
-const LONGEST_TEST_MS = 600_000
+const LONGEST_TEST_MS = 900_000
 /** More than there are cores: tests wait for servers, processes and what has to expire. With more of them at once, what has a time of its own comes late. */
 const TEST_FILES_AT_ONCE = 2 * availableParallelism() + 1
 
