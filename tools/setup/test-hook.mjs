@@ -11,7 +11,7 @@ const tests = []
 /**
  * Loads `node:test`. That of Node 20 follows every promise of the process with a hook, up to its collection as garbage, to find which test what
  * happens belongs to: up to half of the time of tests of many promises. Suites need the hook while they are defined, and tests no more:
- * {@link endHook} ends it.
+ * {@link endHook} ends it. A test that runs says `t.after`: what it gives to `after` then ends with the group.
  */
 export async function loadNodeTest() {
   if (process.versions.node.startsWith('20.')) hooks.createHook = knownHook

@@ -24,20 +24,20 @@ interface Opened {
   readonly service: ServiceProcess
   /** Of the connections, in their order. */
   readonly sockets: readonly Socket[]
-  open(): Promise<ClientHttp2Session>
+  open(t: Cleanup): Promise<ClientHttp2Session>
 }
 
 /** The service is another process, as it is for a client: within one process the events of a dropped connection come in another order. */
 async function setUp(t: Cleanup): Promise<Opened> {
   const service = await serveProcess(t, YAML)
   const sockets: Socket[] = []
-  const open = async (): Promise<ClientHttp2Session> => {
+  const open = async (test: Cleanup): Promise<ClientHttp2Session> => {
     const { port, hostname } = service.urls.get('grpc') ?? assert.fail()
     const socket = connectSocket(Number(port), hostname)
     sockets.push(socket)
     const session = connect(`http://${hostname}:${port}`, { createConnection: () => socket })
     session.on('error', () => {})
-    t.after(() => session.destroy())
+    test.after(() => session.destroy())
     await once(session, 'connect')
     return session
   }
@@ -55,11 +55,11 @@ const opened = await setUp({ after })
 const { open, sockets } = opened
 
 /** The service has noticed that the connections are gone, has no call of theirs, and answers another client. */
-async function goesOn({ service, open }: Opened): Promise<void> {
+async function goesOn(t: Cleanup, { service, open }: Opened): Promise<void> {
   // The request for the metrics is one itself.
   await until('the connections are gone', async () => (await service.metric('sluicegate_connections')) <= 1)
   assert.equal(await service.metric('sluicegate_requests_in_flight'), 1)
-  const session = await open()
+  const session = await open(t)
   const health = call(session, '/grpc.health.v1.Health/Check').end(EMPTY_MESSAGE).resume()
   const [{ ':status': status }] = (await once(health, 'response')) as [{ ':status': number }]
   const [{ 'grpc-status': grpcStatus }] = (await once(health, 'trailers')) as [{ 'grpc-status': string }]
@@ -72,30 +72,30 @@ for (const [when, drop] of Object.entries({
   'resets the connection': (_: ClientHttp2Session, socket: Socket) => socket.resetAndDestroy(),
   'closes its side': (_: ClientHttp2Session, socket: Socket) => socket.end(),
 })) {
-  test(`a client that has begun calls of every method and ${when} ends no service`, async () => {
+  test(`a client that has begun calls of every method and ${when} ends no service`, async (t) => {
     for (const path of METHODS) {
-      const session = await open()
+      const session = await open(t)
       for (let i = 0; i < 10; i++) call(session, path).write(CUT_MESSAGE)
       // Its answer comes when the calls have begun.
       await new Promise((resolve) => session.ping(resolve))
       drop(session, sockets.at(-1) as Socket)
     }
-    await goesOn(opened)
+    await goesOn(t, opened)
   })
 }
 
-test('a client that drops the connection right behind whole requests ends no service', async () => {
+test('a client that drops the connection right behind whole requests ends no service', async (t) => {
   for (const path of METHODS) {
-    const session = await open()
+    const session = await open(t)
     for (let i = 0; i < 10; i++) call(session, path).end(EMPTY_MESSAGE)
     session.ping(() => session.destroy())
     await once(session, 'close')
   }
-  await goesOn(opened)
+  await goesOn(t, opened)
 })
 
-test('the connection of an open stream drops while it is sent to, and the service goes on', async () => {
-  const session = await open()
+test('the connection of an open stream drops while it is sent to, and the service goes on', async (t) => {
+  const session = await open(t)
   const watching = Array.from({ length: 10 }, () => call(session, '/grpc.health.v1.Health/Watch'))
   await Promise.all(watching.map((stream) => once(stream.end(EMPTY_MESSAGE).resume(), 'data')))
   session.destroy()
