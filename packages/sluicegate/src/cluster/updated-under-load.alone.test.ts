@@ -7,6 +7,8 @@ import { createClusterLimiter } from './create-cluster-limiter.js'
 import { serveLimiter } from './serve-limiter.js'
 
 const FOR_MS = 700
+/** On a machine that is busy with other things it goes on until enough has passed, for this long at most. */
+const MOST_MS = 30_000
 const WORKERS = 3
 
 /** Another burst, another limit, both; and back. */
@@ -28,21 +30,21 @@ const CHANGES: readonly (readonly (readonly [limit: number, burst: number])[])[]
 
 for (const make of [tokenBucket, gcra]) {
   for (const change of CHANGES) {
-    const [first] = change
     test(`I1: ${make.name}: a primary that goes over from ${change.join(' to ')} while its workers hold leases lets them pass no more than the largest`, async (t) => {
       const policies = change.map(([limit, burst]) => make({ limit, burst, window: '1s', name: 'api' }))
-      const { spent, lengthUs } = await saturated(policies)
+      const least = Math.min(...change.map(([, each]) => each)) / 2
+      const { spent, lengthUs } = await saturated(policies, least)
       const [limit, burst] = [Math.max(...change.map(([each]) => each)), Math.max(...change.map(([, each]) => each))]
       const budgetOf = rateBudget({ limit, burst, windowMs: 1000 })
       t.diagnostic(`${spent.length} of ${Math.floor(budgetOf(lengthUs))}`)
       assert.equal(surelyOver(spent, budgetOf), undefined)
-      assert.ok(first !== undefined && spent.length > first[1] / 2)
+      assert.ok(spent.length > least, `${spent.length} passed`)
     })
   }
 }
 
 /** Workers ask all the time, while the policies follow one on another. */
-async function saturated([first, ...others]: readonly Policy[]) {
+async function saturated([first, ...others]: readonly Policy[], least: number) {
   using served = serveLimiter(first as Policy)
   const limiters = Array.from({ length: WORKERS }, () => {
     const pair = channelPair()
@@ -53,8 +55,9 @@ async function saturated([first, ...others]: readonly Policy[]) {
   const beginUs = machineUs()
   const changes = [...others]
   const changesMs = FOR_MS / (others.length + 1)
+  const goesOn = (us: number): boolean => us < FOR_MS * 1000 || (spent.length <= least && us < MOST_MS * 1000)
   const caller = async (i: number): Promise<void> => {
-    for (let us = beginUs; us < beginUs + FOR_MS * 1000; us = machineUs()) {
+    for (let us = beginUs; goesOn(us - beginUs); us = machineUs()) {
       if (us - beginUs > (others.length - changes.length + 1) * changesMs * 1000 && changes.length > 0)
         served.update(changes.shift() as Policy)
       for (let takes = 0; takes < 16; takes++) {
