@@ -62,11 +62,15 @@ for (const [a, make] of RATES.entries()) {
       `I1: ${make.name}, ${mix}, saturated on a real server, passes the largest burst and the highest rate`,
       async (t) => {
         const budgetOf = rateBudget(boundOf(versions))
-        const least = LEAST_SHARE * budgetOf(FOR_MS * 1000)
-        const { spent, lengthUs, counts } = await saturated(`${make.name} ${mix}`, versions, { least })
-        t.diagnostic(`${counts} of ${Math.floor(budgetOf(lengthUs))}`)
-        assert.equal(surelyOver(spent, budgetOf), undefined)
-        assert.ok(spent.length >= least, `${spent.length} passed`)
+        const latestUs = machineUs() + MOST_MS * 1000
+        // Again where the machine had too little time to saturate anything: the bound holds each time.
+        for (let run = 1, isSaturated = false; !isSaturated; run++) {
+          const { spent, lengthUs, counts } = await saturated(`${make.name} ${mix} ${run}`, versions)
+          t.diagnostic(`${counts} of ${Math.floor(budgetOf(lengthUs))}`)
+          assert.equal(surelyOver(spent, budgetOf), undefined)
+          isSaturated = spent.length > LEAST_SHARE * budgetOf(lengthUs)
+          assert.ok(isSaturated || machineUs() < latestUs, `${spent.length} passed`)
+        }
       },
     )
   }
@@ -115,12 +119,12 @@ function boundOf(versions: readonly Version[]): RateSpec {
 interface Load {
   readonly forMs?: number
   /** It does not end before this number passed, however long a busy machine takes for it. */
-  readonly least: number
+  readonly least?: number
   readonly random?: Random
 }
 
 /** Each version by a limiter and a connection of its own; with `random` each goes over to the next one in the middle. */
-async function saturated(prefix: string, versions: readonly Version[], { forMs = FOR_MS, least, random }: Load) {
+async function saturated(prefix: string, versions: readonly Version[], { forMs = FOR_MS, least = 0, random }: Load = {}) {
   const spent: Spent[] = []
   const beginUs = machineUs()
   const untilUs = beginUs + forMs * 1000

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random, seedsFrom, shortOrLong } from 'sluicegate-testkit'
+import { turns } from 'sluicegate-testkit/cluster/channel-pair.js'
 import { grantOf, OF_A_WINDOW } from 'sluicegate-testkit/leases/grant-of.js'
 import { PoolTwin } from 'sluicegate-testkit/regions/pool-twin.js'
 import { RegionWorld, type SimRegion } from 'sluicegate-testkit/regions/region-world.js'
@@ -13,10 +14,6 @@ import { noRenewals, RegionRenewals } from './renewals.js'
 const SEEDS = shortOrLong(12, 60)
 const LIMIT = 1000
 const [FIRST_US, LEFT_US, ENDED_US] = [1_000_000, 5_000_000, 5_000_000]
-
-async function turn(): Promise<void> {
-  await new Promise((resolve) => setImmediate(resolve))
-}
 
 test('what processes bring back until a moment after the end of tokens goes back to the home, with what the region has left', async () => {
   const policy = fixedWindow({ limit: LIMIT, window: '1d', name: 'a day' })
@@ -46,16 +43,16 @@ test('what processes bring back until a moment after the end of tokens goes back
   const first = twin.draw(nowUs(), draw, terms)
   renewals.claimed(0, 'k', first, { pace: 0.000_01, total: 0, agoUs: 0 })
   clock.advance(20)
-  await turn()
+  await turns()
   const { lots } = twin.draw(nowUs(), draw, terms)
   const [{ tokens, endUs } = { tokens: 0, endUs: 0 }] = lots
   assert.equal(tokens, 7)
   clock.advance((endUs - nowUs()) / 1000 + 1)
-  await turn()
+  await turns()
   twin.back(nowUs(), { tokens: 5, endUs })
   assert.equal(twin.draw(nowUs(), draw, terms).tokens, 0, 'their end is over')
   clock.advance(1000)
-  await turn()
+  await turns()
   assert.deepEqual(returned, [3 + 5])
   assert.equal(twin.reclaim(nowUs(), endUs), 0)
 })

@@ -31,13 +31,13 @@ interface Opened {
 async function setUp(t: Cleanup): Promise<Opened> {
   const service = await serveProcess(t, YAML)
   const sockets: Socket[] = []
-  const open = async (test: Cleanup): Promise<ClientHttp2Session> => {
+  const open = async (user: Cleanup): Promise<ClientHttp2Session> => {
     const { port, hostname } = service.urls.get('grpc') ?? assert.fail()
     const socket = connectSocket(Number(port), hostname)
     sockets.push(socket)
     const session = connect(`http://${hostname}:${port}`, { createConnection: () => socket })
     session.on('error', () => {})
-    test.after(() => session.destroy())
+    user.after(() => session.destroy())
     await once(session, 'connect')
     return session
   }

@@ -186,7 +186,6 @@ export class Sessions {
     const closing = this.#guard.after(Math.min(FIRST_CALL_MS, finishMs), () => {
       for (const session of this.#sessions.keys()) session.close()
     })
-    closing.ref()
     const cutOff = this.#guard.after(finishMs, () => {
       for (const session of this.#sessions.keys()) session.destroy()
     })

@@ -11,7 +11,7 @@ const SAVED_SEEDS: Readonly<Partial<Record<string, readonly number[]>>> = {}
 
 /** Handshakes take longer than all else that a client does. */
 const ENCRYPTED_CLIENTS = shortOrLong(12, 20)
-/** Node.js may keep sockets of clients that break off under encryption for ever: the process of a long run, which has this file alone, need not wait. */
+/** Node.js may keep sockets of clients that break off under encryption for ever: the process, which this file has alone, need not wait. */
 const LONGEST_REST_MS = 10_000
 
 test('clients of every protocol that break off anywhere leave nothing behind, and others are answered meanwhile', async (t) => {
