@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { longTest } from 'sluicegate-testkit'
 
 // The set-up is plain JavaScript, so that it runs before anything is compiled; it has no types to import.
 const setup = (file: string) => import(new URL(`../setup/${file}`, import.meta.url).href)
@@ -289,7 +290,7 @@ function ranGroup(...bodies: readonly string[]) {
   return { stdout, status, results: [...stdout.matchAll(/^( *(?:not )?ok) \d+ - (.*)$/gm)].map(([, how, name]) => `${how} ${name}`) }
 }
 
-test('in a group suites nest, also those that wait, and hooks and mocks are those of their suites', () => {
+longTest('in a group suites nest, also those that wait, and hooks and mocks are those of their suites', () => {
   const { status, results } = ranGroup(
     `await 0
      const steps = []
@@ -311,7 +312,7 @@ test('in a group suites nest, also those that wait, and hooks and mocks are thos
   assert.equal(status, 0)
 })
 
-test('in a group what nothing caught is a failure of the test that runs, or of the group, and says where', () => {
+longTest('in a group what nothing caught is a failure of the test that runs, or of the group, and says where', () => {
   const running = ranGroup(
     `const wait = () => new Promise((done) => setTimeout(done, 1e4).unref())
      test('throws', () => { setTimeout(function inTimer() { throw new Error('thrown') }, 1); return wait() })
@@ -329,7 +330,7 @@ test('in a group what nothing caught is a failure of the test that runs, or of t
   }
 })
 
-test('a group of Node.js 20 has no hook that follows each promise', () => {
+longTest('a group of Node.js 20 has no hook that follows each promise', () => {
   if (!process.version.startsWith('v20.')) return
   const hooked =
     "test('free', () => { const made = executionAsyncId(); return Promise.resolve().then(() => assert.equal(executionAsyncId(), 0, String(made))) })"

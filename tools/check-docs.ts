@@ -15,7 +15,7 @@ const MOST_WORDS = 79_950
 export function checkDocs(): string[] {
   const documents = trackedFiles(/\.md$/).map((file) => [file, readFileSync(file, 'utf8')] as const)
   const dead = documents.flatMap(([file, text]) => {
-    // What packages contain is checked where they are installed (packed-library.alone.test.ts).
+    // What packages contain is checked where they are installed (packed-library.long.test.ts).
     const targets = linkedFiles(file, text).filter((target) => !/^packages\/\w+\/docs\//.test(target) && !existsSync(target))
     return targets.map((target) => `${file} links to ${target}, which is not there`)
   })

@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { longTest } from 'sluicegate-testkit'
 import { fileSizeFaults, fileSizeWarnings, functionSizeFaults } from './check-file-sizes.js'
 import { renovateFaults, unknownScripts, unpinnedActions } from './check-github.js'
 import { lockfileFaults } from './check-lockfiles.js'
@@ -133,7 +134,7 @@ test('links of a packed page lead to packed files, and other links become plain 
   )
 })
 
-test('a workflow with a fault is refused, and one that runs a script that is not there', (t) => {
+longTest('a workflow with a fault is refused, and one that runs a script that is not there', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'sluicegate-gate-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const lint = (job: string): readonly string[] => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { crewFor, Random, shortOrLong } from 'sluicegate-testkit'
+import { crewFor, longTest, Random, shortOrLong } from 'sluicegate-testkit'
 import type { Decision } from '../../../packages/sluicegate/dist/decision/decision.js'
 import { manualClock, slidingLog } from '../../../packages/sluicegate/dist/index.js'
 import { sum } from '../samples.js'
@@ -107,7 +107,7 @@ test('4 workers on one key of the mutex log admit exactly what has expired, roun
   }
 })
 
-test('4 workers on the same new keys of the mutex log at once give each key its limit, no more and no less', async (t) => {
+longTest('4 workers on the same new keys of the mutex log at once give each key its limit, no more and no less', async (t) => {
   const twin = createMutexLogTwin(slidingLog({ limit: 7, window: '1h' }), { clock: manualClock(START_MS), maxKeys: 4000 })
   const crew = crewFor(t, 4, { handle: twin.handle(), attach: ATTACH })
   const keys = Array.from({ length: shortOrLong(500, 2000) }, (_, i) => `key ${i}`)

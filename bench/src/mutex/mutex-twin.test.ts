@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { crewFor, Random, RateOracle } from 'sluicegate-testkit'
+import { crewFor, longTest, Random, RateOracle } from 'sluicegate-testkit'
 import { manualClock, slidingLog, tokenBucket } from '../../../packages/sluicegate/dist/index.js'
 import { createMutexLogTwin } from './mutex-log-twin.js'
 import { attachMutexTwin, createMutexTwin } from './mutex-twin.js'
@@ -43,7 +43,7 @@ test('a bound key of either twin spends the same tokens', () => {
   }
 })
 
-test('4 workers on one key of the mutex twin admit exactly what flows in, round after round', async (t) => {
+longTest('4 workers on one key of the mutex twin admit exactly what flows in, round after round', async (t) => {
   const clock = manualClock(1_789_000_000_000)
   const twin = createMutexTwin(tokenBucket({ limit: 1000, window: '1s', burst: 100 }), { clock, maxKeys: 10 })
   const attach = { module: new URL('./mutex-twin.js', import.meta.url).href, name: 'attachMutexTwin' }

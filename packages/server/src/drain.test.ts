@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { shortOrLong } from 'sluicegate-testkit'
+import { longTest, shortOrLong } from 'sluicegate-testkit'
 import { TWO_POLICIES } from 'sluicegate-testkit/service/running-service.js'
 import { type ServiceProcess, serveProcess } from 'sluicegate-testkit/service/sluicegate-process.js'
 
@@ -88,7 +88,7 @@ test('while it drains, the port is open, /readyz says 503, /livez 200, and each 
   assert.equal(await ended, 0)
 })
 
-test('SIGINT does not drain', async (t) => {
+longTest('SIGINT does not drain', async (t) => {
   const service = await serveProcess(t, TWO_POLICIES, '--drain', '1h')
   assert.equal(await service.end('SIGINT'), 0)
 })
@@ -102,7 +102,7 @@ test('a second signal ends it at once, with 1', async (t) => {
   }
 })
 
-test('the file can say how long it drains, and the command line wins', async (t) => {
+longTest('the file can say how long it drains, and the command line wins', async (t) => {
   const slow = `${TWO_POLICIES}stop: { drain: 1h }\n`
   const service = await serveProcess(t, slow, '--drain', '0')
   assert.equal(await service.end('SIGTERM'), 0)

@@ -119,7 +119,7 @@ test('files for provisioning name what Grafana needs', () => {
   assert.deepEqual([providers[0].type, providers[0].options.path.startsWith('/')], ['file', true])
 })
 
-test('promtool accepts the configuration and the alerts, and their tests pass', () => {
+longTest('promtool accepts the configuration and the alerts, and their tests pass', () => {
   for (const args of [
     ['check', 'config', 'prometheus.yml'],
     ['test', 'rules', 'alert-tests.yml'],

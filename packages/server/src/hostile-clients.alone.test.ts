@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { manualClock } from 'sluicegate'
-import { shortOrLong } from 'sluicegate-testkit'
+import { longTest, shortOrLong } from 'sluicegate-testkit'
 import { connectTo, parseResponse, readToEnd } from 'sluicegate-testkit/service/raw-http.js'
 import { runService, TWO_POLICIES } from 'sluicegate-testkit/service/running-service.js'
 import { type ServiceProcess, serveProcess } from 'sluicegate-testkit/service/sluicegate-process.js'
@@ -80,7 +80,7 @@ for (const path of ['/events', ...PIPELINED].slice(0, shortOrLong(1, 5))) {
   })
 }
 
-test('bodies that come in chunks of one byte and do not end fill no memory, and others are served meanwhile', async (t) => {
+longTest('bodies that come in chunks of one byte and do not end fill no memory, and others are served meanwhile', async (t) => {
   const service = await serveProcess(t, TWO_POLICIES)
   const attackers = await connected(t, service.url, 2 * ATTACKERS)
   const head = 'POST /v1/take HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
@@ -215,7 +215,7 @@ test('without a free place, a request whose body does not arrive is closed befor
   assert.equal(connections.cuts.refused, 0)
 })
 
-test('without a free place and with all connections busy, a new one is refused with 503 and Retry-After', async (t) => {
+longTest('without a free place and with all connections busy, a new one is refused with 503 and Retry-After', async (t) => {
   const { url, connections } = await runService(t, undefined, { clients: { maxConnections: 10, maxConnectionsPerAddress: 4 } })
   const busy = await connected(t, url, 4)
   for (const socket of busy) socket.write(get('/events'))

@@ -7,6 +7,7 @@ import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { longTest } from 'sluicegate-testkit'
 import { makeCertificates } from 'sluicegate-testkit/service/certificates.js'
 import { runService } from 'sluicegate-testkit/service/running-service.js'
 import { configFile, serveProcess, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
@@ -94,7 +95,7 @@ test('where one of several listeners cannot listen, none does', async (t) => {
   assert.equal(existsSync(path), false)
 })
 
-test('a listener that cannot be opened is one line that names its option', async (t) => {
+longTest('a listener that cannot be opened is one line that names its option', async (t) => {
   const folder = folderFor(t)
   for (const [option, address, message] of [
     ['--http', `unix:${folder}/nowhere/x.sock`, /--http/],

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { everyNth, until } from 'sluicegate-testkit'
+import { everyNth, longTest, until } from 'sluicegate-testkit'
 import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
 import { replaced, runNginx } from 'sluicegate-testkit/service/running-nginx.js'
 import { announcement, type Cleanup, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
@@ -136,7 +136,7 @@ for (const [i, protocol] of (['http', 'grpc'] as const).entries()) {
     assert.equal(await remaining('bob'), LIMIT)
   })
 
-  everyNth(i + 1, 2)(`over ${protocol} requests at once reach the model as far as their estimates fit, and the others do not`, async () => {
+  longTest(`over ${protocol} requests at once reach the model as far as their estimates fit, and the others do not`, async () => {
     const { calls, complete, remaining } = await runModel(protocol)
     const sent = Array.from({ length: 15 }, () => complete('ben', 999))
     const statuses: number[] = []
@@ -173,21 +173,18 @@ for (const [i, protocol] of (['http', 'grpc'] as const).entries()) {
     },
   )
 
-  everyNth(i + 3, 2)(
-    `over ${protocol} a client that gives up ends the call of the model; its reservation lapses and stays charged`,
-    async () => {
-      const { calls, complete, remaining, metric } = await runModel(protocol, { TTL_MS: '1500' })
-      const gone = new AbortController()
-      const given = complete('dora', 2_999, gone.signal)
-      await until('the model is called', () => calls.length === 1)
-      gone.abort()
-      await assert.rejects(given)
-      await until('the app ends its call', () => calls[0]?.response.destroyed === true)
-      await until('the reservation has lapsed', async () => (await metric('sluicegate_reservations_lapsed_total')) === 1)
-      assert.equal(await metric('sluicegate_reservations'), 0)
-      assert.equal(await remaining('dora'), LIMIT - 3_000)
-    },
-  )
+  longTest(`over ${protocol} a client that gives up ends the call of the model; its reservation lapses and stays charged`, async () => {
+    const { calls, complete, remaining, metric } = await runModel(protocol, { TTL_MS: '1500' })
+    const gone = new AbortController()
+    const given = complete('dora', 2_999, gone.signal)
+    await until('the model is called', () => calls.length === 1)
+    gone.abort()
+    await assert.rejects(given)
+    await until('the app ends its call', () => calls[0]?.response.destroyed === true)
+    await until('the reservation has lapsed', async () => (await metric('sluicegate_reservations_lapsed_total')) === 1)
+    assert.equal(await metric('sluicegate_reservations'), 0)
+    assert.equal(await remaining('dora'), LIMIT - 3_000)
+  })
 
   everyNth(i + 4, 2)(
     `over ${protocol} an answer after the time of its reservation is delivered, and stays charged as reserved`,

@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test'
 import { Metadata } from '@grpc/grpc-js'
 import { manualClock } from 'sluicegate'
 import { parseConfig } from 'sluicegate-config/read-config.js'
-import { RedisProcess } from 'sluicegate-testkit'
+import { longTest, RedisProcess } from 'sluicegate-testkit'
 import { envoyDomains } from 'sluicegate-testkit/service/envoy-domains.js'
 import { GrpcTestClient } from 'sluicegate-testkit/service/grpc-client.js'
 import { runService } from 'sluicegate-testkit/service/running-service.js'
@@ -123,7 +123,7 @@ test('over RESP the class is the last argument', async (t) => {
   assert.match(wrong, /^\+OK\r\n-ERR value is not an integer.*\r\n-ERR syntax error\r\n-ERR wrong number/)
 })
 
-test('over Redis two services keep the share of the highest class, and their total is exact', async (t) => {
+longTest('over Redis two services keep the share of the highest class, and their total is exact', async (t) => {
   const redis = await RedisProcess.start()
   t.after(() => redis.stop())
   const yaml = `

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { gcra, manualClock, PolicyError } from 'sluicegate'
 import { parseConfig, readConfig } from 'sluicegate-config/read-config.js'
-import { RedisProcess, shortOrLong, until } from 'sluicegate-testkit'
+import { longTest, RedisProcess, shortOrLong, until } from 'sluicegate-testkit'
 import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
 import { serveProcess } from 'sluicegate-testkit/service/sluicegate-process.js'
 import { Engine } from './engine/engine.js'
@@ -191,7 +191,7 @@ test('a changed file is noticed, also when another takes its place', async (t) =
   await until('it is back', async () => (await left('a')) === 20)
 })
 
-test('SIGHUP reloads, and a fault does not end the service', async (t) => {
+longTest('SIGHUP reloads, and a fault does not end the service', async (t) => {
   const service = await serveProcess(t, `${LISTEN}policies:\n${A_10}`)
   service.child.kill('SIGHUP')
   await until('it is reloaded', async () => (await service.metric('sluicegate_config_reloads_total', { result: 'success' })) >= 1)

@@ -63,20 +63,23 @@ longTest('after kill -9 a restart knows what the last snapshot knew', async (t) 
   assert.ok([93, 88].includes(await left(url, 'month')))
 })
 
-test('with other numbers what was spent stays spent; with another algorithm or table the policy starts full, and the others do not', async (t) => {
-  const { yaml } = setUp(t)
-  const first = await runService(t, yaml)
-  await takeOfEach(first.url)
-  await first.stop()
-  const changed = yaml
-    .replace('limit: 100', 'limit: 200')
-    .replace('sliding-log, limit: 10', 'gcra, limit: 10')
-    .replace('max-keys: 100', 'max-keys: 200')
-  const second = await runService(t, changed)
-  assert.deepEqual(await Promise.all(NAMES.map((name) => left(second.url, name))), [193, 50, 10, 13])
-})
+longTest(
+  'with other numbers what was spent stays spent; with another algorithm or table the policy starts full, and the others do not',
+  async (t) => {
+    const { yaml } = setUp(t)
+    const first = await runService(t, yaml)
+    await takeOfEach(first.url)
+    await first.stop()
+    const changed = yaml
+      .replace('limit: 100', 'limit: 200')
+      .replace('sliding-log, limit: 10', 'gcra, limit: 10')
+      .replace('max-keys: 100', 'max-keys: 200')
+    const second = await runService(t, changed)
+    assert.deepEqual(await Promise.all(NAMES.map((name) => left(second.url, name))), [193, 50, 10, 13])
+  },
+)
 
-test('a damaged snapshot is refused, reported and kept, and the service starts', async (t) => {
+longTest('a damaged snapshot is refused, reported and kept, and the service starts', async (t) => {
   const { file, yaml } = setUp(t)
   const first = await runService(t, yaml)
   await takeOfEach(first.url)
@@ -102,7 +105,7 @@ test('a damaged snapshot is refused, reported and kept, and the service starts',
   }
 })
 
-test('a snapshot that cannot be written is in the metrics, and the service goes on', async (t) => {
+longTest('a snapshot that cannot be written is in the metrics, and the service goes on', async (t) => {
   const { file, yaml } = setUp(t)
   const service = await serveProcess(t, yaml.replace(file, join(file, 'nowhere')))
   await until('the failure is shown', async () => (await service.metric('sluicegate_snapshot_failed')) === 1)
@@ -110,7 +113,7 @@ test('a snapshot that cannot be written is in the metrics, and the service goes 
   assert.equal(await service.end('SIGINT'), 0)
 })
 
-test('the debt of keys of CL.THROTTLE survives kill -9 up to the last snapshot', async (t) => {
+longTest('the debt of keys of CL.THROTTLE survives kill -9 up to the last snapshot', async (t) => {
   const { file, yaml } = setUp(t)
   const resp = join(file, '..', 'resp.sock')
   const remaining = (quantity: number): Promise<number> => throttled(resp, 'alice', '99', '100', '86400', `${quantity}`)

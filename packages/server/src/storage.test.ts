@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { tokenBucket } from 'sluicegate'
 import { parseConfig } from 'sluicegate-config/read-config.js'
-import { longTest, RedisCluster, RedisProcess, shortOrLong, until } from 'sluicegate-testkit'
+import { everyNth, longTest, RedisCluster, RedisProcess, shortOrLong, until } from 'sluicegate-testkit'
 import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
 import { runService } from 'sluicegate-testkit/service/running-service.js'
 import { RedisStorage } from './engine/redis-storage.js'
@@ -65,8 +65,8 @@ function limiterOf(storage: RedisStorage): StoredLimiter {
   return storage.limiter({ policy, maxKeys: undefined, onFull: 'evict' }, { hotKeys: 0, clock: undefined })
 }
 
-for (const mode of ['leased', 'exact']) {
-  test(`two services share one budget in Redis, ${mode}`, async (t) => {
+for (const [i, mode] of ['leased', 'exact'].entries()) {
+  everyNth(i, 2)(`two services share one budget in Redis, ${mode}`, async (t) => {
     const redis = await RedisProcess.start()
     t.after(() => redis.stop())
     const yaml = redisYaml(redis.port, `, mode: ${mode}, timeout: 20s`).replace('limit: 1000', `limit: ${LIMIT}`)
@@ -144,7 +144,7 @@ test('reservations that compete for the rest of a window leave it open: what is 
   assert.equal((await post(service, '/v1/peek', { policy: 'narrow', key: 'alice' })).body.remaining, 3)
 })
 
-test('keys in a cluster work the same', async (t) => {
+longTest('keys in a cluster work the same', async (t) => {
   const cluster = await RedisCluster.start()
   t.after(() => cluster.stop())
   const nodes = cluster.nodes.map(({ url }) => `"${url}"`).join(', ')
@@ -152,7 +152,7 @@ test('keys in a cluster work the same', async (t) => {
   for (const key of ['alice', 'bob', 'carol']) assert.equal(await takesFrom(services, 10, `/v1/take?policy=narrow&key=${key}`), 3)
 })
 
-test('a cluster that cannot be reached at the start is found later', async (t) => {
+longTest('a cluster that cannot be reached at the start is found later', async (t) => {
   const cluster = await RedisCluster.start({ replicas: 0 })
   t.after(() => cluster.stop())
   await cluster.behindProxies()
@@ -163,7 +163,7 @@ test('a cluster that cannot be reached at the start is found later', async (t) =
   await until('the cluster is found', () => storage.isReachable)
 })
 
-test('a primary that cannot be reached holds up no other shard at the start', async (t) => {
+longTest('a primary that cannot be reached holds up no other shard at the start', async (t) => {
   const cluster = await RedisCluster.start({ replicas: 0 })
   t.after(() => cluster.stop())
   await cluster.behindProxies()
@@ -184,7 +184,7 @@ test('a primary that cannot be reached holds up no other shard at the start', as
   })
 })
 
-test('a server that joins no cluster before the service has started is found with its slots', async (t) => {
+longTest('a server that joins no cluster before the service has started is found with its slots', async (t) => {
   const server = await RedisProcess.start({ args: ['--cluster-enabled', 'yes'] })
   t.after(() => server.stop())
   const storage = await clusterStorage(t, [server.url])

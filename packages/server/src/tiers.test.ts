@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { type Clock, manualClock } from 'sluicegate'
 import { readConfig } from 'sluicegate-config/read-config.js'
-import { RedisProcess, until } from 'sluicegate-testkit'
+import { longTest, RedisProcess, until } from 'sluicegate-testkit'
 import { GrpcTestClient } from 'sluicegate-testkit/service/grpc-client.js'
 import { Limiter } from './protocols/grpc/messages/sluicegate/v1/limiter.gen.js'
 import { type Service, startService } from './service.js'
@@ -68,7 +68,7 @@ test('a changed data file takes effect by itself, all or nothing, and keys keep 
   assert.equal(await left(service, 'other'), 6)
 })
 
-test('a snapshot has the keys of tiers', async (t) => {
+longTest('a snapshot has the keys of tiers', async (t) => {
   const { start, folder } = await setUp(
     t,
     `snapshot: { file: FOLDER/keys }\n`.replace('FOLDER', mkdtempSync(join(tmpdir(), 'sluicegate-keys-'))),

@@ -62,7 +62,7 @@ longTest('processes share the load, and their counts add up', async (t) => {
   assertCounts(await measured(t, url, '--policy', 'api', '--processes', '3'))
 })
 
-test('a warm-up is sent and not measured, by one process and by several', async (t) => {
+longTest('a warm-up is sent and not measured, by one process and by several', async (t) => {
   const { url, engine } = await runService(t, SERVED)
   const { counts } = engine.policy('api') ?? assert.fail()
   for (const processes of IS_LONG_RUN ? ['1', '2'] : ['2']) {
@@ -100,7 +100,7 @@ longTest('the library over Redis admits exactly the burst', async (t) => {
   assertCounts(await measured(t, server.url, '--config', configFile(t, `policies: { ${POLICY} }\nstorage: ${storage}`)))
 })
 
-test('a stall of the server shows in the percentiles from the intended start', async (t) => {
+longTest('a stall of the server shows in the percentiles from the intended start', async (t) => {
   let answered = 0
   const server = createServer((_, response) => {
     answered++
@@ -131,7 +131,7 @@ longTest('a server that never answers counts as unanswered, with the time until 
   assert.ok(latencyMs.p50 >= 300)
 })
 
-test('Ctrl-C prints what was measured', async (t) => {
+longTest('Ctrl-C prints what was measured', async (t) => {
   const { url } = await runService(t, SERVED)
   for (const processes of IS_LONG_RUN ? ['1', '2'] : ['1']) {
     const child = sluicegate(t, 'load', url, '--policy', 'api', '--duration', '1h', '--rate', '100', '--processes', processes, '--json')

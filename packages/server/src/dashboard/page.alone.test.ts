@@ -60,7 +60,7 @@ test('the page’s figures follow real takes, without console output and without
   assert.deepEqual(complaints, [])
 })
 
-test('the rates rise with takes and the chart draws them', async (t) => {
+longTest('the rates rise with takes and the chart draws them', async (t) => {
   const { service, page } = await openAt(t)
   await page.locator('.policy canvas').first().waitFor()
   const rate = page.locator('#total-allowed')
@@ -191,7 +191,7 @@ longTest('a key is looked up by keyboard, shows its state in each policy, and Es
   assert.deepEqual(complaints, [])
 })
 
-test('a key is reset and blocked on the page of the admin listener, and nowhere else', async (t) => {
+longTest('a key is reset and blocked on the page of the admin listener, and nowhere else', async (t) => {
   const service = await runService(t, ADMIN, { ...OFTEN, clock: manualClock(0) })
   await take(service, 'alice', 105)
   const { page, complaints } = await openPage(t, service.urls.get('admin') ?? assert.fail())
@@ -248,7 +248,7 @@ test('a page of another site cannot look up a key, and a wrong key is refused', 
   assert.equal(await ask('{"key":"alice"}'), 200)
 })
 
-test('a failed reload and the differences of a candidate are on the page, with faults for the admin alone', async (t) => {
+longTest('a failed reload and the differences of a candidate are on the page, with faults for the admin alone', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'sluicegate-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const [path, candidate] = [join(folder, 'live.yaml'), join(folder, 'next.yaml')]
@@ -293,7 +293,7 @@ longTest('the time of decisions is shown as percentiles, and tables with their m
   assert.match(await textOf(page.locator('.table-text').first()), /^Table: .*% of room for 1.6M keys, .* [KM]iB$/)
 })
 
-test('in a region the page shows who holds what of each budget, and that the home is out', async (t) => {
+longTest('in a region the page shows who holds what of each budget, and that the home is out', async (t) => {
   const [home, west] = await Promise.all([RedisProcess.start(), RedisProcess.start()])
   const ocean = await FaultProxy.before(home)
   t.after(async () => {
@@ -396,7 +396,7 @@ longTest('the labels of the axis of an idle policy are quarters, as its lines ar
   assert.deepEqual([...amounts], ['0', '0.25', '0.5', '0.75', '1'])
 })
 
-test('the last label of time is whole, however near to the edge, and midnight is 00:00:00', async (t) => {
+longTest('the last label of time is whole, however near to the edge, and midnight is 00:00:00', async (t) => {
   const labels = (await labelsAt(t, '2026-01-01T00:00:01Z')).filter(({ text }) => text.includes(':'))
   assert.deepEqual([...new Set(labels.map(({ text }) => text))], ['23:59:00', '00:00:00'])
   for (const { text, right, canvasWidth } of labels) assert.ok(right <= canvasWidth, `${text} ends at ${right} of ${canvasWidth}`)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PolicyError, StoreError } from 'sluicegate'
-import { until } from 'sluicegate-testkit'
+import { longTest, until } from 'sluicegate-testkit'
 import { TooManyHeldError } from '../engine/held-by-id.js'
 import { Exchange, type Methods } from './exchange.js'
 
@@ -78,7 +78,7 @@ test('an answer that comes too late is handed to the call, which gives back what
   assert.deepEqual(late, ['permit'])
 })
 
-test('a process that has stopped does not fill the memory of another one', async () => {
+longTest('a process that has stopped does not fill the memory of another one', async () => {
   const { caller, stop } = connected({})
   stop()
   const waiting = Array.from({ length: 65_536 }, () => caller.callWith({ timeoutMs: 60_000 }, 'take').catch((error: Error) => error))

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { after, test } from 'node:test'
-import { until } from 'sluicegate-testkit'
+import { longTest, until } from 'sluicegate-testkit'
 import { send, sendMany, workersOf } from 'sluicegate-testkit/service/many-connections.js'
 import { configFile, ended, served, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
 
@@ -45,7 +45,7 @@ test('connections over all workers receive one budget exactly, by tier and by cl
 })
 
 // Before the next test: it counts the workers that ended.
-test('a worker that hangs is killed and replaced in bounded time, is logged and counted, and the others serve meanwhile', async () => {
+longTest('a worker that hangs is killed and replaced in bounded time, is logged and counted, and the others serve meanwhile', async () => {
   let log = ''
   child.stderr.on('data', (chunk) => {
     log += chunk

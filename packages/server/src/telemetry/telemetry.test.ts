@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { Metadata } from '@grpc/grpc-js'
 import { context, trace } from '@opentelemetry/api'
 import { readConfig } from 'sluicegate-config/read-config.js'
+import { longTest } from 'sluicegate-testkit'
 import { readExposition } from 'sluicegate-testkit/service/exposition.js'
 import { GrpcTestClient } from 'sluicegate-testkit/service/grpc-client.js'
 import { type EndedSpan, MemoryTelemetry } from 'sluicegate-testkit/service/memory-telemetry.js'
@@ -224,7 +225,7 @@ test('a program whose providers are registered by --import is followed', async (
   assert.deepEqual([name, traceId, attributes['sluicegate.outcome']], ['GET /v1/take', TRACE_ID, 'allowed'])
 })
 
-test('a program with providers, in which the service does not find the API of OpenTelemetry, serves as any other', async (t) => {
+longTest('a program with providers, in which the service does not find the API of OpenTelemetry, serves as any other', async (t) => {
   const { url } = await serveWith(t, 'without-telemetry-api.js')
   assert.equal((await fetch(`${url}/v1/take?policy=two&key=a`)).status, 200)
 })

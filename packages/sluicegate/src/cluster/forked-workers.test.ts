@@ -65,19 +65,21 @@ const EXACT_TOTALS: readonly (readonly [policy: Policy, total: number, options?:
 ]
 
 for (const [i, [policy, total, options = LONG]] of EXACT_TOTALS.entries()) {
-  everyNth(i, 5)(`${policy.algorithm}, ${options.mode ?? 'leased if it can be'}: ${WORKERS} processes together pass exactly ${total}`, () =>
-    withFleet(
-      policy,
-      async ({ workers }) => {
-        const reports = await Promise.all(workers.map((worker) => worker.run({ run: 'drain', key: 'all', denials: 20 })))
-        assert.equal(sum(reports.map(({ admittedUs }) => admittedUs.length)), total)
-        assert.deepEqual(
-          reports.map(({ sources }) => sources.outage),
-          workers.map(() => undefined),
-        )
-      },
-      options,
-    ),
+  everyNth(i, 10)(
+    `${policy.algorithm}, ${options.mode ?? 'leased if it can be'}: ${WORKERS} processes together pass exactly ${total}`,
+    () =>
+      withFleet(
+        policy,
+        async ({ workers }) => {
+          const reports = await Promise.all(workers.map((worker) => worker.run({ run: 'drain', key: 'all', denials: 20 })))
+          assert.equal(sum(reports.map(({ admittedUs }) => admittedUs.length)), total)
+          assert.deepEqual(
+            reports.map(({ sources }) => sources.outage),
+            workers.map(() => undefined),
+          )
+        },
+        options,
+      ),
   )
 }
 
@@ -120,22 +122,25 @@ test('I9 a worker that is killed loses no more than what it held: the others pas
     LONG,
   ))
 
-test('permits of a worker that is killed come back at once, and one that is asked for again after their release is not given twice', () =>
-  withFleet(
-    concurrency({ limit: 10, ttl: '24h', name: 'x' }),
-    async ({ workers, served }) => {
-      const [victim, other] = workers as [ForkedWorker, ForkedWorker]
-      assert.equal((await victim.run({ run: 'burst', key: 'all', takes: 6 })).admittedUs.length, 6)
-      assert.equal((await other.run({ run: 'burst', key: 'all', takes: 6 })).admittedUs.length, 4)
-      await victim.end('SIGKILL')
-      assert.equal(served.limiter.peek('all').remaining, 6)
-      const { released } = await other.run({ run: 'release' })
-      assert.equal(released, 4)
-      assert.equal((await other.run({ run: 'release' })).released, 0)
-      assert.equal(served.limiter.peek('all').remaining, 10)
-    },
-    { workers: 2 },
-  ))
+longTest(
+  'permits of a worker that is killed come back at once, and one that is asked for again after their release is not given twice',
+  () =>
+    withFleet(
+      concurrency({ limit: 10, ttl: '24h', name: 'x' }),
+      async ({ workers, served }) => {
+        const [victim, other] = workers as [ForkedWorker, ForkedWorker]
+        assert.equal((await victim.run({ run: 'burst', key: 'all', takes: 6 })).admittedUs.length, 6)
+        assert.equal((await other.run({ run: 'burst', key: 'all', takes: 6 })).admittedUs.length, 4)
+        await victim.end('SIGKILL')
+        assert.equal(served.limiter.peek('all').remaining, 6)
+        const { released } = await other.run({ run: 'release' })
+        assert.equal(released, 4)
+        assert.equal((await other.run({ run: 'release' })).released, 0)
+        assert.equal(served.limiter.peek('all').remaining, 10)
+      },
+      { workers: 2 },
+    ),
+)
 
 test('1,000 takes at once pass exactly as many as there are, in one message', () =>
   withFleet(
@@ -155,7 +160,7 @@ test('1,000 takes at once pass exactly as many as there are, in one message', ()
     { workers: 1 },
   ))
 
-test('1,000 takes at once of a leased policy pass exactly as many as there are, with a few questions', () =>
+longTest('1,000 takes at once of a leased policy pass exactly as many as there are, with a few questions', () =>
   withFleet(
     fixedWindow({ limit: 300, window: YEAR, name: 'x' }),
     async ({ workers: [worker] }) => {
@@ -166,7 +171,8 @@ test('1,000 takes at once of a leased policy pass exactly as many as there are, 
       assert.ok((report?.storeCalls ?? 0) - (before?.storeCalls ?? 0) <= 3)
     },
     { workers: 1, ...LONG },
-  ))
+  ),
+)
 
 test('a worker that comes later finds what was spent, and the policy of now; an update reaches all', () =>
   withFleet(

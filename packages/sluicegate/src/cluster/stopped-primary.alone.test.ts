@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { everyNth } from 'sluicegate-testkit'
 import type { StreamedLine } from 'sluicegate-testkit/cluster/streaming-fleet.js'
 import { countOf, StreamingPrimary } from 'sluicegate-testkit/cluster/streaming-primary.js'
 import { fixedWindow, tokenBucket } from '../index.js'
@@ -20,32 +21,35 @@ const byAll = (lines: readonly StreamedLine[], of: (line: StreamedLine) => boole
   return [...counts.values()].filter((count) => count >= times).length === WORKERS
 }
 
-for (const by of ['fork', 'cluster'] as const) {
-  for (const outage of ['local', 'open', 'closed'] satisfies OutageMode[]) {
-    test(`${by}: while the primary stands still its workers decide as in an outage (${outage}), and go on when it does`, async () => {
-      const primary = new StreamingPrimary({
-        policy: fixedWindow({ limit: LIMIT, window: '365d', name: 'x' }),
-        workers: WORKERS,
-        by,
-        options: { outage, localShare: LOCAL_SHARE, timeoutMs: 200 },
-        takes: 40,
-      })
-      try {
-        await primary.until((lines) => byAll(lines, isServed))
-        primary.process.kill('SIGSTOP')
-        const without = await primary.until((lines) => byAll(lines, hasOutage, 10))
-        const passed = countOf(without, (line) => line.passed.outage)
-        const denied = countOf(without, (line) => line.denied.outage)
-        if (outage === 'open') assert.ok(passed > 0 && denied === 0)
-        else assert.ok(denied > 0 && passed <= (outage === 'local' ? WORKERS * OWN : 0), `${passed} passed, ${denied} denied`)
-        for (const line of without) assert.ok(line.retryAfterMs >= 1)
-        primary.process.kill('SIGCONT')
-        await primary.until((lines) => byAll(lines, isServed, 2))
-      } finally {
-        primary.process.kill('SIGCONT')
-        primary.end()
-      }
-    })
+for (const [i, by] of (['fork', 'cluster'] as const).entries()) {
+  for (const [j, outage] of (['local', 'open', 'closed'] satisfies OutageMode[]).entries()) {
+    everyNth(3 * i + j, 4)(
+      `${by}: while the primary stands still its workers decide as in an outage (${outage}), and go on when it does`,
+      async () => {
+        const primary = new StreamingPrimary({
+          policy: fixedWindow({ limit: LIMIT, window: '365d', name: 'x' }),
+          workers: WORKERS,
+          by,
+          options: { outage, localShare: LOCAL_SHARE, timeoutMs: 200 },
+          takes: 40,
+        })
+        try {
+          await primary.until((lines) => byAll(lines, isServed))
+          primary.process.kill('SIGSTOP')
+          const without = await primary.until((lines) => byAll(lines, hasOutage, 10))
+          const passed = countOf(without, (line) => line.passed.outage)
+          const denied = countOf(without, (line) => line.denied.outage)
+          if (outage === 'open') assert.ok(passed > 0 && denied === 0)
+          else assert.ok(denied > 0 && passed <= (outage === 'local' ? WORKERS * OWN : 0), `${passed} passed, ${denied} denied`)
+          for (const line of without) assert.ok(line.retryAfterMs >= 1)
+          primary.process.kill('SIGCONT')
+          await primary.until((lines) => byAll(lines, isServed, 2))
+        } finally {
+          primary.process.kill('SIGCONT')
+          primary.end()
+        }
+      },
+    )
   }
 }
 

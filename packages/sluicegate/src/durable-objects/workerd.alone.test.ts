@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { shortOrLong } from 'sluicegate-testkit'
+import { longTest, shortOrLong } from 'sluicegate-testkit'
 import { until } from 'sluicegate-testkit/servers/until.js'
 import { type RuntimeOptions, WorkerRuntime } from 'sluicegate-testkit/workers/worker-runtime.js'
 import type { Decision } from '../decision/decision.js'
@@ -78,7 +78,7 @@ async function admitted(runtime: WorkerRuntime, path: string, times: number, wor
   return (await Promise.all(taken)).filter(Boolean).length
 }
 
-test('three Workers take from one object as many tokens as the policy has, and after a restart no more', async (context) => {
+longTest('three Workers take from one object as many tokens as the policy has, and after a restart no more', async (context) => {
   const folder = await storage()
   const first = await started(context, { workers: 3, storage: folder })
   assert.equal(await admitted(first, '/exact/ada', 150, 3), 50)

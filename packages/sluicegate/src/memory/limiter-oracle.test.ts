@@ -13,10 +13,10 @@ import {
 } from 'sluicegate-testkit'
 import type { Limiter } from '../index.js'
 
-const PLAIN_SEQUENCES = shortOrLong(400, 1_500)
+const PLAIN_SEQUENCES = shortOrLong(150, 1_500)
 /** Of each algorithm, with all verbs. */
-const SEQUENCES = shortOrLong(30, 200)
-const NEWEST_FIRST = shortOrLong(20, 100)
+const SEQUENCES = shortOrLong(15, 200)
+const NEWEST_FIRST = shortOrLong(10, 100)
 
 test('every seed that once found something still finds nothing', () => {
   for (const algorithm of [undefined, ...VECTOR_ALGORITHMS]) {

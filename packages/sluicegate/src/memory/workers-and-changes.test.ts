@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
+import { after } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { CREW_ALGORITHMS, crewFor, everyNth, oracleFor, policyOf, Random } from 'sluicegate-testkit'
+import { CREW_ALGORITHMS, crewFor, everyNth, longTest, oracleFor, policyOf, Random } from 'sluicegate-testkit'
 import { createLimiter, gcra, manualClock, tokenBucket } from '../index.js'
 
 // Threads at work while something else changes under them: the time base, the policy, the keys in the table.
@@ -15,7 +15,7 @@ const MOST_ROUNDS = 50
 
 const crew = crewFor({ after }, WORKERS)
 
-test('I1, I2: while the time base moves, hour after hour, workers admit what the oracle does', async () => {
+longTest('I1, I2: while the time base moves, hour after hour, workers admit what the oracle does', async () => {
   // A prime: the finest units there are, whose time base moves every few hours. That of the other forms moves in workers.test.ts.
   const spec = { limit: 999_983, windowMs: 366 * 24 * HOUR_MS, burst: 5000 }
   for (const policyOf of [gcra, tokenBucket]) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { shortOrLong } from 'sluicegate-testkit'
+import { longTest, shortOrLong } from 'sluicegate-testkit'
 import { headerOf, type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/plain-request.js'
 import { limitersOfTest } from 'sluicegate-testkit/redis/limiters-of-test.js'
 import { concurrency, fixedWindow, type Policy, slidingWindow, tokenBucket } from '../index.js'
@@ -96,7 +96,7 @@ for (const policy of [
   })
 }
 
-test('when a real store stops, the limiter decides, and onOutage may overrule it', async (t) => {
+longTest('when a real store stops, the limiter decides, and onOutage may overrule it', async (t) => {
   const { server, limiter } = await store(t)
   const policy = tokenBucket({ name: 'p', limit: 50, window: '1s' })
   const one = (outage: 'closed' | 'open', onOutage?: 'open' | 'closed'): ((user: string) => Promise<MiddlewareResult>) =>

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { longTest } from 'sluicegate-testkit'
 import { LimitedServer } from 'sluicegate-testkit/outbound/limited-server.js'
 import { tokenBucket } from '../index.js'
 import { limitedFetch } from './limited-fetch.js'
@@ -51,7 +52,7 @@ async function outcome(send: Sent, input: string | Request, init?: RequestInit):
 const HEADERS = { authorization: 'Bearer x', cookie: 'a=b', 'x-own': 'kept' }
 const own = { attempts: 1 } as const
 
-test('methods, bodies, headers, addresses and failures are those of a plain fetch', async () => {
+longTest('methods, bodies, headers, addresses and failures are those of a plain fetch', async () => {
   const polite = limitedFetch(fetch, own) as Sent
   for (const status of [301, 302, 303, 307, 308]) {
     for (const place of ['here', 'there']) {

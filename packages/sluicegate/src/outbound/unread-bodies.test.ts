@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { longTest } from 'sluicegate-testkit'
 import { type Answering, turnsOf, until, withLimitedAgent } from 'sluicegate-testkit/outbound/limited-agent.js'
 import { LimitedServer } from 'sluicegate-testkit/outbound/limited-server.js'
 import { request } from 'undici'
@@ -45,7 +46,7 @@ test('a reader who continues in time keeps the place', { timeout: 20_000 }, asyn
   })
 })
 
-test('an unread body does not keep the process alive, but a request waiting for its place does', { timeout: 60_000 }, async () => {
+longTest('an unread body does not keep the process alive, but a request waiting for its place does', { timeout: 60_000 }, async () => {
   const server = await LimitedServer.answering((_, response) => void response.end('body'))
   const program = (calls: number): string => `
     import { limitedFetch } from ${JSON.stringify(new URL('./index.js', import.meta.url).href)}

@@ -31,7 +31,7 @@ for (const [count, spec] of FLEETS) {
   )
 }
 
-test('I9 over PostgreSQL: of a process that is stopped, and of one that is killed, nothing goes over the budget', async (t) => {
+longTest('I9 over PostgreSQL: of a process that is stopped, and of one that is killed, nothing goes over the budget', async (t) => {
   const spec = { algorithm: 'token-bucket', limit: 500, windowMs: 1000, burst: 200 } as const
   const [killed, stopped, ...others] = await leasedFleet(await jobs(shortOrLong(3, 4), spec, { forMs: shortOrLong(1600, 2500) }))
   await new Promise((resolve) => setTimeout(resolve, 500))

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import pg from 'pg'
-import { PostgresProcess } from 'sluicegate-testkit'
+import { longTest, PostgresProcess } from 'sluicegate-testkit'
 import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { FaultProxy } from 'sluicegate-testkit/servers/fault-proxy.js'
 import { until } from 'sluicegate-testkit/servers/until.js'
@@ -50,7 +50,7 @@ async function passedOf(limiter: FleetLimiter, takes: number): Promise<number> {
   return decisions.filter(({ allowed }) => allowed).length
 }
 
-test('two regions admit together what the policy says of a budget in PostgreSQL', async () => {
+longTest('two regions admit together what the policy says of a budget in PostgreSQL', async () => {
   const policy = fixedWindow({ limit: 100, window: '1h', name: 'together' })
   const [a, b] = [limiterIn(0, policy), limiterIn(1, policy)]
   let passed = 0

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { shortOrLong } from 'sluicegate-testkit'
+import { longTest, shortOrLong } from 'sluicegate-testkit'
 import { allow, DOCUMENTED_COMMANDS as COMMANDS, USER } from 'sluicegate-testkit/redis/allowed-user.js'
 import {
   CLUSTER_CLIENTS,
@@ -108,7 +108,7 @@ for (const kind of clientsForRun(CLUSTER_CLIENTS)) {
   })
 }
 
-test('none of the commands could be left out, but INFO', async () => {
+longTest('none of the commands could be left out, but INFO', async () => {
   const kind = SERVER_CLIENTS[0] as ClientKind
   // INFO comes last.
   for (const command of [...COMMANDS].reverse().filter((_, i) => i % shortOrLong(4, 1) === 0)) {

@@ -1,4 +1,4 @@
-import { SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { clientsOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import { banSuite } from 'sluicegate-testkit/suites/ban-suite.js'
 import { manualClock } from '../time/clock.js'
@@ -8,7 +8,7 @@ import { RedisOverrides } from './redis-overrides.js'
 import { RedisScripts } from './redis-scripts.js'
 import { runnerFor } from './runner-for.js'
 
-const KINDS = SERVER_CLIENTS.filter(({ name }) => name === 'node-redis' || name === 'ioredis')
+const KINDS = clientsForRun(SERVER_CLIENTS.filter(({ name }) => name === 'node-redis' || name === 'ioredis'))
 
 const opened = await clientsOfFile(KINDS)
 

@@ -35,9 +35,9 @@ for (const [i, { policy, longestMs }] of FORMS.entries()) {
   const { algorithm, burst } = policy
   const name = `${algorithm}, ${burst} at once`
 
-  // In a short run each form has a third of the steps, by turns.
+  // In a short run each form has a sixth of the steps, by turns.
   for (const [j, stepMs] of STEPS_MS.entries()) {
-    everyNth(i + j, 3)(
+    everyNth(i + j, 6)(
       `${name}: a step back of ${stepMs} ms grants nothing, holds for the step at most, and for a full budget's time when it is long`,
       async () => {
         const { limiter, set } = limiterOf(policy)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { until } from 'sluicegate-testkit'
-import { SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { proxiedServerOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import type { Policy } from '../policy/policy.js'
 import { concurrency, fixedWindow, tokenBucket } from '../policy/single-policy.js'
@@ -14,7 +14,7 @@ const BURST = 50
 /** Nothing flows back by itself while a test runs. */
 const POLICY = tokenBucket({ limit: 1, window: '10d', burst: BURST, name: 'p' })
 /** With valkey-glide not all comes back yet: see docs/outages.md. */
-const KINDS = SERVER_CLIENTS.filter(({ name, library }) => name === library && library !== 'valkey-glide')
+const KINDS = clientsForRun(SERVER_CLIENTS.filter(({ name, library }) => name === library && library !== 'valkey-glide'))
 const NO_HASTE = 60_000
 const WAITS = 300
 

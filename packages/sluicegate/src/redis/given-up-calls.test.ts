@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { until } from 'sluicegate-testkit'
-import { type ClientKind, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { type ClientKind, clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { proxiedServerOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import type { Policy } from '../policy/policy.js'
 import { concurrency, tokenBucket } from '../policy/single-policy.js'
@@ -14,7 +14,7 @@ const BURST = 100
 /** Nothing comes back by itself while a test runs. */
 const POLICY = tokenBucket({ limit: 1, window: '10d', burst: BURST, name: 'p' })
 const PLACES = concurrency({ limit: 3, ttl: '1h', name: 'places' })
-const KINDS = SERVER_CLIENTS.filter(({ name, library }) => name === library)
+const KINDS = clientsForRun(SERVER_CLIENTS.filter(({ name, library }) => name === library))
 const NO_HASTE = 60_000
 
 const { server, proxy } = await proxiedServerOfFile()

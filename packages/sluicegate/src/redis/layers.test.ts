@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type OpenClient, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { clientsForRun, type OpenClient, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { clientsOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import { layerSuite, passed } from 'sluicegate-testkit/suites/layer-suite.js'
 import { listAndShadowSuite } from 'sluicegate-testkit/suites/list-and-shadow-suite.js'
@@ -8,7 +8,7 @@ import { fixedWindow, type Policy } from '../index.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
 
 /** Those that most fleets have; the others run the same scripts by the same port. */
-const KINDS = SERVER_CLIENTS.filter(({ name }) => name === 'node-redis' || name === 'ioredis')
+const KINDS = clientsForRun(SERVER_CLIENTS.filter(({ name }) => name === 'node-redis' || name === 'ioredis'))
 
 const opened = await clientsOfFile(KINDS)
 

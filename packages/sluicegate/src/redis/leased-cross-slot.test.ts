@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { everyNth, until } from 'sluicegate-testkit'
+import { everyNth, longTest, until } from 'sluicegate-testkit'
 import { CLUSTER_CLIENTS, clientsForRun } from 'sluicegate-testkit/redis/redis-clients.js'
 import { clusterOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import { allOf, concurrency, type Decision, fixedWindow, tokenBucket } from '../index.js'
@@ -106,7 +105,7 @@ function sameSlotAs(key: string): string {
 
 const [ANY] = CLUSTER_CLIENTS
 
-test('what was used while the server of one key was out is charged to both of them afterwards', async () => {
+longTest('what was used while the server of one key was out is charged to both of them afterwards', async () => {
   await using open = await (ANY as (typeof CLUSTER_CLIENTS)[0]).open(cluster.roots)
   const policy = allOf([
     fixedWindow({ limit: 1000, window: '30d', name: 'daily' }),

@@ -29,20 +29,23 @@ for (const [count, spec] of FLEETS) {
   )
 }
 
-test('a process that is stopped for longer than a lease with tokens in hand spends what it has left, and the budget holds', async (t) => {
-  await redis.send('FLUSHALL')
-  // A lease is good for 400 ms, for which 40 tokens of the burst are not lent.
-  const spec = { algorithm: 'token-bucket', limit: 100, windowMs: 1000, burst: 300 } as const
-  const all = { horizonMs: 200, forMs: shortOrLong(3500, 4000), quietUntilMs: 3200 }
-  const [holder, other] = await leasedFleet([...jobs(1, spec, { ...all, first: 150 }), ...jobs(1, spec, all)])
-  await new Promise((resolve) => setTimeout(resolve, 700))
-  holder?.child.kill('SIGSTOP')
-  await new Promise((resolve) => setTimeout(resolve, 2000))
-  holder?.child.kill('SIGCONT')
-  const reports = await Promise.all([holder?.report, other?.report])
-  assert.ok(reports.every((report) => report !== undefined))
-  assertWithin(spec, reports, t)
-})
+longTest(
+  'a process that is stopped for longer than a lease with tokens in hand spends what it has left, and the budget holds',
+  async (t) => {
+    await redis.send('FLUSHALL')
+    // A lease is good for 400 ms, for which 40 tokens of the burst are not lent.
+    const spec = { algorithm: 'token-bucket', limit: 100, windowMs: 1000, burst: 300 } as const
+    const all = { horizonMs: 200, forMs: shortOrLong(3500, 4000), quietUntilMs: 3200 }
+    const [holder, other] = await leasedFleet([...jobs(1, spec, { ...all, first: 150 }), ...jobs(1, spec, all)])
+    await new Promise((resolve) => setTimeout(resolve, 700))
+    holder?.child.kill('SIGSTOP')
+    await new Promise((resolve) => setTimeout(resolve, 2000))
+    holder?.child.kill('SIGCONT')
+    const reports = await Promise.all([holder?.report, other?.report])
+    assert.ok(reports.every((report) => report !== undefined))
+    assertWithin(spec, reports, t)
+  },
+)
 
 longTest('a process that is stopped again and again while it spends never goes over the budget with the others', async (t) => {
   await redis.send('FLUSHALL')
@@ -60,7 +63,7 @@ longTest('a process that is stopped again and again while it spends never goes o
   assertWithin(spec, reports, t)
 })
 
-test('I9: of a process that is killed only what it held is lost: the others go on within the budget', async (t) => {
+longTest('I9: of a process that is killed only what it held is lost: the others go on within the budget', async (t) => {
   await redis.send('FLUSHALL')
   const spec = { algorithm: 'token-bucket', limit: 500, windowMs: 1000, burst: 200 } as const
   const [killed, ...others] = await leasedFleet(jobs(shortOrLong(2, 3), spec, { forMs: shortOrLong(1300, 2500) }))

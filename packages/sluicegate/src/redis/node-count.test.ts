@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { Random, RedisCluster, type RedisProcess, shortOrLong, until } from 'sluicegate-testkit'
+import { longTest, Random, RedisCluster, type RedisProcess, shortOrLong, until } from 'sluicegate-testkit'
 import { NodeSet } from 'sluicegate-testkit/outage/node-set.js'
 import { GivenTime } from 'sluicegate-testkit/redis/given-time.js'
 import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
@@ -25,7 +25,7 @@ before(async () => {
 })
 after(() => Promise.all([redis.stop(), cluster.stop()]))
 
-test('the script counts as its twin does, at any times, also of a clock that steps', async () => {
+longTest('the script counts as its twin does, at any times, also of a clock that steps', async () => {
   const time = new GivenTime(redis.runner)
   const random = new Random(7)
   for (let round = 0; round < shortOrLong(4, 10); round++) {

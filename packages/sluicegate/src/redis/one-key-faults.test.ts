@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { everyNth, RedisCluster } from 'sluicegate-testkit'
-import { CLUSTER_CLIENTS, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { everyNth, longTest, RedisCluster } from 'sluicegate-testkit'
+import { CLUSTER_CLIENTS, clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { serverOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import { PolicyError } from '../errors.js'
 import type { Policy } from '../policy/policy.js'
@@ -19,7 +19,7 @@ const POLICIES: readonly Policy[] = [
   slidingLog({ limit: 100, window: '1d', name: 'p' }),
   concurrency({ limit: 100, ttl: '1d', name: 'p' }),
 ]
-const KINDS = SERVER_CLIENTS.filter(({ name, library }) => name === library)
+const KINDS = clientsForRun(SERVER_CLIENTS.filter(({ name, library }) => name === library))
 const MODES = ['exact', 'leased'] as const
 const NO_HASTE = { timeoutMs: 60_000 }
 const MINE = new TypeError('mine')
@@ -65,7 +65,7 @@ for (const mode of MODES) {
   })
 }
 
-test('so it is on a cluster, where the tag is asked for before anything else', async () => {
+longTest('so it is on a cluster, where the tag is asked for before anything else', async () => {
   const cluster = await RedisCluster.start()
   try {
     await using open = await (CLUSTER_CLIENTS[0] as (typeof CLUSTER_CLIENTS)[0]).open(cluster.nodes)

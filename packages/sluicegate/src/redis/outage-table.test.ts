@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { everyNth, type Fault, shortOrLong, until } from 'sluicegate-testkit'
-import { SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { everyNth, type Fault, until } from 'sluicegate-testkit'
+import { clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { proxiedServerOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import type { Decision } from '../decision/decision.js'
 import { tokenBucket } from '../policy/single-policy.js'
@@ -32,7 +32,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
 }
 const MODES: readonly OutageMode[] = ['local', 'open', 'closed']
 const COLUMNS = (['exact', 'leased'] as const).flatMap((mode) => MODES.map((outage) => ({ mode, outage })))
-const KINDS = SERVER_CLIENTS.filter(({ name, library }) => name === library).slice(0, shortOrLong(1, 3))
+const KINDS = clientsForRun(SERVER_CLIENTS.filter(({ name, library }) => name === library))
 
 const { proxy } = await proxiedServerOfFile()
 

@@ -34,8 +34,7 @@ after(async () => {
 for (const [i, kind] of PLAIN.entries()) {
   let pairs = 0
   for (const [j, mode] of (['exact', 'leased'] as const).entries()) {
-    // In a short run each client has one of them.
-    if (i !== j && !IS_LONG_RUN) continue
+    if (i + j > 0 && !IS_LONG_RUN) continue
     overrideSuite({
       name: `Redis, ${mode}, ${kind.name}`,
       isLeased: mode === 'leased',

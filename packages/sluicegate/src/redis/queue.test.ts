@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { createClient } from '@redis/client'
-import { freePorts, RedisProcess, until } from 'sluicegate-testkit'
+import { freePorts, longTest, RedisProcess, until } from 'sluicegate-testkit'
 import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { concurrency, fixedWindow, gcra, type Policy, QueueError, tokenBucket } from '../index.js'
 import { createRedisLimiter, type FleetLimiter, type RedisLimiterOptions } from './index.js'
@@ -90,7 +90,7 @@ test('settle corrects the cost in the store', async () => {
   assert.equal((await limiter.peek('key')).remaining, 90)
 })
 
-test('an outage is an error of its own, and the queue goes on once the server is back', async (t) => {
+longTest('an outage is an error of its own, and the queue goes on once the server is back', async (t) => {
   const [port = 0] = await freePorts(1)
   let server = await RedisProcess.start({ port })
   t.after(() => server.stop())

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { everyNth, Random, shortOrLong } from 'sluicegate-testkit'
+import { everyNth, longTest, Random, shortOrLong } from 'sluicegate-testkit'
 import { SOUND_POOL } from 'sluicegate-testkit/regions/pool-twin.js'
 import { regionUse } from 'sluicegate-testkit/regions/region-use.js'
 import { RegionWorld, type SimRegion } from 'sluicegate-testkit/regions/region-world.js'
@@ -142,7 +142,7 @@ test('a region without demand holds at most a hundredth of the budget', async ()
   }
 })
 
-test('a run is the same each time', async () => {
+longTest('a run is the same each time', async () => {
   const run = () => regionUse({ policy: BUCKET, delaysMs: DELAYS_MS, demand: [100, 60, 40].map(constant), seconds: 6, warmUpS: 3, seed: 7 })
   assert.deepEqual(await run(), await run())
 })

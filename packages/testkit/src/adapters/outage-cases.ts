@@ -35,10 +35,9 @@ export function outageCases<Request>({ name }: Harness<Request>, start: StartApp
     assert.ok(replies.every(({ status }) => status === 200 || status === 429))
   })
 
-  // A short run has one in which all pass, one in which some do, and one that is overruled.
   for (const [i, [options, onOutage, passing, status]] of modes.entries()) {
     const choice = onOutage === undefined ? '' : `, overruled by onOutage '${onOutage}'`
-    everyNth(i, 2)(`${name}: without its store, and outage '${options.outage}'${choice}, ${passing} of 20 pass`, async (t) => {
+    everyNth(i, modes.length)(`${name}: without its store, and outage '${options.outage}'${choice}, ${passing} of 20 pass`, async (t) => {
       const { limiter, stop } = await store(t)
       const { port, site } = await start(t, { all: { limiter: limiter(options), ...(onOutage && { onOutage }) } })
       assert.equal((await ask(port, '/ok')).status, 200)

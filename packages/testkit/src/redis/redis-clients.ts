@@ -139,11 +139,13 @@ export const CLUSTER_CLIENTS: readonly ClientKind[] = [
   },
 ]
 
-/**
- * The kinds that a test of more than the connection itself asks: all in a long run, one of each library in a short one.
- * single-server.test.ts and cluster.test.ts ask every kind in every run.
- */
+/** The kinds that a test of more than the connection itself asks: all in a long run, the first in a short one. */
 export function clientsForRun(kinds: readonly ClientKind[]): readonly ClientKind[] {
+  return IS_LONG_RUN ? kinds : kinds.slice(0, 1)
+}
+
+/** The kinds that a test of the connection asks: all in a long run, one of each library in a short one. */
+export function librariesForRun(kinds: readonly ClientKind[]): readonly ClientKind[] {
   if (IS_LONG_RUN) return kinds
   return kinds.filter(({ library }, at) => kinds.findIndex((kind) => kind.library === library) === at)
 }

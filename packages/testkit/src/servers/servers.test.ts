@@ -95,7 +95,7 @@ longTest('a cluster holds all slots, takes a fourth primary in, moves slots to i
   assert.equal((await cluster.primaries()).length, 3)
 })
 
-test('the replica of a primary that is killed takes its slots over', async () => {
+longTest('the replica of a primary that is killed takes its slots over', async () => {
   await using cluster = await RedisCluster.start()
   const killed = await cluster.primaryOf(0)
   await killed.kill()
@@ -103,7 +103,7 @@ test('the replica of a primary that is killed takes its slots over', async () =>
   assert.equal((await cluster.primaries()).length, 3)
 })
 
-test('a node that starts again, and one that joins, are behind proxies like the others', async () => {
+longTest('a node that starts again, and one that joins, are behind proxies like the others', async () => {
   await using cluster = await RedisCluster.start({ replicas: 0 })
   await cluster.behindProxies()
   const joined = await cluster.join()

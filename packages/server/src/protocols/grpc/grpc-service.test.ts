@@ -11,7 +11,7 @@ import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/p
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt'
 import { credentials, Metadata } from '@grpc/grpc-js'
 import { manualClock } from 'sluicegate'
-import { shortOrLong, until } from 'sluicegate-testkit'
+import { longTest, shortOrLong, until } from 'sluicegate-testkit'
 import { aGuard } from 'sluicegate-testkit/service/a-guard.js'
 import { makeCertificates } from 'sluicegate-testkit/service/certificates.js'
 import { envoyDomains } from 'sluicegate-testkit/service/envoy-domains.js'
@@ -319,7 +319,7 @@ function plainAndEncrypted(t: TestContext): Partial<GrpcServerOptions>[] {
   return [{}, { tls: { cert, key, clientCa: undefined } }]
 }
 
-test('a connection that breaks the protocol is closed in a moment, also with a call under way', async (t) => {
+longTest('a connection that breaks the protocol is closed in a moment, also with a call under way', async (t) => {
   const sent = [
     [PREFACE, OVERSIZED],
     [PREFACE, callHeaders(), OVERSIZED],
@@ -340,7 +340,7 @@ test('a connection that breaks the protocol is closed in a moment, also with a c
   await Promise.all(closed)
 })
 
-test('a connection without calls that sends pings and settings stays open', async (t) => {
+longTest('a connection without calls that sends pings and settings stays open', async (t) => {
   const probed = plainAndEncrypted(t).map(async (options) => {
     const { port, service } = await setUp(t, options)
     const session = connect(`${options.tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`, { rejectUnauthorized: false })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { longTest } from 'sluicegate-testkit'
 import { connectTo, parseResponse, rawExchange, readToEnd } from 'sluicegate-testkit/service/raw-http.js'
 import { runService } from 'sluicegate-testkit/service/running-service.js'
 
@@ -58,7 +59,7 @@ test('requests on one connection are answered in order', async (t) => {
   assert.deepEqual(remaining, ['99', '98', '97'])
 })
 
-test('a client that sends requests and never reads is not read from, and fills no memory', async (t) => {
+longTest('a client that sends requests and never reads is not read from, and fills no memory', async (t) => {
   const { url, engine } = await runService(t)
   const { counts } = engine.policy('burst') ?? assert.fail()
   const socket = await connectTo(url)

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import { createClient } from '@redis/client'
-import { until } from 'sluicegate-testkit'
+import { longTest, until } from 'sluicegate-testkit'
 import { makeCertificates } from 'sluicegate-testkit/service/certificates.js'
 import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
 import { received, runningResp } from 'sluicegate-testkit/service/running-resp.js'
@@ -70,7 +70,7 @@ test('RESP over TLS, and handshakes that are not completed take no place', async
   assert.equal(server.connections.open, 1)
 })
 
-test('clients of RESP over TLS that leave their handshake, or do not end it in time, are closed', async (t) => {
+longTest('clients of RESP over TLS that leave their handshake, or do not end it in time, are closed', async (t) => {
   const { server: files, ca } = makeCertificates(t)
   const tls = { cert: readFileSync(files.cert, 'utf8'), key: readFileSync(files.key, 'utf8'), clientCa: undefined }
   const { port, open } = await runningResp(t, { tls, bounds: { headersMs: 500 } })

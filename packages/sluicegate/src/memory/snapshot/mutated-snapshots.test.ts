@@ -8,7 +8,7 @@ import type { MutationReport } from 'sluicegate-testkit/runtimes/mutated-snapsho
 
 /** Longer than a seed takes on a busy machine. */
 const LONGEST_MS = 20_000
-const MUTATIONS = shortOrLong(150, 500)
+const MUTATIONS = shortOrLong(60, 500)
 
 async function reported(from: number, to: number): Promise<MutationReport> {
   const progress = new SharedArrayBuffer(8)

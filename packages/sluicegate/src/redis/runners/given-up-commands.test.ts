@@ -75,9 +75,9 @@ function bare(addresses: readonly Address[]): Address[] {
 
 const recalls = ({ library }: ClientKind): boolean => library !== 'valkey-glide'
 
-for (const kind of [...clientsForRun(SERVER_CLIENTS.filter(recalls)), HASTY_GLIDE]) {
+for (const kind of clientsForRun([...SERVER_CLIENTS.filter(recalls), HASTY_GLIDE])) {
   chargesNothingLate(kind, async () => ({ roots: [server], holder: server, ready: async () => undefined }))
 }
-for (const kind of IS_LONG_RUN ? [...CLUSTER_CLIENTS.filter(recalls), HASTY_GLIDE_ON_CLUSTER] : [HASTY_GLIDE_ON_CLUSTER]) {
+for (const kind of IS_LONG_RUN ? [...CLUSTER_CLIENTS.filter(recalls), HASTY_GLIDE_ON_CLUSTER] : []) {
   chargesNothingLate(kind, async (slot) => ({ roots: cluster.roots, holder: await cluster.primaryOf(slot), ready: () => cluster.ready() }))
 }

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, test } from 'node:test'
+import { after } from 'node:test'
 import { Redis } from 'ioredis'
-import { everyNth, type FaultProxy, freePorts, RedisProcess, until } from 'sluicegate-testkit'
+import { everyNth, type FaultProxy, freePorts, longTest, RedisProcess, until } from 'sluicegate-testkit'
 import {
   CLUSTER_CLIENTS,
   type ClientKind,
@@ -91,7 +91,7 @@ for (const kind of clientsForRun(CLUSTER_CLIENTS)) {
   chargesOnce(kind, 'k', () => wayToSlot(cluster, hashSlot('k')))
 }
 
-test('an ioredis call without resends, whose failure the client never reports, times out and is charged once', async () => {
+longTest('an ioredis call without resends, whose failure the client never reports, times out and is charged once', async () => {
   front.set({ kind: 'none' })
   const client = new Redis({ host: front.host, port: front.port, autoResendUnfulfilledCommands: false })
   client.on('error', () => undefined)

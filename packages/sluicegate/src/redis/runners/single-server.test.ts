@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { RedisProcess, RedisSentinel } from 'sluicegate-testkit'
-import { type ClientKind, NO_HASTE, SERVER_CLIENTS, sentinelClients } from 'sluicegate-testkit/redis/redis-clients.js'
+import {
+  type ClientKind,
+  clientsForRun,
+  librariesForRun,
+  NO_HASTE,
+  SERVER_CLIENTS,
+  sentinelClients,
+} from 'sluicegate-testkit/redis/redis-clients.js'
 import { fixedWindow } from '../../policy/single-policy.js'
 import { createRedisLimiter } from '../create-redis-limiter.js'
 import { runnerFor } from '../runner-for.js'
@@ -73,7 +80,7 @@ function behaves(
   })
 }
 
-for (const kind of SERVER_CLIENTS) behaves(kind, () => ({ roots: [server], server }))
-for (const kind of sentinelClients('sluicegate')) {
+for (const kind of librariesForRun(SERVER_CLIENTS)) behaves(kind, () => ({ roots: [server], server }))
+for (const kind of clientsForRun(sentinelClients('sluicegate'))) {
   behaves(kind, () => ({ roots: watched.roots, server: watched.servers[0] as RedisProcess }))
 }
