@@ -185,7 +185,7 @@ test('continuous integration counts the tests, and passes when all and the gate 
   assert.deepEqual(lastAndStatus(runs(summary(12, 0), 'exit 1')), ['12 passed, 0 failed', 1])
 })
 
-test('continuous integration runs a few failed files once more, and lists those that passed then', () => {
+longTest('continuous integration runs a few failed files once more, and lists those that passed then', () => {
   const failing = (files: number): string => {
     const record = { files: Array.from({ length: files }, (_, i) => `${i}.js`), failures: [{ name: 'sometimes' }] }
     return `echo '${JSON.stringify(record)}' >"$SLUICEGATE_FAILED_TESTS"; printf '# pass 11\\n# fail 1\\n'; exit 1`

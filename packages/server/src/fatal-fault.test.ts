@@ -49,7 +49,7 @@ for (const [i, flag] of (canSharePorts() ? ['--processes', '--threads'] : ['--pr
       ],
     ] as const
   ).entries()) {
-    everyNth(i + j, 2)(`with ${flag} a worker that has a fault is replaced, and no call of others over ${protocols} fails`, async (t) => {
+    everyNth(i + j, 4)(`with ${flag} a worker that has a fault is replaced, and no call of others over ${protocols} fails`, async (t) => {
       const { stormed, fail } = await faultyService(t, flag, '2', '--drain', '200ms')
       const { service, log } = stormed
       let isOver = false

@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
 import { manualClock } from 'sluicegate'
 import { readConfig } from 'sluicegate-config/read-config.js'
-import { everyNth, longTest, RedisProcess, until } from 'sluicegate-testkit'
+import { longTest, RedisProcess, until } from 'sluicegate-testkit'
 import { openPage } from 'sluicegate-testkit/browser/browser.js'
 import { FaultProxy } from 'sluicegate-testkit/servers/fault-proxy.js'
 import { runService, TWO_POLICIES } from 'sluicegate-testkit/service/running-service.js'
@@ -126,8 +126,8 @@ longTest('when the service ends, the page says so', async (t) => {
   assert.match(await textOf(page.locator('#status')), /Connection lost/)
 })
 
-for (const [i, colorScheme] of (['light', 'dark'] as const).entries()) {
-  everyNth(i, 2)(`at a phone’s width nothing sticks out, and text stands out from its ground (${colorScheme})`, async (t) => {
+for (const colorScheme of ['light', 'dark'] as const) {
+  longTest(`at a phone’s width nothing sticks out, and text stands out from its ground (${colorScheme})`, async (t) => {
     const service = await runService(t, SHOWN, { ...OFTEN, clock: manualClock(0) })
     await take(service, 'k'.repeat(200), 2)
     const { page } = await openPage(t, service.url, { viewport: { width: 360, height: 740 }, colorScheme })

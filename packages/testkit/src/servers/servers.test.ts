@@ -166,7 +166,7 @@ test('a slow close ends the connection after the request, before the answer', as
   assert.equal(await exchange(proxy, 'SET a 1'), 'end')
   await until('the request was carried out', async () => (await server.ask('GET', 'a')) === '1')
 })
-test('the nodes of a cluster behind proxies send everybody there', async () => {
+longTest('the nodes of a cluster behind proxies send everybody there', async () => {
   await using cluster = await RedisCluster.start({ replicas: 0 })
   await cluster.behindProxies()
   const slots = await (cluster.nodes[0] as RedisProcess).ask('CLUSTER', 'SLOTS')

@@ -173,15 +173,13 @@ test(`charging ${MANY} keys does not block the event loop`, async () => {
     turn = setImmediate(look)
   }
   let turn = setImmediate(look)
-  recorded.answer = async () => {
-    if (recorded.calls % 500 === 0) await new Promise((resolve) => setImmediate(resolve))
-  }
+  recorded.answer = () => new Promise((resolve) => setImmediate(resolve))
   recorded.account.recovered()
   await until('everything is charged', () => !recorded.outage.isOwing && recorded.atOnce === 0)
   clearImmediate(turn)
   assert.equal(recorded.tokens.size, MANY)
   assert.equal(recorded.account.tokens, 3 * MANY)
-  assert.ok(most <= 1_000, `${most} calls in one turn`)
+  assert.ok(most <= 64, `${most} calls in one turn`)
 })
 
 test(`${MANY} keys of a server that is still out are checked in small batches`, async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import pg from 'pg'
 import postgres from 'postgres'
-import { longTest, PostgresProcess, until } from 'sluicegate-testkit'
+import { PostgresProcess, until } from 'sluicegate-testkit'
 import { fixedWindow } from '../policy/single-policy.js'
 import { createPostgresLimiter } from './create-postgres-limiter.js'
 import { postgresStore } from './postgres-store.js'
@@ -43,7 +43,7 @@ async function withClients(url: string, use: (client: PostgresClient) => Promise
   }
 }
 
-longTest('a standby says which server it is, and what to give instead', () =>
+test('a standby says which server it is, and what to give instead', () =>
   withClients(standby.url, async (client) => {
     const message = `PostgreSQL at 127.0.0.1:${standby.port} is read-only, a standby, and limits write: give the address of the primary`
     const kept = postgresStore({ client, table: 'kept' })
@@ -54,8 +54,7 @@ longTest('a standby says which server it is, and what to give instead', () =>
     const unlogged = postgresStore({ client })
     await assert.rejects(unlogged.read('a'), { code: 'OUTAGE', message })
     await assert.rejects(unlogged.swap(SWAP), { code: 'OUTAGE', message })
-  }),
-)
+  }))
 
 test('takes over a standby are an outage whose error says so', () =>
   withClients(standby.url, async (client) => {
