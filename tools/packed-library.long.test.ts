@@ -18,10 +18,6 @@ const TSC = resolve('node_modules/typescript/bin/tsc')
 /** The packages that programs here import beside the library, and their types. */
 const PEERS = ['@nestjs', '@types', 'express', 'fastify', 'hono', 'koa', 'reflect-metadata', 'rxjs', 'undici', 'undici-types']
 
-const IS_LONG = process.env.SLUICEGATE_TEST_RUN === 'long'
-/** Not in `npm test`. */
-const longTest = IS_LONG ? test : () => undefined
-
 await unpack('sluicegate')
 after(() => rmSync(HOME, { recursive: true, force: true }))
 const manifest = JSON.parse(readFileSync(join(LIBRARY, 'package.json'), 'utf8'))
@@ -32,7 +28,7 @@ const ENTRIES = Object.entries<object | string>(manifest.exports)
 
 async function unpack(name: Published): Promise<void> {
   // To make modules small takes most of the time: a short run does it for an eighth of them, which the others import and are imported by.
-  const { filename } = await packed(name, HOME, join(HOME, 'packages'), IS_LONG ? 1 : 8)
+  const { filename } = await packed(name, HOME, join(HOME, 'packages'))
   mkdirSync(join(MODULES, name), { recursive: true })
   execFileSync('tar', ['xzf', join(HOME, filename), '-C', join(MODULES, name), '--strip-components=1'])
   for (const peer of PEERS) if (!existsSync(join(MODULES, peer))) symlinkSync(resolve('node_modules', peer), join(MODULES, peer))
@@ -153,7 +149,7 @@ const WAYS = [
 ] as const
 
 for (const [type, ...settings] of WAYS) {
-  longTest(`TypeScript compiles ${settings.join(' ')} in a package of type ${type} against it, and Node runs that`, () => {
+  test(`TypeScript compiles ${settings.join(' ')} in a package of type ${type} against it, and Node runs that`, () => {
     const folder = mkdtempSync(join(HOME, 'program-'))
     writeFileSync(join(folder, 'package.json'), JSON.stringify({ type }))
     writeFileSync(join(folder, 'program.ts'), PROGRAM)
@@ -167,7 +163,7 @@ for (const [type, ...settings] of WAYS) {
   })
 }
 
-longTest('its declarations for CommonJS hold where those of libraries are checked', () => {
+test('its declarations for CommonJS hold where those of libraries are checked', () => {
   const folder = mkdtempSync(join(HOME, 'checked-'))
   writeFileSync(join(folder, 'program.ts'), PROGRAM)
   compile(folder, [
@@ -189,7 +185,7 @@ function compile(folder: string, args: readonly string[]): void {
   assert.equal(status, 0, stdout)
 }
 
-for (const name of IS_LONG ? (['sluicegate', 'sluicegate-server'] as const) : (['sluicegate'] as const)) {
+for (const name of ['sluicegate', 'sluicegate-server'] as const) {
   test(`every link in the pages of ${name} leads to something that is installed`, async () => {
     if (name !== 'sluicegate') await unpack(name)
     const folder = join(MODULES, name)

@@ -16,9 +16,9 @@ export interface Packed {
 }
 
 /** Packs a built package as it is published, into a folder. */
-export async function packed(name: Published, target: string, home?: string, everyNth?: number): Promise<Packed> {
+export async function packed(name: Published, target: string, home?: string): Promise<Packed> {
   mkdirSync(target, { recursive: true })
-  const folder = await publishablePackage(name, home, everyNth)
+  const folder = await publishablePackage(name, home)
   const printed = execFileSync('npm', ['pack', resolve(folder), '--json', '--pack-destination', target], {
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'ignore'],

@@ -18,9 +18,8 @@ const HOME = '.cache/packages'
  * `npm publish` take that folder.
  *
  * @param home another folder for them, for tests that run at once.
- * @param everyNth which of the library's modules become small: a published package has 1. Tests of what does not depend on it have fewer.
  */
-export async function publishablePackage(name: Published, home = HOME, everyNth = 1): Promise<string> {
+export async function publishablePackage(name: Published, home = HOME): Promise<string> {
   const source = FOLDER_OF[name]
   const target = `${home}/${name}`
   rmSync(target, { recursive: true, force: true })
@@ -35,13 +34,13 @@ export async function publishablePackage(name: Published, home = HOME, everyNth 
   write(`${target}/package.json`, `${JSON.stringify(published, null, 2)}\n`)
   for (const file of ['README.md', 'LICENSE']) cpSync(`${source}/${file}`, `${target}/${file}`)
   writePackedDocs(name, `${target}/docs`)
-  if (name === 'sluicegate') await writeLibrary(source, target, everyNth)
+  if (name === 'sluicegate') await writeLibrary(source, target)
   else await writeProgram(source, target)
   return target
 }
 
 /** Both forms of the code, small, and the declarations once. */
-async function writeLibrary(source: string, target: string, everyNth: number): Promise<void> {
+async function writeLibrary(source: string, target: string): Promise<void> {
   const entries = entriesOf(source)
   cpSync(`${source}/core.wasm`, `${target}/core.wasm`)
   const nameIn = (file: string): string => posix.relative('dist', file).replace(/\.js$/, '')
@@ -58,7 +57,7 @@ async function writeLibrary(source: string, target: string, everyNth: number): P
     importsOf,
   )
   const small = new Map<string, string>()
-  for (const [i, { file, code }] of chunks.entries()) small.set(file, i % everyNth === 0 ? await minified(code) : code)
+  for (const { file, code } of chunks) small.set(file, await minified(code))
   const shared = [...small].flatMap(([file, code]) => (SIDE_EFFECTS.includes(`./${FORM}/${file}`) ? sharedText(file, code) : []))
   for (const { file, script } of shared) {
     write(`${target}/${FORM}/${file}`, script)

@@ -13,7 +13,8 @@ const FOLDER = '.cache/test-groups'
 
 /**
  * The name of a file that needs its own process, because others would disturb it: warnings that are given once in a process, listeners of
- * the process, its memory and pauses, workers of `node:cluster`; or it would disturb others, as what blocks for seconds while it is loaded.
+ * the process, its memory and pauses, workers of `node:cluster`; or it would disturb others, as what blocks for seconds while it is loaded,
+ * or takes minutes in a long run.
  */
 const ALONE = /\.alone\.test\.js$/
 

@@ -93,7 +93,7 @@ longTest('bodies that come in chunks of one byte and do not end fill no memory, 
   await neighbourIsServed(service)
 })
 
-test('a new client behind many that pipeline is answered long before they are', async (t) => {
+longTest('a new client behind many that pipeline is answered long before they are', async (t) => {
   const service = await serveProcess(t, TWO_POLICIES)
   // All of them are there, with their requests, before the service sees the first one.
   service.child.kill('SIGSTOP')
@@ -169,7 +169,7 @@ test('invalid HTTP behind valid requests is refused after their answers', async 
   assert.deepEqual(statuses, ['200', '200', '400'])
 })
 
-test('hundreds of idle connections and others that send their headers byte by byte delay no other client', async (t) => {
+longTest('hundreds of idle connections and others that send their headers byte by byte delay no other client', async (t) => {
   const service = await serveProcess(t, TWO_POLICIES)
   const idle = await connected(t, service.url, shortOrLong(200, 1_000))
   const slow = await connected(t, service.url, shortOrLong(100, 500))

@@ -215,7 +215,7 @@ async function outcome(names: readonly string[], value: unknown, make: () => unk
 }
 
 /** Values that an option takes, and one that none does. */
-const VALUES: readonly unknown[] = ['polluted', 7, true, ['a'], () => true, null].slice(0, shortOrLong(2, 6))
+const VALUES: readonly unknown[] = ['polluted', 7, true, ['a'], () => true, null].slice(0, shortOrLong(1, 6))
 
 const NAMES = await optionNames()
 

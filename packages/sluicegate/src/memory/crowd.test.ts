@@ -15,7 +15,7 @@ const SEEDS = [4, 3, 2, 1]
 // In a short run a third, by turns.
 for (const [i, { name, specOf, keyOf }] of CREW_ALGORITHMS.entries()) {
   for (const [j, onFull] of (['evict', 'deny'] as const).entries()) {
-    everyNth(i + j, 3)(`I7 ${name}, onFull ${onFull}: in a crowd every answer is exact, or that of a key that might be forgotten`, () => {
+    everyNth(i + j, 6)(`I7 ${name}, onFull ${onFull}: in a crowd every answer is exact, or that of a key that might be forgotten`, () => {
       let forgotten = 0
       let turnedAway = 0
       for (const [i, spec] of specsOf(specOf).entries()) {

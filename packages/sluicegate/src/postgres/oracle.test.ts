@@ -7,7 +7,7 @@ import { type LimiterOnStore, mismatchOnStore } from 'sluicegate-testkit/stores/
 import { postgresTable } from './table-name.js'
 
 /** Of each algorithm; some 22 steps each. */
-const SEQUENCES = shortOrLong(3, 20)
+const SEQUENCES = shortOrLong(1, 20)
 const AT_ONCE = 8
 
 let server: PostgresProcess

@@ -11,7 +11,7 @@ import { RedisKeys } from './redis-keys.js'
 import { RedisScripts } from './redis-scripts.js'
 import { SCRIPTS } from './scripts.gen.js'
 
-const SEQUENCES = shortOrLong(2, 15)
+const SEQUENCES = shortOrLong(1, 15)
 const STEPS = 60
 const START_US = 1_789_000_000_000_000
 const HORIZON_MS = 5

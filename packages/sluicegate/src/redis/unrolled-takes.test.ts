@@ -6,7 +6,7 @@ import { exactLimiter } from 'sluicegate-testkit/twins/fleet-replay.js'
 import { fixedWindow, gcra, type Policy, slidingWindow, tokenBucket } from '../index.js'
 import type { CommandRunner } from './command-runner.js'
 
-const SEQUENCES = shortOrLong(3, 15)
+const SEQUENCES = shortOrLong(1, 15)
 const STEPS = 60
 const START_MS = 1_789_000_000_000
 

@@ -7,7 +7,7 @@ import { manualClock } from '../time/clock.js'
 import { storeLimiter } from './create-store-limiter.js'
 
 /** Of each algorithm; some 22 steps each. */
-const SEQUENCES = shortOrLong(12, 75)
+const SEQUENCES = shortOrLong(5, 75)
 /** One clock: they do not drift apart. */
 const NO_DRIFT = Number.POSITIVE_INFINITY
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { shortOrLong } from '../run-length.js'
+import { longTest, shortOrLong } from '../run-length.js'
 import { type AttackOptions, type AttackResult, zipfAttack } from './zipf-attack.js'
 
 const TRAFFIC: Omit<AttackOptions, 'seed' | 'floodPerSecond' | 'width'> = {
@@ -39,7 +39,7 @@ describe('on Zipf traffic with attackers at least 99 % of the keys above the thr
 
   test('through a flood of distinct keys', () => checkBounds(zipfAttack({ ...TRAFFIC, seed: 2, floodPerSecond: 20_000, width: 32_768 })))
 
-  test('in a sketch so small that each counter has many keys', () => {
+  longTest('in a sketch so small that each counter has many keys', () => {
     const result = zipfAttack({ ...TRAFFIC, seed: 3, floodPerSecond: 0, width: 2_048 })
     checkBounds(result)
     assert.ok(result.mostMargin > 0 && result.error.most > 0)

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Random } from 'sluicegate-testkit'
+import { Random, shortOrLong } from 'sluicegate-testkit'
 import { countTimers } from 'sluicegate-testkit/conformance/timer-count.js'
 import { type Clock, manualClock } from '../../index.js'
 import { CallGuard } from './call-guard.js'
 
 // Calls that end in every way and order, in a process that stands still now and then.
 
-const SEEDS = 40
+const SEEDS = shortOrLong(10, 40)
 const STEPS = 300
 const TIMEOUT_MS = 100
 /** A time-out, one more after each of two stalls, and some turns before it is looked whether an answer came. */

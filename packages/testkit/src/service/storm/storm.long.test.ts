@@ -1,16 +1,15 @@
 import { test } from 'node:test'
 import { canSharePorts } from 'sluicegate-server/dist/processes/child.js'
-import { longTest, shortOrLong } from 'sluicegate-testkit'
 import { STORM_NAMES, storm } from './storm.js'
 import { ENCRYPTED, stormedService } from './stormed-service.js'
 
-const CLIENTS = shortOrLong(40, 300)
+const CLIENTS = 300
 const SEED = 20_261
 /** Seeds that found a fault once, by what they stormed. */
 const SAVED_SEEDS: Readonly<Partial<Record<string, readonly number[]>>> = {}
 
 /** Handshakes take longer than all else that a client does. */
-const ENCRYPTED_CLIENTS = shortOrLong(12, 20)
+const ENCRYPTED_CLIENTS = 20
 /** Node.js may keep sockets of clients that break off under encryption for ever: the process, which this file has alone, need not wait. */
 const LONGEST_REST_MS = 10_000
 
@@ -33,7 +32,7 @@ test('so do clients that encrypt, also where a handshake is cut, slow, damaged, 
 const WORKERS = canSharePorts() ? ['--processes', '--threads'] : ['--processes']
 const ALL_FLAGS = WORKERS.flatMap((flag) => [[flag], [flag, ENCRYPTED]])
 for (const flags of ALL_FLAGS) {
-  longTest(`with ${flags.join(', ')} no call of others fails in a storm either`, async (t) => {
+  test(`with ${flags.join(', ')} no call of others fails in a storm either`, async (t) => {
     if (flags === ALL_FLAGS.at(-1)) t.after(() => setTimeout(() => process.exit(), LONGEST_REST_MS).unref())
     const [flag = '', ...encrypted] = flags
     const stormed = await stormedService(t, process.execPath, flag, '2', ...encrypted)

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { shortOrLong } from 'sluicegate-testkit'
 import { startNode } from '../measure.js'
 import { BURST, RATE_PER_S } from './bucket.js'
 import { FLEET_CONTENDER_NAMES } from './contenders.js'
@@ -16,10 +15,7 @@ before(async () => {
 })
 after(() => servers.stop())
 
-/** Each runs its own process: `npm test` asks the last, `npm run test:long` all. */
-const ASKED = FLEET_CONTENDER_NAMES.slice(shortOrLong(-1, 0))
-
-for (const contender of ASKED) {
+for (const contender of FLEET_CONTENDER_NAMES) {
   test(`${contender}: one caller on one key spends tokens of the burst, and not more than comes back`, async () => {
     const job: FleetJob = {
       cell: { contender, topology: 'standalone', shape: 'hot_key', callers: 1, pace: 0 },
