@@ -5,12 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { longTest } from 'sluicegate-testkit'
+import { IS_LONG_RUN, longTest } from './long-test.js'
 
 // The set-up is plain JavaScript, so that it runs before anything is compiled; it has no types to import.
 const setup = (file: string) => import(new URL(`../setup/${file}`, import.meta.url).href)
-/** `npm test` starts fewer programs. */
-const isLong = process.env.SLUICEGATE_TEST_RUN === 'long'
 const BOOTSTRAP = fileURLToPath(new URL('../bootstrap.mjs', import.meta.url))
 
 test('an older Node.js is refused in one clear line', async () => {
@@ -82,7 +80,7 @@ test('an unknown task is one line and a failure', () => {
 })
 
 test('each command that runs tests explains itself, and runs none', () => {
-  for (const task of isLong ? ['test', 'test:watch'] : ['test']) {
+  for (const task of IS_LONG_RUN ? ['test', 'test:watch'] : ['test']) {
     const { status, stdout } = spawnSync(process.execPath, [BOOTSTRAP, task, '--help', 'packages/nowhere'], { encoding: 'utf8' })
     assert.equal(status, 0)
     assert.match(stdout, new RegExp(`^npm (run )?${task} -- \\[PATTERN\\]`))
@@ -179,7 +177,7 @@ test('continuous integration counts the tests, and passes when all and the gate 
   }
   assert.deepEqual(lastAndStatus(runs(`echo '# pass 7'; ${summary(12, 0)}`)), ['12 passed, 0 failed', 0])
   assert.deepEqual(lastAndStatus(runs(`${summary(11, 1)}; exit 1`)), ['11 passed, 1 failed', 1])
-  if (!isLong) return
+  if (!IS_LONG_RUN) return
   assert.deepEqual(lastAndStatus(runs(summary(11, 0, 1))), ['11 passed, 1 failed', 1])
   assert.deepEqual(lastAndStatus(runs('exit 1')), ['0 passed, 1 failed', 1])
   assert.deepEqual(lastAndStatus(runs(summary(12, 0), 'exit 1')), ['12 passed, 0 failed', 1])
@@ -196,7 +194,7 @@ longTest('continuous integration runs a few failed files once more, and lists th
   assert.match(passes.stdout, /Of 1 failures 0 failed again. Failed at first:\n- sometimes\n/)
   const fails = integration(runs(failing(8), "printf '# pass 3\\n# fail 1\\n'; exit 1"))
   assert.deepEqual([fails.last, fails.status], ['11 passed, 1 failed', 1])
-  if (!isLong) return
+  if (!IS_LONG_RUN) return
   // Too many to be flaky, and a second run that did not come to its end.
   assert.deepEqual(integration(runs(failing(9), "printf '# pass 4\\n# fail 0\\n'")).last, '11 passed, 1 failed')
   assert.equal(integration(runs(failing(1), 'exit 1')).last, '11 passed, 1 failed')

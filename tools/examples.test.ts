@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { IS_LONG_RUN } from './long-test.js'
 
 const FOLDER = fileURLToPath(new URL('../../examples', import.meta.url))
 /** Far above the time of a program, for a busy machine. */
@@ -22,10 +23,7 @@ after(() => redis.stop())
 
 const PROGRAMS = readdirSync(FOLDER).filter((file) => file.endsWith('.mjs'))
 
-/** Each is its own process: `npm test` runs every tenth, `npm run test:long` all. */
-const isLong = process.env.SLUICEGATE_TEST_RUN === 'long'
-
-for (const program of PROGRAMS.filter((_, i) => isLong || i % 10 === 0)) {
+for (const program of PROGRAMS.filter((_, i) => IS_LONG_RUN || i % 10 === 0)) {
   test(`examples/${program} ends by itself and prints the output recorded at its end`, () => {
     const source = readFileSync(join(FOLDER, program), 'utf8')
     const env = { ...process.env, REDIS_URL: redis.url }

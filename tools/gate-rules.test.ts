@@ -3,7 +3,6 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { longTest } from 'sluicegate-testkit'
 import { fileSizeFaults, fileSizeWarnings, functionSizeFaults } from './check-file-sizes.js'
 import { renovateFaults, unknownScripts, unpinnedActions } from './check-github.js'
 import { lockfileFaults } from './check-lockfiles.js'
@@ -13,6 +12,7 @@ import { signatureFaults } from './check-signatures.js'
 import { faultsOfCommand } from './faults-of-command.js'
 import { issueFormFaults } from './issue-form.js'
 import { missingPlatforms } from './lockfile-platforms.js'
+import { longTest } from './long-test.js'
 import { examplesIn } from './markdown-examples.js'
 import { linkedFiles } from './markdown-links.js'
 import { linksWithin } from './packed-docs.js'
@@ -142,7 +142,7 @@ longTest('a workflow with a fault is refused, and one that runs a script that is
     return faultsOfCommand(process.execPath, ['tools/dist/lint-workflows.js', join(folder, 'ci.yml')])
   }
   // The gate runs it over workflows without a fault.
-  if (process.env.SLUICEGATE_TEST_RUN === 'long') assert.deepEqual(lint('runs-on: ubuntu-latest\n    steps: [{ run: npm test }]'), [])
+  assert.deepEqual(lint('runs-on: ubuntu-latest\n    steps: [{ run: npm test }]'), [])
   const [fault = ''] = lint('runs-on: ubuntu-latest\n    step: [{ run: npm test }]')
   assert.match(fault, /ci\.yml:3:3: "steps" section is missing in job "test"/)
   const workflow = 'run: npm test\nrun: npm run check\nrun: npm run chekc -- --fast\nrun: npm ci'

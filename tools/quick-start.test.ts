@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
+import { IS_LONG_RUN } from './long-test.js'
 
 // The blocks of the quick start, copied as a reader would copy them, and called over real sockets.
 
@@ -28,10 +29,7 @@ const markdown = readFileSync(join(ROOT, 'docs/quick-start.md'), 'utf8')
 mkdirSync(FOLDER, { recursive: true })
 after(() => rmSync(FOLDER, { recursive: true, force: true }))
 
-/** Each is its own process: `npm test` runs one, `npm run test:long` all. */
-const isLong = process.env.SLUICEGATE_TEST_RUN === 'long'
-
-for (const name of isLong ? ['Express', 'Fastify', 'Hono', 'Koa', 'Nest'] : ['Express']) {
+for (const name of IS_LONG_RUN ? ['Express', 'Fastify', 'Hono', 'Koa', 'Nest'] : ['Express']) {
   test(`the block for ${name} runs as it stands: 100 requests pass and the next receives 429 with Retry-After`, async () => {
     // The system chooses the port: one that was free before may be another program's by now.
     const { app, port } = await started(name, blockAfter(name).replace(PORT, '0'))
