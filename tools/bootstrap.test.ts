@@ -328,6 +328,12 @@ longTest('in a group what nothing caught is a failure of the test that runs, or 
   }
 })
 
+test('a group that a test ends before the others have run fails', () => {
+  const { status, stdout } = ranGroup("test('ends all', () => process.exit(0))", "test('other', () => {})")
+  assert.equal(status, 1)
+  assert.match(stdout, /one of them called process.exit/)
+})
+
 longTest('a group of Node.js 20 has no hook that follows each promise', () => {
   if (!process.version.startsWith('v20.')) return
   const hooked =

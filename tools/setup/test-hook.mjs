@@ -17,7 +17,21 @@ export async function loadNodeTest() {
   if (process.versions.node.startsWith('20.')) hooks.createHook = knownHook
   const loaded = await import('node:test')
   hooks.createHook = createHook
+  failWhenEndedEarly(loaded)
   return loaded
+}
+
+/** `process.exit` in a test would drop those behind it, and the process would have passed. */
+function failWhenEndedEarly({ after }) {
+  let areOver = false
+  after(() => {
+    areOver = true
+  })
+  process.on('exit', () => {
+    if (areOver) return
+    console.error('The process ended before its tests did: one of them called process.exit.')
+    process.exitCode = 1
+  })
 }
 
 function knownHook({ init, destroy }) {
