@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { compareRequests } from './express-runs.js'
 import { compareOverSockets } from './flexible-runs.js'
 
-const REQUESTS = 1_500
+const REQUESTS = 800
 const MOST_SEED = 2 ** 31
 
 /** Seeds that have failed once, or were near it: replayed for ever. A seed that fails is in the error. */

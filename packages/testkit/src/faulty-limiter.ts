@@ -40,5 +40,5 @@ if (name === undefined) console.log(JSON.stringify(Object.keys(FAULTS)))
 else {
   const fault = FAULTS[name]
   if (fault === undefined) throw new RangeError(`no fault "${name}"`)
-  conformance('faulty', faulty(fault), { algorithms: [fault.algorithm], shared: fault.parts })
+  conformance('faulty', faulty(fault), { algorithms: [fault.algorithm], shared: fault.parts, share: 0.2 })
 }

@@ -125,6 +125,8 @@ test('a reload reaches all workers, and a faulty one none, nor a worker that sta
   process.kill(first as number, 'SIGKILL')
   await until('a worker has taken its place', async () => log.includes('a worker listens again'))
   process.kill(other as number, 'SIGKILL')
+  // Until then the system gives it connections, which end with it.
+  await until('the other worker is gone', async () => !workersOf(service).includes(other as number))
   for (let i = 0; i < 6; i++) assert.equal((await peek('wide')).body.limit, 600)
 })
 

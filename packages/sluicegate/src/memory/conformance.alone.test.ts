@@ -8,7 +8,7 @@ const RATES: ConformanceChoice['algorithms'] = ['token bucket', 'gcra']
 /** What depends on the end of a limiter that is asked, or on what stands before it. */
 const AT_ANY_END: ConformanceChoice['shared'] = ['verbs', 'blocks', 'updates', 'misuse', 'statsAndEvents', 'reserving']
 
-conformance('memory', createLimiter, { share: shortOrLong(0.005, 0.1) })
+conformance('memory', createLimiter, { share: shortOrLong(0.005, 0.05) })
 
 conformance(
   'memory, attached',

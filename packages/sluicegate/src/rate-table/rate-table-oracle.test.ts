@@ -6,7 +6,7 @@ import { manualClock } from '../time/clock.js'
 import { createRateTable } from './create-rate-table.js'
 import type { Throttled } from './rate-table.js'
 
-const HISTORIES = shortOrLong(2_000, 24_000)
+const HISTORIES = shortOrLong(2_000, 12_000)
 const HISTORIES_PER_TABLE = 2_000
 const SEED = 20_261
 

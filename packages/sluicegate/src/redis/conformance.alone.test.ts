@@ -30,7 +30,7 @@ after(async () => {
 })
 
 const KEYS_SHARE = shortOrLong(0.002, 0.005)
-const store = { source: 'store', own: false, share: shortOrLong(0.005, 0.015), updatesLazily: true } as const
+const store = { source: 'store', own: false, share: shortOrLong(0.005, 0.01), updatesLazily: true } as const
 
 function make(mode: 'exact' | 'leased'): MakeLimiter {
   return (policy, { clock, hotKeys = 0 }) => host.make(policy, { hotKeys, mode, outage: 'closed', timeoutMs: 60_000 }, clock)

@@ -7,4 +7,4 @@ import { LimiterHost } from 'sluicegate-testkit/twins/synchronous-limiter.js'
 const host = new LimiterHost(MEMORY_STORE)
 after(() => host.stop())
 
-conformanceOverStore('a store', host, { share: shortOrLong(0.005, 0.02), keysShare: shortOrLong(0.005, 0.02) })
+conformanceOverStore('a store', host, { share: shortOrLong(0.005, 0.01), keysShare: shortOrLong(0.005, 0.01) })

@@ -6,7 +6,7 @@ import { inEachEncoding } from './scenario.js'
 import { SCENARIOS } from './scenarios.js'
 
 // What every run of the tests explores; `npm run prove:schedules` goes further.
-const MOST = shortOrLong(20, 1_500)
+const MOST = shortOrLong(20, 1_000)
 const SEARCHES = [
   { preemptions: 2, deaths: 0, most: MOST },
   { preemptions: 1, deaths: 1, most: MOST },
