@@ -90,7 +90,7 @@ test('permits and reservations work whichever worker a connection reaches; those
   assert.equal((await send(url, '/v1/peek?policy=other&key=alice')).body.remaining, 100_000 - 140)
 })
 
-test('while the primary process does not run, takes receive 503 in time and are not charged', async () => {
+longTest('while the primary process does not run, takes receive 503 in time and are not charged', async () => {
   assert.equal((await send(url, '/v1/take?policy=other&key=paul')).status, 200)
   child.kill('SIGSTOP')
   const startMs = performance.now()

@@ -2,21 +2,20 @@ import { type ConformanceChoice, conformance, IS_LONG_RUN, shortOrLong } from 's
 import { attachLimiter, createLimiter } from '../index.js'
 
 const conformanceInLongRun: typeof conformance = IS_LONG_RUN ? conformance : () => undefined
-/** For the ends that differ from the first in few places: in a short run fewer takes and seeds, and of the ends only one. */
-const AGAIN: ConformanceChoice = { share: shortOrLong(0.005, 0.05) }
-const RATES: ConformanceChoice['algorithms'] = ['token bucket', 'gcra']
+/** For the ends that differ from the first in few places. */
+const AGAIN: ConformanceChoice = { share: 0.05 }
 /** What depends on the end of a limiter that is asked, or on what stands before it. */
 const AT_ANY_END: ConformanceChoice['shared'] = ['verbs', 'blocks', 'updates', 'misuse', 'statsAndEvents', 'reserving']
 
 conformance('memory', createLimiter, { share: shortOrLong(0.005, 0.05) })
 
-conformance(
+conformanceInLongRun(
   'memory, attached',
   (policy, { hotKeys = 0, ...options }) => attachLimiter(createLimiter(policy, options).handle(), { hotKeys }),
   {
     ...AGAIN,
-    algorithms: IS_LONG_RUN ? RATES : ['gcra'],
-    shared: IS_LONG_RUN ? [...AT_ANY_END, 'budget', 'time', 'keys', 'table'] : AT_ANY_END,
+    algorithms: ['token bucket', 'gcra'],
+    shared: [...AT_ANY_END, 'budget', 'time', 'keys', 'table'],
   },
 )
 

@@ -52,7 +52,7 @@ for (const [i, policy] of POLICIES.entries()) {
       ['nearly all of it, by turns', (i: number) => LIMIT - (i % 3)],
     ] as const
   ).entries()) {
-    everyNth(i + j, 2)(`${policy.algorithm}: waits for ${costs}, opened and given up for ever, waste little of the budget`, async () => {
+    everyNth(i + j, 4)(`${policy.algorithm}: waits for ${costs}, opened and given up for ever, waste little of the budget`, async () => {
       for (const seed of SEEDS) {
         const share = await usedShare(policy, costOf, seed)
         assert.ok(share > 0.75, `seed ${seed}: ${share} was used`)

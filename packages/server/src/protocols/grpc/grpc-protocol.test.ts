@@ -10,6 +10,7 @@ import { Metadata, type ServiceError } from '@grpc/grpc-js'
 import { manualClock } from 'sluicegate'
 import type { Config } from 'sluicegate-config/config.js'
 import { parseConfig, readConfig } from 'sluicegate-config/read-config.js'
+import { longTest } from 'sluicegate-testkit'
 import { envoyDomains } from 'sluicegate-testkit/service/envoy-domains.js'
 import { GrpcTestClient } from 'sluicegate-testkit/service/grpc-client.js'
 import { startService } from '../../service.js'
@@ -255,7 +256,7 @@ with grpc.insecure_channel(sys.argv[1]) as channel:
     print(sum(future.result()[1] == 2 for future in futures))
 `
 
-test('the client of gRPC in C, as Python has it, gets the same verdicts and errors', async (t) => {
+longTest('the client of gRPC in C, as Python has it, gets the same verdicts and errors', async (t) => {
   const { url } = await setUp(t)
   const python = spawn('/usr/bin/python3', ['-c', PYTHON, url.replace('grpc://', ''), 'alice'], { stdio: ['ignore', 'pipe', 'inherit'] })
   const chunks: Buffer[] = []
