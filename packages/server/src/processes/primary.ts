@@ -80,7 +80,7 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
     methods: methodsOf,
     begin: () => ({ files: reloads.files, generation: reloads.generation, ports, tables: tables?.() }),
     onReady(worker, generation) {
-      if (generation !== reloads.generation) void reloads.bringUpToDate(worker)
+      void reloads.bringUpToDate(worker, generation)
     },
   })
   const figures = new FiguresCollector(workers)

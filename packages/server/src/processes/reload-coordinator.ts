@@ -26,7 +26,7 @@ export interface ReloadCoordinatorParts {
 export class ReloadCoordinator {
   /** The configuration in force. */
   files: readonly ConfigFile[]
-  /** Counts the configurations that were in force. */
+  /** Counts the configurations that were in force, and the data files of tiers. */
   generation = 0
   readonly #parts: ReloadCoordinatorParts
   #last: Promise<void> = Promise.resolve()
@@ -41,11 +41,10 @@ export class ReloadCoordinator {
     return this.#inTurn(async () => {
       const next = this.#filesNow(trigger)
       const prepared = this.#parts.reloader.prepare(trigger, next)
-      await this.#prepareWorkers(trigger, prepared, 'prepareReload', next)
+      const workers = await this.#prepareWorkers(trigger, prepared, 'prepareReload', next)
       prepared.commit()
       this.files = next
-      this.generation++
-      await this.#commitWorkers()
+      await this.#commitWorkers(workers)
     })
   }
 
@@ -54,15 +53,16 @@ export class ReloadCoordinator {
     return this.#inTurn(async () => {
       const prepared = await this.#parts.reloader.prepareData('file')
       if (prepared === undefined) return
-      await this.#prepareWorkers('file', prepared, 'prepareData')
+      const workers = await this.#prepareWorkers('file', prepared, 'prepareData')
       prepared.commit()
-      await this.#commitWorkers()
+      await this.#commitWorkers(workers)
     })
   }
 
-  /** Gives a worker that started with an earlier configuration the one in force. */
-  bringUpToDate(worker: ReadyWorker): Promise<void> {
+  /** Gives a worker that started with an earlier configuration the one in force, also when that changes at this moment. */
+  bringUpToDate(worker: ReadyWorker, generation: number): Promise<void> {
     return this.#inTurn(async () => {
+      if (generation === this.generation) return
       worker.isReading = true
       try {
         await worker.exchange.callWith({ timeoutMs: PREPARE_MS }, 'prepareReload', this.files)
@@ -96,11 +96,13 @@ export class ReloadCoordinator {
     { data, discard }: PreparedReload,
     method: string,
     ...args: readonly unknown[]
-  ): Promise<void> {
+  ): Promise<readonly ReadyWorker[]> {
     const { workers, reloader } = this.#parts
+    const { ready } = workers
     try {
-      const prepared = await Promise.all(workers.ready.map((worker) => hasPrepared(worker, data, method, args)))
+      const prepared = await Promise.all(ready.map((worker) => hasPrepared(worker, data, method, args)))
       if (!prepared.every(Boolean)) throw new RangeError('the files changed while they were read')
+      return ready
     } catch (error) {
       discard()
       await workers.call('discardReload')
@@ -109,8 +111,11 @@ export class ReloadCoordinator {
     }
   }
 
-  async #commitWorkers(): Promise<void> {
-    await this.#parts.workers.call('commitReload', this.#parts.tables?.())
+  /** A worker that has become ready meanwhile is not among them: it is brought up to date in its turn. */
+  async #commitWorkers(workers: readonly ReadyWorker[]): Promise<void> {
+    this.generation++
+    const tables = this.#parts.tables?.()
+    await Promise.all(workers.map((worker) => answered(worker, 'commitReload', [tables]).catch(() => undefined)))
   }
 }
 
@@ -120,18 +125,27 @@ export class ReloadCoordinator {
  * @throws {RangeError} when it has no memory for it.
  */
 async function hasPrepared(worker: ReadyWorker, data: string, method: string, args: readonly unknown[]): Promise<boolean> {
-  let isGone = false
   worker.isReading = true
+  try {
+    return (await answered<string>(worker, method, args)) === data
+  } catch (error) {
+    if (error instanceof RangeError) throw error
+    return true
+  } finally {
+    worker.isReading = false
+  }
+}
+
+/** The answer of a worker; one that has none is ended, as it would go on with another configuration than the others. */
+async function answered<Value>(worker: ReadyWorker, method: string, args: readonly unknown[]): Promise<Value> {
+  let isGone = false
   void worker.ended.then(() => {
     isGone = true
   })
   try {
-    return (await worker.exchange.callWith<string>({ timeoutMs: PREPARE_MS }, method, ...args)) === data
+    return await worker.exchange.callWith<Value>({ timeoutMs: PREPARE_MS }, method, ...args)
   } catch (error) {
-    if (error instanceof RangeError) throw error
-    if (!isGone) worker.kill()
-    return true
-  } finally {
-    worker.isReading = false
+    if (!isGone && !(error instanceof RangeError)) worker.kill()
+    throw error
   }
 }
