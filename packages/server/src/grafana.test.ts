@@ -142,7 +142,7 @@ longTest('every alert has a test that fails when it never fires, and one that fa
   }
 })
 
-/** Nothing has failed in the service of the test, and its store is Redis: these have no series. `postgres-storage.test.ts` has the latter. */
+/** Nothing has failed in the service of the test, and its store is Redis: these have no series. `postgres-storage.long.test.ts` has the latter. */
 const WITHOUT_SERIES = [/_errors_total/, /changes\(sluicegate_config_last_success/, /sluicegate_store_(?:look_seconds|connections)/]
 
 longTest('a real Prometheus scrapes the service, runs the alerts, and answers every query of the dashboard', async (t) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { longTest, PostgresProcess, type SinglePolicySpec, shortOrLong } from 'sluicegate-testkit'
+import { PostgresProcess, type SinglePolicySpec } from 'sluicegate-testkit'
 import { assertWithin, FLEETS, leasedFleet, leasedJobs } from 'sluicegate-testkit/leases/leased-fleet.js'
 import type { LeasedJob } from 'sluicegate-testkit/leases/leased-process.js'
 import { postgresTable } from './table-name.js'
@@ -21,19 +21,15 @@ async function jobs(count: number, spec: SinglePolicySpec, more: Partial<LeasedJ
 }
 
 for (const [count, spec] of FLEETS) {
-  const inTime = spec.algorithm === 'sliding-log' ? test : longTest
-  inTime(
-    `I1 over PostgreSQL: ${count} processes whose clocks differ by minutes never let more pass than a ${spec.algorithm} of ${spec.limit}`,
-    async (t) => {
-      const workers = await leasedFleet(await jobs(count, spec))
-      assertWithin(spec, await Promise.all(workers.map(({ report }) => report)), t)
-    },
-  )
+  test(`I1 over PostgreSQL: ${count} processes whose clocks differ by minutes never let more pass than a ${spec.algorithm} of ${spec.limit}`, async (t) => {
+    const workers = await leasedFleet(await jobs(count, spec))
+    assertWithin(spec, await Promise.all(workers.map(({ report }) => report)), t)
+  })
 }
 
-longTest('I9 over PostgreSQL: of a process that is stopped, and of one that is killed, nothing goes over the budget', async (t) => {
+test('I9 over PostgreSQL: of a process that is stopped, and of one that is killed, nothing goes over the budget', async (t) => {
   const spec = { algorithm: 'token-bucket', limit: 500, windowMs: 1000, burst: 200 } as const
-  const [killed, stopped, ...others] = await leasedFleet(await jobs(shortOrLong(3, 4), spec, { forMs: shortOrLong(1600, 2500) }))
+  const [killed, stopped, ...others] = await leasedFleet(await jobs(4, spec, { forMs: 2500 }))
   await new Promise((resolve) => setTimeout(resolve, 500))
   killed?.child.kill('SIGKILL')
   stopped?.child.kill('SIGSTOP')

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { postgresTable } from 'sluicegate/postgres'
 import { parseConfig } from 'sluicegate-config/read-config.js'
-import { everyNth, PostgresProcess, RedisProcess, until } from 'sluicegate-testkit'
+import { PostgresProcess, RedisProcess, until } from 'sluicegate-testkit'
 import { FaultProxy } from 'sluicegate-testkit/servers/fault-proxy.js'
 import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
 import { runService } from 'sluicegate-testkit/service/running-service.js'
@@ -51,50 +51,47 @@ const HOMES = {
   },
 } as const
 
-for (const [i, [name, { start, homeAt }]] of Object.entries(HOMES).entries()) {
-  everyNth(i, 2)(
-    `services in two regions share budgets whose home is ${name}; without it each has its share, which is charged afterwards`,
-    async (t) => {
-      const [home, west, east] = await Promise.all([start(), RedisProcess.start(), RedisProcess.start()])
-      const ocean = await FaultProxy.before(home)
-      t.after(async () => {
-        await ocean.stop()
-        await Promise.all([home, west, east].map((server) => server.stop()))
-      })
-      const away = new URL(home.url)
-      away.host = `${ocean.host}:${ocean.port}`
-      const yaml = (store: RedisProcess, url: string, region: string): string =>
-        `${POLICY}storage:
+for (const [name, { start, homeAt }] of Object.entries(HOMES)) {
+  test(`services in two regions share budgets whose home is ${name}; without it each has its share, which is charged afterwards`, async (t) => {
+    const [home, west, east] = await Promise.all([start(), RedisProcess.start(), RedisProcess.start()])
+    const ocean = await FaultProxy.before(home)
+    t.after(async () => {
+      await ocean.stop()
+      await Promise.all([home, west, east].map((server) => server.stop()))
+    })
+    const away = new URL(home.url)
+    away.host = `${ocean.host}:${ocean.port}`
+    const yaml = (store: RedisProcess, url: string, region: string): string =>
+      `${POLICY}storage:
   redis: { url: "${store.url}", timeout: 5s }
   home: { ${homeAt(url)}, region: ${region}, share: 0.1, timeout: 5s }
 `
-      const inWest = await runService(t, yaml(west, away.href, 'west'))
-      const inEast = await runService(t, yaml(east, home.url, 'east'))
-      const services = [inWest, inEast]
-      assert.equal(await spent(services, 'k', 0), 100)
-      assert.equal(await metric(inWest, 'sluicegate_store_info', { store: 'redis' }), 1)
-      if (name === 'PostgreSQL') assert.ok(((await metric(inWest, 'sluicegate_store_connections', { state: 'idle' })) ?? 0) > 0)
-      ocean.set({ kind: 'cut' })
-      const labels = { policy: 'day', region: 'west', mode: 'tokens' }
-      await until('the region is alone', async () => {
-        await passedOf([inWest], 1, 'other')
-        return (await metric(inWest, 'sluicegate_home_out', labels)) === 1
-      })
-      assert.equal(await passedOf([inWest], 30, 'new'), 10)
-      await until('the loss is seen', async () => (await readiness(inWest)) !== 'ready\n')
-      assert.equal(await readiness(inWest), 'ready\nthe home of the budgets is out: region west goes on with its share\n')
-      assert.equal(await readiness(inEast), 'ready\n')
-      ocean.set({ kind: 'none' })
-      const before = (await metric(inWest, 'sluicegate_region_tokens_charged_total', labels)) ?? 0
-      let passed = 10
-      await until('what it admitted is charged', async () => {
-        passed += await passedOf([inWest], 1, 'new')
-        return (await metric(inWest, 'sluicegate_region_tokens_charged_total', labels)) === before + 10
-      })
-      assert.equal(await spent(services, 'new', passed), 100)
-      await until('it is seen again', async () => (await readiness(inWest)) === 'ready\n')
-    },
-  )
+    const inWest = await runService(t, yaml(west, away.href, 'west'))
+    const inEast = await runService(t, yaml(east, home.url, 'east'))
+    const services = [inWest, inEast]
+    assert.equal(await spent(services, 'k', 0), 100)
+    assert.equal(await metric(inWest, 'sluicegate_store_info', { store: 'redis' }), 1)
+    if (name === 'PostgreSQL') assert.ok(((await metric(inWest, 'sluicegate_store_connections', { state: 'idle' })) ?? 0) > 0)
+    ocean.set({ kind: 'cut' })
+    const labels = { policy: 'day', region: 'west', mode: 'tokens' }
+    await until('the region is alone', async () => {
+      await passedOf([inWest], 1, 'other')
+      return (await metric(inWest, 'sluicegate_home_out', labels)) === 1
+    })
+    assert.equal(await passedOf([inWest], 30, 'new'), 10)
+    await until('the loss is seen', async () => (await readiness(inWest)) !== 'ready\n')
+    assert.equal(await readiness(inWest), 'ready\nthe home of the budgets is out: region west goes on with its share\n')
+    assert.equal(await readiness(inEast), 'ready\n')
+    ocean.set({ kind: 'none' })
+    const before = (await metric(inWest, 'sluicegate_region_tokens_charged_total', labels)) ?? 0
+    let passed = 10
+    await until('what it admitted is charged', async () => {
+      passed += await passedOf([inWest], 1, 'new')
+      return (await metric(inWest, 'sluicegate_region_tokens_charged_total', labels)) === before + 10
+    })
+    assert.equal(await spent(services, 'new', passed), 100)
+    await until('it is seen again', async () => (await readiness(inWest)) === 'ready\n')
+  })
 
   test('a wrong home in PostgreSQL is refused with its place, and its address never appears in messages', () => {
     const fault =

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { postgresTable } from 'sluicegate/postgres'
-import { longTest, PostgresProcess, until } from 'sluicegate-testkit'
+import { PostgresProcess, until } from 'sluicegate-testkit'
 import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
 import { runService } from 'sluicegate-testkit/service/running-service.js'
 import type { Service } from './service.js'
@@ -49,7 +49,7 @@ test('services share budgets in PostgreSQL, say whether it can be reached, and g
   await until('it is back', async () => (await isUp(services[0])) === 1)
 })
 
-longTest('a server that is read-only cannot be reached for limits, although its table can be read', async (t) => {
+test('a server that is read-only cannot be reached for limits, although its table can be read', async (t) => {
   await server.ask(postgresTable({ table: 'kept', logged: true }))
   await using standby = await PostgresProcess.start({ standbyOf: server })
   const service = await runService(t, yaml().replace(server.url, standby.url).replace('mode: exact', 'table: kept, mode: exact'))
