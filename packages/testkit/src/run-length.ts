@@ -16,5 +16,5 @@ export function everyNth(i: number, n: number): typeof test {
   return i % n === 0 ? test : longTest
 }
 
-/** A test that takes too long for `npm test`, which has a shorter one of the same: on one client, in one process, or of the part that decides. */
+/** A test that takes too long for `npm test`, which tests the same on one client, in one process, or in its parts. */
 export const longTest: typeof test = IS_LONG_RUN ? test : (((): Promise<void> => Promise.resolve()) as unknown as typeof test)

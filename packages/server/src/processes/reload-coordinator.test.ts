@@ -91,7 +91,7 @@ test('a worker that does not prepare or commit in time is ended, so that none go
   for (const moment of ['prepareReload', 'commitReload']) {
     const { reloads, first, other } = coordinated(t)
     other.during = async (method) => {
-      if (method === moment) throw new Error('it does not answer')
+      if (method === moment) throw method === 'commitReload' ? new RangeError('no memory') : new Error('it does not answer')
     }
     await reloads.reload('SIGHUP')
     assert.deepEqual([first.isKilled, other.isKilled, first.commits], [false, true, 1], moment)

@@ -111,11 +111,16 @@ export class ReloadCoordinator {
     }
   }
 
-  /** A worker that has become ready meanwhile is not among them: it is brought up to date in its turn. */
+  /**
+   * A worker that has become ready meanwhile is not among them: it is brought up to date in its turn. One that cannot commit is ended, as it would
+   * go on with another configuration than the others.
+   */
   async #commitWorkers(workers: readonly ReadyWorker[]): Promise<void> {
     this.generation++
     const tables = this.#parts.tables?.()
-    await Promise.all(workers.map((worker) => answered(worker, 'commitReload', [tables]).catch(() => undefined)))
+    await Promise.all(
+      workers.map((worker) => worker.exchange.callWith({ timeoutMs: PREPARE_MS }, 'commitReload', tables).catch(() => worker.kill())),
+    )
   }
 }
 
@@ -127,25 +132,12 @@ export class ReloadCoordinator {
 async function hasPrepared(worker: ReadyWorker, data: string, method: string, args: readonly unknown[]): Promise<boolean> {
   worker.isReading = true
   try {
-    return (await answered<string>(worker, method, args)) === data
+    return (await worker.exchange.callWith<string>({ timeoutMs: PREPARE_MS }, method, ...args)) === data
   } catch (error) {
     if (error instanceof RangeError) throw error
+    worker.kill()
     return true
   } finally {
     worker.isReading = false
-  }
-}
-
-/** The answer of a worker; one that has none is ended, as it would go on with another configuration than the others. */
-async function answered<Value>(worker: ReadyWorker, method: string, args: readonly unknown[]): Promise<Value> {
-  let isGone = false
-  void worker.ended.then(() => {
-    isGone = true
-  })
-  try {
-    return await worker.exchange.callWith<Value>({ timeoutMs: PREPARE_MS }, method, ...args)
-  } catch (error) {
-    if (!isGone && !(error instanceof RangeError)) worker.kill()
-    throw error
   }
 }
