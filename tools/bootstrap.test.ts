@@ -145,14 +145,14 @@ test('a file that tests need, and that no program stands for, is installed likew
   assert.ok(existsSync(machine.server))
 })
 
-test('any other user gets one line: what is missing, why, and what to type', () => {
+longTest('any other user gets one line: what is missing, why, and what to type', () => {
   using machine = bareMachine()
   const why = 'redis-server (limiters in Redis are tried on servers, clusters and sentinels)'
   assert.equal(machine.requires(1000), `Refusal: This needs ${why}. On Debian or Ubuntu: sudo apt-get install redis-server\n`)
   assert.equal(machine.asked(), '')
 })
 
-test('a package that does not bring its program is one line, too', () => {
+longTest('a package that does not bring its program is one line, too', () => {
   using machine = bareMachine({ installs: false })
   assert.equal(machine.requires(0), 'Refusal: Installed, and yet not there: redis-server, of redis-server\n')
 })
@@ -237,7 +237,7 @@ test('what failed in a run stands once more at its end, and runs again by itself
   rmSync(folder, { recursive: true })
 })
 
-test('of a group the files that failed run again, and hooks run around the tests of their file', async () => {
+longTest('of a group the files that failed run again, and hooks run around the tests of their file', async () => {
   const { writeGroups, isGroup } = await setup('test-groups.mjs')
   const folder = mkdtempSync(join(tmpdir(), 'grouped-tests-'))
   const source = (name: string, body: string): string => {
@@ -332,6 +332,13 @@ test('a group that a test ends before the others have run fails', () => {
   const { status, stdout } = ranGroup("test('ends all', () => process.exit(0))", "test('other', () => {})")
   assert.equal(status, 1)
   assert.match(stdout, /one of them called process.exit/)
+})
+
+longTest('a group ends, as failed, when a test has left a timer running', () => {
+  const { status, stdout, results } = ranGroup("test('leaves', () => void setInterval(() => {}, 100))", "test('other', () => {})")
+  assert.deepEqual(results.slice(0, 4), ['    ok leaves', 'ok 0.test.mjs', '    ok other', 'ok 1.test.mjs'])
+  assert.equal(status, 1)
+  assert.match(stdout, /left open: .*Timeout/)
 })
 
 longTest('a group of Node.js 20 has no hook that follows each promise', () => {

@@ -93,7 +93,7 @@ longTest('SIGINT does not drain', async (t) => {
   assert.equal(await service.end('SIGINT'), 0)
 })
 
-test('a second signal ends it at once, with 1', async (t) => {
+longTest('a second signal ends it at once, with 1', async (t) => {
   for (const second of ['SIGTERM', 'SIGINT'] as const) {
     const service = await serveProcess(t, TWO_POLICIES, '--drain', '1h')
     service.child.kill('SIGTERM')

@@ -107,7 +107,7 @@ longTest('a new client behind many that pipeline is answered long before they ar
   assert.ok(before < 200 * ATTACKERS, `${before} requests of others were answered before`)
 })
 
-test('a client that leaves an answer unread is disconnected', async (t) => {
+longTest('a client that leaves an answer unread is disconnected', async (t) => {
   const { url, connections } = await runService(t, undefined, { clients: { readMs: 200 } })
   const attackers = await connected(t, url, 3)
   for (const socket of attackers) pour(socket, '/page.js')
@@ -145,7 +145,7 @@ test('thousands of requests in one write are all answered in order, even if the 
   )
 })
 
-test('posts with bodies in one write are all answered, wherever they are split', async (t) => {
+longTest('posts with bodies in one write are all answered, wherever they are split', async (t) => {
   const { url } = await runService(t)
   const body = JSON.stringify({ policy: 'burst', key: 'x'.repeat(900) })
   const post = `POST /v1/take HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
@@ -161,7 +161,7 @@ test('posts with bodies in one write are all answered, wherever they are split',
   }
 })
 
-test('invalid HTTP behind valid requests is refused after their answers', async (t) => {
+longTest('invalid HTTP behind valid requests is refused after their answers', async (t) => {
   const { url } = await runService(t)
   const socket = await connectTo(url)
   socket.write(`${get('/metrics')}${get('/livez')}no HTTP at all\r\n\r\n`)

@@ -113,7 +113,7 @@ test('all verbs work over Redis, and several takes pass together or not at all',
   assert.equal(await left('wide'), 1_000)
 })
 
-test('many batches of two services at once never exceed a policy, and a denial leaves no charge', async (t) => {
+longTest('many batches of two services at once never exceed a policy, and a denial leaves no charge', async (t) => {
   const redis = await RedisProcess.start()
   t.after(() => redis.stop())
   // So slow that nothing flows back: a cancelled take does not return what might have flowed back into a full bucket meanwhile.
@@ -132,7 +132,7 @@ test('many batches of two services at once never exceed a policy, and a denial l
   assert.equal(wide, 1_000 - passed)
 })
 
-test('reservations that compete for the rest of a window leave it open: what is cancelled may be taken again', async (t) => {
+longTest('reservations that compete for the rest of a window leave it open: what is cancelled may be taken again', async (t) => {
   const redis = await RedisProcess.start()
   t.after(() => redis.stop())
   const [service] = (await twoServices(t, redisYaml(redis.port, ', mode: exact, timeout: 20s'))) as unknown as [Service]

@@ -75,7 +75,7 @@ describe('a log that has ended', () => {
     for (const name of ['map', 'deny', 'ran']) assert.ok(!existsSync(join(at, name)), name)
   })
 
-  test('a cost is read from the line, and other requests are left out', async (t) => {
+  longTest('a cost is read from the line, and other requests are left out', async (t) => {
     const at = folder(t)
     writeFileSync(join(at, 'log'), `${lines('192.0.2.7', 3, new Date(), 400)}${lines('192.0.2.8', 100, new Date(), 1)}`)
     const args = ['--follow', join(at, 'log'), '--once', '--block', '1000', '--cost', '$body_bytes_sent', '--match', 'GET /*', '--json']
@@ -224,7 +224,7 @@ describe('a log that grows', () => {
     await once(child, 'close')
   })
 
-  test('a command that fails is reported once, and tried again', async (t) => {
+  longTest('a command that fails is reported once, and tried again', async (t) => {
     const at = folder(t)
     const log = join(at, 'log')
     const child = sluicegate(

@@ -89,7 +89,7 @@ longTest('ShouldRateLimit counts a descriptor', async (t) => {
   assertCounts(await measured(t, url, '--domain', 'web', '--descriptor', 'user={key}'))
 })
 
-test('the library in memory admits exactly the burst', async (t) => {
+longTest('the library in memory admits exactly the burst', async (t) => {
   assertCounts(await measured(t, 'memory', '--config', configFile(t, `policies: { ${POLICY} }`)))
 })
 

@@ -140,7 +140,7 @@ test('a worker that is still starting does not delay the stop', async () => {
   assert.ok(performance.now() - startMs < 5_000)
 })
 
-test('what several processes cannot serve is said once, and nothing is left running', async (t) => {
+longTest('what several processes cannot serve is said once, and nothing is left running', async (t) => {
   const other = createServer().listen(0, '127.0.0.1')
   t.after(() => other.close())
   await once(other, 'listening')

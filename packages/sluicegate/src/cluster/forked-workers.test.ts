@@ -142,7 +142,7 @@ longTest(
     ),
 )
 
-test('1,000 takes at once pass exactly as many as there are, in one message', () =>
+longTest('1,000 takes at once pass exactly as many as there are, in one message', () =>
   withFleet(
     concurrency({ limit: 300, ttl: '24h', name: 'x' }),
     async ({ workers: [worker] }) => {
@@ -158,7 +158,8 @@ test('1,000 takes at once pass exactly as many as there are, in one message', ()
       assert.equal(messages, 1)
     },
     { workers: 1 },
-  ))
+  ),
+)
 
 longTest('1,000 takes at once of a leased policy pass exactly as many as there are, with a few questions', () =>
   withFleet(

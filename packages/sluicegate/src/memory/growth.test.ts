@@ -12,7 +12,7 @@ const SMALL = { maxKeys: 50, growTo: 2_000 } as const
 const crew = crewFor({ after }, WORKERS)
 
 for (const [i, { name, cost, specOf, keyOf }] of CREW_ALGORITHMS.entries()) {
-  everyNth(i, 3)(
+  everyNth(i, 5)(
     `I1, I2 ${name}: while the table grows, ${WORKERS} workers on the same new keys give each its budget, no more and no less`,
     async () => {
       const spec = specOf(7, 3_600_000)
@@ -32,7 +32,7 @@ for (const [i, { name, cost, specOf, keyOf }] of CREW_ALGORITHMS.entries()) {
     },
   )
 
-  everyNth(i + 1, 3)(`${name}: a table that has grown is snapshotted, restored and goes on growing, every key as it stood`, () => {
+  everyNth(i + 1, 5)(`${name}: a table that has grown is snapshotted, restored and goes on growing, every key as it stood`, () => {
     const clock = manualClock(START_MS)
     const limiter = createLimiter(policyOf(specOf(5, 3_600_000)), { clock, ...SMALL })
     const take = (of: Limiter, from: number, to: number, takes: number): void => {

@@ -27,7 +27,7 @@ const crew = crewFor({ after }, WORKERS)
 for (const [i, { name, cost, specOf, keyOf }] of CREW_ALGORITHMS.entries()) {
   // In a short run by turns.
   for (const [table, room] of IS_LONG_RUN ? ROOMS : ROOMS.slice(i % 2, (i % 2) + 1)) {
-    everyNth(i >> 1, 4)(
+    everyNth(i >> 1, 6)(
       `I8 ${name}: ${DEATHS} ends at random moments, within any verb, in ${table}, leave nothing stuck: every key answers, and later has its whole budget`,
       async (t) => {
         const clock = manualClock(START_MS)
@@ -49,7 +49,7 @@ for (const [i, { name, cost, specOf, keyOf }] of CREW_ALGORITHMS.entries()) {
     )
   }
 
-  everyNth((i >> 1) + 1, 4)(`I8 ${name}: who ends within a take loses at most that one operation`, async (t) => {
+  everyNth((i >> 1) + 1, 6)(`I8 ${name}: who ends within a take loses at most that one operation`, async (t) => {
     const limit = 5000 * cost
     const keys = Array.from({ length: 200 }, (_, i) => keyOf(`key ${i}`))
     const limiter = createLimiter(policyOf(specOf(5000, YEAR_MS)), { clock: manualClock(START_MS), maxKeys: keys.length })

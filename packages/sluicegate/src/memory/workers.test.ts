@@ -26,7 +26,7 @@ const crew = crewFor({ after }, WORKERS)
 
 // In a short run each algorithm has one of the three, by turns.
 for (const [i, { name, cost, specOf, keyOf }] of CREW_ALGORITHMS.entries()) {
-  everyNth(i, 6)(
+  everyNth(i, 8)(
     `I1, I2, I3 ${name}: ${WORKERS} workers on one key admit exactly what the oracle does, round after round, whatever the clock does`,
     async () => {
       const spec = specOf(100, 1000)
@@ -52,7 +52,7 @@ for (const [i, { name, cost, specOf, keyOf }] of CREW_ALGORITHMS.entries()) {
     },
   )
 
-  everyNth(i + 1, 6)(
+  everyNth(i + 1, 8)(
     `I1, I2 ${name}: ${WORKERS} workers on the same new keys at once give each key its budget, no more and no less`,
     async () => {
       const spec = specOf(7, 3_600_000)
@@ -70,7 +70,7 @@ for (const [i, { name, cost, specOf, keyOf }] of CREW_ALGORITHMS.entries()) {
     },
   )
 
-  everyNth(i + 2, 6)(
+  everyNth(i + 2, 8)(
     `I1, I2 ${name}: while time passes, ${WORKERS} workers that always ask get the whole budget at each moment, and nowhere more`,
     async (t) => {
       const spec = specOf(20, 10)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { RedisProcess } from 'sluicegate-testkit'
+import { longTest, RedisProcess } from 'sluicegate-testkit'
 import { headerOf, type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/plain-request.js'
 import { channelPair } from 'sluicegate-testkit/cluster/channel-pair.js'
 import { type OpenClient, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
@@ -84,7 +84,7 @@ test('policies made anew for each request leak nothing and grant no fresh budget
   assert.deepEqual([passed, made], [30, 1])
 })
 
-test('the thousand and first policy is refused, and those before go on', async () => {
+longTest('the thousand and first policy is refused, and those before go on', async () => {
   let limit = 0
   const ask = asking({ policy: () => tokenBucket({ limit, window: '1h' }), limiter: (policy) => createLimiter(policy, { maxKeys: 1 }) })
   for (limit = 1; limit <= 1_000; limit++) assert.equal((await ask('ada')).passes, true)

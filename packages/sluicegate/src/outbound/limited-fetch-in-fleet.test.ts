@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { until } from 'sluicegate-testkit'
+import { longTest, until } from 'sluicegate-testkit'
 import { CountedHost, OutboundFleet, untilOut } from 'sluicegate-testkit/outbound/outbound-fleet.js'
 import { tokenBucket } from '../policy/single-policy.js'
 
@@ -17,9 +17,10 @@ before(async () => {
 after(() => shared.stop())
 
 for (const mode of MODES) {
+  const inTime = mode === 'leased' ? test : longTest
   const inOutage = (outage: 'open' | 'closed') => ({ mode, outage, timeoutMs: SHORT_MS })
 
-  test(`${mode}: two processes keep one budget, each in the order of its calls`, async () => {
+  inTime(`${mode}: two processes keep one budget, each in the order of its calls`, async () => {
     const policy = tokenBucket({ limit: 50, window: '1s', burst: 5, name: `shared ${mode}` })
     await using one = await shared.member(policy, { mode })
     await using other = await shared.member(policy, { mode })
@@ -40,7 +41,7 @@ for (const mode of MODES) {
     }
   })
 
-  test(`${mode}: with maxWaitMs 0 a request goes if there is a token, else not at all`, async () => {
+  inTime(`${mode}: with maxWaitMs 0 a request goes if there is a token, else not at all`, async () => {
     await using one = await shared.member(tokenBucket({ limit: 2, window: '1h', name: `hasty ${mode}` }), { mode })
     const host = new CountedHost()
     const polite = host.limited(one.limiter, { maxWaitMs: 0 })
@@ -53,7 +54,7 @@ for (const mode of MODES) {
     )
   })
 
-  test(`${mode}: as long as there are tokens no request waits for the round trip of another`, async () => {
+  inTime(`${mode}: as long as there are tokens no request waits for the round trip of another`, async () => {
     await using one = await shared.member(tokenBucket({ limit: 400, window: '1h', name: `wide ${mode}` }), { mode })
     const host = new CountedHost()
     const polite = host.limited(one.limiter)
@@ -66,7 +67,7 @@ for (const mode of MODES) {
     assert.equal(host.paths.length, 300)
   })
 
-  test(`${mode}: an outage without a share is waited for, and reported to requests that do not wait as long`, async () => {
+  inTime(`${mode}: an outage without a share is waited for, and reported to requests that do not wait as long`, async () => {
     await using one = await shared.member(tokenBucket({ limit: 100, window: '1s', name: `closed ${mode}` }), inOutage('closed'))
     const host = new CountedHost()
     const polite = host.limited(one.limiter)
@@ -84,7 +85,7 @@ for (const mode of MODES) {
     assert.ok((await Promise.all(calls)).every(({ status }) => status === 200))
   })
 
-  test(`${mode}: in an outage all go where all may`, async () => {
+  inTime(`${mode}: in an outage all go where all may`, async () => {
     await using one = await shared.member(tokenBucket({ limit: 1, window: '1h', name: `open ${mode}` }), inOutage('open'))
     const host = new CountedHost()
     const polite = host.limited(one.limiter)
@@ -100,7 +101,7 @@ for (const mode of MODES) {
     await Promise.allSettled(calls)
   })
 
-  test(`${mode}: requests that wait for a share use the whole budget once the store is back`, async () => {
+  inTime(`${mode}: requests that wait for a share use the whole budget once the store is back`, async () => {
     const policy = tokenBucket({ limit: 10, window: '1s', burst: 1, name: `local ${mode}` })
     await using one = await shared.member(policy, { mode, localShare: 0.001, timeoutMs: SHORT_MS })
     const host = new CountedHost()
@@ -118,7 +119,7 @@ for (const mode of MODES) {
     assert.ok(performance.now() - fromMs < 20_000)
   })
 
-  test(`${mode}: when the limiter is closed all waiting requests are rejected`, async () => {
+  inTime(`${mode}: when the limiter is closed all waiting requests are rejected`, async () => {
     await using one = await shared.member(tokenBucket({ limit: 1, window: '1h', name: `closing ${mode}` }), { mode })
     const host = new CountedHost()
     const polite = host.limited(one.limiter)

@@ -184,7 +184,7 @@ for (const [name, open] of Object.entries(CLIENTS).slice(0, shortOrLong(1, 2))) 
       ))
   }
 
-  test(`${name}: behind PgBouncer in transaction mode all works, on any of its connections`, async () => {
+  longTest(`${name}: behind PgBouncer in transaction mode all works, on any of its connections`, async () => {
     await using bouncer = await PgBouncerProcess.before(server, 3)
     await withStore(
       async (store) => {
@@ -249,7 +249,7 @@ for (const [name, open] of Object.entries(CLIENTS).slice(0, shortOrLong(1, 2))) 
     )
   })
 
-  test(`${name}: swaps remove expired rows in small steps, and no others`, async () => {
+  longTest(`${name}: swaps remove expired rows in small steps, and no others`, async () => {
     const table = name === 'postgres' ? 'swept_b' : 'swept_a'
     await server.ask(postgresTable({ table }))
     await server.ask(
@@ -282,7 +282,7 @@ test('a statement time-out and a client that is closed are outages', async () =>
   await assert.rejects(store.read('held'), { code: 'OUTAGE' })
 })
 
-test('a client of pg alone does, one step after the other, and what is given up before it is sent is not run', async () => {
+longTest('a client of pg alone does, one step after the other, and what is given up before it is sent is not run', async () => {
   const client = new pg.Client({ connectionString: server.url })
   await client.connect()
   const store = postgresStore({ client })
@@ -296,7 +296,7 @@ test('a client of pg alone does, one step after the other, and what is given up 
   await client.end()
 })
 
-test('swaps of a key leave no dead rows behind: rows are changed in place', async () => {
+longTest('swaps of a key leave no dead rows behind: rows are changed in place', async () => {
   const table = 'in_place'
   await server.ask(postgresTable({ table }))
   const client = new pg.Pool({ connectionString: server.url, max: 1 })

@@ -21,7 +21,7 @@ const constant = (perSecond: number) => (): number => perSecond
 for (const [i, policy] of POLICIES.entries()) {
   const steady = { policy, delaysMs: DELAYS_MS, seconds: shortOrLong(32, 40), warmUpS: 5, seed: 1 }
 
-  everyNth(i, 2)(
+  everyNth(i, 4)(
     `under its limit ${policy.name} admits over three regions what one store does, for a message a second or little more`,
     async (t) => {
       const use = await regionUse({ ...steady, demand: [45, 30, 15].map(constant) })
@@ -34,7 +34,7 @@ for (const [i, policy] of POLICIES.entries()) {
     },
   )
 
-  everyNth(i + 1, 2)(`${policy.name} follows demand that moves from one region to another`, async () => {
+  everyNth(i + 1, 4)(`${policy.name} follows demand that moves from one region to another`, async () => {
     const before = (second: number): number => (second < 20 ? 90 : 0)
     const afterwards = (second: number): number => (second < 20 ? 0 : 90)
     const { bySecond, askedBySecond } = await regionUse({ ...steady, demand: [before, afterwards, constant(0)] })
@@ -81,7 +81,7 @@ const SHIFT_S = 33
 // All that the home has goes to the region at once. What the other one holds then is lost, and the region gets its tokens once a second.
 for (const [i, policy] of SHIFTED.entries()) {
   for (const [j, delaysMs] of DELAYS_OF_SHIFTS.entries()) {
-    everyNth(i + j, 2)(`with demand at twice the limit ${policy.name} follows it over ${delaysMs.length} regions`, async (t) => {
+    everyNth(i + j, 4)(`with demand at twice the limit ${policy.name} follows it over ${delaysMs.length} regions`, async (t) => {
       const parts = { soon: 0, later: 0 }
       const runs = shortOrLong(1, 4)
       for (let seed = 1; seed <= runs; seed++) {

@@ -1,14 +1,15 @@
 import { mkdtempSync, rmSync } from 'node:fs'
-import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePorts } from './free-ports.js'
-import { redisCli } from './redis-cli.js'
+import { redisRequest } from './redis-request.js'
 import { ServerChild } from './server-child.js'
 import { WallClock } from './wall-clock.js'
 
 /** A server to test on, by name or path: `redis-server` unless the environment names another that speaks the same, such as `valkey-server`. */
 const SERVER = process.env.SLUICEGATE_REDIS_SERVER ?? 'redis-server'
+/** One that has not answered after it is not ready. */
+const READY_MS = 1000
 
 export interface RedisProcessOptions {
   /** One that is free unless given. */
@@ -57,7 +58,7 @@ export class RedisProcess {
     // A sentinel keeps nothing, and knows none of these settings.
     const kept = file === undefined ? ['--save', '', '--appendonly', 'no'] : []
     const own = [...(file === undefined ? [] : [file]), '--port', String(port), '--bind', this.host, '--dir', this.folder, ...kept]
-    const isThere = (pid: number): Promise<boolean> => isReady(this.host, port, pid)
+    const isThere = (pid: number): Promise<boolean> => isReady(this, pid)
     const line = [command, [...own, ...args]] as const
     this.child = await ServerChild.start(`${command} on port ${port}`, this.clock?.command(...line) ?? line, isThere)
   }
@@ -84,7 +85,7 @@ export class RedisProcess {
 
   /** What it answers to a command, as `redis-cli` prints it. */
   ask(...command: readonly string[]): Promise<string> {
-    return redisCli('-h', this.host, '-p', String(this.port), ...command)
+    return redisRequest(this, command)
   }
 
   /** How often it has run a command since it started, or since `CONFIG RESETSTAT`. */
@@ -111,21 +112,9 @@ export class RedisProcess {
 }
 
 /** Whether this very process takes commands: one that is loading does not, and another may have got the port. */
-function isReady(host: string, port: number, pid: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, host, () => socket.write('PING\r\nINFO server\r\n'))
-    const end = (answer: boolean): void => {
-      socket.destroy()
-      resolve(answer)
-    }
-    let answer = ''
-    socket.on('data', (data) => {
-      answer += data.toString()
-      if (answer.startsWith('-')) end(false)
-      else if (answer.includes('tcp_port:')) end(answer.startsWith('+PONG') && answer.includes(`process_id:${pid}\r\n`))
-    })
-    socket.once('error', () => end(false))
-    socket.once('close', () => end(false))
-    socket.setTimeout(1000, () => end(false))
-  })
+async function isReady(address: RedisProcess, pid: number): Promise<boolean> {
+  const [pong, server] = await Promise.all([['PING'], ['INFO', 'server']].map((command) => redisRequest(address, command, READY_MS))).catch(
+    () => [],
+  )
+  return pong === 'PONG' && server?.includes(`process_id:${pid}\r\n`) === true
 }

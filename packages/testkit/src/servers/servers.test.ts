@@ -43,7 +43,7 @@ test('a server starts empty, forgets when it is killed and started again, and is
   await assert.rejects(server.ask('PING'))
 })
 
-test('the wall clock of a server moves in one step while it runs, and keys live by it', async () => {
+longTest('the wall clock of a server moves in one step while it runs, and keys live by it', async () => {
   await using server = await RedisProcess.start({ hasMovableClock: true })
   const aheadS = async (): Promise<number> => Number((await server.ask('TIME')).split('\n')[0]) - Date.now() / 1000
   const isAhead = async (bySeconds: number): Promise<boolean> => Math.abs((await aheadS()) - bySeconds) < 30
@@ -75,7 +75,7 @@ test('a server that is paused answers when it is resumed', async () => {
   assert.equal(await answer, 'PONG')
 })
 
-test('a server that cannot start says why', async () => {
+longTest('a server that cannot start says why', async () => {
   await using server = await RedisProcess.start()
   await assert.rejects(RedisProcess.start({ port: server.port }), /ended \(1\).*in use/s)
   await assert.rejects(RedisProcess.start({ command: 'no-such-server' }), /ENOENT/)
@@ -147,7 +147,7 @@ test('a black hole lets nothing through, and ends in a reset', async () => {
   assert.equal(await server.ask('EXISTS', 'a'), '0')
 })
 
-test('a cut resets connections, new ones too; latency delays both ways', async () => {
+longTest('a cut resets connections, new ones too; latency delays both ways', async () => {
   await using server = await RedisProcess.start()
   await using proxy = await FaultProxy.before(server)
   proxy.set({ kind: 'cut' })
@@ -159,7 +159,7 @@ test('a cut resets connections, new ones too; latency delays both ways', async (
   assert.ok(performance.now() - startedMs >= 58)
 })
 
-test('a slow close ends the connection after the request, before the answer', async () => {
+longTest('a slow close ends the connection after the request, before the answer', async () => {
   await using server = await RedisProcess.start()
   await using proxy = await FaultProxy.before(server)
   proxy.set({ kind: 'slow-close', afterMs: 1 })

@@ -10,6 +10,15 @@ export class ErrorReply {
 /** A reply: texts, integers, null, errors, arrays, and maps of RESP 3. */
 export type RespReply = string | number | null | ErrorReply | readonly RespReply[] | ReadonlyMap<RespReply, RespReply>
 
+/** A command as an array of bulk strings; texts in UTF-8. */
+export function commandBytes(...args: readonly (string | Buffer | number)[]): Buffer {
+  const parts = args.map((arg) => (Buffer.isBuffer(arg) ? arg : Buffer.from(String(arg))))
+  return Buffer.concat([
+    Buffer.from(`*${parts.length}\r\n`),
+    ...parts.flatMap((part) => [Buffer.from(`$${part.length}\r\n`), part, Buffer.from('\r\n')]),
+  ])
+}
+
 /**
  * All replies in `bytes`, in RESP 2 or 3, with one character a byte.
  *

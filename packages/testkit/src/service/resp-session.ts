@@ -4,7 +4,7 @@ import type { Access } from 'sluicegate-server/dist/protocols/resp/access.js'
 import type { SessionContext } from 'sluicegate-server/dist/protocols/resp/command.js'
 import { ALL_COMMANDS, CommandTable } from 'sluicegate-server/dist/protocols/resp/command-table.js'
 import { Session, type Waiting } from 'sluicegate-server/dist/protocols/resp/session.js'
-import { type RespReply, repliesIn } from './resp-replies.js'
+import { commandBytes, type RespReply, repliesIn } from './resp-replies.js'
 
 /** Clients need no token, and may do all. */
 export const OPEN_ACCESS: Access = { needsToken: () => false, has: () => false, allows: () => false, priorityOf: () => undefined }
@@ -58,13 +58,4 @@ export class TestSession {
     const [reply] = repliesIn(this.feed(commandBytes(...args)).replies)
     return reply as RespReply
   }
-}
-
-/** A command as an array of bulk strings; texts in UTF-8. */
-export function commandBytes(...args: readonly (string | Buffer | number)[]): Buffer {
-  const parts = args.map((arg) => (Buffer.isBuffer(arg) ? arg : Buffer.from(String(arg))))
-  return Buffer.concat([
-    Buffer.from(`*${parts.length}\r\n`),
-    ...parts.flatMap((part) => [Buffer.from(`$${part.length}\r\n`), part, Buffer.from('\r\n')]),
-  ])
 }

@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { manualClock } from 'sluicegate'
 import { shortOrLong, until } from 'sluicegate-testkit'
-import { repliesIn } from 'sluicegate-testkit/service/resp-replies.js'
-import { commandBytes, OPEN_ACCESS } from 'sluicegate-testkit/service/resp-session.js'
+import { commandBytes, repliesIn } from 'sluicegate-testkit/service/resp-replies.js'
+import { OPEN_ACCESS } from 'sluicegate-testkit/service/resp-session.js'
 import { received, runningResp } from 'sluicegate-testkit/service/running-resp.js'
 
 const PING = commandBytes('PING')

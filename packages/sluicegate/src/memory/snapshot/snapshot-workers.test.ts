@@ -25,7 +25,7 @@ for (const [i, { name, cost, specOf, keyOf }] of CREW_ALGORITHMS.entries()) {
   const keys = NAMES.map(keyOf)
   const [large, larger] = [LARGE, LARGER].map((takes) => policyOf(specOf(takes, MONTH_MS))) as [Policy, Policy]
 
-  everyNth(i, 6)(`${name}: a snapshot taken while workers take holds what was spent at some time while it was taken`, async (t) => {
+  everyNth(i, 10)(`${name}: a snapshot taken while workers take holds what was spent at some time while it was taken`, async (t) => {
     const limiter = createLimiter(large, { clock, maxKeys: MAX_KEYS })
     await crew.attach({ handle: limiter.handle() })
     const taken = await whileBusy(crew.ask({ kind: 'take', keys, rounds: TAKES, cost }), () => checkMoment(limiter, keys))
@@ -33,7 +33,7 @@ for (const [i, { name, cost, specOf, keyOf }] of CREW_ALGORITHMS.entries()) {
     for (const key of keys) assert.equal(spentOf(limiter, key), 2 * TAKES * cost)
   })
 
-  everyNth(i + 1, 6)(`${name}: the same while workers put one policy after another in force`, async (t) => {
+  everyNth(i + 1, 10)(`${name}: the same while workers put one policy after another in force`, async (t) => {
     const limiter = createLimiter(large, { clock, maxKeys: MAX_KEYS })
     await crew.attach({ handle: limiter.handle() })
     const storm = crew.ask({ kind: 'storm', keys, cost, policies: [larger, large], rounds: UPDATES })
@@ -50,7 +50,7 @@ for (const [i, { name, cost, specOf, keyOf }] of CREW_ALGORITHMS.entries()) {
     assert.ok(taken > contended)
   })
 
-  everyNth(i + 2, 6)(`${name}: a snapshot taken while a worker does anything at all can be restored and used`, async () => {
+  everyNth(i + 2, 10)(`${name}: a snapshot taken while a worker does anything at all can be restored and used`, async () => {
     const limiter = createLimiter(large, { clock, maxKeys: MAX_KEYS })
     const mate = new Mate({ handle: limiter.handle() })
     const counts = new Int32Array(new SharedArrayBuffer(4 * (1 + keys.length)))

@@ -9,7 +9,7 @@ import { credentials } from '@grpc/grpc-js'
 import { Limiter } from 'sluicegate-server/dist/protocols/grpc/messages/sluicegate/v1/limiter.gen.js'
 import { GrpcTestClient } from '../grpc-client.js'
 import { send } from '../many-connections.js'
-import { commandBytes } from '../resp-session.js'
+import { commandBytes } from '../resp-replies.js'
 import type { StormedService } from './stormed-service.js'
 
 /** A client that means no harm: each call rejects where the answer is not the right one. */
