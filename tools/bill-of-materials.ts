@@ -12,11 +12,18 @@ export function billOfMaterials(tarball: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'sluicegate-sbom-'))
   try {
     writeFileSync(join(folder, 'package.json'), '{ "name": "installed", "version": "0.0.0", "private": true }')
-    const npm = (...args: string[]): string =>
-      execFileSync('npm', args, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })
-    npm('install', '--ignore-scripts', '--no-audit', '--no-fund', tarball)
-    return npm('sbom', '--sbom-format=cyclonedx', '--omit=dev')
+    npm(folder, 'install', '--ignore-scripts', '--no-audit', '--no-fund', tarball)
+    return installed(folder)
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+/** The same of what is installed in a folder. */
+export function installed(folder: string): string {
+  return npm(folder, 'sbom', '--sbom-format=cyclonedx', '--omit=dev')
+}
+
+function npm(cwd: string, ...args: string[]): string {
+  return execFileSync('npm', args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })
 }

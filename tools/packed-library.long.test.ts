@@ -14,7 +14,8 @@ import type { Published } from './published.js'
 const HOME = mkdtempSync(join(tmpdir(), 'sluicegate-packed-'))
 const MODULES = join(HOME, 'node_modules')
 const LIBRARY = join(MODULES, 'sluicegate')
-const TSC = resolve('node_modules/typescript/bin/tsc')
+/** The compiler that most users have, and its successor, which takes a fifth of the time. */
+const [TSC, NATIVE_TSC] = ['typescript', 'typescript-native'].map((name) => resolve('node_modules', name, 'bin/tsc')) as [string, string]
 /** The packages that programs here import beside the library, and their types. */
 const PEERS = ['@nestjs', '@types', 'express', 'fastify', 'hono', 'koa', 'reflect-metadata', 'rxjs', 'undici', 'undici-types']
 
@@ -136,7 +137,7 @@ const policy = tokenBucket({ limit: 1, window: '1h' })
 console.log([byExpress(policy), byFastify(policy), byHono(policy), byKoa(policy)].map((limit) => typeof limit).join())
 `
 
-/** Packing and compiling take seconds: `npm test` has the first of each kind, `npm run test:long` all. */
+/** The first three with TypeScript 6: it alone knows the third. */
 const WAYS = [
   ['module', '--module', 'nodenext'],
   ['commonjs', '--module', 'commonjs'],
@@ -148,7 +149,8 @@ const WAYS = [
   ['module', '--module', 'preserve', '--moduleResolution', 'bundler'],
 ] as const
 
-for (const [type, ...settings] of WAYS) {
+for (const [i, [type, ...settings]] of WAYS.entries()) {
+  const compiler = i < 3 ? TSC : NATIVE_TSC
   test(`TypeScript compiles ${settings.join(' ')} in a package of type ${type} against it, and Node runs that`, () => {
     const folder = mkdtempSync(join(HOME, 'program-'))
     writeFileSync(join(folder, 'package.json'), JSON.stringify({ type }))
@@ -156,7 +158,7 @@ for (const [type, ...settings] of WAYS) {
     writeFileSync(join(folder, 'adapters.ts'), ADAPTERS)
     const fixed = ['--strict', '--target', 'es2022', '--esModuleInterop', '--types', 'node', ...settings]
     // The frameworks' own types have errors.
-    compile(folder, [...fixed, '--skipLibCheck', 'program.ts', 'adapters.ts'])
+    compile(compiler, folder, [...fixed, '--skipLibCheck', 'program.ts', 'adapters.ts'])
     const run = (file: string): string => execFileSync(process.execPath, [file], { cwd: folder, encoding: 'utf8' })
     assert.equal(run('program.js'), 'true false LIMIT_INVALID false\n')
     assert.equal(run('adapters.js'), 'function,function,function,function\n')
@@ -166,7 +168,7 @@ for (const [type, ...settings] of WAYS) {
 test('its declarations for CommonJS hold where those of libraries are checked', () => {
   const folder = mkdtempSync(join(HOME, 'checked-'))
   writeFileSync(join(folder, 'program.ts'), PROGRAM)
-  compile(folder, [
+  compile(NATIVE_TSC, folder, [
     '--strict',
     '--noEmit',
     '--target',
@@ -180,8 +182,8 @@ test('its declarations for CommonJS hold where those of libraries are checked', 
   ])
 })
 
-function compile(folder: string, args: readonly string[]): void {
-  const { status, stdout } = spawnSync(process.execPath, [TSC, ...args], { cwd: folder, encoding: 'utf8' })
+function compile(compiler: string, folder: string, args: readonly string[]): void {
+  const { status, stdout } = spawnSync(process.execPath, [compiler, ...args], { cwd: folder, encoding: 'utf8' })
   assert.equal(status, 0, stdout)
 }
 

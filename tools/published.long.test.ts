@@ -7,7 +7,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { after, before, test } from 'node:test'
-import { billOfMaterials } from './bill-of-materials.js'
+import { billOfMaterials, installed } from './bill-of-materials.js'
 import { type Packed, packed } from './packed.js'
 
 // Both packages as a user gets them: published to a registry, installed from it by name, tried as the quick start says.
@@ -79,7 +79,7 @@ function npm(cwd: string, ...args: string[]): string {
 function project(name: string): string {
   const folder = join(HOME, name)
   mkdirSync(folder)
-  writeFileSync(join(folder, 'package.json'), '{ "private": true }')
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ name, version: '0.0.0', private: true }))
   return folder
 }
 
@@ -113,7 +113,19 @@ await import('./quick-start.mjs')\n`,
   }
 })
 
-test('npm install sluicegate-server brings the command and its licence, and what it uses of the library in it', () => {
+/** Packages of the workspace whose code is part of the published service. */
+const IN_THE_SERVICE = ['sluicegate', 'sluicegate-config', 'sluicegate-commands']
+
+function named(bill: string): string[] {
+  return JSON.parse(bill).components.map(({ name }: { name: string }) => name)
+}
+
+test('the bill of materials of the library lists itself alone', () => {
+  const [library = ''] = packages.map(({ filename }) => join(HOME, filename))
+  assert.deepEqual(named(billOfMaterials(library)), ['sluicegate'])
+})
+
+test('npm install sluicegate-server brings the command and its licence, and what its bill of materials lists', () => {
   const folder = project('service')
   npm(folder, 'install', 'sluicegate-server')
   writeFileSync(join(folder, 'limits.yaml'), 'policies:\n  per-user: { algorithm: token-bucket, limit: 3, window: 1h }\n')
@@ -123,16 +135,8 @@ test('npm install sluicegate-server brings the command and its licence, and what
   assert.equal(run('--version').trim(), version)
   assert.ok(existsSync(join(folder, 'node_modules/sluicegate-server/LICENSE')))
   assert.equal(existsSync(join(folder, 'node_modules/sluicegate')), false)
-})
 
-/** Packages of the workspace whose code is part of the published service. */
-const IN_THE_SERVICE = ['sluicegate', 'sluicegate-config', 'sluicegate-commands']
-
-test('the bill of materials of the library lists itself alone, that of the service what it installs', () => {
-  const [library = '', service = ''] = packages.map(({ filename }) => join(HOME, filename))
-  const named = (bill: string): string[] => JSON.parse(bill).components.map(({ name }: { name: string }) => name)
-  assert.deepEqual(named(billOfMaterials(library)), ['sluicegate'])
-  const listed = named(billOfMaterials(service))
+  const listed = named(installed(folder))
   const { dependencies } = JSON.parse(readFileSync('packages/server/package.json', 'utf8'))
   assert.deepEqual(
     Object.keys(dependencies).filter((name) => !IN_THE_SERVICE.includes(name) && !listed.includes(name)),

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
+import type { Page } from 'playwright-core'
 import { BUILT } from './generator.js'
 import { seriousFindings } from './testing/axe.js'
 import { addressOf, builtPages, onPage, withBuiltSite } from './testing/built-site.js'
@@ -55,14 +56,25 @@ test('every document of the repository has its page', () => {
   }
 })
 
+/** What a browser has loaded so far, as it was transferred. */
+async function assertIsLight(page: Page): Promise<void> {
+  const bytes = await page.evaluate(() =>
+    [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
+      .map((entry) => (entry as PerformanceResourceTiming).encodedBodySize)
+      .reduce((sum, each) => sum + each, 0),
+  )
+  assert.ok(bytes > 20_000 && bytes < MOST_BYTES, `${page.url()}: ${bytes} bytes`)
+}
+
 for (const path of KINDS) {
-  test(`${path} has no complaint in the console and no serious finding of axe-core, on a phone and on a desk`, async () => {
+  test(`${path} has no complaint in the console and no serious finding of axe-core, on a phone and on a desk, and is light`, async () => {
     for (const options of [PHONE, DESK]) {
       await onPage(path, options, async ({ page, complaints }) => {
         assert.deepEqual(await seriousFindings(page), [], `${options.viewport.width} px`)
         const width = await page.evaluate(() => document.documentElement.scrollWidth)
         assert.ok(width <= options.viewport.width, `${width} px wide`)
         assert.deepEqual(complaints, [])
+        if (path !== '/playground') await assertIsLight(page)
       })
     }
   })
@@ -77,18 +89,8 @@ test('the dark form has no serious finding either', async () => {
   }
 })
 
-test('pages other than the playground load below 200 kB', async () => {
-  const heaviest = builtPages().filter((path) => path !== '/playground')
-  for (const path of [...KINDS, '/service', '/guide', '/redis', '/proof', '/scale'].filter((each) => heaviest.includes(each))) {
-    await onPage(path, DESK, async ({ page }) => {
-      const bytes = (await page.evaluate(() =>
-        [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
-          .map((entry) => (entry as PerformanceResourceTiming).encodedBodySize)
-          .reduce((sum, each) => sum + each, 0),
-      )) as number
-      assert.ok(bytes > 20_000 && bytes < MOST_BYTES, `${path}: ${bytes} bytes`)
-    })
-  }
+test('the longest guides load below 200 kB, too', async () => {
+  for (const path of ['/service', '/guide', '/redis', '/proof', '/scale']) await onPage(path, DESK, ({ page }) => assertIsLight(page))
 })
 
 test('the search works without another host, and finds "login"', async () => {

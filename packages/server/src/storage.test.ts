@@ -148,7 +148,7 @@ longTest('keys in a cluster work the same', async (t) => {
   const cluster = await RedisCluster.start()
   t.after(() => cluster.stop())
   const nodes = cluster.nodes.map(({ url }) => `"${url}"`).join(', ')
-  const services = await twoServices(t, `${POLICIES}storage: { redis: { nodes: [${nodes}] } }\n`)
+  const services = await twoServices(t, `${POLICIES}storage: { redis: { nodes: [${nodes}], timeout: 20s } }\n`)
   for (const key of ['alice', 'bob', 'carol']) assert.equal(await takesFrom(services, 10, `/v1/take?policy=narrow&key=${key}`), 3)
 })
 

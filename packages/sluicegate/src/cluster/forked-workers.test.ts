@@ -6,7 +6,7 @@ import { allOf, concurrency, fixedWindow, gcra, type Policy, slidingLog, sliding
 import type { ClusterLimiterOptions } from './create-cluster-limiter.js'
 import { type ServedLimiter, type ServeOptions, serveLimiter } from './serve-limiter.js'
 
-const WORKERS = shortOrLong(2, 4)
+const WORKERS = shortOrLong(2, 3)
 /** So late that no busy machine loses an answer by it, nor a token that came too late to be spent: it is good for twice the horizon. */
 const PATIENT = { timeoutMs: 60_000 } as const
 const LONG: ServeOptions = { lease: { horizonMs: 10_000 } }

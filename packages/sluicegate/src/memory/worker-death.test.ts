@@ -11,8 +11,8 @@ const START_MS = 1_789_000_000_000
 const HOUR_MS = 3_600_000
 const YEAR_MS = 366 * 24 * HOUR_MS
 const WORKERS = 2
-const LIVES = shortOrLong(5, 12)
-const ROUNDS = shortOrLong(3, 6)
+const LIVES = shortOrLong(5, 7)
+const ROUNDS = shortOrLong(3, 4)
 const THREADS = shortOrLong(1, 2)
 const DEATHS = LIVES + THREADS
 

@@ -58,7 +58,7 @@ for (const [a, make] of RATES.entries()) {
   const mixes = mixesOf((burst, limit = 400) => make({ limit, window: '1s', burst, name: 'api' }))
   for (const [m, [mix, versions]] of Object.entries(mixes).entries()) {
     // In a short run of the algorithms by turns.
-    everyNth(m - 2 * a, 4)(
+    everyNth(m - 2 * a, 8)(
       `I1: ${make.name}, ${mix}, saturated on a real server, passes the largest burst and the highest rate`,
       async (t) => {
         const budgetOf = rateBudget(boundOf(versions))

@@ -21,7 +21,7 @@ const WINDOWS: NonNullable<ConformanceChoice['algorithms']> = ['gcra', 'sliding 
 export interface StoreShare {
   readonly share: number
   readonly keysShare: number
-  /** Whether windows are asked less: what decides is the same over every store. */
+  /** Whether all but a token bucket are asked less: what decides is the same over every store. */
   readonly sampled?: boolean
 }
 
@@ -40,15 +40,15 @@ export function conformanceOverStore(name: string, host: LimiterHost, { share, k
     return
   }
   exact({ algorithms: ['token bucket'], shared: SHARED })
-  exact({ algorithms: ['all-of'], shared: SHARED })
-  exact({ algorithms: WINDOWS, shared: sampled ? LESS : SHARED })
+  exact({ algorithms: ['all-of'], shared: sampled ? LESS : SHARED })
+  exact({ algorithms: sampled ? ['sliding log', 'sliding window'] : WINDOWS, shared: sampled ? LESS : SHARED })
   // Time runs back for the keys of a store, but not for those of the oracle: a permit lasts as long as it was to.
-  exact({ algorithms: ['concurrency'], shared: SHARED, furthestBackMs: 0 })
-  exact({ algorithms: ['token bucket', 'sliding log', 'all-of'], shared: ['keys'], share: keysShare })
+  exact({ algorithms: ['concurrency'], shared: sampled ? LESS : SHARED, furthestBackMs: 0 })
+  exact({ algorithms: sampled ? ['all-of'] : ['token bucket', 'sliding log', 'all-of'], shared: ['keys'], share: keysShare })
   exact({ algorithms: ['all-of'], shared: [], own: true })
 
   // What a lease leaves as it is.
-  leased({ algorithms: ['token bucket', 'fixed window'], shared: ['keys'], share: keysShare })
+  leased({ algorithms: sampled ? ['fixed window'] : ['token bucket', 'fixed window'], shared: ['keys'], share: keysShare })
   leased({ algorithms: ['fixed window'], shared: ['denialEvents', 'updates'] })
   leased({ algorithms: ['fixed window', 'sliding log'], shared: ['misuse', 'blocks'] })
 }
