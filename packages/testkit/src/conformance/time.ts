@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { shortOrLong } from '../run-length.js'
+import { everyNth, shortOrLong } from '../run-length.js'
 import { admitted, type Fixtures, type MakePolicy, START_MS } from './fixture.js'
 
 const DAY_MS = 86_400_000
@@ -55,8 +55,8 @@ export function time(name: string, fixture: Fixtures, policyOf: MakePolicy): voi
     }
   })
 
-  for (const years of [1, 12.7, 13, 34.8, 35, 60]) {
-    test(`${name}: a key idle for ${years} years has what a new one has and not one more`, () => {
+  for (const [i, years] of [13, 12.7, 1, 35, 34.8, 60].entries()) {
+    everyNth(i, 3)(`${name}: a key idle for ${years} years has what a new one has and not one more`, () => {
       for (const policy of [tenASecond, policyOf({ limit: 7000, window: '1s' }), policyOf({ limit: 1, window: '30d' })]) {
         const { limiter, clock } = fixture(policy)
         limiter.take('k', policy.limit)

@@ -35,7 +35,7 @@ export function conformanceOverStore(name: string, host: LimiterHost, { share, k
   const leased = (choice: ConformanceChoice): void => conformance(`leased, ${name}`, make('leased'), { ...store, ...choice })
 
   if (!IS_LONG_RUN) {
-    exact({ algorithms: ['token bucket', 'all-of'], shared: LESS })
+    exact({ algorithms: sampled ? ['all-of'] : ['token bucket', 'all-of'], shared: LESS })
     leased({ algorithms: ['fixed window'], shared: ['updates', 'denialEvents'] })
     return
   }
