@@ -7,9 +7,9 @@ import { connect, type Socket } from 'node:net'
 import { connect as encrypt } from 'node:tls'
 import { credentials } from '@grpc/grpc-js'
 import { Limiter } from 'sluicegate-server/dist/protocols/grpc/messages/sluicegate/v1/limiter.gen.js'
+import { commandBytes } from '../../servers/resp-replies.js'
 import { GrpcTestClient } from '../grpc-client.js'
 import { send } from '../many-connections.js'
-import { commandBytes } from '../resp-replies.js'
 import type { StormedService } from './stormed-service.js'
 
 /** A client that means no harm: each call rejects where the answer is not the right one. */
