@@ -44,11 +44,13 @@ import { endHook, loadNodeTest } from '${new URL('test-hook.mjs', import.meta.ur
 setFlagsFromString('--interrupt-budget=600000')
 const { describe } = await loadNodeTest()
 const loading = []
-const loaded = Promise.resolve().then(() => Promise.allSettled(loading))
+const loaded = Promise.resolve()
+  .then(() => Promise.allSettled(loading))
+  .then(() => undefined)
 function load(file) {
   const own = import(file)
   loading.push(own)
-  return own.then(() => loaded).then(() => undefined)
+  return own.then(() => loaded)
 }
 `
 
@@ -61,7 +63,7 @@ export function writeGroups(groups, root = ROOT) {
   return groups.map((files, i) => {
     const path = `${FOLDER}/group-${String(i + 1).padStart(3, '0')}.mjs`
     const suites = files.map((file) => `describe('${file}', () => load('${pathToFileURL(resolve(root, file)).href}'))\n`)
-    writeFileSync(join(root, path), `${HEAD}${suites.join('')}void endHook(loading)\n`)
+    writeFileSync(join(root, path), `${HEAD}${suites.join('')}void endHook(loaded)\n`)
     return path
   })
 }

@@ -57,9 +57,9 @@ function knownHook({ init, destroy }) {
   return hook
 }
 
-/** Ends the hook once `loading` is over, the imports of test files. Errors that nothing caught are then those of the test that runs. */
-export async function endHook(loading) {
-  await Promise.allSettled(loading)
+/** Ends the hook once all test files are loaded. Errors that nothing caught are then those of the test that runs. */
+export async function endHook(loaded) {
+  await loaded
   if (known === undefined) return
   known.hook.disable()
   for (const event of ['uncaughtException', 'unhandledRejection']) {

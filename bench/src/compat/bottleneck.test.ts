@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { allOf, concurrency, createLimiter, fixedWindow, gcra, tokenBucket } from 'sluicegate'
+import { until } from 'sluicegate-testkit'
 import { requireRival } from '../rivals.js'
 
 // The documented examples of Bottleneck, each beside its translation in docs/moving-from-bottleneck.md: the same jobs run in the same order and end alike.
@@ -70,8 +71,8 @@ async function occupied(bottleneck: Theirs, run: (job: () => Promise<void>) => P
   await Promise.all(starts)
   return {
     async end() {
-      do await pause(20)
-      while (bottleneck.counts().RECEIVED > 0)
+      await pause(20)
+      await until('Bottleneck has queued or dropped what it received', () => bottleneck.counts().RECEIVED === 0)
       open()
       await Promise.all(busy)
     },
@@ -164,8 +165,8 @@ test('reservoir: N jobs at once and no more until the window ends', async (t) =>
     theirs.of(name, bottleneck.schedule(theirs.job(name))),
     ours.of(name, limiter.run('service', ours.job(name))),
   ])
-  do await pause(60)
-  while ([theirs, ours].some(({ ended }) => Object.keys(ended).length < 3))
+  await until('both have run what may start', () => [theirs, ours].every(({ ended }) => Object.keys(ended).length >= 3))
+  await pause(60)
   assert.deepEqual(ours, theirs)
   assert.deepEqual(ours.started, ['a', 'b', 'c'])
   await bottleneck.stop()

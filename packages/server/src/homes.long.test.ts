@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { postgresTable } from 'sluicegate/postgres'
-import { parseConfig } from 'sluicegate-config/read-config.js'
 import { PostgresProcess, RedisProcess, until } from 'sluicegate-testkit'
 import { FaultProxy } from 'sluicegate-testkit/servers/fault-proxy.js'
 import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
@@ -91,27 +90,5 @@ for (const [name, { start, homeAt }] of Object.entries(HOMES)) {
     })
     assert.equal(await spent(services, 'new', passed), 100)
     await until('it is seen again', async () => (await readiness(inWest)) === 'ready\n')
-  })
-
-  test('a wrong home in PostgreSQL is refused with its place, and its address never appears in messages', () => {
-    const fault =
-      (home: string): (() => unknown) =>
-      () =>
-        parseConfig(`${POLICY}storage: { redis: { url: "redis://a" }, home: ${home} }\n`)
-    const secret = 'hunter2hunter2'
-    assert.throws(
-      fault(`{ postgres: { url: "mysql://:${secret}@b" }, region: west }`),
-      (error) => error instanceof Error && /storage\.home\.postgres\.url: /.test(error.message) && !error.message.includes(secret),
-    )
-    assert.throws(
-      fault('{ postgres: { url: "postgres://b" }, url: "redis://b", region: west }'),
-      /storage\.home\.postgres: and url are two homes: give one of them/,
-    )
-    assert.throws(fault('{ postgres: { table: t }, region: west }'), /storage\.home\.postgres\.url: is missing/)
-    assert.throws(
-      fault('{ postgres: { url: "postgres://b", prefix: p }, region: west }'),
-      /prefix: unknown option; there are url, table, con/,
-    )
-    assert.throws(fault('{ region: west }'), /give url for a single server, or nodes for a cluster, or postgres for a table/)
   })
 }

@@ -259,7 +259,7 @@ test('closing a storage without a reachable server, or without leases, does not 
   assert.ok(performance.now() - startMs < 15_000)
 })
 
-test('a home needs the store of the region, and its address never appears in messages', () => {
+test('a wrong home is refused with its place, and its address never appears in messages', () => {
   const secret = 'hunter2hunter2'
   const fault =
     (storage: string): (() => unknown) =>
@@ -271,4 +271,19 @@ test('a home needs the store of the region, and its address never appears in mes
     fault(`{ redis: { url: "redis://a" }, home: { url: "http://:${secret}@b", region: west } }`),
     (error) => error instanceof Error && /storage\.home\.url: /.test(error.message) && !error.message.includes(secret),
   )
+  const homeFault = (home: string): (() => unknown) => fault(`{ redis: { url: "redis://a" }, home: ${home} }`)
+  assert.throws(
+    homeFault(`{ postgres: { url: "mysql://:${secret}@b" }, region: west }`),
+    (error) => error instanceof Error && /storage\.home\.postgres\.url: /.test(error.message) && !error.message.includes(secret),
+  )
+  assert.throws(
+    homeFault('{ postgres: { url: "postgres://b" }, url: "redis://b", region: west }'),
+    /storage\.home\.postgres: and url are two homes: give one of them/,
+  )
+  assert.throws(homeFault('{ postgres: { table: t }, region: west }'), /storage\.home\.postgres\.url: is missing/)
+  assert.throws(
+    homeFault('{ postgres: { url: "postgres://b", prefix: p }, region: west }'),
+    /prefix: unknown option; there are url, table, con/,
+  )
+  assert.throws(homeFault('{ region: west }'), /give url for a single server, or nodes for a cluster, or postgres for a table/)
 })

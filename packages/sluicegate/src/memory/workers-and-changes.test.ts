@@ -38,7 +38,7 @@ longTest('I1, I2: while the time base moves, hour after hour, workers admit what
   }
 })
 
-// In a short run each algorithm has two of the four, by turns.
+// In a short run each algorithm has two of the four at most, by turns.
 for (const [i, { name, cost, specOf, keyOf }] of CREW_ALGORITHMS.entries()) {
   everyNth(i, 6)(`I1, I2 ${name}: a storm of updates that change nothing gives no token and takes none`, async () => {
     const spec = specOf(200, HOUR_MS)

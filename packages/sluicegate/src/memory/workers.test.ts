@@ -24,7 +24,7 @@ const ROUNDS = shortOrLong(8, 20)
 
 const crew = crewFor({ after }, WORKERS)
 
-// In a short run each algorithm has one of the three, by turns.
+// In a short run each algorithm has one of the three at most, by turns.
 for (const [i, { name, cost, specOf, keyOf }] of CREW_ALGORITHMS.entries()) {
   everyNth(i, 8)(
     `I1, I2, I3 ${name}: ${WORKERS} workers on one key admit exactly what the oracle does, round after round, whatever the clock does`,

@@ -17,7 +17,7 @@ function jobs(count: number, spec: SinglePolicySpec, more: Partial<LeasedJob> = 
 }
 
 for (const [count, spec] of FLEETS) {
-  // A short run has a rate here and a log over PostgreSQL; twins.test.ts has all.
+  // A short run has a rate; twins.test.ts has all.
   const inTime = spec.algorithm === 'token-bucket' ? test : longTest
   inTime(
     `I1: ${count} processes whose clocks differ by minutes never let more pass than a ${spec.algorithm} of ${spec.limit}`,

@@ -17,7 +17,7 @@ const POLICIES = [
 ]
 const constant = (perSecond: number) => (): number => perSecond
 
-// In a short run each policy has one of both.
+// In a short run each policy has one of both at most.
 for (const [i, policy] of POLICIES.entries()) {
   const steady = { policy, delaysMs: DELAYS_MS, seconds: shortOrLong(32, 40), warmUpS: 5, seed: 1 }
 

@@ -44,7 +44,7 @@ async function usedShare(policy: Policy, costOf: (i: number) => number, seed: nu
 
 const POLICIES = [tokenBucket(options), gcra(options), fixedWindow(options), slidingWindow(options), slidingLog(options)]
 
-// In a short run each algorithm has one of them, by turns.
+// In a short run each algorithm has one of them at most, by turns.
 for (const [i, policy] of POLICIES.entries()) {
   for (const [j, [costs, costOf]] of (
     [

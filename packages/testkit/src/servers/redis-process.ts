@@ -8,7 +8,7 @@ import { WallClock } from './wall-clock.js'
 
 /** A server to test on, by name or path: `redis-server` unless the environment names another that speaks the same, such as `valkey-server`. */
 const SERVER = process.env.SLUICEGATE_REDIS_SERVER ?? 'redis-server'
-/** One that has not answered after it is not ready. */
+/** A server without an answer in this time is not ready. */
 const READY_MS = 1000
 
 export interface RedisProcessOptions {

@@ -1,5 +1,5 @@
 import { connect } from 'node:net'
-import { commandBytes, ErrorReply, type RespReply, repliesIn } from './resp-replies.js'
+import { commandBytes, ErrorReply, type RespReply, repliesIn } from './resp.js'
 
 /** Scripts that never end are asked for, too. */
 const LONGEST_MS = 300_000

@@ -4,7 +4,7 @@ import type { Access } from 'sluicegate-server/dist/protocols/resp/access.js'
 import type { SessionContext } from 'sluicegate-server/dist/protocols/resp/command.js'
 import { ALL_COMMANDS, CommandTable } from 'sluicegate-server/dist/protocols/resp/command-table.js'
 import { Session, type Waiting } from 'sluicegate-server/dist/protocols/resp/session.js'
-import { commandBytes, type RespReply, repliesIn } from '../servers/resp-replies.js'
+import { commandBytes, type RespReply, repliesIn } from '../servers/resp.js'
 
 /** Clients need no token, and may do all. */
 export const OPEN_ACCESS: Access = { needsToken: () => false, has: () => false, allows: () => false, priorityOf: () => undefined }

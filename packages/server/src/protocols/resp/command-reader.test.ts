@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { commandBytes } from 'sluicegate-testkit/servers/resp-replies.js'
+import { commandBytes } from 'sluicegate-testkit/servers/resp.js'
 import { CommandReader, MAX_ARGUMENTS_UNAUTHENTICATED } from './command-reader.js'
 import { ProtocolFault } from './protocol-fault.js'
 

@@ -4,7 +4,7 @@ import type { SessionContext } from 'sluicegate-server/dist/protocols/resp/comma
 import { ALL_COMMANDS } from 'sluicegate-server/dist/protocols/resp/command-table.js'
 import { Session } from 'sluicegate-server/dist/protocols/resp/session.js'
 import type { Random } from 'sluicegate-testkit'
-import { commandBytes, repliesIn } from '../../servers/resp-replies.js'
+import { commandBytes, repliesIn } from '../../servers/resp.js'
 import { sessionContext } from '../resp-session.js'
 import { damaged } from './damaged.js'
 import { fuzzRounds } from './fuzz-input.js'
