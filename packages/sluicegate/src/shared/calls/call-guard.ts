@@ -10,6 +10,9 @@ import { UnwantedBookings } from './unwanted-bookings.js'
 /** Where the client does not name servers, this many neighbouring slots share a circuit breaker: a server mostly holds neighbours. */
 const SLOTS_TOGETHER = 256
 
+/** A probe ends by its timeout, which a process that stands still makes longer; after so many of them it counts as lost. */
+const LOST_TIMEOUTS = 10
+
 /** The answer of a primary that does not serve a policy of this name. */
 const NAME_UNKNOWN = 'NAME_UNKNOWN'
 
@@ -210,7 +213,12 @@ export class CallGuard implements CallListener {
     const breaker = this.breakerOf(server)
     const round = breaker.attempt(breaker.isOpen ? this.clock.nowMs() : 0)
     if (round === undefined) return PendingCall.rejected(this, outage('is not asked for now, after failures in a row', breaker.fault))
-    this.load.count(key)
+    try {
+      this.load.count(key)
+    } catch (error) {
+      breaker.untried(round)
+      return PendingCall.rejected(this, error)
+    }
     const pending = new PendingCall<Answer>(this, server, round, on)
     this.deadlines.add(pending)
     return pending
@@ -295,7 +303,7 @@ export class CallGuard implements CallListener {
   private breakerOf(server: string | undefined): CircuitBreaker {
     let breaker = this.breakers.get(server)
     if (breaker === undefined) {
-      breaker = new CircuitBreaker()
+      breaker = new CircuitBreaker(LOST_TIMEOUTS * this.timeoutMs)
       this.breakers.set(server, breaker)
     }
     return breaker
