@@ -13,15 +13,10 @@ export function billOfMaterials(tarball: string): string {
   try {
     writeFileSync(join(folder, 'package.json'), '{ "name": "installed", "version": "0.0.0", "private": true }')
     npm(folder, 'install', '--ignore-scripts', '--no-audit', '--no-fund', tarball)
-    return installed(folder)
+    return npm(folder, 'sbom', '--sbom-format=cyclonedx', '--omit=dev')
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
-}
-
-/** The same of what is installed in a folder. */
-export function installed(folder: string): string {
-  return npm(folder, 'sbom', '--sbom-format=cyclonedx', '--omit=dev')
 }
 
 function npm(cwd: string, ...args: string[]): string {

@@ -59,7 +59,6 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
   gate: 'memory/(?:core-memory|fingerprint|handle-check)',
   'compat/express-rate-limit':
     'compat/limiter-verbs|headers/(?:header-writer|quota)|keys/(?:address|hop-list|ip-address|key-reader)|middleware/(?:denial|denial-response|limit|limit-result|limits|middleware-options|misuse-watch|node-exchange)',
-  'compat/rate-limiter-flexible': 'compat/limiter-verbs|keys/key-reader|redis/create-redis-limiter|shared/fleet-limiter',
   'compat/limiter-verbs': '',
 }
 

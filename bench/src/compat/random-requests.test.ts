@@ -1,7 +1,6 @@
 import { test } from 'node:test'
 import { shortOrLong } from 'sluicegate-testkit'
 import { compareRequests } from './express-runs.js'
-import { compareOverSockets } from './flexible-runs.js'
 
 // random-requests.long.test.ts goes on with other seeds.
 
@@ -9,8 +8,4 @@ const REQUESTS = shortOrLong(100, 500)
 
 test(`our middleware and store answer ${REQUESTS} random requests as express-rate-limit does`, async () => {
   await compareRequests(REQUESTS, 1)
-})
-
-test(`over Redis ${REQUESTS} random calls are answered as rate-limiter-flexible does`, async () => {
-  await compareOverSockets(REQUESTS, 1)
 })

@@ -40,7 +40,6 @@ for (const [entry, name] of [
   ['sluicegate', 'PolicyError'],
   ['sluicegate', 'StoreError'],
   ['sluicegate/outbound', 'OutboundError'],
-  ['sluicegate/rate-limiter-flexible', 'RateLimiterRes'],
   ['sluicegate/nest', 'RateLimitException'],
 ] as const) {
   test(`${name} is one class in both forms`, async () => {

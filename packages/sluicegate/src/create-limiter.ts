@@ -19,9 +19,23 @@ import { checkClock, clockFromHandle } from './time/clock.js'
 const DEFAULT_MAX_WAITERS = 10_000
 const MOST_WAITERS = 1_000_000
 const EXAMPLE = '{ hotKeys: 10 }'
-/** Those of the table and of waiting. */
-export const TABLE_OPTIONS = ['maxKeys', 'growTo', 'clock', 'onFull', 'newcomers', 'hotKeys', 'maxWaiters'] as const
-const OPTIONS: readonly string[] = [...TABLE_OPTIONS, 'queue', 'policyFor', 'policies', 'overrides', 'banAfter', 'allow', 'deny', 'shadow']
+const OPTIONS: readonly string[] = [
+  'maxKeys',
+  'growTo',
+  'clock',
+  'onFull',
+  'newcomers',
+  'hotKeys',
+  'maxWaiters',
+  'queue',
+  'policyFor',
+  'policies',
+  'overrides',
+  'banAfter',
+  'allow',
+  'deny',
+  'shadow',
+]
 const ATTACH_OPTIONS: readonly string[] = ['clock', 'hotKeys', 'maxWaiters', 'queue', 'policyFor', 'banAfter', 'allow', 'deny', 'shadow']
 
 const RESTORE_OPTIONS: readonly string[] = [...ATTACH_OPTIONS, 'policies', 'overrides']

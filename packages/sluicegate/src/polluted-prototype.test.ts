@@ -12,13 +12,6 @@ import { rateLimit as limitKoa } from './adapters/koa.js'
 import { RateLimit, RateLimitModule } from './adapters/nest.js'
 import { createClusterLimiter, serveLimiter } from './cluster/index.js'
 import { rateLimit as limitAsBefore, SluicegateStore } from './compat/express-rate-limit/index.js'
-import {
-  RateLimiterMemory,
-  RateLimiterQueue,
-  RateLimiterRedis,
-  RateLimiterSluicegate,
-  RLWrapperBlackAndWhite,
-} from './compat/rate-limiter-flexible/index.js'
 import { attachGate, createGate } from './gate/index.js'
 import { HeaderWriter } from './http.js'
 import {
@@ -56,10 +49,6 @@ const REQUEST = new Request('http://a/')
 /** A client without a server. */
 function deadClient(): RedisClient {
   return { isOpen: true, sendCommand: async () => Promise.reject(new Error('no server')) } as RedisClient
-}
-
-function withSix(options: object): unknown {
-  return [1, 2, 3, 4, 5, 6].map((window) => new RateLimiterMemory({ points: 3, duration: window * 100, ...options }).points)
 }
 
 /** Takes until denied, and the other verbs: what a limiter does. */
@@ -159,28 +148,10 @@ const ENTRIES: Readonly<Record<string, (options: object) => unknown>> = {
   'RateLimit of Nest': (options) => typeof RateLimit({ policy: POLICY, ...options }),
   'express-rate-limit': (options) => typeof limitAsBefore({ limit: 3, ...options }),
   SluicegateStore: (options) => new SluicegateStore(options).prefix,
-  RateLimiterMemory: withSix,
-  RateLimiterRedis: (options) => new RateLimiterRedis({ storeClient: deadClient(), points: 3, duration: 9, ...options }).getKey('a'),
-  RateLimiterSluicegate: (options) => new RateLimiterSluicegate({ limiter: createLimiter(POLICY), ...options }).getKey('a'),
-  RateLimiterQueue: (options) => new RateLimiterQueue(new RateLimiterMemory({ points: 3, duration: 9 }), options).removeTokens(1),
-  RLWrapperBlackAndWhite: (options) =>
-    new RLWrapperBlackAndWhite({ limiter: new RateLimiterMemory({ points: 3, duration: 9 }), ...options }).blockDuration,
 }
 
 /** Names that no error lists. */
-const OTHERS = [
-  'horizonMs',
-  'staleMs',
-  'remoteAddress',
-  'hook',
-  'global',
-  'imports',
-  'inject',
-  'clock',
-  'maxQueueSize',
-  'reset',
-  'calendar',
-]
+const OTHERS = ['horizonMs', 'staleMs', 'remoteAddress', 'hook', 'global', 'imports', 'inject', 'clock', 'reset', 'calendar']
 
 async function optionNames(): Promise<readonly string[]> {
   const names = new Set(OTHERS)
@@ -228,7 +199,6 @@ test('the names of options are known', () => {
     'horizonMs',
     'trustedHops',
     'onDenied',
-    'points',
     'keyGenerator',
     'maxWaitMs',
     'freeShare',

@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util'
 import { compareSeeds, type OracleRun, seedsFrom } from './compare-seeds.js'
 import type { AlgorithmName } from './oracle/policy-spec.js'
+import { ALGORITHM_NAMES } from './oracle/policy-spec.js'
 import { savedSeeds } from './saved-seeds.js'
-import { VECTOR_ALGORITHMS } from './vectors/vector-files.js'
 
 // The limiter in memory against the oracle: `prove-oracle [--count 200000] [--from 1] [--algorithm sliding-log]`, one seeded sequence
 // after another. Without an algorithm each in turn, and the plain sequences of rates.
@@ -16,8 +16,8 @@ const DECLARED: Readonly<Partial<Record<AlgorithmName, readonly number[]>>> = { 
 const { values } = parseArgs({
   options: { from: { type: 'string', default: '1' }, count: { type: 'string', default: '200000' }, algorithm: { type: 'string' } },
 })
-const chosen = [undefined, ...VECTOR_ALGORITHMS].filter((name) => values.algorithm === undefined || values.algorithm === name)
-if (chosen.length === 0) throw new RangeError(`no algorithm ${values.algorithm}; there are ${VECTOR_ALGORITHMS.join(', ')}`)
+const chosen = [undefined, ...ALGORITHM_NAMES].filter((name) => values.algorithm === undefined || values.algorithm === name)
+if (chosen.length === 0) throw new RangeError(`no algorithm ${values.algorithm}; there are ${ALGORITHM_NAMES.join(', ')}`)
 const [from, count] = [Number(values.from), Math.ceil(Number(values.count) / chosen.length)]
 const startMs = performance.now()
 const runs = chosen.flatMap(run)

@@ -2,11 +2,11 @@ import { parseArgs } from 'node:util'
 import { seedsFrom } from './compare-seeds.js'
 import { compareLeases } from './leases/compare-leases.js'
 import { LEASED_ENCODINGS } from './leases/lease-excess.js'
+import { ALGORITHM_NAMES } from './oracle/policy-spec.js'
 import { versionedOracleFor } from './oracle/versioned-oracle.js'
 import { ownRedis } from './redis/own-redis.js'
 import { savedTwinSeeds } from './saved-seeds.js'
 import { compareTwins } from './twins/compare-twins.js'
-import { VECTOR_ALGORITHMS } from './vectors/vector-files.js'
 
 // The scripts on a real server against the oracle and the limiter in memory: `prove-twins [--count 60000] [--from 1] [--algorithm gcra]`,
 // half of the sequences with changes of policy. Then, unless one algorithm is chosen, exact takes and leases of several versions of a policy against
@@ -15,8 +15,8 @@ import { VECTOR_ALGORITHMS } from './vectors/vector-files.js'
 const { values } = parseArgs({
   options: { from: { type: 'string', default: '1' }, count: { type: 'string', default: '60000' }, algorithm: { type: 'string' } },
 })
-const chosen = VECTOR_ALGORITHMS.filter((name) => values.algorithm === undefined || values.algorithm === name)
-if (chosen.length === 0) throw new RangeError(`no algorithm ${values.algorithm}; there are ${VECTOR_ALGORITHMS.join(', ')}`)
+const chosen = ALGORITHM_NAMES.filter((name) => values.algorithm === undefined || values.algorithm === name)
+if (chosen.length === 0) throw new RangeError(`no algorithm ${values.algorithm}; there are ${ALGORITHM_NAMES.join(', ')}`)
 const [from, count] = [Number(values.from), Math.ceil(Number(values.count) / chosen.length / 2)]
 const startMs = performance.now()
 const redis = await ownRedis()

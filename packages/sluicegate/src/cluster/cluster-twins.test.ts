@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
+  ALGORITHM_NAMES,
   type Answer,
   mismatchIn,
   oracleAnswers,
@@ -8,7 +9,6 @@ import {
   seedsOf,
   sequenceOf,
   shortOrLong,
-  VECTOR_ALGORITHMS,
 } from 'sluicegate-testkit'
 import { channelPair, turns } from 'sluicegate-testkit/cluster/channel-pair.js'
 import { FleetReplay, namedPolicy } from 'sluicegate-testkit/twins/fleet-replay.js'
@@ -19,7 +19,7 @@ import { serveLimiter } from './serve-limiter.js'
 const SEQUENCES = shortOrLong(5, 20)
 const TIMEOUT_MS = 60_000
 
-for (const algorithm of VECTOR_ALGORITHMS) {
+for (const algorithm of ALGORITHM_NAMES) {
   test(`${algorithm}: over a channel every verb answers what the oracle says, updates included, over ${SEQUENCES} random sequences`, async () => {
     for (const seed of seedsOf(algorithm, SEQUENCES)) {
       const sequence = sequenceOf(seed, algorithm)

@@ -112,7 +112,10 @@ const OPTIONS_OF_OTHERS: readonly (readonly [names: readonly string[], mend: str
     ['windowMs', 'max', 'standardHeaders', 'legacyHeaders', 'keyGenerator', 'skipFailedRequests', 'skipSuccessfulRequests', 'ipv6Subnet'],
     'options of express-rate-limit are taken by rateLimit() of sluicegate/express-rate-limit',
   ],
-  [['points', 'duration', 'blockDuration'], 'options of rate-limiter-flexible are taken by sluicegate/rate-limiter-flexible'],
+  [
+    ['points', 'duration', 'blockDuration'],
+    'options of rate-limiter-flexible are translated in node_modules/sluicegate/docs/moving-from-rate-limiter-flexible.md',
+  ],
   [['limit', 'window', 'burst', 'algorithm'], "numbers belong into a policy: say { policy: tokenBucket({ limit: 100, window: '1m' }) }"],
 ]
 

@@ -349,7 +349,7 @@ function makerFor(policy: unknown, takenBy: string | undefined): string {
   if ('windowMs' in policy || 'max' in policy)
     return `${siblings}; options of express-rate-limit are taken by sluicegate/express-rate-limit`
   if ('points' in policy || 'duration' in policy)
-    return `${siblings}; options of rate-limiter-flexible are taken by sluicegate/rate-limiter-flexible`
+    return `${siblings}; options of rate-limiter-flexible are translated in node_modules/sluicegate/docs/moving-from-rate-limiter-flexible.md`
   const throttle = ['minTime', 'maxConcurrent', 'reservoir', 'intervalCap'].find((name) => name in policy)
   if (throttle !== undefined)
     return `${siblings}; options of Bottleneck and p-queue, such as ${throttle}, are translated in node_modules/sluicegate/docs/moving-from-bottleneck.md`

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import pg from 'pg'
-import { PostgresProcess, seedsOf, shortOrLong, VECTOR_ALGORITHMS } from 'sluicegate-testkit'
+import { ALGORITHM_NAMES, PostgresProcess, seedsOf, shortOrLong } from 'sluicegate-testkit'
 import { limiterAtGivenTimes } from 'sluicegate-testkit/postgres/given-time.js'
 import { type LimiterOnStore, mismatchOnStore } from 'sluicegate-testkit/stores/compare-on-store.js'
 import { postgresTable } from './table-name.js'
@@ -22,7 +22,7 @@ after(async () => {
   await server.stop()
 })
 
-for (const algorithm of VECTOR_ALGORITHMS) {
+for (const algorithm of ALGORITHM_NAMES) {
   test(`${algorithm} in a table of PostgreSQL answers what the oracle says, field by field, over ${SEQUENCES} random sequences`, async () => {
     // Each once: the keys of a sequence have its seed in their names.
     const seeds = seedsOf(algorithm, SEQUENCES)

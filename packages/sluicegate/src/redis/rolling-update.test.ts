@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { everyNth, Random, seedsFrom, shortOrLong, VECTOR_ALGORITHMS, versionedOracleFor } from 'sluicegate-testkit'
+import { ALGORITHM_NAMES, everyNth, Random, seedsFrom, shortOrLong, versionedOracleFor } from 'sluicegate-testkit'
 import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { compareTwins } from 'sluicegate-testkit/twins/compare-twins.js'
 import { exactLimiter } from 'sluicegate-testkit/twins/fleet-replay.js'
@@ -43,7 +43,7 @@ const PAIRS: readonly Pair[] = [
   pair('permits with another limit and time', concurrency, { limit: 100, ttl: '10s' }, { limit: 10, ttl: '20s' }),
 ]
 
-for (const [i, algorithm] of VECTOR_ALGORITHMS.filter((name) => name !== 'sliding-log' && name !== 'concurrency').entries()) {
+for (const [i, algorithm] of ALGORITHM_NAMES.filter((name) => name !== 'sliding-log' && name !== 'concurrency').entries()) {
   everyNth(i, 2)(
     `${algorithm}: two versions that take turns on a key are each answered as if all had been their own, field by field`,
     async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import {
+  ALGORITHM_NAMES,
   type Answer,
   mismatchIn,
   newestFirst,
@@ -8,7 +9,6 @@ import {
   savedTwinSeeds,
   seedsFrom,
   shortOrLong,
-  VECTOR_ALGORITHMS,
   versionedOracleFor,
 } from 'sluicegate-testkit'
 import { GIVEN, withGivenTime } from 'sluicegate-testkit/redis/given-time.js'
@@ -36,7 +36,7 @@ test('every script reads its time in one place, for which a given one can stand'
   }
 })
 
-for (const algorithm of VECTOR_ALGORITHMS) {
+for (const algorithm of ALGORITHM_NAMES) {
   test(`${algorithm} on the store answers random sequences as the oracle and the limiter in memory do, field by field`, async () => {
     const seeds = [...savedTwinSeeds(algorithm), ...seedsFrom(1, algorithm === 'concurrency' ? OF_PERMITS : SEQUENCES)]
     const { sequences, steps, inMemory, mismatches } = await compareTwins(redis.runner, { algorithm, seeds, prefix: 'twins' })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { seedsOf, shortOrLong, VECTOR_ALGORITHMS } from 'sluicegate-testkit'
+import { ALGORITHM_NAMES, seedsOf, shortOrLong } from 'sluicegate-testkit'
 import { mismatchOnStore } from 'sluicegate-testkit/stores/compare-on-store.js'
 import { memoryStore } from '../store-testing/index.js'
 import { manualClock } from '../time/clock.js'
@@ -11,7 +11,7 @@ const SEQUENCES = shortOrLong(5, 75)
 /** One clock: they do not drift apart. */
 const NO_DRIFT = Number.POSITIVE_INFINITY
 
-for (const algorithm of VECTOR_ALGORITHMS) {
+for (const algorithm of ALGORITHM_NAMES) {
   test(`${algorithm} in a store answers what the oracle says, field by field, over ${SEQUENCES} random sequences, also across updates`, async () => {
     // Those of permits once ended the permit that was given after a reset, and renewed one under the numbers of before.
     for (const seed of seedsOf(algorithm, SEQUENCES)) {

@@ -1,6 +1,6 @@
 import type { RateSpec } from './emission.js'
 
-// The numbers of a policy, without the library, as plain data: what oracles, sequences and vectors work on.
+// The numbers of a policy, without the library, as plain data: what oracles and sequences work on.
 
 export interface RatePolicySpec extends RateSpec {
   readonly algorithm: 'token-bucket' | 'gcra'

@@ -4,7 +4,6 @@ import express from 'express'
 import { rateLimit as limitExpress } from '../../../sluicegate/dist/adapters/express.js'
 import { createClusterLimiter, serveLimiter } from '../../../sluicegate/dist/cluster/index.js'
 import { rateLimit as limitAsBefore, SluicegateStore } from '../../../sluicegate/dist/compat/express-rate-limit/index.js'
-import { RateLimiterMemory, RateLimiterRedis, RLWrapperBlackAndWhite } from '../../../sluicegate/dist/compat/rate-limiter-flexible/index.js'
 import { createGate } from '../../../sluicegate/dist/gate/index.js'
 import {
   concurrency,
@@ -127,17 +126,7 @@ async function dropAfterResponses(): Promise<void> {
 }
 
 async function dropOthers(): Promise<void> {
-  const memory = new RateLimiterMemory({ points: 5, duration: 1 })
-  const redis = new RateLimiterRedis({ storeClient: deadClient(), points: 5, duration: 1, timeoutMs: 20 })
-  const wrapped = new RLWrapperBlackAndWhite({ limiter: memory, blackList: ['x'] })
   for (const value of [...WRONG, ...RIGHT]) {
-    for (const flexible of [memory, redis, wrapped]) {
-      void flexible.penalty('secret-key', value)
-      void flexible.reward('secret-key', value)
-      void flexible.block('secret-key', value)
-      void flexible.set('secret-key', value, value)
-    }
-    void memory.delete('secret-key')
     dropped(() => createGate({ window: '1s', block: 5 }).record('secret-key', value))
     const own = createLimiter(fixedWindow({ limit: 100, window: '1h', name: 'own queue' }))
     await createQueue(own).run('secret-key', ({ settle }) => void settle(value))
