@@ -29,8 +29,6 @@ export async function bundledProgram(source: string): Promise<Written[]> {
     target: 'node20',
     charset: 'utf8',
     legalComments: 'none',
-    minifySyntax: true,
-    minifyWhitespace: true,
     plugins: [
       {
         name: 'packages-of-others',

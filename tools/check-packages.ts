@@ -10,9 +10,10 @@ const FOLDER = '.cache/packed'
 const IMPORTED = new Set<Published>(['sluicegate'])
 /** The most bytes of each, as downloaded and as installed. */
 const MOST_BYTES: Readonly<Record<Published, { readonly size: number; readonly unpackedSize: number }>> = {
-  sluicegate: { size: 337_000, unpackedSize: 1_500_000 },
+  // Half of it are source maps.
+  sluicegate: { size: 1_020_000, unpackedSize: 4_900_000 },
   // What it uses of the library is in it.
-  'sluicegate-server': { size: 442_000, unpackedSize: 1_500_000 },
+  'sluicegate-server': { size: 530_000, unpackedSize: 1_920_000 },
 }
 
 /** Packs the packages and checks them as published: manifest, entry points, types, weight. */

@@ -31,7 +31,7 @@ export function commonJsTwin(code: string, isLive: IsLive = () => false): string
     if (words !== undefined) edits.push([start, end, words])
   }
   for (const [name, local] of changing(body, exported)) edits.push(...bindings().writesAlso(local, `exports.${name}`))
-  return `"use strict";${headOf(exported)}${edited(code, edits)}${exported.length === 0 ? '' : tailOf(exported)}\n`
+  return `"use strict"; ${headOf(exported)}${edited(code, edits)}${exported.length === 0 ? '' : tailOf(exported)}\n`
 }
 
 /** Names under which a module exports bindings that it may change. */
@@ -63,8 +63,8 @@ function wordsOf(
         held ??= holder
         return holder === undefined ? asked(nameOf(each.imported), each.local.name) : []
       })
-      const rest = names.length === 0 ? '' : `const{${names.join(',')}}=${from}`
-      return held === undefined ? rest : `const ${held}=${from}${rest}`
+      const rest = names.length === 0 ? '' : `const { ${names.join(', ')} } = ${from}`
+      return held === undefined ? rest : `const ${held} = ${from}${rest}`
     }
     case 'ExportNamedDeclaration': {
       if (node.declaration != null) throw new Error('exports are expected at the end')
@@ -77,7 +77,7 @@ function wordsOf(
       if (names.some(([name, local]) => holderOf(source, local, name) !== undefined)) throw new Error(`${source} changes what is passed on`)
       const module = `from_${exported.length}`
       exported.push(...names.map(([name, local]): Exported => [name, `${module}.${local}`]))
-      return `const ${module}=require(${JSON.stringify(source)});`
+      return `const ${module} = require(${JSON.stringify(source)});`
     }
     case 'ExportDefaultDeclaration':
     case 'ExportAllDeclaration':
@@ -117,20 +117,20 @@ function nameOf({ name, value }: Name): string {
 }
 
 function asked(name: string, local: string): string {
-  return name === local ? name : `${name}:${local}`
+  return name === local ? name : `${name}: ${local}`
 }
 
 /** A module with a default beside other names says that it stands for an ES module, as interoperation of TypeScript and Babel expects. */
 function headOf(exported: readonly Exported[]): string {
   const isBoth = exported.length > 1 && exported.some(([name]) => name === 'default')
-  return isBoth ? 'Object.defineProperty(exports,"__esModule",{value:!0});' : ''
+  return isBoth ? 'Object.defineProperty(exports, "__esModule", { value: true }); ' : ''
 }
 
 /** Each name by itself: Node finds them by reading. A default alone is what `require` returns. */
 function tailOf(exported: readonly Exported[]): string {
   const [[first, value] = ['', '']] = exported
-  if (exported.length === 1 && first === 'default') return `module.exports=${value};`
-  return exported.map(([name, local]) => `exports.${name}=${local};`).join('')
+  if (exported.length === 1 && first === 'default') return `module.exports = ${value};`
+  return exported.map(([name, local]) => `exports.${name} = ${local};`).join('\n')
 }
 
 /** The files that modules import, with those that these import. */

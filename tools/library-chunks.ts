@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs'
 import { posix } from 'node:path'
+import { decode, encode } from '@jridgewell/sourcemap-codec'
 import { type ModuleInfo, type OutputChunk, rollup } from 'rollup'
 import { SHARED_TEXTS } from './shared-text.js'
 
@@ -7,14 +9,14 @@ export interface Chunk {
   /** Within `dist`, for example `redis/index.js`. */
   readonly file: string
   readonly code: string
+  /** Its source map, with the texts of the sources, which are not packed. */
+  readonly map: string
   /** Other chunks that it imports, by their files. */
   readonly imports: readonly string[]
 }
 
 /** Compressors look back 32 KiB: a chunk and its twin in the other form, which stand beside each other in a packed package, are to fit. */
-const MOST_BYTES = 26_000
-/** What is left of a module, comments apart, once it is small. */
-const KEPT = 0.72
+const MOST_BYTES = 28_000
 
 /**
  * The library as ES modules for its entry points: modules that the same entry points need are one file, up to what a compressor looks back.
@@ -30,6 +32,7 @@ export async function libraryChunks(dist: string, entries: readonly string[]): P
     onwarn(warning) {
       if (warning.code !== 'EMPTY_BUNDLE') throw new Error(warning.message)
     },
+    plugins: [{ name: 'source-maps', load: withMap }],
   })
   const { output } = await bundle.generate({
     format: 'es',
@@ -39,14 +42,35 @@ export async function libraryChunks(dist: string, entries: readonly string[]): P
     hoistTransitiveImports: false,
     paths: (id) => (id.endsWith('.wasm') ? `../${posix.basename(id)}` : id),
     generatedCode: { preset: 'es2015', symbols: false },
+    minifyInternalExports: false,
+    sourcemap: 'hidden',
+    // What the paths in the maps are relative to.
+    dir: dist,
   })
   await bundle.close()
   const chunks = output.filter((file): file is OutputChunk => file.type === 'chunk')
-  return chunks.map(({ fileName, code, imports }) => ({
+  return chunks.map(({ fileName, code, map, imports }) => ({
     file: fileName,
     code,
+    map: JSON.stringify({ ...map, names: [], mappings: byLine(map?.mappings ?? '') }),
     imports: imports.filter((file) => chunks.some((chunk) => chunk.fileName === file)),
   }))
+}
+
+/** A compiled module and the map that the compiler wrote beside it. */
+function withMap(id: string): { code: string; map: string } {
+  return { code: readFileSync(id, 'utf8'), map: readFileSync(`${id}.map`, 'utf8') }
+}
+
+/** Where each line, and each piece of a line that comes from another line, stands in the sources: all columns would be a third of the package. */
+function byLine(mappings: string): string {
+  const lines = decode(mappings).map((segments) =>
+    segments.filter(([, source, line], i) => {
+      const [, sourceBefore, lineBefore] = segments[i - 1] ?? []
+      return source !== sourceBefore || line !== lineBefore
+    }),
+  )
+  return encode(lines)
 }
 
 /** Which chunk a module goes to; entry points stay files of their own. */
@@ -92,16 +116,11 @@ function assigned(modules: readonly ModuleInfo[], entries: readonly string[]): M
       continue
     }
     const group = (neededBy.get(module.id) ?? []).join()
-    const bytes = sizeOf(module)
+    const bytes = module.code?.length ?? 0
     const last = open.get(group)
     if (last === undefined || last.bytes + bytes > MOST_BYTES) open.set(group, { name: posix.basename(module.id, '.js'), bytes })
     else last.bytes += bytes
     chunks.set(module.id, (open.get(group) as { name: string }).name)
   }
   return chunks
-}
-
-/** About what the module takes in the end. */
-function sizeOf({ code }: ModuleInfo): number {
-  return (code ?? '').replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$|^\s+/gm, '').length * KEPT
 }

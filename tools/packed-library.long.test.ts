@@ -27,7 +27,6 @@ const ENTRIES = Object.entries<object | string>(manifest.exports)
   .map(([entry]) => entry.replace('.', 'sluicegate'))
 
 async function unpack(name: Published): Promise<void> {
-  // To make modules small takes most of the time: a short run does it for an eighth of them, which the others import and are imported by.
   const { filename } = await packed(name, HOME, join(HOME, 'packages'))
   mkdirSync(join(MODULES, name), { recursive: true })
   execFileSync('tar', ['xzf', join(HOME, filename), '-C', join(MODULES, name), '--strip-components=1'])
@@ -59,6 +58,18 @@ test('all but Nest, whose own package may be one of ES modules, can be required 
   const plain = ENTRIES.filter((entry) => entry !== 'sluicegate/nest')
   const required = `for (const entry of ${JSON.stringify(plain)}) require(entry)`
   assert.equal(ran('plain.cjs', required, '--no-experimental-require-module'), '')
+})
+
+test('a misuse that nobody catches is told in a few readable lines, with source maps in those of the source', () => {
+  const misuse = "tokenBucket({ limit: '100', window: '1m' })"
+  const programs = { 'misuse.mjs': `import { tokenBucket } from 'sluicegate'\n${misuse}`, 'misuse.cjs': `require('sluicegate').${misuse}` }
+  for (const [file, code] of Object.entries(programs)) {
+    writeFileSync(join(HOME, file), code)
+    const told = (...options: string[]) => spawnSync(process.execPath, [...options, file], { cwd: HOME, encoding: 'utf8' }).stderr
+    assert.match(told(), /^[^\n]+\n +throw new .*\n *\^\n\nPolicyError: limit: must be an integer from 1 to 1000000000 \(got "100"\)\n/)
+    assert.ok(told().length < 1500, told())
+    assert.match(told('--enable-source-maps'), /sluicegate\/src\/policy\/policy-options\.ts:\d+\n/)
+  }
 })
 
 test('both forms in one process are one library', () => {

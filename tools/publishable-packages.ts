@@ -1,6 +1,5 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { posix } from 'node:path'
-import { minify } from 'terser'
 import { bundledProgram } from './bundled-program.js'
 import { FORM, nameOf } from './commonjs-form.js'
 import { commonJsTwin, liveNamesOf, reachableFrom } from './commonjs-twin.js'
@@ -14,7 +13,7 @@ import { PACKED_IMPORTS, readingShared, SIDE_EFFECTS, sharedText, withoutCore } 
 const HOME = '.cache/packages'
 
 /**
- * Writes a built package as it is published into a folder beside it: without what only its own work needs, and small. `npm pack` and
+ * Writes a built package as it is published into a folder beside it: without what only its own work needs. `npm pack` and
  * `npm publish` take that folder.
  *
  * @param home another folder for them, for tests that run at once.
@@ -39,7 +38,7 @@ export async function publishablePackage(name: Published, home = HOME): Promise<
   return target
 }
 
-/** Both forms of the code, small, and the declarations once. */
+/** Both forms of the code, with one set of source maps, and the declarations once. */
 async function writeLibrary(source: string, target: string): Promise<void> {
   const entries = entriesOf(source)
   cpSync(`${source}/core.wasm`, `${target}/core.wasm`)
@@ -56,20 +55,24 @@ async function writeLibrary(source: string, target: string): Promise<void> {
     required.map((name) => `${name}.js`),
     importsOf,
   )
-  const small = new Map<string, string>()
-  for (const { file, code } of chunks) small.set(file, await minified(code))
-  const shared = [...small].flatMap(([file, code]) => (SIDE_EFFECTS.includes(`./${FORM}/${file}`) ? sharedText(file, code) : []))
-  for (const { file, script } of shared) {
-    write(`${target}/${FORM}/${file}`, script)
-    small.delete(file)
-  }
+  const shared = chunks.flatMap(({ file, code }) => (SIDE_EFFECTS.includes(`./${FORM}/${file}`) ? sharedText(file, code) : []))
+  for (const { file, script } of shared) write(`${target}/${FORM}/${file}`, script)
+  const apart = chunks.filter((chunk) => !shared.some(({ file }) => file === chunk.file))
   const [noCore, script] = withoutCore(shared)
   write(`${target}/${noCore}`, script)
-  const live = new Map([...small].map(([file, code]) => [file, liveNamesOf(code)]))
-  for (const [file, code] of small) {
+  const live = new Map(apart.map(({ file, code }) => [file, liveNamesOf(code)]))
+  for (const { file, code, map } of apart) {
     const isLive = (module: string, name: string): boolean => live.get(posix.join(posix.dirname(file), module))?.has(name) ?? false
-    if (ofModules.has(file)) write(`${target}/dist/${file}`, readingShared(file, code, 'dist', shared))
-    if (ofCommonJs.has(file)) write(`${target}/${FORM}/${file}`, commonJsTwin(readingShared(file, code, FORM, shared), isLive))
+    const isModule = ofModules.has(file)
+    if (isModule) {
+      write(`${target}/dist/${file}`, readingShared(file, code, 'dist', shared) + linkTo(`${posix.basename(file)}.map`))
+      write(`${target}/dist/${file}.map`, map)
+    }
+    if (ofCommonJs.has(file)) {
+      // Line for line the same code: one map is for both.
+      const link = isModule ? linkTo(posix.relative(`${FORM}/${posix.dirname(file)}`, `dist/${file}.map`)) : ''
+      write(`${target}/${FORM}/${file}`, commonJsTwin(readingShared(file, code, FORM, shared), isLive) + link)
+    }
   }
   write(`${target}/${FORM}/package.json`, '{ "type": "commonjs" }\n')
   for (const [file, text] of await packedDeclarations(source, entries)) write(`${target}/${file}`, text)
@@ -108,11 +111,8 @@ function withoutOurs(own: Readonly<Record<string, string>>): Record<string, stri
   return Object.fromEntries(names.sort().map((name) => [name, all[name] as string]))
 }
 
-/** Functions and classes keep their names: stack traces and `inspect` show them. */
-async function minified(code: string): Promise<string> {
-  const { code: small } = await minify(code, { module: true, ecma: 2020, keep_classnames: true, keep_fnames: true })
-  if (small === undefined) throw new Error('nothing is left')
-  return small
+function linkTo(map: string): string {
+  return `//# sourceMappingURL=${map}\n`
 }
 
 function write(path: string, text: string): void {

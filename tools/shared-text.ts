@@ -73,11 +73,11 @@ export function readingShared(file: string, module: string, folder: string, shar
     const { start, end } = node as unknown as { start: number; end: number }
     const names = node.specifiers.map((each) => {
       if (each.type !== 'ImportSpecifier') throw new Error(`${file} imports ${imported} whole`)
-      return `${named(each.imported)}:${each.local.name}`
+      return `${named(each.imported)}: ${each.local.name}`
     })
     const path = posix.relative(from, `${FORM}/${found.file}`)
     const relative = isCore(found.file) && folder !== FORM ? CORE_IMPORT : path.startsWith('.') ? path : `./${path}`
-    text += `${module.slice(at, start)}import${JSON.stringify(relative)};const{${names.join(',')}}=${found.place};`
+    text += `${module.slice(at, start)}import ${JSON.stringify(relative)};const { ${names.join(', ')} } = ${found.place};`
     at = end
   }
   return text + module.slice(at)
