@@ -14,6 +14,7 @@ import { type Clock, preciseClock } from '../time/clock.js'
 import type { CasStore } from './cas-store.js'
 import { StoreBackend } from './store-backend.js'
 import { StoreCalls } from './store-calls.js'
+import { StoreLanes } from './store-lanes.js'
 
 /** What {@link createStoreLimiter} takes beside the policy. */
 export interface StoreLimiterOptions extends Omit<SharedOptions, 'overrides'> {
@@ -95,8 +96,8 @@ export function storeLimiter(policy: Policy, given: StoreLimiterOptions, drift?:
   checkStore(store)
   if (typeof prefix !== 'string') throw new PolicyError('OPTION_INVALID', 'prefix', prefix, 'must be a string')
   checkSharedOptions(options)
-  const calls = new StoreCalls(store, clock, timeoutMs * LOST_AFTER, drift)
-  const make = (each: Policy): FleetLimiter => limiterOver(calls, each, { ...options, prefix }, clock)
+  const lanes = new StoreLanes(new StoreCalls(store, clock, timeoutMs * LOST_AFTER, drift))
+  const make = (each: Policy): FleetLimiter => limiterOver(lanes, each, { ...options, prefix }, clock)
   const noOverrides = (): never => {
     throw new PolicyError('OPTION_UNKNOWN', 'overrides', true, 'are not kept in a store: use policyFor')
   }
@@ -104,7 +105,7 @@ export function storeLimiter(policy: Policy, given: StoreLimiterOptions, drift?:
 }
 
 function limiterOver(
-  calls: StoreCalls,
+  lanes: StoreLanes,
   policy: Policy,
   options: StoreLimiterOptions & { readonly prefix: string },
   clock: Clock,
@@ -120,7 +121,7 @@ function limiterOver(
       const isLeased = mode !== 'exact' && (each.policies ?? []).every((part) => lengthOf(part) > 0)
       if (each.policies !== undefined && !hasTransactions && !isLeased) throw notTogether(store, 'store', MUST_BE_LEASED)
       const name = `${each.algorithm} ${each.name}`
-      const made = new StoreBackend(calls, each, lengthOf, prefix, inForce.get(name))
+      const made = new StoreBackend(lanes, each, lengthOf, prefix, inForce.get(name))
       inForce.set(name, made)
       return made
     },

@@ -6,29 +6,34 @@ import type { KeySession, Ran } from './key-session.js'
 import type { KnownStates } from './known-states.js'
 import type { StoreCalls } from './store-calls.js'
 import { damaged, decodedValue, encodedValue, NO_VALUE, type StoredValue, wasWritten, writesAfter } from './stored-value.js'
-import type { WriteId } from './write-ids.js'
+import type { WriteId, WriteIds } from './write-ids.js'
+import type { WriterTurns } from './writer-turns.js'
 
 /** Callers that one swap decides for. */
 const MOST_TOGETHER = 256
-/** Swaps that others may win before a call gives up with `CONTENTION`. */
+/** Keys that one swap of several changes. */
+const MOST_KEYS = 32
+/** Swaps that others may win before calls without a time limit of their own give up with `CONTENTION`. */
 const MOST_ATTEMPTS = 25
-/** After this many, no more callers join: each has a chance to win. */
+/** After this many lost swaps, no more callers join: what waits in the lane must not grow until it cannot win. */
 const LAST_JOIN = 12
 /** Swaps in a row that may fail without an answer, while reads find that they were not made. */
 const MOST_LOST = 3
-/** Reads that may fail after a swap that was lost or not answered. */
+/** Reads that may fail after a swap that was not answered. */
 const MOST_LOOKS = 3
-/** The pause after the second lost swap is up to this long, and doubles with each up to the other. */
-const FIRST_PAUSE_MS = 1
-const LONGEST_PAUSE_MS = 32
+/** The pause before the second look is up to this long. */
+const LOOK_PAUSE_MS = 2
 /** Kept beyond the time at which a key is full: for drift, and to look for lost swaps. */
 const LEAST_TTL_MS = 10_000
 
 /** Of a key that the store does not have. */
 const NO_STATE: CasState = { value: undefined, version: undefined, nowUs: 0 }
 
-/** One call that waits for the state of its key. */
+/** One call that waits for the states of its keys. */
 export interface Work {
+  readonly keys: readonly string[]
+  /** Decides for it. */
+  readonly session: KeySession
   readonly signal: CallerSignal | undefined
   /** Makes a key full that cannot be read. */
   readonly isReset: boolean
@@ -45,193 +50,332 @@ interface Attempt {
   readonly rans: readonly Ran[]
   readonly nowUs: number
   readonly id: WriteId
-  /** Write numbers that it found. */
-  readonly numbers: readonly number[]
+  readonly keys: readonly string[]
+  /** The values that it found. */
+  readonly before: ReadonlyMap<string, StoredValue>
 }
 
-/** The calls of one key that wait, and the call to the store that they wait for. */
-export interface Waiting {
-  readonly works: Work[]
-  call: object
-}
-
-/** What a lane needs of its backend. */
+/** What lanes have in common. */
 export interface LaneParts {
-  readonly waiting: Waiting
-  readonly session: KeySession
   readonly calls: StoreCalls
   readonly known: KnownStates
+  readonly turns: WriterTurns
+  /** One key is written by one lane at a time. */
+  readonly writes: WriteIds
+  /** No call of the lane needs the key any more. */
+  readonly release: (key: string, lane: KeyLane) => void
 }
 
 /**
- * The calls of this process for one key, or for the keys of one `allOf`: those that wait decide together on one state and are written by one
- * swap. The state seen last is tried first.
+ * Calls of this process whose keys are connected, such as those of all users of one tenant: those that wait decide one after another on the
+ * same states and are written by one swap. The states seen last are tried first.
  */
 export class KeyLane {
+  /** The newest call to the store that its callers wait for. */
+  call = {}
+  /** A call waits for this lane to end: no other joins. */
+  isClosed = false
+  /** Keys of this lane that nobody else may have before it ends, as it is closed. */
+  readonly claims: string[] = []
   private readonly parts: LaneParts
-  private readonly keys: readonly string[]
+  private readonly waiting: Work[] = []
   private works: Work[] = []
-  /** A value that cannot be read, which a reset replaces. */
-  private isUnreadable = false
+  /** Works of each key. */
+  private readonly uses = new Map<string, number>()
+  private readonly states = new Map<string, CasState>()
+  /** Keys whose states the store has told this lane; `fresh`: since the last of their calls joined. */
+  private readonly told = new Set<string>()
+  private readonly fresh = new Set<string>()
+  /** Keys that are taken for new without a look. */
+  private readonly guessed = new Set<string>()
+  /** Keys with values that cannot be read, which resets replace. */
+  private readonly unreadable = new Set<string>()
   private readonly lost: Attempt[] = []
   /** Of the last swaps, those in a row without an answer, and the error of the last. */
   private lostInARow = 0
   private fault: unknown
   private readonly undone = new Map<Work, Ran>()
 
-  constructor(parts: LaneParts, keys: readonly string[]) {
+  constructor(parts: LaneParts) {
     this.parts = parts
-    this.keys = keys
   }
 
-  /** Decides for all that wait; more join before each attempt. Never rejects. */
-  async decide(): Promise<void> {
-    try {
-      await this.attempts()
-    } catch (error) {
-      this.parts.known.forget(this.keys)
-      for (const work of this.works) work.reject(error)
+  get count(): number {
+    return this.waiting.length + this.works.length
+  }
+
+  add(work: Work): void {
+    for (const key of work.keys) this.uses.set(key, (this.uses.get(key) ?? 0) + 1)
+    if (work.signal !== undefined) work.signal.partOf = this
+    this.waiting.push(work)
+  }
+
+  /** Decides until no call waits. The calls of one turn of the event loop decide together. Never rejects. */
+  async run(): Promise<void> {
+    await undefined
+    while (this.waiting.length > 0) {
+      try {
+        await this.attempts()
+      } catch (error) {
+        this.parts.known.forget(this.uses.keys())
+        for (const work of this.works) this.rejected(work, error)
+        this.works = []
+      }
+      this.lost.length = 0
+      this.lostInARow = 0
     }
   }
 
   private async attempts(): Promise<void> {
-    const { calls, known, waiting } = this.parts
-    let states = known.of(this.keys)
-    let areMet = states !== undefined
-    const met = (isNew: boolean): void => {
-      if (!areMet) known.met(isNew)
-      areMet = true
-    }
-    if (states === undefined && known.areOthersNew) states = this.keys.map(() => NO_STATE)
-    let isFresh = false
-    for (let lost = 0; lost < MOST_ATTEMPTS; ) {
-      if (lost < LAST_JOIN) this.works.push(...waiting.works.splice(0, MOST_TOGETHER - this.works.length))
-      this.dropCancelled()
+    const { calls, turns } = this.parts
+    let mustLook = false
+    for (let lost = 0; ; ) {
+      const pauseMs = this.works.length === 0 ? turns.pauseMs(this.waiting[0]?.keys ?? []) : 0
+      if (pauseMs > 0) await calls.pause(pauseMs)
+      this.join(lost)
+      this.dropCancelled(lost)
       if (this.works.length === 0) return
-      if (states === undefined || calls.now() === undefined) {
-        states = await calls.read(this.keys, this.signalOfNext())
-        met(states.every(({ version }) => version === undefined))
-        isFresh = true
-        this.dropCancelled()
+      const keys = this.keys()
+      const missing = calls.now() === undefined ? keys : this.missing(keys, mustLook)
+      if (missing.length > 0) {
+        await this.read(missing, this.signalOfNext())
+        this.dropCancelled(lost)
         if (this.works.length === 0) return
       }
-      if (this.settleLost(states)) continue
+      mustLook = false
+      if (this.settleLost()) continue
       // A store that can be read and not written, such as one whose disk is full.
       if (this.lostInARow === MOST_LOST) throw this.fault
-      const { attempt, swaps } = this.attempt(states)
+      const decided = this.attempt()
+      if (decided === undefined) continue
+      const { attempt, swaps } = decided
       if (swaps === undefined) {
-        if (isFresh) return this.settle(attempt, states)
-        states = undefined
+        const stale = attempt.keys.filter((key) => !this.fresh.has(key))
+        if (stale.length === 0) this.settle(attempt)
+        for (const key of stale) this.states.delete(key)
+        mustLook = true
         continue
       }
+      const sentMs = calls.nowMs()
+      const areTold = attempt.keys.every((key) => this.told.has(key))
       const outcome = await this.swapped(attempt, swaps)
       if (outcome === undefined) {
-        states = await this.look()
-        isFresh = true
+        await this.look(attempt.keys)
         lost++
         continue
       }
-      met(outcome.swapped)
-      states = outcome.states
-      isFresh = true
-      if (outcome.swapped) {
-        this.settle(attempt, states)
-        if (this.works.length === 0) return
-      }
-      lost++
-      if (!outcome.swapped && lost > 1) {
-        await calls.pause(pauseMs(lost))
-        // Others have gone on meanwhile: what the lost swap returned would lose again.
-        states = await this.look()
-      }
+      this.note(attempt.keys, outcome.states)
+      lost = outcome.swapped ? 0 : lost + 1
+      if (outcome.swapped || areTold) turns.swapped(attempt.keys, outcome.swapped, calls.nowMs() - sentMs, writersIn(attempt))
+      if (outcome.swapped) this.settle(attempt)
     }
-    throw new StoreError('CONTENTION', `other processes changed this key ${MOST_ATTEMPTS} times in a row: call again, or lease`)
   }
 
-  private dropCancelled(): void {
+  private join(lost: number): void {
+    if (lost >= LAST_JOIN) return
+    const keys = new Set(this.keys())
+    while (this.waiting.length > 0 && this.works.length < MOST_TOGETHER) {
+      const next = this.waiting[0] as Work
+      const more = next.keys.filter((key) => !keys.has(key))
+      if (keys.size > 0 && keys.size + more.length > MOST_KEYS) return
+      for (const key of more) keys.add(key)
+      // What was told before it came may be older than what it has seen.
+      for (const key of next.keys) this.fresh.delete(key)
+      this.works.push(next)
+      this.waiting.shift()
+    }
+  }
+
+  private dropCancelled(lost: number): void {
     this.works = this.works.filter((work) => {
-      if (work.signal?.aborted !== true) return true
-      work.reject(new StoreError('OUTAGE', 'the call was given up before it was sent'))
-      return false
+      if (work.signal?.aborted === true) {
+        this.rejected(work, new StoreError('OUTAGE', 'the call was given up before it was sent'))
+        return false
+      }
+      if (work.signal === undefined && lost >= MOST_ATTEMPTS) {
+        this.rejected(work, new StoreError('CONTENTION', `other processes changed this key ${MOST_ATTEMPTS} times in a row`))
+        return false
+      }
+      return true
     })
+  }
+
+  private rejected(work: Work, error: unknown): void {
+    work.reject(error)
+    this.ended(work)
+  }
+
+  private ended(work: Work): void {
+    this.undone.delete(work)
+    for (const key of work.keys) {
+      const uses = (this.uses.get(key) ?? 1) - 1
+      if (uses > 0) this.uses.set(key, uses)
+      else {
+        this.uses.delete(key)
+        this.states.delete(key)
+        this.fresh.delete(key)
+        this.told.delete(key)
+        this.guessed.delete(key)
+        this.parts.release(key, this)
+      }
+    }
+  }
+
+  /** Of the works at hand, each once. */
+  private keys(): readonly string[] {
+    const [only] = this.works
+    if (this.works.length === 1 && only !== undefined) return only.keys
+    const keys = new Set<string>()
+    for (const work of this.works) for (const key of work.keys) keys.add(key)
+    return [...keys]
+  }
+
+  /** Keys that have to be read first. */
+  private missing(keys: readonly string[], mustLook: boolean): readonly string[] {
+    const { known } = this.parts
+    const missing: string[] = []
+    for (const key of keys) {
+      if (this.states.has(key)) continue
+      const state = mustLook ? undefined : known.of(key)
+      if (state !== undefined) this.states.set(key, state)
+      else if (known.areOthersNew && !mustLook) {
+        this.states.set(key, NO_STATE)
+        this.guessed.add(key)
+      } else {
+        this.guessed.add(key)
+        missing.push(key)
+      }
+    }
+    return missing
+  }
+
+  private note(keys: readonly string[], states: readonly CasState[]): void {
+    for (const [i, key] of keys.entries()) {
+      this.states.set(key, states[i] as CasState)
+      this.fresh.add(key)
+      this.told.add(key)
+    }
+  }
+
+  private async read(keys: readonly string[], signal: CallerSignal | undefined): Promise<void> {
+    const states = await this.parts.calls.read(keys, signal)
+    this.note(keys, states)
+    for (const key of keys) if (this.guessed.delete(key)) this.parts.known.met(this.states.get(key)?.version === undefined)
   }
 
   /** Begins a call to the store. The signal of the one caller that it is for; a call for several is made while one of them waits. */
   private signalOfNext(): CallerSignal | undefined {
-    this.parts.waiting.call = {}
+    this.call = {}
     return this.works.length === 1 ? this.works[0]?.signal : undefined
   }
 
-  /** Runs all works on the states. `swaps`: undefined when nothing changes. */
-  private attempt(states: readonly CasState[]): { readonly attempt: Attempt; readonly swaps: readonly CasSwap[] | undefined } {
-    const { session } = this.parts
-    this.isUnreadable = false
-    const values = this.valuesIn(states)
-    const nowUs = this.timeFor(states, values)
-    this.load(values, nowUs)
-    const rans = this.works.map((work) => work.run(session, this.undone.get(work)))
-    const saved = session.save()
-    const id = this.parts.session.writes.next()
-    const attempt = { works: [...this.works], rans, nowUs, id, numbers: values.map(({ number }) => number) }
-    const isSame = saved.every((state, i) => areSame(state, (values[i] as StoredValue).state))
-    if (isSame && !this.isUnreadable) return { attempt, swaps: undefined }
-    const untilNewUs = session.untilNewUs()
-    const swaps = this.keys.map((key, i): CasSwap => {
-      const before = values[i] as StoredValue
-      const { number, decidedUs } = before
+  /**
+   * Runs all works on the states, one after another. `swaps`: undefined when nothing changes. Undefined: some of the works were rejected, as a
+   * value of their keys cannot be read.
+   */
+  private attempt(): { readonly attempt: Attempt; readonly swaps: readonly CasSwap[] | undefined } | undefined {
+    const before = this.values()
+    if (before === undefined) return undefined
+    const keys = this.keys()
+    const nowUs = this.timeFor(keys, before)
+    const after = new Map<string, { readonly state: Uint8Array; readonly untilNewUs: number }>()
+    const rans: Ran[] = []
+    let from = 0
+    while (from < this.works.length) {
+      // Works of the same keys that follow on one another decide in one go.
+      const first = this.works[from] as Work
+      let to = from + 1
+      while (to < this.works.length && isAlike(first, this.works[to] as Work)) to++
+      if (!this.decide(from, to, before, after, nowUs, rans)) return undefined
+      from = to
+    }
+    const id = this.parts.writes.next()
+    const attempt = { works: [...this.works], rans, nowUs, id, keys, before }
+    const isSame = keys.every((key) => areSame((after.get(key) as { state: Uint8Array }).state, (before.get(key) as StoredValue).state))
+    if (isSame && keys.every((key) => !this.unreadable.has(key))) return { attempt, swaps: undefined }
+    const swaps = keys.map((key): CasSwap => {
+      const was = before.get(key) as StoredValue
+      const { state, untilNewUs } = after.get(key) as { state: Uint8Array; untilNewUs: number }
       const value = encodedValue({
-        number: number + 1,
-        decidedUs: Math.max(decidedUs, nowUs),
-        writes: writesAfter(before, id),
-        state: saved[i] as Uint8Array,
+        number: was.number + 1,
+        decidedUs: Math.max(was.decidedUs, nowUs),
+        writes: writesAfter(was, id),
+        state,
       })
-      return { key, version: states[i]?.version, value, ttlMs: ttlMs(untilNewUs[i] as number) }
+      return { key, version: this.states.get(key)?.version, value, ttlMs: ttlMs(untilNewUs) }
     })
     return { attempt, swaps }
   }
 
-  /** @throws {KeyFault} where a value cannot be read, except to resets. */
-  private valuesIn(states: readonly CasState[]): readonly StoredValue[] {
-    return states.map(({ value }) => {
-      try {
-        return decodedValue(value)
-      } catch (error) {
-        return this.anew(error)
-      }
-    })
-  }
-
-  private anew(error: unknown): StoredValue {
-    const others = this.works.filter(({ isReset }) => !isReset)
-    for (const work of others) work.reject(error)
-    this.works = this.works.filter(({ isReset }) => isReset)
-    if (this.works.length === 0) throw error
-    this.isUnreadable = true
-    return NO_VALUE
-  }
-
-  private load(values: readonly StoredValue[], nowUs: number): void {
-    const { session } = this.parts
+  private decide(
+    from: number,
+    to: number,
+    before: ReadonlyMap<string, StoredValue>,
+    after: Map<string, { readonly state: Uint8Array; readonly untilNewUs: number }>,
+    nowUs: number,
+    rans: Ran[],
+  ): boolean {
+    const { keys, session } = this.works[from] as Work
+    const states = keys.map((key) => after.get(key)?.state ?? (before.get(key) as StoredValue).state)
     try {
-      session.load(
-        values.map(({ state }) => state),
-        nowUs,
-      )
+      session.load(states, nowUs)
     } catch (error) {
       if (!(error instanceof RangeError)) throw error
-      this.anew(damaged(error.message))
+      // Which of several keys it is cannot be known: none of them is decided for.
+      for (const key of keys) this.unreadable.add(key)
+      if (this.dropUnreadable(new Set(keys), damaged(error.message))) return false
       session.load(
-        values.map(() => NO_VALUE.state),
+        states.map(() => NO_VALUE.state),
         nowUs,
       )
     }
+    for (let i = from; i < to; i++) {
+      const work = this.works[i] as Work
+      rans.push(work.run(session, this.undone.get(work)))
+    }
+    const saved = session.save()
+    const untilNewUs = session.untilNewUs()
+    for (const [i, key] of keys.entries()) after.set(key, { state: saved[i] as Uint8Array, untilNewUs: untilNewUs[i] as number })
+    return true
+  }
+
+  /** The values of all keys, decoded. Undefined: works of keys that cannot be read were rejected. */
+  private values(): ReadonlyMap<string, StoredValue> | undefined {
+    this.unreadable.clear()
+    const values = new Map<string, StoredValue>()
+    let areFewer = false
+    for (const key of this.keys()) {
+      try {
+        values.set(key, decodedValue(this.states.get(key)?.value))
+      } catch (error) {
+        this.unreadable.add(key)
+        if (this.dropUnreadable(new Set([key]), error)) areFewer = true
+        values.set(key, NO_VALUE)
+      }
+    }
+    return areFewer ? undefined : values
+  }
+
+  /** Rejects the works of these keys, except resets. @returns whether there were any. */
+  private dropUnreadable(keys: ReadonlySet<string>, error: unknown): boolean {
+    const { length } = this.works
+    this.parts.known.forget(keys)
+    this.works = this.works.filter((work) => {
+      if (work.isReset || !work.keys.some((key) => keys.has(key))) return true
+      this.rejected(work, error)
+      return false
+    })
+    return this.works.length < length
   }
 
   /** The store's time as far as it has surely come; the time of the last decision, which other processes knew, where that may be. */
-  private timeFor(states: readonly CasState[], values: readonly StoredValue[]): number {
-    const seenUs = Math.max(...states.map((state) => state.nowUs))
+  private timeFor(keys: readonly string[], values: ReadonlyMap<string, StoredValue>): number {
+    let [seenUs, decidedUs] = [0, 0]
+    for (const key of keys) {
+      seenUs = Math.max(seenUs, this.states.get(key)?.nowUs ?? 0)
+      decidedUs = Math.max(decidedUs, values.get(key)?.decidedUs ?? 0)
+    }
     const { nowUs, behindUs } = this.parts.calls.now() ?? { nowUs: seenUs, behindUs: 0 }
-    const decidedUs = Math.max(...values.map((value) => value.decidedUs))
     return decidedUs > nowUs && decidedUs - nowUs <= behindUs ? decidedUs : nowUs
   }
 
@@ -243,6 +387,10 @@ export class KeyLane {
     try {
       const outcome = await this.parts.calls.swap(swaps, this.signalOfNext())
       this.lostInARow = 0
+      for (const [i, key] of attempt.keys.entries()) {
+        const isNew = outcome.swapped || outcome.states[i]?.version === undefined
+        if (this.guessed.delete(key)) this.parts.known.met(isNew)
+      }
       return outcome
     } catch (error) {
       this.lost.push(attempt)
@@ -252,28 +400,30 @@ export class KeyLane {
     }
   }
 
-  /** The states of this moment, after a lost answer or a pause. @throws what the last of several reads threw. */
-  private async look(): Promise<readonly CasState[]> {
+  /** The states of this moment, after a lost answer. @throws what the last of several reads threw. */
+  private async look(keys: readonly string[]): Promise<void> {
     for (let looks = 1; ; looks++) {
       try {
-        this.parts.waiting.call = {}
-        return await this.parts.calls.read(this.keys)
+        this.call = {}
+        return await this.read(keys, undefined)
       } catch (error) {
         if (looks === MOST_LOOKS) throw error
-        await this.parts.calls.pause(pauseMs(looks + 1))
+        await this.parts.calls.pause(Math.random() * LOOK_PAUSE_MS ** looks)
       }
     }
   }
 
   /** Answers what a swap has decided whose answer was lost. True: some of the works are settled. */
-  private settleLost(states: readonly CasState[]): boolean {
+  private settleLost(): boolean {
     if (this.lost.length === 0) return false
-    const values = this.valuesIn(states)
     for (const attempt of this.lost) {
-      const written = values.map((value, i) => wasWritten(value, attempt.id, (attempt.numbers[i] as number) + 1))
+      const written = attempt.keys.map((key) => {
+        const value = this.valueOf(key)
+        return value && wasWritten(value, attempt.id, (attempt.before.get(key) as StoredValue).number + 1)
+      })
       if (written.includes(true)) {
         this.lost.length = 0
-        this.settle(attempt, states)
+        this.settle(attempt)
         return true
       }
       if (written.includes(undefined)) {
@@ -286,29 +436,59 @@ export class KeyLane {
     return false
   }
 
+  private valueOf(key: string): StoredValue | undefined {
+    try {
+      return decodedValue(this.states.get(key)?.value)
+    } catch {
+      return undefined
+    }
+  }
+
   /** Answers all works of an attempt that was made; those decided for a window that is over by now decide again. */
-  private settle({ works, rans, nowUs, numbers }: Attempt, states: readonly CasState[]): void {
-    const { session, known } = this.parts
-    known.keep(this.keys, states)
-    const atUs = Math.max(nowUs, ...states.map((state) => state.nowUs))
-    const order = (Math.max(...numbers) + 1) * (MOST_TOGETHER + 1)
+  private settle({ works, rans, nowUs, keys, before }: Attempt): void {
+    const { known } = this.parts
+    let [atUs, number] = [nowUs, 0]
+    for (const key of keys) {
+      const state = this.states.get(key)
+      if (state === undefined) continue
+      known.keep(key, state)
+      atUs = Math.max(atUs, state.nowUs)
+      number = Math.max(number, (before.get(key) as StoredValue).number)
+    }
+    const order = (number + 1) * (MOST_TOGETHER + 1)
     const settled = new Set<Work>()
+    const waiting = new Set(this.works)
     for (const [i, work] of works.entries()) {
+      if (!waiting.has(work)) continue
       const ran = rans[i] as Ran
-      if (ran.held !== undefined && session.isOver(ran.held.booking.atUs, atUs)) {
+      if (ran.held !== undefined && work.session.isOver(ran.held.booking.atUs, atUs)) {
         this.undone.set(work, ran)
         continue
       }
       settled.add(work)
-      work.resolve(ran, nowUs, atUs, order + i)
     }
     this.works = this.works.filter((work) => !settled.has(work))
+    for (const [i, work] of works.entries()) {
+      if (!settled.has(work)) continue
+      work.resolve(rans[i] as Ran, nowUs, atUs, order + i)
+      this.ended(work)
+    }
   }
 }
 
-/** Full jitter: anything up to a bound that doubles. */
-function pauseMs(lost: number): number {
-  return Math.random() * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (lost - 2))
+function isAlike(one: Work, other: Work): boolean {
+  return one.session === other.session && one.keys.every((key, i) => key === other.keys[i])
+}
+
+/** Others that wrote one of these keys of late. */
+function writersIn({ keys, before, id }: Attempt): number {
+  let most = 0
+  for (const key of keys) {
+    const { writes, number } = before.get(key) as StoredValue
+    const others = writes.filter((write) => write.id.writer !== id.writer && number - write.number < writes.length)
+    most = Math.max(most, others.length)
+  }
+  return most
 }
 
 function ttlMs(untilNewUs: number): number {

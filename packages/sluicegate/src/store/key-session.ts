@@ -12,7 +12,6 @@ import type { Clock } from '../time/clock.js'
 import type { Booking, BookingService } from '../waiting/reserving.js'
 import { KeyMemory, ONE_KEY } from './key-memory.js'
 import { decisionWith } from './store-decision.js'
-import { WriteIds } from './write-ids.js'
 
 type OneLimiter = MemoryLimiter & BookingService
 
@@ -62,8 +61,6 @@ const ROOM = { denyWhenFull: true, maxKeys: 1, growTo: 1, newcomers: false } as 
  */
 export class KeySession {
   readonly policy: Policy
-  /** Of one key: its lane writes one thing at a time. Several keys may each have other lanes. */
-  readonly writes: WriteIds
   private readonly memories: readonly KeyMemory[]
   private readonly limiter: OneLimiter
   private readonly parts: readonly MemoryLimiter[]
@@ -75,7 +72,6 @@ export class KeySession {
   constructor(policy: Policy, leaseUs: (policy: Policy) => number) {
     this.policy = policy
     this.policies = policy.policies ?? [policy]
-    this.writes = new WriteIds(policy.policies === undefined)
     this.leaseUsOf = leaseUs
     const most = Math.max(...this.policies.map(leaseUs))
     const kept = most > 0 ? policyUnderLease(policy, most) : policy

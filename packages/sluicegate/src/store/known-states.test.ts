@@ -11,12 +11,12 @@ test('the states that are kept take bounded memory, and the keys used last are a
   for (const size of [0, 150, 4096]) {
     const value = state(size)
     const keys = size === 0 ? KEYS : KEYS / 3
-    for (let i = 0; i < keys; i++) known.keep([`key ${i}`], [value])
+    for (let i = 0; i < keys; i++) known.keep(`key ${i}`, value)
     let kept = 0
-    for (let i = 0; i < keys; i++) if (known.of([`key ${i}`]) !== undefined) kept++
+    for (let i = 0; i < keys; i++) if (known.of(`key ${i}`) !== undefined) kept++
     assert.ok(kept > 1500 && kept * (size + 250) < 17 * 1024 * 1024, `${kept} of ${size} bytes`)
-    assert.ok(known.of([`key ${keys - 1}`]) !== undefined)
+    assert.ok(known.of(`key ${keys - 1}`) !== undefined)
   }
-  known.keep(['large'], [state(4097)])
-  assert.equal(known.of(['large']), undefined)
+  known.keep('large', state(4097))
+  assert.equal(known.of('large'), undefined)
 })

@@ -27,31 +27,21 @@ export class KnownStates {
     return this.newShare > 0.5
   }
 
-  /** Keys that were not known were met. */
+  /** A key that was not known was met. */
   met(isNew: boolean): void {
     this.newShare += ((isNew ? 1 : 0) - this.newShare) / REMEMBERED
   }
 
-  /** Undefined unless all are known. */
-  of(keys: readonly string[]): readonly CasState[] | undefined {
-    const states: CasState[] = []
-    for (const key of keys) {
-      const state = this.recent.get(key) ?? this.earlier.get(key)
-      if (state === undefined) return undefined
-      states.push(state)
-    }
-    return states
+  of(key: string): CasState | undefined {
+    return this.recent.get(key) ?? this.earlier.get(key)
   }
 
-  keep(keys: readonly string[], states: readonly CasState[]): void {
-    for (const [i, key] of keys.entries()) {
-      const state = states[i] as CasState
-      if ((state.value?.length ?? 0) > MOST_BYTES) this.forget([key])
-      else this.keepOne(key, state)
-    }
+  keep(key: string, state: CasState): void {
+    if ((state.value?.length ?? 0) > MOST_BYTES) this.forget([key])
+    else this.keepOne(key, state)
   }
 
-  forget(keys: readonly string[]): void {
+  forget(keys: Iterable<string>): void {
     for (const key of keys) {
       const state = this.recent.get(key)
       if (state !== undefined) this.bytes -= bytesOf(key, state)

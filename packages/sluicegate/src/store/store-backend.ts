@@ -2,7 +2,7 @@ import { GrantedLeases } from '../cluster/holdings.js'
 import { flowsBack, type LeaseRun, type MemoryLease } from '../cluster/memory-lease.js'
 import { grantIn, numbersOfLease } from '../cluster/message.js'
 import type { Decision } from '../decision/decision.js'
-import { PolicyError, StoreError } from '../errors.js'
+import { PolicyError } from '../errors.js'
 import { keysUnder } from '../key.js'
 import type { Grant } from '../lease/grant.js'
 import type { Key } from '../limiter.js'
@@ -17,14 +17,10 @@ import {
   type ReturnOperation,
 } from '../shared/backend.js'
 import { HeldPermits } from './held-permits.js'
-import { KeyLane, type LaneParts, type Waiting, type Work } from './key-lane.js'
+import type { Work } from './key-lane.js'
 import { type GivenBack, type Held, KeySession, type Ran } from './key-session.js'
-import { KnownStates } from './known-states.js'
-import type { StoreCalls } from './store-calls.js'
 import { storeKey } from './store-key.js'
-
-/** Calls that may wait for one key. */
-const MOST_WAITING = 10_000
+import type { StoreLanes } from './store-lanes.js'
 
 /** What `cancel` needs of a charge. */
 class Receipt {
@@ -38,7 +34,7 @@ class Receipt {
 /**
  * The state of one policy in any store that can compare and swap. One operation goes this way:
  *
- * 1. It waits in the lane of its key ({@link KeyLane}), with all others of this process for the same key.
+ * 1. It waits in the lane of its keys (`KeyLane`), with all others of this process for the same keys.
  * 2. The lane loads the state seen last, or reads it, into the memory of a limiter for one key ({@link KeySession}).
  * 3. The compiled core makes all waiting changes there, at the store's time.
  * 4. The state that it leaves is swapped in. Where another process was first, the lane goes on from the state that the store returned.
@@ -47,12 +43,10 @@ export class StoreBackend implements Backend {
   private readonly policy: Policy
   private readonly policies: readonly Policy[]
   private readonly prefix: string
-  private readonly calls: StoreCalls
+  private readonly lanes: StoreLanes
   /** The first for all policies together; those of single policies, for leases, come with the first lease. */
   private readonly sessions: KeySession[]
   private readonly lengthOf: (policy: Policy) => number
-  private readonly known: KnownStates
-  private readonly waiting = new Map<string, Waiting>()
   private readonly permits: HeldPermits
   private readonly granted: GrantedLeases
   /** The one in force since an update. */
@@ -61,14 +55,13 @@ export class StoreBackend implements Backend {
   private back: GivenBack[] = []
 
   /** @param before which this one replaces: what its holders give back goes on here, as it would make a key one of the old numbers. */
-  constructor(calls: StoreCalls, policy: Policy, lengthOf: (policy: Policy) => number, prefix: string, before?: StoreBackend) {
-    this.calls = calls
+  constructor(lanes: StoreLanes, policy: Policy, lengthOf: (policy: Policy) => number, prefix: string, before?: StoreBackend) {
+    this.lanes = lanes
     this.policy = policy
     this.policies = policy.policies ?? [policy]
     this.lengthOf = lengthOf
     this.prefix = prefix
     this.sessions = [new KeySession(policy, lengthOf)]
-    this.known = before?.known ?? new KnownStates()
     this.permits = before?.permits ?? new HeldPermits()
     this.granted = before?.granted ?? new GrantedLeases()
     if (before !== undefined) before.next = this
@@ -186,45 +179,24 @@ export class StoreBackend implements Backend {
     session: KeySession,
     call: Pick<Work, 'signal' | 'isReset' | 'run'> & { answer(ran: Ran, nowUs: number, atUs: number, order: number): Value },
   ): Promise<Value> {
-    if (keys.length > 1 && this.calls.store.swapAll === undefined) {
-      const mend = `cannot be charged together in ${this.calls.store.name}, which has no transactions (swapAll)`
+    if (keys.length > 1 && this.lanes.calls.store.swapAll === undefined) {
+      const mend = `cannot be charged together in ${this.lanes.calls.store.name}, which has no transactions (swapAll)`
       return Promise.reject(new PolicyError('CROSS_SLOT', 'key', keys.length, mend))
     }
     if (keys.length > 1 && new Set(keys).size < keys.length) {
       return Promise.reject(new PolicyError('POLICY_INVALID', 'policies', keys.length, 'have one name: give each of them its own'))
     }
     return new Promise((resolve, reject) => {
-      const work: Work = {
+      this.lanes.add({
+        keys,
+        session,
         signal: call.signal,
         isReset: call.isReset,
         run: call.run,
         resolve: (ran, nowUs, atUs, order) => resolve(call.answer(ran, nowUs, atUs, order)),
         reject,
-      }
-      this.enqueue(keys, session, work)
+      })
     })
-  }
-
-  private enqueue(keys: readonly string[], session: KeySession, work: Work): void {
-    const name = keys.join(' ')
-    const others = this.waiting.get(name)
-    if (others !== undefined && others.works.length >= MOST_WAITING) {
-      work.reject(new StoreError('CONTENTION', `${MOST_WAITING} calls of this process wait for this key already`))
-      return
-    }
-    const waiting = others ?? { works: [], call: {} }
-    waiting.works.push(work)
-    if (work.signal !== undefined) work.signal.partOf = waiting
-    if (others !== undefined) return
-    this.waiting.set(name, waiting)
-    void this.drain(name, { session, waiting, calls: this.calls, known: this.known }, keys)
-  }
-
-  /** Until no call waits for the keys. The calls of one turn of the event loop decide together. */
-  private async drain(name: string, parts: LaneParts, keys: readonly string[]): Promise<void> {
-    await undefined
-    while (parts.waiting.works.length > 0) await new KeyLane(parts, keys).decide()
-    this.waiting.delete(name)
   }
 }
 

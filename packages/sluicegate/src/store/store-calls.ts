@@ -31,6 +31,12 @@ export class StoreCalls {
     )
   }
 
+  /** This process's clock. */
+  nowMs(): number {
+    return this.clock.nowMs()
+  }
+
+  /** The store's clock as far as it is known. */
   now(): StoreReading | undefined {
     return this.time.now()
   }

@@ -5,6 +5,7 @@ import type { CasStore } from './cas-store.js'
 import { checkStore, LOST_AFTER, notTogether } from './create-store-limiter.js'
 import { StoreBackend } from './store-backend.js'
 import { StoreCalls } from './store-calls.js'
+import { StoreLanes } from './store-lanes.js'
 
 /**
  * Any store that can compare and swap as the home of budgets that several regions share: for the option `home.store` of `createRedisLimiter`,
@@ -20,14 +21,14 @@ export function storeHome(store: CasStore): StoreHome {
 }
 
 function homeIn(store: CasStore, { prefix, timeoutMs, clock }: HomeParts): Home {
-  const calls = new StoreCalls(store, clock, timeoutMs * LOST_AFTER)
+  const lanes = new StoreLanes(new StoreCalls(store, clock, timeoutMs * LOST_AFTER))
   return {
     places: ONE_PLACE,
     connect: (policy, lengthOf) => {
       if (policy.policies !== undefined && store.swapAll === undefined) {
         throw notTogether(store, 'home.store', `it cannot charge the policies of ${policy.name} together: give them a limiter each`)
       }
-      return new StoreBackend(calls, policy, lengthOf, prefix)
+      return new StoreBackend(lanes, policy, lengthOf, prefix)
     },
   }
 }

@@ -4,23 +4,13 @@ export interface WriteId {
   readonly count: number
 }
 
-/** Ids of writes. Of one writer the next is made when the outcome of the last is known; without `isOne` each is of a writer of its own. */
+/** Ids of writes of one writer. Of each key the next is made when the outcome of the last is known. */
 export class WriteIds {
-  private readonly isOne: boolean
-  private writer = random()
+  private readonly writer = crypto.getRandomValues(new Uint32Array(1))[0] as number
   private last = 0
 
-  constructor(isOne: boolean) {
-    this.isOne = isOne
-  }
-
   next(): WriteId {
-    if (!this.isOne) this.writer = random()
     this.last = (this.last + 1) >>> 0
     return { writer: this.writer, count: this.last }
   }
-}
-
-function random(): number {
-  return crypto.getRandomValues(new Uint32Array(1))[0] as number
 }

@@ -8,6 +8,7 @@ import { GivenShare } from '../../../sluicegate/dist/shared/outage/local-share.j
 import { SharedLimiter } from '../../../sluicegate/dist/shared/shared-limiter.js'
 import { StoreBackend } from '../../../sluicegate/dist/store/store-backend.js'
 import { StoreCalls } from '../../../sluicegate/dist/store/store-calls.js'
+import { StoreLanes } from '../../../sluicegate/dist/store/store-lanes.js'
 import { memoryStore } from '../../../sluicegate/dist/store-testing/index.js'
 import type { Admission } from '../history/admission.js'
 import type { Random } from '../random.js'
@@ -119,7 +120,7 @@ export class SimRegion {
       const clock = anyClock()
       const store: RegionStore = {
         poolOf: (each) => this.poolOf(each.name),
-        connect: (each, lengthOf) => new StoreBackend(new StoreCalls(shared, clock, 200), each, lengthOf, name),
+        connect: (each, lengthOf) => new StoreBackend(new StoreLanes(new StoreCalls(shared, clock, 200)), each, lengthOf, name),
       }
       const home = world.home.behind(link, () => setup.regions.length)
       const region = new Region({ home, store, options: { ...own, region: name }, horizonMs: 50, clock }, policy)
