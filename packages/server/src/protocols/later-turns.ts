@@ -28,6 +28,26 @@ export function isInputTimeOver(): boolean {
   return false
 }
 
+/**
+ * Goes through `steps` in later turns, so that long work delays no other client. A step ends soon, and leaves all as others may see it. `done` is called at the
+ * end, with the error that a step threw.
+ */
+export function inSlices(steps: Iterator<unknown>, done: (error?: unknown) => void): void {
+  inLaterTurn(() => {
+    try {
+      for (const untilMs = performance.now() + TURN_MS; !steps.next().done; )
+        if (performance.now() >= untilMs) {
+          inSlices(steps, done)
+          return
+        }
+    } catch (error) {
+      done(error)
+      return
+    }
+    done()
+  })
+}
+
 function beginTurn(): void {
   inputUntilMs = undefined
 }

@@ -101,6 +101,8 @@ export class GrpcServer implements ProtocolServer {
 
   #serve(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
     listen(stream, 'error', this.#onStreamError)
+    const turns = this.sessions.turnsOf(stream)
+    turns?.arrived()
     const type = headers['content-type']
     if (headers[':method'] !== 'POST' || typeof type !== 'string' || !type.startsWith('application/grpc')) {
       this.#answer.unsupported(stream)
@@ -112,7 +114,7 @@ export class GrpcServer implements ProtocolServer {
       this.#answer.status(stream, new GrpcError(STATUS.unimplemented, `there is no method ${path}`))
       return
     }
-    if (!this.sessions.begin(stream, method.kind === 'streaming')) {
+    if (turns === undefined || !this.sessions.begin(stream, method.kind === 'streaming')) {
       this.#answer.status(stream, new GrpcError(STATUS.resourceExhausted, 'too many calls at once'))
       return
     }
@@ -122,8 +124,8 @@ export class GrpcServer implements ProtocolServer {
       this.#answer.status(stream, this.#statusOf(error))
       return
     }
-    if (method.kind === 'unary') this.#unary.serve(stream, headers, method)
-    else serveStreaming(stream, headers, method, this.#context)
+    if (method.kind === 'unary') this.#unary.serve(stream, headers, method, turns)
+    else serveStreaming(stream, headers, method, turns, this.#context)
   }
 
   #statusOf(error: unknown): GrpcError {

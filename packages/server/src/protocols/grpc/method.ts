@@ -29,8 +29,12 @@ export interface StreamingMethod {
 
 /** The client's side of a stream. */
 export interface RequestHandler {
-  /** @throws {GrpcError} to end the stream with its status. */
-  message(request: Uint8Array): void
+  /**
+   * Returns the steps of what takes long, which are gone through in turn with other connections, before the next message.
+   *
+   * @throws {GrpcError} to end the stream with its status.
+   */
+  message(request: Uint8Array): Iterator<unknown> | undefined
   /** The client sends no more. The stream stays open until it is finished. */
   end(): void
   /** The stream is over, whichever side ended it; nothing can be sent any more. */

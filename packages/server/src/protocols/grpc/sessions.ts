@@ -4,6 +4,7 @@ import { type Guard, type Guarded, listen } from '../guard.js'
 import { hostOf } from '../host-of.js'
 import type { GrpcBounds } from './grpc-bounds.js'
 import { destroyLater, isGone, peerAddress, ping } from './live-session.js'
+import { SessionTurns } from './session-turns.js'
 
 /** `NGHTTP2_CANCEL` of HTTP/2. */
 const CANCEL = 8
@@ -27,6 +28,7 @@ export type GrpcCuts = Record<'refused' | 'evicted' | 'mute' | 'unread' | 'broke
 export interface SessionState {
   readonly address: string
   readonly socket: Socket
+  readonly turns: SessionTurns
   /** When it was first seen to be destroyed, in sweeps. */
   goneAt: number | undefined
   /** When it was opened or was last heard of, in sweeps. */
@@ -108,6 +110,7 @@ export class Sessions {
     const state: SessionState = {
       address,
       socket,
+      turns: new SessionTurns(socket, this.#guard),
       goneAt: undefined,
       heardAt: this.#now,
       ready: false,
@@ -126,6 +129,11 @@ export class Sessions {
       state.ready = true
     })
     this.#guard.once(session, 'close', () => this.#remove(session, state))
+  }
+
+  /** When the connection of `stream` does what; undefined for one that has no place. */
+  turnsOf({ session }: ServerHttp2Stream): SessionTurns | undefined {
+    return session === undefined ? undefined : this.#sessions.get(session as ServerHttp2Session)?.turns
   }
 
   /** Takes in a call; false where there is no room for it. A call with one request has a bounded time. */

@@ -5,6 +5,7 @@ import { grpcTimeoutMs } from './in-time.js'
 import { peerAddress, ping } from './live-session.js'
 import { MessageReader } from './message-reader.js'
 import type { RequestHandler, ResponseStream, StreamingMethod } from './method.js'
+import type { Turns } from './session-turns.js'
 import { GrpcError, STATUS } from './status.js'
 import type { CallContext } from './unary-calls.js'
 
@@ -13,6 +14,7 @@ export function serveStreaming(
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
   method: StreamingMethod,
+  turns: Turns,
   { guard, answer, maxMessageBytes, statusOf }: CallContext,
 ): void {
   const reader = new MessageReader(method.maxMessageBytes ?? maxMessageBytes)
@@ -47,24 +49,39 @@ export function serveStreaming(
   if (!answer.begin(stream)) return
   guard.once(stream, 'wantTrailers', () => answer.trailers(stream, failure))
   let requests: RequestHandler | undefined
-  const attempt = (act: () => void): void => {
-    if (over) return
+  const attempt = (act: () => unknown): boolean => {
+    if (over) return false
     try {
-      act()
+      return act() === true
     } catch (error) {
       responses.finish(error)
+      return false
     }
   }
   attempt(() => {
     requests = method.open(responses, { headers, timeoutMs: grpcTimeoutMs(headers['grpc-timeout']) })
   })
-  const take = (message: Uint8Array): void => attempt(() => requests?.message(message))
-  guard.on(stream, 'data', (chunk: Uint8Array) => attempt(() => reader.read(chunk, take)))
+  const take = (message: Uint8Array): void => {
+    let steps: Iterator<unknown> | undefined
+    turns.do(() =>
+      attempt(() => {
+        if (steps !== undefined) return !steps.next().done
+        steps = requests?.message(message)
+        return steps !== undefined
+      }),
+    )
+  }
+  guard.on(stream, 'data', (chunk: Uint8Array) => {
+    turns.arrived()
+    attempt(() => reader.read(chunk, take))
+  })
   guard.once(stream, 'end', () =>
-    attempt(() => {
-      if (reader.isInside) throw new GrpcError(STATUS.invalidArgument, 'the last request has no whole message')
-      requests?.end()
-    }),
+    turns.do(() =>
+      attempt(() => {
+        if (reader.isInside) throw new GrpcError(STATUS.invalidArgument, 'the last request has no whole message')
+        requests?.end()
+      }),
+    ),
   )
   guard.once(stream, 'close', () => {
     over = true

@@ -2,7 +2,8 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import { type Guard, type Guarded, listen } from '../guard.js'
 import { grpcTimeoutMs } from './in-time.js'
 import { MessageReader } from './message-reader.js'
-import type { UnaryMethod } from './method.js'
+import type { Call, UnaryMethod } from './method.js'
+import type { Turns } from './session-turns.js'
 import { GrpcError, STATUS } from './status.js'
 import type { StreamAnswer } from './stream-answer.js'
 
@@ -25,6 +26,7 @@ interface UnaryCall {
   readonly method: UnaryMethod
   readonly headers: IncomingHttpHeaders
   readonly reader: MessageReader
+  readonly turns: Turns
   request: Uint8Array | undefined
   hasFailed: boolean
 }
@@ -42,14 +44,15 @@ export class UnaryCalls {
   }
 
   /** Answers the one request of `stream`. */
-  serve(stream: CallStream, headers: IncomingHttpHeaders, method: UnaryMethod): void {
+  serve(stream: CallStream, headers: IncomingHttpHeaders, method: UnaryMethod, turns: Turns): void {
     const reader = new MessageReader(this.#context.maxMessageBytes)
-    stream[CALL] = { method, headers, reader, request: undefined, hasFailed: false }
+    stream[CALL] = { method, headers, reader, turns, request: undefined, hasFailed: false }
     listen(stream, 'data', this.#onData)
     listen(stream, 'end', this.#onEnd)
   }
 
   #read(stream: ServerHttp2Stream, call: UnaryCall, chunk: Uint8Array): void {
+    call.turns.arrived()
     if (call.hasFailed) return
     try {
       call.reader.read(chunk, (message) => {
@@ -62,15 +65,28 @@ export class UnaryCalls {
     }
   }
 
-  #end(stream: ServerHttp2Stream, { method, headers, reader, request, hasFailed }: UnaryCall): void {
+  #end(stream: ServerHttp2Stream, { method, headers, reader, turns, request, hasFailed }: UnaryCall): void {
     if (hasFailed) return
-    const { answer } = this.#context
     if (request === undefined || reader.isInside) {
-      answer.status(stream, new GrpcError(STATUS.invalidArgument, 'the request has no whole message'))
+      this.#fail(stream, new GrpcError(STATUS.invalidArgument, 'the request has no whole message'))
       return
     }
+    const timeoutMs = grpcTimeoutMs(headers['grpc-timeout'])
+    const endMs = timeoutMs === undefined ? undefined : performance.now() + timeoutMs
+    turns.do(() => {
+      // A call that nobody waits for any more takes nothing.
+      if (stream.closed || stream.destroyed) return false
+      const leftMs = endMs === undefined ? undefined : endMs - performance.now()
+      if (leftMs === undefined || leftMs > 0) this.#answer(stream, method, request, { headers, timeoutMs: leftMs })
+      else this.#fail(stream, new GrpcError(STATUS.deadlineExceeded, 'the call came too late to its turn'))
+      return false
+    })
+  }
+
+  #answer(stream: ServerHttp2Stream, method: UnaryMethod, request: Uint8Array, call: Call): void {
+    const { answer } = this.#context
     try {
-      const response = method.answer(request, { headers, timeoutMs: grpcTimeoutMs(headers['grpc-timeout']) })
+      const response = method.answer(request, call)
       if (response instanceof Uint8Array) answer.message(stream, response)
       else this.#later(stream, response)
     } catch (error) {

@@ -11,6 +11,7 @@ import { statusOf } from 'sluicegate-server/dist/protocols/grpc/grpc-service.js'
 import { RateLimitResponseSchema } from 'sluicegate-server/dist/protocols/grpc/messages/envoy/service/ratelimit/v3/rls.gen.js'
 import type { UnaryMethod } from 'sluicegate-server/dist/protocols/grpc/method.js'
 import { shouldRateLimit } from 'sluicegate-server/dist/protocols/grpc/rls.js'
+import type { Turns } from 'sluicegate-server/dist/protocols/grpc/session-turns.js'
 import { GrpcError } from 'sluicegate-server/dist/protocols/grpc/status.js'
 import { StreamAnswer } from 'sluicegate-server/dist/protocols/grpc/stream-answer.js'
 import { UnaryCalls } from 'sluicegate-server/dist/protocols/grpc/unary-calls.js'
@@ -65,7 +66,7 @@ interface Answer {
 
 function answerTo(method: UnaryMethod, input: Buffer, pieceBytes: () => number): Answer {
   const stream = new AnsweredStream()
-  CALLS.serve(stream as unknown as ServerHttp2Stream, {}, method)
+  CALLS.serve(stream as unknown as ServerHttp2Stream, {}, method, AT_ONCE)
   inPieces(input, pieceBytes, (piece) => stream.emit('data', piece))
   stream.emit('end')
   const { headers, trailers, body } = stream
@@ -92,6 +93,12 @@ function knownStatusOf(error: unknown): GrpcError {
 }
 
 const GUARD = aGuard('grpc')
+const AT_ONCE: Turns = {
+  arrived() {},
+  do(piece) {
+    while (piece());
+  },
+}
 const CALLS = new UnaryCalls({
   guard: GUARD,
   answer: new StreamAnswer(GUARD),
