@@ -1,6 +1,7 @@
 import type { Config } from 'sluicegate-config/config.js'
 import type { QuotaTimes } from 'sluicegate-config/quotas.js'
 import type { Engine } from '../engine/engine.js'
+import { inSlices } from '../later-turns.js'
 import type { Part, Prepared } from '../part.js'
 import type { Assignment } from './assignment.js'
 import { type BucketId, bucketIdOf } from './bucket-id.js'
@@ -28,8 +29,11 @@ export interface QuotaServiceOptions {
 const TICK_MS = 20
 /** In that number of ticks all budgets are planned once, and all streams are looked at. */
 const TICKS_OF_ROUND = 25
-/** How long one tick may plan. */
-const PLANNING_MS = 5
+/** Between two of these numbers of buckets, messages and budgets other work of the service has its turn. */
+const BUCKETS_OF_STEP = 32
+const MESSAGES_OF_STEP = 4
+const BUDGETS_OF_STEP = 16
+const LOOKS_OF_STEP = 512
 /** What a report of a bucket costs that gets no assignment, beyond one that does: it is looked up each time. */
 const REFUSED_COST = 9
 /** Assignments to everything or nothing are renewed when this part of the time to live has passed. */
@@ -39,8 +43,8 @@ const RENEW_PART = 1 / 8
 export interface QuotaStream {
   /** The domain of the first report; undefined before it. */
   readonly domain: string | undefined
-  /** A report of a domain, that of the first one. The stream is ended where it reports too fast. */
-  report(domain: string, usages: readonly BucketUsage[]): void
+  /** The steps of taking in a report of a domain, that of the first one. The stream is ended where it reports too fast. */
+  report(domain: string, usages: readonly BucketUsage[]): Iterator<unknown>
   closed(): void
 }
 
@@ -60,6 +64,9 @@ export class QuotaService implements Part {
   readonly #byKey = new Map<string, Quota>()
   readonly #quotas = new Set<Quota>()
   readonly #due = new Set<Quota>()
+  /** Streams that have ended, and when: their buckets are still to be left. */
+  readonly #closing = new Map<StreamState, number>()
+  readonly #figures = new Map<string, QuotaFigures>()
   #round: Iterator<Quota> | undefined
   #rules: QuotaRules
   /** Counts configurations. */
@@ -68,6 +75,7 @@ export class QuotaService implements Part {
   #quietUntilMs: number
   #timer: NodeJS.Timeout | undefined
   #ticks = 0
+  #isTicking = false
   #isLeaving = false
 
   constructor(options: QuotaServiceOptions) {
@@ -92,15 +100,8 @@ export class QuotaService implements Part {
   }
 
   /** Buckets that hold a part of a budget, those of broken streams included until their assignments have ended. */
-  *figures(): Generator<{ readonly policy: string; readonly buckets: number; readonly assignedPerSecond: number }> {
-    const byPolicy = new Map<string, { policy: string; buckets: number; assignedPerSecond: number }>()
-    for (const { policy, byHolder, buckets, budget } of this.#quotas) {
-      const figures = byPolicy.get(policy) ?? { policy, buckets: 0, assignedPerSecond: 0 }
-      figures.buckets += budget === undefined ? buckets.size : byHolder.size
-      figures.assignedPerSecond += budget?.assignedPerSecond ?? 0
-      byPolicy.set(policy, figures)
-    }
-    yield* byPolicy.values()
+  figures(): Iterable<Readonly<QuotaFigures>> {
+    return this.#figures.values()
   }
 
   /** Decides by another configuration from now on: buckets are looked up again when they are reported, numbers change at once. */
@@ -129,14 +130,14 @@ export class QuotaService implements Part {
       creditAtMs: nowMs,
     }
     this.#streams.add(state)
-    this.#timer ??= setInterval(() => this.tick(), TICK_MS).unref()
+    this.#timer ??= setInterval(() => this.#tickInSlices(), TICK_MS).unref()
     return {
       get domain() {
         return state.domain
       },
       report: (domain, usages) => {
         state.domain ??= domain
-        this.#report(state, domain, usages)
+        return this.#report(state, domain, usages)
       },
       closed: () => this.#closed(state),
     }
@@ -157,9 +158,24 @@ export class QuotaService implements Part {
     this.#timer = undefined
   }
 
-  /** Sends what is due; called by a timer. */
+  /** Sends what is due, all at once. */
   tick(): void {
-    const nowMs = this.#nowMs()
+    for (const steps = this.#tick(); !steps.next().done; );
+  }
+
+  /** Called by a timer. */
+  #tickInSlices(): void {
+    if (this.#isTicking) return
+    this.#isTicking = true
+    inSlices(this.#tick(), (fault) => {
+      this.#isTicking = false
+      if (fault !== undefined) throw fault
+    })
+  }
+
+  *#tick(): Generator<void> {
+    if (++this.#ticks % TICKS_OF_ROUND === 0) this.#lookAtStreams(this.#nowMs())
+    yield* this.#leaveClosed()
     for (let left = Math.ceil(this.#quotas.size / TICKS_OF_ROUND); left > 0; left--) {
       this.#round ??= this.#quotas.values()
       const { value, done } = this.#round.next()
@@ -167,20 +183,44 @@ export class QuotaService implements Part {
       else this.#due.add(value)
     }
     const actions = new Map<StreamState, Sent[]>()
-    const untilMs = performance.now() + PLANNING_MS
+    let planned = 0
+    let looks = this.#due.size
     for (const quota of this.#due) {
+      // What has become due meanwhile comes in the next tick.
+      if (looks-- <= 0) break
+      if (looks % LOOKS_OF_STEP === 0) yield
+      const nowMs = this.#nowMs()
       if (!quota.isWorthPlanning(nowMs)) continue
       this.#due.delete(quota)
       this.#plan(quota, nowMs, actions)
-      // The others come first in the next tick.
-      if (performance.now() > untilMs) break
+      if (++planned % BUDGETS_OF_STEP === 0 || actions.size >= MESSAGES_OF_STEP) yield* this.#sendAll(actions)
     }
-    for (const [stream, sent] of actions) this.#send(stream, sent, nowMs)
-    if (++this.#ticks % TICKS_OF_ROUND === 0) this.#lookAtStreams(nowMs)
+    yield* this.#sendAll(actions)
     if (this.#streams.size === 0 && this.#quotas.size === 0) this.stop()
   }
 
-  #report(stream: StreamState, domain: string, usages: readonly BucketUsage[]): void {
+  *#sendAll(actions: Map<StreamState, Sent[]>): Generator<void> {
+    let messages = 0
+    for (const [stream, sent] of actions) {
+      this.#send(stream, sent, this.#nowMs())
+      if (++messages % MESSAGES_OF_STEP === 0) yield
+    }
+    actions.clear()
+    yield
+  }
+
+  *#leaveClosed(): Generator<void> {
+    let buckets = 0
+    for (const [stream, closedMs] of this.#closing) {
+      for (const bucket of stream.buckets.values()) {
+        this.#leave(bucket, closedMs)
+        if (++buckets % BUCKETS_OF_STEP === 0) yield
+      }
+      this.#closing.delete(stream)
+    }
+  }
+
+  *#report(stream: StreamState, domain: string, usages: readonly BucketUsage[]): Generator<void> {
     const nowMs = this.#nowMs()
     const { reportBurst, reportsPerSecond } = this.#bounds
     stream.credit = Math.min(reportBurst, stream.credit + ((nowMs - stream.creditAtMs) * reportsPerSecond) / 1_000) - 1 - usages.length
@@ -191,8 +231,15 @@ export class QuotaService implements Part {
       this.#cut(stream, 'too_fast')
       return
     }
-    const actions: Sent[] = []
-    for (const usage of usages) this.#used(stream, domain, usage, nowMs, actions)
+    let actions: Sent[] = []
+    for (const [i, usage] of usages.entries()) {
+      this.#used(stream, domain, usage, nowMs, actions)
+      if ((i + 1) % BUCKETS_OF_STEP !== 0) continue
+      if (actions.length > 0) this.#send(stream, actions, nowMs)
+      actions = []
+      yield
+      if (!this.#streams.has(stream)) return
+    }
     if (actions.length > 0) this.#send(stream, actions, nowMs)
   }
 
@@ -297,9 +344,31 @@ export class QuotaService implements Part {
       actions.set(bucket.stream, sent)
       sent.push({ bucket, assignment })
     }
-    if (!quota.isDispensable || !this.#quotas.delete(quota)) return
+    const isOver = quota.isDispensable
+    this.#show(quota, isOver)
+    if (!isOver || !this.#quotas.delete(quota)) return
     this.#places.giveBack(quota.host)
     if (this.#byKey.get(quota.key) === quota) this.#byKey.delete(quota.key)
+  }
+
+  /** Takes over the figures of `quota`: to add up all of them for each reader of the metrics would take long. */
+  #show(quota: Quota, isOver: boolean): void {
+    const { policy, byHolder, buckets, budget, shown } = quota
+    const figures = this.#figures.get(policy) ?? { policy, quotas: 0, buckets: 0, assignedPerSecond: 0 }
+    this.#figures.set(policy, figures)
+    const now: QuotaFigures = isOver
+      ? { policy, quotas: 0, buckets: 0, assignedPerSecond: 0 }
+      : {
+          policy,
+          quotas: 1,
+          buckets: budget === undefined ? buckets.size : byHolder.size,
+          assignedPerSecond: budget?.assignedPerSecond ?? 0,
+        }
+    figures.quotas += now.quotas - (shown?.quotas ?? 0)
+    figures.buckets += now.buckets - (shown?.buckets ?? 0)
+    figures.assignedPerSecond += now.assignedPerSecond - (shown?.assignedPerSecond ?? 0)
+    quota.shown = now
+    if (figures.quotas === 0) this.#figures.delete(policy)
   }
 
   /** Its buckets are looked up again when they are reported. What it has assigned ends with its time to live. */
@@ -345,8 +414,7 @@ export class QuotaService implements Part {
   #closed(stream: StreamState): void {
     if (!this.#streams.delete(stream)) return
     this.#streamPlaces.giveBack(stream.outlet.host)
-    const nowMs = this.#nowMs()
-    for (const bucket of stream.buckets.values()) this.#leave(bucket, nowMs)
+    if (stream.buckets.size > 0) this.#closing.set(stream, this.#nowMs())
   }
 
   /** The data plane of `bucket` has gone, or has it from another budget. */
@@ -381,6 +449,15 @@ export class QuotaService implements Part {
     stream.outlet.end(reason)
     this.#closed(stream)
   }
+}
+
+/** What the budgets of one policy have given out, as of when each was planned last: half a second ago at most. */
+interface QuotaFigures {
+  readonly policy: string
+  quotas: number
+  /** Buckets that hold a part, those of broken streams included until their assignments have ended. */
+  buckets: number
+  assignedPerSecond: number
 }
 
 /** An assignment on its way. */

@@ -22,6 +22,8 @@ export class SharedQuota<Bucket> {
   plannedAtMs = Number.NEGATIVE_INFINITY
   /** Whether a data plane waits for its first assignment. */
   hasNewBucket = false
+  /** Its part of the figures of the policy. */
+  shown: { readonly quotas: number; readonly buckets: number; readonly assignedPerSecond: number } | undefined
   /** Whether another one has taken its place: it only waits for its assignments to end. */
   isRetired = false
   #found: FoundQuota

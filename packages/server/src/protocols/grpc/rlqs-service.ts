@@ -46,7 +46,7 @@ function openStream(quotas: QuotaService, responses: ResponseStream): RequestHan
       if (known === undefined && domain === '') throw new GrpcError(STATUS.invalidArgument, 'the first report must have a domain')
       if (known !== undefined && domain !== '' && domain !== known)
         throw new GrpcError(STATUS.invalidArgument, 'a stream has one domain: open another one')
-      stream.report(known ?? domain, usages)
+      return stream.report(known ?? domain, usages)
     },
     end: () => responses.finish(),
     closed: () => stream.closed(),

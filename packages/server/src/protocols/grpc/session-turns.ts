@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
+import { inLaterTurn, isInputTimeOver } from '../../later-turns.js'
 import type { Guard } from '../guard.js'
-import { inLaterTurn, isInputTimeOver } from '../later-turns.js'
 
 /** A piece of the work of a connection. Returns whether it is to be called again, for the next piece. */
 export type Piece = () => boolean

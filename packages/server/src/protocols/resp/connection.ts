@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
+import { inLaterTurn, isInputTimeOver } from '../../later-turns.js'
 import type { Guard } from '../guard.js'
-import { inLaterTurn, isInputTimeOver } from '../later-turns.js'
 import type { SessionContext } from './command.js'
 import { Session } from './session.js'
 

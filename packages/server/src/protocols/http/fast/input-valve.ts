@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
+import { inLaterTurn } from '../../../later-turns.js'
 import type { Guard } from '../../guard.js'
-import { inLaterTurn } from '../../later-turns.js'
 
 const HEADERS_END = Buffer.from('\r\n\r\n')
 /** The most bytes parsed at once. A request takes 16 bytes or more, so that one slice never holds more than 64, whatever ends its headers. */
