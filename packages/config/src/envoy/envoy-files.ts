@@ -99,6 +99,7 @@ function readDescriptor(section: Section, level: Map<string, OpenRules>, reading
     metadata: readMetadata(section),
   }
   const valueToMetric = section.flag('value_to_metric') ?? false
+  const ipv6Subnet = section.integer('ipv6_subnet', 32, 128) ?? 56
   const limit = section.isGiven('rate_limit')
     ? readLimit(section.section('rate_limit'), reading, path, flags, hasOpenValue(value))
     : undefined
@@ -106,7 +107,7 @@ function readDescriptor(section: Section, level: Map<string, OpenRules>, reading
   readLevel(section, children, reading, path, depth + 1)
   section.done(hintFor)
   if (key === '') return
-  const rule: Rule = { limit, children, pattern: isPattern ? value : undefined, shareThreshold, valueToMetric }
+  const rule: Rule = { limit, children, pattern: isPattern ? value : undefined, shareThreshold, valueToMetric, ipv6Subnet }
   const rules: OpenRules = level.get(key) ?? { values: new Map(), patterns: [], any: undefined }
   level.set(key, rules)
   if (isGiven(rules, value))

@@ -48,6 +48,8 @@ export interface Rule {
   readonly shareThreshold: boolean
   /** Metrics show the value instead of the pattern, or of the key alone. */
   readonly valueToMetric: boolean
+  /** Bits of IPv6 by which a value that is an address is counted. */
+  readonly ipv6Subnet: number
 }
 
 /** Descriptors that stand beside each other, by key. */

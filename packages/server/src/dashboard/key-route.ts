@@ -1,5 +1,6 @@
 import type { Candidate } from '../candidate/candidate.js'
 import type { KeyCount } from '../candidate/frequent-keys.js'
+import { clientKey } from '../client-key.js'
 import {
   type Awaitable,
   answersOf,
@@ -29,7 +30,9 @@ export function keyRoute(engine: Engine): Route {
     const all = Array.from(engine.policies)
     const states = answersOf(all.slice(0, MAX_POLICIES), (served) => stateOf(served, key))
     return whenDone(states, (policies) => {
-      reply(response, 200, JSON_TYPE, JSON.stringify({ policies, policiesLeftOut: Math.max(0, all.length - MAX_POLICIES) }))
+      const network = typeof key === 'string' ? clientKey(key) : key
+      const policiesLeftOut = Math.max(0, all.length - MAX_POLICIES)
+      reply(response, 200, JSON_TYPE, JSON.stringify({ policies, policiesLeftOut, ...(network !== key && { network }) }))
     })
   })
 }

@@ -1,4 +1,5 @@
 import type { Rule, RuleLevel, RuleLimit, RulesOfKey } from 'sluicegate-config/envoy/rule.js'
+import { clientKey } from '../client-key.js'
 import { matchesParts } from './wildcard.js'
 
 /** One entry of a descriptor. */
@@ -42,7 +43,8 @@ export function findLimit(
     const rule = exact ?? ruleForOthers(rules, value)
     if (rule === undefined) return undefined
     if (exact === undefined) {
-      if (!isShared(rule)) open.push(value)
+      // A client counts as its network, whichever address and port it has now.
+      if (!isShared(rule)) open.push(clientKey(value, rule.ipv6Subnet))
       valuesInMetric ||= rule.valueToMetric
     }
     if (i === entries.length - 1) {
@@ -78,11 +80,15 @@ function metricOf(domain: string, root: RuleLevel, entries: readonly Entry[], de
     const rules = level.get(key) as RulesOfKey
     const exact = rules.values.get(value)
     const rule = exact ?? (ruleForOthers(rules, value) as Rule)
-    const shown = exact !== undefined || ((detailed || rule.valueToMetric) && !isShared(rule)) ? value : (rule.pattern ?? '')
+    const shown = exact !== undefined || ((detailed || rule.valueToMetric) && !isShared(rule)) ? shownValue(value, exact, rule) : (rule.pattern ?? '')
     name += shown === '' ? `.${key}` : `.${key}_${shown}`
     level = rule.children
   }
   return name
+}
+
+function shownValue(value: string, exact: Rule | undefined, { ipv6Subnet }: Rule): string {
+  return exact === undefined ? clientKey(value, ipv6Subnet) : value
 }
 
 /** Joins values so that different lists give different keys, and a single value reads as itself. */

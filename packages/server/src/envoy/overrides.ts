@@ -1,5 +1,6 @@
 import { fixedWindow } from 'sluicegate'
 import { type RuleLimit, UNITS, type UnitName } from 'sluicegate-config/envoy/rule.js'
+import { clientKey } from '../client-key.js'
 import type { Engine } from '../engine/engine.js'
 import { type Entry, type FoundLimit, keyOf } from './find-rule.js'
 import { type LimitOverride, LimitRequestError } from './limit-request.js'
@@ -27,7 +28,7 @@ export class Overrides {
     this.#limits.delete(name)
     this.#limits.set(name, limit)
     if (this.#limits.size > MAX_OVERRIDES) this.#dropOldest()
-    return { limit, key: keyOf([domain, ...entries.flatMap(({ key, value }) => [key, value])], digest), metric: limit.path }
+    return { limit, key: keyOf([domain, ...entries.flatMap(({ key, value }) => [key, clientKey(value)])], digest), metric: limit.path }
   }
 
   #isServed({ policy }: RuleLimit): boolean {

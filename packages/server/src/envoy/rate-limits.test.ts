@@ -58,6 +58,21 @@ test('a response has the overall verdict and a status for each descriptor, in th
   })
 })
 
+test('addresses of one network, and of one client with many ports, share a budget; other values have their own', () => {
+  const { isOver } = setUp(`descriptors:
+  - { key: remote_address, rate_limit: { unit: minute, requests_per_unit: 2 } }
+  - { key: site, ipv6_subnet: 48, rate_limit: { unit: minute, requests_per_unit: 2 } }
+`)
+  const over = (key: string, ...values: string[]) => values.filter((value) => isOver(`${key}=${value}`)).length
+  assert.equal(over('remote_address', ...Array.from({ length: 200 }, (_, i) => `2001:db8:0:4217::${i.toString(16)}`)), 198)
+  assert.equal(over('remote_address', '203.0.113.7:40001', '203.0.113.7:40002', '::ffff:203.0.113.7', '203.0.113.7'), 2)
+  assert.equal(over('remote_address', 'cafe::1', 'cafe::2', 'cafe::3', '2001:db8:0:4300::1'), 0)
+  assert.equal(over('site', '2001:db8:0:1::1', '2001:db8:0:ffff::1', '2001:db8:0:2::1'), 1)
+  const own = { requestsPerUnit: 2, unit: 2 }
+  const carried = [1, 2, 3].map((i) => descriptor(`ip=2001:db8:0:4217::${i}`, { limit: own }))
+  assert.deepEqual(carried.map((one) => isOver(one)), [false, false, true])
+})
+
 test('a request over one limit charges none: denied hits and those beside them stay', () => {
   const { isOver, send, left } = setUp(USERS)
   assert.deepEqual([isOver('team=blue'), isOver('team=blue')], [false, false])

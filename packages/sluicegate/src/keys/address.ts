@@ -10,8 +10,7 @@ import {
   type Trail,
 } from './client-address.js'
 import { checkedNetworks, IPV4_BITS, type IpAddress, ipText, isIpv4, isIpv4Text, masked } from './ip-address.js'
-import { type KeyReader, type ReaderOptions, type RequestFacts, withOtherwise } from './key-reader.js'
-import { checkedHeaderName } from './readers.js'
+import { checkedHeaderName, type KeyReader, type ReaderOptions, type RequestFacts, withOtherwise } from './key-reader.js'
 
 /** Options of {@link address}. */
 export interface AddressOptions<Request = unknown> extends ReaderOptions<Request> {
@@ -174,6 +173,70 @@ export function addressKey(address: IpAddress, ipv4Bits: number, ipv6Bits: numbe
   if (isIpv4(address)) return subnetText(address, ipv4Bits, IPV4_BITS)
   if (a === 0x64ff9b && b === 0 && c === 0) return subnetText({ a: 0, b: 0, c: 0xffff, d }, ipv4Bits, IPV4_BITS)
   return subnetText(address, a >>> 16 === 0x2002 ? Math.min(ipv6Bits, BITS_OF_6TO4) : ipv6Bits, 0)
+}
+
+/** Options of {@link clientNetwork}. */
+export interface NetworkOptions {
+  /**
+   * As in {@link address}, 32 to 128.
+   *
+   * @defaultValue `56`
+   * @example clientNetwork({ ipv6Subnet: 64 })
+   */
+  readonly ipv6Subnet?: number
+  /**
+   * As in {@link address}, 8 to 32.
+   *
+   * @defaultValue `32`
+   * @example clientNetwork({ ipv4Subnet: 24 })
+   */
+  readonly ipv4Subnet?: number
+  /**
+   * Which address of a list, counted from the right, 1 to 32; of a shorter list the first.
+   *
+   * @defaultValue `1`: the last
+   * @example clientNetwork({ hop: 2 })
+   */
+  readonly hop?: number
+}
+
+/**
+ * What {@link address} does with an address, for texts that may be none: keys that a proxy or a log writes. The function returns the key of
+ * the client, such as `203.0.113.7` or `2001:db8:0:4200::/56`, and undefined for any other text. It reads one address or a list
+ * (`X-Forwarded-For`, `Forwarded`), with ports, brackets and zones.
+ *
+ * Of IPv6 only networks in use are addresses (2000::/3, fc00::/7, fe80::/10, `::1`, translated and mapped IPv4): `cafe::1` and the EUI-64
+ * `00:11:22:33:44:55:66:77` are names.
+ *
+ * @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN`
+ * @example
+ * const networkOf = clientNetwork()
+ * networkOf('198.51.100.1, [2001:db8:0:4217::1]:40001')   // '2001:db8:0:4200::/56'
+ * networkOf('alice') ?? 'alice'
+ */
+export function clientNetwork(options: NetworkOptions = {}): (text: string) => string | undefined {
+  const checked = checkOptions(options, ['ipv6Subnet', 'ipv4Subnet', 'hop'], '{ ipv6Subnet: 64 }', 'clientNetwork()')
+  const ipv6Bits = checkedSubnet('ipv6Subnet', checked.ipv6Subnet ?? 56, 32, 128)
+  const ipv4Bits = checkedSubnet('ipv4Subnet', checked.ipv4Subnet ?? 32, 8, 32)
+  const { hop = 1 } = checked
+  if (!isInteger(hop, 1, MOST_HOPS)) throw new PolicyError('OPTION_INVALID', 'hop', hop, `must be an integer from 1 to ${MOST_HOPS}`)
+  return (text) => {
+    if (ipv4Bits === 32 && isIpv4Text(text)) return text
+    if (!ADDRESS_MARK.test(text)) return undefined
+    const list = hopListOf(FORWARDED_FOR.test(text) ? 'forwarded' : 'x-forwarded-for')
+    const client = clientBehindHops({ socket: undefined, text, list, fallback: ignored }, hop)
+    return client !== undefined && isInUse(client) ? addressKey(client, ipv4Bits, ipv6Bits) : undefined
+  }
+}
+
+const ADDRESS_MARK = /[.:]/
+const FORWARDED_FOR = /for=/i
+
+/** Source: the IANA registry of IPv6: global unicast, unique local and link-local addresses, 64:ff9b::/32 of translators, loopback. */
+function isInUse(address: IpAddress): boolean {
+  const { a, b, c, d } = address
+  if (a === 0) return isIpv4(address) || (b === 0 && c === 0 && d === 1)
+  return a >>> 29 === 1 || a >>> 25 === 0x7e || a >>> 22 === 0x3fa || a === 0x64ff9b
 }
 
 /** @throws {PolicyError} `OPTION_INVALID` */

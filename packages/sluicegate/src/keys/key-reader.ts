@@ -71,6 +71,16 @@ export function checkReader(option: string, reader: unknown): void {
   throw new PolicyError('OPTION_INVALID', option, reader, mend)
 }
 
+/**
+ * The name in lower case. Source: RFC 9110, section 5.1.
+ *
+ * @throws {PolicyError} `OPTION_INVALID`
+ */
+export function checkedHeaderName(option: string, name: unknown): string {
+  if (typeof name === 'string' && /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,200}$/.test(name)) return name.toLowerCase()
+  throw new PolicyError('OPTION_INVALID', option, name, "must be the name of a header, such as 'x-api-key'")
+}
+
 /** The reader, with the one to ask where it finds nothing. */
 export function withOtherwise<Request>(reader: KeyReader<Request>, otherwise: KeyReader<Request> | undefined): KeyReader<Request> {
   if (otherwise === undefined) return Object.freeze(reader)

@@ -1,13 +1,15 @@
 import { PolicyError } from '../errors.js'
 import { checkOptions } from '../options/option-checks.js'
-import { base64Url, checkReader, escapedPart, fittedKey, JOINT, type KeyReader, type ReaderOptions, withOtherwise } from './key-reader.js'
+import { clientNetwork } from './address.js'
+import { base64Url, checkedHeaderName, checkReader, escapedPart, fittedKey, JOINT, type KeyReader, type ReaderOptions, withOtherwise } from './key-reader.js'
 import { hmacSha256, unitBytes } from './sha256.js'
 
 /**
  * A header's value as the key: `header:x-tenant:acme`. Clients can send any value: use it for headers that your own proxy sets and
  * overwrites, or beside other limits.
  *
- * A request without the header, or with an empty one, has no key.
+ * In a header in which proxies name the client, such as `x-real-ip`, an address is counted by its network as {@link address} does, of a list
+ * the last one. A request without the header, or with an empty one, has no key.
  *
  * @throws {PolicyError} `OPTION_INVALID` for an invalid name, `OPTION_UNKNOWN`
  */
@@ -15,25 +17,26 @@ export function header<Request = unknown>(name: string, options: ReaderOptions<R
   const { otherwise } = checkOptions(options, ['otherwise'], '{ otherwise: address() }', 'header()')
   const lowerCase = checkedHeaderName('name', name)
   const prefix = `header:${lowerCase}:`
+  const namesAddress = ADDRESS_HEADERS.has(lowerCase)
   const reader: KeyReader<Request> = {
     name: `header(${lowerCase})`,
     read(facts) {
       const value = facts.header(lowerCase)?.trim()
-      return value === undefined || value === '' ? undefined : fittedKey(escapedPart(prefix + value))
+      if (value === undefined || value === '') return undefined
+      return fittedKey(escapedPart(prefix + (namesAddress ? (networkOf(value) ?? value) : value)))
     },
   }
   return withOtherwise(reader, otherwise)
 }
 
-/**
- * The name in lower case. Source: RFC 9110, section 5.1.
- *
- * @throws {PolicyError} `OPTION_INVALID`
- */
-export function checkedHeaderName(option: string, name: unknown): string {
-  if (typeof name === 'string' && /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,200}$/.test(name)) return name.toLowerCase()
-  throw new PolicyError('OPTION_INVALID', option, name, "must be the name of a header, such as 'x-api-key'")
-}
+/** Headers in which proxies and CDNs name the client. */
+const ADDRESS_HEADERS: ReadonlySet<string> = new Set(
+  ['cf-connecting-ip', 'cf-connecting-ipv6', 'client-ip', 'cloudfront-viewer-address', 'do-connecting-ip', 'fastly-client-ip', 'fly-client-ip']
+    .concat(['forwarded', 'true-client-ip', 'x-appengine-user-ip', 'x-azure-clientip', 'x-client-ip', 'x-cluster-client-ip'])
+    .concat(['x-envoy-external-address', 'x-forwarded', 'x-forwarded-for', 'x-nf-client-connection-ip', 'x-original-forwarded-for'])
+    .concat(['x-real-ip', 'x-vercel-forwarded-for']),
+)
+const networkOf = clientNetwork()
 
 const METHODS = new Map([
   // HEAD is answered like GET without the body: its own budget would double that of a route.

@@ -20,6 +20,8 @@ interface PolicyState {
 interface KeyAnswer {
   readonly policies: readonly PolicyState[]
   readonly policiesLeftOut: number
+  /** The key of the client whose address was looked up, where it is another text: proxies' requests count by that. */
+  readonly network?: string
 }
 
 /** A key looked up: its state in each policy, and on the page of the admin listener the verbs that change it. */
@@ -81,16 +83,24 @@ export class KeyLookup {
   async #show(done: string): Promise<void> {
     const turn = ++this.#turn
     try {
-      const { policies, policiesLeftOut } = (await post('/key', { key: this.#key })) as KeyAnswer
+      const { policies, policiesLeftOut, network } = (await post('/key', { key: this.#key })) as KeyAnswer
       if (turn !== this.#turn) return
       byId('key-states').replaceChildren(...policies.map(row))
       this.#fillChoice(policies.map(({ name }) => name))
       this.#message.textContent = done === '' && policiesLeftOut > 0 ? `${count(policiesLeftOut)} more policies are not shown` : done
+      if (network !== undefined) this.#message.append(' ', this.#networkButton(network))
     } catch (error) {
       if (turn !== this.#turn) return
       byId('key-states').replaceChildren()
       this.#message.textContent = (error as Error).message
     }
+  }
+
+  #networkButton(network: string): HTMLElement {
+    const button = made('button', '', 'Behind proxies this client is ', made('bdi', '', network))
+    button.setAttribute('type', 'button')
+    button.addEventListener('click', () => void this.open(network))
+    return button
   }
 
   #fillChoice(names: readonly string[]): void {

@@ -33,6 +33,23 @@ test('for a gateway that writes no key it comes from X-Real-Ip, and 429 in place
     assert.equal((await ask(`policy=burst&${query}`)).status, 400, query)
 })
 
+test('200 addresses of one /64 are one client, wherever a gateway writes them; a key that is no address is taken as it is', async (t) => {
+  const { url, engine } = await runService(t, undefined, { clock: manualClock(0) })
+  const left = (key: string) => atOnce(engine.policy('burst')?.peek(key, 1)).remaining
+  const ask = async (query: string, headers: Record<string, string> = {}) =>
+    assert.equal((await fetch(`${url}/v1/auth?policy=burst&${query}`, { headers })).status, 204)
+  const addresses = Array.from({ length: 20 }, (_, i) => `2001:db8:0:4217::${i.toString(16)}`)
+  for (const address of addresses) await ask('key-header=x-real-ip', { 'x-real-ip': address })
+  for (const address of addresses) await ask('', { 'x-sluicegate-key': `[${address}]:40001` })
+  for (const address of addresses) await ask(`key=${encodeURIComponent(address)}`)
+  assert.equal(left('2001:db8:0:4200::/56'), 40)
+  await ask('ipv6-subnet=64', { 'x-sluicegate-key': addresses[0] as string })
+  await ask('', { 'x-sluicegate-key': '203.0.113.7:40001' })
+  for (const name of ['cafe::1', 'user:7', '00:11:22:33:44:55:66:77']) await ask('', { 'x-sluicegate-key': name })
+  for (const key of ['2001:db8:0:4217::/64', '203.0.113.7', 'cafe::1', 'user:7', '00:11:22:33:44:55:66:77']) assert.equal(left(key), 99, key)
+  assert.equal((await fetch(`${url}/v1/auth?policy=burst&key=a&ipv6-subnet=8`)).status, 400)
+})
+
 test('an impossible cost is 403 without Retry-After', async (t) => {
   const { url } = await runService(t)
   const response = await fetch(`${url}${AUTH}&cost=2`)

@@ -1,5 +1,6 @@
 import { rateLimitHeaders } from 'sluicegate/http'
 import type { Access } from '../../access.js'
+import { clientKey } from '../../client-key.js'
 import { type Engine, whenDone } from '../../engine/engine.js'
 import { refuseOtherSites } from './cross-site.js'
 import { isGivenTwice } from './given-twice.js'
@@ -21,14 +22,21 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
  * `/v1/auth`: a take in the form that nginx's `auth_request` can call. 204 lets the request pass, 403 does not: the module
  * takes every status but 2xx, 401 and 403 for a failure of this service, and would answer 500 to a 429.
  *
- * Two parameters are for gateways that can do less, or more: `key-header=x-real-ip` takes the key from there, `denied=429` answers 429 in place of 403.
+ * A key that is the address of a client counts as its network; any other key is taken as it is.
+ *
+ * Parameters for gateways that can do less, or more: `key-header=x-real-ip` takes the key from there, `denied=429` answers 429 in place of 403,
+ * `ipv6-subnet=64` has other networks than /56.
  */
 export function authRoute(engine: Engine, access: Access): Route {
   const whole: WholeHandler = (request, response, query) => {
     if (!saysGateway(request)) refuseOtherSites(request)
     const given = readQuery(query)
     const denied = deniedStatus(taken(given, 'denied'))
-    const { served, key, cost, parameters } = parseTakeRequest(engine, withHeaders(request, given, taken(given, 'key-header')))
+    const subnet = subnetBits(taken(given, 'ipv6-subnet'))
+    const values = withHeaders(request, given, taken(given, 'key-header'))
+    const text = values.get('key')
+    if (text !== undefined) values.set('key', clientKey(text, subnet))
+    const { served, key, cost, parameters } = parseTakeRequest(engine, values)
     refusePermits(served)
     return whenDone(served.take(key, cost, priorityOf(request, access, parameters)), (decision) =>
       replyEmpty(response, decision.allowed ? 204 : denied, rateLimitHeaders(served.policyOf(key), decision)),
@@ -50,6 +58,13 @@ function taken(parameters: Map<string, string>, name: string): string | undefine
   const value = parameters.get(name)
   parameters.delete(name)
   return value
+}
+
+function subnetBits(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const bits = /^\d{2,3}$/.test(text) ? Number(text) : 0
+  if (bits >= 32 && bits <= 128) return bits
+  throw new Problem(400, 'PARAMETER_INVALID', 'ipv6-subnet must be an integer from 32 to 128')
 }
 
 function deniedStatus(text = '403'): 403 | 429 {
