@@ -26,7 +26,7 @@ const REPLAY_EXAMPLES = `
   zcat access.log.gz | sluicegate replay - --config limits.yaml --key '$http_x_api_key' --format '...'`
 
 const GATE_EXAMPLES = `
-  sluicegate gate --follow access.log --window 10s --block '1000 for 10m' --nginx-map /etc/nginx/verdicts.map --reload 'nginx -s reload'
+  sluicegate gate --follow access.log --window 10s --block '1000 for 10m' --nginx-geo /etc/nginx/verdicts.geo --reload 'nginx -s reload'
   sluicegate gate --follow access.log --from-start --once --dry-run --window 1m --flag 300 --block '1000 below 400 for 1h'
   sluicegate gate --redis redis://127.0.0.1:6379 --stream requests --block 1000 --url http://127.0.0.1:9090 --policy per-client
 
@@ -182,7 +182,7 @@ program
   .addOption(
     option(
       '--format <format>',
-      "common, combined, json, or the format as nginx's log_format or Apache's LogFormat writes it (default: known from the log)",
+      "common, combined, haproxy, json, or the format as nginx's log_format or Apache's LogFormat writes it (default: known from the log)",
     ),
   )
   .addOption(
@@ -197,6 +197,10 @@ program
       'which requests a policy counts, for example "logins=POST /login" or "api=/api/*" (default all)',
     ).argParser(collected),
   )
+  .addOption(
+    option('--time <template>', 'what the time is made of, for example $event.at or "$date $time" (default: known from the format)'),
+  )
+  .addOption(option('--ipv6-subnet <bits>', 'count an IPv6 address by its network of this size (default 56)'))
   .addOption(option('--html <file>', 'write a report with plots'))
   .addOption(option('--denials <file>', 'write each denial as a line of JSON'))
   .addOption(option('--json', 'print the result as JSON'))
@@ -213,6 +217,8 @@ program
   .addOption(option('--once', 'read from the start to the end, and stop'))
   .addOption(option('--format <format>', 'of the log, as for replay (default: known from the log)'))
   .addOption(option('--key <template>', 'what is counted').default('$remote_addr'))
+  .addOption(option('--time <template>', 'what the time is made of, as for replay'))
+  .addOption(option('--ipv6-subnet <bits>', 'count an IPv6 address by its network of this size (default 56)'))
   .addOption(option('--match <request>', 'which requests count, such as "POST /login" or "/api/*" (default all)'))
   .addOption(option('--cost <variable>', 'count this, such as $body_bytes_sent, instead of requests'))
   .addOption(option('--window <time>', 'over which a key is counted').default('10s'))
@@ -222,6 +228,7 @@ program
   .addOption(option('--width <n>', 'counters in a row of the sketch, a power of two (default 32768)'))
   .addOption(option('--max-verdicts <n>', 'keys with a verdict at once (default 10000)'))
   .addOption(option('--interval <time>', 'between two looks at the logs').default('500ms'))
+  .addOption(option('--nginx-geo <file>', 'write verdicts on addresses as lines of an nginx geo'))
   .addOption(option('--nginx-map <file>', 'write verdicts as lines of an nginx map'))
   .addOption(option('--deny-list <file>', 'write blocked keys, one a line'))
   .addOption(option('--reload <command>', 'run it after a file has changed, such as "nginx -s reload"'))

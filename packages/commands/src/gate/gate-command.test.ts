@@ -95,6 +95,25 @@ describe('a log that has ended', () => {
     assert.ok(!stdout.includes('\u001b'))
   })
 
+  test('a client with many addresses of one network is found behind a prefix; a run without a key to count is an error', async (t) => {
+    const at = folder(t)
+    const many = Array.from({ length: 500 }, (_, i) => `Nov 18 11:02:00 web1 nginx: ${lines(`2001:db8:0:4217::${i.toString(16)}`, 10)}`)
+    writeFileSync(join(at, 'log'), many.join('').replaceAll(/\n(?=2001)/g, '\nNov 18 11:02:00 web1 nginx: '))
+    const gate = (...args: string[]) => ended(sluicegate(t, 'gate', '--once', '--block', '300', ...args))
+    const { code, err } = await gate('--follow', join(at, 'log'), '--nginx-geo', join(at, 'geo'), '--deny-list', join(at, 'deny'))
+    assert.equal(code, 0, err)
+    assert.equal(textOf(join(at, 'deny')), '2001:db8:0:4200::/56\n')
+    assert.ok(textOf(join(at, 'geo')).endsWith('2001:db8:0:4200::/56 block;\n'))
+    writeFileSync(join(at, 'odd'), `what is this ${lines('192.0.2.7', 1)}`)
+    const faults = await Promise.all([gate('--follow', join(at, 'odd')), gate('--follow', join(at, 'log'), '--key', '$remote_user')])
+    assert.deepEqual(
+      faults.map((fault) => fault.code),
+      [1, 1],
+    )
+    assert.match(faults[0]?.err ?? '', /none of 1 lines could be read; give the format/)
+    assert.match(faults[1]?.err ?? '', /no line has a key: \$remote_user is empty in 5000 requests/)
+  })
+
   const refused: readonly (readonly [what: string, args: readonly string[], reason: RegExp])[] = [
     ['nothing to follow', ['--block', '5'], /say what to follow/],
     ['no threshold', ['--follow', 'x'], /say when a key gets a verdict/],

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { GateOptions, Threshold } from 'sluicegate/gate'
 import { timeSpanMs } from 'sluicegate-config/time-span.js'
-import { KeyTemplate, RequestFilter } from '../replay/request-rule.js'
+import { KeyTemplate, LineTemplate, RequestFilter, subnetOf } from '../replay/request-rule.js'
 import { UsageError } from '../terminal/usage-error.js'
 import type { LineRule } from './line-records.js'
 
@@ -14,6 +14,8 @@ export interface GateFlags {
   readonly once?: true
   readonly format?: string
   readonly key: string
+  readonly time?: string
+  readonly ipv6Subnet?: string
   readonly match?: string
   readonly cost?: string
   readonly window: string
@@ -24,6 +26,7 @@ export interface GateFlags {
   readonly maxVerdicts?: string
   readonly interval: string
   readonly nginxMap?: string
+  readonly nginxGeo?: string
   readonly denyList?: string
   readonly reload?: string
   readonly reloadEvery: string
@@ -36,7 +39,6 @@ export interface GateFlags {
 }
 
 const THRESHOLD = /^(\d{1,10})(?: +below +(\d{1,10}))?(?: +for +(\S+))?$/
-const VARIABLE = /^\$(?:\{([\w.@]+)\}|([\w.@]+))$/
 
 /** The options of the gate itself. @throws {UsageError} */
 export function gateOptionsOf(flags: GateFlags): GateOptions {
@@ -56,11 +58,20 @@ export function gateOptionsOf(flags: GateFlags): GateOptions {
 }
 
 /** What is read from a line. @throws {UsageError} */
-export function lineRuleOf({ format, key, match, cost }: GateFlags): LineRule {
-  const [, braced, plain] = VARIABLE.exec(cost ?? '') ?? []
-  if (cost !== undefined && (braced ?? plain) === undefined)
-    throw new UsageError(`--cost: "${cost}" is no variable, such as $body_bytes_sent`)
-  return { format, key: new KeyTemplate(key), filter: match === undefined ? undefined : new RequestFilter(match), cost: braced ?? plain }
+export function lineRuleOf({ format, key, match, cost, time, ipv6Subnet }: GateFlags): LineRule {
+  return {
+    format,
+    time: time === undefined ? undefined : new LineTemplate('--time', time, '$time_local'),
+    key: new KeyTemplate(key, subnetOf(ipv6Subnet)),
+    filter: match === undefined ? undefined : new RequestFilter(match),
+    cost: cost === undefined ? undefined : costVariable(cost),
+  }
+}
+
+function costVariable(text: string): string {
+  const { variables, literals } = new LineTemplate('--cost', text, '$body_bytes_sent')
+  if (literals.some((literal) => literal !== '')) throw new UsageError(`--cost: "${text}" is no variable, such as $body_bytes_sent`)
+  return (variables[0] as { name: string }).name
 }
 
 /** `1000`, `1000 for 10m`, or `1000 below 400 for 10m`. */

@@ -1,7 +1,7 @@
 import type { GateRecord } from 'sluicegate/gate'
 import type { OnLine } from '../replay/line-splitter.js'
 import { guessFormat, type LogReader, logReader } from '../replay/log-reader.js'
-import type { KeyTemplate, RequestFilter } from '../replay/request-rule.js'
+import type { KeyTemplate, LineTemplate, RequestFilter } from '../replay/request-rule.js'
 import { RecordTime } from './record-time.js'
 
 /** The user is asked for the format after this number of lines. */
@@ -11,8 +11,10 @@ const MOST_COST = 2 ** 32 - 1
 
 /** What is read from a line. */
 export interface LineRule {
-  /** Undefined: known from the first lines. */
+  /** Undefined: known from the first lines. What stands before the format is known from them in any case. */
   readonly format: string | undefined
+  /** What the time is made of; undefined: a variable that is known to be one. */
+  readonly time: LineTemplate | undefined
   readonly key: KeyTemplate
   /** Undefined: all requests. */
   readonly filter: RequestFilter | undefined
@@ -27,11 +29,13 @@ export interface LineCounts {
   unreadable: number
   /** Requests without a key, or without a cost. */
   withoutKey: number
+  /** Requests that were counted. */
+  keyed: number
 }
 
 /** Makes records of the lines of one log. */
 export class LineRecords {
-  readonly counts: LineCounts = { lines: 0, unreadable: 0, withoutKey: 0 }
+  readonly counts: LineCounts = { lines: 0, unreadable: 0, withoutKey: 0, keyed: 0 }
   /** For {@link LineSplitter}. */
   readonly onLine: OnLine
   readonly #rule: LineRule
@@ -47,7 +51,8 @@ export class LineRecords {
     this.#onRecord = onRecord
     this.#onNotice = onNotice
     this.onLine = (bytes, start, end) => this.#read(bytes, start, end)
-    if (rule.format !== undefined) this.#reader = this.#readerOf(rule.format)
+    // A format that lacks something is a fault before the first line.
+    if (rule.format !== undefined) this.#readerOf(rule.format)
   }
 
   #read(bytes: Buffer, start: number, end: number): void {
@@ -65,21 +70,27 @@ export class LineRecords {
     const cost = variable === undefined ? 1 : Math.min(Math.round(Number(record.value(variable))), MOST_COST)
     if (key === undefined || !(cost >= 1)) {
       counts.withoutKey++
+      if (counts.keyed === 0 && counts.withoutKey === LINES_TO_GUESS_FROM)
+        this.#onNotice(
+          `none of ${LINES_TO_GUESS_FROM} requests has ${template.text}${variable === undefined ? '' : ` and a cost`}: name another with --key`,
+        )
       return
     }
+    counts.keyed++
     this.#onRecord({ key, cost, timeMs: this.#time.of(record.timeMs) })
   }
 
   #guess(bytes: Buffer, start: number, end: number): LogReader | undefined {
-    const format = guessFormat(bytes.toString('latin1', start, end))
+    const { format: given, time } = this.#rule
+    const format = guessFormat(bytes.subarray(start, end), { format: given, time })
     if (format !== undefined) return this.#readerOf(format)
     if (this.counts.lines === LINES_TO_GUESS_FROM)
-      this.#onNotice(`none of ${LINES_TO_GUESS_FROM} lines is in the common or combined format or JSON: give the format with --format`)
+      this.#onNotice(`none of ${LINES_TO_GUESS_FROM} lines can be read: give the format with --format`)
     return undefined
   }
 
   #readerOf(format: string): LogReader {
-    const { key, filter, cost } = this.#rule
-    return logReader(format, [...new Set([...key.names, ...(filter?.names ?? []), ...(cost === undefined ? [] : [cost])])])
+    const { key, filter, cost, time } = this.#rule
+    return logReader(format, [...new Set([...key.names, ...(filter?.names ?? []), ...(cost === undefined ? [] : [cost])])], time)
   }
 }

@@ -1,5 +1,6 @@
 import { PolicyError } from 'sluicegate'
 import { createGate, type Gate, type GateOptions, type GateRecord, type VerdictChange } from 'sluicegate/gate'
+import { subnetOf } from '../replay/request-rule.js'
 import { ServiceClient } from '../service/service-client.js'
 import { whenOutputCloses } from '../terminal/closed-output.js'
 import { UsageError } from '../terminal/usage-error.js'
@@ -9,7 +10,7 @@ import { LineRecords } from './line-records.js'
 import { LogFollower } from './log-follower.js'
 import type { StreamFollower } from './stream-follower.js'
 import { VerdictCalls } from './verdict-calls.js'
-import { denyList, nginxMap, VerdictFile } from './verdict-files.js'
+import { denyList, nginxGeo, nginxMap, VerdictFile } from './verdict-files.js'
 import { VerdictOutputs } from './verdict-outputs.js'
 
 const SUMMARY_MS = 1_000
@@ -96,6 +97,7 @@ class GateRun {
       await this.#outputs.settled()
       this.#summarize(true)
       if (!this.#flags.once) await this.#outputs.clear()
+      this.#checkResult()
     } finally {
       process.removeListener('SIGINT', stop)
       process.removeListener('SIGTERM', stop)
@@ -129,6 +131,7 @@ class GateRun {
       stream,
       fromStart: fromStart || once === true,
       windowMs: this.#windowMs,
+      ipv6Subnet: subnetOf(this.#flags.ipv6Subnet),
       onRecord: (record) => this.#record(record),
       onNotice: (text) => this.#notice(text),
     })
@@ -214,6 +217,22 @@ class GateRun {
     this.#screen.write(this.#flags.json ? `${JSON.stringify({ event: 'summary', ...summary })}\n` : summaryText(summary, this.#screen))
   }
 
+  /** A run that had no key to count shows nothing. @throws {UsageError} */
+  #checkResult(): void {
+    if (this.#gate.stats().records > 0) return
+    const lines = this.#sum(({ counts }) => counts.lines) + this.#tooLong()
+    const withoutKey = this.#sum(({ counts }) => counts.withoutKey)
+    const entries = this.#stream?.entries ?? 0
+    if (entries > 0) throw new UsageError(`none of ${entries} entries of the stream has a key and a cost`, 1)
+    if (lines > 0 && lines === this.#sum(({ counts }) => counts.unreadable) + this.#tooLong())
+      throw new UsageError(`none of ${lines} lines could be read; give the format with --format`, 1)
+    if (withoutKey > 0)
+      throw new UsageError(
+        `no line has a key: ${this.#flags.key} is empty in ${withoutKey} requests, or its cost; name another with --key`,
+        1,
+      )
+  }
+
   #sum(of: (lines: LineRecords) => number): number {
     return this.#lines.reduce((sum, lines) => sum + of(lines), 0)
   }
@@ -238,13 +257,14 @@ function gateOf(options: GateOptions): Gate {
 }
 
 function outputsOf(flags: GateFlags, token: string | undefined, onNotice: (text: string) => void): VerdictOutputs {
-  const { nginxMap: mapFile, denyList: listFile, reload, reloadEvery, url, policy, penalty, tokenFile } = flags
+  const { nginxMap: mapFile, nginxGeo: geoFile, denyList: listFile, reload, reloadEvery, url, policy, penalty, tokenFile } = flags
   const files = [
     ...(mapFile === undefined ? [] : [new VerdictFile(mapFile, nginxMap)]),
+    ...(geoFile === undefined ? [] : [new VerdictFile(geoFile, nginxGeo)]),
     ...(listFile === undefined ? [] : [new VerdictFile(listFile, denyList)]),
   ]
   if (reload !== undefined && files.length === 0)
-    throw new UsageError('--reload runs after a file has changed: give --nginx-map or --deny-list')
+    throw new UsageError('--reload runs after a file has changed: give --nginx-geo, --nginx-map or --deny-list')
   if ((url === undefined) !== (policy === undefined)) throw new UsageError('calls of a service need both --url and --policy')
   if (penalty !== undefined && url === undefined) throw new UsageError('--penalty is sent to a service: give --url and --policy')
   const calls =

@@ -1,6 +1,6 @@
 import { createClient } from '@redis/client'
 import type { GateRecord } from 'sluicegate/gate'
-import { fittedKey } from 'sluicegate/keys'
+import { clientNetwork, fittedKey } from 'sluicegate/keys'
 import { UsageError } from '../terminal/usage-error.js'
 import { RecordTime } from './record-time.js'
 
@@ -17,6 +17,8 @@ export interface StreamOptions {
   /** False: from the newest entry on. */
   readonly fromStart: boolean
   readonly windowMs: number
+  /** Bits of IPv6 by which a key that is an address is counted. */
+  readonly ipv6Subnet: number
   readonly onRecord: (record: GateRecord) => void
   readonly onNotice: (text: string) => void
 }
@@ -29,12 +31,14 @@ export class StreamFollower {
   readonly #options: StreamOptions
   readonly #client
   readonly #time: RecordTime
+  readonly #networkOf: (text: string) => string | undefined
   #lastId: string | undefined
   #isFailing = false
 
   constructor(options: StreamOptions) {
     this.#options = options
     this.#time = new RecordTime(options.windowMs)
+    this.#networkOf = clientNetwork({ ipv6Subnet: options.ipv6Subnet })
     // A stream may be away for a while: commands fail at once then, and the next poll tries again.
     this.#client = createClient({ url: options.url, disableOfflineQueue: true, socket: { connectTimeout: CONNECT_MS } })
     this.#client.on('error', (error: Error) => this.#failed(error))
@@ -103,7 +107,7 @@ export class StreamFollower {
       this.unreadable++
       return
     }
-    this.#options.onRecord({ key: fittedKey(key), cost: tokens, timeMs: this.#time.of(Number(id.split('-')[0])) })
+    this.#options.onRecord({ key: fittedKey(this.#networkOf(key) ?? key), cost: tokens, timeMs: this.#time.of(Number(id.split('-')[0])) })
   }
 
   /** A stream that was deleted and begun again on an earlier clock has entries before the last one that was read. */

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { GivenVerdict, VerdictInForce } from 'sluicegate/gate'
-import { denyList, nginxMap, runCommand, VerdictFile } from './verdict-files.js'
+import { denyList, nginxGeo, nginxMap, runCommand, VerdictFile } from './verdict-files.js'
 
 function given(key: string, verdict: GivenVerdict = 'block'): VerdictInForce {
   return { key, verdict, count: 1, sinceMs: 0, untilMs: 1 }
@@ -30,6 +30,22 @@ test('a map has a line for each key, of keys that nginx cannot tell apart the mo
   ])
   assert.deepEqual(text.split('\n').slice(1, -1), ['"\\\\192.0.2.7" block;', '"\\\\key" throttle;', '"\\\\quo\\"te; }" block;'])
   assert.equal(leftOut, 4)
+})
+
+test('a geo has the addresses and networks, and nothing that nginx would refuse', () => {
+  const keys = [
+    '192.0.2.7',
+    '2001:db8:0:4200::/56',
+    '203.0.113.0/24',
+    'alice',
+    '1.2.3.4/99',
+    '1.2.3.4;',
+    'fe80::1%eth0',
+    '1.2.3.4/24 block; x',
+  ]
+  const { text, leftOut } = nginxGeo(keys.map((key) => given(key)))
+  assert.deepEqual(text.split('\n').slice(1, -1), ['192.0.2.7 block;', '2001:db8:0:4200::/56 block;', '203.0.113.0/24 block;'])
+  assert.equal(leftOut, 5)
 })
 
 test('a deny list has the blocked keys, one a line', () => {

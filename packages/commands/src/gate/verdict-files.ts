@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { rename, rm, writeFile } from 'node:fs/promises'
+import { isIP } from 'node:net'
 import { dirname, join } from 'node:path'
 import type { VerdictInForce } from 'sluicegate/gate'
 
@@ -33,6 +34,22 @@ export function nginxMap(verdicts: readonly VerdictInForce[]): VerdictText {
   // A backslash before the first character: the key is none of the words of a map, and no regular expression.
   const lines = [...byKey].map(([key, { verdict }]) => `"\\\\${key.replaceAll('"', '\\"')}" ${verdict};\n`).sort()
   return { text: `# Written by sluicegate gate.\n${lines.join('')}`, leftOut }
+}
+
+/** Verdicts as lines of an nginx `geo`, which knows networks: `2001:db8:0:4200::/56 block;`. Keys that are no address are left out. */
+export function nginxGeo(verdicts: readonly VerdictInForce[]): VerdictText {
+  const named = verdicts.filter(({ key }) => isNetwork(key))
+  const lines = named.map(({ key, verdict }) => `${key} ${verdict};\n`).sort()
+  return { text: `# Written by sluicegate gate.\n${lines.join('')}`, leftOut: verdicts.length - named.length }
+}
+
+/** Keys come from logs: nginx refuses the whole file for one line that it does not understand. */
+function isNetwork(key: string): boolean {
+  const [address = '', bits] = key.split('/')
+  const family = isIP(address)
+  return (
+    family !== 0 && !address.includes('%') && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 6 ? 128 : 32)))
+  )
 }
 
 /** The blocked keys, one a line; only those of printable ASCII. */

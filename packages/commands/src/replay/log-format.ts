@@ -3,6 +3,8 @@ import { UsageError } from '../terminal/usage-error.js'
 /** What replay can read from one line: nginx's names. Any other `$name` of a format is read too, by that name. */
 export const COMMON = '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent'
 export const COMBINED = `${COMMON} "$http_referer" "$http_user_agent"`
+/** `option httplog` of HAProxy. Captured headers are in `$counts`. */
+export const HAPROXY = '$remote_addr [$time_local] $frontend $server $timers $status $bytes_sent $counts "$request"'
 
 /** Apache's directives in nginx's names. Modifiers such as `%>s` and `%!200r` are dropped. */
 const APACHE: Readonly<Record<string, string>> = {

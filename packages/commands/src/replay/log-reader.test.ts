@@ -3,10 +3,16 @@ import { describe, test } from 'node:test'
 import { LineFormat } from './log-format.js'
 import { guessFormat, logReader } from './log-reader.js'
 import { timeOf } from './log-time.js'
+import { KeyTemplate, LineTemplate } from './request-rule.js'
 
 const AT = Date.UTC(2026, 9, 10, 13, 55, 36)
 const COMMON_LINE = '192.0.2.7 - ada [10/Oct/2026:13:55:36 +0000] "GET /a/b?c=1 HTTP/1.1" 200 2326'
 const COMBINED_LINE = `${COMMON_LINE} "https://example.com/" "curl/8.0 \\"quoted\\""`
+
+const HAPROXY_LINE =
+  '192.0.2.7:40001 [10/Oct/2026:13:55:36.482] web app/srv1 0/0/1/2/3 200 1234 - - ---- 1/1/0/0/0 0/0 {a|b} "GET /a HTTP/1.1"'
+
+const guessed = (line: string): string | undefined => guessFormat(Buffer.from(line))
 
 /** The variables of one line; undefined for a line that cannot be read. */
 function fieldsOf(format: string, line: string, ...names: string[]): Record<string, unknown> | undefined {
@@ -65,16 +71,7 @@ describe('formats of lines', () => {
   })
 
   test('lines of another form are not read', () => {
-    const broken = [
-      '',
-      'x',
-      COMMON_LINE.slice(0, 40),
-      COMMON_LINE.replace('Oct', 'Okt'),
-      COMMON_LINE.replace('+0000', ''),
-      '{"time":1}',
-      '\\',
-      '"\\',
-    ]
+    const broken = ['', 'x', COMMON_LINE.slice(0, 40), COMMON_LINE.replace('Oct', 'Okt'), `a b ${COMMON_LINE}`, '{"time":1}', '\\', '"\\']
     for (const line of broken) assert.equal(fieldsOf('common', line, 'remote_addr'), undefined, line)
     for (const line of ['{', '[]', 'null', '{"time":"soon"}', '{"time":{}}', '{"__proto__":{"time":1791640536}}'])
       assert.equal(fieldsOf('json', line, 'remote_addr'), undefined, line)
@@ -93,7 +90,86 @@ describe('formats of lines', () => {
   })
 
   test('the format is known from a line', () => {
-    assert.deepEqual([COMMON_LINE, COMBINED_LINE, '{"a":1}', 'else'].map(guessFormat), ['common', 'combined', 'json', undefined])
+    const lines = [COMMON_LINE, COMBINED_LINE, '{"ts":1791640536}', '{"a":1}', 'else', HAPROXY_LINE]
+    assert.deepEqual(lines.map(guessed), ['common', 'combined', 'json', undefined, undefined, 'haproxy'])
+  })
+
+  test('what stands before a line is read, or the line is not', () => {
+    const json = '{"ts":1791640536,"client_ip":"192.0.2.7"}'
+    const forms: readonly (readonly [line: string, format: string])[] = [
+      [`Nov 18 11:02:00 web1 nginx: ${COMBINED_LINE}`, 'syslog combined'],
+      [`<190>Nov  8 11:02:00 web1 nginx[12]: ${COMMON_LINE}`, 'syslog common'],
+      [`Nov 18 11:02:00 nginx: ${COMMON_LINE}`, 'syslog common'],
+      [`2026-10-10T13:55:36.123456+00:00 web1 nginx: ${COMMON_LINE}`, 'syslog common'],
+      [`<190>1 2026-10-10T13:55:36Z web1 nginx 12 - - ${COMMON_LINE}`, 'syslog common'],
+      [`83 <34>1 2026-10-10T13:55:36Z web1 nginx - ID47 [a@1 b="x \\"]\\" y"][c d="e"] \ufeff${COMMON_LINE}`, 'syslog common'],
+      [`<134>Oct 10 13:55:36 lb haproxy[9]: ${HAPROXY_LINE}`, 'syslog haproxy'],
+      [`2026-10-10T13:55:36.123456789Z stdout F ${COMBINED_LINE}`, 'cri combined'],
+      [`2026-10-10T13:55:36.123456789Z stdout F ${json}`, 'cri json'],
+      [JSON.stringify({ log: `${COMBINED_LINE}\n`, stream: 'stdout', time: '2026-10-10T13:55:36Z' }), 'docker combined'],
+      [JSON.stringify({ log: `${json}\n`, stream: 'stdout', time: '2026-10-10T13:55:36Z' }), 'docker json'],
+      [`web-1  | ${COMMON_LINE}`, 'container common'],
+      [`[pod/web-1/nginx] 2026-10-10T13:55:36Z ${COMMON_LINE}`, 'container common'],
+      [`2026-10-10T13:55:36Z ${COMMON_LINE}`, 'container common'],
+      [`example.com:443 ${COMBINED_LINE}`, 'vhost combined'],
+      [`2026-10-10T13:55:36Z stdout F Nov 18 11:02:00 web1 nginx: example.com ${COMMON_LINE}`, 'cri syslog vhost common'],
+    ]
+    for (const [line, format] of forms) {
+      assert.equal(guessed(line), format, line)
+      assert.equal(fieldsOf(format, line, 'remote_addr')?.remote_addr, '192.0.2.7', line)
+    }
+    for (const line of [`what is this ${COMMON_LINE}`, `a b ${COMMON_LINE}`, `2026-10-10T13:55:36Z stdout P ${COMMON_LINE.slice(0, 40)}`])
+      assert.equal(guessed(line), undefined, line)
+    // Also before a format that was given.
+    const given = '$remote_addr $msec $status'
+    assert.equal(guessFormat(Buffer.from('Nov 18 11:02:00 web1 app: 192.0.2.7 1791640536 200'), { format: given }), `syslog ${given}`)
+  })
+
+  test('the port of HAProxy is no part of an IPv6 address', () => {
+    const addresses = ['192.0.2.7:40001', '2001:db8::1:4001', '2001:db8:1:2:3:4:5:6:4001'].map((address) =>
+      fieldsOf('haproxy', HAPROXY_LINE.replace('192.0.2.7:40001', address), 'remote_addr'),
+    )
+    assert.deepEqual(
+      addresses.map((fields) => fields?.remote_addr),
+      ['192.0.2.7', '2001:db8::1', '2001:db8:1:2:3:4:5:6'],
+    )
+    assert.equal(addresses[0]?.timeMs, AT + 482)
+  })
+
+  test('any member, and any columns, are the time that --time names', () => {
+    const timed = (format: string, time: string, line: string) => {
+      const reader = logReader(format, [], new LineTemplate('--time', time, ''))
+      return reader.read(Buffer.from(line), 0, Buffer.byteLength(line)) ? reader.record.timeMs : undefined
+    }
+    assert.equal(timed('json', '$event.at', '{"event":{"at":"2026-10-10T13:55:36Z"}}'), AT)
+    assert.equal(timed('json', '$event.at', '{"event.at":1791640536000000}'), AT)
+    assert.equal(timed('json', '$d $t', '{"d":"2026-10-10","t":"13:55:36","time":"never"}'), AT)
+    assert.equal(timed('$date $clock $cip', '$date $clock', '2026-10-10 13:55:36 192.0.2.7'), AT)
+    assert.equal(timed('$when|$cip', '$when', '2026/10/10 13:55:36|192.0.2.7'), AT)
+    assert.equal(timed('json', '$event.at', '{"time":1791640536}'), undefined)
+  })
+
+  test('a key names a member by its path, and an element of a list from the right', () => {
+    const line = JSON.stringify({
+      ts: AT,
+      httpRequest: { clientIp: '192.0.2.7' },
+      request: { headers: { 'X-Forwarded-For': ['6.6.6.6', '[2001:db8:0:4217::1]:443, 10.0.0.1'] } },
+      users: 'ada, bob',
+    })
+    const keyOf = (text: string, subnet?: number) => {
+      const template = new KeyTemplate(text, subnet)
+      const reader = logReader('json', template.names)
+      assert.ok(reader.read(Buffer.from(line), 0, Buffer.byteLength(line)))
+      return template.keyOf(reader.record)
+    }
+    assert.equal(keyOf('$httpRequest.clientIp'), '192.0.2.7')
+    assert.equal(keyOf('$remote_addr'), '192.0.2.7')
+    assert.equal(keyOf(`\${request.headers.X-Forwarded-For}`), '10.0.0.1')
+    assert.equal(keyOf(`\${request.headers.X-Forwarded-For}[-2]`), '2001:db8:0:4200::/56')
+    assert.equal(keyOf(`\${request.headers.X-Forwarded-For[-2]}`, 64), '2001:db8:0:4217::/64')
+    assert.equal(keyOf('$users[-2]/$httpRequest.clientIp'), 'ada/192.0.2.7')
+    assert.equal(keyOf('$users[-3]'), undefined)
+    assert.throws(() => new KeyTemplate('$users[-0]'), /number of an element from the right/)
   })
 })
 
@@ -108,6 +184,15 @@ test('times in every form that logs use', () => {
     '1791640536',
     '1791640536.000',
     '1791640536000',
+    '1791640536000000',
+    '10/Oct/2026:13:55:36',
+    '10/Oct/2026:13:55:36.000',
+    '2026/10/10 13:55:36',
+    '2026-10-10T13:55:36',
+    '2026-10-10 13:55:36 UTC',
+    '2026-10-10 15:55:36 +0200',
+    '2026-10-10 13:55:36,000',
+    'Sat, 10 Oct 2026 13:55:36 GMT',
   ]
   for (const form of forms) assert.equal(timeOf(form), AT, form)
   assert.equal(timeOf('2026-10-10T13:55:36.5Z'), AT + 500)

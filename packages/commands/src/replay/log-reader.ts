@@ -1,6 +1,8 @@
 import { UsageError } from '../terminal/usage-error.js'
-import { COMBINED, COMMON, LineFormat } from './log-format.js'
-import { TimeReader, timeOf } from './log-time.js'
+import { behindPrefix, PREFIX_NAMES, type PrefixName } from './line-prefix.js'
+import { COMBINED, COMMON, HAPROXY, LineFormat } from './log-format.js'
+import { TimeReader, timeOf, unixMs } from './log-time.js'
+import type { LineTemplate } from './request-rule.js'
 import { TextCache } from './text-cache.js'
 
 /** One request of a log, as {@link LogReader} read it last. */
@@ -45,33 +47,107 @@ const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
     'request.remote_ip',
     'req.remoteAddress',
     'httpRequest.remoteIp',
+    'httpRequest.clientIp',
+    'client.ip',
+    'source.ip',
+    'ClientIP',
+    'ClientAddr',
   ],
-  request_method: ['method', 'RequestMethod', 'request.method', 'req.method', 'httpRequest.requestMethod'],
-  request_uri: ['uri', 'url', 'path', 'RequestPath', 'request.uri', 'req.url', 'httpRequest.requestUrl'],
-  status: ['status_code', 'response_code', 'DownstreamStatus', 'res.statusCode', 'httpRequest.status'],
+  request_method: [
+    'method',
+    'RequestMethod',
+    'request.method',
+    'req.method',
+    'httpRequest.requestMethod',
+    'httpRequest.httpMethod',
+    'http.request.method',
+    'ClientRequestMethod',
+  ],
+  request_uri: [
+    'uri',
+    'url',
+    'path',
+    'RequestPath',
+    'request.uri',
+    'req.url',
+    'httpRequest.requestUrl',
+    'httpRequest.uri',
+    'url.path',
+    'ClientRequestURI',
+  ],
+  status: ['status_code', 'response_code', 'DownstreamStatus', 'res.statusCode', 'httpRequest.status', 'EdgeResponseStatus'],
+}
+
+/** The formats that have a name; the common format is the beginning of the combined one. */
+const KNOWN: Readonly<Record<string, string>> = { combined: COMBINED, common: COMMON, haproxy: HAPROXY }
+/** Syslog in the log of a container, and so on. */
+const MOST_PREFIXES = 3
+
+/**
+ * A reader for `format`: `common`, `combined`, `haproxy`, `json`, or a format as the server's own configuration writes it, each after the names
+ * of what stands before it: `syslog combined`, `docker json`. Only the variables of `needed` are read.
+ *
+ * @param time what the time is made of; undefined: a variable that is known to be one.
+ * @throws {UsageError} when the format has no time, or lacks a variable that is needed.
+ */
+export function logReader(format: string, needed: readonly string[], time?: LineTemplate): LogReader {
+  const [, name = '', rest = ''] = /^(\w+) +(.+)$/.exec(format) ?? []
+  if ((PREFIX_NAMES as readonly string[]).includes(name)) return new PrefixedReader(name as PrefixName, logReader(rest, needed, time))
+  if (format === 'json') return new JsonReader(needed, time)
+  return new LineReader(new LineFormat(KNOWN[format] ?? format), needed, time, format === 'haproxy')
+}
+
+/** What is known of a log before its first line. */
+export interface KnownFormat {
+  /** Undefined: JSON, or a format that has a name. */
+  readonly format?: string | undefined
+  readonly time?: LineTemplate | undefined
 }
 
 /**
- * A reader for `format`: `common`, `combined`, `json`, or a format as the server's own configuration writes it. Only the variables of
- * `needed` are read.
- *
- * @throws {UsageError} when the format has no time, or lacks a variable that is needed.
+ * The format of a log by one of its lines, with what stands before it; undefined for a line that no format reads. What a format finds in
+ * the line has to make sense: an address without a space, and a time.
  */
-export function logReader(format: string, needed: readonly string[]): LogReader {
-  if (format === 'json') return new JsonReader(needed)
-  const known: Readonly<Record<string, string>> = { common: COMMON, combined: COMBINED }
-  return new LineReader(new LineFormat(known[format] ?? format), needed)
+export function guessFormat(line: Buffer, known: KnownFormat = {}, mostPrefixes = MOST_PREFIXES): string | undefined {
+  const bases = known.format === undefined ? ['json', ...Object.keys(KNOWN)] : [known.format]
+  const plain = bases.find((format) => isReadBy(format, line, known.time))
+  if (mostPrefixes === 0 || (plain !== undefined && plain !== 'json')) return plain
+  // Docker's lines are JSON with a time of their own.
+  for (const prefix of plain === 'json' ? (['docker'] as const) : PREFIX_NAMES) {
+    const inside = behindPrefix(prefix, line, 0, line.length)
+    const format = inside && guessFormat(inside.bytes.subarray(inside.start, inside.end), known, prefix === 'vhost' ? 0 : mostPrefixes - 1)
+    if (format !== undefined) return `${prefix} ${format}`
+  }
+  return plain
 }
 
-/** The format of a log by one of its lines; undefined for a line that is neither JSON nor common. */
-export function guessFormat(line: string): string | undefined {
-  if (line.startsWith('{')) return 'json'
-  // The common format is the beginning of the combined one.
-  const common = logReader('common', [])
-  const bytes = Buffer.from(line)
-  if (!common.read(bytes, 0, bytes.length)) return undefined
-  const combined = new LineFormat(COMBINED)
-  return combined.parse(bytes, 0, bytes.length) ? 'combined' : 'common'
+function isReadBy(format: string, line: Buffer, time: LineTemplate | undefined): boolean {
+  if ((format === 'json') !== (line[0] === 0x7b) && (format === 'json' || format in KNOWN)) return false
+  try {
+    // Each variable of a known format is looked for: the common format reads a line of the combined one, too.
+    const needed = format in KNOWN ? new LineFormat(KNOWN[format] as string).names : []
+    return logReader(format, needed, time).read(line, 0, line.length)
+  } catch (error) {
+    if (error instanceof UsageError && format in KNOWN) return false
+    throw error
+  }
+}
+
+class PrefixedReader implements LogReader {
+  readonly record: LogRecord
+  readonly #name: PrefixName
+  readonly #inner: LogReader
+
+  constructor(name: PrefixName, inner: LogReader) {
+    this.record = inner.record
+    this.#name = name
+    this.#inner = inner
+  }
+
+  read(bytes: Buffer, start: number, end: number): boolean {
+    const inside = behindPrefix(this.#name, bytes, start, end)
+    return inside !== undefined && this.#inner.read(inside.bytes, inside.start, inside.end)
+  }
 }
 
 class LineReader implements LogReader, LogRecord {
@@ -80,34 +156,45 @@ class LineReader implements LogReader, LogRecord {
   readonly #format: LineFormat
   readonly #times = new TimeReader()
   readonly #texts = new TextCache()
+  /** -1 for a time of several variables. */
   readonly #timeIndex: number
+  readonly #time: LineTemplate | undefined
+  readonly #addressIndex: number
+  readonly #hasPorts: boolean
   /** Where a variable comes from: its place, and the part of a request line. */
   readonly #sources = new Map<string, { readonly index: number; readonly part: RequestPart | undefined }>()
   #bytes: Buffer = Buffer.alloc(0)
 
-  constructor(format: LineFormat, needed: readonly string[]) {
-    const time = TIMES.find((name) => format.indexOf(name) >= 0)
-    if (time === undefined) throw new UsageError('--format: has no time: $time_local, $time_iso8601 or $msec')
+  /** @param hasPorts whether each address is followed by a colon and a port, also IPv6 without brackets. */
+  constructor(format: LineFormat, needed: readonly string[], time: LineTemplate | undefined, hasPorts: boolean) {
+    const times = time?.names ?? [TIMES.find((name) => format.indexOf(name) >= 0)]
+    if (times[0] === undefined) throw new UsageError('--format: has no time: $time_local, $time_iso8601 or $msec; name another with --time')
     this.#format = format
-    this.#timeIndex = format.indexOf(time)
-    const used = [time]
-    for (const name of needed) {
+    this.#time = time
+    this.#hasPorts = hasPorts
+    const used: string[] = []
+    for (const name of [...(times as readonly string[]), ...needed]) {
       const source = sourceOf(format, name)
       if (source === undefined)
         throw new UsageError(`the format has no $${name}; it has ${format.names.map((each) => `$${each}`).join(', ')}`)
       this.#sources.set(name, source)
       used.push(format.names[source.index] as string)
     }
+    this.#timeIndex = isOneVariable(time) ? format.indexOf(times[0]) : -1
+    this.#addressIndex = used.includes('remote_addr') ? format.indexOf('remote_addr') : -1
     format.readOnly(used)
   }
 
   read(bytes: Buffer, start: number, end: number): boolean {
     if (!this.#format.parse(bytes, start, end)) return false
     const { spans } = this.#format
-    const timeMs = this.#times.read(bytes, spans[2 * this.#timeIndex] as number, spans[2 * this.#timeIndex + 1] as number)
-    if (Number.isNaN(timeMs)) return false
-    this.timeMs = timeMs
     this.#bytes = bytes
+    const at = this.#timeIndex
+    const timeMs = at >= 0 ? this.#times.read(bytes, spans[2 * at] as number, spans[2 * at + 1] as number) : this.#composedTime()
+    if (Number.isNaN(timeMs)) return false
+    const address = this.#addressIndex
+    if (address >= 0 && hasBlank(bytes, spans[2 * address] as number, spans[2 * address + 1] as number)) return false
+    this.timeMs = timeMs
     return true
   }
 
@@ -116,8 +203,27 @@ class LineReader implements LogReader, LogRecord {
     if (source === undefined) return ''
     const { spans } = this.#format
     const text = this.#texts.read(this.#bytes, spans[2 * source.index] as number, spans[2 * source.index + 1] as number)
-    return source.part === undefined ? text : requestPart(text, source.part)
+    if (source.part !== undefined) return requestPart(text, source.part)
+    return this.#hasPorts && name === 'remote_addr' ? text.slice(0, Math.max(0, text.lastIndexOf(':'))) || text : text
   }
+
+  #composedTime(): number {
+    return timeOf(composed(this.#time as LineTemplate, (name) => this.value(name)))
+  }
+}
+
+function isOneVariable(time: LineTemplate | undefined): boolean {
+  return time === undefined || (time.variables.length === 1 && time.literals.every((literal) => literal === ''))
+}
+
+function composed({ literals, names }: LineTemplate, read: (name: string) => string): string {
+  return names.reduce((text, name, i) => text + read(name) + literals[i + 1], literals[0] as string)
+}
+
+/** No address and no host has a blank: what stands before it was read as a part of it. */
+function hasBlank(bytes: Uint8Array, start: number, end: number): boolean {
+  for (let i = start; i < end; i++) if (bytes[i] === 0x20 || bytes[i] === 0x09) return true
+  return false
 }
 
 class JsonReader implements LogReader, LogRecord {
@@ -125,13 +231,18 @@ class JsonReader implements LogReader, LogRecord {
   timeMs = 0
   readonly #paths: ReadonlyMap<string, readonly (readonly string[])[]>
   readonly #timePaths: readonly (readonly string[])[]
+  /** Undefined for one member. */
+  readonly #composedTime: LineTemplate | undefined
   /** The path at which the last time stood, tried first. */
   #timePath: readonly string[] | undefined
   #object: unknown
 
-  constructor(needed: readonly string[]) {
-    this.#timePaths = [...TIMES, 'request.timestamp', 'httpRequest.timestamp', 'StartUTC'].map(pathOf)
-    this.#paths = new Map(needed.map((name) => [name, [name, ...(SYNONYMS[name] ?? [])].map(pathOf)]))
+  constructor(needed: readonly string[], time: LineTemplate | undefined) {
+    const times = time?.names ?? [...TIMES, 'request.timestamp', 'httpRequest.timestamp', 'StartUTC', 'EdgeStartTimestamp']
+    this.#timePaths = times.flatMap(pathsOf)
+    this.#composedTime = isOneVariable(time) ? undefined : time
+    const names = [...needed, ...(this.#composedTime?.names ?? [])]
+    this.#paths = new Map(names.map((name) => [name, [name, ...(SYNONYMS[name] ?? [])].flatMap(pathsOf)]))
   }
 
   read(bytes: Buffer, start: number, end: number): boolean {
@@ -141,6 +252,10 @@ class JsonReader implements LogReader, LogRecord {
       return false
     }
     if (typeof this.#object !== 'object' || this.#object === null) return false
+    if (this.#composedTime !== undefined) {
+      this.timeMs = timeOf(composed(this.#composedTime, (name) => this.value(name)))
+      return !Number.isNaN(this.timeMs)
+    }
     if (this.#timePath !== undefined && this.#readTime(this.#timePath)) return true
     this.#timePath = this.#timePaths.find((path) => this.#readTime(path))
     return this.#timePath !== undefined
@@ -160,8 +275,8 @@ class JsonReader implements LogReader, LogRecord {
   }
 
   #first(name: string): string {
-    for (const candidate of [name, ...(SYNONYMS[name] ?? [])]) {
-      const text = scalarText(at(this.#object, pathOf(candidate)))
+    for (const path of [name, ...(SYNONYMS[name] ?? [])].flatMap(pathsOf)) {
+      const text = scalarText(at(this.#object, path))
       if (text !== '') return text
     }
     return ''
@@ -178,12 +293,6 @@ class JsonReader implements LogReader, LogRecord {
 
 const REQUEST_PATH = ['request']
 
-/** A number of seconds or of milliseconds, since 1973. */
-function unixMs(time: number): number {
-  if (time >= 1e11 && time < 1e14) return time
-  return time >= 1e8 && time < 1e11 ? time * 1_000 : Number.NaN
-}
-
 function at(object: unknown, path: readonly string[]): unknown {
   let value = object
   for (const name of path) {
@@ -193,11 +302,14 @@ function at(object: unknown, path: readonly string[]): unknown {
   return value
 }
 
-function pathOf(name: string): readonly string[] {
-  return name.split('.')
+/** A member of that name, and the one that its dots lead to. */
+function pathsOf(name: string): readonly (readonly string[])[] {
+  return name.includes('.') ? [name.split('.'), [name]] : [[name]]
 }
 
+/** Lines of a header are a list, as in the header. */
 function scalarText(value: unknown): string {
+  if (Array.isArray(value)) return value.map((each) => (typeof each === 'string' ? each : '')).join(', ')
   return typeof value === 'string' ? value : typeof value === 'number' || typeof value === 'boolean' ? String(value) : ''
 }
 

@@ -12,31 +12,46 @@ const MONTHS: Readonly<Record<string, number>> = {
   Nov: 10,
   Dec: 11,
 }
-const COMMON_TIME = /^(\d{2})\/([A-Z][a-z]{2})\/(\d{4}):(\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))? ([+-])(\d{2})(\d{2})$/
-const SECONDS = /^\d{9,11}(?:\.\d+)?$/
-const MILLISECONDS = /^\d{12,14}$/
-const ISO = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}/
+/** The zone is optional: HAProxy writes none. */
+const COMMON_TIME =
+  /^\[?(\d{2})\/([A-Z][a-z]{2})\/(\d{4})[: ](\d{2}):(\d{2}):(\d{2})(?:[.,](\d{1,9}))?(?: ?([+-])(\d{2}):?(\d{2})| ?(?:Z|UTC|GMT))?\]?$/
+const UNIX = /^\d{9,20}(?:\.\d+)?$/
+const ISO = /^\d{4}([-/])\d{2}\1\d{2}[T ]\d{2}:\d{2}/
+/** RFC 9110, section 5.6.7. */
+const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
 
 /** Unix milliseconds of a text in any form that access logs use; NaN for any other. */
 export function timeOf(text: string): number {
   const common = COMMON_TIME.exec(text)
   if (common !== null) {
-    const [, day, month, year, hour, minute, second, fraction = '', sign, zoneHours, zoneMinutes] = common
+    const [, day, month, year, hour, minute, second, fraction = '', sign, zoneHours = 0, zoneMinutes = 0] = common
     const monthIndex = MONTHS[month as string]
     if (monthIndex === undefined) return Number.NaN
     const zoneMs = (Number(zoneHours) * 60 + Number(zoneMinutes)) * 60_000
     const localMs = Date.UTC(Number(year), monthIndex, Number(day), Number(hour), Number(minute), Number(second))
     return localMs + Number(`0.${fraction}0`) * 1_000 - (sign === '-' ? -zoneMs : zoneMs)
   }
-  if (SECONDS.test(text)) return Number(text) * 1_000
-  if (MILLISECONDS.test(text)) return Number(text)
+  if (UNIX.test(text)) return unixMs(Number(text))
+  if (HTTP_DATE.test(text)) return Date.parse(text)
   return ISO.test(text) ? isoTime(text) : Number.NaN
+}
+
+/** A number of seconds, milliseconds, microseconds or nanoseconds, since 1973; NaN for any other. */
+export function unixMs(time: number): number {
+  if (time >= 1e8 && time < 1e11) return time * 1_000
+  if (time < 1e14) return time >= 1e11 ? time : Number.NaN
+  return time < 1e17 ? time / 1e3 : time < 1e20 ? time / 1e6 : Number.NaN
 }
 
 /** Without a zone, UTC: a log says nothing of the machine that replays it. */
 function isoTime(text: string): number {
-  const spaced = text.replace(' ', 'T').replace(',', '.')
-  return Date.parse(/(?:Z|[+-]\d{2}:?\d{2})$/.test(spaced) ? spaced : `${spaced}Z`)
+  const date = text.slice(0, 10).replaceAll('/', '-')
+  const time = text
+    .slice(11)
+    .replace(',', '.')
+    .replace(/ ?(?:UTC|GMT|Z)$/, 'Z')
+    .replace(/ (?=[+-]\d)/, '')
+  return Date.parse(`${date}T${time}${/(?:Z|[+-]\d{2}:?\d{2})$/.test(time) ? '' : 'Z'}`)
 }
 
 /**

@@ -255,15 +255,30 @@ describe('the command', () => {
     assert.ok(html.includes('<title>Sluicegate replay</title>') && !html.includes('</script><b>'))
   })
 
+  test('all addresses of an IPv6 network are one client, which --ipv6-subnet may change', async (t) => {
+    const at = folder(t)
+    writeFileSync(join(at, 'c.yaml'), 'policies: { p: { algorithm: fixed-window, limit: 300, window: 1h } }')
+    const line = (i: number): string =>
+      `Nov 18 11:02:00 web1 nginx: 2001:db8:0:42${(i % 16).toString(16)}0::${i.toString(16)} - - [10/Oct/2026:13:55:00 +0000] "GET / HTTP/1.1" 200 1\n`
+    writeFileSync(join(at, 'log'), Array.from({ length: 5_000 }, (_, i) => line(i)).join(''))
+    const denied = async (...args: string[]): Promise<number> => {
+      const { stdout } = await run(process.execPath, [MAIN, 'replay', '--config', join(at, 'c.yaml'), '--json', ...args, join(at, 'log')])
+      return JSON.parse(stdout).candidates[0].denied
+    }
+    // 8 of the 16 subnets send 313 requests, 8 send 312.
+    assert.deepEqual([await denied(), await denied('--ipv6-subnet', '64')], [4_700, 8 * 13 + 8 * 12])
+  })
+
   for (const [i, [what, args, reason]] of (
     [
+      ['a key that no line has', ['--key', '$remote_user'], /no line has a key for p: \$remote_user is empty in 1 requests/],
       ['an unknown policy', ['--key', 'q=$remote_addr'], /there is no policy "q"; did you mean "p"/],
       ['a match without a policy', ['--match', '/a'], /"\/a" names no policy; write p=\/a/],
       ['a format that does not fit', ['--format', '$msec $remote_addr'], /none of 1 lines could be read/],
       ['a folder that does not exist', ['--denials', '/does/not/exist'], /ENOENT/],
     ] as const
   ).entries())
-    everyNth(i, 4)(`${what} is refused with a reason and exit code 1 or 2`, async (t) => {
+    everyNth(i, 5)(`${what} is refused with a reason and exit code 1 or 2`, async (t) => {
       const at = folder(t)
       writeFileSync(join(at, 'c.yaml'), 'policies: { p: { algorithm: fixed-window, limit: 1, window: 1h } }')
       writeFileSync(join(at, 'log'), '192.0.2.7 - - [10/Oct/2026:13:55:00 +0000] "GET /a HTTP/1.1" 200 1\n')

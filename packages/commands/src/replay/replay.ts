@@ -5,7 +5,7 @@ import { type Denial, type PolicyResult, ReplayedPolicy } from './candidate.js'
 import { LineSplitter } from './line-splitter.js'
 import { guessFormat, type LogReader, logReader } from './log-reader.js'
 import { PEAK_PERCENTILES, PeakRates, type PeakRow } from './peak-rates.js'
-import type { KeyTemplate, RequestRule } from './request-rule.js'
+import type { KeyTemplate, LineTemplate, RequestRule } from './request-rule.js'
 import { Timeline } from './timeline.js'
 
 /** The format cannot be known from lines that are all damaged. */
@@ -22,8 +22,10 @@ export interface CandidateConfig {
 
 export interface ReplayOptions {
   readonly candidates: readonly CandidateConfig[]
-  /** Undefined: known from the first lines. */
+  /** Undefined: known from the first lines. What stands before the format is known from them in any case. */
   readonly format: string | undefined
+  /** What the time is made of; undefined: a variable that is known to be one. */
+  readonly time?: LineTemplate | undefined
   /** By which limits are suggested. */
   readonly key: KeyTemplate
   /** Called for each denial, in the order of the log. */
@@ -102,7 +104,8 @@ export class Replay {
     this.#timeline = new Timeline(1 + candidates.length)
     this.#deniedBy = new Float64Array(2 ** candidates.length)
     this.#splitter = new LineSplitter((bytes, start, end) => this.#replayLine(bytes, start, end))
-    if (options.format !== undefined) this.#useFormat(options.format)
+    // A format that lacks something is a fault before the first line.
+    if (options.format !== undefined) this.#readerOf(options.format)
   }
 
   get lines(): number {
@@ -203,23 +206,27 @@ export class Replay {
   }
 
   #guess(bytes: Buffer, start: number, end: number): LogReader | undefined {
-    const format = guessFormat(bytes.toString('latin1', start, end))
-    if (format !== undefined) return this.#useFormat(format)
-    if (this.#lines < LINES_TO_GUESS_FROM) return undefined
+    const { format: given, time } = this.#options
+    const format = guessFormat(bytes.subarray(start, end), { format: given, time })
+    if (format !== undefined) {
+      this.#format = format
+      this.#reader = this.#readerOf(format)
+      return this.#reader
+    }
+    if (this.#lines < LINES_TO_GUESS_FROM || given !== undefined) return undefined
     throw new UsageError(
-      `none of the first ${LINES_TO_GUESS_FROM} lines is in the common or combined format or JSON: give the format with --format, as nginx's log_format or Apache's LogFormat writes it`,
+      `none of the first ${LINES_TO_GUESS_FROM} lines is in the common, combined or HAProxy format or JSON, also behind syslog or of a container: give the format with --format, as nginx's log_format or Apache's LogFormat writes it`,
+      1,
     )
   }
 
-  #useFormat(format: string): LogReader {
+  #readerOf(format: string): LogReader {
     const needed = new Set(this.#options.key.names)
     for (const { policies, ruleOf } of this.#options.candidates)
       for (const { policy } of policies) {
         const { key, filter } = ruleOf(policy.name)
         for (const name of [...key.names, ...(filter?.names ?? [])]) needed.add(name)
       }
-    this.#format = format
-    this.#reader = logReader(format, [...needed])
-    return this.#reader
+    return logReader(format, [...needed], this.#options.time)
   }
 }

@@ -1,4 +1,4 @@
-import { fittedKey } from 'sluicegate/keys'
+import { clientNetwork, fittedKey } from 'sluicegate/keys'
 import { UsageError } from '../terminal/usage-error.js'
 import type { LogRecord } from './log-reader.js'
 
@@ -9,30 +9,67 @@ export interface RequestRule {
   readonly filter: RequestFilter | undefined
 }
 
-const VARIABLE = /\$(?:\{(\w+)\}|(\w+))/g
+/** A variable of a line in a {@link LineTemplate}. */
+export interface TemplateVariable {
+  readonly name: string
+  /** Which element of a list, from the right; 1 is the last. Undefined: the whole value. */
+  readonly hop: number | undefined
+}
+
+/** `$remote_addr`, `$httpRequest.clientIp`, `${request.headers.X-Forwarded-For}`, `$http_x_forwarded_for[-2]`. */
+const VARIABLE = /\$(?:\{([^{}[\]]+)(?:\[-(\d{1,2})\])?\}|(@?\w+(?:\.@?\w+)*))(?:\[-(\d{1,2})\])?/g
+const MOST_HOPS = 32
+
+/** A text made from variables of a line. */
+export class LineTemplate {
+  readonly text: string
+  readonly variables: readonly TemplateVariable[]
+  /** The text before the first variable, and after each. */
+  readonly literals: readonly string[]
+
+  /** @throws {UsageError} for a text without a variable. */
+  constructor(option: string, text: string, example: string) {
+    const variables: TemplateVariable[] = []
+    const literals: string[] = []
+    let last = 0
+    for (const match of text.matchAll(VARIABLE)) {
+      const hop = match[2] ?? match[4]
+      if (hop !== undefined && !(Number(hop) >= 1 && Number(hop) <= MOST_HOPS))
+        throw new UsageError(`${option}: [-${hop}] must be the number of an element from the right, -1 to -${MOST_HOPS}`)
+      literals.push(text.slice(last, match.index))
+      variables.push({ name: (match[1] ?? match[3]) as string, hop: hop === undefined ? undefined : Number(hop) })
+      last = match.index + match[0].length
+    }
+    if (variables.length === 0) throw new UsageError(`${option}: "${text}" names no variable, such as ${example}`)
+    literals.push(text.slice(last))
+    this.text = text
+    this.variables = variables
+    this.literals = literals
+  }
+
+  get names(): readonly string[] {
+    return this.variables.map(({ name }) => name)
+  }
+}
 
 /** A key made from variables of a line: `$remote_addr`, or `$remote_addr|$request_method`. */
 export class KeyTemplate {
   readonly text: string
   readonly names: readonly string[]
   readonly #literals: readonly string[]
+  readonly #readers: readonly ((value: string) => string)[]
   readonly #isComposed: boolean
 
-  /** @throws {UsageError} for a text without a variable: everybody would share one key. */
-  constructor(text: string) {
-    const names: string[] = []
-    const literals: string[] = []
-    let last = 0
-    for (const match of text.matchAll(VARIABLE)) {
-      literals.push(text.slice(last, match.index))
-      names.push((match[1] ?? match[2]) as string)
-      last = match.index + match[0].length
-    }
-    if (names.length === 0) throw new UsageError(`--key: "${text}" names no variable, such as $remote_addr`)
-    literals.push(text.slice(last))
+  /**
+   * @param ipv6Subnet bits of IPv6 by which addresses are counted.
+   * @throws {UsageError} for a text without a variable: everybody would share one key.
+   */
+  constructor(text: string, ipv6Subnet = 56) {
+    const { variables, literals, names } = new LineTemplate('--key', text, '$remote_addr')
     this.text = text
     this.names = names
     this.#literals = literals
+    this.#readers = variables.map(({ hop }) => keyPart(hop, ipv6Subnet))
     this.#isComposed = names.length > 1
   }
 
@@ -40,12 +77,27 @@ export class KeyTemplate {
   keyOf(record: LogRecord): string | undefined {
     let key = this.#literals[0] as string
     for (let i = 0; i < this.names.length; i++) {
-      const value = record.value(this.names[i] as string)
+      const value = (this.#readers[i] as (value: string) => string)(record.value(this.names[i] as string))
       if (value === '' || value === '-') return undefined
       key += (this.#isComposed ? escaped(value) : value) + (this.#literals[i + 1] as string)
     }
     return fittedKey(key)
   }
+}
+
+/** A value as it counts: an address by its client's network, of a list of them the last or the one that is named; any other as it is. */
+function keyPart(hop: number | undefined, ipv6Subnet: number): (value: string) => string {
+  const networkOf = clientNetwork({ ipv6Subnet, hop: hop ?? 1 })
+  if (hop === undefined) return (value) => networkOf(value) ?? value
+  return (value) => networkOf(value) ?? value.split(',').at(-hop)?.trim() ?? ''
+}
+
+/** The option `--ipv6-subnet`. @throws {UsageError} */
+export function subnetOf(text: string | undefined): number {
+  if (text === undefined) return 56
+  const bits = /^\d{2,3}$/.test(text) ? Number(text) : 0
+  if (bits < 32 || bits > 128) throw new UsageError(`--ipv6-subnet must be an integer from 32 to 128, not "${text}"`)
+  return bits
 }
 
 /** Requests of one method, of a path or of all paths that begin alike: `POST /login`, `/api/*`, `GET`. */

@@ -7,9 +7,9 @@ import { htmlReport } from '../report/html-report.js'
 import { textReport } from '../report/text-report.js'
 import { UsageError } from '../terminal/usage-error.js'
 import { type LogSource, openLog } from './log-source.js'
-import { type CandidateConfig, Replay } from './replay.js'
+import { type CandidateConfig, Replay, type ReplayResult } from './replay.js'
 import { replayReport } from './replay-report.js'
-import { KeyTemplate, RequestFilter, type RequestRule } from './request-rule.js'
+import { KeyTemplate, LineTemplate, RequestFilter, type RequestRule, subnetOf } from './request-rule.js'
 
 const DEFAULT_KEY = '$remote_addr'
 const PROGRESS_MS = 500
@@ -22,6 +22,9 @@ export interface ReplayFlags {
   readonly key?: readonly string[]
   /** `POLICY=METHOD /path*`. */
   readonly match?: readonly string[]
+  /** `TEMPLATE`. */
+  readonly time?: string | undefined
+  readonly ipv6Subnet?: string | undefined
   readonly html?: string | undefined
   readonly denials?: string | undefined
   readonly json?: boolean
@@ -40,6 +43,7 @@ export async function runReplay(logs: readonly string[], flags: ReplayFlags): Pr
     candidates,
     key,
     format: flags.format,
+    time: flags.time === undefined ? undefined : new LineTemplate('--time', flags.time, '$time_local'),
     ...(denials && { onDenial: (denial) => void denials.write(`${JSON.stringify(denial)}\n`) }),
   })
   try {
@@ -49,6 +53,7 @@ export async function runReplay(logs: readonly string[], flags: ReplayFlags): Pr
     if (result.lines === 0) throw new UsageError(`${logs.join(', ')}: no lines`, 1)
     if (result.lines === result.unreadableLines)
       throw new UsageError(`${logs.join(', ')}: none of ${result.lines} lines could be read; give the format with --format`, 1)
+    checkKeys(result)
     const report = replayReport(
       result,
       logs.map((log) => basename(log)),
@@ -60,6 +65,14 @@ export async function runReplay(logs: readonly string[], flags: ReplayFlags): Pr
     throw new UsageError((error as Error).message, 1)
   } finally {
     replay.close()
+  }
+}
+
+/** A policy that found no key in any request has shown nothing. @throws {UsageError} */
+function checkKeys({ candidates }: ReplayResult): void {
+  for (const { policy, key, requests, withoutKey } of candidates.flatMap(({ policies }) => policies)) {
+    if (requests > 0 || withoutKey === 0) continue
+    throw new UsageError(`no line has a key for ${policy}: ${key} is empty in ${withoutKey} requests; name another with --key`, 1)
   }
 }
 
@@ -95,10 +108,11 @@ function showProgress(source: LogSource, replay: Replay, startMs: number): void 
 function readCandidates(flags: ReplayFlags): { candidates: CandidateConfig[]; key: KeyTemplate } {
   const configs = flags.config.map((file) => ({ file, policies: readConfig(file).policies }))
   const policies = new Set(configs.flatMap(({ policies }) => policies.map(({ policy }) => policy.name)))
+  const subnet = subnetOf(flags.ipv6Subnet)
   const keys = new Map<string | undefined, KeyTemplate>()
   for (const text of flags.key ?? []) {
     const [policy, template] = splitByPolicy(text, policies)
-    keys.set(policy, new KeyTemplate(template))
+    keys.set(policy, new KeyTemplate(template, subnet))
   }
   const filters = new Map<string, RequestFilter>()
   for (const text of flags.match ?? []) {
@@ -106,7 +120,7 @@ function readCandidates(flags: ReplayFlags): { candidates: CandidateConfig[]; ke
     if (policy === undefined) throw new UsageError(`--match: "${text}" names no policy; write ${[...policies][0]}=${text}`)
     filters.set(policy, new RequestFilter(filter))
   }
-  const key = keys.get(undefined) ?? new KeyTemplate(DEFAULT_KEY)
+  const key = keys.get(undefined) ?? new KeyTemplate(DEFAULT_KEY, subnet)
   const ruleOf = (policy: string): RequestRule => ({ key: keys.get(policy) ?? key, filter: filters.get(policy) })
   const names = namesOf(flags.config)
   return { candidates: configs.map(({ policies }, i) => ({ name: names[i] as string, policies, ruleOf })), key }

@@ -80,7 +80,8 @@ function metricOf(domain: string, root: RuleLevel, entries: readonly Entry[], de
     const rules = level.get(key) as RulesOfKey
     const exact = rules.values.get(value)
     const rule = exact ?? (ruleForOthers(rules, value) as Rule)
-    const shown = exact !== undefined || ((detailed || rule.valueToMetric) && !isShared(rule)) ? shownValue(value, exact, rule) : (rule.pattern ?? '')
+    const shown =
+      exact !== undefined || ((detailed || rule.valueToMetric) && !isShared(rule)) ? shownValue(value, exact, rule) : (rule.pattern ?? '')
     name += shown === '' ? `.${key}` : `.${key}_${shown}`
     level = rule.children
   }

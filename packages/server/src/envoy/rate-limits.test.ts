@@ -70,7 +70,10 @@ test('addresses of one network, and of one client with many ports, share a budge
   assert.equal(over('site', '2001:db8:0:1::1', '2001:db8:0:ffff::1', '2001:db8:0:2::1'), 1)
   const own = { requestsPerUnit: 2, unit: 2 }
   const carried = [1, 2, 3].map((i) => descriptor(`ip=2001:db8:0:4217::${i}`, { limit: own }))
-  assert.deepEqual(carried.map((one) => isOver(one)), [false, false, true])
+  assert.deepEqual(
+    carried.map((one) => isOver(one)),
+    [false, false, true],
+  )
 })
 
 test('a request over one limit charges none: denied hits and those beside them stay', () => {

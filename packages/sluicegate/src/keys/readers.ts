@@ -1,7 +1,17 @@
 import { PolicyError } from '../errors.js'
 import { checkOptions } from '../options/option-checks.js'
 import { clientNetwork } from './address.js'
-import { base64Url, checkedHeaderName, checkReader, escapedPart, fittedKey, JOINT, type KeyReader, type ReaderOptions, withOtherwise } from './key-reader.js'
+import {
+  base64Url,
+  checkedHeaderName,
+  checkReader,
+  escapedPart,
+  fittedKey,
+  JOINT,
+  type KeyReader,
+  type ReaderOptions,
+  withOtherwise,
+} from './key-reader.js'
 import { hmacSha256, unitBytes } from './sha256.js'
 
 /**
@@ -31,10 +41,11 @@ export function header<Request = unknown>(name: string, options: ReaderOptions<R
 
 /** Headers in which proxies and CDNs name the client. */
 const ADDRESS_HEADERS: ReadonlySet<string> = new Set(
-  ['cf-connecting-ip', 'cf-connecting-ipv6', 'client-ip', 'cloudfront-viewer-address', 'do-connecting-ip', 'fastly-client-ip', 'fly-client-ip']
-    .concat(['forwarded', 'true-client-ip', 'x-appengine-user-ip', 'x-azure-clientip', 'x-client-ip', 'x-cluster-client-ip'])
-    .concat(['x-envoy-external-address', 'x-forwarded', 'x-forwarded-for', 'x-nf-client-connection-ip', 'x-original-forwarded-for'])
-    .concat(['x-real-ip', 'x-vercel-forwarded-for']),
+  (
+    'cf-connecting-ip cf-connecting-ipv6 client-ip cloudfront-viewer-address do-connecting-ip fastly-client-ip fly-client-ip forwarded ' +
+    'true-client-ip x-appengine-user-ip x-azure-clientip x-client-ip x-cluster-client-ip x-envoy-external-address x-forwarded ' +
+    'x-forwarded-for x-nf-client-connection-ip x-original-forwarded-for x-real-ip x-vercel-forwarded-for'
+  ).split(' '),
 )
 const networkOf = clientNetwork()
 

@@ -46,7 +46,8 @@ test('200 addresses of one /64 are one client, wherever a gateway writes them; a
   await ask('ipv6-subnet=64', { 'x-sluicegate-key': addresses[0] as string })
   await ask('', { 'x-sluicegate-key': '203.0.113.7:40001' })
   for (const name of ['cafe::1', 'user:7', '00:11:22:33:44:55:66:77']) await ask('', { 'x-sluicegate-key': name })
-  for (const key of ['2001:db8:0:4217::/64', '203.0.113.7', 'cafe::1', 'user:7', '00:11:22:33:44:55:66:77']) assert.equal(left(key), 99, key)
+  for (const key of ['2001:db8:0:4217::/64', '203.0.113.7', 'cafe::1', 'user:7', '00:11:22:33:44:55:66:77'])
+    assert.equal(left(key), 99, key)
   assert.equal((await fetch(`${url}/v1/auth?policy=burst&key=a&ipv6-subnet=8`)).status, 400)
 })
 
