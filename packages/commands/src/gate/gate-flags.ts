@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import type { GateOptions, Threshold } from 'sluicegate/gate'
 import { timeSpanMs } from 'sluicegate-config/time-span.js'
-import { KeyTemplate, LineTemplate, RequestFilter, subnetOf } from '../replay/request-rule.js'
+import { LineTemplate } from '../replay/line-template.js'
+import { KeyTemplate, RequestFilter, subnetOf } from '../replay/request-rule.js'
 import { UsageError } from '../terminal/usage-error.js'
 import type { LineRule } from './line-records.js'
 

@@ -1,7 +1,8 @@
 import type { GateRecord } from 'sluicegate/gate'
 import type { OnLine } from '../replay/line-splitter.js'
+import type { LineTemplate } from '../replay/line-template.js'
 import { guessFormat, type LogReader, logReader } from '../replay/log-reader.js'
-import type { KeyTemplate, LineTemplate, RequestFilter } from '../replay/request-rule.js'
+import type { KeyTemplate, RequestFilter } from '../replay/request-rule.js'
 import { RecordTime } from './record-time.js'
 
 /** The user is asked for the format after this number of lines. */

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { LineTemplate } from './line-template.js'
 import { LineFormat } from './log-format.js'
 import { guessFormat, logReader } from './log-reader.js'
 import { timeOf } from './log-time.js'
-import { KeyTemplate, LineTemplate } from './request-rule.js'
+import { KeyTemplate } from './request-rule.js'
 
 const AT = Date.UTC(2026, 9, 10, 13, 55, 36)
 const COMMON_LINE = '192.0.2.7 - ada [10/Oct/2026:13:55:36 +0000] "GET /a/b?c=1 HTTP/1.1" 200 2326'

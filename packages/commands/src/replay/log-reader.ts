@@ -1,8 +1,8 @@
 import { UsageError } from '../terminal/usage-error.js'
 import { behindPrefix, PREFIX_NAMES, type PrefixName } from './line-prefix.js'
+import type { LineTemplate } from './line-template.js'
 import { COMBINED, COMMON, HAPROXY, LineFormat } from './log-format.js'
 import { TimeReader, timeOf, unixMs } from './log-time.js'
-import type { LineTemplate } from './request-rule.js'
 import { TextCache } from './text-cache.js'
 
 /** One request of a log, as {@link LogReader} read it last. */

@@ -3,9 +3,10 @@ import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import { UsageError } from '../terminal/usage-error.js'
 import { type Denial, type PolicyResult, ReplayedPolicy } from './candidate.js'
 import { LineSplitter } from './line-splitter.js'
+import type { LineTemplate } from './line-template.js'
 import { guessFormat, type LogReader, logReader } from './log-reader.js'
 import { PEAK_PERCENTILES, PeakRates, type PeakRow } from './peak-rates.js'
-import type { KeyTemplate, LineTemplate, RequestRule } from './request-rule.js'
+import type { KeyTemplate, RequestRule } from './request-rule.js'
 import { Timeline } from './timeline.js'
 
 /** The format cannot be known from lines that are all damaged. */

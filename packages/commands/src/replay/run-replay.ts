@@ -6,10 +6,11 @@ import { didYouMean } from 'sluicegate-config/spelling.js'
 import { htmlReport } from '../report/html-report.js'
 import { textReport } from '../report/text-report.js'
 import { UsageError } from '../terminal/usage-error.js'
+import { LineTemplate } from './line-template.js'
 import { type LogSource, openLog } from './log-source.js'
 import { type CandidateConfig, Replay, type ReplayResult } from './replay.js'
 import { replayReport } from './replay-report.js'
-import { KeyTemplate, LineTemplate, RequestFilter, type RequestRule, subnetOf } from './request-rule.js'
+import { KeyTemplate, RequestFilter, type RequestRule, subnetOf } from './request-rule.js'
 
 const DEFAULT_KEY = '$remote_addr'
 const PROGRESS_MS = 500
