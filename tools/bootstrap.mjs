@@ -32,9 +32,6 @@ const ON_SERVERS = {
   deb: ['deploy/dist/build-deb.js'],
   image: ['deploy/dist/build-image.js'],
   'lab:compare': ['lab/dist/compare-main.js'],
-  'lab:regions': ['lab/dist/regions/regions-main.js'],
-  'lab:scale': ['lab/dist/scale/scale-main.js'],
-  'bench:use': ['lab/dist/use/use-main.js'],
   'prove runtimes': ['packages/sluicegate/dist/redis/'],
 }
 
@@ -65,15 +62,11 @@ const TASKS = {
   chaos: (args) => run(process.execPath, ['chaos/dist/main.js', ...args]),
   lab: (args) => run(process.execPath, ['lab/dist/main.js', ...args]),
   'lab:compare': (args) => run(process.execPath, ['lab/dist/compare-main.js', ...args]),
-  'lab:regions': (args) => run(process.execPath, ['lab/dist/regions/regions-main.js', ...args]),
-  'lab:scale': (args) => run(process.execPath, ['lab/dist/scale/scale-main.js', ...args]),
-  'bench:use': (args) => run(process.execPath, ['lab/dist/use/use-main.js', ...args]),
+  'lab:simulate': (args) => run(process.execPath, ['lab/dist/simulation/simulation-main.js', ...args]),
   async plots() {
     await run(process.execPath, ['bench/dist/publish.js'])
     await run(process.execPath, ['lab/dist/main.js', '--render'])
     await run(process.execPath, ['lab/dist/compare-main.js', '--render'])
-    await run(process.execPath, ['lab/dist/regions/regions-main.js', '--render'])
-    await run(process.execPath, ['lab/dist/scale/scale-main.js', '--render'])
   },
   site: (args) => run(process.execPath, ['site/dist/main.js', ...args]),
   executable: () => run(process.execPath, ['deploy/dist/build-executable.js']),

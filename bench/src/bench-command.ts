@@ -4,10 +4,13 @@ import { fileURLToPath } from 'node:url'
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import type { Verdict } from './question.js'
 import { verdictsText } from './report.js'
-import { type StudyTable, tableText } from './study/study-table.js'
+import { type Table, tableText } from './tables.js'
 
-/** The folder of the results that are committed. */
+/** The folder of the results that are committed, and within it that of the raw ones, which are not. `npm run plots` makes those of these. */
 export const RESULTS = fileURLToPath(new URL('../results/', import.meta.url))
+export const RAW = `${RESULTS}local/`
+/** What is no figure to quote. */
+export const QUICK_RESULTS = `${RAW}quick/`
 
 /** The options of the command line. `--help` prints the usage and ends the program. */
 export function givenOptions<const Options extends NonNullable<ParseArgsConfig['options']>>(
@@ -26,13 +29,13 @@ export function exitOnSignals(): void {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 }
 
-export function printReport(tables: readonly StudyTable[], verdicts: readonly Verdict[]): void {
+export function printReport(tables: readonly Table[], verdicts: readonly Verdict[]): void {
   for (const table of tables) console.log(tableText(table))
   if (verdicts.length > 0) console.log(verdictsText(verdicts))
 }
 
-export function writeResults(file: string, results: object, indent?: number): void {
+export function writeResults(file: string, results: object): void {
   mkdirSync(dirname(file), { recursive: true })
-  writeFileSync(file, `${JSON.stringify(results, undefined, indent)}\n`)
+  writeFileSync(file, `${JSON.stringify(results)}\n`)
   console.log(`\nwritten to ${file}`)
 }

@@ -6,7 +6,7 @@ interface Echarts {
 
 const FONT = 'ui-sans-serif, system-ui, sans-serif'
 /** Colours that are swapped for their dark twins where the reader's page is dark. */
-export const INK = '#3d444d'
+const INK = '#3d444d'
 export const GRID = '#d0d7de'
 const DARK = `@media (prefers-color-scheme: dark) { [fill="${INK}"] { fill: #c9d1d9 } [stroke="${GRID}"] { stroke: #3d444d } [stroke="${INK}"] { stroke: #8b949e } }`
 

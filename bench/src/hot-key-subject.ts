@@ -3,21 +3,16 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { coarseClock, createLimiter, preciseClock, tokenBucket } from 'sluicegate'
-import { type HotKeyJob, type HotKeyStart, logPolicy, type Stint } from './hot-key.js'
+import type { HotKeyJob, HotKeyStart, Stint } from './hot-key.js'
 import { ALLOW, type Repeat } from './job.js'
 import { answerRuns } from './line-answers.js'
-import { createMutexLogTwin } from './mutex/mutex-log-twin.js'
 import { createMutexTwin } from './mutex/mutex-twin.js'
 import { sum } from './samples.js'
 
 const job = JSON.parse(process.argv[2] ?? '') as HotKeyJob
-const isLog = job.algorithm === 'sliding-log'
-// A log under a mutex holds all its slots beforehand.
-const maxKeys = job.keys > 1 ? job.keys : isLog ? 40 : 1_000
-const createMutex = isLog ? createMutexLogTwin : createMutexTwin
-const create = job.store === 'mutex' ? createMutex : createLimiter
+const create = job.store === 'mutex' ? createMutexTwin : createLimiter
 const clock = job.clock === 'coarse' ? coarseClock() : preciseClock()
-const start: HotKeyStart = { job, handle: create(isLog ? logPolicy(job.keys) : tokenBucket(ALLOW), { maxKeys, clock }).handle() }
+const start: HotKeyStart = { job, handle: create(tokenBucket(ALLOW), { maxKeys: Math.max(job.keys, 1_000), clock }).handle() }
 
 const workers = Array.from(
   { length: job.workers },

@@ -2,7 +2,6 @@ import { parentPort, threadId, workerData } from 'node:worker_threads'
 import { attachLimiter, type Decision, type LimiterHandle } from 'sluicegate'
 import { BURST_TAKES, type HotKeyStart, type Stint, sharedMs } from './hot-key.js'
 import { keyIndices } from './key-row.js'
-import { attachMutexLogTwin } from './mutex/mutex-log-twin.js'
 import { attachMutexTwin } from './mutex/mutex-twin.js'
 import { sink } from './walk.js'
 
@@ -20,8 +19,7 @@ parentPort?.postMessage('ready')
 
 function attached(): { take(key: string): Decision; key(key: string): Takes } {
   if (job.store === 'lock-free') return attachLimiter(handle as LimiterHandle)
-  const attach = job.algorithm === 'sliding-log' ? attachMutexLogTwin : attachMutexTwin
-  return attach(handle as Parameters<typeof attach>[0])
+  return attachMutexTwin(handle as Parameters<typeof attachMutexTwin>[0])
 }
 
 function taker(key: string): Takes {

@@ -1,8 +1,5 @@
-import { type Policy, slidingLog } from 'sluicegate'
-
 /** A measurement of several worker threads on one key, or on many. */
 export interface HotKeyJob {
-  readonly algorithm: 'token-bucket' | 'sliding-log'
   readonly keys: number
   readonly store: 'lock-free' | 'mutex'
   readonly workers: number
@@ -23,11 +20,6 @@ export interface Stint {
   readonly untilMs: number
   readonly takes: number
   readonly allowed: number
-}
-
-/** Always allowed, as {@link ALLOW}: 50 tokens a microsecond, or of each of many keys 100 in a millisecond. */
-export function logPolicy(keys: number): Policy {
-  return slidingLog({ limit: keys === 1 ? 50_000 : 100, window: '1ms' })
 }
 
 /** Takes in one turn of the event loop: a burst long enough that the turn itself costs next to nothing. */

@@ -1,4 +1,4 @@
-import { givenOptions, writeResults } from './bench-command.js'
+import { givenOptions, QUICK_RESULTS, RAW, writeResults } from './bench-command.js'
 import { load, machine } from './machine.js'
 import type { Effort } from './measure.js'
 import type { Question } from './question.js'
@@ -15,8 +15,6 @@ import { keysSweep, workersSweep } from './questions/sweeps.js'
 import { answerText, verdictsText } from './report.js'
 import type { Results } from './results.js'
 import { installRivals, rivalVersions } from './rivals.js'
-import { runStudy } from './study/run-study.js'
-import { STUDIES } from './study/studies.js'
 
 const JUDGED: readonly Question[] = [boundKey, oneKey, hundredThousandKeys, millionKeys, denial, memory, hotKey]
 const SWEEPS: readonly Question[] = [keysSweep, workersSweep]
@@ -27,15 +25,14 @@ const PATIENCE_MS = 40_000
 const QUICK: Effort = { rounds: 7, lives: 1, repeatMs: 40, patienceMs: 0 }
 
 const USAGE = `npm run bench -- [--only NAME]... [--quick] [--sweeps] [--algorithms] [--patient] [--json FILE]
-npm run bench -- --study NAME [--quick] [--json FILE]
 
   --only NAME   one question, may be given again: ${ALL.map(({ name }) => name).join(', ')}
   --quick       ${QUICK.rounds} short rounds instead of ${FULL.rounds} long ones: a first look, no figures to quote
   --sweeps      also what the plots are drawn from: ${SWEEPS.map(({ name }) => name).join(', ')}
   --algorithms  instead, those about each algorithm: ${PER_ALGORITHM.map(({ name }) => name).join(', ')}
   --patient     wait for quiet before each repeat, and throw away those that others disturbed
-  --json FILE   write all samples, the machine and the verdicts
-  --study NAME  not a measurement but a count, the same on every machine: ${[...STUDIES.keys()].join(', ')}; writes to bench/results`
+  --json FILE   where all samples go, with the machine and the verdicts; default bench/results/local/in-process.json of whole runs with
+                --sweeps, algorithms.json of those with --algorithms, bench/results/local/quick/in-process.json of others`
 
 const values = givenOptions(USAGE, {
   only: { type: 'string', multiple: true, default: [] },
@@ -44,16 +41,13 @@ const values = givenOptions(USAGE, {
   algorithms: { type: 'boolean', default: false },
   patient: { type: 'boolean', default: false },
   json: { type: 'string' },
-  study: { type: 'string' },
 })
 
-if (values.study !== undefined) study(values.study)
-else await run(chosen())
+await run(chosen())
 
-function study(name: string): void {
-  const found = STUDIES.get(name)
-  if (found === undefined) refuse(`no study ${name}`)
-  else runStudy(name, found, { quick: values.quick, json: values.json })
+function resultsFile(): string {
+  const isWhole = values.only.length === 0 && !values.quick && (values.sweeps || values.algorithms)
+  return isWhole ? `${RAW}${values.algorithms ? 'algorithms' : 'in-process'}.json` : `${QUICK_RESULTS}in-process.json`
 }
 
 function refuse(what: string): never {
@@ -84,7 +78,6 @@ async function run(questions: readonly Question[]): Promise<void> {
   }
   const verdicts = answers.flatMap((answer) => answer.verdicts)
   if (verdicts.length > 0) console.log(verdictsText(verdicts))
-  if (values.json === undefined) return
   const results: Results = { ...about, loadBefore, loadAfter: load(), answers }
-  writeResults(values.json, results, 1)
+  writeResults(values.json ?? resultsFile(), results)
 }

@@ -24,7 +24,7 @@ export interface Subject {
   readonly name: string
   readonly start: () => Promise<LineProcess>
   /** What every take must answer; a subject that answers otherwise measured something else. Of `any` the measurement tells what it was. */
-  readonly outcome: 'allow' | 'deny' | 'mostly allow' | 'any'
+  readonly outcome: 'allow' | 'deny' | 'mostly allow'
   /** Threads it runs on, default 1: the other cores may be used by others. */
   readonly threads?: number
 }
@@ -121,7 +121,6 @@ function measurement(subject: string, repeats: readonly Tried[]): Measurement {
 }
 
 function hasOutcome({ outcome }: Subject, { takes, allowed }: Repeat): boolean {
-  if (outcome === 'any') return true
   const least = outcome === 'allow' ? takes : outcome === 'deny' ? 0 : takes * MOSTLY
   const most = outcome === 'deny' ? 0 : takes
   return allowed >= least && allowed <= most

@@ -1,10 +1,13 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { accuracyTable, costTable, type GateResults } from 'sluicegate-testkit/gate/gate-tables.js'
 import type { ChaosResults } from '../../chaos/dist/chaos-results.js'
+import { RAW, RESULTS } from './bench-command.js'
 import { chaosMarkdownParts } from './chaos/chaos-markdown.js'
 import { chaosPlots } from './chaos/chaos-plots.js'
 import { chartSvg } from './chart.js'
+import { committedForm } from './committed-form.js'
 import { gatePlots } from './gate/gate-plots.js'
 import { filled, markdownParts } from './markdown.js'
 import { middlewareMarkdownParts } from './middleware/middleware-markdown.js'
@@ -22,14 +25,19 @@ import type { Results } from './results.js'
 import { serverMarkdownParts } from './server/server-markdown.js'
 import { serverPlots } from './server/server-plots.js'
 import type { ServerResults } from './server/server-results.js'
-import { STUDIES } from './study/studies.js'
-import { tableMarkdown } from './study/study-table.js'
+import { tableMarkdown } from './tables.js'
 import { type WorkersResults, workersTable } from './workers/workers-results.js'
 
-const RESULTS = fileURLToPath(new URL('../results/', import.meta.url))
+/** What measures the results of a file. */
+const COMMANDS: Readonly<Record<string, string>> = {
+  'in-process': 'npm run bench -- --sweeps',
+  algorithms: 'npm run bench -- --algorithms',
+  middleware: 'npm run bench:edge',
+  gate: 'npm run prove:gate -- --save',
+  ...Object.fromEntries(['redis', 'server', 'regions', 'replay', 'workers'].map((name) => [name, `npm run bench:${name}`])),
+}
 const CHAOS_RESULTS = fileURLToPath(new URL('../../chaos/results/chaos.json', import.meta.url))
 
-type StudyFindings = { readonly study: string }
 type AnyResults =
   | Results
   | FleetResults
@@ -41,12 +49,20 @@ type AnyResults =
   | RegionsResults
   | ReplayResults
   | WorkersResults
-  | StudyFindings
 
-/** The files of results that are committed. */
-export function committedResults(): readonly string[] {
-  const names = readdirSync(RESULTS).filter((name) => name.endsWith('.json'))
-  return [...names.sort().map((name) => `${RESULTS}${name}`), CHAOS_RESULTS]
+/** The files of results that this machine measured, and those that are committed whole. */
+export function measuredResults(): readonly string[] {
+  const names = existsSync(RAW) ? readdirSync(RAW).filter((name) => name.endsWith('.json')) : []
+  return [...names.sort().map((name) => `${RAW}${name}`), `${RESULTS}postgres.json`, CHAOS_RESULTS]
+}
+
+/** The committed form of files of raw results, by name. */
+export function committed(files: readonly string[]): ReadonlyMap<string, string> {
+  return new Map(
+    files
+      .filter((file) => file.startsWith(RAW))
+      .map((file) => [basename(file), committedForm(JSON.parse(readFileSync(file, 'utf8')), COMMANDS[basename(file, '.json')] ?? '')]),
+  )
 }
 
 /**
@@ -61,7 +77,7 @@ export function published(files: readonly string[], pageText: (page: string) => 
   const fill = (page: string, parts: ReadonlyMap<string, string>): void =>
     void made.set(page, filled(made.get(page) ?? pageText(page), parts))
   const results = files.map((file) => JSON.parse(readFileSync(file, 'utf8')) as AnyResults)
-  const [first, ...more] = results.filter((each): each is Results => !('study' in each || 'kind' in each))
+  const [first, ...more] = results.filter((each): each is Results => !('kind' in each))
   if (first !== undefined) {
     const run = more.reduce(askedAgain, first)
     plot('over-keys', chartSvg(overKeys(run)))
@@ -69,12 +85,7 @@ export function published(files: readonly string[], pageText: (page: string) => 
     fill('benchmarks.md', markdownParts(run))
   }
   for (const each of results) {
-    if ('study' in each) {
-      const study = STUDIES.get(each.study)
-      if (study === undefined) throw new Error(`no study ${each.study}`)
-      plot(study.plotName, study.plot(each))
-      fill('sliding-window-accuracy.md', new Map(study.tables(each).map((table) => [table.name, tableMarkdown(table)])))
-    } else if ('kind' in each) {
+    if ('kind' in each) {
       if (each.kind === 'redis') {
         for (const [name, chart] of fleetPlots(each)) plot(name, chartSvg(chart))
         fill('benchmarks-redis.md', fleetMarkdownParts(each))

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { oneEachLine } from 'sluicegate-testkit/one-each-line.js'
 import type { ChaosResults, MixedReport } from './chaos-results.js'
 import { clusterFailovers, mixedFailovers } from './cluster-failover.js'
 import { isWithin } from './failover.js'
@@ -93,7 +94,7 @@ async function run(): Promise<void> {
     } as const
     results = { ...results, ...setting, [name]: found }
     mkdirSync(RESULTS, { recursive: true })
-    writeFileSync(FILE, `${JSON.stringify(results, undefined, 1)}\n`)
+    writeFileSync(FILE, oneEachLine(results))
   }
   if (looks === undefined) console.log('npm run plots makes the tables and plots of docs/chaos.md from these results')
 }

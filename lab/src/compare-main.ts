@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { setTimeout as rest } from 'node:timers/promises'
 import { measuredWhere } from 'sluicegate-commands/load/machine-text.js'
 import { freePorts } from 'sluicegate-testkit'
+import { oneEachLine } from 'sluicegate-testkit/one-each-line.js'
 import { type Compared, comparisonPlot, comparisonTable, filledComparison, type SavedComparison, type Way } from './compare-page.js'
 import { Lab, POLICY } from './lab.js'
 import { startBalancer } from './lab-servers.js'
@@ -68,7 +69,7 @@ async function compare(ways: readonly Way[]): Promise<void> {
   if (ways.length < WAYS.length) return
   mkdirSync(RESULTS, { recursive: true })
   const comparison: SavedComparison = { where, found }
-  writeFileSync(SAVED, `${JSON.stringify(comparison, undefined, 1)}\n`)
+  writeFileSync(SAVED, oneEachLine(comparison))
   publish(comparison)
 }
 

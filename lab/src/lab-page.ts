@@ -20,14 +20,13 @@ export interface SavedLab extends LabSetting {
 }
 
 /** What of a scenario in a soak is kept. */
-export type SoakResult = Pick<
-  ScenarioResult,
-  'name' | 'seed' | 'sent' | 'errors' | 'unanswered' | 'p99Ms' | 'over' | 'allowedOver' | 'recovery' | 'violations'
-> & { readonly endedMinute: number }
+export type SoakResult = Pick<ScenarioResult, 'name' | 'seed' | 'sent' | 'errors' | 'over' | 'allowedOver' | 'recovery' | 'violations'> & {
+  readonly endedMinute: number
+}
 
 export function soakResult(result: ScenarioResult, endedMinute: number): SoakResult {
-  const { name, seed, sent, errors, unanswered, p99Ms, over, allowedOver, recovery, violations } = result
-  return { name, seed, sent, errors, unanswered, p99Ms, over, allowedOver, recovery, violations, endedMinute }
+  const { name, seed, sent, errors, over, allowedOver, recovery, violations } = result
+  return { name, seed, sent, errors, over, allowedOver, recovery, violations, endedMinute }
 }
 
 /** Scenarios in random order, as `lab/results/soak.json` has them. */
@@ -117,7 +116,7 @@ function secondsText(seconds: number | null): string {
   return seconds === null || seconds === Number.POSITIVE_INFINITY ? 'later' : seconds.toFixed(1)
 }
 
-function sumOf(results: readonly SoakResult[], member: 'sent' | 'errors' | 'unanswered'): number {
+function sumOf(results: readonly SoakResult[], member: 'sent' | 'errors'): number {
   return results.reduce((sum, each) => sum + each[member], 0)
 }
 

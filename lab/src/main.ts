@@ -85,7 +85,7 @@ async function runOcean(): Promise<void> {
     },
   })
   if (values.save) {
-    saveOcean({ where, seed, ...(soakMs !== undefined && { minutes: minutesSince(startMs) }), results })
+    saveOcean({ where, seed, results }, soakMs === undefined ? undefined : minutesSince(startMs))
     publishRuns()
   }
   if (results.some(({ violations }) => violations.length > 0)) process.exitCode = 1

@@ -1,4 +1,4 @@
-import { givenOptions, printReport, RESULTS, writeResults } from '../bench-command.js'
+import { givenOptions, printReport, QUICK_RESULTS, RAW, writeResults } from '../bench-command.js'
 import { chosenNames } from '../chosen-names.js'
 import { load, machine } from '../machine.js'
 import { installRivals, rivalVersions } from '../rivals.js'
@@ -30,7 +30,7 @@ const USAGE = `npm run bench:edge -- [--quick] [--only FRAMEWORK]... [--part PAR
   --quick           short runs: a first look, no figures to quote
   --only FRAMEWORK  one of them, may be given again: ${FRAMEWORKS.join(', ')}
   --part PART       the same of what is measured: ${PARTS.join(', ')}
-  --json FILE       where all samples go; default bench/results/middleware.json of a whole run, bench/results/local/middleware.json of others`
+  --json FILE       where all samples go; default bench/results/local/middleware.json of a whole run, bench/results/local/quick/middleware.json of others`
 
 const values = givenOptions(USAGE, {
   quick: { type: 'boolean', default: false },
@@ -45,7 +45,7 @@ async function run(): Promise<void> {
   const frameworks = chosenNames<Framework>('framework', values.only, FRAMEWORKS, USAGE)
   const parts = chosenNames<Part>('part', values.part, PARTS, USAGE)
   const isWhole = !values.quick && frameworks === FRAMEWORKS && parts === PARTS
-  const file = values.json ?? `${RESULTS}${isWhole ? '' : 'local/'}middleware.json`
+  const file = values.json ?? `${isWhole ? RAW : QUICK_RESULTS}middleware.json`
   installRivals()
   const effort = values.quick ? QUICK : FULL
   const about = { kind: 'middleware', startedAt: new Date().toISOString(), machine: machine(), rivals: rivalVersions(), effort } as const

@@ -1,5 +1,5 @@
 import { machineTable, minuteOf, table, targetsTable } from '../markdown.js'
-import { type StudyTable, tableMarkdown } from '../study/study-table.js'
+import { type Table, tableMarkdown } from '../tables.js'
 import type { MiddlewareResults } from './middleware-results.js'
 import { FRAMEWORKS, RIVALS } from './middleware-setting.js'
 import { middlewareTables } from './middleware-tables.js'
@@ -24,7 +24,7 @@ function isShown([name = '']: readonly string[]): boolean {
 }
 
 /** What a request that passes, or is denied, costs with each framework; the spread is that of the ratio. */
-function addedTable(tables: readonly StudyTable[]): string {
+function addedTable(tables: readonly Table[]): string {
   const rows = tables.flatMap(({ name, rows }) => {
     const framework = /^middleware-(\w+)-(allow|deny)$/.exec(name)?.[1]
     if (framework === undefined) return []

@@ -1,6 +1,6 @@
 import { figure, spread, whole } from '../report.js'
 import type { Summary } from '../samples.js'
-import type { StudyTable } from '../study/study-table.js'
+import type { Table } from '../tables.js'
 import type { SideBytes } from './count-allocations.js'
 import type { SideTime } from './measure-added.js'
 import type { SideLoad } from './measure-sockets.js'
@@ -15,14 +15,14 @@ const perS = ({ requests, elapsedMs }: SideLoad): number => (requests / elapsedM
 const serverUs = ({ requests, cpuUs }: SideLoad): number => cpuUs / requests
 
 /** Every table of a run, by the name of its place in the page. What was not measured is left out. */
-export function middlewareTables(results: MiddlewareResults): StudyTable[] {
-  const of = (table: (results: MiddlewareResults, framework: Framework) => StudyTable): StudyTable[] =>
+export function middlewareTables(results: MiddlewareResults): Table[] {
+  const of = (table: (results: MiddlewareResults, framework: Framework) => Table): Table[] =>
     FRAMEWORKS.map((framework) => table(results, framework))
   return [...of(allowedTable), ...of(deniedTable), allocationTable(results), socketTable(results)].filter(({ rows }) => rows.length > 0)
 }
 
 /** What is added to a request that passes. */
-function allowedTable({ added }: MiddlewareResults, framework: Framework): StudyTable {
+function allowedTable({ added }: MiddlewareResults, framework: Framework): Table {
   const rows = settingsOf(framework, 'allow').flatMap((setting) => {
     const runs = runsOf(added, setting)
     if (runs.length === 0) return []
@@ -34,7 +34,7 @@ function allowedTable({ added }: MiddlewareResults, framework: Framework): Study
 }
 
 /** A request that is denied, whole: it never comes to the handler, so that there is nothing to add it to. */
-function deniedTable({ added }: MiddlewareResults, framework: Framework): StudyTable {
+function deniedTable({ added }: MiddlewareResults, framework: Framework): Table {
   const rows = settingsOf(framework, 'deny').flatMap((setting) => {
     const runs = runsOf(added, setting)
     if (runs.length === 0) return []
@@ -45,7 +45,7 @@ function deniedTable({ added }: MiddlewareResults, framework: Framework): StudyT
   return { name: `middleware-${framework}-deny`, title: `${framework}: a request that is denied, whole, ns`, head, rows }
 }
 
-function allocationTable({ allocations }: MiddlewareResults): StudyTable {
+function allocationTable({ allocations }: MiddlewareResults): Table {
   const rows = allocationSettings().flatMap((setting) => {
     const runs = runsOf(allocations, setting)
     if (runs.length === 0) return []
@@ -64,7 +64,7 @@ function allocationTable({ allocations }: MiddlewareResults): StudyTable {
 }
 
 /** Requests a second over sockets, and processor time that each side adds for one. */
-function socketTable({ sockets }: MiddlewareResults): StudyTable {
+function socketTable({ sockets }: MiddlewareResults): Table {
   const rows = socketSettings(FRAMEWORKS).flatMap((setting) => {
     const runs = runsOf(sockets, setting)
     if (runs.length === 0) return []

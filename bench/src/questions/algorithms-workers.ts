@@ -1,39 +1,31 @@
-import type { HotKeyJob } from '../hot-key.js'
 import { type Effort, type Measurement, measure } from '../measure.js'
 import { type Answer, type Question, ratioOf } from '../question.js'
 import { hotKeySubject } from './hot-key.js'
 import { WORKER_COUNTS, workersName } from './sweeps.js'
 
 const SPREAD_KEYS = 10_000
-const ALGORITHMS = [
-  ['token-bucket', 'Token bucket'],
-  ['sliding-log', 'Sliding log'],
-] as const
 
-/** The token bucket and the sliding log by compare-and-swap and under a mutex, 1 to 4 workers on one hot key and on many. */
+/** The token bucket by compare-and-swap and under a mutex, 1 to 4 workers on one hot key and on many. */
 export const algorithmsWorkers: Question = {
   name: 'algorithms-workers',
   async ask(effort: Effort): Promise<Answer[]> {
     const answers: Answer[] = []
-    for (const [algorithm, title] of ALGORITHMS) {
-      for (const keys of [1, SPREAD_KEYS]) answers.push(await asked(effort, algorithm, title, keys))
-    }
+    for (const keys of [1, SPREAD_KEYS]) answers.push(await asked(effort, keys))
     return answers
   },
 }
 
-async function asked(effort: Effort, algorithm: HotKeyJob['algorithm'], name: string, keys: number): Promise<Answer> {
+async function asked(effort: Effort, keys: number): Promise<Answer> {
   const subjects = WORKER_COUNTS.flatMap((workers) =>
     (['lock-free', 'mutex'] as const).map((store) =>
-      hotKeySubject(workersName(store, workers), effort, { algorithm, keys, store, workers, boundKey: true, clock: 'coarse' }),
+      hotKeySubject(workersName(store, workers), effort, { keys, store, workers, boundKey: true, clock: 'coarse' }),
     ),
   )
   const measurements = (await measure(subjects, effort)).map(withDenied)
   const pairs = WORKER_COUNTS.map((_, nth) => measurements.slice(2 * nth, 2 * nth + 2) as [Measurement, Measurement])
-  const note = 'Wall time over the decisions of all workers; bound keys, coarse clock, bursts of 1,024.'
   return {
-    title: `${name}, ${keys === 1 ? 'one hot key' : `${keys.toLocaleString('en')} keys in random order`}, over the number of workers`,
-    note: algorithm === 'sliding-log' ? `${note} A log is closed for a thread whose reading is older than its newest request.` : note,
+    title: `Token bucket, ${keys === 1 ? 'one hot key' : `${keys.toLocaleString('en')} keys in random order`}, over the number of workers`,
+    note: 'Wall time over the decisions of all workers; bound keys, coarse clock, bursts of 1,024.',
     unit: 'ns',
     measurements,
     verdicts: [],

@@ -45,7 +45,6 @@ export const workersSweep: Question = {
     const subjects = WORKER_COUNTS.flatMap((workers) =>
       (['lock-free', 'mutex'] as const).map((store) =>
         hotKeySubject(workersName(store, workers), effort, {
-          algorithm: 'token-bucket',
           keys: 1,
           store,
           workers,

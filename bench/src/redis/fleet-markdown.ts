@@ -1,5 +1,5 @@
 import { machineTable, minuteOf, targetsTable } from '../markdown.js'
-import { type StudyTable, tableMarkdown } from '../study/study-table.js'
+import { type Table, tableMarkdown } from '../tables.js'
 import type { FleetResults } from './fleet-results.js'
 import { fleetTables } from './fleet-tables.js'
 import { fleetVerdicts } from './fleet-verdicts.js'
@@ -15,7 +15,7 @@ export function fleetMarkdownParts(results: FleetResults): ReadonlyMap<string, s
 }
 
 /** Of the steady pace one hot key alone, without columns that stay in the results. */
-function onPage(each: StudyTable): StudyTable {
+function onPage(each: Table): Table {
   const left = each.head.flatMap((name, column) => (OFF_PAGE.has(name) ? [] : [column]))
   const cells = (row: readonly string[]): string[] => left.map((column) => row[column] ?? '')
   const rows = each.rows.filter((row) => !row.includes('a key for each caller'))

@@ -1,6 +1,6 @@
 import { figure, whole } from '../report.js'
 import type { Summary } from '../samples.js'
-import { inColumns, type StudyTable } from '../study/study-table.js'
+import { inColumns, type Table } from '../tables.js'
 import { type Cell, type CellResult, MOST_CALLERS, SHAPES, type Shape } from './cell.js'
 import { PACE_PER_S } from './cells.js'
 import { FLEET_CONTENDER_NAMES } from './contenders.js'
@@ -17,7 +17,7 @@ const PERCENTILES = {
 }
 
 /** Every table of a run, by the name of its place in the page. What was not measured is left out. */
-export function fleetTables(results: FleetResults): StudyTable[] {
+export function fleetTables(results: FleetResults): Table[] {
   const ofTopology = TOPOLOGIES.flatMap((topology) => [
     ...SHAPES.map((shape) => judgedTable(results, topology, shape)),
     pacedTable(results, topology),
@@ -26,7 +26,7 @@ export function fleetTables(results: FleetResults): StudyTable[] {
 }
 
 /** Everything at 256 callers. */
-function judgedTable(results: FleetResults, topology: Topology, shape: Shape): StudyTable {
+function judgedTable(results: FleetResults, topology: Topology, shape: Shape): Table {
   const cells = measured(results, { topology, shape, callers: MOST_CALLERS, pace: 0 })
   return {
     name: `${topology}-${shape}`,
@@ -46,7 +46,7 @@ function judgedTable(results: FleetResults, topology: Topology, shape: Shape): S
 }
 
 /** A steady pace, timed from when each question was due. */
-function pacedTable(results: FleetResults, topology: Topology): StudyTable {
+function pacedTable(results: FleetResults, topology: Topology): Table {
   const cells = SHAPES.flatMap((shape) => measured(results, { topology, shape, callers: MOST_CALLERS, pace: PACE_PER_S }))
   return {
     name: `${topology}-paced`,

@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs'
-import { exitOnSignals, givenOptions, printReport, RESULTS, writeResults } from '../bench-command.js'
+import { exitOnSignals, givenOptions, printReport, QUICK_RESULTS, RAW, writeResults } from '../bench-command.js'
 import { chosenNames } from '../chosen-names.js'
 import { load, machine } from '../machine.js'
 import { installRivals, rivalVersions } from '../rivals.js'
@@ -16,7 +16,7 @@ import { serverVersion, startServers } from './servers.js'
 
 const USAGE = `npm run bench:redis -- [--quick] [--fresh] [--only NAME]... [--topology NAME]... [--callers N]...
 
-  --quick          one short run of each cell: a first look, no figures to quote; into bench/results/local
+  --quick          one short run of each cell: a first look, no figures to quote; into bench/results/local/quick
   --fresh          measure all cells again; without it those that are there are kept, and a run that was interrupted goes on
   --only NAME      one contender, may be given again: ${FLEET_CONTENDER_NAMES.join('; ')}
   --topology NAME  ${TOPOLOGIES.join(' or ')}
@@ -39,8 +39,8 @@ async function run(): Promise<void> {
   const topologies = chosenNames<Topology>('topology', values.topology, TOPOLOGIES, USAGE)
   installRivals()
   const effort = values.quick ? QUICK : FULL
-  const resultsFile = `${RESULTS}${values.quick ? 'local/' : ''}redis.json`
-  const folder = `${RESULTS}local/redis${values.quick ? '-quick' : ''}`
+  const resultsFile = `${values.quick ? QUICK_RESULTS : RAW}redis.json`
+  const folder = `${values.quick ? QUICK_RESULTS : RAW}redis`
   if (values.fresh) for (const each of [folder, resultsFile]) rmSync(each, { recursive: true, force: true })
   const files = new CellFiles(folder, resultsFile)
   const loadBefore = load()

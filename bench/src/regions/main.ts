@@ -1,19 +1,18 @@
-import { writeFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { tokenBucket } from 'sluicegate'
 import { createRedisLimiter, type FleetLimiter } from 'sluicegate/redis'
 import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { RAW, writeResults } from '../bench-command.js'
 import { load, machine } from '../machine.js'
-import { tableText } from '../study/study-table.js'
+import { tableText } from '../tables.js'
 import { type RegionsResults, type WarmFigure, warmTable } from './regions-results.js'
 
 const USAGE = `npm run bench:regions -- [--rounds N]
 
 Takes of warm keys over one Redis, leased: with that Redis alone, and with a home in another one, in turn. Prints the processor time of
-a take, and how many calls the servers counted; with the default number of rounds (9) it also writes bench/results/regions.json, from which npm run plots fills docs/regions.md.`
+a take, and how many calls the servers counted; with the default number of rounds (9) it also writes bench/results/local/regions.json, from which npm run plots fills docs/regions.md.`
 
-const RESULTS = new URL('../../results/regions.json', import.meta.url)
 const ROUNDS = 9
 const ROUND_MS = 2_000
 /** At first, and before each round: the keys were idle while the other way was measured. */
@@ -50,7 +49,7 @@ async function measure(): Promise<void> {
     console.log(tableText(warmTable(results)))
     alone.close()
     split.close()
-    if (rounds === ROUNDS) writeFileSync(RESULTS, `${JSON.stringify(results, undefined, 1)}\n`)
+    if (rounds === ROUNDS) writeResults(`${RAW}regions.json`, results)
   } finally {
     await Promise.all([region.stop(), home.stop()])
   }

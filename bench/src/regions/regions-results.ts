@@ -1,6 +1,6 @@
 import { figure, spread } from '../report.js'
 import { ratios, summaryOf } from '../samples.js'
-import type { StudyTable } from '../study/study-table.js'
+import type { Table } from '../tables.js'
 
 /** Processor time of a warm take, in microseconds: one sample a round, of both ways in turn. */
 export interface WarmFigure {
@@ -20,7 +20,7 @@ export interface RegionsResults {
 }
 
 /** The table of docs/regions.md. */
-export function warmTable({ figures, takesPerSecond, where }: RegionsResults): StudyTable {
+export function warmTable({ figures, takesPerSecond, where }: RegionsResults): Table {
   return {
     name: 'regions-warm',
     title: `Processor time of the whole process for a warm take, leased, ${takesPerSecond.toLocaleString('en')} takes a second, ${figures[0]?.withHome.length} rounds in turn. ${where}`,

@@ -7,16 +7,16 @@ import { pipeline } from 'node:stream/promises'
 import { fileURLToPath } from 'node:url'
 import { createGzip } from 'node:zlib'
 import { Random } from 'sluicegate-testkit'
-import { givenOptions, RESULTS, writeResults } from '../bench-command.js'
+import { givenOptions, RAW, writeResults } from '../bench-command.js'
 import { load, machine } from '../machine.js'
-import { tableText } from '../study/study-table.js'
+import { tableText } from '../tables.js'
 import type { ReplayFigure, ReplayResults } from './replay-results.js'
 import { replayTable } from './replay-table.js'
 
 const USAGE = `npm run bench:replay -- [--lines N] [--rounds N]
 
 Writes access logs of 2,000,000 lines, and reads each with wc -l and with sluicegate replay in turn, 5 times. Prints the table;
-with the default numbers it also writes bench/results/replay.json, from which npm run plots fills docs/replay.md.`
+with the default numbers it also writes bench/results/local/replay.json, from which npm run plots fills docs/replay.md.`
 
 const COMMAND = fileURLToPath(new URL('../../../packages/server/dist/main.js', import.meta.url))
 const [LINES, ROUNDS] = [2_000_000, 5]
@@ -62,7 +62,7 @@ async function measure(folder: string): Promise<void> {
   for (const [log, file] of logs) figures.push(await figureOf(log, file, config))
   const results: ReplayResults = { kind: 'replay', where, lines, figures }
   console.log(tableText(replayTable(results)))
-  if (lines === LINES && rounds === ROUNDS) writeResults(`${RESULTS}replay.json`, results, 1)
+  if (lines === LINES && rounds === ROUNDS) writeResults(`${RAW}replay.json`, results)
 }
 
 async function figureOf(log: string, file: string, config: string): Promise<ReplayFigure> {

@@ -1,10 +1,10 @@
 import { figure, whole } from '../report.js'
 import { ratios, type Summary, summaryOf } from '../samples.js'
-import type { StudyTable } from '../study/study-table.js'
+import type { Table } from '../tables.js'
 import type { ReplayResults } from './replay-results.js'
 
 /** The table of docs/replay.md. */
-export function replayTable({ figures, lines, where }: ReplayResults): StudyTable {
+export function replayTable({ figures, lines, where }: ReplayResults): Table {
   return {
     name: 'replay-speed',
     title: `${lines.toLocaleString('en')} lines of each log. ${where}`,

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { exitOnSignals, givenOptions, printReport, RESULTS, writeResults } from '../bench-command.js'
+import { exitOnSignals, givenOptions, printReport, QUICK_RESULTS, RAW, writeResults } from '../bench-command.js'
 import { chosenNames } from '../chosen-names.js'
 import { load, machine } from '../machine.js'
 import { measureGenerators } from './measure-generators.js'
@@ -33,8 +33,8 @@ const USAGE = `npm run bench:server -- [--quick] [--part PART]... [--merge] [--j
 
   --quick      short runs: a first look, no figures to quote
   --part PART  one of them, may be given again: ${PARTS.join(', ')}
-  --merge      put the parts into bench/results/server.json, where the other parts stay as they are
-  --json FILE  where all samples go; default bench/results/server.json of a whole run, bench/results/local/server.json of others
+  --merge      put the parts into the results of the last whole run, where the other parts stay as they are
+  --json FILE  where all samples go; default bench/results/local/server.json of a whole run, bench/results/local/quick/server.json of others
 
   http         takes against bare node:http servers, by wrk; with one process and with two
   nginx        /v1/auth behind auth_request of nginx, with 1,000 clients
@@ -58,8 +58,8 @@ await run()
 
 async function run(): Promise<void> {
   const parts = chosenNames<ServerPart>('part', values.part, PARTS, USAGE)
-  const isCommitted = !values.quick && (parts === PARTS || values.merge)
-  const file = values.json ?? `${RESULTS}${isCommitted ? '' : 'local/'}server.json`
+  const isWhole = !values.quick && (parts === PARTS || values.merge)
+  const file = values.json ?? `${isWhole ? RAW : QUICK_RESULTS}server.json`
   const effort = values.quick ? QUICK : FULL
   const about = { kind: 'server', startedAt: new Date().toISOString(), machine: machine(), effort, loadBefore: load() } as const
   const http = await part(parts, 'http', () => measureHttp(effort.http))

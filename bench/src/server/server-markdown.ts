@@ -1,7 +1,7 @@
 import { machineTable, minuteOf, targetsTable } from '../markdown.js'
 import { figure } from '../report.js'
 import { summaryOf } from '../samples.js'
-import { type StudyTable, tableMarkdown } from '../study/study-table.js'
+import { type Table, tableMarkdown } from '../tables.js'
 import { HTTP_REQUESTS } from './http-requests.js'
 import type { ServerResults } from './server-results.js'
 import { serverTables } from './server-tables.js'
@@ -18,7 +18,7 @@ export function serverMarkdownParts(results: ServerResults): ReadonlyMap<string,
 }
 
 /** Of the rates some rows, without what the others tell; all are in the results. */
-function onPage(each: StudyTable): StudyTable {
+function onPage(each: Table): Table {
   if (!each.name.startsWith('server-rates-')) return each
   const left = each.head.flatMap((name, column) => (['of the capacity', 'errors'].includes(name) ? [] : [column]))
   const cells = (row: readonly string[]): string[] => left.map((column) => row[column] ?? '')

@@ -1,6 +1,6 @@
 import { figure, spread, whole } from '../report.js'
 import { ratios, type Summary, summaryOf } from '../samples.js'
-import type { StudyTable } from '../study/study-table.js'
+import type { Table } from '../tables.js'
 import type { HttpRequests } from './http-requests.js'
 import { HTTP_CONNECTIONS, type HttpFigure } from './measure-http.js'
 import type { NginxFigure, NginxSubject } from './measure-nginx.js'
@@ -9,7 +9,7 @@ import type { ServerResults } from './server-results.js'
 import type { ServerRun } from './server-run.js'
 
 /** The tables of a run, each under the name of its place in the page. */
-export function serverTables(results: ServerResults): StudyTable[] {
+export function serverTables(results: ServerResults): Table[] {
   const tables = [
     ...httpTables(results.http),
     ...nginxTables(results.nginx),
@@ -25,7 +25,7 @@ export function serverTables(results: ServerResults): StudyTable[] {
 export const rate = (run: ServerRun): number => run.perSecond
 const time = (run: ServerRun): number => run.cpuUs
 
-function httpTables(figures: readonly HttpFigure[]): StudyTable[] {
+function httpTables(figures: readonly HttpFigure[]): Table[] {
   return HTTP_CONNECTIONS.map((connections) => {
     const ofThese = figures.filter((each) => each.connections === connections)
     const helloOf = (requests: HttpRequests) =>
@@ -50,7 +50,7 @@ function httpTables(figures: readonly HttpFigure[]): StudyTable[] {
   })
 }
 
-function nginxTables(figures: readonly NginxFigure[]): StudyTable[] {
+function nginxTables(figures: readonly NginxFigure[]): Table[] {
   return HTTP_CONNECTIONS.map((connections) => {
     const ofThese = figures.filter((each) => each.connections === connections)
     const ratesOf = (wanted: NginxSubject) => ofThese.find(({ subject }) => subject === wanted)?.runs.map(rate) ?? []
@@ -74,7 +74,7 @@ function nginxTables(figures: readonly NginxFigure[]): StudyTable[] {
   })
 }
 
-function grpcTable({ grpc }: ServerResults): StudyTable {
+function grpcTable({ grpc }: ServerResults): Table {
   return {
     name: 'server-grpc',
     title: 'gRPC: ShouldRateLimit, four connections',
@@ -94,7 +94,7 @@ function grpcTable({ grpc }: ServerResults): StudyTable {
   }
 }
 
-function respTable({ resp }: ServerResults): StudyTable {
+function respTable({ resp }: ServerResults): Table {
   return {
     name: 'server-resp',
     title: 'RESP: CL.THROTTLE on 100,000 keys, 50 connections of redis-benchmark',
@@ -112,7 +112,7 @@ function respTable({ resp }: ServerResults): StudyTable {
   }
 }
 
-function ratesTable({ protocol, capacity, points, bare }: RateFigure): StudyTable {
+function ratesTable({ protocol, capacity, points, bare }: RateFigure): Table {
   return {
     name: `server-rates-${protocol}`,
     title: `${protocol === 'http' ? 'HTTP' : protocol === 'grpc' ? 'gRPC' : 'RESP'} over the rate offered; capacity ${wholeMedian(capacity)} answers/s`,
@@ -138,7 +138,7 @@ function bareRow(runs: NonNullable<RateFigure['bare']>): string[] {
   return [`${TARGET_SHARE * 100} %, a bare node:http`, '', '', ...percentiles, '', '']
 }
 
-function startupTable({ startup }: ServerResults): StudyTable {
+function startupTable({ startup }: ServerResults): Table {
   return {
     name: 'server-startup',
     title: 'Until it listens over HTTP, gRPC and RESP',
@@ -157,7 +157,7 @@ function startupTable({ startup }: ServerResults): StudyTable {
   }
 }
 
-function generatorsTable({ generators }: ServerResults): StudyTable {
+function generatorsTable({ generators }: ServerResults): Table {
   return {
     name: 'server-generators',
     title: 'sluicegate load beside other generators, closed loops of 16 connections',

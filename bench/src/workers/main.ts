@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { WorkerRuntime } from 'sluicegate-testkit/workers/worker-runtime.js'
-import { givenOptions, printReport, RESULTS, writeResults } from '../bench-command.js'
+import { givenOptions, printReport, QUICK_RESULTS, RAW, writeResults } from '../bench-command.js'
 import type { LineProcess } from '../line-process.js'
 import { load, machine } from '../machine.js'
 import { startNode } from '../measure.js'
@@ -18,14 +18,14 @@ const USAGE = `npm run bench:workers -- [--quick] [--json FILE]
   Limits in a Worker, in Cloudflare's own runtime on this machine, beside a plain counter in a Durable Object.
 
   --quick      short runs: a first look, no figures to quote
-  --json FILE  where the results go; default bench/results/workers.json, with --quick bench/results/local/workers.json`
+  --json FILE  where the results go; default bench/results/local/workers.json, with --quick bench/results/local/quick/workers.json`
 
 const values = givenOptions(USAGE, { quick: { type: 'boolean', default: false }, json: { type: 'string' } })
 
 await run()
 
 async function run(): Promise<void> {
-  const file = values.json ?? `${RESULTS}${values.quick ? 'local/' : ''}workers.json`
+  const file = values.json ?? `${values.quick ? QUICK_RESULTS : RAW}workers.json`
   const effort = values.quick ? QUICK : FULL
   const loadBefore = load()
   const rows = await measured(effort)

@@ -1,7 +1,7 @@
 import type { Machine } from '../machine.js'
 import { figure } from '../report.js'
 import { summaryOf } from '../samples.js'
-import type { StudyTable } from '../study/study-table.js'
+import type { Table } from '../tables.js'
 import { type Way, WITH_OBJECT } from './worker.js'
 
 /** One way with a number of keys: samples of the same round were measured one after another. */
@@ -31,7 +31,7 @@ export interface WorkersResults {
 }
 
 /** The table of docs/benchmarks-edge.md. */
-export function workersTable({ rows, effort, loadBefore, loadAfter }: WorkersResults): StudyTable {
+export function workersTable({ rows, effort, loadBefore, loadAfter }: WorkersResults): Table {
   const { rounds, roundMs, connections } = effort
   const where = `${connections} connections, ${rounds} rounds of ${roundMs / 1000} s; load average ${loadBefore} before and ${loadAfter} after`
   return {

@@ -2,20 +2,31 @@ import { columnTable } from '../column-table.js'
 import { type Panel, panelsSvg } from '../panels-plot.js'
 import type { OceanResult } from './run-ocean.js'
 
-/** A run of scenarios with three regions; of a soak the plots are not kept. */
+/** A run of scenarios with three regions. */
 export interface SavedOcean {
   /** The machine and the date. */
   readonly where: string
   readonly seed: number
-  /** Of a soak. */
-  readonly minutes?: number
-  readonly results: readonly (Omit<OceanResult, 'plot'> & Partial<Pick<OceanResult, 'plot'>>)[]
+  readonly results: readonly OceanResult[]
+}
+
+/** What of a scenario in a soak is kept. */
+type OceanSoakResult = Pick<OceanResult, 'name' | 'seed' | 'sent' | 'errors' | 'over' | 'allowedOver' | 'violations'>
+
+/** A soak: scenarios in random order. */
+export interface SavedOceanSoak extends Omit<SavedOcean, 'results'> {
+  readonly minutes: number
+  readonly results: readonly OceanSoakResult[]
+}
+
+export function oceanSoakResult({ name, seed, sent, errors, over, allowedOver, violations }: OceanResult): OceanSoakResult {
+  return { name, seed, sent, errors, over: Math.round(over), allowedOver: Math.round(allowedOver), violations }
 }
 
 /** A missing one leaves its places as they are. */
 export interface SavedOceans {
   readonly ocean?: SavedOcean
-  readonly oceanSoak?: SavedOcean
+  readonly oceanSoak?: SavedOceanSoak
 }
 
 /** The parts of docs/lab.md, by the names of their places in it. */
@@ -28,10 +39,9 @@ export function oceanParts({ ocean, oceanSoak }: SavedOceans): (readonly [place:
 
 /** The plot of docs/lab.md: what each region admitted, and all of them together. */
 export function oceanPlot({ where, results }: SavedOcean): string {
-  const panels = results.flatMap(({ name, plot, marks }): Panel[] => {
-    if (plot === undefined) return []
+  const panels = results.map(({ name, plot, marks }): Panel => {
     const ys = plot.xs.map((_, i) => plot.byRegion.reduce((sum, each) => sum + (each[i] ?? 0), 0))
-    return [{ title: name, xs: plot.xs, ys, parts: plot.byRegion, budget: plot.budget, faults: marks }]
+    return { title: name, xs: plot.xs, ys, parts: plot.byRegion, budget: plot.budget, faults: marks }
   })
   return panelsSvg('Rate of three regions against their one budget', where, panels)
 }
@@ -48,8 +58,8 @@ function oceanTable({ results }: SavedOcean): string {
   })
 }
 
-function oceanSoakText({ where, seed, minutes = 0, results }: SavedOcean): string {
-  const sum = (of: (each: SavedOcean['results'][number]) => number): number => results.reduce((all, each) => all + of(each), 0)
+function oceanSoakText({ where, seed, minutes, results }: SavedOceanSoak): string {
+  const sum = (of: (each: OceanSoakResult) => number): number => results.reduce((all, each) => all + of(each), 0)
   const counts = `${results.length} scenarios, ${sum(({ sent }) => sent).toLocaleString('en')} requests, of which ${sum(({ errors }) => errors)} failed`
   const worst = Math.max(0, ...results.map(({ over, allowedOver }) => over - allowedOver))
   const violations = sum((each) => each.violations.length)

@@ -11,18 +11,43 @@ export interface ProofResults {
   readonly seconds: number
   readonly usEach: number
   readonly violations: number
-  readonly rows: readonly ProofRow[]
+  readonly bounds: readonly ProofBounds[]
+  readonly scenarios: readonly { readonly scenario: string; readonly schedules: number }[]
   readonly mutants: readonly { readonly name: string; readonly schedules?: number | undefined }[]
 }
 
-/** A search of one scenario in one encoding; without bounds it was at random. */
-interface ProofRow {
+/** All searches within the same bounds, one a scenario and encoding; those without bounds were at random. */
+interface ProofBounds {
+  readonly preemptions?: number
+  readonly deaths?: number
+  readonly searches: number
+  readonly complete: number
+  readonly schedules: number
+}
+
+/** A search of one scenario in one encoding. */
+export interface ProofSearch {
   readonly scenario: string
-  readonly encoding: string
   readonly preemptions?: number
   readonly deaths?: number
   readonly schedules: number
   readonly complete: boolean
+}
+
+/** What is kept of searches: their sums by bounds, and by scenario, from both ends and at random. */
+export function searchesSummed(searches: readonly ProofSearch[]): Pick<ProofResults, 'bounds' | 'scenarios'> {
+  const bounds = new Map<string, ProofBounds>()
+  const scenarios = new Map<string, number>()
+  for (const { scenario, preemptions, deaths, schedules, complete } of searches) {
+    const key = `${preemptions} ${deaths}`
+    const within = preemptions === undefined || deaths === undefined ? {} : { preemptions, deaths }
+    const sum = bounds.get(key) ?? { ...within, searches: 0, complete: 0, schedules: 0 }
+    const all = { searches: sum.searches + 1, complete: sum.complete + Number(complete), schedules: sum.schedules + schedules }
+    bounds.set(key, { ...sum, ...all })
+    const name = scenario.replace(/, (?:at random|last first)$/, '')
+    scenarios.set(name, (scenarios.get(name) ?? 0) + schedules)
+  }
+  return { bounds: [...bounds.values()], scenarios: [...scenarios].map(([scenario, schedules]) => ({ scenario, schedules })) }
 }
 
 /** The parts of docs/proof.md that a run fills, by name. */
@@ -42,28 +67,20 @@ export function withTables(page: string, tables: ReadonlyMap<string, string>): s
   })
 }
 
-function figures({ node, schedules, seconds, usEach, violations, rows }: ProofResults): string {
-  const atRandom = rows.filter(({ preemptions }) => preemptions === undefined)
-  const scenarios = new Set(atRandom.map(({ scenario }) => scenario)).size
+function figures({ node, schedules, seconds, usEach, violations, bounds, scenarios }: ProofResults): string {
+  const atRandom = bounds.find(({ preemptions }) => preemptions === undefined)
   const figures = `**${millions(schedules)} million schedules in ${seconds} s, ${usEach} microseconds each, ${violations} violations**`
-  const bounded = rows.filter(({ preemptions }) => preemptions !== undefined)
-  const lines = [...new Set(bounded.map(boundsOf))].map((bounds) => {
-    const searches = bounded.filter((row) => boundsOf(row) === bounds)
-    const complete = searches.filter((row) => row.complete).length
-    return `| ${bounds} | ${searches.length} | ${complete} | ${millions(sum(searches))} |`
-  })
+  const lines = bounds
+    .filter((each) => each !== atRandom)
+    .map((each) => `| ${each.preemptions} | ${each.deaths} | ${each.searches} | ${each.complete} | ${millions(each.schedules)} |`)
   return [
-    `One run on the build machine (2 shared cores, Node ${node}): ${figures}; ${scenarios} scenarios, ${atRandom.length} with their encodings.`,
+    `One run on the build machine (2 shared cores, Node ${node}): ${figures}; ${scenarios.length} scenarios, ${atRandom?.searches} with their encodings.`,
     '',
     '| preemptions | stopped for good | searches | of them complete | million schedules |',
     '|---|---|---|---|---|',
     ...lines,
-    `| any, at random | 0 or 1 | ${atRandom.length} | | ${millions(sum(atRandom))} |`,
+    `| any, at random | 0 or 1 | ${atRandom?.searches} | | ${millions(atRandom?.schedules ?? 0)} |`,
   ].join('\n')
-}
-
-function boundsOf({ preemptions, deaths }: ProofRow): string {
-  return `${preemptions} | ${deaths}`
 }
 
 /** How soon the planted faults of each kind were caught. */
@@ -83,10 +100,6 @@ const KINDS: readonly (readonly [kind: string, mutants: readonly Mutant[]])[] = 
   ['extensions (`encoding-mutants.ts`)', ENCODING_MUTANTS],
   ['growth, and new keys without room (`growth-mutants.ts`)', GROWTH_MUTANTS],
 ]
-
-function sum(rows: readonly ProofRow[]): number {
-  return rows.reduce((total, { schedules }) => total + schedules, 0)
-}
 
 function millions(schedules: number): string {
   return (schedules / 1e6).toFixed(1)

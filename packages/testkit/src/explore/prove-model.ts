@@ -1,4 +1,5 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
+import { oneEachLine } from '../one-each-line.js'
 import { LARGE_CHECKS, MODEL_FAULTS, SMALL_CHECKS } from './model-checks.js'
 import { checkModel, type Defines, type SpinResult } from './spin.js'
 
@@ -29,6 +30,6 @@ mkdirSync(RESULTS, { recursive: true })
 const rounded = (row: Row): object => ({ ...row, seconds: Math.round(row.seconds) })
 writeFileSync(
   new URL('model.json', RESULTS),
-  `${JSON.stringify({ checks: checks.map(rounded), faults: faults.map(rounded) }, undefined, 1)}\n`,
+  oneEachLine({ command: 'npm run prove:model', checks: checks.map(rounded), faults: faults.map(rounded) }),
 )
 if (checks.some(({ complete }) => !complete) || faults.some(({ error }) => error === undefined)) process.exitCode = 1

@@ -1,9 +1,10 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { oneEachLine } from '../one-each-line.js'
 import type { Exploration } from './explore.js'
 import { ExploredModules } from './explored-modules.js'
 import { hunt } from './hunt.js'
 import { MUTANTS } from './mutants.js'
-import { type ProofResults, proofTables, withTables } from './proof-tables.js'
+import { type ProofResults, type ProofSearch, proofTables, searchesSummed, withTables } from './proof-tables.js'
 import { inEachEncoding, type Scenario } from './scenario.js'
 import { SCENARIOS } from './scenarios.js'
 import type { SearchBounds } from './search.js'
@@ -27,13 +28,7 @@ const SEARCHES: readonly SearchBounds[] = [
 const RESULTS = new URL('../../results/', import.meta.url)
 const PAGE = new URL('../../../../docs/proof.md', import.meta.url)
 
-interface Row extends Exploration {
-  readonly scenario: string
-  readonly encoding: string
-  /** Neither is bounded at random. */
-  readonly preemptions?: number
-  readonly deaths?: number
-}
+type Row = Exploration & ProofSearch
 
 const modules = await ExploredModules.compile(SCENARIOS)
 const rows: Row[] = []
@@ -42,7 +37,7 @@ let seconds = 0
 for (const scenario of SCENARIOS) {
   for (const asked of inEachEncoding(scenario)) {
     for (const row of proved(asked)) {
-      rows.push({ ...row, encoding: asked.policy.encoding })
+      rows.push(row)
       total += row.schedules
       seconds += row.seconds
       if (row.violation !== undefined) console.log(JSON.stringify(row.violation, undefined, 2))
@@ -55,11 +50,11 @@ const violations = rows.filter(({ violation }) => violation !== undefined)
 report()
 if (violations.length > 0 || mutants.some((mutant) => mutant.schedules === undefined)) process.exitCode = 1
 
-function proved(scenario: Scenario): Omit<Row, 'encoding'>[] {
+function proved(scenario: Scenario): Row[] {
   return [...searched(scenario), { ...modules.explore(scenario, WALKS), scenario: `${scenario.name}, at random` }]
 }
 
-function searched(scenario: Scenario): Omit<Row, 'encoding'>[] {
+function searched(scenario: Scenario): Row[] {
   return SEARCHES.flatMap((bounds) => {
     const forwards = { ...modules.explore(scenario, bounds), ...named(scenario, bounds) }
     if (forwards.complete || forwards.violation !== undefined) return [forwards]
@@ -96,26 +91,14 @@ function report(): void {
   if (QUICK) return
   mkdirSync(RESULTS, { recursive: true })
   const summary = {
+    command: 'npm run prove:schedules',
     node: process.version,
     schedules: total,
     seconds: Math.round(seconds),
     usEach: Number(usEach.toFixed(2)),
     violations: violations.length,
   }
-  const results: ProofResults = { ...summary, rows: rows.map(compact), mutants }
+  const results: ProofResults = { ...summary, ...searchesSummed(rows), mutants }
   writeFileSync(new URL('schedules.json', RESULTS), oneEachLine(results))
   writeFileSync(PAGE, withTables(readFileSync(PAGE, 'utf8'), proofTables(results)))
-}
-
-/** JSON with a line for each field, and for each item of a list. */
-function oneEachLine(fields: object): string {
-  const lines = Object.entries(fields).map(([name, value]) => {
-    const text = Array.isArray(value) ? `[\n${value.map((item) => `  ${JSON.stringify(item)}`).join(',\n')}\n ]` : JSON.stringify(value)
-    return ` ${JSON.stringify(name)}: ${text}`
-  })
-  return `{\n${lines.join(',\n')}\n}\n`
-}
-
-function compact({ violation, seconds: took, ...row }: Row) {
-  return { ...row, seconds: Number(took.toFixed(2)), ...(violation === undefined ? {} : { violation }) }
 }

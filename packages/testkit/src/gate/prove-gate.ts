@@ -9,7 +9,7 @@ import { type AttackOptions, zipfAttack } from './zipf-attack.js'
 // The gate beside exact counters: verdicts on Zipf traffic with attackers, errors of counts, the time of a look and of a record, memory.
 // Prints the tables of docs/gate.md; with --save they are made from what this run found.
 
-const RESULTS = new URL('../../../../bench/results/gate.json', import.meta.url)
+const RESULTS = new URL('../../../../bench/results/local/gate.json', import.meta.url)
 const LEAST_SHARE = 0.99
 const TRAFFIC = {
   seed: 1,
@@ -51,6 +51,6 @@ if (failed.length > 0) {
   process.exitCode = 1
 } else if (isSaved) {
   mkdirSync(new URL('.', RESULTS), { recursive: true })
-  writeFileSync(RESULTS, `${JSON.stringify(results, undefined, 1)}\n`)
+  writeFileSync(RESULTS, `${JSON.stringify(results)}\n`)
   console.log('\nnpm run plots makes the tables and plots of docs/gate.md from these results')
 }

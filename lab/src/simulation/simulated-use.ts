@@ -10,7 +10,7 @@ import { type GrantOf, grantsOf } from '../../../packages/sluicegate/dist/redis/
 import type { Answer, Backend, LeaseRequest, Operation } from '../../../packages/sluicegate/dist/shared/backend.js'
 import { CountedShare } from '../../../packages/sluicegate/dist/shared/outage/local-share.js'
 import { SharedLimiter } from '../../../packages/sluicegate/dist/shared/shared-limiter.js'
-import { TimelineClock } from '../scale/timeline-clock.js'
+import { TimelineClock } from './timeline-clock.js'
 import { type Arrival, HORIZON_MS, type UseCell } from './use-cell.js'
 
 /** What became of each arrival. */

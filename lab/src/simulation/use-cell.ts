@@ -36,16 +36,15 @@ export function perSecondOf({ nodes, requestsPerLease }: UseCell): number {
 }
 
 /** The policy of a cell; undefined where it is too small to be leased, so that the library takes from it exactly anyway. */
-export function policyOf(cell: UseCell, name?: string): Policy | undefined {
+export function policyOf(cell: UseCell): Policy | undefined {
   const rate = perSecondOf(cell) / cell.demand
   const limit = Math.max(1, Math.round(rate * RATE_WINDOW_S))
   const inRate = {
     limit,
     window: `${RATE_WINDOW_S}s`,
     burst: Math.ceil(Math.max(rate, LEAST_BURST + rate * LEASE_S)),
-    ...(name && { name }),
   } as const
-  const inWindow = { limit: Math.max(1, Math.round(rate * WINDOW_S)), window: `${WINDOW_S}s`, ...(name && { name }) } as const
+  const inWindow = { limit: Math.max(1, Math.round(rate * WINDOW_S)), window: `${WINDOW_S}s` } as const
   const policy = {
     'token-bucket': () => tokenBucket(inRate),
     gcra: () => gcra(inRate),
@@ -56,16 +55,6 @@ export function policyOf(cell: UseCell, name?: string): Policy | undefined {
   }[cell.policy]()
   const isSmall = (policy.policies ?? [policy]).some((part) => whyNotLeased(part, HORIZON_MS) !== undefined)
   return isSmall ? undefined : policy
-}
-
-export const MODES = ['exact', 'leased'] as const
-export type Mode = (typeof MODES)[number]
-
-/** The policy of a side of a run, by which its budget is known. */
-export function namedPolicy(cell: UseCell, name: string, mode: Mode): Policy {
-  const policy = policyOf(cell, `${name}-${mode}`)
-  if (policy === undefined) throw new Error('the policy of the cell is too small')
-  return policy
 }
 
 /** Bursts of a node: four times the mean pace for a quarter of the time. */

@@ -74,6 +74,6 @@ function starvedS(cell: UseCell, decided: readonly Decided[]): number {
 }
 
 /** Of values in any order; 0 of none. */
-export function p99(values: readonly number[]): number {
+function p99(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(0.99 * values.length)] ?? 0
 }
