@@ -1,10 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { faultsOfCommand } from './faults-of-command.js'
-import { issueFormFaults } from './issue-form.js'
 import { trackedFiles } from './tracked-files.js'
 
 const WORKFLOWS = /^\.github\/workflows\/.*\.ya?ml$/
-const FORMS = /^\.github\/ISSUE_TEMPLATE\/(?!config\.).*\.ya?ml$/
 const RENOVATE = '.github/renovate.json'
 
 /** Faults in what GitHub and Renovate read, which they would report only after a push, or not at all. */
@@ -15,7 +13,6 @@ export function checkGithub(): string[] {
     ...faultsOfCommand(process.execPath, ['tools/dist/lint-workflows.js', ...workflows]),
     ...workflows.flatMap((file) => unknownScripts(file, readFileSync(file, 'utf8'), Object.keys(scripts))),
     ...workflows.flatMap((file) => unpinnedActions(file, readFileSync(file, 'utf8'))),
-    ...trackedFiles(FORMS).flatMap((file) => issueFormFaults(file, readFileSync(file, 'utf8'))),
     ...renovateFaults(readFileSync(RENOVATE, 'utf8'), trackedFiles(/(^|\/)package\.json$/)),
   ]
 }

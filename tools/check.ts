@@ -1,6 +1,5 @@
 import { checkBoundaries } from './check-boundaries.js'
 import { checkDocs } from './check-docs.js'
-import { checkFileSizes } from './check-file-sizes.js'
 import { checkGithub } from './check-github.js'
 import { checkImportCircles } from './check-import-circles.js'
 import { checkLockfiles } from './check-lockfiles.js'
@@ -8,7 +7,6 @@ import { checkModuleState } from './check-module-state.js'
 import { checkPackages } from './check-packages.js'
 import { checkPublicApi } from './check-public-api.js'
 import { checkSignatures } from './check-signatures.js'
-import { checkWords } from './check-words.js'
 import { faultsOfCommand, faultsOfCompiler, faultsOfTool } from './faults-of-command.js'
 import { checkOptions } from './options-page.js'
 
@@ -30,11 +28,9 @@ const STEPS: Readonly<Record<string, Step>> = {
   'public API': checkPublicApi,
   options: checkOptions,
   'bundle size': () => faultsOfTool('size-limit'),
-  'file sizes': checkFileSizes,
   lockfiles: checkLockfiles,
   'signatures of packages': checkSignatures,
   'GitHub and Renovate': checkGithub,
-  words: checkWords,
   documentation: checkDocs,
 }
 

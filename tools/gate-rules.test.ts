@@ -3,40 +3,18 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { fileSizeFaults, fileSizeWarnings, functionSizeFaults } from './check-file-sizes.js'
 import { renovateFaults, unknownScripts, unpinnedActions } from './check-github.js'
 import { lockfileFaults } from './check-lockfiles.js'
 import { moduleState } from './check-module-state.js'
 import { apiFaults } from './check-public-api.js'
 import { signatureFaults } from './check-signatures.js'
 import { faultsOfCommand } from './faults-of-command.js'
-import { issueFormFaults } from './issue-form.js'
 import { missingPlatforms } from './lockfile-platforms.js'
 import { longTest } from './long-test.js'
 import { examplesIn } from './markdown-examples.js'
 import { linkedFiles } from './markdown-links.js'
 import { linksWithin } from './packed-docs.js'
 import { publicApi } from './public-api.js'
-
-test('a file of 401 lines is warned about and is no fault', () => {
-  const sizes = [1, 120, 400, 2, 401].map((lines) => [`${lines}.ts`, lines] as const)
-  assert.deepEqual(fileSizeFaults(sizes), [])
-  assert.deepEqual(fileSizeWarnings(sizes), ['401.ts has 401 lines, over 400: is it one idea? (A warning: the gate passes.)'])
-})
-
-test('half of the files may have at most 120 lines', () => {
-  const sizes = [1, 121, 122].map((lines, index) => [`${index}.ts`, lines] as const)
-  assert.deepEqual(fileSizeFaults(sizes), ['The median file has 121 lines, over 120'])
-})
-
-test('a function of 81 lines is refused, whatever its form; one of 80 passes', () => {
-  const body = (lines: number): string => '\n'.repeat(lines - 1)
-  const faults = (text: string): string[] => functionSizeFaults('a.ts', text)
-  assert.deepEqual(faults(`// first\nexport function long() {${body(81)}}`), ['a.ts:2: long has 81 lines, over 80: name its steps'])
-  assert.match(faults(`const arrow = () => {${body(81)}}`)[0] ?? '', /a function has 81 lines/)
-  assert.match(faults(`class A { method() {${body(81)}} }`)[0] ?? '', /method has 81 lines/)
-  assert.deepEqual(faults(`function fits() {${body(80)}}`), [])
-})
 
 test('a lockfile with a download address or without a checksum is refused', () => {
   const lock = {
@@ -161,19 +139,6 @@ test('a package that is not what its registry signed is refused, and a registry 
   assert.equal(signatureFaults(1, '1 package has an invalid registry signature:\n\nx@1.0.0\n').length, 1)
   assert.equal(signatureFaults(1, '2 packages have missing registry signatures but the registry is providing signing keys:\n').length, 1)
   assert.deepEqual(signatureFaults(1, 'npm error code ENOTFOUND'), [])
-})
-
-test('an issue form that GitHub would not show is refused', () => {
-  const form = 'name: Bug\ndescription: A bug\nbody:\n  - type: input\n    id: what\n    attributes: { label: What }\n'
-  assert.deepEqual(issueFormFaults('bug.yml', form), [])
-  const faulty = `${form}    validations: { required: maybe }\n  - type: input\n    id: what\n    attributes: { lable: What }\n  - type: list\n`
-  assert.deepEqual(issueFormFaults('bug.yml', faulty), [
-    'bug.yml: element 1: required is true or false',
-    'bug.yml: attributes of element 2 has no label',
-    'bug.yml: attributes of element 2 has an unknown field "lable"',
-    'bug.yml: element 2: the id "what" is there already',
-    'bug.yml: element 3: unknown type "list"; there are markdown, input, textarea, dropdown, checkboxes',
-  ])
 })
 
 test('a rule of Renovate that matches nothing is refused', () => {
