@@ -90,6 +90,8 @@ interface SharedStorageConfig {
   readonly mode: 'leased' | 'exact' | undefined
   readonly outage: 'local' | 'open' | 'closed'
   readonly timeoutMs: number
+  /** When the store or the home answers at the start, and refuses what limiters need. */
+  readonly refusedAtStart: 'fail' | 'serve'
 }
 
 /** The log, JSON lines on the error output. */

@@ -59,6 +59,7 @@ export function configObject({
           ...(storage.mode !== undefined && { mode: storage.mode }),
           outage: storage.outage,
           timeout: timeSpanText(storage.timeoutMs),
+          'refused-at-start': storage.refusedAtStart,
         },
         ...(storage.kind === 'redis' && storage.home && { home: homeObject(storage.home) }),
       },

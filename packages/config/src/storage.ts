@@ -4,7 +4,7 @@ import type { Section } from './section.js'
 const MAX_NODES = 100
 const PREFIX = /^[\x21-\x7e]{1,100}$/
 /** Those of the library. */
-export const DEFAULT_REDIS = { prefix: undefined, mode: undefined, outage: 'local', timeoutMs: 100 } as const
+export const DEFAULT_REDIS = { prefix: undefined, mode: undefined, outage: 'local', timeoutMs: 100, refusedAtStart: 'fail' } as const
 
 const REGION = /^[\w.-]{1,40}$/
 /** That of the library. */
@@ -79,6 +79,7 @@ function readStore<Place>(section: Section, place: (section: Section) => Place, 
     mode: section.oneOf('mode', ['leased', 'exact'] as const),
     outage: section.oneOf('outage', ['local', 'open', 'closed'] as const) ?? DEFAULT_REDIS.outage,
     timeoutMs: section.duration('timeout', 1, 60_000) ?? defaultMs,
+    refusedAtStart: section.oneOf('refused-at-start', ['fail', 'serve'] as const) ?? DEFAULT_REDIS.refusedAtStart,
   } as const
   section.done()
   return config

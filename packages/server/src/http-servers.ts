@@ -7,6 +7,7 @@ import type { LivePage } from './dashboard/live-page.js'
 import { dashboardRoutes } from './dashboard/routes.js'
 import type { Engine } from './engine/engine.js'
 import { homeNote } from './engine/region-figures.js'
+import { storeNote } from './engine/store-reports.js'
 import type { RateLimits } from './envoy/rate-limits.js'
 import type { Guards, MakeServer } from './listeners.js'
 import type { Log } from './log.js'
@@ -45,7 +46,7 @@ export function httpServers(context: HttpContext): Pick<MakeServer, 'http' | 'ad
   const { engine, limits, access, clients, log, guards, tracing, page, metrics, candidate, reload, phase } = context
   const probes: [string, Route][] = [
     ['/livez', livezRoute()],
-    ['/readyz', readyzRoute(phase, () => homeNote(engine))],
+    ['/readyz', readyzRoute(phase, () => storeNote(engine.storage) ?? homeNote(engine))],
     ['/startupz', startupzRoute(phase)],
     ['/healthcheck', healthcheckRoute(phase)],
   ]

@@ -16,7 +16,7 @@ const yaml = (): string => `
 listen: { port: 0, admin: "127.0.0.1:0" }
 policies:
   few: { algorithm: fixed-window, limit: 20, window: day }
-storage: { postgres: { url: "${server.url}", mode: exact, outage: closed, timeout: 10s } }
+storage: { postgres: { url: "${server.url}", mode: exact, outage: closed, timeout: 10s, refused-at-start: serve } }
 `
 
 const statusOf = async (service: Service, path: string): Promise<number> => (await fetch(`${service.url}${path}`)).status

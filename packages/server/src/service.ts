@@ -135,7 +135,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const others = protocolServers({ ...deciding, config, quotas: worker === undefined ? quotas : undefined }, guards)
   const listeners = new Listeners(config, { ...http, ...others })
   const parts: Parts = new Parts([
-    { name: 'storage', start: () => storage.connect(), stop: () => storage.close() },
+    { name: 'storage', start: () => opened(storage), stop: () => storage.close() },
     { name: 'engine', stop: () => engine.close() },
     reportOf(telemetry, measures),
     ...(snapshots === undefined ? [] : [snapshots]),
@@ -171,6 +171,16 @@ async function storageOf({ storage }: Config, log: Log, worker: WorkerParts | un
   }
   const { redisStorage } = await import('./engine/redis-storage.js')
   return redisStorage(storage, log)
+}
+
+/** One that cannot be used is closed: a part that has not started is not stopped. */
+async function opened(storage: Storage): Promise<void> {
+  try {
+    await storage.connect()
+  } catch (error) {
+    await storage.close()
+    throw error
+  }
 }
 
 /** Where the keys are kept over a restart; a store keeps them itself. */

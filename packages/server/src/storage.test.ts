@@ -53,7 +53,16 @@ function rootsOf({ roots }: RedisCluster): string[] {
 }
 
 async function clusterStorage(t: TestContext, urls: readonly string[]): Promise<RedisStorage> {
-  const config = { kind: 'redis', isCluster: true, prefix: undefined, mode: 'exact', outage: 'open', timeoutMs: 500, urls } as const
+  const config = {
+    kind: 'redis',
+    isCluster: true,
+    prefix: undefined,
+    mode: 'exact',
+    outage: 'open',
+    timeoutMs: 500,
+    refusedAtStart: 'serve',
+    urls,
+  } as const
   const storage = new RedisStorage(config, createLog('silent'))
   t.after(() => storage.close())
   await storage.connect()
@@ -243,7 +252,8 @@ test('the address of a store that is no address, or has a password, never appear
 
 test('closing a storage without a reachable server, or without leases, does not wait for the timeout', async () => {
   const redis = await RedisProcess.start()
-  const config = { kind: 'redis', isCluster: false, prefix: undefined, mode: undefined, outage: 'closed', timeoutMs: 30_000 } as const
+  const options = { prefix: undefined, mode: undefined, outage: 'closed', timeoutMs: 30_000, refusedAtStart: 'serve' } as const
+  const config = { kind: 'redis', isCluster: false, ...options } as const
   const open = async (): Promise<RedisStorage> => {
     const storage = new RedisStorage({ ...config, urls: [`redis://127.0.0.1:${redis.port}`] }, createLog('silent'))
     await storage.connect()

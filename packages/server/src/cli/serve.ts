@@ -4,6 +4,7 @@ import type { Config, ListenerName, StopTimes } from 'sluicegate-config/config.j
 import { type ListenAddress, listenAddressText } from 'sluicegate-config/listen-address.js'
 import { describePolicy } from 'sluicegate-config/policy-text.js'
 import { timeSpanText } from 'sluicegate-config/time-span.js'
+import { StoreRefusal } from '../engine/store-watch.js'
 import { drainOnFault } from '../fatal-fault.js'
 import { createLog, type Log } from '../log.js'
 import { canSharePorts, ownSlot } from '../processes/child.js'
@@ -141,7 +142,7 @@ function quotable(text: string): string {
 
 function explained(error: NodeJS.ErrnoException & { listener?: ListenerName }, { listen }: Config): Error {
   const { listener } = error
-  if (error instanceof WorkerError) return new UsageError(error.message, 1)
+  if (error instanceof WorkerError || error instanceof StoreRefusal) return new UsageError(error.message, 1)
   const reason =
     error instanceof RangeError
       ? 'there is not enough memory for the keys: lower max-keys'

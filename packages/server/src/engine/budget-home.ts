@@ -2,6 +2,8 @@ import type { RedisLimiterOptions } from 'sluicegate/redis'
 import type { HomeConfig } from 'sluicegate-config/config.js'
 import type { Log } from '../log.js'
 import { RedisConnection } from './redis-connection.js'
+import { DEFAULT_PREFIX, reportOf } from './store-reports.js'
+import type { StoreWatch } from './store-watch.js'
 import type { StoreConnections } from './stored-limiter.js'
 
 /** The store that holds the budgets of all regions, as this process is connected to it. */
@@ -9,26 +11,23 @@ export interface BudgetHome {
   /** Of the option `home` of a limiter. */
   readonly place: Pick<NonNullable<RedisLimiterOptions['home']>, 'client' | 'store'>
   readonly isReachable: boolean
+  readonly watch: StoreWatch
   /** Of PostgreSQL. */
-  readonly lookMs?: number | undefined
   readonly connections?: StoreConnections
-  /** Resolves when it is reached, or that has failed. */
-  connect(): Promise<void>
-  close(): Promise<void>
+  /** Resolves when it can be written, or after `withinMs`. */
+  connect(withinMs: number): Promise<void>
+  close(): void | Promise<void>
 }
 
 /** A driver is loaded where it is used. */
-export async function budgetHome({ place, region, timeoutMs }: HomeConfig, log: Log): Promise<BudgetHome> {
-  const changed = (isReachable: boolean, error?: Error): void => {
-    if (isReachable) log.info({ region }, 'the home of the budgets can be reached again')
-    else
-      log.warn({ err: { message: error?.message }, region }, 'the home of the budgets cannot be reached: the region decides with its share')
-  }
+export async function budgetHome({ place, region, prefix, timeoutMs }: HomeConfig, log: Log): Promise<BudgetHome> {
+  const report = reportOf(log, 'the home of the budgets', () => ({ region }), ': the region decides with its share')
   if (place.kind === 'redis') {
-    const redis = new RedisConnection(place, changed)
+    const redis = new RedisConnection(place, prefix ?? DEFAULT_PREFIX, report)
     return Object.assign(redis, { place: { client: redis.client } })
   }
   const [{ PostgresConnection }, { postgresHome }] = await Promise.all([import('./postgres-connection.js'), import('sluicegate/postgres')])
-  const postgres = new PostgresConnection(place, { option: 'storage.home.postgres', closeMs: timeoutMs }, changed)
-  return Object.assign(postgres, { place: { store: postgresHome({ client: postgres.pool, table: place.table }) } })
+  const use = { option: 'storage.home.postgres', prefix: prefix ?? DEFAULT_PREFIX, closeMs: timeoutMs }
+  const postgres = new PostgresConnection(place, use, report)
+  return Object.assign(postgres, { place: { store: postgresHome({ client: postgres.client, table: place.table }) } })
 }

@@ -1,104 +1,158 @@
+import { randomBytes } from 'node:crypto'
 import pg from 'pg'
+import { type CasStore, type PostgresClient, postgresStore } from 'sluicegate/postgres'
 import type { PostgresPlace } from 'sluicegate-config/config.js'
+import { type StoreNews, StoreRefusal, StoreWatch, type WatchedStore } from './store-watch.js'
 import type { StoreConnections } from './stored-limiter.js'
 
-/** How long a connection may take to open, and the start waits for the first. */
+/** How long a connection may take to open. */
 const CONNECT_MS = 2_000
 /** A statement that takes longer frees its connection. */
 const STATEMENT_MS = 5_000
-/** Between two looks whether the table can be read. */
-const LOOK_MS = 1_000
+/** How long connections of an old pool have to end before they are cut off. */
+const END_MS = 1_000
+const LOOK_KEPT_MS = 60_000
+const ONE_BYTE = Uint8Array.of(1)
 
 /** What one use of PostgreSQL has of its own. */
 interface PostgresUse {
   /** The option with its address, for messages. */
   readonly option: string
+  /** Of the names that limiters use. */
+  readonly prefix: string
   /** How long statements under way may take when it is closed. */
   readonly closeMs: number
 }
 
-/** A pool of connections to PostgreSQL, and a look at the table once a second. */
-export class PostgresConnection {
-  readonly pool: pg.Pool
+/** The part of a client of `pg` that its types leave out. */
+interface Connected {
+  readonly connection: { readonly stream: { destroy(): void } }
+}
+
+/** A pool of connections to PostgreSQL. Limiters get a pool of which the one behind it is replaced when the server refuses or is silent. */
+export class PostgresConnection implements WatchedStore {
+  /** For limiters. */
+  readonly client: PostgresClient
+  readonly watch: StoreWatch
   readonly #place: PostgresPlace
   readonly #use: PostgresUse
-  readonly #changed: (isReachable: boolean, error?: Error) => void
-  #isReachable = true
-  #lookMs: number | undefined
-  #looking: NodeJS.Timeout | undefined
+  readonly #store: CasStore
+  readonly #lookKey: string
+  /** Connections of each pool, by the pool. */
+  readonly #open = new WeakMap<pg.Pool, Set<pg.Client>>()
+  #pool: pg.Pool
+  #answeredMs = Number.NEGATIVE_INFINITY
 
-  /** @param changed hears once of each outage, and of its end. */
-  constructor(place: PostgresPlace, use: PostgresUse, changed: (isReachable: boolean, error?: Error) => void) {
+  constructor(place: PostgresPlace, use: PostgresUse, say: (news: StoreNews) => void) {
     this.#place = place
     this.#use = use
-    this.#changed = changed
-    this.pool = new pg.Pool({
-      connectionString: place.url,
-      max: place.connections,
+    this.watch = new StoreWatch(this, say)
+    this.#pool = this.#made()
+    this.client = poolOver(() => this.#pool)
+    this.#store = postgresStore({ client: this.client, table: place.table })
+    this.#lookKey = `${use.prefix}:look:${randomBytes(6).toString('hex')}`
+  }
+
+  get isReachable(): boolean {
+    return this.watch.isSound
+  }
+
+  get connections(): StoreConnections {
+    const { totalCount, idleCount, waitingCount } = this.#pool
+    return { busy: totalCount - idleCount, idle: idleCount, waiting: waitingCount }
+  }
+
+  /** Resolves when the table can be written, or after `withinMs`. */
+  connect(withinMs: number): Promise<void> {
+    return this.watch.start(withinMs)
+  }
+
+  /** The pool ends when its statements have. */
+  async close(): Promise<void> {
+    this.watch.end()
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, this.#use.closeMs)
+    })
+    await Promise.race([this.#pool.end(), late])
+    clearTimeout(timer)
+  }
+
+  /** Writes a key of this process's own. */
+  async look(): Promise<void> {
+    try {
+      const { version } = await this.#store.read(this.#lookKey)
+      await this.#store.swap({ key: this.#lookKey, version, value: ONE_BYTE, ttlMs: LOOK_KEPT_MS })
+    } catch (error) {
+      throw refusalOf(error, this.#use.option)
+    }
+  }
+
+  hasAnsweredSince(sinceMs: number): boolean {
+    return this.#answeredMs >= sinceMs
+  }
+
+  renew(): void {
+    const old = this.#pool
+    this.#pool = this.#made()
+    void old.end().catch(() => undefined)
+    // A silent server does not answer a farewell either.
+    setTimeout(() => {
+      for (const client of this.#open.get(old) ?? []) (client as unknown as Connected).connection.stream.destroy()
+    }, END_MS).unref()
+  }
+
+  #made(): pg.Pool {
+    const pool = new pg.Pool({
+      connectionString: this.#place.url,
+      max: this.#place.connections,
       connectionTimeoutMillis: CONNECT_MS,
       query_timeout: STATEMENT_MS,
       application_name: 'sluicegate',
       keepAlive: true,
     })
-    this.pool.on('error', (error) => this.#lost(error))
-  }
-
-  get isReachable(): boolean {
-    return this.#isReachable
-  }
-
-  get lookMs(): number | undefined {
-    return this.#lookMs
-  }
-
-  get connections(): StoreConnections {
-    const { totalCount, idleCount, waitingCount } = this.pool
-    return { busy: totalCount - idleCount, idle: idleCount, waiting: waitingCount }
-  }
-
-  /** Resolves when the table can be read, or after a moment. */
-  async connect(): Promise<void> {
-    await this.#look()
-    this.#looking = setInterval(() => void this.#look(), LOOK_MS)
-    this.#looking.unref()
-  }
-
-  /** The pool ends when its statements have. */
-  async close(): Promise<void> {
-    clearInterval(this.#looking)
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, this.#use.closeMs)
+    const open = new Set<pg.Client>()
+    this.#open.set(pool, open)
+    pool.on('connect', (client) => open.add(client))
+    pool.on('remove', (client) => open.delete(client))
+    pool.on('error', (error) => {
+      if (pool === this.#pool) this.watch.lost(refusalOf(error, this.#use.option))
     })
-    await Promise.race([this.pool.end(), late])
-    clearTimeout(timer)
-  }
-
-  async #look(): Promise<void> {
-    try {
-      const beganMs = performance.now()
-      const table = this.#place.table.split('.').map(pg.escapeIdentifier).join('.')
-      const { rows } = await this.pool.query(
-        `SELECT current_setting('transaction_read_only') AS "readOnly", (SELECT count(*) FROM (SELECT FROM ${table} LIMIT 0) AS none)`,
-      )
-      this.#lookMs = performance.now() - beganMs
-      // Its table can be read, and takes fail all the same.
-      if (rows[0]?.readOnly === 'on') throw new Error(readOnly(this.#use.option))
-      if (!this.#isReachable) this.#changed(true)
-      this.#isReachable = true
-    } catch (error) {
-      this.#lost(error as Error)
-    }
-  }
-
-  #lost(error: Error): void {
-    this.#lookMs = undefined
-    const wasReachable = this.#isReachable
-    this.#isReachable = false
-    if (wasReachable) this.#changed(false, error)
+    pool.on('release', (error) => {
+      if (!error && pool === this.#pool) this.#answeredMs = performance.now()
+    })
+    return pool
   }
 }
 
-function readOnly(option: string): string {
-  return `${option}.url leads to a server that is read-only, a standby or one with default_transaction_read_only: give the primary`
+/** What the library uses of a pool, at the pool of the moment. */
+function poolOver(pool: () => pg.Pool): PostgresClient {
+  return {
+    get totalCount() {
+      return pool().totalCount
+    },
+    connect: () => pool().connect(),
+    query: (query: pg.QueryConfig) => pool().query(query),
+  } as PostgresClient
+}
+
+/** Errors that pass by themselves: the server starts or ends, has no connection left, or was overtaken. */
+const PASSING = /^(?:53300|57P0[123]|55P03|40\d{3}|57014)$/
+
+const MENDS: readonly (readonly [code: RegExp, mend: (option: string) => string])[] = [
+  [/^28/, (option) => `give user and password in ${option}.url, and let the server accept them (pg_hba.conf)`],
+  [/^3D000$/, (option) => `give the name of the database in ${option}.url`],
+  [/^42501$/, () => 'grant this user SELECT, INSERT, UPDATE and DELETE on the table'],
+  [/^53100$/, () => 'its disk is full'],
+  [/^53300$/, () => 'it has no connection left: raise max_connections, or lower connections'],
+]
+
+/** What a server answered as a refusal, with what to do; other errors, such as a lost connection, as they are. */
+function refusalOf(error: unknown, option: string): Error {
+  const cause = (error as Error).cause ?? error
+  const { code, severity } = Object(cause) as { readonly code?: unknown; readonly severity?: unknown }
+  // Errors of the system and of the driver have no severity.
+  if (typeof code !== 'string' || typeof severity !== 'string') return error as Error
+  const [, mend] = MENDS.find(([codes]) => codes.test(code)) ?? []
+  return new StoreRefusal((error as Error).message, { mend: mend?.(option), isPassing: PASSING.test(code), cause: error })
 }

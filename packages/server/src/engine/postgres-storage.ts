@@ -4,11 +4,13 @@ import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { Log } from '../log.js'
 import { fleetOptions, storedFleet } from './fleet-limiter.js'
 import { PostgresConnection } from './postgres-connection.js'
+import { DEFAULT_PREFIX, reportOf, START_MS, throwRefusal } from './store-reports.js'
 import {
   type CallRateRoom,
   type LimiterMaking,
   MEMORY,
   type Storage,
+  type StorageWatches,
   type StoreConnections,
   type StoredLimiter,
   type StoredRateTable,
@@ -23,10 +25,8 @@ export class PostgresStorage implements Storage {
 
   constructor(config: PostgresStorageConfig, log: Log) {
     this.#config = config
-    this.#store = new PostgresConnection(config, { option: 'storage.postgres', closeMs: config.timeoutMs }, (isReachable, error) => {
-      if (isReachable) log.info('the store can be reached again')
-      else log.warn({ err: { message: error?.message } }, 'the store cannot be reached')
-    })
+    const use = { option: 'storage.postgres', prefix: config.prefix ?? DEFAULT_PREFIX, closeMs: config.timeoutMs }
+    this.#store = new PostgresConnection(config, use, reportOf(log, 'the store'))
   }
 
   get isReachable(): boolean {
@@ -34,21 +34,25 @@ export class PostgresStorage implements Storage {
   }
 
   get lookMs(): number | undefined {
-    return this.#store.lookMs
+    return this.#store.watch.lookMs
   }
 
   get connections(): StoreConnections {
     return this.#store.connections
   }
 
-  /** Resolves when the table can be read, or after a moment: the service starts without it too. */
-  connect(): Promise<void> {
-    return this.#store.connect()
+  get watches(): StorageWatches {
+    return { store: this.#store.watch, home: undefined }
+  }
+
+  async connect(): Promise<void> {
+    await this.#store.connect(START_MS)
+    if (this.#config.refusedAtStart === 'fail') throwRefusal('the store', this.#store.watch)
   }
 
   limiter(config: PolicyConfig, making: LimiterMaking): StoredLimiter {
     const options = fleetOptions(this.#config, config, making)
-    const client = this.#store.pool
+    const { client } = this.#store
     return storedFleet(createPostgresLimiter(config.policy, { client, table: this.#config.table, ...options }), this.#limiters)
   }
 

@@ -1,78 +1,250 @@
+import { createHash } from 'node:crypto'
 import { createClient, createCluster } from '@redis/client'
 import type { RedisClient } from 'sluicegate/redis'
 import type { RedisPlace } from 'sluicegate-config/config.js'
-import { type ClusterClient, ClusterKeeper } from './cluster-keeper.js'
+import { redisRefusal } from './redis-refusal.js'
+import { type StoreNews, StoreRefusal, StoreWatch, type WatchedStore } from './store-watch.js'
 
 /** How long a connection may take to open. */
 const CONNECT_MS = 2_000
 /** Between attempts to reconnect. */
 const RECONNECT_MS = { first: 50, most: 2_000 } as const
+/** A client that is not connected, and has said nothing for so long, hangs: the server has taken the connection and answers nothing. */
+const HUNG_MS = 2_500
 /** Commands that wait for an answer; more are refused at once, as in an outage. */
 const MAX_QUEUED_COMMANDS = 100_000
 
-/** The part of a client that the service uses beside limiters. */
-interface StoreClient {
+/** What a limiter does at least: a script that writes. */
+const LOOK = "return redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])"
+const LOOK_SHA1 = createHash('sha1').update(LOOK).digest('hex')
+const LOOK_KEPT_MS = '60000'
+/** Keys that are written at a look, so that most of the servers of a cluster are asked. */
+const CLUSTER_KEYS = 32
+/** Of a part of a cluster. */
+const PART_ANSWER_MS = 800
+const IN_NAMES = /[%:{}]/g
+
+/** The part of a client of one server that is used. */
+interface ServerClient {
+  readonly isOpen: boolean
+  readonly isReady: boolean
   connect(): Promise<unknown>
   destroy(): void
-  on(event: 'error' | 'ready' | 'node-ready', listener: (error: Error) => void): unknown
-  readonly isReady?: boolean
-  /** Of a client of one server. */
-  ping?(): Promise<unknown>
+  on(event: 'error' | 'ready' | 'connect' | 'reconnecting', listener: (error: Error) => void): unknown
+  sendCommand(command: string[], options?: object): Promise<unknown>
+  ping(): Promise<unknown>
 }
 
-/** The client of a Redis or Valkey, one server or a cluster. */
-export class RedisConnection {
-  readonly client: StoreClient & RedisClient
-  readonly #keeper: ClusterKeeper | undefined
-  #wasReachable = true
+/** The part of a cluster's client that is used. */
+interface ClusterClient {
+  readonly isOpen: boolean
+  readonly isReady: boolean
+  readonly masters: readonly object[]
+  readonly slots: readonly ({ readonly master?: { readonly address?: string } } | undefined)[]
+  connect(): Promise<unknown>
+  destroy(): void
+  on(event: 'error' | 'node-ready', listener: (error: Error) => void): unknown
+  nodeClient(node: never): never
+  sendCommand(firstKey: string | undefined, isReadonly: boolean, command: string[], options?: object): Promise<unknown>
+}
 
-  /** @param changed hears once of each outage, and of its end: a client repeats its error with every attempt. */
-  constructor(place: RedisPlace, changed: (isReachable: boolean, error?: Error) => void) {
-    this.client = clientOf(place)
-    this.#keeper = place.isCluster ? new ClusterKeeper(this.client as unknown as ClusterClient) : undefined
-    this.client.on('error', (error) => {
-      const wasReachable = this.#wasReachable
-      this.#wasReachable = false
-      if (wasReachable) changed(false, error)
-    })
-    this.client.on(place.isCluster ? 'node-ready' : 'ready', () => {
-      const wasReachable = this.#wasReachable
-      this.#wasReachable = true
-      if (!wasReachable) changed(true)
-    })
+/**
+ * A Redis or Valkey, one server or a cluster. Limiters get a client of which the one behind it is replaced: a client of node-redis keeps an
+ * open connection to a server that refuses everything, waits without end for a server that takes its connection and says nothing, and a
+ * cluster's stays stuck when no node answers at first.
+ */
+export class RedisConnection implements WatchedStore {
+  /** For limiters. */
+  readonly client: RedisClient
+  readonly watch: StoreWatch
+  readonly #place: RedisPlace
+  readonly #look: string
+  #server: ServerClient | undefined
+  #cluster: ClusterClient | undefined
+  /** Since when nothing was heard of a client that is not connected. */
+  #quietSinceMs = 0
+  #fault: Error | undefined
+
+  /** @param prefix of the names that limiters use. */
+  constructor(place: RedisPlace, prefix: string, say: (news: StoreNews) => void) {
+    this.#place = place
+    this.#look = `${prefix.replace(IN_NAMES, (character) => `%${character.charCodeAt(0).toString(16)}.`)}:look:`
+    this.watch = new StoreWatch(this, say)
+    this.#make()
+    this.client = place.isCluster ? clusterOver(() => this.#cluster as ClusterClient) : serverOver(() => this.#server as ServerClient)
   }
 
   get isReachable(): boolean {
-    return this.#keeper?.isUsable ?? this.client.isReady ?? this.#wasReachable
+    return this.watch.isSound && this.#isUsable
   }
 
-  /** Resolves when it is made, or has failed: the error event reports that, and the client goes on trying. */
-  async connect(): Promise<void> {
-    await this.client.connect().catch(() => undefined)
+  /** Opens it, and resolves when it can be written, or after `withinMs`. */
+  async connect(withinMs: number): Promise<void> {
+    this.#open()
+    await this.watch.start(withinMs)
   }
 
-  async close(): Promise<void> {
-    this.#keeper?.stop()
-    this.client.destroy()
+  close(): void {
+    this.watch.end()
+    this.#destroy()
+  }
+
+  /** Resolves when the server has answered what was sent before; undefined for a cluster, whose servers have a connection each. */
+  ping(): Promise<unknown> | undefined {
+    return this.#server?.ping()
+  }
+
+  async look(): Promise<void> {
+    if (!this.#isUsable) throw this.#fault ?? new Error('no connection is open')
+    if (this.#cluster === undefined) return this.#written('0')
+    const late = new Promise<Error>((resolve) => {
+      setTimeout(resolve, PART_ANSWER_MS, new Error(`no answer within ${PART_ANSWER_MS} ms`)).unref()
+    })
+    const faults = await Promise.all(
+      Array.from({ length: CLUSTER_KEYS }, (_, i) =>
+        Promise.race([
+          this.#written(String(i)).then(
+            () => undefined,
+            (error: Error) => error,
+          ),
+          late,
+        ]),
+      ),
+    )
+    const failed = faults.filter((fault) => fault !== undefined)
+    const [first] = failed
+    if (first === undefined) return
+    if (failed.length === CLUSTER_KEYS) throw first
+    const share = Math.max(1, Math.round((100 * failed.length) / CLUSTER_KEYS))
+    const mend = first instanceof StoreRefusal ? first.mend : undefined
+    throw new StoreRefusal(`about ${share} % of the cluster: ${first.message}`, { mend, isPassing: true, isPartial: true, cause: first })
+  }
+
+  renew(): void {
+    // It is being opened anyway.
+    if (this.#server?.isReady === false && performance.now() - this.#quietSinceMs < HUNG_MS) return
+    this.#destroy()
+    this.#make()
+    this.#open()
+  }
+
+  get #isUsable(): boolean {
+    const { isOpen, isReady } = this.#cluster ?? (this.#server as ServerClient)
+    return isOpen && isReady && this.#cluster?.masters.length !== 0
+  }
+
+  async #written(part: string): Promise<void> {
+    const name = `${this.#look}{${part}}`
+    const send = (command: string[]): Promise<unknown> =>
+      this.#cluster?.sendCommand(name, false, command) ?? (this.#server as ServerClient).sendCommand(command)
+    try {
+      await send(['EVALSHA', LOOK_SHA1, '1', name, LOOK_KEPT_MS]).catch((error: Error) => {
+        if (!error.message.startsWith('NOSCRIPT')) throw error
+        return send(['EVAL', LOOK, '1', name, LOOK_KEPT_MS])
+      })
+    } catch (error) {
+      throw redisRefusal(error)
+    }
+  }
+
+  #make(): void {
+    const client = this.#place.isCluster ? clusterOf(this.#place) : serverOf(this.#place)
+    const isCurrent = (): boolean => client === this.#cluster || client === this.#server
+    const heard = (): void => {
+      if (isCurrent()) this.#quietSinceMs = performance.now()
+    }
+    if ('masters' in client) {
+      this.#cluster = client
+      client.on('node-ready', () => isCurrent() && this.#opened())
+    } else {
+      this.#server = client
+      client.on('connect', heard)
+      client.on('reconnecting', heard)
+      client.on('ready', () => isCurrent() && this.#opened())
+    }
+    client.on('error', (error) => {
+      heard()
+      if (isCurrent()) this.#lost(error)
+    })
+  }
+
+  #open(): void {
+    const client = this.#cluster ?? (this.#server as ServerClient)
+    this.#quietSinceMs = performance.now()
+    client.connect().catch((error: Error) => {
+      if (client === this.#cluster) this.#lost(error)
+    })
+  }
+
+  #opened(): void {
+    this.#fault = undefined
+    this.watch.opened()
+  }
+
+  #lost(error: Error): void {
+    this.#fault = redisRefusal(error)
+    // Other servers of a cluster may be well, which the next look tells.
+    if (this.#cluster === undefined || !this.#isUsable) this.watch.lost(this.#fault)
+  }
+
+  #destroy(): void {
+    const client = this.#cluster ?? (this.#server as ServerClient)
+    if (client.isOpen) client.destroy()
   }
 }
 
-function clientOf({ urls, isCluster }: RedisPlace): StoreClient & RedisClient {
-  const socket = {
-    connectTimeout: CONNECT_MS,
-    reconnectStrategy: (attempts: number) => Math.min(RECONNECT_MS.most, RECONNECT_MS.first * 2 ** Math.min(attempts, 10)),
-  }
-  // A command that waits for a connection is answered too late: without a queue it fails at once, and the outage is handled.
-  const options = { socket, disableOfflineQueue: true, commandsQueueMaxLength: MAX_QUEUED_COMMANDS }
-  if (!isCluster) return createClient({ ...options, url: urls[0] ?? '' }) as unknown as StoreClient & RedisClient
+const SOCKET = {
+  connectTimeout: CONNECT_MS,
+  reconnectStrategy: (attempts: number): number => {
+    const ms = Math.min(RECONNECT_MS.most, RECONNECT_MS.first * 2 ** Math.min(attempts, 10))
+    return Math.ceil(ms * (1 - Math.random() / 2))
+  },
+} as const
+// A command that waits for a connection is answered too late: without a queue it fails at once, and the outage is handled.
+const CLIENT = { disableOfflineQueue: true, commandsQueueMaxLength: MAX_QUEUED_COMMANDS } as const
+
+function serverOf({ urls }: RedisPlace): ServerClient {
+  return createClient({ ...CLIENT, socket: SOCKET, url: urls[0] ?? '' }) as unknown as ServerClient
+}
+
+function clusterOf({ urls }: RedisPlace): ClusterClient {
   const { username, password, protocol } = new URL(urls[0] ?? '')
   const defaults = {
-    ...options,
+    ...CLIENT,
     ...(username !== '' && { username: decodeURIComponent(username) }),
     ...(password !== '' && { password: decodeURIComponent(password) }),
-    socket: protocol === 'rediss:' ? { ...socket, tls: true as const } : socket,
+    socket: protocol === 'rediss:' ? { ...SOCKET, tls: true as const } : SOCKET,
   }
   // Connections are opened when they are needed: otherwise one server that does not answer holds up the calls to all.
   const cluster = createCluster({ rootNodes: urls.map((url) => ({ url })), defaults, minimizeConnections: true })
-  return cluster as unknown as StoreClient & RedisClient
+  return cluster as unknown as ClusterClient
+}
+
+/** What the library uses of a client of node-redis, at the client of the moment. */
+function serverOver(client: () => ServerClient): RedisClient {
+  return {
+    get isOpen() {
+      return client().isOpen
+    },
+    destroy: () => undefined,
+    sendCommand: (command: string[], options?: object) => client().sendCommand(command, options),
+  } as RedisClient
+}
+
+function clusterOver(client: () => ClusterClient): RedisClient {
+  return {
+    get isOpen() {
+      return client().isOpen
+    },
+    destroy: () => undefined,
+    get masters() {
+      return client().masters
+    },
+    get slots() {
+      return client().slots
+    },
+    nodeClient: (node: never) => client().nodeClient(node),
+    sendCommand: (key: string | undefined, isReadonly: boolean, command: string[], options?: object) =>
+      client().sendCommand(key, isReadonly, command, options),
+  } as RedisClient
 }

@@ -6,10 +6,16 @@ import type { Log } from '../log.js'
 import { type BudgetHome, budgetHome } from './budget-home.js'
 import { fleetOptions, NO_TABLE, storedFleet } from './fleet-limiter.js'
 import { RedisConnection } from './redis-connection.js'
-import type { CallRateRoom, LimiterMaking, Storage, StoreConnections, StoredLimiter, StoredRateTable } from './stored-limiter.js'
-
-/** How long the start waits for the store. Afterwards policies decide as `outage` says until it can be reached. */
-const START_MS = 2_000
+import { DEFAULT_PREFIX, reportOf, START_MS, throwRefusal } from './store-reports.js'
+import type {
+  CallRateRoom,
+  LimiterMaking,
+  Storage,
+  StorageWatches,
+  StoreConnections,
+  StoredLimiter,
+  StoredRateTable,
+} from './stored-limiter.js'
 
 /** As the configuration says, with a home where it names one. */
 export async function redisStorage(config: RedisStorageConfig, log: Log): Promise<RedisStorage> {
@@ -27,10 +33,11 @@ export class RedisStorage implements Storage {
   constructor(config: RedisStorageConfig, log: Log, home?: BudgetHome) {
     this.#config = config
     this.#home = home
-    this.#store = new RedisConnection(config, (isReachable, error) => {
-      if (isReachable) log.info('the store can be reached again')
-      else log.warn({ err: { message: error?.message }, ...this.#shares() }, 'the store cannot be reached')
-    })
+    this.#store = new RedisConnection(
+      config,
+      config.prefix ?? DEFAULT_PREFIX,
+      reportOf(log, 'the store', () => this.#shares()),
+    )
   }
 
   get isReachable(): boolean {
@@ -42,21 +49,22 @@ export class RedisStorage implements Storage {
   }
 
   get lookMs(): number | undefined {
-    return this.#home?.lookMs
+    return this.#config.home?.place.kind === 'postgres' ? this.#home?.watch.lookMs : undefined
   }
 
   get connections(): StoreConnections | undefined {
     return this.#home?.connections
   }
 
-  /** Resolves when the store can be reached, or after a moment: the service starts without it too. */
+  get watches(): StorageWatches {
+    return { store: this.#store.watch, home: this.#home?.watch }
+  }
+
   async connect(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, START_MS)
-    })
-    await Promise.race([Promise.all([this.#store.connect(), this.#home?.connect()]), late])
-    clearTimeout(timer)
+    await Promise.all([this.#store.connect(START_MS), this.#home?.connect(START_MS)])
+    if (this.#config.refusedAtStart === 'serve') return
+    throwRefusal('the store', this.#store.watch)
+    throwRefusal('the home of the budgets', this.#home?.watch)
   }
 
   /** The most nodes that share a policy, and the least share of one, while the store cannot be reached. */
@@ -112,18 +120,18 @@ export class RedisStorage implements Storage {
     })
     if (this.isReachable) await Promise.race([this.#leasesReturned(late), late])
     clearTimeout(timer)
-    await Promise.all([this.#store.close(), this.#home?.close()])
+    this.#store.close()
+    await this.#home?.close()
   }
 
   /** Limiters return their leases, and then those whose refill was under way: an answer of the store follows the answers before it. */
   async #leasesReturned(late: Promise<void>): Promise<void> {
     // One connection keeps the order; the nodes of a cluster have one each.
-    const { client } = this.#store
-    const { ping } = client
-    if (ping === undefined || this.#config.isCluster) return late
     for (let round = 0; round < 2; round++) {
       await nextTurn()
-      await ping.call(client).catch(() => undefined)
+      const answer = this.#store.ping()
+      if (answer === undefined) return late
+      await answer.catch(() => undefined)
     }
   }
 }

@@ -21,6 +21,7 @@ import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { Awaitable } from './awaitable.js'
 import { reserveNowOf } from './reserve-now.js'
 import type { SavedPolicy } from './snapshot-file.js'
+import type { StoreWatch } from './store-watch.js'
 
 /** A reservation in memory or at a store. */
 export interface StoredReservation extends Pick<FleetReservation, 'allowed' | 'waitMs' | 'decision'> {
@@ -106,6 +107,12 @@ export interface StoreConnections {
   readonly waiting: number
 }
 
+/** Of the stores of a service. */
+export interface StorageWatches {
+  readonly store: StoreWatch
+  readonly home: StoreWatch | undefined
+}
+
 /** Where the keys of policies are: in the memory of this process, or at a store that other processes share. */
 export interface Storage {
   /** @throws {PolicyError} when there is no room for the policy or its options are invalid. */
@@ -122,7 +129,7 @@ export interface Storage {
    */
   rateTable(room: CallRateRoom, making: LimiterMaking, saved?: Uint8Array): StoredRateTable
   readonly name: 'memory' | 'redis' | 'postgres'
-  /** Whether the store can be reached, and written as far as that is known; always true in memory. */
+  /** Whether the store could be written at the last look; always true in memory. */
   readonly isReachable: boolean
   /** Whether the home of the budgets can be reached; absent where the store itself holds them. */
   readonly isHomeReachable?: boolean | undefined
@@ -130,7 +137,13 @@ export interface Storage {
   readonly lookMs?: number | undefined
   /** Of a pool of connections. */
   readonly connections?: StoreConnections | undefined
-  /** Resolves when the store can be reached, or after a moment. */
+  /** The looks at the store, and at the home where there is one; absent in memory. */
+  readonly watches?: StorageWatches
+  /**
+   * Resolves when the store can be written, or after a moment: the service starts without it, too.
+   *
+   * @throws {StoreRefusal} when a server answers and refuses, unless the configuration says to serve all the same.
+   */
   connect(): Promise<void>
   close(): Promise<void>
 }

@@ -201,8 +201,22 @@ function reachMeasures({ storage }: Engine): Measure[] {
   return [
     gauge(
       'sluicegate_store_reachable',
-      'Whether the store can be reached; 1 in memory.',
+      'Whether the store could be written at the last look, each second; 1 in memory.',
       one(() => (storage.isReachable ? 1 : 0)),
+    ),
+    gauge(
+      'sluicegate_degraded',
+      'Whether the store or the home of the budgets does not decide now; 0 in memory.',
+      one(() => (storage.isReachable && storage.isHomeReachable !== false ? 0 : 1)),
+    ),
+    counter(
+      'sluicegate_store_renewals_total',
+      'How often connections to the store, or to the home, were replaced because it refused or was silent.',
+      () =>
+        labelled(
+          'to',
+          Object.entries(storage.watches ?? {}).flatMap(([to, watch]) => (watch ? [[to, watch.renewals]] : [])),
+        ),
     ),
     gauge('sluicegate_store_info', 'Which store holds the keys: memory, redis or postgres; always 1.', () => [
       { labels: { store: storage.name }, value: 1 },

@@ -1,6 +1,7 @@
 import { onceInProcess } from '../once-in-process.js'
 import type { CancelSignal } from '../shared/backend.js'
 import { KeyFault } from '../shared/calls/call-guard.js'
+import { warnOfStore } from '../warn-once.js'
 import type { CommandRunner } from './command-runner.js'
 import { hashSlot } from './redis-keys.js'
 
@@ -32,9 +33,9 @@ export function runScript<Answer>(
   const command = ['EVALSHA', script.sha1, String(keys.length), ...keys, ...args]
   return runner.send(keys[0] as string, command, signal).then(read, (error) => {
     const call = new ScriptCall(runner, script, keys, args, signal)
-    if (!call.mayRetry(error)) throw faultOf(error)
+    if (!call.mayRetry(error)) throw faultAt(runner, error)
     return call.retried(error).then(read, (again) => {
-      throw faultOf(again)
+      throw faultAt(runner, again)
     })
   })
 }
@@ -156,6 +157,19 @@ export function faultOf(error: unknown): unknown {
   const [, within] = CODE_WITHIN.exec(message) ?? []
   const isOut = isOfServer(said) || (within !== undefined && isOfServer(within)) || OUT_IN_WORDS.test(message)
   return isOut && !OF_A_KEY.test(message) ? error : new KeyFault(message, { cause: error })
+}
+
+/** The same, with a warning, once, of a server to which clients that are left as they are stay connected for ever. */
+function faultAt({ client }: CommandRunner, error: unknown): unknown {
+  const fault = faultOf(error)
+  if (fault instanceof Error && /^READONLY |: -READONLY |: - ReadOnly: /.test(fault.message)) {
+    const mend = 'give the address of the primary; where that is a name which moves at a failover, the client has to connect again'
+    warnOfStore(
+      'SLUICEGATE_REPLICA',
+      `a server answers ${client} that it is a replica, which takes no writes: ${mend}, see docs/redis.md, "A name that moves"`,
+    )
+  }
+  return fault
 }
 
 function isOfServer(code: string): boolean {

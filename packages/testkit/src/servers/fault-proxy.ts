@@ -69,8 +69,13 @@ export class FaultProxy {
 
   /** Another server takes the place of the one behind it, as when an address moves; connections are reset. */
   lead(target: Target): void {
-    this.target = target
+    this.leadNext(target)
     this.reset()
+  }
+
+  /** As when a name is given another address: connections that are open stay where they are. */
+  leadNext(target: Target): void {
+    this.target = target
   }
 
   async stop(): Promise<void> {

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { FaultProxy, longTest, RedisProcess, until } from 'sluicegate-testkit'
+import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
+import { runService } from 'sluicegate-testkit/service/running-service.js'
+import type { Service } from './service.js'
+
+const BACK_MS = 5_000
+
+const yaml = (url: string): string => `
+listen: { port: 0 }
+policies:
+  api: { algorithm: token-bucket, limit: 100000, window: 1h }
+storage: { redis: { url: "${url}", mode: exact } }
+`
+
+const isReachable = async ({ url }: Service): Promise<boolean> =>
+  seriesValue(readExposition(await (await fetch(`${url}/metrics`)).text()), 'sluicegate_store_reachable') === 1
+
+const sourceOf = async ({ url }: Service): Promise<string> =>
+  ((await (await fetch(`${url}/v1/take?policy=api&key=alice`)).json()) as { source: string }).source
+
+/** Two servers, and a name that leads to the first; the service takes all the time. */
+async function behindAName(t: TestContext): Promise<{ first: RedisProcess; second: RedisProcess; name: FaultProxy; service: Service }> {
+  const [first, second] = await Promise.all([RedisProcess.start(), RedisProcess.start()])
+  t.after(() => Promise.all([first.stop(), second.stop()]))
+  const name = await FaultProxy.before({ host: '127.0.0.1', port: first.port })
+  t.after(() => name.stop())
+  const service = await runService(t, yaml(name.url))
+  await until('the store decides', async () => (await sourceOf(service)) === 'store')
+  return { first, second, name, service }
+}
+
+async function isBack(service: Service): Promise<void> {
+  const fromMs = performance.now()
+  await until('it is out', async () => (await sourceOf(service)) === 'outage')
+  await until('the store decides again', async () => (await sourceOf(service)) === 'store')
+  const tookMs = performance.now() - fromMs
+  assert.ok(tookMs < BACK_MS, `${tookMs} ms`)
+  await until('and is said to', () => isReachable(service))
+}
+
+test('a primary that became a replica, whose connection stays open, is left for the one to which its name leads now', async (t) => {
+  const { first, second, name, service } = await behindAName(t)
+  await first.ask('REPLICAOF', '127.0.0.1', String(second.port))
+  name.leadNext({ host: '127.0.0.1', port: second.port })
+  await isBack(service)
+})
+
+longTest('so is a server that is silent, and whose connection stays open', async (t) => {
+  const { first, second, name, service } = await behindAName(t)
+  first.pause()
+  t.after(() => first.resume())
+  name.leadNext({ host: '127.0.0.1', port: second.port })
+  await isBack(service)
+})
+
+longTest('and one that takes a connection and answers nothing, while it is the only one', async (t) => {
+  const { first, service } = await behindAName(t)
+  first.pause()
+  await until('it is out', async () => !(await isReachable(service)))
+  await new Promise((resolve) => setTimeout(resolve, 6_000))
+  first.resume()
+  const fromMs = performance.now()
+  await until('the store decides again', async () => (await sourceOf(service)) === 'store')
+  assert.ok(performance.now() - fromMs < BACK_MS)
+})
