@@ -12,7 +12,7 @@ import { RedisRegionPool } from './redis-region-pool.js'
 const SEQUENCES = shortOrLong(30, 200)
 const STEPS = 60
 const START_US = 1_700_000_000_000_000
-const TERMS = { periodUs: 1_000_000, leadUs: 250_000, claimUs: 1_000_000, leaseUs: 4_000_000, foreseenUs: 0 }
+const TERMS = { periodUs: 1_000_000, leadUs: 250_000, claimUs: 1_000_000, leaseUs: 4_000_000, foreseenUs: 0, isEager: false }
 const ANYWHERE = { serverOf: () => undefined, slotOf: () => undefined }
 
 let redis: OwnRedis
@@ -57,42 +57,47 @@ test('what a region holds changes by the script as by its twin, also when the cl
             fullUs: random.magnitude(1, 9_000_000),
             total: random.pick([undefined, 0.000_1]),
             periodUs: TERMS.periodUs,
+            grantId: random.integer(0, START_US),
           }
           const [actual, expected] = [await pool.deposit(key, deposit), twin.deposit(nowUs, deposit)]
-          assert.deepEqual(actual, expected, where)
-          lastEndUs = actual.endUs
+          assert.equal(actual, expected, where)
+          lastEndUs = actual
           break
         }
         case 3: {
-          const lot = { tokens: amount, endUs: nowUs + random.pick([-1_000_000, 1_000_000, 3_600_000_000]) }
-          await pool.back(key, lot)
-          twin.back(nowUs, lot)
+          const lot = { tokens: amount, endUs: nowUs + random.pick([-1_000_000, -100_000, 1_000_000, 3_600_000_000]), grantId: step }
+          assert.equal(await pool.back(key, lot), twin.back(nowUs, lot), where)
           break
         }
         case 4:
           if (random.chance(0.5)) assert.equal(await pool.reclaim(key, lastEndUs), twin.reclaim(nowUs, lastEndUs), where)
           if (random.chance(0.3)) assert.equal(await pool.settle(key), twin.settle(nowUs), where)
-          await pool.owe(key, amount)
-          twin.owe(nowUs, amount)
+          {
+            const tokens = random.pick([0, amount, -amount])
+            assert.equal(await pool.owe(key, tokens), twin.owe(nowUs, tokens), where)
+          }
           break
         case 5:
           if (random.chance(0.3)) {
             const us = random.pick([0, random.magnitude(1, 5_000_000)])
             await pool.block(key, us)
             twin.block(nowUs, us)
+          } else if (random.chance(0.1)) {
+            await pool.reset(key)
+            twin.reset(nowUs)
           } else {
-            await pool.lost(key)
-            twin.lost(nowUs)
+            await pool.lost(key, amount)
+            twin.lost(nowUs, amount)
           }
           break
         default: {
           const draw = { want: amount, least: random.integer(1, amount), demand: random.pick([undefined, amount, 3 * amount]) }
-          const terms = { ...TERMS, foreseenUs: random.pick([0, nowUs - random.magnitude(1, 5_000_000)]) }
+          const terms = { ...TERMS, isEager: random.chance(0.3), foreseenUs: random.pick([0, nowUs - random.magnitude(1, 5_000_000)]) }
           const [actual, expected] = [await pool.draw(key, draw, terms), twin.draw(nowUs, draw, terms)]
           const { claim, ...exact } = actual
           const { claim: twinClaim, ...twinExact } = expected
           assert.deepEqual(exact, twinExact, where)
-          assert.equal(claim?.agoUs, twinClaim?.agoUs, where)
+          assert.deepEqual([claim?.agoUs, claim?.owed], [twinClaim?.agoUs, twinClaim?.owed], where)
           if (claim !== undefined && twinClaim !== undefined) {
             const { pace, total } = twinClaim
             assert.ok(Math.abs(claim.pace - pace) <= 1e-6 * pace + 1e-12, `${where}: ${claim.pace} and ${pace}`)
@@ -111,7 +116,7 @@ test('tokens that come back after the clock was set back are void', async () => 
   const pool = new RedisRegionPool(time, new RedisKeys('set back'), guard, 'p')
   time.nowUs = START_US
   const given = { isRenewal: true, claimedUs: START_US, lastUs: 4_000_000, agoUs: 0, tokens: 50, wanted: 50, least: 1 }
-  const nothing = { deniedUs: 0, blockedUs: 0, rest: 0, fullUs: 0, total: undefined, periodUs: TERMS.periodUs }
+  const nothing = { deniedUs: 0, blockedUs: 0, rest: 0, fullUs: 0, total: undefined, periodUs: TERMS.periodUs, grantId: 7 }
   await pool.deposit('k', { ...given, ...nothing })
   const { lots } = await pool.draw('k', { want: 50, least: 1, demand: 50 }, TERMS)
   assert.equal(lots[0]?.tokens, 50)
@@ -126,9 +131,9 @@ test('tokens that come back a moment after their end are not drawn, and go back 
   const pool = new RedisRegionPool(time, new RedisKeys('late'), guard, 'p')
   time.nowUs = START_US
   const endUs = START_US + 1_000_000
-  await pool.back('k', { tokens: 2, endUs })
+  await pool.back('k', { tokens: 2, endUs, grantId: 7 })
   time.nowUs = endUs + 100_000
-  await pool.back('k', { tokens: 5, endUs })
+  assert.ok(await pool.back('k', { tokens: 5, endUs, grantId: 7 }))
   assert.equal((await pool.draw('k', { want: 7, least: 1, demand: 1 }, TERMS)).tokens, 0)
   assert.deepEqual([await pool.reclaim('k', endUs), await pool.reclaim('k', endUs)], [7, 0])
 })

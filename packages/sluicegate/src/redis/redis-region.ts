@@ -54,6 +54,7 @@ function placeInRedis(options: RegionOptions, runner: CommandRunner, keys: Redis
     options,
     homeOf: (permitOf) => ({
       places: scripts,
+      sharesGrants: true,
       connect: (policy, lengthOf) => new RedisBackend(scripts, encodingsOf(policy, lengthOf), permitOf),
       countRegions: (policies, region) =>
         scripts.countNodes(

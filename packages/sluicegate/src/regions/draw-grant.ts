@@ -1,6 +1,7 @@
 import type { Grant } from '../lease/grant.js'
 import { mostLeased } from '../lease/leasing.js'
 import type { Policy } from '../policy/policy.js'
+import type { DrawnLots } from './drawn-lots.js'
 import type { Drawn } from './region-pool.js'
 import { isRate, PLENTY, type RegionTerms } from './region-terms.js'
 
@@ -8,10 +9,12 @@ import { isRate, PLENTY, type RegionTerms } from './region-terms.js'
 export type GrantOfDraw = (drawn: Drawn) => Grant
 
 /**
- * A process holds drawn tokens for `leaseUs` at most, and returns those left, under an id that says when the first of them end. Those of a rate
- * flow back at the home by themselves: with plenty there they are not worth a call.
+ * A process holds drawn tokens for `leaseUs` at most, and returns those left, to the lot of the first of them. Those of a rate flow back at the
+ * home by themselves: with plenty there they are not worth a call.
+ *
+ * @param drawnLots remembers where they go back.
  */
-export function grantsOfDraws(policy: Policy, leaseUs: number, terms: RegionTerms): GrantOfDraw {
+export function grantsOfDraws(policy: Policy, leaseUs: number, terms: RegionTerms, drawnLots: DrawnLots): GrantOfDraw {
   const flowsBackAtHome = isRate(policy)
   const full = Math.max(policy.limit, policy.burst)
   const most = Math.max(1, mostLeased(policy, terms.leaseUs))
@@ -25,7 +28,7 @@ export function grantsOfDraws(policy: Policy, leaseUs: number, terms: RegionTerm
       endUs: (token) => Math.min(leaseUs, endOf(token, lots) - nowUs),
       flowsBack: false,
       isReturned: !flowsBackAtHome || isScarce || budget < PLENTY,
-      id: lots[0] && -lots[0].endUs,
+      id: lots[0] && drawnLots.add(lots[0], nowUs),
       untilFreeUs,
       untilFreeFor: () => (tokens > 0 ? undefined : deniedUs),
       blockedUs,

@@ -9,6 +9,8 @@ export interface Home {
   /** The backend of a policy there, without timeouts, whose leases last as long as `lengthOf` says. */
   connect(policy: Policy, lengthOf: (policy: Policy) => number): Backend
   readonly places: CallPlaces
+  /** Whether any process may return tokens that another one leased; else only the one that did. */
+  readonly sharesGrants: boolean
   /** How many regions called of late, this one included; absent where the store does not count. */
   countRegions?(policies: readonly string[], region: string): Promise<number>
 }

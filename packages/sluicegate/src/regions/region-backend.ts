@@ -1,14 +1,27 @@
 import { combined, type Decision } from '../decision/decision.js'
 import { holdsPermits } from '../decision/permit.js'
-import { isOutage } from '../errors.js'
+import { isOutage, StoreError } from '../errors.js'
 import { keysUnder, nameOf } from '../key.js'
 import type { Grant } from '../lease/grant.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
-import type { Answer, Backend, Booked, CancelSignal, LeaseRequest, Operation, ReturnOperation, TakeOperation } from '../shared/backend.js'
+import {
+  type Answer,
+  type Backend,
+  type Booked,
+  type CancelSignal,
+  type LeaseRequest,
+  type Operation,
+  passed,
+  type ReturnOperation,
+  type TakeOperation,
+} from '../shared/backend.js'
 import { KeyFault } from '../shared/calls/call-guard.js'
 import { type GrantOfDraw, grantsOfDraws } from './draw-grant.js'
+import { DrawnLots } from './drawn-lots.js'
+import type { HomeLink } from './home-link.js'
 import type { Draw, Drawn, Lot, RegionPool } from './region-pool.js'
+import type { ShareBackend } from './region-share.js'
 import type { RegionTerms } from './region-terms.js'
 import type { RegionRenewals } from './renewals.js'
 
@@ -28,6 +41,15 @@ class Receipt {
   }
 }
 
+/** The same of tokens of the region's share. */
+class ShareReceipt {
+  readonly receipt: unknown
+
+  constructor(receipt: unknown) {
+    this.receipt = receipt
+  }
+}
+
 /** What a region is made of, under one policy. */
 export interface RegionParts {
   readonly policy: Policy
@@ -38,8 +60,9 @@ export interface RegionParts {
   readonly pools: readonly RegionPool[]
   /** All policies at the home. */
   readonly home: Backend
+  readonly link: HomeLink
   /** Decides with the region's share while the home cannot be reached; undefined without a share. */
-  readonly alone: Backend | undefined
+  readonly alone: ShareBackend | undefined
   /** Whether a key of which the region knows nothing begins with that share, instead of waiting for the home. */
   readonly isColdAlone: boolean
   readonly renewals: RegionRenewals
@@ -53,7 +76,8 @@ export interface RegionParts {
  *    ({@link RegionRenewals}).
  * 2. Where the pool has too few, and the home is known to deny, the answer is no.
  * 3. Where the home is not known to deny, it decides this take: one call to it.
- * 4. While the home cannot be reached, the region decides with its share, and the pool notes what is owed.
+ * 4. While the home cannot be reached, the region decides with its share, and the pool notes what is owed. No take waits to see whether the
+ *    home is back ({@link HomeLink}).
  */
 export class RegionBackend implements Backend {
   private readonly parts: RegionParts
@@ -61,13 +85,16 @@ export class RegionBackend implements Backend {
   private readonly grantOf: readonly GrantOfDraw[]
   private readonly holds: boolean
   private readonly isOfPermits: boolean
-  /** Keys of which this process admitted something without the home, by their text. */
-  private readonly owing = new Set<string>()
+  private readonly drawnLots = new DrawnLots()
+  /** Keys of which this process admitted something without the home, by their text, and since when the region's store knows them. */
+  private readonly owing = new Map<string, readonly number[]>()
+  /** What goes back to the region just now. */
+  private readonly returning = new Set<Promise<unknown>>()
 
   constructor(parts: RegionParts) {
     this.parts = parts
     this.policies = parts.policy.policies ?? [parts.policy]
-    this.grantOf = this.policies.map((policy) => grantsOfDraws(policy, parts.leaseUs, parts.terms))
+    this.grantOf = this.policies.map((policy) => grantsOfDraws(policy, parts.leaseUs, parts.terms, this.drawnLots))
     this.holds = parts.terms.mode === 'tokens'
     this.isOfPermits = holdsPermits(parts.policy)
   }
@@ -86,10 +113,11 @@ export class RegionBackend implements Backend {
         return this.cancelled(operation, operation.tokens, signal)
       case 'discard':
         return this.cancelled(operation, operation.booked.cost, signal)
+      // Ids of the home's grants are above 0.
       case 'return':
         return operation.grantId < 0 ? this.returned(operation) : this.homeAlone(operation, signal)
       case 'redeem':
-        return operation.booked.receipt instanceof Receipt ? this.peeked(operation.key, 1, signal) : this.homeAlone(operation, signal)
+        return this.isOfHome(operation.booked) ? this.homeAlone(operation, signal) : this.peeked(operation.key, 1, signal)
       case 'release':
       case 'heartbeat':
         return this.permitHeld(operation, signal)
@@ -110,6 +138,9 @@ export class RegionBackend implements Backend {
 
   private async leaseAtHome(request: LeaseRequest, signal: CancelSignal | undefined, nothing: () => Grant): Promise<Grant> {
     const { key, part, least } = request
+    // Without the home each take is decided by itself, so that its decision says so.
+    const none = (): Grant => ({ ...nothing(), isNone: true })
+    if (this.isAlone(key, 'take')) return none()
     try {
       const grant = await this.parts.home.lease(request, signal)
       this.settle(key)
@@ -117,9 +148,17 @@ export class RegionBackend implements Backend {
       return grant
     } catch (error) {
       if (!isOutage(error)) throw error
-      // Without the home each take is decided by itself, so that its decision says so.
-      return { ...nothing(), isNone: true }
+      return none()
     }
+  }
+
+  /** Whether the region decides without the home, as it is out, or as a key begins so. */
+  private isAlone(key: Key, verb: Operation['verb']): boolean {
+    const { home, link, alone, isColdAlone } = this.parts
+    if (isColdAlone && this.holds && verb === 'take') return true
+    if (!link.isOut(key, alone === undefined)) return false
+    link.probe(key, () => home.execute({ verb: 'peek', key, cost: 1 }).then(() => this.settle(key)))
+    return true
   }
 
   private async draw(part: number, key: string, draw: Draw, signal: CancelSignal | undefined): Promise<Drawn> {
@@ -135,7 +174,9 @@ export class RegionBackend implements Backend {
 
   private noteClaim(part: number, key: string, drawn: Drawn): void {
     this.parts.renewals.heard(drawn.nowUs)
-    if (drawn.claim !== undefined) this.parts.renewals.claimed(part, key, drawn, drawn.claim)
+    if (drawn.claim === undefined) return
+    this.parts.renewals.claimed(part, key, drawn, drawn.claim)
+    if (this.owing.size > 0 && this.policies.length === 1 && this.owing.has(nameOf(key))) this.noteOwed(key, 0).catch(noMatter)
   }
 
   /** Of several policies all or none: what was drawn of some goes back. */
@@ -149,32 +190,37 @@ export class RegionBackend implements Backend {
       const [first] = draws as [Drawn]
       return { done: true, decision, waitUs: 0, order: first.nowUs, receipt: new Receipt(draws.map(({ lots }) => lots)) }
     }
-    for (const [part, { lots }] of draws.entries()) this.giveBack(part, keys[part] as string, lots, cost)
+    for (const [part, { lots }] of draws.entries()) void this.giveBack(part, keys[part] as string, lots, cost)
     if (operation.verb === 'take' && draws.some(isDenied)) return { done: false, decision: this.decisionOf(draws, cost) }
     return this.atHome(operation, signal)
   }
 
   /** The home decides, or the region by itself while the home cannot be reached. */
   private async atHome(operation: Charging, signal: CancelSignal | undefined): Promise<Answer> {
-    const { home, alone, isColdAlone } = this.parts
-    if (isColdAlone && this.holds && alone !== undefined && operation.verb === 'take') return this.takeAlone(operation, signal)
+    if (this.isAlone(operation.key, operation.verb)) return this.chargedAlone(operation, signal)
     try {
-      const answer = await home.execute(operation, signal)
+      const answer = await this.parts.home.execute(operation, signal)
       this.settle(operation.key)
       if (!answer.done && this.holds) this.learnDenial(operation, answer)
       return answer
     } catch (error) {
       if (!isOutage(error)) throw error
-      return this.takeAlone({ verb: 'take', key: operation.key, cost: operation.cost, id: operation.id }, signal)
+      return this.chargedAlone(operation, signal)
     }
   }
 
-  private async takeAlone(operation: TakeOperation, signal: CancelSignal | undefined): Promise<Answer> {
+  /** By the region's share. A reservation is for now, or not at all. */
+  private async chargedAlone(operation: Charging, signal: CancelSignal | undefined): Promise<Answer> {
     const { alone } = this.parts
     if (alone === undefined) return { done: false, decision: this.closed() }
-    const answer = await alone.execute(operation, signal)
-    if (answer.done) this.owe(operation.key, operation.cost)
-    return inOutage(answer)
+    const { verb, key, cost } = operation
+    const answer = await alone.execute(verb === 'take' ? operation : { ...operation, maxWaitUs: 0 }, signal)
+    if (!answer.done) return inOutage(answer)
+    this.owe(key, cost)
+    const isHeld = verb === 'reserve' || operation.isHeld === true
+    const { decision, receipt } = answer
+    const own = isHeld && receipt !== undefined && !this.isOfPermits ? new ShareReceipt(receipt) : undefined
+    return inOutage({ ...answer, ...(isHeld && decision && { decision: passed(decision) }), receipt: own })
   }
 
   /** What the pool does not know, the home does; while that cannot be reached, the share does. */
@@ -188,13 +234,14 @@ export class RegionBackend implements Backend {
       }
     }
     const { home, alone } = this.parts
+    const without = async (): Promise<Answer> =>
+      alone === undefined ? { done: false, decision: this.closed() } : inOutage(await alone.execute({ verb: 'peek', key, cost }, signal))
+    if (this.isAlone(key, 'peek')) return without()
     try {
       return await home.execute({ verb: 'peek', key, cost }, signal)
     } catch (error) {
       if (!isOutage(error)) throw error
-      return alone === undefined
-        ? { done: false, decision: this.closed() }
-        : inOutage(await alone.execute({ verb: 'peek', key, cost }, signal))
+      return without()
     }
   }
 
@@ -210,6 +257,10 @@ export class RegionBackend implements Backend {
     return answer
   }
 
+  private isOfHome({ receipt }: Booked): boolean {
+    return !(receipt instanceof Receipt || receipt instanceof ShareReceipt)
+  }
+
   private async cancelled(
     operation: Operation & { readonly booked: Booked },
     tokens: number,
@@ -217,61 +268,123 @@ export class RegionBackend implements Backend {
   ): Promise<Answer> {
     const { key, booked } = operation
     const { receipt } = booked
-    if (!(receipt instanceof Receipt)) return this.homeAlone(operation, signal)
-    for (const [part, own] of keysUnder(this.parts.policy, key).entries()) this.giveBack(part, own, receipt.lots[part] ?? [], tokens)
+    if (receipt instanceof ShareReceipt) return this.cancelledAlone(key, { ...booked, receipt: receipt.receipt }, tokens, signal)
+    if (receipt instanceof Receipt) {
+      const lots = keysUnder(this.parts.policy, key).map((own, part) => this.giveBack(part, own, receipt.lots[part] ?? [], tokens))
+      await Promise.all(lots)
+      return { ...(await this.peeked(key, 1, signal)), done: true }
+    }
+    const { home, link, alone } = this.parts
+    if (!link.isOut(key, alone === undefined)) return this.homeAlone(operation, signal)
+    link.later(() => home.execute(operation))
     return { ...(await this.peeked(key, 1, signal)), done: true }
   }
 
+  /** Of the region's share: that much less is owed. */
+  private async cancelledAlone(key: Key, booked: Booked, tokens: number, signal: CancelSignal | undefined): Promise<Answer> {
+    const answer = await (this.parts.alone as ShareBackend).execute({ verb: 'cancel', key, booked, tokens }, signal)
+    this.owe(key, -tokens)
+    return inOutage(answer)
+  }
+
   /** The newest first: they last longest. If the call is lost, the tokens stay charged. */
-  private giveBack(part: number, key: string, lots: readonly Lot[], tokens: number): void {
-    const pool = this.parts.pools[part] as RegionPool
+  private async giveBack(part: number, key: string, lots: readonly Lot[], tokens: number): Promise<void> {
     let left = tokens
+    const returns: Promise<unknown>[] = []
     for (const lot of lots.toReversed()) {
       const back = Math.min(left, lot.tokens)
       left -= back
-      if (back > 0) pool.back(key, { tokens: back, endUs: lot.endUs }).catch(noMatter)
+      if (back > 0) returns.push(this.back(part, key, lot, back, lot.tokens))
     }
+    await Promise.all(returns)
   }
 
-  /** Of a grant that was drawn: its id is the first end of its tokens, negative. */
-  private async returned({ key, part, tokens, grantId }: ReturnOperation): Promise<Answer> {
-    await (this.parts.pools[part] as RegionPool).back(key, { tokens, endUs: -grantId })
-    return { done: true }
+  /** To the region; tokens that ended before go back to the home, as much of them as has not flowed back there. */
+  private back(part: number, key: string, { endUs, grantId }: Lot, tokens: number, cost: number): Promise<unknown> {
+    const { pools, home } = this.parts
+    const back = (pools[part] as RegionPool)
+      .back(key, { tokens, endUs, grantId })
+      .then((inTime) => (inTime || grantId === 0 ? undefined : home.execute({ verb: 'return', key, part, cost, tokens, grantId })))
+      .catch(noMatter)
+      .finally(() => this.returning.delete(back))
+    this.returning.add(back)
+    return back
   }
 
-  /** A permit of the region's share is known here alone. */
+  /** Of a grant that was drawn. */
+  private async returned({ key, part, cost, tokens, grantId }: ReturnOperation): Promise<Answer> {
+    const lot = this.drawnLots.of(grantId)
+    if (lot !== undefined) await this.back(part, key, lot, tokens, cost)
+    return { done: lot !== undefined }
+  }
+
+  /** A permit of the region's share is known here alone. While the home is out, the end of one of its permits is told it later. */
   private async permitHeld(
     operation: Extract<Operation, { verb: 'release' | 'heartbeat' }>,
     signal: CancelSignal | undefined,
   ): Promise<Answer> {
-    const { home, alone } = this.parts
+    const { home, link, alone } = this.parts
+    const { key, verb } = operation
     let answer: Answer | undefined
     let fault: unknown
     try {
-      answer = await home.execute(operation, signal)
+      if (!link.isOut(key, alone === undefined)) answer = await home.execute(operation, signal)
     } catch (error) {
       if (!isOutage(error)) throw error
       fault = error
     }
-    if (answer?.done || alone === undefined) return answer ?? unreachable(fault)
-    const own = await alone.execute(operation, signal)
-    return own.done ? own : (answer ?? unreachable(fault))
+    if (answer?.done) return answer
+    const own = await alone?.execute(operation, signal)
+    if (own?.done) return own
+    if (answer !== undefined) return answer
+    if (verb === 'heartbeat') return unreachable(fault ?? new StoreError('OUTAGE', 'the home does not answer'))
+    // Once more does no harm.
+    link.later(() => home.execute(operation))
+    return { done: true }
   }
 
   /** What was owed of the key is charged, now that the home answers. */
   private settle(key: Key): void {
-    if (this.owing.size === 0 || !this.owing.delete(nameOf(key))) return
-    for (const [part, own] of keysUnder(this.parts.policy, key).entries()) this.parts.renewals.settle(part, own)
+    if (this.owing.size === 0 || !this.owing.has(nameOf(key))) return
+    const name = nameOf(key)
+    const settled = async (): Promise<void> => {
+      await this.noteOwed(key, 0)
+      this.owing.delete(name)
+      const { renewals, policy } = this.parts
+      await Promise.all(keysUnder(policy, key).map((own, part) => renewals.settle(part, own)))
+    }
+    settled().catch(noMatter)
   }
 
   /** Permits come back by themselves. */
   private owe(key: Key, tokens: number): void {
     if (this.isOfPermits) return
-    if (this.owing.size < MOST_OWING) this.owing.add(nameOf(key))
-    for (const [part, own] of keysUnder(this.parts.policy, key).entries()) {
-      const pool = this.parts.pools[part] as RegionPool
-      pool.owe(own, tokens).catch(noMatter)
-    }
+    this.parts.alone?.note(key, tokens)
+    this.noteOwed(key, tokens).catch(noMatter)
+  }
+
+  /** Where the region's store lost its data meanwhile, it learns again what this process spent of the share. */
+  private async noteOwed(key: Key, tokens: number): Promise<void> {
+    const { pools, policy, alone } = this.parts
+    const keys = keysUnder(policy, key)
+    const name = nameOf(key)
+    const since = await Promise.all(keys.map((own, part) => (pools[part] as RegionPool).owe(own, tokens)))
+    const before = this.owing.get(name)
+    if (before !== undefined || this.owing.size < MOST_OWING) this.owing.set(name, since)
+    if (before === undefined || before.every((us, part) => us === since[part])) return
+    const lost = (await alone?.restore(key, Math.max(0, tokens))) ?? []
+    await Promise.all(lost.map((each, part) => (pools[part] as RegionPool).owe(keys[part] as string, each)))
+  }
+
+  /** Whether nothing is left to do. */
+  get isIdle(): boolean {
+    return this.returning.size === 0 && this.parts.renewals.isIdle
+  }
+
+  /** What processes hold of the region's tokens is on its way back already. */
+  close(): void {
+    this.parts.renewals.close(Promise.all(this.returning)).catch(noMatter)
+    this.parts.alone?.close()
   }
 
   private learn(part: number, key: string, least: number, grant: Grant): void {
@@ -316,8 +429,8 @@ export class RegionBackend implements Backend {
 }
 
 /** Of the share. */
-function inOutage({ done, decision }: Answer): Answer {
-  return { done, ...(decision && { decision: { ...decision, source: 'outage' } }) }
+function inOutage({ decision, ...answer }: Answer): Answer {
+  return { ...answer, ...(decision && { decision: { ...decision, source: 'outage' } }) }
 }
 
 /** The region's store is well when the home does not answer: that opens no circuit of it. */

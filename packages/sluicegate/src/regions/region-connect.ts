@@ -8,6 +8,7 @@ import { shareOfPolicy } from '../shared/outage/share-of-policy.js'
 import type { RegionStats } from '../shared/region-stats.js'
 import type { Clock } from '../time/clock.js'
 import { DEFAULT_HOME_TIMEOUT_MS, type Home, type RegionOptions } from './home.js'
+import { HomeLink } from './home-link.js'
 import { RegionBackend } from './region-backend.js'
 import type { RegionPool } from './region-pool.js'
 import { ShareBackend } from './region-share.js'
@@ -37,9 +38,10 @@ export class Region {
   private readonly counted: LocalShare
   private readonly parts: RegionParts
   private readonly guard: CallGuard
-  private policy: Policy
+  private readonly link: HomeLink
   /** Of the policy in force, and of those before it that still have something to do. */
-  private renewals: RegionRenewals[] = []
+  private backends: RegionBackend[] = []
+  private policy: Policy
   private readonly counts = noRenewals()
 
   constructor(parts: RegionParts, policy: Policy) {
@@ -48,8 +50,12 @@ export class Region {
     this.policy = policy
     this.counted = this.countedShare()
     this.share = options.share === undefined ? this.counted : new GivenShare(options.share)
-    const events = { ...NO_EVENTS, answered: () => this.counted.answered() }
-    this.guard = new CallGuard(home.places, clock, options.timeoutMs ?? DEFAULT_HOME_TIMEOUT_MS, events)
+    const answered = (): void => {
+      this.counted.answered()
+      this.link.answered()
+    }
+    this.guard = new CallGuard(home.places, clock, options.timeoutMs ?? DEFAULT_HOME_TIMEOUT_MS, { ...NO_EVENTS, answered })
+    this.link = new HomeLink(this.guard)
   }
 
   /** The backend of a policy, which is in force from now on. */
@@ -66,6 +72,9 @@ export class Region {
     const guardedOf = (each: Policy): Backend => new GuardedBackend(home.connect(each, lengthOf), guard, each)
     const whole = guardedOf(policy)
     const policies = policy.policies ?? [policy]
+    const isOpen = options.share !== 0
+    const aloneOf = (each: Policy): ShareBackend => new ShareBackend(each, share, (part) => store.connect(part, () => ownLeaseUs), clock)
+    const alone = isOpen ? aloneOf(policy) : undefined
     const parts = policies.map((part) => {
       const counted = demandPolicy(part)
       const unleased = home.connect(counted, () => 0)
@@ -74,14 +83,17 @@ export class Region {
         pool: store.poolOf(part),
         home: policy.policies === undefined ? whole : guardedOf(part),
         demand: new GuardedBackend(unleased, guard, counted),
+        alone: policy.policies === undefined || !isOpen ? alone : aloneOf(part),
       }
     })
     const pools = parts.map(({ pool }) => pool)
-    const renewals = new RegionRenewals(parts, terms, clock, this.counts)
-    this.renewals = [...this.renewals.filter(({ isIdle }) => !isIdle), renewals]
-    const alone = options.share === 0 ? undefined : new ShareBackend(policy, share, (each) => store.connect(each, () => ownLeaseUs))
-    const isColdAlone = options.cold === 'share'
-    return new RegionBackend({ policy, terms, leaseUs: ownLeaseUs, pools, home: whole, alone, isColdAlone, renewals })
+    const isColdAlone = options.cold === 'share' && isOpen
+    const { sharesGrants } = home
+    const renewals = new RegionRenewals(parts, terms, { isEager: isColdAlone, sharesGrants }, clock, this.counts)
+    const { link } = this
+    const backend = new RegionBackend({ policy, terms, leaseUs: ownLeaseUs, pools, home: whole, link, alone, isColdAlone, renewals })
+    this.backends = [...this.backends.filter(({ isIdle }) => !isIdle), backend]
+    return backend
   }
 
   /** Whether a process leases from what the region has. */
@@ -91,7 +103,8 @@ export class Region {
   }
 
   close(): void {
-    for (const renewals of this.renewals) renewals.close()
+    this.link.close()
+    for (const backend of this.backends) backend.close()
   }
 
   stats(): RegionStats {

@@ -4,6 +4,8 @@ import type { CancelSignal } from '../shared/backend.js'
 export interface Lot {
   readonly tokens: number
   readonly endUs: number
+  /** By which the home takes them back; 0 where only the process that leased them may return them. */
+  readonly grantId: number
 }
 
 /** Constants of a draw, in microseconds. */
@@ -18,6 +20,8 @@ export interface DrawTerms {
   readonly leaseUs: number
   /** The time of the region's store, as this process foresees it; 0 while it does not know. Where the store is ahead, its clock was set. */
   readonly foreseenUs: number
+  /** Whether a key of any pace is renewed. */
+  readonly isEager: boolean
 }
 
 /** What the region knows about a key that is due, for the process that renews it. */
@@ -28,6 +32,8 @@ export interface RenewalClaim {
   readonly total: number
   /** How long ago the key was renewed before, in microseconds. */
   readonly agoUs: number
+  /** Tokens admitted without the home: the claimant charges them there. */
+  readonly owed: number
 }
 
 /** A request for tokens that the region holds. */
@@ -80,14 +86,8 @@ export interface Deposit {
   readonly fullUs: number
   readonly total: number | undefined
   readonly periodUs: number
-}
-
-/** What a deposit brought to light. */
-export interface Deposited {
-  /** Tokens that were admitted without the home, and are to be charged there now. */
-  readonly owed: number
-  /** When the deposited tokens end, by the clock of the region's store. */
-  readonly endUs: number
+  /** Of the tokens, as {@link Lot} has it. */
+  readonly grantId: number
 }
 
 /**
@@ -96,17 +96,26 @@ export interface Deposited {
  */
 export interface RegionPool {
   draw(key: string, draw: Draw, terms: DrawTerms, signal?: CancelSignal): Promise<Drawn>
-  deposit(key: string, deposit: Deposit): Promise<Deposited>
+  /** @returns when the deposited tokens end, by the clock of the region's store. */
+  deposit(key: string, deposit: Deposit): Promise<number>
   /** Voids what is left of the tokens with this end; `left` were there. */
   reclaim(key: string, endUs: number): Promise<number>
-  /** Tokens that were drawn, and not spent. */
-  back(key: string, lot: Lot): Promise<unknown>
-  /** Tokens admitted without the home. */
-  owe(key: string, tokens: number): Promise<unknown>
+  /**
+   * Tokens that were drawn, and not spent.
+   *
+   * @returns false where they ended too long ago: only the home can use them.
+   */
+  back(key: string, lot: Lot): Promise<boolean>
+  /**
+   * Tokens admitted without the home; fewer than none where some came back.
+   *
+   * @returns since when the store knows the key: another time than before says that it lost its data.
+   */
+  owe(key: string, tokens: number): Promise<number>
   /** @returns tokens owed, which are to be charged at the home now. */
   settle(key: string): Promise<number>
-  /** The home did not answer a renewal: nothing is known of it. */
-  lost(key: string): Promise<unknown>
+  /** The home did not answer a renewal: nothing is known of it, and what its claim owed is owed still. */
+  lost(key: string, owed: number): Promise<unknown>
   /** Denies everything for `us` microseconds and voids the tokens; 0 lifts it. */
   block(key: string, us: number): Promise<unknown>
   reset(key: string): Promise<unknown>

@@ -33,23 +33,24 @@ test('what processes bring back until a moment after the end of tokens goes back
     },
   }
   const renewals = new RegionRenewals(
-    [{ policy, pool: pool as RegionPool, home, demand: home }],
+    [{ policy, pool: pool as RegionPool, home, demand: home, alone: undefined }],
     regionTermsOf(policy),
+    { isEager: false, sharesGrants: true },
     clock,
     noRenewals(),
   )
-  const terms = { periodUs: 1_000_000, leadUs: 250_000, claimUs: 1_000_000, leaseUs: 4_000_000, foreseenUs: 0 }
+  const terms = { periodUs: 1_000_000, leadUs: 250_000, claimUs: 1_000_000, leaseUs: 4_000_000, foreseenUs: 0, isEager: false }
   const draw = { want: 7, least: 1, demand: 7 }
   const first = twin.draw(nowUs(), draw, terms)
-  renewals.claimed(0, 'k', first, { pace: 0.000_01, total: 0, agoUs: 0 })
+  renewals.claimed(0, 'k', first, { pace: 0.000_01, total: 0, agoUs: 0, owed: 0 })
   clock.advance(20)
   await turns()
   const { lots } = twin.draw(nowUs(), draw, terms)
-  const [{ tokens, endUs } = { tokens: 0, endUs: 0 }] = lots
+  const [{ tokens, endUs, grantId } = { tokens: 0, endUs: 0, grantId: 0 }] = lots
   assert.equal(tokens, 7)
   clock.advance((endUs - nowUs()) / 1000 + 1)
   await turns()
-  twin.back(nowUs(), { tokens: 5, endUs })
+  twin.back(nowUs(), { tokens: 5, endUs, grantId })
   assert.equal(twin.draw(nowUs(), draw, terms).tokens, 0, 'their end is over')
   clock.advance(1000)
   await turns()

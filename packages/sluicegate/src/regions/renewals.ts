@@ -6,6 +6,7 @@ import { type Backend, newOperationId } from '../shared/backend.js'
 import { type Clock, type Ticker, tickerOf } from '../time/clock.js'
 import { Alarm, type Alert, alertOf } from '../waiting/alarm.js'
 import type { Drawn, DrawTerms, RegionPool, RenewalClaim } from './region-pool.js'
+import type { ShareBackend } from './region-share.js'
 import { isRate, PLENTY, type RegionTerms } from './region-terms.js'
 
 /** Renewals of so long are one message, and meanwhile keys that would fall due within {@link EAGER_US} join it. */
@@ -41,6 +42,8 @@ export interface RenewalPart {
   readonly home: Backend
   /** {@link demandPolicy} at the home. */
   readonly demand: Backend
+  /** What decides without the home; undefined without a share. */
+  readonly alone: Pick<ShareBackend, 'spentOf'> | undefined
 }
 
 /** A key to be renewed, and when the answer with the claim arrived. */
@@ -58,6 +61,14 @@ interface Given {
   readonly key: string
   readonly endUs: number
   readonly grantId: number
+}
+
+/** How a region renews. */
+export interface RenewalRules {
+  /** Whether keys of any pace are renewed: takes never go to the home. */
+  readonly isEager: boolean
+  /** Whether any process may return tokens that another one leased of the home. */
+  readonly sharesGrants: boolean
 }
 
 /** What a home's answer says when it brings no tokens. */
@@ -90,10 +101,12 @@ export class RegionRenewals {
   private readonly counts: RenewalCounts
   private readonly parts: readonly RenewalPart[]
   private readonly terms: RegionTerms
+  private readonly rules: RenewalRules
   private readonly ticker: Ticker
   private readonly alarm: Alarm
   private readonly alert: Alert
-  private readonly reclaims = new Set<Alert>()
+  /** What goes back to the home when its time has come. */
+  private readonly reclaims = new Map<Alert, Given>()
   private due: DueKey[] = []
   private leadUs = FIRST_LEAD_US
   /** How far the clock of the region's store is ahead of that of this process, and since when that is known. */
@@ -101,12 +114,13 @@ export class RegionRenewals {
   private aheadSinceUs = 0
 
   /** @param counts are counted on. */
-  constructor(parts: readonly RenewalPart[], terms: RegionTerms, clock: Clock, counts: RenewalCounts) {
+  constructor(parts: readonly RenewalPart[], terms: RegionTerms, rules: RenewalRules, clock: Clock, counts: RenewalCounts) {
     this.counts = counts
+    this.rules = rules
     this.parts = parts
     this.terms = terms
     this.ticker = tickerOf(clock)
-    this.alarm = new Alarm(clock, () => this.close())
+    this.alarm = new Alarm(clock, () => void this.close(Promise.resolve()))
     this.alert = alertOf(() => this.renewAll())
   }
 
@@ -120,7 +134,8 @@ export class RegionRenewals {
     const leadUs = this.leadUs + (this.due.length > 0 ? EAGER_US : 0)
     const { periodUs, leaseUs } = this.terms
     const foreseenUs = Math.round(this.ticker.read() + this.aheadUs) || 0
-    return { periodUs, leadUs, claimUs: Math.max(LEAST_CLAIM_US, CLAIM_LEADS * leadUs), leaseUs, foreseenUs }
+    const { isEager } = this.rules
+    return { periodUs, leadUs, claimUs: Math.max(LEAST_CLAIM_US, CLAIM_LEADS * leadUs), leaseUs, foreseenUs, isEager }
   }
 
   /** The time of the region's store. After a step of its clock keys that were used before it are to be found out by the older difference. */
@@ -144,12 +159,24 @@ export class RegionRenewals {
     pool.deposit(key, { ...NOTHING, ...termsOf(denial), least, wanted: least, periodUs: this.terms.periodUs }).catch(noMatter)
   }
 
-  /** What is left of tokens of windows in the region ends there. */
-  close(): void {
+  /**
+   * The process ends: what is left of the tokens of windows that it brought goes back to the home now, as nobody is there for it later.
+   *
+   * @param returned when what the process held of them is back in the region.
+   */
+  async close(returned: Promise<unknown>): Promise<void> {
     this.alarm.clear(this.alert)
+    for (const { part, key, claim } of this.due) this.poolOf(part).lost(key, claim.owed).catch(noMatter)
     this.due = []
-    for (const alert of this.reclaims) this.alarm.clear(alert)
+    const left = [...this.reclaims]
     this.reclaims.clear()
+    for (const [alert] of left) this.alarm.clear(alert)
+    await returned
+    for (const [, given] of left) this.reclaim(given).catch(noMatter)
+  }
+
+  private poolOf(part: number): RegionPool {
+    return (this.parts[part] as RenewalPart).pool
   }
 
   private renewAll(): void {
@@ -159,21 +186,27 @@ export class RegionRenewals {
   }
 
   private async renew(due: DueKey): Promise<void> {
-    const { part, key, drawn, arrivedUs } = due
+    const { part, key, drawn, claim, arrivedUs } = due
     const { pool, home, policy } = this.parts[part] as RenewalPart
     const [need, wanted] = wantedOf(due, policy, this.terms, this.leadUs)
+    // The take that made the claim may have been admitted without the home since.
+    const more = this.rules.isEager ? await pool.settle(key).catch(() => 0) : 0
+    const owed = await this.stillOwed(part, key, claim.owed + more)
     const sentUs = this.ticker.read()
     const demand = drawn.isScarce ? this.demandOf(due) : undefined
     try {
-      const grant = await home.lease({ key, part: 0, want: wanted, least: 1 })
+      const grant = await home.lease({ key, part: 0, want: wanted + owed, least: 1 })
       this.took(this.ticker.read() - sentUs)
-      const tokens = grant.availableNow
+      // What was admitted already is paid with the first of them.
+      const paid = Math.min(owed, grant.availableNow)
+      const tokens = grant.availableNow - paid
       this.counts.renewals++
       this.counts.tokens += tokens
+      this.counts.charged += paid
       const total = await demand
       const agoUs = Math.ceil((this.ticker.read() - arrivedUs) * (1 + 1 / 1000))
       const lastUs = tokens > 0 ? Math.floor(surelyUs(grant.endUs(0))) : 0
-      const { owed, endUs } = await pool.deposit(key, {
+      const endUs = await pool.deposit(key, {
         ...termsOf(grant),
         isRenewal: true,
         claimedUs: drawn.nowUs,
@@ -185,14 +218,23 @@ export class RegionRenewals {
         least: 1,
         total,
         periodUs: this.terms.periodUs,
+        grantId: this.rules.sharesGrants ? (grant.id ?? 0) : 0,
       })
       if (tokens > 0 && !grant.flowsBack && grant.id !== undefined && !endsWithWindow(grant, this.terms))
         this.reclaimLater({ part, key, endUs, grantId: grant.id }, lastUs - agoUs)
-      if (owed > 0) await this.charge(part, key, owed)
+      if (owed > paid) await this.charge(part, key, owed - paid)
     } catch {
       this.counts.failed++
-      await pool.lost(key).catch(noMatter)
+      await pool.lost(key, claim.owed + more).catch(noMatter)
     }
+  }
+
+  /** Of tokens that were admitted without the home those that have not refilled since. */
+  private async stillOwed(part: number, key: string, owed: number): Promise<number> {
+    const { alone } = this.parts[part] as RenewalPart
+    if (owed === 0 || alone === undefined) return owed
+    const [spent = owed] = await alone.spentOf(key).catch(() => [])
+    return Math.max(0, Math.min(owed, spent))
   }
 
   /** Reports the demand of this region to the home, which answers with the demand of all regions. */
@@ -214,7 +256,7 @@ export class RegionRenewals {
       this.reclaims.delete(alert)
       this.reclaim(given).catch(noMatter)
     })
-    this.reclaims.add(alert)
+    this.reclaims.set(alert, given)
     this.alarm.set(alert, this.ticker.read() + Math.max(0, Math.ceil(lastUs)) + RECLAIMED_US, 0)
   }
 
@@ -225,9 +267,10 @@ export class RegionRenewals {
   }
 
   /** The home answers again: what the region admitted of the key without it is charged. */
-  settle(part: number, key: string): void {
-    const { pool } = this.parts[part] as RenewalPart
-    pool.settle(key).then((owed) => (owed > 0 ? this.charge(part, key, owed) : undefined), noMatter)
+  async settle(part: number, key: string): Promise<void> {
+    const owed = await this.poolOf(part).settle(key)
+    const tokens = await this.stillOwed(part, key, owed)
+    if (tokens > 0) await this.charge(part, key, tokens)
   }
 
   /** A charge that is lost may have been made, and is not repeated. */
@@ -257,7 +300,7 @@ export function demandPolicy({ name }: Policy): Policy {
   return slidingWindow({ limit: DEMAND_LIMIT, window: DEMAND_WINDOW_MS, name: `${name.slice(0, 100)}@demand` })
 }
 
-const NOTHING = { isRenewal: false, claimedUs: 0, lastUs: 0, agoUs: 0, tokens: 0, total: undefined }
+const NOTHING = { isRenewal: false, claimedUs: 0, lastUs: 0, agoUs: 0, tokens: 0, total: undefined, grantId: 0 }
 
 function termsOf({ untilFreeUs, blockedUs, remaining, untilNewUs }: Denial): {
   readonly deniedUs: number

@@ -141,6 +141,11 @@ export function bookedBy(operation: { readonly key: Key; readonly cost: number; 
   return { key, cost, id, allowed: done, waitUs, decision: decisionOf(answer), order, receipt }
 }
 
+/** Whether tokens of it can come back. Without the backend nothing is held there, unless the answer has what `cancel` needs. */
+export function canComeBack({ allowed, decision, receipt }: Booked): boolean {
+  return allowed && (decision.source !== 'outage' || receipt !== undefined)
+}
+
 /** Of several keys the one by which the server is known. */
 export function firstKeyOf(key: Key): string {
   return typeof key === 'string' ? key : (key[0] as string)

@@ -13,7 +13,7 @@ import type { Policy } from '../policy/policy.js'
 import { closeQueueOf, QueuedLimiter } from '../queue/create-queue.js'
 import { shownAs } from '../shown.js'
 import type { Duration } from '../time/duration.js'
-import { type Booked, bookedBy, decisionOf, newOperationId, type Operation, takenBy } from './backend.js'
+import { type Booked, bookedBy, canComeBack, decisionOf, newOperationId, type Operation, takenBy } from './backend.js'
 import { CallGuard, type CallPlaces } from './calls/call-guard.js'
 import type { ShardLoads } from './calls/shard-load.js'
 import { type FleetBoundKey, type FleetLimiter, type FleetReservation, type FleetStats, SharedPermit } from './fleet-limiter.js'
@@ -162,7 +162,9 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter, Receip
     if (leases === undefined) return this.takeHeld(own, tokens)
     const spending = new Spending()
     const account = this.leasedAccount(own, leases, spending)
-    return chained(leases.take(own, tokens, spending), (decision) => this.receipt(own, tokens, decision, account))
+    return chained(leases.take(own, tokens, spending), (decision) =>
+      this.receipt(own, tokens, decision, decision.source === 'outage' && spending.booked === undefined ? undefined : account),
+    )
   }
 
   /** {@link wait} with a receipt. */
@@ -173,7 +175,9 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter, Receip
     const { generation } = this
     return this.waiting
       .wait(own, options)
-      .then(({ decision, booked }) => this.receipt(own, cost, decision, booked && this.accountOf(booked, generation)))
+      .then(({ decision, booked }) =>
+        this.receipt(own, cost, decision, booked && canComeBack(booked) ? this.accountOf(booked, generation) : undefined),
+      )
   }
 
   peek(key: Key, cost = 1): Awaitable<Decision> {
@@ -301,15 +305,16 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter, Receip
   private takeHeld(key: Key, cost: number): Promise<Receipt> {
     const { generation } = this
     const operation = { verb: 'take', key, cost, id: newOperationId(), isHeld: true } as const
-    return this.parts.fallback
-      .execute(operation)
-      .then((answer) => this.receipt(key, cost, takenBy(operation, answer), this.accountOf(bookedBy(operation, answer), generation)))
+    return this.parts.fallback.execute(operation).then((answer) => {
+      const booked = bookedBy(operation, answer)
+      return this.receipt(key, cost, takenBy(operation, answer), canComeBack(booked) ? this.accountOf(booked, generation) : undefined)
+    })
   }
 
-  /** A decision of an outage has charged nothing at the backend, and nothing of it comes back there. */
+  /** @param account undefined where nothing of it comes back: a decision of an outage has charged nothing at the backend. */
   private receipt(key: Key, cost: number, decision: Decision, account: ChargedAccount | undefined): Receipt {
     const recorded = this.record(key, cost, decision)
-    const isCharged = decision.allowed && decision.source !== 'outage' && !isPermit(decision)
+    const isCharged = decision.allowed && !isPermit(decision)
     return isCharged && account !== undefined ? new SharedReceipt(recorded, cost, account) : emptyReceipt(recorded)
   }
 

@@ -24,6 +24,7 @@ function homeIn(store: CasStore, { prefix, timeoutMs, clock }: HomeParts): Home 
   const lanes = new StoreLanes(new StoreCalls(store, clock, timeoutMs * LOST_AFTER))
   return {
     places: ONE_PLACE,
+    sharesGrants: false,
     connect: (policy, lengthOf) => {
       if (policy.policies !== undefined && store.swapAll === undefined) {
         throw notTogether(store, 'home.store', `it cannot charge the policies of ${policy.name} together: give them a limiter each`)

@@ -1,4 +1,4 @@
-import type { Deposit, Deposited, Draw, Drawn, DrawTerms, Lot } from '../../../sluicegate/dist/regions/region-pool.js'
+import type { Deposit, Draw, Drawn, DrawTerms, Lot } from '../../../sluicegate/dist/regions/region-pool.js'
 
 const POOL = {
   paceUs: 2_000_000,
@@ -8,6 +8,9 @@ const POOL = {
   mostLots: 10,
   stale: 3,
   returnedUs: 2_000_000,
+  lateUs: 200_000,
+  banSettlesUs: 2_000_000,
+  warm: 1,
 }
 
 /** Rules of a pool, of which mutants break one each. */
@@ -49,7 +52,9 @@ const HELD = {
   rest: 0,
   fullUs: 0,
   total: 0,
-  lots: [] as readonly { tokens: number; given: number; endUs: number }[],
+  bornUs: 0,
+  banKnownUs: 0,
+  lots: [] as readonly { tokens: number; given: number; endUs: number; grantId: number }[],
 }
 
 /** What a region holds of one key: twin of `lua/scripts/region.lua`, without the time after which the key is forgotten. */
@@ -66,7 +71,7 @@ export class PoolTwin {
     const isPeek = demand === undefined
     const before = isPeek ? structuredClone(state) : undefined
     this.read(nowUs)
-    const { periodUs, leadUs, claimUs, leaseUs, foreseenUs } = terms
+    const { periodUs, leadUs, claimUs, leaseUs, foreseenUs, isEager } = terms
     if (state.sinceUs === 0) state.sinceUs = nowUs
     const skippedUs = foreseenUs > 0 ? nowUs - foreseenUs : 0
     if (this.rules.seesSteps && skippedUs > POOL.leastStepUs) {
@@ -85,11 +90,15 @@ export class PoolTwin {
     const left = isPeek ? this.left + tokens : this.left
     const need = pace * leadUs
     const isLow = left <= need || (left <= need + 2 * Math.sqrt(need) && agoUs >= periodUs)
-    const isDue = isLow && nowUs >= state.claimEndUs && nowUs >= state.deniedUs && pace * leaseUs >= 2
-    const isClaimed = !isPeek && !isBlocked && isDue && (!isScarce || agoUs >= periodUs)
+    const isWarm = isEager || pace * leaseUs >= POOL.warm
+    const isNeeded = isLow && nowUs >= state.deniedUs && isWarm && (!isScarce || agoUs >= periodUs)
+    const isDue = isBlocked ? agoUs >= POOL.longestDenialUs : isNeeded
+    const isClaimed = !isPeek && isDue && nowUs >= state.claimEndUs
+    const { owed } = state
     if (isClaimed) {
       state.claimedUs = nowUs
       state.claimEndUs = nowUs + claimUs
+      state.owed = 0
       if (isScarce) state.deniedUs = nowUs + claimUs
     }
     if (isClaimed || sinceUs >= periodUs) {
@@ -103,24 +112,24 @@ export class PoolTwin {
       state.claimEndUs > nowUs ? Math.max(state.claimedUs + leadUs - nowUs, POOL.soonUs) : Math.max(0, state.deniedUs - nowUs)
     const deniedUs = isDenied ? onItsWayUs : 0
     const { rest } = state
-    const claim = isClaimed ? { pace, total: state.total, agoUs } : undefined
+    const claim = isClaimed ? { pace, total: state.total, agoUs, owed } : undefined
     const blockedUs = Math.max(0, state.blockedUs - nowUs)
     const fullUs = Math.max(0, state.fullUs - nowUs)
     if (before !== undefined) this.state = before
     return { nowUs, tokens, lots, left, claim, deniedUs, blockedUs, rest, fullUs, isScarce }
   }
 
-  deposit(nowUs: number, deposit: Deposit): Deposited {
+  /** @returns when the tokens end. */
+  deposit(nowUs: number, deposit: Deposit): number {
     const { state } = this
     let endUs = 0
     this.read(nowUs)
-    const { isRenewal, tokens, wanted, least, deniedUs, blockedUs, rest, fullUs, total, periodUs } = deposit
-    if (blockedUs > 0) {
-      state.lots = []
-      state.blockedUs = Math.max(state.blockedUs, nowUs + blockedUs)
-    } else {
+    const { isRenewal, claimedUs, tokens, wanted, least, deniedUs, blockedUs, rest, fullUs, total, periodUs, grantId } = deposit
+    if ((isRenewal ? claimedUs : nowUs) >= state.banKnownUs) state.blockedUs = blockedUs > 0 ? nowUs + blockedUs : 0
+    if (blockedUs > 0) state.lots = []
+    else {
       endUs = this.rules.endOf(deposit, nowUs)
-      this.add(nowUs, tokens, endUs)
+      this.add(nowUs, { tokens, endUs, grantId })
     }
     if (isRenewal) state.claimEndUs = 0
     if (tokens < wanted) {
@@ -134,43 +143,58 @@ export class PoolTwin {
     state.rest = rest
     state.fullUs = nowUs + fullUs
     if (total !== undefined) state.total = total
-    return { owed: isRenewal ? this.settle(nowUs) : 0, endUs }
+    return endUs
   }
 
   reclaim(nowUs: number, endUs: number): number {
-    this.read(nowUs)
     const lot = this.state.lots.find((each) => each.endUs === endUs)
+    if (lot === undefined) return 0
+    this.read(nowUs)
+    if (!this.state.lots.includes(lot)) return 0
     this.state.lots = this.state.lots.filter((each) => each !== lot)
-    return (this.rules.reclaimsLeft ? lot?.tokens : lot?.given) ?? 0
+    return this.rules.reclaimsLeft ? lot.tokens : lot.given
   }
 
-  back(nowUs: number, { tokens, endUs }: Lot): void {
+  /** @returns whether they came back in time. */
+  back(nowUs: number, lot: Lot): boolean {
+    if (lot.endUs <= nowUs - POOL.lateUs) return false
     this.read(nowUs)
-    this.add(nowUs, tokens, endUs)
+    this.add(nowUs, lot)
+    return true
   }
 
-  owe(nowUs: number, tokens: number): void {
+  /** @returns since when the key is known here. */
+  owe(nowUs: number, tokens: number): number {
     this.read(nowUs)
-    this.state.owed += tokens
+    this.state.owed = Math.max(0, this.state.owed + tokens)
+    return this.state.bornUs
   }
 
   settle(nowUs: number): number {
-    this.read(nowUs)
     const { owed } = this.state
+    if (owed === 0) return 0
+    this.read(nowUs)
     this.state.owed = 0
     return owed
   }
 
-  lost(nowUs: number): void {
+  lost(nowUs: number, owed: number): void {
     this.read(nowUs)
     this.state.deniedUs = 0
     this.state.deniedCost = 0
+    this.state.owed += owed
+  }
+
+  reset(nowUs: number): void {
+    this.read(nowUs)
+    this.state = { ...DEMAND, ...HELD, seenUs: nowUs, bornUs: this.state.bornUs, banKnownUs: nowUs + POOL.banSettlesUs }
   }
 
   block(nowUs: number, us: number): void {
     this.read(nowUs)
     if (us > 0) this.state.lots = []
     this.state.blockedUs = us === 0 ? 0 : Math.max(this.state.blockedUs, nowUs + us)
+    this.state.banKnownUs = nowUs + POOL.banSettlesUs
   }
 
   /** Tokens held at the time read last. */
@@ -187,8 +211,10 @@ export class PoolTwin {
       state.claimedUs = nowUs
       state.claimEndUs = 0
       state.deniedUs = Math.min(state.deniedUs, nowUs)
+      state.banKnownUs = Math.min(state.banKnownUs, nowUs)
     }
     state.seenUs = nowUs
+    if (state.bornUs === 0) state.bornUs = nowUs
     state.lots = state.lots.filter(({ endUs }) => this.isLive(endUs, POOL.returnedUs))
   }
 
@@ -203,7 +229,7 @@ export class PoolTwin {
     let open = want
     for (const lot of this.state.lots) {
       const tokens = this.isLive(lot.endUs) ? Math.min(open, lot.tokens) : 0
-      if (tokens > 0) drawn.push({ tokens, endUs: lot.endUs })
+      if (tokens > 0) drawn.push({ tokens, endUs: lot.endUs, grantId: lot.grantId })
       lot.tokens -= tokens
       open -= tokens
     }
@@ -211,12 +237,12 @@ export class PoolTwin {
     return drawn
   }
 
-  private add(nowUs: number, tokens: number, endUs: number): void {
+  private add(nowUs: number, { tokens, endUs, grantId }: Lot): void {
     const { state } = this
     if (tokens <= 0 || endUs <= nowUs - POOL.returnedUs || endUs > nowUs + this.rules.longestUs) return
     const same = state.lots.find((lot) => lot.endUs === endUs)
     if (same !== undefined) same.tokens += tokens
-    else state.lots = [...state.lots, { tokens, given: tokens, endUs }].toSorted((a, b) => a.endUs - b.endUs)
+    else state.lots = [...state.lots, { tokens, given: tokens, endUs, grantId }].toSorted((a, b) => a.endUs - b.endUs)
     const [first, second] = state.lots
     if (state.lots.length > POOL.mostLots && first !== undefined && second !== undefined) {
       first.tokens += second.tokens

@@ -9,11 +9,12 @@ import { SharedLimiter } from '../../../sluicegate/dist/shared/shared-limiter.js
 import { StoreBackend } from '../../../sluicegate/dist/store/store-backend.js'
 import { StoreCalls } from '../../../sluicegate/dist/store/store-calls.js'
 import { StoreLanes } from '../../../sluicegate/dist/store/store-lanes.js'
-import { memoryStore } from '../../../sluicegate/dist/store-testing/index.js'
 import type { Admission } from '../history/admission.js'
 import type { Random } from '../random.js'
+import { ForgetfulStore } from './forgetful-store.js'
 import { type PoolRules, PoolTwin, SOUND_POOL } from './pool-twin.js'
 import { type Link, SimHome } from './sim-home.js'
+import { StoreSimHome } from './store-sim-home.js'
 import { type SkewedClock, VirtualTime } from './virtual-time.js'
 
 /** How messages of a region travel to the home. Durations are microseconds, one way. */
@@ -30,6 +31,8 @@ export interface RegionSetup extends Partial<Omit<RegionOptions, 'region'>> {
   readonly link: OceanLink
   /** Processes, default 2. */
   readonly processes?: number
+  /** How far ahead its processes lease, default 50 ms; 0 for not at all. */
+  readonly horizonMs?: number
 }
 
 export interface WorldSetup {
@@ -43,9 +46,16 @@ export interface WorldSetup {
   readonly skew?: number
   /** How long a message within a region takes at most, one way; default 300 us. */
   readonly nearUs?: number
+  /** `store`: a home with all verbs, instead of the twins of the scripts for takes and leases. */
+  readonly homeIn?: 'twins' | 'store'
 }
 
 const NEAR_US = 300
+
+/** Of a process. */
+interface Life {
+  isOver: boolean
+}
 
 /** What one region did. */
 export interface RegionRecord {
@@ -62,13 +72,13 @@ export interface RegionRecord {
 /** The library's limiters in virtual time: processes in regions, what their stores hold by the twin of the script, and a home over slow links. */
 export class RegionWorld {
   readonly time = new VirtualTime()
-  readonly home: SimHome
+  readonly home: SimHome | StoreSimHome
   readonly regions: SimRegion[]
   private readonly random: Random
 
   constructor(setup: WorldSetup) {
     this.random = setup.random
-    this.home = new SimHome(this.time, setup.homeLeaseUs)
+    this.home = setup.homeIn === 'store' ? new StoreSimHome(this.time) : new SimHome(this.time, setup.homeLeaseUs)
     this.regions = setup.regions.map((each, i) => new SimRegion(this, setup, each, `r${i}`))
   }
 
@@ -92,6 +102,8 @@ export class RegionWorld {
 export class SimRegion {
   readonly record: RegionRecord = { taken: [], atHome: [], alone: [], denied: 0, errors: 0, waitsUs: [] }
   readonly limiters: SharedLimiter[]
+  /** Of each of them: nothing of a process that was killed arrives. */
+  private readonly lives: Life[]
   readonly clock: SkewedClock
   /** Messages to the home, each with its answer. */
   messages = 0
@@ -99,12 +111,15 @@ export class SimRegion {
   storeCalls = 0
   /** Nothing gets through. */
   isCutOff = false
+  /** Its store does not answer. */
+  isStoreOut = false
   private readonly world: RegionWorld
   private readonly random: Random
   private readonly pools = new Map<string, PoolTwin>()
   private readonly rules: PoolRules
   private readonly nearUs: number
-  private readonly make: () => SharedLimiter
+  private readonly make: (life: Life) => SharedLimiter
+  private readonly store: ForgetfulStore
 
   constructor(world: RegionWorld, setup: WorldSetup, own: RegionSetup, name: string) {
     const { policy, random, offsetUs = 0, skew = 0 } = setup
@@ -114,29 +129,32 @@ export class SimRegion {
     this.nearUs = setup.nearUs ?? NEAR_US
     const anyClock = (): SkewedClock => world.time.clock(random.integer(0, offsetUs), random.pick([-skew, 0, skew]))
     this.clock = world.time.clock(3_600_000_000 + random.integer(-offsetUs, offsetUs), random.pick([-skew, 0, skew]))
-    const link = this.linkOf(own.link)
-    const shared = memoryStore({ clock: this.clock })
-    this.make = () => {
+    this.store = new ForgetfulStore(this.clock)
+    const { store } = this
+    const { horizonMs = 50 } = own
+    this.make = (life) => {
       const clock = anyClock()
-      const store: RegionStore = {
-        poolOf: (each) => this.poolOf(each.name),
-        connect: (each, lengthOf) => new StoreBackend(new StoreLanes(new StoreCalls(shared, clock, 200)), each, lengthOf, name),
+      const link = this.linkOf(own.link, life)
+      const regionStore: RegionStore = {
+        poolOf: (each) => this.poolOf(each.name, life),
+        connect: (each, lengthOf) => new StoreBackend(new StoreLanes(new StoreCalls(store, clock, 200)), each, lengthOf, name),
       }
       const home = world.home.behind(link, () => setup.regions.length)
-      const region = new Region({ home, store, options: { ...own, region: name }, horizonMs: 50, clock }, policy)
+      const region = new Region({ home, store: regionStore, options: { ...own, region: name }, horizonMs, clock }, policy)
       return new SharedLimiter({
         policy,
         connect: (each) => region.connect(each),
         places: { serverOf: () => undefined, slotOf: () => undefined },
         options: { timeoutMs: 200 + (own.timeoutMs ?? 1000) },
         countedShare: () => shareOfRegion(new GivenShare(1 / (own.processes ?? 2)), region.share),
-        horizonMs: 50,
+        horizonMs,
         lateAdvice: '',
         clock,
         region,
       })
     }
-    this.limiters = Array.from({ length: own.processes ?? 2 }, () => this.make())
+    this.lives = Array.from({ length: own.processes ?? 2 }, () => ({ isOver: false }))
+    this.limiters = this.lives.map((life) => this.make(life))
   }
 
   /** One take at one of the processes, recorded when it is answered. */
@@ -158,10 +176,18 @@ export class SimRegion {
       })
   }
 
-  /** One process ends, and with it what it was to do; another takes its place. */
+  /** One process is killed, and with it what it was to do; another takes its place. */
   replace(process: number): void {
+    ;(this.lives[process] as Life).isOver = true
+    this.end(process)
+  }
+
+  /** One process ends as it should; another takes its place. */
+  end(process: number): void {
     this.limiters[process]?.close()
-    this.limiters[process] = this.make()
+    const life = { isOver: false }
+    this.lives[process] = life
+    this.limiters[process] = this.make(life)
   }
 
   /** The clock of its store is set. */
@@ -172,6 +198,7 @@ export class SimRegion {
   /** Its store has lost its data. */
   forget(): void {
     this.pools.clear()
+    this.store.forget()
   }
 
   /** Tokens that it holds of a key. */
@@ -179,9 +206,9 @@ export class SimRegion {
     return this.pools.get(`${policy} ${key}`)?.left ?? 0
   }
 
-  private poolOf(policy: string): RegionPool {
+  private poolOf(policy: string, life: Life): RegionPool {
     const at = <T>(key: string, run: (twin: PoolTwin, nowUs: number) => T): Promise<T> =>
-      this.near(() => {
+      this.near(life, () => {
         this.storeCalls++
         const name = `${policy} ${key}`
         const twin = this.pools.get(name) ?? new PoolTwin(this.rules)
@@ -195,26 +222,28 @@ export class SimRegion {
       back: (key, lot) => at(key, (twin, nowUs) => twin.back(nowUs, lot)),
       owe: (key, tokens) => at(key, (twin, nowUs) => twin.owe(nowUs, tokens)),
       settle: (key) => at(key, (twin, nowUs) => twin.settle(nowUs)),
-      lost: (key) => at(key, (twin, nowUs) => twin.lost(nowUs)),
+      lost: (key, owed) => at(key, (twin, nowUs) => twin.lost(nowUs, owed)),
       block: (key, us) => at(key, (twin, nowUs) => twin.block(nowUs, us)),
-      reset: async (key) => this.pools.delete(`${policy} ${key}`),
+      reset: (key) => at(key, (twin, nowUs) => twin.reset(nowUs)),
     }
   }
 
-  private async near<T>(run: () => T): Promise<T> {
+  private async near<T>(life: Life, run: () => T): Promise<T> {
     const { time } = this.world
+    if (life.isOver || this.isStoreOut) return new Promise(() => undefined)
     await time.sleep(this.random.integer(0, this.nearUs))
     const answer = run()
     await time.sleep(this.random.integer(0, this.nearUs))
     return answer
   }
 
-  private linkOf({ delayUs, jitterUs = 0, lost = 0, doubled = 0 }: OceanLink): Link {
+  private linkOf({ delayUs, jitterUs = 0, lost = 0, doubled = 0 }: OceanLink, life: Life): Link {
     const { time } = this.world
     const { random } = this
     const oneWay = (): Promise<void> => time.sleep(delayUs + random.integer(0, jitterUs))
     const never = (): Promise<never> => new Promise(() => undefined)
     return async (run, mayRepeat) => {
+      if (life.isOver) return never()
       this.messages++
       await oneWay()
       if (this.isCutOff || random.chance(lost)) return never()

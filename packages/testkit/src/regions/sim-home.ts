@@ -13,7 +13,7 @@ import type { VirtualTime } from './virtual-time.js'
  * Carries one message to the home and its answer back; `run` is what the home does, once for each time that the message arrives. What gives
  * back may not arrive twice: the library sends each call once.
  */
-export type Link = <T>(run: () => T, mayRepeat: boolean) => Promise<T>
+export type Link = <T>(run: () => T | Promise<T>, mayRepeat: boolean) => Promise<T>
 
 /** The true budgets, by the twins of the scripts, at the true time. */
 export class SimHome {
@@ -34,6 +34,7 @@ export class SimHome {
   /** As one region sees it. */
   behind(link: Link, countRegions: () => number): Home {
     return {
+      sharesGrants: true,
       places: { serverOf: () => undefined, slotOf: () => undefined },
       connect: (policy, lengthOf) => this.backendOf(policy, lengthOf(policy), link),
       countRegions: async () => countRegions(),
@@ -69,6 +70,9 @@ export class SimHome {
     if (operation.verb === 'return') {
       records.giveBack(encoding, nowUs, operation.tokens, operation.grantId)
       return { done: true }
+    }
+    if (operation.verb === 'peek') {
+      return this.answer(encoding, records, records.untilFreeUs(encoding, nowUs, operation.cost) === 0, operation.cost)
     }
     if (operation.verb !== 'take') throw new TypeError(`the simulated home does not know ${operation.verb}`)
     const { allowed } = records.take(encoding, nowUs, operation.cost)

@@ -2,7 +2,7 @@ import type { Decision } from '../../decision/decision.js'
 import type { RefillOutcome } from '../../lease/grant.js'
 import type { Key } from '../../limiter.js'
 import { type Clock, type Ticker, tickerOf } from '../../time/clock.js'
-import { type Answer, bookedBy, decisionOf, newOperationId, takenBy } from '../backend.js'
+import { type Answer, bookedBy, canComeBack, decisionOf, newOperationId, takenBy } from '../backend.js'
 import type { CallGuard } from '../calls/call-guard.js'
 import type { FallbackBackend } from '../outage/fallback-backend.js'
 import type { Spending } from './spending.js'
@@ -65,9 +65,9 @@ export abstract class WaitingTakes {
   protected async exact(key: Key, cost: number, spending: Spending | undefined, demand?: number): Promise<Decision> {
     const operation = { verb: 'take', key, cost, id: newOperationId(), isHeld: spending !== undefined, demand } as const
     const answer = await this.parts.inForce.fallback.execute(operation)
-    const decision = takenBy(operation, answer)
-    if (spending !== undefined && decision.source === 'store') spending.booked = bookedBy(operation, answer)
-    return decision
+    const booked = bookedBy(operation, answer)
+    if (spending !== undefined && canComeBack(booked)) spending.booked = booked
+    return takenBy(operation, answer)
   }
 
   protected async peekThere(key: Key, cost: number): Promise<Decision> {

@@ -54,7 +54,9 @@ export class Outage {
     if (!isMadeLate) void this.local
   }
 
+  /** Undefined also with a share of nothing: no share is below a token else. */
   private get local(): Limiter | undefined {
+    if (this.share === 0) return undefined
     if (this.mode === 'local') this.made ??= createLimiter(shareOfPolicy(this.policy, this.share), { clock: this.clock })
     return this.made
   }

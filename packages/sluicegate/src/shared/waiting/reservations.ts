@@ -6,7 +6,17 @@ import { surelyUs } from '../../lease/leasing.js'
 import type { Key } from '../../limiter.js'
 import type { Policy } from '../../policy/policy.js'
 import { ShownReservation } from '../../shown.js'
-import { type Answer, type Backend, type Booked, bookedBy, decisionOf, newOperationId, type Operation, passed } from '../backend.js'
+import {
+  type Answer,
+  type Backend,
+  type Booked,
+  bookedBy,
+  canComeBack,
+  decisionOf,
+  newOperationId,
+  type Operation,
+  passed,
+} from '../backend.js'
 import { type FleetReservation, SharedPermit } from '../fleet-limiter.js'
 import { type SharedParts, withPermit } from '../shared-parts.js'
 import type { ChargedAccount } from './shared-receipt.js'
@@ -92,7 +102,7 @@ export class SharedReservation extends ShownReservation<Decision> implements Fle
   /** @param account what the reservation has charged. */
   constructor(backend: Backend, booked: Booked, account: ChargedAccount) {
     const { key, allowed, waitUs, decision } = booked
-    const isHeld = allowed && decision.source !== 'outage'
+    const isHeld = canComeBack(booked)
     super(allowed, isHeld ? Math.ceil(waitUs / 1000) : decision.retryAfterMs, decision)
     this.backend = backend
     this.account = account
