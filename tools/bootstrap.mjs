@@ -79,6 +79,8 @@ const TASKS = {
 }
 
 async function runTests(chosen, longestMs) {
+  if (chosen.unchanged?.length > 0)
+    console.error(`Left out, as nothing changed there: tests of ${chosen.unchanged.join(', ')}. To run them: npm test -- FOLDER`)
   requireRivals(chosen.files)
   const hasReporter = chosen.nodeOptions.some((option) => option.startsWith('--test-reporter'))
   const nodeOptions = [...(hasReporter ? [] : recordingOptions()), ...chosen.nodeOptions]

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { Refusal } from './refusal.mjs'
 import { stepBeside } from './run.mjs'
 
@@ -151,7 +151,13 @@ const COMMANDS = [
 /** Packages call it before they start a service; exit code 101 forbids the start. */
 const SERVICE_POLICY = '/usr/sbin/policy-rc.d'
 
-const INSTALL = 'apt-get update -q && apt-get install -y -q --no-install-recommends "$@"'
+/** The tests start what they need by themselves: while packages are installed, a policy forbids services. It goes whichever way this ends. */
+const INSTALL = `policy=$1; shift
+if [ ! -e "$policy" ]; then
+  trap '/bin/rm -f "$policy"' EXIT; trap 'exit 130' INT TERM HUP
+  printf '#!/bin/sh\\nexit 101\\n' > "$policy" && /bin/chmod 755 "$policy"
+fi
+apt-get update -q && apt-get install -y -q --no-install-recommends "$@"`
 
 /**
  * Ensures that these programs exist: installs them beside what follows where apt and root allow it, which the answer waits for; else throws
@@ -171,8 +177,7 @@ export function requireCommands(commands, { uid = process.getuid?.(), servicePol
 
 async function installed(commands, names, servicePolicy) {
   const env = { DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' }
-  const install = () => stepBeside(`Installing ${names.join(', ')}`, 'sh', ['-c', INSTALL, 'sh', ...names], env)
-  await withoutServices(servicePolicy, install)
+  await stepBeside(`Installing by apt-get: ${names.join(', ')}`, 'sh', ['-c', INSTALL, 'sh', servicePolicy, ...names], env)
   const still = missingOf(commands).map((each) => `${nameOf(each)}, of ${each.debian}`)
   if (still.length > 0) throw new Refusal(`Installed, and yet not there: ${still.join('; ')}`)
 }
@@ -180,17 +185,6 @@ async function installed(commands, names, servicePolicy) {
 /** The programs that these compiled files use. */
 export function commandsFor(files) {
   return COMMANDS.filter(({ usedBy }) => files.some((file) => usedBy.some((path) => file.startsWith(path))))
-}
-
-/** The tests start what they need by themselves, on ports of their own. */
-async function withoutServices(policy, install) {
-  if (existsSync(policy)) return install()
-  writeFileSync(policy, '#!/bin/sh\nexit 101\n', { mode: 0o755 })
-  try {
-    await install()
-  } finally {
-    rmSync(policy, { force: true })
-  }
 }
 
 function nameOf({ command, file }) {

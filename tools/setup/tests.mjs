@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import { Refusal } from './refusal.mjs'
@@ -6,14 +7,18 @@ import { ROOT, sourcesBelow } from './root.mjs'
 /** Test files that only a long run has. */
 const LONG_FILE = /\.long\.test\.[jt]s$/
 
+/** What stands around the product. Its own tests run where it changed, and in continuous integration. */
+const AROUND = ['tools', 'bench', 'chaos', 'lab', 'site', 'deploy', 'packages/testkit']
+
 /**
  * The compiled test files, and the options for `node --test`.
  *
- * `--long` chooses also the files that only a long run has. Other arguments that begin with a dash go to Node.js; `--name X` is short for its
+ * `--long` chooses also the files that only a long run has. Without `--long` and patterns, files of folders around the product that did not
+ * change are left out, and those folders returned as `unchanged`. Other arguments that begin with a dash go to Node.js; `--name X` is short for its
  * `--test-name-pattern=X`. The others are patterns: a file or a folder that exists, source or compiled; a glob; else a part of a path. A file
  * that one of them matches is chosen.
  */
-export function chooseTests(args) {
+export function chooseTests(args, unchanged = unchangedAround) {
   const { patterns, nodeOptions, long } = split(args)
   // From the sources, so that a deleted test whose output is still in dist does not run.
   const every = ['packages', 'tools', 'bench', 'chaos', 'lab', 'site', 'deploy']
@@ -25,8 +30,24 @@ export function chooseTests(args) {
     const elsewhere = every.some(matches) ? '; npm run test:long has files that match' : ''
     throw new Refusal(`No test files match "${text}"${elsewhere}.\nA pattern is a folder, a file, a part of a path, or a glob.`)
   }
-  const chosen = all.filter((file) => patterns.length === 0 || patterns.some(({ matches }) => matches(file)))
-  return { files: chosen.map(compiled), nodeOptions }
+  const left = long || patterns.length > 0 ? [] : unchanged()
+  const chosen = all.filter((file) =>
+    patterns.length === 0 ? !left.some((folder) => isBelow(file, folder)) : patterns.some(({ matches }) => matches(file)),
+  )
+  return { files: chosen.map(compiled), nodeOptions, unchanged: left }
+}
+
+/** Folders around the product as they are in the branch that this one will join; none where that is not known. */
+function unchangedAround() {
+  if (process.env.CI) return []
+  const git = (...args) => spawnSync('git', args, { cwd: ROOT, encoding: 'utf8' })
+  const base = ['origin/HEAD', 'HEAD']
+    .map((name) => git('merge-base', 'HEAD', name))
+    .find(({ status }) => status === 0)
+    ?.stdout.trim()
+  if (!base) return []
+  const changed = `${git('diff', '--name-only', base).stdout}${git('ls-files', '--others', '--exclude-standard').stdout}`.split('\n')
+  return AROUND.filter((folder) => !changed.some((file) => isBelow(file, folder)))
 }
 
 /** The program of a longer proof: prove-<name>.ts, wherever it stands. */

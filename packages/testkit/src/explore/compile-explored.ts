@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { CoreSources } from './core-sources.js'
 
 const MEMORY = ['--importMemory', '--sharedMemory', '--initialMemory', '1', '--maximumMemory', '65536']
 const FLAGS = ['--noAssert', '--enable', 'threads', '--runtime', 'stub', ...MEMORY, '--runPasses', 'asyncify']
-const CACHE = join(tmpdir(), 'sluicegate-explored')
+const CACHE = fileURLToPath(new URL('../../../../.cache/explored', import.meta.url))
 
 /**
  * Compiles sources of the core so that a call can be suspended at a yield point (Binaryen's Asyncify) and resumed there.
