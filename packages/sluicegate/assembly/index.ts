@@ -125,14 +125,14 @@ export function reserve(low: u32, high: u32, nowUs: f64, tokens: i32, mostUs: f6
 }
 
 /**
- * Gives back a reservation. Buckets and GCRA: `tokens` are units, and the debt must be at most `bound`. Other encodings: `tokens`
+ * Gives back a reservation; -1 - debt when nothing was given back. Buckets and GCRA: `tokens` are units, and the debt must be at most `bound`. Other encodings: `tokens`
  * are tokens, given back if they still count at `bound`, the time that they were reserved for. Of another `generation` than that of
  * the policy in force nothing is given back.
  */
 export function cancel(low: u32, high: u32, nowUs: f64, tokens: f64, bound: f64, generation: f64): f64 {
   cancelOnlyOf(<i64>generation)
   const answer = change(CANCEL, fingerprintFrom(low, high), homeLine(low), <i64>tokens, <i64>nowUs, <i64>bound)
-  signalRelease(high)
+  if (answer >= 0) signalRelease(high)
   return answer
 }
 

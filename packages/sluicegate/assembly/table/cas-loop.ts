@@ -32,7 +32,7 @@ export function cancelOnlyOf(generationOfCharge: i64): void {
 /**
  * The one loop: find the key, compute what the verb makes of the word that was read, and swap if the word still stands.
  *
- * Returns the debt in units afterwards, or -1 - debt for a denied take; NaN when there is no answer: see `why`.
+ * Returns the debt in units afterwards, or -1 - debt for a denied take and for a cancel that gave nothing back; NaN when there is no answer: see `why`.
  */
 export function change(verb: i32, fingerprint: u64, home: i32, tokens: i64, nowUs: i64, bound: i64): f64 {
   clearEvicted()
@@ -86,7 +86,7 @@ function changeResident(verb: i32, fingerprint: u64, entry: usize, tokens: i64, 
     // Nothing to swap. Check that state and identity belonged together.
     if (load(entry + STATE) != state || !isUnchanged(entry, ofBan)) return RETRY
     if (verb == TAKE && !ofBan && isAhead()) return noAnswer(LATE, <f64>debt)
-    return verb == TAKE || verb == RESERVE || verb == CALL ? -1.0 - <f64>debt : <f64>debt
+    return verb == TAKE || verb == RESERVE || verb == CALL || verb == CANCEL ? -1.0 - <f64>debt : <f64>debt
   }
   // A copy: making room for the swap may read the key again.
   const answer = <f64>debt

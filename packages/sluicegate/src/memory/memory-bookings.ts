@@ -4,6 +4,11 @@ import { RateDecoder } from '../decision/decision-decoder.js'
 import type { Booking } from '../waiting/reserving.js'
 import { laterReading, type MemoryDecisions } from './memory-decisions.js'
 
+/** Of windows, logs and permits, which count tokens. */
+const WHOLE = { unitsPerToken: 1, unitsPerUs: 0 }
+/** The core's answer to a cancel that finds nothing to give back. */
+const NOTHING_OWED = -1
+
 /** A booking with the data that giving it back needs. */
 export interface MemoryBooking<Answer extends Decision = Decision> extends Booking<Answer> {
   readonly low: number
@@ -154,7 +159,7 @@ export class MemoryBookings {
    * nothing comes back: the change may have forgiven what the key had spent.
    */
   giveBack(booking: MemoryBooking, tokens: number): Decision {
-    const { low, high, atUs, bookedUs, debt, generation, cost, isOverflow = false } = booking
+    const { low, high, atUs, bookedUs, debt, cost, isOverflow = false } = booking
     const key = booking.key as string
     const nowUs = this.decisions.nowUs()
     let back = tokens
@@ -168,9 +173,47 @@ export class MemoryBookings {
       back = isWaiting ? (tokens === cost ? cost * unitsPerToken : 0) : Math.min(tokens * unitsPerToken, cost * unitsPerToken - worn)
       bound = isWaiting ? debt - (nowUs - bookedUs) * unitsPerUs : capacity
     }
-    if (back > 0 && !isOverflow) {
-      this.decisions.answered(this.decisions.opened.core.cancel(low, high, nowUs, back, bound, generation), key)
-    }
+    if (back > 0 && !isOverflow) this.cancelled(booking, nowUs, back, bound)
     return this.decisions.peek(key, low, high, 1, nowUs)
+  }
+
+  /** Takes a booking back before its time, to make it anew: in whole or not at all. True: the key owes nothing for it any more. */
+  unbook(booking: MemoryBooking): boolean {
+    const { bookedUs, atUs, debt, cost, generation } = booking
+    const { decisions } = this
+    const nowUs = decisions.nowUs()
+    decisions.opened.core.look()
+    const { decoder } = decisions
+    const isRate = decoder instanceof RateDecoder
+    // The change has forgiven what lies ahead under a bucket; of a window it may still count.
+    if (generation !== decisions.generation) return isRate
+    const { unitsPerToken, unitsPerUs } = isRate ? decoder : WHOLE
+    return this.cancelled(booking, nowUs, cost * unitsPerToken, isRate ? debt - (nowUs - bookedUs) * unitsPerUs : atUs)
+  }
+
+  /** Whether a waiting booking may be for a sooner time if it is made anew: something came back of what was charged before it. */
+  isLate(booking: MemoryBooking): boolean {
+    const { key, low, high, bookedUs, atUs, debt, generation } = booking
+    const { decisions } = this
+    const nowUs = decisions.nowUs()
+    decisions.opened.core.look()
+    const { decoder } = decisions
+    if (decoder instanceof RateDecoder) {
+      if (generation !== decisions.generation) return true
+      const owed = decisions.answered(decisions.opened.core.peek(low, high, nowUs, 1), key as string)
+      return owed + decoder.unitsPerToken <= debt - (nowUs - bookedUs) * decoder.unitsPerUs
+    }
+    // A window that is booked stays closed until it begins, but for a reset.
+    return (
+      decoder.policy.algorithm !== 'fixed-window' || decisions.peek(key as string, low, high, 1, nowUs).retryAfterMs * 1000 < atUs - nowUs
+    )
+  }
+
+  /** Whether anything came back, or nothing is owed that could. */
+  private cancelled({ key, low, high, generation }: MemoryBooking, nowUs: number, back: number, bound: number): boolean {
+    const answer = this.decisions.opened.core.cancel(low, high, nowUs, back, bound, generation)
+    if (answer < 0) return answer === NOTHING_OWED
+    this.decisions.answered(answer, key as string)
+    return true
   }
 }

@@ -14,7 +14,7 @@ import { type Clock, clockHandle, tickerOf } from '../time/clock.js'
 import type { Duration } from '../time/duration.js'
 import { isBookedAhead } from '../waiting/booking-limits.js'
 import { type ReleaseWords, releaseCount } from '../waiting/release-watch.js'
-import { type BookingService, receiptOf, reserve, reserveBehind } from '../waiting/reserving.js'
+import { type BookingService, type ReservationService, receiptOf, reserve, reserveBehind } from '../waiting/reserving.js'
 import { Waiting } from '../waiting/waiting.js'
 import { fingerprint, high, low } from './fingerprint.js'
 import { type MemoryBooking, MemoryBookings } from './memory-bookings.js'
@@ -54,6 +54,13 @@ export class MemoryLimiter<Answer extends Decision = Decision>
   readonly decisions: MemoryDecisions
   readonly bookings: MemoryBookings
   protected readonly waiting: Waiting<Answer>
+  /** For receipts: while waiters have booked, nothing comes back of what was charged before them, so they step aside. */
+  private readonly settling: ReservationService = {
+    book: (key, cost, mostMs) => this.book(key, cost, mostMs),
+    giveBack: (booking, tokens) => this.waiting.aside(booking.key, () => this.giveBack(booking as MemoryBooking<Answer>, tokens)),
+    peek: (key, cost) => this.peek(key, cost),
+    penalize: (key, tokens) => this.penalize(key, tokens),
+  }
   private readonly clock: Clock
   readonly #k0: number
   readonly #k1: number
@@ -101,7 +108,7 @@ export class MemoryLimiter<Answer extends Decision = Decision>
     if (this.waiting.isQueued(key)) return emptyReceipt(this.record(key, cost, this.refuse(key, cost)))
     const booking = this.bookings.take(key as string, low, high, cost)
     this.lists?.count(key, booking.allowed)
-    return receiptOf(this, booking as MemoryBooking<Answer>)
+    return receiptOf(this.settling, booking as MemoryBooking<Answer>)
   }
 
   // The other verbs.
@@ -121,7 +128,7 @@ export class MemoryLimiter<Answer extends Decision = Decision>
   [WAIT](key: Key, options?: WaitOptions): Promise<Receipt<Answer>> {
     return this.waiting.waited(key, options, (answer, booking) => {
       this.record(key, options?.cost ?? 1, answer)
-      return booking === undefined ? emptyReceipt(answer) : receiptOf(this, booking, answer)
+      return booking === undefined ? emptyReceipt(answer) : receiptOf(this.settling, booking, answer)
     })
   }
 
@@ -134,7 +141,7 @@ export class MemoryLimiter<Answer extends Decision = Decision>
   }
 
   private reserved(key: Key, cost: number, mostMs: number): Reservation {
-    const reservation = this.waiting.isQueued(key) ? reserveBehind(this, key, cost) : reserve(this, key, cost, mostMs)
+    const reservation = this.waiting.isQueued(key) ? reserveBehind(this, key, cost) : reserve(this.settling, key, cost, mostMs)
     if (this.lists !== undefined || denials.hasSubscribers)
       this.record(key, cost, { ...reservation.decision, allowed: reservation.allowed })
     return reservation
@@ -172,7 +179,7 @@ export class MemoryLimiter<Answer extends Decision = Decision>
   /** A change that may return tokens: waiters of the key ask again after it. */
   private released(key: Key, verb: (nowUs: number) => number): Decision {
     const decision = this.change(key, verb)
-    if (this.waiting.queued > 0) this.decisions.onRelease(key as string)
+    if (this.waiting.size > 0) this.decisions.onRelease(key as string)
     return decision
   }
 
@@ -216,8 +223,10 @@ export class MemoryLimiter<Answer extends Decision = Decision>
     this.opened.core.prepare()
     const change = new PolicyChange(this.opened, next)
     return () => {
+      const bookAgain = this.waiting.lift()
       // Read last: takes of other threads under the old policy after this reading count as taken before it.
       change.publish(this.decisions.ticker.read())
+      bookAgain()
       if (this.waiting.queued > 0) this.waiting.released()
     }
   }
@@ -267,6 +276,14 @@ export class MemoryLimiter<Answer extends Decision = Decision>
 
   giveBack(booking: MemoryBooking<Answer>, tokens: number): Decision {
     return this.bookings.giveBack(booking, tokens)
+  }
+
+  unbook(booking: MemoryBooking<Answer>): boolean {
+    return this.bookings.unbook(booking)
+  }
+
+  isLate(booking: MemoryBooking<Answer>): boolean {
+    return this.bookings.isLate(booking)
   }
 
   refuse(key: Key, cost: number): Answer {

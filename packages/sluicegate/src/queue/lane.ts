@@ -156,12 +156,12 @@ export class Lane implements Due {
     this.answered(receipt, cost)
   }
 
-  private wait(job: Job): void {
+  /** @param maxWaitMs the job's own ends by a timer of the queue in any case. */
+  private wait(job: Job, maxWaitMs = Math.max(0, job.deadlineMs - this.host.nowMs())): void {
     const { cost } = job.settings
     const controller = new AbortController()
     const { signal } = controller
     this.waiting = { controller, cost }
-    const maxWaitMs = Math.max(0, job.deadlineMs - this.host.nowMs())
     const over = (next: () => void): void => {
       this.waiting = undefined
       try {
@@ -180,7 +180,7 @@ export class Lane implements Due {
         }
         over(() => {
           this.isSpent = decision.allowed && decision.remaining < cost
-          this.answered(receipt, cost, true)
+          this.answered(receipt, cost, maxWaitMs)
         })
       },
       (error) => {
@@ -189,13 +189,13 @@ export class Lane implements Due {
     )
   }
 
-  /** @param hasWaited whether the limiter was asked by `wait`: a denial then says that it would take too long. */
-  private answered(receipt: Receipt, cost: number, hasWaited = false): void {
+  /** @param waitedMs for how long at most the limiter was asked to wait, if it was: a denial then says that it would take too long. */
+  private answered(receipt: Receipt, cost: number, waitedMs?: number): void {
     const { decision } = receipt
     const job = this.first
     const isFor = job?.settings.cost === cost
     if (!decision.allowed) {
-      if (isFor) this.denied(job, decision, hasWaited)
+      if (isFor) this.denied(job, decision, waitedMs)
     } else if (isFor && this.host.canStart()) {
       this.host.start(job, receipt)
     } else {
@@ -204,10 +204,10 @@ export class Lane implements Due {
     }
   }
 
-  private denied(job: Job, decision: Decision, hasWaited: boolean): void {
+  private denied(job: Job, decision: Decision, waitedMs: number | undefined): void {
     const { retryAfterMs, source } = decision
     const leftMs = job.deadlineMs - this.host.nowMs()
-    const isLate = leftMs <= 0 || (hasWaited && leftMs < retryAfterMs)
+    const isLate = leftMs <= 0 || (waitedMs !== undefined && leftMs < retryAfterMs)
     if (isLate || retryAfterMs === Number.POSITIVE_INFINITY) {
       this.host.reject(
         job,
@@ -217,8 +217,11 @@ export class Lane implements Due {
     }
     // Another concurrent take was denied before.
     if (this.waiting !== undefined || this.cancelSleep !== undefined) return
-    if (hasWaited) {
+    if (waitedMs === Number.POSITIVE_INFINITY) {
       this.sleep(Math.min(LATEST_RETRY_MS, retryAfterMs))
+    } else if (waitedMs !== undefined) {
+      // Those before it may give up, or tokens come back, which a sleeping lane would not hear of.
+      this.wait(job, Number.POSITIVE_INFINITY)
     } else if (source === 'lease' && retryAfterMs <= SOON_MS && this.looks < MOST_LOOKS) {
       this.looks++
       this.sleep(retryAfterMs)

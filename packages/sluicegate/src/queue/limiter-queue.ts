@@ -47,6 +47,7 @@ export class LimiterQueue extends Shown implements WorkQueue, LaneHost, RunningH
   private failed = 0
   private rejected = 0
   private isStarting = false
+  private willStart = false
   private isClosed = false
   isPaused: boolean
 
@@ -165,6 +166,7 @@ export class LimiterQueue extends Shown implements WorkQueue, LaneHost, RunningH
     this.rejected++
     this.leave(job)
     job.reject(reason)
+    this.startSoon()
   }
 
   keepPlaces(change: 1 | -1): void {
@@ -268,6 +270,16 @@ export class LimiterQueue extends Shown implements WorkQueue, LaneHost, RunningH
       this.isStarting = false
     }
     this.tell()
+  }
+
+  /** When thousands of jobs leave together, those behind them start once. */
+  private startSoon(): void {
+    if (this.willStart) return
+    this.willStart = true
+    queueMicrotask(() => {
+      this.willStart = false
+      this.startJobs()
+    })
   }
 
   private rejectAll(reason: (job: Job) => unknown): void {

@@ -7,6 +7,11 @@ import { Chain, type Place } from './chain.js'
 import type { Booking, BookingService } from './reserving.js'
 import type { Waiter } from './waiter.js'
 
+/** Waiters of one key that book anew in one go; after more, the key rests before the next go. */
+const MOST_AT_ONCE = 256
+/** For each of them. */
+const REST_US = 20
+
 /** What {@link BookedWaiters} is made of. */
 export interface BookedWaitersParts<Answer extends Decision> {
   readonly service: BookingService<Answer>
@@ -14,13 +19,18 @@ export interface BookedWaitersParts<Answer extends Decision> {
   readonly alarm: Alarm
   /** Called when a booking of a key was given back. */
   readonly onGivenBack: (key: Key) => void
+  /** Takes in a waiter whose booking was taken back and cannot be made anew now: before all that came after it. */
+  readonly onDenied: (waiter: Waiter<Answer>, denied: Booking<Answer> | undefined) => void
+  /** Receives the number of keys with booked waiters. */
+  readonly onSize: (keys: number) => void
+  /** A count that changes with every release, in any thread, that `key` may profit from; undefined if the service has none. */
+  readonly countOf?: ((key: Key) => () => number) | undefined
 }
 
 /** Waiters with a booking, until its time. */
 export class BookedWaiters<Answer extends Decision> {
   private readonly parts: BookedWaitersParts<Answer>
-  /** The runs of each key, in the order of arrival. */
-  private readonly queues = new Map<string, Chain<Run<Answer>>>()
+  private readonly queues = new Map<string, BookedQueue<Answer>>()
 
   constructor(parts: BookedWaitersParts<Answer>) {
     this.parts = parts
@@ -31,7 +41,7 @@ export class BookedWaiters<Answer extends Decision> {
    * again. Undefined if it overtakes none, or may: with the same cost it gives them its time, and its own deadline is sooner than theirs.
    */
   overtakenUs(waiter: Waiter<Answer>, booking: Booking<Answer>): number | undefined {
-    const last = this.queues.get(nameOf(booking.key))?.last?.item
+    const last = this.queues.get(nameOf(booking.key))?.last
     if (last === undefined || last.latestUs <= booking.atUs || last.latestUs > waiter.deadlineUs) return undefined
     return last.takesIn(waiter, booking) ? undefined : last.latestUs
   }
@@ -40,56 +50,235 @@ export class BookedWaiters<Answer extends Decision> {
   add(waiter: Waiter<Answer>, booking: Booking<Answer>): void {
     const name = nameOf(booking.key)
     const queue = this.queues.get(name)
-    const last = queue?.last
-    if (last?.item.takesIn(waiter, booking)) last.item.add(waiter, booking)
+    if (queue?.last?.takesIn(waiter, booking)) queue.last.add(waiter, booking)
     else if (booking.atUs <= booking.bookedUs) waiter.resolve(booking.decision, booking)
-    else this.newRun(name, queue ?? this.newQueue(name), booking.cost).add(waiter, booking)
+    else (queue ?? this.newQueue(name, booking.key)).newRun(booking.cost).add(waiter, booking)
+  }
+
+  /** Something of `key` came back: its waiters book anew, the first first, where that may be sooner. */
+  released(key: Key): void {
+    this.queues.get(nameOf(key))?.bookAgain()
+  }
+
+  /** Takes the bookings of `key` back, unless they are many; the result makes them anew. */
+  aside(key: Key): () => void {
+    const queue = this.queues.get(nameOf(key))
+    if (!queue?.isShort) return () => undefined
+    const waiters = queue.lifted()
+    return () => queue.return(waiters)
+  }
+
+  /** A release in any thread. */
+  releasedAny(): void {
+    for (const queue of [...this.queues.values()]) if (queue.mayGain()) queue.bookAgain()
+  }
+
+  /** Takes all bookings back, before a change of what they count by; the result makes them anew. */
+  lift(): () => void {
+    const lifted = [...this.queues.values()].map((queue) => ({ queue, waiters: queue.lifted() }))
+    return () => {
+      for (const { queue, waiters } of lifted) queue.return(waiters)
+    }
   }
 
   /** Rejects all waiters and gives back their bookings, the latest first: only the latest may come back in full. */
   close(reason: unknown): void {
-    for (const queue of [...this.queues.values()]) {
-      for (const run of [...queue].reverse()) run.close(reason)
-    }
+    for (const queue of [...this.queues.values()]) queue.close(reason)
   }
 
-  private newQueue(name: string): Chain<Run<Answer>> {
-    const queue = new Chain<Run<Answer>>()
+  private newQueue(name: string, key: Key): BookedQueue<Answer> {
+    const queue = new BookedQueue<Answer>(this, key, this.parts, () => {
+      this.queues.delete(name)
+      this.parts.onSize(this.queues.size)
+    })
     this.queues.set(name, queue)
+    this.parts.onSize(this.queues.size)
     return queue
   }
+}
 
-  private newRun(name: string, queue: Chain<Run<Answer>>, cost: number): Run<Answer> {
-    const onEmpty = (): void => {
-      queue.remove(place)
-      if (queue.first === undefined) this.queues.delete(name)
-    }
-    const run = new Run<Answer>(this.parts, cost, onEmpty)
-    const place = queue.add(run)
+/** The runs of one key, in the order of arrival. */
+class BookedQueue<Answer extends Decision> implements Alert {
+  dueUs = Number.POSITIVE_INFINITY
+  order = 0
+  place = -1
+  private readonly host: BookedWaiters<Answer>
+  private readonly parts: BookedWaitersParts<Answer>
+  private readonly onEmpty: () => void
+  private readonly runs = new Chain<Run<Answer>>()
+  private readonly countNow: (() => number) | undefined
+  private seen: number | undefined
+  private isSoon = false
+  private isLifting = false
+  private restUntilUs = 0
+
+  constructor(host: BookedWaiters<Answer>, key: Key, parts: BookedWaitersParts<Answer>, onEmpty: () => void) {
+    this.host = host
+    this.parts = parts
+    this.onEmpty = onEmpty
+    this.countNow = parts.countOf?.(key)
+    this.seen = this.countNow?.()
+  }
+
+  get last(): Run<Answer> | undefined {
+    return this.runs.last?.item
+  }
+
+  get isShort(): boolean {
+    let waiters = 0
+    for (const { size } of this.runs) waiters += size
+    return waiters <= MOST_AT_ONCE && !this.isLifting
+  }
+
+  newRun(cost: number): Run<Answer> {
+    const run = new Run<Answer>(this.parts, cost, {
+      isLast: () => this.runs.last === place,
+      changed: () => this.soon(),
+      empty: () => {
+        this.runs.remove(place)
+        this.tell()
+      },
+    })
+    const place = this.runs.add(run)
     return run
   }
+
+  mayGain(): boolean {
+    return this.seen === undefined || this.seen !== this.countNow?.()
+  }
+
+  ring(): void {
+    this.bookAgain()
+  }
+
+  /** When thousands of waiters leave together, those behind them book anew once. */
+  soon(): void {
+    if (this.isSoon || this.isLifting) return
+    this.isSoon = true
+    queueMicrotask(() => {
+      this.isSoon = false
+      this.bookAgain()
+    })
+  }
+
+  /** Takes bookings back, the latest first, and makes them anew in the order of arrival. */
+  bookAgain(): void {
+    const { alarm } = this.parts
+    if (this.isLifting || this.place >= 0) return
+    try {
+      this.seen = this.countNow?.()
+      if (!this.mayBeSooner()) return
+      const nowUs = alarm.nowUs()
+      if (nowUs < this.restUntilUs) {
+        alarm.set(this, this.restUntilUs, 0)
+        return
+      }
+      const waiters = this.lifted()
+      if (waiters.length > MOST_AT_ONCE) this.restUntilUs = nowUs + waiters.length * REST_US
+      this.return(waiters)
+    } catch {
+      // The limiter is closed or its clock fails: waiters hear of it by the alarm, and keep their times until then.
+    }
+  }
+
+  /** Takes the bookings of all that wait back, as far as that is possible, and returns the waiters. */
+  lifted(): readonly Waiter<Answer>[] {
+    const { service } = this.parts
+    if (service.unbook === undefined) return []
+    this.isLifting = true
+    const waiters: Waiter<Answer>[] = []
+    try {
+      for (let { last } = this.runs; last !== undefined; { last } = this.runs) {
+        // Of another thread a later booking stands: what was booked before it stays.
+        if (!last.item.lift(waiters)) break
+      }
+    } finally {
+      this.isLifting = false
+    }
+    return waiters.reverse()
+  }
+
+  /** Takes in waiters whose bookings were taken back. */
+  return(waiters: readonly Waiter<Answer>[]): void {
+    const { service, bookings, alarm, onDenied } = this.parts
+    let isDenied = false
+    this.isLifting = true
+    for (const waiter of waiters) {
+      if (waiter.isOver) continue
+      const { key, cost } = waiter.request
+      try {
+        if (isDenied) {
+          onDenied(waiter, undefined)
+          continue
+        }
+        const booking = bookings.bookAgain(key, cost, alarm.leftMs(waiter.deadlineUs))
+        if (waiter.isOver) {
+          // A subscriber ended this wait during the call.
+          if (booking.allowed) service.giveBack(booking, cost)
+        } else if (booking.allowed) this.host.add(waiter, booking)
+        else if (waiter.isDeniedBy(booking)) waiter.resolve(booking.decision)
+        else {
+          isDenied = true
+          onDenied(waiter, booking)
+        }
+      } catch (error) {
+        waiter.reject(error)
+      }
+    }
+    this.isLifting = false
+    this.seen = this.countNow?.()
+    this.tell()
+  }
+
+  close(reason: unknown): void {
+    for (const run of [...this.runs].reverse()) run.close(reason)
+  }
+
+  private mayBeSooner(): boolean {
+    const latest = this.last?.latest
+    if (latest === undefined) return false
+    for (const run of this.runs) if (run.abandoned > 0) return true
+    return this.parts.service.isLate?.(latest) ?? false
+  }
+
+  private tell(): void {
+    if (this.runs.first !== undefined || this.isLifting) return
+    this.parts.alarm.clear(this)
+    this.onEmpty()
+  }
+}
+
+/** What a run tells its queue. */
+interface RunHost {
+  isLast(): boolean
+  /** A booking is without a waiter: those behind may have its time. */
+  changed(): void
+  empty(): void
 }
 
 /**
  * Consecutive waiters of one key and one cost. They share their bookings: the first waiter gets the soonest booking. When a waiter gives up,
- * those behind it move up, and the latest booking goes back, which returns the most.
+ * those behind it move up, and the latest booking goes back, which returns the most: at once from the last run of its key, else after those
+ * of the runs behind it.
  */
 class Run<Answer extends Decision> implements Alert {
   dueUs = Number.POSITIVE_INFINITY
   order = 0
   place = -1
+  /** Bookings whose waiters have given up: the latest. */
+  abandoned = 0
   private readonly waiters = new Chain<Waiter<Answer>>()
-  /** As many as waiters, soonest first. */
+  /** As many as waiters and abandoned ones, soonest first. */
   private readonly bookings = new Chain<Booking<Answer>>()
   private readonly parts: BookedWaitersParts<Answer>
   private readonly cost: number
-  private readonly onEmpty: () => void
+  private readonly host: RunHost
   private isGone = false
 
-  constructor(parts: BookedWaitersParts<Answer>, cost: number, onEmpty: () => void) {
+  constructor(parts: BookedWaitersParts<Answer>, cost: number, host: RunHost) {
     this.parts = parts
     this.cost = cost
-    this.onEmpty = onEmpty
+    this.host = host
   }
 
   /** Not when the new caller's booking is sooner, as after a refund, and it would not wait for the latest that is then its own. */
@@ -98,8 +287,16 @@ class Run<Answer extends Decision> implements Alert {
     return cost === this.cost && (latestUs <= atUs || latestUs <= waiter.deadlineUs)
   }
 
+  get size(): number {
+    return this.waiters.size
+  }
+
+  get latest(): Booking<Answer> | undefined {
+    return this.bookings.last?.item
+  }
+
   get latestUs(): number {
-    return this.bookings.last?.item.atUs ?? Number.NEGATIVE_INFINITY
+    return this.latest?.atUs ?? Number.NEGATIVE_INFINITY
   }
 
   add(waiter: Waiter<Answer>, booking: Booking<Answer>): void {
@@ -121,15 +318,44 @@ class Run<Answer extends Decision> implements Alert {
 
   close(reason: unknown): void {
     for (const waiter of this.waiters) waiter.reject(reason)
+    while (this.abandoned > 0) this.giveBackLatest()
+    this.setAlert()
+  }
+
+  /** Takes the bookings back, the latest first, and adds their waiters, the last first. False: some could not be. */
+  lift(into: Waiter<Answer>[]): boolean {
+    const { service } = this.parts
+    let isDone = true
+    for (let { last } = this.bookings; isDone && last !== undefined; { last } = this.bookings) {
+      if (this.abandoned > 0) {
+        this.giveBackLatest()
+        continue
+      }
+      isDone = service.unbook?.(last.item) ?? false
+      if (isDone) {
+        const place = this.waiters.last as Place<Waiter<Answer>>
+        this.waiters.remove(place)
+        this.bookings.remove(last)
+        place.item.called()
+        into.push(place.item)
+      }
+    }
+    this.setAlert()
+    return isDone
   }
 
   private answer(booking: Booking<Answer>): void {
-    const place = this.waiters.first as Place<Waiter<Answer>>
-    const waiter = place.item
-    this.waiters.remove(place)
+    const { service } = this.parts
+    const { first } = this.waiters
+    if (first === undefined) {
+      this.abandoned--
+      service.giveBack(booking, this.cost)
+      return
+    }
+    const waiter = first.item
+    this.waiters.remove(first)
     waiter.called()
     try {
-      const { service } = this.parts
       const answer = service.answer(booking)
       if (!answer.allowed) service.giveBack(booking, this.cost)
       waiter.resolve(answer, answer.allowed ? booking : undefined)
@@ -139,10 +365,17 @@ class Run<Answer extends Decision> implements Alert {
   }
 
   private giveUp(place: Place<Waiter<Answer>>): void {
-    const latest = this.bookings.last as Place<Booking<Answer>>
     this.waiters.remove(place)
-    this.bookings.remove(latest)
+    this.abandoned++
+    if (this.host.isLast() || this.parts.service.unbook === undefined) this.giveBackLatest()
+    else this.host.changed()
     this.setAlert()
+  }
+
+  private giveBackLatest(): void {
+    const latest = this.bookings.last as Place<Booking<Answer>>
+    this.abandoned--
+    this.bookings.remove(latest)
     try {
       this.parts.bookings.giveUp(latest.item, this.cost)
       this.parts.onGivenBack(latest.item.key)
@@ -156,7 +389,7 @@ class Run<Answer extends Decision> implements Alert {
     const { first } = this.bookings
     if (first === undefined) {
       alarm.clear(this)
-      if (!this.isGone) this.onEmpty()
+      if (!this.isGone) this.host.empty()
       this.isGone = true
     } else if (first.item.atUs !== this.dueUs || this.place < 0) {
       alarm.set(this, first.item.atUs, this.waiters.first?.item.order ?? 0)

@@ -24,9 +24,13 @@ export class BookingLimits {
 
   /** How many of its remaining milliseconds a waiter may book ahead. */
   mostMs(key: Key, leftMs: number, nowUs: number): number {
-    const horizon = this.horizon()
-    if (horizon === undefined) return leftMs
-    return this.cooldown.holds(nameOf(key), nowUs) ? 0 : Math.min(leftMs, horizon.aheadUs(nowUs) / 1000)
+    return this.areSet && this.cooldown.holds(nameOf(key), nowUs) ? 0 : Math.min(leftMs, this.aheadMs(nowUs))
+  }
+
+  /** How far ahead waiters book, in milliseconds. */
+  aheadMs(nowUs: number): number {
+    const aheadUs = this.horizon()?.aheadUs(nowUs)
+    return aheadUs === undefined ? Number.POSITIVE_INFINITY : aheadUs / 1000
   }
 
   /**
@@ -77,6 +81,11 @@ export class BoundedBookings<Answer extends Decision> {
   book(key: Key, cost: number, mostMs: number): Booking<Answer> {
     const isBounded = mostMs > 0 && this.limits.areSet
     return this.service.book(key, cost, isBounded ? this.limits.mostMs(key, mostMs, this.alarm.nowUs()) : mostMs)
+  }
+
+  /** The same for a waiter that had a booking: what others have given up does not count against it. */
+  bookAgain(key: Key, cost: number, mostMs: number): Booking<Answer> {
+    return this.service.book(key, cost, Math.min(mostMs, this.limits.aheadMs(this.alarm.nowUs())))
   }
 
   /** When a denied waiter asks again: when its tokens can be booked, otherwise when they can be spent. */

@@ -9,6 +9,7 @@ export interface Place<Item> {
 export class Chain<Item> {
   first: Place<Item> | undefined
   last: Place<Item> | undefined
+  size = 0
 
   add(item: Item): Place<Item> {
     return this.insert(item, this.last)
@@ -16,6 +17,7 @@ export class Chain<Item> {
 
   /** Puts `item` right after `before`, undefined for the front. */
   insert(item: Item, before: Place<Item> | undefined): Place<Item> {
+    this.size++
     const after = before === undefined ? this.first : before.after
     const place: Place<Item> = { item, before, after }
     if (before === undefined) this.first = place
@@ -27,6 +29,7 @@ export class Chain<Item> {
 
   /** Takes a place out, once. */
   remove({ before, after }: Place<Item>): void {
+    this.size--
     if (before === undefined) this.first = after
     else before.after = after
     if (after === undefined) this.last = before

@@ -39,6 +39,13 @@ export interface BookingService<Answer extends Decision = Decision> {
   answer(booking: Booking<Answer>): Answer
   /** Gives `tokens` of a booking back, as much as is safe (docs/waiting.md says how much). Answers as `peek` would. */
   giveBack(booking: Booking<Answer>, tokens: number): Decision
+  /**
+   * Takes a booking back before its time, in whole or not at all: whether the key owes nothing for it any more. Without this method and the
+   * next, waiters keep the time that they booked.
+   */
+  unbook?(booking: Booking<Answer>): boolean
+  /** Whether a booking whose time is not there may be for a sooner one if it is made anew. */
+  isLate?(booking: Booking<Answer>): boolean
   /** The denial of a take that may not overtake waiters: `retryAfterMs` is at least 1, `Infinity` if it can never pass. */
   refuse(key: Key, cost: number): Answer
   /** The policy by which waiters book ahead, undefined where nothing is booked ahead. Without this method they book however far ahead. */

@@ -52,14 +52,23 @@ export class TurnQueues<Answer extends Decision> {
     if (queue?.waiters.first?.item === waiter) this.parts.alarm.set(queue, overtakenUs, waiter.order)
   }
 
+  /** Queues a waiter that had a booking: before all that arrived later. */
+  addAgain(waiter: Waiter<Answer>, denied: Booking<Answer> | undefined): void {
+    this.add(waiter, denied)
+    const queue = this.queues.get(nameOf(waiter.request.key))
+    if (queue?.waiters.first?.item === waiter && denied === undefined) queue.soon()
+  }
+
   /** Queues a waiter; the first of a queue with the booking that it was denied. */
   add(waiter: Waiter<Answer>, denied?: Booking<Answer>): void {
     const { key, cost } = waiter.request
     const queue = this.queues.get(nameOf(key)) ?? this.newQueue(key)
     queue.tokens += cost
     let isQueued = true
-    const isFirst = queue.waiters.first === undefined
-    const place = queue.waiters.add(waiter)
+    let before = queue.waiters.last
+    while (before !== undefined && before.item.order > waiter.order) before = before.before
+    const place = queue.waiters.insert(waiter, before)
+    const isFirst = before === undefined
     const { alarm } = this.parts
     const deadline = alertOf(() => {
       if (queue.waiters.first === place) this.ask(queue)

@@ -54,6 +54,7 @@ export class Waiting<Answer extends Decision> {
   private readonly releases: Releases | undefined
   /** Made for the first queued waiter, dropped on close: they reference the limiter's memory. */
   private watches: readonly ReleaseWatch[] | undefined
+  private bookedKeys = 0
   private waiters = 0
   private arrivals = 0
   private isClosed = false
@@ -64,12 +65,24 @@ export class Waiting<Answer extends Decision> {
     this.alarm = new Alarm(clock, (error) => this.rejectAll(error))
     this.bookings = new BoundedBookings(service, this.alarm)
     const { alarm, bookings } = this
-    this.booked = new BookedWaiters({ service, bookings, alarm, onGivenBack: (key) => this.turns.gaveBack(key) })
+    const countOf = releases?.countOf
+    this.booked = new BookedWaiters({
+      service,
+      bookings,
+      alarm,
+      countOf,
+      onGivenBack: (key) => this.turns.gaveBack(key),
+      onDenied: (waiter, denied) => this.turns.addAgain(waiter, denied),
+      onSize: (keys) => {
+        this.bookedKeys = keys
+        this.watch()
+      },
+    })
     const onSize = (size: number): void => {
       this.queued = size
-      this.watch(size > 0)
+      this.watch()
     }
-    this.turns = new TurnQueues({ service, bookings, alarm, booked: this.booked, onSize, countOf: releases?.countOf })
+    this.turns = new TurnQueues({ service, bookings, alarm, booked: this.booked, onSize, countOf })
     this.releases = releases
   }
 
@@ -108,8 +121,28 @@ export class Waiting<Answer extends Decision> {
 
   /** To be called when this thread released something that counts for `key`; without a key, for any. */
   released(key?: Key): void {
-    if (key === undefined) this.turns.releasedAny()
-    else this.turns.released(key)
+    if (key === undefined) this.releasedAny()
+    else {
+      this.booked.released(key)
+      this.turns.released(key)
+    }
+  }
+
+  /** Makes a change that returns tokens of `key`, and that its booked waiters would hinder: they book anew after it. */
+  aside<Result>(key: Key, change: () => Result): Result {
+    if (this.waiters === 0) return change()
+    const bookAgain = this.booked.aside(key)
+    try {
+      return change()
+    } finally {
+      bookAgain()
+      this.turns.gaveBack(key)
+    }
+  }
+
+  /** Takes all bookings back, before a change of what they count by; the result makes them anew. */
+  lift(): () => void {
+    return this.booked.lift()
   }
 
   /** Rejects all waiters and gives back their bookings. Call it while the service still works. */
@@ -125,8 +158,14 @@ export class Waiting<Answer extends Decision> {
     this.turns.close(reason)
   }
 
-  private watch(isWanted: boolean): void {
-    if (isWanted) this.watches ??= this.releases?.words().map((words) => new ReleaseWatch(words, () => this.turns.releasedAny()))
+  private releasedAny(): void {
+    this.booked.releasedAny()
+    this.turns.releasedAny()
+  }
+
+  private watch(): void {
+    const isWanted = this.queued + this.bookedKeys > 0
+    if (isWanted) this.watches ??= this.releases?.words().map((words) => new ReleaseWatch(words, () => this.releasedAny()))
     for (const watch of this.watches ?? []) watch.want(isWanted)
   }
 

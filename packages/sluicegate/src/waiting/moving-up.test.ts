@@ -1,0 +1,226 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Random, shortOrLong } from 'sluicegate-testkit'
+import {
+  attachLimiter,
+  createLimiter,
+  fixedWindow,
+  gcra,
+  manualClock,
+  type Policy,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+} from '../index.js'
+
+// Whoever leaves and whatever makes room: those who wait hear of it at once.
+
+const START_MS = 1_760_000_000_000
+const POLICIES: readonly Policy[] = [
+  tokenBucket({ limit: 10, window: '1s' }),
+  gcra({ limit: 10, window: '1s', burst: 10 }),
+  slidingLog({ limit: 10, window: '1s' }),
+  slidingWindow({ limit: 10, window: '1s' }),
+  fixedWindow({ limit: 10, window: '1s' }),
+]
+
+async function turns(): Promise<void> {
+  for (let i = 0; i < 60; i++) await Promise.resolve()
+}
+
+function fixture(policy: Policy) {
+  const clock = manualClock(START_MS)
+  const limiter = createLimiter(policy, { clock })
+  const passed: string[] = []
+  const wait = (name: string, cost: number, signal?: AbortSignal): void => {
+    limiter.wait('k', { cost, ...(signal && { signal }) }).then(
+      ({ allowed }) => passed.push(`${name}${allowed ? '' : ' denied'} at ${clock.nowMs() - START_MS}`),
+      () => passed.push(`${name} gave up`),
+    )
+  }
+  const advanceTo = async (ms: number): Promise<void> => {
+    clock.set(START_MS + ms)
+    await turns()
+  }
+  return { clock, limiter, wait, passed, advanceTo }
+}
+
+for (const policy of POLICIES) {
+  test(`${policy.algorithm}: a job behind one that is aborted starts as if that had never come`, async () => {
+    const { clock, limiter } = fixture(policy)
+    limiter.take('k', 10)
+    const controller = new AbortController()
+    const starts: number[] = []
+    void limiter.run('k', () => 'never', { cost: 8, signal: controller.signal }).catch(() => undefined)
+    const last = limiter.run('k', () => starts.push(clock.nowMs() - START_MS))
+    await turns()
+    clock.advance(30)
+    controller.abort()
+    for (let ms = 30; starts.length === 0 && ms < 3000; ms += 10) {
+      clock.advance(10)
+      await turns()
+    }
+    await last
+    const other = fixture(policy)
+    other.limiter.take('k', 10)
+    const { retryAfterMs } = other.limiter.peek('k', 1)
+    // A window that was booked stays closed until it begins.
+    const isBucket = policy.algorithm === 'token-bucket' || policy.algorithm === 'gcra'
+    assert.ok((starts[0] as number) <= (isBucket ? retryAfterMs + 10 : 2000), `started after ${starts[0]} ms`)
+  })
+}
+
+for (const policy of POLICIES.slice(0, 2)) {
+  test(`${policy.algorithm}: waits behind one that gives up move up, whatever they cost, and keep their order`, async () => {
+    const { limiter, wait, passed, advanceTo } = fixture(policy)
+    limiter.take('k', 10)
+    const first = new AbortController()
+    wait('a', 8, first.signal)
+    wait('b', 1)
+    wait('c', 2)
+    wait('d', 1)
+    await advanceTo(30)
+    first.abort()
+    for (let ms = 30; ms <= 500; ms += 10) await advanceTo(ms)
+    assert.deepEqual(passed, ['a gave up', 'b at 100', 'c at 300', 'd at 400'])
+    assert.equal(limiter.peek('k').resetAfterMs, 900)
+  })
+
+  test(`${policy.algorithm}: waits move up at once after a refund, a reset and a new policy`, async () => {
+    for (const what of ['refund', 'reset', 'update'] as const) {
+      const { limiter, wait, passed, advanceTo } = fixture(policy)
+      limiter.take('k', 10)
+      wait('a', 8)
+      wait('b', 3)
+      await advanceTo(10)
+      if (what === 'refund') limiter.refund('k', 8)
+      else if (what === 'reset') limiter.reset('k')
+      else limiter.update((policy.algorithm === 'gcra' ? gcra : tokenBucket)({ limit: 100, window: '1s', burst: 100 }))
+      await turns()
+      const isBoth = what === 'update'
+      assert.deepEqual(passed, isBoth ? ['a at 10', 'b at 10'] : ['a at 10'], what)
+      for (let ms = 20; ms <= 310; ms += 10) await advanceTo(ms)
+      assert.equal(passed[1], isBoth ? 'b at 10' : what === 'reset' ? 'b at 110' : 'b at 300', what)
+    }
+  })
+
+  test(`${policy.algorithm}: waits of one thread hear of what another thread gives back`, async () => {
+    const { clock, limiter, wait, passed, advanceTo } = fixture(policy)
+    const other = attachLimiter(limiter.handle(), { clock })
+    limiter.take('k', 10)
+    wait('a', 8)
+    await advanceTo(10)
+    other.refund('k', 8)
+    for (let i = 0; i < 20 && passed.length === 0; i++) await new Promise(setImmediate)
+    assert.deepEqual(passed, ['a at 10'])
+    limiter.close()
+  })
+}
+
+test('a settled job lets those start that wait', async () => {
+  const { clock, limiter, passed, advanceTo } = fixture(tokenBucket({ limit: 10, window: '10s' }))
+  let end = (): void => undefined
+  void limiter.run('k', (job) => new Promise<void>((resolve) => (end = () => resolve(job.settle(2)))), { cost: 10 })
+  await turns()
+  void limiter.run('k', () => passed.push(`started at ${clock.nowMs() - START_MS}`), { cost: 5 })
+  await advanceTo(10)
+  end()
+  await turns()
+  assert.deepEqual(passed, ['started at 10'])
+})
+
+const SEEDS = shortOrLong(60, 1500)
+
+/** A random life of waits and jobs over one key, beside a limiter that knows no waits: what could pass has passed, and costs what it must. */
+async function live(policy: Policy, seed: number): Promise<void> {
+  const random = new Random(seed)
+  const clock = manualClock(START_MS)
+  const limiter = createLimiter(policy, { clock })
+  const isRate = policy.algorithm === 'token-bucket' || policy.algorithm === 'gcra'
+  let ended = 0
+  let limit = policy.limit
+  let gift = 0
+  const passed: { readonly atMs: number; readonly cost: number }[] = []
+  const waiting = new Set<{ readonly cost: number; readonly isJob: boolean }>()
+  const aborts: AbortController[] = []
+  let asked = 0
+  const arrive = (): void => {
+    const one = { cost: random.integer(1, 6), isJob: random.chance(0.4) }
+    const controller = new AbortController()
+    aborts.push(controller)
+    asked++
+    waiting.add(one)
+    let starts = 0
+    const begin = (): void => {
+      assert.equal(++starts, 1, 'started twice')
+      passed.push({ atMs: clock.nowMs(), cost: one.cost })
+    }
+    const end = (): void => {
+      ended++
+      waiting.delete(one)
+    }
+    const options = { cost: one.cost, signal: controller.signal, ...(random.chance(0.2) && { maxWaitMs: random.integer(0, 900) }) }
+    if (one.isJob) limiter.run('k', begin, options).then(end, end)
+    else
+      limiter.wait('k', options).then(({ allowed }) => {
+        if (allowed) begin()
+        end()
+      }, end)
+  }
+  for (let step = 0; step < 60; step++) {
+    const what = random.integer(0, 9)
+    if (what < 4) arrive()
+    else if (what < 6) random.pick(aborts.length > 0 ? aborts : [new AbortController()]).abort()
+    else if (what === 6) {
+      const tokens = random.integer(1, 5)
+      gift += tokens
+      limiter.refund('k', tokens)
+    } else if (what === 7 && random.chance(0.3)) {
+      gift += limit
+      limiter.reset('k')
+    } else if (what === 8 && random.chance(0.4)) {
+      limit = random.integer(6, 30)
+      gift += limit
+      limiter.update(policyOf(policy, limit))
+    } else clock.advance(random.integer(1, 120))
+    await turns()
+    // The tokens of the first in line are not there, or its start is due by a timer that is set.
+    const oldest = [...waiting][0]
+    if (isRate && oldest !== undefined) {
+      const { remaining } = limiter.peek('k')
+      assert.ok(
+        remaining < 6 || [...waiting].every(({ cost }) => cost > remaining),
+        `seed ${seed}: ${remaining} are left, and ${oldest.cost} waits`,
+      )
+    }
+  }
+  for (const controller of aborts.filter(() => random.chance(0.3))) controller.abort()
+  await turns()
+  for (let ms = 0; ended < asked && ms < 30_000; ms += 50) {
+    clock.advance(50)
+    await turns()
+  }
+  assert.equal(ended, asked, `seed ${seed}: ${asked - ended} hang`)
+  if (isRate) {
+    const spent = passed.reduce((sum, { cost }) => sum + cost, 0)
+    const lengthMs = clock.nowMs() - START_MS
+    assert.ok(spent <= 30 + gift + (30 * lengthMs) / 1000, `seed ${seed}: ${spent}`)
+  }
+  clock.advance(60_000)
+  assert.equal(limiter.peek('k').remaining, limit, `seed ${seed}: something is left charged`)
+  limiter.close()
+}
+
+function policyOf({ algorithm }: Policy, limit: number): Policy {
+  const options = { limit, window: '1s' } as const
+  if (algorithm === 'token-bucket') return tokenBucket(options)
+  if (algorithm === 'gcra') return gcra({ ...options, burst: limit })
+  if (algorithm === 'sliding-log') return slidingLog(options)
+  return algorithm === 'sliding-window' ? slidingWindow(options) : fixedWindow(options)
+}
+
+for (const policy of POLICIES) {
+  test(`${policy.algorithm}: in ${SEEDS} lives of arrivals, aborts, refunds, resets and updates nothing waits for what is there, hangs or starts twice`, async () => {
+    for (let seed = 1; seed <= SEEDS; seed++) await live(policy, seed)
+  })
+}
