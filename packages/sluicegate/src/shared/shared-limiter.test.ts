@@ -57,19 +57,26 @@ for (const end of ['abort', 'close'] as const) {
   })
 }
 
-test('who finds his key blocked after an update gives back what was booked in the numbers it was booked in', async () => {
+test('at an update waits give back what was booked in the numbers it was booked in, and book anew', async () => {
   const made = over(SLOW)
   const [waiting] = await asleep(made, 1)
   made.limiter.update(gcra({ limit: 2, window: '1s', burst: 20 }))
+  await turns()
+  const [cancel] = made.store.of('cancel')
+  assert.equal(policyOf(cancel)?.burst, 10)
+  cancel?.answer()
+  await turns()
+  const reserve = made.store.of('reserve').at(-1)
+  assert.equal(policyOf(reserve)?.burst, 20)
+  reserve?.answer(2, { debt: 11_000_000, waitUs: 0 })
+  await turns()
   made.clock.advance(1000)
   await turns()
   const [peek] = made.store.of('peek')
   assert.equal(policyOf(peek)?.burst, 20)
   peek?.answer(9, { blockedUs: 5_000_000, done: false })
   await turns()
-  const [cancel] = made.store.of('cancel')
-  assert.equal(policyOf(cancel)?.burst, 10)
-  cancel?.answer()
+  made.store.of('cancel').at(-1)?.answer()
   const { allowed, retryAfterMs, limit } = (await waiting) as Awaited<ReturnType<typeof made.limiter.wait>>
   assert.deepEqual([allowed, retryAfterMs, limit], [false, 5000, 2])
 })

@@ -289,11 +289,13 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter, Receip
 
   /** Tokens leased under the policy before go back at once: no take spends them. */
   protected changeTo(policy: Policy, horizonMs: number): void {
-    if (numbersOf(policy) !== numbersOf(this.parts.policy)) this.generation++
+    const isOther = numbersOf(policy) !== numbersOf(this.parts.policy)
+    if (isOther) this.generation++
     const next = partsOver(this.base, policy, horizonMs)
     this.base.outage.update(policy)
     this.parts.leases?.close()
     this.parts = next
+    if (isOther) this.waiting.changed()
   }
 
   protected takeExact(key: Key, cost: number): Promise<Decision> {
@@ -331,7 +333,7 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter, Receip
         }
         const decision = decisionOf(await backend.execute({ verb: 'cancel', key, booked, tokens }))
         leases?.refunded(key, decision)
-        this.waiting.released(key)
+        this.waiting.released(key, decision.retryAfterMs)
         return decision
       },
       charge: (tokens) => this.penalize(key, tokens),
@@ -370,7 +372,7 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter, Receip
     const decision = decisionOf(await backend.execute(operation))
     if (held === 'kept') leases?.refunded(key, decision)
     else leases?.forget(key, held)
-    this.waiting.released(key)
+    this.waiting.released(key, decision.retryAfterMs)
     return decision
   }
 }

@@ -110,6 +110,11 @@ export class UnwantedBookings {
     await this.sendings.get(name)
   }
 
+  /** The cancellations of the key that are under way; undefined without any. */
+  pending(key: Key): Promise<unknown> | undefined {
+    return this.sendings.get(firstOf(key))
+  }
+
   private begin(name: string): Unwanted[] {
     const batch: Unwanted[] = []
     this.batches.set(name, batch)

@@ -69,6 +69,20 @@ export class Reservations {
     guard.unwanted.collect(booked.key, booked.order, () => backend.execute({ verb: 'discard', key: booked.key, booked }).then(onFreed))
   }
 
+  /** Cancellations of the key's reservations that are under way, for as long as a call may take; undefined without any. */
+  freeing(key: Key): Promise<unknown> | undefined {
+    return this.current().guard.unwanted.pending(key)
+  }
+
+  /** Milliseconds until a newcomer would pass. Rejects with `OUTAGE`. */
+  async untilFreeMs(key: Key, cost: number): Promise<number> {
+    return decisionOf(await this.current().backend.execute({ verb: 'peek', key, cost })).retryAfterMs
+  }
+
+  get timeoutMs(): number {
+    return this.current().guard.timeoutMs
+  }
+
   /** A denial. */
   refuse(decision: Decision): Decision {
     const denied = refusal(decision)

@@ -4,6 +4,7 @@ import { holdsPermits, isPermit } from '../../decision/permit.js'
 import { closedError, isOutage } from '../../errors.js'
 import { nameOf } from '../../key.js'
 import type { Key, WaitOptions } from '../../limiter.js'
+import type { Policy } from '../../policy/policy.js'
 import type { Clock } from '../../time/clock.js'
 import { AbortWatch } from '../../waiting/abort-watch.js'
 import { BookingLimits, isBookedAhead } from '../../waiting/booking-limits.js'
@@ -15,6 +16,20 @@ import { PendingRequests, type QueueDenial, ReservedTimes, WaitingQueue } from '
 /** How often to look whether the backend is back: the first and the longest pause. */
 const FIRST_LOOK_MS = 100
 const LAST_LOOK_MS = 5_000
+
+/** Waiters of one key that move up together: each costs two calls. */
+const MOST_MOVED = 64
+/** Answers are in whole milliseconds, and take unequal times. */
+const SLACK_MS = 2
+
+/** A waiter that sleeps until its reservation. */
+interface Keeping {
+  readonly booked: Booked
+  readonly dueMs: number
+  readonly own: symbol
+  /** Its reservation is no more: it has to reserve again. */
+  isLifted: boolean
+}
 
 /** One caller of `wait`. */
 export interface Wait {
@@ -111,6 +126,10 @@ export class SharedWaiting {
   private readonly slept = new ReservedTimes()
   /** The last waiter of each key that sleeps until its reservation, or redeems it. */
   private readonly keeping = new Map<string, Promise<unknown>>()
+  /** Those that sleep until their reservation, by key, in the order in which they reserved. */
+  private readonly asleep = new Map<string, Set<Keeping>>()
+  /** Reservations of waiters that gave up before others, by key. */
+  private readonly abandoned = new Map<string, Booked[]>()
   private arrivals = 0
   private readonly meanwhile: OutageWaiting
   private waiters = 0
@@ -145,10 +164,23 @@ export class SharedWaiting {
     return this.queues.size > 0 && this.queues.has(nameOf(key))
   }
 
-  /** Call it when this process gave tokens of a key back: the first of its queue asks at once. */
-  released(key: Key): void {
-    const queue = this.queues.get(nameOf(key))
+  /**
+   * Call it when this process gave tokens of a key back: the first of its queue asks at once, and those that have reservations reserve anew
+   * where that is sooner.
+   *
+   * @param freeMs how long a newcomer would have to wait for one token after it, if that is known.
+   */
+  released(key: Key, freeMs?: number): void {
+    const name = nameOf(key)
+    if (freeMs !== undefined && this.isLate(name, freeMs, 1)) this.lift(name)
+    const queue = this.queues.get(name)
     if (queue !== undefined) this.wakeFirst(queue)
+  }
+
+  /** Call it when the numbers of the policy have changed. */
+  changed(): void {
+    for (const name of isRate(this.reservations.policy) ? [...this.asleep.keys()] : []) this.lift(name)
+    for (const queue of this.queues.values()) this.wakeFirst(queue)
   }
 
   close(): void {
@@ -261,6 +293,9 @@ export class SharedWaiting {
 
   private async attempt({ request, untilMs }: Wait): Promise<Attempt> {
     const { key, cost, signal } = request
+    // Of most policies nothing comes back once another reservation came after.
+    const freeing = this.reservations.freeing(key)
+    if (freeing !== undefined) await Promise.race([freeing, this.sleepers.sleep(this.reservations.timeoutMs, signal)])
     const sentMs = this.sleepers.nowMs()
     const leftMs = this.leftMs(untilMs)
     const booking = this.reservations.reserve(key, cost, this.limits.mostMs(key, leftMs, sentMs * 1000))
@@ -308,15 +343,21 @@ export class SharedWaiting {
     const served = this.awaited.add(name, booked.sentMs + booked.waitUs / 1000)
     const dueUs = this.dueUs(name, booked, untilMs)
     const woken = this.slept.add(name, dueUs / 1000)
+    const keeping: Keeping = { booked, dueMs: dueUs / 1000, own: Symbol(), isLifted: false }
+    const others = this.asleep.get(name) ?? new Set()
+    this.asleep.set(name, others.add(keeping))
     try {
-      if (booked.waitUs > 0) await this.sleepers.sleepUntil(dueUs, signal)
+      if (booked.waitUs > 0) await this.sleepers.sleepUntil(dueUs, signal, keeping.own)
     } catch (reason) {
-      this.giveBack(booked, booked.sentMs)
+      if (!keeping.isLifted) this.abandon(keeping, others)
       throw reason
     } finally {
+      others.delete(keeping)
+      if (others.size === 0) this.asleep.delete(name)
       served()
       woken()
     }
+    if (keeping.isLifted) return undefined
     const answer = await this.reservations.redeem(booked, this.sleepers.nowMs() - booked.sentMs)
     if (signal?.aborted) {
       if (answer?.allowed) this.giveBack(booked, booked.sentMs)
@@ -333,6 +374,68 @@ export class SharedWaiting {
     const ownUs = this.sleepers.inUs(waitUs / 1000)
     const latestMs = this.slept.latestMs(name)
     return waitUs > 0 && latestMs <= untilMs ? Math.max(ownUs, Math.round(latestMs * 1000)) : ownUs
+  }
+
+  /** A waiter with a reservation gave up. Before others its tokens come back only together with theirs. */
+  private abandon({ booked, dueMs }: Keeping, others: ReadonlySet<Keeping>): void {
+    const { key } = booked
+    const later = [...others].filter((other) => other.booked.order > booked.order)
+    this.limits.gaveUp(key, this.sleepers.nowMs() * 1000, dueMs * 1000)
+    if (later.length === 0 || later.length > MOST_MOVED || !isRate(this.reservations.policy)) {
+      this.discard(booked)
+      return
+    }
+    const name = nameOf(key)
+    const waiting = this.abandoned.get(name)
+    if (waiting !== undefined) {
+      waiting.push(booked)
+      return
+    }
+    this.abandoned.set(name, [booked])
+    void this.moveUp(name, key)
+  }
+
+  /** Lets those behind waiters that gave up reserve anew, unless another process has reserved behind them: then they keep what they have. */
+  private async moveUp(name: string, key: Key): Promise<void> {
+    try {
+      const cost = this.latest(name)?.booked.cost ?? 1
+      const freeMs = await this.reservations.untilFreeMs(key, cost)
+      const { dueMs } = this.latest(name) ?? { dueMs: Number.NEGATIVE_INFINITY }
+      if (freeMs <= dueMs - this.sleepers.nowMs() + this.tokensMs(cost) + SLACK_MS) this.lift(name)
+    } catch {
+      // In an outage they keep what they have.
+    }
+    const abandoned = this.abandoned.get(name) ?? []
+    this.abandoned.delete(name)
+    for (const booked of abandoned) this.discard(booked)
+  }
+
+  /** Whether a newcomer that needs `cost` tokens would pass before its time, behind all that have reserved. */
+  private isLate(name: string, freeMs: number, cost: number): boolean {
+    const latest = this.latest(name)
+    if (latest === undefined || !isRate(this.reservations.policy)) return false
+    return freeMs < latest.dueMs - this.sleepers.nowMs() + this.tokensMs(cost) - SLACK_MS
+  }
+
+  private latest(name: string): Keeping | undefined {
+    return [...(this.asleep.get(name) ?? [])].at(-1)
+  }
+
+  /** In which `tokens` flow back. */
+  private tokensMs(tokens: number): number {
+    const { windowMs, limit } = this.reservations.policy
+    return (tokens * windowMs) / limit
+  }
+
+  /** The sleepers of a key give their reservations back, and reserve anew in their order. */
+  private lift(name: string): void {
+    const all = [...(this.asleep.get(name) ?? [])]
+    if (all.length > MOST_MOVED) return
+    for (const keeping of all) {
+      keeping.isLifted = true
+      this.discard(keeping.booked)
+    }
+    for (const { own } of all) this.sleepers.wake(own)
   }
 
   private giveBack(booked: Booked, sentMs: number): void {
@@ -353,4 +456,8 @@ async function after<Value>(before: Promise<unknown>, promise: Promise<Value>): 
   const value = await promise
   await before.catch(() => undefined)
   return value
+}
+
+function isRate({ algorithm }: Policy): boolean {
+  return algorithm === 'token-bucket' || algorithm === 'gcra'
 }
