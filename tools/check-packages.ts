@@ -1,5 +1,6 @@
 import { readFileSync, rmSync } from 'node:fs'
 import { posix } from 'node:path'
+import { entriesOf } from './entry-points.js'
 import { faultsOfTool } from './faults-of-command.js'
 import { importsOf } from './imports-of.js'
 import { type Packed, packed } from './packed.js'
@@ -27,7 +28,7 @@ export async function checkPackages(): Promise<string[]> {
       .map(({ path }) => `${name}: ${path} would be published`)
     const publint = faultsOfTool('publint', 'run', `${FOLDER}/${found.filename}`, '--strict')
     const attw = IMPORTED.has(name) ? typesFaults(`${FOLDER}/${found.filename}`) : []
-    faults.push(...weightFaults(name, found), ...strays, ...looseImports(name, found), ...publint, ...attw)
+    faults.push(...weightFaults(name, found), ...strays, ...looseImports(name, found), ...foreignTypes(name, found), ...publint, ...attw)
   }
   return faults
 }
@@ -63,4 +64,26 @@ function looseImports(name: Published, { files, folder }: Packed): string[] {
       const missing = found.filter(({ specifier }) => !packed.has(posix.join(posix.dirname(path), named(specifier))))
       return missing.map(({ specifier, line }) => `${name}: ${path}:${line} imports '${specifier}', which is not packed`)
     })
+}
+
+/** Entry points whose types need more than their own framework: who uses them has installed no other one. */
+function foreignTypes(name: Published, { files, folder }: Packed): string[] {
+  if (!IMPORTED.has(name)) return []
+  const declared = new Map(
+    files
+      .filter(({ path }) => path.endsWith('.d.ts'))
+      .map(({ path }) => [path, importsOf(path, readFileSync(`${folder}/${path}`, 'utf8')).map(({ specifier }) => specifier)] as const),
+  )
+  const packagesOf = (path: string, seen: Set<string>): string[] => {
+    if (seen.has(path)) return []
+    seen.add(path)
+    return (declared.get(path) ?? []).flatMap((specifier) => {
+      if (specifier.startsWith('.')) return packagesOf(posix.join(posix.dirname(path), specifier.replace(/\.js$/, '.d.ts')), seen)
+      return specifier.startsWith('node:') ? [] : specifier
+    })
+  }
+  return entriesOf(folder).flatMap(({ import: { types } }) => {
+    const needed = new Set(packagesOf(posix.normalize(types), new Set()))
+    return needed.size > 1 ? [`${name}: ${types} needs ${[...needed].join(' and ')}: an entry point may need its own framework alone`] : []
+  })
 }

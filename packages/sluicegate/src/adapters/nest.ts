@@ -7,11 +7,13 @@ import { asGiven, checkBoolean } from '../options/option-checks.js'
 import type { NestRequest } from './nest/nest-exchange.js'
 import { RateLimitFilter, RateLimitGuard, RateLimits } from './nest/rate-limit-guard.js'
 
-export type { LimitingOptions as RateLimitOptions } from '../middleware/middleware-options.js'
 export type * from '../middleware/option-types.js'
 export type { NestRequest } from './nest/nest-exchange.js'
 export { RateLimit, type RateLimitDecorator, SkipRateLimit } from './nest/rate-limit-decorator.js'
 export { RateLimitException, RateLimitFilter, RateLimitGuard } from './nest/rate-limit-guard.js'
+
+/** Options of {@link RateLimitModule} and {@link RateLimit}. */
+export type RateLimitOptions<Request = NestRequest> = LimitingOptions<Request>
 
 /** A limit made from providers of the app. */
 export interface AsyncRateLimit<Request> extends RateLimitPlace, Pick<ModuleMetadata, 'imports'> {
