@@ -7,8 +7,9 @@ import { apiKey } from 'sluicegate/keys'
 const limit = rateLimit({ policy: tokenBucket({ limit: 2, window: '1m', name: 'customer' }), key: apiKey() })
 const request = () => new Request('http://localhost/', { headers: { 'x-api-key': 'ada' } })
 
-// As middleware: undefined means continue. In Next.js: `export const proxy = (request) => limit(request)`.
-console.log((await limit(request()))?.status ?? 'goes on')
+// By itself: undefined means continue, with headers for the response.
+const first = request()
+console.log((await limit(first))?.status ?? 'goes on', limit.headers(first).get('ratelimit').split(';t=')[0])
 
 // Around a handler, whose responses get headers: `Deno.serve(handler)`, `Bun.serve({ fetch: handler })`.
 const handler = limit.wrap(() => new Response('hello'))
@@ -18,6 +19,6 @@ for (let i = 0; i < 2; i++) {
 }
 
 // Prints:
-//   goes on
+//   goes on "customer";r=1
 //   200 "customer";r=0
 //   429 "customer";r=0

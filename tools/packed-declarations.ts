@@ -22,7 +22,7 @@ export async function packedDeclarations(folder: string, entries: readonly Entry
   const { output } = await bundle.generate({ format: 'es', chunkFileNames: ({ name }) => `types/${name.replace(/\.d$/, '')}-[hash].d.ts` })
   await bundle.close()
   const chunks = output.filter((file): file is OutputChunk => file.type === 'chunk')
-  const shared = chunks.map(({ fileName, code }): Written => [`${FORM}/${fileName}`, withFramework(code)])
+  const shared = chunks.map(({ fileName, code }): Written => [`${FORM}/${fileName}`, withLibrary(withFramework(code))])
   const textOf = (entry: Entry): string => chunks.find(({ fileName }) => fileName === `${fileOf(entry)}.d.ts`)?.code ?? ''
   const passedOn = entries.map((entry): Written => [posix.normalize(entry.import.types), passingOn(entry, textOf(entry))])
   return [...shared, ...passedOn, ...entries.filter(isCallable).map((entry) => callable(entry, textOf(entry)))]
@@ -31,6 +31,11 @@ export async function packedDeclarations(folder: string, entries: readonly Entry
 /** Nest is an ES module, from which a declaration of the CommonJS form takes types alone. */
 function withFramework(code: string): string {
   return code.replace(/^import (?:type )?(\{[^}]*\} from '@nestjs\/common')/gm, "import type $1 with { 'resolution-mode': 'import' }")
+}
+
+/** `using` is younger than what a project without types of Node.js declares. */
+function withLibrary(code: string): string {
+  return /\bSymbol\.(?:d|asyncD)ispose\b|\b(?:Async)?Disposable\b/.test(code) ? `/// <reference lib="esnext.disposable" />\n${code}` : code
 }
 
 /** Where the names of an entry point are declared, within the form. */

@@ -4,7 +4,16 @@ import type { Published } from './published.js'
 
 /** The pages that each package contains: those that its messages and its README name. The site has all. */
 const PAGES: Readonly<Record<Published, readonly string[]>> = {
-  sluicegate: ['quick-start', 'frameworks', 'keys', 'outages', 'errors', 'warnings', 'moving-from-bottleneck'],
+  sluicegate: [
+    'quick-start',
+    'frameworks',
+    'keys',
+    'outages',
+    'errors',
+    'warnings',
+    'moving-from-bottleneck',
+    'moving-from-rate-limiter-flexible',
+  ],
   'sluicegate-server': [
     'service',
     'service-api',

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { after, test } from 'node:test'
 import { build } from 'esbuild'
+import { installPacked, linkPeers } from './installed-library.js'
 import { linkedFiles } from './markdown-links.js'
-import { packed } from './packed.js'
-import type { Published } from './published.js'
 
 // The library as a user has it: packed, unpacked into its own folder, its peers beside it.
 
@@ -18,20 +17,14 @@ const TSC = resolve('node_modules/typescript/bin/tsc')
 /** The packages that programs here import beside the library, and their types. */
 const PEERS = ['@nestjs', '@types', 'express', 'fastify', 'hono', 'koa', 'reflect-metadata', 'rxjs', 'undici', 'undici-types']
 
-await unpack('sluicegate')
+await installPacked('sluicegate', HOME, [HOME])
+linkPeers(HOME, PEERS)
 after(() => rmSync(HOME, { recursive: true, force: true }))
 const manifest = JSON.parse(readFileSync(join(LIBRARY, 'package.json'), 'utf8'))
 /** Those for Cloudflare's runtime alone have one form, which Node.js does not load. */
 const ENTRIES = Object.entries<object | string>(manifest.exports)
   .filter(([, conditions]) => typeof conditions !== 'string' && 'require' in conditions)
   .map(([entry]) => entry.replace('.', 'sluicegate'))
-
-async function unpack(name: Published): Promise<void> {
-  const { filename } = await packed(name, HOME, join(HOME, 'packages'))
-  mkdirSync(join(MODULES, name), { recursive: true })
-  execFileSync('tar', ['xzf', join(HOME, filename), '-C', join(MODULES, name), '--strip-components=1'])
-  for (const peer of PEERS) if (!existsSync(join(MODULES, peer))) symlinkSync(resolve('node_modules', peer), join(MODULES, peer))
-}
 
 /** Runs a program with Node beside the library. */
 function ran(file: string, code: string, ...options: readonly string[]): string {
@@ -196,7 +189,7 @@ function compile(folder: string, args: readonly string[]): void {
 
 for (const name of ['sluicegate', 'sluicegate-server'] as const) {
   test(`every link in the pages of ${name} leads to something that is installed`, async () => {
-    if (name !== 'sluicegate') await unpack(name)
+    if (name !== 'sluicegate') await installPacked(name, HOME, [HOME])
     const folder = join(MODULES, name)
     const pages = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => /\.md$/.test(file))
     const links = pages.flatMap((page) => linkedFiles(page, readFileSync(join(folder, page), 'utf8')).map((target) => ({ page, target })))

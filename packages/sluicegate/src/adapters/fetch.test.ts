@@ -59,6 +59,15 @@ test('fetch: a request in, a response out or nothing, at once where the limiter 
   assert.equal(limit(from('bob')), undefined)
 })
 
+test('fetch: a request that passed has headers for its response, one that was denied or never limited has none', async () => {
+  const limit = rateLimit({ policy: perDay(2), key: async (request) => request.headers.get('x-user') ?? '' })
+  const [first, second, denied] = [from('ada'), from('ada'), from('ada')]
+  for (const request of [first, second, denied]) await limit(request)
+  const shown = [first, second, denied, from('ada')].map((request) => limit.headers(request).get('ratelimit')?.split(';t=')[0])
+  assert.deepEqual(shown, ['"day";r=1', '"day";r=0', undefined, undefined])
+  assert.equal(limit.headers(first).get('ratelimit-policy'), '"day";q=2;w=86400')
+})
+
 test('fetch: what has to see the response is refused where none is shown, before anything is taken', () => {
   const slots = createLimiter(concurrency({ limit: 1, name: 'slots' }))
   const counted = createLimiter(perDay(1))

@@ -6,6 +6,7 @@ import {
   addressedBy,
   denialResponse,
   FetchFacts,
+  headersOf,
   isAbandoned,
   settleUnchanged,
   settlingResponse,
@@ -44,13 +45,21 @@ export type FetchHandler<FetchRequest extends Request, Rest extends readonly unk
 /** What {@link rateLimit} returns. */
 export interface FetchLimit<FetchRequest extends Request = Request> {
   /**
-   * The response to a request that is denied; undefined if it passes, in which case no headers are set. Await it: with a remote limiter or an
+   * The response to a request that is denied; undefined if it passes: its response gets {@link headers}. Await it: with a remote limiter or an
    * asynchronous key it is a promise.
    *
    * @param environment what the runtime passes to a handler beside the request.
    * @throws {PolicyError} `OPTION_INVALID` where the end of the response has to be seen, which only {@link wrap} does; nothing is charged.
    */
   (request: FetchRequest, environment?: unknown): Awaitable<Response | undefined>
+  /**
+   * `RateLimit` headers for the response to a request that passed; none for a request that was not limited.
+   *
+   * @example
+   * const denied = await limit(request)
+   * return denied ?? Response.json(found, { headers: limit.headers(request) })
+   */
+  headers(request: FetchRequest): Headers
   /** The handler behind the limit: its responses get headers, requests that do not count are refunded after them, and permits are released. */
   wrap<Rest extends readonly unknown[], Reply extends Response | undefined = Response>(
     handler: FetchHandler<FetchRequest, Rest, Reply>,
@@ -64,7 +73,7 @@ export interface FetchLimit<FetchRequest extends Request = Request> {
  * @throws {PolicyError} on an option that is wrong.
  * @example
  * const limit = rateLimit({ policy: tokenBucket({ limit: 100, window: '1m' }), key: apiKey() })
- * export const middleware = async (request: NextRequest) => (await limit(request)) ?? NextResponse.next()
+ * export const proxy = limit.wrap((request: NextRequest) => NextResponse.next())
  * Deno.serve(limit.wrap(handler))
  */
 export function rateLimit<FetchRequest extends Request = Request>(options: RateLimitOptions<FetchRequest>): FetchLimit<FetchRequest>
@@ -82,6 +91,7 @@ export function rateLimit<FetchRequest extends Request>(
   const addressed = addressedBy(given, options)
   const middleware = new Middleware<FetchRequest>(options)
   const seesTooLittle = needsResponse(options)
+  const passed = new WeakMap<FetchRequest, Pass>()
   const decide = (request: FetchRequest, environment: unknown) =>
     addressed(request, environment, [request, environment], (address) =>
       middleware.handle(new FetchFacts(request, address, environment), request),
@@ -91,7 +101,10 @@ export function rateLimit<FetchRequest extends Request>(
     if (isAbandoned(request)) return abandonedResponse()
     return chained(decide(request, environment), (result) => {
       if (!result.passes) return denialResponse(result)
-      if (result.settle === undefined) return undefined
+      if (result.settle === undefined) {
+        passed.set(request, result)
+        return undefined
+      }
       // Only for a policy that was chosen for this request; others were refused above.
       settleQuietly(result.settle, undefined)
       throw new PolicyError('OPTION_INVALID', 'policy', options.policy, WRAP_INSTEAD)
@@ -116,7 +129,8 @@ export function rateLimit<FetchRequest extends Request>(
         throw error
       }
     }
-  return Object.assign(limit, { wrap })
+  const headers = (request: FetchRequest): Headers => headersOf(passed.get(request)?.headers ?? [])
+  return Object.assign(limit, { wrap, headers })
 }
 
 function withHeaders<Reply extends Response | undefined>(request: Request, response: Reply, { headers, settle }: Pass): Reply | Response {

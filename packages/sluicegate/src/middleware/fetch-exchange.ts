@@ -1,6 +1,6 @@
 import { type Awaitable, ignore, isPromise } from '../awaitable.js'
 import { PolicyError } from '../errors.js'
-import { putHeaders } from '../headers/header.js'
+import { type HeaderPair, putHeaders } from '../headers/header.js'
 import type { RequestFacts } from '../keys/key-reader.js'
 import { type Warn, warnOnce } from '../warn-once.js'
 import type { DenialResponse } from './denial-response.js'
@@ -69,10 +69,14 @@ export function abandonedResponse(): Response {
 }
 
 /** The response of a denial. */
-export function denialResponse({ status, headers: pairs, body }: DenialResponse): Response {
+export function denialResponse({ status, headers, body }: DenialResponse): Response {
+  return new Response(body, { status, headers: headersOf(headers) })
+}
+
+export function headersOf(pairs: readonly HeaderPair[]): Headers {
   const headers = new Headers()
   putHeaders(pairs, { set: (name, value) => headers.set(name, value), append: (name, value) => headers.append(name, value) })
-  return new Response(body, { status, headers })
+  return headers
 }
 
 /** Settles by a response that is not changed. What a server does with one without a status, such as `Response.error()`, is not known: it counts as never ended. */

@@ -11,6 +11,7 @@ const HOME = fileURLToPath(new URL('../../../../tools/runtimes', import.meta.url
 const LIBRARY = fileURLToPath(new URL('../../../sluicegate/dist/', import.meta.url))
 const SERVER_CHECK = fileURLToPath(new URL('../adapters/native-check.js', import.meta.url))
 const KV_SUITE = fileURLToPath(new URL('./deno-kv-suite.js', import.meta.url))
+const FIRST_PASTE = fileURLToPath(new URL('../../../../tools/dist/first-paste.long.test.js', import.meta.url))
 const LONGEST_MS = 600_000
 
 /** How a runtime is asked to run a program, and a test file. */
@@ -46,6 +47,8 @@ function prove(runtime: Runtime): void {
   const { program, run, test } = CALLERS[runtime]
   const server = called(program, [...run, SERVER_CHECK])
   report(`${runtime}, behind its own server: ${server.stdout.trim()}`, server, / checks hold\n$/.test(server.stdout))
+  const pasted = called(process.execPath, ['--test', FIRST_PASTE], { SLUICEGATE_RUNTIME: JSON.stringify([program, ...run]) })
+  report(`${runtime}: ${passedOf(pasted)} tests of the blocks of README and quick start passed`, pasted, pasted.status === 0)
   const { asked, unasked } = suitesFor(runtime, files)
   let passed = 0
   for (const [i, file] of asked.entries()) {
@@ -62,8 +65,8 @@ function prove(runtime: Runtime): void {
   for (const each of unasked) console.log(`  not asked: ${each}`)
 }
 
-function called(program: string, args: readonly string[]): SpawnSyncReturns<string> {
-  return spawnSync(program, args, { encoding: 'utf8', timeout: LONGEST_MS, env: { ...process.env, NO_COLOR: '1' } })
+function called(program: string, args: readonly string[], environment: NodeJS.ProcessEnv = {}): SpawnSyncReturns<string> {
+  return spawnSync(program, args, { encoding: 'utf8', timeout: LONGEST_MS, env: { ...process.env, NO_COLOR: '1', ...environment } })
 }
 
 /** As each runtime sums up: `# pass 12` or `ℹ pass 12`, ` 12 pass`, `ok | 12 passed`. */
