@@ -25,11 +25,3 @@ test('a guess is a question, and no guess is silence', () => {
   assert.equal(didYouMean('limt', WORDS), '; did you mean "limit"?')
   assert.equal(didYouMean('colour', WORDS), '')
 })
-
-test('a guess among a thousand long names is quick', () => {
-  const names = Array.from({ length: 1_000 }, (_, i) => `${String.fromCharCode(97 + (i % 26)).repeat(110)}${i}`)
-  const startMs = performance.now()
-  for (let i = 0; i < 20; i++) assert.equal(nearest('q'.repeat(39 - (i % 2)), names), undefined)
-  // Comparing them letter by letter takes twenty times as long.
-  assert.ok(performance.now() - startMs < 400)
-})
