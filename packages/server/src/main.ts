@@ -241,7 +241,13 @@ program
   .addOption(option('--json', 'print verdicts and summaries as lines of JSON'))
   .addHelpText('after', GATE_EXAMPLES)
   .allowExcessArguments(false)
-  .action(async (flags: GateFlags) => (await import('sluicegate-commands/gate/run-gate.js')).runGate(flags, tokenOf(), process.stdout))
+  .action(async (flags: GateFlags) => {
+    const [{ runGate }, { gateOutput }] = await Promise.all([
+      import('sluicegate-commands/gate/run-gate.js'),
+      import('sluicegate-commands/gate/gate-screen.js'),
+    ])
+    await runGate(flags, tokenOf(), gateOutput(flags.json === true))
+  })
 
 program
   .command('load')

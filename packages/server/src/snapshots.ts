@@ -1,4 +1,4 @@
-import { open, readFile, rename } from 'node:fs/promises'
+import { open, readFile, rename, rm } from 'node:fs/promises'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Engine } from './engine/engine.js'
 import { CALL_RATES, readSnapshot, type SavedPolicy, SnapshotError, snapshotParts } from './engine/snapshot-file.js'
@@ -106,10 +106,16 @@ async function replaceFile(file: string, parts: readonly Uint8Array[]): Promise<
   const next = `${file}.next`
   const handle = await open(next, 'w', 0o600)
   try {
-    for (const part of parts) await handle.writeFile(part)
-    await handle.sync()
-  } finally {
-    await handle.close()
+    try {
+      for (const part of parts) await handle.writeFile(part)
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+    await rename(next, file)
+  } catch (error) {
+    // On a full disk it is the part that takes the room.
+    await rm(next, { force: true })
+    throw error
   }
-  await rename(next, file)
 }

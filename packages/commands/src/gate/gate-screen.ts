@@ -1,4 +1,6 @@
 import type { GateStats, TopKey, VerdictChange, VerdictInForce } from 'sluicegate/gate'
+import { outputFailed } from '../terminal/closed-output.js'
+import { LineOutput } from '../terminal/line-output.js'
 
 const CLEAR = '\x1b[H\x1b[J'
 const UNPRINTABLE = /[\p{Control}\p{Format}]/gu
@@ -10,6 +12,21 @@ export interface GateScreen {
   readonly isTTY?: boolean
   readonly columns?: number
   write(text: string): unknown
+}
+
+/** The output of this process: what a full disk does not take waits, and verdicts go on. */
+export function gateOutput(isJson: boolean): GateScreen {
+  const lostLine = (lost: number): string =>
+    isJson ? `${JSON.stringify({ event: 'lost', lines: lost })}\n` : `${lost} lines are lost: the output had no room for them\n`
+  const output = LineOutput.to(1, lostLine, outputFailed)
+  process.on('exit', () => output.flush())
+  return {
+    isTTY: process.stdout.isTTY,
+    get columns() {
+      return process.stdout.columns
+    },
+    write: (text) => output.write(text),
+  }
 }
 
 /** What the command knows at a moment. */

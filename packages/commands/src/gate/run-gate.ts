@@ -2,7 +2,8 @@ import { PolicyError } from 'sluicegate'
 import { createGate, type Gate, type GateOptions, type GateRecord, type VerdictChange } from 'sluicegate/gate'
 import { subnetOf } from '../replay/request-rule.js'
 import { ServiceClient } from '../service/service-client.js'
-import { whenOutputCloses } from '../terminal/closed-output.js'
+import { outputFailed, whenOutputFails } from '../terminal/closed-output.js'
+import { LineOutput } from '../terminal/line-output.js'
 import { UsageError } from '../terminal/usage-error.js'
 import { type GateFlags, gateOptionsOf, integerOf, lineRuleOf, spanOf, tokenIn } from './gate-flags.js'
 import { changeText, type GateScreen, type GateSummary, summaryText } from './gate-screen.js'
@@ -38,6 +39,11 @@ export async function runGate(flags: GateFlags, token: string | undefined, scree
 class GateRun {
   readonly #flags: GateFlags
   readonly #screen: GateScreen
+  readonly #notices = LineOutput.to(
+    2,
+    (lost) => `sluicegate: ${lost} lines are lost: the error output had no room for them\n`,
+    outputFailed,
+  )
   readonly #intervalMs: number
   readonly #gate: Gate
   readonly #lines: LineRecords[] = []
@@ -78,7 +84,9 @@ class GateRun {
     process.once('SIGINT', stop)
     process.once('SIGTERM', stop)
     // Files are emptied in any case.
-    whenOutputCloses(stop)
+    whenOutputFails((isClosed) => {
+      if (isClosed) stop()
+    })
     try {
       await this.#addStream()
       for (const source of this.#sources) await source.open()
@@ -242,7 +250,7 @@ class GateRun {
   }
 
   #notice(text: string): void {
-    process.stderr.write(`sluicegate: ${text}\n`)
+    this.#notices.write(`sluicegate: ${text}\n`)
   }
 }
 

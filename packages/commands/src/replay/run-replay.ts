@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createWriteStream, type WriteStream, writeFileSync } from 'node:fs'
 import { basename } from 'node:path'
+import { finished } from 'node:stream/promises'
 import { readConfig } from 'sluicegate-config/read-config.js'
 import { didYouMean } from 'sluicegate-config/spelling.js'
 import { htmlReport } from '../report/html-report.js'
@@ -94,7 +95,10 @@ async function replayLogs(replay: Replay, logs: readonly string[], denials: Writ
       if (progress !== undefined) process.stderr.write('\r\x1b[K')
     }
   }
-  if (denials !== undefined) await new Promise<void>((resolve) => denials.end(resolve))
+  if (denials === undefined) return
+  denials.end()
+  // Rejects when the last of it could not be written.
+  await finished(denials)
 }
 
 function showProgress(source: LogSource, replay: Replay, startMs: number): void {

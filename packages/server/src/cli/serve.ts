@@ -1,4 +1,4 @@
-import { whenOutputCloses } from 'sluicegate-commands/terminal/closed-output.js'
+import { whenOutputFails } from 'sluicegate-commands/terminal/closed-output.js'
 import { UsageError } from 'sluicegate-commands/terminal/usage-error.js'
 import type { Config, ListenerName, StopTimes } from 'sluicegate-config/config.js'
 import { type ListenAddress, listenAddressText } from 'sluicegate-config/listen-address.js'
@@ -30,7 +30,7 @@ export interface ServeOptions {
  */
 export async function serve(source: ConfigSource, { json }: ServeOptions): Promise<void> {
   // Its output says where it listens and that it ends; its log is elsewhere.
-  whenOutputCloses(() => undefined)
+  whenOutputFails(() => undefined)
   const slot = ownSlot()
   if (slot !== undefined) return (await import('../processes/worker.js')).serveWorker(source, slot, explained)
   const config = source.read()

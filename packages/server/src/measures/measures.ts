@@ -1,7 +1,15 @@
 import type { Engine } from '../engine/engine.js'
 import { decisionMeasures, descriptorMeasures, heldMeasures, storeMeasures, tableMeasures, throttleMeasures } from './engine-measures.js'
 import { gauge, type Measure } from './measure.js'
-import { candidateMeasures, configMeasures, connectionMeasures, type MoreFigures, quotaMeasures, type Traffic } from './service-measures.js'
+import {
+  candidateMeasures,
+  configMeasures,
+  connectionMeasures,
+  logMeasures,
+  type MoreFigures,
+  quotaMeasures,
+  type Traffic,
+} from './service-measures.js'
 
 /**
  * All measures of the service, read only when a system asks: a decision costs plain additions, never a label. Keys are unbounded text from
@@ -19,6 +27,7 @@ export function measuresOf(engine: Engine, traffic: Traffic, version: string, mo
     ...heldMeasures(engine),
     ...quotaMeasures(more.quotas),
     ...configMeasures(engine, more),
+    ...logMeasures(),
     ...connectionMeasures(traffic, more),
   ]
 }

@@ -1,6 +1,7 @@
 import type { Candidate } from '../candidate/candidate.js'
 import type { Engine } from '../engine/engine.js'
 import type { HitCounts } from '../envoy/hit-counts.js'
+import { logCounts } from '../log.js'
 import type { Guard } from '../protocols/guard.js'
 import type { ListenerTraffic } from '../protocols/protocol-server.js'
 import type { PolicyQuotaCounts } from '../quota/quota-counts.js'
@@ -47,6 +48,22 @@ export function candidateMeasures(engine: Engine, candidate: Candidate | undefin
     ),
     gauge('sluicegate_candidate_failed', 'Whether the files of the candidate cannot be used.', () =>
       candidate === undefined ? [] : [{ labels: {}, value: candidate.state(engine, 0).fault === undefined ? 0 : 1 }],
+    ),
+  ]
+}
+
+/** Of the log, as far as the error output does not take its lines. */
+export function logMeasures(): Measure[] {
+  return [
+    gauge(
+      'sluicegate_log_waiting_lines',
+      'Lines of the log that the error output did not take yet, as on a full disk: they are tried again.',
+      one(() => logCounts().waiting),
+    ),
+    counter(
+      'sluicegate_log_lost_lines_total',
+      'Lines of the log for which there was no room to wait either.',
+      one(() => logCounts().lost),
     ),
   ]
 }
