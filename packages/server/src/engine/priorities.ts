@@ -5,10 +5,13 @@ export interface AskedPriority {
   readonly name: string | undefined
   /** The highest class that the caller's token allows; undefined: that of the policy. */
   cap(): string | undefined
+  /** Tokens to leave, whatever the classes say. */
+  readonly floor?: number
 }
 
 /** Tokens that a request of this class must leave, of a budget of `burst`. */
 export function floorOf({ reserved, default: usual, max }: Priorities, asked: AskedPriority | undefined, burst: number): number {
+  if (asked?.floor !== undefined) return asked.floor
   const shareOf = (name: string): number => reserved.get(name) ?? 0
   const wanted = asked?.name !== undefined && reserved.has(asked.name) ? asked.name : usual
   const cap = asked?.cap()

@@ -8,14 +8,18 @@ const MAX_UINT32 = 0xffff_ffff
 export const NO_LIMIT: DescriptorStatus = { over: false, limit: undefined, remaining: 0, resetS: 0 }
 export const UNLIMITED: DescriptorStatus = { over: false, limit: undefined, remaining: MAX_UINT32, resetS: 0 }
 
-/** What a response says of a descriptor with a limit. Without `decision` the limit is 0. */
+/**
+ * What a response says of a descriptor with a limit. Without `decision` the limit is 0.
+ *
+ * @param floor tokens that are left in any case, which the limit does not have.
+ */
 export function descriptorStatus(
   limit: RuleLimit,
   policy: Policy | undefined,
   decision: Decision | undefined,
   over: boolean,
   nowMs: number,
-  isTiered = false,
+  { isTiered, floor }: { readonly isTiered: boolean; readonly floor: number },
 ): DescriptorStatus {
   const current = currentLimit(limit, isTiered ? policy : undefined)
   const windowEndMs = windowLeftMs(limit, policy, nowMs)
@@ -25,7 +29,7 @@ export function descriptorStatus(
   return {
     over,
     limit: current,
-    remaining: Math.min(Math.floor(remaining / limit.cost), MAX_UINT32),
+    remaining: Math.min(Math.floor(Math.max(0, remaining - floor) / limit.cost), MAX_UINT32),
     resetS: Math.ceil((waitMs > 0 ? waitMs : windowEndMs) / 1_000),
   }
 }

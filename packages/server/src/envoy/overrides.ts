@@ -1,55 +1,53 @@
 import { fixedWindow } from 'sluicegate'
 import { type RuleLimit, UNITS, type UnitName } from 'sluicegate-config/envoy/rule.js'
+import type { Priorities } from 'sluicegate-config/priorities.js'
 import { clientKey } from '../client-key.js'
-import type { Engine } from '../engine/engine.js'
+import type { AskedPriority, Engine, ServedPolicy } from '../engine/engine.js'
 import { type Entry, type FoundLimit, keyOf } from './find-rule.js'
 import { type LimitOverride, LimitRequestError } from './limit-request.js'
 
-/** Different limits that requests may bring along at a time. Each has its own table. */
-const MAX_OVERRIDES = 256
 const MAX_LIMIT = 1_000_000_000
-const MAX_KEYS = 20_000
+/** Of each unit, in memory: 12 MB when it is full. */
+const ROOM = { maxKeys: 20_000, growTo: 500_000 } as const
+/** No classes: takes leave what the limit of the request does not have. */
+const NO_CLASSES: Priorities = { reserved: new Map(), default: '', max: '' }
+const UNIT_NAMES: ReadonlyMap<number, UnitName> = new Map(Object.entries(UNITS).map(([name, { number }]) => [number, name as UnitName]))
 
-/** Limits that requests bring along. The one used the longest ago makes room for a new one, with what was counted for it. */
+/** The limit of a request, and what a take leaves of the policy that counts for it. */
+export interface FoundOverride extends FoundLimit {
+  readonly priority: AskedPriority & { readonly floor: number }
+}
+
+/**
+ * Limits that requests bring along. All of one unit are counted under one policy, whose limit is the highest that a request may bring: a take leaves the rest
+ * of it. So any number of limits has one table of bounded size, and none makes room for another: a new key without room is denied, and counted as a
+ * refusal of the policy. As in Envoy's ratelimit service the same entries have one count in a window, whatever limit comes with them.
+ */
 export class Overrides {
   readonly #engine: Engine
-  /** By number and unit, the last used last. */
-  readonly #limits = new Map<string, RuleLimit>()
+  readonly #room: { readonly maxKeys: number; readonly growTo: number }
 
-  constructor(engine: Engine) {
+  constructor(engine: Engine, room: { readonly maxKeys: number; readonly growTo: number } = ROOM) {
     this.#engine = engine
+    this.#room = room
   }
 
   /** @throws {LimitRequestError} for a limit that cannot be counted. */
-  limit(domain: string, entries: readonly Entry[], { requestsPerUnit, unit }: LimitOverride, digest: (text: string) => string): FoundLimit {
-    const name = `${requestsPerUnit}/${unit}`
-    const kept = this.#limits.get(name)
-    const limit = kept !== undefined && this.#isServed(kept) ? kept : this.#made(requestsPerUnit, unit)
-    this.#limits.delete(name)
-    this.#limits.set(name, limit)
-    if (this.#limits.size > MAX_OVERRIDES) this.#dropOldest()
-    return { limit, key: keyOf([domain, ...entries.flatMap(({ key, value }) => [key, clientKey(value)])], digest), metric: limit.path }
-  }
-
-  #isServed({ policy }: RuleLimit): boolean {
-    return policy === undefined || this.#engine.policy(policy) !== undefined
-  }
-
-  #made(requestsPerUnit: number, number: number): RuleLimit {
-    const unit = (Object.keys(UNITS) as UnitName[]).find((name) => UNITS[name].number === number)
-    if (unit === undefined) throw new LimitRequestError('invalid', 'the limit of a descriptor needs a unit')
+  limit(
+    domain: string,
+    entries: readonly Entry[],
+    { requestsPerUnit, unit }: LimitOverride,
+    digest: (text: string) => string,
+  ): FoundOverride {
+    const name = UNIT_NAMES.get(unit)
+    if (name === undefined) throw new LimitRequestError('invalid', 'the limit of a descriptor needs a unit')
     if (requestsPerUnit > MAX_LIMIT) throw new LimitRequestError('invalid', `the limit of a descriptor is at most ${MAX_LIMIT}`)
-    const path = `override ${requestsPerUnit} per ${unit}`
-    if (requestsPerUnit > 0 && this.#engine.policy(path) === undefined) {
-      const policy = fixedWindow({ limit: requestsPerUnit, window: `${UNITS[unit].windowMs}ms`, name: path })
-      this.#engine.add({ policy, maxKeys: MAX_KEYS, growTo: undefined, onFull: 'evict' })
-    }
-    return {
-      path,
-      policy: requestsPerUnit === 0 ? undefined : path,
+    const limit: RuleLimit = {
+      path: `override ${requestsPerUnit} per ${name}`,
+      policy: requestsPerUnit === 0 ? undefined : this.#policy(name).name,
       unlimited: false,
       requestsPerUnit,
-      unit,
+      unit: name,
       name: '',
       replaces: [],
       shadowMode: false,
@@ -59,11 +57,15 @@ export class Overrides {
       chargeDenied: false,
       metadata: undefined,
     }
+    const key = keyOf([domain, ...entries.flatMap(({ key: name, value }) => [name, clientKey(value)])], digest)
+    return { limit, key, metric: limit.path, priority: { name: undefined, cap: () => undefined, floor: MAX_LIMIT - requestsPerUnit } }
   }
 
-  #dropOldest(): void {
-    const [name, { policy }] = this.#limits.entries().next().value as [string, RuleLimit]
-    this.#limits.delete(name)
-    if (policy !== undefined) this.#engine.remove(policy)
+  #policy(unit: UnitName): ServedPolicy {
+    const name = `override per ${unit}`
+    const known = this.#engine.policy(name)
+    if (known !== undefined) return known
+    const policy = fixedWindow({ limit: MAX_LIMIT, window: `${UNITS[unit].windowMs}ms`, name })
+    return this.#engine.add({ policy, ...this.#room, onFull: 'deny', priorities: NO_CLASSES })
   }
 }

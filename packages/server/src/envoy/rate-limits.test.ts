@@ -6,6 +6,7 @@ import { envoyDomains } from 'sluicegate-testkit/service/envoy-domains.js'
 import { Engine } from '../engine/engine.js'
 import type { Descriptor, LimitRequest, LimitResponse } from './limit-request.js'
 import { DEFAULT_LIMIT_SETTINGS, type LimitSettings } from './limit-settings.js'
+import { Overrides } from './overrides.js'
 import { RateLimits } from './rate-limits.js'
 
 const HEADERS = { limit: 'L', remaining: 'R', reset: 'S' }
@@ -263,10 +264,35 @@ test('an override of a descriptor takes the place of the limit, and has a budget
   assert.throws(() => send(override('user=alice', 5, 0)), { name: 'LimitRequestError', reason: 'invalid' })
 })
 
-test('overrides of any number take a bounded number of tables', () => {
-  const { send, engine } = setUp(USERS)
-  for (let i = 1; i <= 600; i++) send(descriptor('user=alice', { limit: { requestsPerUnit: i, unit: 1 } }))
-  assert.ok([...engine.policies].length <= 260)
+test('limits that requests bring along push none out, however many there are, and have one table for each unit', () => {
+  const { send, isOver, engine } = setUp(USERS)
+  const victim = descriptor('user=victim', { limit: { requestsPerUnit: 5, unit: 3 } })
+  for (let i = 0; i < 5; i++) assert.equal(isOver(victim), false)
+  assert.equal(isOver(victim), true)
+  for (let i = 1; i <= 600; i++) send(descriptor(`user=${i}`, { limit: { requestsPerUnit: i, unit: 3 } }))
+  assert.equal(isOver(victim), true)
+  assert.equal([...engine.policies].length, 3)
+  const { statuses } = send(descriptor('user=victim', { limit: { requestsPerUnit: 7, unit: 3 } }))
+  assert.deepEqual([statuses[0]?.over, statuses[0]?.remaining], [false, 1], 'a higher limit for the same entries: what was counted stays')
+})
+
+test('a new key without room for what requests bring along is denied and counted, and no key that owes makes room', () => {
+  const { engine } = setUp(USERS)
+  const overrides = new Overrides(engine, { maxKeys: 64, growTo: 64 })
+  const take = (user: string): boolean => {
+    const { limit, key, priority } = overrides.limit(
+      'edge',
+      [{ key: 'user', value: user }],
+      { requestsPerUnit: 1, unit: 6 },
+      (text) => text,
+    )
+    return atOnce(engine.policy(limit.policy ?? '')?.take(key, 1, priority) ?? assert.fail()).allowed
+  }
+  const passed = Array.from({ length: 400 }, (_, i) => `user-${i}`).filter(take)
+  const { refusals, evictions } = engine.policy('override per year')?.stats() ?? assert.fail()
+  assert.ok(passed.length >= 64 && passed.length < 400, `${passed.length}`)
+  assert.deepEqual([refusals, evictions], [400 - passed.length, 0])
+  assert.deepEqual(passed.filter(take), [], 'each is over its limit until its year ends')
 })
 
 test('other algorithms and costs: a bucket says when a hit passes again, and a hit may take several tokens', () => {

@@ -13,11 +13,11 @@ import {
 } from '../engine/engine.js'
 import { descriptorStatus, limitHeaders, NO_LIMIT, UNLIMITED } from './descriptor-status.js'
 import { dynamicMetadata } from './dynamic-metadata.js'
-import { type Entry, findLimit } from './find-rule.js'
+import { type Entry, type FoundLimit, findLimit } from './find-rule.js'
 import { HitCounts, type HitOutcome } from './hit-counts.js'
 import { type Descriptor, type DescriptorStatus, type LimitRequest, LimitRequestError, type LimitResponse } from './limit-request.js'
 import { DEFAULT_LIMIT_SETTINGS, type LimitSettings } from './limit-settings.js'
-import { Overrides } from './overrides.js'
+import { type FoundOverride, Overrides } from './overrides.js'
 
 /** A request of Envoy has a handful of both. */
 const MAX_DESCRIPTORS = 128
@@ -190,14 +190,10 @@ export class RateLimits {
       if (check === 'none') return NO_LIMIT
       const isOver = isVerdict && isCheckOver(check, decisions[i])
       this.#count(check, decisions[i], isOver, over)
-      return descriptorStatus(
-        check.limit,
-        check.policy?.policyOf(check.key),
-        decisions[i],
-        isOver,
-        nowMs,
-        check.policy?.config.tiers !== undefined,
-      )
+      return descriptorStatus(check.limit, check.policy?.policyOf(check.key), decisions[i], isOver, nowMs, {
+        isTiered: check.policy?.config.tiers !== undefined,
+        floor: check.priority?.floor ?? 0,
+      })
     })
     const { headers, dynamicMetadata: isWanted, shadowMode, quotaMode } = this.#settings
     if (isVerdict) this.#engine.observer?.verdict(over && !shadowMode)
@@ -258,7 +254,7 @@ export class RateLimits {
     const { limit: override, isNegativeHits: isRefund } = descriptor
     const { entries, priority } = withoutPriority(descriptor.entries, priorityKey, asked)
     if (descriptor.entries.length > MAX_ENTRIES) throw new LimitRequestError('invalid', `a descriptor has at most ${MAX_ENTRIES} entries`)
-    const found =
+    const found: (FoundLimit & Partial<FoundOverride>) | undefined =
       override === undefined ? findLimit(domain, rules, entries, digestOf) : this.#overrides.limit(domain, entries, override, digestOf)
     if (found === undefined) return undefined
     const { limit, key, metric } = found
@@ -267,7 +263,17 @@ export class RateLimits {
     // A limit that has just been taken out of the configuration.
     if (policy === undefined && limit.policy !== undefined) return undefined
     const isNamedByRequest = override !== undefined || metric !== limit.path
-    return { limit, key, metric, isNamedByRequest, policy, hits, tokens: Math.min(hits * limit.cost, MOST_TOKENS), isRefund, priority }
+    return {
+      limit,
+      key,
+      metric,
+      isNamedByRequest,
+      policy,
+      hits,
+      tokens: Math.min(hits * limit.cost, MOST_TOKENS),
+      isRefund,
+      priority: found.priority ?? priority,
+    }
   }
 }
 
