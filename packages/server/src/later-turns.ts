@@ -28,23 +28,25 @@ export function isInputTimeOver(): boolean {
   return false
 }
 
-/**
- * Goes through `steps` in later turns, so that long work delays no other client. A step ends soon, and leaves all as others may see it. `done` is called at the
- * end, with the error that a step threw.
- */
-export function inSlices(steps: Iterator<unknown>, done: (error?: unknown) => void): void {
-  inLaterTurn(() => {
-    try {
-      for (const untilMs = performance.now() + TURN_MS; !steps.next().done; )
-        if (performance.now() >= untilMs) {
-          inSlices(steps, done)
-          return
-        }
-    } catch (error) {
-      done(error)
-      return
+/** Goes through `steps` in later turns, so that long work delays no other client. A step ends soon, and leaves all as others may see it. */
+export function inSlices<Value>(steps: Iterator<unknown, Value>): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const slice = (): void => {
+      try {
+        const untilMs = performance.now() + TURN_MS
+        do {
+          const { done, value } = steps.next()
+          if (done) {
+            resolve(value as Value)
+            return
+          }
+        } while (performance.now() < untilMs)
+        inLaterTurn(slice)
+      } catch (error) {
+        reject(error)
+      }
     }
-    done()
+    inLaterTurn(slice)
   })
 }
 

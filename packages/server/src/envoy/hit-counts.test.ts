@@ -7,14 +7,14 @@ test('names with values of requests are bounded in number, and never crowd out t
   for (let i = 0; i < 20_000; i++) hits.count(`edge.user_${i}`, 'allowed', 1, true)
   hits.count('edge.rule', 'denied', 2, false)
   const names = new Map(hits.entries())
-  assert.equal(names.size, 10_002)
-  assert.equal(names.get(OTHER)?.allowed, 10_000)
+  assert.equal(names.size, 2_002)
+  assert.equal(names.get(OTHER)?.allowed, 18_000)
   assert.equal(names.get('edge.rule')?.denied, 2)
 })
 
 test('a long value is cut, and halves of characters count as one name', () => {
   const hits = new HitCounts()
-  for (const end of ['a', 'b']) hits.count(`edge.user_${'x'.repeat(10_000)}${end}`, 'allowed', 1, true)
+  for (const end of ['a', 'b']) hits.count(`edge.user_${'x'.repeat(2_000)}${end}`, 'allowed', 1, true)
   for (const half of ['\ud800', '\ud801']) hits.count(`edge.user_${half}`, 'allowed', 1, true)
   const names = Array.from(hits.entries(), ([name, { allowed }]) => [name.length, allowed])
   assert.deepEqual(names, [

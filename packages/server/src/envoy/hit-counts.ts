@@ -7,7 +7,7 @@ export type HitOutcome = 'allowed' | 'denied' | 'over_quota' | 'shadowed' | 'ref
 export type Hits = Record<HitOutcome, number>
 
 /** Names that come from values of requests: far more would make a metrics system slow. */
-const MAX_NAMES = 10_000
+const MAX_NAMES = 2_000
 /** In UTF-16 units: values have any length. */
 const MAX_NAME_LENGTH = 200
 /** The name that counts hits beyond the bound. */
@@ -29,11 +29,9 @@ export class HitCounts {
   }
 
   /** Each name once. */
-  entries(): IterableIterator<[name: string, hits: Readonly<Hits>]> {
-    if (this.#byRequest.size === 0) return this.#byRule.entries()
-    const all = new Map(this.#byRule)
-    for (const [name, hits] of this.#byRequest) all.set(name, sum(hits, all.get(name)))
-    return all.entries()
+  *entries(): Generator<[name: string, hits: Readonly<Hits>]> {
+    for (const [name, hits] of this.#byRule) yield [name, sum(hits, this.#byRequest.get(name))]
+    for (const [name, hits] of this.#byRequest) if (!this.#byRule.has(name)) yield [name, hits]
   }
 
   #ofRequests(name: string): Hits {

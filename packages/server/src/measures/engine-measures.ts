@@ -49,9 +49,9 @@ export function descriptorMeasures(hits: HitCounts | undefined): Measure[] {
   const help =
     'Hits of descriptors of Envoy by rule and outcome: allowed, denied, over_quota (over a quota, of a request that another quota let pass), shadowed (a rule in shadow mode would deny) or refunded.'
   return [
-    counter('sluicegate_descriptor_hits_total', help, () =>
-      Array.from(hits?.entries() ?? [], ([descriptor, counts]) => labelled('outcome', Object.entries(counts), { descriptor })).flat(),
-    ),
+    counter('sluicegate_descriptor_hits_total', help, function* () {
+      for (const [descriptor, counts] of hits?.entries() ?? []) yield* labelled('outcome', Object.entries(counts), { descriptor })
+    }),
     counter('sluicegate_unknown_domains_total', 'Requests of Envoy for a domain that is not configured.', () =>
       hits === undefined ? [] : [{ labels: {}, value: hits.unknownDomains }],
     ),
@@ -121,7 +121,7 @@ export function throttleMeasures(rates: CallRates): Measure[] {
 }
 
 export function storeMeasures(engine: Engine): Measure[] {
-  const shared = (read: (stats: FleetStats) => number): (() => Sample[]) =>
+  const shared = (read: (stats: FleetStats) => number): (() => Iterable<Sample>) =>
     ofPolicies(engine, (served) => {
       const stats = served.storeStats()
       return stats === undefined ? [] : [{ labels: { policy: served.name }, value: read(stats) }]
@@ -167,7 +167,7 @@ const STORE_ROWS: readonly MeasureRow<FleetStats>[] = [
 
 /** Of policies whose budget has its home in another store. */
 function regionMeasures(engine: Engine): Measure[] {
-  const regional = (read: (figures: RegionFigures) => number): (() => Sample[]) =>
+  const regional = (read: (figures: RegionFigures) => number): (() => Iterable<Sample>) =>
     ofPolicies(engine, (served) => {
       const region = served.region()
       return region === undefined

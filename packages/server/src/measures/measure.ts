@@ -13,15 +13,15 @@ export interface Measure {
   readonly type: 'counter' | 'gauge' | 'histogram'
   readonly name: string
   readonly help: string
-  /** Reads the values. */
-  samples(): Sample[]
+  /** Reads the values, each of them when it is asked for: a reader of many makes pauses. */
+  samples(): Iterable<Sample>
 }
 
-export function counter(name: string, help: string, samples: () => Sample[]): Measure {
+export function counter(name: string, help: string, samples: () => Iterable<Sample>): Measure {
   return { type: 'counter', name, help, samples }
 }
 
-export function gauge(name: string, help: string, samples: () => Sample[]): Measure {
+export function gauge(name: string, help: string, samples: () => Iterable<Sample>): Measure {
   return { type: 'gauge', name, help, samples }
 }
 
@@ -30,21 +30,23 @@ export type MeasureRow<Figures> = readonly [type: 'counter' | 'gauge', name: str
 
 /** Measures of figures that are read at one place: one for each row. */
 export function measuresOf<Figures>(
-  samplesOf: (read: (figures: Figures) => number) => () => Sample[],
+  samplesOf: (read: (figures: Figures) => number) => () => Iterable<Sample>,
   rows: readonly MeasureRow<Figures>[],
 ): Measure[] {
   return rows.map(([type, name, help, figure]) => ({ type, name, help, samples: samplesOf((figures) => Number(figures[figure])) }))
 }
 
-export function one(read: () => number): () => Sample[] {
+export function one(read: () => number): () => Iterable<Sample> {
   return () => [{ labels: {}, value: read() }]
 }
 
-export function ofPolicies(engine: Engine, read: (served: ServedPolicy) => Sample[]): () => Sample[] {
-  return () => Array.from(engine.policies, read).flat()
+export function ofPolicies(engine: Engine, read: (served: ServedPolicy) => Iterable<Sample>): () => Iterable<Sample> {
+  return function* () {
+    for (const served of engine.policies) yield* read(served)
+  }
 }
 
-export function perPolicy(engine: Engine, read: (served: ServedPolicy) => number): () => Sample[] {
+export function perPolicy(engine: Engine, read: (served: ServedPolicy) => number): () => Iterable<Sample> {
   return ofPolicies(engine, (served) => [{ labels: { policy: served.name }, value: read(served) }])
 }
 

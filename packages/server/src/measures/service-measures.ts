@@ -33,7 +33,7 @@ export interface MoreFigures {
 
 /** Without a candidate they have no samples. */
 export function candidateMeasures(engine: Engine, candidate: Candidate | undefined): Measure[] {
-  const decisions = (): Sample[] =>
+  const decisions = (): Iterable<Sample> =>
     (candidate?.state(engine, 0).policies ?? []).flatMap(({ policy, same, wouldDeny, wouldAllow, failed }) =>
       Object.entries({ same, would_deny: wouldDeny, would_allow: wouldAllow, failed }).map(([difference, value]) => ({
         labels: { policy, difference },
@@ -70,9 +70,9 @@ export function logMeasures(): Measure[] {
 
 /** Of the rate limit quota service. */
 export function quotaMeasures(quotas: QuotaService | undefined): Measure[] {
-  const now = (read: (figures: { readonly buckets: number; readonly assignedPerSecond: number }) => number) => (): Sample[] =>
+  const now = (read: (figures: { readonly buckets: number; readonly assignedPerSecond: number }) => number) => (): Iterable<Sample> =>
     Array.from(quotas?.figures() ?? [], (figures) => ({ labels: { policy: figures.policy }, value: read(figures) }))
-  const counts = (label: string, read: (counts: PolicyQuotaCounts) => Readonly<Record<string, number>>) => (): Sample[] =>
+  const counts = (label: string, read: (counts: PolicyQuotaCounts) => Readonly<Record<string, number>>) => (): Iterable<Sample> =>
     Array.from(quotas?.counts.byPolicy ?? [], ([policy, of]) => labelled(label, Object.entries(read(of)), { policy })).flat()
   return [
     gauge('sluicegate_quota_streams', 'Streams of data planes that are open.', () =>
@@ -121,8 +121,8 @@ export function quotaMeasures(quotas: QuotaService | undefined): Measure[] {
 }
 
 export function configMeasures(engine: Engine, { reloads, snapshots, restarts }: MoreFigures): Measure[] {
-  const ofReloads = (read: (state: ReloadState) => Sample[]) => (): Sample[] => (reloads === undefined ? [] : read(reloads.state))
-  const ofSnapshots = (read: (state: SnapshotState) => number) => (): Sample[] =>
+  const ofReloads = (read: (state: ReloadState) => Sample[]) => (): Iterable<Sample> => (reloads === undefined ? [] : read(reloads.state))
+  const ofSnapshots = (read: (state: SnapshotState) => number) => (): Iterable<Sample> =>
     snapshots === undefined ? [] : [{ labels: {}, value: read(snapshots.state) }]
   return [
     gauge(

@@ -1,5 +1,7 @@
-import { AggregatorRegistry } from 'prom-client'
-import type { MetricJson } from '../metrics.js'
+import { inSlices } from '../later-turns.js'
+import { exposition } from '../measures/exposition.js'
+import type { Sample } from '../measures/measure.js'
+import { exposedOf, type MetricJson } from '../metrics.js'
 import { noFigures, type PageFigures, summed, withoutKeys } from './shared-figures.js'
 import type { WorkerPool } from './worker-pool.js'
 
@@ -26,6 +28,8 @@ export class FiguresCollector {
   /** Of workers that have ended. */
   #endedFigures = noFigures()
   #endedMetrics: MetricJson[] = []
+  /** Those of one worker after the other. */
+  #adding: Promise<void> = Promise.resolve()
 
   constructor(workers: Pick<WorkerPool, 'call' | 'has'>) {
     this.#workers = workers
@@ -51,7 +55,7 @@ export class FiguresCollector {
         json.filter(({ name }) => !OF_PRIMARY.test(name)),
       )
     }
-    return AggregatorRegistry.aggregate([own, this.#endedMetrics, ...this.#lastMetrics.values()].map(withAggregators)).metrics()
+    return inSlices(expositionOf([own, this.#endedMetrics, ...this.#lastMetrics.values()]))
   }
 
   /** The worker of a slot has ended: its counts stay, its keys are elsewhere or gone. */
@@ -60,14 +64,57 @@ export class FiguresCollector {
     this.#lastFigures.delete(slot)
     const counters = (this.#lastMetrics.get(slot) ?? []).filter(({ type }) => ['counter', 'histogram'].includes(String(type)))
     this.#lastMetrics.delete(slot)
-    void AggregatorRegistry.aggregate([this.#endedMetrics, counters])
-      .getMetricsAsJSON()
-      .then((json) => {
-        this.#endedMetrics = json as unknown as MetricJson[]
-      })
+    this.#adding = this.#adding.then(async () => {
+      this.#endedMetrics = await inSlices(together([this.#endedMetrics, counters]))
+    })
   }
 }
 
-function withAggregators(json: readonly MetricJson[]): MetricJson[] {
-  return json.map((metric) => ({ ...metric, aggregator: AGGREGATORS[metric.name] ?? metric.aggregator }))
+/** Between two of these numbers of values others have their turn. */
+const VALUES_OF_STEP = 64
+
+/** What becomes of the values of several processes, by the name in {@link MetricJson}. What is omitted has none. */
+const AGGREGATES: Readonly<Record<string, (values: readonly number[]) => number>> = {
+  sum: (values) => values.reduce((sum, value) => sum + value, 0),
+  first: ([first = 0]) => first,
+  min: (values) => Math.min(...values),
+  max: (values) => Math.max(...values),
+  average: (values) => values.reduce((sum, value) => sum + value, 0) / values.length,
+}
+
+/** The steps of writing the metrics of all processes as one exposition. */
+function* expositionOf(all: readonly (readonly MetricJson[])[]): Generator<unknown, string> {
+  return yield* exposition(exposedOf(yield* together(all)))
+}
+
+/** The steps of making one metric of those of the same name. */
+function* together(all: readonly (readonly MetricJson[])[]): Generator<void, MetricJson[]> {
+  const byName = new Map<string, MetricJson[]>()
+  for (const metric of all.flat()) {
+    const same = byName.get(metric.name) ?? []
+    byName.set(metric.name, same)
+    same.push(metric)
+  }
+  const metrics: MetricJson[] = []
+  let values = 0
+  for (const [name, same] of byName) {
+    const [first] = same as [MetricJson]
+    const aggregator = AGGREGATORS[name] ?? String(first.aggregator)
+    const aggregate = AGGREGATES[aggregator]
+    if (aggregate === undefined) continue
+    const series = new Map<string, { readonly sample: Sample; readonly values: number[] }>()
+    for (const { values: samples } of exposedOf(same)) {
+      for (const sample of samples) {
+        const key = `${sample.metricName}${JSON.stringify(sample.labels)}`
+        const found = series.get(key)
+        if (found === undefined) series.set(key, { sample, values: [sample.value] })
+        else found.values.push(sample.value)
+        if (++values % VALUES_OF_STEP === 0) yield
+      }
+    }
+    const summed = Array.from(series.values(), ({ sample, values: each }) => ({ ...sample, value: aggregate(each) }))
+    metrics.push({ ...first, values: summed } as unknown as MetricJson)
+    yield
+  }
+  return metrics
 }

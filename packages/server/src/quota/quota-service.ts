@@ -167,9 +167,8 @@ export class QuotaService implements Part {
   #tickInSlices(): void {
     if (this.#isTicking) return
     this.#isTicking = true
-    inSlices(this.#tick(), (fault) => {
+    void inSlices(this.#tick()).finally(() => {
       this.#isTicking = false
-      if (fault !== undefined) throw fault
     })
   }
 

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { inLaterTurn } from '../../later-turns.js'
 import type { Metrics } from '../../metrics.js'
 import type { Phase } from '../../part.js'
 import type { Guard } from '../guard.js'
@@ -43,14 +44,16 @@ export function healthcheckRoute(phase: () => Phase): Route {
 
 /** `/metrics`: for Prometheus. With a thousand policies it is a megabyte, which many clients at once could leave unread. */
 export function metricsRoute(metrics: Metrics, guard: Guard): Route {
-  const text = rested(() => metrics.render())
+  const text = rested(async () => Buffer.from(await metrics.render()))
   let open = 0
   return read(async (_, response) => {
     if (open >= MAX_METRICS_AT_ONCE)
       throw new Problem(503, 'BUSY', `${MAX_METRICS_AT_ONCE} clients read the metrics already: come back later`)
     open++
     guard.once(response, 'close', () => open--)
-    reply(response, 200, metrics.contentType, await text())
+    const body = await text()
+    // One after the other: a system takes megabytes from one write.
+    inLaterTurn(guard.callback(response, () => reply(response, 200, metrics.contentType, body)))
   })
 }
 
@@ -58,10 +61,10 @@ export function metricsRoute(metrics: Metrics, guard: Guard): Route {
  * One text for all requests of the same event-loop turn, and a rest between two: rendered for each request of many clients, it would delay all
  * other requests. A request within the rest waits for the next text.
  */
-function rested(render: () => Promise<string>): () => Promise<string> {
-  let rendering: Promise<string> | undefined
+function rested(render: () => Promise<Buffer>): () => Promise<Buffer> {
+  let rendering: Promise<Buffer> | undefined
   let restsUntilMs = 0
-  const rendered = async (): Promise<string> => {
+  const rendered = async (): Promise<Buffer> => {
     const waitMs = restsUntilMs - performance.now()
     if (waitMs > 0) await sleep(waitMs)
     const text = await render()
