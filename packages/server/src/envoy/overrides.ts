@@ -57,7 +57,7 @@ export class Overrides {
       chargeDenied: false,
       metadata: undefined,
     }
-    const key = keyOf([domain, ...entries.flatMap(({ key: name, value }) => [name, clientKey(value)])], digest)
+    const key = keyOf([domain, ...entries.flatMap((entry) => [entry.key, clientKey(entry.value)])], digest)
     return { limit, key, metric: limit.path, priority: { name: undefined, cap: () => undefined, floor: MAX_LIMIT - requestsPerUnit } }
   }
 
