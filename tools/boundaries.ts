@@ -58,7 +58,7 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
   outbound: `${TIMERS}|headers/(?:header|read-rate-limit)`,
   gate: 'memory/(?:core-memory|fingerprint|handle-check)',
   'compat/express-rate-limit':
-    'compat/limiter-verbs|headers/(?:header-writer|quota)|keys/(?:address|hop-list|ip-address|key-reader)|middleware/(?:denial|denial-response|limit|limit-result|limits|middleware-options|misuse-watch|node-exchange)',
+    'compat/limiter-verbs|headers/(?:header-writer|quota)|keys/(?:address|hop-list|ip-address|key-reader)|middleware/(?:denial|denial-response|keyless|limit|limit-result|limits|middleware-options|misuse-watch|node-exchange)',
   'compat/limiter-verbs': '',
 }
 

@@ -90,6 +90,29 @@ test('a post with a body is limited too, and arrives whole', async (t) => {
   assert.deepEqual([passed(), received()], [3, 300_000])
 })
 
+test('a post as large as its location allows passes, whatever limit other locations have', async (t) => {
+  const { url, received, log } = await runEdge(t, (conf) => conf.replace('auth_request /_sluicegate;', '$& client_max_body_size 10m;'))
+  const { status } = await fetch(url, { method: 'POST', body: 'x'.repeat(3_000_000) })
+  assert.deepEqual([status, received()], [200, 3_000_000], log())
+})
+
+test('200 addresses of one /64 are one client', async (t) => {
+  const realIp = 'set_real_ip_from 127.0.0.1; real_ip_header x-proxied-for;'
+  const { url, service, passed } = await runEdge(t, (conf) => conf.replace('listen 127.0.0.1:8000;', `$& ${realIp}`))
+  const from = async (address: string) => (await fetch(url, { headers: { 'x-proxied-for': address } })).status
+  const statuses = await Promise.all(Array.from({ length: 200 }, (_, i) => from(`2001:db8:0:4217::${i.toString(16)}`)))
+  assert.deepEqual([statuses.filter((status) => status === 200).length, passed()], [3, 3])
+  assert.equal(atOnce(service.engine.policy('per-user')?.peek('2001:db8:0:4200::/56', 1)).allowed, false)
+  assert.equal(await from('2001:db8:0:4300::1'), 200)
+})
+
+test('a request without a key receives 401 of the service, and no 500', async (t) => {
+  const { url, passed } = await runEdge(t, (conf) => conf.replace('X-Sluicegate-Key $remote_addr', 'X-Sluicegate-Key $http_x_api_key'))
+  const response = await fetch(url)
+  assert.deepEqual([response.status, response.headers.get('www-authenticate'), passed()], [401, 'ApiKey', 0])
+  assert.equal((await fetch(url, { headers: { 'x-api-key': 'a' } })).status, 200)
+})
+
 test('a forgotten Content-Length does not make one request the body of another', async (t) => {
   const { url, log } = await runEdge(t, (conf) => conf.replace('proxy_set_header Content-Length "";', ''))
   const statuses: number[] = []

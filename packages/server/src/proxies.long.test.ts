@@ -66,6 +66,8 @@ for (const proxy of PROXIES) {
       // A browser may send these, and a client may try to choose its key.
       const response = await fetch(url, {
         headers: { 'sec-fetch-site': 'cross-site', 'x-sluicegate-key': `own-${i}`, 'x-real-ip': '192.0.2.9' },
+        // A large upload is limited like any other request.
+        ...(i === 0 && { method: 'POST', body: 'x'.repeat(3_000_000) }),
       })
       statuses.push(response.status)
       if (response.status === 429) assert.ok(Number(response.headers.get('retry-after')) > 0, log())
@@ -104,8 +106,9 @@ interface Edge {
 async function runProxy(t: TestContext, proxy: Proxy): Promise<Edge> {
   const service = await runService(t, CONFIG)
   let passed = 0
-  const application = createServer((_, response) => {
+  const application = createServer(async (request, response) => {
     passed++
+    for await (const _ of request);
     response.end('from the application')
   })
   application.listen(0, '127.0.0.1')

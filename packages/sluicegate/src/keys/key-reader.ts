@@ -27,6 +27,8 @@ export interface KeyReader<Request = unknown> {
   readonly name: string
   /** The readers that it uses, for checks. */
   readonly readers?: readonly KeyReader<Request>[]
+  /** Of credentials: `WWW-Authenticate` of the 401 to a request without them, such as `Bearer`. */
+  readonly challenge?: string
   /**
    * The key; undefined for a request without one.
    *

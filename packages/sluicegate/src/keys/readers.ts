@@ -98,6 +98,7 @@ export function subject<Request = unknown>(read: (request: Request) => Subject, 
   if (typeof read !== 'function') throw new PolicyError('OPTION_INVALID', 'read', read, 'must be a function of the request')
   const reader: KeyReader<Request> = {
     name: 'subject()',
+    challenge: 'Bearer',
     read(_, request) {
       const found = textOf(read(request))
       return found === undefined ? undefined : fittedKey(escapedPart(`subject:${found}`))
@@ -196,6 +197,7 @@ export function apiKey<Request = unknown>(options: ApiKeyOptions<Request> = {}):
   const digest = hmacSha256(unitBytes(secret))
   const reader: KeyReader<Request> = {
     name: `apiKey(${header})`,
+    challenge: header === 'authorization' ? 'Bearer' : 'ApiKey',
     read(facts) {
       const value = facts.header(header)
       const given = header === 'authorization' ? bearerToken(value) : value?.trim()

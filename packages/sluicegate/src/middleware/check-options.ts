@@ -7,19 +7,24 @@ import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { SlowDown } from '../slow-down.js'
 import { bodyMaker, statusesOf } from './denial-response.js'
-import { keyFinder } from './key-source.js'
+import { keyFinder, missingKey } from './key-source.js'
 import { checkLimitNames, checkOptionNames, EXAMPLE, LIMIT_OPTIONS, namesLimit } from './limit-argument.js'
 import { type Counts, type LimitOptions, type MiddlewareLimiter, type MiddlewareOptions, outageChoice } from './middleware-options.js'
 import { countsOf } from './settle.js'
 
 const MAX_LIMITS = 8
+/** Options that each of several limits takes over. */
+const SHARED_OPTIONS = ['key', 'onMissingKey', 'shadow']
 const PROBLEMS = ['quota-exceeded', 'temporary-reduced-capacity', 'abnormal-usage-detected']
 
 /** Checks all options without making anything of them: those of a limit, or those that routes take over. @throws {PolicyError} */
 export function checkMiddlewareOptions<Request>(given: MiddlewareOptions<Request>, takenBy?: string): void {
   const options = checkOptionNames(given, takenBy)
   if (namesLimit(options, takenBy)) checkedLimits(options)
-  else keyFinder(options.key)
+  else {
+    keyFinder(options.key)
+    missingKey(options.onMissingKey)
+  }
   const { headers, body, status, counts, onOutage } = options
   checkFunctions(options)
   checkHeaderOptions(typeof headers === 'object' ? headers : { ...(headers !== undefined && { version: headers }) })
@@ -46,18 +51,21 @@ export function checkedLimits<Request>(given: MiddlewareOptions<Request>): reado
   if (!Array.isArray(limits) || limits.length < 1 || limits.length > MAX_LIMITS) {
     throw new PolicyError('OPTION_INVALID', 'limits', limits, `must be an array of 1 to ${MAX_LIMITS} limits such as ${EXAMPLE}`)
   }
-  const beside = LIMIT_OPTIONS.find(
-    (name) => name !== 'key' && name !== 'shadow' && options[name as keyof LimitOptions<Request>] !== undefined,
-  )
+  const beside = LIMIT_OPTIONS.find((name) => !SHARED_OPTIONS.includes(name) && options[name as keyof LimitOptions<Request>] !== undefined)
   if (beside !== undefined) {
     throw new PolicyError('OPTION_INVALID', beside, options[beside as keyof LimitOptions<Request>], 'belongs into each of limits')
   }
-  const { key, shadow } = options
+  const { key, onMissingKey, shadow } = options
   const all = limits.map((limit): LimitOptions<Request> => {
     checkLimitNames(limit)
     // A limit that has none of its own takes these over.
     const whole = asGiven(
-      { ...limit, ...(limit.key === undefined && { key }), ...(limit.shadow === undefined && { shadow }) },
+      {
+        ...limit,
+        ...(limit.key === undefined && { key }),
+        ...(limit.onMissingKey === undefined && { onMissingKey }),
+        ...(limit.shadow === undefined && { shadow }),
+      },
       LIMIT_OPTIONS,
     )
     checkLimit(whole)
@@ -111,7 +119,7 @@ export function needsResponse<Request>(options: MiddlewareOptions<Request>): boo
 }
 
 function checkLimit<Request>(limit: LimitOptions<Request>): void {
-  const { policy, limiter, key, cost = 1, shadow = false, unit, problem, slowDown, banAfter } = limit
+  const { policy, limiter, key, onMissingKey, cost = 1, shadow = false, unit, problem, slowDown, banAfter } = limit
   if (typeof limiter === 'function') {
     if (policy === undefined)
       throw new PolicyError('OPTION_INVALID', 'policy', policy, 'must be given beside a function that makes its limiter')
@@ -134,4 +142,5 @@ function checkLimit<Request>(limit: LimitOptions<Request>): void {
   }
   checkUnit(unit)
   keyFinder(key)
+  missingKey(onMissingKey)
 }

@@ -53,7 +53,7 @@ interface ResponseOptions<Request> {
 /** Makes the responses of denials. */
 export class DenialResponder<Request> {
   private readonly bodyFor: BodyMaker<Request>
-  private readonly statuses: Readonly<Record<DenialKind, number>>
+  private readonly statuses: Statuses
 
   /** @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN` */
   constructor({ body, status }: ResponseOptions<Request>) {
@@ -64,14 +64,22 @@ export class DenialResponder<Request> {
   /**
    * @param headers of the limits, which come first.
    * @param returned what `onDenied` returned.
+   * @param challenge `WWW-Authenticate` of a 401 to a request without a key.
    * @throws {PolicyError} `OPTION_INVALID` where that cannot be sent, or the body cannot
    */
-  respond(denial: Denial, headers: readonly HeaderPair[], returned: unknown, request: Request): Awaitable<DenialResponse> {
+  respond(
+    denial: Denial,
+    headers: readonly HeaderPair[],
+    returned: unknown,
+    request: Request,
+    challenge?: string,
+  ): Awaitable<DenialResponse> {
     const change = checkedChange(returned)
-    const status = change.status ?? this.statuses[denial.kind]
+    const status = change.status ?? this.statuses[denial.kind] ?? (challenge === undefined ? 400 : 401)
+    const asks: readonly HeaderPair[] = challenge === undefined || status !== 401 ? [] : [['WWW-Authenticate', challenge]]
     const body = change.body === undefined ? this.bodyFor(denial, status, request) : checkedBody(change.body, 'onDenied')
     return chained(body, ({ type, text }): DenialResponse => {
-      const all: HeaderPair[] = [...headers, ['Content-Type', type], ['Cache-Control', 'no-store'], ...(change.headers ?? [])]
+      const all: HeaderPair[] = [...headers, ...asks, ['Content-Type', type], ['Cache-Control', 'no-store'], ...(change.headers ?? [])]
       return { passes: false, status, headers: all, body: text, decision: denial.decision }
     })
   }
@@ -81,19 +89,22 @@ export class DenialResponder<Request> {
  * A request that can never pass must not be repeated, and neither must one of a client on the deny list: hence not 429, which many clients
  * retry. An outage is not the client's fault: 503.
  */
-const STATUSES: Readonly<Record<DenialKind, number>> = { denied: 429, impossible: 422, listed: 403, outage: 503 }
+const STATUSES = { denied: 429, impossible: 422, listed: 403, outage: 503 } as const
+
+/** Without one for `keyless` it is 401 where the key is a credential, else 400. */
+type Statuses = Readonly<Record<keyof typeof STATUSES, number> & { keyless?: number }>
 
 const STATUSES_WITHOUT_BODY: readonly unknown[] = [204, 205, 304]
 
 /** The status of each kind of denial. @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN` */
-export function statusesOf(status: number | Partial<Record<DenialKind, number>> = {}): Readonly<Record<DenialKind, number>> {
+export function statusesOf(status: number | Partial<Record<DenialKind, number>> = {}): Statuses {
   const given = typeof status === 'number' ? { denied: status } : status
-  const kinds = Object.keys(STATUSES)
+  const kinds = [...Object.keys(STATUSES), 'keyless']
   if (typeof given !== 'object' || given === null) {
     throw new PolicyError('OPTION_INVALID', 'status', given, `must be a status, or an object of statuses by ${kinds.join(', ')}`)
   }
   for (const [kind, code] of Object.entries(given)) {
-    if (!Object.hasOwn(STATUSES, kind)) throw unknownOption({ option: `status.${kind}`, value: code, known: kinds })
+    if (!kinds.includes(kind)) throw unknownOption({ option: `status.${kind}`, value: code, known: kinds })
     checkStatus('status', code)
   }
   return { ...STATUSES, ...given }
@@ -151,6 +162,8 @@ function problemBody(): (denial: Denial, status: number) => Body {
   return (denial, status) => {
     const { problem, violated } = denial
     const detail = detailOf(denial)
+    if (problem === 'about:blank')
+      return { type: PROBLEM_MEDIA_TYPE, text: problemJson({ title: titleOf(problem, status), status, detail }) }
     if (last === undefined || !isSameProblem(last, { problem, violated, status, detail })) {
       const members = { type: TYPE_PREFIX + problem, title: TITLES[problem], status, detail, 'violated-policies': violated }
       last = { problem, violated, status, detail, body: { type: PROBLEM_MEDIA_TYPE, text: problemJson(members) } }
@@ -164,16 +177,29 @@ function isSameProblem(last: ProblemParts, { problem, violated, status, detail }
   return last.violated.length === violated.length && last.violated.every((name, i) => name === violated[i])
 }
 
-function textBody(denial: Denial): Body {
-  return { type: 'text/plain; charset=utf-8', text: `${TITLES[denial.problem]}. ${detailOf(denial)}\n` }
+function textBody(denial: Denial, status: number): Body {
+  return { type: 'text/plain; charset=utf-8', text: `${titleOf(denial.problem, status)}. ${detailOf(denial)}\n` }
 }
 
-function detailOf({ kind, decision }: Denial): string {
+/** Of `about:blank` that of the status. Source: RFC 9457, section 4.2.1. */
+function titleOf(problem: Denial['problem'], status: number): string {
+  if (problem !== 'about:blank') return TITLES[problem]
+  return { 400: 'Bad Request', 401: 'Unauthorized', 403: 'Forbidden' }[status] ?? 'No key'
+}
+
+/** What a key is read from, in the name of its reader. */
+const HEADER_OF_KEY = /^(?:apiKey|header)\(([^)]+)\)/
+
+function detailOf({ kind, decision, missing = '' }: Denial): string {
   switch (kind) {
     case 'impossible':
       return 'This request costs more than its limit ever allows.'
     case 'listed':
       return 'Requests of this client are not accepted.'
+    case 'keyless': {
+      const header = HEADER_OF_KEY.exec(missing)?.[1]
+      return header === undefined ? 'This request does not say whose it is.' : `This request has no valid header ${header}.`
+    }
     default: {
       const seconds = retryAfterS(decision.retryAfterMs)
       return `Try again in ${seconds} ${seconds === '1' ? 'second' : 'seconds'}.`

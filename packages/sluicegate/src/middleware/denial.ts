@@ -8,9 +8,10 @@ import type { Policy } from '../policy/policy.js'
  * - `denied`: the tokens of its key are spent, and come back with time;
  * - `impossible`: its cost is above what the limit ever allows;
  * - `listed`: its key is on the limiter's deny list;
- * - `outage`: the limiter's store could not be asked, and the decision without it denies.
+ * - `outage`: the limiter's store could not be asked, and the decision without it denies;
+ * - `keyless`: it has no key to be counted by, see `onMissingKey`.
  */
-export type DenialKind = 'denied' | 'impossible' | 'listed' | 'outage'
+export type DenialKind = 'denied' | 'impossible' | 'listed' | 'outage' | 'keyless'
 
 /** The problem types that draft-ietf-httpapi-ratelimit-headers defines. */
 export type ProblemKind = 'quota-exceeded' | 'temporary-reduced-capacity' | 'abnormal-usage-detected'
@@ -18,8 +19,9 @@ export type ProblemKind = 'quota-exceeded' | 'temporary-reduced-capacity' | 'abn
 /** A request that does not pass: for bodies, hooks and logs. */
 export interface Denial {
   readonly kind: DenialKind
-  readonly problem: ProblemKind
-  /** The key of the strictest limit, as its `key` returned it. */
+  /** `about:blank` for `keyless`. */
+  readonly problem: ProblemKind | 'about:blank'
+  /** The key of the strictest limit, as its `key` returned it; empty for `keyless`. */
   readonly key: Key
   /** The strictest of {@link decisions}: the one with the longest wait. */
   readonly decision: Decision
@@ -29,6 +31,8 @@ export interface Denial {
   readonly violated: readonly string[]
   /** Whether the request passes all the same, because the limit is in shadow mode. */
   readonly shadow: boolean
+  /** Of `keyless`: the name of the key's reader, such as `apiKey(x-api-key)`. */
+  readonly missing?: string
 }
 
 /** The denial of one limit. */

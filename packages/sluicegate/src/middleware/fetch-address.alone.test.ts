@@ -32,34 +32,37 @@ test('in a runtime without addresses a limit by address is refused when it is ma
   })
 })
 
-test('in other runtimes the first request without an address gets an error with a remedy, and a warning is emitted', async () => {
+test('in other runtimes a request without an address is denied, and one warning has a remedy', async () => {
   const warned = new Promise<Error & { code?: string }>((resolve) => process.once('warning', resolve))
   const limit = limitFetch({ limiter })
-  assert.throws(() => limit(new Request('http://a/')), { code: 'KEY_MISSING', message: CURE })
-  await assert.rejects(limit.wrap(() => new Response())(new Request('http://a/')), { code: 'KEY_MISSING', message: CURE })
+  const late = limitHono({ limiter, cost: async () => 1 })
+  const answers = [
+    await limit(new Request('http://a/')),
+    await limit.wrap(() => new Response())(new Request('http://a/')),
+    await new Hono().use(limitHono({ limiter })).request('/'),
+    await new Hono().use(late).request('/'),
+  ]
+  for (const response of answers) {
+    assert.deepEqual([response?.status, response?.headers.get('content-type')], [400, 'application/problem+json'])
+    assert.ok(!CURE.test((await response?.text()) ?? ''), 'the remedy is for the application')
+  }
   const { code, message } = await warned
   assert.equal(code, 'SLUICEGATE_ADDRESS_MISSING')
   assert.match(message, CURE)
-  const app = new Hono().use(limitHono({ limiter })).onError((error, context) => context.text(error.message, 500))
-  const response = await app.request('/')
-  assert.equal(response.status, 500)
-  assert.match(await response.text(), CURE)
-  const late = limitHono({ limiter, cost: async () => 1 })
-  assert.match(
-    await (
-      await new Hono()
-        .use(late)
-        .onError((error, context) => context.text(error.message))
-        .request('/')
-    ).text(),
-    CURE,
-  )
 })
 
-test('an error about another missing key does not mention addresses', () => {
+test('a warning about another missing key, once for a policy, does not mention addresses', async () => {
+  const warnings: (Error & { code?: string })[] = []
+  const listen = (warning: Error): void => void warnings.push(warning)
+  process.on('warning', listen)
   const limit = limitFetch({ limiter, key: apiKey() })
-  assert.throws(
-    () => limit(new Request('http://a/')),
-    (error: Error) => !CURE.test(error.message),
+  for (let i = 0; i < 3; i++) assert.equal((await limit(new Request('http://a/')))?.status, 401)
+  await new Promise(setImmediate)
+  process.off('warning', listen)
+  assert.deepEqual(
+    warnings.map(({ code }) => code),
+    ['SLUICEGATE_KEY_MISSING'],
   )
+  assert.match(warnings[0]?.message ?? '', /apiKey\(x-api-key\) found no key in a request, .* say onMissingKey: 'skip'/)
+  assert.doesNotMatch(warnings[0]?.message ?? '', CURE)
 })

@@ -1,8 +1,7 @@
-import { type Awaitable, ignore, isPromise } from '../awaitable.js'
+import { type Awaitable, ignore } from '../awaitable.js'
 import { PolicyError } from '../errors.js'
 import { type HeaderPair, putHeaders } from '../headers/header.js'
 import type { RequestFacts } from '../keys/key-reader.js'
-import { type Warn, warnOnce } from '../warn-once.js'
 import type { DenialResponse } from './denial-response.js'
 import { socketAddress } from './key-source.js'
 import type { MiddlewareOptions } from './middleware-options.js'
@@ -36,6 +35,11 @@ export class FetchFacts implements RequestFacts {
     const { incoming, ...others } = (this.environment ?? {}) as FetchEnvironment
     if (incoming !== undefined && incoming !== null) return (incoming.socket?.bytesRead ?? 0) > 0
     return Object.keys(others).length > 0 && remoteAddressOf(this.environment, this.request) !== undefined
+  }
+
+  /** For a warning about a request without a key. */
+  get addressCure(): string | undefined {
+    return this.remoteAddress === undefined ? CURE : undefined
   }
 
   get path(): string {
@@ -170,10 +174,7 @@ export function addressedBy<Subject, Given extends readonly unknown[]>(
 ): Addressed<Given> {
   const own = checkedRemoteAddress(option)
   checkAddressNeed(options, own !== undefined)
-  return (request, environment, given, handle) => {
-    const address = own === undefined ? remoteAddressOf(environment, request) : own(...given)
-    return withAddressHint(address, () => handle(address))
-  }
+  return (request, environment, given, handle) => handle(own === undefined ? remoteAddressOf(environment, request) : own(...given))
 }
 
 /**
@@ -231,42 +232,6 @@ function checkAddressNeed<Request>(options: MiddlewareOptions<Request>, isGiven:
       `would be the client's address, which ${runtime} does not pass to handlers: ${CURE}`,
     )
   }
-}
-
-const warnOfAddress = warnOnce()
-
-/**
- * Calls `handle`. If it fails because the request has no address, the error has a remedy, and so does a warning, as frameworks answer a bare 500.
- */
-function withAddressHint<Result>(
-  address: string | undefined,
-  handle: () => Awaitable<Result>,
-  warn: Warn = warnOfAddress,
-): Awaitable<Result> {
-  if (address !== undefined) return handle()
-  const fail = (error: unknown): never => {
-    throw hinted(error, warn)
-  }
-  try {
-    const result = handle()
-    return isPromise(result) ? result.catch(fail) : result
-  } catch (error) {
-    return fail(error)
-  }
-}
-
-function hinted(error: unknown, warn: Warn): unknown {
-  if (!(error instanceof PolicyError) || error.code !== 'KEY_MISSING' || !/\baddress\(/.test(error.mend)) return error
-  warn('SLUICEGATE_ADDRESS_MISSING', `a request had no address to count it for, and was answered with an error: ${CURE}`)
-  return new PolicyError(
-    'KEY_MISSING',
-    error.option,
-    error.value,
-    `${error.mend}; this runtime did not pass the address of the client: ${CURE}`,
-    {
-      cause: error,
-    },
-  )
 }
 
 /** Whether a key is the socket's address alone: readers of a trusted header, or with `otherwise`, may find a key without it. */

@@ -1,7 +1,8 @@
 import { type Awaitable, answersOf, chained } from '../awaitable.js'
 import { PolicyError } from '../errors.js'
+import { MAX_KEY_LENGTH } from '../key.js'
 import { address } from '../keys/address.js'
-import { fittedKey, type KeyReader, keyOf, type RequestFacts } from '../keys/key-reader.js'
+import { fittedKey, type KeyReader, type RequestFacts } from '../keys/key-reader.js'
 import type { Key } from '../limiter.js'
 
 /** What a function may return as the key of a request. A number and its text are the same key. Null, undefined and the empty string are no key. */
@@ -10,28 +11,51 @@ export type GivenKey = string | number | bigint | readonly (string | number | bi
 /** What one limit counts requests by: a key reader such as `address()`, or a function of the framework's own request. */
 export type SingleKeySource<Request> = KeyReader<NoInfer<Request>> | ((request: Request) => Awaitable<GivenKey>)
 
+/** Of requests without a key. */
+export type MissingKeyOption<Request> = 'deny' | 'skip' | SingleKeySource<Request>
+
 /** A single source; for `allOf` also an array, one for each of its policies. */
 export type KeySource<Request> = SingleKeySource<Request> | readonly SingleKeySource<Request>[]
 
 /** The default key. */
 export const socketAddress: KeyReader = address()
 
-/** The key of a request. */
-export type KeyFinder<Request> = (facts: RequestFacts, request: Request) => Awaitable<Key>
+/** The key of a request; undefined for one without, as a key that many requests would share is never made up. */
+export type KeyFinder<Request> = (facts: RequestFacts, request: Request) => Awaitable<Key | undefined>
+
+/** What a request without a key gets: a denial, no limit, or the key that this finds. */
+export type MissingKey<Request> = 'deny' | 'skip' | KeyFinder<Request>
+
+/** @throws {PolicyError} `OPTION_INVALID` */
+export function missingKey<Request>(option: MissingKeyOption<Request> = 'deny'): MissingKey<Request> {
+  if (option === 'deny' || option === 'skip') return option
+  if (typeof option === 'function' || typeof (option as Partial<KeyReader> | null)?.read === 'function') return keyFinder(option)
+  const mend = "must be 'deny', 'skip', or another key such as address(), or () => 'anonymous' for one that all such requests share"
+  throw new PolicyError('OPTION_INVALID', 'onMissingKey', option, mend)
+}
 
 /**
- * Makes the key finder of an option. It throws `KEY_MISSING` for a request without a key, and never makes up a key that many requests would share.
+ * Makes the key finder of an option.
  *
  * @throws {PolicyError} `OPTION_INVALID`
  */
 export function keyFinder<Request>(source: KeySource<Request> = socketAddress): KeyFinder<Request> {
   if (isSeveral(source)) {
     const finders = source.map(keyFinder)
-    return (facts, request) => answersOf(finders, (finder) => finder(facts, request) as Awaitable<string>)
+    return (facts, request) =>
+      chained(
+        answersOf(finders, (finder) => finder(facts, request)),
+        (keys) => (keys.includes(undefined) ? undefined : (keys as readonly string[])),
+      )
   }
   if (typeof source === 'function') return (_, request) => chained(source(request), checkedKey)
   if (typeof source === 'object' && source !== null && typeof source.read === 'function') {
-    return (facts, request) => keyOf(source, facts, request)
+    return (facts, request) => {
+      const key = source.read(facts, request)
+      // Readers return keys that fit already; a digest must not be digested again.
+      if (typeof key === 'string' && key.length > 0) return key.length <= MAX_KEY_LENGTH ? key : fittedKey(key)
+      return checkedKey(key)
+    }
   }
   throw new PolicyError(
     'OPTION_INVALID',
@@ -52,17 +76,13 @@ function isSeveral<Request>(source: KeySource<Request>): source is readonly Sing
   return Array.isArray(source)
 }
 
-function checkedKey(key: unknown): Key {
+function checkedKey(key: unknown): Key | undefined {
   if (typeof key === 'string' && key.length > 0) return fittedKey(key)
   if (typeof key === 'bigint' || Number.isFinite(key)) return String(key)
-  if (Array.isArray(key) && key.length > 0) return key.map((one) => checkedKey(one) as string)
-  if (key === undefined || key === null || key === '' || Array.isArray(key)) {
-    throw new PolicyError(
-      'KEY_MISSING',
-      'key',
-      key,
-      'the function returned no key for this request: return a string, or use skip for requests without a key',
-    )
+  if (key === undefined || key === null || key === '') return undefined
+  if (Array.isArray(key)) {
+    const keys = key.map(checkedKey)
+    return keys.length === 0 || keys.includes(undefined) ? undefined : (keys as string[])
   }
   throw new PolicyError(
     'KEY_INVALID',

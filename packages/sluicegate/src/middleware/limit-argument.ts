@@ -99,7 +99,18 @@ export function namesLimit<Request>(options: MiddlewareOptions<Request>, takenBy
 }
 
 /** The options of one limit. */
-export const LIMIT_OPTIONS: readonly string[] = ['policy', 'limiter', 'key', 'cost', 'shadow', 'unit', 'problem', 'slowDown', 'banAfter']
+export const LIMIT_OPTIONS: readonly string[] = [
+  'policy',
+  'limiter',
+  'key',
+  'onMissingKey',
+  'cost',
+  'shadow',
+  'unit',
+  'problem',
+  'slowDown',
+  'banAfter',
+]
 const OTHER_OPTIONS: readonly string[] = ['limits', 'skip', 'counts', 'headers', 'body', 'status', 'onDenied', 'onOutage']
 const ALL_OPTIONS: readonly string[] = [...LIMIT_OPTIONS, ...OTHER_OPTIONS]
 

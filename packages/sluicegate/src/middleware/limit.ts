@@ -10,7 +10,8 @@ import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import type { SlowDown } from '../slow-down.js'
 import type { ProblemKind } from './denial.js'
-import type { KeyFinder } from './key-source.js'
+import type { KeyFinder, KeySource, MissingKey } from './key-source.js'
+import { KeylessRequest } from './keyless.js'
 import { giveBack, LimitResult, type ResultLimit } from './limit-result.js'
 import { checkedChoice, type MiddlewareLimiter, type OutageChoice } from './middleware-options.js'
 import type { Tally } from './misuse-watch.js'
@@ -22,6 +23,10 @@ const UNDECIDED_RETRY_MS = 1_000
 export interface LimitParts<Request> {
   readonly limiter: MiddlewareLimiter
   readonly keyOf: KeyFinder<Request>
+  /** What `keyOf` is made of, for messages. */
+  readonly key: KeySource<Request>
+  /** Undefined: denied, with a warning. */
+  readonly onMissingKey: MissingKey<Request> | undefined
   readonly cost: number | ((request: Request, facts: RequestFacts) => Awaitable<number>)
   readonly shadow: boolean
   readonly unit: QuotaUnit | undefined
@@ -145,15 +150,33 @@ export class Limit<Request> implements ResultLimit, ChargeSource<Request> {
   private chargeOf(cost: number, facts: RequestFacts, request: Request): Awaitable<Charge<Request> | undefined> {
     if (cost === 0) return undefined
     const key = this.parts.keyOf(facts, request)
-    return isPromise(key) ? this.chargeOnceKnown(key, cost) : { limit: this, key, cost }
+    if (isPromise<Key | undefined>(key)) return this.chargeOnceKnown(key, cost, facts, request)
+    return key === undefined ? this.chargeWithoutKey(cost, facts, request) : { limit: this, key, cost }
+  }
+
+  private chargeWithoutKey(cost: number, facts: RequestFacts, request: Request): Awaitable<Charge<Request> | undefined> {
+    const { onMissingKey } = this.parts
+    if (onMissingKey === 'skip' || this.shadow) return undefined
+    const keyless = new KeylessRequest(this.policy, this.parts.key as KeySource<never>)
+    if (onMissingKey === undefined) keyless.warnOfDefault(facts)
+    if (typeof onMissingKey !== 'function') throw keyless
+    return chained(onMissingKey(facts, request), (key) => {
+      if (key === undefined) throw keyless
+      return { limit: this, key, cost }
+    })
   }
 
   private chargeLater(cost: Promise<number>, facts: RequestFacts, request: Request): Promise<Charge<Request> | undefined> {
     return cost.then((found) => this.chargeOf(found, facts, request))
   }
 
-  private chargeOnceKnown(key: Promise<Key>, cost: number): Promise<Charge<Request>> {
-    return key.then((found) => ({ limit: this, key: found, cost }))
+  private chargeOnceKnown(
+    key: Promise<Key | undefined>,
+    cost: number,
+    facts: RequestFacts,
+    request: Request,
+  ): Promise<Charge<Request> | undefined> {
+    return key.then((found) => (found === undefined ? this.chargeWithoutKey(cost, facts, request) : { limit: this, key: found, cost }))
   }
 
   private note({ key }: Charge<Request>, request: Request): void {

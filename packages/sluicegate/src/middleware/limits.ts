@@ -8,7 +8,7 @@ import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { SlowDown } from '../slow-down.js'
 import { checkDistinctNames, checkedLimits, isLimiter, isRefunding, policyIn, policyNames } from './check-options.js'
-import { keyFinder, readersIn, socketAddress } from './key-source.js'
+import { keyFinder, missingKey, readersIn, socketAddress } from './key-source.js'
 import { type Charge, type ChargeSource, Limit } from './limit.js'
 import { checkOptionNames } from './limit-argument.js'
 import {
@@ -95,7 +95,18 @@ function limitOf<Request>(
   all: MiddlewareOptions<Request>,
   { watch, nowMs, perRoute = false }: LimitEnvironment,
 ): Limit<Request> {
-  const { policy, limiter: given, key, cost = 1, shadow = false, unit, problem, slowDown, banAfter } = limit as KnownLimit<Request>
+  const {
+    policy,
+    limiter: given,
+    key,
+    onMissingKey,
+    cost = 1,
+    shadow = false,
+    unit,
+    problem,
+    slowDown,
+    banAfter,
+  } = limit as KnownLimit<Request>
   // Of a shadow limiter the limiter within: it returns the kind of a denial, which the shadow hides and `onDenied` is called with.
   const within = given?.[WITHIN]
   const limiter: MiddlewareLimiter = within ?? given ?? createLimiter(policy as Policy, banAfter && { banAfter })
@@ -103,6 +114,8 @@ function limitOf<Request>(
   return new Limit({
     limiter,
     keyOf: keyFinder(key),
+    key: key ?? socketAddress,
+    onMissingKey: onMissingKey === undefined ? undefined : missingKey(onMissingKey),
     cost,
     shadow: shadow || within !== undefined,
     unit,

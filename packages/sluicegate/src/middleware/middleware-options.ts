@@ -11,7 +11,7 @@ import type { NoPolicy, Policy } from '../policy/policy.js'
 import type { SlowDownOptions } from '../slow-down.js'
 import type { Denial, DenialKind, ProblemKind } from './denial.js'
 import type { AnswerChange, BodyOption } from './denial-response.js'
-import type { KeySource } from './key-source.js'
+import type { KeySource, MissingKeyOption } from './key-source.js'
 
 /** Chooses the policy for a request. It throws, or rejects, for a request that is in error. */
 export type PolicyChoice<Request> = (request: Request, facts: RequestFacts) => Awaitable<Policy>
@@ -43,6 +43,15 @@ export interface LimitOptions<Request> extends NoPolicy {
    * @example rateLimit({ policy, key: header('x-user') })
    */
   readonly key?: KeySource<Request>
+  /**
+   * What a request without a key gets: `deny` answers 401 where the key is a credential (`apiKey()`, `subject()`), else 400, with
+   * `application/problem+json`; `skip` lets it pass uncounted by this limit; another key is that which it is counted by, for example
+   * `address()`, or `() => 'anonymous'` for one budget of all of them. In shadow mode such requests pass.
+   *
+   * @defaultValue `'deny'`, with a warning
+   * @example rateLimit({ policy, key: apiKey(), onMissingKey: address() })
+   */
+  readonly onMissingKey?: MissingKeyOption<Request>
   /**
    * Tokens that a request takes, an integer >= 0. With 0 a request passes uncounted.
    *
@@ -144,7 +153,7 @@ export interface MiddlewareOptions<Request> extends LimitOptions<Request> {
    */
   readonly body?: BodyOption<Request>
   /**
-   * The status of a denial; or one for each kind: `denied`, `impossible`, `listed`, `outage`.
+   * The status of a denial; or one for each kind: `denied`, `impossible`, `listed`, `outage`, `keyless`.
    *
    * @defaultValue `429`
    * @example rateLimit({ policy, status: { outage: 503 } })

@@ -81,14 +81,6 @@ test('a key is a reader of the request’s facts, or a function of the framework
   )
 })
 
-test('a request without a key is an error of the application and never shares a key', () => {
-  const ask = asking({ policy: gcra({ limit: 1, window: '1h' }), key: ({ user }) => user })
-  assert.throws(
-    () => ask(),
-    (error) => error instanceof PolicyError && error.code === 'KEY_MISSING',
-  )
-})
-
 test('a key of any length is taken, and stays apart from those like it', () => {
   const ask = asking({ policy: gcra({ limit: 1, window: '1h' }), key: ({ user }) => user })
   const long = 'x'.repeat(1_000_000)

@@ -10,6 +10,7 @@ import { afterHeld, afterUnheld, preciseClock } from '../time/clock.js'
 import { checkFunctions } from './check-options.js'
 import { type Denial, denialOf } from './denial.js'
 import { DenialResponder, type DenialResponse } from './denial-response.js'
+import { KeylessRequest } from './keyless.js'
 import type { Charge, ChargeSource } from './limit.js'
 import { checkOptionNames } from './limit-argument.js'
 import { LimitResult } from './limit-result.js'
@@ -102,8 +103,8 @@ export class Middleware<Request> {
   /**
    * Decides about one request.
    *
-   * @throws what the functions among the options throw, and `PolicyError` `KEY_MISSING`, `KEY_INVALID` or `COST_INVALID` where they return no
-   * key or no cost. Rejects with the same where the result is a promise.
+   * @throws what the functions among the options throw, and `PolicyError` `KEY_INVALID` or `COST_INVALID` where they return what is no key or
+   * no cost. Rejects with the same where the result is a promise.
    */
   handle(facts: RequestFacts, request: Request): Awaitable<MiddlewareResult> {
     if (this.skip === undefined) return this.limitRequest(facts, request)
@@ -119,8 +120,24 @@ export class Middleware<Request> {
   private limitRequest(facts: RequestFacts, request: Request): Awaitable<MiddlewareResult> {
     if (this.onRequest !== undefined) this.onRequest = this.onRequest(facts)
     if (this.onProxyHeaders !== undefined && !this.onProxyHeaders(facts)) this.onProxyHeaders = undefined
-    const result = this.onlyLimit === undefined ? this.takeAll(facts, request) : this.takeOne(this.onlyLimit, facts, request)
+    const result = this.takeOrDeny(facts, request)
     return this.delays ? this.delayed(result, facts) : result
+  }
+
+  private takeOrDeny(facts: RequestFacts, request: Request): Awaitable<MiddlewareResult> {
+    try {
+      return this.onlyLimit === undefined ? this.takeAll(facts, request) : this.takeOne(this.onlyLimit, facts, request)
+    } catch (error) {
+      return this.denyKeyless(error, request)
+    }
+  }
+
+  private denyKeyless(error: unknown, request: Request): Awaitable<MiddlewareResult> {
+    if (!(error instanceof KeylessRequest)) throw error
+    const { denial, challenge } = error
+    return chained(this.onDenied?.(denial, request) as Awaitable<unknown>, (change) =>
+      this.responder.respond(denial, [], change, request, challenge),
+    )
   }
 
   private takeOne(limit: ChargeSource<Request>, facts: RequestFacts, request: Request): Awaitable<MiddlewareResult> {
@@ -129,7 +146,10 @@ export class Middleware<Request> {
   }
 
   private takeLater(charge: Promise<Charge<Request> | undefined>, request: Request): Promise<MiddlewareResult> {
-    return charge.then((found) => this.take(found, request))
+    return charge.then(
+      (found) => this.take(found, request),
+      (error) => this.denyKeyless(error, request),
+    )
   }
 
   private take(charge: Charge<Request> | undefined, request: Request): Awaitable<MiddlewareResult> {
@@ -148,13 +168,20 @@ export class Middleware<Request> {
 
   private takeAll(facts: RequestFacts, request: Request): Awaitable<MiddlewareResult> {
     const charges = answersOf(this.limits, (limit) => limit.chargeFor(facts, request))
-    return chained(charges, (all) => {
-      const takes = new TakeAll(
-        all.filter((charge) => charge !== undefined),
-        request,
+    if (isPromise(charges))
+      return charges.then(
+        (all) => this.takeFrom(all, request),
+        (error) => this.denyKeyless(error, request),
       )
-      return chained(takes.take(), (results) => this.conclude(results, request))
-    })
+    return this.takeFrom(charges, request)
+  }
+
+  private takeFrom(all: readonly (Charge<Request> | undefined)[], request: Request): Awaitable<MiddlewareResult> {
+    const takes = new TakeAll(
+      all.filter((charge) => charge !== undefined),
+      request,
+    )
+    return chained(takes.take(), (results) => this.conclude(results, request))
   }
 
   /** Calls `onDenied` with denials in shadow mode; headers and body show nothing of them. */

@@ -8,7 +8,7 @@ export type { KeyReader, RequestFacts } from '../keys/key-reader.js'
 export type { SlowDownOptions } from '../slow-down.js'
 export type { Denial, DenialKind, ProblemKind } from './denial.js'
 export type { AnswerChange, Body, BodyOption } from './denial-response.js'
-export type { GivenKey, KeySource, SingleKeySource } from './key-source.js'
+export type { GivenKey, KeySource, MissingKeyOption, SingleKeySource } from './key-source.js'
 export type { LimitArgument } from './limit-argument.js'
 export type {
   Counts,

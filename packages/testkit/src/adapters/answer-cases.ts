@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLimiter, fixedWindow, manualClock, tokenBucket } from '../../../sluicegate/dist/index.js'
-import { address } from '../../../sluicegate/dist/keys/index.js'
+import { address, apiKey } from '../../../sluicegate/dist/keys/index.js'
 import { shortOrLong } from '../run-length.js'
 import type { Harness } from './harness.js'
 import { ask, crowded, singleSocket } from './http-client.js'
@@ -40,6 +40,18 @@ export function answerCases<Request>({ name, limitsUnknown, limitsOptions }: Har
     })
     clock.advance(Number(denied.headers['retry-after']) * 1000)
     assert.equal((await ask(port, '/ok')).status, 200)
+    assert.deepEqual(site.errors, [])
+  })
+
+  test(`${name}: a request without a key gets a problem and no stack`, async (t) => {
+    const { port, site } = await start(t, {
+      all: { policy: fixedWindow({ limit: 2, window: 'day' }), key: apiKey(), onMissingKey: 'deny' },
+    })
+    const denied = await ask(port, '/ok')
+    assert.deepEqual([denied.status, denied.headers['www-authenticate'], site.handled], [401, 'ApiKey', 0])
+    assert.match(denied.headers['content-type'] ?? '', /^application\/problem\+json/)
+    assert.deepEqual(Object.keys(JSON.parse(denied.text)), ['type', 'title', 'status', 'detail'])
+    assert.equal((await ask(port, '/ok', { headers: { 'x-api-key': 'a' } })).status, 200)
     assert.deepEqual(site.errors, [])
   })
 

@@ -29,16 +29,15 @@ export function optionCases<Request>({ name, header: headerOf }: Harness<Request
     }
   })
 
-  test(`${name}: a key that is not there, or whose function throws, goes to the framework's own error handling`, async (t) => {
+  test(`${name}: a key whose function throws goes to the framework's own error handling`, async (t) => {
     const thrown = (): never => {
       throw new Error('no such session')
     }
-    const keys = [[userOf, /no key/] as const, [thrown, /no such session/] as const, [async () => thrown(), /no such session/] as const]
-    for (const [key, message] of keys) {
+    for (const key of [thrown, async () => thrown()]) {
       const { port, site } = await start(t, { all: { policy: perDay(5), key } })
       const { status, text } = await ask(port, '/ok')
       assert.equal(status, 500)
-      assert.match(text, message)
+      assert.match(text, /no such session/)
       assert.equal(site.errors.length, 1)
       assert.equal(site.handled, 0)
     }

@@ -25,7 +25,8 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
  * A key that is the address of a client counts as its network; any other key is taken as it is.
  *
  * Parameters for gateways that can do less, or more: `key-header=x-real-ip` takes the key from there, `denied=429` answers 429 in place of 403,
- * `ipv6-subnet=64` has other networks than /56.
+ * `ipv6-subnet=64` has other networks than /56. A request without a key receives 401, which `auth_request` passes on; `missing-key=skip` admits
+ * it, any other value is the key of all such requests.
  */
 export function authRoute(engine: Engine, access: Access): Route {
   const whole: WholeHandler = (request, response, query) => {
@@ -33,9 +34,11 @@ export function authRoute(engine: Engine, access: Access): Route {
     const given = readQuery(query)
     const denied = deniedStatus(taken(given, 'denied'))
     const subnet = subnetBits(taken(given, 'ipv6-subnet'))
+    const missing = taken(given, 'missing-key')
     const values = withHeaders(request, given, taken(given, 'key-header'))
-    const text = values.get('key')
-    if (text !== undefined) values.set('key', clientKey(text, subnet))
+    const text = values.get('key') || undefined
+    if (text === undefined && missing === 'skip') return replyEmpty(response, 204, [])
+    values.set('key', text === undefined ? keyOfKeyless(missing) : clientKey(text, subnet))
     const { served, key, cost, parameters } = parseTakeRequest(engine, values)
     refusePermits(served)
     return whenDone(served.take(key, cost, priorityOf(request, access, parameters)), (decision) =>
@@ -58,6 +61,11 @@ function taken(parameters: Map<string, string>, name: string): string | undefine
   const value = parameters.get(name)
   parameters.delete(name)
   return value
+}
+
+function keyOfKeyless(missing = 'deny'): string {
+  if (missing !== 'deny') return missing
+  throw new Problem(401, 'KEY_MISSING', 'this request has no key: it has to say whose it is', [['WWW-Authenticate', 'ApiKey']])
 }
 
 function subnetBits(text: string | undefined): number | undefined {

@@ -131,10 +131,13 @@ test('the subnet may be a number, none, or a function, which may take its time',
   assert.throws(() => rateLimit({ ipv6Subnet: 64, keyGenerator: () => 'a' }), { option: 'ipv6Subnet' })
 })
 
-test('numbers are keys; none at all is an error and no key that many share', async () => {
+test('numbers are keys; a request without one is a bad one, and never has a key that many share', async () => {
   assert.equal(await keyOf({ options: { keyGenerator: () => 42 } }), '42')
   assert.equal(await keyOf({ options: { keyGenerator: async () => 'ada' } }), 'ada')
-  for (const missing of [undefined, '', null, {}, Number.NaN, Number.POSITIVE_INFINITY]) {
-    assert.equal(await keyOf({ options: { keyGenerator: () => missing as never } }), 'KEY_MISSING')
+  for (const missing of [undefined, '', null]) {
+    const answer = JSON.parse(await keyOf({ options: { keyGenerator: () => missing as never } }))
+    assert.deepEqual([answer.status, answer.title], [400, 'Bad Request'])
   }
+  for (const wrong of [{}, Number.NaN, Number.POSITIVE_INFINITY])
+    assert.equal(await keyOf({ options: { keyGenerator: () => wrong as never } }), 'KEY_MISSING')
 })

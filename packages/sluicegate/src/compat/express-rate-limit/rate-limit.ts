@@ -7,8 +7,9 @@ import { PolicyError } from '../../errors.js'
 import { HeaderWriter } from '../../headers/header-writer.js'
 import { retryAfterS } from '../../headers/quota.js'
 import { fittedKey } from '../../keys/key-reader.js'
-import { denialOf } from '../../middleware/denial.js'
+import { type Denial, denialOf } from '../../middleware/denial.js'
 import { bodyMaker } from '../../middleware/denial-response.js'
+import { KeylessRequest } from '../../middleware/keyless.js'
 import type { Limit } from '../../middleware/limit.js'
 import type { LimitResult } from '../../middleware/limit-result.js'
 import { limitsOf } from '../../middleware/limits.js'
@@ -39,7 +40,9 @@ export interface RateLimitMiddleware {
 
 const watch = /* @__PURE__ */ onceInProcess('misuse watch of moved routes', () => new MisuseWatch())
 
+/** An outage is not the client's fault, hence not 429. */
 const OUTAGE_STATUS = 503
+const KEYLESS_STATUS = 400
 
 /**
  * Express middleware with the options of express-rate-limit, and its statuses, headers and bodies. Denied requests are not counted; without `create`
@@ -57,24 +60,30 @@ export function rateLimit(options: RateLimitOptions = {}): RateLimitMiddleware {
   const limit = limitOf(limiter, used)
   const hits = new DecidedHits(limiter)
   const info = new LimitInfo(used, hits)
-  const outageBody = bodyMaker<Request>()
+  const problemBody = bodyMaker<Request>()
   const checksKeys = checked.keyGenerator !== undefined && validates(checked.validate, 'keyGeneratorIpFallback')
   const checkAddress = checksKeys ? addressCheck() : undefined
 
   /** Undefined for a request that passes uncounted. */
-  const take = (request: Request, response: Response): Awaitable<LimitResult | undefined> =>
+  const take = (request: Request, response: Response): Awaitable<LimitResult | KeylessRequest | undefined> =>
     chained(skip(request, response), (isSkipped) => {
       if (isSkipped) return undefined
       return chained(keyGenerator(request, response), (key) => {
+        if (key === undefined || key === null || key === '') return new KeylessRequest(limiter.policy, () => key)
         checkAddress?.(key, request)
         return limit.take({ limit, key: keyText(key), cost: 1 }, request)
       })
     })
 
   /** True if the request goes on. */
-  const apply = (result: LimitResult | undefined, request: Request, response: Response, next: NextFunction): boolean => {
+  const apply = (result: LimitResult | KeylessRequest | undefined, request: Request, response: Response, next: NextFunction): boolean => {
+    if (result instanceof KeylessRequest) {
+      result.warnOfDefault()
+      sendProblem(problemBody, result.denial, KEYLESS_STATUS, request, response)
+      return false
+    }
     if (result?.denies === true && result.decision.source === 'outage') {
-      denyInOutage(outageBody, result, request, response)
+      sendProblem(problemBody, denialOf([result], false), OUTAGE_STATUS, request, response)
       return false
     }
     // The count of a request that passes without the store is not known.
@@ -91,7 +100,7 @@ export function rateLimit(options: RateLimitOptions = {}): RateLimitMiddleware {
   const middleware = (request: Request, response: Response, next: NextFunction): void => {
     if (isGone(request, response)) return
     onRequest = onRequest?.(request)
-    let result: Awaitable<LimitResult | undefined>
+    let result: Awaitable<LimitResult | KeylessRequest | undefined>
     try {
       result = take(request, response)
     } catch (error) {
@@ -133,16 +142,19 @@ async function deny(info: LimitInfo, used: UsedOptions, request: Request, respon
   await handler(request, response, next, used)
 }
 
-/** Answers 503: an outage is not the client's fault, hence not 429. */
-function denyInOutage(bodyFor: ReturnType<typeof bodyMaker<Request>>, result: LimitResult, request: Request, response: Response): void {
-  const { decision } = result
-  void chained(bodyFor(denialOf([result], false), OUTAGE_STATUS, request), ({ type, text }) => {
-    const headers = [
-      ['Retry-After', retryAfterS(decision.retryAfterMs)],
-      ['Content-Type', type],
-      ['Cache-Control', 'no-store'],
-    ] as const
-    sendDenial(response, { passes: false, status: OUTAGE_STATUS, headers, body: text, decision })
+/** Answers what is no denial of the limit: in the form of the middleware of this library. */
+function sendProblem(
+  bodyFor: ReturnType<typeof bodyMaker<Request>>,
+  denial: Denial,
+  status: number,
+  request: Request,
+  response: Response,
+): void {
+  const { decision } = denial
+  void chained(bodyFor(denial, status, request), ({ type, text }) => {
+    const wait = Number.isFinite(decision.retryAfterMs) ? [['Retry-After', retryAfterS(decision.retryAfterMs)] as const] : []
+    const headers = [...wait, ['Content-Type', type], ['Cache-Control', 'no-store']] as const
+    sendDenial(response, { passes: false, status, headers, body: text, decision })
   })
 }
 
