@@ -28,12 +28,9 @@ const polite = limitedFetch(fetch, { concurrency: 2, onRetry: ({ status }) => co
 const tokens = createLimiter(tokenBucket({ limit: 6_000, window: '1m' }))
 
 async function ask(prompt, { most }) {
-  const reservation = tokens.reserve('model', most)
-  if (!reservation.allowed) throw new Error(`${most} tokens are more than the model ever allows`)
-  if (reservation.waitMs > 30_000) {
-    reservation.cancel()
-    throw new Error(`not enough tokens for "${prompt}" soon`)
-  }
+  const reservation = tokens.reserve('model', most, { maxWaitMs: 30_000 })
+  if (reservation.waitMs === Infinity) throw new Error(`${most} tokens are more than the model ever allows`)
+  if (!reservation.allowed) throw new Error(`not enough tokens for "${prompt}" soon`)
   await new Promise((resolve) => setTimeout(resolve, reservation.waitMs))
   try {
     const response = await polite(url, { method: 'POST', body: prompt })

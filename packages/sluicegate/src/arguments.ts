@@ -81,6 +81,18 @@ export interface WaitOptions {
   readonly maxWaitMs?: number
 }
 
+/** What `limiter.reserve` takes beside the key and the cost. */
+export interface ReserveOptions {
+  /**
+   * Nothing is booked, and `allowed` is false, when the tokens may be spent only after more milliseconds than this; `waitMs` says when they
+   * could be. 0: now or not at all.
+   *
+   * @defaultValue as far ahead as the policy allows
+   * @example limiter.reserve('ada', 5, { maxWaitMs: 0 })
+   */
+  readonly maxWaitMs?: number
+}
+
 /** What is asked of `wait`, checked; all but the key, which only the limiter knows how to check. */
 export interface WaitRequest {
   readonly key: Key
@@ -91,14 +103,30 @@ export interface WaitRequest {
 }
 
 const OPTIONS: readonly string[] = ['cost', 'signal', 'maxWaitMs'] satisfies (keyof WaitOptions)[]
+const RESERVE_OPTIONS: readonly string[] = ['maxWaitMs'] satisfies (keyof ReserveOptions)[]
+
+/**
+ * How far ahead `reserve` books at most, in milliseconds.
+ *
+ * @throws {PolicyError} `OPTION_UNKNOWN` or `OPTION_INVALID`
+ */
+export function checkedAheadMs(options: ReserveOptions | undefined): number {
+  if (options === undefined) return Number.POSITIVE_INFINITY
+  const { maxWaitMs = Number.POSITIVE_INFINITY } = checkOptions(options, RESERVE_OPTIONS, '{ maxWaitMs: 0 }', 'reserve()')
+  checkMaxWait(maxWaitMs)
+  return maxWaitMs
+}
 
 /** @throws {PolicyError} `OPTION_UNKNOWN`, `OPTION_INVALID` or `COST_INVALID` */
 export function checkedWaitRequest(key: Key, options: WaitOptions): WaitRequest {
   const own = checkOptions(options, OPTIONS, '{ maxWaitMs: 1000 }', 'wait()')
   const { cost = 1, maxWaitMs = Number.POSITIVE_INFINITY, signal } = own
-  if (typeof maxWaitMs !== 'number' || !(maxWaitMs >= 0)) {
-    throw new PolicyError('OPTION_INVALID', 'maxWaitMs', maxWaitMs, 'must be milliseconds >= 0')
-  }
+  checkMaxWait(maxWaitMs)
   checkSignal(signal)
   return { key: ownKey(key), cost: checkedCost(cost), maxWaitMs, signal }
+}
+
+function checkMaxWait(maxWaitMs: unknown): void {
+  if (typeof maxWaitMs === 'number' && maxWaitMs >= 0) return
+  throw new PolicyError('OPTION_INVALID', 'maxWaitMs', maxWaitMs, 'must be milliseconds >= 0')
 }

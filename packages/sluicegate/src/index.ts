@@ -6,7 +6,17 @@ export type { HotKey, HotKeys } from './decision/hot-keys.js'
 export type { AnswerOf, Permit } from './decision/permit.js'
 export type { Reservation } from './decision/reservation.js'
 export { PolicyError, type PolicyErrorCode, StoreError, type StoreErrorCode } from './errors.js'
-export type { BoundKey, Key, KeyList, Limiter, LimiterHandle, LimiterOptions, LimiterStats, WaitOptions } from './limiter.js'
+export type {
+  BoundKey,
+  Key,
+  KeyList,
+  Limiter,
+  LimiterHandle,
+  LimiterOptions,
+  LimiterStats,
+  ReserveOptions,
+  WaitOptions,
+} from './limiter.js'
 export type { LocalOverrides, Overrides, WithOverrides } from './overrides.js'
 export { allOf } from './policy/all-of.js'
 export type { Calendar, CalendarUnit } from './policy/calendar.js'

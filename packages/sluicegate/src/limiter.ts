@@ -1,7 +1,7 @@
 // So that the declarations of users without it know Symbol.dispose.
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import type { WaitOptions } from './arguments.js'
+import type { ReserveOptions, WaitOptions } from './arguments.js'
 import type { BanOptions } from './ban-options.js'
 import type { Decision } from './decision/decision.js'
 import type { HotKeys } from './decision/hot-keys.js'
@@ -13,7 +13,7 @@ import type { QueueVerbs } from './queue/work-queue.js'
 import type { Clock } from './time/clock.js'
 import type { Duration } from './time/duration.js'
 
-export type { WaitOptions } from './arguments.js'
+export type { ReserveOptions, WaitOptions } from './arguments.js'
 export type { Key } from './key.js'
 
 /** What {@link createLimiter} takes beside the policy. */
@@ -193,9 +193,9 @@ export interface Limiter<Answer extends Decision = Decision> extends QueueVerbs 
   wait(key: Key, options?: WaitOptions): Promise<Answer>
   /**
    * Books `cost` tokens now, to be spent in `waitMs`: for work whose cost is known only afterwards, such as bytes or the tokens
-   * of a language model. Say what it was with `settle`, or `cancel`.
+   * of a language model. Say what it was with `settle`, or `cancel`. With `{ maxWaitMs: 0 }` it books what may be spent now, or nothing.
    */
-  reserve(key: Key, cost: number): Reservation
+  reserve(key: Key, cost: number, options?: ReserveOptions): Reservation
   /** Gives back `tokens`, at most to full. */
   refund(key: Key, tokens: number): Decision
   /** Takes `tokens` whether they are there or not, down to ten bursts below empty. */

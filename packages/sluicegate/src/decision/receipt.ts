@@ -19,9 +19,6 @@ export interface Receipt<Answer extends Decision = Decision> {
 export const TAKE: unique symbol = Symbol.for('sluicegate.take')
 export const WAIT: unique symbol = Symbol.for('sluicegate.wait')
 
-/** The method that reserves as `reserve` does, but only what may be spent at once: a window booked ahead is closed until then. */
-export const RESERVE_NOW: unique symbol = Symbol.for('sluicegate.reserve-now')
-
 /** A limiter of this library; `Taken` where takes answer at once. */
 export interface Receipting<Answer extends Decision = Decision, Taken = Awaitable<Receipt<Answer>>> {
   [TAKE](key: Key, cost?: number): Taken

@@ -4,7 +4,7 @@ import { emptyPermit, isPermit } from '../decision/permit.js'
 import { type Receipt, receiptWith, TAKE, WAIT } from '../decision/receipt.js'
 import type { Reservation } from '../decision/reservation.js'
 import { StoreError } from '../errors.js'
-import type { BoundKey, Key, Limiter, WaitOptions } from '../limiter.js'
+import type { BoundKey, Key, Limiter, ReserveOptions, WaitOptions } from '../limiter.js'
 import { shownAs } from '../shown.js'
 import type { Duration } from '../time/duration.js'
 import { type BanCounter, checkSingle } from './ban-counter.js'
@@ -42,8 +42,8 @@ export class BanningLimiter<Answer extends Decision> extends WrappedLimiter<Answ
     return receiptsOf(this.inner)[WAIT](key, options)
   }
 
-  reserve(key: Key, cost: number): Reservation {
-    return this.inner.reserve(key, cost)
+  reserve(key: Key, cost: number, options?: ReserveOptions): Reservation {
+    return this.inner.reserve(key, cost, options)
   }
 
   refund(key: Key, tokens: number): Decision {

@@ -11,6 +11,7 @@ import {
   type Permit,
   type Policy,
   type Reservation,
+  type ReserveOptions,
   tokenBucket,
   type WaitOptions,
 } from '../index.js'
@@ -75,9 +76,9 @@ class Counter implements Limiter<Decision> {
     return this.take(key, cost)
   }
 
-  reserve(_key: unknown, cost: number): Reservation {
+  reserve(_key: unknown, cost: number, { maxWaitMs = Number.MAX_VALUE }: ReserveOptions = {}): Reservation {
     const { retryAfterMs } = this.peek(_key, cost)
-    const allowed = retryAfterMs !== Number.POSITIVE_INFINITY
+    const allowed = retryAfterMs <= maxWaitMs
     let held = allowed ? cost : 0
     this.spent += held
     const settle = (actualCost: number): Decision => {

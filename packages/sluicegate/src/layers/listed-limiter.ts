@@ -6,7 +6,7 @@ import { emptyReceipt, type Receipt, TAKE, WAIT } from '../decision/receipt.js'
 import { emptyReservation, type Reservation } from '../decision/reservation.js'
 import { PolicyError } from '../errors.js'
 import { checkKey, isKey, KEY_WORDS } from '../key.js'
-import type { BoundKey, Key, KeyList, Limiter, LimiterHandle, WaitOptions } from '../limiter.js'
+import type { BoundKey, Key, KeyList, Limiter, LimiterHandle, ReserveOptions, WaitOptions } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import { shownAs } from '../shown.js'
 import type { Duration } from '../time/duration.js'
@@ -177,9 +177,9 @@ export class ListedLimiter<Answer extends Decision> extends WrappedLimiter<Answe
     return atOnce(key, options, (cost) => this[TAKE](key, cost))
   }
 
-  reserve(key: Key, cost: number): Reservation {
+  reserve(key: Key, cost: number, options?: ReserveOptions): Reservation {
     const decision = this.listed.foreseen(key, cost)
-    if (decision === undefined) return this.inner.reserve(key, cost)
+    if (decision === undefined) return this.inner.reserve(key, cost, options)
     return emptyReservation(decision, () => decision)
   }
 

@@ -1,8 +1,9 @@
+import { checkedAheadMs } from '../arguments.js'
 import type { Decision } from '../decision/decision.js'
 import { emptyPermit, isPermit } from '../decision/permit.js'
 import { type Receipt, receiptWith, TAKE, WAIT } from '../decision/receipt.js'
 import { emptyReservation, type Reservation } from '../decision/reservation.js'
-import type { BoundKey, Key, Limiter, LimiterHandle, WaitOptions } from '../limiter.js'
+import type { BoundKey, Key, Limiter, LimiterHandle, ReserveOptions, WaitOptions } from '../limiter.js'
 import { shownAs } from '../shown.js'
 import type { Duration } from '../time/duration.js'
 import { atOnce, receiptsOf, WrappedLimiter } from './wrapped-limiter.js'
@@ -50,15 +51,13 @@ export class ShadowLimiter<Answer extends Decision> extends WrappedLimiter<Answe
    * Books what passes now. A reservation that would have to wait is not booked, as a denial is not counted: callers that do not wait
    * would otherwise drive the key into unbounded debt.
    */
-  reserve(key: Key, cost: number): Reservation {
+  reserve(key: Key, cost: number, options?: ReserveOptions): Reservation {
+    checkedAheadMs(options)
     const foreseen = this.inner.peek(key, cost)
     if (!foreseen.allowed) return emptyReservation(passing(foreseen), () => this.peek(key))
-    const booked = this.inner.reserve(key, cost)
-    if (!booked.allowed || booked.waitMs > 0) {
-      // Another thread has taken the tokens since the peek.
-      booked.cancel()
-      return emptyReservation(passing({ ...booked.decision, allowed: false }), () => this.peek(key))
-    }
+    const booked = this.inner.reserve(key, cost, { maxWaitMs: 0 })
+    // Another thread may have taken the tokens since the peek.
+    if (!booked.allowed) return emptyReservation(passing({ ...booked.decision, allowed: false }), () => this.peek(key))
     return {
       allowed: true,
       waitMs: 0,

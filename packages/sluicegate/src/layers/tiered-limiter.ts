@@ -3,7 +3,7 @@ import type { HotKeys } from '../decision/hot-keys.js'
 import { type Receipt, TAKE, WAIT } from '../decision/receipt.js'
 import type { Reservation } from '../decision/reservation.js'
 import { PolicyError } from '../errors.js'
-import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from '../limiter.js'
+import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, ReserveOptions, WaitOptions } from '../limiter.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { closeQueueOf } from '../queue/create-queue.js'
@@ -102,8 +102,8 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
     return receiptsOf(this.limiterOf(key))[WAIT](key, options)
   }
 
-  reserve(key: Key, cost: number): Reservation {
-    return this.limiterOf(key).reserve(key, cost)
+  reserve(key: Key, cost: number, options?: ReserveOptions): Reservation {
+    return this.limiterOf(key).reserve(key, cost, options)
   }
 
   refund(key: Key, tokens: number): Decision {

@@ -1,4 +1,4 @@
-import { checkedCost } from '../arguments.js'
+import { checkedAheadMs, checkedCost, type ReserveOptions } from '../arguments.js'
 import { combined, type Decision, refusal } from '../decision/decision.js'
 import { publishDenial } from '../decision/diagnostics.js'
 import { TopLists } from '../decision/hot-keys.js'
@@ -113,7 +113,8 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
     })
   }
 
-  reserve(key: Key, cost: number): Reservation {
+  reserve(key: Key, cost: number, options?: ReserveOptions): Reservation {
+    checkedAheadMs(options)
     const reservation = this.waiting.isQueued(key) ? reserveBehind(this, key, cost) : reserve(this, key, cost)
     this.record(key, cost, { ...reservation.decision, allowed: reservation.allowed })
     return reservation

@@ -1,8 +1,8 @@
-import { blockUs, checkedTokens } from '../arguments.js'
+import { blockUs, checkedAheadMs, checkedTokens, type ReserveOptions } from '../arguments.js'
 import { type Decision, refusal } from '../decision/decision.js'
 import { denials, publishDenial } from '../decision/diagnostics.js'
 import { type HotKeys, TopLists } from '../decision/hot-keys.js'
-import { emptyReceipt, RESERVE_NOW, type Receipt, type Receipting, TAKE, WAIT } from '../decision/receipt.js'
+import { emptyReceipt, type Receipt, type Receipting, TAKE, WAIT } from '../decision/receipt.js'
 import type { Reservation } from '../decision/reservation.js'
 import { checkKey } from '../key.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from '../limiter.js'
@@ -132,15 +132,8 @@ export class MemoryLimiter<Answer extends Decision = Decision>
     })
   }
 
-  reserve(key: Key, cost: number): Reservation {
-    return this.reserved(key, cost, Number.POSITIVE_INFINITY)
-  }
-
-  [RESERVE_NOW](key: Key, cost: number): Reservation {
-    return this.reserved(key, cost, 0)
-  }
-
-  private reserved(key: Key, cost: number, mostMs: number): Reservation {
+  reserve(key: Key, cost: number, options?: ReserveOptions): Reservation {
+    const mostMs = checkedAheadMs(options)
     const reservation = this.waiting.isQueued(key) ? reserveBehind(this, key, cost) : reserve(this.settling, key, cost, mostMs)
     if (this.lists !== undefined || denials.hasSubscribers)
       this.record(key, cost, { ...reservation.decision, allowed: reservation.allowed })

@@ -3,7 +3,7 @@ import type { Decision } from '../decision/decision.js'
 import type { HotKeys } from '../decision/hot-keys.js'
 import { emptyPermit, PermitDecision } from '../decision/permit.js'
 import { droppable } from '../dropped-promise.js'
-import type { Key, WaitOptions } from '../limiter.js'
+import type { Key, ReserveOptions, WaitOptions } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import type { QueueVerbs } from '../queue/work-queue.js'
 import type { Duration } from '../time/duration.js'
@@ -91,7 +91,7 @@ export interface FleetLimiter<Answer extends Decision = Decision> extends QueueV
   take(key: Key, cost?: number): Awaitable<Answer>
   peek(key: Key, cost?: number): Awaitable<Decision>
   wait(key: Key, options?: WaitOptions): Promise<Answer>
-  reserve(key: Key, cost: number): Promise<FleetReservation>
+  reserve(key: Key, cost: number, options?: ReserveOptions): Promise<FleetReservation>
   refund(key: Key, tokens: number): Promise<Decision>
   penalize(key: Key, tokens: number): Promise<Decision>
   block(key: Key, duration: Duration): Promise<Decision>

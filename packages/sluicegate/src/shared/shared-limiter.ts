@@ -1,10 +1,10 @@
-import { blockUs, checkedCost, checkedTokens, checkedTop } from '../arguments.js'
+import { blockUs, checkedAheadMs, checkedCost, checkedTokens, checkedTop, type ReserveOptions } from '../arguments.js'
 import { type Awaitable, chained } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import { publishDenial } from '../decision/diagnostics.js'
 import { type HotKeys, TopLists } from '../decision/hot-keys.js'
 import { holdsPermits, isPermit } from '../decision/permit.js'
-import { emptyReceipt, RESERVE_NOW, type Receipt, type Receipting, TAKE, WAIT } from '../decision/receipt.js'
+import { emptyReceipt, type Receipt, type Receipting, TAKE, WAIT } from '../decision/receipt.js'
 import { closedError } from '../errors.js'
 import { keysUnder, ownKey } from '../key.js'
 import type { Key, WaitOptions } from '../limiter.js'
@@ -192,16 +192,9 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter, Receip
     return this.waiting.wait(own, options).then(({ decision }) => this.record(own, cost, decision))
   }
 
-  async reserve(key: Key, cost: number): Promise<FleetReservation> {
-    return this.reserved(key, cost, Number.POSITIVE_INFINITY)
-  }
-
-  async [RESERVE_NOW](key: Key, cost: number): Promise<FleetReservation> {
-    return this.reserved(key, cost, 0)
-  }
-
-  private async reserved(key: Key, cost: number, maxWaitUs: number): Promise<FleetReservation> {
+  async reserve(key: Key, cost: number, options?: ReserveOptions): Promise<FleetReservation> {
     this.checkOpen()
+    const maxWaitUs = checkedAheadMs(options) * 1000
     const { generation } = this
     const { fallback, backend } = this.parts
     const own = ownKey(key)

@@ -54,7 +54,8 @@ export function layeredShared(own: Policy, maker: SharedMaker, options: SharedOp
 function mayBeDropped(limiter: FleetLimiter): FleetLimiter {
   const policyName = (): string => limiter.policy.name
   const reserve = limiter.reserve.bind(limiter)
-  const value: FleetLimiter['reserve'] = async (key, cost) => withDroppable(await reserve(key, cost), ['settle', 'cancel'], policyName)
+  const value: FleetLimiter['reserve'] = async (key, cost, options) =>
+    withDroppable(await reserve(key, cost, options), ['settle', 'cancel'], policyName)
   Object.defineProperty(limiter, 'reserve', { value, configurable: true, writable: true })
   return withDroppable(limiter, ['refund', 'penalize', 'block', 'reset'], policyName)
 }

@@ -1,5 +1,5 @@
-import { blockUs, checkedTokens } from '../../arguments.js'
-import { type Awaitable, chained, ignore } from '../../awaitable.js'
+import { blockUs, checkedAheadMs, checkedTokens } from '../../arguments.js'
+import { type Awaitable, chained } from '../../awaitable.js'
 import type { Decision } from '../../decision/decision.js'
 import { isPermit } from '../../decision/permit.js'
 import { emptyReceipt, type Receipt, type Receipting, receiptWith, TAKE, WAIT } from '../../decision/receipt.js'
@@ -9,7 +9,7 @@ import { bannedFor } from '../../layers/banning-limiter.js'
 import { type KeyLists, ListedKeys } from '../../layers/listed-limiter.js'
 import { passing as passingWith, WITHIN } from '../../layers/shadow-limiter.js'
 import { atOnce, Layer, policyIn } from '../../layers/wrapped-limiter.js'
-import type { Key, WaitOptions } from '../../limiter.js'
+import type { Key, ReserveOptions, WaitOptions } from '../../limiter.js'
 import { shownAs } from '../../shown.js'
 import type { Duration } from '../../time/duration.js'
 import type { ShardLoads } from '../calls/shard-load.js'
@@ -76,9 +76,9 @@ export class ListedSharedLimiter<Answer extends Decision> extends WrappedSharedL
     return atOnce(key, options, (cost) => this[TAKE](key, cost))
   }
 
-  async reserve(key: Key, cost: number): Promise<FleetReservation> {
+  async reserve(key: Key, cost: number, options?: ReserveOptions): Promise<FleetReservation> {
     const decision = this.listed.foreseen(key, cost)
-    return decision === undefined ? this.inner.reserve(key, cost) : emptyFleetReservation(decision, async () => decision)
+    return decision === undefined ? this.inner.reserve(key, cost, options) : emptyFleetReservation(decision, async () => decision)
   }
 
   async refund(key: Key, tokens: number): Promise<Decision> {
@@ -141,8 +141,8 @@ export class BanningSharedLimiter<Answer extends Decision> extends WrappedShared
     return receiptsOf(this.inner)[WAIT](key, options)
   }
 
-  reserve(key: Key, cost: number): Promise<FleetReservation> {
-    return this.inner.reserve(key, cost)
+  reserve(key: Key, cost: number, options?: ReserveOptions): Promise<FleetReservation> {
+    return this.inner.reserve(key, cost, options)
   }
 
   refund(key: Key, tokens: number): Promise<Decision> {
@@ -228,16 +228,14 @@ export class ShadowSharedLimiter<Answer extends Decision> extends WrappedSharedL
   }
 
   /** Reserves what passes now. What would have to wait is not reserved, as a denial is not counted. */
-  async reserve(key: Key, cost: number): Promise<FleetReservation> {
+  async reserve(key: Key, cost: number, options?: ReserveOptions): Promise<FleetReservation> {
+    checkedAheadMs(options)
     const stateOf = async (): Promise<Decision> => this.peek(key)
     const foreseen = await this.inner.peek(key, cost)
     if (!foreseen.allowed) return emptyFleetReservation(passing(foreseen), stateOf)
-    const booked = await this.inner.reserve(key, cost)
-    if (!booked.allowed || booked.waitMs > 0) {
-      // Another process took the tokens first.
-      ignore(booked.cancel())
-      return emptyFleetReservation(passing({ ...booked.decision, allowed: false }), stateOf)
-    }
+    const booked = await this.inner.reserve(key, cost, { maxWaitMs: 0 })
+    // Another process may have taken the tokens first.
+    if (!booked.allowed) return emptyFleetReservation(passing({ ...booked.decision, allowed: false }), stateOf)
     return {
       allowed: true,
       waitMs: 0,

@@ -5,7 +5,7 @@ import type { HotKeys } from '../../decision/hot-keys.js'
 import { type Receipt, TAKE, WAIT } from '../../decision/receipt.js'
 import { type Override, OverrideTiers } from '../../layers/override-map.js'
 import { checkTier, checkTieredKey, contentOf, hotKeysOfAll, TierTable } from '../../layers/tier-table.js'
-import type { Key, WaitOptions } from '../../limiter.js'
+import type { Key, ReserveOptions, WaitOptions } from '../../limiter.js'
 import { checkChange } from '../../policy/checked-policy.js'
 import type { Policy } from '../../policy/policy.js'
 import { closeQueueOf } from '../../queue/create-queue.js'
@@ -95,8 +95,8 @@ export class TieredSharedLimiter<Answer extends Decision> extends WrappedSharedL
     return receiptsOf(await this.fresh(key))[WAIT](key, options)
   }
 
-  async reserve(key: Key, cost: number): Promise<FleetReservation> {
-    return (await this.fresh(key)).reserve(key, cost)
+  async reserve(key: Key, cost: number, options?: ReserveOptions): Promise<FleetReservation> {
+    return (await this.fresh(key)).reserve(key, cost, options)
   }
 
   async refund(key: Key, tokens: number): Promise<Decision> {
