@@ -77,6 +77,8 @@ export interface RedisLimiterOptions extends SharedOptions {
 }
 
 const DEFAULT_TIMEOUT_MS = 100
+/** Overrides of a home may be so much older than `staleMs` while they are checked. */
+const HOME_BESIDE_MS = 10_000
 
 const OPTIONS: ReadonlySet<string> = new Set([
   'client',
@@ -135,7 +137,7 @@ export function layersOver(
   const make = (policy: Policy): FleetLimiter => limiterOver(store, policy, options, clock, id, place)
   const overridesOf: SharedMaker['overridesOf'] = (staleMs, now) => {
     const guard = new CallGuard(ONE_PLACE, clock, timeoutMsOf(options))
-    return new OverrideCache(kept(), guard, clock, staleMs, now)
+    return new OverrideCache(kept(), guard, clock, staleMs, now, place?.home === undefined ? 0 : HOME_BESIDE_MS)
   }
   return layeredShared(own, { make, makeOverride: ({ policy }) => make(policy), overridesOf, clock }, options)
 }

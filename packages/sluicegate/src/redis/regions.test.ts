@@ -339,6 +339,15 @@ test('a share of less than a token is not split: the home decides', async () => 
   assert.equal(small.stats().region?.mode, 'home')
 })
 
+test('a share of a window is rounded down to whole tokens, and stats say so', async () => {
+  const policy = fixedWindow({ limit: 5, window: '1h', name: 'five' })
+  const whyOf = (share: number): string | undefined => limiterIn(west, 'west', policy, { share, tooSmall: 'share' }).stats().region?.why
+  assert.match(whyOf(1 / 3) ?? '', /a share of 0.333 of 5 tokens is rounded down to 1/)
+  assert.doesNotMatch(whyOf(0.4) ?? '', /rounded/)
+  const most = fixedWindow({ limit: 10, window: '10s', name: 'of ten' })
+  assert.equal(await passedOf(limiterIn(west, 'west', most, { share: 0.7, tooSmall: 'share' }), 'k', 10), 7)
+})
+
 test('shares of a small policy have to be given', () => {
   const policy = fixedWindow({ limit: 3, window: '1h' })
   assert.throws(() => limiterIn(west, 'west', policy, { tooSmall: 'share' }), { code: 'OPTION_INVALID', option: 'home.share' })

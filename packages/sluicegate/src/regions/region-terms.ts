@@ -1,4 +1,5 @@
 import type { Policy } from '../policy/policy.js'
+import { shareOfPolicy } from '../shared/outage/share-of-policy.js'
 import type { RegionMode } from '../shared/region-stats.js'
 
 /** How long tokens of a region last, at most and at least, in microseconds. */
@@ -9,6 +10,8 @@ const PERIOD_US = 1_000_000
 const LEASES_OF_BURST = 2
 /** A window must be this many leases long; of a log, whose tokens count until their lease ends, this many. */
 const [LEASES_OF_WINDOW, LEASES_OF_LOG] = [10, 40]
+/** Of a share of tokens. */
+const ROUNDING = 1e-6
 /** Fewer tokens are not split. */
 const LEAST_LIMIT = 20
 /** With more than this part of the budget left at the home, it need not be spared. */
@@ -33,8 +36,9 @@ export interface RegionTerms {
 export function regionTermsOf(policy: Policy, split?: number): RegionTerms {
   const reason = whyNotHeld(policy)
   if (reason !== undefined) {
-    const mode = split !== undefined && isDivisible(policy, split) ? 'share' : 'home'
-    return { mode, why: reason, leaseUs: 0, periodUs: PERIOD_US }
+    if (split === undefined || !isDivisible(policy, split)) return { mode: 'home', why: reason, leaseUs: 0, periodUs: PERIOD_US }
+    const lost = lostBy(policy, split)
+    return { mode: 'share', why: lost === undefined ? reason : `${reason}; ${lost}`, leaseUs: 0, periodUs: PERIOD_US }
   }
   const leases = (policy.policies ?? [policy]).map((part) => spanUs(part) / leasesOf(part))
   return { mode: 'tokens', leaseUs: Math.floor(Math.min(LONGEST_US, ...leases)), periodUs: PERIOD_US }
@@ -44,6 +48,16 @@ export function regionTermsOf(policy: Policy, split?: number): RegionTerms {
 function isDivisible({ policies, limit, burst }: Policy, share: number): boolean {
   if (policies !== undefined) return policies.every((part) => isDivisible(part, share))
   return limit * share >= 1 && burst * share >= 1
+}
+
+/** Which tokens of a window no region has, where all have such a share. */
+function lostBy(policy: Policy, share: number): string | undefined {
+  for (const part of policy.policies ?? [policy]) {
+    const { limit } = shareOfPolicy(part, share)
+    if (isRate(part) || limit > part.limit * share - ROUNDING) continue
+    return `a share of ${Number(share.toPrecision(3))} of ${part.limit} tokens is rounded down to ${limit}: give regions shares of whole tokens`
+  }
+  return undefined
 }
 
 function whyNotHeld(policy: Policy): string | undefined {

@@ -35,11 +35,11 @@ class HeldOverrides implements OverrideStore {
   }
 }
 
-function cached() {
+function cached(besideMs = 0) {
   const clock = manualClock(1_789_000_000_000)
   const store = new HeldOverrides()
   const guard = new CallGuard({ serverOf: () => undefined, slotOf: () => undefined }, clock, 100)
-  return { clock, store, cache: new OverrideCache(store, guard, clock, STALE_MS, () => OWN) }
+  return { clock, store, cache: new OverrideCache(store, guard, clock, STALE_MS, () => OWN, besideMs) }
 }
 
 test('many keys without an override cost one look at the store in half of staleMs, and no take waits for it', async () => {
@@ -110,6 +110,7 @@ test('while the store is not reached what was known last holds, and it is asked 
   store.version++
   clock.advance(10_000)
   await cache.refreshed()
+  await new Promise(setImmediate)
   assert.equal(cache.of('acme'), undefined)
 })
 
@@ -135,4 +136,41 @@ test('an override that the store has no room for is refused', async () => {
   const { store, cache } = cached()
   store.set = async () => false
   await assert.rejects(cache.set('acme', PRO), { name: 'PolicyError', code: 'OPTION_INVALID', option: 'overrides' })
+})
+
+test('of overrides that are far away takes wait only for a copy that nobody has looked at for long', async () => {
+  const { clock, store, cache } = cached(10_000)
+  await cache.refreshed()
+  store.held = new Promise((resolve) => clock.after(200, resolve))
+  for (let second = 0; second < 20; second++) {
+    clock.advance(STALE_MS)
+    assert.equal(cache.refreshed(), undefined)
+    await new Promise(setImmediate)
+  }
+  store.held = undefined
+  clock.advance(STALE_MS + 10_000)
+  await new Promise(setImmediate)
+  clock.advance(STALE_MS + 10_000)
+  await cache.refreshed()
+  assert.ok(store.loads > 10)
+})
+
+test('after a check that failed no take waits, until one is answered', async () => {
+  const { clock, store, cache } = cached()
+  await cache.refreshed()
+  store.isOut = true
+  clock.advance(STALE_MS)
+  await cache.refreshed()
+  for (let take = 0; take < 10; take++) {
+    clock.advance(STALE_MS)
+    assert.equal(cache.refreshed(), undefined)
+    await new Promise(setImmediate)
+  }
+  store.isOut = false
+  // The pause of the circuit is over then.
+  clock.advance(10_000)
+  assert.equal(cache.refreshed(), undefined)
+  await new Promise(setImmediate)
+  clock.advance(STALE_MS)
+  assert.ok(cache.refreshed() instanceof Promise)
 })

@@ -29,13 +29,15 @@ const NEVER_LOADED = -1
 
 /**
  * A copy of all overrides in this process, so that keys without one cost nothing. After half of `staleMs` it is checked by its version while
- * takes go on with it; a take that finds it older than `staleMs` waits for the check. In an outage the last copy holds.
+ * takes go on with it; a take that finds it older than `staleMs` waits for the check. Where overrides are far away, takes go on for `besideMs`
+ * longer. In an outage the last copy holds, and no take waits until a check was answered.
  */
 export class OverrideCache extends Shown implements FleetOverrides {
   private readonly store: OverrideStore
   private readonly guard: CallGuard
   private readonly clock: Clock
   private readonly staleMs: number
+  private readonly besideMs: number
   private readonly own: () => Policy
   private known: OverrideMap
   private version = NEVER_LOADED
@@ -44,13 +46,16 @@ export class OverrideCache extends Shown implements FleetOverrides {
   /** When to check again after a failure. */
   private againMs = Number.NEGATIVE_INFINITY
   private loading: Promise<void> | undefined
+  /** Whether the last check failed. */
+  private isOut = false
   private loads = 0
   /** The last asked of those that were answered. */
   private answered = 0
 
   /** @param own the limiter's own policy, as it is now. */
-  constructor(store: OverrideStore, guard: CallGuard, clock: Clock, staleMs: number, own: () => Policy) {
+  constructor(store: OverrideStore, guard: CallGuard, clock: Clock, staleMs: number, own: () => Policy, besideMs = 0) {
     super()
+    this.besideMs = besideMs
     this.store = store
     this.guard = guard
     this.clock = clock
@@ -73,7 +78,7 @@ export class OverrideCache extends Shown implements FleetOverrides {
       if (nowMs < this.againMs) return undefined
       this.loading = this.load(nowMs)
     }
-    return ageMs < this.staleMs ? undefined : this.loading
+    return this.isOut || ageMs < this.staleMs + this.besideMs ? undefined : this.loading
   }
 
   /** From the copy. */
@@ -127,6 +132,7 @@ export class OverrideCache extends Shown implements FleetOverrides {
     try {
       await this.latest()
     } catch {
+      this.isOut = true
       this.againMs = nowMs + this.staleMs / 2
     } finally {
       this.loading = undefined
@@ -134,6 +140,7 @@ export class OverrideCache extends Shown implements FleetOverrides {
   }
 
   private take({ version, policies }: KeptOverrides, sentMs: number): void {
+    this.isOut = false
     this.freshMs = Math.max(this.freshMs, sentMs)
     if (policies === undefined) return
     this.version = version

@@ -44,6 +44,9 @@ function wholeUs(ms: number): number {
   return Math.ceil(ms * 1000) / 1000
 }
 
+/** 0.29 of 100 is 28.999999999999996. */
+const ROUNDING = 2 * Number.EPSILON
+
 function atLeastOne(tokens: number): number {
-  return Math.max(1, Math.floor(tokens))
+  return Math.max(1, Math.floor(tokens * (1 + ROUNDING)))
 }
