@@ -46,8 +46,9 @@ local RETURNED_US = 2000000
 local LATE_US = 200000
 --- After a ban was set or lifted here, what the home said before it had heard of that does not count.
 local BAN_SETTLES_US = 2000000
---- A key is renewed that probably needs so many tokens while one lasts.
-local WARM = 1
+--- A key is renewed that probably needs so many tokens while one lasts. One that needs fewer than SLOW is renewed before its tokens end, not
+--- when they are used up.
+local WARM, SLOW = 1, 16
 --- After how long a late renewal is looked for again. The clock was set where it is further ahead than LEAST_STEP_US of what a caller foresees. No
 --- token lasts longer than LONGEST_US: one with a later end was drawn before the clock was set back.
 local SOON_US, LEAST_STEP_US, LONGEST_US = 50000, 1000000, 4000000
@@ -148,6 +149,7 @@ if verb == 'draw' then
   end
   local need = pace * leadUs
   local isLow = left <= need or (left <= need + 2 * math.sqrt(need) and agoUs >= periodUs)
+    or (pace * leaseUs < SLOW and 2 * agoUs >= leaseUs)
   local isWarm = argument(9) == 1 or pace * leaseUs >= WARM
   local isDue = isLow and now >= state[DENIED] and isWarm and (not isScarce or agoUs >= periodUs)
   -- A ban may have been lifted elsewhere.

@@ -11,6 +11,7 @@ const POOL = {
   lateUs: 200_000,
   banSettlesUs: 2_000_000,
   warm: 1,
+  slow: 16,
 }
 
 /** Rules of a pool, of which mutants break one each. */
@@ -89,7 +90,8 @@ export class PoolTwin {
     const tokens = lots.reduce((sum, lot) => sum + lot.tokens, 0)
     const left = isPeek ? this.left + tokens : this.left
     const need = pace * leadUs
-    const isLow = left <= need || (left <= need + 2 * Math.sqrt(need) && agoUs >= periodUs)
+    const isSlow = pace * leaseUs < POOL.slow && 2 * agoUs >= leaseUs
+    const isLow = left <= need || (left <= need + 2 * Math.sqrt(need) && agoUs >= periodUs) || isSlow
     const isWarm = isEager || pace * leaseUs >= POOL.warm
     const isNeeded = isLow && nowUs >= state.deniedUs && isWarm && (!isScarce || agoUs >= periodUs)
     const isDue = isBlocked ? agoUs >= POOL.longestDenialUs : isNeeded
