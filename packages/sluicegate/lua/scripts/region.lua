@@ -33,8 +33,8 @@
 --   others   the time
 
 local SEEN, DEMAND, SINCE, PACE, CLAIMED, CLAIM_END, DENIED, DENIED_COST, BLOCKED, OWED, REST, FULL, TOTAL = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
-local BORN, BAN_KNOWN = 14, 15
-local FIELDS = 15
+local BORN, BAN_KNOWN, METERED = 14, 15, 16
+local FIELDS = 16
 --- Over how long the pace is an average.
 local PACE_US = 2000000
 --- A denial is looked at again after so long: another region may have given back, or lifted a ban.
@@ -68,7 +68,7 @@ for field = #state + 1, FIELDS do state[field] = 0 end
 if state[SEEN] > now then
   tail = ''
   state[SINCE], state[DEMAND], state[CLAIMED], state[CLAIM_END], state[DENIED] = now, 0, now, 0, math.min(state[DENIED], now)
-  state[BAN_KNOWN] = math.min(state[BAN_KNOWN], now)
+  state[BAN_KNOWN], state[METERED] = math.min(state[BAN_KNOWN], now), math.min(state[METERED], now)
 end
 state[SEEN] = now
 if state[BORN] == 0 then state[BORN] = now end
@@ -133,9 +133,14 @@ if verb == 'draw' then
   -- Without a renewal for so long nothing is known of the home: demand that begins goes there, as with a cold key.
   if state[DENIED] <= now and agoUs >= STALE * periodUs then state[DENIED] = 0 end
   local isBlocked, isScarce = state[BLOCKED] > now, state[DENIED] > 0
+  -- Of tokens too few for all, no more are drawn than fall to the time since the last: else whoever comes first would have them all.
+  local nextUs = state[CLAIMED] + leadUs + (state[CLAIM_END] > now and 0 or periodUs) - now
+  local isMetered, sinceMetered = isScarce and nextUs > 0 and left < pace * nextUs, now - state[METERED]
+  local metered = isMetered and left * sinceMetered / (sinceMetered + nextUs) or left
   local drawn, lots = 0, {}
-  if not isBlocked and left >= least then
-    drawn = math.min(want, left)
+  if not isBlocked and metered >= least then
+    drawn = math.min(want, math.floor(metered))
+    if isMetered and not isPeek then state[METERED] = now - math.floor(sinceMetered * (1 - drawn / metered)) end
     local open = drawn
     for at = 1, #ends do
       local part = ends[at] > now and math.min(open, tokens[at]) or 0
@@ -166,6 +171,9 @@ if verb == 'draw' then
     -- A renewal on its way brings news long before its claim ends.
     deniedUs = state[CLAIM_END] > now and math.max(state[CLAIMED] + leadUs - now, SOON_US) or math.max(state[DENIED] - now, 0)
   end
+  if drawn == 0 and isMetered and left >= least then
+    deniedUs = math.max(1, math.ceil(least * (sinceMetered + nextUs) / left) - sinceMetered)
+  end
   local claim = {}
   if isClaimed then claim = { string.format('%.9g', pace), string.format('%.9g', state[TOTAL]), agoUs, owed } end
   for at = 1, #lots do claim[#claim + 1] = lots[at] end
@@ -186,7 +194,7 @@ if verb == 'deposit' then
     if claimed <= now then finish = math.min(finish, claimed + lastUs) end
     add(number, finish, argument(14))
   end
-  if isRenewal then state[CLAIM_END] = 0 end
+  if isRenewal then state[CLAIM_END], state[METERED] = 0, now end
   if number < wanted then
     local againUs = isRenewal and math.max(deniedUs, state[CLAIMED] + periodUs - now) or deniedUs
     state[DENIED], state[DENIED_COST] = now + math.min(againUs, LONGEST_DENIAL_US), least

@@ -26,6 +26,8 @@ export interface PoolRules {
   readonly reclaimsLeft: boolean
   /** Whether the time that a clock skipped is no time without demand. */
   readonly seesSteps: boolean
+  /** Whether of tokens too few for all each draw gets what falls to the time since the last. */
+  readonly meters: boolean
   /** No token lasts longer. */
   readonly longestUs: number
 }
@@ -41,6 +43,7 @@ export const SOUND_POOL: PoolRules = {
   voidsAfterStep: true,
   reclaimsLeft: true,
   seesSteps: true,
+  meters: true,
   longestUs: 4_000_000,
 }
 
@@ -55,6 +58,7 @@ const HELD = {
   total: 0,
   bornUs: 0,
   banKnownUs: 0,
+  meteredUs: 0,
   lots: [] as readonly { tokens: number; given: number; endUs: number; grantId: number }[],
 }
 
@@ -86,8 +90,14 @@ export class PoolTwin {
     if (state.deniedUs <= nowUs && agoUs >= POOL.stale * periodUs) state.deniedUs = 0
     const isScarce = state.deniedUs > 0
     const isBlocked = state.blockedUs > nowUs
-    const lots = isBlocked || this.left < least ? [] : this.drawn(want)
+    const held = this.left
+    const nextUs = state.claimedUs + leadUs + (state.claimEndUs > nowUs ? 0 : periodUs) - nowUs
+    const isMetered = this.rules.meters && isScarce && nextUs > 0 && held < pace * nextUs
+    const sinceMeteredUs = nowUs - state.meteredUs
+    const metered = isMetered ? (held * sinceMeteredUs) / (sinceMeteredUs + nextUs) : held
+    const lots = isBlocked || metered < least ? [] : this.drawn(Math.min(want, Math.floor(metered)))
     const tokens = lots.reduce((sum, lot) => sum + lot.tokens, 0)
+    if (isMetered && tokens > 0) state.meteredUs = nowUs - Math.floor(sinceMeteredUs * (1 - tokens / metered))
     const left = isPeek ? this.left + tokens : this.left
     const need = pace * leadUs
     const isSlow = pace * leaseUs < POOL.slow && 2 * agoUs >= leaseUs
@@ -112,7 +122,8 @@ export class PoolTwin {
     // A renewal on its way brings news sooner than its claim ends.
     const onItsWayUs =
       state.claimEndUs > nowUs ? Math.max(state.claimedUs + leadUs - nowUs, POOL.soonUs) : Math.max(0, state.deniedUs - nowUs)
-    const deniedUs = isDenied ? onItsWayUs : 0
+    const meteredUs = Math.max(1, Math.ceil((least * (sinceMeteredUs + nextUs)) / held) - sinceMeteredUs)
+    const deniedUs = tokens === 0 && isMetered && held >= least ? meteredUs : isDenied ? onItsWayUs : 0
     const { rest } = state
     const claim = isClaimed ? { pace, total: state.total, agoUs, owed } : undefined
     const blockedUs = Math.max(0, state.blockedUs - nowUs)
@@ -133,7 +144,10 @@ export class PoolTwin {
       endUs = this.rules.endOf(deposit, nowUs)
       this.add(nowUs, { tokens, endUs, grantId })
     }
-    if (isRenewal) state.claimEndUs = 0
+    if (isRenewal) {
+      state.claimEndUs = 0
+      state.meteredUs = nowUs
+    }
     if (tokens < wanted) {
       const againUs = isRenewal ? Math.max(deniedUs, state.claimedUs + periodUs - nowUs) : deniedUs
       state.deniedUs = nowUs + Math.min(againUs, POOL.longestDenialUs)
@@ -214,6 +228,7 @@ export class PoolTwin {
       state.claimEndUs = 0
       state.deniedUs = Math.min(state.deniedUs, nowUs)
       state.banKnownUs = Math.min(state.banKnownUs, nowUs)
+      state.meteredUs = Math.min(state.meteredUs, nowUs)
     }
     state.seenUs = nowUs
     if (state.bornUs === 0) state.bornUs = nowUs

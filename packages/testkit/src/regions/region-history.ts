@@ -46,7 +46,7 @@ export const FAULTY_REGIONS: readonly FaultyRegions[] = [
     { 'fixed-window': 4, 'sliding-window': 4 },
     { pool: { ...SOUND_POOL, reclaimsLeft: false } },
   ),
-  broken('the home counts with shorter leases than the regions', { rate: 1240 }, { homeLeaseUs: (leaseUs) => Math.round(leaseUs / 4) }),
+  broken('the home counts with shorter leases than the regions', { rate: 715 }, { homeLeaseUs: (leaseUs) => Math.round(leaseUs / 4) }),
 ]
 
 /** What a history came to. */
