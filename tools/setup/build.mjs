@@ -21,6 +21,21 @@ const COMPILED = [
   'deploy',
 ]
 const FOLDERS = ['packages', 'bench', 'chaos', 'lab', 'site', 'deploy']
+/** What generated sources are made of, and one of each kind. */
+const GENERATED_FROM = [
+  'packages/sluicegate/assembly',
+  'packages/sluicegate/lua',
+  'packages/server/proto',
+  'packages/server/src/dashboard',
+  'packages/commands/src',
+]
+const GENERATED = [
+  'packages/sluicegate/src/memory/core-wasm.gen.ts',
+  'packages/sluicegate/src/redis/scripts.gen.ts',
+  'packages/server/src/dashboard/assets.gen.ts',
+  'packages/server/src/protocols/grpc/messages',
+  'packages/commands/src/report/assets.gen.ts',
+]
 const SETTINGS = ['package.json', 'package-lock.json', 'tsconfig.base.json', 'tsconfig.json']
 
 /** Builds what changed since the last build: the tools, the generated sources, then all packages. */
@@ -41,7 +56,9 @@ export function buildWhenStale({ toolsOnly = false } = {}) {
   whenStale('packages', fingerprint(FOLDERS) + tools, outputs, () => {
     for (const folder of COMPILED) removeStaleOutputs(join(ROOT, folder, 'dist'), join(ROOT, folder, 'src'))
     rmSync(join(ROOT, 'packages/sluicegate/dist/commonjs'), { recursive: true, force: true })
-    step('Generating sources', process.execPath, ['tools/dist/generate.js'])
+    whenStale('generated', fingerprint(GENERATED_FROM) + tools, GENERATED, () => {
+      step('Generating sources', process.execPath, ['tools/dist/generate.js'])
+    })
     step('Building the packages', process.execPath, [TSC, '-b'])
     step('Writing the CommonJS form', process.execPath, ['tools/dist/write-commonjs.js'])
     step('Bundling the service', process.execPath, ['tools/dist/write-bundle.js'])
