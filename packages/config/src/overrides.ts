@@ -1,15 +1,17 @@
 import { connectionBounds } from './clients.js'
 import { type Config, LISTENER_NAMES, type ListenerName, type LogLevel, type StorageConfig } from './config.js'
+import { ConfigError } from './fault.js'
 import type { ListenAddress } from './listen-address.js'
 import { DEFAULT_REDIS } from './storage.js'
-import type { TlsConfig } from './tls.js'
+import { readTls, type TlsConfig, type TlsFault, type TlsFiles } from './tls.js'
 import type { Token } from './tokens.js'
 
 /** What the command line and the environment say; each wins over the files. Undefined: they say nothing. */
 export interface Overrides {
   /** A listener that is there and undefined is off. */
   readonly listen: Partial<Record<ListenerName, ListenAddress | undefined>>
-  readonly tls: TlsConfig | undefined
+  /** Relative to the working folder. */
+  readonly tls: TlsFiles
   readonly redisUrl: string | undefined
   /** Beside those of the files. */
   readonly tokens: readonly Token[]
@@ -22,15 +24,20 @@ export interface Overrides {
   readonly candidate: string | undefined
 }
 
-/** The configuration of the files with what wins over it. */
-export function withOverrides(config: Config, overrides: Overrides): Config {
+/**
+ * The configuration of the files with what wins over it.
+ *
+ * @param before as in `readTls`.
+ * @throws {ConfigError} for certificates that cannot be used.
+ */
+export function withOverrides(config: Config, overrides: Overrides, before?: TlsConfig): Config {
   const { listen, tls, redisUrl, tokens, drainMs, maxConnections, logLevel, snapshotFile, processes, threads, candidate } = overrides
   const ports = { ...config.listen }
   for (const name of LISTENER_NAMES) if (name in listen) ports[name] = listen[name]
   return {
     ...config,
     listen: ports,
-    tls: tls ?? config.tls,
+    tls: readTls(tls, '.', refused, before) ?? config.tls,
     tokens: [...config.tokens, ...tokens],
     stop: { ...config.stop, ...(drainMs !== undefined && { drainMs }) },
     clients: maxConnections === undefined ? config.clients : { ...config.clients, ...connectionBounds(maxConnections) },
@@ -41,6 +48,11 @@ export function withOverrides(config: Config, overrides: Overrides): Config {
     snapshot: { ...config.snapshot, file: snapshotFile ?? config.snapshot.file },
     candidate: candidate ?? config.candidate,
   }
+}
+
+const refused: TlsFault = (option, reason) => {
+  const path = `--tls-${option === 'clientCa' ? 'client-ca' : option}`
+  throw new ConfigError([{ file: 'command line', line: 1, column: 1, path, reason }])
 }
 
 /** The other options of the file stay. */

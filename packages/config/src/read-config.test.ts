@@ -177,6 +177,18 @@ policies:
   assert.equal(faults(shared(0)).length, 2)
 })
 
+test('merged mappings take the time of their options, and faults of a file are bounded', () => {
+  const many = (n: number, text: (i: number) => string): string => Array.from({ length: n }, (_, i) => text(i)).join('')
+  const merging = many(990, (i) => `  p${i}: { <<: *base, limit: ${i + 1} }\n`)
+  const config = parseConfig(`policies:\n  first: &base { algorithm: gcra, limit: 10, window: 1m }\n${merging}`)
+  assert.equal(config.policies.at(-1)?.policy.windowMs, 60_000)
+  const found = faults(`base: &base {${many(800, (i) => ` k${i}: 1,`)} }\npolicies:\n${merging}`)
+  assert.equal(found.length, 1_001)
+  assert.match(found.join('\n'), /there are more than 1000 faults: no more are listed$/m)
+  const own = `a: &a {${many(600, (i) => ` k${i}: 1,`)} }\npolicies:\n${many(300, (i) => `  p${i}: { <<: *a, algorithm: gcra }\n`)}`
+  assert.match(faults(own.replaceAll(' k', ' limit-k')).join('\n'), /takes over more than 100000 options|more than 1000 faults/)
+})
+
 test('a file that cannot be read is one fault', () => {
   assert.throws(() => readConfig('/nowhere/gate.yaml'), /^ConfigError: \/nowhere\/gate\.yaml:1:1: cannot be read: ENOENT/)
 })

@@ -1,25 +1,30 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { Document, LineCounter } from 'yaml'
 import { readClients, readStop } from './clients.js'
 import { type Config, DEFAULT_DASHBOARD, DEFAULT_LOG, KEY_DISPLAYS, LOG_LEVELS, type SETTINGS } from './config.js'
 import { isDomain, readDomains } from './domains.js'
-import { ConfigError, type Fault, fileError } from './fault.js'
+import { ConfigError, type Fault, fileError, unreadable } from './fault.js'
 import { readListen } from './listen.js'
 import { parseYaml } from './parse-yaml.js'
 import { readPolicies } from './policies.js'
 import { readProcesses } from './processes.js'
 import { readQuotas } from './quotas.js'
+import { readText } from './read-file.js'
 import { Section, type Source } from './section.js'
 import { readSnapshotSection } from './snapshot.js'
 import { readStorage } from './storage.js'
 import { readThrottle } from './throttle.js'
-import { readTls, type TlsConfig } from './tls.js'
+import { readTls, type TlsConfig, type TlsFault } from './tls.js'
 import { readTokens } from './tokens.js'
 
 /** Far above any real file; a larger one is a mistake in the path. */
 const MAX_FILE_CHARACTERS = 1_000_000
+/** UTF-8 has at most three bytes for what counts as a character here. */
+const MAX_FILE_BYTES = 3 * MAX_FILE_CHARACTERS
 const MAX_FILES = 1_000
+/** Of all files of a folder. */
+const MAX_CHARACTERS = 16_000_000
 const YAML_FILE = /^[^.].*\.ya?ml$/i
 
 /** A file and its text. */
@@ -28,19 +33,30 @@ export interface ConfigFile {
   readonly text: string
 }
 
+/** What a reload goes on with where a file cannot be used at the moment. */
+export interface Known {
+  readonly tls?: TlsConfig | undefined
+}
+
 /**
  * The configuration in `path`: a file, or a folder, whose files ending in `.yaml` or `.yml` are read together. A file with `domain` and
  * `descriptors` is in the form of Envoy's rate limit service; one with `policies`, and settings of the service, in our own.
  *
  * @throws {ConfigError} with every fault that was found, each with its file, line and column.
  */
-export function readConfig(path: string): Config {
-  return parseFiles(configFiles(path))
+export function readConfig(path: string, before: Known = {}): Config {
+  return parseFiles(configFiles(path), before)
 }
 
 /** The files of {@link filesOf} with their texts. */
 export function configFiles(path: string): ConfigFile[] {
-  return filesOf(path).map((file) => ({ file, text: attempt(path, () => readFileSync(file, 'utf8')) }))
+  let characters = 0
+  return filesOf(path).map((file) => {
+    const text = readText(file, MAX_FILE_BYTES)
+    characters += text.length
+    if (characters > MAX_CHARACTERS) throw fileError(path, `has files of more than ${MAX_CHARACTERS} characters in all`)
+    return { file, text }
+  })
 }
 
 /** The files of which the configuration in `path` consists, in the order of their names. */
@@ -48,7 +64,7 @@ export function filesOf(path: string): string[] {
   const isFolder = attempt(path, () => statSync(path).isDirectory())
   if (!isFolder) return [path]
   const names = attempt(path, () => readdirSync(path)).filter((name) => YAML_FILE.test(name))
-  const files = names.map((name) => join(path, name)).filter((file) => attempt(file, () => statSync(file).isFile()))
+  const files = names.map((name) => join(path, name)).filter((file) => attempt(file, () => !statSync(file).isDirectory()))
   if (files.length === 0) throw fileError(path, 'has no files that end in .yaml or .yml')
   if (files.length > MAX_FILES) throw fileError(path, `has ${files.length} files, and ${MAX_FILES} are the most`)
   return files.sort()
@@ -64,12 +80,12 @@ export function parseConfig(text: string, file = 'config'): Config {
 }
 
 /** The configuration in files that were read before, as `readConfig` does. */
-export function parseFiles(files: readonly ConfigFile[]): Config {
+export function parseFiles(files: readonly ConfigFile[], before: Known = {}): Config {
   const faults: Fault[] = []
   const sources = files.map((each) => parseFile(each, faults))
   // After a syntax error the rest of the file would cause faults that are no faults.
   if (faults.length > 0) throw new ConfigError(inOrder(faults))
-  const config = readSources(sources)
+  const config = readSources(sources, before)
   if (faults.length > 0) throw new ConfigError(inOrder(faults))
   return config
 }
@@ -79,7 +95,7 @@ function parseFile({ file, text }: ConfigFile, faults: Fault[]): Source {
   return parseYaml(file, text, faults)
 }
 
-function readSources(sources: readonly Source[]): Config {
+function readSources(sources: readonly Source[], before: Known): Config {
   const roots = sources.map((source) => new Section(source, source.document.contents))
   const own = roots.filter((root) => !isDomain(root))
   const domains = readDomains(
@@ -92,7 +108,7 @@ function readSources(sources: readonly Source[]): Config {
   const policies = readPolicies(own, own.length === roots.length)
   const config = {
     listen: readListen(settings('listen').section('listen')),
-    tls: readTlsSection(settings('tls')),
+    tls: readTlsSection(settings('tls'), before.tls),
     tokens: readTokens(settings('tokens')),
     clients: readClients(settings('clients').section('clients')),
     stop: readStop(settings('stop').section('stop')),
@@ -129,7 +145,7 @@ function readCandidate(root: Section): string | undefined {
   return path === undefined ? undefined : resolve(dirname(root.file), path)
 }
 
-function readTlsSection(root: Section): TlsConfig | undefined {
+function readTlsSection(root: Section, before: TlsConfig | undefined): TlsConfig | undefined {
   const section = root.section('tls')
   const files = {
     cert: section.text('cert', 'server.pem'),
@@ -137,15 +153,15 @@ function readTlsSection(root: Section): TlsConfig | undefined {
     clientCa: section.text('client-ca', 'clients.pem'),
   }
   section.done()
-  return readTls(files, dirname(root.file), (option, reason) => section.fault(option === 'clientCa' ? 'client-ca' : option, reason))
+  const fault: TlsFault = (option, reason) => section.fault(option === 'clientCa' ? 'client-ca' : option, reason)
+  return readTls(files, dirname(root.file), fault, before)
 }
 
 function attempt<Result>(file: string, read: () => Result): Result {
   try {
     return read()
   } catch (error) {
-    if (error instanceof ConfigError) throw error
-    throw fileError(file, `cannot be read: ${(error as Error).message}`)
+    throw error instanceof ConfigError ? error : unreadable(file, error)
   }
 }
 

@@ -1,4 +1,4 @@
-import { type Document, isAlias, isMap, isScalar, isSeq, type LineCounter, type Node, type YAMLMap } from 'yaml'
+import { type Alias, type Document, isAlias, isMap, isScalar, isSeq, type LineCounter, type Node, visit, type YAMLMap } from 'yaml'
 import type { Fault } from './fault.js'
 import { type ListenAddress, parseListenAddress } from './listen-address.js'
 import { didYouMean } from './spelling.js'
@@ -18,6 +18,10 @@ interface Entry {
   readonly valueNode: Node | undefined
 }
 
+/** The most faults of a file; what they are about is seen by then. */
+const MAX_FAULTS = 1_000
+/** The most options that `<<` takes over in a file: each place that merges a mapping takes the time of the whole mapping. */
+const MAX_MERGED = 100_000
 /** How often the value of an alias may be repeated, by aliases in it: each level multiplies. */
 const MAX_ALIAS_COUNT = 100
 /** A name that needs no quotes in a path. */
@@ -260,10 +264,21 @@ export class Section {
   done(belongs: (option: string) => string | undefined = () => undefined): void {
     for (const option of this.#entries.keys()) {
       if (this.#known.has(option)) continue
+      if (this.faultCount > MAX_FAULTS) return
       const missing = [...this.#known].filter((known) => !this.#entries.has(known))
       const guess = didYouMean(option, missing)
       this.nameFault(option, belongs(option) ?? `unknown option${guess || `; there are ${[...this.#known].join(', ')}`}`)
     }
+  }
+
+  /** Adds up what the file takes over by `<<`. False after a fault. */
+  #canMerge(key: Node, options: number): boolean {
+    const known = linksOf(this.#source.document)
+    if (known.merged > MAX_MERGED) return false
+    known.merged += options
+    if (known.merged <= MAX_MERGED) return true
+    this.#fault(key, this.#pathOf('<<'), `takes over more than ${MAX_MERGED} options in this file: merge smaller mappings`)
+    return false
   }
 
   #read(map: YAMLMap): void {
@@ -286,6 +301,7 @@ export class Section {
       return
     }
     for (const map of maps as YAMLMap[]) {
+      if (!this.#canMerge(key, map.items.length)) return
       for (const { key, value } of map.items) {
         const name = isScalar(key) ? String(key.value) : String(key)
         if (name === '<<' || this.#entries.has(name)) continue
@@ -315,8 +331,11 @@ export class Section {
   }
 
   #fault(node: Node | undefined, path: string, reason: string): void {
+    if (this.faultCount > MAX_FAULTS) return
     const { line, col } = this.#source.lines.linePos(node?.range?.[0] ?? 0)
-    this.#source.faults.push({ file: this.#source.file, line: Math.max(1, line), column: Math.max(1, col), path, reason })
+    const place = { file: this.#source.file, line: Math.max(1, line), column: Math.max(1, col) }
+    if (this.faultCount < MAX_FAULTS) this.#source.faults.push({ ...place, path, reason })
+    else this.#source.faults.push({ ...place, path: '', reason: `there are more than ${MAX_FAULTS} faults: no more are listed` })
   }
 }
 
@@ -333,7 +352,7 @@ function flagOf(value: unknown): boolean | undefined {
 
 /** The node itself, or the one that an alias stands for; undefined for nothing at all and for an explicit null. */
 function resolved(source: Source, node: unknown): Node | undefined {
-  const target = isAlias(node) ? node.resolve(source.document) : (node as Node | null)
+  const target = isAlias(node) ? linksOf(source.document).targets.get(node) : (node as Node | null)
   return target == null || (isScalar(target) && target.value === null) ? undefined : (target as Node)
 }
 
@@ -342,4 +361,33 @@ function describe(node: Node | undefined): string {
   if (!isScalar(node)) return isMap(node) ? 'a mapping' : 'a list'
   const shown = JSON.stringify(node.value) ?? String(node.value)
   return shown.length > 60 ? `${shown.slice(0, 60)}...` : shown
+}
+
+/** What the aliases of a document stand for. */
+interface Links {
+  readonly targets: ReadonlyMap<Alias, Node>
+  /** Options that were taken over by `<<` so far. */
+  merged: number
+}
+
+const LINKS = new WeakMap<Document, Links>()
+
+/** In one walk; the parser's own look for an alias walks the document for each. */
+function linksOf(document: Document): Links {
+  const known = LINKS.get(document)
+  if (known !== undefined) return known
+  const targets = new Map<Alias, Node>()
+  const anchors = new Map<string, Node>()
+  visit(document, {
+    Alias(_, alias) {
+      const target = anchors.get(alias.source)
+      if (target !== undefined) targets.set(alias, target)
+    },
+    Value(_, node) {
+      if (node.anchor !== undefined) anchors.set(node.anchor, node)
+    },
+  })
+  const links: Links = { targets, merged: 0 }
+  LINKS.set(document, links)
+  return links
 }

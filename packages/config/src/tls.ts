@@ -1,14 +1,23 @@
-import { readFileSync } from 'node:fs'
+import { X509Certificate } from 'node:crypto'
 import { resolve } from 'node:path'
 import { createSecureContext } from 'node:tls'
+import { readBytes } from './read-file.js'
 
 /** Certificates of the service, as PEM. */
-export interface TlsConfig {
+export interface Certificates {
   /** The certificate, and the chain up to its authority. */
   readonly cert: string
   readonly key: string
   /** Authorities of clients. Clients then need a certificate of one of them (mTLS). */
   readonly clientCa: string | undefined
+}
+
+/** {@link Certificates} with where they come from. */
+export interface TlsConfig extends Certificates {
+  /** To be watched: these are read again when they change. */
+  readonly files: readonly string[]
+  /** Why the files could not be used when they were read last, and these are the ones before; undefined when they could. */
+  readonly fault?: string | undefined
 }
 
 /** Files of {@link TlsConfig}. */
@@ -21,35 +30,67 @@ export interface TlsFiles {
 /** Records why an option cannot be used. */
 export type TlsFault = (option: keyof TlsFiles, reason: string) => void
 
-/** Reads the files, relative to `folder`. Undefined without any, and after a fault. */
-export function readTls(files: TlsFiles, folder: string, fault: TlsFault): TlsConfig | undefined {
+/** Far above any real file, with all authorities of a machine in it. */
+const MAX_BYTES = 4_000_000
+const CERTIFICATE = /-----BEGIN (?:X509 )?CERTIFICATE-----[^-]*-----END (?:X509 )?CERTIFICATE-----/g
+
+/**
+ * Reads the files, relative to `folder`. Undefined without any, and after a fault.
+ *
+ * @param before those in force, for a reload: files that cannot be used now leave them as they are, and say why in `fault`. A key may be written a
+ * moment after its certificate.
+ */
+export function readTls(files: TlsFiles, folder: string, fault: TlsFault, before?: TlsConfig): TlsConfig | undefined {
   const { cert, key, clientCa } = files
   if (cert === undefined && key === undefined && clientCa === undefined) return undefined
-  let isGood = true
-  const refuse: TlsFault = (option, reason) => {
-    isGood = false
-    fault(option, reason)
-  }
-  if (cert === undefined) refuse('cert', 'is missing: give the file of the certificate, in PEM')
-  if (key === undefined) refuse('key', 'is missing: give the file of the private key, in PEM')
-  const read = (option: keyof TlsFiles): string | undefined => {
-    const file = files[option]
-    if (file === undefined) return undefined
+  if (cert === undefined) fault('cert', 'is missing: give the file of the certificate, in PEM')
+  if (key === undefined) fault('key', 'is missing: give the file of the private key, in PEM')
+  if (cert === undefined || key === undefined) return undefined
+  const paths = [cert, key, ...(clientCa === undefined ? [] : [clientCa])].map((file) => resolve(folder, file))
+  const faults: [option: keyof TlsFiles, reason: string][] = []
+  const read = (option: keyof TlsFiles, isRight: (pem: string) => string | undefined): string => {
+    const file = resolve(folder, files[option] ?? '')
     try {
-      return readFileSync(resolve(folder, file), 'utf8')
+      const pem = readBytes(file, MAX_BYTES).toString('latin1')
+      const reason = pem.trim() === '' ? 'is an empty file' : isRight(pem)
+      if (reason !== undefined) faults.push([option, reason])
+      return pem
     } catch (error) {
-      refuse(option, `cannot be read: ${(error as Error).message}`)
-      return undefined
+      faults.push([option, `cannot be read: ${(error as Error).message}`])
+      return ''
     }
   }
-  const tls = { cert: read('cert') ?? '', key: read('key') ?? '', clientCa: read('clientCa') }
-  if (!isGood) return undefined
+  const tls = {
+    cert: read('cert', certificatesFault),
+    key: read('key', (pem) => (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem) ? undefined : 'has no private key in PEM')),
+    clientCa: clientCa === undefined ? undefined : read('clientCa', certificatesFault),
+    files: paths,
+  }
+  if (faults.length === 0) {
+    try {
+      createSecureContext({ cert: tls.cert, key: tls.key, ...(tls.clientCa !== undefined && { ca: tls.clientCa }) })
+      return tls
+    } catch (error) {
+      // The system's message names neither file.
+      faults.push(['cert', `is no certificate for this key, or one of the files is not PEM: ${(error as Error).message}`])
+    }
+  }
+  if (before !== undefined && (before.clientCa === undefined) === (clientCa === undefined)) {
+    const reasons = faults.map(([option, reason]) => `${files[option]}: ${reason}`)
+    return { ...before, files: paths, fault: reasons.join('\n') }
+  }
+  for (const each of faults) fault(...each)
+  return undefined
+}
+
+/** Why a text is no list of certificates. Node takes text without any for one, and would trust nobody, or everybody. */
+function certificatesFault(pem: string): string | undefined {
+  const blocks = pem.match(CERTIFICATE) ?? []
+  if (blocks.length === 0) return 'has no certificate in PEM'
   try {
-    createSecureContext({ cert: tls.cert, key: tls.key, ca: tls.clientCa })
-    return tls
-  } catch (error) {
-    // The system's message names neither file.
-    refuse('cert', `is no certificate for this key, or one of the files is not PEM: ${(error as Error).message}`)
+    for (const block of blocks) new X509Certificate(block)
     return undefined
+  } catch (error) {
+    return `has a certificate that cannot be read: ${(error as Error).message}`
   }
 }

@@ -3,15 +3,29 @@ import type { Scope, Token } from 'sluicegate-config/tokens.js'
 
 /** Which callers may do what, for all protocols. Secrets are kept as digests of equal length, and compared in constant time. */
 export class Access {
-  readonly #tokens: readonly { readonly digest: Buffer; readonly scope: Scope; readonly priority: string | undefined }[]
+  #tokens: readonly { readonly digest: Buffer; readonly scope: Scope; readonly priority: string | undefined }[] = []
+  #needsToken = false
+  #generation = 0
 
   constructor(tokens: readonly Token[]) {
+    this.use(tokens)
+  }
+
+  /** Counts the sets of tokens that there were: who was let in under an earlier one is looked at again. */
+  get generation(): number {
+    return this.#generation
+  }
+
+  /** Puts other tokens in the place of these. */
+  use(tokens: readonly Token[]): void {
     this.#tokens = tokens.map(({ secret, scope, priority }) => ({ digest: digestOf(secret), scope, priority }))
+    this.#needsToken = this.#tokens.some(({ scope }) => scope === 'decide')
+    this.#generation++
   }
 
   /** Whether a request needs a token for `scope`. Without tokens of scope `decide` all callers may decide; `admin` always needs one. */
   needsToken(scope: Scope): boolean {
-    return scope === 'admin' || this.#tokens.some((token) => token.scope === 'decide')
+    return scope === 'admin' || this.#needsToken
   }
 
   /** Whether any token is configured for `scope`, so that a caller could present one. */

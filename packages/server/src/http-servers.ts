@@ -1,5 +1,5 @@
 import type { ClientBounds } from 'sluicegate-config/config.js'
-import type { TlsConfig } from 'sluicegate-config/tls.js'
+import type { Certificates } from 'sluicegate-config/tls.js'
 import type { Access } from './access.js'
 import type { Candidate } from './candidate/candidate.js'
 import { diffRoute } from './dashboard/key-route.js'
@@ -60,7 +60,7 @@ export function httpServers(context: HttpContext): Pick<MakeServer, 'http' | 'ad
 
   const make =
     (name: 'http' | 'admin') =>
-    (tls: TlsConfig | undefined): HttpServer => {
+    (tls: Certificates | undefined): HttpServer => {
       const surface = name === 'admin' ? adminSurface : httpSurface
       const { sampler, stream } = page[name]
       const guard = guards[name]

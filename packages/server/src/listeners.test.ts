@@ -1,16 +1,20 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { Agent, request as httpsRequest, type RequestOptions } from 'node:https'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { longTest } from 'sluicegate-testkit'
+import { connect as connectTls } from 'node:tls'
+import { type Known, readConfig } from 'sluicegate-config/read-config.js'
+import { longTest, until } from 'sluicegate-testkit'
 import { makeCertificates } from 'sluicegate-testkit/service/certificates.js'
 import { runService } from 'sluicegate-testkit/service/running-service.js'
 import { configFile, serveProcess, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
+import { createLog } from './log.js'
+import { startService } from './service.js'
 
 const POLICIES = 'policies:\n  burst: { algorithm: token-bucket, limit: 100, window: 1m }\n'
 const TAKE = '/v1/take?policy=burst&key=alice'
@@ -132,8 +136,6 @@ test('with an authority for clients only those with its certificate are answered
   const yaml = `listen: { port: 0 }\ntls: { cert: server.pem, key: server.key, client-ca: ca.pem }\n${POLICIES}`
   const file = join(folder, 'service.yaml')
   writeFileSync(file, yaml)
-  const { readConfig } = await import('sluicegate-config/read-config.js')
-  const { startService } = await import('./service.js')
   const service = await startService(readConfig(file))
   t.after(() => service.stop({ drainMs: 0, finishMs: 0 }))
   const files = { cert: readFileSync(client.cert), key: readFileSync(client.key) }
@@ -145,7 +147,6 @@ test('with an authority for clients only those with its certificate are answered
 
 test('a certificate that cannot be used is a fault of the file', async (t) => {
   const { folder } = makeCertificates(t)
-  const { readConfig } = await import('sluicegate-config/read-config.js')
   const faultOf = (tls: string): string => {
     const file = join(folder, 'service.yaml')
     writeFileSync(file, `tls: ${tls}\n${POLICIES}`)
@@ -159,7 +160,67 @@ test('a certificate that cannot be used is a fault of the file', async (t) => {
   assert.match(faultOf('{ cert: server.pem }'), /service\.yaml:1:\d+: tls\.key: is missing/)
   assert.match(faultOf('{ cert: server.pem, key: nowhere.key }'), /tls\.key: cannot be read: ENOENT/)
   assert.match(faultOf('{ cert: server.pem, key: client.key }'), /tls\.cert: is no certificate for this key/)
-  assert.match(faultOf('{ cert: service.yaml, key: server.key }'), /tls\.cert: is no certificate/)
+  assert.match(faultOf('{ cert: service.yaml, key: server.key }'), /tls\.cert: has no certificate/)
+  // Without an authority Node takes one of the public ones, or anybody.
+  for (const [name, text, reason] of [
+    ['empty.pem', '', 'is an empty file'],
+    ['blank.pem', ' \n', 'is an empty file'],
+    ['key.pem', readFileSync(join(folder, 'ca.key')), 'has no certificate in PEM'],
+    ['torn.pem', readFileSync(join(folder, 'ca.pem')).subarray(0, 200), 'has no certificate in PEM'],
+    ['bad.pem', readFileSync(join(folder, 'ca.pem'), 'utf8').replace(/\n[^-]{20}/, '\n'), 'has a certificate that cannot be read'],
+  ] as const) {
+    writeFileSync(join(folder, name), text)
+    assert.ok(faultOf(`{ cert: server.pem, key: server.key, client-ca: ${name} }`).includes(`tls.client-ca: ${reason}`), name)
+    assert.ok(faultOf(`{ cert: ${name}, key: server.key }`).includes(`tls.cert: ${reason}`), name)
+  }
+  assert.match(faultOf('{ cert: server.pem, key: empty.pem }'), /tls\.key: is an empty file/)
+})
+
+test('certificates and tokens are read again; a pair that does not match yet leaves the old one, and the rest is in force', async (t) => {
+  const { folder, ca, server } = makeCertificates(t)
+  const others = makeCertificates(t)
+  const file = join(folder, 'service.yaml')
+  const write = (secret: string, limit: number): void =>
+    writeFileSync(
+      file,
+      `listen: { port: 0, resp: "127.0.0.1:0", grpc: "127.0.0.1:0", admin: "unix:${join(folder, 'admin.sock')}" }
+tls: { cert: server.pem, key: server.key }
+tokens: [{ name: app, scope: decide, secret: ${secret} }]
+policies: { burst: { algorithm: token-bucket, limit: ${limit}, window: 1m } }
+`,
+    )
+  write('0123456789abcdef', 100)
+  const source = { path: file, read: (_: unknown, known?: Known) => readConfig(file, known) }
+  const service = await startService(source.read(undefined), { source, log: createLog('silent'), watchMs: 5 })
+  t.after(() => service.stop({ drainMs: 0, finishMs: 0 }))
+  const authorities = { ours: ca, theirs: others.ca }
+  const isOf = async (url: string, whose: keyof typeof authorities): Promise<boolean> => {
+    const socket = connectTls({
+      port: Number(new URL(url).port),
+      host: '127.0.0.1',
+      ca: authorities[whose],
+      ALPNProtocols: ['h2', 'http/1.1'],
+    })
+    const isTrusted = await new Promise<boolean>((resolve) => {
+      socket.once('secureConnect', () => resolve(true)).on('error', () => resolve(false))
+    })
+    socket.destroy()
+    return isTrusted
+  }
+  const urls = [...service.urls].filter(([name]) => name !== 'admin').map(([, url]) => url)
+  const asked = (secret: string): Promise<number> =>
+    overTls(service.url, { ca: authorities.ours, headers: { authorization: `Bearer ${secret}` } })
+  assert.deepEqual([await asked('0123456789abcdef'), await asked('fedcba9876543210')], [200, 401])
+  // Half of a renewal.
+  copyFileSync(others.server.cert, server.cert)
+  write('fedcba9876543210', 50)
+  await until('the rest is in force', async () => (await asked('fedcba9876543210')) === 200)
+  assert.deepEqual([await asked('0123456789abcdef'), service.engine.policy('burst')?.policy.limit], [401, 50])
+  assert.match(service.reloader?.state.fault ?? '', /server\.pem: is no certificate for this key/)
+  for (const url of urls) assert.ok(await isOf(url, 'ours'), url)
+  copyFileSync(others.server.key, server.key)
+  await until('the pair is in force', () => service.reloader?.state.fault === undefined)
+  for (const url of urls) assert.ok((await isOf(url, 'theirs')) && !(await isOf(url, 'ours')), url)
 })
 
 test('a stop does not wait for handshakes', async (t) => {

@@ -1,12 +1,12 @@
 import { type ClientBounds, type Config, LISTENER_NAMES, type ListenerName, type StopTimes } from 'sluicegate-config/config.js'
-import type { TlsConfig } from 'sluicegate-config/tls.js'
+import type { Certificates } from 'sluicegate-config/tls.js'
 import type { Access } from './access.js'
 import { after } from './after.js'
 import type { Awaitable } from './engine/awaitable.js'
 import type { Engine } from './engine/engine.js'
 import type { RateLimits } from './envoy/rate-limits.js'
 import type { Log } from './log.js'
-import type { Part } from './part.js'
+import type { Part, Prepared } from './part.js'
 import type { CallTracing } from './protocols/call-tracing.js'
 import { Guard } from './protocols/guard.js'
 import type { ListenerTraffic, ProtocolServer } from './protocols/protocol-server.js'
@@ -103,6 +103,16 @@ export class Listeners implements Part {
     throw Object.assign((results[failed] as PromiseRejectedResult).reason, { listener: places[failed]?.name })
   }
 
+  /** Other certificates; whether there are any is of the start. */
+  reload({ tls }: Pick<Config, 'tls'>): Prepared {
+    return {
+      commit: () => {
+        if (tls === undefined || this.#config.tls === undefined) return
+        for (const server of this.#servers.values()) server.certify(tls)
+      },
+    }
+  }
+
   /** For `drainMs` all answer on, each answer the last of its connection. */
   async drain({ drainMs }: StopTimes): Promise<void> {
     for (const server of this.#servers.values()) server.drain()
@@ -129,7 +139,7 @@ export interface ProtocolContext {
   readonly config: Config
   readonly clients: ClientBounds
   /** Undefined: without encryption, as always over a Unix socket. */
-  readonly tls: TlsConfig | undefined
+  readonly tls: Certificates | undefined
   readonly log: Log
   /** The door of its events. */
   readonly guard: Guard

@@ -9,7 +9,7 @@ import { endWithOutput } from 'sluicegate-commands/terminal/closed-output.js'
 import { UsageError } from 'sluicegate-commands/terminal/usage-error.js'
 import type { Config } from 'sluicegate-config/config.js'
 import { ConfigError } from 'sluicegate-config/fault.js'
-import type { ConfigFile } from 'sluicegate-config/read-config.js'
+import type { ConfigFile, Known } from 'sluicegate-config/read-config.js'
 import { ENVIRONMENT } from './cli/environment.js'
 import type { ServeTexts } from './cli/serve-options.js'
 import { VERSION } from './version.js'
@@ -107,8 +107,8 @@ program
       import('sluicegate-config/read-config.js'),
     ])
     const overrides = overridesOf(texts, process.env)
-    const read = (files?: readonly ConfigFile[]): Config =>
-      withOverrides(files === undefined ? readConfig(path) : parseFiles(files), overrides)
+    const read = (files?: readonly ConfigFile[], known?: Known): Config =>
+      withOverrides(files === undefined ? readConfig(path, known) : parseFiles(files, known), overrides, known?.tls)
     if (!texts.printConfig) return (await import('./cli/serve.js')).serve({ path, read }, { json: texts.json === true })
     const { configObject, shownConfig } = await import('sluicegate-config/shown-config.js')
     const config = read()
@@ -285,7 +285,7 @@ program
       import('./cli/engine-target.js'),
     ])
     const program = { openEngine: engineTarget, processFile: fileURLToPath(new URL('./cli/load-process.js', import.meta.url)) }
-    await load(target, flags, process.env[ENVIRONMENT.token] || undefined, program)
+    await load(target, flags, variableOf(ENVIRONMENT.token), program)
   })
 
 try {
@@ -305,7 +305,14 @@ function pathOf(argument: string | undefined, config: string | undefined): strin
 }
 
 function tokenOf(): string | undefined {
-  return process.env[ENVIRONMENT.adminToken] || process.env[ENVIRONMENT.token] || undefined
+  return variableOf(ENVIRONMENT.adminToken) ?? variableOf(ENVIRONMENT.token)
+}
+
+/** A secret of the environment. One that is empty was to be something. */
+function variableOf(name: string): string | undefined {
+  const secret = process.env[name]
+  if (secret === '') throw new UsageError(`${name} is empty: set it, or leave it out`)
+  return secret
 }
 
 /** An option that may be given again. */

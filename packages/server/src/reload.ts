@@ -4,7 +4,7 @@ import { allPolicies } from 'sluicegate-config/domains.js'
 import { ConfigError } from 'sluicegate-config/fault.js'
 import { FileWatch } from 'sluicegate-config/file-watch.js'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
-import type { ConfigFile } from 'sluicegate-config/read-config.js'
+import type { ConfigFile, Known } from 'sluicegate-config/read-config.js'
 import type { TierData } from 'sluicegate-config/tiers/tier-data.js'
 import { loadTierFile, signatureOf } from 'sluicegate-config/tiers/tier-file.js'
 import { findMoves } from 'sluicegate-config/tiers/tier-moves.js'
@@ -20,13 +20,14 @@ export interface ConfigSource {
   /**
    * Reads it, or makes it of files that were read before, with what wins over it.
    *
+   * @param known what stays in force where a file of it cannot be used now.
    * @throws {ConfigError}
    */
-  read(files?: readonly ConfigFile[]): Config
+  read(files?: readonly ConfigFile[], known?: Known): Config
 }
 
-/** What made the service read its configuration again; `primary` in a worker, whose primary process decides. */
-export type ReloadTrigger = 'file' | 'SIGHUP' | 'admin' | 'primary'
+/** What made the service read its configuration again; `again` after a failure that may have passed, `primary` in a worker, whose primary process decides. */
+export type ReloadTrigger = 'file' | 'again' | 'SIGHUP' | 'admin' | 'primary'
 
 /** Prepares a new configuration for what takes effect with the policies; throws if it cannot be used. */
 export type PrepareReload = (config: Config) => Prepared
@@ -35,19 +36,23 @@ export type PrepareReload = (config: Config) => Prepared
 export interface PreparedReload extends Required<Prepared> {
   /** What changes with every change of the data files that it was made of. */
   readonly data: string
+  /** Certificates as this process has read them. */
+  readonly tls: Config['tls']
 }
 
 /** What puts changed files in force. Rejects with a fault of the configuration. */
 export interface WatchedReload {
-  files(): Promise<void>
+  files(trigger: ReloadTrigger): Promise<void>
   /** Of tiers. */
-  data(): Promise<void>
+  data(trigger: ReloadTrigger): Promise<void>
 }
 
 /** What reloading did, for metrics and the page. */
 export interface ReloadState {
   readonly succeeded: number
   readonly failed: number
+  /** Those among both that were tried again by themselves. */
+  readonly again: number
   /** Unix time in milliseconds at which the configuration in force was read. */
   readonly lastSuccessMs: number
   /** Why the last attempt failed; undefined when it succeeded. */
@@ -56,10 +61,21 @@ export interface ReloadState {
 
 /** How often changed files are looked for. */
 export const LOOK_MS = 1_000
+/** Between a failure that may pass and the next attempt; doubled with each that fails. */
+const FIRST_RETRY_MS = 1_000
+const MAX_RETRY_MS = 60_000
+
+/** An attempt to come, of the configuration or of the data files. */
+interface Retry {
+  readonly what: keyof WatchedReload
+  readonly delayMs: number
+  readonly atMs: number
+}
 
 /**
- * Puts a changed configuration in force while the service runs: all of it, or nothing. After a fault the configuration before stays in force. Only policies
- * change; other sections wait for a restart, and the log says so.
+ * Puts a changed configuration in force while the service runs: all of it, or nothing. After a fault the configuration before stays in force, and
+ * where the reason may pass (a file that is not there yet) it is tried again. Policies, certificates and tokens change; other sections wait for a
+ * restart, and the log says so.
  */
 export class Reloader {
   readonly #source: ConfigSource
@@ -67,22 +83,26 @@ export class Reloader {
   readonly #log: Log
   readonly #prepareOthers: PrepareReload
   readonly #watch: FileWatch
-  #started: Config
+  readonly #started: Config
+  #tls: Config['tls']
   /** With the data files as they are in force. */
   #policies: readonly PolicyConfig[]
   #dataSignature: string
   #dataSeen: string | undefined
-  #isLoading = false
-  #state: ReloadState = { succeeded: 0, failed: 0, lastSuccessMs: Date.now(), fault: undefined }
+  #isLooking = false
+  #last: Promise<unknown> = Promise.resolve()
+  #retry: Retry | undefined
+  #state: ReloadState = { succeeded: 0, failed: 0, again: 0, lastSuccessMs: Date.now(), fault: undefined }
 
   /** @param prepareOthers the parts of the service beside the engine: all are prepared before the first is put in force. */
   constructor(source: ConfigSource, started: Config, engine: Engine, log: Log, prepareOthers: PrepareReload = () => ({ commit() {} })) {
     this.#source = source
     this.#started = started
+    this.#tls = started.tls
     this.#engine = engine
     this.#log = log
     this.#prepareOthers = prepareOthers
-    this.#watch = new FileWatch(source.path)
+    this.#watch = new FileWatch(source.path, started.tls?.files)
     this.#policies = allPolicies(started)
     this.#dataSignature = this.#lookAtData()
   }
@@ -91,38 +111,47 @@ export class Reloader {
     return this.#state
   }
 
+  /** Certificates in force. */
+  get tls(): Config['tls'] {
+    return this.#tls
+  }
+
   /** The part that looks for changed files, and calls what reloads them: by default this object itself. */
-  watching(lookMs: number, reload: WatchedReload = { files: async () => this.reload('file'), data: () => this.reloadData('file') }): Part {
+  watching(
+    lookMs: number,
+    reload: WatchedReload = { files: (trigger) => this.reload(trigger), data: (trigger) => this.reloadData(trigger) },
+  ): Part {
     let looking: NodeJS.Timeout | undefined
     return {
       name: 'files',
       ready: () => {
-        looking = setInterval(() => this.#reloadIfChanged(reload), lookMs).unref()
+        looking = setInterval(() => void this.#reloadIfChanged(reload), lookMs).unref()
       },
       drain: () => clearInterval(looking),
     }
   }
 
   /**
-   * Reads the configuration and puts it in force.
+   * Reads the configuration and puts it in force; one after another.
    *
-   * @throws {ConfigError | PolicyError | RangeError} when it cannot be used. The one before is in force then.
+   * Rejects with `ConfigError`, `PolicyError` or `RangeError` when it cannot be used. The one before is in force then.
    */
-  reload(trigger: ReloadTrigger): void {
-    this.prepare(trigger).commit()
+  reload(trigger: ReloadTrigger): Promise<void> {
+    return this.#inTurn(async () => (await this.prepare(trigger)).commit())
   }
 
   /**
-   * {@link Reloader.reload} in two steps: all that can fail, and the one that puts the configuration in force.
+   * {@link Reloader.reload} in two steps: all that can fail, and the one that puts the configuration in force. Not while another one is between the two.
    *
-   * @param files those of the configuration, where they were read before.
-   * @throws as `reload`.
+   * @param files those of the configuration, where they were read before, and the certificates.
    */
-  prepare(trigger: ReloadTrigger, files?: readonly ConfigFile[]): PreparedReload {
-    this.#watch.note()
+  async prepare(trigger: ReloadTrigger, files?: readonly ConfigFile[], tls?: Config['tls']): Promise<PreparedReload> {
+    if (trigger !== 'again') this.#retry = undefined
     let made: PreparedChanges | undefined
     try {
-      const config = this.#source.read(files)
+      await this.#watch.note()
+      const read = this.#source.read(files, { tls: tls ?? this.#tls })
+      const config = tls === undefined ? read : { ...read, tls }
       const configs = allPolicies(config)
       const policies = this.#engine.prepare(configs)
       made = policies
@@ -133,20 +162,27 @@ export class Reloader {
         others.commit()
         this.#policies = configs
         this.#dataSignature = data
-        this.#succeeded()
+        this.#tls = config.tls
+        this.#watch.with(config.tls?.files ?? [])
+        this.#succeeded(trigger, config.tls?.fault)
         if (trigger === 'primary') return
         this.#log.info({ trigger, ...changes }, 'configuration reloaded')
-        const waiting = SETTINGS.filter((section) => !isDeepStrictEqual(config[section], this.#started[section]))
+        const waiting = SETTINGS.filter((section) => !isDeepStrictEqual(waitsFor(section, config), waitsFor(section, this.#started)))
         if (waiting.length > 0) this.#log.warn({ sections: waiting }, 'these sections take effect at the next start')
+        if (config.tls?.fault !== undefined)
+          this.#log.error(
+            { fault: config.tls.fault, againInMs: this.#retry?.delayMs },
+            'the certificates cannot be used: the ones before stay in force',
+          )
       }
       const discard = (): void => {
         others.discard?.()
         policies.discard()
       }
-      return { commit, discard, data }
+      return { commit, discard, data, tls: config.tls }
     } catch (error) {
       made?.discard()
-      this.#failed(error, trigger)
+      this.#failed(error, trigger, 'files')
       throw error
     }
   }
@@ -156,15 +192,13 @@ export class Reloader {
    *
    * Rejects with `ConfigError`, `PolicyError` or `RangeError` when one cannot be used. The ones before are in force then.
    */
-  async reloadData(trigger: ReloadTrigger = 'file'): Promise<void> {
-    const prepared = await this.prepareData(trigger)
-    prepared?.commit()
+  reloadData(trigger: ReloadTrigger = 'file'): Promise<void> {
+    return this.#inTurn(async () => (await this.prepareData(trigger)).commit())
   }
 
-  /** {@link Reloader.reloadData} in two steps; undefined while another one is under way, or came into force meanwhile. */
-  async prepareData(trigger: ReloadTrigger): Promise<PreparedReload | undefined> {
-    if (this.#isLoading) return undefined
-    this.#isLoading = true
+  /** {@link Reloader.reloadData} in two steps. */
+  async prepareData(trigger: ReloadTrigger): Promise<PreparedReload> {
+    if (trigger !== 'again') this.#retry = undefined
     const data = this.#lookAtData()
     this.#dataSignature = data
     try {
@@ -174,42 +208,74 @@ export class Reloader {
       const configs = before.map((config) => withFileData(config, loaded))
       for (const [i, { tiers }] of configs.entries())
         if (tiers !== undefined && tiers !== before[i]?.tiers) await findMoves(before[i]?.tiers, tiers)
-      // Another configuration came into force meanwhile, with the files as they are.
-      if (before !== this.#policies) return undefined
       const policies = this.#engine.prepare(configs)
       const commit = (): void => {
         const changes = policies()
         this.#policies = configs
-        this.#succeeded()
+        this.#succeeded(trigger)
         if (trigger !== 'primary') this.#log.info({ trigger, files: [...loaded.keys()], ...changes }, 'tiers reloaded')
       }
-      return { commit, discard: () => policies.discard(), data }
+      return { commit, discard: () => policies.discard(), data, tls: this.#tls }
     } catch (error) {
-      this.#failed(error, trigger)
+      this.#failed(error, trigger, 'data')
       throw error
-    } finally {
-      this.#isLoading = false
     }
   }
 
-  #succeeded(): void {
-    this.#state = { ...this.#state, succeeded: this.#state.succeeded + 1, lastSuccessMs: Date.now(), fault: undefined }
+  #inTurn(step: () => Promise<void>): Promise<void> {
+    const turn = this.#last.then(step)
+    this.#last = turn.catch(() => undefined)
+    return turn
+  }
+
+  /** @param fault of certificates, where the rest is in force. */
+  #succeeded(trigger: ReloadTrigger, fault?: string): void {
+    const { succeeded, again } = this.#state
+    this.#state = {
+      ...this.#state,
+      succeeded: succeeded + 1,
+      again: again + (trigger === 'again' ? 1 : 0),
+      lastSuccessMs: Date.now(),
+      fault,
+    }
+    if (fault === undefined) this.#retry = undefined
+    else this.#tryAgain('files')
   }
 
   /** Records that the changed configuration cannot be used. */
-  fail(trigger: ReloadTrigger, { message }: Error): void {
-    this.#state = { ...this.#state, failed: this.#state.failed + 1, fault: message }
-    this.#log.error({ trigger, fault: message }, 'the changed configuration cannot be used: the one before stays in force')
+  fail(trigger: ReloadTrigger, error: Error, what: keyof WatchedReload = 'files'): void {
+    if (error instanceof RangeError || (error instanceof ConfigError && error.mayPass)) this.#tryAgain(what)
+    else this.#retry = undefined
+    const { failed, again } = this.#state
+    this.#state = { ...this.#state, failed: failed + 1, again: again + (trigger === 'again' ? 1 : 0), fault: error.message }
+    this.#log.error(
+      { trigger, fault: error.message, againInMs: this.#retry?.delayMs },
+      'the changed configuration cannot be used: the one before stays in force',
+    )
   }
 
-  #failed(error: unknown, trigger: ReloadTrigger): void {
+  #tryAgain(what: keyof WatchedReload): void {
+    const delayMs = this.#retry === undefined ? FIRST_RETRY_MS : Math.min(MAX_RETRY_MS, 2 * this.#retry.delayMs)
+    this.#retry = { what, delayMs, atMs: performance.now() + delayMs }
+  }
+
+  #failed(error: unknown, trigger: ReloadTrigger, what: keyof WatchedReload): void {
     if (!isConfigFault(error)) throw error
-    this.fail(trigger, error)
+    this.fail(trigger, error, what)
   }
 
-  #reloadIfChanged({ files, data }: WatchedReload): void {
-    if (this.#hasSettledData()) data().catch(unlessFault)
-    if (this.#watch.hasSettledChange()) files().catch(unlessFault)
+  async #reloadIfChanged(reload: WatchedReload): Promise<void> {
+    if (this.#isLooking) return
+    this.#isLooking = true
+    try {
+      const retry = this.#retry
+      const isDue = retry !== undefined && performance.now() >= retry.atMs
+      if (isDue) await reload[retry.what]('again').catch(unlessFault)
+      if (this.#hasSettledData()) await reload.data('file').catch(unlessFault)
+      if (await this.#watch.hasSettledChange()) await reload.files('file').catch(unlessFault)
+    } finally {
+      this.#isLooking = false
+    }
   }
 
   #hasSettledData(): boolean {
@@ -222,6 +288,13 @@ export class Reloader {
   #lookAtData(): string {
     return lookAt(this.#policies)
   }
+}
+
+/** What of a section cannot change while the service runs. */
+function waitsFor(section: (typeof SETTINGS)[number], config: Config): unknown {
+  if (section === 'tokens') return undefined
+  if (section !== 'tls') return config[section]
+  return config.tls && { clients: config.tls.clientCa !== undefined }
 }
 
 /** A fault is in the log, in the metrics and on the page. */

@@ -5,9 +5,8 @@ import { ConfigError } from 'sluicegate-config/fault.js'
 import { Access } from './access.js'
 import { Candidate } from './candidate/candidate.js'
 import { LivePage } from './dashboard/live-page.js'
-import { Engine } from './engine/engine.js'
+import { Engine, type EngineOptions } from './engine/engine.js'
 import type { Peers } from './engine/peers.js'
-import type { SavedPolicy } from './engine/snapshot-file.js'
 import { MEMORY, type Storage } from './engine/stored-limiter.js'
 import { type LimitSettings, limitSettings } from './envoy/limit-settings.js'
 import { RateLimits } from './envoy/rate-limits.js'
@@ -22,7 +21,7 @@ import type { SharedFigures } from './processes/shared-figures.js'
 import type { ListenerTraffic } from './protocols/protocol-server.js'
 import { QuotaService } from './quota/quota-service.js'
 import { type ConfigSource, LOOK_MS, Reloader, type ReloadState } from './reload.js'
-import { Snapshots, savedPolicies } from './snapshots.js'
+import { openSnapshots, type SnapshotFile, Snapshots } from './snapshots.js'
 import { type Telemetry, telemetryOf } from './telemetry/telemetry.js'
 import { VERSION } from './version.js'
 
@@ -95,7 +94,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const storage = await storageOf(config, log, worker)
   const candidate =
     config.candidate === undefined ? undefined : new Candidate(config.candidate, log, { clock, tracksKeys: hasPage, watchMs })
-  const snapshotFile = worker === undefined ? snapshotFileOf(config) : undefined
+  const snapshotFile = worker === undefined ? await snapshotFileOf(config, log) : undefined
   const engine = new Engine(allPolicies(config), {
     observer: tracing,
     ...(clock && { clock }),
@@ -104,7 +103,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     peers: worker?.peers,
     hotKeys: hasPage ? HOT_KEYS_TRACKED : 0,
     callRates: config.throttle,
-    ...(await savedIn(snapshotFile, log)),
+    ...savedIn(snapshotFile, log),
   })
   const snapshots = snapshotFile === undefined ? undefined : new Snapshots(snapshotFile, config.snapshot.everyMs, engine, log)
   const access = new Access(config.tokens)
@@ -143,6 +142,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     { name: 'limits', reload: (next) => ({ commit: () => limits.use(next.domains) }) },
     quotas,
     ticking('sweep', SWEEP_MS, () => engine.sweep()),
+    { name: 'tokens', reload: ({ tokens }) => ({ commit: () => access.use(tokens) }) },
     listeners,
     page,
     metrics,
@@ -183,18 +183,19 @@ async function opened(storage: Storage): Promise<void> {
   }
 }
 
-/** Where the keys are kept over a restart; a store keeps them itself. */
-export function snapshotFileOf({ storage, snapshot }: Config): string | undefined {
-  return storage.kind === 'memory' ? snapshot.file : undefined
+/**
+ * Where the keys are kept over a restart; a store keeps them itself.
+ *
+ * @throws {SnapshotPlaceError}
+ */
+export async function snapshotFileOf({ storage, snapshot }: Config, log: Log): Promise<SnapshotFile | undefined> {
+  return storage.kind === 'memory' && snapshot.file !== undefined ? openSnapshots(snapshot.file, log) : undefined
 }
 
 /** The keys of an earlier process. */
-export async function savedIn(
-  file: string | undefined,
-  log: Log,
-): Promise<{ saved: SavedPolicy[]; onUnusable(name: string, reason: string): void }> {
+export function savedIn(file: SnapshotFile | undefined, log: Log): Pick<EngineOptions, 'saved' | 'onUnusable'> {
   return {
-    saved: file === undefined ? [] : await savedPolicies(file, log),
+    saved: file?.saved ?? [],
     onUnusable: (policy, reason) => log.warn({ policy, reason }, 'the saved keys of this policy cannot be used: they start full'),
   }
 }

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { longTest, shortOrLong, until } from 'sluicegate-testkit'
 import { runService } from 'sluicegate-testkit/service/running-service.js'
-import { serveProcess } from 'sluicegate-testkit/service/sluicegate-process.js'
+import { configFile, ended, serveProcess, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
 import { throttled } from 'sluicegate-testkit/service/throttled.js'
 import { readSnapshot, SnapshotError } from './engine/snapshot-file.js'
 
@@ -48,6 +49,61 @@ test('after SIGTERM a restart knows what was spent, under every algorithm', asyn
   ] as const) {
     assert.equal(await left(url, policy), expected, policy)
   }
+})
+
+test('what is no file for a snapshot is said at the start, and left as it is', async (t) => {
+  const { file, yaml } = setUp(t)
+  const folder = join(file, '..')
+  const device = join(folder, 'null')
+  const isRoot = process.getuid?.() === 0
+  if (isRoot) execFileSync('mknod', [device, 'c', '1', '3'])
+  else execFileSync('mkfifo', [device])
+  for (const [path, reason] of [
+    [device, isRoot ? 'is a device' : 'is a pipe'],
+    [folder, 'is a folder'],
+    [join(folder, 'nowhere', 'keys'), 'is in a folder that does not exist'],
+  ] as const)
+    await assert.rejects(runService(t, yaml.replace(file, path)), new RegExp(`^SnapshotPlaceError: .*${reason}`))
+  assert.ok(!statSync(device).isFile())
+})
+
+test('one service has a snapshot at a time; the lock of one that was killed is none', async (t) => {
+  const { file, yaml } = setUp(t)
+  const first = await serveProcess(t, yaml)
+  const path = configFile(t, yaml)
+  const { code, err } = await ended(sluicegate(t, 'serve', '--config', path))
+  assert.equal(code, 1)
+  assert.match(err, new RegExp(`^sluicegate: \\S+keys\\.snapshot is in use by process ${first.child.pid} on `))
+  await first.end('SIGKILL')
+  assert.ok(existsSync(`${file}.lock`))
+  const second = await runService(t, yaml)
+  await second.stop()
+  assert.ok(!existsSync(`${file}.lock`))
+})
+
+test('keys of a policy that is left out for a time are kept, and those of a tier', async (t) => {
+  const { file, yaml } = setUp(t)
+  const tiers = 'burst: { algorithm: token-bucket, limit: 50, window: 1h, tiers: { big: { limit: 500 } }, keys: { alice: big }'
+  const tiered = yaml.replace('burst: { algorithm: token-bucket, limit: 50, window: 1h', tiers.slice(0, -2).concat(' }'))
+  const run = async (text: string, then: (url: string) => Promise<unknown>): Promise<void> => {
+    const service = await runService(t, text)
+    await then(service.url)
+    await service.stop()
+  }
+  await run(tiered, takeOfEach)
+  const without = yaml.replace(/^ {2}month.*\n/m, '').replace(/^ {2}burst.*\n/m, '')
+  for (let i = 0; i < 2; i++) await run(without, async () => undefined)
+  assert.deepEqual(
+    readSnapshot(readFileSync(file)).map(({ name, tier, leftOutMs }) => [name, tier, leftOutMs !== undefined]),
+    [
+      ['log', undefined, false],
+      ['both', undefined, false],
+      ['month', undefined, true],
+      ['burst', undefined, true],
+      ['burst', 'big', true],
+    ],
+  )
+  await run(tiered, async (url) => assert.deepEqual(await Promise.all(NAMES.map((name) => left(url, name))), [93, 493, 3, 13]))
 })
 
 // In every run CL.THROTTLE has one, below.
@@ -107,7 +163,10 @@ longTest('a damaged snapshot is refused, reported and kept, and the service star
 
 longTest('a snapshot that cannot be written is in the metrics, and the service goes on', async (t) => {
   const { file, yaml } = setUp(t)
-  const service = await serveProcess(t, yaml.replace(file, join(file, 'nowhere')))
+  const folder = join(file, '..', 'gone')
+  mkdirSync(folder)
+  const service = await serveProcess(t, yaml.replace(file, join(folder, 'keys')))
+  rmSync(folder, { recursive: true })
   await until('the failure is shown', async () => (await service.metric('sluicegate_snapshot_failed')) === 1)
   assert.equal(await left(service.url, 'month'), 100)
   assert.equal(await service.end('SIGINT'), 0)

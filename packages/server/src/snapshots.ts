@@ -1,9 +1,23 @@
-import { open, readFile, rename, rm } from 'node:fs/promises'
+import { open, rename, rm } from 'node:fs/promises'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { readBytes, replaceFault } from 'sluicegate-config/read-file.js'
 import type { Engine } from './engine/engine.js'
 import { CALL_RATES, readSnapshot, type SavedPolicy, SnapshotError, snapshotParts } from './engine/snapshot-file.js'
 import type { Log } from './log.js'
 import type { Part } from './part.js'
+import { SnapshotLock, SnapshotPlaceError } from './snapshot-lock.js'
+
+/** The longest file that can be read. */
+const MAX_BYTES = 2 ** 31 - 1
+/** Keys of a policy that no configuration has had for so long are dropped. */
+const LEFT_OUT_MS = 7 * 86_400_000
+
+/** The file of snapshots, which this service alone uses, and the keys in it. */
+export interface SnapshotFile {
+  readonly file: string
+  readonly lock: SnapshotLock
+  readonly saved: readonly SavedPolicy[]
+}
 
 /** What became of snapshots, for metrics. */
 export interface SnapshotState {
@@ -16,16 +30,19 @@ export interface SnapshotState {
 export class Snapshots implements Part {
   readonly name = 'snapshots'
   readonly #file: string
+  readonly #lock: SnapshotLock
   readonly #everyMs: number
   readonly #engine: Engine
   readonly #log: Log
+  readonly #startedMs = Date.now()
   #writing: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
   #state: SnapshotState = { lastSuccessMs: undefined, hasFailed: false }
 
   /** @param everyMs between two of them; one more is written at the end. */
-  constructor(file: string, everyMs: number, engine: Engine, log: Log) {
+  constructor({ file, lock }: SnapshotFile, everyMs: number, engine: Engine, log: Log) {
     this.#file = file
+    this.#lock = lock
     this.#everyMs = everyMs
     this.#engine = engine
     this.#log = log
@@ -41,9 +58,9 @@ export class Snapshots implements Part {
 
   /** Writes the last one, unless the service never was ready: its keys are those of the file. */
   async stop(): Promise<void> {
-    if (this.#timer === undefined) return
     clearInterval(this.#timer)
-    await this.write()
+    if (this.#timer !== undefined) await this.write()
+    await this.#lock.release()
   }
 
   /** Writes a snapshot, after one that is being written. A failure is logged: the service goes on. */
@@ -55,12 +72,25 @@ export class Snapshots implements Part {
 
   async #write(): Promise<void> {
     try {
+      if (!(await this.#lock.isHeld())) throw new SnapshotPlaceError('another service has taken the file, or its lock was removed')
       await replaceFile(this.#file, snapshotParts(await this.#saved()))
       this.#state = { lastSuccessMs: Date.now(), hasFailed: false }
     } catch (error) {
       this.#state = { ...this.#state, hasFailed: true }
       this.#log.error({ err: error, file: this.#file }, 'the snapshot could not be written')
     }
+  }
+
+  /** Keys of policies and tiers that are left out of the configuration: a mistake in it, or an older one, does not hand out fresh bursts. */
+  #leftOut(served: readonly SavedPolicy[]): SavedPolicy[] {
+    for (const { name, tier } of served) this.#engine.forget(name, tier)
+    const nowMs = Date.now()
+    return Array.from(this.#engine.leftOut).flatMap((saved) => {
+      const { leftOutMs = this.#startedMs } = saved
+      if (nowMs - leftOutMs < LEFT_OUT_MS) return [{ ...saved, leftOutMs }]
+      this.#engine.forget(saved.name, saved.tier)
+      return []
+    })
   }
 
   /** One policy in each turn of the event loop, so that requests are answered in between. */
@@ -80,7 +110,24 @@ export class Snapshots implements Part {
     const { maxKeys, growTo } = this.#engine.callRates.room
     const rates = this.#engine.callRates.snapshot()
     if (rates !== undefined) saved.push({ name: CALL_RATES, maxKeys, growTo, onFull: 'evict', bytes: rates })
-    return saved
+    return [...saved, ...this.#leftOut(saved)]
+  }
+}
+
+/**
+ * Takes the file for this service, and reads it.
+ *
+ * @throws {SnapshotPlaceError} when another service has it, and for what is no file of its own: a rename would put one in the place of a device.
+ */
+export async function openSnapshots(file: string, log: Log): Promise<SnapshotFile> {
+  const fault = replaceFault(file)
+  if (fault !== undefined) throw new SnapshotPlaceError(`${file} ${fault}`)
+  const lock = await SnapshotLock.take(file)
+  try {
+    return { file, lock, saved: await savedPolicies(file, log) }
+  } catch (error) {
+    await lock.release()
+    throw error
   }
 }
 
@@ -88,12 +135,12 @@ export class Snapshots implements Part {
  * The policies in a snapshot; none when there is no file. A damaged one is reported, and kept under another name so that the next one does
  * not overwrite it.
  */
-export async function savedPolicies(file: string, log: Log): Promise<SavedPolicy[]> {
+async function savedPolicies(file: string, log: Log): Promise<SavedPolicy[]> {
   try {
-    return readSnapshot(await readFile(file))
+    return readSnapshot(readBytes(file, MAX_BYTES))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
-    if (!(error instanceof SnapshotError)) throw error
+    if (!(error instanceof SnapshotError)) throw new SnapshotPlaceError(`${file} cannot be read: ${(error as Error).message}`)
     const kept = `${file}.damaged`
     await rename(file, kept)
     log.error({ file, kept, reason: error.message }, 'the snapshot cannot be used: all keys start full')
@@ -102,9 +149,13 @@ export async function savedPolicies(file: string, log: Log): Promise<SavedPolicy
 }
 
 /** The file is the old one or the new one, whatever happens meanwhile. Only this user may read it. */
-async function replaceFile(file: string, parts: readonly Uint8Array[]): Promise<void> {
+async function replaceFile(file: string, parts: Iterable<Uint8Array>): Promise<void> {
+  const fault = replaceFault(file)
+  if (fault !== undefined) throw new SnapshotPlaceError(`${file} ${fault}`)
   const next = `${file}.next`
-  const handle = await open(next, 'w', 0o600)
+  // A pipe or a link of that name is not written to.
+  await rm(next, { force: true })
+  const handle = await open(next, 'wx', 0o600)
   try {
     try {
       for (const part of parts) await handle.writeFile(part)

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs'
 import type { GateOptions, Threshold } from 'sluicegate/gate'
 import { timeSpanMs } from 'sluicegate-config/time-span.js'
 import { LineTemplate } from '../replay/line-template.js'
 import { KeyTemplate, RequestFilter, subnetOf } from '../replay/request-rule.js'
+import { fileText } from '../terminal/file-text.js'
 import { UsageError } from '../terminal/usage-error.js'
 import type { LineRule } from './line-records.js'
 
@@ -39,6 +39,7 @@ export interface GateFlags {
   readonly json?: true
 }
 
+const MAX_TOKEN_BYTES = 4_096
 const THRESHOLD = /^(\d{1,10})(?: +below +(\d{1,10}))?(?: +for +(\S+))?$/
 
 /** The options of the gate itself. @throws {UsageError} */
@@ -101,11 +102,8 @@ export function integerOf(option: string, text: string): number {
 
 /** The token in a file, which may end in a newline. @throws {UsageError} */
 export function tokenIn(file: string): string {
-  try {
-    const token = readFileSync(file, 'utf8').trim()
-    if (token !== '') return token
-  } catch (error) {
-    throw new UsageError(`--token-file: ${(error as Error).message}`, 1)
-  }
-  throw new UsageError(`--token-file: ${file} is empty`, 1)
+  const token = fileText('--token-file', file, MAX_TOKEN_BYTES).trim()
+  if (token === '') throw new UsageError(`--token-file: ${file} is empty`, 1)
+  if (!/^[\x21-\x7e]+$/.test(token)) throw new UsageError(`--token-file: ${file} has more than a token: one word of ASCII`, 1)
+  return token
 }

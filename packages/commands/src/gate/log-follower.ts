@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises'
-import { open, stat } from 'node:fs/promises'
+import { constants, open, stat } from 'node:fs/promises'
 import { LineSplitter, type OnLine } from '../replay/line-splitter.js'
 import { UsageError } from '../terminal/usage-error.js'
 
@@ -38,7 +38,9 @@ class OpenLog {
   static async open(file: string, onLine: OnLine): Promise<OpenLog | undefined> {
     let handle: FileHandle
     try {
-      handle = await open(file)
+      // Nothing but a regular file is opened: a pipe without a writer would wait.
+      if (!(await stat(file)).isFile()) throw new UsageError(`${file}: cannot be followed: it is no regular file`, 1)
+      handle = await open(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
       throw error

@@ -1,8 +1,10 @@
 import { PolicyError } from 'sluicegate'
 import { createGate, type Gate, type GateOptions, type GateRecord, type VerdictChange } from 'sluicegate/gate'
+import { replaceFault } from 'sluicegate-config/read-file.js'
 import { subnetOf } from '../replay/request-rule.js'
 import { ServiceClient } from '../service/service-client.js'
 import { outputFailed, whenOutputFails } from '../terminal/closed-output.js'
+import { checkOutput } from '../terminal/file-text.js'
 import { LineOutput } from '../terminal/line-output.js'
 import { UsageError } from '../terminal/usage-error.js'
 import { type GateFlags, gateOptionsOf, integerOf, lineRuleOf, spanOf, tokenIn } from './gate-flags.js'
@@ -266,6 +268,9 @@ function gateOf(options: GateOptions): Gate {
 
 function outputsOf(flags: GateFlags, token: string | undefined, onNotice: (text: string) => void): VerdictOutputs {
   const { nginxMap: mapFile, nginxGeo: geoFile, denyList: listFile, reload, reloadEvery, url, policy, penalty, tokenFile } = flags
+  checkOutput('--nginx-map', mapFile, replaceFault)
+  checkOutput('--nginx-geo', geoFile, replaceFault)
+  checkOutput('--deny-list', listFile, replaceFault)
   const files = [
     ...(mapFile === undefined ? [] : [new VerdictFile(mapFile, nginxMap)]),
     ...(geoFile === undefined ? [] : [new VerdictFile(geoFile, nginxGeo)]),

@@ -3,6 +3,7 @@ import { rename, rm, writeFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { dirname, join } from 'node:path'
 import type { VerdictInForce } from 'sluicegate/gate'
+import { replaceFault } from 'sluicegate-config/read-file.js'
 
 /** nginx builds its hash of no longer key than a bucket holds, and refuses the whole file. */
 const MAX_MAP_KEY_LENGTH = 200
@@ -83,6 +84,8 @@ export class VerdictFile {
     const { text, leftOut } = this.#textOf(verdicts)
     this.leftOut = leftOut
     if (text === this.#written) return false
+    const fault = replaceFault(this.path)
+    if (fault !== undefined) throw new Error(`${this.path} ${fault}`)
     const temporary = join(dirname(this.path), `.sluicegate-${process.pid}-${crypto.randomUUID()}`)
     try {
       await writeFile(temporary, text, { flag: 'wx' })

@@ -1,9 +1,10 @@
-import { readFileSync } from 'node:fs'
+import { fileText } from '../terminal/file-text.js'
 import { UsageError } from '../terminal/usage-error.js'
 import { SeededRandom } from './seeded-random.js'
 
 const MAX_KEYS = 10_000_000
 const DEFAULT_KEYS = 1_000
+const MAX_TRACE_BYTES = 256 * 2 ** 20
 const DEFAULT_EXPONENT = 1
 
 /** Which keys requests have. */
@@ -87,13 +88,9 @@ function traceOf(path: string, { index, of }: { readonly index: number; readonly
 }
 
 function readTrace(path: string): string[] {
-  let text: string
-  try {
-    text = readFileSync(path, 'utf8')
-  } catch (error) {
-    throw new UsageError(`--keys file:${path}: ${(error as Error).message}`, 1)
-  }
-  const lines = text.split(/\r?\n/).filter((line) => line !== '')
+  const lines = fileText('--keys', path, MAX_TRACE_BYTES)
+    .split(/\r?\n/)
+    .filter((line) => line !== '')
   if (lines.length === 0) throw new UsageError(`--keys file:${path}: the file has no keys`, 1)
   return lines
 }

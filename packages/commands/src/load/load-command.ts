@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { timeSpanMs } from 'sluicegate-config/time-span.js'
 import { htmlReport } from '../report/html-report.js'
 import { textReport } from '../report/text-report.js'
+import { checkOutput } from '../terminal/file-text.js'
 import { UsageError } from '../terminal/usage-error.js'
 import type { ArrivalPlan } from './arrivals.js'
 import { keyPlanOf } from './key-choice.js'
@@ -47,6 +48,8 @@ export interface LoadFlags {
  */
 export async function load(url: string, flags: LoadFlags, token: string | undefined, program: LoadProgram): Promise<void> {
   const plan = planOf(url, flags, token)
+  checkOutput('--html', flags.html)
+  checkOutput('--record', flags.record)
   process.stderr.write(`${loopText(plan.loop)} for ${plan.durationMs / 1_000} s at ${plan.target.url}, seed ${plan.seed}\n`)
   const running = startLoad(plan, program, showSecond)
   let isStopping = false

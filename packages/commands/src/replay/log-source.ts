@@ -28,7 +28,10 @@ export async function openLog(file: string): Promise<LogSource> {
   if (file === '-') return opened('standard input', process.stdin, undefined)
   const head = Buffer.alloc(4)
   try {
-    if (statSync(file).isDirectory()) throw new Error('it is a folder')
+    const found = statSync(file)
+    // Of another program, which the shell may have named so.
+    if (found.isFIFO()) return await opened(file, createReadStream(file, { highWaterMark: CHUNK_BYTES }), undefined)
+    if (!found.isFile()) throw new Error(found.isDirectory() ? 'it is a folder' : 'it is no file and no pipe')
     const handle = await open(file)
     await handle.read(head, 0, head.length, 0)
     await handle.close()
@@ -47,9 +50,10 @@ async function opened(name: string, raw: Readable, bytes: number | undefined, kn
 
 async function firstBytes(stream: Readable): Promise<Buffer> {
   if (stream.readableLength === 0 && !stream.readableEnded)
-    await new Promise<void>((resolve) => {
+    await new Promise<void>((resolve, reject) => {
       stream.once('readable', resolve)
       stream.once('end', resolve)
+      stream.once('error', reject)
     })
   const chunk = stream.read() as Buffer | null
   if (chunk === null) return Buffer.alloc(0)

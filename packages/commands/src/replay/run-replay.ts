@@ -6,6 +6,7 @@ import { readConfig } from 'sluicegate-config/read-config.js'
 import { didYouMean } from 'sluicegate-config/spelling.js'
 import { htmlReport } from '../report/html-report.js'
 import { textReport } from '../report/text-report.js'
+import { checkOutput } from '../terminal/file-text.js'
 import { UsageError } from '../terminal/usage-error.js'
 import { LineTemplate } from './line-template.js'
 import { type LogSource, openLog } from './log-source.js'
@@ -38,6 +39,8 @@ export interface ReplayFlags {
  * @throws {UsageError} for options that do not fit the configuration, or a log that cannot be read.
  */
 export async function runReplay(logs: readonly string[], flags: ReplayFlags): Promise<void> {
+  checkOutput('--html', flags.html)
+  checkOutput('--denials', flags.denials)
   const { candidates, key } = readCandidates(flags)
   const denials = flags.denials === undefined ? undefined : createWriteStream(flags.denials)
   const failed = denials && new Promise<never>((_, reject) => denials.once('error', reject))

@@ -1,8 +1,8 @@
-import { readFileSync, statSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { statSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { ConfigError, type Fault, fileError } from '../fault.js'
 import { parseYaml } from '../parse-yaml.js'
+import { readText } from '../read-file.js'
 import { Section } from '../section.js'
 import { TierData } from './tier-data.js'
 import { readKeys } from './tier-keys.js'
@@ -25,9 +25,7 @@ export function readTierFile(file: string): TierData {
   const signature = signatureOf(file)
   const known = readBefore.get(file)
   if (known?.signature === signature) return known.data
-  attempt(file, () => checkSize(file))
-  const bytes = attempt(file, () => readFileSync(file))
-  const reading = rowsOf(file, bytes)
+  const reading = rowsOf(file)
   for (;;) {
     const { done, value } = reading.next()
     if (!done) continue
@@ -39,11 +37,7 @@ export function readTierFile(file: string): TierData {
 /** {@link readTierFile} that lets others run in between: a million rows take about a second. */
 export async function loadTierFile(file: string): Promise<TierData> {
   const signature = signatureOf(file)
-  attempt(file, () => checkSize(file))
-  const bytes = await readFile(file).catch((error: unknown) => {
-    throw unreadable(file, error)
-  })
-  const reading = rowsOf(file, bytes)
+  const reading = rowsOf(file)
   for (;;) {
     const { done, value } = reading.next()
     if (done) {
@@ -64,13 +58,8 @@ export function signatureOf(file: string): string {
   }
 }
 
-function checkSize(file: string): void {
-  const { size } = statSync(file)
-  if (size > MAX_BYTES) throw fileError(file, `has ${size} bytes, and ${MAX_BYTES} are the most`)
-}
-
-function* rowsOf(file: string, bytes: Buffer): Generator<void, TierData> {
-  const text = attempt(file, () => new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+function* rowsOf(file: string): Generator<void, TierData> {
+  const text = readText(file, MAX_BYTES)
   const data = new TierData()
   const faults: Fault[] = []
   const fault: RowFault = (line, column, reason) => {
@@ -90,16 +79,4 @@ function readYaml(file: string, text: string, data: TierData, faults: Fault[]): 
     throw fileError(file, `has more than ${MAX_YAML_CHARACTERS} characters: use CSV or JSON, which are read in a fraction of the time`)
   const source = parseYaml(file, text, faults)
   if (faults.length === 0) readKeys(new Section(source, source.document.contents), data)
-}
-
-function attempt<Result>(file: string, read: () => Result): Result {
-  try {
-    return read()
-  } catch (error) {
-    throw error instanceof ConfigError ? error : unreadable(file, error)
-  }
-}
-
-function unreadable(file: string, error: unknown): ConfigError {
-  return fileError(file, `cannot be read: ${(error as Error).message}`)
 }

@@ -51,7 +51,7 @@ export class Candidate implements Part {
 
   /** After a fault the one before stays. */
   #read(): void {
-    this.#watch.note()
+    void this.#watch.note()
     try {
       const { policies, domains } = readConfig(this.#path)
       this.follower.use(allPolicies({ policies, domains }))
@@ -67,8 +67,8 @@ export class Candidate implements Part {
 
   /** Looks for changed files from now on. */
   ready(): void {
-    this.#looking = setInterval(() => {
-      if (this.#watch.hasSettledChange()) this.#read()
+    this.#looking = setInterval(async () => {
+      if (await this.#watch.hasSettledChange()) this.#read()
     }, this.#watchMs).unref()
   }
 

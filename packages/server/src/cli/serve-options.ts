@@ -6,7 +6,6 @@ import type { Overrides } from 'sluicegate-config/overrides.js'
 import { MAX_PROCESSES, processesOfMachine } from 'sluicegate-config/processes.js'
 import { redisUrlFault } from 'sluicegate-config/storage.js'
 import { timeSpanMs } from 'sluicegate-config/time-span.js'
-import { readTls } from 'sluicegate-config/tls.js'
 import { secretFault, type Token } from 'sluicegate-config/tokens.js'
 import { ENVIRONMENT } from './environment.js'
 
@@ -42,9 +41,7 @@ export function overridesOf(texts: ServeTexts, environment: NodeJS.ProcessEnv): 
   if (fault !== undefined) throw new UsageError(`--redis ${fault}`)
   return {
     listen: listenOf(texts),
-    tls: readTls({ cert: tlsCert, key: tlsKey, clientCa: tlsClientCa }, '.', (option, reason) => {
-      throw new UsageError(`--tls-${option === 'clientCa' ? 'client-ca' : option} ${reason}`, 1)
-    }),
+    tls: { cert: tlsCert, key: tlsKey, clientCa: tlsClientCa },
     redisUrl: redis,
     tokens: tokensOf(environment),
     drainMs: drainOf(texts.drain),
@@ -77,7 +74,7 @@ function listenOf(texts: ServeTexts): Partial<Record<ListenerName, ListenAddress
 function tokensOf(environment: NodeJS.ProcessEnv): Token[] {
   const read = (variable: string, scope: Token['scope']): Token[] => {
     const secret = environment[variable]
-    if (secret === undefined || secret === '') return []
+    if (secret === undefined) return []
     const fault = secretFault(secret)
     if (fault !== undefined) throw new UsageError(`${variable} ${fault}`)
     return [{ name: variable, secret, scope }]

@@ -12,6 +12,7 @@ import type { ServedProcesses } from '../processes/primary.js'
 import { WorkerError } from '../processes/worker-pool.js'
 import { type ConfigSource, isConfigFault } from '../reload.js'
 import { startService } from '../service.js'
+import { SnapshotPlaceError } from '../snapshot-lock.js'
 import { VERSION } from '../version.js'
 
 /** Options of `sluicegate serve` that are no part of the configuration. */
@@ -142,7 +143,8 @@ function quotable(text: string): string {
 
 function explained(error: NodeJS.ErrnoException & { listener?: ListenerName }, { listen }: Config): Error {
   const { listener } = error
-  if (error instanceof WorkerError || error instanceof StoreRefusal) return new UsageError(error.message, 1)
+  if (error instanceof WorkerError || error instanceof StoreRefusal || error instanceof SnapshotPlaceError)
+    return new UsageError(error.message, 1)
   const reason =
     error instanceof RangeError
       ? 'there is not enough memory for the keys: lower max-keys'

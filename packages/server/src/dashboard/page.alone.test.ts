@@ -267,7 +267,7 @@ longTest('a failed reload and the differences of a candidate are on the page, wi
   assert.equal(await phone.page.locator('.chip').first().filter({ hasText: 'alice' }).count(), 0)
 
   writeFileSync(path, 'policies: { burst: { algorithm: guess } }')
-  assert.throws(() => service.reloader?.reload('admin'))
+  await assert.rejects(async () => service.reloader?.reload('admin'))
   await admin.page.locator('#stale-faults').filter({ hasText: 'policies.burst.algorithm' }).waitFor()
   await phone.page.locator('#stale').filter({ hasText: 'see the log' }).waitFor()
   assert.equal(await phone.page.locator('#stale-faults').isVisible(), false)

@@ -47,6 +47,11 @@ export interface EngineOptions {
   readonly follower?: Follower
 }
 
+/** Of the keys of a policy, or of its tier with that id. No name has a line feed in it. */
+function savedId(policy: string, tier: string | undefined): string {
+  return tier === undefined ? policy : `${policy}\n${tier}`
+}
+
 /** The owner of the policies that the engine was made with. */
 const FILE = 'file'
 
@@ -62,8 +67,9 @@ export class Engine {
   readonly #making: LimiterMaking
   readonly observer: DecisionObserver | undefined
   readonly #nowMs: () => number
-  /** Of tiers, by the name of the policy and the id of the limit; until all policies are made. */
-  readonly #savedTiers = new Map<string, SavedPolicy>()
+  /** Keys of an earlier process that no policy or tier has taken over: see {@link savedId}. */
+  readonly #saved = new Map<string, SavedPolicy>()
+  readonly #onUnusable: EngineOptions['onUnusable']
   readonly #follower: Follower | undefined
   readonly #policies = new Map<string, ServedPolicy>()
   /** Names of policies by who prepared them; those that were added singly have no owner. */
@@ -82,23 +88,32 @@ export class Engine {
     this.reservations = new Reservations(nowMs, this.latency, peers)
     this.permits = new Permits(nowMs, peers)
     this.#nowMs = nowMs
-    const savedByName = new Map<string, SavedPolicy>()
+    this.#onUnusable = options.onUnusable
     for (const each of saved) {
-      if (each.name === CALL_RATES) this.#restoreCallRates(each, options.onUnusable)
-      else if (each.tier === undefined) savedByName.set(each.name, each)
-      else this.#savedTiers.set(`${each.name}\n${each.tier}`, each)
+      if (each.name === CALL_RATES) this.#restoreCallRates(each)
+      else this.#saved.set(savedId(each.name, each.tier), each)
     }
     try {
       for (const config of policies) {
-        const bytes = savedByName.get(config.policy.name)
-        this.#serve(config, bytes && this.#restored(config, bytes, options.onUnusable))
+        this.#serve(config)
         this.#namesOf(FILE).add(config.policy.name)
       }
+      // Not with the whole file that they are a part of.
+      for (const [id, left] of this.#saved) this.#saved.set(id, { ...left, bytes: left.bytes.slice() })
     } catch (error) {
       this.close()
       throw error
     }
-    this.#savedTiers.clear()
+  }
+
+  /** Keys of an earlier process whose policy or tier is not there now. One that comes back takes them over. */
+  get leftOut(): Iterable<SavedPolicy> {
+    return this.#saved.values()
+  }
+
+  /** Drops the keys of {@link Engine.leftOut}. */
+  forget(policy: string, tier?: string): void {
+    this.#saved.delete(savedId(policy, tier))
   }
 
   /** The policy of that name. Looked up in a map, so that only configured names are found. */
@@ -122,27 +137,30 @@ export class Engine {
    * @throws {PolicyError} `NAME_INVALID` for a name that is taken, `RANGE_UNSUPPORTED` above {@link MAX_POLICIES}, and what `createLimiter` throws.
    */
   add(config: PolicyConfig): ServedPolicy {
-    return this.#serve(config, undefined)
+    return this.#serve(config)
   }
 
-  #serve(config: PolicyConfig, restored: StoredLimiter | undefined): ServedPolicy {
+  #serve(config: PolicyConfig): ServedPolicy {
     const { name } = config.policy
     if (this.#policies.has(name)) throw new PolicyError('NAME_INVALID', 'name', name, 'must be given to one policy only')
     if (this.#policies.size >= MAX_POLICIES)
       throw new PolicyError('RANGE_UNSUPPORTED', 'policies', this.#policies.size + 1, `must be at most ${MAX_POLICIES}`)
-    const served = this.#served(config, this.#withTiers(restored ?? this.storage.limiter(config, this.#making), config))
+    const served = this.#served(config, this.#limiter(config))
     this.#policies.set(name, served)
     return served
   }
 
   #served(config: PolicyConfig, limiter: StoredLimiter): ServedPolicy {
+    this.forget(config.policy.name)
     return new ServedPolicy(config, limiter, this.latency, (own, { policy }) => this.#tiered(own, policy.name), {
       observer: this.observer,
       follower: this.#follower,
     })
   }
 
-  #withTiers(own: StoredLimiter, config: PolicyConfig): StoredLimiter {
+  /** With the keys that were saved of it, and its tiers. */
+  #limiter(config: PolicyConfig): StoredLimiter {
+    const own = this.#made(config, undefined)
     if (config.tiers === undefined) return own
     const limiter = this.#tiered(own, config.policy.name)
     try {
@@ -155,26 +173,30 @@ export class Engine {
   }
 
   #tiered(own: StoredLimiter, name: string): TieredLimiter {
-    const make: MakeTier = (config, id) => {
-      const saved = this.#savedTiers.get(`${name}\n${id}`)
-      return (saved && this.#restored(config, saved, undefined)) ?? this.storage.limiter(config, this.#making)
-    }
+    const make: MakeTier = (config, id) => this.#made(config, id, name)
     return new TieredLimiter(own, make, this.#nowMs)
   }
 
-  #restored(config: PolicyConfig, saved: SavedPolicy, onUnusable: EngineOptions['onUnusable']): StoredLimiter | undefined {
+  #made(config: PolicyConfig, tier: string | undefined, name: string = config.policy.name): StoredLimiter {
+    const saved = this.#saved.get(savedId(name, tier))
+    return (saved && this.#restored(config, saved)) ?? this.storage.limiter(config, this.#making)
+  }
+
+  #restored(config: PolicyConfig, saved: SavedPolicy): StoredLimiter | undefined {
+    const unusable = (reason: string): undefined => {
+      this.forget(saved.name, saved.tier)
+      if (saved.tier === undefined) this.#onUnusable?.(saved.name, reason)
+    }
     try {
-      const restored = this.storage.restored(config, this.#making, saved)
-      if (restored === undefined) onUnusable?.(saved.name, 'its algorithm or its table is another now')
-      return restored
+      return this.storage.restored(config, this.#making, saved) ?? unusable('its algorithm or its table is another now')
     } catch (error) {
       if (!(error instanceof PolicyError)) throw error
-      onUnusable?.(saved.name, error.message)
-      return undefined
+      return unusable(error.message)
     }
   }
 
-  #restoreCallRates(saved: SavedPolicy, onUnusable: EngineOptions['onUnusable']): void {
+  #restoreCallRates(saved: SavedPolicy): void {
+    const onUnusable = this.#onUnusable
     const { maxKeys, growTo } = this.callRates.room
     try {
       if (saved.maxKeys === maxKeys && saved.growTo === growTo) this.callRates.restore(saved.bytes)
@@ -205,7 +227,7 @@ export class Engine {
       configs,
       served: this.#policies,
       own: this.#namesOf(owner),
-      limiter: (config) => this.#withTiers(this.storage.limiter(config, this.#making), config),
+      limiter: (config) => this.#limiter(config),
       add: (config, limiter) => this.#served(config, limiter),
     })
   }

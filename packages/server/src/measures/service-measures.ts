@@ -135,6 +135,11 @@ export function configMeasures(engine: Engine, { reloads, snapshots, restarts }:
       'Attempts to put a changed configuration in force, by result.',
       ofReloads(({ succeeded, failed }) => labelled('result', Object.entries({ success: succeeded, failure: failed }))),
     ),
+    counter(
+      'sluicegate_config_reload_retries_total',
+      'Attempts among them that followed a failure which may have passed, such as a file that was not there yet.',
+      ofReloads(({ again }) => [{ labels: {}, value: again }]),
+    ),
     gauge(
       'sluicegate_config_reload_failed',
       'Whether the last attempt failed, so that an older configuration is in force.',

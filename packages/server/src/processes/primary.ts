@@ -43,11 +43,11 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
   const files = configFiles(source.path)
   const config = source.read(files)
   const isThreads = config.threads > 1
-  const snapshotFile = snapshotFileOf(config)
+  const snapshotFile = await snapshotFileOf(config, log)
   const engine = new Engine(allPolicies(config), {
     hotKeys: config.storage.kind === 'memory' && config.dashboard.keys !== 'off' ? HOT_KEYS_TRACKED : 0,
     callRates: config.throttle,
-    ...(await savedIn(snapshotFile, log)),
+    ...savedIn(snapshotFile, log),
   })
   const added: AddedPolicies = new Map()
   const tables = isThreads && config.storage.kind === 'memory' ? tableSharing(engine, added) : undefined
@@ -78,7 +78,7 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
     log,
     spawn: isThreads ? threadChild : forkChild,
     methods: methodsOf,
-    begin: () => ({ files: reloads.files, generation: reloads.generation, ports, tables: tables?.() }),
+    begin: () => ({ files: reloads.files, tls: reloader.tls, generation: reloads.generation, ports, tables: tables?.() }),
     onReady(worker, generation) {
       void reloads.bringUpToDate(worker, generation)
     },
@@ -104,7 +104,10 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
       // Each drains by itself.
       stop: (times) => workers.stop(times),
     },
-    reloader.watching(LOOK_MS, { files: () => reloads.reload('file'), data: () => reloads.reloadData() }),
+    reloader.watching(LOOK_MS, {
+      files: (trigger) => reloads.reload(trigger),
+      data: (trigger) => reloads.reloadData(trigger),
+    }),
   ])
   await parts.start()
   return {

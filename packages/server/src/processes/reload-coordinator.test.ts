@@ -49,7 +49,7 @@ function coordinated(t: TestContext) {
   const prepared = { data: 'data', commit: () => undefined, discard: () => undefined }
   const reloads = new ReloadCoordinator({
     source: { path, read: () => assert.fail('not read here') },
-    reloader: { prepare: () => prepared as never, prepareData: async () => prepared as never, fail: () => undefined },
+    reloader: { tls: undefined, prepare: async () => prepared as never, prepareData: async () => prepared as never, fail: () => undefined },
     workers: { ready, call: async () => new Map() },
     tables: undefined,
     log: createLog('silent'),

@@ -11,7 +11,7 @@ const PREPARE_MS = 30_000
 export interface ReloadCoordinatorParts {
   readonly source: ConfigSource
   /** That of this process. */
-  readonly reloader: Pick<Reloader, 'prepare' | 'prepareData' | 'fail'>
+  readonly reloader: Pick<Reloader, 'prepare' | 'prepareData' | 'fail' | 'tls'>
   readonly workers: Pick<WorkerPool, 'call' | 'ready'>
   /** The tables that threads share, as they are now. */
   readonly tables: (() => SharedTables) | undefined
@@ -40,8 +40,8 @@ export class ReloadCoordinator {
   reload(trigger: ReloadTrigger): Promise<void> {
     return this.#inTurn(async () => {
       const next = this.#filesNow(trigger)
-      const prepared = this.#parts.reloader.prepare(trigger, next)
-      const workers = await this.#prepareWorkers(trigger, prepared, 'prepareReload', next)
+      const prepared = await this.#parts.reloader.prepare(trigger, next)
+      const workers = await this.#prepareWorkers(trigger, prepared, 'prepareReload', next, prepared.tls)
       prepared.commit()
       this.files = next
       await this.#commitWorkers(workers)
@@ -49,11 +49,10 @@ export class ReloadCoordinator {
   }
 
   /** The data files of tiers. */
-  reloadData(): Promise<void> {
+  reloadData(trigger: ReloadTrigger = 'file'): Promise<void> {
     return this.#inTurn(async () => {
-      const prepared = await this.#parts.reloader.prepareData('file')
-      if (prepared === undefined) return
-      const workers = await this.#prepareWorkers('file', prepared, 'prepareData')
+      const prepared = await this.#parts.reloader.prepareData(trigger)
+      const workers = await this.#prepareWorkers(trigger, prepared, 'prepareData')
       prepared.commit()
       await this.#commitWorkers(workers)
     })
@@ -65,7 +64,7 @@ export class ReloadCoordinator {
       if (generation === this.generation) return
       worker.isReading = true
       try {
-        await worker.exchange.callWith({ timeoutMs: PREPARE_MS }, 'prepareReload', this.files)
+        await worker.exchange.callWith({ timeoutMs: PREPARE_MS }, 'prepareReload', this.files, this.#parts.reloader.tls)
         await worker.exchange.call('commitReload', this.#parts.tables?.())
       } catch (error) {
         this.#parts.log.error({ slot: worker.slot, err: error }, 'a worker could not read the configuration in force: it is started again')
@@ -106,7 +105,7 @@ export class ReloadCoordinator {
     } catch (error) {
       discard()
       await workers.call('discardReload')
-      reloader.fail(trigger, error as Error)
+      reloader.fail(trigger, error as Error, method === 'prepareData' ? 'data' : 'files')
       throw error
     }
   }

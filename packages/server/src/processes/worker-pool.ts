@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { ListenerName, StopTimes } from 'sluicegate-config/config.js'
 import type { ConfigFile } from 'sluicegate-config/read-config.js'
+import type { TlsConfig } from 'sluicegate-config/tls.js'
 import type { Log } from '../log.js'
 import type { WorkerRestarts } from '../measures/service-measures.js'
 import type { Child, ChildEvents } from './child.js'
@@ -22,6 +23,8 @@ const ALIVE = { everyMs: 1_000, answerMs: 4_000, misses: 2 } as const
 export interface WorkerStart {
   /** The configuration in force. */
   readonly files: readonly ConfigFile[]
+  /** Certificates in force. */
+  readonly tls: TlsConfig | undefined
   /** Counts the configurations that were in force. */
   readonly generation: number
   /** Where all workers listen. */

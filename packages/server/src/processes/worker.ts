@@ -49,9 +49,9 @@ export async function serveWorker(source: ConfigSource, slot: number, explain: (
     held: (verb: HeldVerb, id: string, costs: readonly number[]) => service && heldHere(service, verb, id, costs),
     page: (withKeys: boolean): PageFigures => pageFigures(served().engine, withKeys),
     metrics: async () => (await served().metrics.json()).filter(({ name }) => isMainThread || name.startsWith(OWN_METRICS)),
-    prepareReload(files: readonly ConfigFile[]): string | undefined {
+    async prepareReload(files: readonly ConfigFile[], tls: Config['tls']): Promise<string | undefined> {
       discard()
-      prepared = served().reloader?.prepare('primary', files)
+      prepared = await served().reloader?.prepare('primary', files, tls)
       return prepared?.data
     },
     async prepareData(): Promise<string | undefined> {
@@ -70,13 +70,13 @@ export async function serveWorker(source: ConfigSource, slot: number, explain: (
       setImmediate(() => channel.leave())
     },
   })
-  const { files, generation, ports, tables } = await primary.callWith<WorkerStart>({ timeoutMs: BEGIN_MS }, 'begin')
+  const { files, tls, generation, ports, tables } = await primary.callWith<WorkerStart>({ timeoutMs: BEGIN_MS }, 'begin')
   const fail = async (message: string): Promise<never> => {
     await primary.call('failed', message).catch(() => undefined)
     // The channel to the primary process would keep this one alive.
     process.exit(1)
   }
-  const config = await read(source, files, fail)
+  const config = { ...(await read(source, files, tls, fail)), tls }
   const log = createLog(config.log.level)
   const isMemory = config.storage.kind === 'memory'
   const peers: Peers = { slot, call: (other, verb, id, costs) => primary.call('held', other, verb, id, costs) }
@@ -110,9 +110,14 @@ export async function serveWorker(source: ConfigSource, slot: number, explain: (
 }
 
 /** The files of tiers may have changed since the primary process read them. */
-async function read(source: ConfigSource, files: readonly ConfigFile[], fail: (message: string) => Promise<never>): Promise<Config> {
+async function read(
+  source: ConfigSource,
+  files: readonly ConfigFile[],
+  tls: Config['tls'],
+  fail: (message: string) => Promise<never>,
+): Promise<Config> {
   try {
-    return source.read(files)
+    return source.read(files, { tls })
   } catch (error) {
     return fail((error as Error).message)
   }

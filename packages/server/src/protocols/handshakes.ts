@@ -1,12 +1,17 @@
 import type { Server, Socket } from 'node:net'
-import type { TLSSocket, TlsOptions } from 'node:tls'
-import type { TlsConfig } from 'sluicegate-config/tls.js'
+import type { SecureContextOptions, TLSSocket, TlsOptions } from 'node:tls'
+import type { Certificates } from 'sluicegate-config/tls.js'
 import type { Guard } from './guard.js'
 
 /** Options of a server with encryption: TLS 1.2 or newer, with certificates of clients where an authority of theirs is configured. */
-export function tlsOptions({ cert, key, clientCa }: TlsConfig, handshakeTimeout: number): TlsOptions {
-  const client = clientCa === undefined ? {} : { ca: clientCa, requestCert: true, rejectUnauthorized: true }
-  return { cert, key, ...client, handshakeTimeout, minVersion: 'TLSv1.2' }
+export function tlsOptions(tls: Certificates, handshakeTimeout: number): TlsOptions {
+  const client = tls.clientCa === undefined ? {} : { requestCert: true, rejectUnauthorized: true }
+  return { ...secureContext(tls), ...client, handshakeTimeout }
+}
+
+/** The part of {@link tlsOptions} that can change while a server listens. */
+export function secureContext({ cert, key, clientCa }: Certificates): SecureContextOptions {
+  return { cert, key, ...(clientCa !== undefined && { ca: clientCa }), minVersion: 'TLSv1.2' }
 }
 
 /** TCP connections whose handshake is not done: they have no place yet. A quarter of the places may be in handshakes; the oldest of more is closed. */

@@ -1,15 +1,16 @@
 import type { Server } from 'node:net'
+import { Server as TlsServer } from 'node:tls'
 import type { ListenAddress } from 'sluicegate-config/listen-address.js'
-import type { TlsConfig } from 'sluicegate-config/tls.js'
+import type { Certificates } from 'sluicegate-config/tls.js'
 import type { Guard } from './guard.js'
-import { Handshakes } from './handshakes.js'
+import { Handshakes, secureContext } from './handshakes.js'
 import { listenOn } from './listen-on.js'
 
 /** What the server of every protocol is given. */
 export interface PortOptions {
   readonly guard: Guard
   /** Undefined: without encryption. */
-  readonly tls?: TlsConfig | undefined
+  readonly tls?: Certificates | undefined
   /** Receives errors of the port, such as no more file descriptors. */
   readonly onError?: ((error: Error) => void) | undefined
 }
@@ -41,6 +42,11 @@ export class Port<Listening extends Server> {
       guard.callback(undefined, (error) => onError?.(error)),
     )
     return 'path' in at ? where : `${this.#scheme}://${where}`
+  }
+
+  /** Other certificates, from the next handshake on. */
+  certify(tls: Certificates): void {
+    if (this.server instanceof TlsServer) this.server.setSecureContext(secureContext(tls))
   }
 
   closeHandshakes(): void {

@@ -1,4 +1,5 @@
 import type { ListenAddress } from 'sluicegate-config/listen-address.js'
+import type { Certificates } from 'sluicegate-config/tls.js'
 
 /** Figures of the connections of a listener. */
 export interface ListenerTraffic {
@@ -18,6 +19,8 @@ export interface ProtocolServer {
    * Rejects with the system's error, for example with `code: 'EADDRINUSE'`.
    */
   listen(at: ListenAddress): Promise<string>
+  /** Other certificates than those that it was made with, from the next handshake on. */
+  certify(tls: Certificates): void
   /** The service is about to stop: from now on requests are answered, and clients are asked to go elsewhere as far as the protocol can say so. */
   drain(): void
   /** Closes the port. Requests in flight have `finishMs` to finish; then connections are closed. Resolves when all of them are. Called once. */

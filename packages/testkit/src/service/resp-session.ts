@@ -7,7 +7,13 @@ import { Session, type Waiting } from 'sluicegate-server/dist/protocols/resp/ses
 import { commandBytes, type RespReply, repliesIn } from '../servers/resp.js'
 
 /** Clients need no token, and may do all. */
-export const OPEN_ACCESS: Access = { needsToken: () => false, has: () => false, allows: () => false, priorityOf: () => undefined }
+export const OPEN_ACCESS: Access = {
+  generation: 1,
+  needsToken: () => false,
+  has: () => false,
+  allows: () => false,
+  priorityOf: () => undefined,
+}
 
 /** Options of {@link sessionContext}. */
 export interface SessionContextOptions {

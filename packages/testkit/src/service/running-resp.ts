@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import type { Clock, Policy } from 'sluicegate'
 import { type ClientBounds, DEFAULT_CLIENTS } from 'sluicegate-config/config.js'
-import type { TlsConfig } from 'sluicegate-config/tls.js'
+import type { Certificates } from 'sluicegate-config/tls.js'
 import { Engine } from 'sluicegate-server/dist/engine/engine.js'
 import type { Access } from 'sluicegate-server/dist/protocols/resp/access.js'
 import { RespServer } from 'sluicegate-server/dist/protocols/resp/resp-server.js'
@@ -17,7 +17,7 @@ export interface RunningRespOptions {
   readonly bounds?: Partial<ClientBounds>
   /** A Unix socket instead of a free port. */
   readonly path?: string
-  readonly tls?: TlsConfig
+  readonly tls?: Certificates
 }
 
 /** A server on loopback for the length of a test. */

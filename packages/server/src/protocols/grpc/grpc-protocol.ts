@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http2'
 import type { ClientBounds } from 'sluicegate-config/config.js'
-import type { TlsConfig } from 'sluicegate-config/tls.js'
+import type { Certificates } from 'sluicegate-config/tls.js'
 import type { Scope } from 'sluicegate-config/tokens.js'
 import type { Access } from '../../access.js'
 import type { Engine } from '../../engine/engine.js'
@@ -31,7 +31,7 @@ export interface GrpcContext {
   readonly quotas: QuotaService | undefined
   readonly access: Access
   readonly clients: ClientBounds
-  readonly tls: TlsConfig | undefined
+  readonly tls: Certificates | undefined
   readonly log: Log
   readonly guard: Guard
   /** Undefined: calls are not followed. */

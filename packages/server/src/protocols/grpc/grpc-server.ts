@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from 
 import { createSecureServer, createServer, type ServerOptions } from 'node:http2'
 import type { Server, Socket } from 'node:net'
 import type { ListenAddress } from 'sluicegate-config/listen-address.js'
+import type { Certificates } from 'sluicegate-config/tls.js'
 import { type Guarded, listen, listenFirst } from '../guard.js'
 import { tlsOptions } from '../handshakes.js'
 import { Port, type PortOptions } from '../port.js'
@@ -84,6 +85,10 @@ export class GrpcServer implements ProtocolServer {
 
   listen(at: ListenAddress): Promise<string> {
     return this.#port.listen(at)
+  }
+
+  certify(tls: Certificates): void {
+    this.#port.certify(tls)
   }
 
   drain(): void {

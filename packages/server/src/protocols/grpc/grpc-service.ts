@@ -1,5 +1,6 @@
 import type { DescService } from '@bufbuild/protobuf'
 import type { ListenAddress } from 'sluicegate-config/listen-address.js'
+import type { Certificates } from 'sluicegate-config/tls.js'
 import { PolicyError, StoreError, TooManyHeldError } from '../../engine/engine.js'
 import type { CallTracing } from '../call-tracing.js'
 import type { ProtocolServer } from '../protocol-server.js'
@@ -45,6 +46,10 @@ export class GrpcService implements ProtocolServer {
 
   listen(at: ListenAddress): Promise<string> {
     return this.#server.listen(at)
+  }
+
+  certify(tls: Certificates): void {
+    this.#server.certify(tls)
   }
 
   drain(): void {

@@ -22,18 +22,16 @@ const LOCAL_NAMES: ReadonlySet<string> = new Set(['localhost', 'localhost.locald
 
 /** The routes of the HTTP listener. Verbs that change other callers' keys need a token of scope admin there. */
 export function httpSurface({ probes, routes, changes, access }: Surface): Routes {
-  const decide = access.needsToken('decide') ? requiring(access, 'decide') : unchanged
-  const admin = access.has('admin') ? requiring(access, 'admin') : refusing
   return surfaceOf([
     [probes, unchanged],
-    [routes, decide],
-    [changes, admin],
+    [routes, choosing(() => access.needsToken('decide'), requiring(access, 'decide'), unchanged)],
+    [changes, choosing(() => access.has('admin'), requiring(access, 'admin'), refusing)],
   ])
 }
 
 /** The routes of the admin listener: all of them. With tokens of scope admin each request needs one; else the address alone protects it. */
 export function adminSurface({ probes, routes, changes, access }: Surface): Routes {
-  const guard = access.has('admin') ? requiring(access, 'admin') : localHost
+  const guard = choosing(() => access.has('admin'), requiring(access, 'admin'), localHost)
   return surfaceOf([
     [probes, unchanged],
     [routes, guard],
@@ -53,6 +51,14 @@ function surfaceOf(groups: readonly (readonly [routes: Iterable<readonly [string
 }
 
 const unchanged: HandlerWrap = (handler) => handler
+
+/** One of two, for each request: tokens change while the service runs. */
+function choosing(isFirst: () => boolean, first: HandlerWrap, second: HandlerWrap): HandlerWrap {
+  return (handler) => {
+    const [one, other] = [first(handler), second(handler)]
+    return (request, response, query) => (isFirst() ? one : other)(request, response, query)
+  }
+}
 
 const refusing: HandlerWrap = () => () => {
   throw new Problem(403, 'ADMIN_ONLY', 'this is for the admin listener (--admin), or for a token of scope admin')

@@ -4,6 +4,7 @@ import { Server as NetServer, type Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ClientBounds } from 'sluicegate-config/config.js'
 import type { ListenAddress } from 'sluicegate-config/listen-address.js'
+import type { Certificates } from 'sluicegate-config/tls.js'
 import { after } from '../../after.js'
 import type { Guard } from '../guard.js'
 import { tlsOptions } from '../handshakes.js'
@@ -80,6 +81,10 @@ export class HttpServer implements ProtocolServer {
       this.connections.close()
       throw error
     }
+  }
+
+  certify(tls: Certificates): void {
+    this.#port.certify(tls)
   }
 
   drain(): void {

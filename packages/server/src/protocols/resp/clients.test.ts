@@ -13,6 +13,7 @@ import type { Access } from './access.js'
 
 const TOKEN = 'token-of-a-gateway'
 const WITH_TOKEN: Access = {
+  generation: 1,
   needsToken: () => true,
   has: () => true,
   allows: (secret, scope) => secret === TOKEN && scope === 'decide',

@@ -2,6 +2,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import type { ClientBounds } from 'sluicegate-config/config.js'
 import type { ListenAddress } from 'sluicegate-config/listen-address.js'
+import type { Certificates } from 'sluicegate-config/tls.js'
 import { after } from '../../after.js'
 import type { Engine } from '../../engine/engine.js'
 import type { CallTracing } from '../call-tracing.js'
@@ -61,6 +62,10 @@ export class RespServer implements ProtocolServer {
 
   listen(at: ListenAddress): Promise<string> {
     return this.#port.listen(at)
+  }
+
+  certify(tls: Certificates): void {
+    this.#port.certify(tls)
   }
 
   /** The protocol has no words for it: clients stay until the port is closed. */

@@ -8,11 +8,33 @@ import { Session } from './session.js'
 
 const TOKENS: Readonly<Record<string, 'decide' | 'admin'>> = { 'token-of-a-gateway': 'decide', 'token-of-an-admin': 'admin' }
 const WITH_TOKENS: Access = {
+  generation: 1,
   needsToken: () => true,
   has: () => true,
   allows: (secret, scope) => TOKENS[secret ?? ''] === scope || TOKENS[secret ?? ''] === 'admin',
   priorityOf: () => undefined,
 }
+
+test('a connection whose token is none any more has to show another', () => {
+  const tokens: Record<string, 'decide' | 'admin'> = { old: 'admin', 'for all': 'decide' }
+  let generation = 1
+  const access: Access = {
+    ...WITH_TOKENS,
+    get generation() {
+      return generation
+    },
+    allows: (secret, scope) => tokens[secret ?? ''] === scope || tokens[secret ?? ''] === 'admin',
+  }
+  const client = new TestSession(sessionContext({ access }))
+  client.call('AUTH', 'old')
+  assert.equal(client.call('PING'), 'PONG')
+  delete tokens.old
+  generation++
+  assert.match(String((client.call('PING') as ErrorReply).message), /^NOAUTH/)
+  client.call('AUTH', 'for all')
+  generation++
+  assert.equal(client.call('PING'), 'PONG')
+})
 
 test('CL.THROTTLE answers with five integers, as redis-cell does', () => {
   const clock = manualClock(1.7e12)

@@ -37,6 +37,8 @@ export class Session implements Client {
   readonly #later: Later[] = []
   readonly #onReady: () => void
   #user: User | undefined
+  /** Of the tokens by which it is the user. */
+  #generation = 0
   #isEnding = false
   #isInputEnded = false
   #wrongTokens = 0
@@ -58,6 +60,7 @@ export class Session implements Client {
   }
 
   set user(user: User | undefined) {
+    this.#generation = this.context.access.generation
     this.#user = user
     this.#reader.maxArguments = user === undefined ? MAX_ARGUMENTS_UNAUTHENTICATED : MAX_ARGUMENTS
   }
@@ -114,6 +117,8 @@ export class Session implements Client {
 
   /** Answers the commands that have arrived, as far as the bounds allow. */
   run(): Waiting {
+    if (this.#generation !== this.context.access.generation)
+      this.user = this.#user === undefined ? userWithoutToken(this.context.access) : this.#user.again()
     for (let left = COMMANDS_PER_TURN; ; left--) {
       if (this.#isEnding) return this.#later.length > 0 ? 'store' : 'end'
       if (this.#replies.length >= MAX_REPLY_BYTES) return 'room'

@@ -1,0 +1,153 @@
+import { randomUUID } from 'node:crypto'
+import { existsSync, readFileSync, readlinkSync } from 'node:fs'
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { setTimeout as wait } from 'node:timers/promises'
+
+/** Between two signs of life of the owner. */
+const BEAT_MS = 2_000
+/** Without a sign of life for so long the owner is gone. */
+const GONE_MS = 3 * BEAT_MS
+
+/** Why a file cannot be the snapshot of this service, for people. */
+export class SnapshotPlaceError extends Error {
+  override readonly name = 'SnapshotPlaceError'
+}
+
+/** Who has a lock. */
+interface Owner {
+  readonly id: string
+  readonly host: string
+  /** In which its number is the one of one process: that of a container, for example. */
+  readonly space: string
+  readonly pid: number
+  /** What tells a process from a later one with its number; empty where the system does not say. */
+  readonly born: string
+  /** Counts signs of life. */
+  readonly beat: number
+}
+
+/**
+ * The right to write a snapshot, which one service has at a time: a file beside it that names the owner, and changes every two seconds as a sign of
+ * life. So the lock of a process that was killed ends by itself, also on another machine that shares the folder.
+ */
+export class SnapshotLock {
+  readonly #file: string
+  #owner: Owner = { id: randomUUID(), host: hostname(), space: SPACE, pid: process.pid, born: bornOf(process.pid), beat: 0 }
+  #beating: NodeJS.Timeout | undefined
+
+  private constructor(file: string) {
+    this.#file = file
+  }
+
+  /**
+   * Takes the lock of a snapshot.
+   *
+   * @throws {SnapshotPlaceError} when a service has it.
+   */
+  static async take(snapshot: string): Promise<SnapshotLock> {
+    const lock = new SnapshotLock(`${snapshot}.lock`)
+    await lock.#take(snapshot)
+    lock.#beating = setInterval(() => void lock.#beat(), BEAT_MS).unref()
+    return lock
+  }
+
+  /** Whether it is still the own one: a service that stood still for long may have lost it. */
+  async isHeld(): Promise<boolean> {
+    return (await ownerIn(this.#file))?.id === this.#owner.id
+  }
+
+  async release(): Promise<void> {
+    clearInterval(this.#beating)
+    if (await this.isHeld()) await rm(this.#file, { force: true })
+  }
+
+  async #take(snapshot: string): Promise<void> {
+    for (;;) {
+      try {
+        await writeFile(this.#file, JSON.stringify(this.#owner), { flag: 'wx', mode: 0o600 })
+        return
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
+          throw new SnapshotPlaceError(`${snapshot} cannot be locked: ${(error as Error).message}`)
+      }
+      const owner = await ownerIn(this.#file)
+      // It ended at this moment.
+      if (owner === undefined && !existsSync(this.#file)) continue
+      if (!(await isGone(owner, this.#file))) {
+        const who = owner === undefined ? '' : ` by process ${owner.pid} on ${owner.host}`
+        throw new SnapshotPlaceError(`${snapshot} is in use${who}: give each service a file of its own`)
+      }
+      // Moved away first, so that of several that see it abandoned one takes it.
+      const abandoned = `${this.#file}.${this.#owner.id}`
+      await rename(this.#file, abandoned).catch(() => undefined)
+      await rm(abandoned, { force: true })
+    }
+  }
+
+  async #beat(): Promise<void> {
+    try {
+      if (!(await this.isHeld())) return
+      this.#owner = { ...this.#owner, beat: this.#owner.beat + 1 }
+      const next = `${this.#file}.${this.#owner.id}`
+      await writeFile(next, JSON.stringify(this.#owner), { mode: 0o600 })
+      await rename(next, this.#file)
+    } catch {
+      // The folder cannot be written at the moment: the snapshot itself says so.
+    }
+  }
+}
+
+/** Whether the owner of a lock does not live any more. Of a process beside this one that is known at once; of others signs of life are awaited. */
+async function isGone(owner: Owner | undefined, file: string): Promise<boolean> {
+  if (owner?.host === hostname() && owner.space === SPACE) {
+    if (!isAlive(owner.pid)) return true
+    const born = bornOf(owner.pid)
+    if (born !== '') return born !== owner.born
+  }
+  for (let waited = 0; waited < GONE_MS; waited += BEAT_MS / 4) {
+    await wait(BEAT_MS / 4)
+    const now = await ownerIn(file)
+    if (now?.id !== owner?.id || now?.beat !== owner?.beat) return now === undefined
+  }
+  return true
+}
+
+async function ownerIn(file: string): Promise<Owner | undefined> {
+  try {
+    return JSON.parse(await readFile(file, 'utf8')) as Owner
+  } catch {
+    return undefined
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+const SPACE = spaceOf()
+
+/** The namespace of processes under Linux; empty elsewhere. */
+function spaceOf(): string {
+  try {
+    return readlinkSync('/proc/self/ns/pid')
+  } catch {
+    return ''
+  }
+}
+
+/** When a process began, by the clock of Linux; empty elsewhere. */
+function bornOf(pid: number): string {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    // The 22nd field; the second may have spaces in it.
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? ''
+  } catch {
+    return ''
+  }
+}
