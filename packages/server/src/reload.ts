@@ -149,7 +149,7 @@ export class Reloader {
     if (trigger !== 'again') this.#retry = undefined
     let made: PreparedChanges | undefined
     try {
-      await this.#watch.note()
+      this.#watch.note()
       const read = this.#source.read(files, { tls: tls ?? this.#tls })
       const config = tls === undefined ? read : { ...read, tls }
       const configs = allPolicies(config)

@@ -51,7 +51,7 @@ export class Candidate implements Part {
 
   /** After a fault the one before stays. */
   #read(): void {
-    void this.#watch.note()
+    this.#watch.note()
     try {
       const { policies, domains } = readConfig(this.#path)
       this.follower.use(allPolicies({ policies, domains }))
