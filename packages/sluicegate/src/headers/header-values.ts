@@ -2,10 +2,13 @@ const LONGEST = 256
 const LONGEST_COUNTS = 1_024
 /** A value between commas; a date has a comma after the day of the week. */
 const ONE_TIME = /\s*[A-Za-z]{3,9},[^,]*|[^,]+/g
-const NUMBER = /^\d{1,16}(?:\.\d{1,9})?$/
+const NUMBER = /^\d{1,19}(?:\.\d{1,9})?$/
 const AGE = /^[ \t]*(\d+)[ \t]*(?:,|$)/
 const COUNT = /^(\d{1,15})(?:\.\d{1,9})?(?=$|[,;])/
-const DURATION = /^(?:(\d{1,6})h)?(?:(\d{1,6})m(?!s))?(?:(\d{1,6}(?:\.\d{1,9})?)s)?(?:(\d{1,9}(?:\.\d{1,9})?)ms)?$/
+/** As Go writes durations. A header's bytes are read as Latin-1 or as UTF-8: the micro sign, or the letter mu, has four forms. */
+const DURATION =
+  /^(?:(\d{1,6}(?:\.\d{1,9})?)d)?(?:(\d{1,6}(?:\.\d{1,9})?)h)?(?:(\d{1,6}(?:\.\d{1,9})?)m(?!s))?(?:(\d{1,6}(?:\.\d{1,9})?)s)?(?:(\d{1,9}(?:\.\d{1,9})?)ms)?(?:(\d{1,9}(?:\.\d{1,9})?)(?:u|µ|μ|Âµ|Î¼)s)?(?:(\d{1,9})ns)?$/
+const DURATION_UNITS_MS = [86_400_000, 3_600_000, 60_000, 1_000, 1, 1e-3, 1e-6]
 
 /** Numbers from here on are moments, below it durations: as seconds this is the year 2001, and no quota lasts thirty years. */
 const LEAST_EPOCH_S = 1e9
@@ -13,6 +16,8 @@ const LEAST_EPOCH_S = 1e9
 const LEAST_EPOCH_MS = 1e11
 /** The same between milliseconds and microseconds. */
 const LEAST_EPOCH_US = 1e14
+/** And nanoseconds. */
+const LEAST_EPOCH_NS = 1e17
 
 /** A whole number of tokens; fractions are cut off, and a list begins with it. */
 export function readCount(text: string | undefined): number | undefined {
@@ -28,30 +33,23 @@ export function readLeast(text: string | undefined): number | undefined {
 }
 
 /**
- * `Retry-After` in milliseconds from now: seconds, with an optional fraction, or a date. Of several values, such as those of two joined
- * lines, the longest.
+ * `Retry-After`, or a reset, in milliseconds from now; of several values, such as those of two joined lines, the longest. Servers write
+ * seconds, with an optional fraction, a moment in Unix time, which is recognised by its size, a date, or a duration such as `6m0s`.
  *
- * Source: RFC 9110, section 10.2.3.
+ * Source: RFC 9110, section 10.2.3, for seconds and dates.
  *
  * @param nowMs Unix time on the server's clock.
  */
-export function readDelayMs(text: string | undefined, nowMs: number): number | undefined {
-  return longest(text, (value) => (NUMBER.test(value) ? Math.ceil(Number(value) * 1000) : untilMs(httpDateMs(value, nowMs), nowMs)))
+export function readWaitMs(text: string | undefined, nowMs: number): number | undefined {
+  return longest(text, (value) => singleWaitMs(value, nowMs))
 }
 
-/**
- * A reset in milliseconds from now, of several the longest. Servers write a duration in seconds, a moment in Unix time, which is recognised
- * by its size, a date, or a duration such as `6m0s`.
- */
-export function readResetMs(text: string | undefined, nowMs: number): number | undefined {
-  return longest(text, (value) => singleResetMs(value, nowMs))
-}
-
-function singleResetMs(value: string, nowMs: number): number | undefined {
+function singleWaitMs(value: string, nowMs: number): number | undefined {
   if (NUMBER.test(value)) {
     const number = Number(value)
     if (number < LEAST_EPOCH_S) return Math.ceil(number * 1000)
-    return untilMs(number < LEAST_EPOCH_MS ? number * 1000 : number < LEAST_EPOCH_US ? number : number / 1000, nowMs)
+    const unitMs = number < LEAST_EPOCH_MS ? 1_000 : number < LEAST_EPOCH_US ? 1 : number < LEAST_EPOCH_NS ? 1e-3 : 1e-6
+    return untilMs(number * unitMs, nowMs)
   }
   return durationMs(value) ?? untilMs(offsetDateMs(value) ?? httpDateMs(value, nowMs), nowMs)
 }
@@ -75,8 +73,9 @@ export function readAgeMs(text: string | undefined): number {
 function durationMs(text: string): number | undefined {
   const found = DURATION.exec(text)
   if (found === null) return undefined
-  const [, hours = 0, minutes = 0, seconds = 0, ms = 0] = found
-  return Math.ceil(Number(hours) * 3_600_000 + Number(minutes) * 60_000 + Number(seconds) * 1000 + Number(ms))
+  const ms = DURATION_UNITS_MS.reduce((sum, unitMs, i) => sum + Number(found[i + 1] ?? 0) * unitMs, 0)
+  // Products of fractions may be a little above the whole number.
+  return Math.ceil(Math.round(ms * 1e6) / 1e6)
 }
 
 /** The longest of several values; undefined if one of them is malformed. */

@@ -1,5 +1,5 @@
 import { type HeaderSource, headerOf, lowerCased } from './header.js'
-import { httpDateMs, readAgeMs, readCount, readDelayMs, readLeast, readMs, readResetMs } from './header-values.js'
+import { httpDateMs, readAgeMs, readCount, readLeast, readMs, readWaitMs } from './header-values.js'
 import { type BareItem, ByteSequence, type StructuredItem, structuredDictionary, structuredList } from './structured-field.js'
 
 /** What a server announces about one policy. */
@@ -47,9 +47,21 @@ const RESOURCES: readonly (readonly [name: string, field: (what: string) => stri
   ),
 ]
 
+const WINDOWS_MS = { second: 1_000, minute: 60_000, hour: 3_600_000, day: 86_400_000, month: 30 * 86_400_000 }
+
+/** Where the name of a header has the window as well: `x-ratelimit-remaining-tokens-minute`; of requests also without their name. */
+const WINDOWED = Object.entries(WINDOWS_MS).flatMap(([window, windowMs]) =>
+  [
+    ['requests', `requests-${window}`],
+    ['requests', `req-${window}`],
+    ['requests', window],
+    ['tokens', `tokens-${window}`],
+  ].map(([resource, suffix]) => ({ name: `${resource}-${window}`, prefix: 'x-ratelimit-', suffix, windowMs })),
+)
+
 /**
- * Reads the limits that a response announces, in any version: the drafts 6 to 11, `X-RateLimit-*` and its spellings, with resets as
- * durations, moments or dates, and `Retry-After` as seconds or a date. If several fields announce what remains, the least counts. Malformed
+ * Reads the limits that a response announces, in any version: the drafts 6 to 11, `X-RateLimit-*` and its spellings, with resets and
+ * `Retry-After` as seconds, durations, moments or dates. If several fields announce what remains, the least counts. Malformed
  * and overlong fields are ignored. Never throws for the content of a response.
  *
  * A response from a cache, with an `Age` above 0, does not know what remains now: only its `Retry-After` counts, less the age, while that
@@ -70,7 +82,7 @@ export function readRateLimit(headers: HeaderSource, options: { readonly nowMs?:
   const ageMs = readAgeMs(read('age'))
   // Moments are compared with the server's clock when it made the response.
   const nowMs = (date === undefined ? undefined : httpDateMs(date, ownNowMs)) ?? ownNowMs - ageMs
-  const delayMs = readMs(read('retry-after-ms') ?? read('x-ms-retry-after-ms')) ?? readDelayMs(read('retry-after'), nowMs)
+  const delayMs = readMs(read('retry-after-ms')) ?? readMs(read('x-ms-retry-after-ms')) ?? readWaitMs(read('retry-after'), nowMs)
   if (ageMs > 0) return delayMs === undefined || delayMs <= ageMs ? {} : { retryAfterMs: delayMs - ageMs }
   const { policies: drafted = [], ...draft } = readDraftFields(read('ratelimit'), read('ratelimit-policy')) ?? {}
   const families = FAMILIES.map((family) => {
@@ -95,10 +107,17 @@ function together(all: readonly Numbers[]): Numbers {
 }
 
 function readResources(read: (name: string) => string | undefined, nowMs: number): PolicyReading[] {
-  return RESOURCES.flatMap(([name, field]) => {
+  const readings = RESOURCES.flatMap(([name, field]): PolicyReading[] => {
     const found = numbersOf(read(field('limit')), read(field('remaining')), read(field('reset')), nowMs)
-    return Object.keys(found).length > 0 ? { name, ...found } : []
+    return Object.keys(found).length > 0 ? [{ name, ...found }] : []
   })
+  for (const { name, prefix, suffix, windowMs } of WINDOWED) {
+    const remaining = read(`${prefix}remaining-${suffix}`)
+    if (remaining === undefined) continue
+    const found = numbersOf(read(`${prefix}limit-${suffix}`), remaining, read(`${prefix}reset-${suffix}`), nowMs)
+    if (found.remaining !== undefined) readings.push({ name, windowMs, ...found })
+  }
+  return readings
 }
 
 /**
@@ -107,7 +126,8 @@ function readResources(read: (name: string) => string | undefined, nowMs: number
  */
 function bindingResource(resources: readonly PolicyReading[]): Numbers {
   const spent = resources.filter(({ remaining }) => remaining === 0).sort((a, b) => (b.resetAfterMs ?? 0) - (a.resetAfterMs ?? 0))
-  const { name, ...numbers } = spent[0] ?? resources.find((each) => each.name === 'requests') ?? {}
+  const requests = resources.filter(({ name = '' }) => name.startsWith('requests')).sort((a, b) => (a.remaining ?? 0) - (b.remaining ?? 0))
+  const { name, windowMs, ...numbers } = spent[0] ?? requests[0] ?? {}
   return numbers
 }
 
@@ -119,7 +139,7 @@ function numbersOf(
 ): Numbers {
   const limit = readCount(limitText)
   const remaining = readLeast(remainingText)
-  const resetAfterMs = readResetMs(resetText, nowMs)
+  const resetAfterMs = readWaitMs(resetText, nowMs)
   return {
     ...(limit !== undefined && { limit }),
     ...(remaining !== undefined && { remaining }),

@@ -1,7 +1,7 @@
 import type { PolicyReading, RateLimitReading } from '../headers/read-rate-limit.js'
 
-/** Resources other than requests limit only when nothing is left. */
-const OTHER_RESOURCES = new Set(['tokens', 'input-tokens', 'output-tokens'])
+/** Resources other than requests limit only when nothing is left; also with a window in the name. */
+const OTHER_RESOURCES = /^(?:input-|output-)?tokens\b/
 
 const RESET_UNIT_MS = 1_000
 
@@ -25,6 +25,7 @@ interface Statement {
  */
 export class AnnouncedBudget {
   private readonly freeShare: number
+  private readonly longestMs: number
   private statements: readonly Statement[] = []
   /** Requests that were under way at the announcement. */
   private unsure = 0
@@ -35,9 +36,13 @@ export class AnnouncedBudget {
   /** The announced remaining requests, for statistics. */
   remaining: number | undefined
 
-  /** @param freeShare the share of an announced limit, 0 to 1, that may be spent at once. */
-  constructor(freeShare: number) {
+  /**
+   * @param freeShare the share of an announced limit, 0 to 1, that may be spent at once.
+   * @param longestMs the longest time that an empty budget is believed.
+   */
+  constructor(freeShare: number, longestMs: number) {
     this.freeShare = freeShare
+    this.longestMs = longestMs
   }
 
   /**
@@ -106,8 +111,9 @@ export class AnnouncedBudget {
   /** @param mostMs the value of `Retry-After`, which precedes a reset: draft 11, section 7. */
   private statement({ remaining = 0, resetAfterMs, limit, windowMs }: PolicyReading, mostMs: number, nowMs: number): Statement | undefined {
     const tokenMs = limit !== undefined && windowMs !== undefined ? windowMs / Math.max(1, limit) : undefined
-    const forMs = resetAfterMs ?? (tokenMs === undefined ? undefined : tokenMs * Math.max(1, remaining))
-    if (forMs === undefined) return undefined
+    const saidMs = resetAfterMs ?? (tokenMs === undefined ? undefined : tokenMs * Math.max(1, remaining))
+    if (saidMs === undefined) return undefined
+    const forMs = remaining < 1 ? Math.min(saidMs, this.longestMs) : saidMs
     if (remaining < 1 && mostMs < forMs) return this.emptyFor(mostMs, nowMs)
     const endsMs = nowMs + forMs
     if (remaining < 1) this.emptyUntilMs = Math.max(this.emptyUntilMs, endsMs)
@@ -149,5 +155,5 @@ function withWindow({ policies = [], ...numbers }: RateLimitReading): PolicyRead
 
 function binds({ name, unit = 'requests', remaining }: PolicyReading): boolean {
   if (remaining === undefined) return false
-  return remaining === 0 || (unit === 'requests' && !OTHER_RESOURCES.has(name ?? ''))
+  return remaining === 0 || (unit === 'requests' && !OTHER_RESOURCES.test(name ?? ''))
 }

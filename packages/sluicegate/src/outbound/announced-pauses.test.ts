@@ -22,6 +22,23 @@ test('a refusal with only a reset is the answer when that is too far off, and a 
   await assert.rejects(hasty('http://a/'), { code: 'WAIT_TOO_LONG', retryAfterMs: 3_600_000 })
 })
 
+test('a moment in Retry-After closes a host for 40 s, and no pause or empty budget closes it for good', async () => {
+  const net = new FakeNet((_, number) => (number === 1 ? refusal(429, String(net.clock.nowMs() / 1_000 + 40)) : new Response('ok')))
+  net.clock.set(1_764_000_000_000)
+  const polite = limitedFetch(net.fetch, { clock: net.clock, jitter: 0, attempts: 1 })
+  assert.equal((await polite('http://a/')).status, 429)
+  assert.equal(polite.statsOf('a')?.pauseMs, 40_000)
+  for (const headers of [{ 'Retry-After': '999999999' }, { 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': '999999999' }]) {
+    const closed = new FakeNet((_, number) => (number === 1 ? new Response(null, { status: 429, headers }) : new Response('ok')))
+    const hourly = limitedFetch(closed.fetch, { clock: closed.clock, jitter: 0, attempts: 1, longestPauseMs: 3_600_000 })
+    assert.equal((await hourly('http://a/')).status, 429)
+    assert.equal(hourly.statsOf('a')?.pauseMs, 3_600_000)
+    await assert.rejects(hourly('http://a/'), { code: 'PAUSED' })
+    closed.clock.advance(3_600_001)
+    assert.equal((await hourly('http://a/')).status, 200)
+  }
+})
+
 test('maxTotalMs looks at resets as it does at Retry-After', async () => {
   const net = new FakeNet(() => spent(200))
   const call = limitedFetch(net.fetch, { clock: net.clock, jitter: 0, maxTotalMs: 5_000 })('http://a/')

@@ -119,6 +119,13 @@ export interface OutboundOptions {
    */
   readonly maxPauseMs?: number
   /**
+   * The longest pause, in milliseconds, that a server can ask for, or an empty budget last: after it one request tests whether it is over.
+   *
+   * @defaultValue `86_400_000`
+   * @example limitedFetch(fetch, { longestPauseMs: 3_600_000 })
+   */
+  readonly longestPauseMs?: number
+  /**
    * Requests that may wait for one key; further ones are rejected with `QUEUE_FULL`, except retries.
    *
    * @defaultValue `10_000`
@@ -228,6 +235,7 @@ const NUMBERS = {
   bodyStallMs: { otherwise: 30_000, least: 1, most: Number.POSITIVE_INFINITY, isWhole: false },
   maxWaitMs: { otherwise: Number.POSITIVE_INFINITY, least: 0, most: Number.POSITIVE_INFINITY, isWhole: false },
   maxPauseMs: { otherwise: 300_000, least: 0, most: Number.POSITIVE_INFINITY, isWhole: false },
+  longestPauseMs: { otherwise: 86_400_000, least: 1, most: Number.POSITIVE_INFINITY, isWhole: false },
   maxWaiting: { otherwise: 10_000, least: 1, most: 1_000_000, isWhole: true },
   maxKeys: { otherwise: 10_000, least: 1, most: 1_000_000, isWhole: true },
   attempts: { otherwise: 5, least: 1, most: 100, isWhole: true },
@@ -261,13 +269,13 @@ export function outboundSettings(given: OutboundOptions): OutboundSettings {
       throw new PolicyError('OPTION_INVALID', 'limiter', limiter, 'has its own policies: give one or the other')
     }
   }
-  const { backoffMs, jitter, recoverMs, freeShare } = numbers
+  const { backoffMs, jitter, recoverMs, freeShare, longestPauseMs } = numbers
   return {
     ...numbers,
     given: options,
     clock,
     random,
-    pace: { backoffMs, maxBackoffMs: MAX_BACKOFF_MS, jitter, recoverMs, freeShare, random },
+    pace: { backoffMs, maxBackoffMs: MAX_BACKOFF_MS, jitter, recoverMs, freeShare, longestPauseMs, random },
   }
 }
 

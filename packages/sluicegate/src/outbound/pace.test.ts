@@ -5,7 +5,15 @@ import { AnnouncedBudget } from './announced-budget.js'
 import { LearnedRate } from './learned-rate.js'
 import { Pace, type Sent } from './pace.js'
 
-const SETTINGS = { backoffMs: 1_000, maxBackoffMs: 60_000, jitter: 0, recoverMs: 10_000, freeShare: 0.5, random: () => 0 }
+const SETTINGS = {
+  backoffMs: 1_000,
+  maxBackoffMs: 60_000,
+  jitter: 0,
+  recoverMs: 10_000,
+  freeShare: 0.5,
+  longestPauseMs: 86_400_000,
+  random: () => 0,
+}
 
 /** A rate that was found to be 10 a second by a first refusal. */
 function found(): LearnedRate {
@@ -49,7 +57,7 @@ test('idle time does not count for a rate', () => {
 })
 
 test('half of an announced budget may be sent at once, the rest evenly until the reset', () => {
-  const budget = new AnnouncedBudget(0.5)
+  const budget = new AnnouncedBudget(0.5, Number.POSITIVE_INFINITY)
   budget.read({ limit: 100, remaining: 90, resetAfterMs: 60_000 }, 0, 0)
   for (let i = 0; i < 40; i++) {
     assert.equal(budget.intervalMs(0, 0), 0)
@@ -64,7 +72,7 @@ test('half of an announced budget may be sent at once, the rest evenly until the
 })
 
 test('of several announced policies the slowest decides; of other resources only an exhausted one', () => {
-  const budget = new AnnouncedBudget(0)
+  const budget = new AnnouncedBudget(0, Number.POSITIVE_INFINITY)
   const policies = [
     { name: 'burst', limit: 10, windowMs: 1_000, remaining: 9, resetAfterMs: 1_000 },
     { name: 'daily', limit: 1_000, windowMs: 86_400_000, remaining: 100, resetAfterMs: 1_001_000 },
@@ -77,7 +85,7 @@ test('of several announced policies the slowest decides; of other resources only
 })
 
 test('an announcement in fields of its own counts beside the policies', () => {
-  const budget = new AnnouncedBudget(0)
+  const budget = new AnnouncedBudget(0, Number.POSITIVE_INFINITY)
   const headers = {
     'x-ratelimit-remaining': '5',
     'x-ratelimit-reset': '60',
@@ -168,14 +176,14 @@ test('an announced budget ends at its reset: then requests are sent as before, a
     assert.ok(pace.readyMs(60_010) <= 60_010)
     pace.sent(60_010)
   }
-  const spread = new AnnouncedBudget(0.5)
+  const spread = new AnnouncedBudget(0.5, Number.POSITIVE_INFINITY)
   spread.read({ remaining: 5, limit: 1_000, resetAfterMs: 600_000 }, 0, 0)
   assert.equal(spread.readyMs(0, 0, 0), 120_000)
   assert.equal(spread.readyMs(590_000, 0, 590_000), 600_000, 'no longer than it holds')
   assert.equal(spread.intervalMs(0, 600_000), 600)
   spread.read({}, 0, 600_000)
   assert.equal(spread.intervalMs(0, 600_000), 0)
-  const windowed = new AnnouncedBudget(0.5)
+  const windowed = new AnnouncedBudget(0.5, Number.POSITIVE_INFINITY)
   windowed.read({ policies: [{ limit: 100, windowMs: 10_000, remaining: 0, resetAfterMs: 5_000 }] }, 0, 0)
   windowed.read({}, 0, 5_000)
   assert.equal(windowed.intervalMs(0, 5_000), 100, 'a window from a header is kept')

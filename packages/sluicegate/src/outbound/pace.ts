@@ -25,6 +25,8 @@ export interface PaceSettings {
   readonly jitter: number
   readonly recoverMs: number
   readonly freeShare: number
+  /** The longest pause. */
+  readonly longestPauseMs: number
   readonly random: () => number
 }
 
@@ -76,7 +78,7 @@ export class Pace {
   constructor(settings: PaceSettings) {
     this.settings = settings
     this.learned = new LearnedRate(settings.recoverMs)
-    this.announced = new AnnouncedBudget(settings.freeShare)
+    this.announced = new AnnouncedBudget(settings.freeShare, settings.longestPauseMs)
   }
 
   get remaining(): number | undefined {
@@ -138,9 +140,9 @@ export class Pace {
 
   /** Resets everything but the requests under way. */
   forget(): void {
-    const { recoverMs, freeShare } = this.settings
+    const { recoverMs, freeShare, longestPauseMs } = this.settings
     this.learned = new LearnedRate(recoverMs)
-    this.announced = new AnnouncedBudget(freeShare)
+    this.announced = new AnnouncedBudget(freeShare, longestPauseMs)
     this.pausedUntilMs = Number.NEGATIVE_INFINITY
     this.slotMs = Number.NEGATIVE_INFINITY
     this.firstSentMs = undefined
@@ -163,7 +165,7 @@ export class Pace {
     this.over(sent)
     this.announced.read(reading, this.inFlight, nowMs)
     const { retryAfterMs } = reading
-    const isUnclear = status === 503 && retryAfterMs === undefined
+    const isUnclear = isUnavailable(status) && retryAfterMs === undefined
     this.unavailable += ((isUnclear ? 1 : 0) - this.unavailable) * NEWEST_SHARE
     if (isUnclear && !this.isAboutRate(sent, nowMs)) return false
     if (isRefusal(status)) return this.refused(retryAfterMs, sentMs, nowMs)
@@ -203,8 +205,8 @@ export class Pace {
   }
 
   private pause(ms: number, nowMs: number): void {
-    const { jitter, random } = this.settings
-    this.pausedUntilMs = Math.max(this.pausedUntilMs, nowMs + ms * (1 + jitter * random()))
+    const { jitter, random, longestPauseMs } = this.settings
+    this.pausedUntilMs = Math.max(this.pausedUntilMs, nowMs + Math.min(ms, longestPauseMs) * (1 + jitter * random()))
     this.isProbing = true
   }
 
@@ -233,5 +235,10 @@ export class Pace {
 
 /** Whether a status means too many requests. */
 export function isRefusal(status: number): boolean {
-  return status === 429 || status === 503
+  return status === 429 || isUnavailable(status)
+}
+
+/** 529 is that of services which are overloaded. */
+function isUnavailable(status: number): boolean {
+  return status === 503 || status === 529
 }

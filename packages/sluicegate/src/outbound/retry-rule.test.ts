@@ -25,6 +25,14 @@ test('a host out of reach has seen nothing, a connection that lost it may have',
   }
 })
 
+test('failures that pass are like a 503: repeated only where that is safe', () => {
+  for (const status of [408, 425, 502, 503, 504, 520, 521, 522, 523, 524, 529]) {
+    const outcome = { status, isRedirected: false }
+    assert.deepEqual([isSafeToRepeat(request('GET'), outcome), isSafeToRepeat(request('POST'), outcome)], [true, false], String(status))
+  }
+  for (const status of [500, 501, 505, 519, 525, 526, 530]) assert.equal(isSafeToRepeat(request('GET'), { status }), false, String(status))
+})
+
 test('of several addresses none must have been reached', () => {
   const refused = fault('ECONNREFUSED', 'connect')
   const unreachable = fault('ENETUNREACH', 'connect')

@@ -18,8 +18,8 @@ export interface SentRequest extends OutboundRequest {
 
 /** RFC 9110, section 9.2.2: methods that have the same effect twice as once. */
 const IDEMPOTENT = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])
-/** Temporary failures. */
-const PASSING_STATUSES = new Set([408, 429, 502, 503, 504])
+/** Temporary failures. Those from 520 on are of CDNs and overloaded services: what is behind them did not answer, or not in time. */
+const PASSING_STATUSES = new Set([408, 425, 429, 502, 503, 504, 520, 521, 522, 523, 524, 529])
 /** Errors of a connection that was not made: the server has not seen the request. */
 const NOT_SENT = new Set(['EAI_AGAIN', 'ECONNREFUSED', 'UND_ERR_CONNECT_TIMEOUT', 'ConnectionRefused', 'NGHTTP2_REFUSED_STREAM'])
 /** The same while connecting; on an established connection these also mean a network failure. */
@@ -49,7 +49,7 @@ export interface Outcome {
  * Whether a request may be sent again after an outcome, by its semantics:
  *
  * - 429: any method. It says that the request was not processed because of its rate, and RFC 9110 asks for some means to know that.
- * - 503, 408, 502, 504, a broken connection: only requests that are idempotent by their method or by an `Idempotency-Key`. A proxy may send
+ * - 503, 408, 425, 502, 504, 520 to 524, 529, a broken connection: only requests that are idempotent by their method or by an `Idempotency-Key`. A proxy may send
  *   these after the server behind it has begun, with or without `Retry-After`.
  * - A connection that was never made, a refused HTTP/2 stream: any method.
  * - After a redirect, or where there may have been one: only idempotent requests. A server that redirects a POST may have processed it.
