@@ -45,6 +45,14 @@ longTest('a port in use is one clear line and exit code 1', async (t) => {
   assert.equal(err, `sluicegate: 127.0.0.1:${port} is in use by another program: stop it, or choose another address with --http\n`)
 })
 
+longTest('a socket that cannot be made has the reason in words', async (t) => {
+  const file = configFile(t, TWO_POLICIES)
+  const refused = async (path: string): Promise<string> => (await ended(sluicegate(t, 'serve', '--config', file, '--http', path))).err
+  assert.match(await refused('unix:/missing/folder/x.sock'), /^sluicegate: there is no folder \/missing\/folder: create it, or choose/)
+  assert.match(await refused(`unix:${file}/x.sock`), /^sluicegate: \S+ is no folder: choose/)
+  assert.match(await refused(`unix:${file}`), /^sluicegate: \S+ is there and no socket: remove it/)
+})
+
 longTest('check accepts a valid file and serves nothing', async (t) => {
   const file = configFile(t, TWO_POLICIES)
   assert.deepEqual(await ended(sluicegate(t, 'check', '--config', file)), { code: 0, out: `${file}: good, 2 policies\n`, err: '' })
@@ -78,6 +86,10 @@ const MISUSE: readonly [args: string[], message: RegExp][] = [
   [['serve', '--config', EXAMPLE, '--port', '70000'], /--port must be from 0 to 65535, not "70000"/],
   [['serve', '--config', EXAMPLE, '--drain', 'soon'], /--drain must be a time of at most 1h, for example 10s, 500ms or 0, not "soon"/],
   [['serve', '--config', EXAMPLE, '--max-connections', '0'], /--max-connections must be from 1 to 1000000, not "0"/],
+  [['take', 'api', 'alice', '--cost', 'x'], /--cost must be an integer from 1, not "x"/],
+  [['take', 'api'], /missing required argument 'key'/],
+  [['health', '--timeout', '0'], /--timeout must be such as 500ms or 5s/],
+  [['health', '--url', 'ftp://a'], /--url must be such as/],
 ]
 
 for (const [i, [args, message]] of MISUSE.entries()) {

@@ -4,15 +4,21 @@ import { Command, CommanderError, Option } from 'commander'
 import type { GateFlags } from 'sluicegate-commands/gate/gate-flags.js'
 import type { LoadFlags } from 'sluicegate-commands/load/load-command.js'
 import type { ReplayFlags } from 'sluicegate-commands/replay/run-replay.js'
+import { ANSWER_MS } from 'sluicegate-commands/service/service-client.js'
 import { TAKE_EXIT, take } from 'sluicegate-commands/service/take.js'
 import { endWithOutput } from 'sluicegate-commands/terminal/closed-output.js'
+import { printableLines } from 'sluicegate-commands/terminal/printable.js'
 import { UsageError } from 'sluicegate-commands/terminal/usage-error.js'
 import type { Config } from 'sluicegate-config/config.js'
 import { ConfigError } from 'sluicegate-config/fault.js'
 import type { ConfigFile, Known } from 'sluicegate-config/read-config.js'
+import { timeSpanMs } from 'sluicegate-config/time-span.js'
 import { ENVIRONMENT } from './cli/environment.js'
 import type { ServeTexts } from './cli/serve-options.js'
+import { isOutOfFiles, OUT_OF_FILES } from './open-files.js'
 import { VERSION } from './version.js'
+
+const MOST_TIMEOUT_MS = 3_600_000
 
 // Each command loads what it needs: the server and its protocols take longer to load than most commands take.
 
@@ -127,6 +133,8 @@ program
     process.exitCode = check(pathOf(path, texts.config), texts.json === true)
   })
 
+const timeoutOption = (): Option =>
+  option('--timeout <time>', 'how long the service may take to answer').argParser(timeoutOf).default(ANSWER_MS, '5s')
 const urlOption = (): Option => option('--url <url>', 'the service, also unix:/PATH', ENVIRONMENT.url).default('http://127.0.0.1:8080')
 
 program
@@ -137,6 +145,7 @@ program
   .addOption(option('--cost <n>', 'tokens').default('1'))
   .addOption(option('--peek', 'only look'))
   .addOption(urlOption())
+  .addOption(timeoutOption())
   .addOption(option('--json', 'print the decision as JSON'))
   .addHelpText(
     'after',
@@ -145,23 +154,28 @@ program
       .join(', ')}, 1 error. A token comes from ${ENVIRONMENT.token}.`,
   )
   .allowExcessArguments(false)
-  .action(async (policy: string, key: string, { cost, url, peek, json }: { cost: string; url: string; peek?: true; json?: true }) => {
-    process.exitCode = await take({ policy, key, cost, url, token: tokenOf(), peek: peek === true, json: json === true })
+  .action(async (policy: string, key: string, flags: { cost: string; url: string; timeout: number; peek?: true; json?: true }) => {
+    const { cost, url, timeout: timeoutMs, peek, json } = flags
+    process.exitCode = await take({ policy, key, cost, url, timeoutMs, token: tokenOf(), peek: peek === true, json: json === true })
   })
 
 program
   .command('health')
   .description('whether a running service takes requests; exit code 1 if not')
   .addOption(urlOption())
+  .addOption(timeoutOption())
+  .addOption(option('--json', 'print ready, status and what the service says, as JSON'))
   .allowExcessArguments(false)
-  .action(async ({ url }: { url: string }) => {
-    process.exitCode = await (await import('sluicegate-commands/service/health.js')).health(url)
+  .action(async ({ url, timeout: timeoutMs, json }: { url: string; timeout: number; json?: true }) => {
+    const { health } = await import('sluicegate-commands/service/health.js')
+    process.exitCode = await health({ url, timeoutMs, json: json === true })
   })
 
 program
   .command('top')
   .description('show the decisions of a running service, each second')
   .addOption(urlOption())
+  .addOption(timeoutOption())
   .addOption(option('--samples <n>', 'end after this number').argParser(samplesOf))
   .addOption(option('--json', 'print each sample as JSON'))
   .addHelpText(
@@ -169,9 +183,9 @@ program
     `\nCtrl-C ends it. The admin listener shows keys, the HTTP listener pseudonyms. A token comes from ${ENVIRONMENT.adminToken} or ${ENVIRONMENT.token}.`,
   )
   .allowExcessArguments(false)
-  .action(async ({ url, samples, json }: { url: string; samples?: number; json?: true }) => {
+  .action(async ({ url, timeout: timeoutMs, samples, json }: { url: string; timeout: number; samples?: number; json?: true }) => {
     const { top } = await import('sluicegate-commands/service/top.js')
-    await top({ url, samples, token: tokenOf(), json: json === true }, process.stdout)
+    await top({ url, timeoutMs, samples, token: tokenOf(), json: json === true }, process.stdout)
   })
 
 program
@@ -294,6 +308,7 @@ try {
 } catch (error) {
   if (error instanceof ConfigError) fail(error.message, 1)
   else if (error instanceof UsageError) fail(`sluicegate: ${error.message}`, error.exitCode)
+  else if (isOutOfFiles(error)) fail(`sluicegate: ${OUT_OF_FILES}`, 1)
   else if (!(error instanceof CommanderError)) throw error
   else if (error.exitCode !== 0) fail(`sluicegate: ${error.message.replace(/^error: /, '').replaceAll('\n', ' ')}; see --help`, 2)
 }
@@ -320,12 +335,20 @@ function collected(text: string, before: readonly string[] | undefined): readonl
   return [...(before ?? []), text]
 }
 
+function timeoutOf(text: string): number {
+  const ms = timeSpanMs(text)
+  if (ms === undefined || ms < 1 || ms > MOST_TIMEOUT_MS)
+    throw new UsageError(`--timeout must be such as 500ms or 5s, at most 1h, not "${text}"`)
+  return ms
+}
+
 function samplesOf(text: string): number {
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`--samples must be an integer from 1, not "${text}"`)
   return Number(text)
 }
 
 function fail(message: string, exitCode: number): void {
-  console.error(message)
+  // It may hold what a server has answered.
+  console.error(printableLines(message))
   process.exitCode = exitCode
 }

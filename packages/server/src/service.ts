@@ -16,6 +16,7 @@ import { createLog, type Log } from './log.js'
 import type { Measure } from './measures/measure.js'
 import { measuresOf } from './measures/measures.js'
 import { createMetrics, type Metrics } from './metrics.js'
+import { openFiles } from './open-files.js'
 import { type Part, Parts, ticking } from './part.js'
 import type { SharedFigures } from './processes/shared-figures.js'
 import type { ListenerTraffic } from './protocols/protocol-server.js'
@@ -143,6 +144,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     quotas,
     ticking('sweep', SWEEP_MS, () => engine.sweep()),
     { name: 'tokens', reload: ({ tokens }) => ({ commit: () => access.use(tokens) }) },
+    openFiles(log, clients.maxConnections),
     listeners,
     page,
     metrics,

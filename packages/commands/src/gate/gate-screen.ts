@@ -1,9 +1,9 @@
 import type { GateStats, TopKey, VerdictChange, VerdictInForce } from 'sluicegate/gate'
 import { outputFailed } from '../terminal/closed-output.js'
 import { LineOutput } from '../terminal/line-output.js'
+import { printable } from '../terminal/printable.js'
 
 const CLEAR = '\x1b[H\x1b[J'
-const UNPRINTABLE = /[\p{Control}\p{Format}]/gu
 const TOP_KEYS = 10
 const VERDICT_ROWS = 15
 
@@ -78,9 +78,4 @@ export function summaryText(summary: GateSummary, { columns = 100, isTTY = false
     ...top.slice(0, TOP_KEYS).map(({ key, count }) => `  ${number(count).padStart(22)}  ${key}`),
   ]
   return `${isTTY ? CLEAR : ''}${rows.map((row) => printable(row).slice(0, columns)).join('\n')}\n`
-}
-
-/** Keys come from requests: they must not command a terminal. */
-function printable(text: string): string {
-  return text.replace(UNPRINTABLE, '?')
 }

@@ -6,6 +6,7 @@ import { ServiceClient } from '../service/service-client.js'
 import { outputFailed, whenOutputFails } from '../terminal/closed-output.js'
 import { checkOutput } from '../terminal/file-text.js'
 import { LineOutput } from '../terminal/line-output.js'
+import { printable, printableJson } from '../terminal/printable.js'
 import { UsageError } from '../terminal/usage-error.js'
 import { type GateFlags, gateOptionsOf, integerOf, lineRuleOf, spanOf, tokenIn } from './gate-flags.js'
 import { changeText, type GateScreen, type GateSummary, summaryText } from './gate-screen.js'
@@ -199,7 +200,7 @@ class GateRun {
   }
 
   #show(change: VerdictChange): void {
-    if (this.#flags.json) this.#screen.write(`${JSON.stringify({ event: 'verdict', ...timesOf(change) })}\n`)
+    if (this.#flags.json) this.#screen.write(`${printableJson({ event: 'verdict', ...timesOf(change) })}\n`)
     else if (!this.#screen.isTTY) this.#screen.write(changeText(change))
   }
 
@@ -224,7 +225,7 @@ class GateRun {
     }
     this.#summaryMs = nowMs
     this.#summaryRecords = stats.records
-    this.#screen.write(this.#flags.json ? `${JSON.stringify({ event: 'summary', ...summary })}\n` : summaryText(summary, this.#screen))
+    this.#screen.write(this.#flags.json ? `${printableJson({ event: 'summary', ...summary })}\n` : summaryText(summary, this.#screen))
   }
 
   /** A run that had no key to count shows nothing. @throws {UsageError} */
@@ -252,7 +253,7 @@ class GateRun {
   }
 
   #notice(text: string): void {
-    this.#notices.write(`sluicegate: ${text}\n`)
+    this.#notices.write(`sluicegate: ${printable(text)}\n`)
   }
 }
 

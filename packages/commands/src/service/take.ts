@@ -1,3 +1,4 @@
+import { printable, printableJson } from '../terminal/printable.js'
 import { UsageError } from '../terminal/usage-error.js'
 import { ServiceClient } from './service-client.js'
 
@@ -9,6 +10,7 @@ export interface TakeOptions {
   readonly key: string
   readonly cost: string
   readonly peek: boolean
+  readonly timeoutMs: number
   readonly json: boolean
 }
 
@@ -26,13 +28,18 @@ interface Answer {
 }
 
 /** Takes tokens from a running service, prints the decision, and returns the exit code. */
-export async function take({ url, token, policy, key, cost, peek, json }: TakeOptions): Promise<number> {
+export async function take({ url, token, policy, key, cost, peek, timeoutMs, json }: TakeOptions): Promise<number> {
+  if (!/^[1-9]\d{0,15}$/.test(cost)) throw new UsageError(`--cost must be an integer from 1, not "${cost}"`)
   const query = new URLSearchParams({ policy, key, cost })
-  const { status, body } = await new ServiceClient(url, token).get(`/v1/${peek ? 'peek' : 'take'}?${query}`)
+  const { status, body } = await new ServiceClient(url, token, timeoutMs).get(`/v1/${peek ? 'peek' : 'take'}?${query}`)
   const answer = parsed(body)
-  if (answer === undefined || ![200, 422, 429].includes(status)) throw new UsageError(answer?.detail ?? `the service answered ${status}`, 1)
+  if (answer === undefined || ![200, 422, 429].includes(status)) {
+    const detail = typeof answer?.detail === 'string' ? answer.detail : `the service answered ${status}`
+    // 400: the arguments are wrong, such as a key that is too long.
+    throw new UsageError(detail, answer !== undefined && status === 400 ? 2 : 1)
+  }
   const outcome = answer.allowed ? 'allowed' : answer.impossible ? 'impossible' : 'denied'
-  console.log(json ? body : textOf(outcome, answer))
+  console.log(json ? printableJson(answer) : printable(textOf(outcome, answer)))
   return TAKE_EXIT[outcome]
 }
 

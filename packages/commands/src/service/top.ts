@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { printable, printableJson } from '../terminal/printable.js'
 import { UsageError } from '../terminal/usage-error.js'
 import { ServiceClient } from './service-client.js'
 
@@ -8,6 +9,8 @@ export interface TopOptions {
   readonly token: string | undefined
   /** Samples until it ends; undefined: until it is interrupted. */
   readonly samples: number | undefined
+  /** How long the service may be silent; it sends a sample each second. */
+  readonly timeoutMs: number
   readonly json: boolean
 }
 
@@ -49,11 +52,10 @@ export interface Screen {
 const MAX_EVENT_CHARACTERS = 16_777_216
 const CLEAR = '\x1b[H\x1b[J'
 const KEYS = 5
-const UNPRINTABLE = /[\p{Control}\p{Format}]/gu
 
 /** Draws the decisions of a running service each second, until it is interrupted. */
-export async function top({ url, token, samples = Number.POSITIVE_INFINITY, json }: TopOptions, screen: Screen): Promise<void> {
-  const response = await new ServiceClient(url, token).open('/events')
+export async function top({ url, token, samples = Number.POSITIVE_INFINITY, timeoutMs, json }: TopOptions, screen: Screen): Promise<void> {
+  const response = await new ServiceClient(url, token, timeoutMs).open('/events')
   if (response.statusCode !== 200) {
     response.destroy()
     throw new UsageError(
@@ -63,7 +65,7 @@ export async function top({ url, token, samples = Number.POSITIVE_INFINITY, json
   }
   let drawn = 0
   for await (const sample of samplesOf(response)) {
-    if (json) screen.write(`${JSON.stringify(sample)}\n`)
+    if (json) screen.write(`${printableJson(sample)}\n`)
     else screen.write((screen.isTTY ? CLEAR : '') + drawing(sample, url, screen))
     if (++drawn >= samples) break
   }
@@ -117,7 +119,7 @@ export function drawing(sample: DrawnSample, url: string, { columns = 100, rows 
     'most denials',
     ...ranked(policies, ({ denials }) => denials),
   ]
-  return `${text.map((line) => line.replace(UNPRINTABLE, '?').slice(0, columns)).join('\n')}\n`
+  return `${text.map((line) => printable(line).slice(0, columns)).join('\n')}\n`
 }
 
 function rateOf({ allowed, denied, impossible }: DrawnPolicy): number {

@@ -1,3 +1,5 @@
+import { type Stats, statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { whenOutputFails } from 'sluicegate-commands/terminal/closed-output.js'
 import { UsageError } from 'sluicegate-commands/terminal/usage-error.js'
 import type { Config, ListenerName, StopTimes } from 'sluicegate-config/config.js'
@@ -7,6 +9,7 @@ import { timeSpanText } from 'sluicegate-config/time-span.js'
 import { StoreRefusal } from '../engine/store-watch.js'
 import { drainOnFault } from '../fatal-fault.js'
 import { createLog, type Log } from '../log.js'
+import { isOutOfFiles, OUT_OF_FILES } from '../open-files.js'
 import { canSharePorts, ownSlot } from '../processes/child.js'
 import type { ServedProcesses } from '../processes/primary.js'
 import { WorkerError } from '../processes/worker-pool.js'
@@ -143,6 +146,7 @@ function quotable(text: string): string {
 
 function explained(error: NodeJS.ErrnoException & { listener?: ListenerName }, { listen }: Config): Error {
   const { listener } = error
+  if (listener === undefined && isOutOfFiles(error)) return new UsageError(OUT_OF_FILES, 1)
   if (error instanceof WorkerError || error instanceof StoreRefusal || error instanceof SnapshotPlaceError)
     return new UsageError(error.message, 1)
   const reason =
@@ -156,12 +160,36 @@ function explained(error: NodeJS.ErrnoException & { listener?: ListenerName }, {
 export function listenFault(error: NodeJS.ErrnoException, name: ListenerName, at: ListenAddress | undefined): string | undefined {
   const place = listenAddressText(at)
   const host = at !== undefined && 'host' in at ? at.host : ''
+  const another = `choose another address with --${name}`
+  if (isOutOfFiles(error)) return `${place} cannot be opened: ${OUT_OF_FILES}`
+  // The runtime says EACCES of a folder that is missing, too.
+  if (at !== undefined && 'path' in at) {
+    const folder = dirname(at.path)
+    const missing = `there is no folder ${folder}: create it, or ${another}`
+    const socketReasons: Readonly<Record<string, string>> = {
+      EACCES: statsOf(folder)?.isDirectory() ? `this user may not write in ${folder}: ${another}` : missing,
+      ENOENT: missing,
+      ENOTDIR: `${folder} is no folder: ${another}`,
+      EROFS: `${folder} is read-only: ${another}`,
+      EADDRINUSE: statsOf(at.path)?.isSocket()
+        ? `${place} is in use by another program: stop it, or ${another}`
+        : `${place} is there and no socket: remove it, or ${another}`,
+    }
+    return socketReasons[error.code ?? '']
+  }
   const reasons: Readonly<Record<string, string>> = {
     EADDRINUSE: `${place} is in use by another program: stop it, or choose another address with --${name}`,
     EACCES: `${place} requires privileges that this user lacks: choose another address with --${name}, a port above 1023`,
     EADDRNOTAVAIL: `${host} is no address of this machine: choose another with --${name}`,
     ENOTFOUND: `${host} is not known: choose an address of this machine with --${name}`,
-    ENOENT: `${place} is in a folder that does not exist: create it, or choose another with --${name}`,
   }
   return reasons[error.code ?? '']
+}
+
+function statsOf(path: string): Stats | undefined {
+  try {
+    return statSync(path)
+  } catch {
+    return undefined
+  }
 }
