@@ -106,7 +106,7 @@ export function quotaMeasures(quotas: QuotaService | undefined): Measure[] {
     ),
     counter(
       'sluicegate_quota_returns_total',
-      'Parts of budgets that came back: after a broken stream, or an abandoned bucket.',
+      'Parts of budgets that came back: to the budget after a broken stream or an abandoned bucket, or to a data plane that reconnected.',
       counts('reason', ({ returned }) => returned),
     ),
     counter(

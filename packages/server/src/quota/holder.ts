@@ -32,12 +32,15 @@ export class Holder {
   isDue = true
   inForce: GrantInForce | undefined
   sent: SentGrant | undefined
-  /** When the stream broke, the time from which on nothing of it is in force. */
+  /** When the stream broke, that time, and the time from which on nothing of it is in force. */
+  goneAtMs: number | undefined
   goneUntilMs: number | undefined
+  readonly joinedAtMs: number
   #countedFromMs: number
   #counted = 0
 
   constructor(nowMs: number) {
+    this.joinedAtMs = nowMs
     this.reportedAtMs = nowMs
     this.usedAtMs = nowMs
     this.#countedFromMs = nowMs

@@ -5,6 +5,7 @@ import { quotaHistory } from 'sluicegate-testkit/service/quota-history.js'
 import { type QuotaLoad, runLoad, utilisation } from 'sluicegate-testkit/service/quota-load.js'
 import { faultyBudget, QUOTA_MUTANTS } from 'sluicegate-testkit/service/quota-mutants.js'
 import { BurstLedger } from './burst-ledger.js'
+import type { Holder } from './holder.js'
 import { longestMs, QuotaBudget } from './quota-budget.js'
 
 const HISTORIES = shortOrLong(50, 300)
@@ -84,6 +85,33 @@ test('a budget of a restarted service waits for the assignments of before, and b
   assert.deepEqual(budget.plan(quietUntilMs - 1), [])
   const assigned = budget.plan(quietUntilMs).map(({ assignment }) => assignment)
   assert.deepEqual(assigned, [{ kind: 'deny', ttlSeconds: 10 }])
+})
+
+/** What an honest data plane of 1,000 a second has each second beside one that opens a stream four times a second, which is told by its address or not. */
+function besideReconnects(isTold: boolean): number[] {
+  const budget = new QuotaBudget({ ratePerSecond: 1_000, burst: 1_000 }, TTL, 0)
+  const fills: number[] = []
+  const honest = budget.join(0)
+  let other: Holder | undefined
+  for (let nowMs = 0; nowMs < 60_000; nowMs += 50) {
+    if (nowMs % 1_000 === 0) budget.report(honest, 1_000, nowMs)
+    if (nowMs >= 10_000 && nowMs % 250 === 0) {
+      if (other !== undefined) budget.leave(other, nowMs)
+      if (other !== undefined && isTold) budget.comeBack(other, nowMs)
+      else other = budget.join(nowMs)
+    } else if (other !== undefined) budget.report(other, 1_000_000, nowMs)
+    for (const { holder } of budget.plan(nowMs)) budget.confirm(holder, nowMs)
+    if (nowMs % 1_000 === 0) fills.push(honest.tokensPerFill)
+  }
+  const full = fills[9] as number
+  return fills.slice(12).map((fill) => fill / full)
+}
+
+test('a data plane that reconnects all the time takes no more than its part, whether it is known again or not', () => {
+  for (const isTold of [true, false]) {
+    const parts = besideReconnects(isTold)
+    assert.ok(Math.min(...parts) > 0.45, `${Math.min(...parts)}`)
+  }
 })
 
 test('a budget that is full and has no data plane can be made anew', () => {

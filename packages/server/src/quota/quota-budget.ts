@@ -42,6 +42,8 @@ const CUT_STEP = 1 / 16
 const SMALLEST_STEP = 1 / 128
 /** The part of an equal share that a data plane without requests keeps. */
 const IDLE_PART = 1 / 64
+/** The part of the budget that newcomers, and broken streams before them, may have of what others need. */
+const NEWCOMERS_PART = 1 / 4
 /** Reports in shorter time are counted together. */
 const SHORTEST_COUNT_MS = 250
 /** A renewal is sent when this part of the time to live has passed. */
@@ -141,7 +143,32 @@ export class QuotaBudget {
   leave(holder: Holder, nowMs: number): void {
     if (holder.goneUntilMs !== undefined || !this.#holders.has(holder)) return
     const mayArrive = holder.sent !== undefined ? nowMs + this.#longestMs : 0
+    holder.goneAtMs = nowMs
     holder.goneUntilMs = Math.max(nowMs, holder.inForce?.expiresByMs ?? 0, mayArrive)
+  }
+
+  /** The data plane of `holder` is back over another stream: it has the part that it had. */
+  comeBack(holder: Holder, nowMs: number): void {
+    const { sent, inForce } = holder
+    this.#passTo(nowMs)
+    // What was on its way may have arrived, or not.
+    if (sent !== undefined) this.#ledger.settle(sent.paid, true)
+    this.#alter(holder, () => {
+      const latest = sent?.kind === 'abandon' ? undefined : sent
+      holder.inForce = (inForce ?? latest) && {
+        tokensPerFill: holder.tokensPerFill,
+        maxTokens: Math.max(inForce?.maxTokens ?? 0, latest?.maxTokens ?? 0),
+        sentAtMs: nowMs,
+        // A process that was started again has a full bucket with its next assignment, as after an end: that is paid.
+        expiresFromMs: nowMs,
+        expiresByMs: Math.max(inForce?.expiresByMs ?? 0, latest === undefined ? 0 : (holder.goneUntilMs ?? nowMs)),
+      }
+      holder.sent = undefined
+    })
+    holder.goneAtMs = undefined
+    holder.goneUntilMs = undefined
+    holder.reportedAtMs = nowMs
+    holder.isDue = true
   }
 
   /** New numbers. What was assigned by those before ends with its time to live at the latest. */
@@ -232,17 +259,42 @@ export class QuotaBudget {
     actions.push({ holder, assignment: { kind: 'abandon' } })
   }
 
-  /** The fair part of each holder, in tokens for a fill. */
+  /**
+   * The fair part of each holder, in tokens for a fill. What broken streams still hold is taken from those that joined after one broke, since one of these is
+   * the data plane that it was of: a data plane that comes back again and again has no part of the others. Only where data planes are started anew
+   * everywhere, others leave them a little.
+   */
   #shares(live: readonly Holder[]): ReadonlyMap<Holder, number> {
     const open = live.filter(({ sent }) => sent?.kind !== 'abandon')
-    const others = this.#perFillInForce - open.reduce((sum, { tokensPerFill }) => sum + tokensPerFill, 0)
-    const total = Math.max(0, this.#assignable(RESERVE) - others)
+    let firstGoneMs = Number.POSITIVE_INFINITY
+    let gone = 0
+    for (const { goneAtMs, tokensPerFill } of this.#holders) {
+      if (goneAtMs === undefined) continue
+      firstGoneMs = Math.min(firstGoneMs, goneAtMs)
+      gone += tokensPerFill
+    }
+    const all = this.#assignable(RESERVE)
+    const total = Math.max(0, all - (this.#perFillInForce - gone - open.reduce((sum, { tokensPerFill }) => sum + tokensPerFill, 0)))
     const equal = total / Math.max(1, open.length)
-    const free = Math.max(0, this.#assignable(RESERVE) - this.#perFillInForce)
+    const free = Math.max(0, all - this.#perFillInForce)
     const wanted = open.map(({ demand }) =>
       demand === undefined ? Math.max(equal / 2, free / 2) : Math.max(equal * IDLE_PART, demand * this.#fillSeconds * (1 + HEADROOM)),
     )
     const shares = fairShares(wanted, total)
+    if (gone > 0) {
+      const isYoung = open.map(({ joinedAtMs }) => joinedAtMs >= firstGoneMs)
+      const part = (young: boolean, most: number): void => {
+        const places = shares.flatMap((_, i) => (isYoung[i] === young ? [i] : []))
+        const parts = fairShares(
+          places.map((i) => shares[i] as number),
+          Math.max(0, most),
+        )
+        for (const [at, i] of places.entries()) shares[i] = parts[at] as number
+      }
+      const sumOf = (young: boolean): number => shares.reduce((sum, share, i) => sum + (isYoung[i] === young ? share : 0), 0)
+      part(true, Math.max(total - gone - sumOf(false), total * NEWCOMERS_PART - gone))
+      part(false, total - gone - sumOf(true))
+    }
     return new Map(open.map((holder, index) => [holder, shares[index] as number]))
   }
 
@@ -291,7 +343,9 @@ export class QuotaBudget {
         sum + Math.max(0, (inForce?.tokensPerFill ?? 0) - (sent?.tokensPerFill ?? 0)) * Number(sent !== undefined),
       0,
     )
-    let needed = missing.all - coming
+    // What is free and could not be paid yet need not be taken from others.
+    const free = Math.max(0, this.#assignable(RESERVE) - this.#perFillInForce)
+    let needed = missing.all - coming - free
     if (needed <= 0) return
     const smallest = this.#assignable(RESERVE) * SMALLEST_STEP
     const rich = live
@@ -305,7 +359,7 @@ export class QuotaBudget {
     }
     // Where all are near their part, a new bucket still must get one.
     const [richest] = rich.filter(({ holder }) => holder.sent === undefined).sort((a, b) => b.has - a.has)
-    const starving = Math.min(missing.starving - coming, needed)
+    const starving = Math.min(missing.starving - coming - free, needed)
     if (richest === undefined || starving <= 0) return
     this.#change(richest.holder, Math.ceil(richest.has - Math.min(starving, richest.has / 2)), nowMs, actions)
   }

@@ -6,8 +6,8 @@ export interface PolicyQuotaCounts {
   readonly assignments: Record<Assignment['kind'], number>
   /** Requests that data planes report. */
   readonly reported: Record<'allowed' | 'denied', number>
-  /** Parts that came back to the budget: after a broken stream, or an abandoned bucket. */
-  readonly returned: Record<'broken' | 'abandoned', number>
+  /** Parts that came back: to the budget after a broken stream or an abandoned bucket, or to their data plane over another stream. */
+  readonly returned: Record<'broken' | 'abandoned' | 'reconnected', number>
 }
 
 /** Why a reported bucket has no part of a budget. */
@@ -29,7 +29,7 @@ export class QuotaCounts {
       counts = {
         assignments: { tokens: 0, allow: 0, deny: 0, abandon: 0 },
         reported: { allowed: 0, denied: 0 },
-        returned: { broken: 0, abandoned: 0 },
+        returned: { broken: 0, abandoned: 0, reconnected: 0 },
       }
       this.#byPolicy.set(policy, counts)
     }

@@ -39,11 +39,12 @@ function all(steps: Iterator<unknown>): void {
 }
 
 /** A data plane whose messages arrive at once. */
-function planeOf(quotas: QuotaService) {
+function planeOf(quotas: QuotaService, address = '192.0.2.1') {
   const assignments: Assignment[] = []
   const ends: string[] = []
   const stream = quotas.open({
     host: '192.0.2.1',
+    plane: address,
     send(actions, onDelivered) {
       assignments.push(...actions.map(({ assignment }) => assignment))
       onDelivered()
@@ -123,6 +124,30 @@ test('a bucket without requests is abandoned, and with a request begins anew', (
   report(10)
   quotas.tick()
   assert.equal(kinds(assignments).at(-1), 'tokens')
+})
+
+test('a data plane that opens another stream has its part again, and two with one address are not taken for each other', (t) => {
+  const { clock, quotas } = setUp(t, LIMITED)
+  clock.set(longestMs(TTL_S))
+  const counts = quotas.counts.of('files.user').returned
+  const first = planeOf(quotas, 'a')
+  const shown = (): number => [...quotas.figures()][0]?.buckets ?? 0
+  first.report()
+  for (let i = 0; i < 20; i++) {
+    clock.advance(100)
+    first.stream.closed()
+    Object.assign(first, planeOf(quotas, 'a'))
+    first.report(1)
+  }
+  assert.deepEqual([counts.reconnected, shown()], [20, 1])
+  const second = planeOf(quotas, 'a')
+  second.report()
+  second.stream.closed()
+  planeOf(quotas, 'a').report()
+  quotas.tick()
+  clock.advance(1_000)
+  quotas.tick()
+  assert.deepEqual([counts.reconnected, shown()], [20, 3])
 })
 
 test('buckets without a rule cost ten times the credit of a stream', (t) => {

@@ -291,17 +291,37 @@ export class QuotaService implements Part {
     const { host } = stream.outlet
     const quota = this.#quotaOf(found, nowMs, host)
     if (quota === undefined) return undefined
-    if (stream.buckets.size >= this.#bounds.maxBucketsPerStream || !this.#places.take(host)) {
+    const back = this.#backFrom(quota, stream, id, nowMs)
+    if (stream.buckets.size >= this.#bounds.maxBucketsPerStream || (back === undefined && !this.#places.take(host))) {
       this.counts.refused.too_many_buckets++
       return undefined
     }
-    const holder = quota.budget?.join(nowMs)
+    const holder = back ?? quota.budget?.join(nowMs)
+    if (back !== undefined) {
+      quota.budget?.comeBack(back, nowMs)
+      this.counts.of(quota.policy).returned.reconnected++
+    }
     const bucket: Bucket = { id, stream, quota, holder, foundIn: this.#configured, sentAtMs: Number.NEGATIVE_INFINITY }
     stream.buckets.set(id.text, bucket)
     quota.buckets.add(bucket)
     quota.hasNewBucket = true
     if (holder !== undefined) quota.byHolder.set(holder, bucket)
     return bucket
+  }
+
+  /** What the data plane of `stream` had over one that broke. Undefined too where several have its address: which of them is back cannot be told. */
+  #backFrom(quota: Quota, { outlet: { plane } }: StreamState, { text }: BucketId, nowMs: number): Holder | undefined {
+    let back: Bucket | undefined
+    for (const [{ goneUntilMs = Number.POSITIVE_INFINITY }, bucket] of quota.byHolder) {
+      if (goneUntilMs <= nowMs || bucket.stream.outlet.plane !== plane || bucket.id.text !== text) continue
+      if (back !== undefined || this.#streams.has(bucket.stream)) return undefined
+      back = bucket
+    }
+    if (back === undefined) return undefined
+    // Where it is not left yet.
+    const closedMs = this.#closing.get(back.stream)
+    if (closedMs !== undefined) this.#leave(back, closedMs)
+    return back.holder
   }
 
   #quotaOf(found: FoundQuota | undefined, nowMs: number, host: string): Quota | undefined {

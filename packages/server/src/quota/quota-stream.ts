@@ -21,6 +21,8 @@ export interface BucketAction {
 export interface QuotaOutlet {
   /** The client of the stream, for bounds: its address or network. */
   readonly host: string
+  /** The data plane, as far as it can be told: the same when it opens another stream. */
+  readonly plane: string
   /** Sends actions; `onDelivered` is called once the client's connection has received them. */
   send(actions: readonly BucketAction[], onDelivered: () => void): void
   /** Ends the stream. {@link QuotaStream.closed} follows. */

@@ -32,6 +32,8 @@ interface Member {
   /** Whether no request is decided now, as the process is stopped. */
   stoppedUntil: number
   stream: Stream | undefined
+  /** Of the stream that the service lost last. */
+  lost: Holder | undefined
   /** Of the timer that ends the assignment. */
   timer: number
 }
@@ -63,6 +65,8 @@ class History {
   readonly #leastDelayMs: number
   readonly #members: Member[]
   readonly #restarts: boolean
+  /** Whether the service knows an Envoy that opens another stream. */
+  readonly #knowsEnvoys: boolean
   #budget: QuotaBudget
   #admitted = 0
   #assignments = 0
@@ -76,6 +80,7 @@ class History {
   constructor(seed: number, Budget: BudgetClass) {
     const random = new Random(seed)
     this.#random = random
+    this.#knowsEnvoys = seed % 3 === 0
     this.#Budget = Budget
     const ratePerSecond = random.magnitude(1, 5_000) / random.pick([1, 1, 1, 10])
     this.#numbers = { ratePerSecond, burst: Math.ceil((ratePerSecond * random.magnitude(10, 2_000)) / 1_000) }
@@ -92,6 +97,7 @@ class History {
       isDraining: false,
       stoppedUntil: 0,
       stream: undefined,
+      lost: undefined,
       timer: 0,
     }))
   }
@@ -112,7 +118,10 @@ class History {
   }
 
   #options(): BudgetOptions {
-    return { ttlSeconds: this.#ttlSeconds, idleMs: this.#random.pick([600_000, 5_000]) }
+    const onForgotten = (holder: Holder): void => {
+      for (const member of this.#members ?? []) if (member.lost === holder) member.lost = undefined
+    }
+    return { ttlSeconds: this.#ttlSeconds, idleMs: this.#random.pick([600_000, 5_000]), onForgotten }
   }
 
   #delay(): number {
@@ -176,11 +185,19 @@ class History {
     this.#timeline.add(stream.toServer, () => {
       if (!stream.isOpen) return
       const now = this.#timeline.now
-      if (stream.holder === undefined || stream.holder.sent?.kind === 'abandon') stream.holder ??= this.#budget.join(now)
+      if (stream.holder === undefined || stream.holder.sent?.kind === 'abandon') stream.holder ??= this.#joined(member)
       else this.#budget.report(stream.holder, requests, now)
       this.#holders = Math.max(this.#holders, this.#budget.size)
       if (this.#random.chance(0.8)) this.#plan()
     })
+  }
+
+  #joined(member: Member): Holder {
+    const { lost } = member
+    member.lost = undefined
+    if (lost?.goneUntilMs === undefined) return this.#budget.join(this.#timeline.now)
+    this.#budget.comeBack(lost, this.#timeline.now)
+    return lost
   }
 
   #sweep(): void {
@@ -234,7 +251,9 @@ class History {
     const random = this.#random
     const atServer = (): void => {
       stream.isOpen = false
-      if (stream.holder !== undefined) this.#budget.leave(stream.holder, this.#timeline.now)
+      if (stream.holder === undefined) return
+      this.#budget.leave(stream.holder, this.#timeline.now)
+      if (this.#knowsEnvoys) member.lost = stream.holder
     }
     const atClient = (): void => {
       if (member.stream !== stream) return
@@ -257,6 +276,7 @@ class History {
   #restart(): void {
     for (const { stream } of this.#members) if (stream !== undefined) stream.isOpen = false
     for (const member of this.#members) this.#break(member)
+    for (const member of this.#members) member.lost = undefined
     const now = this.#timeline.now
     const quietUntilMs = now + this.#ttlSeconds * 1_000 * (1 + PACE) + EXPIRY_SLACK_MS
     this.#budget = new this.#Budget(this.#numbers, { ...this.#options(), quietUntilMs }, now)

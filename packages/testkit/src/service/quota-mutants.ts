@@ -28,7 +28,7 @@ export const QUOTA_MUTANTS: readonly QuotaMutant[] = [
     'holder.sent !== undefined ? nowMs + this.#longestMs : 0',
     '0',
   ]),
-  inHolder('a cut is free before it has arrived', 281, [
+  inHolder('a cut is free before it has arrived', 372, [
     'return Math.max(this.inForce?.tokensPerFill ?? 0, this.sent?.tokensPerFill ?? 0)',
     'return this.latest?.tokensPerFill ?? 0',
   ]),
@@ -53,6 +53,7 @@ export const QUOTA_MUTANTS: readonly QuotaMutant[] = [
     ['options.quietUntilMs ?? nowMs', 'nowMs'],
   ),
   inBudget('rates are given beyond the budget', 1, ['Math.min(lack + surplus / (2 * short.length), free)', 'lack']),
+  inBudget('what comes back has nothing in force', 870, ['holder.inForce = (inForce ?? latest) && {', 'holder.inForce = undefined && {']),
   inBudget('timers that fire late are not allowed for', 275, ['ttlSeconds * 1_000 * (1 + PACE) + EXPIRY_SLACK_MS', 'ttlSeconds * 1_000']),
 ]
 

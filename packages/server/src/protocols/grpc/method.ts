@@ -47,6 +47,8 @@ export interface ResponseStream {
   readonly unsentBytes: number
   /** The client's host, by which its places are counted. */
   readonly host: string
+  /** Its address, and that which it says it has behind proxies: the same when it comes back. */
+  readonly peer: string
   /** Without effect on a stream that is over. */
   send(response: Uint8Array): void
   /** The same, and calls `onReceived` once the client's connection has received it. Never called where the stream ends before. */

@@ -35,6 +35,7 @@ export function rlqsService(quotas: QuotaService): ServedService {
 function openStream(quotas: QuotaService, responses: ResponseStream): RequestHandler {
   const stream = quotas.open({
     host: responses.host,
+    plane: responses.peer,
     send: (actions, onDelivered) => responses.sendConfirmed(writeActions(actions), onDelivered),
     end: (reason) => responses.finish(new GrpcError(...ENDS[reason])),
   })

@@ -21,11 +21,13 @@ export function serveStreaming(
   const receipts = new Receipts(stream, guard)
   let over = false
   let failure: GrpcError | undefined
+  const address = peerAddress(stream.session)
   const responses: ResponseStream = {
     get unsentBytes() {
       return stream.writableLength
     },
-    host: hostOf(peerAddress(stream.session)),
+    host: hostOf(address),
+    peer: `${address} ${headers['x-forwarded-for'] ?? ''}`,
     send(response) {
       if (!over) answer.next(stream, response)
     },
