@@ -9,6 +9,7 @@ import { readTiers, TIER_OPTIONS } from './tiers/read-tiers.js'
 
 const CHOICES = [...ALGORITHM_NAMES, 'all-of']
 const MAX_KEYS_LIMIT = 100_000_000
+const MAX_SETTLE = 1_000_000_000
 /** Each policy has its own table; a metric's labels grow with their number. */
 const MAX_POLICIES = 1_000
 const NONE = 'must name at least one policy, for example "per-user: { algorithm: token-bucket, limit: 100, window: 1m }"'
@@ -42,13 +43,15 @@ function readPolicy(policies: Section, name: string): PolicyConfig | undefined {
   const maxKeys = section.integer('max-keys', 1, MAX_KEYS_LIMIT)
   const growTo = section.integer('grow-to', maxKeys ?? 1, MAX_KEYS_LIMIT)
   const onFull = section.oneOf('on-full', ON_FULL) ?? 'evict'
+  const maxSettle = section.integer('max-settle', 1, MAX_SETTLE)
   const isWhole = isAllOf(section)
   if (isWhole) refuseOfSingle(section)
   const tiers = isWhole ? undefined : readTiers(section, rule.policy, TIER_OPTIONS)
   const priorities = isWhole ? undefined : readPriorities(section, PRIORITY_OPTIONS)
   section.done(rule.belongs)
   if (rule.policy === undefined) return undefined
-  const config = { policy: rule.policy, maxKeys, growTo, onFull, ...(tiers && { tiers }), ...(priorities && { priorities }) }
+  const more = { ...(tiers && { tiers }), ...(priorities && { priorities }), ...(maxSettle && { maxSettle }) }
+  const config = { policy: rule.policy, maxKeys, growTo, onFull, ...more }
   const reason = memoryFault(config)
   if (reason !== undefined) section.fault(growTo === undefined ? 'max-keys' : 'grow-to', reason)
   return config

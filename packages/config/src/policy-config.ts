@@ -14,7 +14,12 @@ export interface PolicyConfig {
   readonly tiers?: Tiers | undefined
   /** Undefined: all requests are equal. */
   readonly priorities?: Priorities | undefined
+  /** The highest cost that settles a reservation, in multiples of what was reserved. Undefined: {@link DEFAULT_MAX_SETTLE}. */
+  readonly maxSettle?: number | undefined
 }
+
+/** An estimate may be low. Without a bound whoever may take could close a key for long. */
+export const DEFAULT_MAX_SETTLE = 10
 
 /** What happens when a new key finds no room: see `onFull` of the library's `createLimiter`. */
 export type OnFull = 'evict' | 'deny'

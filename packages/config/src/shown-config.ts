@@ -98,12 +98,13 @@ function quotasObject({ ttlSeconds, idleMs }: Config['quotas'], rules: readonly 
   }
 }
 
-function policyObject({ policy, maxKeys, growTo, onFull, tiers, priorities }: PolicyConfig): object {
+function policyObject({ policy, maxKeys, growTo, onFull, tiers, priorities, maxSettle }: PolicyConfig): object {
   return {
     ...(policy.policies ? { 'all-of': policy.policies.map((part) => ({ name: part.name, ...ruleObject(part) })) } : ruleObject(policy)),
     ...(maxKeys !== undefined && { 'max-keys': maxKeys }),
     ...(growTo !== undefined && { 'grow-to': growTo }),
     'on-full': onFull,
+    ...(maxSettle !== undefined && { 'max-settle': maxSettle }),
     ...(tiers && tiersObject(tiers)),
     ...(priorities && prioritiesObject(priorities)),
   }

@@ -92,6 +92,11 @@ function excessOf(algorithm: (typeof ALGORITHMS)[number], events: readonly Charg
   for (const [i, event] of events.entries()) {
     const { cost, atMs, tier } = event
     const { limit } = TIERS[tier]
+    // What is beyond the limit of a smaller tier is forgiven there.
+    if (events[i - 1]?.tier !== tier && debt > limit) {
+      logged.push({ cost: limit - debt, atMs, tier })
+      debt = limit
+    }
     if (algorithm === 'token-bucket') {
       debt = Math.max(0, debt - ((atMs - sinceMs) * limit) / WINDOW_MS)
       sinceMs = atMs

@@ -62,6 +62,7 @@ export function prepareChanges({ configs, served, own, limiter, add }: Preparati
         const isTiered = before.config.tiers !== config.tiers
         if (isTiered || !isDeepStrictEqual(before.policy, config.policy)) updated.push(name)
         else if (!isDeepStrictEqual(before.config.priorities, config.priorities)) updated.push(name)
+        else if (before.config.maxSettle !== config.maxSettle) updated.push(name)
         if (isTiered) tiered.push(before.prepareTiers(config))
       }
     }
@@ -78,8 +79,7 @@ export function prepareChanges({ configs, served, own, limiter, add }: Preparati
       own.delete(name)
     }
     for (const name of updated) {
-      const { policy, priorities } = byName.get(name) as PolicyConfig
-      served.get(name)?.update(policy, priorities)
+      served.get(name)?.update(byName.get(name) as PolicyConfig)
     }
     for (const commit of tiered) commit()
     for (const [name, made] of fresh) {
@@ -96,8 +96,8 @@ export function prepareChanges({ configs, served, own, limiter, add }: Preparati
 
 /** Whether the keys of a policy can stay where they are. */
 function keepsTable(before: PolicyConfig, after: PolicyConfig): boolean {
-  const { policy: from, tiers: _before, priorities: _was, ...table } = before
-  const { policy: to, tiers: _after, priorities: _is, ...wanted } = after
+  const { policy: from, tiers: _before, priorities: _was, maxSettle: _most, ...table } = before
+  const { policy: to, tiers: _after, priorities: _is, maxSettle: _next, ...wanted } = after
   return isDeepStrictEqual({ growTo: undefined, ...table }, { growTo: undefined, ...wanted }) && canBecome(from, to)
 }
 

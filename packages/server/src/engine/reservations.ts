@@ -1,4 +1,5 @@
 import { type Decision, type Key, PolicyError, StoreError } from 'sluicegate'
+import { DEFAULT_MAX_SETTLE } from 'sluicegate-config/policy-config.js'
 import { type Awaitable, answersOf, whenDone } from './awaitable.js'
 import { HeldById } from './held-by-id.js'
 import type { Latency } from './latency.js'
@@ -67,7 +68,8 @@ export class Reservations {
   }
 
   /**
-   * Commits the actual cost: what is above it comes back, what it has above the estimate is charged too. Undefined when there is no such
+   * Commits the actual cost: what is above it comes back, what it has above the estimate is charged too, as far as the policy's `max-settle`
+   * says. Undefined when there is no such
    * reservation, or none any more. Otherwise the state of each key after it, as `peek(key, 1)`.
    *
    * @throws {PolicyError} `COST_INVALID` for an actual cost that is no whole number from 0; the reservation stays open then.
@@ -77,7 +79,7 @@ export class Reservations {
     const other = this.#peers && otherSlotOf(id, this.#peers)
     if (other !== undefined) return this.#settleElsewhere(other, id, costOf)
     return this.#end(id, (parts) => {
-      const costs = parts.map(({ part }) => checkedCost(costOf(part)))
+      const costs = parts.map(({ part }) => Math.min(checkedCost(costOf(part)), mostOf(part)))
       return answersOf(parts, ({ reservation }, i) => reservation.settle(costs[i] as number))
     })
   }
@@ -129,6 +131,11 @@ export class Reservations {
       return unlessClosed(error)
     }
   }
+}
+
+/** The most that settles a part: taking is not penalizing. */
+function mostOf({ policy, cost }: TakePart): number {
+  return (policy.config.maxSettle ?? DEFAULT_MAX_SETTLE) * Math.max(1, cost)
 }
 
 /** All costs are checked before the first part is settled. */

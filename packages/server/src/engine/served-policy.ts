@@ -232,9 +232,9 @@ export class ServedPolicy {
    *
    * @throws {PolicyError} `ALGORITHM_CHANGE` or `RANGE_UNSUPPORTED`: nothing has changed then.
    */
-  update(policy: Policy, priorities = this.#config.priorities): void {
+  update({ policy, priorities, maxSettle }: Pick<PolicyConfig, 'policy' | 'priorities' | 'maxSettle'>): void {
     this.#limiter.update(policy)
-    this.#config = { ...this.#config, policy, priorities }
+    this.#config = { ...this.#config, policy, priorities, maxSettle }
     this.#nameParts()
   }
 

@@ -46,6 +46,14 @@ interface Former {
   readonly untilMs: number
 }
 
+/** What a key had spent beyond the burst of the limit to which it moved: it is forgiven there, and spent again under a larger one. */
+interface Excess {
+  readonly tokens: number
+  readonly atMs: number
+  /** Under which it was spent. */
+  readonly policy: Policy
+}
+
 /**
  * Limits by key: each tier has its own limiter, and a call goes to that of the key's tier. In memory a key that changes its tier takes what it has
  * spent along, with its block, when it is next used. At a store all tiers have the same keys, and the store counts what was spent under each.
@@ -63,6 +71,7 @@ export class TieredLimiter implements StoredLimiter {
   /** How often keys took their state to another limit, and by key the number of the last time; of keys not here at most the oldest kept. */
   #carries = 0
   readonly #carriedAt = new Map<string, number>()
+  readonly #excess = new Map<string, Excess>()
   #carriedBefore = 0
 
   /** @param own applies the policy's own limit. It is closed with this one. */
@@ -292,7 +301,7 @@ export class TieredLimiter implements StoredLimiter {
     from.delete(id)
     for (const each of from) {
       const limiter = this.#at(each)
-      if (limiter === undefined || limiter === to || !carryOver(limiter, to, key)) continue
+      if (limiter === undefined || limiter === to || !this.#carryOver(limiter, to, key)) continue
       this.#carriedAt.delete(key)
       this.#carriedAt.set(key, ++this.#carries)
       for (const [oldest, at] of this.#carriedAt) {
@@ -301,6 +310,32 @@ export class TieredLimiter implements StoredLimiter {
         this.#carriedBefore = at
       }
     }
+  }
+
+  /** In memory, where every answer comes at once. Returns whether there was anything to carry. */
+  #carryOver(from: StoredLimiter, to: StoredLimiter, key: string): boolean {
+    // Permits are given back where they were taken.
+    if (from.policy.algorithm === 'concurrency') return false
+    const { allowed, remaining, retryAfterMs, resetAfterMs, spent } = from.peek(key, 1) as Decision
+    const used = spent ?? from.policy.burst - remaining
+    const isBlocked = !allowed && (remaining > 0 || retryAfterMs > resetAfterMs)
+    const nowMs = this.#nowMs()
+    const before = this.#excess.get(key)
+    const left = before === undefined ? 0 : leftOf(before, nowMs)
+    if (used <= 0 && left <= 0 && !isBlocked) return false
+    from.reset(key)
+    // As after an update of the policy: no fresh burst, and no key is closed for longer than under the limit that it has now.
+    const charged = Math.min(used + left, to.policy.burst)
+    const tokens = used + left - charged
+    this.#excess.delete(key)
+    if (tokens > 0) this.#excess.set(key, { tokens, atMs: nowMs, policy: left > 0 && before !== undefined ? before.policy : from.policy })
+    for (const oldest of this.#excess.keys()) {
+      if (this.#excess.size <= MAX_CARRIED) break
+      this.#excess.delete(oldest)
+    }
+    if (charged > 0) to.penalize(key, charged)
+    if (isBlocked) to.block(key, retryAfterMs)
+    return true
   }
 
   /** Not of a limiter that was closed since no key could have state in it. */
@@ -325,18 +360,12 @@ function tierConfig({ maxKeys, growTo, onFull, priorities }: PolicyConfig, polic
   return maxKeys !== undefined && maxKeys <= room ? config : { ...config, maxKeys: room, growTo: undefined }
 }
 
-/** In memory, where every answer comes at once. Returns whether there was anything to carry. */
-function carryOver(from: StoredLimiter, to: StoredLimiter, key: string): boolean {
-  // Permits are given back where they were taken.
-  if (from.policy.algorithm === 'concurrency') return false
-  const { allowed, remaining, retryAfterMs, resetAfterMs, spent } = from.peek(key, 1) as Decision
-  const used = spent ?? from.policy.burst - remaining
-  const isBlocked = !allowed && (remaining > 0 || retryAfterMs > resetAfterMs)
-  if (used <= 0 && !isBlocked) return false
-  from.reset(key)
-  if (used > 0) to.penalize(key, used)
-  if (isBlocked) to.block(key, retryAfterMs)
-  return true
+/** What of it has not flowed back, or not left its window. */
+function leftOf({ tokens, atMs, policy }: Excess, nowMs: number): number {
+  const { algorithm, limit, windowMs } = policy
+  const passed = (nowMs - atMs) / windowMs
+  if (algorithm === 'token-bucket' || algorithm === 'gcra') return Math.max(0, Math.floor(tokens - passed * limit))
+  return passed < (algorithm === 'sliding-window' ? 2 : 1) ? tokens : 0
 }
 
 /** The time after which a key that owes the most is full again. */

@@ -75,6 +75,22 @@ for (const algorithm of ['token-bucket', 'gcra', 'fixed-window', 'sliding-window
   })
 }
 
+for (const algorithm of ['token-bucket', 'gcra', 'fixed-window', 'sliding-window', 'sliding-log']) {
+  test(`a key that moves to a smaller limit is closed no longer than that takes, and has no more when it comes back: ${algorithm}`, (t) => {
+    const { take, left, use, clock } = setUp(t, '    keys: { a: big }\n', algorithm)
+    for (let i = 0; i < 50; i++) assert.equal(take('a', 10).allowed, true)
+    use('')
+    const { allowed, retryAfterMs } = take('a')
+    assert.equal(allowed, false)
+    assert.ok(retryAfterMs <= 120_000, `closed for ${retryAfterMs} ms`)
+    use('    keys: { a: big }\n')
+    assert.equal(left('a'), 500)
+    use('')
+    clock.advance(2 * 3_600_000)
+    assert.equal(take('a', 10).allowed, true)
+  })
+}
+
 test('a changed limit of a tier keeps what its keys have spent, and a tier without keys that comes back too', (t) => {
   const { take, left, use } = setUp(t, '    keys: { a: pro }\n')
   take('a', 30)

@@ -56,6 +56,7 @@ function ownPolicy(random: Random): Tree {
     ['counters', random.pick(['exact', 'compact'])],
     ['slot-bytes', random.pick(['4', '8', '5'])],
     ['grow-to', String(random.magnitude(16, 4_000))],
+    ['max-settle', String(random.pick([1, 10, 0]))],
     ['on-full', random.pick(['evict', 'deny', 'drop'])],
     ['tiers', mapping(random, { pro: `{ limit: ${number(random)} }`, free: `{ limit: 1, window: ${span(random)} }` })],
     ['keys', mapping(random, { alice: 'pro', '"*.example"': '{ limit: 3 }' })],
