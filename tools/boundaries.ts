@@ -45,7 +45,8 @@ const frameworkOf = (file: string): string | undefined =>
 const compatibleWith = (file: string): string | undefined => file.match(/^packages\/sluicegate\/src\/compat\/([^/]+)\//)?.[1]
 
 /** Modules of the library that hold plain data. */
-const PLAIN_DATA = 'policy/[^/]*|time/duration|decision/decision|decision/decision-decoder|errors|once-in-process|options/[^/]*|shown'
+const PLAIN_DATA =
+  'policy/[^/]*|time/duration|decision/decision|decision/decision-decoder|errors|once-in-process|options/[^/]*|shown|warn-once'
 
 /** What every extension of the library imports: the files of its public names that all limiters share, checks, messages and state of the process. */
 const CONTRACT =

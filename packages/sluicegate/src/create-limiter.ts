@@ -5,6 +5,7 @@ import { defaultClock } from './default-clock.js'
 import { PolicyError } from './errors.js'
 import { attachedLayers, layered, restoredLayers } from './layers/limiter-layers.js'
 import type { Limiter, LimiterHandle, LimiterOptions } from './limiter.js'
+import { noteMade } from './made-in-handler.js'
 import { checkedNewcomers, MOST_KEYS } from './memory/core-memory.js'
 import { checkedHandle } from './memory/handle-check.js'
 import { attachedMemoryLimiter, newMemoryLimiter, optionsIn, restoredMemoryLimiter } from './memory/memory-limiters.js'
@@ -63,6 +64,14 @@ export function createLimiter<P extends Policy>(
 ): Limiter<AnswerOf<P>> & WithOverrides
 export function createLimiter<P extends Policy>(policy: P, options?: LimiterOptions): Limiter<AnswerOf<P>>
 export function createLimiter(policy: Policy, given: LimiterOptions = {}): Limiter {
+  const limiter = makeLimiter(policy, given)
+  noteMade(limiter.policy, createLimiter)
+  return limiter
+}
+
+/** The same for parts of the library, which make limiters when they need them. */
+export function makeLimiter<P extends Policy>(policy: P, options?: LimiterOptions): Limiter<AnswerOf<P>>
+export function makeLimiter(policy: Policy, given: LimiterOptions = {}): Limiter {
   const own = checkedPolicy(policy, 'policy', 'createLimiter')
   const options = checkOptions(given, OPTIONS, EXAMPLE, 'createLimiter()')
   const { maxKeys, growTo, clock, onFull = 'evict' } = options

@@ -37,6 +37,8 @@ export {
 export { createQueue } from './queue/create-queue.js'
 export type { Overflow, OwnQueueOptions, QueueLimiter, QueueOptions, RunningJob, RunOptions, WrapOptions } from './queue/queue-options.js'
 export { QueueError, type QueueErrorCode, type QueueStats, type QueueVerbs, type WorkQueue } from './queue/work-queue.js'
+/** @internal */
+export { rateLimit } from './rate-limit-elsewhere.js'
 export type { CallRate } from './rate-table/call-rate.js'
 export { attachRateTable, createRateTable, type RateTableOptions, restoreRateTable } from './rate-table/create-rate-table.js'
 export type { RateTable, RateTableHandle, Throttled } from './rate-table/rate-table.js'

@@ -15,6 +15,7 @@ import { rateLimit as limitKoa } from './adapters/koa.js'
 import { RateLimit, RateLimitModule } from './adapters/nest.js'
 import { createClusterLimiter, serveLimiter } from './cluster/index.js'
 import { HeaderWriter } from './http.js'
+import * as everything from './index.js'
 import { allOf, attachLimiter, concurrency, createLimiter, fixedWindow, gcra, slidingLog, slidingWindow, tokenBucket } from './index.js'
 import { address, apiKey, header, subject } from './keys/index.js'
 import { createRedisLimiter } from './redis/index.js'
@@ -110,6 +111,11 @@ test('the error for a value that is no policy says how to make one', () => {
 test('the error for options of other libraries in place of a policy says what takes them', () => {
   assert.throws(() => createLimiter({ windowMs: 60_000, max: 100 } as never), /sluicegate\/express-rate-limit/)
   assert.throws(() => createLimiter({ points: 5, duration: 1 } as never), /moving-from-rate-limiter-flexible/)
+})
+
+test('rateLimit of the main entry point says where the middleware is', () => {
+  const { rateLimit } = everything as unknown as { rateLimit(policy: unknown): never }
+  assert.match(said(rateLimit, policy), /'sluicegate\/express', or \/fastify, .*createLimiter\(policy\)/)
 })
 
 test('a limiter or a policy that is still a promise is to be waited for', () => {

@@ -11,6 +11,7 @@ export type UsageWarning =
   | 'SLUICEGATE_PROXY_MISSING'
   | 'SLUICEGATE_PROXY_UNTRUSTED'
   | 'SLUICEGATE_SHARED_NAME'
+  | 'SLUICEGATE_SHORT_WINDOW'
 
 /** Codes of warnings about a server, a store or what it keeps. Explained in `docs/warnings.md`. */
 export type StoreWarning =

@@ -1,4 +1,4 @@
-import { createLimiter } from '../create-limiter.js'
+import { makeLimiter } from '../create-limiter.js'
 import { defaultClock } from '../default-clock.js'
 import { PolicyError } from '../errors.js'
 import type { Override } from '../layers/override-map.js'
@@ -146,7 +146,7 @@ class Served extends ShownLimiter<Policy> implements ServedLimiter, ServedTerms 
     this.name = name
     this.longestMs = longestMs
     // Without layers a limiter also makes its reservations.
-    this.limiter = createLimiter(this.kept(policy), { clock, ...memory }) as Limiter & BookingService
+    this.limiter = makeLimiter(this.kept(policy), { clock, ...memory }) as Limiter & BookingService
     for (const [i, part] of partsOf(this.limiter).entries()) {
       keepRoomForLeases(part, () => ({ policy: this.policy.policies?.[i] ?? this.policy, leaseUs: this.leaseUs }))
     }

@@ -1,7 +1,7 @@
 import { horizonMsFor, keepRoomForLeases, policyUnderLease } from '../cluster/memory-lease.js'
 import { fullAfterMs, numbersOfDecision } from '../cluster/message.js'
 import { type PrimaryLimiter, partsOf, type ServedTerms } from '../cluster/worker-session.js'
-import { createLimiter, restoreLimiter } from '../create-limiter.js'
+import { makeLimiter, restoreLimiter } from '../create-limiter.js'
 import { defaultClock } from '../default-clock.js'
 import { PolicyError } from '../errors.js'
 import { leaseUsOf } from '../lease/leasing.js'
@@ -39,7 +39,7 @@ export class HeldPolicy implements ServedTerms {
     const kept = policyUnderLease(policy, this.leaseUs)
     const restored = stored === undefined ? undefined : restoredAs(kept, stored.snapshot, clock)
     // Without layers a limiter also makes its reservations.
-    this.limiter = restored ?? (createLimiter(kept, { ...room, growTo: room.maxKeys, clock }) as PrimaryLimiter)
+    this.limiter = restored ?? (makeLimiter(kept, { ...room, growTo: room.maxKeys, clock }) as PrimaryLimiter)
     for (const [i, part] of partsOf(this.limiter).entries()) {
       keepRoomForLeases(part, () => ({ policy: policy.policies?.[i] ?? policy, leaseUs: this.leaseUs }))
     }

@@ -101,12 +101,56 @@ test('two keys of one request in one limiter, or two requests with one key, are 
 
 const RECEIVED: PlainRequest = { isReceived: true }
 
-test('limits made for a request each are warned about, once', () => {
+test('two limits made for a request each that count the same key are warned about, once', () => {
   const watched = new Watched()
-  for (let i = 0; i < 29; i++) watched.middleware({ policy: POLICY })({ ...RECEIVED })
+  watched.middleware({ policy: POLICY })({ ...RECEIVED })
   assert.deepEqual(watched.codes(), [])
   for (let i = 0; i < 60; i++) watched.middleware({ policy: POLICY })({ ...RECEIVED })
   assert.deepEqual(watched.codes(), ['SLUICEGATE_LIMITER_PER_REQUEST'])
+  assert.match(watched.seen[0] ?? '', /: 2 limits of the policy 'p'/)
+})
+
+test('limits made for a request each are warned about, once, also where each counts another key', () => {
+  const watched = new Watched()
+  const ask = (i: number): void => watched.middleware({ policy: POLICY, key: () => `client ${i}` })({ ...RECEIVED })
+  for (let i = 0; i < 29; i++) ask(i)
+  assert.deepEqual(watched.codes(), [])
+  for (let i = 29; i < 90; i++) ask(i)
+  assert.deepEqual(watched.codes(), ['SLUICEGATE_LIMITER_PER_REQUEST'])
+})
+
+test('limiters made in handlers of a server are warned about at the second, with the place, and others made at one place are not', async () => {
+  const seen: string[] = []
+  const onWarning = ({ message }: Error): void => void seen.push(message)
+  process.on('warning', onWarning)
+  const policy = tokenBucket({ name: 'in a handler', limit: 1, window: '1m' })
+  const taken = (): boolean => createLimiter(policy).take('ada').allowed
+  for (let i = 0; i < 5; i++) taken()
+  const server = await listening(createServer((_request, response) => response.end(String(taken()))))
+  for (let i = 0; i < 3; i++) {
+    assert.equal(await (await fetch(`http://127.0.0.1:${server.port}/`)).text(), 'true')
+    assert.equal(seen.length, i > 0 ? 1 : 0)
+  }
+  await server.close()
+  process.off('warning', onWarning)
+  assert.match(
+    seen[0] ?? '',
+    /^2 limiters of the policy 'in a handler' .*misuse-watch\.alone\.test\.js:\d+:\d+.*: make one, outside the handler/,
+  )
+})
+
+test('a window below a second that is a number is warned about, once, and one with a unit is not', async () => {
+  const seen: string[] = []
+  const onWarning = ({ message }: Error): void => void seen.push(message)
+  process.on('warning', onWarning)
+  for (let i = 0; i < 3; i++) createLimiter(tokenBucket({ limit: 1, window: 61 }))
+  for (const window of ['62ms', 60_000] as const) createLimiter(tokenBucket({ limit: 1, window }))
+  await new Promise(setImmediate)
+  process.off('warning', onWarning)
+  assert.deepEqual(
+    seen.map((message) => message.slice(0, message.indexOf(':', 8))),
+    ['window: 61 is 61 ms, as a number is milliseconds'],
+  )
 })
 
 test('limits of apps that are made one after another, as by tests, are no fault', async () => {
@@ -126,8 +170,9 @@ test('limits of apps that are made one after another, as by tests, are no fault'
 
 test('limits that are made while a request is decided, and kept for others, are no fault', () => {
   const watched = new Watched()
+  let clients = 0
   const tenants = Array.from({ length: 20 }, () => {
-    const middleware = watched.middleware({ policy: POLICY })
+    const middleware = watched.middleware({ policy: POLICY, key: () => `client ${clients++}` })
     middleware({ ...RECEIVED })
     return middleware
   })

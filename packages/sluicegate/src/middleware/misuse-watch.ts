@@ -3,7 +3,7 @@ import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import { type Warn, warnOnce } from '../warn-once.js'
 
-/** Limits of one policy, each made for one request and used for no other, before a warning. */
+/** Limits of one policy, each made for one request and used for no other, before a warning; two when they count the same key. */
 const MAX_MADE = 30
 const MAX_POLICIES = 1_000
 const MAX_AT_ONCE = 10
@@ -33,6 +33,10 @@ export class MisuseWatch {
   private readonly made = new Map<string, number | undefined>()
   /** Policies of the limits that were made in this run of the event loop. */
   private fresh: readonly Policy[] = []
+  /** Kinds of the limits that were made for the request that is being handled. */
+  private current: readonly string[] = []
+  /** By kind: the key that the last limit made for one request counted first. */
+  private readonly firstKeys = new Map<string, Key>()
 
   constructor(emit?: Warn) {
     this.warn = warnOnce(emit)
@@ -43,6 +47,7 @@ export class MisuseWatch {
     if (this.fresh.length === 0) {
       queueMicrotask(() => {
         this.fresh = []
+        this.current = []
       })
     }
     this.fresh = [...this.fresh.slice(0, MAX_AT_ONCE), policy]
@@ -58,10 +63,11 @@ export class MisuseWatch {
     const { fresh } = this
     if (!isReceived || fresh.length === 0) return undefined
     this.fresh = []
-    const kinds = fresh.map(({ name, limit, windowMs }) => [`${name} ${limit} ${windowMs}`, name] as const)
-    for (const [kind, name] of kinds) this.count(kind, name)
+    const kinds = fresh.map(kindOf)
+    for (const [i, kind] of kinds.entries()) this.count(kind, (fresh[i] as Policy).name)
+    this.current = kinds
     return () => {
-      for (const [kind] of kinds) if (this.made.has(kind)) this.made.set(kind, undefined)
+      for (const kind of kinds) if (this.made.has(kind)) this.made.set(kind, undefined)
       return undefined
     }
   }
@@ -72,12 +78,20 @@ export class MisuseWatch {
     // Limits that are kept and used again, such as those of a map of tenants.
     if (made === undefined) return
     this.made.set(kind, made + 1)
-    if (made + 1 < MAX_MADE) return
-    this.warn(
-      'SLUICEGATE_LIMITER_PER_REQUEST',
-      `${made + 1} limits of the policy '${name}' were made, each for one request: make it once, outside the handler, or each starts afresh`,
-      kind,
-    )
+    if (made + 1 >= MAX_MADE) this.warnOfMade(kind, name)
+  }
+
+  /** A limit counts its first key. Two that were made for one request each and count the same key are one too many. */
+  private firstKey({ policy, key }: { readonly policy: Policy; readonly key: Key }): void {
+    const kind = kindOf(policy)
+    if (!this.current.includes(kind) || this.made.get(kind) === undefined) return
+    if (isSameKey(key, this.firstKeys.get(kind))) this.warnOfMade(kind, policy.name)
+    else this.firstKeys.set(kind, key)
+  }
+
+  private warnOfMade(kind: string, name: string): void {
+    const message = `${this.made.get(kind)} limits of the policy '${name}' were made, each for one request`
+    this.warn('SLUICEGATE_LIMITER_PER_REQUEST', `${message}: make it once, outside the handler, or each starts afresh`, kind)
   }
 
   /** The tally of a limiter, shared by all middleware that uses it. */
@@ -91,6 +105,7 @@ export class MisuseWatch {
     const tally: Tally = {
       count: (request, key) => {
         if (checked >= CHECKED_REQUESTS) return false
+        if (checked === 0 && limiter.policy !== undefined) this.firstKey({ policy: limiter.policy, key })
         if (request === lastRequest && isSameKey(key, lastKey)) {
           const message = 'counted one request twice for the same key: is its middleware there twice?'
           this.warn('SLUICEGATE_COUNTED_TWICE', `the limiter of the policy '${name}' ${message}`, name)
@@ -139,6 +154,10 @@ export class MisuseWatch {
       return false
     }
   }
+}
+
+function kindOf({ name, limit, windowMs }: Policy): string {
+  return `${name} ${limit} ${windowMs}`
 }
 
 function isSameKey(a: Key, b: Key | undefined): boolean {

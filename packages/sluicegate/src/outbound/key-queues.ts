@@ -1,5 +1,5 @@
 import { isPromise } from '../awaitable.js'
-import { createLimiter } from '../create-limiter.js'
+import { makeLimiter } from '../create-limiter.js'
 import { PolicyError } from '../errors.js'
 import type { RateLimitReading } from '../headers/read-rate-limit.js'
 import { checkKey } from '../key.js'
@@ -291,7 +291,7 @@ export class KeyLimiters {
     }
     const { maxKeys, clock } = this.parts
     // Each key waits at most once.
-    const limiter = createLimiter(policy, { maxKeys, maxWaiters: maxKeys, clock })
+    const limiter = makeLimiter(policy, { maxKeys, maxWaiters: maxKeys, clock })
     this.made.set(name, limiter)
     return limiter
   }

@@ -1,6 +1,7 @@
 import { PolicyError } from '../errors.js'
 import { isInteger } from '../options/option-checks.js'
 import { type Duration, formatMs, toMs } from '../time/duration.js'
+import { warnOnce } from '../warn-once.js'
 import type { Algorithm, Policy } from './policy.js'
 
 // What the functions that make policies check alike.
@@ -9,7 +10,11 @@ export const MAX_NAME_LENGTH = 120
 const MIN_WINDOW_MS = 1
 export const MAX_WINDOW_MS = 366 * 86_400_000
 const CALENDAR = "; only fixedWindow() also takes 'day', 'week', 'month', 'year'"
+/** Numbers below it may have been meant in seconds. */
+const SHORT_MS = 1000
 const PRINTABLE_ASCII = /^[\x20-\x7e]+$/
+
+const warn = /* @__PURE__ */ warnOnce()
 
 /** @throws {PolicyError} `LIMIT_INVALID` or `BURST_INVALID` */
 export function checkedTokenCount(option: 'limit' | 'burst', value: unknown, most: number, isPerWindow = option === 'limit'): number {
@@ -20,6 +25,11 @@ export function checkedTokenCount(option: 'limit' | 'burst', value: unknown, mos
     ? 'must be a whole number: widen the window instead, 0.35 a second is 7 per 20s'
     : `must be an integer from 1 to ${most}`
   throw new PolicyError(option === 'limit' ? 'LIMIT_INVALID' : 'BURST_INVALID', option, value, mend)
+}
+
+/** The window of a policy as an option: once made, it is meant. */
+export function meantWindow(windowMs: number): Duration {
+  return windowMs >= MIN_WINDOW_MS && windowMs < SHORT_MS ? `${windowMs}ms` : windowMs
 }
 
 /**
@@ -33,6 +43,12 @@ export function checkedWindowMs(window: Duration, option = 'window'): number {
   if (windowMs < MIN_WINDOW_MS || windowMs > MAX_WINDOW_MS || !isNearly(windowMs * 1000, us)) {
     throw new PolicyError('WINDOW_INVALID', option, window, 'must be from 1 ms to 366 days, in whole microseconds')
   }
+  if (typeof window === 'number' && window < SHORT_MS && option !== 'windowMs')
+    warn(
+      'SLUICEGATE_SHORT_WINDOW',
+      `${option}: ${window} is ${window} ms, as a number is milliseconds: say '${window}s' for seconds, '${window}ms' if it is meant`,
+      `${option}: ${window}`,
+    )
   return us / 1000
 }
 

@@ -4,7 +4,7 @@ import type { Duration } from '../time/duration.js'
 import { CALENDAR_UNITS, type CalendarUnit, calendarOf, longestMs } from './calendar.js'
 import { type Algorithm, type ConcurrencyPolicy, frozenPolicy, type Policy, type PolicyFields } from './policy.js'
 import { emissionOf } from './policy-numbers.js'
-import { checkedName, checkedTokenCount, checkedWindowMs, defaultName } from './policy-options.js'
+import { checkedName, checkedTokenCount, checkedWindowMs, defaultName, meantWindow } from './policy-options.js'
 
 /** What {@link tokenBucket} and {@link gcra} take. */
 export interface RateOptions {
@@ -290,15 +290,16 @@ export type PolicyMaker = (policy: Policy) => Policy
 
 /** Makers of all algorithms but `allOf`: each refuses wrong fields, and names the one that is wrong. */
 export const SINGLE_POLICIES: Readonly<Record<Exclude<Algorithm, 'all-of'>, PolicyMaker>> = {
-  'token-bucket': ({ limit, windowMs: window, burst, name }) => tokenBucket({ limit, window, burst, name }),
-  gcra: ({ limit, windowMs: window, burst, name }) => gcra({ limit, window, burst, name }),
-  'fixed-window': ({ limit, windowMs: window, calendar, name }) =>
+  'token-bucket': ({ limit, windowMs, burst, name }) => tokenBucket({ limit, window: meantWindow(windowMs), burst, name }),
+  gcra: ({ limit, windowMs, burst, name }) => gcra({ limit, window: meantWindow(windowMs), burst, name }),
+  'fixed-window': ({ limit, windowMs, calendar, name }) =>
     calendar === undefined
-      ? fixedWindow({ limit, window, name })
+      ? fixedWindow({ limit, window: meantWindow(windowMs), name })
       : fixedWindow({ limit, window: calendar.unit, timeZone: calendar.timeZone, name }),
-  'sliding-window': ({ limit, windowMs: window, counters, name }) => slidingWindow({ limit, window, counters: counters ?? 'exact', name }),
-  'sliding-log': ({ limit, windowMs: window, slotBytes = 8, name }) => slidingLog({ limit, window, slotBytes, name }),
-  concurrency: ({ limit, windowMs: ttl, name }) => concurrency({ limit, ttl, name }),
+  'sliding-window': ({ limit, windowMs, counters, name }) =>
+    slidingWindow({ limit, window: meantWindow(windowMs), counters: counters ?? 'exact', name }),
+  'sliding-log': ({ limit, windowMs, slotBytes = 8, name }) => slidingLog({ limit, window: meantWindow(windowMs), slotBytes, name }),
+  concurrency: ({ limit, windowMs, name }) => concurrency({ limit, ttl: meantWindow(windowMs), name }),
 }
 
 const FIELDS: ReadonlySet<string> = new Set([

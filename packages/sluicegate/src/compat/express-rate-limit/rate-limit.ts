@@ -1,6 +1,6 @@
 import type { NextFunction, Request, Response } from 'express'
 import { type Awaitable, chained, isPromise } from '../../awaitable.js'
-import { createLimiter } from '../../create-limiter.js'
+import { makeLimiter } from '../../create-limiter.js'
 import type { Decision } from '../../decision/decision.js'
 import { droppable } from '../../dropped-promise.js'
 import { PolicyError } from '../../errors.js'
@@ -18,6 +18,7 @@ import { MisuseWatch } from '../../middleware/misuse-watch.js'
 import { faultOf, followLater, isGone, sendDenial, setHeaders } from '../../middleware/node-exchange.js'
 import { onceInProcess } from '../../once-in-process.js'
 import { changedPolicy, type Policy } from '../../policy/policy.js'
+import { meantWindow } from '../../policy/policy-options.js'
 import { fixedWindow } from '../../policy/single-policy.js'
 import { preciseClock } from '../../time/clock.js'
 import { type LimiterVerbs, madeLimiter } from '../limiter-verbs.js'
@@ -208,8 +209,8 @@ function keyText(key: unknown): string {
  */
 function decidingLimiter({ create, store }: RateLimitOptions, { limit, windowMs, identifier }: UsedOptions): LimiterVerbs {
   // A policy's limit is at least 1: for 0 it only determines the ends of windows.
-  const policy = fixedWindow({ limit: Math.max(1, limit), window: windowMs, name: identifier })
-  const limiter = store === undefined ? madeLimiter(create ?? ((own) => createLimiter(own)), policy) : limiterOf(store, create, policy)
+  const policy = fixedWindow({ limit: Math.max(1, limit), window: meantWindow(windowMs), name: identifier })
+  const limiter = store === undefined ? madeLimiter(create ?? ((own) => makeLimiter(own)), policy) : limiterOf(store, create, policy)
   return limit === 0 ? denyingAll(limiter) : limiter
 }
 

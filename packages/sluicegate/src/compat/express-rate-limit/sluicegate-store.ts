@@ -1,5 +1,5 @@
 import { type Awaitable, chained } from '../../awaitable.js'
-import { createLimiter } from '../../create-limiter.js'
+import { makeLimiter } from '../../create-limiter.js'
 import { holdsPermits } from '../../decision/permit.js'
 import { type Receipting, TAKE } from '../../decision/receipt.js'
 import { takeOf } from '../../decision/receipt-of-any.js'
@@ -237,7 +237,7 @@ export class SluicegateStore {
   }
 
   private made(policy: Policy): LimiterVerbs {
-    const { create = (own) => createLimiter(own) } = this
+    const { create = (own) => makeLimiter(own) } = this
     return madeLimiter(create, policy)
   }
 

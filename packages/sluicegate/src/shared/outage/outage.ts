@@ -1,5 +1,5 @@
 import { checkedCost, type WaitRequest } from '../../arguments.js'
-import { createLimiter } from '../../create-limiter.js'
+import { makeLimiter } from '../../create-limiter.js'
 import { combined, type Decision } from '../../decision/decision.js'
 import { emptyPermit, holdsPermits, isPermit } from '../../decision/permit.js'
 import { StoreError } from '../../errors.js'
@@ -57,7 +57,7 @@ export class Outage {
   /** Undefined also with a share of nothing: no share is below a token else. */
   private get local(): Limiter | undefined {
     if (this.share === 0) return undefined
-    if (this.mode === 'local') this.made ??= createLimiter(shareOfPolicy(this.policy, this.share), { clock: this.clock })
+    if (this.mode === 'local') this.made ??= makeLimiter(shareOfPolicy(this.policy, this.share), { clock: this.clock })
     return this.made
   }
 
@@ -182,7 +182,7 @@ export class Outage {
   /** A count of spent tokens for each policy. Permits stay with their holders. */
   private counts(): readonly (Limiter | undefined)[] {
     return partsOf(this.policy).map((part) =>
-      part.algorithm === 'concurrency' ? undefined : createLimiter(shareOfPolicy(part, this.share), { clock: this.clock }),
+      part.algorithm === 'concurrency' ? undefined : makeLimiter(shareOfPolicy(part, this.share), { clock: this.clock }),
     )
   }
 
