@@ -49,7 +49,7 @@ export async function buildExecutable(): Promise<Executable> {
   return { path, bytes: statSync(path).size, licences: licencesOf(runtime, packages), components }
 }
 
-/** What `npx sluicegate` would run. */
+/** What `npx sluicegate-server` would run. */
 function programOfPackage(): string {
   const { bin } = JSON.parse(readFileSync(`${ROOT}packages/server/package.json`, 'utf8'))
   return `${ROOT}packages/server/${bin.sluicegate}`

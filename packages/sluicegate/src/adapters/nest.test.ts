@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
 import { test } from 'node:test'
-import { type CanActivate, Controller, type ExecutionContext, Get, Module, type Type, UseGuards } from '@nestjs/common'
+import { type CanActivate, Controller, type ExecutionContext, Get, type HttpException, Module, type Type, UseGuards } from '@nestjs/common'
 import { type AbstractHttpAdapter, APP_FILTER, APP_GUARD, NestFactory } from '@nestjs/core'
 import { ExpressAdapter } from '@nestjs/platform-express'
 import { FastifyAdapter } from '@nestjs/platform-fastify'
 import { adapterSuite } from 'sluicegate-testkit/adapters/adapter-suite.js'
 import { ask } from 'sluicegate-testkit/adapters/http-client.js'
+import { listening } from 'sluicegate-testkit/adapters/listening.js'
 import { nestApp, nestHarness } from 'sluicegate-testkit/adapters/nest-harness.js'
 import { createLimiter, fixedWindow, type Policy } from '../index.js'
 import { address, compose, route } from '../keys/index.js'
-import { type NestRequest, RateLimit, RateLimitGuard, RateLimitModule, SkipRateLimit } from './nest.js'
+import { type NestRequest, RateLimit, RateLimitFilter, RateLimitGuard, RateLimitModule, SkipRateLimit } from './nest.js'
 
 const perDay = (limit: number, name = 'day'): Policy => fixedWindow({ limit, window: 'day', name })
 
@@ -218,9 +220,54 @@ test('nest: an app that names the guard and has no module for it does not start'
   await assert.rejects(async () => (await started).init(), /RateLimits/)
 })
 
-test('nest: what is no request of HTTP passes', () => {
+test('nest: messages of microservices pass, those of clients without a request throw with what to do, unless they are skipped', () => {
   const guard = new RateLimitGuard(perDay(1))
-  assert.equal(guard.canActivate({ getType: () => 'rpc' } as unknown as ExecutionContext), true)
+  const context = (kind: string, handler: () => void = () => {}): ExecutionContext =>
+    ({ getType: () => kind, getHandler: () => handler, getClass: () => Object, getArgByIndex: () => ({}) }) as unknown as ExecutionContext
+  assert.equal(guard.canActivate(context('rpc')), true)
+  assert.throws(() => guard.canActivate(context('ws')), /of kind 'ws': take from createLimiter\(policy\) there/)
+  assert.throws(() => guard.canActivate(context('graphql')), /context: \(\{ req, res \}\) => \(\{ req, res \}\)/)
+  const skipped = (): void => {}
+  SkipRateLimit()({}, 'skipped', { value: skipped } as never)
+  assert.equal(guard.canActivate(context('ws', skipped)), true)
+})
+
+test('nest: a request of GraphQL counts once and is denied in all of its fields; a field with a limit of its own counts each call', async () => {
+  const guard = new RateLimitGuard(perDay(2))
+  const login = (): void => {}
+  RateLimit(perDay(2, 'login'))({}, 'login', { value: login } as never)
+  const answers: number[] = []
+  const server = await listening(
+    createServer((req, res) => {
+      const field = (handler: () => void): ExecutionContext =>
+        ({
+          getType: () => 'graphql',
+          getHandler: () => handler,
+          getClass: () => Object,
+          getArgByIndex: () => ({ req: Object.assign(req, { originalUrl: req.url }), res }),
+        }) as unknown as ExecutionContext
+      const hello = (): void => {}
+      const fields = req.url === '/login' ? [login, login, login] : [hello, hello]
+      for (const handler of fields) {
+        try {
+          guard.canActivate(field(handler))
+          answers.push(200)
+        } catch (error) {
+          answers.push((error as HttpException).getStatus())
+          assert.equal(new RateLimitFilter().catch(error as never, { getType: () => 'graphql' } as never), error)
+        }
+      }
+      res.end()
+    }),
+  )
+  const headers: boolean[] = []
+  for (const path of ['/', '/', '/', '/login']) {
+    const response = await fetch(`http://127.0.0.1:${server.port}${path}`)
+    headers.push(response.headers.has('ratelimit'))
+  }
+  await server.close()
+  assert.deepEqual(answers, [200, 200, 200, 200, 429, 429, 200, 200, 429])
+  assert.deepEqual(headers, [true, true, true, true])
 })
 
 test('nest: the module names guard and filter as Nest does', () => {

@@ -28,8 +28,8 @@ export interface ServeOptions extends Pick<LimiterOptions, 'maxKeys' | 'growTo' 
    */
   readonly cluster?: PrimaryCluster
   /**
-   * `leased`: workers lease tokens ahead, so they make nearly every decision themselves. `exact`: each decision is a request to this
-   * process. A policy that cannot be leased runs exact.
+   * `leased`: tokens of a key that a worker takes often are leased, and nearly every take of it is decided there; any other take is a request
+   * to this process. `exact`: each take is a request. A policy that cannot be leased runs exact.
    *
    * @defaultValue `'leased'`
    * @example serveLimiter(policy, { cluster, mode: 'exact' })

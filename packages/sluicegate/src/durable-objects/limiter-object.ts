@@ -35,8 +35,8 @@ export interface LimiterObjectOptions {
    */
   readonly onFull?: 'evict' | 'deny'
   /**
-   * `leased`: limiters lease tokens ahead, where the policy can be leased. `exact`: each decision is a request to the object. Give limiters
-   * the same.
+   * `leased`: limiters lease tokens of keys that they take often, where the policy can be leased; any other take is a request. `exact`: each
+   * take is a request to the object. Give limiters the same.
    *
    * @defaultValue `'leased'`
    * @example limiterObject([policy], { mode: 'exact' })

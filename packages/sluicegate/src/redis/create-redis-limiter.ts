@@ -42,8 +42,8 @@ export interface RedisLimiterOptions extends SharedOptions {
    */
   readonly prefix?: string
   /**
-   * `leased`: the process leases tokens ahead, so it makes nearly every decision itself. `exact`: each decision is one call to Redis. A
-   * policy that cannot be leased runs exact.
+   * `leased`: tokens of a key that this process takes often are leased, and nearly every take of it is decided here; any other take is one
+   * call. `exact`: each take is one call. A policy that cannot be leased runs exact.
    *
    * @defaultValue `'leased'`
    * @example createRedisLimiter(policy, { client, mode: 'exact' })

@@ -33,8 +33,8 @@ export interface StoreLimiterOptions extends Omit<SharedOptions, 'overrides'> {
    */
   readonly prefix?: string
   /**
-   * `leased`: the process leases tokens ahead, so it makes nearly every decision itself. `exact`: each decision is a swap in the store. A
-   * policy that cannot be leased runs exact.
+   * `leased`: tokens of a key that this process takes often are leased, and nearly every take of it is decided here; any other take is a swap
+   * in the store. `exact`: each take is a swap. A policy that cannot be leased runs exact.
    *
    * @defaultValue `'leased'`
    * @example createStoreLimiter(policy, { store, mode: 'exact' })

@@ -16,7 +16,7 @@ export interface NestRequest {
 }
 
 /** A request of Express, or one of Fastify with the request of Node.js in `raw`. */
-interface PlatformRequest extends NodeRequest {
+export interface PlatformRequest extends NodeRequest {
   readonly raw?: NodeRequest
   readonly originalUrl: string
   readonly route?: { readonly path?: unknown }
@@ -24,7 +24,7 @@ interface PlatformRequest extends NodeRequest {
 }
 
 /** A response of Express, or a reply of Fastify. */
-interface PlatformResponse extends NodeResponse {
+export interface PlatformResponse extends NodeResponse {
   readonly raw?: NodeResponse
   header?(name: string, value: string): unknown
   status(code: number): { send(body: string): unknown }

@@ -7,7 +7,8 @@ import {
   HttpException,
   Inject,
 } from '@nestjs/common'
-import { isPromise } from '../../awaitable.js'
+import { type Awaitable, isPromise } from '../../awaitable.js'
+import { PolicyError } from '../../errors.js'
 import type { DenialResponse } from '../../middleware/denial-response.js'
 import { type LimitArgument, namesLimit, optionsOf } from '../../middleware/limit-argument.js'
 import type { LimitEnvironment } from '../../middleware/limits.js'
@@ -15,7 +16,7 @@ import { Middleware, type MiddlewareResult } from '../../middleware/middleware.j
 import { isGone, settleAtEnd } from '../../middleware/node-exchange.js'
 import { RouteMiddlewares } from '../../middleware/route-middlewares.js'
 import { onceInProcess } from '../../once-in-process.js'
-import { NestExchange, type NestRequest } from './nest-exchange.js'
+import { NestExchange, type NestRequest, type PlatformRequest, type PlatformResponse } from './nest-exchange.js'
 import { ownLimitOf } from './rate-limit-decorator.js'
 
 /** The limits of an app, shared by all guards of a module: Nest makes a guard for each controller that names the class. */
@@ -24,6 +25,7 @@ class RateLimits<Request = NestRequest> {
   private readonly ofRoutes: RouteMiddlewares<Request>
   /** Marks requests that were limited. */
   private readonly limited = Symbol('sluicegate: rate limit')
+  private readonly ofFields = new WeakMap<object, Awaitable<MiddlewareResult>>()
 
   /** @throws {PolicyError} on an option that is wrong. */
   constructor(argument: LimitArgument<Request>, { perRoute = false }: Pick<LimitEnvironment, 'perRoute'> = {}) {
@@ -39,12 +41,36 @@ class RateLimits<Request = NestRequest> {
     return true
   }
 
+  /**
+   * Fields of one request share what the limit of all handlers decided; a field with a limit of its own is counted each time that it is called.
+   *
+   * @param call one call of a field, the same for all guards.
+   */
+  ofField(middleware: Middleware<Request>, { request, call }: FieldCall, decide: () => Awaitable<MiddlewareResult>) {
+    const counted = middleware === this.ofAll ? request : call
+    const known = this.ofFields.get(counted)
+    if (known !== undefined) return known
+    const result = decide()
+    this.ofFields.set(counted, isPromise(result) ? result.then(settledElsewhere) : settledElsewhere(result))
+    return result
+  }
+
   /** The middleware for a handler; undefined if it is not limited. */
   middlewareFor(handler: object, controller: object): Middleware<Request> | undefined {
     const own = ownLimitOf(handler, controller)
     if (own === undefined) return this.ofAll
     return own.limit === false ? undefined : this.ofRoutes.of(own.target, own.limit as LimitArgument<Request>)
   }
+}
+
+interface FieldCall {
+  readonly request: object
+  readonly call: object
+}
+
+/** The same for those that do not settle it. */
+function settledElsewhere(result: MiddlewareResult): MiddlewareResult {
+  return result.passes ? { ...result, settle: undefined } : result
 }
 
 /** One class for both forms of the package, so that `instanceof` agrees. */
@@ -57,8 +83,9 @@ export { OnceRateLimits as RateLimits }
 const CLIENT_GONE = 499
 
 /**
- * Limits requests before their handlers run; a denial throws a {@link RateLimitException}. Only HTTP requests; others pass. If several
- * guards of one module see a request, the first one limits it.
+ * Limits requests before their handlers run; a denial throws a {@link RateLimitException}. A request of GraphQL counts once for the limit
+ * of all handlers, and each call of a field for a limit of its own. Of messages, those of microservices pass, and others throw, as they have no request. If several guards of one module see a
+ * request, the first one limits it.
  *
  * @example
  * app.useGlobalGuards(new RateLimitGuard(tokenBucket({ limit: 100, window: '1m' })))
@@ -75,16 +102,47 @@ export class RateLimitGuard<Request = NestRequest> implements CanActivate {
   }
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    if (context.getType() !== 'http') return true
+    // Messages of other services, which have no client.
+    if (context.getType() === 'rpc') return true
     const middleware = this.limits.middlewareFor(context.getHandler(), context.getClass())
     if (middleware === undefined) return true
-    const http = context.switchToHttp()
-    if (!this.limits.isFirst(http.getRequest())) return true
-    const exchange = new NestExchange(http.getRequest(), http.getResponse())
+    const { request, response } = exchanged(context)
+    const isGraphql = context.getType<string>() === 'graphql'
+    if (!isGraphql && !this.limits.isFirst(request)) return true
+    const exchange = new NestExchange(request, response)
     refuseGone(exchange)
-    const result = middleware.handle(exchange.facts(), http.getRequest())
+    const decide = () => middleware.handle(exchange.facts(), request as Request & PlatformRequest)
+    const result = isGraphql ? this.limits.ofField(middleware, { request, call: context }, decide) : decide()
     return isPromise(result) ? result.then((later) => apply(later, exchange)) : apply(result, exchange)
   }
+}
+
+interface Exchanged {
+  readonly request: PlatformRequest & { [mark: symbol]: unknown }
+  readonly response: PlatformResponse
+}
+
+/** Where drivers of GraphQL put the request and the response of HTTP: Apollo on Express, on Fastify, Mercurius. */
+interface GraphqlContext {
+  readonly req?: Exchanged['request'] & { readonly res?: PlatformResponse }
+  readonly request?: Exchanged['request']
+  readonly res?: PlatformResponse
+  readonly reply?: PlatformResponse
+}
+
+/** @throws {PolicyError} `OPTION_INVALID` where there is no request of HTTP: what passed without a word would not be limited. */
+function exchanged(context: ExecutionContext): Exchanged {
+  const kind: string = context.getType()
+  if (kind === 'http') return { request: context.switchToHttp().getRequest(), response: context.switchToHttp().getResponse() }
+  if (kind === 'graphql') {
+    const { req, request = req, res = req?.res, reply = res } = (context.getArgByIndex(2) ?? {}) as GraphqlContext
+    if (request !== undefined && reply !== undefined) return { request, response: reply }
+  }
+  const mend =
+    kind === 'graphql'
+      ? 'found no request in the context of GraphQL: say context: ({ req, res }) => ({ req, res }) in GraphQLModule.forRoot'
+      : `limits requests of HTTP, and this handler is of kind '${kind}': take from createLimiter(policy) there, and say @SkipRateLimit()`
+  throw new PolicyError('OPTION_INVALID', 'RateLimitGuard', kind, mend)
 }
 
 // The module's provider, for a guard that is named by its class.
@@ -135,9 +193,13 @@ function objectOf(body: string): Record<string, unknown> | undefined {
 
 /** Sends the body of the denial unchanged; Nest's own filter would make JSON of any body. */
 export class RateLimitFilter implements ExceptionFilter<RateLimitException> {
-  catch({ answer }: RateLimitException, host: ArgumentsHost): void {
+  catch(exception: RateLimitException, host: ArgumentsHost): RateLimitException | undefined {
+    // GraphQL writes its own body, and takes what is returned for the error of the field.
+    if (host.getType<string>() !== 'http') return exception
+    const { answer } = exception
     const http = host.switchToHttp()
     new NestExchange(http.getRequest(), http.getResponse()).send(answer.status, answer.body)
+    return undefined
   }
 }
 
