@@ -178,7 +178,7 @@ export const BOUNDARIES: readonly Boundary[] = [
     allows: (edge) =>
       leadsTo(
         edge,
-        /\/src\/((store|postgres|postgres\/runners|options|policy|decision)\/[^/]*|errors|awaitable|once-in-process|regions\/store-home|shared\/(backend|fleet-limiter|outage\/[^/]*))\.ts$/,
+        /\/src\/((store|postgres|postgres\/runners|options|policy|decision)\/[^/]*|errors|awaitable|once-in-process|warn-once|regions\/store-home|shared\/(backend|fleet-limiter|outage\/[^/]*))\.ts$/,
       ),
   },
   {

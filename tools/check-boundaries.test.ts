@@ -35,7 +35,7 @@ const CROSSINGS: readonly (readonly [what: string, file: string, source: string]
     'sluicegate/src/memory/core.ts',
     "import { CircuitBreaker } from '../shared/calls/circuit-breaker.js'",
   ],
-  ['Redis in a lease', 'sluicegate/src/lease/key-lease.ts', "import type { Store } from '../redis/script-call.js'"],
+  ['Redis in a lease', 'sluicegate/src/lease/key-lease.ts', "import type { Store } from '../redis/redis-scripts.js'"],
   [
     'a shared limiter in a lease',
     'sluicegate/src/lease/key-lease.ts',

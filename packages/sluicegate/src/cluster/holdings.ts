@@ -109,6 +109,10 @@ interface HeldLease extends GrantedLease {
 export class GrantedLeases {
   private readonly byId = new Map<number, HeldLease>()
 
+  has(id: number): boolean {
+    return this.byId.has(id)
+  }
+
   add(id: number, { service, policy, bookings, flowsBack }: GrantedLease, nowUs: number): void {
     const { byId } = this
     for (const [oldId, { untilUs }] of byId) {

@@ -14,7 +14,7 @@ let server: PostgresProcess
 let pool: pg.Pool
 before(async () => {
   server = await PostgresProcess.start()
-  await server.ask(postgresTable())
+  for (let i = 0; i < AT_ONCE; i++) await server.ask(postgresTable({ table: `at_once_${i}` }))
   pool = new pg.Pool({ connectionString: server.url, max: AT_ONCE })
 })
 after(async () => {
@@ -26,9 +26,10 @@ for (const algorithm of ALGORITHM_NAMES) {
   test(`${algorithm} in a table of PostgreSQL answers what the oracle says, field by field, over ${SEQUENCES} random sequences`, async () => {
     // Each once: the keys of a sequence have its seed in their names.
     const seeds = seedsOf(algorithm, SEQUENCES)
-    const next = async (): Promise<void> => {
+    // A table each: the expired rows of one are swept at its own time.
+    const next = async (_: unknown, i: number): Promise<void> => {
       for (let seed = seeds.pop(); seed !== undefined; seed = seeds.pop()) {
-        const make: LimiterOnStore = (policy, prefix) => limiterAtGivenTimes(pool, policy, { prefix, mode: 'exact' })
+        const make: LimiterOnStore = (policy, prefix) => limiterAtGivenTimes(pool, policy, { prefix, mode: 'exact' }, `at_once_${i}`)
         const mismatch = await mismatchOnStore(seed, algorithm, make)
         assert.equal(mismatch, undefined, `seed ${seed}: ${JSON.stringify(mismatch)}`)
       }

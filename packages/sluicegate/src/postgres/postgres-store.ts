@@ -1,13 +1,16 @@
 import type { StoreError } from '../errors.js'
 import { checkOptions } from '../options/option-checks.js'
 import type { CancelSignal } from '../shared/backend.js'
-import type { CasOutcome, CasState, CasStore, CasSwap } from '../store/cas-store.js'
+import type { CasOutcome, CasState, CasStep, CasStepped, CasStepRefusal, CasStore, CasSwap } from '../store/cas-store.js'
+import { warnOfStore } from '../warn-once.js'
 import { hexOf } from './hex.js'
+import { LockedKeys } from './locked-keys.js'
 import { newVersion } from './new-version.js'
-import { isOvertaken, isReadOnly, isUnknownStatement, readOnlyErrorOf, storeErrorOf } from './sql-fault.js'
-import type { SqlRow, SqlRunner } from './sql-runner.js'
+import { isLocked, isOvertaken, isReadOnly, isUnknownStatement, isWithoutColumns, readOnlyErrorOf, storeErrorOf } from './sql-fault.js'
+import { notSent, type SqlRow, type SqlRunner } from './sql-runner.js'
 import { type PostgresClient, sqlRunnerFor } from './sql-runner-for.js'
 import { type Statement, type Statements, statementsOf } from './statements.js'
+import { MOST_TIMES } from './step-texts.js'
 import { storedKey } from './stored-key.js'
 import { Sweeper } from './sweeper.js'
 import { postgresTable } from './table-name.js'
@@ -29,6 +32,13 @@ export interface PostgresStoreOptions {
   readonly table?: string
 }
 
+/** A table without the columns of steps is looked at again after this long. */
+const LOOK_AGAIN_MS = 10_000
+/** Statements without an answer; others wait: a database that does not answer is not to lose all its connections too. */
+const MOST_UNANSWERED = 16
+/** Of a version, how many times a step was made. */
+const TIMES_BITS = 512n
+
 /** Reads after which a state that others keep changing under `serializable` is an outage. */
 const MOST_READS = 5
 
@@ -41,45 +51,54 @@ const MOST_READS = 5
  */
 export function postgresStore(options: PostgresStoreOptions): Required<CasStore> {
   const { client, table = 'sluicegate' } = checkOptions(options, ['client', 'table'], '{ client: pool }', 'postgresStore()')
-  return new PostgresStore(sqlRunnerFor(client), statementsOf(table), postgresTable({ table }))
+  return new PostgresStore(sqlRunnerFor(client), table)
 }
 
 class PostgresStore implements Required<CasStore> {
   readonly name = 'postgres'
   readonly #runner: SqlRunner
-  readonly #statements: Statements
-  readonly #create: string
+  readonly #table: string
+  /** Of a table with the columns of steps, and of one without. */
+  readonly #all: Statements
+  #swapsOnly: Statements | undefined
+  #looksAgainMs = Number.NEGATIVE_INFINITY
+  readonly #locked = new LockedKeys()
+  #unanswered = 0
+  readonly #queue: (() => void)[] = []
   readonly #sweeper: Sweeper
   /** Until a connection lacks a statement that was prepared, as behind a pooler that gives each transaction another connection. */
   #prepared = true
 
-  constructor(runner: SqlRunner, statements: Statements, create: string) {
+  constructor(runner: SqlRunner, table: string) {
     this.#runner = runner
-    this.#statements = statements
-    this.#create = create
-    this.#sweeper = new Sweeper((after) => this.#run(statements.sweep, [hexOf(after)]))
+    this.#table = table
+    this.#all = statementsOf(table, true)
+    this.#sweeper = new Sweeper((after) => this.#run('sweep', [hexOf(after)]))
   }
 
   async read(key: string, signal?: CancelSignal): Promise<CasState> {
-    const [row] = await this.#reading(this.#statements.read, [hexOf(storedKey(key))], signal)
+    const [row] = await this.#reading('read', [hexOf(storedKey(key))], signal)
     return stateOf(row)
   }
 
   async readAll(keys: readonly string[], signal?: CancelSignal): Promise<readonly CasState[]> {
     const hex = keys.map((key) => hexOf(storedKey(key)))
-    return (await this.#reading(this.#statements.readAll, [JSON.stringify(hex)], signal)).map(stateOf)
+    return (await this.#reading('readAll', [JSON.stringify(hex)], signal)).map(stateOf)
   }
 
   async swap({ key, version, value, ttlMs }: CasSwap, signal?: CancelSignal): Promise<CasOutcome> {
     const next = newVersion()
     const values = [hexOf(storedKey(key)), next, hexOf(value), microsecondsOf(ttlMs)]
-    const { create, swap } = this.#statements
+    const wasLocked = this.#locked.isLocked(key)
+    const isNew = version === undefined
     const rows = await this.#changing(
-      version === undefined ? create : swap,
-      version === undefined ? values : [...values, String(version)],
+      isNew ? (wasLocked ? 'createNow' : 'create') : wasLocked ? 'swapNow' : 'swap',
+      isNew ? values : [...values, String(version)],
       signal,
+      () => this.#locked.note(key),
     )
     const row = rows?.[0]
+    if (row !== undefined && wasLocked) this.#locked.forget(key)
     if (row === undefined) return { swapped: false, state: await this.read(key, signal) }
     if (row.swapped !== 'true') return { swapped: false, state: stateOf(row) }
     this.#sweeper.swapped()
@@ -97,7 +116,7 @@ class PostgresStore implements Required<CasStore> {
       v: hexOf(value),
       t: microsecondsOf(ttlMs),
     }))
-    const rows = await this.#changing(this.#statements.swapAll, [JSON.stringify(input)], signal)
+    const rows = await this.#changing('swapAll', [JSON.stringify(input)], signal)
     const keys = swaps.map(({ key }) => key)
     if (rows === undefined) return { swapped: false, states: await this.readAll(keys, signal) }
     if (rows[0]?.swapped !== 'true') return { swapped: false, states: rows.map(stateOf) }
@@ -117,9 +136,8 @@ class PostgresStore implements Required<CasStore> {
   }
 
   async #swapEach(swaps: readonly CasSwap[], signal?: CancelSignal): Promise<readonly CasOutcome[]> {
-    const oneByOne = (): Promise<readonly CasOutcome[]> => Promise.all(swaps.map((swap) => this.swap(swap, signal)))
-    if (swaps.length < 2) return oneByOne()
-    const { createMany, swapMany } = this.#statements
+    if (swaps.length === 0) return []
+    if (swaps.length === 1 || swaps.some(({ key }) => this.#locked.isLocked(key))) return this.#apart(swaps, signal)
     const isNew = swaps[0]?.version === undefined
     const next = swaps.map(newVersion)
     const listOf = (textOf: (swap: CasSwap) => string): string => swaps.map(textOf).join()
@@ -130,9 +148,9 @@ class PostgresStore implements Required<CasStore> {
       listOf(({ ttlMs }) => microsecondsOf(ttlMs)),
       ...(isNew ? [] : [listOf(({ version }) => String(version))]),
     ]
-    const rows = await this.#changing(isNew ? createMany : swapMany, values, signal)
-    // Under `serializable` one key that others change would hold up all of them.
-    if (rows === undefined) return oneByOne()
+    const rows = await this.#changing(isNew ? 'createMany' : 'swapMany', values, signal)
+    // One key that others change under `serializable`, or keep locked, would hold up all of them.
+    if (rows === undefined) return Promise.all(swaps.map((swap) => this.swap(swap, signal)))
     return rows.map((row, i) => {
       if (row.swapped !== 'true') return { swapped: false, state: stateOf(row) }
       this.#sweeper.swapped()
@@ -140,20 +158,147 @@ class PostgresStore implements Required<CasStore> {
     })
   }
 
-  /** Undefined: another transaction came first, and nothing was written. */
-  async #changing(statement: Statement, values: readonly string[], signal?: CancelSignal): Promise<readonly SqlRow[] | undefined> {
+  /** Keys that were locked of late each alone, the others together. */
+  async #apart(swaps: readonly CasSwap[], signal: CancelSignal | undefined): Promise<readonly CasOutcome[]> {
+    const isApart = ({ key }: CasSwap): boolean => swaps.length === 1 || this.#locked.isLocked(key)
+    const others = this.#swapEach(
+      swaps.filter((swap) => !isApart(swap)),
+      signal,
+    )
+    const alone = await Promise.all(swaps.map((swap) => (isApart(swap) ? this.swap(swap, signal) : undefined)))
+    let i = 0
+    const outcomes = await others
+    return alone.map((outcome) => outcome ?? (outcomes[i++] as CasOutcome))
+  }
+
+  async step(
+    groups: readonly (readonly CasStep[])[],
+    signal?: CancelSignal,
+  ): Promise<readonly (readonly CasStepped[] | CasStepRefusal)[] | undefined> {
+    if (this.#swapsOnly !== undefined && performance.now() < this.#looksAgainMs) return undefined
+    this.#swapsOnly = undefined
+    const areTogether = (group: readonly CasStep[]): boolean => group.length > 1 && group[0]?.verb === 'take'
+    const [together, others] = [groups.filter(areTogether), groups.filter((group) => !areTogether(group))]
+    const [first, second] = await Promise.all([
+      together.length === 0 ? [] : this.#takeAll(together, signal),
+      others.length === 0 ? [] : this.#stepEach(others, signal),
+    ])
+    if (first === undefined || second === undefined) return undefined
+    let [i, j] = [0, 0]
+    return groups.map((group) => (areTogether(group) ? first[i++] : second[j++]) as readonly CasStepped[] | CasStepRefusal)
+  }
+
+  async #stepEach(
+    groups: readonly (readonly CasStep[])[],
+    signal: CancelSignal | undefined,
+  ): Promise<readonly (readonly CasStepped[] | CasStepRefusal)[] | undefined> {
+    const steps = groups.flat()
+    const [only] = steps
+    if (only !== undefined && steps.length === 1 && only.verb === 'take' && only.from === undefined) {
+      const answer = await this.#takeOne(only, signal)
+      return answer && ['swapped' in Object(answer) || answer === 'busy' ? (answer as CasStepRefusal) : [answer as CasStepped]]
+    }
+    const values = [...keyLists(steps), ...stepLists(steps)]
+    let rows = await this.#stepped('stepMany', values, signal)
+    // One key that others keep locked does not hold up the rest: what is free is done, without waiting.
+    if (rows === 'busy' && steps.length > 1) rows = await this.#stepped('stepFree', values, signal)
+    if (rows === undefined) return undefined
+    if (rows === 'busy') return groups.map(() => 'busy')
+    this.#sweeper.swapped(steps.length)
+    let at = 0
+    return groups.map((group) => outcomeOf(group.map(({ key }) => steppedIn(key, (rows as readonly SqlRow[])[at++]))))
+  }
+
+  async #takeOne(step: CasStep, signal: CancelSignal | undefined): Promise<CasStepped | CasStepRefusal | undefined> {
+    const { key, unit, pace, cap, amount, times } = step
+    const version = ((BigInt(newVersion()) / TIMES_BITS) * TIMES_BITS).toString()
+    const values = [hexOf(storedKey(key)), version, ...[unit, pace, cap, amount, Math.min(times, MOST_TIMES)].map(String)]
+    const rows = await this.#stepped('takeOne', values, signal)
+    if (rows === undefined || rows === 'busy') return rows
+    const [row] = rows
+    this.#sweeper.swapped()
+    if (row === undefined) return { key, swapped: await this.read(key, signal) }
+    const done = BigInt(String(row.done))
+    return steppedIn(key, { ...row, done: done >= 0n && done <= BigInt(MOST_TIMES) ? String(done) : '0' }) as CasStepped
+  }
+
+  /** Takes in groups that may share keys. */
+  async #takeAll(
+    groups: readonly (readonly CasStep[])[],
+    signal: CancelSignal | undefined,
+  ): Promise<readonly (readonly CasStepped[] | CasStepRefusal)[] | undefined> {
+    const places = new Map<string, number>()
+    const keys: CasStep[] = []
+    for (const step of groups.flat()) {
+      if (places.has(step.key)) continue
+      places.set(step.key, keys.push(step))
+    }
+    const listOf = (textOf: (group: readonly CasStep[]) => string | number): string => groups.map(textOf).join()
+    const values = [
+      ...keyLists(keys),
+      listOf((group) => group.map(({ key }) => places.get(key)).join(' ')),
+      listOf((group) => group.map(({ amount }) => amount).join(' ')),
+      listOf(([first]) => (first as CasStep).times),
+    ]
+    const rows = await this.#stepped('takeAll', values, signal)
+    if (rows === undefined) return undefined
+    if (rows === 'busy') return groups.map(() => 'busy')
+    this.#sweeper.swapped(keys.length)
+    const states = rows.map((row, i) => steppedIn((keys[i] as CasStep).key, row))
+    const placeOf = ({ key }: CasStep): number => (places.get(key) as number) - 1
+    const dones = String(rows.find(({ done }) => done !== 'other')?.done ?? '').split(' ')
+    // Each group as it was left by the ones before it: of the last the state is what is stored.
+    const debts = states.map((state) => ('debt' in Object(state) ? (state as CasStepped).debt : 0))
+    const outcomes = groups.map((group) => outcomeOf(group.map((step) => states[placeOf(step)] as CasStepped | CasStepRefusal)))
+    for (let g = groups.length - 1; g >= 0; g--) {
+      const outcome = outcomes[g]
+      if (!Array.isArray(outcome)) continue
+      const done = Number(dones[g])
+      outcomes[g] = outcome.map((stepped: CasStepped, i) => {
+        const place = placeOf((groups[g] as readonly CasStep[])[i] as CasStep)
+        const debt = debts[place] as number
+        debts[place] = debt - done * ((groups[g] as readonly CasStep[])[i] as CasStep).amount
+        return { ...stepped, done, debt }
+      })
+    }
+    return outcomes
+  }
+
+  /** Undefined: the table has no columns for it. `busy`: another transaction came first, or keeps a row locked, and nothing was written. */
+  async #stepped(
+    verb: 'takeOne' | 'stepMany' | 'stepFree' | 'takeAll',
+    values: readonly string[],
+    signal: CancelSignal | undefined,
+  ): Promise<readonly SqlRow[] | 'busy' | undefined> {
     try {
-      return await this.#run(statement, values, signal)
+      return await this.#run(verb, values, signal)
     } catch (error) {
-      if (isOvertaken(error)) return undefined
+      if (isWithoutColumns(error)) return undefined
+      if (isOvertaken(error) || isLocked(error)) return 'busy'
       throw await this.#faultOf(error)
     }
   }
 
-  async #reading(statement: Statement, values: readonly string[], signal?: CancelSignal): Promise<readonly SqlRow[]> {
+  /** Undefined: another transaction came first, or keeps a row locked, and nothing was written. */
+  async #changing(
+    verb: keyof Statements,
+    values: readonly string[],
+    signal?: CancelSignal,
+    onLocked?: () => void,
+  ): Promise<readonly SqlRow[] | undefined> {
+    try {
+      return await this.#run(verb, values, signal)
+    } catch (error) {
+      if (isLocked(error)) onLocked?.()
+      if (isOvertaken(error) || isLocked(error)) return undefined
+      throw await this.#faultOf(error)
+    }
+  }
+
+  async #reading(verb: keyof Statements, values: readonly string[], signal?: CancelSignal): Promise<readonly SqlRow[]> {
     for (let reads = 1; ; reads++) {
       try {
-        return await this.#run(statement, values, signal)
+        return await this.#run(verb, values, signal)
       } catch (error) {
         if (!isOvertaken(error) || reads === MOST_READS) throw await this.#faultOf(error)
       }
@@ -162,23 +307,103 @@ class PostgresStore implements Required<CasStore> {
 
   /** Of a server that cannot be written the error says which one it is. */
   async #faultOf(error: unknown): Promise<StoreError> {
-    if (!isReadOnly(error)) return storeErrorOf(error, this.#create)
-    const [row] = await this.#run(this.#statements.server, []).catch((): readonly SqlRow[] => [])
+    if (!isReadOnly(error)) return storeErrorOf(error, postgresTable({ table: this.#table }))
+    const [row] = await this.#run('server', []).catch((): readonly SqlRow[] => [])
     const { host, port, standby } = row ?? {}
     const address = typeof host === 'string' ? `${host}:${String(port)}` : undefined
     return readOnlyErrorOf(error, row && { address, isStandby: standby === 'true' })
   }
 
-  /** What was refused for the statement's name is sent once more, without a name. */
-  async #run(statement: Statement, values: readonly string[], signal?: CancelSignal): Promise<readonly SqlRow[]> {
+  /** What a table without the columns of steps refuses is sent once more, for the columns that it has. */
+  async #run(verb: keyof Statements, values: readonly string[], signal?: CancelSignal): Promise<readonly SqlRow[]> {
+    const { [verb]: statement } = this.#swapsOnly ?? this.#all
     try {
+      const rows = await this.#sent(statement as Statement, values, signal)
+      if (this.#swapsOnly === undefined || !rows.some(isStepped)) return rows
+      // The table has got the columns meanwhile, and rows are written by them.
+      this.#swapsOnly = undefined
+      return rows.some(({ swapped }) => swapped === 'true') ? rows : await this.#run(verb, values, signal)
+    } catch (error) {
+      if (!isWithoutColumns(error) || this.#swapsOnly !== undefined) throw error
+      this.#swapsOnly = statementsOf(this.#table, false)
+      this.#looksAgainMs = performance.now() + LOOK_AGAIN_MS
+      warnOfStore(
+        'SLUICEGATE_OLD_TABLE',
+        `the table ${this.#table} has no columns by which the server decides, so values are swapped: run what postgresTable() returns once all processes have this version`,
+      )
+      const other = this.#swapsOnly[verb]
+      if (other === undefined) throw error
+      return await this.#sent(other, values, signal)
+    }
+  }
+
+  /** What was refused for the statement's name is sent once more, without a name. */
+  async #sent(statement: Statement, values: readonly string[], signal?: CancelSignal): Promise<readonly SqlRow[]> {
+    if (this.#unanswered >= MOST_UNANSWERED) await new Promise<void>((resolve) => this.#queue.push(resolve))
+    else this.#unanswered++
+    try {
+      if (signal?.aborted === true) throw notSent()
       return await this.#runner.run(statement, values, this.#prepared, signal)
     } catch (error) {
       if (!isUnknownStatement(error)) throw error
       this.#prepared = false
       return await this.#runner.run(statement, values, false, signal)
+    } finally {
+      const next = this.#queue.shift()
+      if (next === undefined) this.#unanswered--
+      else next()
     }
   }
+}
+
+function keyLists(steps: readonly CasStep[]): readonly string[] {
+  const listOf = (textOf: (step: CasStep) => string | number): string => steps.map(textOf).join()
+  return [
+    listOf(({ key }) => hexOf(storedKey(key))),
+    listOf(newVersion),
+    listOf(({ unit }) => unit),
+    listOf(({ pace }) => pace),
+    listOf(({ cap }) => cap),
+    listOf(({ from }) => (from === undefined ? '' : String(from.version))),
+    listOf(({ from }) => from?.state.at ?? 0),
+    listOf(({ from }) => from?.state.rest ?? 0),
+    listOf(({ from }) => (from?.state.ahead === true ? 1 : 0)),
+    listOf(({ from }) => from?.state.blocked ?? 0),
+  ]
+}
+
+function stepLists(steps: readonly CasStep[]): readonly string[] {
+  const listOf = (textOf: (step: CasStep) => string | number): string => steps.map(textOf).join()
+  return [
+    listOf(({ verb }) => verb),
+    listOf(({ lent }) => lent),
+    listOf(({ amount }) => amount),
+    listOf(({ times }) => times),
+    listOf(({ bound }) => bound),
+    listOf(({ booking: [units] }) => units),
+    listOf(({ booking: [, debt] }) => debt),
+    listOf(({ booking: [, , atUs] }) => atUs),
+  ]
+}
+
+/** `state`: the columns of steps and the time of the last one. */
+function steppedIn(key: string, row: SqlRow | undefined): CasStepped | CasStepRefusal {
+  const { done, state } = row ?? {}
+  if (done === 'busy') return 'busy'
+  if (done === 'other') return { key, swapped: stateOf(row) }
+  const [at = 0, rest = 0, unit = 0, pace = 0, cap = 0, ahead = 0, blocked = 0, seen = 0] = String(state).split(' ').map(Number)
+  const debt = pace === 0 ? rest : Math.max(0, (at - seen) * pace + rest)
+  return { done: Number(done), debt, nowUs: seen, state: { at, rest, unit, pace, cap, ahead: ahead === 1, blocked } }
+}
+
+function outcomeOf(outcomes: readonly (CasStepped | CasStepRefusal)[]): readonly CasStepped[] | CasStepRefusal {
+  const refusal = outcomes.find((outcome): outcome is CasStepRefusal => outcome === 'busy' || 'swapped' in outcome)
+  return refusal ?? (outcomes as readonly CasStepped[])
+}
+
+/** Whether a row was written by a step: it has no value of its own. */
+function isStepped({ value }: SqlRow): boolean {
+  return value instanceof Uint8Array && value.length === 0
 }
 
 function stateOf(row: SqlRow | undefined): CasState {

@@ -5,6 +5,9 @@ const OVERTAKEN = ['40001', '40P01', '22012']
 /** The connection of this moment does not know the statement, or knows another; nothing was run. */
 const UNKNOWN_STATEMENT = ['26000', '42P05', '0A000']
 const NO_TABLE = ['42P01', '42703']
+const NO_COLUMN = '42703'
+/** A row that others keep locked for longer than a statement waits. */
+const LOCKED = '55P03'
 const READ_ONLY = '25006'
 /** Of `0A000`, which a changed statement has too: the function of the server that refuses to read an unlogged table on a standby. */
 const UNLOGGED_ON_STANDBY = 'get_relation_info'
@@ -20,6 +23,8 @@ const codeOf = (error: unknown): string => String(faultOf(error).code)
 const isUnlogged = (error: unknown): boolean => codeOf(error) === '0A000' && faultOf(error).routine === UNLOGGED_ON_STANDBY
 
 export const isOvertaken = (error: unknown): boolean => OVERTAKEN.includes(codeOf(error))
+export const isWithoutColumns = (error: unknown): boolean => codeOf(error) === NO_COLUMN
+export const isLocked = (error: unknown): boolean => codeOf(error) === LOCKED
 export const isUnknownStatement = (error: unknown): boolean => UNKNOWN_STATEMENT.includes(codeOf(error)) && !isUnlogged(error)
 /** Whether the server can be read at most: a standby, or one whose transactions are read-only. */
 export const isReadOnly = (error: unknown): boolean => codeOf(error) === READ_ONLY || isUnlogged(error)

@@ -1,3 +1,4 @@
+import { NOW, stepManyText, takeAllText, takeOneText, valueText } from './step-texts.js'
 import { quotedTable } from './table-name.js'
 
 /** A statement under a name for the server to keep it by: another text has another name. */
@@ -14,16 +15,31 @@ export interface Statements {
   readonly read: Statement
   readonly create: Statement
   readonly swap: Statement
+  readonly createNow: Statement
+  readonly swapNow: Statement
   readonly readAll: Statement
   readonly swapAll: Statement
   readonly createMany: Statement
   readonly swapMany: Statement
   readonly sweep: Statement
   readonly server: Statement
+  /** Only of a table with the columns of steps. */
+  readonly takeOne?: Statement
+  readonly stepMany?: Statement
+  readonly stepFree?: Statement
+  readonly takeAll?: Statement
 }
 
-/** The server's clock, microseconds. */
-const NOW = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint'
+/**
+ * How long a statement waits for a row that others have locked. It is set within the statement and ends with it, also behind a pooler that gives
+ * each transaction another connection.
+ */
+const locksFor = (ms: number): string => `(SELECT set_config('lock_timeout', '${ms}ms', true) OFFSET 0)`
+const LOCKS = locksFor(50)
+/** For several keys: where one is locked, the others are to go on. */
+const SHORT_LOCKS = locksFor(20)
+/** For a key that was locked of late. */
+const NO_LOCKS = locksFor(1)
 
 /** Where a connection has led to. */
 const SERVER = `SELECT host(inet_server_addr()) AS host, inet_server_port()::text AS port, pg_is_in_recovery()::text AS standby`
@@ -37,11 +53,33 @@ export const SWEPT_ROWS = 200
 const idOf = (key: string): string =>
   `CASE WHEN octet_length(${key}) <= ${LONGEST_KEY} THEN ${key} ELSE '\\xff'::bytea || sha256(${key}) END`
 
-export function statementsOf(table: string): Statements {
+/** @param hasSteps whether the table has the columns of steps: else rows are swapped alone. */
+export function statementsOf(table: string, hasSteps: boolean): Statements {
   const name = quotedTable(table)
-  const texts = { ...singleTexts(name), ...severalTexts(name), ...manyTexts(name), sweep: sweepText(name), server: SERVER }
+  const shownOf = hasSteps ? valueText : (t: string): string => `${t}.value`
+  const texts = {
+    ...singleTexts(name, shownOf),
+    ...nowTexts(name, shownOf),
+    ...severalTexts(name, shownOf),
+    ...manyTexts(name, shownOf),
+    ...(hasSteps && stepTexts(name)),
+    sweep: sweepText(name),
+    server: SERVER,
+  }
   const named = Object.entries(texts).map(([verb, text]) => [verb, { name: `sluicegate_1_${verb}_${hashOf(text)}`, text }])
-  return Object.fromEntries(named) as Statements
+  return Object.fromEntries(named) as unknown as Statements
+}
+
+type ValueOf = (t: string) => string
+
+function stepTexts(table: string): Record<'takeOne' | 'stepMany' | 'stepFree' | 'takeAll', string> {
+  const [one, each] = [idOf("decode($1::text, 'hex')"), idOf("decode(k, 'hex')")]
+  return {
+    takeOne: takeOneText(table, one, LOCKS),
+    stepMany: stepManyText(table, each, SHORT_LOCKS),
+    stepFree: stepManyText(table, each, LOCKS, ' SKIP LOCKED'),
+    takeAll: takeAllText(table, each, LOCKS),
+  }
 }
 
 /**
@@ -50,42 +88,48 @@ export function statementsOf(table: string): Statements {
  * `swap`: the UPDATE waits for a statement that changes the row, and then decides by what that wrote. A loser writes the row as it is here too;
  * under repeatable read and serializable the server refuses with 40001 instead. No row: the key has no value, or one that has expired.
  */
-function singleTexts(table: string): Record<'read' | 'create' | 'swap', string> {
+function singleTexts(table: string, shownOf: ValueOf, locks = LOCKS): Record<'read' | 'create' | 'swap', string> {
   const id = idOf("decode($1::text, 'hex')")
   const free = 't.expires <= excluded.expires - $4::bigint'
   const fits = 't.version = $5::bigint'
   return {
-    read: `SELECT t.version::text AS version, t.value AS value, ${NOW}::text AS now
+    read: `SELECT t.version::text AS version, ${shownOf('t')} AS value, ${NOW}::text AS now
 FROM (SELECT 1) AS one LEFT JOIN ${table} AS t ON t.key = ${id} AND t.expires > ${NOW}`,
-    create: `INSERT INTO ${table} AS t (key, version, value, expires) VALUES (${id}, $2::bigint, decode($3::text, 'hex'), ${NOW} + $4::bigint)
+    create: `INSERT INTO ${table} AS t (key, version, value, expires) SELECT ${id}, $2::bigint, decode($3::text, 'hex'), ${NOW} + $4::bigint FROM ${locks} AS locks
 ON CONFLICT (key) DO UPDATE SET
   version = CASE WHEN ${free} THEN excluded.version ELSE t.version END,
   value = CASE WHEN ${free} THEN excluded.value ELSE t.value END,
   expires = CASE WHEN ${free} THEN excluded.expires ELSE t.expires END
-RETURNING (t.version = $2::bigint)::text AS swapped, t.version::text AS version, t.value AS value, ${NOW}::text AS now`,
+RETURNING (t.version = $2::bigint)::text AS swapped, t.version::text AS version, ${shownOf('t')} AS value, ${NOW}::text AS now`,
     swap: `UPDATE ${table} AS t SET
   version = CASE WHEN ${fits} THEN $2::bigint ELSE t.version END,
   value = CASE WHEN ${fits} THEN decode($3::text, 'hex') ELSE t.value END,
   expires = CASE WHEN ${fits} THEN ${NOW} + $4::bigint ELSE t.expires END
-WHERE t.key = ${id} AND t.expires > ${NOW}
+FROM ${locks} AS locks WHERE t.key = ${id} AND t.expires > ${NOW}
 RETURNING (t.version = $2::bigint)::text AS swapped, t.version::text AS version,
-  CASE WHEN t.version <> $2::bigint THEN t.value END AS value, ${NOW}::text AS now`,
+  CASE WHEN t.version <> $2::bigint THEN ${shownOf('t')} END AS value, ${NOW}::text AS now`,
   }
 }
 
+/** The same for keys that were locked of late. */
+function nowTexts(table: string, shownOf: ValueOf): Record<'createNow' | 'swapNow', string> {
+  const { create, swap } = singleTexts(table, shownOf, NO_LOCKS)
+  return { createNow: create, swapNow: swap }
+}
+
 /** Several keys come as one JSON text. */
-function severalTexts(table: string): Record<'readAll' | 'swapAll', string> {
+function severalTexts(table: string, shownOf: ValueOf): Record<'readAll' | 'swapAll', string> {
   return {
     readAll: `WITH input AS MATERIALIZED (
   SELECT ord, decode(k, 'hex') AS given FROM json_array_elements_text($1::text::json) WITH ORDINALITY AS j(k, ord)
 )
-SELECT t.version::text AS version, t.value AS value, ${NOW}::text AS now
+SELECT t.version::text AS version, ${shownOf('t')} AS value, ${NOW}::text AS now
 FROM input LEFT JOIN ${table} AS t ON t.key = ${idOf('given')} AND t.expires > ${NOW} ORDER BY ord`,
     swapAll: `WITH input AS MATERIALIZED (
   SELECT i, ${idOf("decode(k, 'hex')")} AS id, w AS wanted, n AS version, decode(v, 'hex') AS value, t AS ttl
-  FROM json_to_recordset($1::text::json) AS j(i int, k text, w bigint, n bigint, v text, t bigint)
+  FROM ${LOCKS} AS locks CROSS JOIN json_to_recordset($1::text::json) AS j(i int, k text, w bigint, n bigint, v text, t bigint)
 ), seen AS MATERIALIZED (
-  SELECT t.key, t.version, t.value, t.expires FROM ${table} AS t WHERE t.key IN (SELECT id FROM input) ORDER BY t.key FOR UPDATE
+  SELECT t.key, t.version, ${shownOf('t')} AS value, t.expires FROM ${table} AS t WHERE t.key IN (SELECT id FROM input) ORDER BY t.key FOR UPDATE
 ), state AS MATERIALIZED (
   SELECT input.*, seen.version AS old, seen.value AS was, ${NOW} AS now
   FROM input LEFT JOIN seen ON seen.key = input.id AND seen.expires > ${NOW}
@@ -107,11 +151,11 @@ FROM state, counted ORDER BY i`,
  * Each key for itself; lists with commas. Rows are locked in the order of their keys, so that two of these wait for each other never.
  * A key that another one of the same moment has made since is written as it is, and so got.
  */
-function manyTexts(table: string): Record<'createMany' | 'swapMany', string> {
-  const list = (n: number): string => `string_to_array($${n}::text, ',')`
+function manyTexts(table: string, shownOf: ValueOf): Record<'createMany' | 'swapMany', string> {
+  const list = (n: number): string => `(SELECT string_to_array($${n}::text, ','))`
   const input = (more: string, lists: string, names: string): string => `WITH input AS MATERIALIZED (
   SELECT i, ${idOf("decode(k, 'hex')")} AS id, n::bigint AS version, decode(v, 'hex') AS value, t::bigint AS ttl${more}, ${NOW} AS now
-  FROM unnest(${list(1)}, ${list(2)}, ${list(3)}, ${list(4)}${lists}) WITH ORDINALITY AS j(k, n, v, t${names}, i) ORDER BY 2
+  FROM ${SHORT_LOCKS} AS locks CROSS JOIN unnest(${list(1)}, ${list(2)}, ${list(3)}, ${list(4)}${lists}) WITH ORDINALITY AS j(k, n, v, t${names}, i) ORDER BY 2
 )`
   const free = 't.expires <= (SELECT min(now) FROM input)'
   return {
@@ -121,7 +165,7 @@ function manyTexts(table: string): Record<'createMany' | 'swapMany', string> {
     version = CASE WHEN ${free} THEN excluded.version ELSE t.version END,
     value = CASE WHEN ${free} THEN excluded.value ELSE t.value END,
     expires = CASE WHEN ${free} THEN excluded.expires ELSE t.expires END
-  RETURNING t.key, t.version, t.value
+  RETURNING t.key, t.version, ${shownOf('t')} AS value
 )
 SELECT (done.version = input.version)::text AS swapped, done.version::text AS version,
   CASE WHEN done.version <> input.version THEN done.value END AS value, ${NOW}::text AS now
@@ -129,7 +173,7 @@ FROM input JOIN done ON done.key = input.id ORDER BY i`,
     swapMany: `${input(', w::bigint AS wanted', `, ${list(5)}`, ', w')}, seen AS MATERIALIZED (
   SELECT input.*, t.version AS old, t.value AS was, t.expires AS until
   FROM (SELECT * FROM input ORDER BY id OFFSET 0) AS input
-  CROSS JOIN LATERAL (SELECT version, value, expires FROM ${table} WHERE key = input.id FOR UPDATE) AS t
+  CROSS JOIN LATERAL (SELECT t.version, ${shownOf('t')} AS value, t.expires FROM ${table} AS t WHERE t.key = input.id FOR UPDATE) AS t
 ), done AS (
   UPDATE ${table} AS t SET version = seen.version, value = seen.value, expires = ${NOW} + seen.ttl
   FROM seen WHERE t.key = seen.id AND seen.old = seen.wanted AND seen.until > ${NOW}

@@ -16,8 +16,10 @@ export class Sweeper {
   }
 
   /** Counts a swap. The swap does not wait for the step that it may begin. */
-  swapped(): void {
-    if (++this.#swaps % SWAPS !== 0 || this.#isSweeping) return
+  swapped(count = 1): void {
+    this.#swaps += count
+    if (this.#swaps < SWAPS || this.#isSweeping) return
+    this.#swaps = 0
     this.#isSweeping = true
     void this.#step()
   }

@@ -21,7 +21,8 @@ export function quotedTable(table: string): string {
 }
 
 /**
- * The statement that makes the table. Run it once, with your migrations.
+ * The statements that make the table, or give one of an earlier version the columns by which the server decides. Run them once, with your
+ * migrations, and not before all processes have this version: earlier ones do not read what it writes.
  *
  * Rows are changed in place (HOT): no index is on what changes, and pages keep room. `UNLOGGED`, the default, writes no log: a crash of the
  * server empties the table, and keys are full again. A logged table survives crashes and is on replicas.
@@ -30,13 +31,31 @@ export function quotedTable(table: string): string {
  * await pool.query(postgresTable())
  */
 export function postgresTable({ table = 'sluicegate', logged = false }: PostgresTableOptions = {}): string {
-  return `CREATE ${logged ? '' : 'UNLOGGED '}TABLE IF NOT EXISTS ${quotedTable(table)} (
+  const name = quotedTable(table)
+  const more = COLUMNS.map(([column, type]) => `ADD COLUMN IF NOT EXISTS ${column} ${type}`).join(', ')
+  return `CREATE ${logged ? '' : 'UNLOGGED '}TABLE IF NOT EXISTS ${name} (
   key bytea PRIMARY KEY,
   version bigint NOT NULL,
   expires bigint NOT NULL,
-  value bytea NOT NULL
-) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05)`
+  value bytea NOT NULL,
+  ${COLUMNS.map((column) => column.join(' ')).join(', ')}
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
+DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = '${name}'::regclass AND attname = 'seen') THEN
+  ALTER TABLE ${name} ${more};
+END IF; END $$`
 }
+
+/** Of steps: see step-texts.ts. */
+const COLUMNS = [
+  ['at', 'bigint'],
+  ['rest', 'bigint'],
+  ['unit', 'bigint'],
+  ['pace', 'bigint'],
+  ['cap', 'bigint'],
+  ['ahead', 'boolean'],
+  ['blocked', 'bigint'],
+  ['seen', 'bigint'],
+] as const
 
 export interface PostgresTableOptions {
   /**

@@ -4,10 +4,10 @@ import { Random, seedsFrom, shortOrLong } from 'sluicegate-testkit'
 import { GivenTime } from 'sluicegate-testkit/redis/given-time.js'
 import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { slidingLog } from '../index.js'
-import { encodingsOf, type PolicyEncoding } from './policy-encoding.js'
+import { encodingsOf, type PolicyEncoding } from '../shared/steps/policy-encoding.js'
+import type { KeyState } from '../shared/steps/script-call.js'
 import { RedisKeys } from './redis-keys.js'
 import { RedisScripts } from './redis-scripts.js'
-import type { KeyState } from './script-call.js'
 
 /** Tokens that passed, spent at any time from `fromUs` to `untilUs`. */
 interface Spent {

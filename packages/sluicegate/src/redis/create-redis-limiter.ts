@@ -13,15 +13,15 @@ import { CrossSlotBackend } from '../shared/leases/cross-slot-backend.js'
 import { CountedShare, GivenShare, type LocalShare, UNKNOWN_SHARE } from '../shared/outage/local-share.js'
 import { SharedLimiter } from '../shared/shared-limiter.js'
 import { checkOptionNames, checkSharedOptions, leasedHorizonMs, SHARED_OPTIONS, type SharedOptions } from '../shared/shared-options.js'
+import { encodingsOf } from '../shared/steps/policy-encoding.js'
+import { StepBackend } from '../shared/steps/step-backend.js'
 import { type Clock, preciseClock } from '../time/clock.js'
 import type { CommandRunner } from './command-runner.js'
 import { newNodeId } from './node-count.js'
-import { encodingsOf } from './policy-encoding.js'
-import { RedisBackend, type ScriptCalls } from './redis-backend.js'
 import { type HashTag, RedisKeys } from './redis-keys.js'
 import { RedisOverrides } from './redis-overrides.js'
 import { type HomePlace, homePlace, type RedisHomeOptions, redisRegion } from './redis-region.js'
-import { RedisScripts } from './redis-scripts.js'
+import { type RedisCalls, RedisScripts } from './redis-scripts.js'
 import { noteName, warnAtStart, warnOfMissingListener } from './redis-warnings.js'
 import { type RedisClient, runnerFor } from './runner-for.js'
 
@@ -126,7 +126,7 @@ export function createRedisLimiter(policy: Policy, given: RedisLimiterOptions): 
 
 /** Over any scripts, with the layers that the options ask for. */
 export function layersOver(
-  store: ScriptCalls,
+  store: RedisCalls,
   kept: () => OverrideStore,
   own: Policy,
   options: Omit<RedisLimiterOptions, 'client'>,
@@ -151,7 +151,7 @@ interface OwnStore {
 
 /** Over any scripts, without layers. */
 export function limiterOver(
-  store: ScriptCalls,
+  store: RedisCalls,
   policy: Policy,
   options: Omit<RedisLimiterOptions, 'client'>,
   clock: Clock = preciseClock(),
@@ -166,7 +166,7 @@ export function limiterOver(
   const counted = (): LocalShare => countedShare(store, policy, clock, id)
   return new SharedLimiter({
     policy,
-    connect: (each, lengthOf) => region?.connect(each) ?? new RedisBackend(store, encodingsOf(each, lengthOf), permitOf),
+    connect: (each, lengthOf) => region?.connect(each) ?? new StepBackend(store, encodingsOf(each, lengthOf), permitOf),
     crossSlot: region ? undefined : CrossSlotBackend,
     places: store,
     options: { ...options, timeoutMs: timeoutMsOf(options) },
@@ -184,7 +184,7 @@ function timeoutMsOf({ timeoutMs = DEFAULT_TIMEOUT_MS, home }: Omit<RedisLimiter
 }
 
 /** `1 / nodes`; of several policies the least, as each may be shared with other limiters. */
-function countedShare(store: ScriptCalls, policy: Policy, clock: Clock, id: string): LocalShare {
+function countedShare(store: RedisCalls, policy: Policy, clock: Clock, id: string): LocalShare {
   const names = (policy.policies ?? [policy]).map(({ name }) => name)
   if (store.countNodes === undefined) return new GivenShare(UNKNOWN_SHARE)
   return new CountedShare(clock, async () => store.countNodes?.(names, id) ?? 1)

@@ -7,9 +7,9 @@ import type { Policy } from '../policy/policy.js'
 import type { Operation } from '../shared/backend.js'
 import { CallGuard } from '../shared/calls/call-guard.js'
 import { GuardedBackend } from '../shared/calls/guarded-backend.js'
-import { encodingsOf } from './policy-encoding.js'
-import { RedisBackend } from './redis-backend.js'
-import type { ScriptVerb } from './script-call.js'
+import { encodingsOf } from '../shared/steps/policy-encoding.js'
+import type { ScriptVerb } from '../shared/steps/script-call.js'
+import { StepBackend } from '../shared/steps/step-backend.js'
 
 const NOW_US = 5_000_000
 const BUCKET = tokenBucket({ limit: 10, window: '1s' })
@@ -19,7 +19,7 @@ const PERMITS = concurrency({ limit: 5, ttl: '1m' })
 async function askedAfter(policy: Policy, operation: Operation, done = true): Promise<readonly HeldQuestion[]> {
   const clock = manualClock()
   const store = new HeldScripts()
-  const backend = new RedisBackend(store, encodingsOf(policy), (id) => `p${id}`)
+  const backend = new StepBackend(store, encodingsOf(policy), (id) => `p${id}`)
   const guarded = new GuardedBackend(backend, new CallGuard(store, clock, 100), policy)
   const asked = assert.rejects(guarded.execute(operation), { code: 'OUTAGE' })
   clock.advance(100)

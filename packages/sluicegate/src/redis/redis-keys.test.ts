@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { PolicyError } from '../errors.js'
 import { allOf, fixedWindow, type Policy, tokenBucket } from '../index.js'
-import { encodingsOf } from './policy-encoding.js'
+import { encodingsOf } from '../shared/steps/policy-encoding.js'
 import { RedisKeys } from './redis-keys.js'
 
 interface Named {

@@ -1,10 +1,10 @@
 import type { Deposit, Draw, Drawn, DrawTerms, Lot, RegionPool } from '../regions/region-pool.js'
 import type { CancelSignal } from '../shared/backend.js'
 import type { CallGuard } from '../shared/calls/call-guard.js'
+import { notUnderstood } from '../shared/steps/script-call.js'
 import type { CommandRunner } from './command-runner.js'
 import type { RedisKeys } from './redis-keys.js'
 import { runScript } from './run-script.js'
-import { notUnderstood } from './script-call.js'
 import { REGION_SCRIPT } from './scripts.gen.js'
 
 /** Numbers of a reply before the lots. */

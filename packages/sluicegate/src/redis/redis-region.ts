@@ -5,10 +5,10 @@ import { checkRegion, DEFAULT_HOME_TIMEOUT_MS, type Home, REGION_OPTIONS, type R
 import { Region, type RegionStore } from '../regions/region-connect.js'
 import { MAKE_HOME, type StoreHome } from '../regions/store-home.js'
 import { CallGuard, NO_EVENTS } from '../shared/calls/call-guard.js'
+import { encodingsOf } from '../shared/steps/policy-encoding.js'
+import { StepBackend } from '../shared/steps/step-backend.js'
 import type { Clock } from '../time/clock.js'
 import type { CommandRunner } from './command-runner.js'
-import { encodingsOf } from './policy-encoding.js'
-import { RedisBackend } from './redis-backend.js'
 import { RedisKeys } from './redis-keys.js'
 import { RedisOverrides } from './redis-overrides.js'
 import { RedisRegionPool } from './redis-region-pool.js'
@@ -55,7 +55,7 @@ function placeInRedis(options: RegionOptions, runner: CommandRunner, keys: Redis
     homeOf: (permitOf) => ({
       places: scripts,
       sharesGrants: true,
-      connect: (policy, lengthOf) => new RedisBackend(scripts, encodingsOf(policy, lengthOf), permitOf),
+      connect: (policy, lengthOf) => new StepBackend(scripts, encodingsOf(policy, lengthOf), permitOf),
       countRegions: (policies, region) =>
         scripts.countNodes(
           policies.map((name) => `${name}@regions`),
@@ -97,7 +97,7 @@ export function redisRegion(
   const guard = new CallGuard(scripts, clock, own.timeoutMs, NO_EVENTS, true)
   const store: RegionStore = {
     poolOf: ({ name }) => new RedisRegionPool(own.runner, keys, guard, name),
-    connect: (each, lengthOf) => new RedisBackend(scripts, encodingsOf(each, lengthOf), permitOf),
+    connect: (each, lengthOf) => new StepBackend(scripts, encodingsOf(each, lengthOf), permitOf),
   }
   return new Region({ home: homeOf(permitOf), store, options, horizonMs, clock }, policy)
 }

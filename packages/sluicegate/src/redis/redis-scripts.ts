@@ -1,18 +1,22 @@
 import { PolicyError } from '../errors.js'
 import type { CancelSignal } from '../shared/backend.js'
+import type { PolicyEncoding } from '../shared/steps/policy-encoding.js'
+import { answerIn, leaseIn, type ScriptAnswer, type ScriptLease, type ScriptRequest, type ScriptVerb } from '../shared/steps/script-call.js'
+import type { ScriptCalls } from '../shared/steps/step-backend.js'
 import type { CommandRunner } from './command-runner.js'
 import { countNodes } from './node-count.js'
-import type { PolicyEncoding } from './policy-encoding.js'
 import { hashSlot, type RedisKeys } from './redis-keys.js'
 import { runScript } from './run-script.js'
-import { answerIn, leaseIn, type ScriptAnswer, type ScriptLease, type ScriptRequest, type ScriptVerb } from './script-call.js'
 import { SCRIPTS } from './scripts.gen.js'
 
 /** glide puts a colon after the code. */
 const WRONG_WINDOW = /WINDOW:? (\d+)/
 
+/** The part of {@link RedisScripts} that a limiter uses. */
+export type RedisCalls = ScriptCalls & Pick<RedisScripts, 'serverOf' | 'slotOf'> & Partial<Pick<RedisScripts, 'countNodes'>>
+
 /** The scripts as functions: each call runs one. `lua/steps/parts.lua` documents their KEYS, ARGV and reply. */
-export class RedisScripts {
+export class RedisScripts implements ScriptCalls {
   private readonly runner: CommandRunner
   private readonly keys: RedisKeys
   /** The beginning of the keys of each encoding. */

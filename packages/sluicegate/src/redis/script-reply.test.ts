@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { StoreError } from '../errors.js'
-import { answerIn, leaseIn } from './script-call.js'
+import { answerIn, leaseIn } from '../shared/steps/script-call.js'
 
 const TIMES = { blockedUs: 0, untilFreeUs: 0, untilNewUs: 0, waitUs: 0 }
 

@@ -8,7 +8,7 @@ import { storeConformance } from './store-conformance.js'
 // The kit has to find each fault that is planted here, and none in a store without faults.
 
 interface Bench {
-  readonly store: Required<CasStore>
+  readonly store: ReturnType<typeof memoryStore>
   readonly clock: ReturnType<typeof manualClock>
 }
 
@@ -31,7 +31,7 @@ async function failedBy(make: (bench: Bench) => CasStore, only?: string): Promis
   return failed
 }
 
-function changed(store: Required<CasStore>, change: Partial<CasStore>): CasStore {
+function changed(store: ReturnType<typeof memoryStore>, change: Partial<CasStore>): CasStore {
   return {
     name: 'faulty',
     read: (key) => store.read(key),
@@ -43,7 +43,7 @@ function changed(store: Required<CasStore>, change: Partial<CasStore>): CasStore
 }
 
 /** The same change to every state that a store gives. */
-function seen(store: Required<CasStore>, change: (state: CasState, key: string) => CasState): CasStore {
+function seen(store: ReturnType<typeof memoryStore>, change: (state: CasState, key: string) => CasState): CasStore {
   return changed(store, {
     read: async (key) => change(await store.read(key), key),
     swap: async (swap) => {
@@ -229,11 +229,11 @@ for (const [fault, [check, make]] of Object.entries(FAULTS)) {
   })
 }
 
-function withTtl(store: Required<CasStore>, ttlOf: (ttlMs: number) => number): CasStore {
+function withTtl(store: ReturnType<typeof memoryStore>, ttlOf: (ttlMs: number) => number): CasStore {
   return changed(store, { swap: (swap: CasSwap) => store.swap({ ...swap, ttlMs: ttlOf(swap.ttlMs) }) })
 }
 
-function withKeys(store: Required<CasStore>, keyOf: (key: string) => string): CasStore {
+function withKeys(store: ReturnType<typeof memoryStore>, keyOf: (key: string) => string): CasStore {
   return changed(store, {
     read: (key) => store.read(keyOf(key)),
     swap: (swap) => store.swap({ ...swap, key: keyOf(swap.key) }),
@@ -241,7 +241,7 @@ function withKeys(store: Required<CasStore>, keyOf: (key: string) => string): Ca
 }
 
 /** Versions that count the writes of each key from 1. */
-function numbered(store: Required<CasStore>, counts: Map<string, Map<unknown, number>>): CasStore {
+function numbered(store: ReturnType<typeof memoryStore>, counts: Map<string, Map<unknown, number>>): CasStore {
   const of = (key: string): Map<unknown, number> => {
     const known = counts.get(key) ?? new Map<unknown, number>()
     counts.set(key, known)

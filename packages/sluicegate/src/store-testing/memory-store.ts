@@ -13,11 +13,11 @@ interface Entry {
  * @param clock the store's own. @defaultValue `preciseClock()`
  * @example createStoreLimiter(policy, { store: memoryStore() })
  */
-export function memoryStore({ clock = preciseClock() }: { readonly clock?: Clock } = {}): Required<CasStore> {
+export function memoryStore({ clock = preciseClock() }: { readonly clock?: Clock } = {}): Required<Omit<CasStore, 'step'>> {
   return new MemoryStore(clock)
 }
 
-class MemoryStore implements Required<CasStore> {
+class MemoryStore implements Required<Omit<CasStore, 'step'>> {
   readonly name: string = 'memory'
   private readonly entries = new Map<string, Entry>()
   private readonly nowUs: () => number

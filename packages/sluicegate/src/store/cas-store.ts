@@ -35,6 +35,64 @@ export interface CasOutcomes {
   readonly states: readonly CasState[]
 }
 
+/** What a step does with a key. */
+export type CasStepVerb = 'take' | 'peek' | 'refund' | 'penalize' | 'block' | 'reset' | 'reserve' | 'cancel' | 'lease'
+
+/** The state of a key of a store that computes. Whole numbers, below 2^53. */
+export interface CasStepState {
+  /** Of a rate the microsecond in which the debt is paid, of a window its beginning. */
+  readonly at: number
+  /** Of a rate the units of debt beyond `at`, of a window its count. */
+  readonly rest: number
+  /** The numbers that it was written under, as in {@link CasStep}. */
+  readonly unit: number
+  readonly pace: number
+  readonly cap: number
+  /** Booked or penalized beyond what can be spent. */
+  readonly ahead: boolean
+  /** End of the ban, 0 without one. */
+  readonly blocked: number
+}
+
+/**
+ * One step on one key, computed by the store as `lua/steps/rate.lua` and `fixed-window.lua` do: integers only.
+ *
+ * A rate has a debt in units: `pace` flow back a microsecond, a token is `unit`, and a take passes up to `cap`. A window (`pace` 0) of `unit`
+ * microseconds has a count, up to `cap`.
+ */
+export interface CasStep {
+  readonly key: string
+  readonly verb: CasStepVerb
+  readonly unit: number
+  readonly pace: number
+  readonly cap: number
+  /** Debt that a leased key keeps. */
+  readonly lent: number
+  /** In units of a rate, tokens of a window, microseconds of a block; of `lease` the most tokens. */
+  readonly amount: number
+  /** Of `take`: how many times, as many as pass. */
+  readonly times: number
+  /** Of `reserve` the longest wait, of `cancel` the time that it was for, microseconds; of `lease` the fewest useful tokens. */
+  readonly bound: number
+  /** Of `cancel`: the units of the booking, the debt that it left, and when it was made. */
+  readonly booking: readonly [units: number, debt: number, atUs: number]
+  /** The state of a swapped value, which counts while the key has that version. */
+  readonly from: { readonly version: CasVersion; readonly state: CasStepState } | undefined
+}
+
+/** What a step left. */
+export interface CasStepped {
+  /** How many times it was made: of `take` up to `times`, of `lease` the tokens, else 0 or 1. */
+  readonly done: number
+  readonly state: CasStepState
+  /** Units of debt of a rate, now. */
+  readonly debt: number
+  readonly nowUs: number
+}
+
+/** Why no step was made: the key holds a swapped value; or it is locked by others, or was made by them at the same moment. */
+export type CasStepRefusal = { readonly key: string; readonly swapped: CasState } | 'busy'
+
 /**
  * Any store that can compare and swap, as {@link createStoreLimiter} uses it. Values are bytes of the limiter's own.
  *
@@ -55,6 +113,15 @@ export interface CasStore {
    * there, calls of one process for many keys go together.
    */
   swapMany?(swaps: readonly CasSwap[], signal?: CancelSignal): Promise<readonly CasOutcome[]>
+  /**
+   * Of a store that computes: makes steps of rates and fixed windows on its own clock, each group for itself; of `take` in a group of several all
+   * pass or none. Resolves to the outcomes of the steps of each group, or why the group was not made. The keys of one call differ, except those of
+   * groups of takes. `undefined`: it cannot now; then states are swapped.
+   */
+  step?(
+    groups: readonly (readonly CasStep[])[],
+    signal?: CancelSignal,
+  ): Promise<readonly (readonly CasStepped[] | CasStepRefusal)[] | undefined>
   /** The states of several keys, in their order, at one moment or not. */
   readAll?(keys: readonly string[], signal?: CancelSignal): Promise<readonly CasState[]>
 }

@@ -12,7 +12,8 @@ import { SharedLimiter } from '../shared/shared-limiter.js'
 import { checkOptionNames, checkSharedOptions, leasedHorizonMs, SHARED_OPTIONS, type SharedOptions } from '../shared/shared-options.js'
 import { type Clock, preciseClock } from '../time/clock.js'
 import type { CasStore } from './cas-store.js'
-import { StoreBackend } from './store-backend.js'
+import { backendIn } from './stepping-backend.js'
+import type { StoreBackend } from './store-backend.js'
 import { StoreCalls } from './store-calls.js'
 import { StoreLanes } from './store-lanes.js'
 
@@ -120,10 +121,7 @@ function limiterOver(
     connect: (each, lengthOf) => {
       const isLeased = mode !== 'exact' && (each.policies ?? []).every((part) => lengthOf(part) > 0)
       if (each.policies !== undefined && !hasTransactions && !isLeased) throw notTogether(store, 'store', MUST_BE_LEASED)
-      const name = `${each.algorithm} ${each.name}`
-      const made = new StoreBackend(lanes, each, lengthOf, prefix, inForce.get(name))
-      inForce.set(name, made)
-      return made
+      return backendIn(lanes, each, lengthOf, prefix, inForce)
     },
     ...(hasTransactions ? {} : { crossSlot: CrossSlotBackend }),
     places: hasTransactions ? ONE_PLACE : PLACES_APART,

@@ -13,14 +13,14 @@ import { createStoreLimiter } from './create-store-limiter.js'
 const START_MS = 1_700_000_000_000
 const bucket = tokenBucket({ limit: 10, window: '1m', name: 'api' })
 
-function bench(policy: Policy = bucket, change: (store: Required<CasStore>) => CasStore = (store) => store) {
+function bench(policy: Policy = bucket, change: (store: ReturnType<typeof memoryStore>) => CasStore = (store) => store) {
   const clock = manualClock(START_MS)
   const store = memoryStore({ clock })
   const limiterOf = (of: Policy = policy) => createStoreLimiter(of, { store: change(store), clock, mode: 'exact', outage: 'closed' })
   return { clock, store, limiterOf }
 }
 
-async function overwrite(store: Required<CasStore>, key: string, change: (value: Uint8Array) => Uint8Array): Promise<void> {
+async function overwrite(store: ReturnType<typeof memoryStore>, key: string, change: (value: Uint8Array) => Uint8Array): Promise<void> {
   const { value, version } = await store.read(key)
   await store.swap({ key, version, value: change(value as Uint8Array), ttlMs: 1e9 })
 }

@@ -23,6 +23,8 @@ const MOST_LOST = 3
 const MOST_LOOKS = 3
 /** The pause before the second look is up to this long. */
 const LOOK_PAUSE_MS = 2
+/** The pause after a swap that was not made although its versions fit. */
+const LOCK_PAUSE_MS = 20
 /** Kept beyond the time at which a key is full: for drift, and to look for lost swaps. */
 const LEAST_TTL_MS = 10_000
 
@@ -157,6 +159,7 @@ export class KeyLane {
         continue
       }
       const sentMs = calls.nowMs()
+      const versions = attempt.keys.map((key) => this.states.get(key)?.version)
       const areTold = attempt.keys.every((key) => this.told.has(key))
       const outcome = await this.swapped(attempt, swaps)
       if (outcome === undefined) {
@@ -168,6 +171,8 @@ export class KeyLane {
       lost = outcome.swapped ? 0 : lost + 1
       if (outcome.swapped || areTold) turns.swapped(attempt.keys, outcome.swapped, calls.nowMs() - sentMs, writersIn(attempt))
       if (outcome.swapped) this.settle(attempt)
+      // Nobody has written: somebody keeps a lock.
+      else if (outcome.states.every(({ version }, i) => version === versions[i])) await calls.pause(LOCK_PAUSE_MS * (0.5 + Math.random()))
     }
   }
 
@@ -310,13 +315,16 @@ export class KeyLane {
   private decide(
     from: number,
     to: number,
-    before: ReadonlyMap<string, StoredValue>,
+    before: Map<string, StoredValue>,
     after: Map<string, { readonly state: Uint8Array; readonly untilNewUs: number }>,
     nowUs: number,
     rans: Ran[],
   ): boolean {
     const { keys, session } = this.works[from] as Work
-    const states = keys.map((key) => after.get(key)?.state ?? (before.get(key) as StoredValue).state)
+    const states = keys.map((key) => {
+      const was = before.get(key) as StoredValue
+      return after.get(key)?.state ?? was.stepped ?? was.state
+    })
     try {
       session.load(states, nowUs)
     } catch (error) {
@@ -329,6 +337,14 @@ export class KeyLane {
         nowUs,
       )
     }
+    if (states.some((state) => !(state instanceof Uint8Array))) {
+      // What a step has left is as it would be swapped, so that what changes nothing swaps nothing.
+      const same = session.save()
+      for (const [i, key] of keys.entries()) {
+        const was = before.get(key) as StoredValue
+        if (was.stepped !== undefined && !after.has(key)) before.set(key, { ...was, state: same[i] as Uint8Array })
+      }
+    }
     for (let i = from; i < to; i++) {
       const work = this.works[i] as Work
       rans.push(work.run(session, this.undone.get(work)))
@@ -340,7 +356,7 @@ export class KeyLane {
   }
 
   /** The values of all keys, decoded. Undefined: works of keys that cannot be read were rejected. */
-  private values(): ReadonlyMap<string, StoredValue> | undefined {
+  private values(): Map<string, StoredValue> | undefined {
     this.unreadable.clear()
     const values = new Map<string, StoredValue>()
     let areFewer = false

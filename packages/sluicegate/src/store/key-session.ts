@@ -1,4 +1,4 @@
-import { keepRoomForLeases, leasedFrom, type MemoryLease, policyUnderLease, windowEndUs } from '../cluster/memory-lease.js'
+import { flowsBack, keepRoomForLeases, leasedFrom, type MemoryLease, policyUnderLease, windowEndUs } from '../cluster/memory-lease.js'
 import { partsOf } from '../cluster/worker-session.js'
 import type { Decision } from '../decision/decision.js'
 import { holdsPermits } from '../decision/permit.js'
@@ -7,9 +7,11 @@ import type { MemoryBooking } from '../memory/memory-bookings.js'
 import type { MemoryLimiter } from '../memory/memory-limiter.js'
 import { newMemoryLimiter } from '../memory/memory-limiters.js'
 import type { Policy } from '../policy/policy.js'
+import { emissionOf } from '../policy/policy-numbers.js'
 import type { Answer, LeaseRequest, Operation } from '../shared/backend.js'
 import type { Clock } from '../time/clock.js'
 import type { Booking, BookingService } from '../waiting/reserving.js'
+import type { CasStepState } from './cas-store.js'
 import { KeyMemory, ONE_KEY } from './key-memory.js'
 import { decisionWith } from './store-decision.js'
 
@@ -53,6 +55,7 @@ class StoppedClock implements Clock {
   }
 }
 
+const NOTHING = new Uint8Array(0)
 const ROOM = { denyWhenFull: true, maxKeys: 1, growTo: 1, newcomers: false } as const
 
 /**
@@ -85,9 +88,56 @@ export class KeySession {
   }
 
   /** @throws {RangeError} when no limiter could have left a state. */
-  load(states: readonly Uint8Array[], nowUs: number): void {
+  load(states: readonly (Uint8Array | CasStepState)[], nowUs: number): void {
     this.clock.us = nowUs
-    for (const [i, memory] of this.memories.entries()) memory.load(states[i] as Uint8Array, nowUs)
+    for (const [i, memory] of this.memories.entries()) {
+      const state = states[i] as Uint8Array | CasStepState
+      memory.load(state instanceof Uint8Array ? state : NOTHING, nowUs)
+      if (!(state instanceof Uint8Array)) this.loadStepped(i, state, nowUs)
+    }
+  }
+
+  /** What a store that computes has left, as whole tokens that were charged earlier: up to a microsecond more. */
+  private loadStepped(i: number, { at, rest, unit, pace, cap, ahead, blocked }: CasStepState, nowUs: number): void {
+    const part = this.parts[i] as MemoryLimiter
+    const policy = this.policies[i] as Policy
+    if (blocked > nowUs) part.block(ONE_KEY, (blocked - nowUs) / 1000)
+    if (pace === 0) {
+      if (at + unit <= nowUs || rest === 0) return
+      this.clock.us = Math.max(nowUs, at)
+      part.penalize(ONE_KEY, ahead ? rest : Math.min(rest, policy.limit, cap))
+      this.clock.us = nowUs
+      return
+    }
+    const debt = Math.max(0, (at - nowUs) * pace + rest)
+    if (debt === 0) return
+    const { unitsPerToken, unitsPerUs, capacity } = emissionOf(policy)
+    const own = Math.min(Math.ceil(debt * (unitsPerToken / unit)), ahead ? Number.POSITIVE_INFINITY : capacity)
+    const units = unitsPerToken === unit ? debt : own
+    const tokens = Math.ceil(units / unitsPerToken)
+    this.clock.us = nowUs - Math.floor((tokens * unitsPerToken - units) / unitsPerUs)
+    part.penalize(ONE_KEY, tokens)
+    this.clock.us = nowUs
+  }
+
+  /** A swapped state as that of a store that computes, in the numbers of this policy. */
+  stepStateOf(state: Uint8Array, nowUs: number): Pick<CasStepState, 'at' | 'rest' | 'ahead' | 'blocked'> {
+    this.load([state], nowUs)
+    const [part] = this.parts as readonly [MemoryLimiter]
+    const { low, high } = hashed(part)
+    const leftUs = part.core.banLeft(low, high, nowUs)
+    const blocked = leftUs > 0 ? nowUs + leftUs : 0
+    const debt = part.core.peek(low, high, nowUs, 1)
+    if (!(debt >= 0)) throw new RangeError('has a debt that cannot be read')
+    if (flowsBack(this.policy)) {
+      const { unitsPerUs, capacity } = emissionOf(this.policy)
+      return { at: nowUs + Math.floor(debt / unitsPerUs), rest: debt % unitsPerUs, ahead: debt > capacity, blocked }
+    }
+    const windowUs = Math.round(this.policy.windowMs * 1000)
+    const untilNewUs = Math.ceil(part.core.untilNew())
+    // Of a window later than now nothing passes before its end.
+    const at = Math.max(0, Math.ceil((nowUs + untilNewUs) / windowUs) - 1) * windowUs
+    return { at: debt === 0 ? nowUs - (nowUs % windowUs) : at, rest: debt, ahead: at > nowUs, blocked }
   }
 
   save(): readonly Uint8Array[] {

@@ -9,7 +9,7 @@ const KEYS = 200
 const POLICY = fixedWindow({ limit: 2, window: '1d', name: 'day' })
 const OPTIONS = { mode: 'exact', outage: 'closed' } as const
 
-function counting(store: Required<CasStore>): CasStore & { reads: number; swaps: number } {
+function counting(store: ReturnType<typeof memoryStore>): CasStore & { reads: number; swaps: number } {
   const counted = { name: store.name, reads: 0, swaps: 0 }
   return Object.assign(counted, {
     read: (key: string) => {

@@ -10,6 +10,7 @@ import type { Policy } from '../policy/policy.js'
 import {
   type Answer,
   type Backend,
+  type Booked,
   type CallerSignal,
   type LeaseRequest,
   newOperationId,
@@ -65,6 +66,15 @@ export class StoreBackend implements Backend {
     this.permits = before?.permits ?? new HeldPermits()
     this.granted = before?.granted ?? new GrantedLeases()
     if (before !== undefined) before.next = this
+  }
+
+  /** Whether a swap has made this charge. */
+  static hasMade({ receipt }: Booked): boolean {
+    return receipt instanceof Receipt
+  }
+
+  hasGranted(grantId: number): boolean {
+    return this.granted.has(grantId)
   }
 
   execute(operation: Operation, signal?: CallerSignal): Promise<Answer> {

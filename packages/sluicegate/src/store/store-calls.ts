@@ -1,7 +1,7 @@
 import type { CancelSignal } from '../shared/backend.js'
 import { type Clock, tickerOf } from '../time/clock.js'
 import { CallsTogether } from './calls-together.js'
-import type { CasOutcome, CasOutcomes, CasState, CasStore, CasSwap } from './cas-store.js'
+import type { CasOutcome, CasOutcomes, CasState, CasStep, CasStepped, CasStepRefusal, CasStore, CasSwap } from './cas-store.js'
 import { type StoreReading, StoreTime } from './store-time.js'
 
 /** Calls of one store: each is bounded in time, and each answer tells the store's clock. */
@@ -58,6 +58,18 @@ export class StoreCalls {
     const [only] = swaps as readonly [CasSwap]
     const { swapped, state } = await (this.swaps?.ask(only, signal) ?? this.swapNow(swaps, signal).then(([first]) => first as CasOutcome))
     return { swapped: swapped === true, states: [state] }
+  }
+
+  /** Undefined: the store makes no steps now. */
+  async step(
+    groups: readonly (readonly CasStep[])[],
+    signal: CancelSignal | undefined,
+  ): Promise<readonly (readonly CasStepped[] | CasStepRefusal)[] | undefined> {
+    const outcomes = await this.within(this.store.step?.(groups, signal) ?? Promise.resolve(undefined))
+    if (outcomes !== undefined && outcomes.length !== groups.length) {
+      throw new Error(`answered with ${outcomes.length} outcomes for ${groups.length} steps`)
+    }
+    return outcomes
   }
 
   private readNow(keys: readonly string[], signal: CancelSignal | undefined): Promise<readonly CasState[]> {

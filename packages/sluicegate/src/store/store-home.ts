@@ -3,7 +3,7 @@ import { type HomeParts, MAKE_HOME, type StoreHome } from '../regions/store-home
 import { ONE_PLACE } from '../shared/calls/call-guard.js'
 import type { CasStore } from './cas-store.js'
 import { checkStore, LOST_AFTER, notTogether } from './create-store-limiter.js'
-import { StoreBackend } from './store-backend.js'
+import { backendIn } from './stepping-backend.js'
 import { StoreCalls } from './store-calls.js'
 import { StoreLanes } from './store-lanes.js'
 
@@ -29,7 +29,7 @@ function homeIn(store: CasStore, { prefix, timeoutMs, clock }: HomeParts): Home 
       if (policy.policies !== undefined && store.swapAll === undefined) {
         throw notTogether(store, 'home.store', `it cannot charge the policies of ${policy.name} together: give them a limiter each`)
       }
-      return new StoreBackend(lanes, policy, lengthOf, prefix)
+      return backendIn(lanes, policy, lengthOf, prefix)
     },
   }
 }

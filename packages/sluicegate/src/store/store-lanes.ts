@@ -1,6 +1,7 @@
 import { StoreError } from '../errors.js'
 import { KeyLane, type LaneParts, type Work } from './key-lane.js'
 import { KnownStates } from './known-states.js'
+import { StepCalls } from './step-calls.js'
 import type { StoreCalls } from './store-calls.js'
 import { WriteIds } from './write-ids.js'
 import { WriterTurns } from './writer-turns.js'
@@ -14,6 +15,8 @@ const MOST_WAITING = 10_000
  */
 export class StoreLanes {
   readonly calls: StoreCalls
+  /** Of a store that computes. */
+  readonly steps: StepCalls | undefined
   private readonly parts: LaneParts
   /** By key. */
   private readonly lanes = new Map<string, KeyLane>()
@@ -22,6 +25,7 @@ export class StoreLanes {
 
   constructor(calls: StoreCalls) {
     this.calls = calls
+    this.steps = calls.store.step === undefined ? undefined : new StepCalls(calls)
     this.parts = {
       calls,
       known: new KnownStates(),

@@ -1,6 +1,7 @@
 import { crc32 } from '../memory/snapshot/snapshot.js'
 import { KeyFault } from '../shared/calls/call-guard.js'
 import { ByteReader, ByteWriter } from './byte-codec.js'
+import type { CasStepState } from './cas-store.js'
 import type { WriteId } from './write-ids.js'
 
 // The value of a key in a store:
@@ -13,6 +14,8 @@ import type { WriteId } from './write-ids.js'
 // and a count.
 
 const VERSION = 1
+/** Of a key whose state a store that computes has written: its numbers as text, see {@link CasStepState}. No swap writes it. */
+const STEPPED = 2
 const CRC_BYTES = 4
 /** Writers that a value remembers. */
 const MOST_WRITES = 8
@@ -32,6 +35,8 @@ export interface StoredValue {
   /** The last writes, the newest first. */
   readonly writes: readonly Write[]
   readonly state: Uint8Array
+  /** In place of `state`. */
+  readonly stepped?: CasStepState
 }
 
 /** What a key without a value has. */
@@ -58,6 +63,7 @@ export function encodedValue({ number, decidedUs, writes, state }: StoredValue):
 /** @throws {KeyFault} when a newer version wrote it, or it is damaged. */
 export function decodedValue(bytes: Uint8Array | undefined): StoredValue {
   if (bytes === undefined) return NO_VALUE
+  if (bytes instanceof Uint8Array && bytes[0] === STEPPED) return { ...NO_VALUE, stepped: steppedIn(bytes) }
   if (!(bytes instanceof Uint8Array) || bytes.length < CRC_BYTES + 1) throw damaged('is no value of a limiter')
   const end = bytes.length - CRC_BYTES
   if (crc32(bytes, end) !== new ByteReader(bytes, end).word()) throw damaged('is damaged: its checksum does not fit')
@@ -101,4 +107,11 @@ export function wasWritten({ writes }: StoredValue, { writer, count }: WriteId, 
   if (writes.some(({ id }) => id.writer === writer && id.count === count)) return true
   const oldest = writes[MOST_WRITES - 1]
   return oldest === undefined || number >= oldest.number ? false : undefined
+}
+
+function steppedIn(bytes: Uint8Array): CasStepState {
+  const numbers = new TextDecoder().decode(bytes.subarray(1)).split(' ').map(Number)
+  if (numbers.length !== 7 || !numbers.every((number) => Number.isSafeInteger(number) && number >= 0)) throw damaged('has no numbers')
+  const [at, rest, unit, pace, cap, ahead, blocked] = numbers as [number, number, number, number, number, number, number]
+  return { at, rest, unit, pace, cap, ahead: ahead === 1, blocked }
 }

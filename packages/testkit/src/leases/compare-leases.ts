@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { changedPolicy } from '../../../sluicegate/dist/policy/policy.js'
 import type { CommandRunner } from '../../../sluicegate/dist/redis/command-runner.js'
-import { encodingsOf, type PolicyEncoding } from '../../../sluicegate/dist/redis/policy-encoding.js'
-import { RedisBackend } from '../../../sluicegate/dist/redis/redis-backend.js'
 import { RedisKeys } from '../../../sluicegate/dist/redis/redis-keys.js'
 import { RedisScripts } from '../../../sluicegate/dist/redis/redis-scripts.js'
-import type { KeyState, ScriptLease } from '../../../sluicegate/dist/redis/script-call.js'
+import { encodingsOf, type PolicyEncoding } from '../../../sluicegate/dist/shared/steps/policy-encoding.js'
+import type { KeyState, ScriptLease } from '../../../sluicegate/dist/shared/steps/script-call.js'
+import { StepBackend } from '../../../sluicegate/dist/shared/steps/step-backend.js'
 import { Random } from '../random.js'
 import { GivenTime } from '../redis/given-time.js'
 import { type LeasedPolicy, randomVersions } from './lease-draws.js'
@@ -51,7 +51,7 @@ async function compared(seed: number, encodingName: (typeof LEASED_ENCODINGS)[nu
     if (back !== undefined) {
       const { leasedUs } = back
       const tokens = random.integer(1, back.tokens)
-      const backend = new RedisBackend(store, { encodings: [back.version.encoding], isAllOf: false }, String)
+      const backend = new StepBackend(store, { encodings: [back.version.encoding], isAllOf: false }, String)
       await backend.execute({ verb: 'return', key: 'k', part: 0, cost: tokens, tokens, grantId: leasedUs })
       records.giveBack(back.version.encoding, nowUs, tokens, leasedUs)
     } else if (leaseUs > 0 && random.chance(0.6)) {

@@ -1,7 +1,7 @@
 import { fixedWindow, gcra, slidingLog, slidingWindow, tokenBucket } from '../../../sluicegate/dist/index.js'
 import { leaseUsOf, whyNotLeased } from '../../../sluicegate/dist/lease/leasing.js'
 import type { Policy } from '../../../sluicegate/dist/policy/policy.js'
-import { encodingsOf, type PolicyEncoding } from '../../../sluicegate/dist/redis/policy-encoding.js'
+import { encodingsOf, type PolicyEncoding } from '../../../sluicegate/dist/shared/steps/policy-encoding.js'
 import type { Random } from '../random.js'
 
 /** A policy that is leased, with the length of its leases; 0 where it is taken from exactly. */

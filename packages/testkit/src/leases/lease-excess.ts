@@ -1,4 +1,4 @@
-import type { PolicyEncoding } from '../../../sluicegate/dist/redis/policy-encoding.js'
+import type { PolicyEncoding } from '../../../sluicegate/dist/shared/steps/policy-encoding.js'
 import type { Excess } from '../history/admission.js'
 import { firstOver } from '../history/first-over.js'
 import { leaseHistory } from './lease-history.js'

@@ -1,6 +1,6 @@
 import type { Grant, TokenRequest } from '../../../sluicegate/dist/lease/grant.js'
-import type { PolicyEncoding } from '../../../sluicegate/dist/redis/policy-encoding.js'
-import { grantsOf } from '../../../sluicegate/dist/redis/script-call.js'
+import type { PolicyEncoding } from '../../../sluicegate/dist/shared/steps/policy-encoding.js'
+import { grantsOf } from '../../../sluicegate/dist/shared/steps/script-call.js'
 import type { Admission } from '../history/admission.js'
 import { Random } from '../random.js'
 import { type LeasedPolicy, randomVersions } from './lease-draws.js'

@@ -1,5 +1,5 @@
-import type { PolicyEncoding } from '../../../sluicegate/dist/redis/policy-encoding.js'
-import type { ScriptLease } from '../../../sluicegate/dist/redis/script-call.js'
+import type { PolicyEncoding } from '../../../sluicegate/dist/shared/steps/policy-encoding.js'
+import type { ScriptLease } from '../../../sluicegate/dist/shared/steps/script-call.js'
 import { type LeaseStep, type RecordRules, SOUND_RECORDS, type StepTake } from '../twins/lease-step.js'
 import { LogStep } from '../twins/log-step.js'
 import { leaseStepOf } from './lease-step-of.js'

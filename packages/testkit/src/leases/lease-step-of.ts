@@ -1,4 +1,4 @@
-import type { PolicyEncoding } from '../../../sluicegate/dist/redis/policy-encoding.js'
+import type { PolicyEncoding } from '../../../sluicegate/dist/shared/steps/policy-encoding.js'
 import type { LeaseStep, RecordRules } from '../twins/lease-step.js'
 import { LogStep } from '../twins/log-step.js'
 import { RateStep } from '../twins/rate-step.js'

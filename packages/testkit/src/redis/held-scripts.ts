@@ -1,6 +1,6 @@
-import type { PolicyEncoding } from '../../../sluicegate/dist/redis/policy-encoding.js'
-import type { ScriptCalls } from '../../../sluicegate/dist/redis/redis-backend.js'
-import type { KeyState, ScriptAnswer, ScriptLease, ScriptRequest, ScriptVerb } from '../../../sluicegate/dist/redis/script-call.js'
+import type { PolicyEncoding } from '../../../sluicegate/dist/shared/steps/policy-encoding.js'
+import type { KeyState, ScriptAnswer, ScriptLease, ScriptRequest, ScriptVerb } from '../../../sluicegate/dist/shared/steps/script-call.js'
+import type { ScriptCalls } from '../../../sluicegate/dist/shared/steps/step-backend.js'
 
 const STANDING: KeyState = { done: true, debt: 0, blockedUs: 0, untilFreeUs: 0, untilNewUs: 0, waitUs: 0 }
 const LEASE: ScriptLease = {

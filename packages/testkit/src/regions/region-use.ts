@@ -1,5 +1,5 @@
 import type { Policy } from '../../../sluicegate/dist/policy/policy.js'
-import { encodingsOf, type PolicyEncoding } from '../../../sluicegate/dist/redis/policy-encoding.js'
+import { encodingsOf, type PolicyEncoding } from '../../../sluicegate/dist/shared/steps/policy-encoding.js'
 import { LeaseRecords } from '../leases/lease-records.js'
 import { Random } from '../random.js'
 import { type PoolRules, SOUND_POOL } from './pool-twin.js'

@@ -1,4 +1,4 @@
-import type { ScriptLease } from '../../../sluicegate/dist/redis/script-call.js'
+import type { ScriptLease } from '../../../sluicegate/dist/shared/steps/script-call.js'
 
 /** The result of a take, and the time until the key is full. */
 export interface StepTake {

@@ -1,4 +1,4 @@
-import type { ScriptLease } from '../../../sluicegate/dist/redis/script-call.js'
+import type { ScriptLease } from '../../../sluicegate/dist/shared/steps/script-call.js'
 import { type Handed, LeaseStep, NOTHING, type RecordRules } from './lease-step.js'
 
 const LEAST_TOKENS = 2

@@ -1,4 +1,5 @@
 import type { CancelSignal } from '../../shared/backend.js'
+import { warnOfStore } from '../../warn-once.js'
 import { notSent, type SqlRow, type SqlRunner } from '../sql-runner.js'
 import type { Statement } from '../statements.js'
 
@@ -15,6 +16,8 @@ interface PgResult {
 /** The part of `pg` that is used: a `Client` or a client of a pool, outside transactions. */
 export interface PgClient {
   query(query: PgQuery): Promise<PgResult>
+  /** `I`: in none. Absent in earlier versions of `pg`, null before it is known. */
+  getTransactionStatus?(): string | null
 }
 
 interface PooledClient extends PgClient {
@@ -41,7 +44,7 @@ export function pgRunner(client: PgClient | PgPool): SqlRunner {
 function poolRunner(pool: PgPool): SqlRunner {
   return {
     run: async (statement, values, prepared, signal) => {
-      const client = await pool.connect()
+      const client = await outsideTransactions(pool)
       if (signal?.aborted) {
         client.release()
         throw notSent()
@@ -54,7 +57,7 @@ function poolRunner(pool: PgPool): SqlRunner {
         broken = false
         return rows
       } catch (error) {
-        broken = !isRefusal(error)
+        broken = !isRefusal(error) || isFailedTransaction(error)
         throw error
       } finally {
         client.off('error', ignored)
@@ -62,6 +65,42 @@ function poolRunner(pool: PgPool): SqlRunner {
       }
     },
   }
+}
+
+/** Clients of a pool that are in a transaction, one after another, before a take gives up. */
+const MOST_LEFT_OPEN = 20
+
+/**
+ * A client that is in no transaction. What a statement writes in a transaction that was left open is seen by nobody, and keeps the row locked: such a
+ * client is given back with ROLLBACK.
+ */
+async function outsideTransactions(pool: PgPool): Promise<PooledClient> {
+  for (let left = 0; ; left++) {
+    const client = await pool.connect()
+    if (!isInTransaction(client)) return client
+    warnOfStore('SLUICEGATE_OPEN_TRANSACTION', LEFT_OPEN)
+    let broken = true
+    client.on('error', ignored)
+    try {
+      await client.query({ text: 'ROLLBACK', values: [] })
+      broken = isInTransaction(client)
+    } catch {
+      // It is closed.
+    } finally {
+      client.off('error', ignored)
+      client.release(broken)
+    }
+    if (left === MOST_LEFT_OPEN) throw new Error(LEFT_OPEN)
+  }
+}
+
+const LEFT_OPEN =
+  'a client of the pool is inside a transaction that was left open, and has been rolled back: end each BEGIN with COMMIT or ROLLBACK before release()'
+const OWN_TRANSACTION = 'the client is inside a transaction, whose steps nobody else would see: give a Pool, or a Client of its own'
+
+function isInTransaction(client: PgClient): boolean {
+  const status = client.getTransactionStatus?.()
+  return status === 'T' || status === 'E'
 }
 
 /** Without a name where the server may not keep the statement. */
@@ -78,6 +117,10 @@ function clientRunner(client: PgClient): SqlRunner {
     run: (statement, values, prepared, signal) => {
       const run = async (): Promise<readonly SqlRow[]> => {
         if (isAborted(signal)) throw notSent()
+        if (isInTransaction(client)) {
+          warnOfStore('SLUICEGATE_OPEN_TRANSACTION', OWN_TRANSACTION)
+          throw new Error(OWN_TRANSACTION)
+        }
         return (await client.query(queryOf(statement, values, prepared))).rows
       }
       const result = last.then(run)
@@ -89,6 +132,11 @@ function clientRunner(client: PgClient): SqlRunner {
 
 function isAborted(signal: CancelSignal | undefined): boolean {
   return signal?.aborted === true
+}
+
+/** Of a version of `pg` that does not tell: the connection is closed. */
+function isFailedTransaction(error: unknown): boolean {
+  return Object(error).code === '25P02'
 }
 
 /** Whether the server said so, and the connection can be used again. */

@@ -1,8 +1,9 @@
-import { CountDecoder, type CountTimes, type DecisionDecoder, RateDecoder } from '../decision/decision-decoder.js'
-import { type Calendar, minuteWindow } from '../policy/calendar.js'
-import type { Policy } from '../policy/policy.js'
-import { DEEPEST_DEBT_BURSTS, emissionOf } from '../policy/policy-numbers.js'
-import type { EncodingName } from './scripts.gen.js'
+import { CountDecoder, type CountTimes, type DecisionDecoder, RateDecoder } from '../../decision/decision-decoder.js'
+import { type Calendar, minuteWindow } from '../../policy/calendar.js'
+import type { Policy } from '../../policy/policy.js'
+import { DEEPEST_DEBT_BURSTS, emissionOf } from '../../policy/policy-numbers.js'
+
+export type EncodingName = 'rate' | 'fixed-window' | 'sliding-window' | 'sliding-log' | 'concurrency'
 
 /** A policy in the numbers of the scripts. `lua/` documents what they mean. */
 export interface PolicyEncoding {

@@ -1,8 +1,8 @@
-import { combined, type Decision } from '../decision/decision.js'
-import type { CountTimes } from '../decision/decision-decoder.js'
-import { StoreError } from '../errors.js'
-import type { Grant } from '../lease/grant.js'
-import { emissionOf } from '../policy/policy-numbers.js'
+import { combined, type Decision } from '../../decision/decision.js'
+import type { CountTimes } from '../../decision/decision-decoder.js'
+import { StoreError } from '../../errors.js'
+import type { Grant } from '../../lease/grant.js'
+import { emissionOf } from '../../policy/policy-numbers.js'
 import type { PolicyEncoding, PolicyEncodings } from './policy-encoding.js'
 
 export type ScriptVerb = 'take' | 'peek' | 'refund' | 'penalize' | 'block' | 'reset' | 'reserve' | 'cancel' | 'release' | 'heartbeat'

@@ -1,24 +1,16 @@
-import { holdsPermits } from '../decision/permit.js'
-import { keysFor } from '../key.js'
-import type { Grant } from '../lease/grant.js'
-import type { Key } from '../limiter.js'
-import {
-  type Answer,
-  type Backend,
-  type Booked,
-  type CancelSignal,
-  type LeaseRequest,
-  newOperationId,
-  type Operation,
-} from '../shared/backend.js'
+import { holdsPermits } from '../../decision/permit.js'
+import { keysFor } from '../../key.js'
+import type { Grant } from '../../lease/grant.js'
+import type { Key } from '../../limiter.js'
+import { type Answer, type Backend, type Booked, type CallerSignal, type LeaseRequest, newOperationId, type Operation } from '../backend.js'
 import type { PolicyEncoding, PolicyEncodings } from './policy-encoding.js'
-import type { RedisScripts } from './redis-scripts.js'
 import {
   decisionFrom,
   type GrantOf,
   grantsOf,
   type KeyState,
   type ScriptAnswer,
+  type ScriptLease,
   type ScriptRequest,
   type ScriptVerb,
   waitUsIn,
@@ -27,8 +19,12 @@ import {
 /** The longest wait in a request: unlimited. */
 const ANY_US = Number.MAX_SAFE_INTEGER
 
-/** The part of {@link RedisScripts} that a backend uses. */
-export type ScriptCalls = Pick<RedisScripts, 'ask' | 'lease' | 'serverOf' | 'slotOf'> & Partial<Pick<RedisScripts, 'countNodes'>>
+/** A store that computes: scripts of Redis, statements of a database. Each call is one atomic step on the store's clock. */
+export interface ScriptCalls {
+  /** Changes the state of all keys or of none. */
+  ask(verb: ScriptVerb, requests: readonly ScriptRequest[], signal?: CallerSignal): Promise<ScriptAnswer>
+  lease(encoding: PolicyEncoding, key: string, want: number, horizonUs: number, least: number, signal?: CallerSignal): Promise<ScriptLease>
+}
 
 /** What `cancel` needs of a reservation: its answer, and the encodings in which it was made. */
 class Receipt {
@@ -42,16 +38,16 @@ class Receipt {
 }
 
 /**
- * The state of one policy in Redis. One operation goes this way:
+ * The state of one policy in a store that computes. One operation goes this way:
  *
  * 1. `execute` makes a request for the key of each policy: encoding, key, amount.
- * 2. {@link RedisScripts} turns these into KEYS and ARGV of one script and sends `EVALSHA`; unknown scripts are sent once in full.
- * 3. The script (`lua/`) reads the server's clock, changes the state of all keys or of none, and replies with numbers.
- * 4. `script-call.ts` checks the reply, and turns the state of each key into a decision.
+ * 2. The store changes the state of all keys or of none, at its own time, and answers with numbers. Redis runs one script (`lua/`), which
+ *    `RedisScripts` sends; PostgreSQL one statement, which `StoreSteps` gathers.
+ * 3. `script-call.ts` turns the state of each key into a decision.
  *
- * `lease` goes the same way with one policy: encoding and amounts, the script `lease`, and `leaseIn` and `grantsOf` of `script-call.ts`.
+ * `lease` goes the same way with one policy, and `grantsOf` of `script-call.ts`.
  */
-export class RedisBackend implements Backend {
+export class StepBackend implements Backend {
   private readonly store: ScriptCalls
   private readonly policies: PolicyEncodings
   private readonly permitOf: (id: number) => string
@@ -70,7 +66,7 @@ export class RedisBackend implements Backend {
     this.holdsPermits = policies.encodings.some(({ policy }) => holdsPermits(policy))
   }
 
-  execute(operation: Operation, signal?: CancelSignal): Promise<Answer> {
+  execute(operation: Operation, signal?: CallerSignal): Promise<Answer> {
     switch (operation.verb) {
       case 'take':
         if (operation.isHeld) return this.reserve({ ...operation, maxWaitUs: 0 }, signal)
@@ -102,19 +98,19 @@ export class RedisBackend implements Backend {
     }
   }
 
-  lease({ key, part, want, least }: LeaseRequest, signal?: CancelSignal): Promise<Grant> {
+  lease({ key, part, want, least }: LeaseRequest, signal?: CallerSignal): Promise<Grant> {
     const encoding = this.policies.encodings[part] as PolicyEncoding
     const grantOf = this.grants[part] as GrantOf
     return this.store.lease(encoding, key, want, 0, least, signal).then((lease) => grantOf(lease, least))
   }
 
-  private changed(verb: ScriptVerb, key: Key, tokens: number, signal: CancelSignal | undefined, id?: number): Promise<Answer> {
+  private changed(verb: ScriptVerb, key: Key, tokens: number, signal: CallerSignal | undefined, id?: number): Promise<Answer> {
     return this.store
       .ask(verb, this.requests(key, tokens, id), signal)
       .then(({ states }) => ({ done: allDone(states), decision: decisionFrom(verb, this.policies, states, tokens) }))
   }
 
-  private async charge(key: Key, tokens: readonly number[], signal: CancelSignal | undefined): Promise<Answer> {
+  private async charge(key: Key, tokens: readonly number[], signal: CallerSignal | undefined): Promise<Answer> {
     const requests = this.requests(key, 0).map((request, i) => ({ ...request, tokens: tokens[i] ?? 0 }))
     const { states } = await this.store.ask('penalize', requests, signal)
     return { done: allDone(states), decision: decisionFrom('penalize', this.policies, states, 1) }
@@ -122,7 +118,7 @@ export class RedisBackend implements Backend {
 
   private async reserve(
     { key, cost, id, maxWaitUs }: Pick<Extract<Operation, { verb: 'reserve' }>, 'key' | 'cost' | 'id' | 'maxWaitUs'>,
-    signal: CancelSignal | undefined,
+    signal: CallerSignal | undefined,
   ): Promise<Answer> {
     const { policies } = this
     // Reservations of several policies would come due at different times.
@@ -139,14 +135,14 @@ export class RedisBackend implements Backend {
     }
   }
 
-  private async redeem(key: Key, id: number, signal: CancelSignal | undefined): Promise<Answer> {
+  private async redeem(key: Key, id: number, signal: CallerSignal | undefined): Promise<Answer> {
     const { states } = await this.store.ask('peek', this.requests(key, 1, id), signal)
     const isBanned = states.some(({ blockedUs }) => blockedUs > 0)
     return { done: !isBanned, decision: decisionFrom('peek', this.policies, states, 1) }
   }
 
   /** In the encodings in which it was made: how much is safe to give back in those of an update is unknown. */
-  private async cancel({ key, cost, waitUs, id, receipt }: Booked, tokens: number, signal: CancelSignal | undefined): Promise<Answer> {
+  private async cancel({ key, cost, waitUs, id, receipt }: Booked, tokens: number, signal: CallerSignal | undefined): Promise<Answer> {
     if (!(receipt instanceof Receipt)) return this.changed('peek', key, 1, signal)
     const { answer, policies } = receipt
     const { nowUs = 0 } = answer
@@ -163,7 +159,7 @@ export class RedisBackend implements Backend {
   private async held(
     verb: 'release' | 'heartbeat',
     { key, cost, id }: Extract<Operation, { verb: 'release' | 'heartbeat' }>,
-    signal: CancelSignal | undefined,
+    signal: CallerSignal | undefined,
   ): Promise<Answer> {
     const requests = this.requests(key, cost, id).filter(({ encoding }) => holdsPermits(encoding.policy))
     const { states } = await this.store.ask(verb, requests, signal)
@@ -173,7 +169,7 @@ export class RedisBackend implements Backend {
   /** Cancels a reservation for the time of the lease. It has an effect only in the window of that time, or while no later request is logged. */
   private async giveBack(
     { key, part, cost, tokens, grantId }: Extract<Operation, { verb: 'return' }>,
-    signal: CancelSignal | undefined,
+    signal: CallerSignal | undefined,
   ): Promise<Answer> {
     const booking = { cost, bookedUs: grantId, atUs: grantId, debt: 0 }
     const { states } = await this.store.ask(

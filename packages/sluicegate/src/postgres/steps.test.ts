@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import pg from 'pg'
+import { PostgresProcess, until } from 'sluicegate-testkit'
+import { allOf } from '../policy/all-of.js'
+import { fixedWindow, slidingLog, tokenBucket } from '../policy/single-policy.js'
+import { createStoreLimiter } from '../store/create-store-limiter.js'
+import { createPostgresLimiter, type PostgresLimiterOptions } from './create-postgres-limiter.js'
+import { postgresStore } from './postgres-store.js'
+import { postgresTable } from './table-name.js'
+
+let server: PostgresProcess
+let pool: pg.Pool
+before(async () => {
+  server = await PostgresProcess.start()
+  await server.ask(postgresTable())
+  pool = new pg.Pool({ connectionString: server.url, max: 10 })
+})
+after(async () => {
+  await pool.end()
+  await server.stop()
+})
+
+const options = (more: Partial<PostgresLimiterOptions> = {}): PostgresLimiterOptions => ({
+  client: pool,
+  mode: 'exact',
+  outage: 'closed',
+  timeoutMs: 5000,
+  ...more,
+})
+
+const OLD = (table: string): string =>
+  `CREATE TABLE ${table} (key bytea PRIMARY KEY, version bigint NOT NULL, expires bigint NOT NULL, value bytea NOT NULL)`
+
+test('a table of before is swapped, and once it has the columns of steps the same keys go on, whoever wrote them', async () => {
+  await server.ask(OLD('rolling'))
+  const rate = tokenBucket({ limit: 10, window: '1d', name: 'rate' })
+  const window = fixedWindow({ limit: 10, window: '30d', name: 'window' })
+  const make = () => [rate, window].map((policy) => createPostgresLimiter(policy, options({ table: 'rolling' })))
+  const earlier = make()
+  for (const limiter of earlier) {
+    for (let i = 0; i < 3; i++) assert.equal((await limiter.take('k')).remaining, 9 - i)
+    await limiter.block('banned', '1h')
+  }
+  await server.ask(postgresTable({ table: 'rolling' }))
+  const later = make()
+  for (const [i, limiter] of later.entries()) {
+    assert.equal((await limiter.take('k', 2)).remaining, 5, `${i}: a step goes on from what was swapped`)
+    assert.ok((await limiter.peek('banned')).retryAfterMs > 3_500_000)
+    assert.equal((await earlier[i]?.take('k'))?.remaining, 4, `${i}: a swap goes on from what a step left`)
+    assert.equal((await limiter.take('k')).remaining, 3, `${i}: and a step again`)
+    assert.equal((await limiter.take('k', 5)).allowed, false)
+  }
+  const [row] = await server.ask<{ steps: string }>("SELECT count(*) AS steps FROM rolling WHERE value = '' AND seen IS NOT NULL")
+  assert.ok(Number(row?.steps) >= 2)
+  for (const limiter of [...earlier, ...later]) limiter.close()
+})
+
+test('a policy that is swapped with one of which the server decides sees its keys, and leaves them', async () => {
+  const user = tokenBucket({ limit: 20, window: '1d', name: 'mixed' })
+  const both = createPostgresLimiter(allOf([user, slidingLog({ limit: 100, window: '1d', name: 'log' })]), options())
+  const alone = createPostgresLimiter(user, options())
+  for (let i = 0; i < 4; i++) {
+    assert.equal((await alone.take('k', 2)).remaining, 20 - 5 * i - 2)
+    assert.equal((await both.take(['k', 'log'], 3)).parts?.[0]?.remaining, 20 - 5 * i - 5)
+  }
+  for (const limiter of [both, alone]) limiter.close()
+})
+
+test('takes of one user race for the budget of their tenant, by several processes, and all or nothing is charged', async () => {
+  const tenant = fixedWindow({ limit: 50, window: '30d', name: 'tenant' })
+  const user = tokenBucket({ limit: 4, window: '30d', name: 'user' })
+  const fleet = Array.from({ length: 3 }, () => createPostgresLimiter(allOf([user, tenant]), options()))
+  const admitted = new Map<number, number>()
+  const takes = Array.from({ length: 240 }, async (_, i) => {
+    const id = i % 20
+    const { allowed, source } = (await fleet[i % 3]?.take([`user ${id}`, 'acme'])) ?? {}
+    assert.equal(source, 'store')
+    if (allowed) admitted.set(id, (admitted.get(id) ?? 0) + 1)
+  })
+  await Promise.all(takes)
+  const counts = [...admitted.values()]
+  assert.equal(
+    counts.reduce((sum, count) => sum + count, 0),
+    50,
+  )
+  assert.ok(Math.max(...counts) <= 4)
+  const left = await Promise.all([...admitted.keys()].map((id) => createPostgresLimiter(user, options()).peek(`user ${id}`)))
+  assert.deepEqual(
+    left.map(({ remaining }) => 4 - remaining),
+    counts,
+  )
+  for (const limiter of fleet) limiter.close()
+})
+
+test('calls for several keys in opposite orders, and in one statement with hostile keys, end without an outage', async () => {
+  const parts = ['a', 'b'].map((name) => tokenBucket({ limit: 100_000, window: '1d', name }))
+  const fleet = Array.from({ length: 2 }, () => createPostgresLimiter(allOf(parts), options()))
+  const hostile = ["x'; DROP TABLE sluicegate; --", ',', '\u0000', '\ud800', '{"a":1}', 'k'.repeat(1024), '""', '\\x00', ' ', '😀']
+  const takes = Array.from({ length: 200 }, (_, i) => {
+    const [one, other] = [hostile[i % 10] as string, hostile[(i * 7 + 3) % 10] as string]
+    return fleet[i % 2]?.take(i % 4 < 2 ? [one, other] : [other, one])
+  })
+  const decisions = await Promise.all(takes)
+  assert.ok(decisions.every((decision) => decision?.allowed && decision.source === 'store'))
+  const sums = await Promise.all(
+    hostile.map(async (key) => (await fleet[0]?.peek([key, key]))?.parts?.map(({ remaining }) => 100_000 - remaining)),
+  )
+  assert.deepEqual(
+    [0, 1].map((part) => sums.reduce((sum, each) => sum + (each?.[part] ?? 0), 0)),
+    [200, 200],
+  )
+  for (const limiter of fleet) limiter.close()
+})
+
+for (const [form, policy] of [
+  ['stepped', tokenBucket({ limit: 1e6, window: '1s', name: 'stuck' })],
+  ['swapped', slidingLog({ limit: 10_000, window: '1d', name: 'stuck' })],
+] as const) {
+  test(`a row that another session keeps locked holds up no other key, and takes no more connections, ${form}`, async () => {
+    const own = new pg.Pool({ connectionString: server.url, max: 10 })
+    own.on('error', () => undefined)
+    const limiter = createPostgresLimiter(policy, options({ client: own, timeoutMs: 400 }))
+    const names = Array.from({ length: 20 }, (_, i) => `key-${i}-`)
+    await Promise.all(names.map((key) => limiter.take(key)))
+    const locker = new pg.Client({ connectionString: server.url })
+    await locker.connect()
+    await locker.query('BEGIN')
+    await locker.query("SELECT FROM sluicegate WHERE position('key-7-'::bytea in key) > 0 FOR UPDATE")
+    const outages = new Map<string, number>()
+    let others = 0
+    const untilMs = performance.now() + 1500
+    const caller = async (key: string): Promise<void> => {
+      while (performance.now() < untilMs) {
+        const { source } = await limiter.take(key)
+        if (source === 'outage') outages.set(key, (outages.get(key) ?? 0) + 1)
+        else if (key !== 'key-7-') others++
+      }
+    }
+    await Promise.all(names.map(caller))
+    const [backends] = await server.ask<{ count: string }>("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+    await locker.query('ROLLBACK')
+    assert.deepEqual([...outages.keys()], ['key-7-'])
+    assert.ok(others > 200, `${others} takes of other keys`)
+    assert.ok(Number(backends?.count) <= 4, `${backends?.count} connections wait`)
+    await until('the key is decided again', async () => (await limiter.take('key-7-')).source === 'store')
+    limiter.close()
+    await locker.end()
+    await own.end()
+  })
+}
+
+test('a transaction that was left open in a client of the pool is rolled back, and of a client inside one nothing is charged', async () => {
+  const own = new pg.Pool({ connectionString: server.url, max: 1 })
+  const policy = fixedWindow({ limit: 10, window: '30d', name: 'open' })
+  const limiter = createPostgresLimiter(policy, options({ client: own }))
+  const seen = createPostgresLimiter(policy, options())
+  for (const leak of ['BEGIN', 'BEGIN; SELECT 1 / 0']) {
+    const leaked = await own.connect()
+    await leaked.query(leak).catch(() => undefined)
+    leaked.release()
+    const { source, remaining } = await limiter.take('k')
+    assert.equal(source, 'store')
+    assert.equal((await seen.peek('k')).remaining, remaining, 'others see it')
+  }
+  await own.end()
+  const client = new pg.Client({ connectionString: server.url })
+  await client.connect()
+  await client.query('BEGIN')
+  const inside = createStoreLimiter(policy, { store: postgresStore({ client }), mode: 'exact', outage: 'closed' })
+  assert.equal((await inside.take('k')).source, 'outage')
+  await client.query('ROLLBACK')
+  assert.equal((await inside.take('k')).source, 'store')
+  await client.end()
+  for (const each of [limiter, seen, inside]) each.close()
+})

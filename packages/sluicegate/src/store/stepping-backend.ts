@@ -1,0 +1,56 @@
+import type { Grant } from '../lease/grant.js'
+import type { Policy } from '../policy/policy.js'
+import type { Answer, Backend, CallerSignal, LeaseRequest, Operation } from '../shared/backend.js'
+import { encodingsOf } from '../shared/steps/policy-encoding.js'
+import { StepBackend } from '../shared/steps/step-backend.js'
+import { StoreBackend } from './store-backend.js'
+import type { StoreLanes } from './store-lanes.js'
+import { isStepped, NoSteps, StoreSteps } from './store-steps.js'
+
+/** The backend of a policy in a store: steps where the store computes them, else swaps. */
+export function backendIn(
+  lanes: StoreLanes,
+  policy: Policy,
+  lengthOf: (policy: Policy) => number,
+  prefix: string,
+  inForce?: Map<string, StoreBackend>,
+): Backend {
+  const name = `${policy.algorithm} ${policy.name}`
+  const swaps = new StoreBackend(lanes, policy, lengthOf, prefix, inForce?.get(name))
+  inForce?.set(name, swaps)
+  if (lanes.steps === undefined || !isStepped(policy)) return swaps
+  return new SteppingBackend(new StepBackend(new StoreSteps(lanes.steps, prefix), encodingsOf(policy, lengthOf), () => ''), swaps)
+}
+
+/** Steps, while the store makes them: a table may lack what they need. Each form reads what the other has written. */
+class SteppingBackend implements Backend {
+  private readonly steps: StepBackend
+  private readonly swaps: StoreBackend
+  /** Leases that were swapped, by the numbers of their grants: their tokens go back the same way. */
+  constructor(steps: StepBackend, swaps: StoreBackend) {
+    this.steps = steps
+    this.swaps = swaps
+  }
+
+  execute(operation: Operation, signal?: CallerSignal): Promise<Answer> {
+    if (isSwapped(operation) || (operation.verb === 'return' && this.swaps.hasGranted(operation.grantId))) {
+      return this.swaps.execute(operation, signal)
+    }
+    return this.steps.execute(operation, signal).catch((error) => {
+      if (error instanceof NoSteps) return this.swaps.execute(operation, signal)
+      throw error
+    })
+  }
+
+  lease(request: LeaseRequest, signal?: CallerSignal): Promise<Grant> {
+    return this.steps.lease(request, signal).catch((error) => {
+      if (error instanceof NoSteps) return this.swaps.lease(request, signal)
+      throw error
+    })
+  }
+}
+
+/** Whether it is about what a swap has charged. */
+function isSwapped(operation: Operation): boolean {
+  return (operation.verb === 'cancel' || operation.verb === 'discard') && StoreBackend.hasMade(operation.booked)
+}
