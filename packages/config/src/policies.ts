@@ -1,7 +1,7 @@
 import { ALGORITHM_NAMES } from './algorithms.js'
 import { isAllOf, readAllOf } from './all-of.js'
 import { memoryFault } from './memory-fault.js'
-import { ON_FULL, type PolicyConfig } from './policy-config.js'
+import { MAX_SETTLE, ON_FULL, type PolicyConfig } from './policy-config.js'
 import { PRIORITY_OPTIONS, readPriorities } from './priorities.js'
 import { readRule } from './rule.js'
 import type { Section } from './section.js'
@@ -9,7 +9,6 @@ import { readTiers, TIER_OPTIONS } from './tiers/read-tiers.js'
 
 const CHOICES = [...ALGORITHM_NAMES, 'all-of']
 const MAX_KEYS_LIMIT = 100_000_000
-const MAX_SETTLE = 1_000_000_000
 /** Each policy has its own table; a metric's labels grow with their number. */
 const MAX_POLICIES = 1_000
 const NONE = 'must name at least one policy, for example "per-user: { algorithm: token-bucket, limit: 100, window: 1m }"'

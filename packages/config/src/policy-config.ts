@@ -20,6 +20,7 @@ export interface PolicyConfig {
 
 /** An estimate may be low. Without a bound whoever may take could close a key for long. */
 export const DEFAULT_MAX_SETTLE = 10
+export const MAX_SETTLE = 1_000_000_000
 
 /** What happens when a new key finds no room: see `onFull` of the library's `createLimiter`. */
 export type OnFull = 'evict' | 'deny'

@@ -2,7 +2,7 @@ import type { Policy } from 'sluicegate'
 import { ALGORITHM_NAMES, type AlgorithmName, algorithmsWith, OFFERS, type RuleOption } from '../algorithms.js'
 import { judgedPolicy, type OptionFaults, type WrittenRule } from '../judged-policy.js'
 import { memoryFault } from '../memory-fault.js'
-import { ON_FULL } from '../policy-config.js'
+import { MAX_SETTLE, ON_FULL } from '../policy-config.js'
 import { ENVOY_PRIORITY_OPTIONS, readPriorities } from '../priorities.js'
 import { listed, type Section } from '../section.js'
 import { didYouMean } from '../spelling.js'
@@ -100,6 +100,7 @@ function readPolicy(
   const maxKeys = section.integer('max_keys', 1, MAX_KEYS_LIMIT)
   const growTo = section.integer('grow_to', maxKeys ?? 1, MAX_KEYS_LIMIT)
   const onFull = section.oneOf('on_full', ON_FULL) ?? 'evict'
+  const maxSettle = section.integer('max_settle', 1, MAX_SETTLE)
   // A limit of 0 denies without a policy; the options are judged as with any other.
   const faults: OptionFaults = { fault: (option, reason) => section.fault(NAMES[option as RuleOption] ?? option, reason) }
   const name = limit === 0 ? 'x' : policyName(path, reading.names)
@@ -118,6 +119,7 @@ function readPolicy(
     onFull,
     ...(tiers && { tiers }),
     ...(priorities && { priorities }),
+    ...(maxSettle && { maxSettle }),
   }
   const reason = memoryFault(config)
   if (reason !== undefined) section.fault(growTo === undefined ? 'max_keys' : 'grow_to', reason)
