@@ -2,11 +2,14 @@ import { GrpcError, STATUS } from './status.js'
 
 /** Bytes before each message: whether it is compressed, and its length. */
 const PREFIX_LENGTH = 5
+const NOTHING = new Uint8Array()
 
 /** Takes messages out of a stream of bytes that may be split anywhere; what is held is bounded by the size of one message. */
 export class MessageReader {
   readonly #maxBytes: number
-  #held: Uint8Array | undefined
+  /** The begin of a message in the first `#length` bytes; an own copy with room where more than one piece of it has come. */
+  #held: Uint8Array = NOTHING
+  #length = 0
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
@@ -14,7 +17,7 @@ export class MessageReader {
 
   /** Whether a part of a message has arrived without its end. */
   get isInside(): boolean {
-    return this.#held !== undefined
+    return this.#length > 0
   }
 
   /**
@@ -23,8 +26,8 @@ export class MessageReader {
    * @throws {GrpcError} for a message that is too large or compressed.
    */
   read(bytes: Uint8Array, take: (message: Uint8Array) => void): void {
-    let rest = this.#held === undefined ? bytes : joined(this.#held, bytes)
-    this.#held = undefined
+    let rest = this.#length === 0 ? bytes : this.#joined(bytes)
+    const isJoined = this.#length > 0
     while (rest.length >= PREFIX_LENGTH) {
       const length = (rest[1] as number) * 0x100_0000 + (((rest[2] as number) << 16) | ((rest[3] as number) << 8) | (rest[4] as number))
       if (rest[0] !== 0) throw new GrpcError(STATUS.unimplemented, 'compressed messages are not supported: send identity')
@@ -35,7 +38,23 @@ export class MessageReader {
       take(rest.subarray(PREFIX_LENGTH, end))
       rest = rest.subarray(end)
     }
-    if (rest.length > 0) this.#held = rest
+    // What was joined and completed no message stays where it is, with its room: each byte may come by itself.
+    if (isJoined && rest.length === this.#length) return
+    this.#held = rest.length > 0 ? rest : NOTHING
+    this.#length = rest.length
+  }
+
+  /** `bytes` behind what is held. */
+  #joined(bytes: Uint8Array): Uint8Array {
+    const length = this.#length + bytes.length
+    if (length > this.#held.length) {
+      const roomy = new Uint8Array(2 * length)
+      roomy.set(this.#held.subarray(0, this.#length))
+      this.#held = roomy
+    }
+    this.#held.set(bytes, this.#length)
+    this.#length = length
+    return this.#held.subarray(0, length)
   }
 }
 
@@ -46,11 +65,4 @@ export function framed(message: Uint8Array): Buffer {
   frame.writeUInt32BE(message.length, 1)
   frame.set(message, PREFIX_LENGTH)
   return frame
-}
-
-function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
-  const both = new Uint8Array(first.length + second.length)
-  both.set(first)
-  both.set(second, first.length)
-  return both
 }

@@ -12,6 +12,17 @@ const MAX_BODY_BYTES = 16_384
 
 const MAX_DISCARDED_BYTES = 4_194_304
 const NOTHING = Buffer.alloc(0)
+/** Of a body that is larger than usual: commas, colons and brackets outside of strings, which cost far more time than letters, and brackets in brackets. */
+const MAX_SIGNS = 8_192
+const MAX_DEPTH = 16
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COMMA = 0x2c
+const COLON = 0x3a
+/** This bit apart, brackets and braces are the same. */
+const BRACE_BIT = 0x20
+const OPENING = 0x7b
+const CLOSING = 0x7d
 
 const JSON_CONTENT = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-8"?\s*)?$/i
 const utf8 = new TextDecoder('utf-8', { fatal: true })
@@ -41,6 +52,8 @@ export function readJsonBody(
 }
 
 function membersOf(bytes: Buffer): Map<string, unknown> {
+  if (bytes.length > MAX_BODY_BYTES && isIntricate(bytes))
+    throw new Problem(400, 'BODY_INVALID', `the body has more than ${MAX_SIGNS} members and values, or more than ${MAX_DEPTH} levels`)
   let text: string
   let value: unknown
   try {
@@ -56,6 +69,24 @@ function membersOf(bytes: Buffer): Map<string, unknown> {
   if (repeated !== undefined) throw new Problem(400, 'PARAMETER_REPEATED', `${quoted(repeated)} is given more than once: give it once`)
   // A map has no prototype whose members could pass for the client's.
   return new Map(Object.entries(value))
+}
+
+/** Whether JSON would take long to read for its length. */
+export function isIntricate(bytes: Uint8Array): boolean {
+  let signs = 0
+  let depth = 0
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] as number
+    if (byte === QUOTE) {
+      for (at++; at < bytes.length && bytes[at] !== QUOTE; at++) if (bytes[at] === BACKSLASH) at++
+    } else if (byte === COMMA || byte === COLON) signs++
+    else if ((byte | BRACE_BIT) === OPENING) {
+      signs++
+      if (++depth > MAX_DEPTH) return true
+    } else if ((byte | BRACE_BIT) === CLOSING) depth--
+    if (signs > MAX_SIGNS) return true
+  }
+  return false
 }
 
 /** Reads and discards the rest, so that the client can read its answer; disconnects a client that does not stop sending. */
@@ -117,14 +148,14 @@ export function repeatedMember(text: string): string | undefined {
   let depth = 0
   let string = ''
   for (let at = 0; at < text.length; at++) {
-    const sign = text[at]
-    if (sign === '"') {
+    const sign = text.charCodeAt(at)
+    if (sign === QUOTE) {
       const end = endOfString(text, at)
-      string = text.slice(at, end)
+      if (depth === 1) string = text.slice(at, end)
       at = end - 1
-    } else if (sign === '{' || sign === '[') depth++
-    else if (sign === '}' || sign === ']') depth--
-    else if (sign === ':' && depth === 1) {
+    } else if ((sign | BRACE_BIT) === OPENING) depth++
+    else if ((sign | BRACE_BIT) === CLOSING) depth--
+    else if (sign === COLON && depth === 1) {
       // Escapes are undone: "k\u0065y" is "key".
       const name = string.includes('\\') ? (JSON.parse(string) as string) : string.slice(1, -1)
       if (names.has(name)) return name
@@ -137,6 +168,6 @@ export function repeatedMember(text: string): string | undefined {
 /** Behind the quote that ends the string which begins at `start`. */
 function endOfString(text: string, start: number): number {
   let at = start + 1
-  while (text[at] !== '"') at += text[at] === '\\' ? 2 : 1
+  for (let sign = text.charCodeAt(at); sign !== QUOTE; sign = text.charCodeAt(at)) at += sign === BACKSLASH ? 2 : 1
   return at + 1
 }

@@ -102,7 +102,7 @@ function commandsIn(bytes: Buffer, size: number): string[][] {
   for (let at = 0; at < bytes.length; at += size) {
     // A copy, as each read of a socket is one.
     reader.push(Buffer.from(bytes.subarray(at, at + size)))
-    while (reader.next()) commands.push(Array.from({ length: reader.count }, (_, i) => reader.latin1(i)))
+    while (reader.next()) if (reader.count > 0) commands.push(Array.from({ length: reader.count }, (_, i) => reader.latin1(i)))
     reader.keep()
   }
   assert.equal(reader.hasInput, false, 'input is left')

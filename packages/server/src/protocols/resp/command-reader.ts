@@ -82,16 +82,13 @@ export class CommandReader {
   }
 
   /**
-   * Reads the next command. False: more input is needed. Empty commands are skipped.
+   * Reads the next command. False: more input is needed. An empty one, which gets no answer, has no arguments.
    *
    * @throws {ProtocolFault} after which nothing more can be read.
    */
   next(): boolean {
-    for (;;) {
-      if (this.#wanted === 0 && !this.#isBegun()) return false
-      if (this.#wanted > 0) return this.#finish()
-      if (this.count > 0) return true
-    }
+    if (this.#wanted === 0 && !this.#isBegun()) return false
+    return this.#wanted === 0 || this.#finish()
   }
 
   /** An argument with one character for each byte. */

@@ -208,7 +208,8 @@ test('a turn answers a bounded number of commands, and keeps a bounded number of
   const session = new Session(1, context, () => undefined)
   session.push(Buffer.alloc(6 * 5_000, 'PING\r\n'))
   assert.equal(session.run(), 'turn')
-  assert.equal(session.takeReplies().length, 7 * 128)
+  const bytes = session.takeReplies().length
+  assert.ok(bytes > 0 && bytes <= 7 * 128, `${bytes}`)
   const echoing = new Session(2, context, () => undefined)
   echoing.push(Buffer.concat(Array.from({ length: 20 }, () => commandBytes('ECHO', 'x'.repeat(10_000)))))
   assert.equal(echoing.run(), 'room')
@@ -240,8 +241,9 @@ test('commands behind one that waits for a store are answered in order, up to a 
   await new Promise(setImmediate)
   assert.deepEqual(repliesIn(session.takeReplies()), [[0, 10, 9, -1, 1], 'PONG', [0, 10, 9, -1, 1], 'x'])
   session.push(Buffer.concat(Array.from({ length: 200 }, () => commandBytes('SG.TAKE', 'api', 'a'))))
-  assert.equal(session.run(), 'store')
-  assert.equal(session.inFlight, 128)
+  let waits = session.run()
+  while (waits === 'turn') waits = session.run()
+  assert.deepEqual([waits, session.inFlight], ['store', 128])
 })
 
 test('without tokens all clients may decide, and any token of the default user is an error as in Redis', () => {
@@ -255,3 +257,14 @@ function errorOf(reply: RespReply): string {
   assert.ok(reply instanceof ErrorReply, `no error: ${JSON.stringify(reply)}`)
   return reply.message
 }
+
+test('empty commands, which have no answer, take turns as others do', () => {
+  for (const empty of ['\r\n', '*0\r\n', '*-1\r\n']) {
+    const session = new Session(1, sessionContext(), () => {})
+    session.push(Buffer.from(`${empty.repeat(1_000)}PING\r\n`))
+    let turns = 0
+    while (session.run() === 'turn') turns++
+    assert.ok(turns >= 7, `${turns} turns`)
+    assert.equal(String(session.takeReplies()), '+PONG\r\n')
+  }
+})

@@ -7,6 +7,9 @@ import { ReplyWriter } from './reply-writer.js'
 
 /** Commands of one connection that are answered before other connections have their turn. */
 const COMMANDS_PER_TURN = 128
+/** How long they may take together, looked at after each of these numbers. */
+const TURN_MS = 0.5
+const COMMANDS_OF_LOOK = 8
 /** Replies that are ready and not written yet; further commands wait. */
 const MAX_REPLY_BYTES = 65_536
 /** Commands of one connection that wait for a store. */
@@ -119,11 +122,12 @@ export class Session implements Client {
   run(): Waiting {
     if (this.#generation !== this.context.access.generation)
       this.user = this.#user === undefined ? userWithoutToken(this.context.access) : this.#user.again()
+    const untilMs = performance.now() + TURN_MS
     for (let left = COMMANDS_PER_TURN; ; left--) {
       if (this.#isEnding) return this.#later.length > 0 ? 'store' : 'end'
       if (this.#replies.length >= MAX_REPLY_BYTES) return 'room'
       if (this.#later.length >= MAX_IN_FLIGHT) return 'store'
-      if (left === 0) return 'turn'
+      if (left === 0 || (left < COMMANDS_PER_TURN && left % COMMANDS_OF_LOOK === 0 && performance.now() >= untilMs)) return 'turn'
       if (!this.#next()) {
         this.#reader.keep()
         if (this.#isInputEnded && this.#later.length === 0) return 'end'
@@ -135,7 +139,7 @@ export class Session implements Client {
   #next(): boolean {
     try {
       if (!this.#reader.next()) return false
-      this.#execute()
+      if (this.#reader.count > 0) this.#execute()
       return true
     } catch (error) {
       if (!(error instanceof ProtocolFault)) throw error

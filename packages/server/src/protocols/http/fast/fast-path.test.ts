@@ -189,7 +189,7 @@ test('bytes of a body before a request are not taken for its headers', async (t)
     // The last one has a key.
     assert.deepEqual(
       [...answers.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status),
-      ['415', '400', '204', '200'],
+      ['415', '401', '204', '200'],
     )
   }
 })

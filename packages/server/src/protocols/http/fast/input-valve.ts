@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { inLaterTurn } from '../../../later-turns.js'
+import { inLaterTurn, isInputTimeOver } from '../../../later-turns.js'
 import type { Guard } from '../../guard.js'
 
 const HEADERS_END = Buffer.from('\r\n\r\n')
@@ -85,6 +85,11 @@ export class InputValve {
     if (chunk === null) this.#hasEnded = true
     else this.#held = this.isHolding ? Buffer.concat([this.#held, chunk]) : chunk
     if (this.#isDeferred) return false
+    if (this.isHolding && isInputTimeOver()) {
+      this.#defer()
+      this.#count()
+      return false
+    }
     this.#slicesLeft = SLICES_PER_TURN
     return this.#feed()
   }
