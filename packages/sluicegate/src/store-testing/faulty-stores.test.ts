@@ -31,6 +31,8 @@ async function failedBy(make: (bench: Bench) => CasStore, only?: string): Promis
   return failed
 }
 
+const latinOf = (key: string): string => [...key].map((letter) => (letter.charCodeAt(0) > 255 ? '?' : letter)).join('')
+
 function changed(store: ReturnType<typeof memoryStore>, change: Partial<CasStore>): CasStore {
   return {
     name: 'faulty',
@@ -60,6 +62,34 @@ test('a store without faults passes', async () => {
   assert.deepEqual(await failedBy(plain), [])
 })
 
+test('a store without faults whose calls take 300 ms passes, and no check takes 5 s', async () => {
+  const store = memoryStore()
+  const late = <Args extends readonly unknown[], Answer>(call: (...args: Args) => Promise<Answer>) => {
+    return async (...args: Args): Promise<Answer> => {
+      await new Promise((resolve) => setTimeout(resolve, 150))
+      const answer = await call(...args)
+      await new Promise((resolve) => setTimeout(resolve, 150))
+      return answer
+    }
+  }
+  const slow: CasStore = {
+    name: 'slow',
+    read: late((key) => store.read(key)),
+    readAll: late((keys) => store.readAll(keys)),
+    swap: late((swap) => store.swap(swap)),
+    swapAll: late((swaps) => store.swapAll(swaps)),
+    swapMany: late((swaps) => store.swapMany(swaps)),
+  }
+  const checks: Promise<void>[] = []
+  const test = (name: string, run: () => Promise<void>): void => {
+    const beginMs = performance.now()
+    // All at once: their keys are their own.
+    checks.push(run().then(() => assert.ok(performance.now() - beginMs < 5000, `${name}: ${performance.now() - beginMs} ms`)))
+  }
+  storeConformance({ connect: () => slow, test, prefix: 'slow:' })
+  await Promise.all(checks)
+})
+
 const FAULTS: Record<string, readonly [check: string, make: (bench: Bench) => CasStore]> = {
   'many swaps are made together or not at all': [
     'of many swaps in one call each is made for itself',
@@ -71,6 +101,47 @@ const FAULTS: Record<string, readonly [check: string, make: (bench: Bench) => Ca
         },
       }),
   ],
+  'many swaps are read, and written later': [
+    'of calls with many swaps that race from one version exactly one makes each',
+    ({ store }) =>
+      changed(store, {
+        swapMany: async (swaps) => {
+          const states = await store.readAll(swaps.map(({ key }) => key))
+          await new Promise(setImmediate)
+          return Promise.all(
+            swaps.map(async (swap, i) => {
+              const state = states[i] as CasState
+              if (state.version !== swap.version) return { swapped: false, state }
+              const { version } = await store.read(swap.key)
+              return store.swap({ ...swap, version })
+            }),
+          )
+        },
+      }),
+  ],
+  'of many swaps the first 25 are made': [
+    'many swaps in one call are all made, whatever their keys and values',
+    ({ store }) =>
+      changed(store, {
+        swapMany: async (swaps) => {
+          const made = await store.swapMany(swaps.slice(0, 25))
+          return swaps.map((swap, i) => made[i] ?? { swapped: true, state: { value: swap.value, version: i, nowUs: 0 } })
+        },
+      }),
+  ],
+  'many swaps know Latin letters alone': [
+    'many swaps in one call are all made, whatever their keys and values',
+    ({ store }) =>
+      changed(store, {
+        swapMany: async (swaps) => {
+          const made: CasOutcome[] = []
+          for (const swap of swaps) made.push(await store.swap({ ...swap, key: latinOf(swap.key) }))
+          return made
+        },
+        readAll: (keys) => store.readAll(keys.map(latinOf)),
+      }),
+  ],
+  'letters outside of Latin-1 become question marks': ['keys differ by every character', ({ store }) => withKeys(store, latinOf)],
   'a read, then a write: a lost update': [
     'of swaps that race from one version exactly one is made',
     ({ store }) =>

@@ -1,7 +1,11 @@
 import type { CasSwap } from '../store/cas-store.js'
-import { bytesOf, type Examined, expect, type StoreCheck, TTL_MS, textOf } from './store-check.js'
+import { bytesOf, type Examined, expect, repeated, type StoreCheck, TTL_MS, textOf, unlikeKeys } from './store-check.js'
 
 const ROUNDS = 10
+const WRITERS = 8
+/** Keys of one call: more than some stores take in one of theirs. */
+const MANY = 120
+const RACED = 6
 const MOST_TRIES = 1000
 
 /** What several keys promise, where the store has transactions. */
@@ -52,24 +56,84 @@ export const swapAllChecks: readonly StoreCheck[] = [
     },
   },
   {
+    name: 'many swaps in one call are all made, whatever their keys and values',
+    async run({ one, other, freshKey }) {
+      if (one.swapMany === undefined) return
+      const begin = freshKey()
+      const keys = [...unlikeKeys(begin), ...Array.from({ length: MANY }, (_, i) => `${begin}${i}`)]
+      const textFor = (i: number, round: string): string => `${round} ${keys[i]} ${'v'.repeat(i * 20)}`
+      let versions: readonly CasSwap['version'][] = keys.map(() => undefined)
+      for (const round of ['new', 'changed']) {
+        const swaps = keys.map((key, i) => swapOf(key, versions[i], textFor(i, round)))
+        const outcomes = (await (round === 'new' ? one : other).swapMany?.(swaps)) ?? []
+        const states = other.readAll === undefined ? await Promise.all(keys.map((key) => other.read(key))) : await other.readAll(keys)
+        for (const [i, key] of keys.entries()) {
+          const state = states[i] as (typeof states)[0]
+          expect(
+            outcomes[i]?.swapped === true && textOf(state) === textFor(i, round) && state.version === outcomes[i]?.state.version,
+            `of ${keys.length} swaps in one call number ${i + 1} was not made, its key ends with ${JSON.stringify(key.slice(-6))}`,
+          )
+        }
+        versions = states.map(({ version }) => version)
+      }
+    },
+  },
+  {
+    name: 'of calls with many swaps that race from one version exactly one makes each',
+    async run({ one, other, freshKey }) {
+      if (one.swapMany === undefined) return
+      const keys = Array.from({ length: RACED }, freshKey)
+      let versions: readonly CasSwap['version'][] = keys.map(() => undefined)
+      await repeated(ROUNDS, async (round) => {
+        const race = Array.from({ length: WRITERS }, (_, i) => {
+          const store = i % 2 === 0 ? one : other
+          const swaps = keys.map((key, k) => swapOf(key, versions[k], `${round} ${i}`))
+          // Others swap one of the keys alone.
+          return i < 2
+            ? Promise.all([store.swap(swaps[i] as CasSwap)])
+            : (store.swapMany?.(i % 3 === 0 ? [...swaps].reverse() : swaps) ?? [])
+        })
+        const outcomes = await Promise.all(race)
+        const states = await Promise.all(keys.map((key) => one.read(key)))
+        for (const [k, state] of states.entries()) {
+          const won = outcomes.flatMap((made, i) => {
+            const at = i < 2 ? (k === i ? 0 : -1) : i % 3 === 0 ? keys.length - 1 - k : k
+            return made[at]?.swapped === true ? [`${round} ${i}`] : []
+          })
+          expect(
+            won.length === 1,
+            `${won.length} of ${WRITERS} swaps of a key from one version were made, and one must be: compare and write in one step`,
+          )
+          expect(won[0] === textOf(state), 'after a race the value of the winner must be there')
+        }
+        versions = states.map(({ version }) => version)
+      })
+    },
+  },
+  {
     name: 'swaps of the same keys in another order do not block each other',
     async run({ one, other, freshKey }) {
       if (one.swapAll === undefined) return
       const [a, b] = [freshKey(), freshKey()]
+      let made = 0
       const counted = async (examined: Examined['one'], keys: readonly string[]): Promise<void> => {
-        for (let done = 0, tries = 0; done < ROUNDS; tries++) {
-          expect(tries < MOST_TRIES, `${MOST_TRIES} swaps of two keys were not made`)
+        let own = 0
+        await repeated(MOST_TRIES, async () => {
           const states = await Promise.all(keys.map((key) => examined.read(key)))
           const swaps = keys.map((key, i) => swapOf(key, states[i]?.version, String(Number(textsOf(states)[i] ?? 0) + 1)))
-          const outcome = await examined.swapAll?.(swaps)
-          if (outcome?.swapped) done++
-        }
+          if ((await examined.swapAll?.(swaps))?.swapped === true) {
+            own++
+            made++
+          }
+          return own === ROUNDS
+        })
       }
       await Promise.all([counted(one, [a, b]), counted(other, [b, a]), counted(one, [b, a]), counted(other, [a, b])])
       const left = [textOf(await one.read(a)), textOf(await one.read(b))]
+      expect(made > 0, 'swaps of two keys were not made')
       expect(
-        left.every((text) => text === String(4 * ROUNDS)),
-        `${4 * ROUNDS} increments of two keys left ${left.join(' and ')}: updates are lost`,
+        left.every((text) => text === String(made)),
+        `${made} increments of two keys left ${left.join(' and ')}: updates are lost`,
       )
     },
   },
