@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { seedsFrom, shortOrLong } from 'sluicegate-testkit'
-import { FAULTY_REGIONS, firstRegionExcess, REGION_FORMS, SOUND_REGIONS } from 'sluicegate-testkit/regions/region-history.js'
+import {
+  FAULTY_REGIONS,
+  firstRegionExcess,
+  HOLDING_REGIONS,
+  REGION_FORMS,
+  SOUND_REGIONS,
+} from 'sluicegate-testkit/regions/region-history.js'
 
 const HISTORIES = shortOrLong(2, 20)
 const MOST_FOR_A_FAULT = 1_500
@@ -12,6 +18,13 @@ for (const form of REGION_FORMS) {
     assert.equal(excess, undefined)
     assert.ok(admitted > 20 * HISTORIES, `${admitted} tokens passed`)
     t.diagnostic(`${admitted} tokens passed, and ${alone} more by shares of regions without the home`)
+  })
+}
+
+for (const form of REGION_FORMS.slice(0, shortOrLong(2, 4))) {
+  test(`I1: nor where reservations of a ${form} are cancelled, soon or long after`, async () => {
+    const { excess } = await firstRegionExcess(seedsFrom(1, HISTORIES), HOLDING_REGIONS, [form])
+    assert.equal(excess, undefined)
   })
 }
 

@@ -24,6 +24,8 @@ export interface PoolRules {
   readonly voidsAfterStep: boolean
   /** Whether of ended tokens those alone go back to the home that were not drawn. */
   readonly reclaimsLeft: boolean
+  /** Whether tokens that came back in time are kept from going back to the home as well. */
+  readonly backsOnce: boolean
   /** Whether the time that a clock skipped is no time without demand. */
   readonly seesSteps: boolean
   /** Whether of tokens too few for all each draw gets what falls to the time since the last. */
@@ -42,6 +44,7 @@ export const SOUND_POOL: PoolRules = {
   voidsEnded: true,
   voidsAfterStep: true,
   reclaimsLeft: true,
+  backsOnce: true,
   seesSteps: true,
   meters: true,
   longestUs: 4_000_000,
@@ -176,7 +179,7 @@ export class PoolTwin {
     if (lot.endUs <= nowUs - POOL.lateUs) return false
     this.read(nowUs)
     this.add(nowUs, lot)
-    return true
+    return this.rules.backsOnce
   }
 
   /** @returns since when the key is known here. */

@@ -18,9 +18,12 @@ export interface RegionRules {
   readonly pool: PoolRules
   /** How long the home believes that its leases last. */
   homeLeaseUs(leaseUs: number): number
+  /** Whether some of the requests are reservations that are cancelled, soon or long after. */
+  readonly holds?: boolean
 }
 
 export const SOUND_REGIONS: RegionRules = { name: 'sound', pool: SOUND_POOL, homeLeaseUs: (leaseUs) => leaseUs }
+export const HOLDING_REGIONS: RegionRules = { ...SOUND_REGIONS, name: 'with reservations', holds: true }
 
 type FaultyRegions = RegionRules & { readonly forms: Readonly<Partial<Record<RegionForm, number>>> }
 
@@ -45,6 +48,14 @@ export const FAULTY_REGIONS: readonly FaultyRegions[] = [
     'of ended tokens those that were spent go back to the home as well',
     { 'fixed-window': 4, 'sliding-window': 4 },
     { pool: { ...SOUND_POOL, reclaimsLeft: false } },
+  ),
+  broken(
+    'tokens that come back to the region go back to the home as well',
+    { 'fixed-window': 1, 'sliding-window': 1 },
+    {
+      holds: true,
+      pool: { ...SOUND_POOL, backsOnce: false },
+    },
   ),
   broken('the home counts with shorter leases than the regions', { rate: 715 }, { homeLeaseUs: (leaseUs) => Math.round(leaseUs / 4) }),
 ]
@@ -91,6 +102,7 @@ export async function regionHistory(seed: number, rules: RegionRules, forms: rea
   })
   const seconds = random.integer(15, policy.algorithm === 'sliding-log' ? 4 * MOST_SECONDS : MOST_SECONDS)
   demand(world, policy, random, seconds)
+  if (rules.holds) holds(world, random, seconds)
   trouble(world, random, seconds)
   await world.run((seconds + 8) * SECOND_US)
   const alone = world.regions.reduce((sum, { record }) => sum + record.alone.reduce((all, { cost }) => all + cost, 0), 0)
@@ -132,6 +144,14 @@ function demand(world: RegionWorld, policy: Policy, random: Random, seconds: num
     // Nothing that a process was to do for its tokens is done.
     if (random.chance(0.5)) world.time.inUs(lastUs, () => replaceAll(world))
     nowUs = Math.max(surgeUs, lastUs) + random.integer(0, 2) * SECOND_US
+  }
+}
+
+function holds(world: RegionWorld, random: Random, seconds: number): void {
+  for (let second = 0; second < seconds; second += random.magnitude(0.1, 4)) {
+    const region = random.pick(world.regions)
+    const [cost, us] = [random.integer(1, 5), random.magnitude(1_000, 10 * SECOND_US)]
+    world.time.inUs(second * SECOND_US, () => void region.hold('k', cost, us))
   }
 }
 

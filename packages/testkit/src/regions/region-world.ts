@@ -176,6 +176,17 @@ export class SimRegion {
       })
   }
 
+  /** A reservation at one of the processes that is cancelled after a while: nothing of it is spent. */
+  async hold(key: string, cost: number, us: number, process = this.random.integer(0, this.limiters.length - 1)): Promise<void> {
+    try {
+      const reservation = await (this.limiters[process] as SharedLimiter).reserve(key, cost)
+      await this.world.time.sleep(us)
+      await reservation.cancel()
+    } catch {
+      this.record.errors++
+    }
+  }
+
   /** One process is killed, and with it what it was to do; another takes its place. */
   replace(process: number): void {
     ;(this.lives[process] as Life).isOver = true

@@ -50,7 +50,7 @@ export class SimHome {
     const encoding = encodingsOf(policy, () => this.leaseUsOf(leaseUs)).encodings[0] as PolicyEncoding
     const grantOf = grantsOf(encoding, leaseUs)
     return {
-      execute: (operation) => link(() => this.execute(encoding, operation), operation.verb !== 'return'),
+      execute: (operation) => link(() => this.execute(encoding, operation), operation.verb !== 'return' && operation.verb !== 'cancel'),
       lease: ({ key, want, least }: LeaseRequest): Promise<Grant> =>
         link(() => {
           this.calls++
@@ -73,6 +73,15 @@ export class SimHome {
     }
     if (operation.verb === 'peek') {
       return this.answer(encoding, records, records.untilFreeUs(encoding, nowUs, operation.cost) === 0, operation.cost)
+    }
+    if (operation.verb === 'cancel') {
+      const { receipt, cost } = operation.booked
+      records.giveBack(encoding, nowUs, Math.min(cost, operation.tokens), receipt as number)
+      return this.answer(encoding, records, true, 1)
+    }
+    if (operation.verb === 'reserve') {
+      const { allowed } = records.take(encoding, nowUs, operation.cost)
+      return { ...this.answer(encoding, records, allowed, operation.cost), receipt: nowUs }
     }
     if (operation.verb !== 'take') throw new TypeError(`the simulated home does not know ${operation.verb}`)
     const { allowed } = records.take(encoding, nowUs, operation.cost)
