@@ -134,7 +134,7 @@ if verb == 'draw' then
   if state[DENIED] <= now and agoUs >= STALE * periodUs then state[DENIED] = 0 end
   local isBlocked, isScarce = state[BLOCKED] > now, state[DENIED] > 0
   -- Of tokens too few for all, no more are drawn than fall to the time since the last: else whoever comes first would have them all.
-  local nextUs = state[CLAIMED] + leadUs + (state[CLAIM_END] > now and 0 or periodUs) - now
+  local nextUs = state[CLAIMED] + (state[CLAIM_END] > now and math.floor(leadUs / 2) or periodUs) - now
   local isMetered, sinceMetered = isScarce and nextUs > 0 and left < pace * nextUs, now - state[METERED]
   local metered = isMetered and left * sinceMetered / (sinceMetered + nextUs) or left
   local drawn, lots = 0, {}

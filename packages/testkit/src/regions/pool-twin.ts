@@ -94,7 +94,7 @@ export class PoolTwin {
     const isScarce = state.deniedUs > 0
     const isBlocked = state.blockedUs > nowUs
     const held = this.left
-    const nextUs = state.claimedUs + leadUs + (state.claimEndUs > nowUs ? 0 : periodUs) - nowUs
+    const nextUs = state.claimedUs + (state.claimEndUs > nowUs ? Math.floor(leadUs / 2) : periodUs) - nowUs
     const isMetered = this.rules.meters && isScarce && nextUs > 0 && held < pace * nextUs
     const sinceMeteredUs = nowUs - state.meteredUs
     const metered = isMetered ? (held * sinceMeteredUs) / (sinceMeteredUs + nextUs) : held
