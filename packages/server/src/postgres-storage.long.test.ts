@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { postgresTable } from 'sluicegate/postgres'
-import { PostgresProcess, until } from 'sluicegate-testkit'
+import { FaultProxy, PostgresProcess, until } from 'sluicegate-testkit'
 import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
 import { runService } from 'sluicegate-testkit/service/running-service.js'
 import type { Service } from './service.js'
@@ -60,3 +60,32 @@ test('a server that is read-only cannot be reached for limits, although its tabl
   await until('it takes writes', async () => (await isUp(service)) === 1)
   await until('takes are decided', async () => (await statusOf(service, '/v1/take?policy=few&key=a')) === 200)
 })
+
+for (const fault of ['read-only', 'silent'] as const) {
+  test(`a server that is ${fault}, whose connections stay open, is left for the one to which its name leads now`, async (t) => {
+    const [first, second] = await Promise.all([PostgresProcess.start(), PostgresProcess.start()])
+    t.after(() => Promise.all([first.stop(), second.stop()]))
+    for (const each of [first, second]) await each.ask(postgresTable())
+    const name = await FaultProxy.before({ host: '127.0.0.1', port: first.port })
+    t.after(() => name.stop())
+    const url = new URL(first.url)
+    Object.assign(url, { hostname: '127.0.0.1', port: String(name.port) })
+    const service = await runService(t, yaml().replace(server.url, url.href).replace('timeout: 10s', 'timeout: 500ms'))
+    const source = async (): Promise<string> =>
+      ((await (await fetch(`${service.url}/v1/take?policy=few&key=a`)).json()) as { source: string }).source
+    await until('the store decides', async () => (await source()) === 'store')
+    assert.ok(((await metric(service, 'sluicegate_store_connections', { state: 'idle' })) ?? 0) >= 4, 'connections are open before a burst')
+    name.leadNext({ host: '127.0.0.1', port: second.port })
+    if (fault === 'silent') first.pause()
+    else {
+      await first.ask('ALTER SYSTEM SET default_transaction_read_only = on')
+      await first.ask('SELECT pg_reload_conf()')
+    }
+    t.after(() => first.resume())
+    const fromMs = performance.now()
+    await until('it is out', async () => (await source()) === 'outage')
+    await until('the other one decides', async () => (await source()) === 'store')
+    assert.ok(performance.now() - fromMs < 6_000, `${performance.now() - fromMs} ms`)
+    await until('and is said to', async () => (await isUp(service)) === 1)
+  })
+}

@@ -12,6 +12,8 @@ const STATEMENT_MS = 5_000
 /** How long connections of an old pool have to end before they are cut off. */
 const END_MS = 1_000
 const LOOK_KEPT_MS = 60_000
+/** Connections that stay open: a limiter has as many statements under way, and a new connection takes longer than its timeout. */
+const KEPT_OPEN = 4
 const ONE_BYTE = Uint8Array.of(1)
 
 /** What one use of PostgreSQL has of its own. */
@@ -63,8 +65,9 @@ export class PostgresConnection implements WatchedStore {
   }
 
   /** Resolves when the table can be written, or after `withinMs`. */
-  connect(withinMs: number): Promise<void> {
-    return this.watch.start(withinMs)
+  async connect(withinMs: number): Promise<void> {
+    await this.watch.start(withinMs)
+    if (this.watch.isSound) await this.#warm()
   }
 
   /** The pool ends when its statements have. */
@@ -92,20 +95,34 @@ export class PostgresConnection implements WatchedStore {
     return this.#answeredMs >= sinceMs
   }
 
-  renew(): void {
+  renew(): boolean {
+    if (this.#pool.totalCount === 0) return false
     const old = this.#pool
     this.#pool = this.#made()
+    void this.#warm()
     void old.end().catch(() => undefined)
     // A silent server does not answer a farewell either.
     setTimeout(() => {
       for (const client of this.#open.get(old) ?? []) (client as unknown as Connected).connection.stream.destroy()
     }, END_MS).unref()
+    return true
+  }
+
+  /** Opens the connections that stay open. */
+  async #warm(): Promise<void> {
+    const pool = this.#pool
+    const one = async (): Promise<void> => {
+      const client = await pool.connect()
+      client.release()
+    }
+    await Promise.allSettled(Array.from({ length: Math.min(KEPT_OPEN, this.#place.connections) }, one))
   }
 
   #made(): pg.Pool {
     const pool = new pg.Pool({
       connectionString: this.#place.url,
       max: this.#place.connections,
+      min: Math.min(KEPT_OPEN, this.#place.connections),
       connectionTimeoutMillis: CONNECT_MS,
       query_timeout: STATEMENT_MS,
       application_name: 'sluicegate',
@@ -136,8 +153,10 @@ function poolOver(pool: () => pg.Pool): PostgresClient {
   } as PostgresClient
 }
 
-/** Errors that pass by themselves: the server starts or ends, has no connection left, or was overtaken. */
-const PASSING = /^(?:53300|57P0[123]|55P03|40\d{3}|57014)$/
+/** The server starts or ends. */
+const DOWN = /^57P0[123]$/
+/** Refusals that pass by themselves: no connection is left, or another statement came first. */
+const PASSING = /^(?:53300|55P03|40\d{3}|57014)$/
 
 const MENDS: readonly (readonly [code: RegExp, mend: (option: string) => string])[] = [
   [/^28/, (option) => `give user and password in ${option}.url, and let the server accept them (pg_hba.conf)`],
@@ -152,7 +171,7 @@ function refusalOf(error: unknown, option: string): Error {
   const cause = (error as Error).cause ?? error
   const { code, severity } = Object(cause) as { readonly code?: unknown; readonly severity?: unknown }
   // Errors of the system and of the driver have no severity.
-  if (typeof code !== 'string' || typeof severity !== 'string') return error as Error
+  if (typeof code !== 'string' || typeof severity !== 'string' || DOWN.test(code)) return error as Error
   const [, mend] = MENDS.find(([codes]) => codes.test(code)) ?? []
   return new StoreRefusal((error as Error).message, { mend: mend?.(option), isPassing: PASSING.test(code), cause: error })
 }

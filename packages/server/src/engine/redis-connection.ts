@@ -120,12 +120,13 @@ export class RedisConnection implements WatchedStore {
     throw new StoreRefusal(`about ${share} % of the cluster: ${first.message}`, { mend, isPassing: true, isPartial: true, cause: first })
   }
 
-  renew(): void {
+  renew(): boolean {
     // It is being opened anyway.
-    if (this.#server?.isReady === false && performance.now() - this.#quietSinceMs < HUNG_MS) return
+    if (this.#server?.isReady === false && performance.now() - this.#quietSinceMs < HUNG_MS) return false
     this.#destroy()
     this.#make()
     this.#open()
+    return true
   }
 
   get #isUsable(): boolean {

@@ -22,7 +22,7 @@ function watched() {
         store.answer === 'lost' ? new Error('lost') : new StoreRefusal('READONLY', { isPartial: store.answer === 'part' }),
       )
     },
-    renew: () => void store.renewedMs.push(clock.nowMs()),
+    renew: () => store.renewedMs.push(clock.nowMs()) > 0,
   }
   const watch = new StoreWatch(
     store,

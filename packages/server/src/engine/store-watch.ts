@@ -6,8 +6,11 @@ export interface WatchedStore {
   look(): Promise<void>
   /** Whether a server has answered anything since `sinceMs` of `performance.now()`: a look that waits in its turn is no sign of silence. */
   hasAnsweredSince?(sinceMs: number): boolean
-  /** Ends the connections and opens others, which looks the name of the server up again. Does nothing while the driver opens one anyway. */
-  renew(): void
+  /**
+   * Ends the connections and opens others, which looks the name of the server up again. False where there is none to end, as while the driver
+   * opens one anyway.
+   */
+  renew(): boolean
 }
 
 /** A server answered that it does not do what a limiter needs. */
@@ -199,8 +202,7 @@ export class StoreWatch {
     const isPartial = error instanceof StoreRefusal && error.isPartial
     failing.pauseMs = Math.min(2 * failing.pauseMs, isPartial ? RENEW_MS.mostOfPart : RENEW_MS.most)
     failing.renewMs = nowMs + this.#jittered(failing.pauseMs)
-    this.#renewals++
-    this.#store.renew()
+    if (this.#store.renew()) this.#renewals++
   }
 
   #sayFailing(): void {

@@ -8,6 +8,11 @@ interface NodeRedisServer {
   sendCommand(command: string[], options?: object): Promise<unknown>
 }
 
+interface NodeRedisPool extends NodeRedisServer {
+  readonly totalClients: number
+  readonly idleClients: number
+}
+
 interface NodeRedisSentinel {
   sendCommand(isReadonly: boolean, command: string[], options?: object): Promise<unknown>
   getMasterNode(): unknown
@@ -33,6 +38,7 @@ export function nodeRedisRunner(client: NodeRedisClient): CommandRunner {
   // Version 4 can only disconnect.
   const optionsFor = typeof (client as { readonly destroy?: unknown }).destroy === 'function' ? signalOptions : signalOptions4
   if ('masters' in client) return clusterRunner(client, optionsFor)
+  if ('totalClients' in client) return poolRunner(client as NodeRedisPool)
   const send =
     'getMasterNode' in client
       ? (_key: string, command: string[], signal?: CancelSignal) =>
@@ -118,6 +124,59 @@ class OnceWritten implements CancelSignal {
   removeEventListener(type: 'abort', listener: () => void): void {
     this.wasWritten = true
     this.signal?.removeEventListener(type, listener)
+  }
+}
+
+/** Commands that a pool gets at once before it has answered any, and has no idle connection. */
+const FIRST_OF_POOL = 8
+/** How many more it gets at once after each answer. */
+const MORE_OF_POOL = 1 / 8
+
+interface Held {
+  readonly run: () => Promise<unknown>
+  readonly signal: CancelSignal | undefined
+  resolve(reply: unknown): void
+  reject(error: unknown): void
+}
+
+/**
+ * A pool opens a connection for every command that finds none idle: a burst would wait until dozens are open, and time out, although a few
+ * have room for all of it. So commands begin slowly, and with the answers more may be under way.
+ */
+function poolRunner(pool: NodeRedisPool): CommandRunner {
+  const held: Held[] = []
+  let underWay = 0
+  let most = FIRST_OF_POOL
+  const start = ({ run, signal, resolve, reject }: Held): void => {
+    if (signal?.aborted === true) {
+      reject(new Error('given up before the command was sent'))
+      return
+    }
+    underWay++
+    run()
+      .then(resolve, reject)
+      .finally(() => {
+        underWay--
+        most += MORE_OF_POOL
+        while (held.length > 0 && underWay < most) start(held.shift() as Held)
+      })
+  }
+  const send = (command: string[], signal?: CancelSignal): Promise<unknown> =>
+    new Promise((resolve, reject) => {
+      // It closes idle connections after a while.
+      if (underWay === 0) most = Math.max(FIRST_OF_POOL, pool.idleClients)
+      const one = { run: () => pool.sendCommand(command, signalOptions(signal)), signal, resolve, reject }
+      if (underWay < most) start(one)
+      // The script that others wait for.
+      else if (command[0] === 'EVAL') held.unshift(one)
+      else held.push(one)
+    })
+  return {
+    client: 'node-redis',
+    isCluster: false,
+    serverOf: () => undefined,
+    send: (_key, command, signal) => send(command, signal),
+    sendToAll: (command) => send([...command]).then((reply) => [reply]),
   }
 }
 
