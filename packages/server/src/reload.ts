@@ -10,6 +10,7 @@ import { loadTierFile, signatureOf } from 'sluicegate-config/tiers/tier-file.js'
 import { findMoves } from 'sluicegate-config/tiers/tier-moves.js'
 import { type Engine, PolicyError } from './engine/engine.js'
 import type { PreparedChanges } from './engine/policy-changes.js'
+import { inSlices } from './later-turns.js'
 import type { Log } from './log.js'
 import type { Part, Prepared } from './part.js'
 
@@ -24,6 +25,8 @@ export interface ConfigSource {
    * @throws {ConfigError}
    */
   read(files?: readonly ConfigFile[], known?: Known): Config
+  /** The same beside this thread, for a service that has requests to answer; left out: as `read`. */
+  load?(files: readonly ConfigFile[] | undefined, known: Known): Promise<Config>
 }
 
 /** What made the service read its configuration again; `again` after a failure that may have passed, `primary` in a worker, whose primary process decides. */
@@ -32,8 +35,12 @@ export type ReloadTrigger = 'file' | 'again' | 'SIGHUP' | 'admin' | 'primary'
 /** Prepares a new configuration for what takes effect with the policies; throws if it cannot be used. */
 export type PrepareReload = (config: Config) => Prepared
 
-/** A configuration that can be put in force in this process. */
-export interface PreparedReload extends Required<Prepared> {
+/** A configuration that can be put in force in this process: one of the two methods is called, once. */
+export interface PreparedReload {
+  /** Does not fail. Others have their turn in between: with many policies some have their new numbers before others. */
+  commit(): Promise<void>
+  /** Closes what was made for it. */
+  discard(): void
   /** What changes with every change of the data files that it was made of. */
   readonly data: string
   /** Certificates as this process has read them. */
@@ -150,16 +157,17 @@ export class Reloader {
     let made: PreparedChanges | undefined
     try {
       this.#watch.note()
-      const read = this.#source.read(files, { tls: tls ?? this.#tls })
+      const known = { tls: tls ?? this.#tls }
+      const read = await (this.#source.load?.(files, known) ?? this.#source.read(files, known))
       const config = tls === undefined ? read : { ...read, tls }
       const configs = allPolicies(config)
-      const policies = this.#engine.prepare(configs)
+      await this.#findMoves(configs)
+      const policies = await inSlices(this.#engine.preparing(configs))
       made = policies
       const others = this.#prepareOthers(config)
       const data = lookAt(configs)
-      const commit = (): void => {
-        const changes = policies()
-        others.commit()
+      const commit = async (): Promise<void> => {
+        const changes = await inSlices(policies.inSteps(() => others.commit()))
         this.#policies = configs
         this.#dataSignature = data
         this.#tls = config.tls
@@ -206,11 +214,10 @@ export class Reloader {
       const loaded = new Map<string, TierData>()
       for (const file of filesOfTiers(before)) loaded.set(file, await loadTierFile(file))
       const configs = before.map((config) => withFileData(config, loaded))
-      for (const [i, { tiers }] of configs.entries())
-        if (tiers !== undefined && tiers !== before[i]?.tiers) await findMoves(before[i]?.tiers, tiers)
-      const policies = this.#engine.prepare(configs)
-      const commit = (): void => {
-        const changes = policies()
+      await this.#findMoves(configs)
+      const policies = await inSlices(this.#engine.preparing(configs))
+      const commit = async (): Promise<void> => {
+        const changes = await inSlices(policies.inSteps())
         this.#policies = configs
         this.#succeeded(trigger)
         if (trigger !== 'primary') this.#log.info({ trigger, files: [...loaded.keys()], ...changes }, 'tiers reloaded')
@@ -219,6 +226,15 @@ export class Reloader {
     } catch (error) {
       this.#failed(error, trigger, 'data')
       throw error
+    }
+  }
+
+  /** Keys whose tier is another: looked for ahead, since there may be a million. */
+  async #findMoves(configs: readonly PolicyConfig[]): Promise<void> {
+    const before = new Map(this.#policies.map(({ policy, tiers }) => [policy.name, tiers]))
+    for (const { policy, tiers } of configs) {
+      const earlier = before.get(policy.name)
+      if (tiers !== undefined && tiers !== earlier) await findMoves(earlier, tiers)
     }
   }
 

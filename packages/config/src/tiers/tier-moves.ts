@@ -4,7 +4,7 @@ import type { Tiers } from './tiers.js'
 /** A key with another limit than before, and the id of that limit; empty for the policy's own. */
 export type TierMove = readonly [key: string, id: string]
 
-const KEYS_PER_SLICE = 5_000
+const KEYS_PER_SLICE = 1_000
 /** What was found ahead of its use, by the tiers that come into force. */
 const foundAhead = new WeakMap<Tiers, { readonly before: Tiers | undefined; readonly moves: readonly TierMove[] }>()
 

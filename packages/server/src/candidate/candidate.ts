@@ -2,6 +2,8 @@ import type { Clock } from 'sluicegate'
 import { allPolicies } from 'sluicegate-config/domains.js'
 import { FileWatch } from 'sluicegate-config/file-watch.js'
 import { readConfig } from 'sluicegate-config/read-config.js'
+import { ended } from '../engine/policy-changes.js'
+import { inSlices } from '../later-turns.js'
 import type { Log } from '../log.js'
 import type { Part, Prepared } from '../part.js'
 import { isConfigFault } from '../reload.js'
@@ -32,6 +34,8 @@ export class Candidate implements Part {
   readonly #watch: FileWatch
   readonly #watchMs: number
   #looking: NodeJS.Timeout | undefined
+  #last: Promise<void> = Promise.resolve()
+  #isStopped = false
   #sinceMs = Date.now()
   #fault: string | undefined
 
@@ -41,20 +45,32 @@ export class Candidate implements Part {
     this.#watch = new FileWatch(path)
     this.#watchMs = watchMs
     this.follower = new ShadowDiff(options)
-    this.#read()
+    ended(this.#reading())
   }
 
   /** Reads the candidate again with each change of the configuration in force, and so counts from zero. */
   reload(): Prepared {
-    return { commit: () => this.#read() }
+    return { commit: () => void this.#readAgain() }
+  }
+
+  /** One after another, in slices. */
+  #readAgain(): Promise<void> {
+    this.#last = this.#last.then(async () => {
+      try {
+        await inSlices(this.#reading())
+      } catch (error) {
+        if (!this.#isStopped) throw error
+      }
+    })
+    return this.#last
   }
 
   /** After a fault the one before stays. */
-  #read(): void {
+  *#reading(): Generator<void> {
     this.#watch.note()
     try {
       const { policies, domains } = readConfig(this.#path)
-      this.follower.use(allPolicies({ policies, domains }))
+      yield* this.follower.using(allPolicies({ policies, domains }))
       this.#sinceMs = Date.now()
       this.#fault = undefined
       this.#log.info({ file: this.#path }, 'candidate read')
@@ -68,7 +84,7 @@ export class Candidate implements Part {
   /** Looks for changed files from now on. */
   ready(): void {
     this.#looking = setInterval(async () => {
-      if (await this.#watch.hasSettledChange()) this.#read()
+      if (await this.#watch.hasSettledChange()) await this.#readAgain()
     }, this.#watchMs).unref()
   }
 
@@ -82,6 +98,7 @@ export class Candidate implements Part {
   }
 
   stop(): void {
+    this.#isStopped = true
     this.drain()
     this.follower.close()
   }

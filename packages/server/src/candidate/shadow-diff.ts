@@ -66,14 +66,16 @@ export class ShadowDiff implements Follower {
   }
 
   /**
-   * Compares by these policies from now on, and counts from 0. Policies that stay the same keep their keys.
+   * Compares by these policies from then on, and counts from 0. Policies that stay the same keep their keys.
    *
    * @throws {PolicyError | RangeError} when there is no room for one. The ones before stay then.
    */
-  use(configs: readonly PolicyConfig[]): void {
-    if (this.#engine === undefined) this.#engine = new Engine(configs, this.#clock && { clock: this.#clock })
-    else this.#engine.prepare(configs)()
-    const compared = Array.from(this.#engine.policies).filter(isCompared)
+  *using(configs: readonly PolicyConfig[]): Generator<void> {
+    const engine = this.#engine ?? new Engine([], this.#clock && { clock: this.#clock })
+    const changes = yield* engine.preparing(configs)
+    yield* changes.inSteps()
+    this.#engine = engine
+    const compared = Array.from(engine.policies).filter(isCompared)
     this.#tallies = new Map(compared.map((served) => [served.name, tallyOf(served)]))
   }
 

@@ -7,7 +7,7 @@ import type { Follower } from './follower.js'
 import { Latency } from './latency.js'
 import type { Peers } from './peers.js'
 import { Permits } from './permits.js'
-import { MAX_POLICIES, type PreparedChanges, prepareChanges } from './policy-changes.js'
+import { ended, MAX_POLICIES, type PreparedChanges, preparingChanges } from './policy-changes.js'
 import { Reservations } from './reservations.js'
 import { ServedPolicy } from './served-policy.js'
 import { CALL_RATES, type SavedPolicy } from './snapshot-file.js'
@@ -72,6 +72,7 @@ export class Engine {
   readonly #onUnusable: EngineOptions['onUnusable']
   readonly #follower: Follower | undefined
   readonly #policies = new Map<string, ServedPolicy>()
+  #isClosed = false
   /** Names of policies by who prepared them; those that were added singly have no owner. */
   readonly #owned = new Map<string, Set<string>>()
 
@@ -164,7 +165,7 @@ export class Engine {
     if (config.tiers === undefined) return own
     const limiter = this.#tiered(own, config.policy.name)
     try {
-      limiter.prepare(config)()
+      ended(limiter.preparing(config))()
       return limiter
     } catch (error) {
       own.close()
@@ -223,12 +224,18 @@ export class Engine {
    * @throws {PolicyError} as {@link Engine.add} does, also for a name that another owner has. Nothing has changed then.
    */
   prepare(configs: readonly PolicyConfig[], owner: string = FILE): PreparedChanges {
-    return prepareChanges({
+    return ended(this.preparing(configs, owner))
+  }
+
+  /** {@link Engine.prepare} in steps, each of which ends soon. */
+  preparing(configs: readonly PolicyConfig[], owner: string = FILE): Generator<void, PreparedChanges> {
+    return preparingChanges({
       configs,
       served: this.#policies,
       own: this.#namesOf(owner),
       limiter: (config) => this.#limiter(config),
       add: (config, limiter) => this.#served(config, limiter),
+      isClosed: () => this.#isClosed,
     })
   }
 
@@ -255,6 +262,7 @@ export class Engine {
   }
 
   close(): void {
+    this.#isClosed = true
     this.callRates.close()
     for (const policy of this.#policies.values()) policy.close()
   }

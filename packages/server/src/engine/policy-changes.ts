@@ -21,10 +21,16 @@ export interface PolicyChanges {
   readonly restarted: readonly string[]
 }
 
-/** Changes that can be put in force: one of the two is called, once. */
+/** Changes that can be put in force: one of the three is called, once. */
 export interface PreparedChanges {
   /** Puts them in force, and does not fail. */
   (): PolicyChanges
+  /**
+   * The same in steps, each of which ends soon: with many policies others have their turn in between. New policies come first, removed ones go last.
+   *
+   * @param between called when all policies have their new numbers, and none is gone yet.
+   */
+  inSteps(between?: () => void): Generator<void, PolicyChanges>
   /** Closes what was made for them. */
   discard(): void
 }
@@ -38,10 +44,13 @@ interface Preparation {
   readonly own: Set<string>
   readonly limiter: (config: PolicyConfig) => StoredLimiter
   readonly add: (config: PolicyConfig, limiter: StoredLimiter) => ServedPolicy
+  /** The service has ended meanwhile. */
+  readonly isClosed: () => boolean
 }
 
-/** Makes all that may fail, and returns a function that does the rest. See `engine.prepare`. */
-export function prepareChanges({ configs, served, own, limiter, add }: Preparation): PreparedChanges {
+/** Makes all that may fail, and returns a function that does the rest. See `engine.preparing`. */
+export function* preparingChanges(preparation: Preparation): Generator<void, PreparedChanges> {
+  const { configs, served, own, limiter, add, isClosed } = preparation
   const byName = new Map(configs.map((config) => [config.policy.name, config]))
   const removed = [...own].filter((name) => !byName.has(name))
   if (served.size - removed.length + configs.filter(({ policy }) => !served.has(policy.name)).length > MAX_POLICIES)
@@ -55,6 +64,8 @@ export function prepareChanges({ configs, served, own, limiter, add }: Preparati
   }
   try {
     for (const [name, config] of byName) {
+      yield
+      if (isClosed()) throw new RangeError('the service has ended')
       const before = served.get(name)
       if (before !== undefined && !own.has(name)) throw new PolicyError('NAME_INVALID', 'name', name, 'must be given to one policy only')
       if (before === undefined || !keepsTable(before.config, config) || changesMode(before, config)) fresh.set(name, limiter(config))
@@ -63,35 +74,52 @@ export function prepareChanges({ configs, served, own, limiter, add }: Preparati
         if (isTiered || !isDeepStrictEqual(before.policy, config.policy)) updated.push(name)
         else if (!isDeepStrictEqual(before.config.priorities, config.priorities)) updated.push(name)
         else if (before.config.maxSettle !== config.maxSettle) updated.push(name)
-        if (isTiered) tiered.push(before.prepareTiers(config))
+        if (isTiered) tiered.push(yield* before.preparingTiers(config))
       }
     }
   } catch (error) {
     discard()
     throw error
   }
-  const commit = (): PolicyChanges => {
+  function* inSteps(between?: () => void): Generator<void, PolicyChanges> {
     const added = [...fresh.keys()].filter((name) => !served.has(name))
     const restarted = [...fresh.keys()].filter((name) => served.has(name))
-    for (const name of removed) {
-      closeLater(served.get(name))
-      served.delete(name)
-      own.delete(name)
-    }
-    for (const name of updated) {
-      served.get(name)?.update(byName.get(name) as PolicyConfig)
-    }
-    for (const commit of tiered) commit()
     for (const [name, made] of fresh) {
       const config = byName.get(name) as PolicyConfig
       const before = served.get(name)
       if (before === undefined) served.set(name, add(config, made))
       else closeLater(before.replace(config, made))
       own.add(name)
+      yield
+    }
+    for (const name of updated) {
+      if (isClosed()) break
+      served.get(name)?.update(byName.get(name) as PolicyConfig)
+      yield
+    }
+    for (const commit of tiered) {
+      if (isClosed()) break
+      commit()
+      yield
+    }
+    between?.()
+    for (const name of removed) {
+      closeLater(served.get(name))
+      served.delete(name)
+      own.delete(name)
+      yield
     }
     return { added, removed, updated, restarted }
   }
-  return Object.assign(commit, { discard })
+  return Object.assign(() => ended(inSteps()), { discard, inSteps })
+}
+
+/** Goes through all steps at once. */
+export function ended<Result>(steps: Generator<void, Result>): Result {
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done) return value
+  }
 }
 
 /** Whether the keys of a policy can stay where they are. */

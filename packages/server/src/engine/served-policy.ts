@@ -244,13 +244,13 @@ export class ServedPolicy {
   }
 
   /**
-   * Makes what other tiers of the policy need. The returned function puts them in force, and does not fail. Keys keep what they have spent.
+   * Makes what other tiers of the policy need, in steps. The returned function puts them in force, and does not fail. Keys keep what they have spent.
    *
    * @throws {PolicyError} when there is no room for a table. Nothing has changed then.
    */
-  prepareTiers(config: PolicyConfig): PreparedTiers {
+  *preparingTiers(config: PolicyConfig): Generator<void, PreparedTiers> {
     const limiter = this.#limiter instanceof TieredLimiter ? this.#limiter : this.#makeTiered(this.#limiter, config)
-    const prepared = limiter.prepare(config)
+    const prepared = yield* limiter.preparing(config)
     const commit = (): void => {
       prepared()
       this.#limiter = limiter

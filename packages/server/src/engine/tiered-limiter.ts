@@ -82,11 +82,11 @@ export class TieredLimiter implements StoredLimiter {
   }
 
   /**
-   * Makes what other tiers need. The returned function puts them in force, and does not fail. Where it is not called, its `discard` closes what was made.
+   * Makes what other tiers need, in steps. The returned function puts them in force, and does not fail. Where it is not called, its `discard` closes what was made.
    *
    * @throws {PolicyError} when there is no room for a table. Nothing has changed then.
    */
-  prepare(config: PolicyConfig): PreparedTiers {
+  *preparing(config: PolicyConfig): Generator<void, PreparedTiers> {
     const next = new Map<string, StoredLimiter>()
     const fresh: StoredLimiter[] = []
     const updates: (() => void)[] = []
@@ -100,6 +100,7 @@ export class TieredLimiter implements StoredLimiter {
     }
     try {
       for (const [id, { policy, keys }] of config.tiers?.limits ?? []) {
+        yield
         const before = this.#tiers.get(id) ?? this.#retired.get(id)?.limiter
         if (before === undefined || !canBecome(before.policy, policy)) next.set(id, made(id, policy, keys))
         else {
@@ -198,7 +199,7 @@ export class TieredLimiter implements StoredLimiter {
     return this.#of(key).reset(key)
   }
 
-  /** Changes the policy's own numbers; {@link TieredLimiter.prepare} those of tiers. */
+  /** Changes the policy's own numbers; {@link TieredLimiter.preparing} those of tiers. */
   update(policy: Policy): void {
     this.#own.update(policy)
   }

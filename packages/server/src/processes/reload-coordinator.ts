@@ -42,7 +42,7 @@ export class ReloadCoordinator {
       const next = this.#filesNow(trigger)
       const prepared = await this.#parts.reloader.prepare(trigger, next)
       const workers = await this.#prepareWorkers(trigger, prepared, 'prepareReload', next, prepared.tls)
-      prepared.commit()
+      await prepared.commit()
       this.files = next
       await this.#commitWorkers(workers)
     })
@@ -53,7 +53,7 @@ export class ReloadCoordinator {
     return this.#inTurn(async () => {
       const prepared = await this.#parts.reloader.prepareData(trigger)
       const workers = await this.#prepareWorkers(trigger, prepared, 'prepareData')
-      prepared.commit()
+      await prepared.commit()
       await this.#commitWorkers(workers)
     })
   }

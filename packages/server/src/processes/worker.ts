@@ -59,8 +59,8 @@ export async function serveWorker(source: ConfigSource, slot: number, explain: (
       prepared = await served().reloader?.prepareData('primary')
       return prepared?.data
     },
-    commitReload(shared: SharedTables | undefined): void {
-      prepared?.commit()
+    async commitReload(shared: SharedTables | undefined): Promise<void> {
+      await prepared?.commit()
       if (shared !== undefined) threadStorage?.use(shared)
       prepared = undefined
     },
