@@ -6,7 +6,7 @@ import type { Written } from './commonjs-form.js'
 /** Packages of the workspace, which one version of the program needs in the same version. */
 const OURS = /^sluicegate(-\w+)?(\/|$)/
 /** Beside the program itself, modules that it starts as programs, by their paths in `dist`. */
-const STARTED = ['cli/load-process.js']
+const STARTED = ['cli/load-process.js', 'cli/reader-thread.js']
 
 /**
  * A program and all packages of the workspace that it imports, as few files: loading hundreds of modules took longer than all else that a

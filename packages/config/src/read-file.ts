@@ -52,7 +52,7 @@ export function readText(file: string, maxBytes: number): string {
 }
 
 /** @throws {ConfigError} at the first byte that is no UTF-8. */
-export function textOf(file: string, bytes: Buffer): string {
+function textOf(file: string, bytes: Buffer): string {
   if (isUtf8(bytes)) return new TextDecoder().decode(bytes)
   const at = firstOtherByte(bytes)
   const lineStart = at === 0 ? 0 : bytes.lastIndexOf(NEWLINE, at - 1) + 1

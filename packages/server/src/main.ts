@@ -107,15 +107,23 @@ program
   .allowExcessArguments(false)
   .action(async (texts: ServeTexts & { config?: string; printConfig?: true; json?: true }) => {
     const path = pathOf(undefined, texts.config)
-    const [{ overridesOf }, { withOverrides }, { parseFiles, readConfig }] = await Promise.all([
+    const [{ overridesOf }, { withOverrides }, { parseFiles, readConfig }, { configLoader }] = await Promise.all([
       import('./cli/serve-options.js'),
       import('sluicegate-config/overrides.js'),
       import('sluicegate-config/read-config.js'),
+      import('sluicegate-config/load-config.js'),
     ])
     const overrides = overridesOf(texts, process.env)
     const read = (files?: readonly ConfigFile[], known?: Known): Config =>
       withOverrides(files === undefined ? readConfig(path, known) : parseFiles(files, known), overrides, known?.tls)
-    if (!texts.printConfig) return (await import('./cli/serve.js')).serve({ path, read }, { json: texts.json === true })
+    const loader = configLoader(new URL('./cli/reader-thread.js', import.meta.url))
+    const beside = {
+      data: loader.data,
+      readOther: (path: string) => loader.config(path, undefined, {}),
+      read: async (files: readonly ConfigFile[] | undefined, known: Known): Promise<Config> =>
+        withOverrides(await loader.config(path, files, known), overrides, known.tls),
+    }
+    if (!texts.printConfig) return (await import('./cli/serve.js')).serve({ path, read, beside }, { json: texts.json === true })
     const { configObject, shownConfig } = await import('sluicegate-config/shown-config.js')
     const config = read()
     console.log(texts.json ? JSON.stringify(configObject(config)) : shownConfig(config).trimEnd())

@@ -212,6 +212,36 @@ test('a reload that failed because a file was not there is tried again until it 
   assert.equal(service.reloader?.state.failed, failed)
 })
 
+test('others have their turn while policies are made and changed, and the service may end meanwhile', async (t) => {
+  const policies = (limit: number): string =>
+    Array.from({ length: 60 }, (_, i) => `  p${i}: { algorithm: gcra, limit: ${limit}, window: 1m }\n`).join('')
+  const { write, service } = await setUp(t, A_10)
+  const turnsOf = async (work: Promise<void> | undefined): Promise<number> => {
+    let turns = 0
+    let isOver = false
+    const count = (): void => {
+      turns++
+      if (!isOver) setImmediate(count)
+    }
+    setImmediate(count)
+    await work?.finally(() => {
+      isOver = true
+    })
+    return turns
+  }
+  write(policies(10))
+  // Each takes longer than what one turn is given.
+  assert.ok((await turnsOf(service.reloader?.reload('admin'))) >= 50)
+  write(policies(20))
+  assert.ok((await turnsOf(service.reloader?.reload('admin'))) >= 20)
+  write(A_10 + policies(10).replaceAll('gcra', 'token-bucket'))
+  const last = service.reloader?.reload('admin')
+  const ended = last?.catch((error: unknown) => assert.ok(error instanceof RangeError))
+  await new Promise((resolve) => setImmediate(resolve))
+  await service.stop({ drainMs: 0, finishMs: 0 })
+  await ended
+})
+
 longTest('SIGHUP reloads, and a fault does not end the service', async (t) => {
   const service = await serveProcess(t, `${LISTEN}policies:\n${A_10}`)
   service.child.kill('SIGHUP')

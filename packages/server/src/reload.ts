@@ -3,10 +3,11 @@ import { type Config, SETTINGS } from 'sluicegate-config/config.js'
 import { allPolicies } from 'sluicegate-config/domains.js'
 import { ConfigError } from 'sluicegate-config/fault.js'
 import { FileWatch } from 'sluicegate-config/file-watch.js'
+import { type ConfigLoader, IN_THIS_THREAD } from 'sluicegate-config/load-config.js'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { ConfigFile, Known } from 'sluicegate-config/read-config.js'
 import type { TierData } from 'sluicegate-config/tiers/tier-data.js'
-import { loadTierFile, signatureOf } from 'sluicegate-config/tiers/tier-file.js'
+import { signatureOf } from 'sluicegate-config/tiers/tier-file.js'
 import { findMoves } from 'sluicegate-config/tiers/tier-moves.js'
 import { type Engine, PolicyError } from './engine/engine.js'
 import type { PreparedChanges } from './engine/policy-changes.js'
@@ -25,8 +26,13 @@ export interface ConfigSource {
    * @throws {ConfigError}
    */
   read(files?: readonly ConfigFile[], known?: Known): Config
-  /** The same beside this thread, for a service that has requests to answer; left out: as `read`. */
-  load?(files: readonly ConfigFile[] | undefined, known: Known): Promise<Config>
+  /** The same beside this thread, for a service that has requests to answer, and data files of tiers; left out: in this thread. */
+  readonly beside?: {
+    read(files: readonly ConfigFile[] | undefined, known: Known): Promise<Config>
+    /** A candidate. */
+    readOther(path: string): Promise<Config>
+    data: ConfigLoader['data']
+  }
 }
 
 /** What made the service read its configuration again; `again` after a failure that may have passed, `primary` in a worker, whose primary process decides. */
@@ -158,7 +164,7 @@ export class Reloader {
     try {
       this.#watch.note()
       const known = { tls: tls ?? this.#tls }
-      const read = await (this.#source.load?.(files, known) ?? this.#source.read(files, known))
+      const read = await (this.#source.beside ?? this.#source).read(files, known)
       const config = tls === undefined ? read : { ...read, tls }
       const configs = allPolicies(config)
       await this.#findMoves(configs)
@@ -211,8 +217,7 @@ export class Reloader {
     this.#dataSignature = data
     try {
       const before = this.#policies
-      const loaded = new Map<string, TierData>()
-      for (const file of filesOfTiers(before)) loaded.set(file, await loadTierFile(file))
+      const loaded = await (this.#source.beside ?? IN_THIS_THREAD).data(filesOfTiers(before))
       const configs = before.map((config) => withFileData(config, loaded))
       await this.#findMoves(configs)
       const policies = await inSlices(this.#engine.preparing(configs))

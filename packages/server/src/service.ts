@@ -94,7 +94,9 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const { tracing } = telemetry
   const storage = await storageOf(config, log, worker)
   const candidate =
-    config.candidate === undefined ? undefined : new Candidate(config.candidate, log, { clock, tracksKeys: hasPage, watchMs })
+    config.candidate === undefined
+      ? undefined
+      : new Candidate(config.candidate, log, { clock, tracksKeys: hasPage, watchMs, load: options.source?.beside?.readOther })
   const snapshotFile = worker === undefined ? await snapshotFileOf(config, log) : undefined
   const engine = new Engine(allPolicies(config), {
     observer: tracing,

@@ -42,6 +42,10 @@ export class PrefixTable implements PrefixRules {
     this.#size++
   }
 
+  *entries(): Generator<readonly [prefix: string, id: string]> {
+    for (const [, map] of this.#byLength) yield* map
+  }
+
   idOf(key: string): string | undefined {
     for (const [length, map] of this.#byLength) {
       if (length > key.length) continue

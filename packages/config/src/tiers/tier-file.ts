@@ -1,5 +1,4 @@
 import { statSync } from 'node:fs'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { ConfigError, type Fault, fileError } from '../fault.js'
 import { parseYaml } from '../parse-yaml.js'
 import { readText } from '../read-file.js'
@@ -9,10 +8,16 @@ import { readKeys } from './tier-keys.js'
 import { type RowFault, readCsv, readJson } from './tier-rows.js'
 
 const MAX_BYTES = 128 * 2 ** 20
+/** A file as it was read, and what tells it from later ones. */
+export interface KnownTierFile {
+  readonly signature: string
+  readonly data: TierData
+}
+
 /** YAML takes about fifty times as long to read. */
 const MAX_YAML_CHARACTERS = 1_000_000
 /** A changed configuration does not read again what has not changed. */
-const readBefore = new Map<string, { readonly signature: string; readonly data: TierData }>()
+const readBefore = new Map<string, KnownTierFile>()
 /** A file of a million rows may have a fault in each. */
 const MAX_FAULTS = 100
 
@@ -34,18 +39,14 @@ export function readTierFile(file: string): TierData {
   }
 }
 
-/** {@link readTierFile} that lets others run in between: a million rows take about a second. */
-export async function loadTierFile(file: string): Promise<TierData> {
-  const signature = signatureOf(file)
-  const reading = rowsOf(file)
-  for (;;) {
-    const { done, value } = reading.next()
-    if (done) {
-      readBefore.set(file, { signature, data: value })
-      return value
-    }
-    await nextTurn()
-  }
+/** The last reading of each file: one that has not changed since is not read again. */
+export function knownTierFiles(): IterableIterator<readonly [file: string, known: KnownTierFile]> {
+  return readBefore.entries()
+}
+
+/** Makes the reading of another thread the last one of this. */
+export function knowTierFile(file: string, known: KnownTierFile): void {
+  readBefore.set(file, known)
 }
 
 /** What changes with every change of the file. */

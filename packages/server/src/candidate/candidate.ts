@@ -1,4 +1,5 @@
 import type { Clock } from 'sluicegate'
+import type { Config } from 'sluicegate-config/config.js'
 import { allPolicies } from 'sluicegate-config/domains.js'
 import { FileWatch } from 'sluicegate-config/file-watch.js'
 import { readConfig } from 'sluicegate-config/read-config.js'
@@ -23,6 +24,8 @@ export interface CandidateOptions {
   readonly tracksKeys: boolean
   /** How often its files are looked at. */
   readonly watchMs: number
+  /** Reads a configuration beside this thread, from the second reading on; left out: in this thread. */
+  readonly load?: ((path: string) => Promise<Config>) | undefined
 }
 
 /** A configuration beside the one in force, read again when its files change. Its faults are reported and never stop the service. */
@@ -33,19 +36,25 @@ export class Candidate implements Part {
   readonly #log: Log
   readonly #watch: FileWatch
   readonly #watchMs: number
+  readonly #load: CandidateOptions['load']
   #looking: NodeJS.Timeout | undefined
   #last: Promise<void> = Promise.resolve()
   #isStopped = false
   #sinceMs = Date.now()
   #fault: string | undefined
 
-  constructor(path: string, log: Log, { watchMs, ...options }: CandidateOptions) {
+  constructor(path: string, log: Log, { watchMs, load, ...options }: CandidateOptions) {
+    this.#load = load
     this.#path = path
     this.#log = log
     this.#watch = new FileWatch(path)
     this.#watchMs = watchMs
     this.follower = new ShadowDiff(options)
-    ended(this.#reading())
+    try {
+      ended(this.#using(readConfig(path)))
+    } catch (error) {
+      this.#failed(error)
+    }
   }
 
   /** Reads the candidate again with each change of the configuration in force, and so counts from zero. */
@@ -56,29 +65,29 @@ export class Candidate implements Part {
   /** One after another, in slices. */
   #readAgain(): Promise<void> {
     this.#last = this.#last.then(async () => {
+      this.#watch.note()
       try {
-        await inSlices(this.#reading())
+        const config = await (this.#load?.(this.#path) ?? readConfig(this.#path))
+        await inSlices(this.#using(config))
       } catch (error) {
-        if (!this.#isStopped) throw error
+        if (!this.#isStopped) this.#failed(error)
       }
     })
     return this.#last
   }
 
-  /** After a fault the one before stays. */
-  *#reading(): Generator<void> {
-    this.#watch.note()
-    try {
-      const { policies, domains } = readConfig(this.#path)
-      yield* this.follower.using(allPolicies({ policies, domains }))
-      this.#sinceMs = Date.now()
-      this.#fault = undefined
-      this.#log.info({ file: this.#path }, 'candidate read')
-    } catch (error) {
-      if (!isConfigFault(error)) throw error
-      this.#fault = error.message
-      this.#log.error({ file: this.#path, fault: error.message }, 'the candidate cannot be used: decisions are not affected')
-    }
+  *#using({ policies, domains }: Config): Generator<void> {
+    yield* this.follower.using(allPolicies({ policies, domains }))
+    this.#sinceMs = Date.now()
+    this.#fault = undefined
+    this.#log.info({ file: this.#path }, 'candidate read')
+  }
+
+  /** The one before stays. */
+  #failed(error: unknown): void {
+    if (!isConfigFault(error)) throw error
+    this.#fault = error.message
+    this.#log.error({ file: this.#path, fault: error.message }, 'the candidate cannot be used: decisions are not affected')
   }
 
   /** Looks for changed files from now on. */

@@ -5,7 +5,7 @@ import type { SharedTables } from './thread-storage.js'
 import type { ReadyWorker, WorkerPool } from './worker-pool.js'
 
 /** How long a worker may take to read a changed configuration; data files of tiers may have a million rows. */
-const PREPARE_MS = 30_000
+const PREPARE_MS = 60_000
 
 /** What a {@link ReloadCoordinator} is made with. */
 export interface ReloadCoordinatorParts {

@@ -22,7 +22,7 @@ const OWN_METRICS = 'sluicegate_'
 const BEGIN_MS = 60_000
 /** Calls that wait for all workers. */
 const ALL_WORKERS_MS = 5_000
-const RELOAD_MS = 60_000
+const RELOAD_MS = 120_000
 
 /**
  * Serves connections in a process that a primary process started, until that stops it or ends. Signals go to the primary process.

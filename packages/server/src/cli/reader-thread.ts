@@ -1,0 +1,3 @@
+import { serveReader } from 'sluicegate-config/reader-thread.js'
+
+serveReader()
