@@ -1,6 +1,8 @@
 import type { KeyDisplay } from 'sluicegate-config/config.js'
+import { inSlices } from '../later-turns.js'
 import type { Part } from '../part.js'
 import type { Guard } from '../protocols/guard.js'
+import { eventData } from './event-data.js'
 import { type SampledEngine, Sampler, type Shown } from './sampler.js'
 import { Stream } from './stream.js'
 
@@ -30,6 +32,8 @@ export class LivePage implements Part {
   readonly #served: readonly ListenerPage[]
   readonly #guard: Guard
   readonly #sampleMs: number
+  /** Pages whose sample is being made. */
+  readonly #sending = new Set<ListenerPage>()
   #sampling: NodeJS.Timeout | undefined
 
   constructor({ engine, keys, guards, hasAdmin, sampleMs, ...shown }: LivePageParts) {
@@ -53,8 +57,22 @@ export class LivePage implements Part {
 
   ready(): void {
     this.#sampling = this.#guard.every(this.#sampleMs, () => {
-      for (const { sampler, stream } of this.#served) stream.isRead ? stream.send(sampler.sample()) : sampler.tick()
+      for (const page of this.#served) {
+        if (!page.stream.isRead) page.sampler.tick()
+        else if (!this.#sending.has(page)) void this.#send(page)
+      }
     })
+  }
+
+  async #send(page: ListenerPage): Promise<void> {
+    this.#sending.add(page)
+    try {
+      page.stream.send(await inSlices(eventData(page.sampler.sampling())))
+    } catch (error) {
+      this.#guard.caught(error)
+    } finally {
+      this.#sending.delete(page)
+    }
   }
 
   drain(): void {

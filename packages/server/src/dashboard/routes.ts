@@ -50,5 +50,5 @@ function events(sampler: Sampler, stream: Stream): Route {
   // A proxy that buffers would hold the events back.
   const pairs = [...ALWAYS, ...GUARDED, ['Content-Type', 'text/event-stream'], ['X-Accel-Buffering', 'no']]
   const headers = Object.fromEntries(pairs) as Record<string, string>
-  return { GET: (_, response) => stream.add(response, headers, sampler.history()) }
+  return { GET: async (_, response) => stream.add(response, headers, await sampler.historyText()) }
 }

@@ -6,7 +6,9 @@ import type { Counts, ServedPolicy } from '../engine/engine.js'
 import { LATENCY_BOUNDS_S } from '../engine/latency.js'
 import type { Outcome } from '../engine/outcome.js'
 import { keyDisplay } from '../key-display.js'
+import { inSlices } from '../later-turns.js'
 import type { ReloadState } from '../reload.js'
+import { eventData } from './event-data.js'
 import type {
   CandidateSample,
   Flow,
@@ -23,6 +25,8 @@ import type {
 /** Past samples that a newly opened page receives: two minutes. */
 export const HISTORY_LENGTH = 120
 const RANKED_KEYS = 10
+/** Between two of these numbers of policies others have their turn. */
+const POLICIES_OF_STEP = 8
 /** The name of calls with their own rate. */
 const THROTTLE = 'CL.THROTTLE'
 /** Longer lists of faults are in the log. */
@@ -71,6 +75,7 @@ export class Sampler {
   /** Rates only: names and keys of two minutes would be a hundred times as much. */
   readonly #past: { readonly atS: number; readonly rates: ReadonlyMap<string, Rates>; readonly latency: Percentiles | undefined }[] = []
   readonly #shown: Shown
+  #historyText: Promise<string> | undefined
   #lastMs = performance.now()
   #last: ReadonlyMap<string, Flows> = new Map()
   #lastRenewed: ReadonlyMap<string, Flow> = new Map()
@@ -86,8 +91,20 @@ export class Sampler {
 
   /** The changes since the last call of `sample` or `tick`. */
   sample(): Sample {
+    return resultOf(this.sampling())
+  }
+
+  /** The steps of {@link Sampler.sample}. */
+  *sampling(): Generator<void, Sample> {
     this.tick()
-    const policies = this.#sampled().map((served) => this.#policy(served, this.#last.get(served.name) as Flows))
+    const flowsOf = this.#last
+    const policies: PolicySample[] = []
+    for (const served of this.#sampled()) {
+      const now = flowsOf.get(served.name)
+      // One that a reload has just added comes with the next sample.
+      if (now !== undefined) policies.push(this.#policy(served, now))
+      if (policies.length % POLICIES_OF_STEP === 0) yield
+    }
     const { isAdmin: canChange = false, reloads } = this.#shown
     const { fault, lastSuccessMs = 0 } = reloads?.() ?? {}
     const latency = this.#past.at(-1)?.latency
@@ -109,6 +126,7 @@ export class Sampler {
 
   /** Records the rates for {@link Sampler.history}: the only work while no page is open. */
   tick(): void {
+    this.#historyText = undefined
     const nowMs = performance.now()
     // Two calls within a millisecond would yield a meaningless rate.
     const seconds = Math.max(1, nowMs - this.#lastMs) / 1000
@@ -128,16 +146,24 @@ export class Sampler {
 
   /** The past samples' rates. */
   history(): History {
-    const column = (name: string, flow: keyof Rates): number[] => this.#past.map(({ rates }) => rates.get(name)?.[flow] ?? 0)
-    return {
-      atS: this.#past.map(({ atS }) => atS),
-      latency: this.#past.map(({ latency }) => latency ?? null),
-      policies: this.#sampled().map(({ name }) => ({
-        name,
-        allowed: column(name, 'allowed'),
-        denied: column(name, 'denied'),
-      })),
+    return resultOf(this.#recalling())
+  }
+
+  /** {@link Sampler.history} as JSON, made once for all pages that are opened before the next sample. */
+  historyText(): Promise<string> {
+    this.#historyText ??= inSlices(eventData(this.#recalling()))
+    return this.#historyText
+  }
+
+  *#recalling(): Generator<void, History> {
+    const past = [...this.#past]
+    const column = (name: string, flow: keyof Rates): number[] => past.map(({ rates }) => rates.get(name)?.[flow] ?? 0)
+    const policies: { name: string; allowed: number[]; denied: number[] }[] = []
+    for (const { name } of this.#sampled()) {
+      policies.push({ name, allowed: column(name, 'allowed'), denied: column(name, 'denied') })
+      if (policies.length % POLICIES_OF_STEP === 0) yield
     }
+    return { atS: past.map(({ atS }) => atS), latency: past.map(({ latency }) => latency ?? null), policies }
   }
 
   /** The policies, and calls with their own rate once there are any. */
@@ -228,6 +254,13 @@ export class Sampler {
 
   #ranked(keys: readonly KeyCount[]): RankedKey[] {
     return keys.map(({ key, count }) => ({ key: this.#display(key), count }))
+  }
+}
+
+function resultOf<Value>(steps: Iterator<unknown, Value>): Value {
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done) return value as Value
   }
 }
 

@@ -29,8 +29,8 @@ export class Stream {
     return this.#readers.size > 0
   }
 
-  /** Adds a page; `first` is sent to it alone, as the event `history`. */
-  add(response: ServerResponse, headers: Readonly<Record<string, string>>, first: unknown): void {
+  /** Adds a page; `first`, JSON in one line, is sent to it alone, as the event `history`. */
+  add(response: ServerResponse, headers: Readonly<Record<string, string>>, first: string): void {
     if (this.#hasEnded) throw new Problem(503, 'BUSY', 'the service is stopping', [['Retry-After', '1']])
     if (this.#readers.size >= MAX_READERS) throw new Problem(503, 'BUSY', `${MAX_READERS} pages are open already: close one`)
     // The client has gone, and `close` with it.
@@ -38,18 +38,17 @@ export class Stream {
     this.#guard.once(response, 'close', () => this.#readers.delete(response))
     this.#guard.on(response, 'error', () => undefined)
     response.writeHead(200, headers)
-    response.write(`retry: 2000\nevent: history\ndata: ${JSON.stringify(first)}\n\n`)
+    response.write(`retry: 2000\nevent: history\ndata: ${first}\n\n`)
     this.#readers.set(response, 0)
   }
 
-  /** Sends `message` to every page. */
-  send(message: unknown): void {
-    // JSON has no raw line breaks, so one line holds it.
-    const event = `data: ${JSON.stringify(message)}\n\n`
+  /** Sends `message`, JSON in one line, to every page. */
+  send(message: string): void {
+    const event = Buffer.from(`data: ${message}\n\n`)
     for (const reader of this.#readers.keys()) this.#guard.callback(reader, () => this.#sendTo(reader, event))()
   }
 
-  #sendTo(reader: ServerResponse, event: string): void {
+  #sendTo(reader: ServerResponse, event: Buffer): void {
     if (reader.destroyed || reader.writableEnded) return void this.#readers.delete(reader)
     const behind = this.#readers.get(reader) ?? 0
     const unreadBytes = reader.writableLength
