@@ -43,13 +43,15 @@ export interface AllOfParts {
 /** A booking of every part. */
 interface AllOfBooking extends Booking {
   readonly parts: readonly MemoryBooking[]
+  readonly of: readonly MemoryLimiter[]
 }
 
 /** Several policies as one, in sections of one shared memory: charged together by one multi-word swap, or not at all. */
 export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, BookingService, Receipting {
-  readonly parts: readonly MemoryLimiter[]
+  /** In the order of the policy; after an update in another order they are other arrays, as bookings know them by their places. */
+  parts: readonly MemoryLimiter[]
   private readonly clock: Clock
-  private readonly together: TakesTogether
+  private together: TakesTogether
   private readonly lists: TopLists
   private readonly waiting: Waiting<Decision>
   /** Whether a part of it is a concurrency limit. */
@@ -155,10 +157,15 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
       const mend = `must stay allOf of ${this.parts.length} policies: make a new limiter to change that`
       throw new PolicyError('ALGORITHM_CHANGE', 'policy', algorithm, mend)
     }
+    const parts = inOrder(policies, this.parts)
     // Every step that can fail runs before the first change.
-    for (const [i, part] of this.parts.entries()) checkChange(part.policy, policies[i] as Policy)
-    const changes = this.parts.map((part, i) => part.changeTo(policies[i] as Policy))
+    for (const [i, part] of parts.entries()) checkChange(part.policy, policies[i] as Policy)
+    const changes = parts.map((part, i) => part.changeTo(policies[i] as Policy))
     for (const change of changes) change()
+    if (parts.some((part, i) => part !== this.parts[i])) {
+      this.parts = parts
+      this.together = new TakesTogether(parts, tickerOf(this.clock), this.name)
+    }
     this.name.text = name
     this.waiting.released()
   }
@@ -203,7 +210,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
   }
 
   giveBack(booking: AllOfBooking, tokens: number): Decision {
-    return combined(booking.parts.map((part, i) => (this.parts[i] as MemoryLimiter).giveBack(part, tokens)))
+    return combined(booking.parts.map((part, i) => (booking.of[i] as MemoryLimiter).giveBack(part, tokens)))
   }
 
   refuse(key: Key, cost: number): Decision {
@@ -232,7 +239,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
   private charged(key: Key, cost: number, nowUs: number, parts: readonly MemoryBooking[]): AllOfBooking {
     const whole = combined(parts.map(({ decision }) => decision))
     const decision = this.holdsPermits ? new MemoryPermit(whole, jointHold((whole.parts ?? []).filter(isPermit))) : whole
-    return { key, cost, allowed: true, bookedUs: nowUs, atUs: nowUs, maybeSooner: false, decision, parts }
+    return { key, cost, allowed: true, bookedUs: nowUs, atUs: nowUs, maybeSooner: false, decision, parts, of: this.parts }
   }
 
   private denied(key: Key, cost: number, nowUs: number, parts: readonly MemoryBooking[]): AllOfBooking {
@@ -241,7 +248,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
     const whole = combined(decisions)
     const decision = this.holdsPermits ? new MemoryPermit(whole) : whole
     const atUs = nowUs + decision.retryAfterMs * 1000
-    return { key, cost, allowed: false, bookedUs: nowUs, atUs, maybeSooner: this.holdsPermits, decision, parts }
+    return { key, cost, allowed: false, bookedUs: nowUs, atUs, maybeSooner: this.holdsPermits, decision, parts, of: this.parts }
   }
 
   /** A change of each part that may return tokens: waiters ask again after it. */
@@ -264,4 +271,11 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
     const keys = keysFor(this.parts.length, key)
     return this.parts.map((part, i) => verb(part, keys[i] as string))
   }
+}
+
+/** The limiters that had policies of these names, where all of them did; else as they are. */
+function inOrder(policies: readonly Policy[], parts: readonly MemoryLimiter[]): readonly MemoryLimiter[] {
+  const byName = new Map(parts.map((part) => [part.policy.name, part]))
+  const named = policies.flatMap(({ name }) => byName.get(name) ?? [])
+  return new Set(named).size === parts.length ? named : parts
 }

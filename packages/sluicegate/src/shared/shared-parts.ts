@@ -104,7 +104,7 @@ export function withPermit(
 }
 
 /**
- * The policy `next` under the names by which the backend knows `before`.
+ * The policy `next` under the names by which the backend knows `before`. Policies of `allOf` in another order keep their names.
  *
  * @throws {PolicyError} `ALGORITHM_CHANGE`, of `allOf` also of any of its policies.
  */
@@ -114,10 +114,14 @@ export function policyAfter(before: Policy, next: Policy): Policy {
   if (policies.length !== (next.policies ?? []).length) {
     throw new PolicyError('ALGORITHM_CHANGE', 'policy', next.algorithm, `must stay allOf of ${policies.length} policies`)
   }
-  for (const [i, part] of policies.entries()) checkChange(part, next.policies?.[i] as Policy)
+  const byName = new Map(policies.map((part) => [part.name, part]))
+  const isReordered =
+    next.policies !== undefined && new Set(next.policies.flatMap(({ name }) => byName.get(name) ?? [])).size === policies.length
+  const was = next.policies?.map((part, i) => (isReordered ? byName.get(part.name) : policies[i]) as Policy) ?? []
+  for (const [i, part] of was.entries()) checkChange(part, next.policies?.[i] as Policy)
   if (next.policies === undefined) return changedPolicy(next, { name: before.name })
   return changedPolicy(next, {
     name: before.name,
-    policies: next.policies.map((part, i) => changedPolicy(part, { name: policies[i]?.name ?? part.name })),
+    policies: next.policies.map((part, i) => changedPolicy(part, { name: was[i]?.name ?? part.name })),
   })
 }
