@@ -2,6 +2,7 @@ import { PolicyError } from '../errors.js'
 import { onceInProcess } from '../once-in-process.js'
 import type { Clock, ManualClock } from './clock-interface.js'
 import { manualOver } from './manual-clock.js'
+import { type MachineTime, machineTime, Suspension } from './suspension.js'
 
 export type { Clock, ManualClock } from './clock-interface.js'
 
@@ -60,7 +61,8 @@ function wholeUs(ms: unknown): number {
 
 /**
  * One reading of the monotonic clock a call, anchored once to Unix time: 30 to 40 ns. The default. Made under a test's fake timers it
- * follows them.
+ * follows them. Time for which the machine slept counts, from a quarter of a second after waking on, in Node.js: other runtimes do not tell it from
+ * a wall clock that was set.
  *
  * @example createLimiter(policy, { clock: preciseClock() })
  */
@@ -165,19 +167,36 @@ function mockedClock(): Clock {
   return { nowMs: () => Date.now(), after: afterRealMs }
 }
 
-function preciseFrom(originMs: number): Clock {
-  // Looking the global up at each reading would cost 5 ns.
-  const { performance } = globalThis
-  const clock: Clock = { nowMs: () => originMs + performance.now(), after: afterRealMs }
-  const originUs = originMs * 1000
-  tickers.set(clock, { us: Number.NaN, read: () => Math.round(originUs + performance.now() * 1000) })
-  handles.set(clock, () => ({ kind: 'precise', unixMs: originMs, monotonicMs: offsetOfThisThread() }))
+/** @param time for tests; that of this machine otherwise. */
+export function preciseFrom(originMs: number, time?: MachineTime): Clock {
+  const own = awakeFrom(originMs, time)
+  const clock: Clock = { nowMs: own.nowMs, after: afterRealMs }
+  tickers.set(clock, { us: Number.NaN, read: () => Math.round(own.nowMs() * 1000) })
+  handles.set(clock, () => ({ kind: 'precise', unixMs: own.originMs(), monotonicMs: offsetOfThisThread() }))
   return clock
 }
 
-function coarseFrom(originMs: number): Clock {
-  const { performance } = globalThis
-  const originUs = originMs * 1000
+/** Unix time by the monotonic clock, and by what that misses while the machine sleeps. */
+function awakeFrom(startMs: number, time = machineTime()): { nowMs(): number; originMs(): number } {
+  const suspension = new Suspension(time)
+  let originMs = startMs
+  let nextMs = suspension.nextMs
+  const look = (awakeMs: number): void => {
+    originMs += suspension.look(awakeMs)
+    nextMs = suspension.nextMs
+  }
+  return {
+    nowMs: () => {
+      const awakeMs = time.awakeMs()
+      if (awakeMs >= nextMs) look(awakeMs)
+      return originMs + awakeMs
+    },
+    originMs: () => originMs,
+  }
+}
+
+function coarseFrom(startMs: number): Clock {
+  const own = awakeFrom(startMs)
   const forget = (): void => {
     ticker.us = Number.NaN
   }
@@ -185,13 +204,13 @@ function coarseFrom(originMs: number): Clock {
     us: Number.NaN,
     read() {
       if (Number.isNaN(ticker.us)) setImmediate(forget)
-      ticker.us = Math.round(originUs + performance.now() * 1000)
+      ticker.us = Math.round(own.nowMs() * 1000)
       return ticker.us
     },
   }
   const clock: Clock = { nowMs: () => (Number.isNaN(ticker.us) ? ticker.read() : ticker.us) / 1000, after: afterRealMs }
   tickers.set(clock, ticker)
-  handles.set(clock, () => ({ kind: 'coarse', unixMs: originMs, monotonicMs: offsetOfThisThread() }))
+  handles.set(clock, () => ({ kind: 'coarse', unixMs: own.originMs(), monotonicMs: offsetOfThisThread() }))
   return clock
 }
 

@@ -2,6 +2,9 @@ import { has } from '../options/option-checks.js'
 import { type Clock, preciseClock, type Ticker, tickerOf } from '../time/clock.js'
 import { type Due, DueHeap } from './due-heap.js'
 
+/** Timers stand still while the machine sleeps, clocks do not: the clock is read again after this time. */
+const LONGEST_TIMER_MS = 60_000
+
 /** Rung once the clock has reached `dueUs`, and no longer set then. It may set itself or others again. */
 export interface Alert extends Due {
   ring(nowUs: number): void
@@ -84,7 +87,8 @@ export class Alarm {
     // A coarse clock stands still until it is read again. The delay is from the clock's own fraction of a microsecond: from the reading, which
     // is rounded, a timer might come one too early or too late.
     this.ticker.read()
-    this.cancelTimer = this.after(Math.max(0, first.dueUs / 1000 - this.clock.nowMs()), () => this.ring())
+    const leftMs = first.dueUs / 1000 - this.clock.nowMs()
+    this.cancelTimer = this.after(Math.max(0, Math.min(leftMs, LONGEST_TIMER_MS)), () => this.ring())
   }
 
   /** Reports later: the caller that set an alert, or was rung, has not finished. */
