@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { shortOrLong } from 'sluicegate-testkit'
@@ -187,6 +190,20 @@ test('merged mappings take the time of their options, and faults of a file are b
   assert.match(found.join('\n'), /there are more than 1000 faults: no more are listed$/m)
   const own = `a: &a {${many(600, (i) => ` k${i}: 1,`)} }\npolicies:\n${many(300, (i) => `  p${i}: { <<: *a, algorithm: gcra }\n`)}`
   assert.match(faults(own.replaceAll(' k', ' limit-k')).join('\n'), /takes over more than 100000 options|more than 1000 faults/)
+})
+
+test('an empty password or authority of a store is a fault, and no message repeats an address', (t) => {
+  const policies = 'policies: { api: { algorithm: gcra, limit: 7, window: 10s } }\n'
+  const folder = mkdtempSync(join(tmpdir(), 'sluicegate-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const empty = join(folder, 'empty.pem')
+  writeFileSync(empty, '')
+  const of = (store: string, url: string): string => faults(`storage: { ${store}: { url: "${url}" } }\n${policies}`).join()
+  for (const url of ['redis://:@cache:6379', 'rediss://user:@cache']) assert.match(of('redis', url), /url: has an empty password/)
+  assert.match(of('postgres', 'postgres://secret:@db/x'), /url: has an empty password: [^@]*$/)
+  assert.equal(parseConfig(`storage: { redis: { url: "redis://user@cache" } }\n${policies}`).storage.kind, 'redis')
+  assert.match(of('postgres', `postgres://u:p@db/x?sslrootcert=${empty}`), /url: sslrootcert: \S+ is an empty file/)
+  assert.match(of('postgres', 'postgres://u:p@db/x?sslkey=/dev/zero'), /url: sslkey: \/dev\/zero cannot be read: it is a device/)
 })
 
 test('a file that cannot be read is one fault', () => {

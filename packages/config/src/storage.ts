@@ -1,10 +1,15 @@
 import { DEFAULT_STORAGE, type HomeConfig, type PostgresPlace, type RedisPlace, type StorageConfig } from './config.js'
 import type { Section } from './section.js'
+import { readPem } from './tls.js'
 
 const MAX_NODES = 100
 const PREFIX = /^[\x21-\x7e]{1,100}$/
 /** Those of the library. */
 export const DEFAULT_REDIS = { prefix: undefined, mode: undefined, outage: 'local', timeoutMs: 100, refusedAtStart: 'fail' } as const
+
+/** As a template leaves behind whose variable was not set: clients then send none. */
+const EMPTY_PASSWORD = /^\w+:\/\/[^/@?#]*:@/
+const NO_PASSWORD = 'has an empty password: give it, or leave out the colon'
 
 const REGION = /^[\w.-]{1,40}$/
 /** That of the library. */
@@ -64,7 +69,10 @@ function readHomePlace(section: Section): RedisPlace | PostgresPlace {
 function readPostgresPlace(section: Section): PostgresPlace {
   const url = section.secret('url')
   if (url === undefined) section.require('url', ': give the address of the server')
-  else if (!isPostgresUrl(url)) section.fault('url', 'must be a URL such as postgres://user:password@127.0.0.1:5432/database')
+  else {
+    const fault = postgresUrlFault(url)
+    if (fault !== undefined) section.fault('url', fault)
+  }
   const table = section.text('table', 'sluicegate') ?? DEFAULT_POSTGRES.table
   if (!TABLE.test(table)) section.fault('table', 'must be a name of letters, digits and _, or schema.table')
   const connections = section.integer('connections', 1, MAX_CONNECTIONS) ?? DEFAULT_POSTGRES.connections
@@ -91,8 +99,18 @@ function readPrefix(section: Section): string | undefined {
   return prefix
 }
 
-function isPostgresUrl(text: string): boolean {
-  return URL.canParse(text) && ['postgres:', 'postgresql:'].includes(new URL(text).protocol)
+/** Why `text` is no address of a server; undefined when it is one. The driver takes an empty authority for the public ones. */
+function postgresUrlFault(text: string): string | undefined {
+  if (!URL.canParse(text) || !['postgres:', 'postgresql:'].includes(new URL(text).protocol))
+    return 'must be a URL such as postgres://user:password@127.0.0.1:5432/database'
+  if (EMPTY_PASSWORD.test(text)) return NO_PASSWORD
+  const { searchParams } = new URL(text)
+  for (const name of ['sslrootcert', 'sslcert', 'sslkey']) {
+    const file = searchParams.get(name)
+    const reason = file === null ? undefined : readPem(file, name === 'sslkey' ? 'key' : 'certificates').reason
+    if (reason !== undefined) return `${name}: ${file} ${reason}`
+  }
+  return undefined
 }
 
 /** The addresses of a server, or of a cluster. */
@@ -112,7 +130,8 @@ function readPlace(section: Section, others = ''): RedisPlace {
 /** Why `text` is no address of a server; undefined when it is one. Never contains the address, which may hold a password. */
 export function redisUrlFault(text: string): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined
-  if (url !== undefined && ['redis:', 'rediss:'].includes(url.protocol) && url.hostname !== '') return undefined
+  if (url !== undefined && ['redis:', 'rediss:'].includes(url.protocol) && url.hostname !== '')
+    return EMPTY_PASSWORD.test(text) ? NO_PASSWORD : undefined
   return 'must be a URL such as redis://127.0.0.1:6379 or rediss://user:password@host:6380'
 }
 

@@ -48,22 +48,15 @@ export function readTls(files: TlsFiles, folder: string, fault: TlsFault, before
   if (cert === undefined || key === undefined) return undefined
   const paths = [cert, key, ...(clientCa === undefined ? [] : [clientCa])].map((file) => resolve(folder, file))
   const faults: [option: keyof TlsFiles, reason: string][] = []
-  const read = (option: keyof TlsFiles, isRight: (pem: string) => string | undefined): string => {
-    const file = resolve(folder, files[option] ?? '')
-    try {
-      const pem = readBytes(file, MAX_BYTES).toString('latin1')
-      const reason = pem.trim() === '' ? 'is an empty file' : isRight(pem)
-      if (reason !== undefined) faults.push([option, reason])
-      return pem
-    } catch (error) {
-      faults.push([option, `cannot be read: ${(error as Error).message}`])
-      return ''
-    }
+  const read = (option: keyof TlsFiles, kind: PemKind): string => {
+    const { pem, reason } = readPem(resolve(folder, files[option] ?? ''), kind)
+    if (reason !== undefined) faults.push([option, reason])
+    return pem
   }
   const tls = {
-    cert: read('cert', certificatesFault),
-    key: read('key', (pem) => (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem) ? undefined : 'has no private key in PEM')),
-    clientCa: clientCa === undefined ? undefined : read('clientCa', certificatesFault),
+    cert: read('cert', 'certificates'),
+    key: read('key', 'key'),
+    clientCa: clientCa === undefined ? undefined : read('clientCa', 'certificates'),
     files: paths,
   }
   if (faults.length === 0) {
@@ -81,6 +74,21 @@ export function readTls(files: TlsFiles, folder: string, fault: TlsFault, before
   }
   for (const each of faults) fault(...each)
   return undefined
+}
+
+/** What a file in PEM has to have. */
+export type PemKind = 'certificates' | 'key'
+
+/** A file in PEM, and the reason why it cannot be used, if there is one. */
+export function readPem(file: string, kind: PemKind): { readonly pem: string; readonly reason: string | undefined } {
+  try {
+    const pem = readBytes(file, MAX_BYTES).toString('latin1')
+    if (pem.trim() === '') return { pem, reason: 'is an empty file' }
+    if (kind === 'certificates') return { pem, reason: certificatesFault(pem) }
+    return { pem, reason: /-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem) ? undefined : 'has no private key in PEM' }
+  } catch (error) {
+    return { pem: '', reason: `cannot be read: ${(error as Error).message}` }
+  }
 }
 
 /** Why a text is no list of certificates. Node takes text without any for one, and would trust nobody, or everybody. */

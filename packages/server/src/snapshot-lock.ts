@@ -1,13 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync, readFileSync, readlinkSync } from 'node:fs'
-import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { rename, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
+import { readBytes } from 'sluicegate-config/read-file.js'
 
 /** Between two signs of life of the owner. */
 const BEAT_MS = 2_000
 /** Without a sign of life for so long the owner is gone. */
 const GONE_MS = 3 * BEAT_MS
+const MAX_BYTES = 10_000
 
 /** Why a file cannot be the snapshot of this service, for people. */
 export class SnapshotPlaceError extends Error {
@@ -32,12 +34,14 @@ interface Owner {
  * life. So the lock of a process that was killed ends by itself, also on another machine that shares the folder.
  */
 export class SnapshotLock {
+  readonly #snapshot: string
   readonly #file: string
   #owner: Owner = { id: randomUUID(), host: hostname(), space: SPACE, pid: process.pid, born: bornOf(process.pid), beat: 0 }
   #beating: NodeJS.Timeout | undefined
 
-  private constructor(file: string) {
-    this.#file = file
+  private constructor(snapshot: string) {
+    this.#snapshot = snapshot
+    this.#file = `${snapshot}.lock`
   }
 
   /**
@@ -46,54 +50,66 @@ export class SnapshotLock {
    * @throws {SnapshotPlaceError} when a service has it.
    */
   static async take(snapshot: string): Promise<SnapshotLock> {
-    const lock = new SnapshotLock(`${snapshot}.lock`)
-    await lock.#take(snapshot)
+    const lock = new SnapshotLock(snapshot)
+    await lock.#take()
     lock.#beating = setInterval(() => void lock.#beat(), BEAT_MS).unref()
     return lock
   }
 
-  /** Whether it is still the own one: a service that stood still for long may have lost it. */
+  /** Whether it is still the own one: a service that stood still for long may have lost it. One that was removed is taken again. */
   async isHeld(): Promise<boolean> {
-    return (await ownerIn(this.#file))?.id === this.#owner.id
+    if (!existsSync(this.#file)) await this.#take()
+    return ownerIn(this.#file)?.id === this.#owner.id
   }
 
   async release(): Promise<void> {
     clearInterval(this.#beating)
-    if (await this.isHeld()) await rm(this.#file, { force: true })
+    if (ownerIn(this.#file)?.id === this.#owner.id) await rm(this.#file, { force: true })
   }
 
-  async #take(snapshot: string): Promise<void> {
+  async #take(): Promise<void> {
     for (;;) {
       try {
         await writeFile(this.#file, JSON.stringify(this.#owner), { flag: 'wx', mode: 0o600 })
         return
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
-          throw new SnapshotPlaceError(`${snapshot} cannot be locked: ${(error as Error).message}`)
+        const { code } = error as NodeJS.ErrnoException
+        // On a full disk the service starts all the same, and takes it when there is room.
+        if (code === 'ENOSPC' || code === 'EDQUOT') {
+          await rm(this.#file, { force: true })
+          return
+        }
+        if (code !== 'EEXIST') throw new SnapshotPlaceError(`${this.#snapshot} cannot be locked: ${(error as Error).message}`)
       }
-      const owner = await ownerIn(this.#file)
+      const owner = ownerIn(this.#file)
       // It ended at this moment.
       if (owner === undefined && !existsSync(this.#file)) continue
       if (!(await isGone(owner, this.#file))) {
         const who = owner === undefined ? '' : ` by process ${owner.pid} on ${owner.host}`
-        throw new SnapshotPlaceError(`${snapshot} is in use${who}: give each service a file of its own`)
+        throw new SnapshotPlaceError(`${this.#snapshot} is in use${who}: give each service a file of its own`)
       }
       // Moved away first, so that of several that see it abandoned one takes it.
       const abandoned = `${this.#file}.${this.#owner.id}`
-      await rename(this.#file, abandoned).catch(() => undefined)
-      await rm(abandoned, { force: true })
+      try {
+        await rename(this.#file, abandoned)
+        await rm(abandoned, { force: true })
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'ENOENT') continue
+        throw new SnapshotPlaceError(`${this.#snapshot} cannot be locked: ${(error as Error).message}`)
+      }
     }
   }
 
   async #beat(): Promise<void> {
+    const next = `${this.#file}.${this.#owner.id}`
     try {
       if (!(await this.isHeld())) return
       this.#owner = { ...this.#owner, beat: this.#owner.beat + 1 }
-      const next = `${this.#file}.${this.#owner.id}`
       await writeFile(next, JSON.stringify(this.#owner), { mode: 0o600 })
       await rename(next, this.#file)
     } catch {
       // The folder cannot be written at the moment: the snapshot itself says so.
+      await rm(next, { force: true }).catch(() => undefined)
     }
   }
 }
@@ -107,15 +123,15 @@ async function isGone(owner: Owner | undefined, file: string): Promise<boolean> 
   }
   for (let waited = 0; waited < GONE_MS; waited += BEAT_MS / 4) {
     await wait(BEAT_MS / 4)
-    const now = await ownerIn(file)
+    const now = ownerIn(file)
     if (now?.id !== owner?.id || now?.beat !== owner?.beat) return now === undefined
   }
   return true
 }
 
-async function ownerIn(file: string): Promise<Owner | undefined> {
+function ownerIn(file: string): Owner | undefined {
   try {
-    return JSON.parse(await readFile(file, 'utf8')) as Owner
+    return JSON.parse(readBytes(file, MAX_BYTES).toString()) as Owner
   } catch {
     return undefined
   }

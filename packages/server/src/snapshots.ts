@@ -142,6 +142,8 @@ async function savedPolicies(file: string, log: Log): Promise<SavedPolicy[]> {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
     if (!(error instanceof SnapshotError)) throw new SnapshotPlaceError(`${file} cannot be read: ${(error as Error).message}`)
     const kept = `${file}.damaged`
+    const fault = replaceFault(kept)
+    if (fault !== undefined) throw new SnapshotPlaceError(`${kept} ${fault}`)
     await rename(file, kept)
     log.error({ file, kept, reason: error.message }, 'the snapshot cannot be used: all keys start full')
     return []
