@@ -15,7 +15,8 @@ export type OpenContender = (url: string, limit: number) => Promise<Contender>
 /** So much that all passes. */
 export const PLENTY = 1_000_000_000
 
-const CONNECTIONS = 16
+/** Of a process: eight of each contender fit into one server. */
+const CONNECTIONS = 8
 const DAY_S = 86_400
 
 function poolOf(url: string): pg.Pool {

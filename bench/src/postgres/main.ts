@@ -26,7 +26,7 @@ const USAGE = `npm run bench:postgres -- [--quick] [--part PART]... [--json FILE
   --part PART  one of them, may be given again: ${PARTS.join(', ')}; the results of the others stay as they are
   --json FILE  where the results go; default bench/results/postgres.json, with --quick bench/results/local/postgres.json
 
-  rates        decisions a second, 1 to 256 callers, 1 to 100,000 keys, on loopback and with 2 ms added
+  rates        decisions a second of 1 to 8 processes with 1 to 256 callers each, 1 to 10,000 keys, on loopback and with 2 ms added
   budget       what passes of a budget for which two pools race
   size         bytes a key in the table
   bloat        a million exact decisions on 1,000 keys, autovacuum on`

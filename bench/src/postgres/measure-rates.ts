@@ -1,58 +1,58 @@
 import { FaultProxy, type PostgresProcess } from 'sluicegate-testkit'
 import { summaryOf } from '../samples.js'
-import { callFor } from './callers.js'
-import { CONTENDERS, type Contender, PLENTY } from './contenders.js'
+import { CONTENDERS } from './contenders.js'
 import type { PostgresRow, RatesEffort } from './postgres-results.js'
+import { RateProcesses } from './rate-processes.js'
 
+const PROCESSES = [1, 3, 8]
 const CALLERS = [1, 16, 256]
-const KEYS = [1, 100_000]
+const KEYS = [1, 100, 10_000]
 const ADDED_MS = [0, 2]
-/** Decisions of each contender before the first cell: what runs for the first thousands of times is not compiled yet. */
-const WARM_UP = 5000
-const LONGEST_WARM_UP_MS = 10_000
+/** What runs for the first thousands of times is not compiled yet. */
+const WARM_UP = { callers: 16, keys: 100, ms: 300 }
 
 /** Decisions a second of all contenders, in each cell. */
 export async function measureRates(server: PostgresProcess, effort: RatesEffort): Promise<PostgresRow[]> {
   await using proxy = await FaultProxy.before(server)
-  await warmUp(server.url)
   proxy.set({ kind: 'latency', delayMs: 1 })
   const far = server.urlAt(proxy.port)
   const rows: PostgresRow[] = []
   for (const addedMs of ADDED_MS) {
-    const contenders = await Promise.all(CONTENDERS.map((open) => open(addedMs === 0 ? server.url : far, PLENTY)))
-    for (const keys of KEYS) {
-      for (const callers of CALLERS) rows.push(...(await sideBySide(contenders, effort, { addedMs, keys, callers })))
+    for (const processes of PROCESSES) {
+      const contenders: RateProcesses[] = []
+      for (const i of CONTENDERS.keys()) contenders.push(await RateProcesses.open(i, addedMs === 0 ? server.url : far, processes))
+      for (const each of contenders) await each.run(WARM_UP)
+      for (const keys of KEYS) {
+        for (const callers of CALLERS) rows.push(...(await sideBySide(contenders, effort, { addedMs, processes, keys, callers })))
+      }
+      for (const each of contenders) await each.close()
     }
-    await Promise.all(contenders.map((each) => each.close()))
   }
   return rows
 }
 
-async function warmUp(url: string): Promise<void> {
-  for (const open of CONTENDERS) {
-    const contender = await open(url, PLENTY - 1)
-    await callFor(contender, 1, () => 'warm', LONGEST_WARM_UP_MS, WARM_UP)
-    await contender.close()
-  }
-}
-
 /** All in turns, so that what else the machine does disturbs all alike. */
 async function sideBySide(
-  contenders: readonly Contender[],
+  contenders: readonly RateProcesses[],
   { rounds, roundMs }: RatesEffort,
-  cell: Pick<PostgresRow, 'addedMs' | 'keys' | 'callers'>,
+  cell: Pick<PostgresRow, 'addedMs' | 'processes' | 'keys' | 'callers'>,
 ): Promise<PostgresRow[]> {
-  const { addedMs, keys, callers } = cell
+  const { addedMs, processes, keys, callers } = cell
   const rates = contenders.map((): number[] => [])
+  const slowest = contenders.map((): number[] => [])
   for (let round = 0; round < rounds; round++) {
     for (const [i, contender] of contenders.entries()) {
-      const { decisions, ms } = await callFor(contender, callers, () => `user ${Math.floor(Math.random() * keys)}`, roundMs)
-      rates[i]?.push(Math.round((decisions / ms) * 1000))
+      const { perSecond, p99Ms } = await contender.run({ callers, keys, ms: roundMs })
+      rates[i]?.push(perSecond)
+      slowest[i]?.push(p99Ms)
     }
   }
   return contenders.map(({ name }, i) => {
     const perSecond = summaryOf(rates[i] as number[])
-    console.error(`${addedMs} ms, ${keys} keys, ${callers} callers: ${name} ${perSecond.median}/s (${perSecond.min} to ${perSecond.max})`)
-    return { ...cell, name, perSecond }
+    const p99Ms = summaryOf(slowest[i] as number[]).median
+    console.error(
+      `${addedMs} ms, ${processes} x ${callers} callers, ${keys} keys: ${name} ${perSecond.median}/s, p99 ${p99Ms.toFixed(1)} ms`,
+    )
+    return { ...cell, name, perSecond, p99Ms }
   })
 }

@@ -7,9 +7,14 @@ export interface PostgresRow {
   /** Added to each round trip. */
   readonly addedMs: number
   readonly keys: number
+  readonly processes: number
+  /** Of each process. */
   readonly callers: number
   readonly name: string
+  /** Of all processes together. */
   readonly perSecond: Summary
+  /** Of the slowest process, median of the rounds. */
+  readonly p99Ms: number
 }
 
 /** How much of each cell is measured. */
@@ -68,18 +73,18 @@ export function postgresMarkdownParts(results: Partial<PostgresResults>): Readon
 
 function ratesText({ machine, effort, loadBefore, loadAfter, rows }: PostgresResults): string {
   const names = [...new Set(rows.map(({ name }) => name))]
-  const cellOf = ({ addedMs, keys, callers }: PostgresRow): string => `${addedMs} ms|${count(keys)}|${callers}`
+  const cellOf = ({ addedMs, processes, keys, callers }: PostgresRow): string => `${addedMs} ms|${processes}|${callers}|${count(keys)}`
   const cells = [...new Set(rows.map(cellOf))].map((cell) => [
     ...cell.split('|'),
     ...names.map((name) => {
       const found = rows.find((row) => row.name === name && cellOf(row) === cell)
-      return found === undefined ? '' : `${count(found.perSecond.median)} (${count(found.perSecond.min)} to ${count(found.perSecond.max)})`
+      return found === undefined ? '' : `${count(found.perSecond.median)} (${found.p99Ms.toFixed(1)})`
     }),
   ])
   const { cpu, cores, node } = machine
   const { rounds, roundMs } = effort
-  const where = `Median, least and most of ${rounds} rounds of ${roundMs / 1000} s; ${cpu}, ${cores} cores, Node ${node}, PostgreSQL 15, load average ${loadBefore} before and ${loadAfter} after.`
-  return `${table(['added', 'keys', 'callers', ...names], cells)}\n\n${where}`
+  const where = `Median of ${rounds} rounds of ${roundMs / 1000} s, p99 in milliseconds; ${cpu}, ${cores} cores, Node ${node}, PostgreSQL 15, load average ${loadBefore} before and ${loadAfter} after.`
+  return `${table(['added', 'processes', 'callers each', 'keys', ...names], cells)}\n\n${where}`
 }
 
 function bloatTable(steps: readonly BloatStep[]): string {

@@ -213,7 +213,7 @@ class PostgresStore implements Required<CasStore> {
     const { key, unit, pace, cap, amount, times } = step
     const version = ((BigInt(newVersion()) / TIMES_BITS) * TIMES_BITS).toString()
     const values = [hexOf(storedKey(key)), version, ...[unit, pace, cap, amount, Math.min(times, MOST_TIMES)].map(String)]
-    const rows = await this.#stepped('takeOne', values, signal)
+    const rows = await this.#stepped(pace === 0 ? 'takeWindow' : 'takeRate', values, signal)
     if (rows === undefined || rows === 'busy') return rows
     const [row] = rows
     this.#sweeper.swapped()
@@ -266,7 +266,7 @@ class PostgresStore implements Required<CasStore> {
 
   /** Undefined: the table has no columns for it. `busy`: another transaction came first, or keeps a row locked, and nothing was written. */
   async #stepped(
-    verb: 'takeOne' | 'stepMany' | 'stepFree' | 'takeAll',
+    verb: 'takeRate' | 'takeWindow' | 'stepMany' | 'stepFree' | 'takeAll',
     values: readonly string[],
     signal: CancelSignal | undefined,
   ): Promise<readonly SqlRow[] | 'busy' | undefined> {

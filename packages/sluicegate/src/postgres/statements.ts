@@ -24,7 +24,8 @@ export interface Statements {
   readonly sweep: Statement
   readonly server: Statement
   /** Only of a table with the columns of steps. */
-  readonly takeOne?: Statement
+  readonly takeRate?: Statement
+  readonly takeWindow?: Statement
   readonly stepMany?: Statement
   readonly stepFree?: Statement
   readonly takeAll?: Statement
@@ -72,10 +73,11 @@ export function statementsOf(table: string, hasSteps: boolean): Statements {
 
 type ValueOf = (t: string) => string
 
-function stepTexts(table: string): Record<'takeOne' | 'stepMany' | 'stepFree' | 'takeAll', string> {
+function stepTexts(table: string): Record<'takeRate' | 'takeWindow' | 'stepMany' | 'stepFree' | 'takeAll', string> {
   const [one, each] = [idOf("decode($1::text, 'hex')"), idOf("decode(k, 'hex')")]
   return {
-    takeOne: takeOneText(table, one, LOCKS),
+    takeRate: takeOneText(table, one, LOCKS, false),
+    takeWindow: takeOneText(table, one, LOCKS, true),
     stepMany: stepManyText(table, each, SHORT_LOCKS),
     stepFree: stepManyText(table, each, LOCKS, ' SKIP LOCKED'),
     takeAll: takeAllText(table, each, LOCKS),

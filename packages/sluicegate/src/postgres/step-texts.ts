@@ -23,7 +23,7 @@ export const NOW = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint'
 
 /** The request, by the name of each value. */
 export type StepInput = Record<
-  'verb' | 'unit' | 'pace' | 'cap' | 'lent' | 'amount' | 'times' | 'bound' | 'booked' | 'left' | 'made',
+  'verb' | 'isWindow' | 'unit' | 'pace' | 'cap' | 'lent' | 'amount' | 'times' | 'bound' | 'booked' | 'left' | 'made',
   string
 >
 
@@ -40,7 +40,7 @@ const FRESH: StepRow = { at: '0', rest: '0', unit: '0', pace: '0', cap: '0', ahe
  * @param now an expression, read once
  */
 function restoredText(row: StepRow, input: StepInput, now = NOW): string {
-  const isWindow = `${input.pace} = 0`
+  const { isWindow } = input
   const isSame = `h.unit = ${input.unit} AND h.pace = ${input.pace}`
   const isAll = `${isSame} AND h.cap = ${input.cap}`
   const deepest = `greatest(${DEEPEST_DEBT_BURSTS} * h.cap, h.cap + ${FURTHEST_US} * h.pace)`
@@ -72,8 +72,7 @@ CROSS JOIN LATERAL (SELECT CASE WHEN h.pace = 0 OR h.at < n.now THEN 0 ELSE leas
 
 /** What a verb makes of the state `s`: a SELECT of done, debt, begin, ahead, blocked. */
 function steppedText(input: StepInput): string {
-  const { verb, unit, pace, cap, lent, amount, times, bound, booked, left, made } = input
-  const isWindow = `${pace} = 0`
+  const { verb, isWindow, unit, pace, cap, lent, amount, times, bound, booked, left, made } = input
   const deepest = `greatest(${DEEPEST_DEBT_BURSTS} * ${cap}, ${cap} + ${FURTHEST_US} * ${pace})`
   const isOpen = `s.blocked = 0 AND s.begin <= s.now`
   const room = `greatest(${cap} - s.debt, 0)`
@@ -118,8 +117,7 @@ FROM (SELECT CASE
 }
 
 /** Columns of a row after a step, from `x` with now, debt, begin, ahead, blocked: a SELECT in the order of {@link WRITTEN}. */
-function writtenText({ unit, pace, cap }: StepInput): string {
-  const isWindow = `${pace} = 0`
+function writtenText({ isWindow, unit, pace, cap }: StepInput): string {
   const paid = `(CASE WHEN ${isWindow} THEN 0 ELSE x.now + x.debt / greatest(${pace}, 1) END)`
   return `SELECT CASE WHEN ${isWindow} THEN x.begin ELSE ${paid} END AS at,
   CASE WHEN ${isWindow} THEN x.debt ELSE x.debt % greatest(${pace}, 1) END AS rest,
@@ -150,12 +148,14 @@ const NO_BOOKING = { lent: '0::bigint', bound: '0::bigint', booked: '0::bigint',
 export const MOST_TIMES = 256
 
 /**
- * `takeOne`: the take of one key, up to `$8` times. The row is locked when the clock is read, whatever the statement's snapshot is. The version is
+ * `takeRate`, `takeWindow`: the take of one key, up to `$8` times. The row is locked when the clock is read, whatever the statement's snapshot is. The version is
  * `$2` plus how many passed, where any did. No row: it holds the value of a swap.
  */
-export function takeOneText(table: string, id: string, locks: string): string {
+export function takeOneText(table: string, id: string, locks: string, isWindow: boolean): string {
   const input: StepInput = {
     verb: `'take'`,
+    // What the other kind needs is no part of the plan.
+    isWindow: String(isWindow),
     unit: '$3::bigint',
     pace: '$4::bigint',
     cap: '$5::bigint',
@@ -230,6 +230,7 @@ function storedRow(): StepRow {
 export function stepManyText(table: string, id: string, locks: string, wait: '' | ' SKIP LOCKED' = ''): string {
   const input: StepInput = {
     verb: 'r.verb',
+    isWindow: '(r.pace = 0)',
     unit: 'r.unit',
     pace: 'r.pace',
     cap: 'r.cap',
@@ -271,6 +272,7 @@ function writesText(table: string): string {
 export function takeAllText(table: string, id: string, locks: string): string {
   const input: StepInput = {
     verb: `'take'`,
+    isWindow: '(r.pace = 0)',
     unit: 'r.unit',
     pace: 'r.pace',
     cap: 'r.cap',
