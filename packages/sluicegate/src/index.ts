@@ -1,6 +1,7 @@
 export type { BanEvent, BanOptions } from './ban-options.js'
 export { type AttachOptions, attachLimiter, createLimiter, type RestoreOptions, restoreLimiter } from './create-limiter.js'
 export type { Decision, DecisionSource } from './decision/decision.js'
+export type { DecisionCounts } from './decision/decision-counts.js'
 export type { ContentionEvent, DenialEvent, EvictionEvent } from './decision/diagnostics.js'
 export type { HotKey, HotKeys } from './decision/hot-keys.js'
 export type { AnswerOf, Permit } from './decision/permit.js'

@@ -4,6 +4,7 @@
 import type { ReserveOptions, WaitOptions } from './arguments.js'
 import type { BanOptions } from './ban-options.js'
 import type { Decision } from './decision/decision.js'
+import type { DecisionCounts } from './decision/decision-counts.js'
 import type { HotKeys } from './decision/hot-keys.js'
 import type { Reservation } from './decision/reservation.js'
 import type { Key } from './key.js'
@@ -135,6 +136,8 @@ export type KeyList = Iterable<string> | ((key: string) => boolean)
 
 /** Counters since the limiter was made, over all threads that share it. */
 export interface LimiterStats {
+  /** What this thread decided, by the name of the policy; empty for a rate table, which has none. */
+  readonly decisions: Readonly<Record<string, DecisionCounts>>
   /** Keys in the table, including full keys that are not yet replaced. */
   readonly keys: number
   /** Keys forgotten while they still had debt. Each is worth at most that debt in over-admission. */

@@ -7,7 +7,16 @@ import type { Outcome } from './outcome.js'
 import type { Counts } from './served-policy.js'
 import type { CallRateRoom, LimiterMaking, Storage, StoredRateTable } from './stored-limiter.js'
 
-const NO_KEYS: LimiterStats = { keys: 0, evictions: 0, refusals: 0, overflows: 0, casRetries: 0, contentions: 0, memoryBytes: 0 }
+const NO_KEYS: LimiterStats = {
+  decisions: {},
+  keys: 0,
+  evictions: 0,
+  refusals: 0,
+  overflows: 0,
+  casRetries: 0,
+  contentions: 0,
+  memoryBytes: 0,
+}
 
 /**
  * Two readings of the clock take longer than such a decision in memory: after the first calls one in some is timed, and stands for those up to the

@@ -8,7 +8,16 @@ import type { LimiterMaking, StoredLimiter } from './stored-limiter.js'
 const MAX_LEASED_KEYS = 10_000_000
 
 /** Figures of a table that is elsewhere. */
-export const NO_TABLE: LimiterStats = { keys: 0, evictions: 0, refusals: 0, overflows: 0, casRetries: 0, contentions: 0, memoryBytes: 0 }
+export const NO_TABLE: LimiterStats = {
+  decisions: {},
+  keys: 0,
+  evictions: 0,
+  refusals: 0,
+  overflows: 0,
+  casRetries: 0,
+  contentions: 0,
+  memoryBytes: 0,
+}
 
 /** What all stores have in the configuration. */
 interface StoreConfig {

@@ -4,7 +4,16 @@ import type { LimiterMaking, Storage, StoredLimiter, StoredRateTable, StoredRese
 import type { Exchange } from './exchange.js'
 
 /** The keys are there; figures of tables too. */
-const NO_TABLE: LimiterStats = { keys: 0, evictions: 0, refusals: 0, overflows: 0, casRetries: 0, contentions: 0, memoryBytes: 0 }
+const NO_TABLE: LimiterStats = {
+  decisions: {},
+  keys: 0,
+  evictions: 0,
+  refusals: 0,
+  overflows: 0,
+  casRetries: 0,
+  contentions: 0,
+  memoryBytes: 0,
+}
 const NO_HOT_KEYS: HotKeys = { demand: [], denials: [] }
 
 /** A decision that crossed the channel, and the number by which the primary process knows what is held of it. */

@@ -100,7 +100,16 @@ class Counter implements Limiter<Decision> {
   reset = this.peek
   update(): void {}
   handle = (): LimiterHandle => ({ sluicegate: 1 })
-  stats = () => ({ keys: 1, evictions: 0, refusals: 0, overflows: 0, casRetries: 0, contentions: 0, memoryBytes: this.spent })
+  stats = () => ({
+    decisions: {},
+    keys: 1,
+    evictions: 0,
+    refusals: 0,
+    overflows: 0,
+    casRetries: 0,
+    contentions: 0,
+    memoryBytes: this.spent,
+  })
   hotKeys = () => ({ demand: [], denials: [] })
   close(): void {}
   [Symbol.dispose](): void {}

@@ -1,5 +1,6 @@
 import { checkedAheadMs, checkedCost, type ReserveOptions } from '../arguments.js'
 import { combined, type Decision, refusal } from '../decision/decision.js'
+import { DecisionCounter } from '../decision/decision-counts.js'
 import { publishDenial } from '../decision/diagnostics.js'
 import { TopLists } from '../decision/hot-keys.js'
 import { holdsPermits, isPermit } from '../decision/permit.js'
@@ -59,6 +60,8 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
   /** As all threads know it. */
   private readonly name: SharedName
   private readonly whole = new WholePolicy()
+
+  private readonly counter = new DecisionCounter()
 
   constructor({ parts, name, clock, hotKeys, maxWaiters }: AllOfParts) {
     super()
@@ -179,7 +182,11 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
   stats(): LimiterStats {
     const sum = sumOfStats(this.parts)
     // All parts share one memory, which the sum counts once per part.
-    return { ...sum, memoryBytes: sum.memoryBytes - (this.parts.length - 1) * this.first.memoryBytes }
+    return {
+      ...sum,
+      decisions: this.counter.of(this.name.text),
+      memoryBytes: sum.memoryBytes - (this.parts.length - 1) * this.first.memoryBytes,
+    }
   }
 
   hotKeys(n?: number): ReturnType<TopLists['top']> {
@@ -224,6 +231,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
   }
 
   private record(key: Key, cost: number, decision: Decision): Decision {
+    this.counter.count(decision)
     this.lists.count(key, decision.allowed)
     publishDenial(key, cost, decision)
     return decision

@@ -1,5 +1,6 @@
 import { checkedCost } from '../arguments.js'
 import type { Decision } from '../decision/decision.js'
+import { DecisionCounter } from '../decision/decision-counts.js'
 import { CountDecoder, type DecisionDecoder, RateDecoder } from '../decision/decision-decoder.js'
 import { contentions, type EvictionEvent, evictions, publishDenial, type TableFullEvent, tablesFull } from '../decision/diagnostics.js'
 import { contentionError, StoreError } from '../errors.js'
@@ -82,6 +83,7 @@ export class MemoryDecisions {
   readonly events = new TableEvents()
   /** Set by the core's first callback, before the constructor ends. */
   decoder!: DecisionDecoder
+  readonly counter = new DecisionCounter()
   /** Grows with each change of the policy's numbers. */
   generation = 0
   /** Of the last decision of {@link takeAt} that allowed: the table had no room for the key. */
@@ -115,7 +117,9 @@ export class MemoryDecisions {
     const tokens = typeof cost === 'number' && (cost | 0) === cost && cost > 0 ? cost : checkedCost(cost)
     const nowUs = this.nowUs()
     const answer = this.opened.core.take(low, high, nowUs, tokens)
-    return answer >= 0 ? this.decoder.allowed(answer) : this.notAllowed(key, low, high, nowUs, tokens, answer)
+    if (!(answer >= 0)) return this.notAllowed(key, low, high, nowUs, tokens, answer)
+    this.counter.allowed++
+    return this.decoder.allowed(answer)
   }
 
   /** {@link take} by a given reading of the clock. */
@@ -123,7 +127,9 @@ export class MemoryDecisions {
     const tokens = checkedCost(cost)
     const answer = this.opened.core.take(low, high, nowUs, tokens)
     this.isOverflow = Number.isNaN(answer) && this.opened.reason() === 'OVERFLOWED'
-    return answer >= 0 ? this.decoder.allowed(answer) : this.notAllowed(key, low, high, nowUs, tokens, answer)
+    if (!(answer >= 0)) return this.notAllowed(key, low, high, nowUs, tokens, answer)
+    this.counter.allowed++
+    return this.decoder.allowed(answer)
   }
 
   /** A negative answer is -1 minus the debt of a denied take; NaN has its own reason. */
@@ -132,6 +138,7 @@ export class MemoryDecisions {
       answer < 0
         ? this.decoder.denied(-1 - answer, cost)
         : this.withPermit(this.decisionForReason(key, low, high, nowUs, cost), key, low, high, cost)
+    this.counter.count(decision)
     this.events.publish()
     publishDenial(key, cost, decision)
     return decision

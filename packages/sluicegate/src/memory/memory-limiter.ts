@@ -1,6 +1,6 @@
 import { blockUs, checkedAheadMs, checkedTokens, type ReserveOptions } from '../arguments.js'
 import { type Decision, refusal } from '../decision/decision.js'
-import { denials, publishDenial } from '../decision/diagnostics.js'
+import { publishDenial } from '../decision/diagnostics.js'
 import { type HotKeys, TopLists } from '../decision/hot-keys.js'
 import { emptyReceipt, type Receipt, type Receipting, TAKE, WAIT } from '../decision/receipt.js'
 import type { Reservation } from '../decision/reservation.js'
@@ -120,7 +120,6 @@ export class MemoryLimiter<Answer extends Decision = Decision>
 
   wait(key: Key, options?: WaitOptions): Promise<Answer> {
     const answer = this.waiting.wait(key, options)
-    if (this.lists === undefined && !denials.hasSubscribers) return answer
     return answer.then((decision) => this.record(key, options?.cost ?? 1, decision))
   }
 
@@ -135,8 +134,7 @@ export class MemoryLimiter<Answer extends Decision = Decision>
   reserve(key: Key, cost: number, options?: ReserveOptions): Reservation {
     const mostMs = checkedAheadMs(options)
     const reservation = this.waiting.isQueued(key) ? reserveBehind(this, key, cost) : reserve(this.settling, key, cost, mostMs)
-    if (this.lists !== undefined || denials.hasSubscribers)
-      this.record(key, cost, { ...reservation.decision, allowed: reservation.allowed })
+    this.record(key, cost, { ...reservation.decision, allowed: reservation.allowed })
     return reservation
   }
 
@@ -188,6 +186,7 @@ export class MemoryLimiter<Answer extends Decision = Decision>
 
   /** Counts a decision for the top lists and publishes a denial. */
   private record<Made extends Decision>(key: Key, cost: number, decision: Made): Made {
+    this.decisions.counter.count(decision)
     this.lists?.count(key, decision.allowed)
     publishDenial(key, cost, decision)
     return decision
@@ -236,7 +235,8 @@ export class MemoryLimiter<Answer extends Decision = Decision>
   stats(): LimiterStats {
     this.opened.core.look()
     const { opened } = this
-    return { ...opened.counters(), memoryBytes: opened.memory.buffer.byteLength - untouchedBytes(opened) }
+    const decisions = this.decisions.counter.of(this.decisions.decoder.policy.name)
+    return { decisions, ...opened.counters(), memoryBytes: opened.memory.buffer.byteLength - untouchedBytes(opened) }
   }
 
   hotKeys(n?: number): HotKeys {

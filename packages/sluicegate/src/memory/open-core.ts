@@ -135,7 +135,7 @@ export class OpenCore {
   }
 
   /** Counters since the section was laid out. */
-  counters(): Omit<LimiterStats, 'memoryBytes'> {
+  counters(): Omit<LimiterStats, 'memoryBytes' | 'decisions'> {
     const counters = new BigInt64Array(this.memory.buffer, this.section)
     const counter = (name: string): number => Number(Atomics.load(counters, this.constant(name) / 8))
     return {

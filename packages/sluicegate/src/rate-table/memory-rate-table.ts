@@ -88,7 +88,7 @@ export class MemoryRateTable extends Shown implements RateTable {
   }
 
   stats(): LimiterStats {
-    return { ...this.#opened.counters(), memoryBytes: this.#opened.memory.buffer.byteLength - untouchedBytes(this.#opened) }
+    return { decisions: {}, ...this.#opened.counters(), memoryBytes: this.#opened.memory.buffer.byteLength - untouchedBytes(this.#opened) }
   }
 
   hotKeys(n?: number): HotKeys {

@@ -1,5 +1,6 @@
 import type { Awaitable } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
+import type { DecisionCounts } from '../decision/decision-counts.js'
 import type { HotKeys } from '../decision/hot-keys.js'
 import { emptyPermit, PermitDecision } from '../decision/permit.js'
 import { droppable } from '../dropped-promise.js'
@@ -40,6 +41,8 @@ export interface FleetBoundKey<Answer extends Decision = Decision> {
 
 /** Counters of this process since the limiter was created. */
 export interface FleetStats {
+  /** What callers of this process were answered, by the name of the policy. */
+  readonly decisions: Readonly<Record<string, DecisionCounts>>
   /** Calls that the backend answered. */
   readonly storeCalls: number
   /** Calls that timed out, were lost or failed, including errors about one key alone. */

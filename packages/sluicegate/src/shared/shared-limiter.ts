@@ -1,6 +1,7 @@
 import { blockUs, checkedAheadMs, checkedCost, checkedTokens, checkedTop, type ReserveOptions } from '../arguments.js'
 import { type Awaitable, chained } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
+import { DecisionCounter } from '../decision/decision-counts.js'
 import { publishDenial } from '../decision/diagnostics.js'
 import { type HotKeys, TopLists } from '../decision/hot-keys.js'
 import { holdsPermits, isPermit } from '../decision/permit.js'
@@ -36,6 +37,7 @@ import { SharedWaiting } from './waiting/shared-waiting.js'
 export class DecisionStats {
   admittedTokens = 0
   outageTokens = 0
+  readonly counter = new DecisionCounter()
   private readonly lists: TopLists
 
   constructor(hotKeys: number) {
@@ -43,6 +45,7 @@ export class DecisionStats {
   }
 
   record<Answer extends Decision>(key: Key, cost: number, decision: Answer): Answer {
+    this.counter.count(decision)
     this.lists.count(key, decision.allowed)
     if (decision.allowed) {
       this.admittedTokens += cost
@@ -241,6 +244,7 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter, Receip
     const { guard, late, account } = this
     const { leases, outage } = this.parts
     return {
+      decisions: this.decisions.counter.of(this.parts.policy.name),
       storeCalls: guard.counts.answered,
       storeFailures: guard.counts.failed,
       localDecisions: leases?.decisions ?? 0,

@@ -10,7 +10,8 @@ export function statsAndEvents(name: string, fixture: Fixtures, policyOf: MakePo
   const five = policyOf({ limit: 5, window: '1h', name: 'five' })
 
   test(`${name}: stats of a fresh limiter are all zero but its memory`, () => {
-    const { memoryBytes, ...counters } = fixture(five).limiter.stats()
+    const { memoryBytes, decisions, ...counters } = fixture(five).limiter.stats()
+    assert.deepEqual(decisions, { five: { allowed: 0, denied: 0, impossible: 0, outage: 0 } })
     assert.deepEqual(counters, { keys: 0, evictions: 0, refusals: 0, overflows: 0, casRetries: 0, contentions: 0 })
     assert.ok(memoryBytes > 0)
   })

@@ -133,7 +133,7 @@ class SynchronousLimiter {
     const { host, name, clock } = this.at
     const answer = host.ask({ limiter: name, nowMs: clock.nowMs(), count: 'keys' }, [])
     const keys = 'value' in answer ? (answer.value as number) : 0
-    return { keys, evictions: 0, refusals: 0, overflows: 0, casRetries: 0, contentions: 0, memoryBytes: 0 }
+    return { decisions: {}, keys, evictions: 0, refusals: 0, overflows: 0, casRetries: 0, contentions: 0, memoryBytes: 0 }
   }
 
   /** What only memory has, for the tests of what is closed. */

@@ -42,7 +42,7 @@ for (const policy of POLICIES) {
     later.set(clock.nowMs())
     const restored = restoreLimiter(limiter.snapshot(), { clock: later })
     assert.deepEqual(restored.policy, limiter.policy)
-    assert.deepEqual(restored.stats(), limiter.stats())
+    assert.deepEqual({ ...restored.stats(), decisions: {} }, { ...limiter.stats(), decisions: {} })
     for (let i = 0; i < 31; i++) assert.deepEqual(restored.peek(`key ${i}`, 2), limiter.peek(`key ${i}`, 2))
     assert.deepEqual(use(restored, later.advance), use(limiter, clock.advance))
     restored.update(policy)
