@@ -37,7 +37,7 @@ export class RefillPause {
 }
 
 /** A pause of scarcity, in leases: at least, at least for a process that leases several tokens, and at most. */
-const [SHORTEST, SHORTEST_OF_SEVERAL, LONGEST] = [1 / 32, 0.5, 2]
+const [SHORTEST, SHORTEST_OF_SEVERAL, LONGEST] = [1 / 32, 0.5, 1]
 /** How much longer a pause is after each request in vain; how many more requests a lease after each other one. */
 const [LONGER, MORE] = [2, 1]
 

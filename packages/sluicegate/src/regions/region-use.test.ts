@@ -164,3 +164,35 @@ test('of a warm key a process draws on its region as rarely as it leases from on
   assert.ok(region.storeCalls - calls <= 10 * (1000 / 75 + 1), `${region.storeCalls - calls} calls in 10 s`)
   assert.ok(region.messages - messages <= 6, `${region.messages - messages} messages in 10 s, with a full budget`)
 })
+
+/** Six processes in each of three regions, at ten times the limit: Jain's index of what they got, and how long one waits for an admission. */
+async function sharedByProcesses(meters: boolean): Promise<{ readonly jain: number; readonly longestUs: number }> {
+  const [processes, seconds, fromUs, second] = [6, shortOrLong(25, 60), 8_000_000, 1_000_000]
+  const regions = DELAYS_MS.map((ms) => ({ link: { delayUs: ms * 1000 }, processes }))
+  const world = new RegionWorld({ policy: BUCKET, regions, random: new Random(1), pool: { ...SOUND_POOL, meters } })
+  const random = new Random(2)
+  const all = world.regions.flatMap((region) => region.limiters.map((limiter) => ({ limiter, got: 0, lastUs: fromUs, longestUs: 0 })))
+  for (const each of all) {
+    for (let atUs = 0; atUs < seconds * second; atUs += Math.ceil(random.exponential(second / (1000 / all.length)))) {
+      world.time.inUs(atUs, async () => {
+        const { allowed } = await each.limiter.take('k')
+        const { nowUs } = world.time
+        if (!allowed || nowUs < fromUs) return
+        each.got++
+        each.longestUs = Math.max(each.longestUs, nowUs - each.lastUs)
+        each.lastUs = nowUs
+      })
+    }
+  }
+  await world.run(seconds * second)
+  const sum = all.reduce((total, { got }) => total + got, 0)
+  const longest = all.map(({ longestUs, lastUs }) => Math.max(longestUs, seconds * second - lastUs))
+  return { jain: sum ** 2 / (all.length * all.reduce((total, { got }) => total + got * got, 0)), longestUs: Math.max(...longest) }
+}
+
+test('at ten times the limit no process of a region goes without; the planted fault is found', async (t) => {
+  const [sound, faulty] = [await sharedByProcesses(true), await sharedByProcesses(false)]
+  t.diagnostic(JSON.stringify({ sound, faulty }))
+  assert.ok(sound.jain > 0.93 && sound.longestUs < 3_000_000, JSON.stringify(sound))
+  assert.ok(faulty.jain < sound.jain - 0.03 && faulty.longestUs > sound.longestUs)
+})
