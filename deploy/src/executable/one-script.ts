@@ -61,15 +61,16 @@ async function bundled(programs: Set<string>): Promise<{ code: string; inputs: r
   return { code: outputFiles[0]?.text ?? '', inputs: Object.keys(metafile.inputs) }
 }
 
-/** Runs the program that `fork` names, else the first one. */
+/** Runs the program that `fork` or a thread names, else the first one. */
 function entryOf(programs: readonly string[]): string {
   const loads = programs.map((file) => `${JSON.stringify(placeOf(file))}: () => import(${JSON.stringify(file)})`)
   return `
+import { isMainThread } from 'node:worker_threads'
 const programs = { ${loads.join(', ')} }
 const [first] = Object.keys(programs)
 // Workers are started by it, and it may be relative.
 process.argv[1] = process.execPath
-const named = process.send === undefined ? undefined : process.argv[2]
+const named = isMainThread && process.send === undefined ? undefined : process.argv[2]
 if (named === process.execPath || Object.hasOwn(programs, named)) process.argv.splice(2, 1)
 programs[Object.hasOwn(programs, named) ? named : first]()
 `
@@ -109,8 +110,9 @@ export { isMainThread, parentPort, threadId, workerData } from 'node:worker_thre
 import { Worker as WorkerOfNode } from 'node:worker_threads'
 import { getAsset } from 'node:sea'
 export class Worker extends WorkerOfNode {
-  constructor(_file, options) {
-    super(getAsset('script', 'utf8'), { ...options, eval: true })
+  constructor(file, options) {
+    const named = file instanceof URL ? { argv: [file.pathname] } : {}
+    super(getAsset('script', 'utf8'), { ...options, ...named, eval: true })
   }
 }`,
     }))

@@ -47,19 +47,24 @@ async function assembled(reader: URL, what: string, asked: Asked): Promise<Confi
     return { file, signature, targets: data.targets, rows: data.size }
   })
   const worker = new Worker(reader, { workerData: { ...asked, knownFiles } })
-  const late = setTimeout(() => void worker.terminate(), MAX_MS)
+  let timer: NodeJS.Timeout | undefined
+  // A thread that waits for a folder over a network does not end either.
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(unreadable(what, new Error(`reading it took longer than ${MAX_MS / 1_000} s`))), MAX_MS)
+  })
   try {
-    return await received(worker, what, known)
+    return await Promise.race([received(worker, known), late])
   } catch (error) {
     if (error instanceof ConfigError) throw error
+    if ((error as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY') throw new RangeError('there is not enough memory to read it')
     return undefined
   } finally {
-    clearTimeout(late)
+    clearTimeout(timer)
     void worker.terminate()
   }
 }
 
-async function received(worker: Worker, what: string, known: ReadonlyMap<string, KnownTierFile>): Promise<ConfigAssembly> {
+async function received(worker: Worker, known: ReadonlyMap<string, KnownTierFile>): Promise<ConfigAssembly> {
   const assembly = new ConfigAssembly(known)
   let fail: (error: Error) => void = () => undefined
   let answer: (answer: ReaderAnswer) => void = () => undefined
@@ -69,7 +74,7 @@ async function received(worker: Worker, what: string, known: ReadonlyMap<string,
   failed.catch(() => undefined)
   worker.on('message', (message: ReaderAnswer) => answer(message))
   worker.once('error', (error) => fail(error as Error))
-  worker.once('exit', () => fail(unreadable(what, new Error(`reading it took longer than ${MAX_MS / 1_000} s, or too much memory`))))
+  worker.once('exit', () => fail(new Error('the thread has ended')))
   for (;;) {
     const next = new Promise<ReaderAnswer>((resolve) => {
       answer = resolve

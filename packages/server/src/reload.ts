@@ -104,6 +104,8 @@ export class Reloader {
   #dataSeen: string | undefined
   #isLooking = false
   #last: Promise<unknown> = Promise.resolve()
+  /** One that has not begun. */
+  #next: Promise<void> | undefined
   #retry: Retry | undefined
   #state: ReloadState = { succeeded: 0, failed: 0, again: 0, lastSuccessMs: Date.now(), fault: undefined }
 
@@ -145,12 +147,16 @@ export class Reloader {
   }
 
   /**
-   * Reads the configuration and puts it in force; one after another.
+   * Reads the configuration and puts it in force; one after another. All calls while one is under way are one call after it.
    *
    * Rejects with `ConfigError`, `PolicyError` or `RangeError` when it cannot be used. The one before is in force then.
    */
   reload(trigger: ReloadTrigger): Promise<void> {
-    return this.#inTurn(async () => (await this.prepare(trigger)).commit())
+    this.#next ??= this.#inTurn(async () => {
+      this.#next = undefined
+      await (await this.prepare(trigger)).commit()
+    })
+    return this.#next
   }
 
   /**
