@@ -105,7 +105,7 @@ export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
 /** Bounds on what clients may use. */
 export interface ClientBounds {
   readonly maxConnections: number
-  /** Connections of one IPv4 address, or of one /64 of IPv6. */
+  /** Connections of one IPv4 address, or of one /56 of IPv6. */
   readonly maxConnectionsPerAddress: number
   /** How long a request's headers may take to arrive. */
   readonly headersMs: number

@@ -34,7 +34,7 @@ const VHOST = /^(?:\[[^\]\s]+\]|[\w.*-]+)(?::\d{1,5})? /
 const PREFIXES = {
   syslog: (bytes: Buffer, start: number, end: number) => behind(BSD_SYSLOG, bytes, start, end) ?? behind(SYSLOG, bytes, start, end),
   cri: (bytes: Buffer, start: number, end: number) => behind(CRI, bytes, start, end),
-  docker: insideDocker,
+  envelope: insideEnvelope,
   container: (bytes: Buffer, start: number, end: number) => behind(CONTAINER, bytes, start, end),
   vhost: (bytes: Buffer, start: number, end: number) => behind(VHOST, bytes, start, end),
 } as const
@@ -52,15 +52,19 @@ function behind(prefix: RegExp, bytes: Buffer, start: number, end: number): Line
   return found === null ? undefined : { bytes, start: start + found[0].length, end }
 }
 
-/** Docker's files, of its driver `json-file`: `{"log":"...\n","stream":"stdout","time":"..."}`. */
-function insideDocker(bytes: Buffer, start: number, end: number): LineInside | undefined {
+/** Of Docker's driver `json-file`, of the journal (`journalctl -o json`), and of Logstash, Fluent Bit and others. */
+const LINE_MEMBERS = ['log', 'MESSAGE', 'message', 'msg']
+
+/** A line as a text within JSON: `{"log":"...\n","stream":"stdout","time":"..."}`. */
+function insideEnvelope(bytes: Buffer, start: number, end: number): LineInside | undefined {
   if (bytes[start] !== 0x7b) return undefined
-  let line: unknown
+  let envelope: Readonly<Record<string, unknown>>
   try {
-    line = (JSON.parse(bytes.toString('utf8', start, end)) as { log?: unknown } | null)?.log
+    envelope = JSON.parse(bytes.toString('utf8', start, end))
   } catch {
     return undefined
   }
+  const line = LINE_MEMBERS.map((name) => envelope[name]).find((value) => typeof value === 'string')
   if (typeof line !== 'string') return undefined
   const inside = Buffer.from(line.replace(/\r?\n$/, ''))
   return { bytes: inside, start: 0, end: inside.length }

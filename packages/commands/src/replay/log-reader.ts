@@ -85,7 +85,7 @@ const MOST_PREFIXES = 3
 
 /**
  * A reader for `format`: `common`, `combined`, `haproxy`, `json`, or a format as the server's own configuration writes it, each after the names
- * of what stands before it: `syslog combined`, `docker json`. Only the variables of `needed` are read.
+ * of what stands before it: `syslog combined`, `envelope json`. Only the variables of `needed` are read.
  *
  * @param time what the time is made of; undefined: a variable that is known to be one.
  * @throws {UsageError} when the format has no time, or lacks a variable that is needed.
@@ -112,8 +112,8 @@ export function guessFormat(line: Buffer, known: KnownFormat = {}, mostPrefixes 
   const bases = known.format === undefined ? ['json', ...Object.keys(KNOWN)] : [known.format]
   const plain = bases.find((format) => isReadBy(format, line, known.time))
   if (mostPrefixes === 0 || (plain !== undefined && plain !== 'json')) return plain
-  // Docker's lines are JSON with a time of their own.
-  for (const prefix of plain === 'json' ? (['docker'] as const) : PREFIX_NAMES) {
+  // An envelope is JSON, too.
+  for (const prefix of plain === 'json' ? (['envelope'] as const) : PREFIX_NAMES) {
     const inside = behindPrefix(prefix, line, 0, line.length)
     const format = inside && guessFormat(inside.bytes.subarray(inside.start, inside.end), known, prefix === 'vhost' ? 0 : mostPrefixes - 1)
     if (format !== undefined) return `${prefix} ${format}`

@@ -37,6 +37,12 @@ export function isIpv4({ a, b, c }: IpAddress): boolean {
   return c === 0xffff && a === 0 && b === 0
 }
 
+/** Whether it is a whole address of IPv6 that a client on the internet may have (2000::/3). */
+export function isWholeIpv6(text: string): boolean {
+  const address = parsedAddress(text)
+  return address !== undefined && address.a >>> 29 === 1
+}
+
 /** Whether it is an IPv4 address in dotted decimal, which has one spelling. */
 export function isIpv4Text(text: string): boolean {
   return ipv4Word(text, 0, text.length) !== undefined

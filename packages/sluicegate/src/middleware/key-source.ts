@@ -2,8 +2,10 @@ import { type Awaitable, answersOf, chained } from '../awaitable.js'
 import { PolicyError } from '../errors.js'
 import { MAX_KEY_LENGTH } from '../key.js'
 import { address } from '../keys/address.js'
+import { isWholeIpv6 } from '../keys/ip-address.js'
 import { fittedKey, type KeyReader, type RequestFacts } from '../keys/key-reader.js'
 import type { Key } from '../limiter.js'
+import { warnOnce } from '../warn-once.js'
 
 /** What a function may return as the key of a request. A number and its text are the same key. Null, undefined and the empty string are no key. */
 export type GivenKey = string | number | bigint | readonly (string | number | bigint)[] | null | undefined
@@ -22,6 +24,12 @@ export const socketAddress: KeyReader = address()
 
 /** The key of a request; undefined for one without, as a key that many requests would share is never made up. */
 export type KeyFinder<Request> = (facts: RequestFacts, request: Request) => Awaitable<Key | undefined>
+
+const warn = warnOnce()
+/** Keys of a function that are checked. */
+const CHECKED_KEYS = 1_000
+const WHOLE =
+  'a key function returned a whole IPv6 address, and each client has a network full of them: say key: address(), or return clientNetwork()(address) of sluicegate/keys'
 
 /** What a request without a key gets: a denial, no limit, or the key that this finds. */
 export type MissingKey<Request> = 'deny' | 'skip' | KeyFinder<Request>
@@ -48,7 +56,17 @@ export function keyFinder<Request>(source: KeySource<Request> = socketAddress): 
         (keys) => (keys.includes(undefined) ? undefined : (keys as readonly string[])),
       )
   }
-  if (typeof source === 'function') return (_, request) => chained(source(request), checkedKey)
+  if (typeof source === 'function') {
+    let checked = 0
+    return (_, request) =>
+      chained(source(request), (key) => {
+        if (checked < CHECKED_KEYS && typeof key === 'string' && key.includes(':')) {
+          checked++
+          if (isWholeIpv6(key)) warn('SLUICEGATE_IPV6_WHOLE', WHOLE)
+        }
+        return checkedKey(key)
+      })
+  }
   if (typeof source === 'object' && source !== null && typeof source.read === 'function') {
     return (facts, request) => {
       const key = source.read(facts, request)

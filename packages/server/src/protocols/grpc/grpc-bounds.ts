@@ -1,7 +1,7 @@
 /** Bounds on what gRPC clients may use. */
 export interface GrpcBounds {
   readonly maxConnections: number
-  /** Connections of one IPv4 address, or of one /64 of IPv6. */
+  /** Connections of one IPv4 address, or of one /56 of IPv6. */
   readonly maxConnectionsPerAddress: number
   /** How long a new connection may take until it speaks HTTP/2. */
   readonly headersMs: number

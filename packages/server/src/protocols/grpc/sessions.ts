@@ -1,7 +1,7 @@
 import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
+import { clientKey } from '../../client-key.js'
 import { type Guard, type Guarded, listen } from '../guard.js'
-import { hostOf } from '../host-of.js'
 import type { GrpcBounds } from './grpc-bounds.js'
 import { destroyLater, isGone, peerAddress, ping } from './live-session.js'
 import { SessionTurns } from './session-turns.js'
@@ -93,7 +93,7 @@ export class Sessions {
   /** Takes in a connection over `socket`, or closes it or another one where there is no room. */
   add(session: ServerHttp2Session, socket: Socket): void {
     destroyLater(session, this.#guard)
-    const address = hostOf(peerAddress(session))
+    const address = clientKey(peerAddress(session))
     const { maxConnections, maxConnectionsPerAddress } = this.#bounds
     const ofAddress = this.#byAddress.get(address) ?? 0
     const room =

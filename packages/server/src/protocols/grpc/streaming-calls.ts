@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
+import { clientKey } from '../../client-key.js'
 import type { Guard } from '../guard.js'
-import { hostOf } from '../host-of.js'
 import { grpcTimeoutMs } from './in-time.js'
 import { peerAddress, ping } from './live-session.js'
 import { MessageReader } from './message-reader.js'
@@ -26,7 +26,7 @@ export function serveStreaming(
     get unsentBytes() {
       return stream.writableLength
     },
-    host: hostOf(address),
+    host: clientKey(address),
     peer: `${address} ${headers['x-forwarded-for'] ?? ''}`,
     send(response) {
       if (!over) answer.next(stream, response)

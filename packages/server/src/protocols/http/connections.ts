@@ -3,8 +3,8 @@ import type { Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ClientBounds } from 'sluicegate-config/config.js'
 import { after } from '../../after.js'
+import { clientKey } from '../../client-key.js'
 import type { Guard } from '../guard.js'
-import { hostOf } from '../host-of.js'
 import { Connection, type ConnectionOwner } from './connection.js'
 import type { FastPathOptions, PlainRequest, PlainResponse } from './fast/fast-path.js'
 import { Problem } from './problem.js'
@@ -90,7 +90,7 @@ export class Connections implements ConnectionOwner {
   /** Admits a new connection: to a free place, to that of another, or to be refused. */
   add(socket: Socket): void {
     this.#added++
-    const host = hostOf(socket.remoteAddress ?? '')
+    const host = clientKey(socket.remoteAddress ?? '')
     const connection = new Connection(socket, host, this)
     const places = this.#hosts.get(host) ?? { count: 0, resting: new Set() }
     this.#bySocket.set(socket, connection)

@@ -158,9 +158,10 @@ const PATHS: Readonly<Record<string, Schema>> = {
   '/v1/auth': {
     get: {
       summary:
-        'A take for gateways such as nginx: 204 admits, 403 denies, or 429 with denied=429. key-header=x-real-ip takes the key from there.',
+        'A take for gateways such as nginx: 204 admits, 403 denies, or 429 with denied=429; 401 without a key, or as missing-key says. key-header=x-real-ip takes the key from there; addresses count by network, of IPv6 as ipv6-subnet says.',
       responses: {
         204: { description: 'Allowed.' },
+        401: { $ref: '#/components/responses/Problem' },
         403: { description: 'Denied.' },
         429: { description: 'Denied.' },
         default: { $ref: '#/components/responses/Problem' },

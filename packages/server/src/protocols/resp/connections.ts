@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { ClientBounds } from 'sluicegate-config/config.js'
+import { clientKey } from '../../client-key.js'
 import type { Guard } from '../guard.js'
-import { hostOf } from '../host-of.js'
 import type { SessionContext } from './command.js'
 import { Connection, type ConnectionOwner } from './connection.js'
 
@@ -64,7 +64,7 @@ export class Connections implements ConnectionOwner {
   /** Admits a new connection: to a free place, to that of the longest idle one, or to be refused. */
   add(socket: Socket): void {
     // Clients of a Unix socket have no address: only the bound of all connections holds for them.
-    const host = hostOf(socket.remoteAddress ?? '')
+    const host = clientKey(socket.remoteAddress ?? '')
     const places = this.#hosts.get(host) ?? { count: 0, idle: new Set() }
     const isRefused =
       (host !== '' && !this.#hasRoom(places.count, this.#bounds.maxConnectionsPerAddress, places.idle)) ||
