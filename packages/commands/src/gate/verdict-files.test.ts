@@ -61,7 +61,7 @@ test('a file is written only when it changes, whole, and leaves nothing beside i
   assert.equal(readFileSync(file.path, 'utf8'), 'a\n')
   assert.deepEqual(readdirSync(at), ['deny'])
   mkdirSync(join(at, 'folder'))
-  await assert.rejects(new VerdictFile(join(at, 'folder'), denyList).write([]), /EISDIR|directory/)
+  await assert.rejects(new VerdictFile(join(at, 'folder'), denyList).write([]), /EISDIR|directory|is a folder/)
   assert.deepEqual(readdirSync(at).sort(), ['deny', 'folder'])
 })
 
