@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { pino } from 'pino'
 import { parseConfig } from 'sluicegate-config/read-config.js'
-import { everyNth, RedisProcess, until } from 'sluicegate-testkit'
+import { everyNth, longTest, RedisProcess, until } from 'sluicegate-testkit'
 import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
 import { runService } from 'sluicegate-testkit/service/running-service.js'
 import { startService } from './service.js'
@@ -55,4 +55,19 @@ test('with refused-at-start: serve it is in the log, and the metrics and readyz 
   await until('it is seen', async () => (await metric('sluicegate_degraded')) === 0)
   assert.equal(await get('/readyz'), 'ready\n')
   assert.equal((JSON.parse(await get('/v1/take?policy=api&key=b')) as { source: string }).source, 'store')
+})
+
+longTest('the nodes of a cluster that are none, or serve nothing, are said to be', async (t) => {
+  const single = await redisThatRefuses(t, [])
+  const empty = await RedisProcess.start({ args: ['--cluster-enabled', 'yes'] })
+  t.after(() => empty.stop())
+  const said = async (url: string): Promise<string> => {
+    const lines: string[] = []
+    const log = pino({}, { write: (line: string) => void lines.push(line) })
+    const nodes = yaml(url, ', refused-at-start: serve').replace(`url: "${url}"`, `nodes: ["${url}"]`)
+    await runService(t, parseConfig(nodes), { log })
+    return lines.join('')
+  }
+  assert.match(await said(single.url), /cluster support disabled.*give url instead of nodes/)
+  assert.match(await said(empty.url), /no node of the cluster serves slots: see CLUSTER INFO|Hash slot not served/)
 })

@@ -17,7 +17,10 @@ export async function engineTarget({ kind, url, policy: name, cost, config: path
     kind === 'memory'
       ? MEMORY
       : await (await import('../engine/redis-storage.js')).redisStorage(redisAt(url, config.storage), createLog('error'))
-  await storage.connect()
+  await storage.connect().catch(async (error: Error) => {
+    await storage.close()
+    throw new UsageError(error.message, 1)
+  })
   const engine = new Engine(allPolicies(config), { storage })
   const served = name === undefined ? [...engine.policies][0] : engine.policy(name)
   if (served === undefined) throw new UsageError(`${path} has no policy ${name ?? ''}`)

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { createClient, createCluster } from '@redis/client'
+import { createClient, createCluster, RootNodesUnavailableError } from '@redis/client'
 import type { RedisClient } from 'sluicegate/redis'
 import type { RedisPlace } from 'sluicegate-config/config.js'
 import { redisRefusal } from './redis-refusal.js'
@@ -95,7 +95,7 @@ export class RedisConnection implements WatchedStore {
   }
 
   async look(): Promise<void> {
-    if (!this.#isUsable) throw this.#fault ?? new Error('no connection is open')
+    if (!this.#isUsable) throw this.#fault ?? new Error(this.#quiet)
     if (this.#cluster === undefined) return this.#written('0')
     const late = new Promise<Error>((resolve) => {
       setTimeout(resolve, PART_ANSWER_MS, new Error(`no answer within ${PART_ANSWER_MS} ms`)).unref()
@@ -132,6 +132,12 @@ export class RedisConnection implements WatchedStore {
   get #isUsable(): boolean {
     const { isOpen, isReady } = this.#cluster ?? (this.#server as ServerClient)
     return isOpen && isReady && this.#cluster?.masters.length !== 0
+  }
+
+  /** What is known while the driver has said nothing. */
+  get #quiet(): string {
+    if (this.#cluster?.isReady) return 'no node of the cluster serves slots: see CLUSTER INFO'
+    return 'no connection is open yet: the server does not answer'
   }
 
   async #written(part: string): Promise<void> {
@@ -183,9 +189,10 @@ export class RedisConnection implements WatchedStore {
   }
 
   #lost(error: Error): void {
-    this.#fault = redisRefusal(error)
+    // The driver says first what each node answered, and then only that all have failed.
+    if (!(error instanceof RootNodesUnavailableError && this.#fault !== undefined)) this.#fault = redisRefusal(error)
     // Other servers of a cluster may be well, which the next look tells.
-    if (this.#cluster === undefined || !this.#isUsable) this.watch.lost(this.#fault)
+    if (this.#cluster === undefined || !this.#isUsable) this.watch.lost(this.#fault ?? error)
   }
 
   #destroy(): void {

@@ -12,6 +12,7 @@ const MENDS: readonly (readonly [answer: RegExp, mend: string])[] = [
   [/^NOREPLICAS /, 'it has fewer replicas than min-replicas-to-write asks for'],
   [/^MASTERDOWN /, 'it is a replica without its primary: give the address of the primary'],
   [/^CLUSTERDOWN /, 'its cluster does not serve all slots: see CLUSTER INFO'],
+  [/cluster support disabled/, 'it is a single server: give url instead of nodes'],
   [/^MOVED /, 'it is part of a cluster: give nodes instead of url'],
   [/^(?:WRONGPASS|NOAUTH) |invalid password|AUTH failed/, 'give its user and password in the address'],
   [

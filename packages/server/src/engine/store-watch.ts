@@ -50,7 +50,7 @@ interface Failing {
 }
 
 /** How long a look may take. */
-const ANSWER_MS = 1_000
+const ANSWER_MS = { sound: 1_000, failing: 500 } as const
 /** Between two looks. */
 const LOOK_MS = { starting: 50, failing: 250, sound: 1_000 } as const
 /** How long looks fail before connections are replaced. At random down to half of it, so that many processes do not come at once. */
@@ -150,7 +150,7 @@ export class StoreWatch {
     const beganMs = performance.now()
     try {
       if (await this.#answersInTime()) this.#succeeded(performance.now() - beganMs)
-      else if (this.#store.hasAnsweredSince?.(beganMs) !== true) this.#failed('silent', new Error(`no answer within ${ANSWER_MS} ms`))
+      else if (this.#store.hasAnsweredSince?.(beganMs) !== true) this.#failed('silent', new Error('no answer to a write in time'))
     } catch (error) {
       if (error instanceof StoreRefusal) this.#failed('refused', error)
       else if (this.#store.hasAnsweredSince?.(beganMs) !== true) this.#failed('lost', error as Error)
@@ -163,7 +163,7 @@ export class StoreWatch {
     let cancel = (): void => undefined
     const late = new Promise<false>((resolve) => {
       // This process may have stood still: sockets are read before the answer counts as late.
-      cancel = this.#after(ANSWER_MS, () => void setImmediate(() => setImmediate(resolve, false)))
+      cancel = this.#after(this.isSound ? ANSWER_MS.sound : ANSWER_MS.failing, () => void setImmediate(() => setImmediate(resolve, false)))
     })
     try {
       return await Promise.race([this.#store.look().then(() => true), late])
