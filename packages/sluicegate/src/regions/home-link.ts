@@ -12,25 +12,25 @@ const AT_ONCE = 4
  * whether it is back.
  */
 export class HomeLink {
-  private readonly guard: Pick<CallGuard, 'isSound' | 'pausedMs'>
+  private readonly guard: Pick<CallGuard, 'isSound' | 'pausedMs' | 'openCircuits'>
   private readonly waiting: (() => Promise<unknown>)[] = []
   private isProbing = false
 
-  constructor(guard: Pick<CallGuard, 'isSound' | 'pausedMs'>) {
+  constructor(guard: Pick<CallGuard, 'isSound' | 'pausedMs' | 'openCircuits'>) {
     this.guard = guard
   }
 
   /** @param isSure only where several calls failed in a row: for what nothing else can decide. */
   isOut(key: Key, isSure: boolean): boolean {
-    for (const own of partsOf(key)) {
-      if (isSure ? this.guard.pausedMs(own) > 0 : !this.guard.isSound(own)) return true
-    }
+    if (isSure && this.guard.openCircuits === 0) return false
+    for (const own of partsOf(key)) if (!this.guard.isSound(own)) return true
     return false
   }
 
   /** Calls the home about a key, unless a call looks for it already or it was called a moment ago. */
   probe(key: Key, call: () => Promise<unknown>): void {
-    if (this.isProbing || this.isOut(key, true)) return
+    if (this.isProbing) return
+    for (const own of partsOf(key)) if (this.guard.pausedMs(own) > 0) return
     this.isProbing = true
     const ended = (): void => {
       this.isProbing = false
