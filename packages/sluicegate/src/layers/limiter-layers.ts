@@ -7,7 +7,7 @@ import { invalidSnapshot, type Snapshot } from '../memory/snapshot/snapshot.js'
 import { asGiven, checkBoolean, checkFunction } from '../options/option-checks.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
-import { preciseClock } from '../time/clock.js'
+import { type Clock, preciseClock } from '../time/clock.js'
 import { BanCounter } from './ban-counter.js'
 import { BanningLimiter } from './banning-limiter.js'
 import { type ListedHandle, ListedLimiter, preparedKeyList, travelledKeyList } from './listed-limiter.js'
@@ -53,6 +53,7 @@ export function layered(own: Policy, make: (policy: Policy) => Limiter, options:
     overrides,
     makeOverride: make,
     restored: [],
+    clock: options.clock,
   }
   return withOverrides(outer(tiersAround(plain, plan)), overrides)
 }
@@ -131,7 +132,7 @@ export function restoredLayers(
   const overrides = keepsOverrides ? new OverrideMap(() => own.policy) : undefined
   const overridden = keepsOverrides ? parts.overridden.map((tier) => ({ policy: tier.policy, counted: restored(tier) })) : []
   const later = policies === undefined
-  const plan = { ownAs, now, make: again, later, policyFor, overrides, makeOverride: fresh, restored: overridden }
+  const plan = { ownAs, now, make: again, later, policyFor, overrides, makeOverride: fresh, restored: overridden, clock: options.clock }
   return withOverrides(outer(tiersAround(own, plan)), overrides)
 }
 
@@ -147,10 +148,11 @@ interface TierPlan {
   readonly makeOverride: (policy: Policy) => Limiter
   /** Limiters of override policies from the snapshot. */
   readonly restored: readonly Tier<Limiter>[]
+  readonly clock: Clock | undefined
 }
 
 function tiersAround(own: Limiter, plan: TierPlan): TieredLimiter<Decision> {
-  const { ownAs, now, later, make, policyFor, overrides, makeOverride, restored } = plan
+  const { ownAs, now, later, make, policyFor, overrides, makeOverride, restored, clock = preciseClock() } = plan
   const contents = new Set(ownAs.map(contentOf))
   const tiers: Tier<Limiter>[] = []
   for (const policy of now) {
@@ -158,7 +160,7 @@ function tiersAround(own: Limiter, plan: TierPlan): TieredLimiter<Decision> {
     if (!contents.has(content)) tiers.push({ policy, counted: make(policy) })
     contents.add(content)
   }
-  const overridden = overrides && { map: overrides, make: makeOverride, restored }
+  const overridden = overrides && { map: overrides, nowMs: () => clock.nowMs(), make: makeOverride, restored }
   return new TieredLimiter({ own, ownAs, tiers, policyFor, make: later ? make : undefined, overridden })
 }
 

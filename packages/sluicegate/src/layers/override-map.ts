@@ -19,6 +19,8 @@ export interface Override {
 export class OverrideMap extends Shown implements LocalOverrides {
   /** Grows with each change. */
   version = 0
+  /** Called after each change. */
+  onChange: () => void = () => undefined
   private readonly own: () => Policy
   private readonly byKey = new Map<string, Override>()
   private readonly byContent = new Map<string, { readonly override: Override; keys: number }>()
@@ -42,6 +44,7 @@ export class OverrideMap extends Shown implements LocalOverrides {
     shared.keys++
     this.byContent.set(content, shared)
     this.byKey.set(key, shared.override)
+    this.onChange()
   }
 
   get(key: string): Policy | undefined {
@@ -52,7 +55,10 @@ export class OverrideMap extends Shown implements LocalOverrides {
   delete(key: string): boolean {
     checkKey(key)
     const was = this.drop(key)
-    if (was) this.version++
+    if (was) {
+      this.version++
+      this.onChange()
+    }
     return was
   }
 

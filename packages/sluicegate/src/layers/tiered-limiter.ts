@@ -10,6 +10,7 @@ import { closeQueueOf } from '../queue/create-queue.js'
 import { shownAs } from '../shown.js'
 import { sumOfStats } from '../sum-of-stats.js'
 import type { Duration } from '../time/duration.js'
+import { FollowingWaits } from './following-waits.js'
 import { type OverrideMap, OverrideTiers } from './override-map.js'
 import { checkTier, checkTieredKey, contentOf, hotKeysOfAll, type Tier, TierTable } from './tier-table.js'
 import { tieredSnapshot } from './tiered-snapshot.js'
@@ -37,6 +38,7 @@ export interface TieredLimiterParts<Answer extends Decision> {
 
 interface OverriddenParts<Answer extends Decision> {
   readonly map: OverrideMap
+  readonly nowMs: () => number
   readonly make: (policy: Policy) => Limiter<Answer>
   /** Limiters of policies that keys had before a restart. */
   readonly restored: readonly Tier<Limiter<Answer>>[]
@@ -53,6 +55,8 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
   private readonly parts: TieredLimiterParts<Answer>
   private readonly table: TierTable<Limiter<Answer>>
   private readonly overridden: OverrideTiers<Limiter<Answer>> | undefined
+  /** Where overrides may give a key another limiter. */
+  private readonly waits: FollowingWaits<Limiter<Answer>> | undefined
 
   constructor(parts: TieredLimiterParts<Answer>) {
     super(parts.own)
@@ -75,6 +79,9 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
       isUsed: (content) => overridden.map.isUsed(content),
       known: overridden.restored.map(({ policy, counted }) => [contentOf(policy), counted]),
     })
+    const waits = new FollowingWaits<Limiter<Answer>>((key) => this.limiterOf(key), overridden.nowMs)
+    overridden.map.onChange = () => waits.changed()
+    this.waits = waits
   }
 
   override policyOf(key: Key): Policy {
@@ -90,7 +97,8 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
   }
 
   async wait(key: Key, options?: WaitOptions): Promise<Answer> {
-    return this.limiterOf(key).wait(key, options)
+    if (this.waits === undefined) return this.limiterOf(key).wait(key, options)
+    return this.waits.wait(key, options, (limiter, own) => limiter.wait(key, own))
   }
 
   /** Receipts return to the limiter that charged, whatever the key's policy is by then. */
@@ -99,7 +107,8 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
   }
 
   async [WAIT](key: Key, options?: WaitOptions): Promise<Receipt<Answer>> {
-    return receiptsOf(this.limiterOf(key))[WAIT](key, options)
+    if (this.waits === undefined) return receiptsOf(this.limiterOf(key))[WAIT](key, options)
+    return this.waits.wait(key, options, (limiter, own) => receiptsOf(limiter)[WAIT](key, own))
   }
 
   reserve(key: Key, cost: number, options?: ReserveOptions): Reservation {

@@ -39,6 +39,8 @@ export class OverrideCache extends Shown implements FleetOverrides {
   private readonly staleMs: number
   private readonly besideMs: number
   private readonly own: () => Policy
+  /** Called after each change that is known here. */
+  onChange: () => void = () => undefined
   private known: OverrideMap
   private version = NEVER_LOADED
   /** When the copy was surely current. */
@@ -154,6 +156,7 @@ export class OverrideCache extends Shown implements FleetOverrides {
       }
     }
     this.known = next
+    this.onChange()
   }
 
   private asked<Answer>(call: () => Promise<Answer>): Promise<Answer> {

@@ -3,6 +3,7 @@ import { type Awaitable, ignore } from '../../awaitable.js'
 import type { Decision } from '../../decision/decision.js'
 import type { HotKeys } from '../../decision/hot-keys.js'
 import { type Receipt, TAKE, WAIT } from '../../decision/receipt.js'
+import { FollowingWaits } from '../../layers/following-waits.js'
 import { type Override, OverrideTiers } from '../../layers/override-map.js'
 import { checkTier, checkTieredKey, contentOf, hotKeysOfAll, TierTable } from '../../layers/tier-table.js'
 import type { Key, ReserveOptions, WaitOptions } from '../../limiter.js'
@@ -29,6 +30,7 @@ export interface TieredFleetParts<Answer extends Decision> {
   /** Whether another process says what a policy of a name is: then all that `policyFor` returns under that name are this one. */
   readonly isKnownByName?: boolean
   readonly overrides: OverrideCache | undefined
+  readonly nowMs: () => number
   /** Creates the limiter of an override. */
   readonly makeOverride: (override: Override) => FleetLimiter<Answer>
 }
@@ -38,6 +40,8 @@ export class TieredSharedLimiter<Answer extends Decision> extends WrappedSharedL
   private readonly parts: TieredFleetParts<Answer>
   private readonly table: TierTable<FleetLimiter<Answer>>
   private readonly overridden: OverrideTiers<FleetLimiter<Answer>>
+  /** Where overrides may give a key another limiter. */
+  private readonly waits: FollowingWaits<FleetLimiter<Answer>> | undefined
   private isClosed = false
   private readonly isMade: boolean = false
 
@@ -56,6 +60,11 @@ export class TieredSharedLimiter<Answer extends Decision> extends WrappedSharedL
       close: (limiter) => limiter.close(),
       isUsed: (content) => overrides?.isUsed(content) ?? false,
     })
+    if (overrides !== undefined) {
+      const waits = new FollowingWaits<FleetLimiter<Answer>>((key) => this.limiterOf(key), parts.nowMs)
+      overrides.onChange = () => waits.changed()
+      this.waits = waits
+    }
     try {
       for (const policy of parts.policies ?? []) this.table.of(policy, false)
       this.isMade = true
@@ -81,7 +90,8 @@ export class TieredSharedLimiter<Answer extends Decision> extends WrappedSharedL
   }
 
   async wait(key: Key, options?: WaitOptions): Promise<Answer> {
-    return (await this.fresh(key)).wait(key, options)
+    const limiter = await this.fresh(key)
+    return this.waits === undefined ? limiter.wait(key, options) : this.waits.wait(key, options, (each, own) => each.wait(key, own))
   }
 
   /** Receipts return to the limiter that charged, whatever the key's policy is by then. */
@@ -92,7 +102,9 @@ export class TieredSharedLimiter<Answer extends Decision> extends WrappedSharedL
   }
 
   async [WAIT](key: Key, options?: WaitOptions): Promise<Receipt<Answer>> {
-    return receiptsOf(await this.fresh(key))[WAIT](key, options)
+    const limiter = await this.fresh(key)
+    if (this.waits === undefined) return receiptsOf(limiter)[WAIT](key, options)
+    return this.waits.wait(key, options, (each, own) => receiptsOf(each)[WAIT](key, own))
   }
 
   async reserve(key: Key, cost: number, options?: ReserveOptions): Promise<FleetReservation> {

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createLimiter, manualClock, tokenBucket } from '../index.js'
+
+const START_MS = 1_760_000_000_000
+const SMALL = tokenBucket({ limit: 1, window: '1m' })
+const LARGE = tokenBucket({ limit: 2, window: '1m', burst: 5 })
+
+async function turns(): Promise<void> {
+  for (let i = 0; i < 60; i++) await Promise.resolve()
+}
+
+test('an override that makes room is felt at once by those who wait, in their order, and leaves nothing charged elsewhere', async () => {
+  const clock = manualClock(START_MS)
+  const limiter = createLimiter(SMALL, { clock, overrides: true })
+  limiter.take('k')
+  const passed: string[] = []
+  const controller = new AbortController()
+  const wait = (name: string, options = {}): void => {
+    limiter.wait('k', options).then(
+      ({ allowed }) => passed.push(`${name} ${allowed} at ${clock.nowMs() - START_MS}`),
+      () => passed.push(`${name} gave up`),
+    )
+  }
+  wait('a')
+  wait('b', { signal: controller.signal })
+  void limiter.run('k', () => passed.push(`job at ${clock.nowMs() - START_MS}`))
+  wait('c', { maxWaitMs: 300_000, cost: 1 })
+  wait('d', { maxWaitMs: 400_000 })
+  await turns()
+  clock.advance(1_000)
+  limiter.overrides.set('k', LARGE)
+  controller.abort()
+  await turns()
+  assert.deepEqual(passed.toSorted(), ['a true at 1000', 'b gave up', 'c true at 1000', 'd true at 1000', 'job at 1000'])
+  assert.deepEqual(
+    passed.filter((one) => one.includes('true')).map(([name]) => name),
+    ['a', 'c', 'd'],
+  )
+  limiter.overrides.delete('k')
+  clock.advance(59_000)
+  assert.equal(limiter.take('k').allowed, true, 'only the first take was charged there')
+  limiter.close()
+})
+
+test('a wait that is given another limit keeps its longest time', async () => {
+  const clock = manualClock(START_MS)
+  const limiter = createLimiter(SMALL, { clock, overrides: true })
+  limiter.take('k')
+  const waiting = limiter.wait('k', { maxWaitMs: 70_000 })
+  await turns()
+  clock.advance(20_000)
+  const twin = tokenBucket({ limit: 1, window: '2m' })
+  limiter.overrides.set('k', twin)
+  limiter.take('k')
+  await turns()
+  assert.equal((await waiting).allowed, false)
+  limiter.close()
+})
