@@ -93,6 +93,20 @@ longTest('bodies that come in chunks of one byte and do not end fill no memory, 
   await neighbourIsServed(service)
 })
 
+longTest('large bodies that do not end take bounded memory, and leave room for others when their clients go', async (t) => {
+  const service = await serveProcess(t, TWO_POLICIES)
+  const length = 500_000
+  const head = `POST /v1/batch HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`
+  const attackers = await connected(t, service.url, 400)
+  for (const socket of attackers) socket.write(head + ' '.repeat(length - 1))
+  await neighbourIsServed(service)
+  for (const socket of attackers) socket.destroy()
+  while ((await service.metric('sluicegate_connections')) > 5) await sleep(10)
+  const body = JSON.stringify({ takes: [{ policy: 'burst', key: 'a' }] }).padEnd(length, ' ')
+  const { status } = await fetch(`${service.url}/v1/batch`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+  assert.equal(status, 200)
+})
+
 longTest('a new client behind many that pipeline is answered long before they are', async (t) => {
   const service = await serveProcess(t, TWO_POLICIES)
   // All of them are there, with their requests, before the service sees the first one.

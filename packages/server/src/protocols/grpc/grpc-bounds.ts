@@ -17,6 +17,8 @@ export interface GrpcBounds {
   /** Calls of streaming methods at once of one connection. */
   readonly maxStreamingCalls: number
   readonly maxMessageBytes: number
+  /** Memory of the incomplete messages of all connections; one that adds more is cut off. */
+  readonly maxHeldBytes: number
 }
 
 export const DEFAULT_GRPC_BOUNDS: GrpcBounds = {
@@ -30,4 +32,5 @@ export const DEFAULT_GRPC_BOUNDS: GrpcBounds = {
   maxCallsInAll: 20_000,
   maxStreamingCalls: 16,
   maxMessageBytes: 65_536,
+  maxHeldBytes: 67_108_864,
 }

@@ -54,7 +54,13 @@ export class GrpcServer implements ProtocolServer {
     this.sessions = new Sessions(bounds, guard)
     this.#answer = new StreamAnswer(guard)
     const { maxMessageBytes } = bounds
-    this.#context = { guard, answer: this.#answer, maxMessageBytes, statusOf: (error) => this.#statusOf(error) }
+    this.#context = {
+      guard,
+      answer: this.#answer,
+      maxMessageBytes,
+      statusOf: (error) => this.#statusOf(error),
+      holds: (stream, bytes) => this.sessions.holds(stream, bytes),
+    }
     this.#unary = new UnaryCalls(this.#context)
     // Errors of a stream are of its client: it has gone, or has broken the protocol.
     this.#onStreamError = guard.listener(() => {})

@@ -422,6 +422,22 @@ test('the first call of a connection, on its way when the service stops, is answ
   await until('the other connection is closed', () => idle.destroyed)
 })
 
+test('messages that do not end take bounded memory: the connection that adds more than there is room for is cut off', async (t) => {
+  const { port, service, client } = await setUp(t, { bounds: { maxHeldBytes: 100_000 } })
+  const prefix = framed(Buffer.alloc(60_000)).subarray(0, 20_000)
+  const [small, greedy] = [await rawClient(t, port), await rawClient(t, port)]
+  const open = (session: ClientHttp2Session): void => {
+    const stream = session.request({ ':method': 'POST', ':path': PATH, 'content-type': 'application/grpc' })
+    stream.on('error', () => undefined)
+    stream.write(prefix)
+  }
+  open(small)
+  for (let i = 0; i < 6; i++) open(greedy)
+  await once(greedy, 'close')
+  assert.deepEqual([service.traffic.cuts.held, small.destroyed], [1, false])
+  await client.call(shouldRateLimit, requestOf(['free', 'x']))
+})
+
 test('a stop finishes the calls that are being answered and cuts off the rest', async (t) => {
   const { port, service } = await setUp(t)
   const session = await rawClient(t, port)

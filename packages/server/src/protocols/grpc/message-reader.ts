@@ -15,6 +15,11 @@ export class MessageReader {
     this.#maxBytes = maxBytes
   }
 
+  /** Bytes of memory that a message without its end takes. */
+  get heldBytes(): number {
+    return this.#length === 0 ? 0 : this.#held.length
+  }
+
   /** Whether a part of a message has arrived without its end. */
   get isInside(): boolean {
     return this.#length > 0

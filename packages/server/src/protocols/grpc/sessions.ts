@@ -22,7 +22,7 @@ const FIRST_CALL_MS = 500
 const PING_BYTES = 17
 
 /** Connections that a bound closed, by the reason. */
-export type GrpcCuts = Record<'refused' | 'evicted' | 'mute' | 'unread' | 'broken', number>
+export type GrpcCuts = Record<'refused' | 'evicted' | 'mute' | 'unread' | 'broken' | 'held', number>
 
 /** What is known of a connection. */
 export interface SessionState {
@@ -58,11 +58,13 @@ interface CallState {
   readonly isStreaming: boolean
   /** In sweeps. */
   readonly begunAt: number
+  /** Of its incomplete message. */
+  heldBytes: number
 }
 
 /** All connections and calls, with their bounds. Times are counted in sweeps, so that a call costs no reading of a clock. */
 export class Sessions {
-  readonly cuts: GrpcCuts = { refused: 0, evicted: 0, mute: 0, unread: 0, broken: 0 }
+  readonly cuts: GrpcCuts = { refused: 0, evicted: 0, mute: 0, unread: 0, broken: 0, held: 0 }
   readonly #bounds: GrpcBounds
   readonly #sessions = new Map<ServerHttp2Session, SessionState>()
   readonly #byAddress = new Map<string, number>()
@@ -73,6 +75,7 @@ export class Sessions {
   readonly #onStreamClose: Guarded
   readonly #timer: NodeJS.Timeout
   #now = 0
+  #heldBytes = 0
   #emptied: (() => void) | undefined
 
   constructor(bounds: GrpcBounds, guard: Guard) {
@@ -150,15 +153,28 @@ export class Sessions {
     state.isNew = false
     if (isStreaming) state.streamingCalls++
     else this.#timed.add(stream)
-    this.#calls.set(stream, { session, state, isStreaming, begunAt: this.#now })
+    this.#calls.set(stream, { session, state, isStreaming, begunAt: this.#now, heldBytes: 0 })
     listen(stream, 'close', this.#onStreamClose)
     return true
+  }
+
+  /** The incomplete message of `stream` takes `bytes` of memory. */
+  holds(stream: ServerHttp2Stream, bytes: number): void {
+    const call = this.#calls.get(stream)
+    if (call === undefined) return
+    const more = bytes - call.heldBytes
+    call.heldBytes = bytes
+    this.#heldBytes += more
+    if (more <= 0 || this.#heldBytes <= this.#bounds.maxHeldBytes || isGone(call.session)) return
+    this.cuts.held++
+    call.session.destroy()
   }
 
   #ended(stream: ServerHttp2Stream): void {
     const call = this.#calls.get(stream)
     if (call === undefined) return
     const { session, state, isStreaming } = call
+    this.#heldBytes -= call.heldBytes
     this.#calls.delete(stream)
     this.#timed.delete(stream)
     state.calls--

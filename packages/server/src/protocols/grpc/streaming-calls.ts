@@ -15,7 +15,7 @@ export function serveStreaming(
   headers: IncomingHttpHeaders,
   method: StreamingMethod,
   turns: Turns,
-  { guard, answer, maxMessageBytes, statusOf }: CallContext,
+  { guard, answer, maxMessageBytes, statusOf, holds }: CallContext,
 ): void {
   const reader = new MessageReader(method.maxMessageBytes ?? maxMessageBytes)
   const receipts = new Receipts(stream, guard)
@@ -75,7 +75,9 @@ export function serveStreaming(
   }
   guard.on(stream, 'data', (chunk: Uint8Array) => {
     turns.arrived()
+    const before = reader.heldBytes
     attempt(() => reader.read(chunk, take))
+    if (reader.heldBytes !== before) holds(stream, reader.heldBytes)
   })
   guard.once(stream, 'end', () =>
     turns.do(() =>

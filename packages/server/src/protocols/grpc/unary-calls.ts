@@ -12,6 +12,8 @@ export interface CallContext {
   readonly guard: Guard
   readonly answer: StreamAnswer
   readonly maxMessageBytes: number
+  /** The bytes that the incomplete message of `stream` takes. */
+  holds(stream: ServerHttp2Stream, bytes: number): void
   /** The status of an error that is no {@link GrpcError}. */
   statusOf(error: unknown): GrpcError
 }
@@ -27,6 +29,7 @@ interface UnaryCall {
   readonly headers: IncomingHttpHeaders
   readonly reader: MessageReader
   readonly turns: Turns
+  heldBytes: number
   request: Uint8Array | undefined
   hasFailed: boolean
 }
@@ -46,7 +49,7 @@ export class UnaryCalls {
   /** Answers the one request of `stream`. */
   serve(stream: CallStream, headers: IncomingHttpHeaders, method: UnaryMethod, turns: Turns): void {
     const reader = new MessageReader(this.#context.maxMessageBytes)
-    stream[CALL] = { method, headers, reader, turns, request: undefined, hasFailed: false }
+    stream[CALL] = { method, headers, reader, turns, heldBytes: 0, request: undefined, hasFailed: false }
     listen(stream, 'data', this.#onData)
     listen(stream, 'end', this.#onEnd)
   }
@@ -63,6 +66,9 @@ export class UnaryCalls {
       call.hasFailed = true
       this.#fail(stream, error)
     }
+    const { heldBytes } = call.reader
+    if (heldBytes !== call.heldBytes) this.#context.holds(stream, heldBytes)
+    call.heldBytes = heldBytes
   }
 
   #end(stream: ServerHttp2Stream, { method, headers, reader, turns, request, hasFailed }: UnaryCall): void {

@@ -99,24 +99,50 @@ export function discardRest(request: IncomingMessage, guard: Guard): void {
   guard.on(request, 'error', () => {})
 }
 
+/** Memory of larger bodies that are still arriving, and the most of all clients together. */
+let heldBytes = 0
+const MAX_HELD_BYTES = 67_108_864
+
 /** Copies into one buffer: a client may send each byte in its own chunk, and each chunk that was kept would take a hundred bytes and more. */
 function readAll(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     let body: Buffer = NOTHING
     let bytes = 0
-    let isTooLarge = false
+    let held = 0
+    let refusal: Problem | undefined
+    const hold = (more: number): void => {
+      held += more
+      heldBytes += more
+    }
     const keep = (chunk: Buffer): void => {
-      isTooLarge ||= bytes + chunk.length > maxBytes
-      if (isTooLarge) throw tooLarge(maxBytes)
+      if (bytes + chunk.length > maxBytes) refusal ??= tooLarge(maxBytes)
+      if (refusal !== undefined) throw refusal
       if (bytes === 0) body = chunk
       else body = appended(body, bytes, chunk, maxBytes)
       bytes += chunk.length
+      if (body.length > MAX_BODY_BYTES) hold(body.length - held)
+      if (heldBytes <= MAX_HELD_BYTES) return
+      refusal = new Problem(503, 'BUSY', 'too many large bodies are arriving: come back later', [['Retry-After', '1']])
+      throw refusal
     }
-    listen(request, 'data', rejecting(reject, keep))
-    const end = (): void => resolve(body.subarray(0, bytes))
-    listen(request, 'end', rejecting(reject, end))
-    const fail = (): void => reject(new Problem(400, 'REQUEST_INVALID', 'the body ended early'))
-    listen(request, 'error', rejecting(reject, fail))
+    const failed = (error: unknown): void => {
+      hold(-held)
+      body = NOTHING
+      reject(error)
+    }
+    listen(request, 'data', rejecting(failed, keep))
+    const end = (): void => {
+      hold(-held)
+      resolve(body.subarray(0, bytes))
+    }
+    listen(request, 'end', rejecting(failed, end))
+    const fail = (): void => failed(new Problem(400, 'REQUEST_INVALID', 'the body ended early'))
+    listen(request, 'error', rejecting(failed, fail))
+    listen(
+      request,
+      'close',
+      rejecting(reject, () => hold(-held)),
+    )
   })
 }
 

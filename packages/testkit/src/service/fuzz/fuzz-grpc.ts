@@ -104,6 +104,7 @@ const CALLS = new UnaryCalls({
   answer: new StreamAnswer(GUARD),
   maxMessageBytes: MAX_MESSAGE_BYTES,
   statusOf: knownStatusOf,
+  holds() {},
 })
 
 /** The server's side of a call, without a connection. */
