@@ -14,7 +14,7 @@ const MOST_BYTES: Readonly<Record<Published, { readonly size: number; readonly u
   // Half of it are source maps.
   sluicegate: { size: 1_100_000, unpackedSize: 5_300_000 },
   // What it uses of the library is in it.
-  'sluicegate-server': { size: 560_000, unpackedSize: 2_050_000 },
+  'sluicegate-server': { size: 600_000, unpackedSize: 2_200_000 },
 }
 
 /** Packs the packages and checks them as published: manifest, entry points, types, weight. */
