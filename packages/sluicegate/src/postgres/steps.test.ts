@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import pg from 'pg'
-import { PostgresProcess, until } from 'sluicegate-testkit'
+import postgres from 'postgres'
+import { PgBouncerProcess, PostgresProcess, until } from 'sluicegate-testkit'
 import { allOf } from '../policy/all-of.js'
 import { fixedWindow, slidingLog, tokenBucket } from '../policy/single-policy.js'
 import { createStoreLimiter } from '../store/create-store-limiter.js'
@@ -173,4 +174,29 @@ test('a transaction that was left open in a client of the pool is rolled back, a
   assert.equal((await inside.take('k')).source, 'store')
   await client.end()
   for (const each of [limiter, seen, inside]) each.close()
+})
+
+test('two drivers behind PgBouncer take one budget to the token, a locked key ends alone, and no connection keeps a lock_timeout', async () => {
+  await using bouncer = await PgBouncerProcess.before(server, 6)
+  const own = new pg.Pool({ connectionString: bouncer.url, max: 4 })
+  const sql = postgres(bouncer.url, { max: 4, fetch_types: false })
+  const policy = fixedWindow({ limit: 30, window: '30d', name: 'bounced' })
+  const fleet = [own, sql].map((client) => createPostgresLimiter(policy, options({ client, timeoutMs: 3000 })))
+  const decisions = await Promise.all(Array.from({ length: 80 }, (_, i) => fleet[i % 2]?.take(`k${i % 4 === 3 ? 'other' : ''}`)))
+  assert.ok(decisions.every((decision) => decision?.source === 'store'))
+  assert.equal(decisions.filter((decision, i) => i % 4 < 3 && decision?.allowed).length, 30)
+  const locker = new pg.Client({ connectionString: server.url })
+  await locker.connect()
+  await locker.query('BEGIN')
+  await locker.query("SELECT FROM sluicegate WHERE key = 'sluicegate:fixed-window:bounced:k'::bytea FOR UPDATE")
+  const quick = createPostgresLimiter(policy, options({ client: own, timeoutMs: 300 }))
+  const [locked, other] = await Promise.all([quick.take('k'), quick.take('kother')])
+  assert.deepEqual([locked.source, other.source], ['outage', 'store'])
+  await locker.query('ROLLBACK')
+  await locker.end()
+  const shown = await Promise.all(Array.from({ length: 4 }, () => own.query('SHOW lock_timeout')))
+  assert.ok(shown.every(({ rows }) => rows[0].lock_timeout === '0'))
+  for (const limiter of [...fleet, quick]) limiter.close()
+  await own.end()
+  await sql.end()
 })
