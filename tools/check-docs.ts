@@ -8,10 +8,8 @@ import { trackedFiles } from './tracked-files.js'
 /** Inside the checkout, so that `import 'sluicegate'` finds the built package as it would in a project of one's own. */
 const FOLDER = '.cache/documented'
 const MOST_MS = 20_000
-/** All documents together; one that grows loses as much elsewhere. */
-const MOST_WORDS = 79_950
 
-/** Links that lead nowhere, examples that do not work, and too many words. */
+/** Links that lead nowhere, and examples that do not work. */
 export function checkDocs(): string[] {
   const documents = trackedFiles(/\.md$/).map((file) => [file, readFileSync(file, 'utf8')] as const)
   const dead = documents.flatMap(([file, text]) => {
@@ -19,14 +17,7 @@ export function checkDocs(): string[] {
     const targets = linkedFiles(file, text).filter((target) => !/^packages\/\w+\/docs\//.test(target) && !existsSync(target))
     return targets.map((target) => `${file} links to ${target}, which is not there`)
   })
-  const words = wordFaults(documents.map(([, text]) => text))
-  return [...dead, ...deadAnchors(documents), ...words, ...exampleFaults(documents.flatMap(([file, text]) => examplesIn(file, text)))]
-}
-
-/** More words than fit, without those that are only marks of Markdown. */
-export function wordFaults(texts: readonly string[], most = MOST_WORDS): string[] {
-  const words = texts.flatMap((text) => text.split(/[ \t\n]+/)).filter((word) => !/^[|:`#*-]*$/.test(word)).length
-  return words > most ? [`all documents together have ${words} words, more than ${most}: shorten some`] : []
+  return [...dead, ...deadAnchors(documents), ...exampleFaults(documents.flatMap(([file, text]) => examplesIn(file, text)))]
 }
 
 /** Links to headings that the linked document does not have. */
