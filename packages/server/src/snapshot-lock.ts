@@ -157,12 +157,13 @@ function spaceOf(): string {
   }
 }
 
-/** When a process began, by the clock of Linux; empty elsewhere. */
+/** When a process began, by the clock of Linux; empty elsewhere. `ended` for one that is dead, and of which its parent has not heard. */
 function bornOf(pid: number): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    // The 22nd field; the second may have spaces in it.
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? ''
+    // From the 3rd field on; the second may have spaces in it.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return fields[0] === 'Z' ? 'ended' : (fields[19] ?? '')
   } catch {
     return ''
   }

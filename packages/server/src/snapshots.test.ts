@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { longTest, shortOrLong, until } from 'sluicegate-testkit'
@@ -79,6 +80,22 @@ test('one service has a snapshot at a time; the lock of one that was killed is n
   const second = await runService(t, yaml)
   await second.stop()
   assert.ok(!existsSync(`${file}.lock`))
+})
+
+test('a lock is none when its process is dead and nobody has waited for it', async (t) => {
+  const { file, yaml } = setUp(t)
+  // A shell that becomes a program which waits for no child.
+  const parent = spawn('sh', ['-c', 'sleep 60 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'inherit'] })
+  t.after(() => parent.kill())
+  const [line] = (await once(parent.stdout, 'data')) as [Buffer]
+  const pid = Number(line)
+  const stat = (): string[] => readFileSync(`/proc/${pid}/stat`, 'utf8').split(' ')
+  const owner = { id: 'another', host: hostname(), space: readlinkSync('/proc/self/ns/pid'), pid, born: stat()[21], beat: 0 }
+  writeFileSync(`${file}.lock`, JSON.stringify(owner))
+  await assert.rejects(runService(t, yaml), /is in use by process/)
+  process.kill(pid, 'SIGKILL')
+  await until('it is dead', () => stat()[2] === 'Z')
+  await (await runService(t, yaml)).stop()
 })
 
 test('keys of a policy that is left out for a time are kept, and those of a tier', async (t) => {
