@@ -32,7 +32,8 @@ export type TlsFault = (option: keyof TlsFiles, reason: string) => void
 
 /** Far above any real file, with all authorities of a machine in it. */
 const MAX_BYTES = 4_000_000
-const CERTIFICATE = /-----BEGIN (?:X509 )?CERTIFICATE-----[^-]*-----END (?:X509 )?CERTIFICATE-----/g
+const CERTIFICATE = /^-----BEGIN (?:X509 )?CERTIFICATE-----[^-]*\n-----END (?:X509 )?CERTIFICATE-----/gm
+const BEGIN = /-----BEGIN (?:X509 )?CERTIFICATE-----/g
 
 /**
  * Reads the files, relative to `folder`. Undefined without any, and after a fault.
@@ -94,7 +95,10 @@ export function readPem(file: string, kind: PemKind): { readonly pem: string; re
 /** Why a text is no list of certificates. Node takes text without any for one, and would trust nobody, or everybody. */
 function certificatesFault(pem: string): string | undefined {
   const blocks = pem.match(CERTIFICATE) ?? []
-  if (blocks.length === 0) return 'has no certificate in PEM'
+  const begun = pem.match(BEGIN)?.length ?? 0
+  if (begun === 0) return 'has no certificate in PEM'
+  // OpenSSL skips a certificate that begins within a line, as after a byte order mark, and ends without a word at one that is torn.
+  if (blocks.length < begun) return `has a torn certificate, or one that begins within a line (${begun - blocks.length} of ${begun})`
   try {
     for (const block of blocks) new X509Certificate(block)
     return undefined

@@ -162,11 +162,15 @@ test('a certificate that cannot be used is a fault of the file', async (t) => {
   assert.match(faultOf('{ cert: server.pem, key: client.key }'), /tls\.cert: is no certificate for this key/)
   assert.match(faultOf('{ cert: service.yaml, key: server.key }'), /tls\.cert: has no certificate/)
   // Without an authority Node takes one of the public ones, or anybody.
+  const whole = readFileSync(join(folder, 'ca.pem'), 'utf8')
   for (const [name, text, reason] of [
     ['empty.pem', '', 'is an empty file'],
     ['blank.pem', ' \n', 'is an empty file'],
     ['key.pem', readFileSync(join(folder, 'ca.key')), 'has no certificate in PEM'],
-    ['torn.pem', readFileSync(join(folder, 'ca.pem')).subarray(0, 200), 'has no certificate in PEM'],
+    ['torn.pem', readFileSync(join(folder, 'ca.pem')).subarray(0, 200), 'has a torn certificate'],
+    ['second-torn.pem', whole + whole.slice(0, 200), 'has a torn certificate, or one that begins within a line (1 of 2)'],
+    ['marked.pem', `\uFEFF${whole}${whole}`, 'has a torn certificate, or one that begins within a line (1 of 2)'],
+    ['indented.pem', ` ${whole}`, 'has a torn certificate'],
     ['bad.pem', readFileSync(join(folder, 'ca.pem'), 'utf8').replace(/\n[^-]{20}/, '\n'), 'has a certificate that cannot be read'],
   ] as const) {
     writeFileSync(join(folder, name), text)

@@ -185,8 +185,8 @@ export class MemoryBookings {
     decisions.opened.core.look()
     const { decoder } = decisions
     const isRate = decoder instanceof RateDecoder
-    // The change has forgiven what lies ahead under a bucket; of a window it may still count.
-    if (generation !== decisions.generation) return isRate
+    // The change has forgiven what lies ahead under a bucket; of a window it may still count, until a reset.
+    if (generation !== decisions.generation) return isRate || this.isFull(booking, nowUs)
     const { unitsPerToken, unitsPerUs } = isRate ? decoder : WHOLE
     return this.cancelled(booking, nowUs, cost * unitsPerToken, isRate ? debt - (nowUs - bookedUs) * unitsPerUs : atUs)
   }
@@ -207,6 +207,10 @@ export class MemoryBookings {
     return (
       decoder.policy.algorithm !== 'fixed-window' || decisions.peek(key as string, low, high, 1, nowUs).retryAfterMs * 1000 < atUs - nowUs
     )
+  }
+
+  private isFull({ key, low, high }: MemoryBooking, nowUs: number): boolean {
+    return this.decisions.peek(key as string, low, high, 1, nowUs).resetAfterMs === 0
   }
 
   /** Whether anything came back, or nothing is owed that could. */

@@ -220,6 +220,21 @@ function policyOf({ algorithm }: Policy, limit: number): Policy {
 }
 
 for (const policy of POLICIES) {
+  test(`${policy.algorithm}: a reset opens the key for all who wait, also for what was booked before an update`, async () => {
+    const { limiter, wait, passed } = fixture(policy)
+    limiter.take('k', 6)
+    wait('first', 5)
+    wait('second', 5)
+    limiter.update(policyOf(policy, 18))
+    await turns()
+    limiter.reset('k')
+    await turns()
+    assert.deepEqual(passed, ['first at 0', 'second at 0'])
+    limiter.close()
+  })
+}
+
+for (const policy of POLICIES) {
   test(`${policy.algorithm}: in ${SEEDS} lives of arrivals, aborts, refunds, resets and updates nothing waits for what is there, hangs or starts twice`, async () => {
     for (let seed = 1; seed <= SEEDS; seed++) await live(policy, seed)
   })
