@@ -19,7 +19,10 @@ export function parseYaml(file: string, text: string, faults: Fault[]): Source {
   }
   // Where the parser gives up, it finds faults that are none.
   const tooDeep = document.errors.filter(({ code }) => code === 'RESOURCE_EXHAUSTION').slice(0, 1)
-  for (const { code, message, pos } of tooDeep.length > 0 ? tooDeep : document.errors) add(pos[0], REASON_BY_CODE[code] ?? message)
+  const found = tooDeep.length > 0 ? tooDeep : document.errors
+  // One that lies in a map within a map is found for each of them.
+  const each = new Map(found.map((error) => [`${error.pos[0]} ${error.message}`, error]))
+  for (const { code, message, pos } of each.values()) add(pos[0], REASON_BY_CODE[code] ?? message)
   for (const offset of repeatedKeys(document)) add(offset, 'keys must be unique: this one stands before in the same map')
   return { file, document, lines, faults }
 }

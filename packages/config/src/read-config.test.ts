@@ -150,6 +150,7 @@ for (const [what, yaml, fault] of SINGLE_FAULTS) {
 const BROKEN_YAML: readonly [what: string, yaml: string, place: string][] = [
   ['the same policy twice', 'policies:\n  a: { limit: 1 }\n  a: { limit: 2 }\n', '3:3'],
   ['a bracket that is never closed', 'policies: {\n  a: 1\n', '3:1'],
+  ['a bracket within another that are both never closed', 'policies: { a: { limit: 1\n', '2:1'],
   ['a tab as indentation', 'policies:\n\ta: 1\n', '2:1'],
   ['the same option twice in braces', 'policies:\n  a: { limit: 1, limit: 1 }\n', '2:18'],
   ['the same section twice', 'log: {}\npolicies: {}\n"log": {}\n', '3:1'],
@@ -158,7 +159,9 @@ const BROKEN_YAML: readonly [what: string, yaml: string, place: string][] = [
 
 for (const [what, yaml, place] of BROKEN_YAML) {
   test(`${what} is a fault of the YAML, reported with its place`, () => {
-    assert.match(faults(yaml)[0] ?? '', new RegExp(`^gate\\.yaml:${place}: `), faults(yaml).join('\n'))
+    const all = faults(yaml)
+    assert.match(all[0] ?? '', new RegExp(`^gate\\.yaml:${place}: `), all.join('\n'))
+    assert.deepEqual(all, [...new Set(all)])
   })
 }
 
