@@ -18,7 +18,7 @@ export class FixedModel extends KeptModel<{ readonly window: number; readonly co
     // What changes nothing does not open a window either.
     const unchanged = next.kept.window === here.kept.window && next.kept.count === here.kept.count
     const after = unchanged ? this : call.verb === 'reset' ? this.with(0, 0) : next
-    return { after, value: next.debtAt(nowUs), more }
+    return { after, value: next.debtAt(nowUs), more, ...(call.verb === 'cancel' && unchanged && { denied: true }) }
   }
 
   updated(policy: ExploredPolicy, nowUs: number): KeyModel {

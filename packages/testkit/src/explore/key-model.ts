@@ -10,6 +10,7 @@ export interface Step {
   readonly after: KeyModel | undefined
   /** Debt after it; of a change of a permit when it expires, or 0. */
   readonly value: number
+  /** Of a take or a reservation that was denied, and of a cancel that gave nothing back. */
   readonly denied?: boolean
   /** The time it tells, where it tells one: until a permit expires, until a reservation may be spent, until it would pass or is new. */
   readonly more?: number

@@ -17,7 +17,7 @@ export class LogModel extends KeptModel<{ readonly requests: readonly Request[];
     const after = this.stepped(call)
     if (after === undefined) return denied(this, nowUs)
     if (verb === 'reserve') return { after, value: after.debtAt(nowUs), more: this.earliestUs(amount, nowUs) - nowUs }
-    return { after, value: after.debtAt(nowUs) }
+    return { after, value: after.debtAt(nowUs), ...(verb === 'cancel' && after === this && { denied: true }) }
   }
 
   /** What is over by the old window never comes back. */

@@ -32,7 +32,8 @@ export class RateModel implements KeyModel {
     if (verb === 'cancel') {
       // Counted in units, with the deepest debt of which anything comes back; ahead of now what is less than a token and a microsecond belongs to no booking.
       const rest = bound > capacity ? Math.min(unitsPerToken, unitsPerUs) - 1 : 0
-      return this.owing(debt <= bound + rest ? Math.max(Math.min(debt, bound) - amount, 0) : debt, nowUs)
+      const left = debt <= bound + rest ? Math.max(Math.min(debt, bound) - amount, 0) : debt
+      return left === debt ? denied(this, nowUs) : this.owing(left, nowUs)
     }
     return this.owing(verb === 'reset' ? 0 : debt, nowUs)
   }

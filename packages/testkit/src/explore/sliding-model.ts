@@ -24,7 +24,7 @@ export class SlidingModel
     const unchanged =
       next.kept.window === here.kept.window && next.kept.previous === here.kept.previous && next.kept.count === here.kept.count
     const after = unchanged ? this : verb === 'reset' ? this.from(0) : next
-    return { after, value: next.debtAt(nowUs), more }
+    return { after, value: next.debtAt(nowUs), more, ...(verb === 'cancel' && unchanged && { denied: true }) }
   }
 
   /** The wide encoding closes a window before it opens another: a thread that comes late may find that, and its clock too early. */
