@@ -122,12 +122,12 @@ describe('a log that has ended', () => {
     ['a key without a variable', ['--follow', 'x', '--block', '5', '--key', 'all'], /names no variable/],
     ['a stream without a server', ['--stream', 'x', '--block', '5'], /needs both/],
     ['a service without a policy', ['--follow', 'x', '--block', '5', '--url', 'http://127.0.0.1:1'], /both --url and --policy/],
-    ['a reload without a file', ['--follow', 'x', '--block', '5', '--reload', 'true'], /give --nginx-map or --deny-list/],
+    ['a reload without a file', ['--follow', 'x', '--block', '5', '--reload', 'true'], /give --nginx-geo, --nginx-map or --deny-list/],
     ['a folder as a log', ['--follow', tmpdir(), '--once', '--block', '5'], /no regular file|EISDIR/],
     [
       'a file in a folder that does not exist',
       ['--follow', 'x', '--once', '--block', '5', '--deny-list', '/does/not/exist'],
-      /cannot be written: ENOENT/,
+      /is in a folder that does not exist/,
     ],
   ]
   for (const [i, [what, args, reason]] of refused.entries()) {

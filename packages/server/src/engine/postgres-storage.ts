@@ -67,6 +67,7 @@ export class PostgresStorage implements Storage {
   /** Leases go back first. */
   async close(): Promise<void> {
     for (const limiter of this.#limiters) limiter.close()
+    this.#limiters.clear()
     await new Promise((resolve) => setImmediate(resolve))
     await this.#store.close()
   }

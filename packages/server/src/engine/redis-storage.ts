@@ -114,6 +114,8 @@ export class RedisStorage implements Storage {
 
   async close(): Promise<void> {
     for (const limiter of this.#limiters) limiter.close()
+    // A look that fails meanwhile says what is left.
+    this.#limiters.clear()
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, this.#config.timeoutMs)

@@ -98,14 +98,16 @@ export class MisuseWatch {
   tallyOf(limiter: object & { readonly policy?: Policy }): Tally {
     const known = this.tallies.get(limiter)
     if (known !== undefined) return known
-    const name = limiter.policy?.name ?? ''
+    // Read once: a limiter that is closed has none, and its requests are an outage.
+    const { policy } = limiter
+    const name = policy?.name ?? ''
     let checked = 0
     let lastRequest: unknown
     let lastKey: Key | undefined
     const tally: Tally = {
       count: (request, key) => {
         if (checked >= CHECKED_REQUESTS) return false
-        if (checked === 0 && limiter.policy !== undefined) this.firstKey({ policy: limiter.policy, key })
+        if (checked === 0 && policy !== undefined) this.firstKey({ policy, key })
         if (request === lastRequest && isSameKey(key, lastKey)) {
           const message = 'counted one request twice for the same key: is its middleware there twice?'
           this.warn('SLUICEGATE_COUNTED_TWICE', `the limiter of the policy '${name}' ${message}`, name)

@@ -10,4 +10,4 @@ after(async () => {
   await server.stop()
 })
 
-conformanceOverStore('PostgreSQL', host, { share: 0.002, keysShare: 0.002, sampled: true })
+conformanceOverStore('PostgreSQL', host, { share: 0.002, keysShare: 0.002, sampled: true, furthestBackMs: 300 })

@@ -1,7 +1,8 @@
 import type { StoreError } from '../errors.js'
 import { checkOptions } from '../options/option-checks.js'
+import { DEEPEST_DEBT_BURSTS } from '../policy/policy-numbers.js'
 import type { CancelSignal } from '../shared/backend.js'
-import type { CasOutcome, CasState, CasStep, CasStepped, CasStepRefusal, CasStore, CasSwap } from '../store/cas-store.js'
+import type { CasOutcome, CasState, CasStep, CasStepped, CasStepRefusal, CasStepState, CasStore, CasSwap } from '../store/cas-store.js'
 import { warnOfStore } from '../warn-once.js'
 import { hexOf } from './hex.js'
 import { LockedKeys } from './locked-keys.js'
@@ -10,7 +11,7 @@ import { isLocked, isOvertaken, isReadOnly, isUnknownStatement, isWithoutColumns
 import { notSent, type SqlRow, type SqlRunner } from './sql-runner.js'
 import { type PostgresClient, sqlRunnerFor } from './sql-runner-for.js'
 import { type Statement, type Statements, statementsOf } from './statements.js'
-import { MOST_TIMES } from './step-texts.js'
+import { FURTHEST_US, MOST_TIMES } from './step-texts.js'
 import { storedKey } from './stored-key.js'
 import { Sweeper } from './sweeper.js'
 import { postgresTable } from './table-name.js'
@@ -386,14 +387,29 @@ function stepLists(steps: readonly CasStep[]): readonly string[] {
   ]
 }
 
+/** A state as it counts at a time, as the statements have it: bounded where the clock stepped back, and of a window that is over nothing. */
+function inForce(state: CasStepState, nowUs: number): { readonly debt: number; readonly state: CasStepState } {
+  const { at, rest, unit, pace, cap, ahead } = state
+  if (pace > 0) {
+    const deepest = ahead ? Math.max(DEEPEST_DEBT_BURSTS * cap, cap + FURTHEST_US * pace) : cap
+    return { debt: Math.max(0, Math.min((at - nowUs) * pace + rest, deepest)), state }
+  }
+  const begin = nowUs - (nowUs % unit)
+  const latest = ahead ? Math.max(begin + unit, nowUs + FURTHEST_US) : begin + unit
+  if (at > latest) return { debt: cap, state: { ...state, at: begin, rest: cap, ahead: false } }
+  const count = at + unit > nowUs ? rest : 0
+  return { debt: count, state: { ...state, at: Math.max(at, begin), rest: count, ahead: ahead && at > nowUs } }
+}
+
 /** `state`: the columns of steps and the time of the last one. */
 function steppedIn(key: string, row: SqlRow | undefined): CasStepped | CasStepRefusal {
   const { done, state } = row ?? {}
   if (done === 'busy') return 'busy'
   if (done === 'other') return { key, swapped: stateOf(row) }
   const [at = 0, rest = 0, unit = 0, pace = 0, cap = 0, ahead = 0, blocked = 0, seen = 0] = String(state).split(' ').map(Number)
-  const debt = pace === 0 ? rest : Math.max(0, (at - seen) * pace + rest)
-  return { done: Number(done), debt, nowUs: seen, state: { at, rest, unit, pace, cap, ahead: ahead === 1, blocked } }
+  const stored = { at, rest, unit, pace, cap, ahead: ahead === 1, blocked }
+  const { debt, state: now } = inForce(stored, seen)
+  return { done: Number(done), debt, nowUs: seen, state: now }
 }
 
 function outcomeOf(outcomes: readonly (CasStepped | CasStepRefusal)[]): readonly CasStepped[] | CasStepRefusal {

@@ -16,7 +16,7 @@ export const STEP_COLUMNS = ['at', 'rest', 'unit', 'pace', 'cap', 'ahead', 'bloc
 const WRITTEN = [...STEP_COLUMNS, 'seen', 'expires'].join(', ')
 
 /** As in lua/steps/bounds.lua. */
-const FURTHEST_US = 3_600_000_000
+export const FURTHEST_US = 3_600_000_000
 
 /** The server's clock, microseconds. */
 export const NOW = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint'
@@ -148,8 +148,9 @@ const NO_BOOKING = { lent: '0::bigint', bound: '0::bigint', booked: '0::bigint',
 export const MOST_TIMES = 256
 
 /**
- * `takeRate`, `takeWindow`: the take of one key, up to `$8` times. The row is locked when the clock is read, whatever the statement's snapshot is. The version is
- * `$2` plus how many passed, where any did. No row: it holds the value of a swap.
+ * `takeRate`, `takeWindow`: the take of one key, up to `$7` times. The row is locked when the clock is read, whatever the statement's snapshot is. The version is
+ * `$2` plus how many passed, where any did. No row: it holds the value of a swap. A denial leaves the state as it was, unbounded where the clock has
+ * stepped back: bounded and written, it would be less once the clock is right again.
  */
 export function takeOneText(table: string, id: string, locks: string, isWindow: boolean): string {
   const input: StepInput = {
@@ -163,10 +164,13 @@ export function takeOneText(table: string, id: string, locks: string, isWindow: 
     times: '$7::bigint',
     ...NO_BOOKING,
   }
+  const ifKept = (name: string): string => `CASE WHEN k.kept THEN t.${name} ELSE w.${name} END`
+  const kept = STEP_COLUMNS.map(ifKept).join(', ')
   return `INSERT INTO ${table} AS t (key, value, version, ${WRITTEN})
 SELECT ${id}, '', $2::bigint + o.done, w.* FROM ${locks} AS locks CROSS JOIN ${chainText(FRESH, input)}
 ON CONFLICT (key) DO UPDATE SET (value, version, ${WRITTEN}) = (
-  SELECT ''::bytea, CASE WHEN o.done > 0 THEN $2::bigint + o.done ELSE t.version END, w.* FROM ${chainText(rowOf('t'), input)}
+  SELECT ''::bytea, CASE WHEN o.done > 0 THEN $2::bigint + o.done ELSE t.version END, ${kept}, w.seen, ${ifKept('expires')} FROM ${chainText(rowOf('t'), input)}
+  CROSS JOIN LATERAL (SELECT o.done = 0 AND t.value = '' AND t.unit = ${input.unit} AND t.pace = ${input.pace} AND t.cap = ${input.cap} AS kept) AS k
 ) WHERE t.value = '' OR t.expires <= ${NOW}
 RETURNING (t.version - $2::bigint)::text AS done, ${answerOf('t')}`
 }

@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test'
 import pg from 'pg'
 import postgres from 'postgres'
 import { PgBouncerProcess, PostgresProcess, until } from 'sluicegate-testkit'
+import { limiterAtGivenTimes } from 'sluicegate-testkit/postgres/given-time.js'
 import { allOf } from '../policy/all-of.js'
 import { fixedWindow, slidingLog, tokenBucket } from '../policy/single-policy.js'
 import { createStoreLimiter } from '../store/create-store-limiter.js'
@@ -32,6 +33,31 @@ const options = (more: Partial<PostgresLimiterOptions> = {}): PostgresLimiterOpt
 
 const OLD = (table: string): string =>
   `CREATE TABLE ${table} (key bytea PRIMARY KEY, version bigint NOT NULL, expires bigint NOT NULL, value bytea NOT NULL)`
+
+test('a denial while the clock is set back leaves the state as it was, for when the clock is right again', async () => {
+  const startMs = 1_789_000_000_500
+  const policies = [
+    tokenBucket({ limit: 10, window: '1s', name: 'rate back' }),
+    fixedWindow({ limit: 10, window: '1s', name: 'window back' }),
+  ]
+  for (const policy of policies) {
+    for (const backMs of [300, 1_000, 3_600_000]) {
+      const { limiter, set } = limiterAtGivenTimes(pool, policy, { mode: 'exact' })
+      const key = `back ${backMs}`
+      set(startMs)
+      assert.equal((await limiter.take(key, 10)).allowed, true)
+      set(startMs - backMs)
+      const denied = await limiter.take(key)
+      assert.equal(denied.allowed, false)
+      assert.ok(denied.retryAfterMs <= 1_000 + Math.min(backMs, 1_000), JSON.stringify(denied))
+      set(startMs)
+      assert.equal((await limiter.take(key)).allowed, false, `${policy.name}, ${backMs} ms`)
+      set(startMs + 1_000)
+      assert.equal((await limiter.take(key, 10)).allowed, true)
+      limiter.close()
+    }
+  }
+})
 
 test('a table of before is swapped, and once it has the columns of steps the same keys go on, whoever wrote them', async () => {
   await server.ask(OLD('rolling'))

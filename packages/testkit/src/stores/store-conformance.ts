@@ -23,14 +23,26 @@ export interface StoreShare {
   readonly keysShare: number
   /** Whether all but a token bucket are asked less: what decides is the same over every store. */
   readonly sampled?: boolean
+  /** Larger steps back of the clock are bounded by what the store computes itself, as those of Redis are. */
+  readonly furthestBackMs?: number
 }
 
 /** The one suite on limiters over a store, exact and leased; a short run only samples: stores have their kit and the oracle as well. */
-export function conformanceOverStore(name: string, host: LimiterHost, { share, keysShare, sampled = false }: StoreShare): void {
+export function conformanceOverStore(
+  name: string,
+  host: LimiterHost,
+  { share, keysShare, sampled = false, furthestBackMs }: StoreShare,
+): void {
   const make = (mode: 'exact' | 'leased'): MakeLimiter => {
     return (policy, { clock, hotKeys = 0 }) => host.make(policy, { hotKeys, mode, outage: 'closed', timeoutMs: 60_000 }, clock)
   }
-  const store = { source: 'store', own: false, share, updatesLazily: true } as const
+  const store = {
+    source: 'store',
+    own: false,
+    share,
+    updatesLazily: true,
+    ...(furthestBackMs !== undefined && { furthestBackMs }),
+  } as const
   const exact = (choice: ConformanceChoice): void => conformance(`exact, ${name}`, make('exact'), { ...store, ...choice })
   const leased = (choice: ConformanceChoice): void => conformance(`leased, ${name}`, make('leased'), { ...store, ...choice })
 
