@@ -129,7 +129,7 @@ test('a settled job lets those start that wait', async () => {
   assert.deepEqual(passed, ['started at 10'])
 })
 
-const SEEDS = shortOrLong(60, 1500)
+const SEEDS = shortOrLong(60, 200)
 
 /** A random life of waits and jobs over one key, beside a limiter that knows no waits: what could pass has passed, and costs what it must. */
 async function live(policy: Policy, seed: number): Promise<void> {
