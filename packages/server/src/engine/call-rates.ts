@@ -5,18 +5,7 @@ import type { DecisionObserver } from './decision-observer.js'
 import type { Latency } from './latency.js'
 import type { Outcome } from './outcome.js'
 import type { Counts } from './served-policy.js'
-import type { CallRateRoom, LimiterMaking, Storage, StoredRateTable } from './stored-limiter.js'
-
-const NO_KEYS: LimiterStats = {
-  decisions: {},
-  keys: 0,
-  evictions: 0,
-  refusals: 0,
-  overflows: 0,
-  casRetries: 0,
-  contentions: 0,
-  memoryBytes: 0,
-}
+import { type CallRateRoom, type LimiterMaking, NO_TABLE, type Storage, type StoredRateTable } from './stored-limiter.js'
 
 /**
  * Two readings of the clock take longer than such a decision in memory: after the first calls one in some is timed, and stands for those up to the
@@ -104,7 +93,7 @@ export class CallRates {
   }
 
   stats(): LimiterStats {
-    return this.#table?.stats() ?? NO_KEYS
+    return this.#table?.stats() ?? NO_TABLE
   }
 
   /** The `n` keys with the highest demand, and the `n` with the most denials, as text where they are UTF-8. */

@@ -1,23 +1,10 @@
-import type { LimiterStats } from 'sluicegate'
 import type { FleetLimiter } from 'sluicegate/redis'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import { reserveNowOf } from './reserve-now.js'
-import type { LimiterMaking, StoredLimiter } from './stored-limiter.js'
+import { type LimiterMaking, NO_TABLE, type StoredLimiter } from './stored-limiter.js'
 
 /** The library's bound on keys with a lease in one process. */
 const MAX_LEASED_KEYS = 10_000_000
-
-/** Figures of a table that is elsewhere. */
-export const NO_TABLE: LimiterStats = {
-  decisions: {},
-  keys: 0,
-  evictions: 0,
-  refusals: 0,
-  overflows: 0,
-  casRetries: 0,
-  contentions: 0,
-  memoryBytes: 0,
-}
 
 /** What all stores have in the configuration. */
 interface StoreConfig {

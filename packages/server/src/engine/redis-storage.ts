@@ -4,17 +4,18 @@ import type { RedisStorageConfig } from 'sluicegate-config/config.js'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { Log } from '../log.js'
 import { type BudgetHome, budgetHome } from './budget-home.js'
-import { fleetOptions, NO_TABLE, storedFleet } from './fleet-limiter.js'
+import { fleetOptions, storedFleet } from './fleet-limiter.js'
 import { RedisConnection } from './redis-connection.js'
 import { DEFAULT_PREFIX, reportOf, START_MS, throwRefusal } from './store-reports.js'
-import type {
-  CallRateRoom,
-  LimiterMaking,
-  Storage,
-  StorageWatches,
-  StoreConnections,
-  StoredLimiter,
-  StoredRateTable,
+import {
+  type CallRateRoom,
+  type LimiterMaking,
+  NO_TABLE,
+  type Storage,
+  type StorageWatches,
+  type StoreConnections,
+  type StoredLimiter,
+  type StoredRateTable,
 } from './stored-limiter.js'
 
 /** As the configuration says, with a home where it names one. */

@@ -34,6 +34,18 @@ export interface StoredReservation extends Pick<FleetReservation, 'allowed' | 'w
 /** Figures of a limiter in memory; at a store the tables are elsewhere, and all of them are 0 but `keys`, those with a lease here. */
 export type LimiterFigures = LimiterStats
 
+/** Figures of a table that is elsewhere, or that has no key yet. */
+export const NO_TABLE: LimiterStats = {
+  decisions: {},
+  keys: 0,
+  evictions: 0,
+  refusals: 0,
+  overflows: 0,
+  casRetries: 0,
+  contentions: 0,
+  memoryBytes: 0,
+}
+
 /** Calls to one server of a store. */
 export interface ServerCalls {
   /** Undefined where there is one only. */

@@ -1,19 +1,15 @@
-import type { CallRate, Decision, HotKeys, Key, LimiterStats, Policy, Throttled } from 'sluicegate'
+import type { CallRate, Decision, HotKeys, Key, Policy, Throttled } from 'sluicegate'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
-import type { LimiterMaking, Storage, StoredLimiter, StoredRateTable, StoredReservation } from '../engine/stored-limiter.js'
+import {
+  type LimiterMaking,
+  NO_TABLE,
+  type Storage,
+  type StoredLimiter,
+  type StoredRateTable,
+  type StoredReservation,
+} from '../engine/stored-limiter.js'
 import type { Exchange } from './exchange.js'
 
-/** The keys are there; figures of tables too. */
-const NO_TABLE: LimiterStats = {
-  decisions: {},
-  keys: 0,
-  evictions: 0,
-  refusals: 0,
-  overflows: 0,
-  casRetries: 0,
-  contentions: 0,
-  memoryBytes: 0,
-}
 const NO_HOT_KEYS: HotKeys = { demand: [], denials: [] }
 
 /** A decision that crossed the channel, and the number by which the primary process knows what is held of it. */

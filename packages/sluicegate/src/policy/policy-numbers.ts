@@ -31,6 +31,8 @@ export type Encoding = (typeof ENCODINGS)[number]
 const VALUE_BITS = 56
 /** Of the limit or burst, the deepest that a key goes into debt. */
 export const DEEPEST_DEBT_BURSTS = 11
+/** How far ahead a store keeps a booking, in microseconds, as lua/steps/bounds.lua has it: debt beyond it comes from a clock that stepped back. */
+export const FURTHEST_US = 3_600_000_000
 /** A packed word has 24 bits for the level, which may stand up to one tick of 1,024 microseconds above the capacity. */
 const PACKED_LEVELS = 2 ** 24
 const PACKED_TICK_US = 1024

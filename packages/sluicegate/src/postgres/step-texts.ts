@@ -1,4 +1,4 @@
-import { DEEPEST_DEBT_BURSTS } from '../policy/policy-numbers.js'
+import { DEEPEST_DEBT_BURSTS, FURTHEST_US } from '../policy/policy-numbers.js'
 
 // One step of a rate or a fixed window in SQL: twin of lua/steps/rate.lua, fixed-window.lua and verbs.lua. All is bigint, on the server's clock,
 // which is read when the row is locked. A row is in one of two forms: `value` is empty, and the columns hold the state; or `value` is what a
@@ -14,9 +14,6 @@ import { DEEPEST_DEBT_BURSTS } from '../policy/policy-numbers.js'
 export const STEP_COLUMNS = ['at', 'rest', 'unit', 'pace', 'cap', 'ahead', 'blocked'] as const
 /** Those, and what else a step writes. */
 const WRITTEN = [...STEP_COLUMNS, 'seen', 'expires'].join(', ')
-
-/** As in lua/steps/bounds.lua. */
-export const FURTHEST_US = 3_600_000_000
 
 /** The server's clock, microseconds. */
 export const NOW = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint'

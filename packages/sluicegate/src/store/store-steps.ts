@@ -1,6 +1,6 @@
 import { StoreError } from '../errors.js'
 import type { Policy } from '../policy/policy.js'
-import { DEEPEST_DEBT_BURSTS, emissionOf } from '../policy/policy-numbers.js'
+import { DEEPEST_DEBT_BURSTS, emissionOf, FURTHEST_US } from '../policy/policy-numbers.js'
 import type { CallerSignal } from '../shared/backend.js'
 import type { EncodingName, PolicyEncoding } from '../shared/steps/policy-encoding.js'
 import type { KeyState, ScriptAnswer, ScriptLease, ScriptRequest, ScriptVerb } from '../shared/steps/script-call.js'
@@ -11,8 +11,6 @@ import type { StateOf, StepCalls } from './step-calls.js'
 import { storeKey } from './store-key.js'
 import { decodedValue } from './stored-value.js'
 
-/** As in lua/steps/bounds.lua. */
-const FURTHEST_US = 3_600_000_000
 const MOST_US = 1e15
 
 /** What is thrown where the store cannot make steps now. */
