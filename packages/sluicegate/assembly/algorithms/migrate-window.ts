@@ -1,4 +1,4 @@
-import { calendarWindowStart } from "../host"
+import { calendarWindowEnd, calendarWindowStart } from "../host"
 import {
   RECORD_BASE_US, RECORD_CALENDAR, RECORD_CAPACITY, RECORD_COUNT_BITS, RECORD_ENCODING, RECORD_ERA, RECORD_KEEPS_DEBT,
   RECORD_NUMBER_BITS, RECORD_TICK_US, RECORD_WINDOW_US,
@@ -24,7 +24,7 @@ export function migratedWindow(value: u64, entry: usize, from: usize, to: usize,
   if (encoding == FIXED) return migratedFixed(value, from, to, sinceUs)
   const sameWindows = field(from, RECORD_WINDOW_US) == field(to, RECORD_WINDOW_US)
   const sameWords = encoding == <i32>field(to, RECORD_ENCODING) && field(from, RECORD_COUNT_BITS) == field(to, RECORD_COUNT_BITS)
-  return sameWindows && sameWords ? sameSliding(value, from, to) : otherSliding(value, entry, from, to, sinceUs)
+  return sameWindows && sameWords ? sameSliding(value, from, to, sinceUs) : otherSliding(value, entry, from, to, sinceUs)
 }
 
 /** The bits above the lowest `bits`, less `by`. */
@@ -45,15 +45,32 @@ export function migratedWindow(value: u64, entry: usize, from: usize, to: usize,
 
 function migratedFixed(value: u64, from: usize, to: usize, sinceUs: i64): u64 {
   const bits = <u64>field(from, RECORD_COUNT_BITS)
-  const count = <i64>(value & ((<u64>1 << bits) - 1))
+  let count = <i64>(value & ((<u64>1 << bits) - 1))
   let beginUs = field(from, RECORD_BASE_US) + <i64>(value >> bits) * field(from, RECORD_TICK_US)
   const sameWindows = field(from, RECORD_WINDOW_US) == field(to, RECORD_WINDOW_US) && field(from, RECORD_CALENDAR) == field(to, RECORD_CALENDAR)
   if (!sameWindows) {
     if (count == 0 || beginUs < beginOf(from, sinceUs)) return 0
     beginUs = beginOf(to, sinceUs)
+  } else if (count == 0 && isOtherCapacity(from, to) && beginUs == endOf(from, sinceUs) && beginOf(from, sinceUs) >= field(to, RECORD_BASE_US)) {
+    beginUs = beginOf(from, sinceUs)
+    count = field(from, RECORD_CAPACITY)
   }
   const number = (beginUs - field(to, RECORD_BASE_US)) / field(to, RECORD_TICK_US)
   return number < 0 ? 0 : (<u64>atMost(number, to) << <u64>field(to, RECORD_COUNT_BITS)) | <u64>min<i64>(count, mostIn(to))
+}
+
+/**
+ * A key that waits for a window in which nothing is booked any more is as one that is full in the window before: under another limit it has
+ * the room of one.
+ */
+@inline function isOtherCapacity(from: usize, to: usize): bool {
+  return field(from, RECORD_CAPACITY) != field(to, RECORD_CAPACITY)
+}
+
+/** End of the window around a time. */
+function endOf(record: usize, us: i64): i64 {
+  const windowUs = field(record, RECORD_WINDOW_US)
+  return windowUs == 0 ? <i64>calendarWindowEnd(record, <f64>us) : beginOf(record, us) + windowUs
 }
 
 /** Begin of the window around a time. */
@@ -95,8 +112,15 @@ function written(record: usize): u64 {
   return (<u64>number << <u64>field(record, RECORD_COUNT_BITS)) | <u64>current
 }
 
-function sameSliding(value: u64, from: usize, to: usize): u64 {
+function sameSliding(value: u64, from: usize, to: usize, sinceUs: i64): u64 {
   read(value, from)
+  const now = max<i64>(sinceUs - field(from, RECORD_BASE_US), 0) / field(from, RECORD_WINDOW_US)
+  // The wide encoding has the previous count elsewhere.
+  if (current == 0 && number == now + 1 && isOtherCapacity(from, to) && <i32>field(from, RECORD_ENCODING) != WIDE) {
+    number = now
+    current = previous
+    previous = field(from, RECORD_CAPACITY)
+  }
   number += (field(from, RECORD_BASE_US) - field(to, RECORD_BASE_US)) / field(to, RECORD_WINDOW_US)
   previous = min<i64>(previous, mostIn(to))
   current = min<i64>(current, mostIn(to))

@@ -61,8 +61,12 @@ end
 --- With the same windows a key keeps its window; else its count moves into the current window.
 function fixed.carried(part, other)
   if other.finish <= now then return end
-  part.count = math.min(other.count, part.limit)
-  if other.windows == part.windows then part.begin, part.finish, part.ahead = other.begin, other.finish, other.ahead end
+  local count = other.count
+  -- A window in which nothing is booked any more: the one before it is full.
+  local isFull = other.windows == part.windows and count == 0 and other.limit ~= part.limit and other.begin == part.finish
+  if isFull then count = other.limit end
+  part.count = math.min(count, part.limit)
+  if other.windows == part.windows and not isFull then part.begin, part.finish, part.ahead = other.begin, other.finish, other.ahead end
 end
 
 function fixed.state(part)

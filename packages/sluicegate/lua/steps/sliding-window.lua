@@ -66,6 +66,12 @@ end
 --- With the same windows a key keeps its window; else its used tokens count as spent in the current window.
 function sliding.carried(part, other)
   if other.windowUs == part.windowUs then
+    local number = numberNow(part)
+    if other.current == 0 and other.number == number + 1 and other.limit ~= part.limit then
+      -- A window in which nothing is booked any more: the one before it is full.
+      part.number, part.previous, part.current = number, math.min(other.limit, part.limit), math.min(other.previous, part.limit)
+      return
+    end
     part.number, part.ahead = other.number, other.ahead
     part.previous, part.current = math.min(other.previous, part.limit), math.min(other.current, part.limit)
     return

@@ -43,9 +43,12 @@ function restoredText(row: StepRow, input: StepInput, now = NOW): string {
   const deepest = `greatest(${DEEPEST_DEBT_BURSTS} * h.cap, h.cap + ${FURTHEST_US} * h.pace)`
   const begin = `n.now - n.now % ${input.unit}`
   const finish = `${begin} + ${input.unit}`
+  // A window in which nothing is booked any more: the one before it is full.
+  const isFull = `h.unit = ${input.unit} AND h.rest = 0 AND h.cap <> ${input.cap} AND h.at = ${finish}`
   return `SELECT n.now, n.blocked, ${input.cap} AS cap,
   CASE WHEN ${isWindow} THEN
     CASE WHEN h.pace <> 0 OR h.unit = 0 THEN 0
+      WHEN ${isFull} THEN least(h.cap, ${input.cap})
       WHEN h.unit <> ${input.unit} THEN CASE WHEN h.at + h.unit > n.now THEN least(h.rest, ${input.cap}) ELSE 0 END
       WHEN h.at > CASE WHEN h.ahead THEN greatest(${finish}, n.now + ${FURTHEST_US}) ELSE ${finish} END THEN ${input.cap}
       WHEN h.at + h.unit > n.now THEN CASE WHEN h.cap = ${input.cap} THEN h.rest ELSE least(h.rest, ${input.cap}) END
@@ -57,10 +60,10 @@ function restoredText(row: StepRow, input: StepInput, now = NOW): string {
       ELSE least(ceil(d.debt::numeric * ${input.unit} / h.unit), ${input.cap})::bigint END
   END AS debt,
   CASE WHEN ${isWindow} THEN
-    CASE WHEN h.unit = ${input.unit} AND h.pace = 0 AND h.at > n.now
+    CASE WHEN h.unit = ${input.unit} AND h.pace = 0 AND h.at > n.now AND NOT (${isFull})
       AND h.at <= CASE WHEN h.ahead THEN greatest(${finish}, n.now + ${FURTHEST_US}) ELSE ${finish} END THEN h.at ELSE ${begin} END
   ELSE 0 END AS begin,
-  h.ahead AND ${isWindow} AND h.at > n.now AS ahead
+  h.ahead AND ${isWindow} AND h.at > n.now AND NOT (${isFull}) AS ahead
 FROM (SELECT ${row.at} AS at, ${row.rest} AS rest, ${row.unit} AS unit, ${row.pace} AS pace, ${row.cap} AS cap, ${row.ahead} AS ahead, ${row.blocked} AS blocked) AS h
 CROSS JOIN LATERAL (SELECT c.now, CASE WHEN h.blocked > c.now THEN h.blocked ELSE 0 END AS blocked FROM (SELECT ${now} AS now OFFSET 0) AS c OFFSET 0) AS n
 CROSS JOIN LATERAL (SELECT CASE WHEN h.pace = 0 OR h.at < n.now THEN 0 ELSE least(

@@ -4,6 +4,7 @@ import pg from 'pg'
 import postgres from 'postgres'
 import { PgBouncerProcess, PostgresProcess, until } from 'sluicegate-testkit'
 import { limiterAtGivenTimes } from 'sluicegate-testkit/postgres/given-time.js'
+import { feltChanges } from 'sluicegate-testkit/suites/felt-changes.js'
 import { allOf } from '../policy/all-of.js'
 import { fixedWindow, slidingLog, tokenBucket } from '../policy/single-policy.js'
 import { createStoreLimiter } from '../store/create-store-limiter.js'
@@ -33,6 +34,15 @@ const options = (more: Partial<PostgresLimiterOptions> = {}): PostgresLimiterOpt
 
 const OLD = (table: string): string =>
   `CREATE TABLE ${table} (key bytea PRIMARY KEY, version bigint NOT NULL, expires bigint NOT NULL, value bytea NOT NULL)`
+
+feltChanges('PostgreSQL', (policy) => {
+  const limiter = createPostgresLimiter(policy, options({ client: pool, prefix: 'felt' }))
+  const settle = async (): Promise<void> => {
+    // One after another: what was sent before each of them is answered by then.
+    for (let i = 0; i < 10; i++) await limiter.peek('k')
+  }
+  return { limiter, settle, stop: () => limiter.close() }
+})
 
 test('a denial while the clock is set back leaves the state as it was, for when the clock is right again', async () => {
   const startMs = 1_789_000_000_500

@@ -222,7 +222,10 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter, Receip
   }
 
   async reset(key: Key): Promise<Decision> {
-    return this.changed({ verb: 'reset', key }, 'dropped')
+    const wake = this.waiting.resetting(key)
+    const decision = await this.changed({ verb: 'reset', key }, 'dropped')
+    wake()
+    return decision
   }
 
   key(key: Key): FleetBoundKey {
@@ -288,6 +291,7 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter, Receip
   protected changeTo(policy: Policy, horizonMs: number): void {
     const isOther = numbersOf(policy) !== numbersOf(this.parts.policy)
     if (isOther) this.generation++
+    if (isOther) this.waiting.changing()
     const next = partsOver(this.base, policy, horizonMs)
     this.base.outage.update(policy)
     this.parts.leases?.close()

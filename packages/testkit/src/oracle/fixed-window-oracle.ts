@@ -72,10 +72,15 @@ export class FixedWindowOracle extends KeyedOracle<Counted, FixedWindowSpec> {
     if (spec.algorithm !== 'fixed-window') throw new TypeError('a fixed window stays one')
     const sameWindows = isSame(this.spec, spec)
     const isSameLimit = this.spec.limit === spec.limit
+    const oldLimit = this.#limit()
     const old = this.#windows
     this.spec = spec
     this.#windows = windowsOf(spec)
     return ({ window, count }) => {
+      const here = this.#windows(nowUs)
+      // Nothing is booked in the next window any more: the one before it is full.
+      if (sameWindows && !isSameLimit && count === 0n && window.startUs === here.endUs)
+        return { window: here, count: min(oldLimit, this.#limit()) }
       if (sameWindows) return { window, count: isSameLimit ? count : min(count, this.#limit()) }
       const spent = window.startUs >= old(nowUs).startUs ? count : 0n
       return spentIn(this.#windows(nowUs), min(spent, this.#limit()), nowUs)

@@ -81,7 +81,13 @@ export class SlidingWindowOracle extends KeyedOracle<Counts, SlidingWindowSpec> 
     const isSame = old.#limit() === limit && old.#windowUs() === this.#windowUs() && old.#words() === this.#words()
     if (isSame) return (state) => state
     if (old.#windowUs() === this.#windowUs() && old.#words() === this.#words()) {
-      return ({ number, previous, current }) => ({ number, previous: min(previous, limit), current: min(current, limit) })
+      const here = this.#numberOf(nowUs)
+      const isWide = this.#words() === 'wide' || this.#words() === 'short'
+      return ({ number, previous, current }) =>
+        current === 0n && number === here + 1n && limit !== old.#limit() && !isWide
+          ? // Nothing is booked in the next window any more: the one before it is full.
+            { number: here, previous: min(old.#limit(), limit), current: min(previous, limit) }
+          : { number, previous: min(previous, limit), current: min(current, limit) }
     }
     return (state) => {
       const counts = old.#stateAt(state, nowUs)

@@ -69,6 +69,11 @@ export class Reservations {
     guard.unwanted.collect(booked.key, booked.order, () => backend.execute({ verb: 'discard', key: booked.key, booked }).then(onFreed))
   }
 
+  /** Cancels a reservation at the backend in force now. */
+  discardNow(booked: Booked): Promise<unknown> {
+    return this.current().backend.execute({ verb: 'discard', key: booked.key, booked })
+  }
+
   /** Cancellations of the key's reservations that are under way, for as long as a call may take; undefined without any. */
   freeing(key: Key): Promise<unknown> | undefined {
     return this.current().guard.unwanted.pending(key)

@@ -177,6 +177,30 @@ export class SharedWaiting {
     if (queue !== undefined) this.wakeFirst(queue)
   }
 
+  /**
+   * Call it before a reset of the key, and the result when it is done: nothing that was reserved before it is charged any more. Those that
+   * slept reserve anew.
+   */
+  resetting(key: Key): () => void {
+    const slept = [...(this.asleep.get(nameOf(key)) ?? [])]
+    return () => {
+      const lifted = slept.filter(({ isLifted }) => !isLifted)
+      for (const keeping of lifted) keeping.isLifted = true
+      this.wakeAll(lifted)
+    }
+  }
+
+  /** Call it before the numbers of the policy change: what is counted in windows has to be given back under the old ones. */
+  changing(): void {
+    if (!isWindow(this.reservations.policy)) return
+    for (const name of this.asleep.keys()) {
+      const lifted = this.lifted(name)
+      const newestFirst = [...lifted].reverse()
+      const back = newestFirst.map(({ booked }) => this.reservations.discardNow(booked))
+      void Promise.allSettled(back).then(() => this.wakeAll(lifted))
+    }
+  }
+
   /** Call it when the numbers of the policy have changed. */
   changed(): void {
     for (const name of isRate(this.reservations.policy) ? [...this.asleep.keys()] : []) this.lift(name)
@@ -429,12 +453,20 @@ export class SharedWaiting {
 
   /** The sleepers of a key give their reservations back, and reserve anew in their order. */
   private lift(name: string): void {
-    const all = [...(this.asleep.get(name) ?? [])]
-    if (all.length > MOST_MOVED) return
-    for (const keeping of all) {
-      keeping.isLifted = true
-      this.discard(keeping.booked)
-    }
+    const lifted = this.lifted(name)
+    for (const { booked } of lifted) this.discard(booked)
+    this.wakeAll(lifted)
+  }
+
+  /** The sleepers of a key, which have to reserve anew; none where there are many. */
+  private lifted(name: string): readonly Keeping[] {
+    const all = [...(this.asleep.get(name) ?? [])].filter(({ isLifted }) => !isLifted)
+    if (all.length > MOST_MOVED) return []
+    for (const keeping of all) keeping.isLifted = true
+    return all
+  }
+
+  private wakeAll(all: readonly Keeping[]): void {
     for (const { own } of all) this.sleepers.wake(own)
   }
 
@@ -456,6 +488,10 @@ async function after<Value>(before: Promise<unknown>, promise: Promise<Value>): 
   const value = await promise
   await before.catch(() => undefined)
   return value
+}
+
+function isWindow({ algorithm }: Policy): boolean {
+  return algorithm === 'fixed-window' || algorithm === 'sliding-window'
 }
 
 function isRate({ algorithm }: Policy): boolean {

@@ -1,0 +1,20 @@
+import { turns } from 'sluicegate-testkit/cluster/channel-pair.js'
+import { fleet } from 'sluicegate-testkit/cluster/cluster-fixture.js'
+import { feltChanges } from 'sluicegate-testkit/suites/felt-changes.js'
+
+feltChanges(
+  'cluster',
+  (policy) => {
+    const { served, limiter } = fleet(policy, { worker: { timeoutMs: 60_000, outage: 'closed' } })
+    return {
+      limiter: limiter as never,
+      settle: () => turns(80),
+      stop: () => {
+        limiter.close()
+        served.close()
+      },
+    }
+  },
+  // What a worker has booked stays booked when the primary changes its policy.
+  ['reset'],
+)
