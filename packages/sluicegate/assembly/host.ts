@@ -7,5 +7,12 @@
 /** Begin and end of the calendar window around `us`, under the calendar of a policy record; microseconds since the Unix epoch. */
 @external("host", "calendarWindowStart") export declare function calendarWindowStart(record: usize, us: f64): f64
 @external("host", "calendarWindowEnd") export declare function calendarWindowEnd(record: usize, us: f64): f64
+// A key as whole numbers, see algorithms/saved-state.ts. The thread that runs the core keeps the bytes.
+/** Begins a key again: numbers put since are forgotten, and the first number is read next. */
+@external("host", "beginKey") export declare function beginKey(): void
+/** Writes a whole number from 0 to 2^53 - 1. */
+@external("host", "putNumber") export declare function putNumber(number: f64): void
+/** Reads the next number; NaN when there is none. */
+@external("host", "nextNumber") export declare function nextNumber(): f64
 /** Exploration only: the scheduler may switch threads here. */
 @external("host", "yieldPoint") export declare function yieldPoint(): void

@@ -16,6 +16,7 @@ import * as bans from "./table/bans"
 import { cancelOnlyOf, change } from "./table/cas-loop"
 import { changePermitOf } from "./table/change-permit"
 import { homeLine, openTable } from "./table/layout"
+import { loadSaved, save } from "./table/saved-key"
 import * as takes from "./table/takes"
 import { IN_FORCE, update as putInForce } from "./table/update"
 
@@ -169,6 +170,24 @@ export function owedMs(): f64 {
 /** Whole milliseconds until a take that did not pass would; -1 if it never would. */
 export function lateMs(): f64 {
   return amount > tolerance ? -1 : <f64>((owedBy(debt) + amount - tolerance) / UNITS_PER_MILLISECOND)
+}
+
+/**
+ * Puts a key as the numbers of saved-state.ts. Returns 1, or 0 for a key that owes nothing and is not banned. `takesOut`: the key leaves
+ * the table.
+ */
+export function saveKey(low: u32, high: u32, nowUs: f64, takesOut: bool): f64 {
+  const saved = save(fingerprintFrom(low, high), homeLine(low), <i64>nowUs, takesOut)
+  if (takesOut && saved > 0) signalRelease(high)
+  return saved
+}
+
+/**
+ * Adds the key whose numbers the host reads. Returns 1, or 0 when they are none that a key under the algorithm in force could have. Another
+ * policy of the algorithm may have saved it: what is spent is then at most the burst.
+ */
+export function loadKey(low: u32, high: u32, nowUs: f64): f64 {
+  return loadSaved(fingerprintFrom(low, high), homeLine(low), <i64>nowUs)
 }
 
 /** Bans a key for `us` microseconds; 0 lifts the ban. Returns the microseconds left. */

@@ -78,6 +78,11 @@ export function expiryUs(): i64 {
   return ((<i64>(permit >> (COST_BITS + SERIAL_BITS)) - nowUs) << shift) >> shift
 }
 
+/** The time of the key last read, in microseconds since the Unix epoch. */
+export function readingUs(): i64 {
+  return nowUs
+}
+
 /** Whether a time is over for the key last read. */
 export function hasPassed(us: i64): bool {
   return us <= nowUs
@@ -85,6 +90,10 @@ export function hasPassed(us: i64): bool {
 
 @inline export function costOf(permit: u64): i64 {
   return <i64>(permit & COST_MASK)
+}
+
+@inline export function serialOf(permit: u64): u64 {
+  return (permit >> COST_BITS) & SERIAL_MASK
 }
 
 /** Sets the time of a call on a key with this value. */

@@ -86,7 +86,7 @@ function migratedOnce(value: u64, entry: usize, ofBan: bool, from: usize, to: us
 }
 
 /** With the same numbers the debt stays exact: a key that has owed nothing for some time keeps that if the clock steps back. */
-function sameDebt(record: usize, debt: i64, us: i64): u64 {
+export function sameDebt(record: usize, debt: i64, us: i64): u64 {
   if (debt >= 0) return valueIn(record, debt, us)
   const perUs = field(record, RECORD_UNITS_PER_US)
   const sinceUs = (perUs - 1 - debt) / perUs

@@ -34,7 +34,7 @@ export function migratedWindow(value: u64, entry: usize, from: usize, to: usize,
 }
 
 /** The number, at most what a value of the policy can hold: with a clock that stepped back by years it may lie beyond. */
-@inline function atMost(number: i64, record: usize): i64 {
+@inline export function atMost(number: i64, record: usize): i64 {
   return min<i64>(number, (<i64>1 << field(record, RECORD_NUMBER_BITS)) - 1)
 }
 
@@ -74,18 +74,26 @@ function endOf(record: usize, us: i64): i64 {
 }
 
 /** Begin of the window around a time. */
-function beginOf(record: usize, us: i64): i64 {
+export function beginOf(record: usize, us: i64): i64 {
   const windowUs = field(record, RECORD_WINDOW_US)
   if (windowUs == 0) return <i64>calendarWindowStart(record, <f64>us)
   const into = us % windowUs
   return us - (into < 0 ? into + windowUs : into)
 }
 
-let number: i64 = 0
-let previous: i64 = 0
-let current: i64 = 0
+// A sliding window as last read; what `written` makes a value of.
+export let number: i64 = 0
+export let previous: i64 = 0
+export let current: i64 = 0
 
-function read(value: u64, record: usize): void {
+export function setCounts(ofWindow: i64, before: i64, now: i64): void {
+  number = ofWindow
+  previous = before
+  current = now
+}
+
+/** All but the previous count of the wide encoding. */
+export function read(value: u64, record: usize): void {
   const encoding = <i32>field(record, RECORD_ENCODING)
   previous = 0
   if (encoding == SLIDING) {
@@ -103,7 +111,7 @@ function read(value: u64, record: usize): void {
   }
 }
 
-function written(record: usize): u64 {
+export function written(record: usize): u64 {
   const encoding = <i32>field(record, RECORD_ENCODING)
   if (number < 0) return 0
   number = atMost(number, record)

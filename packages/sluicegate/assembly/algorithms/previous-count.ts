@@ -69,6 +69,11 @@ export function resetWithPrevious(entry: usize, state: u64): bool {
   return swapBoth(entry + STATE, state, withValue(state, epoch, 0), address, word, noCount((word >> <u64>countBits) + 1))
 }
 
+/** The word that holds `count` for the window `absolute`. */
+export function wordOf(absolute: i64, count: i64): u64 {
+  return (tagOf(absolute, <u64>countBits, era) << <u64>countBits) | <u64>count
+}
+
 /** The bits above the count: a number since the Unix epoch, so that a move of the time base changes nothing. */
 @inline function tagOf(absolute: i64, bits: u64, era: i64): u64 {
   return ((<u64>absolute << ERA_BITS) | (<u64>era & ERA_MASK)) & (WORD_MASK >> bits)

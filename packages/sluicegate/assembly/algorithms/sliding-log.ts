@@ -28,7 +28,7 @@ export let used: i64 = 0
 export let first: i64 = 0
 export let over: i64 = 0
 /** Cost of the newest request that the ring does not hold; 0 if it holds all. */
-let loose: i64 = 0
+export let loose: i64 = 0
 /** Ticks from the newest request that costs anything to the newest time. */
 export let newestAge: i64 = 0
 

@@ -1,4 +1,4 @@
-import { areSame } from '../store/byte-codec.js'
+import { areSame } from '../memory/byte-codec.js'
 import type { ObjectStorage } from './object-types.js'
 
 /** Bytes of one entry: storage takes 128 KiB, key included. */

@@ -287,6 +287,30 @@ export class MemoryLimiter<Answer extends Decision = Decision>
     return isBookedAhead(this.decisions.decoder.policy) ? this.decisions.decoder.policy : undefined
   }
 
+  // Keys that come and go.
+
+  /**
+   * A key as bytes, for {@link loadKey} of any limiter whose policy has the same algorithm; undefined for a key that owes nothing. `takesOut`: it
+   * leaves this limiter in the same moment.
+   */
+  saveKey(key: string, takesOut = false): Uint8Array | undefined {
+    const nowUs = this.decisions.nowUs()
+    this.hash(key)
+    return this.opened.saveKey(low, high, nowUs, takesOut, (answer) => this.decisions.answered(answer, key))
+  }
+
+  /**
+   * Adds what a saved key had spent, and its block. As after an update, at most the burst is spent of a policy with other numbers.
+   *
+   * @returns false when the bytes are no saved key of this algorithm: nothing has changed then.
+   * @throws {StoreError} `TABLE_FULL`, `CONTENTION`
+   */
+  loadKey(key: string, bytes: Uint8Array): boolean {
+    const nowUs = this.decisions.nowUs()
+    this.hash(key)
+    return this.opened.loadKey(low, high, nowUs, bytes, (answer) => this.decisions.answered(answer, key))
+  }
+
   // What limiters of several sections need of each of them.
 
   /** This thread's core. */

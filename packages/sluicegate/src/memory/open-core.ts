@@ -2,6 +2,7 @@ import { closedError } from '../errors.js'
 import type { LimiterStats } from '../limiter.js'
 import { onceInProcess } from '../once-in-process.js'
 import type { ReleaseWords } from '../waiting/release-watch.js'
+import { ByteReader, ByteWriter } from './byte-codec.js'
 import { ENTRIES_PER_LINE, grownBy, neededOfRuntime } from './core-memory.js'
 import { CORE_WASM_HEX } from './core-wasm.gen.js'
 
@@ -81,6 +82,9 @@ export interface Core {
   givenUntilUs(): number
   /** 1 if changed, with the new expiry in `givenUntilUs`; 0 if the permit had expired or was released; or NaN. */
   changePermit(low: number, high: number, nowUs: number, renew: boolean, given: number, untilUs: number, tokens: number): number
+  /** Puts a key as numbers, see {@link OpenCore.saveKey}. */
+  saveKey(low: number, high: number, nowUs: number, takesOut: boolean): number
+  loadKey(low: number, high: number, nowUs: number): number
   /** The word at an address, with any descriptor reference there resolved. */
   resolvedWord(address: number): bigint
   whyUnanswered(): number
@@ -110,11 +114,16 @@ export class OpenCore {
   memory: WebAssembly.Memory
   readonly section: number
   private readonly exports: Readonly<Record<string, unknown>>
+  /** The numbers of the key that is saved or loaded. */
+  private readonly numbers = new KeyNumbers()
 
   /** Call `core.create` or `core.attach` when the host is ready for callbacks. */
   constructor(memory: WebAssembly.Memory, section: number, host: CoreHost) {
     shared.module ??= neededOfRuntime('WebAssembly', compile)
-    this.exports = new WebAssembly.Instance(shared.module, { env: { memory }, host: { ...withAddresses(host), pause } }).exports
+    this.exports = new WebAssembly.Instance(shared.module, {
+      env: { memory },
+      host: { ...withAddresses(host), ...this.numbers.imports, pause },
+    }).exports
     // A plain object: an exports object is slow to look up in.
     const core = { ...this.exports } as unknown as Core
     this.core = { ...core, policyRecord: () => core.policyRecord() >>> 0, propose: () => core.propose() >>> 0 }
@@ -122,6 +131,22 @@ export class OpenCore {
     this.section = section
     const [low = 0, high = 0] = crypto.getRandomValues(new Uint32Array(2))
     this.core.seed(low, high)
+  }
+
+  /**
+   * A key as bytes, which {@link OpenCore.loadKey} puts into a limiter of the same algorithm, whatever its numbers and its table. Undefined for a key
+   * that owes nothing and is not banned, and where `answered` says that there is no answer. `takesOut`: the key leaves the table in the same moment.
+   *
+   * @param answered throws when the core gave no answer.
+   */
+  saveKey(low: number, high: number, nowUs: number, takesOut: boolean, answered: (answer: number) => number): Uint8Array | undefined {
+    return answered(this.core.saveKey(low, high, nowUs, takesOut)) === 0 ? undefined : this.numbers.written()
+  }
+
+  /** Adds a saved key. False, and nothing has changed: the bytes are no saved key of this algorithm. */
+  loadKey(low: number, high: number, nowUs: number, bytes: Uint8Array, answered: (answer: number) => number): boolean {
+    this.numbers.read(bytes)
+    return answered(this.core.loadKey(low, high, nowUs)) === 1
   }
 
   /** A number that the core exports under this name. */
@@ -203,6 +228,34 @@ export class OpenCore {
   close(): void {
     this.core = closedCore
     this.memory = new WebAssembly.Memory({ initial: 0, maximum: 0, shared: true })
+  }
+}
+
+const NOTHING = new Uint8Array(0)
+
+/** A key between the core, which knows it as whole numbers, and its bytes. */
+class KeyNumbers {
+  private writer: ByteWriter | undefined
+  private bytes: Uint8Array = NOTHING
+  private reader = new ByteReader(NOTHING)
+
+  /** What the core calls. */
+  readonly imports = {
+    beginKey: (): void => {
+      this.writer ??= new ByteWriter()
+      this.writer.clear()
+      this.reader = new ByteReader(this.bytes)
+    },
+    putNumber: (number: number): void => this.writer?.whole(number),
+    nextNumber: (): number => this.reader.wholeOr(Number.NaN),
+  }
+
+  read(bytes: Uint8Array): void {
+    this.bytes = bytes
+  }
+
+  written(): Uint8Array {
+    return this.writer?.copied() ?? NOTHING
   }
 }
 

@@ -1,6 +1,6 @@
 import { StoreError } from '../errors.js'
+import { areSame } from '../memory/byte-codec.js'
 import type { CallerSignal } from '../shared/backend.js'
-import { areSame } from './byte-codec.js'
 import type { CasState, CasSwap } from './cas-store.js'
 import type { KeySession, Ran } from './key-session.js'
 import type { KnownStates } from './known-states.js'

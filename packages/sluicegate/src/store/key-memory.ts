@@ -1,10 +1,10 @@
 import { holdsPermits } from '../decision/permit.js'
+import { areSame, ByteReader, ByteWriter } from '../memory/byte-codec.js'
 import { high, low } from '../memory/fingerprint.js'
 import type { MemoryLimiter } from '../memory/memory-limiter.js'
 import type { OpenCore } from '../memory/open-core.js'
 import { placedIn } from '../memory/policy-record.js'
 import type { Policy } from '../policy/policy.js'
-import { areSame, ByteReader, ByteWriter } from './byte-codec.js'
 import { type ExtensionArea, identityOf, isSectionOf, putInForce, sectionOf } from './record-section.js'
 
 // The state of one key, between a limiter in memory and the bytes of a store:

@@ -1,10 +1,10 @@
+import { ByteReader, ByteWriter } from '../memory/byte-codec.js'
 import type { OpenCore } from '../memory/open-core.js'
 import { describe, encodingIn, FIELDS } from '../memory/policy-record.js'
 import { calendarOf } from '../policy/calendar.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import { changedPolicy, type Policy } from '../policy/policy.js'
 import { ENCODINGS, numbersOf } from '../policy/policy-numbers.js'
-import { ByteReader, ByteWriter } from './byte-codec.js'
 
 // The policy record by which the core reads a key's words, as a value of a store carries it:
 //

@@ -1,6 +1,6 @@
+import { ByteReader, ByteWriter } from '../memory/byte-codec.js'
 import { crc32 } from '../memory/snapshot/snapshot.js'
 import { KeyFault } from '../shared/calls/call-guard.js'
-import { ByteReader, ByteWriter } from './byte-codec.js'
 import type { CasStepState } from './cas-store.js'
 import type { WriteId } from './write-ids.js'
 

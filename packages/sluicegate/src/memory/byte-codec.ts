@@ -1,5 +1,5 @@
-import { crc32 } from '../memory/snapshot/snapshot.js'
 import { onceInProcess } from '../once-in-process.js'
+import { crc32 } from './snapshot/snapshot.js'
 
 const NONE = new Uint8Array(0)
 /** The buffer of the last writer: most values fit, and a new one costs more than what is written there. */
@@ -60,6 +60,16 @@ export class ByteWriter {
     return bytes.slice(0, length)
   }
 
+  /** The same, and goes on with this writer. */
+  copied(): Uint8Array {
+    return this.bytes.slice(0, this.length)
+  }
+
+  /** Forgets what was written. */
+  clear(): void {
+    this.length = 0
+  }
+
   /** CRC-32 of all so far. */
   sum(): void {
     this.word(crc32(this.bytes, this.length))
@@ -105,6 +115,22 @@ export class ByteReader {
       if (value > Number.MAX_SAFE_INTEGER) throw new RangeError('has a number that is too large')
       if (byte < 0x80) return value
     }
+  }
+
+  /** The same, or `other` when there is none. */
+  wholeOr(other: number): number {
+    let value = 0
+    let scale = 1
+    for (let at = this.at; at < this.end; at++) {
+      const byte = this.bytes[at] as number
+      value += (byte % 0x80) * scale
+      if (value > Number.MAX_SAFE_INTEGER) return other
+      scale *= 0x80
+      if (byte >= 0x80) continue
+      this.at = at + 1
+      return value
+    }
+    return other
   }
 
   /** A view of the next bytes. */

@@ -1,0 +1,123 @@
+import { STATE } from "../memory-map"
+import { load } from "../atomics/atomics"
+import { resolved, swapBoth } from "../atomics/kcas"
+import { withValue } from "../atomics/words"
+import { baseUs, capacity, countBits, epoch, mostAheadUs, slotBytes, slots, tickUs, windowTicks, windowUs } from "../policy/policy"
+import * as ring from "./log-ring"
+import { MOST_NUMBER, MOST_US, next, nextSigned, put, putSigned, sound, unsound } from "./saved-numbers"
+import * as log from "./sliding-log"
+
+// A saved log: window | limit | time of the newest request | number of requests, then of each, the oldest first: microseconds before
+// the newest time | cost. Only requests that still count.
+
+const MOST_WINDOW_US: i64 = (1 << 45) - 1
+const MOST_REQUESTS: i64 = 1 << 18
+const MOST_COST: i64 = (1 << 21) - 1
+
+export function saveLog(entry: usize, value: u64, us: i64): void {
+  log.debtOf(entry, value, us)
+  put(windowUs)
+  put(capacity)
+  putSigned(log.lastEver() * tickUs)
+  const inRing = log.used == 0 ? 0 : ring.held - log.first
+  const loose = log.used == 0 ? <i64>0 : log.loose
+  put(inRing + (loose > 0 ? 1 : 0))
+  let cost = log.over
+  for (let i = ring.held - inRing; i < ring.held; i++) {
+    const upTo = ring.costUpTo(i)
+    put(ring.ageOf(i, log.lastEver()) * tickUs)
+    put(log.wrapped(upTo - cost))
+    cost = upTo
+  }
+  if (loose == 0) return
+  put(0)
+  put(loose)
+}
+
+let fromWindowUs: i64 = 0
+let fromCapacity: i64 = 0
+let lastUs: i64 = 0
+let requests: i64 = 0
+/** Of the requests that count at the time of loading: their cost, and the slots that they take. */
+export let spent: i64 = 0
+let room: i64 = 0
+
+/** Numbers before the first request. */
+export const LOG_HEAD: i32 = 4
+
+function readHead(): void {
+  fromWindowUs = next(MOST_WINDOW_US)
+  fromCapacity = next(MOST_NUMBER)
+  lastUs = nextSigned(MOST_US)
+  requests = next(MOST_REQUESTS)
+}
+
+let ageUs: i64 = 0
+let cost: i64 = 0
+
+function readRequest(): void {
+  const before = ageUs
+  ageUs = next(MOST_US)
+  cost = next(MOST_COST)
+  // The oldest first.
+  if (ageUs > before || cost == 0) unsound()
+}
+
+/** Whether the request last read counts at `nowUs`: under a longer window what has expired must not come back. */
+function counts(nowUs: i64): bool {
+  if ((ageUs + tickUs - 1) / tickUs >= windowTicks) return false
+  return lastUs - ageUs + fromWindowUs > nowUs || (fromWindowUs == windowUs && fromCapacity == capacity)
+}
+
+/** Reads all once, and counts what is to be loaded. */
+export function readLog(nowUs: i64): void {
+  readHead()
+  spent = 0
+  room = 0
+  ageUs = MOST_US
+  for (let i: i64 = 0; i < requests && sound; i++) {
+    readRequest()
+    if (!counts(nowUs)) continue
+    spent += cost
+    room += ring.onePerToken() ? cost : 1
+  }
+}
+
+/**
+ * Writes the requests into the ring of a key that has an empty one and the state `state`, then state and header together. The numbers
+ * are read again. False: try again.
+ */
+export function loadLog(entry: usize, state: u64, nowUs: i64): bool {
+  const seen = resolved(ring.headerOf(entry))
+  if (load(entry + STATE) != state) return false
+  ring.takeHeader(seen)
+  readHead()
+  ageUs = MOST_US
+  const mostCost = (<i64>1 << countBits) - 1
+  const target = ring.headerOf(entry) + 8
+  const lastEver = (min<i64>(lastUs, nowUs + mostAheadUs()) + tickUs - 1) / tickUs
+  let left = spent
+  let leftRoom = room
+  let place: i64 = 0
+  let total: i64 = 0
+  for (let i: i64 = 0; i < requests; i++) {
+    readRequest()
+    if (!counts(nowUs)) continue
+    const tokens = ring.onePerToken() ? cost : 1
+    // The oldest are left out of a log too small for all: by the time they would matter again, they have expired.
+    const isLeftOut = left > mostCost || leftRoom > slots
+    left -= cost
+    leftRoom -= tokens
+    if (isLeftOut) continue
+    for (let j: i64 = 0; j < tokens; j++) {
+      total += ring.onePerToken() ? 1 : cost
+      const word = ring.slotOf(lastEver - ageUs / tickUs, total)
+      if (!ring.fill(entry, state, target + <usize>(place * slotBytes), word)) return false
+      place++
+    }
+  }
+  const tick = min<i64>(max<i64>(lastEver - baseUs / tickUs, 0), (<i64>1 << (56 - countBits)) - 1)
+  const value = (<u64>tick << <u64>countBits) | <u64>total
+  const header = ring.headerWith(max<i64>(place - 1, 0), place, total, true, true)
+  return swapBoth(entry + STATE, state, withValue(state, epoch, value), ring.headerOf(entry), seen, header)
+}

@@ -1,0 +1,61 @@
+import {
+  baseUs, capacity, isOfCalls, mostAheadUs, policyRecord, sinceBase, unitsPerToken, unitsPerUs, windowUs,
+} from "../policy/policy"
+import { sameDebt } from "./migrate-value"
+import { debtAt } from "./rate"
+import { MOST_NUMBER, MOST_US, next, nextSigned, nextWide, put, putSigned, putWide } from "./saved-numbers"
+import { DEEPEST_DEBT_BURSTS } from "./verbs"
+import { scaled } from "./wide-arithmetic"
+
+// A saved bucket or GCRA: units a microsecond | units a token | capacity | time | debt at that time. A debt below zero says since when
+// the key owes nothing, so that a clock that steps back finds it as it was.
+
+const MOST_DEBT: i64 = 1 << 60
+/** More than any value holds, in units. */
+const MOST_ELAPSED: i64 = 1 << 60
+
+export function saveRate(value: u64, nowUs: i64): void {
+  const us = sinceBase(nowUs)
+  put(unitsPerUs)
+  put(unitsPerToken)
+  put(capacity)
+  putSigned(us + baseUs)
+  putWide(debtAt(value, us))
+}
+
+let fromPerUs: i64 = 0
+let fromPerToken: i64 = 0
+let fromCapacity: i64 = 0
+let atUs: i64 = 0
+let debt: i64 = 0
+
+export function readRate(): void {
+  fromPerUs = max<i64>(next(MOST_NUMBER), 1)
+  fromPerToken = max<i64>(next(MOST_NUMBER), 1)
+  fromCapacity = max<i64>(next(MOST_NUMBER), 1)
+  atUs = nextSigned(MOST_US)
+  debt = nextWide(MOST_DEBT)
+}
+
+/** The debt at `nowUs`, in units of the policy in force: exact under the same numbers, otherwise as a change of policy makes it. */
+function debtNow(nowUs: i64): i64 {
+  const elapsedUs = min<i64>(max<i64>(nowUs, baseUs) - atUs, MOST_ELAPSED / fromPerUs)
+  const owed = debt - max<i64>(elapsedUs, -(MOST_ELAPSED / fromPerUs)) * fromPerUs
+  const isSame = fromPerUs == unitsPerUs && fromPerToken == unitsPerToken && fromCapacity == capacity
+  if (isSame) return min<i64>(owed, deepest())
+  return <i64>scaled(<u64>max<i64>(owed, 0), <u64>unitsPerToken, <u64>fromPerToken, <u64>capacity)
+}
+
+/** More than any key owes, unless its clock has stepped back very far. */
+function deepest(): i64 {
+  return (isOfCalls() ? windowUs * unitsPerUs : DEEPEST_DEBT_BURSTS * capacity) + mostAheadUs() * unitsPerUs
+}
+
+export function loadedRate(nowUs: i64): u64 {
+  return sameDebt(policyRecord(), debtNow(nowUs), sinceBase(nowUs))
+}
+
+/** Tokens spent at `nowUs`, rounded up. */
+export function spentAtRate(nowUs: i64): i64 {
+  return (max<i64>(debtNow(nowUs), 0) + unitsPerToken - 1) / unitsPerToken
+}

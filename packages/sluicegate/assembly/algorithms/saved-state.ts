@@ -1,0 +1,82 @@
+import { CONCURRENCY, FIXED, LOG } from "../policy/encodings"
+import { encoding, isRate, sinceBase } from "../policy/policy"
+import { valueOf } from "../atomics/words"
+import { MOST_NUMBER, next, put } from "./saved-numbers"
+import { readLog, saveLog, spent as spentInLog } from "./saved-log"
+import { readPermits, savePermits } from "./saved-permits"
+import { loadedRate, readRate, saveRate, spentAtRate } from "./saved-rate"
+import { loadedWindow, readWindow, saveWindow, spent as spentInWindow } from "./saved-window"
+
+// A key as whole numbers, for every store of state: a snapshot, a move to another limiter, a value elsewhere.
+//
+//   version and form | end of its ban, microseconds since the Unix epoch, or 0 | numbers of the form
+//
+// All times are microseconds since the Unix epoch, and every form says under which numbers it counts. So a saved key knows no time
+// base, epoch, table or encoding, and a key that was saved under other numbers of the algorithm loads as a change of policy would
+// leave it: what is spent is at most the new burst. Hostile numbers are refused, or make no more than a key of the policy with a
+// larger debt: every number is bounded before it is used.
+
+export const VERSION: i64 = 1
+const FORMS: i64 = 8
+
+/** Nothing but a ban. */
+export const BAN_ALONE: i64 = 0
+const RATE: i64 = 1
+const FIXED_WINDOW: i64 = 2
+const SLIDING_WINDOW: i64 = 3
+const REQUESTS: i64 = 4
+const PERMITS: i64 = 5
+
+
+/** The form of keys under the policy in force. */
+function formInForce(): i64 {
+  if (isRate()) return RATE
+  if (encoding == LOG) return REQUESTS
+  if (encoding == CONCURRENCY) return PERMITS
+  return encoding == FIXED ? FIXED_WINDOW : SLIDING_WINDOW
+}
+
+export function saveHead(isBanAlone: bool, bannedUs: i64): void {
+  put(VERSION * FORMS + (isBanAlone ? BAN_ALONE : formInForce()))
+  put(bannedUs)
+}
+
+/** Puts the numbers of a key with this state, under the policy in force. */
+export function saveState(entry: usize, state: u64, nowUs: i64): void {
+  if (isRate()) saveRate(valueOf(state), nowUs)
+  else if (encoding == LOG) saveLog(entry, valueOf(state), sinceBase(nowUs))
+  else if (encoding == CONCURRENCY) savePermits(entry, state, sinceBase(nowUs))
+  else saveWindow(entry, valueOf(state))
+}
+
+/** The end of the ban of the key last read. */
+export let bannedUs: i64 = 0
+/** Whether it has no state beside. */
+export let isBanAlone: bool = false
+
+/** False: no saved key of this version and of the algorithm in force. */
+export function readHeadOfKey(): bool {
+  const form = next(MOST_NUMBER)
+  bannedUs = next(MOST_NUMBER)
+  isBanAlone = form == VERSION * FORMS + BAN_ALONE
+  return isBanAlone || form == VERSION * FORMS + formInForce()
+}
+
+/** Reads the rest of a key, all of it. */
+export function readState(nowUs: i64): void {
+  if (isRate()) readRate()
+  else if (encoding == LOG) readLog(nowUs)
+  else if (encoding == CONCURRENCY) readPermits()
+  else readWindow()
+}
+
+/** The value of the key last read, under a policy in force whose keys are more than a time and counts: not of logs and permits. */
+export function loadedValue(nowUs: i64): u64 {
+  return isRate() ? loadedRate(nowUs) : loadedWindow(nowUs)
+}
+
+/** Tokens that the key last read has spent; after {@link loadedValue}. */
+export function spentTokens(nowUs: i64): i64 {
+  if (isRate()) return spentAtRate(nowUs)
+  return encoding == LOG ? spentInLog : spentInWindow
+}

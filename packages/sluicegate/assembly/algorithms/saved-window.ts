@@ -1,0 +1,126 @@
+import { calendarWindowEnd } from "../host"
+import { RECORD_CALENDAR } from "../memory-map"
+import { COMPACT, FIXED, SLIDING, WIDE } from "../policy/encodings"
+import { baseUs, capacity, countBits, encoding, mostAheadUs, policyRecord, tickUs, windowUs } from "../policy/policy"
+import { field } from "../policy/policy-record"
+import * as window from "./migrate-window"
+import { isSealed, previousCount } from "./previous-count"
+import { MOST_NUMBER, MOST_US, next, nextSigned, put, putSigned } from "./saved-numbers"
+import { quotientUp } from "./wide-arithmetic"
+
+// A saved window. Fixed: length | calendar | limit | begin | end | count. Sliding: length | limit | number since the Unix epoch |
+// previous count | current count.
+
+const MOST_COUNT: i64 = (1 << 34) - 1
+const MOST_WINDOW_US: i64 = (1 << 45) - 1
+const MOST_COMPACT: i64 = (1 << 40) - 1
+const MOST_PACKED: i64 = 0xffff
+
+export function saveWindow(entry: usize, value: u64): void {
+  if (encoding == FIXED) saveFixed(value)
+  else saveSliding(entry, value)
+}
+
+function saveFixed(value: u64): void {
+  const count = <i64>(value & ((<u64>1 << <u64>countBits) - 1))
+  const beginUs = baseUs + <i64>(value >> <u64>countBits) * tickUs
+  put(windowUs)
+  put(field(policyRecord(), RECORD_CALENDAR))
+  put(capacity)
+  putSigned(beginUs)
+  putSigned(count == 0 ? beginUs : windowUs != 0 ? beginUs + windowUs : <i64>calendarWindowEnd(policyRecord(), <f64>beginUs))
+  put(count)
+}
+
+function saveSliding(entry: usize, value: u64): void {
+  window.read(value, policyRecord())
+  if (encoding == WIDE) {
+    if (isSealed(value)) window.setCounts(window.number + 1, window.current, 0)
+    else window.setCounts(window.number, previousCount(entry, window.number), window.current)
+  }
+  put(windowUs)
+  put(capacity)
+  putSigned(window.number + baseUs / windowUs)
+  put(window.previous)
+  put(window.current)
+}
+
+let fromWindowUs: i64 = 0
+let fromCalendar: i64 = 0
+let fromCapacity: i64 = 0
+let beginUs: i64 = 0
+let endUs: i64 = 0
+let number: i64 = 0
+let previous: i64 = 0
+let current: i64 = 0
+
+export function readWindow(): void {
+  if (encoding == FIXED) {
+    fromWindowUs = next(MOST_WINDOW_US)
+    fromCalendar = next(MOST_NUMBER)
+    fromCapacity = next(MOST_NUMBER)
+    beginUs = nextSigned(MOST_US)
+    endUs = nextSigned(MOST_US)
+    current = next(MOST_NUMBER)
+  } else {
+    fromWindowUs = max<i64>(next(MOST_WINDOW_US), 1)
+    fromCapacity = next(MOST_NUMBER)
+    number = nextSigned(MOST_US)
+    previous = next(MOST_COUNT)
+    current = next(MOST_COUNT)
+  }
+}
+
+/** Of the value last loaded: the tokens spent; and in the wide encoding the previous count, and its window since the Unix epoch. */
+export let spent: i64 = 0
+export let before: i64 = 0
+export let windowBefore: i64 = 0
+
+export function loadedWindow(nowUs: i64): u64 {
+  return encoding == FIXED ? loadedFixed(nowUs) : loadedSliding(nowUs)
+}
+
+function loadedFixed(nowUs: i64): u64 {
+  const record = policyRecord()
+  const isSame = fromWindowUs == windowUs && fromCalendar == field(record, RECORD_CALENDAR)
+  spent = 0
+  if (!isSame && (current == 0 || endUs <= nowUs)) return 0
+  const begin = isSame ? min<i64>(beginUs, nowUs + mostAheadUs()) : window.beginOf(record, nowUs)
+  if (begin < baseUs) return 0
+  const most = isSame && fromCapacity == capacity ? (<i64>1 << countBits) - 1 : capacity
+  const count = min<i64>(current, most)
+  if (!isSame || endUs > nowUs) spent = count
+  return (<u64>window.atMost((begin - baseUs) / tickUs, record) << <u64>countBits) | <u64>count
+}
+
+function loadedSliding(nowUs: i64): u64 {
+  const isSame = fromWindowUs == windowUs
+  const most = mostCounted(isSame && fromCapacity == capacity)
+  if (isSame) {
+    const latest = (nowUs + mostAheadUs()) / windowUs
+    window.setCounts(min<i64>(number, latest) - baseUs / windowUs, min<i64>(previous, most), min<i64>(current, most))
+  } else {
+    const count = min<i64>(usedAt(nowUs), most)
+    window.setCounts(count == 0 ? 0 : (nowUs - baseUs) / windowUs, 0, count)
+  }
+  const isOver = window.number < 0 || (window.number == 0 && window.current == 0)
+  before = isOver ? 0 : window.previous
+  windowBefore = window.number - 1 + baseUs / windowUs
+  spent = isOver ? 0 : window.previous + window.current
+  return isOver ? 0 : window.written(policyRecord())
+}
+
+/** The largest count that is kept: that of the policy, or under the same numbers all that a value holds. */
+function mostCounted(isExact: bool): i64 {
+  const width = encoding == SLIDING ? MOST_PACKED : encoding == COMPACT ? MOST_COMPACT : (<i64>1 << countBits) - 1
+  return isExact ? width : min<i64>(capacity, width)
+}
+
+/** What counted at `nowUs` under the policy that saved it. */
+function usedAt(nowUs: i64): i64 {
+  const now = nowUs / fromWindowUs
+  if (number > now) return current + previous
+  if (number < now - 1) return 0
+  const fading = number == now ? previous : current
+  return (number == now ? current : 0) + quotientUp(fading, (now + 1) * fromWindowUs - nowUs, fromWindowUs)
+}

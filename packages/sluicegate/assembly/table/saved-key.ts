@@ -1,0 +1,196 @@
+import { beginKey } from "../host"
+import { STATE, TAKEOVER_HIGH, base } from "../memory-map"
+import { EVICTED, noAnswer, seenState, why } from "../results"
+import { load, swap } from "../atomics/atomics"
+import { backOff } from "../atomics/back-off"
+import { resolved, swapBoth } from "../atomics/kcas"
+import { lagOf, ownerOf, valueOf, withValue } from "../atomics/words"
+import { CONCURRENCY, LOG, WIDE } from "../policy/encodings"
+import { extensionOf } from "../policy/extension"
+import { burst, encoding, epoch, isRate, refresh, sinceBase, unitsPerToken } from "../policy/policy"
+import { debtOf, isUnchanged, newValue } from "../algorithms/key-state"
+import { held, readRing } from "../algorithms/log-ring"
+import { wordOf } from "../algorithms/previous-count"
+import { loadLog } from "../algorithms/saved-log"
+import { beginReading, endReading, sound } from "../algorithms/saved-numbers"
+import * as permits from "../algorithms/saved-permits"
+import {
+  bannedUs, isBanAlone, loadedValue, readHeadOfKey, readState, saveHead, saveState, spentTokens,
+} from "../algorithms/saved-state"
+import { before, windowBefore } from "../algorithms/saved-window"
+import { INSERT, PENALIZE, RESET } from "../algorithms/verbs"
+import * as bans from "./bans"
+import { MAX_ATTEMPTS, change, givenUp } from "./cas-loop"
+import { evict } from "./claim"
+import { migrate } from "./migrate"
+import { find } from "./search"
+import { rebased } from "./update"
+
+// A key leaves a table, or enters it, as the numbers of saved-state.ts.
+//
+// What is saved is the key at one moment: the state word is compared after all else was read. A key that is taken out is evicted by
+// a swap from that very state, so that of several threads one takes it, and every charge is either in the numbers or made after them.
+//
+// A key that is loaded enters as any new key does, without a charge, and then gets its state in one swap; permits, each its own. If it
+// is in the table already and owes something, the two counts are added, up to the burst.
+
+/** Puts the numbers of a key. Returns 1, or 0 for a key that is not in the table and not banned; NaN without an answer. */
+export function save(fingerprint: u64, home: i32, nowUs: i64, takesOut: bool): f64 {
+  const left = bans.banLeft(fingerprint, home, nowUs)
+  if (left != left) return left
+  const until = left > 0 ? nowUs + <i64>left : 0
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    if (attempt > 0) backOff(attempt)
+    beginKey()
+    const entry = find(fingerprint, home)
+    if (entry == 0) {
+      if (until == 0) return 0
+      saveHead(true, until)
+    } else {
+      const state = seenState
+      refresh()
+      if (rebased(nowUs)) continue
+      if (lagOf(state, epoch) != 0) {
+        if (!migrate(entry)) break
+        continue
+      }
+      saveHead(false, until)
+      saveState(entry, state, nowUs)
+      if (load(entry + STATE) != state || !isUnchanged(entry, false)) continue
+      if (takesOut && !evict(entry, state)) continue
+    }
+    return takesOut && until != 0 && bans.ban(fingerprint, home, 0, nowUs) != 0 ? givenUp() : 1
+  }
+  return givenUp()
+}
+
+/** Returns 1 when the key is loaded, 0 when the numbers are none that a key of the policy's algorithm could have; NaN without an answer. */
+export function loadSaved(fingerprint: u64, home: i32, nowUs: i64): f64 {
+  refresh()
+  beginKey()
+  beginReading()
+  if (!readHeadOfKey()) return 0
+  if (!isBanAlone) readState(nowUs)
+  endReading()
+  if (!sound) return 0
+  if (bannedUs > nowUs) {
+    const left = bans.ban(fingerprint, home, bannedUs - nowUs, nowUs)
+    if (left != left && why != EVICTED) return left
+  }
+  if (isBanAlone) return 1
+  return encoding == CONCURRENCY ? loadPermits(fingerprint, home, nowUs) : loadState(fingerprint, home, nowUs)
+}
+
+/** The entry of the key, inserted if need be, with a state of the policy in force; 0: see {@link unanswered}, AGAIN if that is 0. */
+function entryOf(fingerprint: u64, home: i32, nowUs: i64): usize {
+  unanswered = 0
+  const answer = change(INSERT, fingerprint, home, 0, nowUs, 0)
+  if (answer != answer && why != EVICTED) {
+    unanswered = answer
+    return 0
+  }
+  const entry = find(fingerprint, home)
+  if (entry == 0) return 0
+  const state = seenState
+  refresh()
+  if (rebased(nowUs)) return 0
+  if (lagOf(state, epoch) != 0) {
+    migrate(entry)
+    return 0
+  }
+  seen = state
+  return entry
+}
+
+let unanswered: f64 = 0
+let seen: u64 = 0
+
+function loadState(fingerprint: u64, home: i32, nowUs: i64): f64 {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    if (attempt > 0) backOff(attempt)
+    const entry = entryOf(fingerprint, home, nowUs)
+    if (entry == 0) {
+      if (unanswered != unanswered) return unanswered
+      continue
+    }
+    const state = seen
+    const us = sinceBase(nowUs)
+    const owed = debtOf(false, entry, valueOf(state), us)
+    const isNew = valueOf(state) == newValue(false, nowUs, <i64>load(base + TAKEOVER_HIGH))
+    // Again: the policy may be another one by now.
+    beginKey()
+    beginReading()
+    if (!readHeadOfKey()) return 0
+    readState(nowUs)
+    if (!sound) return 0
+    const value = encoding == LOG ? <u64>0 : loadedValue(nowUs)
+    if (owed > 0 && !isNew) {
+      const spentHere = isRate() ? (owed + unitsPerToken - 1) / unitsPerToken : owed
+      const more = min<i64>(spentTokens(nowUs), burst - spentHere)
+      if (more <= 0) return 1
+      const answer = change(PENALIZE, fingerprint, home, more, nowUs, 0)
+      return answer != answer && why != EVICTED ? answer : 1
+    }
+    if (isReplaced(entry, state, value, nowUs, fingerprint, home)) return 1
+  }
+  return givenUp()
+}
+
+function isReplaced(entry: usize, state: u64, value: u64, nowUs: i64, fingerprint: u64, home: i32): bool {
+  if (encoding == LOG) {
+    readRing(entry)
+    if (held > 0) {
+      // What has expired takes up slots.
+      change(RESET, fingerprint, home, 0, nowUs, 0)
+      return false
+    }
+    beginKey()
+    beginReading()
+    readHeadOfKey()
+    return loadLog(entry, state, nowUs)
+  }
+  const next = withValue(state, epoch, value)
+  if (encoding != WIDE) return swap(entry + STATE, state, next)
+  const word = resolved(extensionOf(entry))
+  if (load(entry + STATE) != state) return false
+  return swapBoth(entry + STATE, state, next, extensionOf(entry), word, wordOf(windowBefore, before))
+}
+
+/** Evictions before the permits are loaded under another owner: then they expire, and cannot be released. */
+const MOST_OWNERS: i32 = 16
+
+function loadPermits(fingerprint: u64, home: i32, nowUs: i64): f64 {
+  let loaded: i64 = 0
+  let owners = 0
+  let lost = 0
+  const all = permits.count
+  while (loaded < all) {
+    if (lost > 0) backOff(lost)
+    if (lost++ > MAX_ATTEMPTS) return givenUp()
+    const entry = entryOf(fingerprint, home, nowUs)
+    if (entry == 0) {
+      if (unanswered != unanswered) return unanswered
+      continue
+    }
+    const state = seen
+    const us = sinceBase(nowUs)
+    if (loaded == 0 && owners < MOST_OWNERS && ownerOf(state) != permits.owner && debtOf(false, entry, valueOf(state), us) == 0) {
+      // Each key of an entry has the next owner, and so has one that was evicted.
+      owners++
+      if (evict(entry, state)) lost = 0
+      continue
+    }
+    beginKey()
+    beginReading()
+    readHeadOfKey()
+    permits.skipPermits(loaded)
+    let word = state
+    while (loaded < all) {
+      if (!permits.loadPermit(entry, word, us, nowUs)) break
+      loaded++
+      lost = 0
+      word = permits.after
+    }
+  }
+  return 1
+}
