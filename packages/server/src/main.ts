@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import './cli/hangup.js'
 import { fileURLToPath } from 'node:url'
 import { Command, CommanderError, Option } from 'commander'
 import type { GateFlags } from 'sluicegate-commands/gate/gate-flags.js'

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -7,7 +9,7 @@ import { gcra, manualClock, PolicyError } from 'sluicegate'
 import { parseConfig, readConfig } from 'sluicegate-config/read-config.js'
 import { longTest, RedisProcess, shortOrLong, until } from 'sluicegate-testkit'
 import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
-import { serveProcess } from 'sluicegate-testkit/service/sluicegate-process.js'
+import { configFile, served, serveProcess, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
 import { Engine } from './engine/engine.js'
 import { RedisStorage } from './engine/redis-storage.js'
 import { MEMORY, type Storage, type StoredLimiter } from './engine/stored-limiter.js'
@@ -240,6 +242,20 @@ test('others have their turn while policies are made and changed, and the servic
   await new Promise((resolve) => setImmediate(resolve))
   await service.stop({ drainMs: 0, finishMs: 0 })
   await ended
+})
+
+test('SIGHUP while the service starts reloads after the start', async (t) => {
+  // A store that takes the connection, and leaves the service waiting for its answer.
+  const store = createServer().listen(0, '127.0.0.1')
+  t.after(() => store.close())
+  await once(store, 'listening')
+  const url = `redis://127.0.0.1:${(store.address() as AddressInfo).port}`
+  const child = sluicegate(t, 'serve', '--config', configFile(t, `${LISTEN}policies:\n${A_10}storage: { redis: { url: "${url}" } }\n`))
+  const [socket] = (await once(store, 'connection')) as [Socket]
+  child.kill('SIGHUP')
+  const service = await served(child)
+  await until('it is reloaded', async () => (await service.metric('sluicegate_config_reloads_total', { result: 'success' })) >= 1)
+  socket.destroy()
 })
 
 longTest('SIGHUP reloads, and a fault does not end the service', async (t) => {

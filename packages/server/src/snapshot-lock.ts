@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { existsSync, readFileSync, readlinkSync } from 'node:fs'
+import { existsSync, lstatSync, readFileSync, readlinkSync } from 'node:fs'
 import { rename, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -36,21 +36,25 @@ interface Owner {
 export class SnapshotLock {
   readonly #snapshot: string
   readonly #file: string
+  readonly #waits: (text: string) => void
   #owner: Owner = { id: randomUUID(), host: hostname(), space: SPACE, pid: process.pid, born: bornOf(process.pid), beat: 0 }
   #beating: NodeJS.Timeout | undefined
 
-  private constructor(snapshot: string) {
+  private constructor(snapshot: string, waits: (text: string) => void) {
     this.#snapshot = snapshot
+    this.#waits = waits
     this.#file = `${snapshot}.lock`
   }
 
   /**
    * Takes the lock of a snapshot.
    *
-   * @throws {SnapshotPlaceError} when a service has it.
+   * @param snapshot the file itself, not a link to it: another service may know it by another name.
+   * @param waits told why it takes some seconds, where it does.
+   * @throws {SnapshotPlaceError} when a service has it, and for what is no lock.
    */
-  static async take(snapshot: string): Promise<SnapshotLock> {
-    const lock = new SnapshotLock(snapshot)
+  static async take(snapshot: string, waits: (text: string) => void): Promise<SnapshotLock> {
+    const lock = new SnapshotLock(snapshot, waits)
     await lock.#take()
     lock.#beating = setInterval(() => void lock.#beat(), BEAT_MS).unref()
     return lock
@@ -81,10 +85,13 @@ export class SnapshotLock {
         }
         if (code !== 'EEXIST') throw new SnapshotPlaceError(`${this.#snapshot} cannot be locked: ${(error as Error).message}`)
       }
-      const owner = ownerIn(this.#file)
+      const found = lstatSync(this.#file, { throwIfNoEntry: false })
       // It ended at this moment.
-      if (owner === undefined && !existsSync(this.#file)) continue
-      if (!(await isGone(owner, this.#file))) {
+      if (found === undefined) continue
+      // Nobody's sign of life can change what is no file.
+      if (!found.isFile()) throw new SnapshotPlaceError(`${this.#snapshot} cannot be locked: ${this.#file} is no file; remove it`)
+      const owner = ownerIn(this.#file)
+      if (!(await isGone(owner, this.#file, this.#waits))) {
         const who = owner === undefined ? '' : ` by process ${owner.pid} on ${owner.host}`
         throw new SnapshotPlaceError(`${this.#snapshot} is in use${who}: give each service a file of its own`)
       }
@@ -115,12 +122,14 @@ export class SnapshotLock {
 }
 
 /** Whether the owner of a lock does not live any more. Of a process beside this one that is known at once; of others signs of life are awaited. */
-async function isGone(owner: Owner | undefined, file: string): Promise<boolean> {
+async function isGone(owner: Owner | undefined, file: string, waits: (text: string) => void): Promise<boolean> {
   if (owner?.host === hostname() && owner.space === SPACE) {
     if (!isAlive(owner.pid)) return true
     const born = bornOf(owner.pid)
     if (born !== '') return born !== owner.born
   }
+  const whose = owner === undefined ? 'names no service' : `is of process ${owner.pid} on ${owner.host}`
+  waits(`${file} ${whose}: waiting ${GONE_MS / 1_000} s for a sign of life`)
   for (let waited = 0; waited < GONE_MS; waited += BEAT_MS / 4) {
     await wait(BEAT_MS / 4)
     const now = ownerIn(file)
@@ -131,7 +140,8 @@ async function isGone(owner: Owner | undefined, file: string): Promise<boolean> 
 
 function ownerIn(file: string): Owner | undefined {
   try {
-    return JSON.parse(readBytes(file, MAX_BYTES).toString()) as Owner
+    const owner = JSON.parse(readBytes(file, MAX_BYTES).toString()) as Owner | null
+    return typeof owner?.id === 'string' ? owner : undefined
   } catch {
     return undefined
   }

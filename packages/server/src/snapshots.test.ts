@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { longTest, shortOrLong, until } from 'sluicegate-testkit'
 import { runService } from 'sluicegate-testkit/service/running-service.js'
-import { configFile, ended, serveProcess, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
+import { announcement, configFile, ended, serveProcess, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
 import { throttled } from 'sluicegate-testkit/service/throttled.js'
 import { readSnapshot, SnapshotError } from './engine/snapshot-file.js'
 
@@ -80,6 +80,41 @@ test('one service has a snapshot at a time; the lock of one that was killed is n
   const second = await runService(t, yaml)
   await second.stop()
   assert.ok(!existsSync(`${file}.lock`))
+})
+
+test('a snapshot has one lock by whatever name, and what is no lock is said at once', async (t) => {
+  const { file, yaml } = setUp(t)
+  const folder = join(file, '..')
+  symlinkSync(file, join(folder, 'other'))
+  symlinkSync(folder, join(folder, 'same'))
+  const first = await runService(t, yaml)
+  for (const name of ['other', 'same/keys.snapshot', 'same/other'])
+    await assert.rejects(runService(t, yaml.replace(file, join(folder, name))), /keys\.snapshot is in use by process/, name)
+  await takeOfEach(first.url)
+  await first.stop()
+  const second = await runService(t, yaml.replace(file, join(folder, 'other')))
+  assert.equal(await left(second.url, 'month'), 93)
+  await second.stop()
+  assert.equal(readlinkSync(join(folder, 'other')), file)
+  const lock = `${file}.lock`
+  for (const make of [() => execFileSync('mkfifo', [lock]), () => mkdirSync(lock), () => symlinkSync('nowhere', lock)]) {
+    make()
+    await assert.rejects(runService(t, yaml), /cannot be locked: \S+\.lock is no file; remove it/)
+    rmSync(lock, { recursive: true })
+  }
+})
+
+longTest('a lock that names nobody holds a start for six seconds, and that is said', async (t) => {
+  const { file, yaml } = setUp(t)
+  for (const text of ['', 'null', '[]']) {
+    writeFileSync(`${file}.lock`, text)
+    const child = sluicegate(t, 'serve', '--config', configFile(t, yaml))
+    const [line] = (await once(child.stderr, 'data')) as [Buffer]
+    assert.match(String(line), /lock names no service: waiting 6 s for a sign of life/)
+    await announcement(child)
+    child.kill('SIGKILL')
+    await once(child, 'close')
+  }
 })
 
 test('a lock is none when its process is dead and nobody has waited for it', async (t) => {

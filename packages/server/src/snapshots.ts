@@ -1,4 +1,5 @@
-import { open, rename, rm } from 'node:fs/promises'
+import { open, readlink, realpath, rename, rm } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { readBytes, replaceFault } from 'sluicegate-config/read-file.js'
 import type { Engine } from './engine/engine.js'
@@ -10,6 +11,7 @@ import { SnapshotLock, SnapshotPlaceError } from './snapshot-lock.js'
 /** The longest file that can be read. */
 const MAX_BYTES = 2 ** 31 - 1
 /** Keys of a policy that no configuration has had for so long are dropped. */
+const MOST_LINKS = 40
 const LEFT_OUT_MS = 7 * 86_400_000
 
 /** The file of snapshots, which this service alone uses, and the keys in it. */
@@ -119,16 +121,32 @@ export class Snapshots implements Part {
  *
  * @throws {SnapshotPlaceError} when another service has it, and for what is no file of its own: a rename would put one in the place of a device.
  */
-export async function openSnapshots(file: string, log: Log): Promise<SnapshotFile> {
-  const fault = replaceFault(file)
-  if (fault !== undefined) throw new SnapshotPlaceError(`${file} ${fault}`)
-  const lock = await SnapshotLock.take(file)
+export async function openSnapshots(name: string, log: Log): Promise<SnapshotFile> {
+  const fault = replaceFault(name)
+  if (fault !== undefined) throw new SnapshotPlaceError(`${name} ${fault}`)
+  const file = await fileOf(name)
+  const lock = await SnapshotLock.take(file, (text) => log.warn({ file }, text))
   try {
     return { file, lock, saved: await savedPolicies(file, log) }
   } catch (error) {
     await lock.release()
     throw error
   }
+}
+
+/** The file that a name leads to, over links of it and of its folders, also while it is not there. */
+async function fileOf(name: string, links = 0): Promise<string> {
+  try {
+    return await realpath(name)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || links === MOST_LINKS)
+      throw new SnapshotPlaceError(`${name}: ${(error as Error).message}`)
+  }
+  const folder = await realpath(dirname(name)).catch((error: Error) => {
+    throw new SnapshotPlaceError(`${name}: ${error.message}`)
+  })
+  const target = await readlink(name).catch(() => undefined)
+  return target === undefined ? join(folder, basename(name)) : fileOf(resolve(folder, target), links + 1)
 }
 
 /**

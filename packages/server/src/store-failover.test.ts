@@ -5,8 +5,7 @@ import { readExposition, seriesValue } from 'sluicegate-testkit/service/expositi
 import { runService } from 'sluicegate-testkit/service/running-service.js'
 import type { Service } from './service.js'
 
-/** Five seconds, and what a busy machine takes. */
-const BACK_MS = 8_000
+const BACK_MS = 5_000
 
 const yaml = (url: string): string => `
 listen: { port: 0 }

@@ -37,6 +37,17 @@ function textOf(file: string): string {
 }
 
 describe('a log that has ended', () => {
+  test('a run that fails leaves the files of an earlier one as they are', async (t) => {
+    const at = folder(t)
+    const deny = join(at, 'deny')
+    writeFileSync(deny, '192.0.2.1\n')
+    writeFileSync(join(at, 'log'), 'no line\n'.repeat(3))
+    for (const log of [join(at, 'log'), join(at, 'missing')]) {
+      const { code } = await ended(sluicegate(t, 'gate', '--follow', log, '--once', '--block', '10', '--deny-list', deny))
+      assert.deepEqual([code, textOf(deny)], [1, '192.0.2.1\n'])
+    }
+  })
+
   test('verdicts go by the times of the log, and a dry run writes nothing', async (t) => {
     const at = folder(t)
     const day = new Date(Date.UTC(2026, 9, 10, 12))

@@ -12,6 +12,8 @@ export interface FollowOptions {
   readonly file: string
   /** False: from the end of the file as it is now. A file that comes later is read from its start. */
   readonly fromStart: boolean
+  /** A file that is missing is a fault, and not awaited. */
+  readonly mustExist?: boolean
   readonly onLine: OnLine
   /** What the user may want to know: a rotation, a file that is missing. */
   readonly onNotice: (text: string) => void
@@ -182,9 +184,10 @@ export class LogFollower {
   }
 
   async #open(): Promise<OpenLog | undefined> {
-    const { file, fromStart, onLine, onNotice } = this.#options
+    const { file, fromStart, mustExist, onLine, onNotice } = this.#options
     const log = await OpenLog.open(file, onLine)
     if (log === undefined) {
+      if (mustExist) throw new UsageError(`${file} does not exist`, 1)
       if (!this.#wasMissing) onNotice(`${file} does not exist: it is followed as soon as it does`)
       this.#wasMissing = true
     } else {

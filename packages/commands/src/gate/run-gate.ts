@@ -93,28 +93,46 @@ class GateRun {
     try {
       await this.#addStream()
       for (const source of this.#sources) await source.open()
-      // A file of an earlier run may block keys that no one would free.
-      await this.#outputs.start()
-      // A log that cannot be opened at the start is a mistake; later it may be a fault of the moment.
-      for (const source of this.#sources) await (this.#flags.once ? source.poll() : this.#pollAgain(source))
-      if (this.#flags.once) for (const source of this.#sources) source.end()
-      this.#settle()
-      this.#isFollowing = true
-      while (!this.#flags.once && !this.#isStopping) {
-        await this.#pause()
-        for (const source of this.#sources) await this.#pollAgain(source)
-        this.#settle()
-      }
-      await this.#outputs.settled()
-      this.#summarize(true)
-      if (!this.#flags.once) await this.#outputs.clear()
-      this.#checkResult()
+      await (this.#flags.once ? this.#readOnce() : this.#follow())
     } finally {
       process.removeListener('SIGINT', stop)
       process.removeListener('SIGTERM', stop)
       for (const source of this.#sources) await source.close()
       this.#gate.close()
     }
+  }
+
+  /** Files are written at the end, and only by a run that could read: the ones that are there may be in use. */
+  async #readOnce(): Promise<void> {
+    for (const source of this.#sources) await source.poll()
+    for (const source of this.#sources) source.end()
+    this.#gate.flush()
+    const fault = this.#fault()
+    try {
+      if (fault !== undefined) throw new UsageError(fault, 1)
+      await this.#outputs.writeLast(this.#gate.verdicts())
+    } finally {
+      this.#summarize(true)
+    }
+  }
+
+  async #follow(): Promise<void> {
+    // A file of an earlier run may block keys that no one would free.
+    await this.#outputs.start()
+    // A log that cannot be opened at the start is a mistake; later it may be a fault of the moment.
+    for (const source of this.#sources) await this.#pollAgain(source)
+    this.#settle()
+    this.#isFollowing = true
+    while (!this.#isStopping) {
+      await this.#pause()
+      for (const source of this.#sources) await this.#pollAgain(source)
+      this.#settle()
+    }
+    await this.#outputs.settled()
+    this.#summarize(true)
+    await this.#outputs.clear()
+    const fault = this.#fault()
+    if (fault !== undefined) throw new UsageError(fault, 1)
   }
 
   #addLogs(): void {
@@ -125,7 +143,13 @@ class GateRun {
     const onNotice = (text: string): void => this.#notice(text)
     for (const file of new Set(follow)) {
       const lines = new LineRecords(rule, this.#windowMs, (record) => this.#record(record), onNotice)
-      const follower = new LogFollower({ file, fromStart: fromStart || once === true, onLine: lines.onLine, onNotice })
+      const follower = new LogFollower({
+        file,
+        fromStart: fromStart || once === true,
+        mustExist: once === true,
+        onLine: lines.onLine,
+        onNotice,
+      })
       this.#lines.push(lines)
       this.#followers.push(follower)
       this.#sources.push(follower)
@@ -228,20 +252,18 @@ class GateRun {
     this.#screen.write(this.#flags.json ? `${printableJson({ event: 'summary', ...summary })}\n` : summaryText(summary, this.#screen))
   }
 
-  /** A run that had no key to count shows nothing. @throws {UsageError} */
-  #checkResult(): void {
-    if (this.#gate.stats().records > 0) return
+  /** Why a run had no key to count: it shows nothing. */
+  #fault(): string | undefined {
+    if (this.#gate.stats().records > 0) return undefined
     const lines = this.#sum(({ counts }) => counts.lines) + this.#tooLong()
     const withoutKey = this.#sum(({ counts }) => counts.withoutKey)
     const entries = this.#stream?.entries ?? 0
-    if (entries > 0) throw new UsageError(`none of ${entries} entries of the stream has a key and a cost`, 1)
+    if (entries > 0) return `none of ${entries} entries of the stream has a key and a cost`
     if (lines > 0 && lines === this.#sum(({ counts }) => counts.unreadable) + this.#tooLong())
-      throw new UsageError(`none of ${lines} lines could be read; give the format with --format`, 1)
-    if (withoutKey > 0)
-      throw new UsageError(
-        `no line has a key: ${this.#flags.key} is empty in ${withoutKey} requests, or its cost; name another with --key`,
-        1,
-      )
+      return `none of ${lines} lines could be read; give the format with --format`
+    return withoutKey > 0
+      ? `no line has a key: ${this.#flags.key} is empty in ${withoutKey} requests, or its cost; name another with --key`
+      : undefined
   }
 
   #sum(of: (lines: LineRecords) => number): number {

@@ -70,6 +70,16 @@ export class VerdictOutputs {
     })
   }
 
+  /** Writes a list, and no other after it. @throws {UsageError} where a part of it could not be written. */
+  async writeLast(verdicts: readonly VerdictInForce[]): Promise<void> {
+    const { files, calls } = this.#options
+    const made = calls?.made ?? 0
+    const faults = [files.length > 0 ? await this.#writeFiles(verdicts) : undefined, await calls?.write(verdicts)]
+    this.written += (calls?.made ?? 0) - made
+    const fault = faults.find((each) => each !== undefined)
+    if (fault !== undefined) throw new UsageError(fault, 1)
+  }
+
   /** Resolves when nothing is under way. */
   async settled(): Promise<void> {
     await Promise.all([this.#writing, this.#calling])

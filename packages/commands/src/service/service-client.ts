@@ -14,6 +14,13 @@ export interface ServiceAnswer {
   readonly body: string
 }
 
+/** An answer whose body goes on. */
+export interface OpenAnswer {
+  readonly response: IncomingMessage
+  /** The service has said what was awaited: from now on it has the time of an answer again. */
+  renew(): void
+}
+
 /** A running service, as commands of the terminal reach it. */
 export class ServiceClient {
   readonly #url: string
@@ -40,17 +47,18 @@ export class ServiceClient {
   }
 
   /**
-   * A response whose body is still to be read. It fails when nothing comes for the time of an answer.
+   * A response whose body is still to be read. It fails when it is not renewed for the time of an answer: single bytes say nothing.
    *
    * @throws {UsageError} when the service cannot be reached, or does not begin to answer in time.
    */
-  async open(path: string): Promise<IncomingMessage> {
+  async open(path: string): Promise<OpenAnswer> {
     const begin = new AbortController()
     const timer = setTimeout(() => begin.abort(), this.#timeoutMs)
     try {
       const response = await this.#sent(path, { signal: begin.signal })
-      response.setTimeout(this.#timeoutMs, () => response.destroy(this.#silent()))
-      return response
+      const late = setTimeout(() => response.destroy(this.#silent()), this.#timeoutMs)
+      response.once('close', () => clearTimeout(late))
+      return { response, renew: () => late.refresh() }
     } catch (error) {
       throw this.#fault(error, begin.signal)
     } finally {

@@ -55,7 +55,7 @@ const KEYS = 5
 
 /** Draws the decisions of a running service each second, until it is interrupted. */
 export async function top({ url, token, samples = Number.POSITIVE_INFINITY, timeoutMs, json }: TopOptions, screen: Screen): Promise<void> {
-  const response = await new ServiceClient(url, token, timeoutMs).open('/events')
+  const { response, renew } = await new ServiceClient(url, token, timeoutMs).open('/events')
   if (response.statusCode !== 200) {
     response.destroy()
     throw new UsageError(
@@ -65,6 +65,7 @@ export async function top({ url, token, samples = Number.POSITIVE_INFINITY, time
   }
   let drawn = 0
   for await (const sample of samplesOf(response)) {
+    renew()
     if (json) screen.write(`${printableJson(sample)}\n`)
     else screen.write((screen.isTTY ? CLEAR : '') + drawing(sample, url, screen))
     if (++drawn >= samples) break

@@ -26,6 +26,9 @@ export async function engineTarget({ kind, url, policy: name, cost, config: path
   if (served === undefined) throw new UsageError(`${path} has no policy ${name ?? ''}`)
   const errors = new ErrorTexts()
   const failed = (error: unknown): LoadOutcome => errors.add((error as Error).message)
+  // What is decided without the store says nothing of it.
+  const outcomeOf = ({ allowed, source }: Decision): LoadOutcome =>
+    source === 'outage' ? errors.add('the store did not answer in time') : allowed ? 'allowed' : 'denied'
   return {
     take(key) {
       try {
@@ -48,8 +51,4 @@ function redisAt(url: string, storage: StorageConfig): Extract<StorageConfig, { 
   if (fault !== undefined) throw new UsageError(`the target ${fault}`)
   const options = storage.kind === 'redis' ? storage : { ...DEFAULT_REDIS, isCluster: false }
   return { ...options, kind: 'redis', urls: [url] }
-}
-
-function outcomeOf({ allowed }: Decision): LoadOutcome {
-  return allowed ? 'allowed' : 'denied'
 }

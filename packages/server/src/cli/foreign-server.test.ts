@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { ended, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
+import { configFile, ended, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
 
 const TAKE = ['take', 'api', 'alice'] as const
 /** Colours, a title of the window, an 8-bit control sequence, a direction. */
@@ -32,6 +32,7 @@ test('commands give up on a service that takes connections and says nothing, and
     [TAKE, silent],
     [TAKE, slow],
     [['top'], silent],
+    [['top'], slow],
   ] as const
   await Promise.all(
     commands.map(async ([command, url]) => {
@@ -56,4 +57,18 @@ test('what a foreign server answers does not reach the terminal raw', async (t) 
   assert.match(health?.out ?? '', /^\?\[31mred\?\]0;title\?\?2J\?back\n(?:line\n){4}$/)
   assert.deepEqual(JSON.parse(json?.out ?? ''), { ready: false, status: 503, says: [ESCAPES, 'line', 'line', 'line', 'line'] })
   assert.match(take?.err ?? '', /^sluicegate: \?\[31mred/)
+})
+
+test('load counts what was decided without a store that says nothing as errors', async (t) => {
+  const server = createTcpServer(() => undefined).listen(0, '127.0.0.1')
+  t.after(() => server.close())
+  await once(server, 'listening')
+  const config = configFile(t, 'policies: { api: { algorithm: token-bucket, limit: 100, window: 1m } }\n')
+  const target = `redis://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { code, out, err } = await ended(
+    sluicegate(t, 'load', target, '--config', config, '--rate', '20', '--duration', '500ms', '--grace', '1s', '--json'),
+  )
+  assert.equal(code, 0, err)
+  const { allowed, denied, errors } = JSON.parse(out)
+  assert.deepEqual([allowed, denied, errors], [0, 0, 10])
 })

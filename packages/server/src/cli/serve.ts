@@ -17,6 +17,7 @@ import { type ConfigSource, isConfigFault } from '../reload.js'
 import { startService } from '../service.js'
 import { SnapshotPlaceError } from '../snapshot-lock.js'
 import { VERSION } from '../version.js'
+import { onHangup } from './hangup.js'
 
 /** Options of `sluicegate serve` that are no part of the configuration. */
 export interface ServeOptions {
@@ -49,7 +50,7 @@ export async function serve(source: ConfigSource, { json }: ServeOptions): Promi
   })
   // Before the service announces its address.
   process.on('SIGTERM', () => void end(service, 'SIGTERM', stop))
-  process.on('SIGHUP', () => void reload(service))
+  onHangup(() => void reload(service))
   process.on('SIGINT', () => void end(service, 'SIGINT', { ...stop, drainMs: 0 }))
   if (json) console.log(JSON.stringify({ version: VERSION, listeners: Object.fromEntries(service.urls) }))
   else announce(service, config)

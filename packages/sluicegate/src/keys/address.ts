@@ -9,7 +9,7 @@ import {
   socketAddress,
   type Trail,
 } from './client-address.js'
-import { checkedNetworks, IPV4_BITS, type IpAddress, ipText, isIpv4, isIpv4Text, masked } from './ip-address.js'
+import { checkedNetworks, IPV4_BITS, type IpAddress, ipText, isIpv4, isIpv4Text, masked, parsedAddress } from './ip-address.js'
 import { checkedHeaderName, type KeyReader, type ReaderOptions, type RequestFacts, withOtherwise } from './key-reader.js'
 
 /** Options of {@link address}. */
@@ -203,7 +203,8 @@ export interface NetworkOptions {
 /**
  * What {@link address} does with an address, for texts that may be none: keys that a proxy or a log writes. The function returns the key of
  * the client, such as `203.0.113.7` or `2001:db8:0:4200::/56`, and undefined for any other text. It reads one address or a list
- * (`X-Forwarded-For`, `Forwarded`), with ports, brackets and zones.
+ * (`X-Forwarded-For`, `Forwarded`), with ports, brackets, quotes and zones. The length of a network, as in `2001:db8::/64`, is not read: the
+ * subnet of the options counts.
  *
  * Of IPv6 only networks in use are addresses (2000::/3, fc00::/7, fe80::/10, `::1`, translated and mapped IPv4): `cafe::1` and the EUI-64
  * `00:11:22:33:44:55:66:77` are names.
@@ -223,14 +224,49 @@ export function clientNetwork(options: NetworkOptions = {}): (text: string) => s
   return (text) => {
     if (ipv4Bits === 32 && isIpv4Text(text)) return text
     if (!ADDRESS_MARK.test(text)) return undefined
-    const list = hopListOf(FORWARDED_FOR.test(text) ? 'forwarded' : 'x-forwarded-for')
-    const client = clientBehindHops({ socket: undefined, text, list, fallback: ignored }, hop)
+    const client = parsedAddress(text) ?? clientInList(text, hop)
     return client !== undefined && isInUse(client) ? addressKey(client, ipv4Bits, ipv6Bits) : undefined
   }
 }
 
 const ADDRESS_MARK = /[.:]/
 const FORWARDED_FOR = /for=/i
+/** Longer ones are no address. */
+const MOST_SPELLING = 200
+/** What tells nothing of the client: quotes, a zone, the length of a network, brackets around IPv4. */
+const QUOTES = /^(["'])(.*)\1$/
+const ZONE = /%[^\]]*/
+const LENGTH = /\/\d*(?=\]?(?::\d*)?$)/
+const BRACKETED_IPV4 = /^\[([\d.]+)\]/
+/** No port, or one that cannot be. */
+const PORT = /^(\[[^\]]*\]|[\d.]+):(?:\d{5,})?$/
+/** Some proxies write a port after IPv6 without brackets, which shows where no group is left out. */
+const PORT_AFTER_GROUPS = /^((?:[\da-f]{1,4}:){7}[\da-f]{1,4}):\d*$/i
+
+function clientInList(text: string, hop: number): IpAddress | undefined {
+  const isForwarded = FORWARDED_FOR.test(text)
+  const list = hopListOf(isForwarded ? 'forwarded' : 'x-forwarded-for')
+  const plain = elementsOf(text, isForwarded ? (element) => element : plainly)
+  return clientBehindHops({ socket: undefined, text: plain, list, fallback: ignored }, hop)
+}
+
+/** The last elements of a list, each as `spelled` says; without empty ones at its ends, which a client can add. */
+function elementsOf(text: string, spelled: (element: string) => string): string {
+  const elements = text.split(',').map((element) => element.trim())
+  const last = elements.findLastIndex((element) => element !== '')
+  const first = elements.findIndex((element) => element !== '')
+  return elements
+    .slice(Math.max(first, last + 1 - MOST_HOPS), last + 1)
+    .map(spelled)
+    .join(',')
+}
+
+/** One address has one spelling: whoever can choose another one would have another budget. */
+function plainly(element: string): string {
+  if (element.length > MOST_SPELLING) return element
+  const bare = element.replace(QUOTES, '$2').trim().replace(ZONE, '').replace(LENGTH, '')
+  return bare.replace(PORT, '$1').replace(PORT_AFTER_GROUPS, '$1').replace(BRACKETED_IPV4, '$1')
+}
 
 /** Source: the IANA registry of IPv6: global unicast, unique local and link-local addresses, 64:ff9b::/32 of translators, loopback. */
 function isInUse(address: IpAddress): boolean {

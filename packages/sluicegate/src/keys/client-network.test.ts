@@ -30,8 +30,15 @@ test('an address in any form is the network of its client, and no other text is'
     ['alice', undefined],
     ['', undefined],
     ['a.b:1', undefined],
-    ['203.0.113.7/24', undefined],
-    ['2001:db8::/64', undefined],
+    // Other spellings of an address are no other client.
+    ['203.0.113.7/24', '203.0.113.7'],
+    ['[203.0.113.7]:80', '203.0.113.7'],
+    ...['"[A]:1"', "'A'", '[A]:', '[A]:99999', '[A]:1234567', 'A/128', '[A/64]:80', 'A/', 'A%!zone', ' A ,, ', ',A', 'A,', ', ,A,'].map(
+      (form) => [form.replace('A', '2001:db8:0:4217::1'), network] as const,
+    ),
+    ['2001:db8:0:4217:0:0:0:1:40001', network],
+    ['for="[2001:db8:0:4217::1]:80", ', network],
+    [network, network],
     ['203.0.113.7, unknown', undefined],
     ['010.0.0.1', undefined],
   ]
