@@ -3,15 +3,15 @@ import { checkOptions } from '../options/option-checks.js'
 import { DEEPEST_DEBT_BURSTS, FURTHEST_US } from '../policy/policy-numbers.js'
 import type { CancelSignal } from '../shared/backend.js'
 import type { CasOutcome, CasState, CasStep, CasStepped, CasStepRefusal, CasStepState, CasStore, CasSwap } from '../store/cas-store.js'
+import { decodedValue, NO_VALUE, STEPPED } from '../store/stored-value.js'
 import { warnOfStore } from '../warn-once.js'
 import { hexOf } from './hex.js'
-import { LockedKeys } from './locked-keys.js'
 import { newVersion } from './new-version.js'
+import { RecentKeys } from './recent-keys.js'
 import { isLocked, isOvertaken, isReadOnly, isUnknownStatement, isWithoutColumns, readOnlyErrorOf, storeErrorOf } from './sql-fault.js'
 import { notSent, type SqlRow, type SqlRunner } from './sql-runner.js'
 import { type PostgresClient, sqlRunnerFor } from './sql-runner-for.js'
-import { type Statement, type Statements, statementsOf } from './statements.js'
-import { MOST_TIMES } from './step-texts.js'
+import { type Statement, type Statements, type StepVerb, statementsOf } from './statements.js'
 import { storedKey } from './stored-key.js'
 import { Sweeper } from './sweeper.js'
 import { postgresTable } from './table-name.js'
@@ -37,9 +37,6 @@ export interface PostgresStoreOptions {
 const LOOK_AGAIN_MS = 10_000
 /** Statements without an answer; others wait: a database that does not answer is not to lose all its connections too. */
 const MOST_UNANSWERED = 16
-/** Of a version, how many times a step was made. */
-const TIMES_BITS = 512n
-
 /** Reads after which a state that others keep changing under `serializable` is an outage. */
 const MOST_READS = 5
 
@@ -63,7 +60,10 @@ class PostgresStore implements Required<CasStore> {
   readonly #all: Statements
   #swapsOnly: Statements | undefined
   #looksAgainMs = Number.NEGATIVE_INFINITY
-  readonly #locked = new LockedKeys()
+  /** Others kept them locked: statements do not wait for them again. */
+  readonly #locked = new RecentKeys()
+  /** A take was denied: the next one reads, which locks nothing, before it tries. */
+  readonly #denied = new RecentKeys()
   #unanswered = 0
   readonly #queue: (() => void)[] = []
   readonly #sweeper: Sweeper
@@ -90,7 +90,7 @@ class PostgresStore implements Required<CasStore> {
   async swap({ key, version, value, ttlMs }: CasSwap, signal?: CancelSignal): Promise<CasOutcome> {
     const next = newVersion()
     const values = [hexOf(storedKey(key)), next, hexOf(value), microsecondsOf(ttlMs)]
-    const wasLocked = this.#locked.isLocked(key)
+    const wasLocked = this.#locked.has(key)
     const isNew = version === undefined
     const rows = await this.#changing(
       isNew ? (wasLocked ? 'createNow' : 'create') : wasLocked ? 'swapNow' : 'swap',
@@ -138,7 +138,7 @@ class PostgresStore implements Required<CasStore> {
 
   async #swapEach(swaps: readonly CasSwap[], signal?: CancelSignal): Promise<readonly CasOutcome[]> {
     if (swaps.length === 0) return []
-    if (swaps.length === 1 || swaps.some(({ key }) => this.#locked.isLocked(key))) return this.#apart(swaps, signal)
+    if (swaps.length === 1 || swaps.some(({ key }) => this.#locked.has(key))) return this.#apart(swaps, signal)
     const isNew = swaps[0]?.version === undefined
     const next = swaps.map(newVersion)
     const listOf = (textOf: (swap: CasSwap) => string): string => swaps.map(textOf).join()
@@ -161,7 +161,7 @@ class PostgresStore implements Required<CasStore> {
 
   /** Keys that were locked of late each alone, the others together. */
   async #apart(swaps: readonly CasSwap[], signal: CancelSignal | undefined): Promise<readonly CasOutcome[]> {
-    const isApart = ({ key }: CasSwap): boolean => swaps.length === 1 || this.#locked.isLocked(key)
+    const isApart = ({ key }: CasSwap): boolean => swaps.length === 1 || this.#locked.has(key)
     const others = this.#swapEach(
       swaps.filter((swap) => !isApart(swap)),
       signal,
@@ -178,6 +178,18 @@ class PostgresStore implements Required<CasStore> {
   ): Promise<readonly (readonly CasStepped[] | CasStepRefusal)[] | undefined> {
     if (this.#swapsOnly !== undefined && performance.now() < this.#looksAgainMs) return undefined
     this.#swapsOnly = undefined
+    const only = groups.length === 1 && groups[0]?.length === 1 ? groups[0][0] : undefined
+    if (only !== undefined && isPlainTake(only) && !this.#denied.has(only.key)) {
+      const rows = await this.#rowsOfTakes([only], signal)
+      if (rows === undefined) return undefined
+      if (rows === 'busy') return ['busy']
+      const [row] = rows
+      if (row !== undefined) {
+        this.#sweeper.swapped()
+        return [[takenIn(only, row)]]
+      }
+      this.#denied.note(only.key)
+    }
     const areTogether = (group: readonly CasStep[]): boolean => group.length > 1 && group[0]?.verb === 'take'
     const [together, others] = [groups.filter(areTogether), groups.filter((group) => !areTogether(group))]
     const [first, second] = await Promise.all([
@@ -194,33 +206,122 @@ class PostgresStore implements Required<CasStore> {
     signal: CancelSignal | undefined,
   ): Promise<readonly (readonly CasStepped[] | CasStepRefusal)[] | undefined> {
     const steps = groups.flat()
-    const [only] = steps
-    if (only !== undefined && steps.length === 1 && only.verb === 'take' && only.from === undefined) {
-      const answer = await this.#takeOne(only, signal)
-      return answer && ['swapped' in Object(answer) || answer === 'busy' ? (answer as CasStepRefusal) : [answer as CasStepped]]
-    }
-    const values = [...keyLists(steps), ...stepLists(steps)]
-    let rows = await this.#stepped('stepMany', values, signal)
-    // One key that others keep locked does not hold up the rest: what is free is done, without waiting.
-    if (rows === 'busy' && steps.length > 1) rows = await this.#stepped('stepFree', values, signal)
-    if (rows === undefined) return undefined
-    if (rows === 'busy') return groups.map(() => 'busy')
+    const outcomes = new Array<CasStepped | CasStepRefusal | undefined>(steps.length)
+    const isKnown = await Promise.all([
+      this.#taken(steps, outcomes, (step) => isPlainTake(step) && step.pace > 0, signal),
+      this.#taken(steps, outcomes, (step) => isPlainTake(step) && step.pace === 0, signal),
+      this.#made(steps, outcomes, (step) => !isPlainTake(step), signal),
+    ])
+    // What no plain take could tell.
+    const isLeft = (_: CasStep, i: number): boolean => outcomes[i] === undefined
+    if (isKnown.includes(false) || !(await this.#made(steps, outcomes, isLeft, signal))) return undefined
     this.#sweeper.swapped(steps.length)
     let at = 0
-    return groups.map((group) => outcomeOf(group.map(({ key }) => steppedIn(key, (rows as readonly SqlRow[])[at++]))))
+    return groups.map((group) => outcomeOf(group.map(() => outcomes[at++] as CasStepped | CasStepRefusal)))
   }
 
-  async #takeOne(step: CasStep, signal: CancelSignal | undefined): Promise<CasStepped | CasStepRefusal | undefined> {
-    const { key, unit, pace, cap, amount, times } = step
-    const version = ((BigInt(newVersion()) / TIMES_BITS) * TIMES_BITS).toString()
-    const values = [hexOf(storedKey(key)), version, ...[unit, pace, cap, amount, Math.min(times, MOST_TIMES)].map(String)]
-    const rows = await this.#stepped(pace === 0 ? 'takeWindow' : 'takeRate', values, signal)
+  /** Makes the chosen steps. False: the table has no columns for it. */
+  async #made(
+    steps: readonly CasStep[],
+    outcomes: (CasStepped | CasStepRefusal | undefined)[],
+    isChosen: (step: CasStep, i: number) => boolean,
+    signal: CancelSignal | undefined,
+  ): Promise<boolean> {
+    const places = placesOf(steps, isChosen)
+    if (places.length === 0) return true
+    const chosen = places.map((i) => steps[i] as CasStep)
+    const values = [...keyLists(chosen), ...stepLists(chosen)]
+    let rows = await this.#stepped('stepMany', values, signal)
+    // One key that others keep locked does not hold up the rest: what is free is done, without waiting.
+    if (rows === 'busy' && chosen.length > 1) rows = await this.#stepped('stepFree', values, signal)
+    if (rows === undefined) return false
+    for (const [at, i] of places.entries()) outcomes[i] = rows === 'busy' ? 'busy' : steppedIn((steps[i] as CasStep).key, rows[at])
+    return true
+  }
+
+  /** Makes those of the chosen takes, of one kind, that pass as a whole, and tells those of which nothing passes. */
+  async #taken(
+    steps: readonly CasStep[],
+    outcomes: (CasStepped | CasStepRefusal | undefined)[],
+    isChosen: (step: CasStep) => boolean,
+    signal: CancelSignal | undefined,
+  ): Promise<boolean> {
+    let places = placesOf(steps, isChosen)
+    if (places.some((i) => this.#denied.has((steps[i] as CasStep).key))) {
+      const [denied, others] = [true, false].map((is) => places.filter((i) => this.#denied.has((steps[i] as CasStep).key) === is))
+      await this.#lookedAt(steps, outcomes, denied as readonly number[], signal)
+      places = [...(denied as readonly number[]).filter((i) => outcomes[i] === undefined), ...(others as readonly number[])]
+    }
+    if (places.length === 0) return true
+    const rows = await this.#rowsOfTakes(
+      places.map((i) => steps[i] as CasStep),
+      signal,
+    )
+    if (rows === undefined) return false
+    // Alone it goes back to wait for its turn; of several those that are free go on.
+    if (rows === 'busy') {
+      if (places.length === 1) outcomes[places[0] as number] = 'busy'
+      return true
+    }
+    const left: number[] = []
+    for (const [at, i] of places.entries()) {
+      const { [at]: row } = rows
+      if (row === undefined) left.push(i)
+      else outcomes[i] = takenIn(steps[i] as CasStep, row)
+    }
+    if (left.length > 0) await this.#lookedAt(steps, outcomes, left, signal)
+    return true
+  }
+
+  /** Of takes that passed what their rows have, in the order of the takes. */
+  async #rowsOfTakes(
+    takes: readonly CasStep[],
+    signal: CancelSignal | undefined,
+  ): Promise<readonly (SqlRow | undefined)[] | 'busy' | undefined> {
+    const [only] = takes
+    const isWindow = only?.pace === 0
+    if (takes.length === 1 && only !== undefined) {
+      const { key, unit, pace, cap, amount, times } = only
+      const values = [hexOf(storedKey(key)), newVersion(), `${unit}`, `${pace}`, `${cap}`, `${amount * times}`]
+      return this.#stepped(isWindow ? 'takeWindow' : 'takeRate', values, signal)
+    }
+    const versions = takes.map(newVersion)
+    const listOf = (textOf: (take: CasStep) => string | number): string => `{${takes.map(textOf).join()}}`
+    const rows = await this.#stepped(
+      isWindow ? 'takeWindows' : 'takeRates',
+      [
+        listOf(({ key }) => hexOf(storedKey(key))),
+        `{${versions.join()}}`,
+        listOf(({ unit }) => unit),
+        listOf(({ pace }) => pace),
+        listOf(({ cap }) => cap),
+        listOf(({ amount, times }) => amount * times),
+      ],
+      signal,
+    )
     if (rows === undefined || rows === 'busy') return rows
-    const [row] = rows
-    this.#sweeper.swapped()
-    if (row === undefined) return { key, swapped: await this.read(key, signal) }
-    const done = BigInt(String(row.done))
-    return steppedIn(key, { ...row, done: done >= 0n && done <= BigInt(MOST_TIMES) ? String(done) : '0' }) as CasStepped
+    const byVersion = new Map(rows.map((row) => [row.version, row]))
+    return versions.map((version) => byVersion.get(version))
+  }
+
+  /** Reads the keys of takes, and tells those of which nothing passes. */
+  async #lookedAt(
+    steps: readonly CasStep[],
+    outcomes: (CasStepped | CasStepRefusal | undefined)[],
+    places: readonly number[],
+    signal: CancelSignal | undefined,
+  ): Promise<void> {
+    const keys = places.map((i) => (steps[i] as CasStep).key)
+    const states = keys.length === 1 ? [await this.read(keys[0] as string, signal)] : await this.readAll(keys, signal)
+    for (const [at, i] of places.entries()) {
+      const step = steps[i] as CasStep
+      const denial = denialIn(step, states[at] as CasState)
+      if (denial === undefined) this.#denied.forget(step.key)
+      else {
+        this.#denied.note(step.key)
+        outcomes[i] = denial
+      }
+    }
   }
 
   /** Takes in groups that may share keys. */
@@ -267,7 +368,7 @@ class PostgresStore implements Required<CasStore> {
 
   /** Undefined: the table has no columns for it. `busy`: another transaction came first, or keeps a row locked, and nothing was written. */
   async #stepped(
-    verb: 'takeRate' | 'takeWindow' | 'stepMany' | 'stepFree' | 'takeAll',
+    verb: StepVerb,
     values: readonly string[],
     signal: CancelSignal | undefined,
   ): Promise<readonly SqlRow[] | 'busy' | undefined> {
@@ -355,6 +456,33 @@ class PostgresStore implements Required<CasStore> {
       else next()
     }
   }
+}
+
+/** A take of one key by its own row, which may pass as a whole. */
+function isPlainTake({ verb, from, amount, times, cap }: CasStep): boolean {
+  return verb === 'take' && from === undefined && amount * times <= cap
+}
+
+/** The outcome of a take of which nothing passes by the state that was read. Undefined: something may. */
+function denialIn({ unit, pace, cap, amount }: CasStep, { value, nowUs }: CasState): CasStepped | undefined {
+  const { stepped } = value?.[0] === STEPPED ? decodedValue(value) : NO_VALUE
+  if (stepped === undefined || stepped.unit !== unit || stepped.pace !== pace || stepped.cap !== cap) return undefined
+  const { debt, state } = inForce(stepped, nowUs)
+  const isOpen = state.blocked <= nowUs && (pace > 0 || state.at <= nowUs)
+  return isOpen && debt + amount <= cap ? undefined : { done: 0, debt, nowUs, state }
+}
+
+/** The outcome of a take that passed as a whole. */
+function takenIn({ unit, pace, cap, times }: CasStep, { taken }: SqlRow): CasStepped {
+  const [at = 0, rest = 0, nowUs = 0] = String(taken).split(' ').map(Number)
+  const debt = pace === 0 ? rest : Math.max(0, at - nowUs) * pace + rest
+  return { done: times, debt, nowUs, state: { at, rest, unit, pace, cap, ahead: false, blocked: 0 } }
+}
+
+function placesOf(steps: readonly CasStep[], isChosen: (step: CasStep, i: number) => boolean): readonly number[] {
+  const places: number[] = []
+  for (const [i, step] of steps.entries()) if (isChosen(step, i)) places.push(i)
+  return places
 }
 
 function keyLists(steps: readonly CasStep[]): readonly string[] {

@@ -1,4 +1,4 @@
-import { NOW, stepManyText, takeAllText, takeOneText, valueText } from './step-texts.js'
+import { NOW, stepManyText, takeAllText, takeManyText, takeOneText, valueText } from './step-texts.js'
 import { quotedTable } from './table-name.js'
 
 /** A statement under a name for the server to keep it by: another text has another name. */
@@ -26,6 +26,8 @@ export interface Statements {
   /** Only of a table with the columns of steps. */
   readonly takeRate?: Statement
   readonly takeWindow?: Statement
+  readonly takeRates?: Statement
+  readonly takeWindows?: Statement
   readonly stepMany?: Statement
   readonly stepFree?: Statement
   readonly takeAll?: Statement
@@ -73,11 +75,16 @@ export function statementsOf(table: string, hasSteps: boolean): Statements {
 
 type ValueOf = (t: string) => string
 
-function stepTexts(table: string): Record<'takeRate' | 'takeWindow' | 'stepMany' | 'stepFree' | 'takeAll', string> {
+/** Only of a table with the columns of steps. */
+export type StepVerb = 'takeRate' | 'takeWindow' | 'takeRates' | 'takeWindows' | 'stepMany' | 'stepFree' | 'takeAll'
+
+function stepTexts(table: string): Record<StepVerb, string> {
   const [one, each] = [idOf("decode($1::text, 'hex')"), idOf("decode(k, 'hex')")]
   return {
     takeRate: takeOneText(table, one, LOCKS, false),
     takeWindow: takeOneText(table, one, LOCKS, true),
+    takeRates: takeManyText(table, each, SHORT_LOCKS, false),
+    takeWindows: takeManyText(table, each, SHORT_LOCKS, true),
     stepMany: stepManyText(table, each, SHORT_LOCKS),
     stepFree: stepManyText(table, each, LOCKS, ' SKIP LOCKED'),
     takeAll: takeAllText(table, each, LOCKS),

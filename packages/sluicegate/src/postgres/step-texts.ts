@@ -135,44 +135,57 @@ CROSS JOIN LATERAL (SELECT s.now, o.debt, o.begin, o.ahead, o.blocked) AS x
 CROSS JOIN LATERAL (${writtenText(input)}) AS w`
 }
 
-/** Of a row `t`, which counts as new where it has a value that has expired. */
-function rowOf(t: string): StepRow {
-  return Object.fromEntries(
-    STEP_COLUMNS.map((name) => [name, `CASE WHEN ${t}.value = '' THEN ${t}.${name} ELSE ${FRESH[name]} END`]),
-  ) as StepRow
-}
-
 const NO_BOOKING = { lent: '0::bigint', bound: '0::bigint', booked: '0::bigint', left: '0::bigint', made: '0::bigint' }
 
-/** Steps that a take may be made in one statement: the version tells how many were made. */
-export const MOST_TIMES = 256
+/** The numbers of a take: `amount` is that of all its times. `now` is read before the row is locked. */
+type TakeInput = Record<'id' | 'version' | 'unit' | 'pace' | 'cap' | 'amount' | 'now', string>
 
 /**
- * `takeRate`, `takeWindow`: the take of one key, up to `$7` times. The row is locked when the clock is read, whatever the statement's snapshot is. The version is
- * `$2` plus how many passed, where any did. No row: it holds the value of a swap. A denial leaves the state as it was, unbounded where the clock has
- * stepped back: bounded and written, it would be less once the clock is right again.
+ * The insert of takes `n`, and of each key that has a row by its numbers, not banned and not ahead, its update, where the take passes as a whole. That
+ * is nearly every take, and each term here costs all of them: what is left over goes to `stepMany`. Within the update, `excluded` is the row of a key
+ * that is new, which tells the amount. A time that is earlier than the row's, by the wait for its lock, grants nothing.
  */
+function takenText(table: string, source: string, input: TakeInput, isWindow: boolean): string {
+  const { id, version, unit, pace, cap, amount, now } = input
+  const begin = `${now} - ${now} % ${unit}`
+  const paid = `${now} + ${amount} / ${pace}`
+  const fresh = isWindow
+    ? { at: begin, rest: amount, expires: `${begin} + ${unit} + 1000000` }
+    : { at: paid, rest: `${amount} % ${pace}`, expires: `${paid} + 1000001` }
+  const isSame = `t.value = '' AND t.unit = excluded.unit AND t.pace = excluded.pace AND t.cap = excluded.cap AND NOT t.ahead AND t.blocked = 0`
+  const added = `((excluded.at - excluded.seen) * excluded.pace + excluded.rest)`
+  const left = `(CASE WHEN t.at < excluded.seen THEN 0 ELSE t.rest END + ${added})`
+  const at = `(greatest(t.at, excluded.seen) + ${left} / excluded.pace)`
+  const count = `(CASE WHEN t.at = excluded.at THEN t.rest ELSE 0 END + excluded.rest)`
+  const next = isWindow
+    ? { at: 'excluded.at', rest: count, expires: 'excluded.expires' }
+    : { at, rest: `${left} % excluded.pace`, expires: `${at} + 1000001` }
+  const passes = isWindow
+    ? `t.at <= excluded.at AND ${count} <= excluded.cap`
+    : `greatest(least(t.at - excluded.seen, excluded.cap / excluded.pace + 1), 0) * excluded.pace + ${left} <= excluded.cap`
+  return `INSERT INTO ${table} AS t (key, value, version, at, rest, unit, pace, cap, ahead, blocked, seen, expires)
+SELECT ${id}, '', ${version}, ${fresh.at}, ${fresh.rest}, ${unit}, ${pace}, ${cap}, false, 0, ${now}, ${fresh.expires} FROM ${source}
+ON CONFLICT (key) DO UPDATE SET version = excluded.version, at = ${next.at}, rest = ${next.rest}, seen = excluded.seen, expires = ${next.expires}
+WHERE ${isSame} AND ${passes}`
+}
+
+/** Of a take that passed, what its row has of its own. */
+const TAKEN = `concat_ws(' ', t.at, t.rest, t.seen) AS taken`
+
+/** `takeRate`, `takeWindow`: the take of one key, `$6` units in all, which passes as a whole. No row: it does not, or it needs `stepMany`. */
 export function takeOneText(table: string, id: string, locks: string, isWindow: boolean): string {
-  const input: StepInput = {
-    verb: `'take'`,
-    // What the other kind needs is no part of the plan.
-    isWindow: String(isWindow),
-    unit: '$3::bigint',
-    pace: '$4::bigint',
-    cap: '$5::bigint',
-    amount: '$6::bigint',
-    times: '$7::bigint',
-    ...NO_BOOKING,
-  }
-  const ifKept = (name: string): string => `CASE WHEN k.kept THEN t.${name} ELSE w.${name} END`
-  const kept = STEP_COLUMNS.map(ifKept).join(', ')
-  return `INSERT INTO ${table} AS t (key, value, version, ${WRITTEN})
-SELECT ${id}, '', $2::bigint + o.done, w.* FROM ${locks} AS locks CROSS JOIN ${chainText(FRESH, input)}
-ON CONFLICT (key) DO UPDATE SET (value, version, ${WRITTEN}) = (
-  SELECT ''::bytea, CASE WHEN o.done > 0 THEN $2::bigint + o.done ELSE t.version END, ${kept}, w.seen, ${ifKept('expires')} FROM ${chainText(rowOf('t'), input)}
-  CROSS JOIN LATERAL (SELECT o.done = 0 AND t.value = '' AND t.unit = ${input.unit} AND t.pace = ${input.pace} AND t.cap = ${input.cap} AS kept) AS k
-) WHERE t.value = '' OR t.expires <= ${NOW}
-RETURNING (t.version - $2::bigint)::text AS done, ${answerOf('t')}`
+  const [version, unit, pace, cap, amount] = [2, 3, 4, 5, 6].map((i) => `$${i}::bigint`) as [string, string, string, string, string]
+  const source = `(SELECT ${NOW} AS now FROM ${locks} AS locks OFFSET 0) AS n`
+  return `${takenText(table, source, { id, version, unit, pace, cap, amount, now: 'n.now' }, isWindow)} RETURNING ${TAKEN}`
+}
+
+/** `takeRates`, `takeWindows`: the same of several keys, each for itself. Lists are arrays; rows are known by the version that was given. */
+export function takeManyText(table: string, id: string, locks: string, isWindow: boolean): string {
+  const lists = [`(SELECT $1::text::text[])`, ...[2, 3, 4, 5, 6].map((i) => `(SELECT $${i}::text::bigint[])`)].join(', ')
+  const source = `(SELECT ${id} AS id, version, unit, pace, cap, amount, ${NOW} AS now
+  FROM ${locks} AS locks CROSS JOIN unnest(${lists}) AS j(k, version, unit, pace, cap, amount) ORDER BY 1) AS n`
+  const input = { id: 'n.id', version: 'n.version', unit: 'n.unit', pace: 'n.pace', cap: 'n.cap', amount: 'n.amount', now: 'n.now' }
+  return `${takenText(table, source, input, isWindow)} RETURNING t.version::text AS version, ${TAKEN}`
 }
 
 function answerOf(t: string): string {

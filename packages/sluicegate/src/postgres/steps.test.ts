@@ -69,6 +69,41 @@ test('a denial while the clock is set back leaves the state as it was, for when 
   }
 })
 
+test('a denied take writes nothing and waits for no lock, and passes once there is room again', async () => {
+  const policies = [
+    tokenBucket({ limit: 2, window: '1s', name: 'denied-rate' }),
+    fixedWindow({ limit: 2, window: '1s', name: 'denied-window' }),
+  ]
+  for (const policy of policies) {
+    const { limiter, set } = limiterAtGivenTimes(pool, policy, { mode: 'exact' })
+    set(1_789_000_000_000)
+    assert.equal((await limiter.take('k', 2)).allowed, true)
+    const rowOf = () => server.ask(`SELECT ctid::text, xmin::text FROM sluicegate WHERE convert_from(key, 'UTF8') LIKE '%${policy.name}:k'`)
+    const before = await rowOf()
+    assert.equal(before.length, 1)
+    assert.equal((await limiter.take('k')).allowed, false)
+    assert.equal((await limiter.take('k')).allowed, false)
+    assert.deepEqual(
+      (await Promise.all(['k', 'k', `k ${policy.name}`].map((key) => limiter.take(key)))).map(({ allowed }) => allowed),
+      [false, false, true],
+    )
+    assert.deepEqual(
+      (await rowOf()).map(({ ctid, xmin }) => [ctid, xmin]),
+      before.map(({ ctid, xmin }) => [ctid, xmin]),
+    )
+    const own = new pg.Client({ connectionString: server.url })
+    await own.connect()
+    await own.query('BEGIN')
+    await own.query('SELECT FROM sluicegate FOR UPDATE')
+    // A statement that wants the lock has no answer while this one has it.
+    assert.equal((await limiter.take('k')).allowed, false)
+    await own.end()
+    set(1_789_000_001_000)
+    assert.equal((await limiter.take('k', 2)).allowed, true)
+    limiter.close()
+  }
+})
+
 test('a table of before is swapped, and once it has the columns of steps the same keys go on, whoever wrote them', async () => {
   await server.ask(OLD('rolling'))
   const rate = tokenBucket({ limit: 10, window: '1d', name: 'rate' })

@@ -1,11 +1,12 @@
 const encoder = /* @__PURE__ */ new TextEncoder()
 
+const SURROGATE = /[\uD800-\uDFFF]/
 /** A surrogate without its other half, which UTF-8 has no bytes for. */
 const LONE = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/
 
 /** The bytes of any string, different ones for different strings: UTF-8, with a lone surrogate as three bytes that UTF-8 never has. */
 export function storedKey(key: string): Uint8Array {
-  if (!LONE.test(key)) return encoder.encode(key)
+  if (!SURROGATE.test(key) || !LONE.test(key)) return encoder.encode(key)
   const bytes: number[] = []
   for (const character of key) {
     const code = character.codePointAt(0) as number

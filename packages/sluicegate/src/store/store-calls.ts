@@ -1,4 +1,5 @@
 import type { CancelSignal } from '../shared/backend.js'
+import { Deadlines, Expiring } from '../shared/calls/deadlines.js'
 import { type Clock, tickerOf } from '../time/clock.js'
 import { CallsTogether } from './calls-together.js'
 import type { CasOutcome, CasOutcomes, CasState, CasStep, CasStepped, CasStepRefusal, CasStore, CasSwap } from './cas-store.js'
@@ -10,6 +11,7 @@ export class StoreCalls {
   private readonly time: StoreTime
   private readonly clock: Clock
   private readonly longestMs: number
+  private readonly deadlines: Deadlines
   /** Of a store that makes many steps in one call. */
   private readonly reads: CallsTogether<string, CasState> | undefined
   private readonly swaps: CallsTogether<CasSwap, CasOutcome> | undefined
@@ -19,6 +21,7 @@ export class StoreCalls {
     this.store = store
     this.clock = clock
     this.longestMs = longestMs
+    this.deadlines = new Deadlines(clock, longestMs)
     this.time = new StoreTime(tickerOf(clock), drift)
     if (store.swapMany === undefined || store.readAll === undefined) return
     this.reads = new CallsTogether(
@@ -118,14 +121,17 @@ export class StoreCalls {
 
   private within<Value>(answer: Promise<Value>): Promise<Value> {
     return new Promise((resolve, reject) => {
-      const cancel = this.after(this.longestMs, () => reject(new Error(`no answer within ${this.longestMs} ms`)))
+      const call = new LongestCall(this.longestMs, reject)
+      this.deadlines.add(call)
       answer.then(
         (value) => {
-          cancel()
+          if (call.isOver) return
+          this.deadlines.remove(call)
           resolve(value)
         },
         (error: unknown) => {
-          cancel()
+          if (call.isOver) return
+          this.deadlines.remove(call)
           reject(error)
         },
       )
@@ -136,5 +142,23 @@ export class StoreCalls {
     if (this.clock.after !== undefined) return this.clock.after(ms, call)
     const timer = setTimeout(call, ms)
     return () => clearTimeout(timer)
+  }
+}
+
+/** A call without an answer: it counts as lost after so long. */
+class LongestCall extends Expiring {
+  isOver = false
+  private readonly longestMs: number
+  private readonly reject: (error: unknown) => void
+
+  constructor(longestMs: number, reject: (error: unknown) => void) {
+    super()
+    this.longestMs = longestMs
+    this.reject = reject
+  }
+
+  override expire(): void {
+    this.isOver = true
+    this.reject(new Error(`no answer within ${this.longestMs} ms`))
   }
 }

@@ -12,6 +12,7 @@ import { storeKey } from './store-key.js'
 import { decodedValue } from './stored-value.js'
 
 const MOST_US = 1e15
+const NO_BOOKING = [0, 0, 0] as const
 
 /** What is thrown where the store cannot make steps now. */
 export class NoSteps extends Error {}
@@ -49,10 +50,10 @@ export class StoreSteps implements ScriptCalls {
     // Reservations of several policies are for now.
     const made = verb === 'reserve' && requests.length > 1 ? 'take' : verb
     if (made === 'release' || made === 'heartbeat') throw new NoSteps('permits are swapped')
-    if (new Set(requests.map((request) => this.keyOf(request))).size < requests.length) {
+    const steps = requests.map((request) => this.stepOf(made, request))
+    if (steps.length > 1 && new Set(steps.map(({ key }) => key)).size < steps.length) {
       throw new StoreError('OUTAGE', 'policies of one name have one key: give each of them its own')
     }
-    const steps = requests.map((request) => this.stepOf(made, request))
     const outcome = await this.calls.ask(steps, this.stateOf(requests), signal)
     if (outcome === undefined) throw new NoSteps('the store makes no steps now')
     const states = requests.map((request, i) =>
@@ -89,14 +90,18 @@ export class StoreSteps implements ScriptCalls {
   private stepOf(verb: CasStep['verb'], request: ScriptRequest): CasStep {
     const { encoding, tokens, mostUs = 0, booking } = request
     const numbers = this.numbersOf(encoding)
+    const { unit, pace, cap, lent } = numbers
     return {
-      ...numbers,
       key: this.keyOf(request),
       verb,
+      unit,
+      pace,
+      cap,
+      lent,
       amount: verb === 'block' ? Math.round(Math.min(tokens, MOST_US)) : encoding.amountOf(tokens),
       times: 1,
       bound: booking?.atUs ?? Math.min(Math.ceil(mostUs), longestWaitUs(numbers)),
-      booking: booking === undefined ? [0, 0, 0] : [encoding.amountOf(booking.cost), booking.debt, booking.bookedUs],
+      booking: booking === undefined ? NO_BOOKING : [encoding.amountOf(booking.cost), booking.debt, booking.bookedUs],
       from: undefined,
     }
   }

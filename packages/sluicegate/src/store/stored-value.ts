@@ -15,7 +15,7 @@ import type { WriteId } from './write-ids.js'
 
 const VERSION = 1
 /** Of a key whose state a store that computes has written: its numbers as text, see {@link CasStepState}. No swap writes it. */
-const STEPPED = 2
+export const STEPPED = 2
 const CRC_BYTES = 4
 /** Writers that a value remembers. */
 const MOST_WRITES = 8

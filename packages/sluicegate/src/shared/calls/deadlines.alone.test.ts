@@ -158,7 +158,7 @@ test('one that fails to expire keeps no other from it', async () => {
   assert.deepEqual([expired, uncaught.length], [['a at 100'], 1])
 })
 
-test('an empty queue has no timer', async () => {
+test('an empty queue has no timer once the turn in which it became empty is over', async () => {
   let timers = 0
   const clock: Clock = {
     nowMs: () => 0,
@@ -178,5 +178,16 @@ test('an empty queue has no timer', async () => {
   assert.equal(timers, 1)
   await turns()
   for (const call of calls) deadlines.remove(call)
+  await turns()
+  assert.equal(timers, 0)
+  deadlines.add(calls[0] as Call)
+  await turns()
+  assert.equal(timers, 1)
+  deadlines.remove(calls[0] as Call)
+  deadlines.add(calls[1] as Call)
+  await turns()
+  assert.equal(timers, 1, 'the next call of the turn goes on with it')
+  deadlines.remove(calls[1] as Call)
+  await turns()
   assert.equal(timers, 0)
 })

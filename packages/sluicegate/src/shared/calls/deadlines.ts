@@ -48,7 +48,8 @@ export class Deadlines {
     if (this.last === undefined) this.first = call
     else this.last.after = call
     this.last = call
-    if (this.first === call) this.arm()
+    // An alarm that is set already is for an earlier time, and is set again when it rings.
+    if (this.first === call && this.alert.place === -1) this.arm()
   }
 
   /** Removes a call that was added; once. */
@@ -60,7 +61,8 @@ export class Deadlines {
     else after.before = before
     call.before = undefined
     call.after = undefined
-    if (this.first === undefined) this.alarm.clear(this.alert)
+    // The next call is often made in the turn of this answer: the timer stays until that is over.
+    if (this.first === undefined && !this.isInTurn) this.beginTurn()
   }
 
   private beginTurn(): void {
@@ -75,6 +77,10 @@ export class Deadlines {
   private endTurn(turn: number): void {
     if (turn !== this.turn || !this.isInTurn) return
     this.isInTurn = false
+    if (this.first === undefined) {
+      this.alarm.clear(this.alert)
+      return
+    }
     const nowUs = this.ticker.read()
     if (!this.wasStall(nowUs - this.turnUs)) return
     for (let call = this.last; call?.turn === this.turn; call = call.before) call.dueUs = nowUs + this.timeoutUs

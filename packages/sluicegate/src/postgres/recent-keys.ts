@@ -1,12 +1,12 @@
-/** A key that was locked is taken for locked for this long. */
-const LOCKED_MS = 1000
+/** What was seen of a key counts for this long. */
+const RECENT_MS = 1000
 const MOST_KEYS = 1000
 
-/** Keys that other sessions kept locked of late: statements do not wait for them again. */
-export class LockedKeys {
+/** Keys of which something was seen of late, and is likely to be so still. */
+export class RecentKeys {
   readonly #untilMs = new Map<string, number>()
 
-  isLocked(key: string): boolean {
+  has(key: string): boolean {
     if (this.#untilMs.size === 0) return false
     const untilMs = this.#untilMs.get(key)
     if (untilMs === undefined || untilMs > performance.now()) return untilMs !== undefined
@@ -16,7 +16,7 @@ export class LockedKeys {
 
   note(key: string): void {
     if (this.#untilMs.size >= MOST_KEYS) this.#untilMs.clear()
-    this.#untilMs.set(key, performance.now() + LOCKED_MS)
+    this.#untilMs.set(key, performance.now() + RECENT_MS)
   }
 
   forget(key: string): void {
