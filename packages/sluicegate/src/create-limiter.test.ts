@@ -173,3 +173,27 @@ test('what takes answer is known of a handle, and said of what was posted or rea
   const wrong: Limiter<Permit> = attachLimiter(createLimiter(POLICY).handle())
   assert.equal('release' in wrong.take('k'), false)
 })
+
+test('limiters that are not asked yet have no core of their own, answer for their policy, and may be closed', () => {
+  const runtime = (globalThis as unknown as { WebAssembly: { Instance: new (...given: unknown[]) => object } }).WebAssembly
+  const { Instance } = runtime
+  let made = 0
+  runtime.Instance = class extends Instance {
+    constructor(...given: unknown[]) {
+      super(...given)
+      made++
+    }
+  }
+  try {
+    const limiters = Array.from({ length: 100 }, (_, i) => createLimiter(tokenBucket({ limit: 3 + i, window: '1s', name: `p${i}` })))
+    assert.deepEqual([limiters[9]?.policy.limit, limiters[9]?.stats().keys, made], [12, 0, 0])
+    assert.equal(limiters[9]?.take('k').remaining, 11)
+    limiters[9]?.update(tokenBucket({ limit: 4, window: '1s', name: 'p9' }))
+    limiters[8]?.update(tokenBucket({ limit: 4, window: '1s', name: 'p8' }))
+    assert.deepEqual([limiters[8]?.policy.limit, limiters[8]?.take('k', 4).allowed, made], [4, true, 2])
+    limiters[7]?.close()
+    assert.throws(() => limiters[7]?.take('k'), { code: 'CLOSED' })
+  } finally {
+    runtime.Instance = Instance
+  }
+})

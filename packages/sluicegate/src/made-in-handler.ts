@@ -6,10 +6,15 @@ import { warnOnce } from './warn-once.js'
 const HANDLING = /\bparserOnIncoming\b|\bonServerStream\b/
 const MOST_FRAMES = 100
 const MOST_PLACES = 100
+/** After so many limiters that were made elsewhere, some are looked at: to look costs as much as to make one. */
+const LOOKED_AT = 100
+const EACH = 16
 
 const warn = /* @__PURE__ */ warnOnce()
 /** By place and policy: how many limiters were made. */
 const made = /* @__PURE__ */ onceInProcess('limiters made in handlers', () => new Map<string, number>())
+
+let elsewhere = 0
 
 /**
  * Warns of the second limiter of a policy that was made at one place while requests were handled: it does not see what the first one counted.
@@ -18,8 +23,12 @@ const made = /* @__PURE__ */ onceInProcess('limiters made in handlers', () => ne
  * @param maker the function that the user called.
  */
 export function noteMade(policy: Policy, maker: (...given: never[]) => unknown): void {
+  if (elsewhere > LOOKED_AT && ++elsewhere % EACH !== 0) return
   const place = placeInHandler(maker)
-  if (place === undefined) return
+  if (place === undefined) {
+    elsewhere++
+    return
+  }
   const { name, limit, windowMs } = policy
   const kind = `${name} ${limit} ${windowMs} ${place}`
   const count = (made.get(kind) ?? 0) + 1

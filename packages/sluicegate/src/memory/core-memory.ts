@@ -69,10 +69,28 @@ function linesFor(keys: number): number {
  * @throws {PolicyError} `RANGE_UNSUPPORTED` when it would not fit; `RUNTIME_UNSUPPORTED`
  */
 export function createMemory(bytes: number, grows: boolean): WebAssembly.Memory {
-  const pages = Math.ceil(bytes / PAGE_BYTES)
+  const pages = pagesOf(bytes)
   if (pages > MOST_PAGES) throw tooLarge(bytes)
   const maximum = grows ? MOST_PAGES : Math.min(pages + SPARE_PAGES, MOST_PAGES)
   return neededOfRuntime('shared memory', () => new WebAssembly.Memory({ initial: pages, maximum, shared: true }))
+}
+
+export function pagesOf(bytes: number): number {
+  return Math.ceil(bytes / PAGE_BYTES)
+}
+
+/** Bytes of a new section that occupy addresses but no memory: parts of the table that hold no key yet, and overflow counters. */
+export function untouchedIn({ lines, parts }: Section, { stride, counterCount = 0 }: SectionSize): number {
+  const later = parts.length > 1 ? lines - (parts[0] as number) : 0
+  return counterCount * COUNTER_BYTES + later * ENTRIES_PER_LINE * (ENTRY_BYTES + stride)
+}
+
+let isShared = false
+
+/** @throws {PolicyError} `RUNTIME_UNSUPPORTED` where no memory can be shared. */
+export function checkSharedMemory(): void {
+  if (!isShared) createMemory(0, false)
+  isShared = true
 }
 
 /**

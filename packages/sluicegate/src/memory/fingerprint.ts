@@ -90,8 +90,19 @@ export function fingerprint(key: string, k0: number, k1: number): void {
   high = v0 ^ v2
 }
 
+/** Random numbers that are drawn together: a draw costs as much as the rest of a limiter. */
+const DRAWN = 256
+let drawn = new Int32Array(0)
+let left = 0
+
 /** Two random 32-bit numbers. */
 export function randomSecret(): readonly [number, number] {
-  const [k0 = 0, k1 = 0] = crypto.getRandomValues(new Int32Array(2))
-  return [k0, k1]
+  if (left === 0) {
+    drawn = crypto.getRandomValues(new Int32Array(DRAWN))
+    left = DRAWN
+  }
+  const pair = [drawn[left - 1] as number, drawn[left - 2] as number] as const
+  drawn.fill(0, left - 2, left)
+  left -= 2
+  return pair
 }

@@ -95,6 +95,7 @@ test('six who pass in the end are six requests and no denial, however often they
 
 test('a call in contention backs off, is counted, and is reported with its key', () => {
   const limiter = createLimiter(allOf([tokenBucket({ limit: 5, window: '1s' })], { name: 'all' }), { clock: clockAt(START_MS) })
+  limiter.peek('k')
   const { first } = limiter as unknown as { first: { core: Core } }
   const { core } = first
   const { commit } = core

@@ -81,7 +81,7 @@ export class MemoryDecisions {
   readonly opened: OpenCore
   readonly ticker: Ticker
   readonly events = new TableEvents()
-  /** Set by the core's first callback, before the constructor ends. */
+  /** Set anew by the core's first callback, when it opens. */
   decoder!: DecisionDecoder
   readonly counter = new DecisionCounter()
   /** Grows with each change of the policy's numbers. */
@@ -105,11 +105,14 @@ export class MemoryDecisions {
       calendarWindowStart: (record, us) => minuteWindow(calendarIn(this.opened, record), us).startUs,
       calendarWindowEnd: (record, us) => minuteWindow(calendarIn(this.opened, record), us).endUs,
     })
-    const { core, section } = this.opened
-    if (policy === undefined) core.attach(section)
-    else new PolicyChange(this.opened, policy).publish(this.nowUs())
-    // `take` of the core is the fast path of buckets and GCRA; the other algorithms need `takeAny`.
-    if (!(this.decoder instanceof RateDecoder)) core.take = core.takeAny
+    if (policy !== undefined) this.decoder = this.decoderFor(policy)
+    this.opened.begin(() => {
+      const { core, section } = this.opened
+      if (policy === undefined) core.attach(section)
+      else new PolicyChange(this.opened, policy).publish(this.nowUs())
+      // `take` of the core is the fast path of buckets and GCRA; the other algorithms need `takeAny`.
+      if (!(this.decoder instanceof RateDecoder)) core.take = core.takeAny
+    })
   }
 
   /** Decides in the core: an answer >= 0 is the debt after an allowed take. */

@@ -236,7 +236,8 @@ export class MemoryLimiter<Answer extends Decision = Decision>
     this.opened.core.look()
     const { opened } = this
     const decisions = this.decisions.counter.of(this.decisions.decoder.policy.name)
-    return { decisions, ...opened.counters(), memoryBytes: opened.memory.buffer.byteLength - untouchedBytes(opened) }
+    const memoryBytes = this.memoryBytes - (opened.later?.untouchedBytes ?? untouchedBytes(opened))
+    return { decisions, ...opened.counters(), memoryBytes }
   }
 
   hotKeys(n?: number): HotKeys {
@@ -336,7 +337,7 @@ export class MemoryLimiter<Answer extends Decision = Decision>
 
   /** Bytes of the whole memory, unused parts included. */
   get memoryBytes(): number {
-    return this.opened.memory.buffer.byteLength
+    return this.opened.later?.bytes ?? this.opened.memory.buffer.byteLength
   }
 
   get secret(): readonly [number, number] {

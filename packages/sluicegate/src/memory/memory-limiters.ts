@@ -2,7 +2,18 @@ import type { Limiter, LimiterHandle } from '../limiter.js'
 import { asGiven } from '../options/option-checks.js'
 import { type Algorithm, changedPolicy, type Policy } from '../policy/policy.js'
 import { type Clock, checkClock, clockFromHandle } from '../time/clock.js'
-import { createMemory, type MemorySize, memorySizesFor, type Section, type SectionOptions, sectionAt } from './core-memory.js'
+import {
+  checkSharedMemory,
+  createMemory,
+  type MemorySize,
+  memorySizesFor,
+  PAGE_BYTES,
+  pagesOf,
+  type Section,
+  type SectionOptions,
+  sectionAt,
+  untouchedIn,
+} from './core-memory.js'
 import { randomSecret } from './fingerprint.js'
 import { checkedHandle, invalidHandle, isFounded } from './handle-check.js'
 import { MemoryAllOfLimiter } from './memory-all-of.js'
@@ -28,18 +39,31 @@ export function newMemoryLimiter(policy: Policy, { room: given, ...parts }: NewM
   const sizes = memorySizesFor(policies, room)
   const sections: Section[] = []
   for (const size of sizes) sections.push(sectionAt(sections.at(-1)?.end ?? 0, size))
-  const memory = createMemory(sections.at(-1)?.end ?? 0, grows(policies.map((part) => part.algorithm)))
+  const bytes = pagesOf(sections.at(-1)?.end ?? 0) * PAGE_BYTES
+  const memory = memoryOf(bytes, grows(policies.map((part) => part.algorithm)))
   const secret = randomSecret()
   const limiters = policies.map((part, i) => {
     const section = sections[i] as Section
     const open: MemoryLimiterParts['open'] = (host) => {
-      const opened = new OpenCore(memory, section.address, host)
-      layOut(opened, section, sizes[i] as MemorySize, room)
+      const later = { make: memory, bytes, untouchedBytes: untouchedIn(section, sizes[i] as MemorySize) }
+      const opened = new OpenCore(later, section.address, host)
+      opened.begin(() => layOut(opened, section, sizes[i] as MemorySize, room))
       return opened
     }
     return limiterOver({ ...parts, hotKeys: algorithm === 'all-of' ? 0 : parts.hotKeys, open, secret }, part.algorithm, part)
   })
   return algorithm === 'all-of' ? new MemoryAllOfLimiter({ ...parts, parts: limiters, name }) : (limiters[0] as Limiter)
+}
+
+/** A larger memory is made at once: it may be too much. */
+const MOST_LATER_BYTES = 2 ** 31
+
+/** A memory of its own, made when it is needed. */
+function memoryOf(bytes: number, grows: boolean): () => WebAssembly.Memory {
+  let memory: WebAssembly.Memory | undefined
+  if (bytes > MOST_LATER_BYTES) memory = createMemory(bytes, grows)
+  else checkSharedMemory()
+  return () => (memory ??= createMemory(bytes, grows))
 }
 
 function layOut(

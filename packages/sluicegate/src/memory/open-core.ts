@@ -5,6 +5,7 @@ import type { ReleaseWords } from '../waiting/release-watch.js'
 import { ByteReader, ByteWriter } from './byte-codec.js'
 import { ENTRIES_PER_LINE, grownBy, neededOfRuntime } from './core-memory.js'
 import { CORE_WASM_HEX } from './core-wasm.gen.js'
+import { randomSecret } from './fingerprint.js'
 
 /** What the compiled core calls back. Rare. */
 export interface CoreHost {
@@ -99,6 +100,14 @@ export const closedCore = new Proxy({} as Core, {
   },
 })
 
+/** The core of one that is not open yet: no other thread knows of it, so there is nothing to look at; every other call opens it. */
+function openingCore(open: () => Core): Core {
+  return new Proxy({} as Core, {
+    get: (_, name: keyof Core) =>
+      name === 'look' ? () => undefined : (...given: never[]) => (open()[name] as (...given: never[]) => unknown)(...given),
+  })
+}
+
 /** Why the core gave no debt. */
 export type Reason = 'REFUSED' | 'BANNED' | 'CONTENDED' | 'LATE' | 'EVICTED' | 'OVERFLOWED'
 
@@ -108,29 +117,55 @@ const EPOCH_HALF = 4
 
 const shared = /* @__PURE__ */ onceInProcess('core', (): { module?: WebAssembly.Module } => ({}))
 
+/** A memory that is made when it is needed. */
+export interface LaterMemory {
+  make(): WebAssembly.Memory
+  readonly bytes: number
+  /** Of the section: what no key occupies before it grows. */
+  readonly untouchedBytes: number
+}
+
+/** What an instance of the core is made of. */
+interface Instance {
+  readonly memory: WebAssembly.Memory
+  readonly exports: Readonly<Record<string, unknown>>
+}
+
 /** One thread's core over a section of a shared memory. */
 export class OpenCore {
   core: Core
-  memory: WebAssembly.Memory
   readonly section: number
-  private readonly exports: Readonly<Record<string, unknown>>
   /** The numbers of the key that is saved or loaded. */
   private readonly numbers = new KeyNumbers()
+  private readonly host: CoreHost
+  private readonly given: WebAssembly.Memory | LaterMemory
+  private instance: Instance | undefined
+  /** What runs when it opens. */
+  private beginnings: (() => void)[] = []
 
-  /** Call `core.create` or `core.attach` when the host is ready for callbacks. */
-  constructor(memory: WebAssembly.Memory, section: number, host: CoreHost) {
+  /**
+   * Call `core.create` or `core.attach` by {@link begin}, when the host is ready for callbacks.
+   *
+   * @param memory one for later: the core opens with its first call, or when something looks at its memory. An instance costs a tenth of a
+   * millisecond, and more in garbage.
+   */
+  constructor(memory: WebAssembly.Memory | LaterMemory, section: number, host: CoreHost) {
     shared.module ??= neededOfRuntime('WebAssembly', compile)
-    this.exports = new WebAssembly.Instance(shared.module, {
-      env: { memory },
-      host: { ...withAddresses(host), ...this.numbers.imports, pause },
-    }).exports
-    // A plain object: an exports object is slow to look up in.
-    const core = { ...this.exports } as unknown as Core
-    this.core = { ...core, policyRecord: () => core.policyRecord() >>> 0, propose: () => core.propose() >>> 0 }
-    this.memory = memory
+    this.host = host
     this.section = section
-    const [low = 0, high = 0] = crypto.getRandomValues(new Uint32Array(2))
-    this.core.seed(low, high)
+    this.given = memory
+    this.core = openingCore(() => this.opened() && this.core)
+    if (!('make' in memory)) this.opened()
+  }
+
+  /** Runs `fn` now, or when it opens. */
+  begin(fn: () => void): void {
+    if (this.instance === undefined) this.beginnings.push(fn)
+    else fn()
+  }
+
+  get memory(): WebAssembly.Memory {
+    return this.opened().memory
   }
 
   /**
@@ -140,6 +175,7 @@ export class OpenCore {
    * @param answered throws when the core gave no answer.
    */
   saveKey(low: number, high: number, nowUs: number, takesOut: boolean, answered: (answer: number) => number): Uint8Array | undefined {
+    if (this.later !== undefined) return undefined
     return answered(this.core.saveKey(low, high, nowUs, takesOut)) === 0 ? undefined : this.numbers.written()
   }
 
@@ -151,7 +187,36 @@ export class OpenCore {
 
   /** A number that the core exports under this name. */
   constant(name: string): number {
-    return (this.exports[name] as WebAssembly.Global).value
+    return (this.opened().exports[name] as WebAssembly.Global).value
+  }
+
+  private opened(): Instance {
+    return this.instance ?? this.open()
+  }
+
+  /** Where something throws, it stays as it was, and the next call opens it. */
+  private open(): Instance {
+    const unopened = this.core
+    const memory = 'make' in this.given ? this.given.make() : this.given
+    const { exports } = new WebAssembly.Instance(shared.module as WebAssembly.Module, {
+      env: { memory },
+      host: { ...withAddresses(this.host), ...this.numbers.imports, pause },
+    })
+    // A plain object: an exports object is slow to look up in.
+    const core = { ...exports } as unknown as Core
+    this.core = { ...core, policyRecord: () => core.policyRecord() >>> 0, propose: () => core.propose() >>> 0 }
+    const instance = { memory, exports }
+    this.instance = instance
+    try {
+      this.core.seed(...randomSecret())
+      for (const begin of this.beginnings) begin()
+      this.beginnings = []
+      return instance
+    } catch (error) {
+      this.core = unopened
+      this.instance = undefined
+      throw error
+    }
   }
 
   /** After a NaN: why. */
@@ -159,8 +224,14 @@ export class OpenCore {
     return REASONS.find((reason) => this.constant(reason) === this.core.whyUnanswered()) ?? 'CONTENDED'
   }
 
+  /** Its memory, while that is not needed yet. */
+  get later(): LaterMemory | undefined {
+    return this.instance === undefined ? (this.given as LaterMemory) : undefined
+  }
+
   /** Counters since the section was laid out. */
   counters(): Omit<LimiterStats, 'memoryBytes' | 'decisions'> {
+    if (this.later !== undefined) return { keys: 0, evictions: 0, refusals: 0, overflows: 0, casRetries: 0, contentions: 0 }
     const counters = new BigInt64Array(this.memory.buffer, this.section)
     const counter = (name: string): number => Number(Atomics.load(counters, this.constant(name) / 8))
     return {
@@ -227,7 +298,7 @@ export class OpenCore {
 
   close(): void {
     this.core = closedCore
-    this.memory = new WebAssembly.Memory({ initial: 0, maximum: 0, shared: true })
+    this.instance = { memory: new WebAssembly.Memory({ initial: 0, maximum: 0, shared: true }), exports: this.instance?.exports ?? {} }
   }
 }
 
