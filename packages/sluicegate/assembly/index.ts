@@ -17,6 +17,7 @@ import { cancelOnlyOf, change } from "./table/cas-loop"
 import { changePermitOf } from "./table/change-permit"
 import { homeLine, openTable } from "./table/layout"
 import { loadSaved, save } from "./table/saved-key"
+import { find } from "./table/search"
 import * as takes from "./table/takes"
 import { IN_FORCE, update as putInForce } from "./table/update"
 
@@ -170,6 +171,11 @@ export function owedMs(): f64 {
 /** Whole milliseconds until a take that did not pass would; -1 if it never would. */
 export function lateMs(): f64 {
   return amount > tolerance ? -1 : <f64>((owedBy(debt) + amount - tolerance) / UNITS_PER_MILLISECOND)
+}
+
+/** Whether the key has an entry in the table. */
+export function hasKey(low: u32, high: u32): bool {
+  return find(fingerprintFrom(low, high), homeLine(low)) != 0
 }
 
 /**

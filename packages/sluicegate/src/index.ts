@@ -18,6 +18,7 @@ export type {
   ReserveOptions,
   WaitOptions,
 } from './limiter.js'
+export { carryKey } from './memory/carried-key.js'
 export type { LocalOverrides, Overrides, WithOverrides } from './overrides.js'
 export { allOf } from './policy/all-of.js'
 export type { Calendar, CalendarUnit } from './policy/calendar.js'

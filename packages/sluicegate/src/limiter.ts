@@ -80,8 +80,8 @@ export interface LimiterOptions {
    */
   readonly queue?: QueueOptions
   /**
-   * Another policy for some keys, evaluated at each call; undefined: the limiter's own. Return policies made beforehand. A key whose policy
-   * changes starts full. Keys are then single strings.
+   * Another policy for some keys, evaluated at each call; undefined: the limiter's own. Return policies made beforehand. What a key has
+   * spent is spent under its next policy. Keys are then single strings.
    *
    * @defaultValue none
    * @example createLimiter(free, { policyFor: (key) => plans.get(key) })

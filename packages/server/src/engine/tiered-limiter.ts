@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type Decision, type HotKey, type HotKeys, type Key, type Policy, PolicyError } from 'sluicegate'
+import { carryKey, type Decision, type HotKey, type HotKeys, type Key, type Limiter, type Policy, PolicyError } from 'sluicegate'
 import type { FleetStats } from 'sluicegate/redis'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import { NO_PREFIXES, type PrefixRules } from 'sluicegate-config/tiers/prefix-rules.js'
@@ -317,25 +317,23 @@ export class TieredLimiter implements StoredLimiter {
   #carryOver(from: StoredLimiter, to: StoredLimiter, key: string): boolean {
     // Permits are given back where they were taken.
     if (from.policy.algorithm === 'concurrency') return false
-    const { allowed, remaining, retryAfterMs, resetAfterMs, spent } = from.peek(key, 1) as Decision
-    const used = spent ?? from.policy.burst - remaining
-    const isBlocked = !allowed && (remaining > 0 || retryAfterMs > resetAfterMs)
+    const used = spentOf(from, key)
     const nowMs = this.#nowMs()
     const before = this.#excess.get(key)
     const left = before === undefined ? 0 : leftOf(before, nowMs)
-    if (used <= 0 && left <= 0 && !isBlocked) return false
-    from.reset(key)
     // As after an update of the policy: no fresh burst, and no key is closed for longer than under the limit that it has now.
-    const charged = Math.min(used + left, to.policy.burst)
-    const tokens = used + left - charged
+    const isCarried = carryKey([from as unknown as Limiter], to as unknown as Limiter, key)
+    if (!isCarried && left <= 0) return false
+    const carried = spentOf(to, key)
+    const more = Math.min(left, Math.max(0, to.policy.burst - carried))
+    const tokens = Math.max(0, used - carried) + left - more
     this.#excess.delete(key)
     if (tokens > 0) this.#excess.set(key, { tokens, atMs: nowMs, policy: left > 0 && before !== undefined ? before.policy : from.policy })
     for (const oldest of this.#excess.keys()) {
       if (this.#excess.size <= MAX_CARRIED) break
       this.#excess.delete(oldest)
     }
-    if (charged > 0) to.penalize(key, charged)
-    if (isBlocked) to.block(key, retryAfterMs)
+    if (more > 0) to.penalize(key, more)
     return true
   }
 
@@ -359,6 +357,12 @@ function tierConfig({ maxKeys, growTo, onFull, priorities }: PolicyConfig, polic
   // Keys of the data alone can have this limit.
   const room = Math.max(LEAST_KEYS, keys)
   return maxKeys !== undefined && maxKeys <= room ? config : { ...config, maxKeys: room, growTo: undefined }
+}
+
+/** Of a limiter in memory, where every answer comes at once. */
+function spentOf(limiter: StoredLimiter, key: string): number {
+  const { remaining, spent } = limiter.peek(key, 1) as Decision
+  return spent ?? limiter.policy.burst - remaining
 }
 
 /** What of it has not flowed back, or not left its window. */

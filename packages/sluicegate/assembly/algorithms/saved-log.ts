@@ -103,14 +103,15 @@ export function loadLog(entry: usize, state: u64, nowUs: i64): bool {
   for (let i: i64 = 0; i < requests; i++) {
     readRequest()
     if (!counts(nowUs)) continue
-    const tokens = ring.onePerToken() ? cost : 1
-    // The oldest are left out of a log too small for all: by the time they would matter again, they have expired.
-    const isLeftOut = left > mostCost || leftRoom > slots
     left -= cost
-    leftRoom -= tokens
-    if (isLeftOut) continue
+    leftRoom -= ring.onePerToken() ? cost : 1
+    // Of a log too small for all the oldest are left out: by the time they would matter again, they have expired.
+    let kept = min<i64>(cost, mostCost - left)
+    if (ring.onePerToken()) kept = min<i64>(kept, slots - leftRoom)
+    else if (leftRoom >= slots) kept = 0
+    const tokens = ring.onePerToken() ? kept : min<i64>(kept, 1)
     for (let j: i64 = 0; j < tokens; j++) {
-      total += ring.onePerToken() ? 1 : cost
+      total += ring.onePerToken() ? 1 : kept
       const word = ring.slotOf(lastEver - ageUs / tickUs, total)
       if (!ring.fill(entry, state, target + <usize>(place * slotBytes), word)) return false
       place++

@@ -1,14 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
+  allOf,
   attachLimiter,
   concurrency,
   createLimiter,
+  fixedWindow,
   gcra,
   type Limiter,
   type LimiterOptions,
   manualClock,
   type Policy,
+  slidingLog,
+  slidingWindow,
   tokenBucket,
 } from '../index.js'
 import { TieredLimiter } from './tiered-limiter.js'
@@ -74,13 +78,13 @@ test('a policy made anew for each call finds what counts for its equal', () => {
   assert.deepEqual([clone.take('k', 60).remaining, clone.take('k', 30).remaining], [40, 10])
 })
 
-test('policies of the same numbers and other names count apart', () => {
+test('what a key has spent is spent under its next policy, whatever the names of the two', () => {
   const named = (name: string): Policy => tokenBucket({ limit: 10, window: '1s', name })
   let name = 'a'
   const limiter = tiered({ policyFor: () => named(name) })
   limiter.take('k', 10)
   name = 'b'
-  assert.equal(limiter.take('k').remaining, 9)
+  assert.deepEqual([limiter.take('k').allowed, limiter.take('k').policy], [false, 'b'])
 })
 
 test('a policy that is changed in place is another one', () => {
@@ -88,7 +92,7 @@ test('a policy that is changed in place is another one', () => {
   const limiter = tiered({ policyFor: () => loose as Policy })
   assert.equal(limiter.take('k').remaining, 19)
   loose.limit = loose.burst = 30
-  assert.equal(limiter.take('k').remaining, 29)
+  assert.equal(limiter.take('k').remaining, 28)
 })
 
 test('a key that was hashed once follows its policy', () => {
@@ -97,9 +101,9 @@ test('a key that was hashed once follows its policy', () => {
   const bound = limiter.key('k')
   assert.equal(bound.take().remaining, 9)
   pros.add('k')
-  assert.deepEqual([bound.take().remaining, bound.peek().remaining], [99, 99])
+  assert.deepEqual([bound.take().remaining, bound.peek().remaining], [98, 98])
   pros.clear()
-  assert.equal(bound.take().remaining, 8)
+  assert.equal(bound.take().remaining, 7)
 })
 
 test('the own policy of now leads to the own account, whatever it was updated from', () => {
@@ -140,7 +144,10 @@ test('hot keys are those of all policies together, highest first, a key that cha
     ['p', 11],
   ])
   assert.deepEqual(counts(limiter.hotKeys(1).demand), [['k', 14]])
-  assert.deepEqual(counts(limiter.hotKeys().denials), [['x', 2]])
+  assert.deepEqual(counts(limiter.hotKeys().denials), [
+    ['k', 4],
+    ['x', 2],
+  ])
 })
 
 test('what is not known of a hot key adds up too', () => {
@@ -258,4 +265,50 @@ test('lists and shadow come first: a tier hears of no listed key, and its denial
   assert.equal(limiter.take('p').wouldDeny, true)
   const attached = attachLimiter(structuredClone(limiter.handle()), { policyFor })
   assert.deepEqual([attached.take('p').wouldDeny, attached.take('foe').wouldDeny, attached.take('p friend').remaining], [true, true, 100])
+})
+
+for (const make of [tokenBucket, gcra, fixedWindow, slidingWindow, slidingLog]) {
+  test(`a key whose policy changes takes along what it has spent: ${make.name}`, () => {
+    const clock = manualClock(1_789_000_000_000)
+    const [large, small] = [make({ limit: 1_000, window: '1h' }), make({ limit: 5, window: '1h' })]
+    const tiers = new Map<string, Policy>([['k', large]])
+    const limiter = createLimiter(small, { clock, policyFor: (key) => tiers.get(key) })
+    assert.equal(limiter.take('k', 300).allowed, true)
+    tiers.delete('k')
+    const denied = limiter.take('k')
+    assert.equal(denied.allowed, false)
+    assert.ok(denied.retryAfterMs <= 3_600_000, `closed for ${denied.retryAfterMs} ms`)
+    assert.deepEqual(limiter.block('k', '3h').retryAfterMs, 3 * 3_600_000)
+    tiers.set('k', large)
+    assert.equal(limiter.take('k').allowed, false, 'the block goes along')
+    assert.equal(limiter.reset('k').remaining, 1_000)
+    limiter.take('k', 2)
+    tiers.delete('k')
+    assert.equal(limiter.peek('k').remaining, 3)
+  })
+}
+
+test('a key of several policies takes each of them along by its name, and by its place where all names are others', () => {
+  const both = (minute: number, hour: number, names: readonly string[]): Policy =>
+    allOf([
+      tokenBucket({ limit: minute, window: '1m', ...(names[0] && { name: names[0] }) }),
+      tokenBucket({ limit: hour, window: '1h', ...(names[1] && { name: names[1] }) }),
+    ])
+  let policy = both(50, 500, ['minute', 'hour'])
+  const limiter = createLimiter(policy, { clock: manualClock(0), policyFor: () => policy })
+  limiter.take('k', 40)
+  const left = () => limiter.peek('k').parts?.map(({ remaining }) => remaining)
+  policy = both(700, 60, ['hour', 'minute'])
+  assert.deepEqual(left(), [660, 20])
+  policy = allOf([tokenBucket({ limit: 60, window: '1m', name: 'minute' }), tokenBucket({ limit: 7, window: '1d', name: 'day' })])
+  assert.deepEqual(left(), [20, 7])
+
+  policy = both(50, 500, [])
+  const unnamed = createLimiter(policy, { clock: manualClock(0), policyFor: () => policy })
+  unnamed.take('k', 30)
+  policy = both(100, 20, [])
+  assert.deepEqual(
+    unnamed.peek('k').parts?.map(({ remaining }) => remaining),
+    [70, 0],
+  )
 })

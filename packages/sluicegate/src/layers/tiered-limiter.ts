@@ -4,6 +4,7 @@ import { type Receipt, TAKE, WAIT } from '../decision/receipt.js'
 import type { Reservation } from '../decision/reservation.js'
 import { PolicyError } from '../errors.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, ReserveOptions, WaitOptions } from '../limiter.js'
+import { carryKey, holdsKey } from '../memory/carried-key.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { closeQueueOf } from '../queue/create-queue.js'
@@ -50,7 +51,10 @@ export function areTiers(tiers: unknown, ownAs: unknown): boolean {
   return Array.isArray(tiers) && [...tiers].every((tier) => isPolicy(tier?.policy)) && Array.isArray(ownAs) && [...ownAs].every(isPolicy)
 }
 
-/** Several policies, each with its own limiter: a call goes to the limiter of the key's policy. */
+/**
+ * Several policies, each with its own limiter: a call goes to the limiter of the key's policy. A key that is not in that limiter's table may be
+ * in another's, since it had another policy before: then it takes along what it has spent. So a key is in one table at most.
+ */
 export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answer> implements Limiter<Answer> {
   private readonly parts: TieredLimiterParts<Answer>
   private readonly table: TierTable<Limiter<Answer>>
@@ -79,13 +83,13 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
       isUsed: (content) => overridden.map.isUsed(content),
       known: overridden.restored.map(({ policy, counted }) => [contentOf(policy), counted]),
     })
-    const waits = new FollowingWaits<Limiter<Answer>>((key) => this.limiterOf(key), overridden.nowMs)
+    const waits = new FollowingWaits<Limiter<Answer>>((key) => this.tierOf(key), overridden.nowMs)
     overridden.map.onChange = () => waits.changed()
     this.waits = waits
   }
 
   override policyOf(key: Key): Policy {
-    return this.limiterOf(key).policy
+    return this.tierOf(key).policy
   }
 
   take(key: Key, cost?: number): Answer {
@@ -98,7 +102,7 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
 
   async wait(key: Key, options?: WaitOptions): Promise<Answer> {
     if (this.waits === undefined) return this.limiterOf(key).wait(key, options)
-    return this.waits.wait(key, options, (limiter, own) => limiter.wait(key, own))
+    return this.waits.wait(key, options, (limiter, own) => this.holding(limiter, key).wait(key, own))
   }
 
   /** Receipts return to the limiter that charged, whatever the key's policy is by then. */
@@ -108,7 +112,7 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
 
   async [WAIT](key: Key, options?: WaitOptions): Promise<Receipt<Answer>> {
     if (this.waits === undefined) return receiptsOf(this.limiterOf(key))[WAIT](key, options)
-    return this.waits.wait(key, options, (limiter, own) => receiptsOf(limiter)[WAIT](key, own))
+    return this.waits.wait(key, options, (limiter, own) => receiptsOf(this.holding(limiter, key))[WAIT](key, own))
   }
 
   reserve(key: Key, cost: number, options?: ReserveOptions): Reservation {
@@ -188,7 +192,24 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
     return [this.inner, ...this.table.tiers.map(({ counted }) => counted), ...(this.overridden?.all ?? [])]
   }
 
+  /** The limiter of the key's policy, with what the key has spent under another one. An override has its own account. */
   private limiterOf(key: Key): Limiter<Answer> {
+    return this.holding(this.tierOf(key), key)
+  }
+
+  private holding(limiter: Limiter<Answer>, key: Key): Limiter<Answer> {
+    if (!holdsKey(limiter, key) && !this.isOverride(limiter)) {
+      const tiers = [this.inner, ...this.table.tiers.map(({ counted }) => counted)]
+      carryKey(tiers, limiter, key)
+    }
+    return limiter
+  }
+
+  private isOverride(limiter: Limiter<Answer>): boolean {
+    return [...(this.overridden?.all ?? [])].includes(limiter)
+  }
+
+  private tierOf(key: Key): Limiter<Answer> {
     checkTieredKey(key)
     const { policyFor, make, overridden } = this.parts
     const override = overridden?.map.of(key)

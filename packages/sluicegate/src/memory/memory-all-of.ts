@@ -206,6 +206,11 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
     for (const part of this.parts) part.close()
   }
 
+  /** See {@link KeyHolder}. */
+  get keyParts(): readonly MemoryLimiter[] {
+    return this.parts
+  }
+
   // What waiting and reserving need. Nothing is booked ahead: the parts would be due at different times.
 
   book(key: Key, cost: number): AllOfBooking {

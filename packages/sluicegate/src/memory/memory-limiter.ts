@@ -290,6 +290,17 @@ export class MemoryLimiter<Answer extends Decision = Decision>
 
   // Keys that come and go.
 
+  /** See {@link KeyHolder}. */
+  get keyParts(): readonly MemoryLimiter[] {
+    return [this as unknown as MemoryLimiter]
+  }
+
+  /** Whether the key is in the table: it was charged here, or loaded, and no other key has its place since. */
+  hasKey(key: string): boolean {
+    this.hash(key)
+    return Boolean(this.opened.core.hasKey(low, high))
+  }
+
   /**
    * A key as bytes, for {@link loadKey} of any limiter whose policy has the same algorithm; undefined for a key that owes nothing. `takesOut`: it
    * leaves this limiter in the same moment.

@@ -83,6 +83,7 @@ export interface Core {
   givenUntilUs(): number
   /** 1 if changed, with the new expiry in `givenUntilUs`; 0 if the permit had expired or was released; or NaN. */
   changePermit(low: number, high: number, nowUs: number, renew: boolean, given: number, untilUs: number, tokens: number): number
+  hasKey(low: number, high: number): number
   /** Puts a key as numbers, see {@link OpenCore.saveKey}. */
   saveKey(low: number, high: number, nowUs: number, takesOut: boolean): number
   loadKey(low: number, high: number, nowUs: number): number

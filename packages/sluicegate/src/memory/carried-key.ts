@@ -1,0 +1,89 @@
+import { StoreError } from '../errors.js'
+import { keysFor } from '../key.js'
+import type { Key, Limiter } from '../limiter.js'
+import type { MemoryLimiter } from './memory-limiter.js'
+
+/** A limiter in memory, or several as one. */
+interface KeyHolder {
+  /** One for each policy. */
+  readonly keyParts: readonly MemoryLimiter[]
+}
+
+/**
+ * Brings a key to the limiter that decides about it from now on, from others that did before: what the key had spent there is spent here, and its
+ * block goes along. As after {@link Limiter.update}, of a smaller burst no more than that is spent. Nothing happens to a key that is there already.
+ *
+ * Policies of an `allOf` go by their names, or by their places where no two have the same name. Between two algorithms the number of tokens is
+ * carried. Permits stay where they were taken. All limiters are plain ones in memory, of one clock; others are passed over.
+ *
+ * @returns whether there was anything to carry.
+ * @example
+ * const larger = createLimiter(tokenBucket({ limit: 100, window: '1m' }))
+ * carryKey([limiter], larger, 'user:42')
+ */
+export function carryKey(from: Iterable<Limiter>, to: Limiter, key: Key): boolean {
+  const targets = partsOf(to)
+  if (targets === undefined) return false
+  let carried = false
+  for (const [i, target] of targets.entries()) {
+    const own = keyOf(targets, key, i)
+    if (target.hasKey(own)) continue
+    for (const each of from) {
+      const source = counterpart(partsOf(each) ?? [], targets, i)
+      if (source !== undefined && isCarried(source, target, own)) carried = true
+    }
+  }
+  return carried
+}
+
+/** Whether a key is in the limiter already, under all of its policies; true where it cannot be carried. */
+export function holdsKey(limiter: Limiter, key: Key): boolean {
+  const parts = partsOf(limiter)
+  return parts === undefined || parts.every((part, i) => part.hasKey(keyOf(parts, key, i)))
+}
+
+function keyOf(parts: readonly MemoryLimiter[], key: Key, i: number): string {
+  return parts.length === 1 && typeof key === 'string' ? key : (keysFor(parts.length, key)[i] as string)
+}
+
+function partsOf(limiter: Limiter): readonly MemoryLimiter[] | undefined {
+  return (limiter as Limiter & Partial<KeyHolder>).keyParts
+}
+
+/** The part that decided before part `i` of `targets` does. */
+function counterpart(sources: readonly MemoryLimiter[], targets: readonly MemoryLimiter[], i: number): MemoryLimiter | undefined {
+  if (sources.length === 1 && targets.length === 1) return sources[0]
+  const nameOf = (part: MemoryLimiter): string => part.policyOf().name
+  const named = sources.find((source) => nameOf(source) === nameOf(targets[i] as MemoryLimiter))
+  if (named !== undefined) return named
+  const names = new Set(targets.map(nameOf))
+  return sources.some((source) => names.has(nameOf(source))) ? undefined : sources[i]
+}
+
+function isCarried(source: MemoryLimiter, target: MemoryLimiter, key: string): boolean {
+  const { algorithm } = source.policyOf()
+  if (source === target || algorithm === 'concurrency' || target.policyOf().algorithm === 'concurrency') return false
+  // What a peek shows is enough where the algorithms differ.
+  const before = formOf(algorithm) === formOf(target.policyOf().algorithm) ? undefined : source.hasKey(key) ? source.peek(key) : undefined
+  const bytes = source.saveKey(key, true)
+  if (bytes === undefined) return false
+  try {
+    if (target.loadKey(key, bytes) || before === undefined) return true
+    const { burst } = target.policyOf()
+    const spent = Math.min(before.spent ?? source.policyOf().burst - before.remaining, burst)
+    if (spent > 0) target.penalize(key, spent)
+    const isBlocked = !before.allowed && (before.remaining > 0 || before.retryAfterMs > before.resetAfterMs)
+    if (isBlocked) target.block(key, before.retryAfterMs)
+    return true
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error
+    // No room there: as a new key it is denied, or shares a budget. It stays where it was.
+    source.loadKey(key, bytes)
+    return false
+  }
+}
+
+/** Algorithms whose keys are saved alike. */
+function formOf(algorithm: string): string {
+  return algorithm === 'gcra' ? 'token-bucket' : algorithm
+}
