@@ -218,8 +218,8 @@ export class Engine {
    * Prepares another set of policies in the place of those that `owner` prepared or was made with; other policies stay. The returned function puts it
    * in force, and does not fail: all or nothing. Where it is not called, its `discard` closes what was made.
    *
-   * A policy that stays the same keeps its keys. One with other numbers keeps what was spent. One with another algorithm or other options of its table
-   * starts with full keys.
+   * A policy that stays the same keeps its keys. One with other numbers keeps what was spent. One with another algorithm, other
+   * parts or other options of its table is made anew, and in memory keys bring along what they have spent; with tiers they start full.
    *
    * @throws {PolicyError} as {@link Engine.add} does, also for a name that another owner has. Nothing has changed then.
    */
@@ -235,6 +235,7 @@ export class Engine {
       own: this.#namesOf(owner),
       limiter: (config) => this.#limiter(config),
       add: (config, limiter) => this.#served(config, limiter),
+      nowMs: this.#nowMs,
       isClosed: () => this.#isClosed,
     })
   }

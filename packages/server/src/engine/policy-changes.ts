@@ -17,7 +17,7 @@ export interface PolicyChanges {
   readonly removed: readonly string[]
   /** With other numbers: what was spent stays spent. */
   readonly updated: readonly string[]
-  /** With another algorithm or table: their keys are full. */
+  /** With another algorithm, other parts or another table: in memory keys bring along what they have spent when they are next used. */
   readonly restarted: readonly string[]
 }
 
@@ -44,13 +44,14 @@ interface Preparation {
   readonly own: Set<string>
   readonly limiter: (config: PolicyConfig) => StoredLimiter
   readonly add: (config: PolicyConfig, limiter: StoredLimiter) => ServedPolicy
+  readonly nowMs: () => number
   /** The service has ended meanwhile. */
   readonly isClosed: () => boolean
 }
 
 /** Makes all that may fail, and returns a function that does the rest. See `engine.preparing`. */
 export function* preparingChanges(preparation: Preparation): Generator<void, PreparedChanges> {
-  const { configs, served, own, limiter, add, isClosed } = preparation
+  const { configs, served, own, limiter, add, nowMs, isClosed } = preparation
   const byName = new Map(configs.map((config) => [config.policy.name, config]))
   const removed = [...own].filter((name) => !byName.has(name))
   if (served.size - removed.length + configs.filter(({ policy }) => !served.has(policy.name)).length > MAX_POLICIES)
@@ -88,7 +89,7 @@ export function* preparingChanges(preparation: Preparation): Generator<void, Pre
       const config = byName.get(name) as PolicyConfig
       const before = served.get(name)
       if (before === undefined) served.set(name, add(config, made))
-      else closeLater(before.replace(config, made))
+      else closeLater(before.replace(config, made, nowMs))
       own.add(name)
       yield
     }

@@ -2,6 +2,7 @@ import { type Decision, type HotKeys, type Key, type Policy, StoreError } from '
 import type { FleetStats } from 'sluicegate/redis'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import { type Awaitable, whenDone } from './awaitable.js'
+import { CarryingLimiter } from './carrying-limiter.js'
 import type { DecisionObserver } from './decision-observer.js'
 import type { Follower, KeyChange } from './follower.js'
 import type { Latency } from './latency.js'
@@ -259,13 +260,17 @@ export class ServedPolicy {
     return Object.assign(commit, { discard: () => prepared.discard() })
   }
 
-  /** Puts another limiter in the place of this one: keys start full. Counts go on. Returns the limiter before, which the caller closes. */
-  replace(config: PolicyConfig, limiter: StoredLimiter): StoredLimiter {
+  /**
+   * Puts another limiter in the place of this one. In memory keys bring along what they have spent; with tiers they start full. Counts go on. Returns the
+   * limiter before, where the caller has to close it.
+   */
+  replace(config: PolicyConfig, limiter: StoredLimiter, nowMs: () => number): StoredLimiter | undefined {
     const before = this.#limiter
-    this.#limiter = limiter
+    const carries = CarryingLimiter.canCarry(before, limiter)
+    this.#limiter = carries ? new CarryingLimiter(limiter, before, nowMs) : limiter
     this.#config = config
     this.#nameParts()
-    return before
+    return carries ? undefined : before
   }
 
   /** The parts of an all-of have a table each; `keys` is their mean. */

@@ -142,3 +142,32 @@ test('policies that had no tiers get them, and lose them, with their keys', (t) 
   use('', plain)
   assert.equal(left('a'), 7)
 })
+
+test('a policy with other parts, another algorithm or another table keeps what its keys have spent', (t) => {
+  const parts = (...names: string[]): string => {
+    const all = names.map((name) => `{ name: ${name}, algorithm: token-bucket, limit: 50, window: 1h }`)
+    return `policies:\n  tenant: { all-of: [${all.join(', ')}] }\n`
+  }
+  const plain = (algorithm: string, more = '') => `policies:\n  tenant: { algorithm: ${algorithm}, limit: 50, window: 1h${more} }\n`
+  const { read, clock } = setUp(t, '')
+  const engine = new Engine(read('', plain('token-bucket')), { clock })
+  t.after(() => engine.close())
+  const take = (key: string, cost = 1) => engine.policy('tenant')?.take(key, cost) as Decision
+  const left = (key: string) => ((engine.policy('tenant') as ServedPolicy).peek(key, 1) as Decision).remaining
+  const use = (text: string, head?: string) => engine.prepare(read(text, head))()
+  assert.equal(take('a', 10).remaining, 40)
+  use('', plain('token-bucket', ', max-keys: 500'))
+  assert.equal(left('a'), 40)
+  use('', plain('sliding-window', ', max-keys: 600'))
+  assert.equal(take('a', 5).remaining, 35)
+  use('', parts('one', 'two'))
+  assert.equal(take('b', 40).remaining, 10)
+  use('', parts('two', 'three', 'four'))
+  assert.equal(left('b'), 10, 'of two')
+  use('', parts('three', 'five', 'six', 'seven'))
+  assert.equal(left('b'), 50)
+  use('', parts('one'))
+  assert.equal(take('b').remaining, 9, 'of the limiter before the last two')
+  clock.advance(12 * 3_600_000)
+  assert.equal(take('b').remaining, 49)
+})

@@ -2,6 +2,7 @@ import { StoreError } from '../errors.js'
 import { keysFor } from '../key.js'
 import type { Key, Limiter } from '../limiter.js'
 import type { MemoryLimiter } from './memory-limiter.js'
+import { pairedParts } from './paired-parts.js'
 
 /** A limiter in memory, or several as one. */
 interface KeyHolder {
@@ -13,7 +14,7 @@ interface KeyHolder {
  * Brings a key to the limiter that decides about it from now on, from others that did before: what the key had spent there is spent here, and its
  * block goes along. As after {@link Limiter.update}, of a smaller burst no more than that is spent. Nothing happens to a key that is there already.
  *
- * Policies of an `allOf` go by their names, or by their places where no two have the same name. Between two algorithms the number of tokens is
+ * Policies of an `allOf` go by their names, those without given ones by their algorithms, and in their order where no name is on both sides. Between two algorithms the number of tokens is
  * carried. Permits stay where they were taken. All limiters are plain ones in memory, of one clock; others are passed over.
  *
  * @returns whether there was anything to carry.
@@ -25,11 +26,12 @@ export function carryKey(from: Iterable<Limiter>, to: Limiter, key: Key): boolea
   const targets = partsOf(to)
   if (targets === undefined) return false
   let carried = false
+  const policies = targets.map((target) => target.policyOf())
   for (const [i, target] of targets.entries()) {
     const own = keyOf(targets, key, i)
     if (target.hasKey(own)) continue
     for (const each of from) {
-      const source = counterpart(partsOf(each) ?? [], targets, i)
+      const source = pairedParts(partsOf(each) ?? [], policies)[i]
       if (source !== undefined && isCarried(source, target, own)) carried = true
     }
   }
@@ -48,16 +50,6 @@ function keyOf(parts: readonly MemoryLimiter[], key: Key, i: number): string {
 
 function partsOf(limiter: Limiter): readonly MemoryLimiter[] | undefined {
   return (limiter as Limiter & Partial<KeyHolder>).keyParts
-}
-
-/** The part that decided before part `i` of `targets` does. */
-function counterpart(sources: readonly MemoryLimiter[], targets: readonly MemoryLimiter[], i: number): MemoryLimiter | undefined {
-  if (sources.length === 1 && targets.length === 1) return sources[0]
-  const nameOf = (part: MemoryLimiter): string => part.policyOf().name
-  const named = sources.find((source) => nameOf(source) === nameOf(targets[i] as MemoryLimiter))
-  if (named !== undefined) return named
-  const names = new Set(targets.map(nameOf))
-  return sources.some((source) => names.has(nameOf(source))) ? undefined : sources[i]
 }
 
 function isCarried(source: MemoryLimiter, target: MemoryLimiter, key: string): boolean {

@@ -23,6 +23,7 @@ import { type Hashes, TakesTogether } from './all-of-takes.js'
 import type { MemoryBooking } from './memory-bookings.js'
 import type { MemoryHandle, MemoryLimiter } from './memory-limiter.js'
 import { jointHold, MemoryPermit } from './memory-permit-limiter.js'
+import { pairedParts } from './paired-parts.js'
 import { snapshotOf } from './snapshot/memory-snapshot.js'
 
 /** What a handle carries: one of each part, which share a memory. */
@@ -160,7 +161,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
       const mend = `must stay allOf of ${this.parts.length} policies: make a new limiter to change that`
       throw new PolicyError('ALGORITHM_CHANGE', 'policy', algorithm, mend)
     }
-    const parts = inOrder(policies, this.parts)
+    const parts = pairedParts(this.parts, policies, true) as readonly MemoryLimiter[]
     // Every step that can fail runs before the first change.
     for (const [i, part] of parts.entries()) checkChange(part.policy, policies[i] as Policy)
     const changes = parts.map((part, i) => part.changeTo(policies[i] as Policy))
@@ -284,11 +285,4 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
     const keys = keysFor(this.parts.length, key)
     return this.parts.map((part, i) => verb(part, keys[i] as string))
   }
-}
-
-/** The limiters that had policies of these names, where all of them did; else as they are. */
-function inOrder(policies: readonly Policy[], parts: readonly MemoryLimiter[]): readonly MemoryLimiter[] {
-  const byName = new Map(parts.map((part) => [part.policy.name, part]))
-  const named = policies.flatMap(({ name }) => byName.get(name) ?? [])
-  return new Set(named).size === parts.length ? named : parts
 }

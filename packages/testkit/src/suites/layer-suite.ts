@@ -12,6 +12,8 @@ export type LayerChoice = Pick<SharedOptions, 'policyFor' | 'policies' | 'allow'
 /** Makes limiters of one kind, each with its own state. */
 export interface LayerHarness {
   readonly name: string
+  /** Whether what a key has spent is spent under any next policy; otherwise only under one of the same name. */
+  readonly carries?: boolean
   /** @param served all policies that the limiter may meet. */
   make(policy: Policy, options: LayerChoice, served?: readonly Policy[]): AnyLimiter
 }
@@ -38,7 +40,7 @@ export async function refused(call: () => unknown, expected: object): Promise<vo
 }
 
 /** Tiers, and layers together: the same over every kind of limiter. */
-export function layerSuite({ name, make }: LayerHarness): void {
+export function layerSuite({ name, make, carries = false }: LayerHarness): void {
   const tiered = (options: LayerChoice = {}): AnyLimiter => make(FREE, { policyFor, ...options }, [FREE, PRO])
 
   test(`${name}: jobs that wait for a limiter with tiers end when it is closed`, async () => {
@@ -92,16 +94,16 @@ export function layerSuite({ name, make }: LayerHarness): void {
     assert.equal(await passed(limiter, 'k', 70), 60)
   })
 
-  test(`${name}: a key whose policy changes starts afresh, and finds its old account when it comes back`, async () => {
+  test(`${name}: a key whose policy changes ${carries ? 'takes along what it has spent' : 'starts afresh, and finds its old account when it comes back'}`, async () => {
     let isPro = false
     using limiter = tiered({ policyFor: () => (isPro ? PRO : undefined) })
     const bound = limiter.key('k')
     for (let i = 0; i < 20; i++) assert.equal((await bound.take()).policy, 'free')
     isPro = true
     assert.equal((await bound.take()).policy, 'pro')
-    assert.equal(await passed(limiter, 'k', 70), 59)
+    assert.equal(await passed(limiter, 'k', 70), carries ? 39 : 59)
     isPro = false
-    assert.equal(await passed(limiter, 'k', 20), 10)
+    assert.equal(await passed(limiter, 'k', 20), carries ? 0 : 10)
   })
 
   test(`${name}: what policyFor returns is a policy that was named, or undefined`, async () => {
