@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLimiter, manualClock, tokenBucket } from '../index.js'
+import { createStoreLimiter } from '../store/create-store-limiter.js'
+import { memoryStore } from '../store-testing/memory-store.js'
 
 const START_MS = 1_760_000_000_000
 const SMALL = tokenBucket({ limit: 1, window: '1m' })
@@ -55,5 +57,51 @@ test('a wait that is given another limit keeps its longest time', async () => {
   limiter.take('k')
   await turns()
   assert.equal((await waiting).allowed, false)
+  limiter.close()
+})
+
+for (const where of ['memory', 'store']) {
+  test(`waits in ${where} follow their key when policyFor answers otherwise, in their order, within a second`, async () => {
+    const clock = manualClock(START_MS)
+    let plan = SMALL
+    const options = { clock, policyFor: () => plan, policies: [SMALL, LARGE] }
+    const limiter =
+      where === 'memory'
+        ? createLimiter(SMALL, options)
+        : createStoreLimiter(SMALL, { ...options, store: memoryStore({ clock }), mode: 'exact', policies: [SMALL, LARGE] })
+    const settle = async (): Promise<void> => {
+      for (let i = 0; i < 30; i++) await new Promise(setImmediate)
+    }
+    await limiter.take('k')
+    const passed: string[] = []
+    for (const name of ['a', 'b', 'c']) {
+      limiter.wait('k').then(
+        () => passed.push(`${name} at ${clock.nowMs() - START_MS}`),
+        () => undefined,
+      )
+    }
+    await settle()
+    plan = LARGE
+    for (let ms = 0; ms < 1000; ms += 100) {
+      clock.advance(100)
+      await settle()
+    }
+    assert.deepEqual(passed, ['a at 1000', 'b at 1000', 'c at 1000'])
+    limiter.close()
+  })
+}
+
+test('a take under the new policy carries nothing along of what waits had booked under the old one', async () => {
+  const clock = manualClock(START_MS)
+  let plan = SMALL
+  const limiter = createLimiter(SMALL, { clock, policyFor: () => plan, policies: [SMALL, LARGE] })
+  limiter.take('k')
+  let passed = 0
+  for (let i = 0; i < 3; i++) void limiter.wait('k').then(() => passed++)
+  await turns()
+  plan = LARGE
+  assert.equal(limiter.take('k').remaining, 3)
+  await turns()
+  assert.deepEqual([passed, limiter.peek('k').remaining], [3, 0])
   limiter.close()
 })

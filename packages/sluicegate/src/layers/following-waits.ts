@@ -1,6 +1,11 @@
 import { nameOf } from '../key.js'
 import type { Key, WaitOptions } from '../limiter.js'
+import type { Clock } from '../time/clock.js'
 import { AbortWatch } from '../waiting/abort-watch.js'
+import { Alarm, alertOf } from '../waiting/alarm.js'
+
+/** How often a function is asked again which limiter a waiting key has. */
+const ASKED_EACH_MS = 1_000
 
 interface Following<Inner> {
   limiter: Inner
@@ -14,13 +19,19 @@ interface Following<Inner> {
 /** Waits that follow their key: when it has another limiter, they wait there, in their order. */
 export class FollowingWaits<Inner> {
   private readonly limiterOf: (key: Key) => Inner
-  private readonly nowMs: () => number
+  private readonly clock: Clock
+  /** Set while something waits, where a function says which limiter a key has. */
+  private readonly alarm: Alarm | undefined
+  private readonly asks = alertOf(() => this.askAgain())
   private readonly byName = new Map<string, { readonly key: Key; readonly waits: Set<Following<Inner>> }>()
   private readonly aborts = new AbortWatch()
 
-  constructor(limiterOf: (key: Key) => Inner, nowMs: () => number) {
+  /** @param isAsked the answers of `limiterOf` may change without a call of {@link changed}. */
+  constructor(limiterOf: (key: Key) => Inner, clock: Clock, isAsked: boolean) {
     this.limiterOf = limiterOf
-    this.nowMs = nowMs
+    this.clock = clock
+    // A wait hears of a failing clock from its limiter.
+    if (isAsked) this.alarm = new Alarm(clock, () => undefined)
   }
 
   /** @param call waits at a limiter. */
@@ -32,7 +43,7 @@ export class FollowingWaits<Inner> {
     const { signal, maxWaitMs } = options
     const limiter = this.limiterOf(key)
     if (signal?.aborted) return call(limiter, options)
-    const untilMs = this.nowMs() + (maxWaitMs ?? Number.POSITIVE_INFINITY)
+    const untilMs = this.clock.nowMs() + (maxWaitMs ?? Number.POSITIVE_INFINITY)
     const one: Following<Inner> = {
       limiter,
       controller: new AbortController(),
@@ -42,12 +53,13 @@ export class FollowingWaits<Inner> {
     }
     const name = nameOf(key)
     const all = this.byName.get(name) ?? { key, waits: new Set() }
+    if (this.alarm !== undefined && this.byName.size === 0) this.askLater()
     this.byName.set(name, all)
     all.waits.add(one)
     const unwatch = signal && this.aborts.add(signal, () => one.controller.abort(signal.reason))
     try {
       for (;;) {
-        const left = one.isMoved ? { maxWaitMs: Math.max(0, untilMs - this.nowMs()) } : {}
+        const left = one.isMoved ? { maxWaitMs: Math.max(0, untilMs - this.clock.nowMs()) } : {}
         one.isMoved = false
         try {
           return await call(one.limiter, { ...options, ...(maxWaitMs !== undefined && left), signal: one.controller.signal })
@@ -65,15 +77,33 @@ export class FollowingWaits<Inner> {
       one.stopped()
       all.waits.delete(one)
       if (all.waits.size === 0) this.byName.delete(name)
+      if (this.byName.size === 0) this.alarm?.clear(this.asks)
     }
   }
 
   /** Keys may have other limiters from now on. */
   changed(): void {
-    for (const { key, waits } of this.byName.values()) {
-      const moved = [...waits].filter((one) => !one.isMoved && this.isElsewhere(key, one))
-      if (moved.length > 0) this.move(moved)
-    }
+    for (const { key, waits } of this.byName.values()) this.look(key, waits)
+  }
+
+  /** The same of one key. */
+  keyChanged(key: Key): void {
+    const all = this.byName.size === 0 ? undefined : this.byName.get(nameOf(key))
+    if (all !== undefined) this.look(key, all.waits)
+  }
+
+  private look(key: Key, waits: ReadonlySet<Following<Inner>>): void {
+    const moved = [...waits].filter((one) => !one.isMoved && this.isElsewhere(key, one))
+    if (moved.length > 0) this.move(moved)
+  }
+
+  private askAgain(): void {
+    this.changed()
+    if (this.byName.size > 0) this.askLater()
+  }
+
+  private askLater(): void {
+    this.alarm?.set(this.asks, this.alarm.inUs(ASKED_EACH_MS), 0)
   }
 
   private move(moved: readonly Following<Inner>[]): void {

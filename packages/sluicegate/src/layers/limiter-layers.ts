@@ -88,7 +88,7 @@ export function attachedLayers(handle: LimiterHandle, attach: (handle: LimiterHa
   }
   if (!areTiers(tiers, ownAs)) throw invalidHandle(handle)
   const attached = tiers.map(({ policy, counted }) => ({ policy, counted: attach(counted) }))
-  return outer(new TieredLimiter({ own: attach(handle), ownAs, tiers: attached, policyFor }))
+  return outer(new TieredLimiter({ own: attach(handle), ownAs, tiers: attached, policyFor, clock: options.clock ?? preciseClock() }))
 }
 
 /**
@@ -160,8 +160,8 @@ function tiersAround(own: Limiter, plan: TierPlan): TieredLimiter<Decision> {
     if (!contents.has(content)) tiers.push({ policy, counted: make(policy) })
     contents.add(content)
   }
-  const overridden = overrides && { map: overrides, nowMs: () => clock.nowMs(), make: makeOverride, restored }
-  return new TieredLimiter({ own, ownAs, tiers, policyFor, make: later ? make : undefined, overridden })
+  const overridden = overrides && { map: overrides, make: makeOverride, restored }
+  return new TieredLimiter({ own, ownAs, tiers, policyFor, clock, make: later ? make : undefined, overridden })
 }
 
 function withOverrides(limiter: Limiter, overrides: OverrideMap | undefined): Limiter {

@@ -220,6 +220,7 @@ test('a thousand policies are the most that policyFor may return', () => {
     own,
     ownAs: [FREE],
     tiers: [],
+    clock: manualClock(),
     policyFor: (key) => tokenBucket({ limit: Number(key), window: '1s' }),
     make: () => {
       made++

@@ -10,6 +10,7 @@ import type { Policy } from '../policy/policy.js'
 import { closeQueueOf } from '../queue/create-queue.js'
 import { shownAs } from '../shown.js'
 import { sumOfStats } from '../sum-of-stats.js'
+import type { Clock } from '../time/clock.js'
 import type { Duration } from '../time/duration.js'
 import { FollowingWaits } from './following-waits.js'
 import { type OverrideMap, OverrideTiers } from './override-map.js'
@@ -31,6 +32,7 @@ export interface TieredLimiterParts<Answer extends Decision> {
   readonly ownAs: readonly Policy[]
   readonly tiers: readonly Tier<Limiter<Answer>>[]
   readonly policyFor: ((key: string) => Policy | undefined) | undefined
+  readonly clock: Clock
   /** Makes the limiter of a policy that is not yet among the tiers; without it there are no others. */
   readonly make?: ((policy: Policy) => Limiter<Answer>) | undefined
   /** Policies of single keys, which come first, and what makes their limiters. */
@@ -39,7 +41,6 @@ export interface TieredLimiterParts<Answer extends Decision> {
 
 interface OverriddenParts<Answer extends Decision> {
   readonly map: OverrideMap
-  readonly nowMs: () => number
   readonly make: (policy: Policy) => Limiter<Answer>
   /** Limiters of policies that keys had before a restart. */
   readonly restored: readonly Tier<Limiter<Answer>>[]
@@ -59,8 +60,8 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
   private readonly parts: TieredLimiterParts<Answer>
   private readonly table: TierTable<Limiter<Answer>>
   private readonly overridden: OverrideTiers<Limiter<Answer>> | undefined
-  /** Where overrides may give a key another limiter. */
-  private readonly waits: FollowingWaits<Limiter<Answer>> | undefined
+  /** Where overrides, or another answer of `policyFor`, give a key another limiter. */
+  private readonly waits: FollowingWaits<Limiter<Answer>>
 
   constructor(parts: TieredLimiterParts<Answer>) {
     super(parts.own)
@@ -72,7 +73,8 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
     })
     for (const policy of parts.ownAs) this.table.name(policy, parts.own)
     for (const tier of parts.tiers) this.table.add(tier)
-    const { overridden } = parts
+    const { overridden, clock, policyFor } = parts
+    this.waits = new FollowingWaits((key) => this.tierOf(key), clock, policyFor !== undefined)
     if (overridden === undefined) return
     this.overridden = new OverrideTiers({
       make: ({ policy }) => {
@@ -83,9 +85,7 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
       isUsed: (content) => overridden.map.isUsed(content),
       known: overridden.restored.map(({ policy, counted }) => [contentOf(policy), counted]),
     })
-    const waits = new FollowingWaits<Limiter<Answer>>((key) => this.tierOf(key), overridden.nowMs)
-    overridden.map.onChange = () => waits.changed()
-    this.waits = waits
+    overridden.map.onChange = () => this.waits.changed()
   }
 
   override policyOf(key: Key): Policy {
@@ -101,7 +101,6 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
   }
 
   async wait(key: Key, options?: WaitOptions): Promise<Answer> {
-    if (this.waits === undefined) return this.limiterOf(key).wait(key, options)
     return this.waits.wait(key, options, (limiter, own) => this.holding(limiter, key).wait(key, own))
   }
 
@@ -111,7 +110,6 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
   }
 
   async [WAIT](key: Key, options?: WaitOptions): Promise<Receipt<Answer>> {
-    if (this.waits === undefined) return receiptsOf(this.limiterOf(key))[WAIT](key, options)
     return this.waits.wait(key, options, (limiter, own) => receiptsOf(this.holding(limiter, key))[WAIT](key, own))
   }
 
@@ -200,6 +198,8 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
   private holding(limiter: Limiter<Answer>, key: Key): Limiter<Answer> {
     if (!holdsKey(limiter, key) && !this.isOverride(limiter)) {
       const tiers = [this.inner, ...this.table.tiers.map(({ counted }) => counted)]
+      // What waits there has booked goes back first.
+      this.waits.keyChanged(key)
       carryKey(tiers, limiter, key)
     }
     return limiter

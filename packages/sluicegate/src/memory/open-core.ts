@@ -101,11 +101,14 @@ export const closedCore = new Proxy({} as Core, {
   },
 })
 
-/** The core of one that is not open yet: no other thread knows of it, so there is nothing to look at; every other call opens it. */
+/** What needs no core yet: no other thread knows of it, so there is nothing to look at, and no key is there. */
+const BEFORE_OPENING: Partial<Core> = { look: () => undefined, hasKey: () => 0 }
+
+/** The core of one that is not open yet: every other call opens it. */
 function openingCore(open: () => Core): Core {
   return new Proxy({} as Core, {
     get: (_, name: keyof Core) =>
-      name === 'look' ? () => undefined : (...given: never[]) => (open()[name] as (...given: never[]) => unknown)(...given),
+      BEFORE_OPENING[name] ?? ((...given: never[]) => (open()[name] as (...given: never[]) => unknown)(...given)),
   })
 }
 

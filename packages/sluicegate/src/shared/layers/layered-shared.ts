@@ -41,8 +41,7 @@ export function layeredShared(own: Policy, maker: SharedMaker, options: SharedOp
   const plain = maker.make(own)
   const overrides = staleMs === undefined ? undefined : maker.overridesOf(staleMs, () => plain.policy)
   const isTiered = policyFor !== undefined || overrides !== undefined
-  const nowMs = (): number => maker.clock.nowMs()
-  const tiered = isTiered ? new TieredSharedLimiter({ ...maker, own: plain, ownAs: own, policyFor, policies, overrides, nowMs }) : plain
+  const tiered = isTiered ? new TieredSharedLimiter({ ...maker, own: plain, ownAs: own, policyFor, policies, overrides }) : plain
   const banning = ban === undefined ? tiered : new BanningSharedLimiter(tiered, new BanCounter(ban, maker.clock))
   const keys = isTiered || ban !== undefined ? undefined : own.policies?.length
   const listed = isListed ? new ListedSharedLimiter(banning, { ...lists, keys }) : banning

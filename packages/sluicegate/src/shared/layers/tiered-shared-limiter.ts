@@ -11,6 +11,7 @@ import { checkChange } from '../../policy/checked-policy.js'
 import type { Policy } from '../../policy/policy.js'
 import { closeQueueOf } from '../../queue/create-queue.js'
 import { sumOfStats } from '../../sum-of-stats.js'
+import type { Clock } from '../../time/clock.js'
 import type { Duration } from '../../time/duration.js'
 import { mergedLoads, type ShardLoads } from '../calls/shard-load.js'
 import type { FleetBoundKey, FleetLimiter, FleetReservation, FleetStats } from '../fleet-limiter.js'
@@ -30,7 +31,7 @@ export interface TieredFleetParts<Answer extends Decision> {
   /** Whether another process says what a policy of a name is: then all that `policyFor` returns under that name are this one. */
   readonly isKnownByName?: boolean
   readonly overrides: OverrideCache | undefined
-  readonly nowMs: () => number
+  readonly clock: Clock
   /** Creates the limiter of an override. */
   readonly makeOverride: (override: Override) => FleetLimiter<Answer>
 }
@@ -40,8 +41,8 @@ export class TieredSharedLimiter<Answer extends Decision> extends WrappedSharedL
   private readonly parts: TieredFleetParts<Answer>
   private readonly table: TierTable<FleetLimiter<Answer>>
   private readonly overridden: OverrideTiers<FleetLimiter<Answer>>
-  /** Where overrides may give a key another limiter. */
-  private readonly waits: FollowingWaits<FleetLimiter<Answer>> | undefined
+  /** Where overrides, or another answer of `policyFor`, give a key another limiter. */
+  private readonly waits: FollowingWaits<FleetLimiter<Answer>>
   private isClosed = false
   private readonly isMade: boolean = false
 
@@ -60,11 +61,9 @@ export class TieredSharedLimiter<Answer extends Decision> extends WrappedSharedL
       close: (limiter) => limiter.close(),
       isUsed: (content) => overrides?.isUsed(content) ?? false,
     })
-    if (overrides !== undefined) {
-      const waits = new FollowingWaits<FleetLimiter<Answer>>((key) => this.limiterOf(key), parts.nowMs)
-      overrides.onChange = () => waits.changed()
-      this.waits = waits
-    }
+    const waits = new FollowingWaits<FleetLimiter<Answer>>((key) => this.limiterOf(key), parts.clock, parts.policyFor !== undefined)
+    if (overrides !== undefined) overrides.onChange = () => waits.changed()
+    this.waits = waits
     try {
       for (const policy of parts.policies ?? []) this.table.of(policy, false)
       this.isMade = true
@@ -90,8 +89,8 @@ export class TieredSharedLimiter<Answer extends Decision> extends WrappedSharedL
   }
 
   async wait(key: Key, options?: WaitOptions): Promise<Answer> {
-    const limiter = await this.fresh(key)
-    return this.waits === undefined ? limiter.wait(key, options) : this.waits.wait(key, options, (each, own) => each.wait(key, own))
+    await this.fresh(key)
+    return this.waits.wait(key, options, (each, own) => each.wait(key, own))
   }
 
   /** Receipts return to the limiter that charged, whatever the key's policy is by then. */
@@ -102,8 +101,7 @@ export class TieredSharedLimiter<Answer extends Decision> extends WrappedSharedL
   }
 
   async [WAIT](key: Key, options?: WaitOptions): Promise<Receipt<Answer>> {
-    const limiter = await this.fresh(key)
-    if (this.waits === undefined) return receiptsOf(limiter)[WAIT](key, options)
+    await this.fresh(key)
     return this.waits.wait(key, options, (each, own) => receiptsOf(each)[WAIT](key, own))
   }
 
