@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { posix } from 'node:path'
 import { BOUNDARIES, type Boundary } from './boundaries.js'
-import { importsOf } from './imports-of.js'
-import { trackedFiles } from './tracked-files.js'
+import { importsOf, trackedFiles } from './imports-of.js'
 
 /** Imports in the working tree that cross a boundary. */
 export function checkBoundaries(): string[] {

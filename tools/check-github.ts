@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { faultsOfCommand } from './faults-of-command.js'
-import { trackedFiles } from './tracked-files.js'
+import { trackedFiles } from './imports-of.js'
 
 const WORKFLOWS = /^\.github\/workflows\/.*\.ya?ml$/
 const RENOVATE = '.github/renovate.json'

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { posix } from 'node:path'
-import { importsOf } from './imports-of.js'
-import { trackedFiles } from './tracked-files.js'
+import { importsOf, trackedFiles } from './imports-of.js'
 
 /** Files to the files that each imports, all from the root. */
 export type ImportGraph = ReadonlyMap<string, readonly string[]>

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
+import { trackedFiles } from './imports-of.js'
 import { type Lockfile, missingPlatforms } from './lockfile-platforms.js'
-import { trackedFiles } from './tracked-files.js'
 
 /** Faults of lockfiles: they have to install with `npm ci` from any registry, and only what was reviewed. */
 export function checkLockfiles(): string[] {

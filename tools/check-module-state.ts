@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import ts from 'typescript'
-import { trackedFiles } from './tracked-files.js'
+import { trackedFiles } from './imports-of.js'
 
 const PUBLISHED = /^packages\/sluicegate\/src\/(?!testing\/|.*\.(test|gen)\.ts$).*\.ts$/
 

@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { installPacked, linkPeers } from './installed-library.js'
-import { assertLimited, blocksOf, quickStartBlock } from './page-blocks.js'
+import { assertLimited, blocksOf, quickStartBlock } from './markdown-examples.js'
+import { installPacked, linkPeers } from './packed.js'
 
 // The blocks of README and quick start as a user has them: to the letter but for the port, each in a project that has the packed library and
 // its own framework alone. `npm run prove:runtimes` runs this file for other runtimes.

@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import ts from 'typescript'
 
 /** One import, export-from, `import()` or `import('...')` type of a file. */
@@ -35,4 +37,10 @@ function isTypeOnly({ importClause }: ts.ImportDeclaration): boolean {
   const names = importClause.namedBindings
   if (importClause.name !== undefined || names === undefined || !ts.isNamedImports(names)) return false
   return names.elements.length > 0 && names.elements.every((element) => element.isTypeOnly)
+}
+
+/** Files that are in git or would be, from the root, whose names `pattern` matches. */
+export function trackedFiles(pattern: RegExp): string[] {
+  const list = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '-z'], { encoding: 'utf8' })
+  return list.split('\0').filter((file) => pattern.test(file) && existsSync(file))
 }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { trackedFiles } from './imports-of.js'
 import { anchorsOf, linkedHeadings } from './markdown-links.js'
-import { trackedFiles } from './tracked-files.js'
 
 test('a heading has the anchor that GitHub gives it', () => {
   const anchors = anchorsOf(

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import ts from 'typescript'
-import { trackedFiles } from './tracked-files.js'
+import { trackedFiles } from './imports-of.js'
 
 const SOURCE = /^(?<folder>(?:packages\/[^/]+|bench|chaos|lab|site|deploy)\/)src\/(?<path>.+?)(?<test>\.test)?\.ts$/
 

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { after, test } from 'node:test'
 import { build } from 'esbuild'
-import { installPacked, linkPeers } from './installed-library.js'
 import { linkedFiles } from './markdown-links.js'
+import { installPacked, linkPeers } from './packed.js'
 
 // The library as a user has it: packed, unpacked into its own folder, its peers beside it.
 

@@ -5,7 +5,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { assertLimited, quickStartBlock } from './page-blocks.js'
+import { assertLimited, quickStartBlock } from './markdown-examples.js'
 
 // Blocks of the quick start on the library as built, called over real sockets; first-paste.long.test.ts has all, on the library as packed.
 

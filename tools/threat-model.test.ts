@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { trackedFiles } from './tracked-files.js'
+import { trackedFiles } from './imports-of.js'
 
 test('each test that the threat model names is there', () => {
   const [, model = ''] = readFileSync('SECURITY.md', 'utf8').split('\n## Threat model\n')

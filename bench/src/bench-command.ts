@@ -2,9 +2,9 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type ParseArgsConfig, parseArgs } from 'node:util'
+import { type Table, tableText } from './markdown.js'
 import type { Verdict } from './question.js'
 import { verdictsText } from './report.js'
-import { type Table, tableText } from './tables.js'
 
 /** The folder of the results that are committed, and within it that of the raw ones, which are not. `npm run plots` makes those of these. */
 export const RESULTS = fileURLToPath(new URL('../results/', import.meta.url))

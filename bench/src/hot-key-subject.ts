@@ -5,7 +5,7 @@ import { Worker } from 'node:worker_threads'
 import { coarseClock, createLimiter, preciseClock, tokenBucket } from 'sluicegate'
 import type { HotKeyJob, HotKeyStart, Stint } from './hot-key.js'
 import { ALLOW, type Repeat } from './job.js'
-import { answerRuns } from './line-answers.js'
+import { answerRuns } from './line-process.js'
 import { createMutexTwin } from './mutex/mutex-twin.js'
 import { sum } from './samples.js'
 

@@ -1,20 +1,223 @@
+import { ALGORITHM_NAMES, type AlgorithmName } from './algorithms.js'
 import { givenOptions, QUICK_RESULTS, RAW, writeResults } from './bench-command.js'
+import { bytesAKey } from './bytes-a-key.js'
+import { LOG_LIMITS, type LogContenderName } from './contenders/algorithms.js'
+import type { ContenderName } from './contenders.js'
 import { load, machine } from './machine.js'
-import type { Effort } from './measure.js'
-import type { Question } from './question.js'
+import { type Effort, type Measurement, measure, type Subject, subject } from './measure.js'
+import { type Answer, atMost, atMostTimes, of, type Question, ratioOf } from './question.js'
 import { algorithms, algorithmsManyKeys } from './questions/algorithms.js'
-import { algorithmsMemory } from './questions/algorithms-memory.js'
-import { algorithmsWorkers } from './questions/algorithms-workers.js'
 import { boundKey } from './questions/bound-key.js'
-import { denial } from './questions/denial.js'
-import { hotKey } from './questions/hot-key.js'
-import { hundredThousandKeys, millionKeys } from './questions/many-keys.js'
+import { hotKey, hotKeySubject } from './questions/hot-key.js'
 import { memory } from './questions/memory.js'
-import { oneKey } from './questions/one-key.js'
-import { keysSweep, workersSweep } from './questions/sweeps.js'
+import { keysSweep, WORKER_COUNTS, workersName, workersSweep } from './questions/sweeps.js'
 import { answerText, verdictsText } from './report.js'
 import type { Results } from './results.js'
 import { installRivals, rivalVersions } from './rivals.js'
+
+const TAKES_PER_TURN = [1, 4, 16, 64]
+
+/** A take by key, always the same one. */
+const oneKey: Question = {
+  name: 'one-key',
+  async ask(effort: Effort): Promise<Answer[]> {
+    const measurements = await measure(
+      [
+        ...TAKES_PER_TURN.map((takesPerTurn) =>
+          subject('sluicegate, coarse', effort, { name: `coarse, ${takesPerTurn} a turn`, takesPerTurn }),
+        ),
+        subject('sluicegate, coarse', effort, { name: 'coarse, one loop' }),
+        subject('sluicegate, precise', effort, { name: 'precise, one loop' }),
+        subject('plain Map', effort),
+        subject('rate-limiter-flexible', effort),
+        subject('rate-limiter-flexible, no prefix', effort),
+        subject('express-rate-limit store', effort),
+      ],
+      effort,
+    )
+    return [
+      {
+        title: 'A take by key, 1 key',
+        note: 'In turns: net of the same turns without takes; gross beside it. The others run in one loop.',
+        unit: 'ns',
+        measurements,
+        verdicts: [
+          atMost('keyed take, 1 key, coarse clock, 16 takes a turn', of(measurements, 'coarse, 16 a turn'), 25),
+          atMost('keyed take, 1 key, precise clock', of(measurements, 'precise, one loop'), 65),
+        ],
+      },
+    ]
+  },
+}
+
+const THIRD = 1 / 3
+
+/** 100,000 keys in random order, precise clock. */
+const hundredThousandKeys: Question = {
+  name: '100k-keys',
+  async ask(effort: Effort): Promise<Answer[]> {
+    const keys = 100_000
+    const measurements = await measure(
+      [
+        subject('sluicegate, precise', effort, { keys }),
+        subject('plain Map', effort, { keys }),
+        subject('rate-limiter-flexible', effort, { keys }),
+        subject('rate-limiter-flexible, no prefix', effort, { keys }),
+        subject('express-rate-limit store', effort, { keys }),
+      ],
+      effort,
+    )
+    const ours = of(measurements, 'sluicegate, precise')
+    const what = '100,000 keys, precise clock'
+    return [
+      {
+        title: '100,000 keys in random order, precise clock',
+        note: 'One loop.',
+        unit: 'ns',
+        measurements,
+        verdicts: [
+          atMostTimes(what, ours, of(measurements, 'rate-limiter-flexible'), 1 / 4, '1/4'),
+          atMostTimes(what, ours, of(measurements, 'express-rate-limit store'), 1, '1'),
+        ],
+      },
+    ]
+  },
+}
+
+/** 1,000,000 keys in random order, coarse clock, 16 takes a turn; once with keys made before, once with keys without a cached hash. */
+const millionKeys: Question = {
+  name: '1m-keys',
+  async ask(effort: Effort): Promise<Answer[]> {
+    const made = await inTurns(effort, false)
+    const fresh = await inTurns(effort, true)
+    const what = '1,000,000 keys, coarse clock, 16 takes a turn'
+    const ours = of(made, 'sluicegate, coarse')
+    const verdicts = [
+      atMostTimes(what, ours, of(made, 'rate-limiter-flexible'), THIRD, '1/3'),
+      atMostTimes(what, ours, of(made, 'plain Map'), THIRD, '1/3'),
+    ]
+    const note = 'All in turns of 16 takes, net of the same turns without takes.'
+    return [
+      { title: '1,000,000 keys in random order, coarse clock', note, unit: 'ns', measurements: made, verdicts },
+      {
+        title: '1,000,000 keys in random order, coarse clock, fresh strings',
+        note: `${note} Each key is a new string, as off a socket: a Map has to hash it too. Making it is not counted.`,
+        unit: 'ns',
+        measurements: fresh,
+        verdicts: [],
+      },
+    ]
+  },
+}
+
+function inTurns(effort: Effort, freshKeys: boolean) {
+  const job = { keys: 1_000_000, takesPerTurn: 16, freshKeys }
+  return measure(
+    [
+      subject('sluicegate, coarse', effort, job),
+      subject('plain Map', effort, job),
+      subject('plain Map, coarse', effort, job),
+      subject('rate-limiter-flexible', effort, job),
+      subject('rate-limiter-flexible, no prefix', effort, job),
+      subject('express-rate-limit store', effort, job),
+    ],
+    effort,
+  )
+}
+
+const CONTENDERS: readonly ContenderName[] = [
+  'sluicegate, precise',
+  'sluicegate bound, precise',
+  'plain Map',
+  'rate-limiter-flexible',
+  'express-rate-limit store',
+  'limiter',
+]
+
+/** What a denial costs beside an allow: under attack nearly all are denials. */
+const denial: Question = {
+  name: 'denial',
+  async ask(effort: Effort): Promise<Answer[]> {
+    const coarse: Subject[] = (['allow', 'deny'] as const).map((outcome) =>
+      subject('sluicegate, coarse', effort, { name: `sluicegate, coarse, 16 a turn, ${outcome}`, outcome, takesPerTurn: 16 }),
+    )
+    const others = CONTENDERS.flatMap((contender) =>
+      (['allow', 'deny'] as const).map((outcome) => subject(contender, effort, { name: `${contender}, ${outcome}`, outcome })),
+    )
+    const measurements = await measure([...coarse, ...others], effort)
+    const verdicts = ['sluicegate, precise', 'sluicegate, coarse, 16 a turn'].map((who) =>
+      atMostTimes('a denial', of(measurements, `${who}, deny`), of(measurements, `${who}, allow`), 1, '1'),
+    )
+    return [{ title: 'A denial beside an allow, 1 key', note: 'One loop, but where turns are named.', unit: 'ns', measurements, verdicts }]
+  },
+}
+
+const SPREAD_KEYS = 10_000
+
+/** The token bucket by compare-and-swap and under a mutex, 1 to 4 workers on one hot key and on many. */
+const algorithmsWorkers: Question = {
+  name: 'algorithms-workers',
+  async ask(effort: Effort): Promise<Answer[]> {
+    const answers: Answer[] = []
+    for (const keys of [1, SPREAD_KEYS]) answers.push(await asked(effort, keys))
+    return answers
+  },
+}
+
+async function asked(effort: Effort, keys: number): Promise<Answer> {
+  const subjects = WORKER_COUNTS.flatMap((workers) =>
+    (['lock-free', 'mutex'] as const).map((store) =>
+      hotKeySubject(workersName(store, workers), effort, { keys, store, workers, boundKey: true, clock: 'coarse' }),
+    ),
+  )
+  const measurements = (await measure(subjects, effort)).map(withDenied)
+  const pairs = WORKER_COUNTS.map((_, nth) => measurements.slice(2 * nth, 2 * nth + 2) as [Measurement, Measurement])
+  return {
+    title: `Token bucket, ${keys === 1 ? 'one hot key' : `${keys.toLocaleString('en')} keys in random order`}, over the number of workers`,
+    note: 'Wall time over the decisions of all workers; bound keys, coarse clock, bursts of 1,024.',
+    unit: 'ns',
+    measurements,
+    verdicts: [],
+    comparison: { head: 'lock-free / mutex', ratios: Object.fromEntries(pairs.map(([lockFree, mutex]) => ratioOf(lockFree, mutex))) },
+  }
+}
+
+/** Named with the share of denials, where there were any worth telling. */
+function withDenied(measurement: Measurement): Measurement {
+  const { subject, takes, allowed } = measurement
+  const denied = ((takes - allowed) / takes) * 100
+  return denied < 0.1 ? measurement : { ...measurement, subject: `${subject}, ${denied.toFixed(1)} % denied` }
+}
+
+const KEYS = 100_000
+const TIMES = 3
+
+/** Bytes a key of each algorithm, and of logs with one request in them and with as many as they hold. */
+const algorithmsMemory: Question = {
+  name: 'algorithms-memory',
+  async ask(): Promise<Answer[]> {
+    const measurements: Measurement[] = []
+    const filling = { keys: KEYS, times: TIMES }
+    for (const name of ALGORITHM_NAMES.filter(hasFixedSize)) {
+      measurements.push(...(await bytesAKey(`${name}; keyed; precise`, filling, name)))
+    }
+    for (const limit of LOG_LIMITS) {
+      for (const slotBytes of [8, 4] as const) {
+        const name: LogContenderName = `sliding log of ${limit}, ${slotBytes} bytes`
+        measurements.push(...(await bytesAKey(name, filling, `${name}, one request a key`)))
+        measurements.push(...(await bytesAKey(name, { ...filling, takesPerKey: limit }, `${name}, full`)))
+      }
+    }
+    const note =
+      'Resident: growth of the resident set in a fresh process, after a full collection. By its own stats: memoryBytes. Concurrency: 100 permits.'
+    return [{ title: 'Each algorithm at 100,000 keys, bytes a key', note, unit: 'bytes', measurements, verdicts: [] }]
+  },
+}
+
+/** What a log takes depends on its limit: those are measured apart. */
+function hasFixedSize(name: AlgorithmName): boolean {
+  return !name.startsWith('sliding log')
+}
 
 const JUDGED: readonly Question[] = [boundKey, oneKey, hundredThousandKeys, millionKeys, denial, memory, hotKey]
 const SWEEPS: readonly Question[] = [keysSweep, workersSweep]

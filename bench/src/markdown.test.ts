@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { filled, table, targetsTable } from './markdown.js'
+import { filled, table, tableMarkdown, targetsTable } from './markdown.js'
 import { summaryOf } from './samples.js'
 
 test('a part replaces what stood in its place, and nothing else', () => {
@@ -40,4 +40,8 @@ test('targets that differ in their last part alone share a row', () => {
   const [, , first = '', second = ''] = targetsTable(verdicts).split('\n')
   assert.match(first, /^\| HTTP, 16\/64 connections \| ≥ 2 \| 3\.00\/1\.00 × \| .* \| met\/\*\*missed\*\* \|$/)
   assert.match(second, /^\| gRPC \| ≥ 2 \| 2\.00 × \| .* \| met \|$/)
+})
+
+test('a table has its title above it', () => {
+  assert.equal(tableMarkdown({ name: 'n', title: 'T', head: ['', 'b'], rows: [['x', '1']] }), '**T**\n\n|  | b |\n|---|---:|\n| x | 1 |')
 })

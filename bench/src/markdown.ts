@@ -1,6 +1,6 @@
 import { markdownTable } from 'sluicegate-testkit/markdown-tables.js'
 import type { Answer, Verdict } from './question.js'
-import { answerRows, figure, spread } from './report.js'
+import { aligned, answerRows, figure, spread } from './report.js'
 import type { Results } from './results.js'
 
 type MeasuredOn = Pick<Results, 'machine' | 'loadBefore' | 'loadAfter'>
@@ -142,4 +142,28 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
 function unitOf(cells: readonly string[]): string | undefined {
   const units = new Set(cells.filter((cell) => cell !== '' && cell !== '0').map((cell) => /^-?[\d.,]+ (%|×|ns|µs|ms|MB)$/.exec(cell)?.[1]))
   return units.size === 1 ? [...units][0] : undefined
+}
+
+/** A table of a report, under the name of its place in the page. */
+export interface Table {
+  readonly name: string
+  readonly title: string
+  readonly head: readonly string[]
+  readonly rows: readonly (readonly string[])[]
+}
+
+/** Rows with their columns side by side: the head of each, and its cell of a row. */
+export function inColumns<Row>(
+  rows: readonly Row[],
+  columns: Readonly<Record<string, (row: Row) => string>>,
+): Pick<Table, 'head' | 'rows'> {
+  return { head: Object.keys(columns), rows: rows.map((row) => Object.values(columns).map((cell) => cell(row))) }
+}
+
+export function tableText({ title, head, rows }: Table): string {
+  return [title, '', ...aligned([head, ...rows]), ''].join('\n')
+}
+
+export function tableMarkdown({ title, head, rows }: Table): string {
+  return [`**${title}**`, '', table(head, rows)].join('\n')
 }

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type { ContenderName } from './contenders.js'
 import type { Job, Repeat } from './job.js'
 import { LineProcess } from './line-process.js'
-import { coresLeftBy, disturbed, quiet, usage } from './quiet.js'
+import { coresLeftBy, disturbed, quiet, usage } from './machine.js'
 import { type Summary, summaryOf } from './samples.js'
 
 /** What one subject did in all rounds of one run. */

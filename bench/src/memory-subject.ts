@@ -1,7 +1,7 @@
 // A fresh process that fills one contender with keys, once, and says what that cost.
 import { CONTENDERS, type ContenderName } from './contenders.js'
 import type { Job } from './job.js'
-import { answerRuns } from './line-answers.js'
+import { answerRuns } from './line-process.js'
 
 /** Bytes that a million keys cost. */
 export interface Filled {

@@ -4,29 +4,253 @@ import { fileURLToPath } from 'node:url'
 import { accuracyTable, costTable, type GateResults } from 'sluicegate-testkit/gate/gate-tables.js'
 import type { ChaosResults } from '../../chaos/dist/chaos-results.js'
 import { RAW, RESULTS } from './bench-command.js'
-import { chaosMarkdownParts } from './chaos/chaos-markdown.js'
-import { chaosPlots } from './chaos/chaos-plots.js'
-import { chartSvg } from './chart.js'
+import { chaosMarkdownParts, recoveriesOf } from './chaos/chaos-markdown.js'
+import { type Chart, COLORS, chartSvg, type Line } from './chart.js'
 import { committedForm } from './committed-form.js'
-import { gatePlots } from './gate/gate-plots.js'
-import { filled, markdownParts } from './markdown.js'
-import { middlewareMarkdownParts } from './middleware/middleware-markdown.js'
-import { middlewarePlots } from './middleware/middleware-plot.js'
-import type { MiddlewareResults } from './middleware/middleware-results.js'
-import { overKeys, overWorkers } from './plots.js'
+import { filled, machineTable, markdownParts, minuteOf, type Table, table, tableMarkdown, targetsTable } from './markdown.js'
+import type { Measurement } from './measure.js'
+import { addedBy, figureOf, type MiddlewareResults, middlewareVerdicts, runsOf } from './middleware/middleware-results.js'
+import { FRAMEWORKS, type Framework, type MiddlewareSetting, RIVALS, type Side } from './middleware/middleware-settings.js'
+import { middlewareTables } from './middleware/middleware-tables.js'
 import { type PostgresResults, postgresMarkdownParts } from './postgres/postgres-results.js'
+import { of } from './question.js'
+import { KEY_COUNTS, SWEPT, sweepName, WORKER_COUNTS, workersName } from './questions/sweeps.js'
 import { fleetMarkdownParts } from './redis/fleet-markdown.js'
 import { fleetPlots } from './redis/fleet-plots.js'
 import type { FleetResults } from './redis/fleet-results.js'
 import { type RegionsResults, warmTable } from './regions/regions-results.js'
-import type { ReplayResults } from './replay/replay-results.js'
-import { replayTable } from './replay/replay-table.js'
+import { type ReplayResults, replayTable } from './replay/replay-table.js'
 import type { Results } from './results.js'
-import { serverMarkdownParts } from './server/server-markdown.js'
-import { serverPlots } from './server/server-plots.js'
+import type { Summary } from './samples.js'
+import { serverMarkdownParts, serverPlots } from './server/server-markdown.js'
 import type { ServerResults } from './server/server-results.js'
-import { tableMarkdown } from './tables.js'
 import { type WorkersResults, workersTable } from './workers/workers-results.js'
+
+/** Nanoseconds a decision over the number of keys. */
+function overKeys(results: Results): Chart {
+  const measurements = measurementsOf(results, 'keys-sweep')
+  const lines = SWEPT.map((contender, index): Line => {
+    const points = KEY_COUNTS.map((keys) => {
+      const { ns } = of(measurements, sweepName(contender, keys))
+      return { x: keys.toLocaleString('en'), y: ns.median, low: ns.lowerQuartile, high: ns.upperQuartile }
+    })
+    return { name: contender, color: COLORS[index] as string, points }
+  })
+  const title = 'Nanoseconds a decision over the number of keys'
+  const subtitle = `Keys in random order, one thread, median and quartiles. ${where(results)}`
+  return { title, subtitle, xName: 'keys', yName: 'ns a decision', yScale: 'log', lines }
+}
+
+/** Decisions a second over the number of worker threads. */
+function overWorkers(results: Results): Chart {
+  const measurements = measurementsOf(results, 'workers-sweep')
+  const kinds = [
+    ['lock-free', 'compare-and-swap (Sluicegate)'],
+    ['mutex', 'the same under a mutex (Atomics.wait)'],
+  ] as const
+  const lines = kinds.map(([store, name], index): Line => {
+    const points = WORKER_COUNTS.map((workers) => {
+      const { ns } = of(measurements, workersName(store, workers))
+      return { x: String(workers), y: 1e3 / ns.median, low: 1e3 / ns.upperQuartile, high: 1e3 / ns.lowerQuartile }
+    })
+    return { name, color: COLORS[index * 3] as string, points }
+  })
+  const title = 'Decisions a second on one hot key'
+  const subtitle = `All workers together, bound key, coarse clock. ${where(results)}`
+  return { title, subtitle, xName: 'worker threads', yName: 'million a second', yScale: 'value', lines }
+}
+
+function measurementsOf({ answers }: Results, question: string): readonly Measurement[] {
+  const found = answers.find((answer) => answer.question === question)
+  if (found === undefined) throw new Error(`no ${question} in these results: run the benchmarks with --sweeps`)
+  return found.measurements
+}
+
+function where({ machine, startedAt }: Results): string {
+  return `${machine.cpu}, ${machine.cores} cores, Node ${machine.node.split(' ')[0]}, ${startedAt.slice(0, 10)}`
+}
+
+const NS_PER_US = 1_000
+
+/** What each side adds to a request that passes, and what a denied one costs, by framework. */
+function middlewarePlots(results: MiddlewareResults): ReadonlyMap<string, Chart> {
+  return new Map([
+    ['middleware-allow', chartOf(results, 'allow')],
+    ['middleware-deny', chartOf(results, 'deny')],
+  ])
+}
+
+function chartOf(results: MiddlewareResults, outcome: MiddlewareSetting['outcome']): Chart {
+  const { cpu, cores, node } = results.machine
+  const line = (side: Side, index: number): Line => ({
+    name: side === 'rival' ? 'the usual limiter of the framework' : 'Sluicegate',
+    color: COLORS[index] as string,
+    points: FRAMEWORKS.map((framework) => ({ x: framework, ...microseconds(summaryFor(results, framework, outcome, side)) })),
+  })
+  return {
+    title: outcome === 'allow' ? 'Added to a request that passes' : 'A request that is denied, whole',
+    subtitle: `One IPv4 address, same headers, median and quartiles. ${cpu}, ${cores} cores, Node ${node.split(' ')[0]}, ${results.startedAt.slice(0, 10)}`,
+    xName: FRAMEWORKS.map((framework) => `${framework}: ${RIVALS[framework]}`).join(', '),
+    yName: 'µs',
+    yScale: 'value',
+    hasNoLines: true,
+    lines: (['sluicegate', 'rival'] as const).map(line),
+  }
+}
+
+function summaryFor({ added }: MiddlewareResults, framework: Framework, outcome: MiddlewareSetting['outcome'], side: Side): Summary {
+  const runs = runsOf(added, { framework, options: 'same', outcome, clients: 'one' })
+  const ns = (found: { readonly ns: number }): number => found.ns
+  return outcome === 'allow' ? addedBy(runs, side, ns) : figureOf(runs, side, ns)
+}
+
+function microseconds({ median, lowerQuartile, upperQuartile }: Summary): { y: number; low: number; high: number } {
+  return { y: median / NS_PER_US, low: lowerQuartile / NS_PER_US, high: upperQuartile / NS_PER_US }
+}
+
+/** The parts of the page about the middleware that come out of a run, by the names of their places in it. */
+function middlewareMarkdownParts(results: MiddlewareResults): ReadonlyMap<string, string> {
+  const tables = middlewareTables(results)
+  return new Map([
+    ['middleware-machine', machineTable(results, machineRows(results))],
+    ['middleware-targets', targetsTable(middlewareVerdicts(results))],
+    ['middleware-added', addedTable(tables)],
+    ...tables
+      .filter(({ name }) => name === 'middleware-sockets')
+      .map((each): [string, string] => [each.name, tableMarkdown({ ...each, rows: each.rows.filter(isShown) })]),
+  ])
+}
+
+/** The most used settings of all frameworks: those with the same headers on both sides, and of Express all. */
+function isShown([name = '']: readonly string[]): boolean {
+  return name.startsWith('express:') || !/defaults|mapped|IPv6/.test(name)
+}
+
+/** What a request that passes, or is denied, costs with each framework; the spread is that of the ratio. */
+function addedTable(tables: readonly Table[]): string {
+  const rows = tables.flatMap(({ name, rows }) => {
+    const framework = /^middleware-(\w+)-(allow|deny)$/.exec(name)?.[1]
+    if (framework === undefined) return []
+    return rows.map(([setting, ours = '', , theirs = '', , ratio = '', spread = '', alone = '']) => [
+      `${framework}: ${setting}`,
+      ours,
+      theirs,
+      ratio,
+      spread,
+      alone,
+    ])
+  })
+  const head = ['ns', 'sluicegate', 'rival', 'ratio', 'quartiles', 'the app']
+  return table(head, rows.filter(isShown))
+}
+
+function machineRows({ startedAt, rivals, effort }: MiddlewareResults): string[][] {
+  const versions = (names: readonly string[]): string => names.map((name) => `${name} ${rivals[name]}`).join(', ')
+  const { added, allocationRuns, sockets } = effort
+  return [
+    ['frameworks', versions([...FRAMEWORKS, '@hono/node-server'])],
+    ['rivals', versions(FRAMEWORKS.map((framework) => RIVALS[framework]))],
+    [
+      'run',
+      `${minuteOf(startedAt)}; without sockets ${added.repeats} repeats in each of ${added.lives} processes; ` +
+        `allocations in ${allocationRuns} processes each; over sockets ${sockets.runs} runs of ${sockets.ms} ms`,
+    ],
+  ]
+}
+
+/** The delay of verdicts beside the stated one, and the error of counts beside its bound, by the names of the plots' files. */
+function gatePlots({ runs, where }: GateResults): ReadonlyMap<string, Chart> {
+  return new Map([
+    [
+      'gate-delay',
+      {
+        title: 'Delay of a verdict after the threshold is exceeded',
+        subtitle: `Median, up to the longest. ${where}`,
+        xName: 'run',
+        yName: 'ms',
+        yScale: 'value',
+        hasNoLines: true,
+        lines: [
+          {
+            name: 'measured',
+            color: COLORS[0] as string,
+            points: runs.map(({ name, result: { delaysMs } }) => ({
+              x: name,
+              y: delaysMs.median,
+              low: delaysMs.median,
+              high: delaysMs.most,
+            })),
+          },
+          { name: 'stated', color: COLORS[1] as string, points: runs.map(({ name, result }) => exactly(name, result.statedDelayMs)) },
+        ],
+      },
+    ],
+    [
+      'gate-error',
+      {
+        title: 'Error of a count, in requests',
+        subtitle: `Mean, up to the largest. ${where}`,
+        xName: 'run',
+        yName: 'requests',
+        yScale: 'log',
+        hasNoLines: true,
+        lines: [
+          {
+            name: 'measured',
+            color: COLORS[0] as string,
+            points: runs.map(({ name, result: { error } }) => ({ x: name, y: error.mean, low: error.mean, high: error.most })),
+          },
+          { name: 'bound', color: COLORS[1] as string, points: runs.map(({ name, result }) => exactly(name, result.error.bound)) },
+        ],
+      },
+    ],
+  ])
+}
+
+function exactly(x: string, y: number): { x: string; y: number; low: number; high: number } {
+  return { x, y, low: y, high: y }
+}
+
+type Subjects = ChaosResults['failover']['subjects']
+
+/** How long after a kill the store decided about every key again, by the name of the plot's file. */
+function chaosPlots({ node, failover, sentinel, mixed }: ChaosResults): ReadonlyMap<string, Chart> {
+  return new Map([
+    [
+      'chaos-recovery',
+      recovery('client and mode', `${failover.failovers} failovers of a cluster, ${sentinel.failovers} by Sentinel; Node ${node}`, [
+        lineOf('cluster', 0, failover.subjects),
+        lineOf('Sentinel', 1, sentinel.subjects),
+      ]),
+    ],
+    [
+      'chaos-mixed',
+      recovery('settings side by side', `${mixed.failovers} failovers of a cluster, ${mixed.date}; Node ${node}`, [
+        lineOf('cluster', 0, mixed.subjects),
+      ]),
+    ],
+  ])
+}
+
+function recovery(xName: string, measured: string, lines: readonly Line[]): Chart {
+  return {
+    title: 'Time from a kill until the store decides about every key',
+    subtitle: `Median, least and most of ${measured}`,
+    xName,
+    yName: 'ms',
+    yScale: 'value',
+    hasNoLines: true,
+    lines,
+  }
+}
+
+function lineOf(name: string, color: number, subjects: Subjects): Line {
+  const points = subjects.map((subject) => {
+    const { least, median, most } = recoveriesOf(subject)
+    return { x: subject.name, y: median, low: least, high: most }
+  })
+  return { name, color: COLORS[color] as string, points }
+}
 
 /** What measures the results of a file. */
 const COMMANDS: Readonly<Record<string, string>> = {

@@ -1,7 +1,7 @@
 import type { Job, Repeat } from './job.js'
 import { summaryOf } from './samples.js'
-import { inOneLoop, inTurns } from './turns.js'
 import type { Walk } from './walk.js'
+import { inOneLoop, inTurns } from './walk.js'
 
 /**
  * Pairs of blocks, one with takes and one without, that make up one repeat in turns. Short ones, and the median over them, so

@@ -2,7 +2,7 @@
 import { CONTENDERS, type ContenderName } from './contenders.js'
 import type { Job } from './job.js'
 import { freshKeys, madeKeys } from './key-row.js'
-import { answerRuns } from './line-answers.js'
+import { answerRuns } from './line-process.js'
 import { repeater } from './repeats.js'
 import { idleWalk, walkOf } from './walk.js'
 

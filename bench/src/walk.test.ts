@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { freshKeys, madeKeys } from './key-row.js'
-import { inOneLoop, inTurns } from './turns.js'
-import { idleWalk, sink, walkOf } from './walk.js'
+import { idleWalk, inOneLoop, inTurns, sink, walkOf } from './walk.js'
 
 function counting(awaited: boolean, allow: (nth: number) => boolean) {
   const asked: string[] = []

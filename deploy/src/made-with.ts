@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
@@ -29,4 +30,14 @@ export function installIn(folder: Installed): void {
 /** The version of what is built. */
 export function version(): string {
   return JSON.parse(readFileSync(`${ROOT}packages/server/package.json`, 'utf8')).version
+}
+
+/**
+ * Seconds since 1970 that archives state as the time of their files: those of `SOURCE_DATE_EPOCH`, else of the last commit. The same sources
+ * give the same bytes.
+ */
+export function sourceDateS(): number {
+  const named = process.env.SOURCE_DATE_EPOCH
+  if (named !== undefined) return Number(named)
+  return Number(spawnSync('git', ['log', '-1', '--format=%ct'], { cwd: ROOT, encoding: 'utf8' }).stdout)
 }

@@ -1,5 +1,5 @@
 import { filledPage } from 'sluicegate-testkit/markdown-tables.js'
-import { columnTable } from './column-table.js'
+import { columnTable } from './lab-report.js'
 import { linePlotSvg } from './line-plot.js'
 import type { ScenarioResult } from './run-scenario.js'
 import type { NodeSettings } from './service-node.js'

@@ -1,4 +1,4 @@
-import { escaped, round, svgFile } from './svg-text.js'
+import { escaped, round, svgFile } from './line-plot.js'
 
 const [PANEL_WIDTH, PANEL_HEIGHT] = [268, 150]
 const [LEFT, RIGHT, TOP, BOTTOM] = [34, 10, 26, 22]

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { filledLabPage, labPlots, type SavedLab, type SavedRuns, type SavedSoak } from './lab-page.js'
-import { savedOceans } from './ocean/saved-oceans.js'
+import { savedOceans } from './ocean/ocean-runs.js'
 
 const RESULTS = new URL('../results/', import.meta.url)
 const PAGE = new URL('../../docs/lab.md', import.meta.url)

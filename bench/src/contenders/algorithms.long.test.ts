@@ -3,8 +3,7 @@ import { test } from 'node:test'
 import { ALGORITHM_NAMES } from '../algorithms.js'
 import type { Job } from '../job.js'
 import { madeKeys } from '../key-row.js'
-import { inOneLoop } from '../turns.js'
-import { walkOf } from '../walk.js'
+import { inOneLoop, walkOf } from '../walk.js'
 import { ALGORITHM_CONTENDERS } from './algorithms.js'
 
 const TAKES = 60_000

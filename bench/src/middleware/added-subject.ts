@@ -1,11 +1,9 @@
 // A process with the app of each side. Reads `run` lines, runs one repeat for each and answers a line of JSON.
 
-import { answerRuns } from '../line-answers.js'
+import { answerRuns } from '../line-process.js'
 import type { SideTime } from './measure-added.js'
-import { type MiddlewareSetting, SIDES, type Side } from './middleware-setting.js'
-import { forEachSide, type SideRun } from './side-runs.js'
-import { sideTimes } from './side-times.js'
-import { sideWalks } from './side-walks.js'
+import { type MiddlewareSetting, SIDES, type Side } from './middleware-settings.js'
+import { forEachSide, type SideRun, sideTimes, sideWalks } from './side-runs.js'
 
 /** Short blocks, so that sides are compared within a few milliseconds: how fast a virtual machine is changes from second to second. */
 const BLOCK_REQUESTS = 100

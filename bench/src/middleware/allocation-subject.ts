@@ -1,11 +1,10 @@
 // A process with the app of each side, which counts what requests allocate. Started with a young generation that takes all of it.
 import { PerformanceObserver } from 'node:perf_hooks'
-import { answerRuns } from '../line-answers.js'
+import { answerRuns } from '../line-process.js'
 import type { Walk } from '../walk.js'
 import type { SideBytes } from './count-allocations.js'
-import type { MiddlewareSetting } from './middleware-setting.js'
-import { forEachSide } from './side-runs.js'
-import { sideWalks } from './side-walks.js'
+import type { MiddlewareSetting } from './middleware-settings.js'
+import { forEachSide, sideWalks } from './side-runs.js'
 
 const WARM_UP_REQUESTS = 20_000
 const REQUESTS = 2_000

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import type { RequestListener } from 'node:http'
 import { test } from 'node:test'
-import { exchange, LightSocket } from './exchange.js'
-import { exchangeWalk } from './exchange-walk.js'
+import { exchange, exchangeWalk, LightSocket } from './exchange.js'
 
 test('a listener finds a request as Node has it, and the exchange ends with its response', async () => {
   const seen: unknown[] = []

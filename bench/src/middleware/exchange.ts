@@ -1,6 +1,9 @@
 import { IncomingMessage, type RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
+import { keyIndices } from '../key-row.js'
+import type { Walk } from '../walk.js'
+import type { MiddlewareSetting } from './middleware-settings.js'
 
 /** As a client sends them, and Node's parser hands them on. */
 const HEADERS = [
@@ -71,4 +74,39 @@ export function exchange(listener: RequestListener, connection: LightSocket): Pr
     })
     listener(request, response)
   })
+}
+
+/** Statuses from here on are denials. */
+const DENIED = 400
+
+/** Requests over these connections in a fixed random order, each after the last was answered. */
+export function exchangeWalk(listener: RequestListener, connections: readonly LightSocket[]): Walk {
+  const order = keyIndices(connections.length)
+  const mask = order.length - 1
+  let position = 0
+  return async (requests) => {
+    let allowed = 0
+    for (let left = requests; left > 0; left--) {
+      const connection = connections[order[position++ & mask] as number] as LightSocket
+      if ((await exchange(listener, connection)) < DENIED) allowed++
+    }
+    return allowed
+  }
+}
+
+const MANY_CLIENTS = 10_000
+
+/** The addresses that sockets tell, each once. */
+export function clientAddresses(clients: MiddlewareSetting['clients']): readonly string[] {
+  switch (clients) {
+    case 'one':
+      return ['203.0.113.7']
+    case 'many':
+      return Array.from({ length: MANY_CLIENTS }, (_, i) => `10.${i >>> 16}.${(i >>> 8) & 255}.${i & 255}`)
+    // The address that a server on all addresses sees of a client over IPv4.
+    case 'mapped':
+      return ['::ffff:203.0.113.7']
+    case 'ipv6':
+      return ['2001:db8:1234:5678:9abc:def0:1234:5678']
+  }
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { keyIndices } from '../key-row.js'
-import { clientAddresses } from './client-addresses.js'
+import { clientAddresses } from './exchange.js'
 import { firstResponse } from './first-response.js'
 import type { Counted } from './side-runs.js'
 

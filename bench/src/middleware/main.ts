@@ -1,15 +1,21 @@
 import { givenOptions, printReport, QUICK_RESULTS, RAW, writeResults } from '../bench-command.js'
-import { chosenNames } from '../chosen-names.js'
 import { load, machine } from '../machine.js'
+import { chosenNames } from '../question.js'
 import { installRivals, rivalVersions } from '../rivals.js'
 import { countAllocations } from './count-allocations.js'
 import { measureAdded } from './measure-added.js'
 import { measureSockets } from './measure-sockets.js'
-import type { MiddlewareEffort, MiddlewareResults } from './middleware-results.js'
-import { FRAMEWORKS, type Framework, type MiddlewareSetting, settingName } from './middleware-setting.js'
-import { addedSettings, allocationSettings, socketSettings } from './middleware-settings.js'
+import { type MiddlewareEffort, type MiddlewareResults, middlewareVerdicts } from './middleware-results.js'
+import {
+  addedSettings,
+  allocationSettings,
+  FRAMEWORKS,
+  type Framework,
+  type MiddlewareSetting,
+  settingName,
+  socketSettings,
+} from './middleware-settings.js'
 import { middlewareTables } from './middleware-tables.js'
-import { middlewareVerdicts } from './middleware-verdicts.js'
 
 const PARTS = ['added', 'allocations', 'sockets'] as const
 type Part = (typeof PARTS)[number]

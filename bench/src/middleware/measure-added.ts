@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { startNode } from '../measure.js'
-import { type MiddlewareSetting, settingName } from './middleware-setting.js'
+import { type MiddlewareSetting, settingName } from './middleware-settings.js'
 import { type Counted, checkedRun, type SettingRuns, type SideRun } from './side-runs.js'
 
 const SUBJECT = fileURLToPath(new URL('./added-subject.js', import.meta.url))

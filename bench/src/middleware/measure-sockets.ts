@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type { LineProcess } from '../line-process.js'
 import { startNode } from '../measure.js'
 import type { Load, LoadJob } from './load.js'
-import { type MiddlewareSetting, SIDES, type Side, sideName } from './middleware-setting.js'
+import { type MiddlewareSetting, SIDES, type Side, sideName } from './middleware-settings.js'
 import { checkedRun, forEachSide, type SettingRuns, type SideRun } from './side-runs.js'
 import type { SiteJob } from './site-subject.js'
 

@@ -1,9 +1,16 @@
 import assert from 'node:assert/strict'
 import { isIP } from 'node:net'
 import { test } from 'node:test'
-import { clientAddresses } from './client-addresses.js'
-import { FRAMEWORKS, isSameSetting, type MiddlewareSetting, settingName } from './middleware-setting.js'
-import { addedSettings, allocationSettings, socketSettings } from './middleware-settings.js'
+import { clientAddresses } from './exchange.js'
+import {
+  addedSettings,
+  allocationSettings,
+  FRAMEWORKS,
+  isSameSetting,
+  type MiddlewareSetting,
+  settingName,
+  socketSettings,
+} from './middleware-settings.js'
 
 const CLIENTS: readonly MiddlewareSetting['clients'][] = ['one', 'many', 'mapped', 'ipv6']
 

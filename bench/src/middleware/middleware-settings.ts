@@ -1,4 +1,49 @@
-import { FRAMEWORKS, type Framework, type MiddlewareSetting } from './middleware-setting.js'
+/** Frameworks for which there is an adapter of ours, and the middleware that most people limit with there. */
+export const RIVALS = {
+  express: 'express-rate-limit',
+  fastify: '@fastify/rate-limit',
+  hono: 'hono-rate-limiter',
+  koa: 'koa-ratelimit',
+} as const
+
+export type Framework = keyof typeof RIVALS
+export const FRAMEWORKS = Object.keys(RIVALS) as readonly Framework[]
+
+/** The limiter in front of the handler, if any. */
+export const SIDES = ['unlimited', 'sluicegate', 'rival'] as const
+export type Side = (typeof SIDES)[number]
+
+/** What is measured side by side: all of this is the same for each side. */
+export interface MiddlewareSetting {
+  readonly framework: Framework
+  /** `defaults`: each side gets nothing but the limit. `same`: both count in fixed windows and write the same headers. */
+  readonly options: 'defaults' | 'same'
+  /** What becomes of every request. */
+  readonly outcome: 'allow' | 'deny'
+  /** Who asks: one IPv4 address, 10,000 of them in random order, one as sockets of both families tell it, or one IPv6 address. */
+  readonly clients: 'one' | 'many' | 'mapped' | 'ipv6'
+}
+
+const CLIENTS: Readonly<Record<MiddlewareSetting['clients'], string>> = {
+  one: 'one address',
+  many: '10,000 addresses',
+  mapped: 'one mapped address',
+  ipv6: 'one IPv6 address',
+}
+
+/** The setting as the name of a row; the same headers are not mentioned. */
+export function settingName({ options, outcome, clients }: MiddlewareSetting): string {
+  return `${outcome}, ${options === 'same' ? '' : 'defaults, '}${CLIENTS[clients]}`
+}
+
+/** A side, as tables say it. */
+export function sideName(side: Side, framework: Framework): string {
+  return side === 'rival' ? RIVALS[framework] : side
+}
+
+export function isSameSetting(a: MiddlewareSetting, b: MiddlewareSetting): boolean {
+  return a.framework === b.framework && a.options === b.options && a.outcome === b.outcome && a.clients === b.clients
+}
 
 const OPTIONS = ['same', 'defaults'] as const
 const OUTCOMES = ['allow', 'deny'] as const

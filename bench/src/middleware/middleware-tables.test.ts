@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { MiddlewareResults } from './middleware-results.js'
-import type { MiddlewareSetting } from './middleware-setting.js'
+import { type MiddlewareResults, middlewareVerdicts } from './middleware-results.js'
+import type { MiddlewareSetting } from './middleware-settings.js'
 import { middlewareTables } from './middleware-tables.js'
-import { middlewareVerdicts } from './middleware-verdicts.js'
 import { checkedRun, type SettingRuns, type SideRun } from './side-runs.js'
 
 const SETTING: MiddlewareSetting = { framework: 'express', options: 'same', outcome: 'allow', clients: 'one' }

@@ -1,13 +1,21 @@
+import type { Table } from '../markdown.js'
 import { figure, spread, whole } from '../report.js'
 import type { Summary } from '../samples.js'
-import type { Table } from '../tables.js'
 import type { SideBytes } from './count-allocations.js'
 import type { SideTime } from './measure-added.js'
 import type { SideLoad } from './measure-sockets.js'
-import { addedBy, addedRatio, figureOf, ratioOf } from './middleware-figures.js'
-import { type MiddlewareResults, runsOf } from './middleware-results.js'
-import { FRAMEWORKS, type Framework, type MiddlewareSetting, RIVALS, SIDES, settingName } from './middleware-setting.js'
-import { addedSettings, allocationSettings, socketSettings } from './middleware-settings.js'
+import { addedBy, addedRatio, figureOf, type MiddlewareResults, ratioOf, runsOf } from './middleware-results.js'
+import {
+  addedSettings,
+  allocationSettings,
+  FRAMEWORKS,
+  type Framework,
+  type MiddlewareSetting,
+  RIVALS,
+  SIDES,
+  settingName,
+  socketSettings,
+} from './middleware-settings.js'
 
 const ns = (found: SideTime): number => found.ns
 const bytes = (found: SideBytes): number => found.bytes

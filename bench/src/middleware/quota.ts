@@ -1,7 +1,7 @@
 import { fixedWindow, type Policy, tokenBucket } from 'sluicegate'
 import type { HeaderOptions, HeaderVersion } from 'sluicegate/http'
 import { address, type KeyReader } from 'sluicegate/keys'
-import type { MiddlewareSetting } from './middleware-setting.js'
+import type { MiddlewareSetting } from './middleware-settings.js'
 import type { SitePlan } from './site-plan.js'
 
 /** A number of requests per window, configured for both sides. */

@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http'
-import type { MiddlewareSetting, Side } from './middleware-setting.js'
+import type { MiddlewareSetting, Side } from './middleware-settings.js'
 
 /** What an app is to be like. */
 export interface SitePlan extends Pick<MiddlewareSetting, 'options' | 'outcome'> {

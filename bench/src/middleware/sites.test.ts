@@ -3,7 +3,7 @@ import { createServer, get, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { load } from './load.js'
-import { FRAMEWORKS, SIDES, type Side } from './middleware-setting.js'
+import { FRAMEWORKS, SIDES, type Side } from './middleware-settings.js'
 import { SITES } from './site.js'
 import type { SitePlan } from './site-plan.js'
 

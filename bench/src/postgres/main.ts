@@ -3,13 +3,31 @@ import { dirname } from 'node:path'
 import { postgresTable } from 'sluicegate/postgres'
 import { PostgresProcess } from 'sluicegate-testkit'
 import { givenOptions, RESULTS } from '../bench-command.js'
-import { chosenNames } from '../chosen-names.js'
 import { load, machine } from '../machine.js'
+import { chosenNames } from '../question.js'
 import { installRivals } from '../rivals.js'
-import { measureBudget } from './measure-budget.js'
+import { callFor } from './callers.js'
+import { CONTENDERS } from './contenders.js'
 import { measureRates } from './measure-rates.js'
 import { measureBloat, measureSize } from './measure-table.js'
-import { type PostgresResults, postgresMarkdownParts, type RatesEffort } from './postgres-results.js'
+import { type BudgetRow, type PostgresResults, postgresMarkdownParts, type RatesEffort } from './postgres-results.js'
+
+const BUDGET = 1_000
+const CALLERS = 64
+const LONGEST_MS = 60_000
+
+/** Two pools of connections, as of two processes, race for an unused key. */
+async function measureBudget(server: PostgresProcess): Promise<BudgetRow[]> {
+  const rows: BudgetRow[] = []
+  for (const open of CONTENDERS) {
+    const pair = [await open(server.url, BUDGET), await open(server.url, BUDGET)]
+    const counts = await Promise.all(pair.map((each) => callFor(each, CALLERS, () => `hot ${each.name}`, LONGEST_MS, BUDGET * 2)))
+    const admitted = counts.reduce((sum, each) => sum + each.admitted, 0)
+    rows.push({ name: pair[0]?.name ?? '', budget: BUDGET, admitted })
+    await Promise.all(pair.map((each) => each.close()))
+  }
+  return rows
+}
 
 const PARTS = ['rates', 'budget', 'size', 'bloat'] as const
 

@@ -1,6 +1,6 @@
-import { buildGoRival, type GoLimiter, startGoRival } from '../go-rival.js'
 import { type Effort, measure, type Subject, subject } from '../measure.js'
 import { type Answer, atMost, of, type Question } from '../question.js'
+import { buildGoRival, type GoLimiter, startGoRival } from '../rivals.js'
 
 const TAKES_PER_TURN = [1, 4, 16, 64]
 const JUDGED = 'bound, coarse, 16 a turn'

@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url'
-import { buildGoRival, type GoLimiter, startGoRival } from '../go-rival.js'
 import type { HotKeyJob } from '../hot-key.js'
 import { type Effort, measure, type Subject, startNode } from '../measure.js'
 import { type Answer, atMostTimes, of, type Question, type Verdict } from '../question.js'
+import { buildGoRival, type GoLimiter, startGoRival } from '../rivals.js'
 
 const SUBJECT = fileURLToPath(new URL('../hot-key-subject.js', import.meta.url))
 const OURS = 'lock-free, bound, coarse'

@@ -1,6 +1,6 @@
 import type { FleetContenderName } from './contenders.js'
 import type { LatencyFigures } from './latency.js'
-import type { Topology } from './place.js'
+import type { Topology } from './servers.js'
 
 /** All callers ask about one key, or each about its own. */
 export type Shape = 'hot_key' | 'per_user'

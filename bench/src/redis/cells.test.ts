@@ -4,9 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { type Cell, cellName, type FleetRun } from './cell.js'
-import { CellFiles } from './cell-files.js'
-import { cellGroups } from './cells.js'
-import { TOPOLOGIES } from './place.js'
+import { CellFiles, cellGroups } from './cells.js'
+import { TOPOLOGIES } from './servers.js'
 
 test('no two cells share a file', () => {
   const names = TOPOLOGIES.flatMap((topology) => cellGroups(topology).flat()).map(cellName)

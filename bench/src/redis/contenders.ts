@@ -1,12 +1,197 @@
-import { batchBorrow } from './contenders/batch-borrow.js'
-import { luaClientClock } from './contenders/lua-client-clock.js'
-import { luaServerClock } from './contenders/lua-server-clock.js'
-import { multiExec } from './contenders/multi-exec.js'
-import { flexibleOnIoredis, flexibleOnNodeRedis } from './contenders/rate-limiter-flexible.js'
-import { exactOnIoredis, exactOnNodeRedis } from './contenders/sluicegate-exact.js'
-import { leased } from './contenders/sluicegate-leased.js'
-import { watchMultiExec } from './contenders/watch-multi-exec.js'
-import type { FleetContenderFactory } from './fleet-contender.js'
+import { hashSlot } from '../../../packages/sluicegate/dist/redis/redis-keys.js'
+import { requireRival } from '../rivals.js'
+import {
+  ALLOWED,
+  type Answer,
+  afterTake,
+  BURST,
+  bucketScript,
+  CAPACITY_US,
+  deniedFor,
+  lifeMs,
+  passed,
+  RATE_PER_S,
+  SERVER_NOW,
+  TOKEN_US,
+  untilFreeUs,
+  wallUs,
+} from './bucket.js'
+import type { FleetContender, FleetContenderFactory } from './fleet-contender.js'
+import { ioredis } from './ioredis.js'
+import { loadScript, type NodeRedisConnection, type NodeRedisPool, nodeRedis, nodeRedisPool } from './node-redis.js'
+import type { Place } from './servers.js'
+import { sluicegate } from './sluicegate.js'
+
+/** Decides by one call of a script, known to the servers beforehand. */
+async function scripted(place: Place, source: string, numbers: () => string[]): Promise<FleetContender> {
+  const sha1 = await loadScript(place, source)
+  const client = await nodeRedis(place)
+  const take = async (key: string): Promise<Answer> => {
+    const [isAllowed, untilFreeUs] = (await client.evalSha(sha1, { keys: [key], arguments: numbers() })) as [number, number]
+    return isAllowed === 1 ? ALLOWED : deniedFor(untilFreeUs)
+  }
+  return { take, passed, awaited: true }
+}
+
+/** WATCH belongs to the connection, so callers do not share one. */
+const MOST_CONNECTIONS = 64
+
+/** WATCH and GET, then SET in MULTI/EXEC, again and again until no other write came between. */
+async function watchMultiExec(place: Place): Promise<FleetContender> {
+  const pools = new Map<number, NodeRedisPool>()
+  for (const port of place.ports) pools.set(port, await nodeRedisPool(port, MOST_CONNECTIONS))
+  const { slots } = await nodeRedis(place)
+  const portOf = (key: string): number | undefined => (place.topology === 'cluster' ? slots?.[hashSlot(key)]?.master.port : place.ports[0])
+  const take = (key: string): Promise<Answer> => {
+    const pool = pools.get(portOf(key) as number) as NodeRedisPool
+    return pool.execute((connection) => takeAlone(connection, key))
+  }
+  return { take, passed, awaited: true }
+}
+
+async function takeAlone(connection: NodeRedisConnection, key: string): Promise<Answer> {
+  for (;;) {
+    const [, state] = await Promise.all([connection.watch(key), connection.get(key)])
+    const arrivalUs = Number(state)
+    const nowUs = wallUs()
+    const nextUs = afterTake(arrivalUs, nowUs)
+    if (nextUs === undefined) {
+      await connection.unwatch()
+      return deniedFor(untilFreeUs(arrivalUs, nowUs))
+    }
+    const swap = connection.multi().set(key, String(nextUs), { PX: lifeMs(nextUs, nowUs) })
+    const isSwapped = await swap.exec().then(() => true, isOvertaken)
+    if (isSwapped) return ALLOWED
+  }
+}
+
+/** Another client wrote the key after it was watched: nothing was done. */
+function isOvertaken(error: unknown): false {
+  if (error instanceof Error && error.constructor.name === 'WatchError') return false
+  throw error
+}
+
+async function leased(place: Place): Promise<FleetContender> {
+  return sluicegate(await nodeRedis(place), 'leased')
+}
+
+async function exactOnNodeRedis(place: Place): Promise<FleetContender> {
+  return sluicegate(await nodeRedis(place), 'exact')
+}
+
+async function exactOnIoredis(place: Place): Promise<FleetContender> {
+  return sluicegate(await ioredis(place), 'exact')
+}
+
+interface Module {
+  readonly RateLimiterRedis: new (options: object) => { consume(key: string): Promise<unknown> }
+}
+
+/** It runs its script by SHA on ioredis, and sends it in full each time on node-redis. */
+async function flexibleOnIoredis(place: Place): Promise<FleetContender> {
+  return flexible({ storeClient: await ioredis(place) })
+}
+
+async function flexibleOnNodeRedis(place: Place): Promise<FleetContender> {
+  return flexible({ storeClient: await nodeRedis(place), useRedisPackage: true })
+}
+
+/** `await limiter.consume(key)`, which rejects when denied. It counts in windows: this one holds the burst, and the same rate in the long run. */
+function flexible(client: object): FleetContender {
+  const { RateLimiterRedis } = requireRival('rate-limiter-flexible') as Module
+  const limiter = new RateLimiterRedis({ ...client, points: BURST, duration: BURST / RATE_PER_S })
+  return { take: (key) => limiter.consume(key), passed: () => true, awaited: true }
+}
+
+/** GET, then SET and PEXPIRE in MULTI/EXEC: between the two round trips everybody else decides by the same old state. */
+async function multiExec(place: Place): Promise<FleetContender> {
+  const client = await nodeRedis(place)
+  const take = async (key: string): Promise<Answer> => {
+    const arrivalUs = Number(await client.get(key))
+    const nowUs = wallUs()
+    const nextUs = afterTake(arrivalUs, nowUs)
+    if (nextUs === undefined) return deniedFor(untilFreeUs(arrivalUs, nowUs))
+    await client.multi().set(key, String(nextUs)).pExpire(key, lifeMs(nextUs, nowUs)).exec()
+    return ALLOWED
+  }
+  return { take, passed, awaited: true }
+}
+
+/** One script a decision, on the server's clock. */
+function luaServerClock(place: Place): Promise<FleetContender> {
+  const numbers = [String(TOKEN_US), String(CAPACITY_US)]
+  return scripted(place, bucketScript(SERVER_NOW), () => numbers)
+}
+
+/** One script a decision, with the time of the caller: clocks of several processes that disagree grant or withhold tokens. */
+function luaClientClock(place: Place): Promise<FleetContender> {
+  return scripted(place, bucketScript('tonumber(ARGV[3])'), () => [String(TOKEN_US), String(CAPACITY_US), String(wallUs())])
+}
+
+const TOKENS_A_BORROW = 100
+
+/** KEYS 1: the key; ARGV: microseconds a token, microseconds of the burst, tokens wanted. Answers how many are granted, and after how many microseconds there is one more. */
+const BORROW = `
+local token, capacity, want = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local now = ${SERVER_NOW}
+local arrival = math.max(tonumber(redis.call('GET', KEYS[1]) or 0), now)
+local granted = math.min(math.floor((capacity - (arrival - now)) / token), want)
+if granted > 0 then
+  arrival = arrival + granted * token
+  redis.call('SET', KEYS[1], string.format('%.0f', arrival), 'PX', math.ceil((arrival - now) / 1000) + 1)
+end
+return { granted, math.max(0, arrival + token - capacity - now) }
+`
+
+/** What a process holds of a key. */
+interface Purse {
+  tokens: number
+  retryMs: number
+  asking: Promise<void> | undefined
+}
+
+/**
+ * Two tiers: tokens are borrowed from the server by the hundred and spent here, and while there are none to borrow that is remembered.
+ * What is borrowed is good for ever, so that processes together may spend more at once than the burst.
+ */
+async function batchBorrow(place: Place): Promise<FleetContender> {
+  const sha1 = await loadScript(place, BORROW)
+  const client = await nodeRedis(place)
+  const purses = new Map<string, Purse>()
+  const numbers = [TOKEN_US, CAPACITY_US, TOKENS_A_BORROW].map(String)
+
+  const borrow = async (key: string, purse: Purse): Promise<void> => {
+    const [granted, untilFreeUs] = (await client.evalSha(sha1, { keys: [key], arguments: numbers })) as [number, number]
+    purse.asking = undefined
+    purse.tokens += granted
+    if (granted === 0) purse.retryMs = performance.now() + untilFreeUs / 1000
+  }
+  const held = (purse: Purse): Answer | undefined => {
+    if (purse.tokens > 0) {
+      purse.tokens--
+      return ALLOWED
+    }
+    const leftMs = purse.retryMs - performance.now()
+    return leftMs > 0 ? deniedFor(leftMs * 1000) : undefined
+  }
+  const afterBorrowing = async (key: string, purse: Purse): Promise<Answer> => {
+    for (;;) {
+      purse.asking ??= borrow(key, purse)
+      await purse.asking
+      const answer = held(purse)
+      if (answer !== undefined) return answer
+    }
+  }
+  const take = (key: string): Answer | Promise<Answer> => {
+    let purse = purses.get(key)
+    if (purse === undefined) {
+      purse = { tokens: 0, retryMs: 0, asking: undefined }
+      purses.set(key, purse)
+    }
+    return held(purse) ?? afterBorrowing(key, purse)
+  }
+  return { take, passed, awaited: false }
+}
 
 /** Everybody who decides for a fleet, by the name in the report; on node-redis where nothing else is said. */
 export const FLEET_CONTENDERS = {

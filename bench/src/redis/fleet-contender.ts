@@ -1,5 +1,5 @@
 import type { Contender } from '../contender.js'
-import type { Place } from './place.js'
+import type { Place } from './servers.js'
 
 /** A limiter of a fleet. Without `awaited` it answers itself whenever it can, and else with a promise. */
 export interface FleetContender extends Contender {

@@ -1,5 +1,4 @@
-import { machineTable, minuteOf, targetsTable } from '../markdown.js'
-import { type Table, tableMarkdown } from '../tables.js'
+import { machineTable, minuteOf, type Table, tableMarkdown, targetsTable } from '../markdown.js'
 import type { FleetResults } from './fleet-results.js'
 import { fleetTables } from './fleet-tables.js'
 import { fleetVerdicts } from './fleet-verdicts.js'

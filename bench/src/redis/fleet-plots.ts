@@ -1,10 +1,9 @@
-import type { Chart, Line } from '../chart.js'
-import { COLORS } from '../drawing.js'
+import { type Chart, COLORS, type Line } from '../chart.js'
 import { CALLERS, SHAPES, type Shape } from './cell.js'
 import type { FleetContenderName } from './contenders.js'
 import { type FleetResults, resultOf } from './fleet-results.js'
-import { TOPOLOGIES, type Topology } from './place.js'
-import { figureOf } from './run-figures.js'
+import { TOPOLOGIES, type Topology } from './servers.js'
+import { figureOf } from './stint.js'
 
 /** On one client, so that the lines differ in nothing else. */
 const DRAWN: readonly FleetContenderName[] = [

@@ -1,10 +1,10 @@
 // A process with one contender in it, connected to servers that its parent started. Reads `run` lines, runs one run for each on keys that
 // no run has used, and answers a line of JSON.
 
-import { answerRuns } from '../line-answers.js'
+import { answerRuns } from '../line-process.js'
 import { closedLoop } from './closed-loop.js'
 import { FLEET_CONTENDERS } from './contenders.js'
-import type { FleetJob, FleetStint } from './fleet-job.js'
+import type { FleetJob, FleetStint } from './fleet-effort.js'
 import { paced } from './paced.js'
 import type { Stint } from './stint.js'
 

@@ -1,12 +1,12 @@
+import { inColumns, type Table } from '../markdown.js'
 import { figure, whole } from '../report.js'
 import type { Summary } from '../samples.js'
-import { inColumns, type Table } from '../tables.js'
 import { type Cell, type CellResult, MOST_CALLERS, SHAPES, type Shape } from './cell.js'
 import { PACE_PER_S } from './cells.js'
 import { FLEET_CONTENDER_NAMES } from './contenders.js'
 import { type FleetResults, resultOf } from './fleet-results.js'
-import { TOPOLOGIES, type Topology } from './place.js'
-import { figureOf, latencyOf } from './run-figures.js'
+import { TOPOLOGIES, type Topology } from './servers.js'
+import { figureOf, latencyOf } from './stint.js'
 
 const KEYS: Readonly<Record<Shape, string>> = { per_user: 'a key for each caller', hot_key: 'one hot key' }
 const SERVERS: Readonly<Record<Topology, string>> = { standalone: 'one server', cluster: 'a cluster of 3 + 3' }

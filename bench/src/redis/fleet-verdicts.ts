@@ -3,8 +3,8 @@ import { ratios, summaryOf } from '../samples.js'
 import { type CellResult, MOST_CALLERS, type Shape } from './cell.js'
 import type { FleetContenderName } from './contenders.js'
 import { type FleetResults, resultOf } from './fleet-results.js'
-import { TOPOLOGIES, type Topology } from './place.js'
-import { FIGURES, figureOf } from './run-figures.js'
+import { TOPOLOGIES, type Topology } from './servers.js'
+import { FIGURES, figureOf } from './stint.js'
 
 const SERVERS: Readonly<Record<Topology, string>> = { standalone: 'one server', cluster: 'cluster' }
 

@@ -1,5 +1,5 @@
 import { requireRival } from '../rivals.js'
-import type { Place } from './place.js'
+import type { Place } from './servers.js'
 
 interface Module {
   readonly Redis: new (options: object) => object

@@ -1,5 +1,5 @@
 import { requireRival } from '../rivals.js'
-import type { Place } from './place.js'
+import type { Place } from './servers.js'
 
 /** What is used of node-redis, one server or a cluster. */
 export interface NodeRedis {

@@ -1,6 +1,17 @@
 import { execFileSync } from 'node:child_process'
 import { freePorts, RedisCluster, RedisProcess } from 'sluicegate-testkit'
-import type { Place, Topology } from './place.js'
+
+/** What the state is held by. */
+export type Topology = 'standalone' | 'cluster'
+
+export const TOPOLOGIES: readonly Topology[] = ['standalone', 'cluster']
+
+/** Where the servers are. */
+export interface Place {
+  readonly topology: Topology
+  /** Of the primaries, on this machine. */
+  readonly ports: readonly number[]
+}
 
 /** Servers that were started for a measurement, and end with it. */
 export interface Servers {

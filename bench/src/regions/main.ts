@@ -5,7 +5,7 @@ import { createRedisLimiter, type FleetLimiter } from 'sluicegate/redis'
 import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { RAW, writeResults } from '../bench-command.js'
 import { load, machine } from '../machine.js'
-import { tableText } from '../tables.js'
+import { tableText } from '../markdown.js'
 import { type RegionsResults, type WarmFigure, warmTable } from './regions-results.js'
 
 const USAGE = `npm run bench:regions -- [--rounds N]

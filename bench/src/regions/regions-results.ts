@@ -1,6 +1,6 @@
+import type { Table } from '../markdown.js'
 import { figure, spread } from '../report.js'
 import { ratios, summaryOf } from '../samples.js'
-import type { Table } from '../tables.js'
 
 /** Processor time of a warm take, in microseconds: one sample a round, of both ways in turn. */
 export interface WarmFigure {

@@ -9,9 +9,8 @@ import { createGzip } from 'node:zlib'
 import { Random } from 'sluicegate-testkit'
 import { givenOptions, RAW, writeResults } from '../bench-command.js'
 import { load, machine } from '../machine.js'
-import { tableText } from '../tables.js'
-import type { ReplayFigure, ReplayResults } from './replay-results.js'
-import { replayTable } from './replay-table.js'
+import { tableText } from '../markdown.js'
+import { type ReplayFigure, type ReplayResults, replayTable } from './replay-table.js'
 
 const USAGE = `npm run bench:replay -- [--lines N] [--rounds N]
 

@@ -1,7 +1,24 @@
+import type { Table } from '../markdown.js'
 import { figure, whole } from '../report.js'
 import { ratios, type Summary, summaryOf } from '../samples.js'
-import type { Table } from '../tables.js'
-import type { ReplayResults } from './replay-results.js'
+
+/** Rounds of one log, read by `wc -l` and by `sluicegate replay` in turn. */
+export interface ReplayFigure {
+  readonly log: string
+  readonly megabytes: number
+  readonly linesPerSecond: readonly number[]
+  readonly wcLinesPerSecond: readonly number[]
+  /** The most memory that the command held. */
+  readonly peakMegabytes: number
+}
+
+/** What `npm run bench:replay` found. */
+export interface ReplayResults {
+  readonly kind: 'replay'
+  readonly where: string
+  readonly lines: number
+  readonly figures: readonly ReplayFigure[]
+}
 
 /** The table of docs/replay.md. */
 export function replayTable({ figures, lines, where }: ReplayResults): Table {

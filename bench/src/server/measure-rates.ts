@@ -1,5 +1,5 @@
-import { cpuMs } from './cpu-time.js'
 import { sluicegateLoad } from './generators.js'
+import { cpuMs } from './http-requests.js'
 import { startBare } from './measure-http.js'
 import type { TimedEffort } from './server-run.js'
 import { ServiceProcess } from './service-process.js'

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { RedisProcess } from 'sluicegate-testkit'
-import { bucketScript, SERVER_NOW } from '../redis/bucket-script.js'
+import { bucketScript, SERVER_NOW } from '../redis/bucket.js'
 import { redisBenchmark } from './generators.js'
 import { ServiceProcess } from './service-process.js'
 

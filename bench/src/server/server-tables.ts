@@ -1,6 +1,6 @@
+import type { Table } from '../markdown.js'
 import { figure, spread, whole } from '../report.js'
 import { ratios, type Summary, summaryOf } from '../samples.js'
-import type { Table } from '../tables.js'
 import type { HttpRequests } from './http-requests.js'
 import { HTTP_CONNECTIONS, type HttpFigure } from './measure-http.js'
 import type { NginxFigure, NginxSubject } from './measure-nginx.js'

@@ -1,7 +1,7 @@
 import type { Machine } from '../machine.js'
+import type { Table } from '../markdown.js'
 import { figure } from '../report.js'
 import { summaryOf } from '../samples.js'
-import type { Table } from '../tables.js'
 import { type Way, WITH_OBJECT } from './worker.js'
 
 /** One way with a number of keys: samples of the same round were measured one after another. */

@@ -1,10 +1,25 @@
 import { execFileSync } from 'node:child_process'
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { BUILT, importThere, installIn, pathThere, ROOT } from '../made-with.js'
 import { type Component, componentOfNode, componentsOfPackages } from '../software.js'
-import { licencesOf } from './licences.js'
 import { oneScript } from './one-script.js'
+
+const LICENCE_FILE = /^(?:licen[cs]e|copying)(?:\.(?:md|txt))?$/i
+
+/** The texts of the licences of Sluicegate, Node.js and each package that is in the executable, each under its name. */
+function licencesOf(runtime: string, packages: readonly string[]): string {
+  const parts = [ROOT, runtime, ...packages.map((folder) => `${ROOT}${folder}/`)].map((folder) => {
+    const { name, version, license } = JSON.parse(readFileSync(`${folder}package.json`, 'utf8'))
+    return `${name} ${version}\n\n${textOf(folder) ?? `License: ${license}`}`
+  })
+  return `${parts.map((part) => part.trimEnd()).join(`\n\n${'-'.repeat(80)}\n\n`)}\n`
+}
+
+function textOf(folder: string): string | undefined {
+  const file = readdirSync(folder).find((name) => LICENCE_FILE.test(name) && existsSync(`${folder}${name}`))
+  return file === undefined ? undefined : readFileSync(`${folder}${file}`, 'utf8')
+}
 
 /** Where Node.js looks for the program that an executable contains. */
 const SECTION = 'NODE_SEA_BLOB'

@@ -3,8 +3,7 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import type { Executable } from '../executable/executable.js'
-import { BUILT, version } from '../made-with.js'
-import { sourceDateS } from '../source-date.js'
+import { BUILT, sourceDateS, version } from '../made-with.js'
 import { USER, writeRootFolder } from './root-folder.js'
 
 /** Names of the processors in images. */

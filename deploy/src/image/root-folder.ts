@@ -1,9 +1,8 @@
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type Executable, librariesOf } from '../executable/executable.js'
-import { ROOT } from '../made-with.js'
+import { ROOT, sourceDateS } from '../made-with.js'
 import { billOfMaterials, systemPackagesOf } from '../software.js'
-import { sourceDateS } from '../source-date.js'
 
 /** The user in the image, a number: it may be any other but root. */
 export const USER = '65532:65532'

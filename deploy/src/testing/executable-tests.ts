@@ -1,11 +1,33 @@
 import assert from 'node:assert/strict'
-import { readFileSync, rmSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, relative } from 'node:path'
 import { after, test } from 'node:test'
-import type { Executable } from '../executable/executable.js'
+import { type Executable, librariesOf } from '../executable/executable.js'
 import { version } from '../made-with.js'
-import { type EmptyRoot, emptyRoot } from './empty-root.js'
 import { output, running, servedAt, take } from './running.js'
+
+/** A folder in which a program finds nothing but itself and its libraries. */
+interface EmptyRoot {
+  readonly path: string
+  /** The command that runs the program there. */
+  command(...args: string[]): string[]
+  write(name: string, text: string): void
+}
+
+function emptyRoot(executable: string): EmptyRoot {
+  const path = mkdtempSync(join(tmpdir(), 'sluicegate-root-'))
+  for (const file of librariesOf(executable)) {
+    mkdirSync(dirname(path + file), { recursive: true })
+    copyFileSync(realpathSync(file), path + file)
+  }
+  copyFileSync(executable, join(path, 'sluicegate'))
+  return {
+    path,
+    command: (...args) => ['/usr/sbin/chroot', path, '/sluicegate', ...args],
+    write: (name, text) => writeFileSync(join(path, name), text),
+  }
+}
 
 const CONFIG = 'policies:\n  per-user: { algorithm: token-bucket, limit: 3, window: 1h }\n'
 const LOG = Array.from({ length: 9 }, (_, i) => `192.0.2.1 - - [01/Jan/2026:00:00:0${i} +0000] "GET / HTTP/1.1" 200 5`).join('\n')

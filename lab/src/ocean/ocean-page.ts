@@ -1,4 +1,4 @@
-import { columnTable } from '../column-table.js'
+import { columnTable } from '../lab-report.js'
 import { type Panel, panelsSvg } from '../panels-plot.js'
 import type { OceanResult } from './run-ocean.js'
 

@@ -1,5 +1,5 @@
 import { filledPage, markdownTable } from 'sluicegate-testkit/markdown-tables.js'
-import { columnTable } from '../column-table.js'
+import { columnTable } from '../lab-report.js'
 import type { SimulatedPhase } from './simulated-regions.js'
 import { type SimulatedCell, TARGETS } from './use-grid.js'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { faultsOf } from 'sluicegate-testkit/service/config-faults.js'
+import { faultsOf } from 'sluicegate-testkit/service/running-service.js'
 import { DEFAULT_CLIENTS, DEFAULT_STOP } from './config.js'
 import { parseConfig } from './read-config.js'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Policy } from 'sluicegate'
-import { faultsOf, onePolicy } from 'sluicegate-testkit/service/config-faults.js'
+import { faultsOf, onePolicy } from 'sluicegate-testkit/service/running-service.js'
 import type { PolicyConfig } from './policy-config.js'
 import { parseConfig } from './read-config.js'
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { shortOrLong } from 'sluicegate-testkit'
-import { faultsOf as faults, onePolicy as one } from 'sluicegate-testkit/service/config-faults.js'
+import { faultsOf as faults, onePolicy as one } from 'sluicegate-testkit/service/running-service.js'
 import type { Config } from './config.js'
 import { parseConfig, readConfig } from './read-config.js'
 

@@ -1,19 +1,72 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { readConfig } from 'sluicegate-config/read-config.js'
-import { longTest, RedisProcess, until } from 'sluicegate-testkit'
+import { freePorts, longTest, RedisProcess, until } from 'sluicegate-testkit'
 import { GrpcTestClient } from 'sluicegate-testkit/service/grpc-client.js'
-import { runningPrometheus } from 'sluicegate-testkit/service/running-prometheus.js'
 import { runService } from 'sluicegate-testkit/service/running-service.js'
 import { configFile } from 'sluicegate-testkit/service/sluicegate-process.js'
 import { parse } from 'yaml'
 import { RateLimitService } from './protocols/grpc/messages/envoy/service/ratelimit/v3/rls.gen.js'
 import { type Service, startService } from './service.js'
+
+/** A series with its value, as the API of Prometheus gives it. */
+interface QueriedSeries {
+  readonly metric: Readonly<Record<string, string>>
+  readonly value: readonly [atS: number, value: string]
+}
+
+/** A real Prometheus on a free loopback port, for the length of a test. */
+interface RunningPrometheus {
+  /** @throws for a query that it refuses, with its reason. */
+  query(expression: string): Promise<readonly QueriedSeries[]>
+  /** The data of another path of its API. */
+  read(path: string): Promise<unknown>
+}
+
+/** @param configFile as for `--config.file`; rule files are relative to it. */
+async function runningPrometheus(t: TestContext, configFile: string): Promise<RunningPrometheus> {
+  const folder = mkdtempSync(join(tmpdir(), 'sluicegate-prometheus-'))
+  const [port = 0] = await freePorts(1)
+  const at = `127.0.0.1:${port}`
+  const flags = [`--config.file=${configFile}`, `--storage.tsdb.path=${folder}`, `--web.listen-address=${at}`, '--log.level=warn']
+  const child = spawn('prometheus', flags, { stdio: ['ignore', 'ignore', 'pipe'] })
+  let log = ''
+  child.stderr.on('data', (chunk) => {
+    log += chunk
+  })
+  const ended = once(child, 'close')
+  t.after(async () => {
+    child.kill('SIGKILL')
+    await ended
+    rmSync(folder, { recursive: true, force: true })
+  })
+  await until('Prometheus is ready', async () => {
+    if (child.exitCode !== null) throw new Error(`Prometheus ended: ${log}`)
+    return fetch(`http://${at}/-/ready`).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+  })
+  const read = async (path: string, body?: URLSearchParams): Promise<unknown> => {
+    const response = await fetch(`http://${at}/api/v1/${path}`, body === undefined ? {} : { method: 'POST', body })
+    const { status, error, data } = (await response.json()) as { status: string; error?: string; data: unknown }
+    if (status !== 'success') throw new Error(`${path} ${body?.get('query') ?? ''}: ${error}`)
+    return data
+  }
+  return {
+    read: (path) => read(path),
+    async query(expression) {
+      const { result } = (await read('query', new URLSearchParams({ query: expression }))) as { result: readonly QueriedSeries[] }
+      return result
+    },
+  }
+}
 
 const EXAMPLES = fileURLToPath(new URL('../../../examples/grafana/', import.meta.url))
 const ALERTS = readFileSync(join(EXAMPLES, 'alerts.yml'), 'utf8')

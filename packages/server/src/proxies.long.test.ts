@@ -9,8 +9,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { freePorts } from 'sluicegate-testkit'
-import { atOnce } from 'sluicegate-testkit/service/at-once.js'
-import { runService } from 'sluicegate-testkit/service/running-service.js'
+import { atOnce, runService } from 'sluicegate-testkit/service/running-service.js'
 import type { Service } from './service.js'
 
 // Proxies with the configurations of examples, which ask a service; only addresses and time limits are put in. nginx has its own test.

@@ -6,9 +6,8 @@ import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { longTest, shortOrLong, until } from 'sluicegate-testkit'
-import { runService } from 'sluicegate-testkit/service/running-service.js'
+import { runService, throttled } from 'sluicegate-testkit/service/running-service.js'
 import { announcement, configFile, ended, serveProcess, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
-import { throttled } from 'sluicegate-testkit/service/throttled.js'
 import { readSnapshot, SnapshotError } from './engine/snapshot-file.js'
 
 const POLICIES = `policies:

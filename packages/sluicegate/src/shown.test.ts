@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
-import { fleet } from 'sluicegate-testkit/cluster/cluster-fixture.js'
+import { fleet } from 'sluicegate-testkit/cluster/channel-pair.js'
 import { HeldScripts } from 'sluicegate-testkit/redis/held-scripts.js'
 import { HeaderWriter } from './http.js'
 import {

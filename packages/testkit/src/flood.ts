@@ -1,6 +1,5 @@
 import { createLimiter, type Decision, type Key, type LimiterStats, manualClock } from 'sluicegate'
-import type { Admission, Excess } from './history/admission.js'
-import { firstOver } from './history/first-over.js'
+import { type Admission, type Excess, firstOver } from './history/excess.js'
 import { policyOf } from './kit.js'
 import { oracleFor } from './oracle/oracle-for.js'
 import type { PolicySpec } from './oracle/policy-spec.js'

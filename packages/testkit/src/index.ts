@@ -1,33 +1,37 @@
 export { type Answer, bookingAnswer, numbered } from './answer.js'
 export { BookingBucket, type GiveBackRule, giveBackRule } from './booking-bucket.js'
-export { BookingPlaces } from './booking-places.js'
 export { type CompareOptions, compareSeeds, type OracleRun, seedsFrom } from './compare-seeds.js'
 export type { MakeLimiter } from './conformance/fixture.js'
 export { type ConformanceChoice, conformance } from './conformance.js'
 export { crewFor, Mate } from './crew.js'
 export { CREW_ALGORITHMS, windowMsOf } from './crew-algorithms.js'
-export { type CrowdResult, crowd } from './crowd.js'
 export { EndlessDemand } from './endless-demand.js'
 export { FleetLoad, type FleetLoadOptions, type LoadedTake } from './fleet-load.js'
 export { type FloodResult, flood } from './flood.js'
-export type { Admission, Excess } from './history/admission.js'
-export { firstOver } from './history/first-over.js'
-export { type Crowding, type Flight, firstCrowding } from './history/flight-history.js'
-export { firstExcess, shareOfBudget } from './history/rate-history.js'
-export { firstPositionExcess, firstShortfall, firstWindowExcess } from './history/window-history.js'
-export { worstExcess } from './history/worst-excess.js'
-export { worstSureExcess } from './history/worst-sure-excess.js'
+export type { Admission, Excess } from './history/excess.js'
+export {
+  type Crowding,
+  type Flight,
+  firstCrowding,
+  firstExcess,
+  firstOver,
+  firstPositionExcess,
+  firstShortfall,
+  firstWindowExcess,
+  shareOfBudget,
+  worstExcess,
+  worstSureExcess,
+} from './history/excess.js'
 export { policyOf, replayedInMemory, specOf } from './kit.js'
-export type { Replayed } from './limiter-replay.js'
 export { type ExactEmission, exactEmission, type RateSpec } from './oracle/emission.js'
 export type { Oracle, OracleBooking, OracleDecision, OracleKey } from './oracle/oracle.js'
 export { oracleFor } from './oracle/oracle-for.js'
-export { passingTakes } from './oracle/passing-takes.js'
 export { ALGORITHM_NAMES, type AlgorithmName, mostCost, type PolicySpec, type SinglePolicySpec } from './oracle/policy-spec.js'
 export { RateOracle } from './oracle/rate-oracle.js'
 export { type CellCall, type CellReply, RedisCell } from './oracle/redis-cell.js'
 export { versionedOracleFor } from './oracle/versioned-oracle.js'
 export { Random } from './random.js'
+export type { Replayed } from './replay.js'
 export { firstMismatch, limiterAnswers, type Mismatch, mismatchIn, oracleAnswers } from './replay.js'
 export { everyNth, IS_LONG_RUN, longTest, shortOrLong } from './run-length.js'
 export { savedSeeds, savedTwinSeeds, seedsOf } from './saved-seeds.js'

@@ -11,8 +11,8 @@ import {
   slidingWindow,
   tokenBucket,
 } from 'sluicegate'
-import type { Replayed } from './limiter-replay.js'
 import type { CalendarSpec, PolicySpec, SinglePolicySpec } from './oracle/policy-spec.js'
+import type { Replayed } from './replay.js'
 import type { Sequence } from './sequences/sequence.js'
 
 /** Keys of a sequence and their blocks, with all-of one each part. */

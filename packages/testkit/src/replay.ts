@@ -1,9 +1,183 @@
-import type { Answer } from './answer.js'
-import { LimiterReplay, type Replayed } from './limiter-replay.js'
-import type { Oracle } from './oracle/oracle.js'
+import type { Decision, Limiter, Permit, Reservation } from 'sluicegate'
+import { type Answer, bookingAnswer, numbered } from './answer.js'
+import { ConcurrencyOracle, type OraclePermit } from './oracle/concurrency-oracle.js'
+import type { Oracle, OracleBooking, OracleDecision, OracleKey } from './oracle/oracle.js'
+import { oracleFor } from './oracle/oracle-for.js'
 import type { PolicySpec } from './oracle/policy-spec.js'
-import { OracleReplay } from './oracle-replay.js'
-import type { Sequence, Step } from './sequences/sequence.js'
+import type { PlainStep, Sequence, Step } from './sequences/sequence.js'
+
+/** How a replay gets at a library: policies and limiters made from plain numbers, on a clock that it sets. */
+export interface Replayed {
+  /** Sets the clock that the limiter reads. */
+  set(ms: number): void
+  /** The limiter's ends, the one that made it first. */
+  readonly ends: readonly Limiter[]
+  update(end: Limiter, spec: PolicySpec): void
+}
+
+interface PlainVerbs<T> {
+  peek(key: OracleKey, cost: number): T
+  refund(key: OracleKey, tokens: number): T
+  penalize(key: OracleKey, tokens: number): T
+  block(key: OracleKey, durationMs: number): T
+  reset(key: OracleKey): T
+}
+
+export function plainAnswer<T>(limiter: PlainVerbs<T>, step: PlainStep): T {
+  const { key } = step
+  switch (step.verb) {
+    case 'peek':
+      return limiter.peek(key, step.cost)
+    case 'refund':
+      return limiter.refund(key, step.tokens)
+    case 'penalize':
+      return limiter.penalize(key, step.tokens)
+    case 'block':
+      return limiter.block(key, step.durationMs)
+    case 'reset':
+      return limiter.reset(key)
+  }
+}
+
+/** Plays the steps of a sequence on a real limiter. */
+class LimiterReplay {
+  readonly #replayed: Replayed
+  readonly #bookings: Reservation[] = []
+  readonly #permits: Decision[] = []
+  readonly #settled = new Set<Reservation>()
+
+  constructor(replayed: Replayed) {
+    this.#replayed = replayed
+  }
+
+  /** Undefined where there is none to compare. */
+  answer(step: Step): Answer | undefined {
+    const { key } = step
+    this.#replayed.set(step.atMs)
+    const limiter = this.#replayed.ends[step.end]
+    if (limiter === undefined) throw new RangeError(`no end ${step.end}`)
+    switch (step.verb) {
+      case 'take': {
+        const decision = limiter.take(key, step.cost)
+        this.#permits.push(decision)
+        return decision
+      }
+      case 'update':
+        this.#replayed.update(limiter, step.policy)
+        return undefined
+      case 'reserve': {
+        const booking = limiter.reserve(key, step.cost)
+        this.#bookings.push(booking)
+        return bookingAnswer(booking)
+      }
+      case 'settle':
+        return this.#settle(step.booking, (booking) => booking.settle(step.actual))
+      case 'cancel':
+        return this.#settle(step.booking, (booking) => booking.cancel())
+      case 'release':
+      case 'heartbeat':
+        return this.#permitVerb(step.verb, step.permit)
+      default:
+        return plainAnswer(limiter, step)
+    }
+  }
+
+  #settle(number: number, settle: (booking: Reservation) => Decision): Decision | undefined {
+    const booking = numbered(this.#bookings, number)
+    if (booking === undefined) return undefined
+    const answer = settle(booking)
+    if (!booking.allowed || this.#settled.has(booking)) return undefined
+    this.#settled.add(booking)
+    return answer
+  }
+
+  #permitVerb(verb: 'release' | 'heartbeat', number: number): Answer | undefined {
+    const permit = numbered(this.#permits, number) as Permit | undefined
+    return permit === undefined || !('release' in permit) ? undefined : { allowed: permit[verb]() }
+  }
+}
+
+interface Booked {
+  readonly booking: OracleBooking
+  readonly cost: number
+}
+
+interface Given {
+  readonly key: OracleKey
+  readonly permit: OraclePermit
+}
+
+/** Plays the steps of a sequence on its oracle. */
+class OracleReplay {
+  readonly #oracle: Oracle
+  readonly #bookings: Booked[] = []
+  readonly #permits: Given[] = []
+  readonly #settled = new Set<Booked>()
+  /** A reservation that was over once stays over, wherever the clock goes. */
+  readonly #over = new Set<Given>()
+
+  /** @param oracle makes that of a policy; default that of the contract. */
+  constructor(policy: PolicySpec, oracle: (spec: PolicySpec) => Oracle = oracleFor) {
+    this.#oracle = oracle(policy)
+  }
+
+  /** Undefined where there is none to compare. */
+  answer(step: Step): Answer | undefined {
+    const { key, atMs } = step
+    const oracle = this.#oracle
+    switch (step.verb) {
+      case 'take': {
+        const permit = oracle.take(key, step.cost, atMs)
+        this.#permits.push({ key, permit })
+        return permit
+      }
+      case 'peek':
+        return oracle.peek(key, step.cost, atMs)
+      case 'refund':
+        return oracle.refund(key, step.tokens, atMs)
+      case 'penalize':
+        return oracle.penalize(key, step.tokens, atMs)
+      case 'block':
+        return oracle.block(key, step.durationMs, atMs)
+      case 'reset':
+        return oracle.reset(key, atMs)
+      case 'update':
+        oracle.update(step.policy, atMs)
+        return undefined
+      case 'reserve': {
+        const booking = oracle.reserve(key, step.cost, atMs)
+        this.#bookings.push({ booking, cost: step.cost })
+        return bookingAnswer(booking)
+      }
+      case 'settle':
+        return this.#settle(step.booking, step.actual, atMs)
+      case 'cancel':
+        return this.#settle(step.booking, 0, atMs)
+      case 'release':
+      case 'heartbeat':
+        return this.#permitVerb(step.verb, step.permit, atMs)
+    }
+  }
+
+  /** Below the estimate the rest comes back, above it the difference is a debt. Once. */
+  #settle(number: number, actual: number, atMs: number): OracleDecision | undefined {
+    const booked = numbered(this.#bookings, number)
+    if (booked === undefined || !booked.booking.allowed || this.#settled.has(booked)) return undefined
+    this.#settled.add(booked)
+    const { booking, cost } = booked
+    if (actual < cost) return this.#oracle.cancel(booking, cost - actual, atMs)
+    return actual > cost ? this.#oracle.penalize(booking.key, actual - cost, atMs) : this.#oracle.peek(booking.key, 1, atMs)
+  }
+
+  #permitVerb(verb: 'release' | 'heartbeat', number: number, atMs: number): Answer | undefined {
+    const given = numbered(this.#permits, number)
+    if (!(this.#oracle instanceof ConcurrencyOracle) || given === undefined) return undefined
+    const { permit } = given.permit
+    const allowed = permit !== undefined && !this.#over.has(given) && this.#oracle[verb](given.key, permit, atMs)
+    if (!allowed || verb === 'release') this.#over.add(given)
+    return { allowed }
+  }
+}
 
 /** The first step whose answer differs, and how. */
 export interface Mismatch {

@@ -1,6 +1,5 @@
 import type { Arrival } from './arrivals.js'
-import type { Outcome } from './decide.js'
-import type { RatePolicy } from './rate-policy.js'
+import type { Outcome, RatePolicy } from './decide.js'
 import { binsOf, budgetAt } from './summary.js'
 
 /** A bar of requests of a stretch of time, in pixels. */

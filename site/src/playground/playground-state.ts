@@ -1,5 +1,5 @@
 import { type Demand, MOST_ARRIVALS, SOURCES } from './arrivals.js'
-import { ALGORITHMS, hasBurst, type RatePolicy } from './rate-policy.js'
+import { ALGORITHMS, hasBurst, type RatePolicy } from './decide.js'
 
 /** All that is shown; the address of the page holds it. */
 export interface PlaygroundState {

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { arrivalsOf, type Demand, MOST_ARRIVALS } from './arrivals.js'
-import { decide } from './decide.js'
-import { decisionsCsv } from './decisions-csv.js'
+import { ALGORITHMS, decide, decisionsCsv } from './decide.js'
 import { EXAMPLES } from './examples.js'
-import { ALGORITHMS } from './rate-policy.js'
 import { readLog } from './read-log.js'
 import { binsOf, budgetAt, meaningOf, readingAt } from './summary.js'
 

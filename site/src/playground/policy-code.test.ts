@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseConfig } from 'sluicegate-config/read-config.js'
+import { ALGORITHMS, policyOf, type RatePolicy } from './decide.js'
 import { policyCode } from './policy-code.js'
-import { ALGORITHMS, policyOf, type RatePolicy } from './rate-policy.js'
 
 const RATES: readonly RatePolicy[] = ALGORITHMS.map((algorithm) => ({ algorithm, limit: 10, window: '30s', burst: 4 }))
 

@@ -1,4 +1,4 @@
-import { hasBurst, type RatePolicy } from './rate-policy.js'
+import { hasBurst, type RatePolicy } from './decide.js'
 
 /** A policy as the reader would write it, in one of three languages. */
 export interface Snippet {

@@ -1,7 +1,6 @@
 import type { Decision } from 'sluicegate'
 import type { Arrival } from './arrivals.js'
-import type { Outcome } from './decide.js'
-import { hasBurst, policyOf, type RatePolicy } from './rate-policy.js'
+import { hasBurst, type Outcome, policyOf, type RatePolicy } from './decide.js'
 
 /** Requests of a stretch of time. */
 export interface Bin {

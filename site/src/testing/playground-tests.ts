@@ -3,10 +3,8 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { arrivalsOf } from '../playground/arrivals.js'
-import { decide } from '../playground/decide.js'
-import { decisionsCsv } from '../playground/decisions-csv.js'
+import { ALGORITHMS, decide, decisionsCsv } from '../playground/decide.js'
 import { stateOf } from '../playground/playground-state.js'
-import { ALGORITHMS } from '../playground/rate-policy.js'
 import { onPage } from './built-site.js'
 
 const DESK = { viewport: { width: 1440, height: 900 } }

@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
 import { rateLimit } from 'sluicegate/fastify'
 import { requireRival } from '../../rivals.js'
-import { clientAddresses } from '../client-addresses.js'
+import { clientAddresses } from '../exchange.js'
 import { ourOptions, quotaOf } from '../quota.js'
 import type { SitePlan } from '../site-plan.js'
 

@@ -7,8 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { everyNth, longTest, RedisProcess, until } from 'sluicegate-testkit'
-import { atOnce } from 'sluicegate-testkit/service/at-once.js'
-import { runService } from 'sluicegate-testkit/service/running-service.js'
+import { atOnce, runService } from 'sluicegate-testkit/service/running-service.js'
 import { ended, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
 
 function folder(t: TestContext): string {

@@ -2,11 +2,29 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { UsageError } from '../terminal/usage-error.js'
 import { type LoadInterval, receivedInterval, type SentInterval, sentInterval } from './load-interval.js'
-import type { LoadPlan } from './load-plan.js'
+import type { LoadPlan, TargetPlan } from './load-plan.js'
 import { type LoadResult, type LoadSecond, LoadTotals } from './load-result.js'
 import { type LoadAnswer, LoadRun, processClock } from './load-run.js'
-import type { OpenEngine } from './load-target.js'
-import { makeTarget } from './make-target.js'
+import type { LoadTarget, OpenEngine } from './load-target.js'
+
+/**
+ * Opens what receives the load. Only the chosen client is loaded: the others would take longer to load than a short run lasts.
+ *
+ * @throws {UsageError} for a plan that does not fit the target.
+ */
+async function makeTarget(plan: TargetPlan, openEngine: OpenEngine): Promise<LoadTarget> {
+  switch (plan.kind) {
+    case 'http':
+      return (await import('./targets/http-target.js')).httpTarget(plan)
+    case 'resp':
+      return (await import('./targets/resp-target.js')).respTarget(plan)
+    case 'grpc':
+      return (await import('./targets/grpc-target.js')).grpcTarget(plan)
+    case 'memory':
+    case 'redis':
+      return openEngine(plan)
+  }
+}
 
 const RECORD_CHARACTERS = 65_536
 

@@ -4,8 +4,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { aGuard } from 'sluicegate-testkit/service/a-guard.js'
 import { connectTo } from 'sluicegate-testkit/service/raw-http.js'
+import { aGuard } from 'sluicegate-testkit/service/running-service.js'
 import { Stream } from './stream.js'
 
 /** A stream with one reader, and a turn of sending: a long message, and time for the sockets. */

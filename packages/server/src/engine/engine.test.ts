@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { allOf, fixedWindow, gcra, manualClock, PolicyError, StoreError, tokenBucket } from 'sluicegate'
-import { atOnce } from 'sluicegate-testkit/service/at-once.js'
+import { atOnce } from 'sluicegate-testkit/service/running-service.js'
 import { Engine, type ServedPolicy } from './engine.js'
 
 const POLICIES = [

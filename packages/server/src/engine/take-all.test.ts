@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fixedWindow, manualClock, PolicyError, slidingLog, tokenBucket } from 'sluicegate'
-import { atOnce } from 'sluicegate-testkit/service/at-once.js'
+import { atOnce } from 'sluicegate-testkit/service/running-service.js'
 import { type Decision, Engine, type ServedPolicy, type TakePart } from './engine.js'
 
 function setUp() {

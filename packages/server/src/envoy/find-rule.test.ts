@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { envoyDomains } from 'sluicegate-testkit/service/envoy-domains.js'
+import { envoyDomains } from 'sluicegate-testkit/service/running-service.js'
 import { type FoundLimit, findLimit, keyOf } from './find-rule.js'
 
 const digest = (text: string): string => `${text.length}`

@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { RedisProcess, until } from 'sluicegate-testkit'
 import { send, sendMany, workersOf } from 'sluicegate-testkit/service/many-connections.js'
+import { throttled } from 'sluicegate-testkit/service/running-service.js'
 import { announcement, configFile, serveProcess, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
-import { throttled } from 'sluicegate-testkit/service/throttled.js'
 
 const YAML = `listen: { port: 0 }
 processes: 3

@@ -3,8 +3,8 @@ import { readdirSync, writeFileSync } from 'node:fs'
 import { type TestContext, test } from 'node:test'
 import { until } from 'sluicegate-testkit'
 import { send, sendMany } from 'sluicegate-testkit/service/many-connections.js'
+import { throttled } from 'sluicegate-testkit/service/running-service.js'
 import { announcement, configFile, ended, serveProcess, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
-import { throttled } from 'sluicegate-testkit/service/throttled.js'
 import { canSharePorts } from './child.js'
 
 const YAML = `listen: { port: 0 }

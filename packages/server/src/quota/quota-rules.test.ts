@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseConfig } from 'sluicegate-config/read-config.js'
-import { envoyDomains } from 'sluicegate-testkit/service/envoy-domains.js'
+import { envoyDomains } from 'sluicegate-testkit/service/running-service.js'
 import { Engine } from '../engine/engine.js'
 import { bucketIdOf } from './bucket-id.js'
 import { budgetNumbers, QuotaRules } from './quota-rules.js'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { manualClock } from 'sluicegate'
-import { envoyDomains } from 'sluicegate-testkit/service/envoy-domains.js'
+import { envoyDomains } from 'sluicegate-testkit/service/running-service.js'
 import { Engine } from '../engine/engine.js'
 import type { Assignment } from './assignment.js'
 import { longestMs } from './quota-budget.js'

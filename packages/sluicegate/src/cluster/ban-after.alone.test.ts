@@ -1,5 +1,4 @@
-import { channelPair } from 'sluicegate-testkit/cluster/channel-pair.js'
-import { START_MS } from 'sluicegate-testkit/cluster/cluster-fixture.js'
+import { channelPair, START_MS } from 'sluicegate-testkit/cluster/channel-pair.js'
 import { banSuite } from 'sluicegate-testkit/suites/ban-suite.js'
 import { manualClock } from '../time/clock.js'
 import { createClusterLimiter } from './create-cluster-limiter.js'

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import type { EventEmitter } from 'node:events'
 import { test } from 'node:test'
-import { turns } from 'sluicegate-testkit/cluster/channel-pair.js'
-import { fleet } from 'sluicegate-testkit/cluster/cluster-fixture.js'
+import { fleet, turns } from 'sluicegate-testkit/cluster/channel-pair.js'
 import { concurrency, fixedWindow, gcra } from '../index.js'
 
 const HUNDRED = fixedWindow({ limit: 100, window: '1h', name: 'p' })

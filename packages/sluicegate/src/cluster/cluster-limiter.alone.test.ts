@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { channelPair, turns } from 'sluicegate-testkit/cluster/channel-pair.js'
-import { fleet, START_MS } from 'sluicegate-testkit/cluster/cluster-fixture.js'
+import { channelPair, fleet, START_MS, turns } from 'sluicegate-testkit/cluster/channel-pair.js'
 import { allOf, concurrency, fixedWindow, gcra, manualClock, slidingLog, tokenBucket } from '../index.js'
 import { createClusterLimiter } from './create-cluster-limiter.js'
 import { serveLimiter } from './serve-limiter.js'

@@ -1,10 +1,51 @@
 import assert from 'node:assert/strict'
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
 import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { everyNth, firstExcess, longTest, shortOrLong, specOf } from 'sluicegate-testkit'
-import { ForkedWorker } from 'sluicegate-testkit/cluster/forked-worker.js'
+import type { WorkerCommand, WorkerReport, WorkerStart } from 'sluicegate-testkit/cluster/cluster-worker.js'
 import { allOf, concurrency, fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
 import type { ClusterLimiterOptions } from './create-cluster-limiter.js'
 import { type ServedLimiter, type ServeOptions, serveLimiter } from './serve-limiter.js'
+
+/** A worker in a separate process, which runs commands. */
+class ForkedWorker {
+  readonly child: ChildProcess
+
+  constructor(start: WorkerStart) {
+    this.child = fork(fileURLToPath(import.meta.resolve('sluicegate-testkit/cluster/cluster-worker.js')), [JSON.stringify(start)])
+  }
+
+  /** Messages that are not of the library are the caller's own. */
+  async run(command: WorkerCommand): Promise<WorkerReport> {
+    const answered = new Promise<WorkerReport>((resolve, reject) => {
+      const { child } = this
+      const done = (settle: () => void): void => {
+        child.removeListener('message', onMessage)
+        child.removeListener('exit', onExit)
+        settle()
+      }
+      const onMessage = (message: unknown): void => {
+        if (typeof message !== 'object' || message === null || !('ran' in message)) return
+        done(() => resolve(message as unknown as WorkerReport))
+      }
+      const onExit = (): void => done(() => reject(new Error('the worker ended')))
+      child.on('message', onMessage)
+      child.on('exit', onExit)
+    })
+    this.child.send(command)
+    return answered
+  }
+
+  /** Waits for the end of its process. */
+  async end(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return
+    const gone = once(this.child, 'exit')
+    this.child.kill(signal)
+    await gone
+  }
+}
 
 const WORKERS = shortOrLong(2, 3)
 /** So late that no busy machine loses an answer by it, nor a token that came too late to be spent: it is good for twice the horizon. */

@@ -1,5 +1,4 @@
-import { turns } from 'sluicegate-testkit/cluster/channel-pair.js'
-import { fleet } from 'sluicegate-testkit/cluster/cluster-fixture.js'
+import { fleet, turns } from 'sluicegate-testkit/cluster/channel-pair.js'
 import { givenUpWaits } from 'sluicegate-testkit/suites/given-up-waits.js'
 
 givenUpWaits(

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { turns } from 'sluicegate-testkit/cluster/channel-pair.js'
-import { fleet } from 'sluicegate-testkit/cluster/cluster-fixture.js'
+import { fleet, turns } from 'sluicegate-testkit/cluster/channel-pair.js'
 import { fixedWindow, type ManualClock, tokenBucket } from '../index.js'
 import type { RunningJob } from '../queue/queue-options.js'
 import type { FleetLimiter } from './index.js'

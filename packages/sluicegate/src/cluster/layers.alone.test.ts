@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { channelPair } from 'sluicegate-testkit/cluster/channel-pair.js'
-import { START_MS } from 'sluicegate-testkit/cluster/cluster-fixture.js'
+import { channelPair, START_MS } from 'sluicegate-testkit/cluster/channel-pair.js'
 import { layerSuite } from 'sluicegate-testkit/suites/layer-suite.js'
 import { listAndShadowSuite } from 'sluicegate-testkit/suites/list-and-shadow-suite.js'
 import { fixedWindow, type Policy, slidingLog } from '../index.js'

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { channelPair } from 'sluicegate-testkit/cluster/channel-pair.js'
-import { START_MS } from 'sluicegate-testkit/cluster/cluster-fixture.js'
+import { channelPair, START_MS } from 'sluicegate-testkit/cluster/channel-pair.js'
 import { overrideSuite, STALE_MS } from 'sluicegate-testkit/suites/override-suite.js'
 import { fixedWindow } from '../index.js'
 import { manualClock } from '../time/clock.js'

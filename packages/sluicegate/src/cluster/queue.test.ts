@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { turns } from 'sluicegate-testkit/cluster/channel-pair.js'
-import { fleet } from 'sluicegate-testkit/cluster/cluster-fixture.js'
+import { fleet, turns } from 'sluicegate-testkit/cluster/channel-pair.js'
 import { concurrency, gcra, tokenBucket } from '../index.js'
 
 test('jobs of a worker start as the primary admits them', async () => {

@@ -1,10 +1,47 @@
 import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
 import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { everyNth } from 'sluicegate-testkit'
-import type { StreamedLine } from 'sluicegate-testkit/cluster/streaming-fleet.js'
-import { countOf, StreamingPrimary } from 'sluicegate-testkit/cluster/streaming-primary.js'
+import type { StreamedLine, StreamingStart } from 'sluicegate-testkit/cluster/streaming-fleet.js'
 import { fixedWindow, tokenBucket } from '../index.js'
 import type { OutageMode } from '../shared/outage/local-share.js'
+
+/** A primary in a separate process, with workers whose takes are printed line by line. */
+class StreamingPrimary {
+  readonly process: ChildProcess
+  private readonly lines: AsyncIterator<string>
+
+  constructor(start: StreamingStart) {
+    const program = fileURLToPath(import.meta.resolve('sluicegate-testkit/cluster/streaming-fleet.js'))
+    this.process = spawn(process.execPath, [program, JSON.stringify(start)], { stdio: ['ignore', 'pipe', 'inherit'] })
+    this.lines = createInterface({ input: this.process.stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]()
+  }
+
+  async next(): Promise<StreamedLine> {
+    const { value, done } = await this.lines.next()
+    if (done === true) throw new Error('the program ended')
+    return JSON.parse(value) as StreamedLine
+  }
+
+  /** Reads until the lines since now are enough. */
+  async until(isEnough: (lines: readonly StreamedLine[]) => boolean): Promise<readonly StreamedLine[]> {
+    const lines: StreamedLine[] = []
+    while (!isEnough(lines)) lines.push(await this.next())
+    return lines
+  }
+
+  /** Ends all: workers end when their channel does. */
+  end(): void {
+    this.process.kill('SIGKILL')
+  }
+}
+
+/** The sum of some counts over lines. */
+function countOf(lines: readonly StreamedLine[], of: (line: StreamedLine) => number | undefined): number {
+  return lines.reduce((sum, line) => sum + (of(line) ?? 0), 0)
+}
 
 const WORKERS = 2
 const LIMIT = 100_000

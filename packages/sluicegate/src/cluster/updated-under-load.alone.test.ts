@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { channelPair } from 'sluicegate-testkit/cluster/channel-pair.js'
-import { rateBudget, type Spent, surelyOver } from 'sluicegate-testkit/history/sure-excess.js'
+import { rateBudget, type Spent, surelyOver } from 'sluicegate-testkit/history/excess.js'
 import { gcra, type Policy, tokenBucket } from '../index.js'
 import { createClusterLimiter } from './create-cluster-limiter.js'
 import { serveLimiter } from './serve-limiter.js'

@@ -1,10 +1,121 @@
 import assert from 'node:assert/strict'
+import { BlockList, isIP, isIPv4 } from 'node:net'
 import { test } from 'node:test'
+import ipaddr from 'ipaddr.js'
 import { Random, shortOrLong } from 'sluicegate-testkit'
 import { factsOf } from 'sluicegate-testkit/keys/facts-of.js'
-import { clientOf, hopTrail, TRUSTED } from 'sluicegate-testkit/keys/hop-trail.js'
 import { type AddressOptions, address } from './address.js'
 import type { KeyReader } from './key-reader.js'
+
+/** An address and one of the many ways to write it. */
+interface SpelledAddress {
+  readonly text: string
+  /** Sixteen; IPv4 as what it is mapped to. */
+  readonly bytes: readonly number[]
+}
+
+export function spelledAddress(random: Random): SpelledAddress {
+  const choice = random.integer(0, 9)
+  if (choice < 3) return spelledIpv4(random)
+  const groups = choice < 5 ? [0, 0, 0, 0, 0, 0xffff, word(random), word(random)] : Array.from({ length: 8 }, () => word(random))
+  const zone = random.chance(0.1) ? `%${random.pick(['eth0', '1', 'en0.5', 'br-lan', 'wlan_0'])}` : ''
+  return { text: spelledGroups(random, groups) + zone, bytes: groups.flatMap((group) => [group >> 8, group & 255]) }
+}
+
+/** The text with a character or two changed, added or taken away: an address still, or none. */
+export function misspelt(random: Random, text: string): string {
+  let changed = text
+  for (let i = random.integer(1, 2); i > 0; i--) {
+    const at = random.integer(0, changed.length)
+    const unit = random.pick([...'0123456789abcfgxABF:::...[]/ \t\n"-_,;=\0\u0661\uff11\ud800'])
+    changed = changed.slice(0, at) + (random.chance(0.3) ? '' : unit) + changed.slice(at + random.integer(0, 1))
+  }
+  return changed
+}
+
+function spelledIpv4(random: Random): SpelledAddress {
+  const octets = Array.from({ length: 4 }, () => random.pick([0, 1, 9, 10, 99, 100, 127, 199, 200, 249, 250, 255, random.integer(0, 255)]))
+  return { text: octets.join('.'), bytes: [...new Array<number>(10).fill(0), 255, 255, ...octets] }
+}
+
+function word(random: Random): number {
+  return random.pick([0, 0, 0, 1, 0xf, 0x10, 0xff, 0x100, 0xfff, 0x1000, 0xffff, random.integer(0, 0xffff)])
+}
+
+function spelledGroups(random: Random, groups: readonly number[]): string {
+  const digits = groups.map((group) => spelledGroup(random, group))
+  const isDotted = random.chance(0.3)
+  if (isDotted) {
+    const tail = groups.slice(6).flatMap((group) => [group >> 8, group & 255])
+    digits.splice(6, 2, tail.join('.'))
+  }
+  const most = isDotted ? 6 : 8
+  const zeros = groups.flatMap((group, i) => (group === 0 && i < most ? [i] : []))
+  if (zeros.length === 0 || random.chance(0.2)) return digits.join(':')
+  const from = random.pick(zeros)
+  let to = from + 1
+  while (to < most && groups[to] === 0 && random.chance(0.8)) to++
+  return `${digits.slice(0, from).join(':')}::${digits.slice(to).join(':')}`
+}
+
+function spelledGroup(random: Random, group: number): string {
+  const digits = group.toString(16).padStart(random.pick([1, 1, 1, 4, random.integer(1, 4)]), '0')
+  return random.chance(0.3) ? digits.toUpperCase() : digits
+}
+
+/** What every hop wrote of the one before it, the nearest last, in words of the test: no header yet. */
+interface HopTrail {
+  readonly socket: string
+  readonly elements: readonly string[]
+}
+
+const PROXIES = ['10.0.0.2', '10.1.2.3', '::ffff:10.9.9.9', 'fd00::17', '172.16.5.4', '127.0.0.1']
+const NO_ADDRESSES = ['unknown', '_hidden', '_gazonk:80', '', 'junk', '127.1', '010.0.0.1', '1.2.3.4.5', '__proto__', '\ud800']
+
+/** A client who may have made up a few hops, and proxies behind him, most of them in {@link TRUSTED}. */
+function hopTrail(seed: number): HopTrail {
+  const random = new Random(seed)
+  const elements = Array.from({ length: random.integer(0, 5) }, () => {
+    const choice = random.integer(0, 9)
+    if (choice < 4) return withPort(random, random.pick(PROXIES))
+    if (choice < 8) return withPort(random, spelledAddress(random).text.replace(/%.*/, ''))
+    return choice < 9 ? random.pick(NO_ADDRESSES) : misspelt(random, random.pick(PROXIES)).replace(/[,;"\\=\s]/g, '')
+  })
+  return { socket: random.chance(0.8) ? random.pick(PROXIES) : spelledAddress(random).text.replace(/%.*/, ''), elements }
+}
+
+const TRUSTED = ['uniquelocal', 'loopback']
+
+const trusted = new BlockList()
+trusted.addSubnet('10.0.0.0', 8, 'ipv4')
+trusted.addSubnet('172.16.0.0', 12, 'ipv4')
+trusted.addSubnet('192.168.0.0', 16, 'ipv4')
+trusted.addSubnet('127.0.0.0', 8, 'ipv4')
+trusted.addSubnet('fc00::', 7, 'ipv6')
+trusted.addAddress('::1', 'ipv6')
+
+/** Whose a request is, by arrays, regular expressions, ipaddr.js and net.BlockList: slow and plain. */
+function clientOf({ socket, elements }: HopTrail, hops: number | undefined): string {
+  const chain = [socket, ...elements.toReversed()].map(addressIn)
+  if (hops !== undefined) return chain.slice(0, hops + 1).findLast((address) => address !== undefined) as string
+  const end = chain.findIndex((address) => address === undefined || !trusted.check(address, isIPv4(address) ? 'ipv4' : 'ipv6'))
+  return (end < 0 ? chain.at(-1) : (chain[end] ?? chain[end - 1])) as string
+}
+
+/** Ports and brackets off, then as ipaddr.js writes it, if net.isIP takes it. */
+function addressIn(element: string): string | undefined {
+  const [, bracketed, plain] = element.match(/^(?:\[([^[\]]*:[^[\]]*)\]|([^:[\]]+))(?::(?:\d{1,5}|_[\w.-]+))?$/) ?? []
+  const text = bracketed ?? plain ?? element
+  if (isIP(text) === 0) return undefined
+  const address = ipaddr.process(text)
+  return address instanceof ipaddr.IPv6 ? address.toRFC5952String() : address.toString()
+}
+
+function withPort(random: Random, text: string): string {
+  const port = random.pick(['', '', '', ':1', ':4711', ':65535', ':_web'])
+  if (!text.includes(':')) return text + port
+  return port === '' && random.chance(0.5) ? text : `[${text}]${port}`
+}
 
 const SEEDS = shortOrLong(800, 2500)
 const trails = Array.from({ length: SEEDS }, (_, seed) => hopTrail(seed))

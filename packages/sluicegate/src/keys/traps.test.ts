@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { CountedText } from 'sluicegate-testkit/keys/counted-text.js'
 import { factsOf } from 'sluicegate-testkit/keys/facts-of.js'
 import { createLimiter } from '../create-limiter.js'
 import { tokenBucket } from '../policy/single-policy.js'
@@ -8,6 +7,23 @@ import { manualClock } from '../time/clock.js'
 import { address } from './address.js'
 import { type KeyReader, keyOf, type RequestFacts } from './key-reader.js'
 import { apiKey, compose, header, method, route, subject } from './readers.js'
+
+/** As much of a string as address readers use; it counts how often they look. */
+class CountedText {
+  looks = 0
+  readonly length: number
+  readonly #text: string
+
+  constructor(text: string) {
+    this.#text = text
+    this.length = text.length
+  }
+
+  charCodeAt(i: number): number {
+    this.looks++
+    return this.#text.charCodeAt(i)
+  }
+}
 
 // A test for each fault seen in systems of this kind that can happen between a request and its key.
 

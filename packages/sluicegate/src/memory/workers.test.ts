@@ -8,13 +8,20 @@ import {
   firstOver,
   type OracleDecision,
   oracleFor,
-  passingTakes,
   policyOf,
   Random,
   shortOrLong,
   windowMsOf,
 } from 'sluicegate-testkit'
+import type { Oracle, OracleKey } from 'sluicegate-testkit/oracle/oracle.js'
 import { allOf, concurrency, createLimiter, gcra, manualClock, type Policy, preciseClock, slidingWindow, tokenBucket } from '../index.js'
+
+/** How many takes of `cost` pass one after another at a moment, until one is denied. They are made. */
+function passingTakes(oracle: Oracle, key: OracleKey, cost: number, nowMs: number): number {
+  let passed = 0
+  while (oracle.take(key, cost, nowMs).allowed) passed++
+  return passed
+}
 
 const WORKERS = 4
 const START_MS = 1_789_000_000_000

@@ -23,7 +23,9 @@ test('a refusal with only a reset is the answer when that is too far off, and a 
 })
 
 test('a moment in Retry-After closes a host for 40 s, and no pause or empty budget closes it for good', async () => {
-  const net = new FakeNet((_, number) => (number === 1 ? refusal(429, String(net.clock.nowMs() / 1_000 + 40)) : new Response('ok')))
+  const net: FakeNet = new FakeNet((_, number) =>
+    number === 1 ? refusal(429, String(net.clock.nowMs() / 1_000 + 40)) : new Response('ok'),
+  )
   net.clock.set(1_764_000_000_000)
   const polite = limitedFetch(net.fetch, { clock: net.clock, jitter: 0, attempts: 1 })
   assert.equal((await polite('http://a/')).status, 429)

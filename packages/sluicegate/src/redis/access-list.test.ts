@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { longTest, shortOrLong } from 'sluicegate-testkit'
-import { allow, DOCUMENTED_COMMANDS as COMMANDS, USER } from 'sluicegate-testkit/redis/allowed-user.js'
+import { allow, DOCUMENTED_COMMANDS as COMMANDS, USER } from 'sluicegate-testkit/redis/own-redis.js'
 import {
   CLUSTER_CLIENTS,
   type ClientKind,

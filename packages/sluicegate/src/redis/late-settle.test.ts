@@ -3,12 +3,76 @@ import { after } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient } from '@redis/client'
 import { everyNth, seedsFrom, shortOrLong } from 'sluicegate-testkit'
-import { settledOnStore } from 'sluicegate-testkit/receipts/settled-on-store.js'
-import { SETTLED_ALGORITHMS } from 'sluicegate-testkit/receipts/settled-plans.js'
+import { versionedOracleFor } from 'sluicegate-testkit/oracle/versioned-oracle.js'
+import { Random } from 'sluicegate-testkit/random.js'
+import type { Account } from 'sluicegate-testkit/receipts/net-history.js'
+import { playSettled, type SettledResult } from 'sluicegate-testkit/receipts/settled-history.js'
+import { namedSpec, SETTLED_ALGORITHMS, type SettledAlgorithm, STEPS, settledPlan } from 'sluicegate-testkit/receipts/settled-plans.js'
+import { type AnyLimiter, type ReceiptFault, settlingLimiter } from 'sluicegate-testkit/receipts/settling-limiter.js'
+import { GivenTime } from 'sluicegate-testkit/redis/given-time.js'
 import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import type { CommandRunner } from '../../dist/redis/command-runner.js'
+import { limiterOver } from '../../dist/redis/create-redis-limiter.js'
+import { RedisKeys } from '../../dist/redis/redis-keys.js'
+import { RedisScripts } from '../../dist/redis/redis-scripts.js'
+import { manualClock } from '../../dist/time/clock.js'
 import { fixedWindow, gcra, type Policy, slidingWindow, tokenBucket } from '../index.js'
 import type { RunningJob } from '../queue/queue-options.js'
 import { createRedisLimiter, type FleetLimiter } from './index.js'
+
+/** Longer than any answer of a running server takes. */
+const TIMEOUT_MS = 60_000
+
+/** The history of a seed over the scripts of a real server, at given times; leased it has no update. */
+async function settledOnStore(
+  runner: CommandRunner,
+  prefix: string,
+  seed: number,
+  algorithm: SettledAlgorithm,
+  mode: 'exact' | 'leased',
+  fault?: ReceiptFault,
+): Promise<SettledResult> {
+  const random = new Random(seed)
+  const plan = settledPlan(random, algorithm)
+  const clock = manualClock(plan.startMs)
+  const time = new GivenTime(runner)
+  const options = { mode, outage: 'closed', timeoutMs: TIMEOUT_MS } as const
+  const limiterOf = (account: Account) =>
+    limiterOver(new RedisScripts(time, new RedisKeys(prefix)), namedSpec(plan.specs[account], account), options, clock)
+  const limiters = { own: limiterOf('own'), other: limiterOf('other') }
+  let account: Account = 'own'
+  const set = (ms: number): void => {
+    time.nowUs = Math.round(ms * 1000)
+    clock.set(ms)
+  }
+  set(plan.startMs)
+  const now = (): AnyLimiter => limiters[account]
+  const flush = async (): Promise<void> => {
+    for (let round = 0; round < 3; round++) {
+      await new Promise(setImmediate)
+      // Answered after all that was sent before it.
+      await runner.send('k', ['EXISTS', 'k'])
+    }
+  }
+  const subject = {
+    limiter: settlingLimiter(now, fault),
+    clock,
+    set,
+    flush,
+    choose: (next: Account): void => {
+      account = next
+    },
+    update: (spec: Parameters<typeof namedSpec>[0]): void => limiters.own.update(namedSpec(spec, 'own')),
+    ...(mode === 'exact' && { oracleOf: versionedOracleFor }),
+  }
+  try {
+    const updates = mode === 'exact' ? plan.updates : []
+    return await playSettled(random, subject, { ...plan, updates, waits: false }, random.integer(STEPS.least, STEPS.most))
+  } finally {
+    limiters.own.close()
+    limiters.other.close()
+  }
+}
 
 // Jobs over a real server that are settled late.
 

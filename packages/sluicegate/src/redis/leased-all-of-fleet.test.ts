@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { longTest, type SinglePolicySpec } from 'sluicegate-testkit'
-import { budgetOf, surelyOver } from 'sluicegate-testkit/history/sure-excess.js'
+import { budgetOf, surelyOver } from 'sluicegate-testkit/history/excess.js'
 import { holdingTokens } from 'sluicegate-testkit/leases/holding-tokens.js'
 import { leasedFleet, spentBy } from 'sluicegate-testkit/leases/leased-fleet.js'
 import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { IS_LONG_RUN, RedisCluster, RedisProcess } from 'sluicegate-testkit'
-import { allow, DOCUMENTED_COMMANDS, DOCUMENTED_FOR_OVERRIDES, USER } from 'sluicegate-testkit/redis/allowed-user.js'
+import { allow, DOCUMENTED_COMMANDS, DOCUMENTED_FOR_OVERRIDES, USER } from 'sluicegate-testkit/redis/own-redis.js'
 import { CLUSTER_CLIENTS, clientsForRun, type OpenClient, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { overrideSuite, STALE_MS } from 'sluicegate-testkit/suites/override-suite.js'
 import { fixedWindow } from '../index.js'

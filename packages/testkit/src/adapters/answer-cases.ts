@@ -3,9 +3,8 @@ import { test } from 'node:test'
 import { createLimiter, fixedWindow, manualClock, tokenBucket } from '../../../sluicegate/dist/index.js'
 import { address, apiKey } from '../../../sluicegate/dist/keys/index.js'
 import { shortOrLong } from '../run-length.js'
-import type { Harness } from './harness.js'
+import type { Harness, StartApp } from './harness.js'
 import { ask, crowded, singleSocket } from './http-client.js'
-import type { StartApp } from './listening.js'
 import { promisedLimiter } from './promised-limiter.js'
 
 const REQUESTS = shortOrLong(50, 1_000)

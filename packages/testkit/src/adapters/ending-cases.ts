@@ -2,9 +2,8 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { concurrency, createLimiter, fixedWindow, type Limiter } from '../../../sluicegate/dist/index.js'
 import { until } from '../servers/until.js'
-import type { Harness } from './harness.js'
+import type { Harness, StartApp } from './harness.js'
 import { ask, openRequest, pipeline } from './http-client.js'
-import type { StartApp } from './listening.js'
 
 /** The key of all requests here. */
 const KEY = '127.0.0.1'

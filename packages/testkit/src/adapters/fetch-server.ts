@@ -1,7 +1,6 @@
 import type { Server } from 'node:http'
 import { type HttpBindings, serve } from '@hono/node-server'
-import type { RunningApp } from './harness.js'
-import { closed } from './listening.js'
+import { closed, type RunningApp } from './harness.js'
 
 /** Serves a handler of the Fetch standard. */
 export function serving(fetch: (request: Request, bindings: HttpBindings) => Response | Promise<Response>): Promise<RunningApp> {

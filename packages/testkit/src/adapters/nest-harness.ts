@@ -21,8 +21,7 @@ import {
   RateLimitFilter,
   RateLimitModule,
 } from '../../../sluicegate/dist/adapters/nest.js'
-import type { Harness, Limits, RunningApp } from './harness.js'
-import { closed } from './listening.js'
+import { closed, type Harness, type Limits, type RunningApp } from './harness.js'
 import { ROUTES, type Site } from './site.js'
 
 interface AnyResponse {

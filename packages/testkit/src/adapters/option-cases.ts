@@ -5,9 +5,8 @@ import { address, apiKey, compose, header, method } from '../../../sluicegate/di
 import type { Denial } from '../../../sluicegate/dist/middleware/denial.js'
 import { shortOrLong } from '../run-length.js'
 import { unhandledRejections } from '../unhandled-rejections.js'
-import type { Harness } from './harness.js'
+import type { Harness, StartApp } from './harness.js'
 import { ask } from './http-client.js'
-import type { StartApp } from './listening.js'
 import { promisedLimiter } from './promised-limiter.js'
 
 const perDay = (limit: number, name = 'day'): Policy => fixedWindow({ limit, window: 'day', name })

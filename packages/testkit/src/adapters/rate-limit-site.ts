@@ -3,8 +3,8 @@ import type { TestContext } from 'node:test'
 import express, { type NextFunction, type Request, type Response } from 'express'
 import { type RateLimitMiddleware, type RateLimitOptions, rateLimit } from '../../../sluicegate/dist/compat/express-rate-limit/index.js'
 import { createLimiter, type Limiter, type ManualClock, manualClock, type Policy } from '../../../sluicegate/dist/index.js'
+import { listening } from './harness.js'
 import { ask, type ClientReply } from './http-client.js'
-import { listening } from './listening.js'
 
 export const MINUTE = 60_000
 /** Of all limits here. */

@@ -1,4 +1,4 @@
-import { A, B, C, peek, penalize, refund, release, reset, take, takeBoth, update } from './calls.js'
+import { A, B, C, peek, penalize, refund, release, reset, take, takeBoth, update } from './call.js'
 import { counting } from './explored-policy.js'
 import { askOf, type Scenario } from './scenario.js'
 

@@ -1,12 +1,142 @@
 import type { Call } from './call.js'
 import { type ExploredPolicy, isRate } from './explored-policy.js'
-import { FixedModel } from './fixed-model.js'
-import type { KeyModel } from './key-model.js'
+import { DEEPEST_DEBT_BURSTS, denied, KeptModel, type KeyModel, type Step } from './key-model.js'
 import { LogModel } from './log-model.js'
 import { emptyOverflow, type OverflowLedger, type OverflowTerms } from './overflow-ledger.js'
-import { PermitModel } from './permit-model.js'
 import { RateModel } from './rate-model.js'
 import { SlidingModel } from './sliding-model.js'
+
+/** When it expires, and how many tokens. */
+type Held = readonly [untilUs: number, cost: number]
+
+/** Concurrency: the permits in flight, and the latest reading by which anything changed. */
+class PermitModel extends KeptModel<{ readonly permits: readonly Held[]; readonly highUs: number }> implements KeyModel {
+  debtAt(nowUs: number): number {
+    return sum(this.live(this.clock(nowUs)))
+  }
+
+  step({ verb, nowUs, amount, bound }: Call): Step {
+    const us = this.clock(nowUs)
+    const live = this.live(us)
+    const used = sum(live)
+    const untilUs = us + this.policy.windowUs
+    if (verb === 'reset') return { after: undefined, value: 0 }
+    if (verb === 'take') {
+      if (used + amount > this.policy.burst) return denied(this, nowUs)
+      return { after: this.with([...live, [untilUs, amount]], us), value: used + amount, more: untilUs }
+    }
+    if (verb === 'penalize') {
+      const cost = Math.min(amount, this.policy.burst - used)
+      return cost <= 0 ? { after: this, value: used } : { after: this.with([...live, [untilUs, cost]], us), value: used + cost }
+    }
+    if (verb === 'refund') return this.refunded(live, us, amount)
+    if (verb !== 'release' && verb !== 'heartbeat') return { after: this, value: used }
+    const at = live.findIndex(([until]) => until === bound)
+    const cost = live[at]?.[1]
+    if (cost === undefined) return { after: this, value: 0 }
+    if (verb === 'heartbeat') return { after: this.with(live.with(at, [untilUs, cost]), us), value: untilUs }
+    const left = cost > amount ? live.with(at, [bound as number, cost - amount]) : live.toSpliced(at, 1)
+    return { after: this.with(left, us), value: bound as number }
+  }
+
+  updated(policy: ExploredPolicy): KeyModel {
+    return new PermitModel(policy, this.kept)
+  }
+
+  /** For a key time never runs back. */
+  private clock(nowUs: number): number {
+    return Math.max(nowUs, this.kept.highUs)
+  }
+
+  private live(us: number): readonly Held[] {
+    return this.kept.permits.filter(([untilUs]) => untilUs > us)
+  }
+
+  private with(permits: readonly Held[], highUs: number): PermitModel {
+    return new PermitModel(this.policy, { permits, highUs })
+  }
+
+  private refunded(live: readonly Held[], us: number, tokens: number): Step {
+    const left = live.toSorted(([a], [b]) => a - b)
+    let open = tokens
+    while (open > 0 && left.length > 0) {
+      const [untilUs, cost] = left.pop() as Held
+      if (cost > open) left.push([untilUs, cost - open])
+      open -= cost
+    }
+    return { after: live.length === 0 ? this : this.with(left, us), value: sum(left) }
+  }
+}
+
+function sum(permits: readonly Held[]): number {
+  return permits.reduce((total, [, cost]) => total + cost, 0)
+}
+
+/** A fixed window: its number, and what was spent in it. One that lies ahead is closed until it begins. */
+class FixedModel extends KeptModel<{ readonly window: number; readonly count: number }> implements KeyModel {
+  debtAt(nowUs: number): number {
+    const here = this.at(nowUs)
+    return here.isClosed(nowUs) ? this.policy.burst : here.kept.count
+  }
+
+  step(call: Call): Step {
+    const { nowUs } = call
+    const here = this.at(nowUs)
+    const next = here.stepped(call)
+    if (next === undefined) return denied(this, nowUs, here.untilFree(call.amount, nowUs))
+    const more = call.verb === 'reserve' ? here.untilFree(call.amount, nowUs) : next.untilNew(nowUs)
+    // What changes nothing does not open a window either.
+    const unchanged = next.kept.window === here.kept.window && next.kept.count === here.kept.count
+    const after = unchanged ? this : call.verb === 'reset' ? this.with(0, 0) : next
+    return { after, value: next.debtAt(nowUs), more, ...(call.verb === 'cancel' && unchanged && { denied: true }) }
+  }
+
+  updated(policy: ExploredPolicy, nowUs: number): KeyModel {
+    if (policy.windowUs === this.policy.windowUs)
+      return new FixedModel(policy, { ...this.kept, count: Math.min(this.kept.count, policy.burst) })
+    const count = Math.min(this.at(nowUs).kept.count, policy.burst)
+    return new FixedModel(policy, { window: Math.floor(nowUs / policy.windowUs), count })
+  }
+
+  private stepped({ verb, nowUs, amount, bound = 0 }: Call): FixedModel | undefined {
+    const { burst, windowUs } = this.policy
+    const { window, count } = this.kept
+    if (verb === 'take') return this.isClosed(nowUs) || count + amount > burst ? undefined : this.with(window, count + amount)
+    if (verb === 'refund') return this.with(window, Math.max(count - amount, 0))
+    if (verb === 'penalize') return this.with(window, Math.max(count, Math.min(count + amount, DEEPEST_DEBT_BURSTS * burst)))
+    if (verb === 'reset') return this.with(Math.floor(nowUs / windowUs), 0)
+    if (verb === 'cancel') return Math.floor(bound / windowUs) === window ? this.with(window, Math.max(count - amount, 0)) : this
+    if (verb !== 'reserve') return this
+    const waitUs = this.untilFree(amount, nowUs)
+    if (amount > burst || waitUs > bound) return undefined
+    const into = Math.floor((nowUs + waitUs) / windowUs)
+    return this.with(into, into === window ? count + amount : amount)
+  }
+
+  private at(nowUs: number): FixedModel {
+    const now = Math.floor(nowUs / this.policy.windowUs)
+    return now > this.kept.window ? this.with(now, 0) : this
+  }
+
+  private with(window: number, count: number): FixedModel {
+    return new FixedModel(this.policy, { window, count })
+  }
+
+  private isClosed(nowUs: number): boolean {
+    return this.kept.window * this.policy.windowUs > nowUs
+  }
+
+  private untilFree(amount: number, nowUs: number): number {
+    const { burst, windowUs } = this.policy
+    if (this.kept.count + amount > burst) return (this.kept.window + 1) * windowUs - nowUs
+    return Math.max(this.kept.window * windowUs - nowUs, 0)
+  }
+
+  private untilNew(nowUs: number): number {
+    const { windowUs } = this.policy
+    return this.kept.count === 0 ? Math.max(this.kept.window * windowUs - nowUs, 0) : (this.kept.window + 1) * windowUs - nowUs
+  }
+}
 
 // The small model: what the calls mean when they come one after another.
 

@@ -1,4 +1,4 @@
-import { A, about, B, call, heartbeat, peek, penalize, refund, release, reset, take, update } from './calls.js'
+import { A, about, B, call, heartbeat, peek, penalize, refund, release, reset, take, update } from './call.js'
 import { counting } from './explored-policy.js'
 import { askOf, type Scenario } from './scenario.js'
 

@@ -1,4 +1,4 @@
-import { A, B, C, cancel, peek, penalize, refund, reserve, reset, take, update } from './calls.js'
+import { A, B, C, cancel, peek, penalize, refund, reserve, reset, take, update } from './call.js'
 import { counting } from './explored-policy.js'
 import { askOf, type Scenario } from './scenario.js'
 

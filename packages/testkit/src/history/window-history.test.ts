@@ -7,8 +7,7 @@ import { SlidingWindowOracle } from '../oracle/sliding-window-oracle.js'
 import { alignedWindows, calendarWindows } from '../oracle/windows.js'
 import { Random } from '../random.js'
 import { randomPolicyOf } from '../sequences/random-policy.js'
-import type { Admission } from './admission.js'
-import { firstPositionExcess, firstShortfall, firstWindowExcess } from './window-history.js'
+import { type Admission, firstPositionExcess, firstShortfall, firstWindowExcess } from './excess.js'
 
 const SECONDS = alignedWindows(1_000_000n)
 

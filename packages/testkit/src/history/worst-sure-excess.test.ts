@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random } from '../random.js'
-import { worstSureExcess } from './worst-sure-excess.js'
+import { worstSureExcess } from './excess.js'
 
 const SPEC = { limit: 3, windowMs: 10, burst: 2 }
 

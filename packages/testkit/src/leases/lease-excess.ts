@@ -1,6 +1,5 @@
 import type { PolicyEncoding } from '../../../sluicegate/dist/shared/steps/policy-encoding.js'
-import type { Excess } from '../history/admission.js'
-import { firstOver } from '../history/first-over.js'
+import { type Excess, firstOver } from '../history/excess.js'
 import { leaseHistory } from './lease-history.js'
 import type { LeaseRules } from './lease-rules.js'
 import { boundOf, namesOf } from './version-bound.js'

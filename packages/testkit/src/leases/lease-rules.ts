@@ -1,7 +1,7 @@
 import type { Grant } from '../../../sluicegate/dist/lease/grant.js'
 import { CLOCK_DRIFT } from '../../../sluicegate/dist/lease/leasing.js'
 import type { PolicyEncoding } from '../../../sluicegate/dist/shared/steps/policy-encoding.js'
-import type { Admission } from '../history/admission.js'
+import type { Admission } from '../history/excess.js'
 import { type RecordRules, SOUND_RECORDS } from '../twins/lease-step.js'
 import type { LeasedPolicy } from './lease-draws.js'
 import { wholeNumbersOf } from './lease-records.js'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { answersOf } from './answers.js'
 import { ConcurrencyOracle } from './concurrency-oracle.js'
+import { answersOf } from './oracle.js'
 
 const THREE = { algorithm: 'concurrency', limit: 3, windowMs: 1000 } as const
 

@@ -1,7 +1,7 @@
+import { max, min, toUs } from './emission.js'
 import { KeyedOracle } from './keyed-oracle.js'
 import type { OracleBooking, OracleDecision, OracleKey } from './oracle.js'
 import type { ConcurrencySpec, PolicySpec } from './policy-spec.js'
-import { max, min, toUs } from './whole.js'
 
 interface Held {
   readonly permit: bigint

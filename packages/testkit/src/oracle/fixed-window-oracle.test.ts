@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { answersOf } from './answers.js'
 import { FixedWindowOracle } from './fixed-window-oracle.js'
+import { answersOf } from './oracle.js'
 
 const TEN_A_SECOND = { algorithm: 'fixed-window', limit: 10, windowMs: 1000 } as const
 

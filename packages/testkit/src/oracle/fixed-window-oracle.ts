@@ -1,7 +1,7 @@
+import { max, min } from './emission.js'
 import { KeyedOracle } from './keyed-oracle.js'
 import type { OracleBooking } from './oracle.js'
 import type { FixedWindowSpec, PolicySpec } from './policy-spec.js'
-import { max, min } from './whole.js'
 import { type Window, type Windows, windowsOf } from './windows.js'
 
 /** The last window in which something was charged, and how much. */

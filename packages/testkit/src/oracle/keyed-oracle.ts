@@ -1,6 +1,6 @@
+import { ceilMs, max, toUs } from './emission.js'
 import type { Oracle, OracleBooking, OracleDecision, OracleKey } from './oracle.js'
 import type { PolicySpec } from './policy-spec.js'
-import { ceilMs, max, toUs } from './whole.js'
 
 interface Kept<State> {
   /** Undefined: never seen. States are never changed, only replaced. */

@@ -57,3 +57,14 @@ export interface Oracle {
   /** What is left of a key whose tokens a full table forgot: its block. */
   forget(key: OracleKey): void
 }
+
+/** Makes answers as tests of oracles write them; of a policy with another limit only where the last argument says so. */
+export function answersOf(usual: number) {
+  return (allowed: boolean, remaining: number, retryAfterMs: number, resetAfterMs: number, limit = usual): OracleDecision => ({
+    allowed,
+    limit,
+    remaining,
+    retryAfterMs,
+    resetAfterMs,
+  })
+}

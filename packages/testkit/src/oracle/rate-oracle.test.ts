@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { newestFirst, played } from '../sequences/newest-first.js'
-import { answersOf } from './answers.js'
 import { exactEmission } from './emission.js'
+import { answersOf } from './oracle.js'
 import { RateOracle } from './rate-oracle.js'
 
 const TEN_A_SECOND = { limit: 10, windowMs: 1000, burst: 10 }

@@ -1,8 +1,7 @@
-import { type ExactEmission, exactEmission, type RateSpec } from './emission.js'
+import { ceilDiv, type ExactEmission, exactEmission, max, min, type RateSpec } from './emission.js'
 import { KeyedOracle, type Tokens } from './keyed-oracle.js'
 import type { OracleBooking } from './oracle.js'
 import type { PolicySpec } from './policy-spec.js'
-import { ceilDiv, max, min } from './whole.js'
 
 /** The theoretical arrival time: when the key's debt is paid, in units. */
 type Arrival = bigint

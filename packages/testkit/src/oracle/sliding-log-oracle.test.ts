@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { answersOf } from './answers.js'
-import { logTickUs } from './log-tick.js'
-import { SlidingLogOracle } from './sliding-log-oracle.js'
+import { answersOf } from './oracle.js'
+import { logTickUs, SlidingLogOracle } from './sliding-log-oracle.js'
 
 const THREE_A_SECOND = { algorithm: 'sliding-log', limit: 3, windowMs: 1000, slotBytes: 8 } as const
 

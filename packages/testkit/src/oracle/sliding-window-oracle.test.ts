@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random } from '../random.js'
-import { answersOf } from './answers.js'
+import { answersOf } from './oracle.js'
 import { SlidingWindowOracle } from './sliding-window-oracle.js'
 
 const TEN_A_SECOND = { algorithm: 'sliding-window', limit: 10, windowMs: 1000 } as const

@@ -1,7 +1,7 @@
+import { ceilDiv, floorDiv, max, min, toUs } from './emission.js'
 import { KeyedOracle } from './keyed-oracle.js'
 import type { OracleBooking } from './oracle.js'
 import type { PolicySpec, SlidingWindowSpec } from './policy-spec.js'
-import { ceilDiv, floorDiv, max, min, toUs } from './whole.js'
 
 /** The number of a window since the Unix epoch, its count, and that of the window before. */
 interface Counts {

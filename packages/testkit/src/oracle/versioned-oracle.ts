@@ -1,10 +1,9 @@
 import { AllOfOracle } from './all-of-oracle.js'
-import { exactEmission } from './emission.js'
+import { exactEmission, max, toUs } from './emission.js'
 import { KeyedOracle } from './keyed-oracle.js'
 import type { Oracle, OracleBooking, OracleDecision, OracleKey } from './oracle.js'
 import { oracleFor } from './oracle-for.js'
 import type { PolicySpec, SinglePolicySpec } from './policy-spec.js'
-import { max, toUs } from './whole.js'
 
 /** What a key has spent under the numbers of one policy. */
 interface Version {

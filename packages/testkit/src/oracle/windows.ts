@@ -1,5 +1,5 @@
+import { floorDiv, toUs } from './emission.js'
 import type { CalendarSpec, FixedWindowSpec } from './policy-spec.js'
-import { floorDiv, toUs } from './whole.js'
 
 /** From the first microsecond of a window to the first of the next one. */
 export interface Window {

@@ -1,9 +1,14 @@
+import { readFileSync } from 'node:fs'
+import type { TestContext } from 'node:test'
 import { createClient } from '@redis/client'
+import type { Policy } from '../../../sluicegate/dist/index.js'
 import type { CommandRunner } from '../../../sluicegate/dist/redis/command-runner.js'
+import { createRedisLimiter, type FleetLimiter, type RedisLimiterOptions } from '../../../sluicegate/dist/redis/index.js'
 import type { RedisClient } from '../../../sluicegate/dist/redis/runner-for.js'
 import { nodeRedisRunner } from '../../../sluicegate/dist/redis/runners/node-redis.js'
 import { freePorts } from '../servers/free-ports.js'
 import { RedisProcess } from '../servers/redis-process.js'
+import type { User } from './redis-clients.js'
 
 /** A server of one's own, and a client of it. */
 export interface OwnRedis {
@@ -31,4 +36,59 @@ export async function ownRedis(args: readonly string[] = []): Promise<OwnRedis> 
       await server.stop()
     },
   }
+}
+
+/** Limiters over one server, which are closed, with the server, when the test is over. */
+interface LimitersOfTest {
+  readonly server: RedisProcess
+  limiter(policy: Policy, options?: Partial<RedisLimiterOptions>): FleetLimiter
+}
+
+/** @param disableOfflineQueue whether a call fails while the client has no connection. */
+export async function limitersOfTest(t: TestContext, disableOfflineQueue = false): Promise<LimitersOfTest> {
+  const server = await RedisProcess.start()
+  const client = createClient({ url: server.url, disableOfflineQueue })
+  client.on('error', () => undefined)
+  await client.connect()
+  const limiters: FleetLimiter[] = []
+  t.after(async () => {
+    for (const limiter of limiters) limiter.close()
+    client.destroy()
+    await server.stop()
+  })
+  return {
+    server,
+    limiter(policy, options = {}) {
+      const limiter = createRedisLimiter(policy, { client, timeoutMs: 30_000, ...options })
+      limiters.push(limiter)
+      return limiter
+    },
+  }
+}
+
+export const USER: User = { username: 'limiter', password: 'secret' }
+
+const GUIDE = readFileSync(new URL('../../../../docs/redis.md', import.meta.url), 'utf8')
+
+/** The commands that a limiter needs, as they are documented. */
+export const DOCUMENTED_COMMANDS = commandsIn(/ACL SETUSER limiter .*?-@all(.*?)```/s)
+
+/** Those that one with overrides needs beside. */
+export const DOCUMENTED_FOR_OVERRIDES = commandsIn(/need these as well:\n\n```(.*?)```/s)
+
+/** Lets {@link USER} do this and no more. */
+export async function allow(nodes: readonly RedisProcess[], commands: readonly string[], keys = 'sluicegate:*'): Promise<void> {
+  const rules = ['reset', 'on', `>${USER.password}`, `~${keys}`, '-@all', ...commands.map((command) => `+${command}`)]
+  for (const node of nodes) await node.ask('ACL', 'SETUSER', USER.username, ...rules)
+}
+
+/** Where a server is found by {@link USER}. */
+export function userUrl({ host, port }: RedisProcess): string {
+  return `redis://${USER.username}:${USER.password}@${host}:${port}`
+}
+
+/** The commands of an ACL rule in the guide. */
+function commandsIn(place: RegExp): string[] {
+  const rule = place.exec(GUIDE)?.[1] ?? ''
+  return [...rule.matchAll(/\+([a-z]+)/g)].map(([, command]) => command as string)
 }

@@ -6,16 +6,60 @@ import type { RegionPool } from '../../../sluicegate/dist/regions/region-pool.js
 import { shareOfRegion } from '../../../sluicegate/dist/regions/region-share.js'
 import { GivenShare } from '../../../sluicegate/dist/shared/outage/local-share.js'
 import { SharedLimiter } from '../../../sluicegate/dist/shared/shared-limiter.js'
+import type { CasOutcome, CasOutcomes, CasState, CasStore, CasSwap } from '../../../sluicegate/dist/store/cas-store.js'
 import { StoreBackend } from '../../../sluicegate/dist/store/store-backend.js'
 import { StoreCalls } from '../../../sluicegate/dist/store/store-calls.js'
 import { StoreLanes } from '../../../sluicegate/dist/store/store-lanes.js'
-import type { Admission } from '../history/admission.js'
+import { memoryStore } from '../../../sluicegate/dist/store-testing/index.js'
+import type { Clock } from '../../../sluicegate/dist/time/clock-interface.js'
+import type { Admission } from '../history/excess.js'
 import type { Random } from '../random.js'
-import { ForgetfulStore } from './forgetful-store.js'
 import { type PoolRules, PoolTwin, SOUND_POOL } from './pool-twin.js'
 import { type Link, SimHome } from './sim-home.js'
 import { StoreSimHome } from './store-sim-home.js'
 import { type SkewedClock, VirtualTime } from './virtual-time.js'
+
+/** A store in memory that can lose its data. Versions of before are never used again. */
+class ForgetfulStore implements CasStore {
+  readonly name = 'forgetful'
+  private readonly clock: Clock
+  private kept: ReturnType<typeof memoryStore>
+  private life = 0
+
+  constructor(clock: Clock) {
+    this.clock = clock
+    this.kept = memoryStore({ clock })
+  }
+
+  forget(): void {
+    this.kept = memoryStore({ clock: this.clock })
+    this.life++
+  }
+
+  async read(key: string): Promise<CasState> {
+    return this.marked(await this.kept.read(key))
+  }
+
+  async swap(swap: CasSwap): Promise<CasOutcome> {
+    const { swapped, state } = await this.kept.swap(this.unmarked(swap))
+    return { swapped, state: this.marked(state) }
+  }
+
+  async swapAll(swaps: readonly CasSwap[]): Promise<CasOutcomes> {
+    const { swapped, states } = await this.kept.swapAll(swaps.map((swap) => this.unmarked(swap)))
+    return { swapped, states: states.map((state) => this.marked(state)) }
+  }
+
+  private marked(state: CasState): CasState {
+    return state.version === undefined ? state : { ...state, version: `${this.life} ${state.version}` }
+  }
+
+  private unmarked(swap: CasSwap): CasSwap {
+    if (swap.version === undefined) return swap
+    const [life, version] = String(swap.version).split(' ').map(Number)
+    return { ...swap, version: life === this.life ? version : -1 }
+  }
+}
 
 /** How messages of a region travel to the home. Durations are microseconds, one way. */
 export interface OceanLink {

@@ -5,7 +5,7 @@ import type { Home } from '../../../sluicegate/dist/regions/home.js'
 import type { Answer, Backend, LeaseRequest, Operation } from '../../../sluicegate/dist/shared/backend.js'
 import { encodingsOf, type PolicyEncoding } from '../../../sluicegate/dist/shared/steps/policy-encoding.js'
 import { grantsOf, type ScriptLease } from '../../../sluicegate/dist/shared/steps/script-call.js'
-import type { Admission } from '../history/admission.js'
+import type { Admission } from '../history/excess.js'
 import { LeaseRecords } from '../leases/lease-records.js'
 import type { VirtualTime } from './virtual-time.js'
 

@@ -5,7 +5,7 @@ import { StoreBackend } from '../../../sluicegate/dist/store/store-backend.js'
 import { StoreCalls } from '../../../sluicegate/dist/store/store-calls.js'
 import { StoreLanes } from '../../../sluicegate/dist/store/store-lanes.js'
 import { memoryStore } from '../../../sluicegate/dist/store-testing/index.js'
-import type { Admission } from '../history/admission.js'
+import type { Admission } from '../history/excess.js'
 import type { Link } from './sim-home.js'
 import type { VirtualTime } from './virtual-time.js'
 

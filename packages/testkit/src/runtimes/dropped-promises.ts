@@ -17,7 +17,7 @@ import {
 } from '../../../sluicegate/dist/index.js'
 import { limitedFetch } from '../../../sluicegate/dist/outbound/index.js'
 import { createRedisLimiter, type RedisClient } from '../../../sluicegate/dist/redis/index.js'
-import { listening } from '../adapters/listening.js'
+import { listening } from '../adapters/harness.js'
 import { channelPair } from '../cluster/channel-pair.js'
 
 // A process that drops every promise that may be dropped, with numbers as they come from upstream, of limiters in memory, without their server

@@ -1,7 +1,6 @@
 import { FaultProxy } from './fault-proxy.js'
 import { freePorts } from './free-ports.js'
-import { redisCli } from './redis-cli.js'
-import { RedisProcess } from './redis-process.js'
+import { RedisProcess, redisCli } from './redis-process.js'
 import { until } from './until.js'
 
 /** Short, so that tests of a failover are: a node that is silent for so long is taken for failed. */

@@ -1,10 +1,87 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { execFile, spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { freePorts } from './free-ports.js'
-import { redisRequest } from './redis-request.js'
+import { commandBytes, ErrorReply, type RespReply, repliesIn } from './resp.js'
 import { ServerChild } from './server-child.js'
-import { WallClock } from './wall-clock.js'
+
+const SOURCE = fileURLToPath(new URL('../../native/wall-clock.c', import.meta.url))
+
+/** The wall clock of one program, by a library of our own: Redis hangs under libfaketime. Its monotonic clock stays as it is. */
+class WallClock {
+  private readonly library: string
+  private readonly file: string
+
+  /** @param folder gets the library, compiled by gcc, and the offset. */
+  constructor(folder: string) {
+    this.library = join(folder, 'wall-clock.so')
+    this.file = join(folder, 'wall-clock')
+    writeFileSync(this.file, Buffer.alloc(8))
+    const { status, stderr } = spawnSync('gcc', ['-O1', '-Wall', '-shared', '-fPIC', '-o', this.library, SOURCE])
+    if (status !== 0) throw new Error(`gcc failed or is missing (apt install gcc libc6-dev): ${stderr}`)
+  }
+
+  /** A command line that runs the program on this clock; the process has the id of the program itself. */
+  command(program: string, args: readonly string[]): readonly [string, readonly string[]] {
+    return ['env', [`LD_PRELOAD=${this.library}`, `WALL_CLOCK_FILE=${this.file}`, program, ...args]]
+  }
+
+  /** Moves it so far from the clock of the machine, in one step, while the program runs. */
+  move(bySeconds: number): void {
+    const offset = Buffer.alloc(8)
+    offset.writeBigInt64LE(BigInt(Math.round(bySeconds * 1_000_000)))
+    // Written in its place: the program has mapped it.
+    writeFileSync(this.file, offset, { flag: 'r+' })
+  }
+}
+
+/** Scripts that never end are asked for, too. */
+const LONGEST_MS = 300_000
+
+/**
+ * What a server answers to one command on a connection of its own: a text or a number, or a line for each item of a list, as `redis-cli` prints
+ * it. Rejects when the server cannot be reached, closes the connection, or answers with an error.
+ */
+function redisRequest(address: { readonly host: string; readonly port: number }, command: readonly string[], longestMs = LONGEST_MS) {
+  return new Promise<string>((resolve, reject) => {
+    const socket = connect(address)
+    const fail = (reason: string): void => {
+      socket.destroy()
+      reject(new Error(`${command.join(' ')} on port ${address.port}: ${reason}`))
+    }
+    let received = Buffer.alloc(0)
+    socket.on('data', (data) => {
+      received = Buffer.concat([received, data])
+      const reply = firstIn(received)
+      if (reply === undefined) return
+      if (reply instanceof ErrorReply) return fail(reply.message)
+      socket.destroy()
+      resolve(printed(reply).trimEnd())
+    })
+    socket.once('error', ({ message }) => fail(message))
+    socket.once('close', () => fail('the connection was closed'))
+    socket.setTimeout(longestMs, () => fail(`no answer in ${longestMs} ms`))
+    socket.write(commandBytes(...command))
+  })
+}
+
+function firstIn(bytes: Buffer): RespReply | undefined {
+  try {
+    return repliesIn(bytes)[0]
+  } catch {
+    return undefined
+  }
+}
+
+function printed(reply: RespReply): string {
+  if (reply instanceof ErrorReply) return reply.message
+  if (typeof reply === 'string') return Buffer.from(reply, 'latin1').toString()
+  return Array.isArray(reply) ? reply.map(printed).join('\n') : String(reply ?? '')
+}
 
 /** A server to test on, by name or path: `redis-server` unless the environment names another that speaks the same, such as `valkey-server`. */
 const SERVER = process.env.SLUICEGATE_REDIS_SERVER ?? 'redis-server'
@@ -117,4 +194,13 @@ async function isReady(address: RedisProcess, pid: number): Promise<boolean> {
     () => [],
   )
   return pong === 'PONG' && server?.includes(`process_id:${pid}\r\n`) === true
+}
+
+const run = promisify(execFile)
+const MOST_BYTES = 2 ** 26
+
+/** What `redis-cli` prints. Rejects when the server cannot be reached or answers with an error. */
+export async function redisCli(...args: readonly string[]): Promise<string> {
+  const { stdout } = await run('redis-cli', ['-e', ...args], { timeout: LONGEST_MS, maxBuffer: MOST_BYTES })
+  return stdout.trimEnd()
 }

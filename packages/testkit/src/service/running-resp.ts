@@ -6,8 +6,8 @@ import type { Certificates } from 'sluicegate-config/tls.js'
 import { Engine } from 'sluicegate-server/dist/engine/engine.js'
 import type { Access } from 'sluicegate-server/dist/protocols/resp/access.js'
 import { RespServer } from 'sluicegate-server/dist/protocols/resp/resp-server.js'
-import { aGuard } from './a-guard.js'
 import { OPEN_ACCESS } from './resp-session.js'
+import { aGuard } from './running-service.js'
 
 /** Options of {@link runningResp}. */
 export interface RunningRespOptions {

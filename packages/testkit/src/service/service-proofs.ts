@@ -1,9 +1,153 @@
+import { type ChildProcess, type ChildProcessWithoutNullStreams, execFile, fork } from 'node:child_process'
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { hostile } from './hostile-proof.js'
-import { overload } from './overload-proof.js'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { ATTACKS, type AttackOrder, type AttackReport } from './hostile-attacks.js'
 import { limitOf, metric, type ProofRun, serve, startTraffic, type Verdict } from './proof-service.js'
+import { MAIN, residentBytes } from './sluicegate-process.js'
+
+const TIMES = 5
+/** Of the capacity, what is answered under overload at least. */
+const LEAST_GOODPUT = 0.8
+const RECOVERY_MS = 1_000
+/** How much slower a request may be after the recovery, for the noise of a machine. */
+const RECOVERED = { times: 2, ms: 1 } as const
+/** Of the closed loop that finds the capacity. */
+const CALLERS = 64
+
+/** Five times the capacity, over five times as many connections: at least 80 % of the capacity is answered, and a second later all is as before. */
+async function overload(run: ProofRun): Promise<Verdict> {
+  const seconds = Math.max(1, Math.round(8 * run.scale))
+  const { url } = await serve(run, limitOf(1_000_000_000))
+  const load = async (...flags: readonly string[]): Promise<LoadResult> => {
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      MAIN,
+      'load',
+      url,
+      '--policy',
+      'api',
+      '--warm-up',
+      '1s',
+      '--json',
+      ...flags,
+    ])
+    return JSON.parse(stdout) as LoadResult
+  }
+  const capacities: number[] = []
+  for (let i = 0; i <= 3; i++) {
+    const { perSecond } = await load('--closed', `${CALLERS}`, '--connections', `${CALLERS}`, '--duration', `${Math.min(3, seconds)}s`)
+    // The first run warms up the service.
+    if (i > 0) capacities.push(perSecond)
+  }
+  const capacity = medianOf(capacities)
+  const before = await probed(url)
+  const { perSecond, errors } = await load(
+    '--rate',
+    String(Math.round(capacity * TIMES)),
+    '--connections',
+    String(CALLERS * TIMES),
+    '--duration',
+    `${seconds}s`,
+    '--grace',
+    '100ms',
+  )
+  await sleep(RECOVERY_MS)
+  const inFlight = await metric(url, 'sluicegate_requests_in_flight')
+  const after = await probed(url)
+  const goodput = perSecond / capacity
+  const isRecovered = after.failed === 0 && after.p50Ms <= RECOVERED.times * before.p50Ms + RECOVERED.ms
+  const holds = goodput >= LEAST_GOODPUT && isRecovered && inFlight <= 1
+  return { holds, capacity: Math.round(capacity), offered: TIMES, goodput, errors, inFlight, beforeMs: before.p50Ms, afterMs: after.p50Ms }
+}
+
+interface LoadResult {
+  readonly perSecond: number
+  readonly errors: number
+}
+
+/** One request after another, for half a second. */
+async function probed(url: string): Promise<{ p50Ms: number; failed: number }> {
+  const { stop } = startTraffic(url, 1)
+  await sleep(500)
+  const { latenciesMs, failed, refused } = await stop()
+  return { p50Ms: medianOf(latenciesMs), failed: failed + refused }
+}
+
+function medianOf(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.POSITIVE_INFINITY
+}
+
+const ATTACKER = fileURLToPath(new URL('./attacker.js', import.meta.url))
+const MAX_RSS_MB = 400
+/** A measurement of fewer seconds may end before the service looks for connections to close. */
+const CLOSED_WITHIN_S = 5
+/** Short times, so that offenders are closed while the proof looks. */
+const CLIENTS = 'clients: { headers-timeout: 2s, read-timeout: 2s }\n'
+/** Attacks after which the service closes all connections. */
+const CLOSED: ReadonlySet<string> = new Set(['slowloris', 'oversizedCommands', 'oversizedFrames'])
+
+/** Clients that are slow, silent or greedy, on all protocols: p99 of the others at most doubles, and memory is bounded. */
+async function hostile(run: ProofRun): Promise<Verdict> {
+  const { url, text, child } = await serve(run, `${CLIENTS}${limitOf(1_000_000_000)}`, '--grpc', '127.0.0.1:0', '--resp', '127.0.0.1:0')
+  const port = (scheme: RegExp): number => Number(scheme.exec(text)?.[1])
+  const ports = { http: Number(new URL(url).port), grpc: port(/grpcs?:\/\/[^\s:]+:(\d+)/), resp: port(/redis:\/\/[^\s:]+:(\d+)/) }
+  const seconds = 10 * run.scale
+  let peakRssMb = 0
+  const besides: Record<string, unknown> = {}
+  const measured = async (): Promise<number> => {
+    const { stop } = startTraffic(url, 4)
+    for (const endMs = performance.now() + seconds * 1_000; performance.now() < endMs; await sleep(50))
+      peakRssMb = Math.max(peakRssMb, rssMb(child))
+    const { latenciesMs, failed, refused } = await stop()
+    if (failed + refused > 0) throw new Error(`${failed + refused} requests of others failed`)
+    return p99(latenciesMs)
+  }
+  let holds = true
+  for (const name of Object.keys(ATTACKS)) {
+    const baseMs = await measured()
+    const attack = await begun({ name, ports, scale: run.scale })
+    const p99Ms = await measured()
+    const { closed, count } = await attack.end()
+    besides[name] = { quietP99Ms: round(baseMs), p99Ms: round(p99Ms), ratio: round(p99Ms / baseMs), closed: `${closed} of ${count}` }
+    if (p99Ms > 2 * baseMs || (CLOSED.has(name) && seconds >= CLOSED_WITHIN_S && closed < count)) holds = false
+    await sleep(200)
+  }
+  return { holds: holds && peakRssMb <= MAX_RSS_MB, peakRssMb: Math.round(peakRssMb), ...besides }
+}
+
+/** Attacks in a process of their own: their work delays no other client. */
+async function begun(order: AttackOrder): Promise<{ end(): Promise<AttackReport> }> {
+  const child: ChildProcess = fork(ATTACKER)
+  const report = async (): Promise<AttackReport> => {
+    const [message] = (await once(child, 'message')) as [AttackReport]
+    return message
+  }
+  child.send(order)
+  await report()
+  return {
+    async end() {
+      child.send('end')
+      const last = await report()
+      child.kill('SIGKILL')
+      return last
+    },
+  }
+}
+
+function rssMb({ pid }: ChildProcessWithoutNullStreams): number {
+  return residentBytes(pid) / 2 ** 20
+}
+
+function p99(latenciesMs: number[]): number {
+  return latenciesMs.sort((a, b) => a - b)[Math.floor(latenciesMs.length * 0.99)] ?? Number.NaN
+}
+
+function round(value: number): number {
+  return Math.round(value * 100) / 100
+}
 
 /** By name. */
 export const SERVICE_PROOFS: Readonly<Record<string, (run: ProofRun) => Promise<Verdict>>> = { reloads, stops, kill, hostile, overload }

@@ -1,6 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { get } from 'node:http'
 import { get as getEncrypted } from 'node:https'
 import { tmpdir } from 'node:os'
@@ -8,7 +8,12 @@ import { join } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { readExposition, seriesValue } from './exposition.js'
-import { residentBytes } from './resident-memory.js'
+
+/** The resident set of a process, as Linux tells it. */
+export function residentBytes(pid: number | undefined): number {
+  const [, kB] = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+  return Number(kB) * 1_024
+}
 
 const COMPILED = fileURLToPath(import.meta.resolve('sluicegate-server/dist/main.js'))
 const BUNDLE = fileURLToPath(new URL('../bundle/main.js', `file://${COMPILED}`))

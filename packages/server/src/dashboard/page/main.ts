@@ -1,11 +1,71 @@
-import type { History, Sample, ServerSample } from '../sample.js'
+import type { History, Percentiles, RegionalPolicy, RegionSample, Sample, ServerSample } from '../sample.js'
 import { showCandidate } from './candidate-card.js'
+import { Chart, type Drawing } from './chart.js'
 import { byId, made } from './element.js'
-import { count, rate } from './figures.js'
+import { count, rate, time } from './figures.js'
 import { KeyLookup } from './key-lookup.js'
-import { LatencyCard } from './latency-card.js'
 import { PolicyCard } from './policy-card.js'
-import { showRegion } from './region-card.js'
+
+/** Who holds what of budgets whose home is another store. */
+function showRegion(region: RegionSample | undefined): void {
+  byId('region').hidden = region === undefined
+  if (region === undefined) return
+  const { name, isHomeOut, policies } = region
+  byId('region-name').textContent = name
+  const home = byId('region-home')
+  home.className = isHomeOut ? 'badge denied' : 'badge allowed'
+  home.textContent = isHomeOut ? 'home out: the region goes on with its share' : 'home reachable'
+  byId('region-policies').replaceChildren(...policies.map(row))
+}
+
+function row({ name, mode, why, isHomeOut, renewedPerSecond, charged, regions, share }: RegionalPolicy): HTMLElement {
+  const owed = charged === 0 ? '' : `, ${count(charged)} charged afterwards`
+  const part = `share ${rate(100 * share)}%`
+  return made(
+    'li',
+    'state regional',
+    made('b', 'state-name', name),
+    made('span', isHomeOut ? 'badge denied' : 'badge allowed', isHomeOut ? `${mode}, home out` : mode),
+    made('span', 'quiet', why ?? 'holds tokens ahead of need'),
+    made('span', 'left', made('b', '', rate(renewedPerSecond)), ` tokens renewed a second${owed}`),
+    made('span', 'quiet', regions === 0 ? part : `${count(regions)} ${regions === 1 ? 'region' : 'regions'}, ${part}`),
+  )
+}
+
+const NAMES = ['p50', 'p90', 'p99', 'p999'] as const
+const DRAWING: Drawing = {
+  lines: [
+    { label: 'p50', colour: 'p50' },
+    { label: 'p90', colour: 'p90', dash: [8, 3] },
+    { label: 'p99', colour: 'p99' },
+    { label: 'p99.9', colour: 'p999', dash: [3, 3] },
+  ],
+  tick: time,
+  isLog: true,
+}
+
+/** How long decisions took, as percentiles over the last two minutes. */
+class LatencyCard {
+  readonly #place = byId('latency-chart')
+  readonly #chart = new Chart(this.#place, DRAWING)
+
+  restart(atS: readonly number[], latency: readonly (Percentiles | null)[]): void {
+    this.#chart.restart(
+      atS,
+      NAMES.map((name) => latency.map((each) => each?.[name] ?? null)),
+    )
+  }
+
+  show(atS: number, latency: Percentiles | undefined): void {
+    this.#chart.add(
+      atS,
+      NAMES.map((name) => latency?.[name] ?? null),
+    )
+    if (latency === undefined) return
+    for (const name of NAMES) byId(`latency-${name}`).textContent = time(latency[name])
+    this.#place.ariaLabel = `Last two minutes of the time of a decision: now ${time(latency.p50)} in the median, ${time(latency.p999)} at 99.9 percent`
+  }
+}
 
 const STATES = { live: 'Live', lost: 'Connection lost, trying again' }
 const cards = new Map<string, PolicyCard>()

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { aGuard } from 'sluicegate-testkit/service/a-guard.js'
+import { aGuard } from 'sluicegate-testkit/service/running-service.js'
 import { type Piece, SessionTurns } from './session-turns.js'
 
 function workFor(ms: number): void {

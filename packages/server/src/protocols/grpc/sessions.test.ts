@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events'
 import type { ServerHttp2Session } from 'node:http2'
 import { Socket } from 'node:net'
 import { test } from 'node:test'
-import { aGuard } from 'sluicegate-testkit/service/a-guard.js'
+import { aGuard } from 'sluicegate-testkit/service/running-service.js'
 import { DEFAULT_GRPC_BOUNDS } from './grpc-bounds.js'
 import { Sessions } from './sessions.js'
 

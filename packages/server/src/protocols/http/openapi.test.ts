@@ -3,8 +3,7 @@ import { test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { manualClock } from 'sluicegate'
 import { parseConfig } from 'sluicegate-config/read-config.js'
-import { envoyDomains } from 'sluicegate-testkit/service/envoy-domains.js'
-import { runService } from 'sluicegate-testkit/service/running-service.js'
+import { envoyDomains, runService } from 'sluicegate-testkit/service/running-service.js'
 
 const YAML = `
 listen: { port: 0, admin: "127.0.0.1:0" }

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { turns } from 'sluicegate-testkit/cluster/channel-pair.js'
-import { fleet } from 'sluicegate-testkit/cluster/cluster-fixture.js'
+import { fleet, turns } from 'sluicegate-testkit/cluster/channel-pair.js'
 import { concurrency, tokenBucket } from '../../index.js'
 
 const ONE = concurrency({ limit: 1, ttl: '1h' })

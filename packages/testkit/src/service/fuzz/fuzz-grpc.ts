@@ -16,7 +16,7 @@ import { GrpcError } from 'sluicegate-server/dist/protocols/grpc/status.js'
 import { StreamAnswer } from 'sluicegate-server/dist/protocols/grpc/stream-answer.js'
 import { UnaryCalls } from 'sluicegate-server/dist/protocols/grpc/unary-calls.js'
 import type { Random } from 'sluicegate-testkit'
-import { aGuard } from '../a-guard.js'
+import { aGuard } from '../running-service.js'
 import { damaged } from './damaged.js'
 import { fuzzInput, fuzzRounds, inPieces, pieceSizes } from './fuzz-input.js'
 

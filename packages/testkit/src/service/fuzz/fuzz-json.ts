@@ -10,7 +10,7 @@ import { RateLimits } from 'sluicegate-server/dist/envoy/rate-limits.js'
 import { router } from 'sluicegate-server/dist/protocols/http/router.js'
 import { changeRoutes, decisionRoutes } from 'sluicegate-server/dist/protocols/http/verbs.js'
 import type { Random } from 'sluicegate-testkit'
-import { aGuard } from '../a-guard.js'
+import { aGuard } from '../running-service.js'
 import { damaged } from './damaged.js'
 import { fuzzInput, fuzzRounds, inPieces, pieceSizes } from './fuzz-input.js'
 

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { merged } from './merge-results.js'
-import type { ServerResults } from './server-results.js'
+import { merged, type ServerResults } from './server-results.js'
 
 const earlier = {
   kind: 'server',

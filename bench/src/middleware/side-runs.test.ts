@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { sideTimes } from './side-times.js'
+import { sideTimes } from './side-runs.js'
 
 test('a machine that is twice as slow for most of the time changes what is added only in proportion', () => {
   const steady = sideTimes({ unlimited: [10, 10, 10, 10, 10], sluicegate: [12, 12, 12, 12, 12], rival: [16, 16, 16, 16, 16] })

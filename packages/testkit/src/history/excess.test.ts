@@ -1,14 +1,66 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { ConcurrencyOracle } from '../oracle/concurrency-oracle.js'
 import type { RateSpec } from '../oracle/emission.js'
 import { RateOracle } from '../oracle/rate-oracle.js'
 import { Random } from '../random.js'
 import { shortOrLong } from '../run-length.js'
 import { randomRate } from '../sequences/rate-sequences.js'
-import type { Admission } from './admission.js'
-import { firstExcess, shareOfBudget } from './rate-history.js'
+import { type Admission, type Flight, firstCrowding, firstExcess, shareOfBudget, worstExcess } from './excess.js'
 
 const SPEC = { limit: 10, windowMs: 1000, burst: 5 }
+
+test('what is over in the worst interval is counted, however much was admitted in all', () => {
+  const burst = Array.from({ length: 8 }, () => ({ atUs: 1_000_000, cost: 1 }))
+  assert.equal(worstExcess(SPEC, burst), 3)
+  const calm = Array.from({ length: 100 }, (_, i) => ({ atUs: 3_000_000 + i * 100_000, cost: 1 }))
+  assert.equal(worstExcess(SPEC, [...calm, ...burst]), 3)
+})
+
+test('nothing is over exactly where the exact bound holds', () => {
+  const random = new Random(3)
+  let over = 0
+  for (let i = 0; i < 2000; i++) {
+    // Whole tokens at whole hundreds of milliseconds: all sums are exact.
+    const admissions = Array.from({ length: 12 }, () => ({ atUs: random.integer(0, 12) * 100_000, cost: random.integer(1, 2) }))
+    const isOver = worstExcess(SPEC, admissions) > 1e-6
+    assert.equal(isOver, firstExcess(SPEC, admissions) !== undefined)
+    if (isOver) over++
+  }
+  assert.ok(over > 100 && over < 1900)
+})
+
+test('as many in flight as the limit are no crowd, one more at any moment is', () => {
+  const flights = [
+    { fromUs: 0, untilUs: 100, cost: 2 },
+    { fromUs: 50, untilUs: 200, cost: 1 },
+    { fromUs: 100, untilUs: 150, cost: 2 },
+  ]
+  assert.equal(firstCrowding(3, flights), undefined)
+  assert.deepEqual(firstCrowding(2, flights), { atUs: 50, inFlight: 3 })
+  assert.deepEqual(firstCrowding(3, [...flights, { fromUs: 149, untilUs: 150, cost: 1 }]), { atUs: 149, inFlight: 4 })
+})
+
+test('the oracle of concurrency never has more in flight than its limit', () => {
+  for (let seed = 1; seed <= 200; seed++) {
+    const random = new Random(seed)
+    const limit = random.integer(1, 5)
+    const oracle = new ConcurrencyOracle({ algorithm: 'concurrency', limit, windowMs: 1 })
+    const flights: (Flight & { permit: bigint })[] = []
+    let nowUs = 0
+    for (let i = 0; i < 60; i++) {
+      nowUs += random.integer(0, 400)
+      const cost = random.integer(1, limit)
+      const { permit } = oracle.take('k', cost, nowUs / 1000)
+      if (permit !== undefined) flights.push({ fromUs: nowUs, untilUs: nowUs + 1000, cost, permit })
+      const some = random.integer(0, flights.length)
+      const held = flights[some]
+      if (held !== undefined && oracle.release('k', held.permit, nowUs / 1000)) flights[some] = { ...held, untilUs: nowUs }
+    }
+    assert.ok(flights.length > 10)
+    assert.equal(firstCrowding(limit, flights), undefined, `seed ${seed}`)
+  }
+})
 
 test('exactly the budget of an interval is no excess, one token more is', () => {
   const within = [

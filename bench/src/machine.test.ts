@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { disturbed, usage } from './quiet.js'
+import { disturbed, usage } from './machine.js'
 
 const start = { atMs: 0, machineMs: 1_000, subjectMs: 500 }
 
