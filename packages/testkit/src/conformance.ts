@@ -1,6 +1,6 @@
 import { ALGORITHMS, type Examined } from './conformance/algorithms.js'
 import { blocks } from './conformance/blocks.js'
-import { budget } from './conformance/budget.js'
+import { budgets } from './conformance/budget.js'
 import { denialEvents } from './conformance/denial-events.js'
 import { fixturesOf, type MakeLimiter, type StoreTraits } from './conformance/fixture.js'
 import { keys } from './conformance/keys.js'
@@ -13,7 +13,7 @@ import { updates } from './conformance/updates.js'
 import { verbs } from './conformance/verbs.js'
 import { waiting } from './conformance/waiting.js'
 
-const SHARED = { verbs, blocks, budget, time, updates, misuse, keys, table, denialEvents, statsAndEvents, reserving, waiting }
+const SHARED = { verbs, blocks, budget: budgets, time, updates, misuse, keys, table, denialEvents, statsAndEvents, reserving, waiting }
 
 /** Which tests to register; default all. */
 export interface ConformanceChoice {

@@ -1,5 +1,4 @@
-import { turns } from 'sluicegate-testkit/cluster/channel-pair.js'
-import { fleet } from 'sluicegate-testkit/cluster/cluster-fixture.js'
+import { fleet, turns } from 'sluicegate-testkit/cluster/channel-pair.js'
 import { feltChanges } from 'sluicegate-testkit/suites/felt-changes.js'
 
 feltChanges(

@@ -1,13 +1,14 @@
 import { after } from 'node:test'
+import pg from 'pg'
 import { PostgresProcess } from 'sluicegate-testkit'
 import { conformanceOverStore } from 'sluicegate-testkit/stores/store-conformance.js'
-import { LimiterHost } from 'sluicegate-testkit/twins/synchronous-limiter.js'
+import { overPostgres } from 'sluicegate-testkit/stores/store-limiters.js'
 
 const server = await PostgresProcess.start()
-const host = new LimiterHost(server.url)
+const pool = new pg.Pool({ connectionString: server.url, max: 4 })
 after(async () => {
-  await host.stop()
+  await pool.end()
   await server.stop()
 })
 
-conformanceOverStore('PostgreSQL', host, { share: 0.002, keysShare: 0.002, sampled: true, furthestBackMs: 300 })
+conformanceOverStore('PostgreSQL', overPostgres(pool), { share: 0.002, keysShare: 0.002, sampled: true, furthestBackMs: 300 })

@@ -1,14 +1,14 @@
 import { after, afterEach } from 'node:test'
-import { type ConformanceChoice, conformance, IS_LONG_RUN, type MakeLimiter, shortOrLong } from 'sluicegate-testkit'
-import { allow, DOCUMENTED_COMMANDS, userUrl } from 'sluicegate-testkit/redis/allowed-user.js'
-import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
-import { LimiterHost } from 'sluicegate-testkit/twins/synchronous-limiter.js'
+import { createClient } from '@redis/client'
+import { type ConformanceChoice, conformance, IS_LONG_RUN, shortOrLong } from 'sluicegate-testkit'
+import { allow, DOCUMENTED_COMMANDS, ownRedis, userUrl } from 'sluicegate-testkit/redis/own-redis.js'
+import { overRedis } from 'sluicegate-testkit/stores/store-limiters.js'
 
 /**
  * The one suite, on the exact store. Left out, because a store has none of it: tables and what goes when they are full (`table`), evictions
  * and counters of memory (`watching`); of updates what is true at one moment for all keys (a key is carried over when it is next touched,
- * see twins.test.ts and rolling-update.test.ts), long steps back of the clock (see clock-steps.test.ts), and what moves timers while it
- * waits for a promise (`waiting`), as this thread sleeps meanwhile. A token bucket is the same script as GCRA.
+ * see twins.test.ts and rolling-update.test.ts), and long steps back of the clock (see clock-steps.test.ts).
+ * A token bucket is the same script as GCRA.
  */
 const SHARED: ConformanceChoice['shared'] = ['verbs', 'blocks', 'budget', 'time', 'misuse', 'reserving', 'denialEvents', 'updates']
 const AHEAD: ConformanceChoice['algorithms'] = ['gcra', 'all-of']
@@ -22,19 +22,19 @@ const FURTHEST_BACK_MS = 300
 const redis = await ownRedis()
 // As a user who may do what is documented and nothing else, but for this suite's own look at the keys.
 await allow([redis.server], [...DOCUMENTED_COMMANDS, 'keys'], '*')
-const host = new LimiterHost(userUrl(redis.server))
+const client = createClient({ url: userUrl(redis.server) })
+client.on('error', () => undefined)
+await client.connect()
 afterEach(() => redis.send('FLUSHALL'))
 after(async () => {
-  await host.stop()
+  client.destroy()
   await redis.stop()
 })
 
 const KEYS_SHARE = shortOrLong(0.002, 0.005)
 const store = { source: 'store', own: false, share: shortOrLong(0.005, 0.01), updatesLazily: true } as const
 
-function make(mode: 'exact' | 'leased'): MakeLimiter {
-  return (policy, { clock, hotKeys = 0 }) => host.make(policy, { hotKeys, mode, outage: 'closed', timeoutMs: 60_000 }, clock)
-}
+const make = overRedis(client)
 
 conformance('exact store', make('exact'), {
   ...store,

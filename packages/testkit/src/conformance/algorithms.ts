@@ -3,13 +3,7 @@ import { allsOf } from './all-of.js'
 import { permits } from './concurrency.js'
 import { fixedWindows } from './fixed-window.js'
 import type { Fixtures, MakePolicy } from './fixture.js'
-import { rateBlocks } from './rate/blocks.js'
-import { rateBudget } from './rate/budget.js'
-import { rateCrowd } from './rate/crowd.js'
-import type { MakeRate } from './rate/make-rate.js'
-import { rateTime } from './rate/time.js'
-import { rateUpdates } from './rate/updates.js'
-import { rateVerbs } from './rate/verbs.js'
+import { ratesOf } from './rate.js'
 import { slidingLogs } from './sliding-log.js'
 import { slidingWindows } from './sliding-window.js'
 
@@ -24,8 +18,8 @@ export interface Examined {
 
 /** The algorithms that the suite examines. */
 export const ALGORITHMS: readonly Examined[] = [
-  { name: 'token bucket', policyOf: tokenBucket, own: ownOfRate(tokenBucket) },
-  { name: 'gcra', policyOf: gcra, own: ownOfRate(gcra) },
+  { name: 'token bucket', policyOf: tokenBucket, own: ratesOf(tokenBucket) },
+  { name: 'gcra', policyOf: gcra, own: ratesOf(gcra) },
   { name: 'fixed window', policyOf: fixedWindow, own: fixedWindows },
   { name: 'sliding window', policyOf: slidingWindow, own: slidingWindows },
   { name: 'sliding log', policyOf: slidingLog, own: slidingLogs },
@@ -36,10 +30,4 @@ export const ALGORITHMS: readonly Examined[] = [
 /** Parts that share the name, so that it does not matter which of them speaks. */
 function bothOf(options: Parameters<MakePolicy>[0]): Policy {
   return allOf([slidingWindow(options), tokenBucket(options)], options.name === undefined ? {} : { name: options.name })
-}
-
-function ownOfRate(policyOf: MakeRate): Examined['own'] {
-  return (name, fixture) => {
-    for (const part of [rateVerbs, rateBlocks, rateBudget, rateTime, rateUpdates, rateCrowd]) part(name, fixture, policyOf)
-  }
 }

@@ -1,97 +1,100 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { concurrency, type Limiter, type Permit } from 'sluicegate'
-import { type Flight, firstCrowding } from '../history/flight-history.js'
+import { concurrency } from 'sluicegate'
+import { type Flight, firstCrowding } from '../history/excess.js'
 import { Random } from '../random.js'
-import type { Fixture, Fixtures } from './fixture.js'
+import type { AnyLimiter, AnyPermit, Fixture, Fixtures } from './fixture.js'
 
 /** What is true of permits alone. */
 export function permits(name: string, fixture: Fixtures): void {
   const threeAtOnce = concurrency({ limit: 3, ttl: '1s' })
 
-  const inFlight = (policy = threeAtOnce, options = {}): Omit<Fixture, 'limiter'> & { readonly limiter: Limiter<Permit> } => {
-    const { limiter, ...rest } = fixture(policy, options)
-    return { ...rest, limiter: limiter as Limiter<Permit> }
+  const inFlight = async (
+    policy = threeAtOnce,
+    options = {},
+  ): Promise<Omit<Fixture, 'limiter'> & { readonly limiter: AnyLimiter<AnyPermit> }> => {
+    const { limiter, ...rest } = await fixture(policy, options)
+    return { ...rest, limiter: limiter as AnyLimiter<AnyPermit> }
   }
 
-  test(`${name}: what a permit holds comes back when it is released, once`, () => {
-    const { limiter } = inFlight()
-    const [first, second] = [limiter.take('k', 2), limiter.take('k')]
-    assert.equal(limiter.take('k').allowed, false)
-    assert.deepEqual([first.release(), first.release(), limiter.peek('k').remaining], [true, false, 2])
+  test(`${name}: what a permit holds comes back when it is released, once`, async () => {
+    const { limiter } = await inFlight()
+    const [first, second] = [await limiter.take('k', 2), await limiter.take('k')]
+    assert.equal((await limiter.take('k')).allowed, false)
+    assert.deepEqual([await first.release(), await first.release(), (await limiter.peek('k')).remaining], [true, false, 2])
     second[Symbol.dispose]()
-    assert.deepEqual([second.release(), limiter.peek('k').remaining], [false, 3])
+    assert.deepEqual([await second.release(), (await limiter.peek('k')).remaining], [false, 3])
   })
 
-  test(`${name}: of a denied permit all verbs do nothing`, () => {
-    const { limiter } = inFlight()
-    limiter.take('k', 3)
-    for (const denied of [limiter.take('k'), limiter.take('k', 4)]) {
-      assert.deepEqual([denied.allowed, denied.release(), denied.heartbeat()], [false, false, false])
+  test(`${name}: of a denied permit all verbs do nothing`, async () => {
+    const { limiter } = await inFlight()
+    await limiter.take('k', 3)
+    for (const denied of [await limiter.take('k'), await limiter.take('k', 4)]) {
+      assert.deepEqual([denied.allowed, await denied.release(), await denied.heartbeat()], [false, false, false])
       denied[Symbol.dispose]()
     }
-    assert.equal(limiter.peek('k').remaining, 0)
+    assert.equal((await limiter.peek('k')).remaining, 0)
   })
 
-  test(`${name}: a permit whose holder died comes back after its time, to the millisecond`, () => {
-    const { limiter, clock } = inFlight()
-    const lost = limiter.take('k', 3)
+  test(`${name}: a permit whose holder died comes back after its time, to the millisecond`, async () => {
+    const { limiter, clock } = await inFlight()
+    const lost = await limiter.take('k', 3)
     clock.advance(400)
-    assert.equal(limiter.take('k').retryAfterMs, 600)
+    assert.equal((await limiter.take('k')).retryAfterMs, 600)
     clock.advance(599)
-    assert.equal(limiter.take('k').allowed, false)
+    assert.equal((await limiter.take('k')).allowed, false)
     clock.advance(1)
-    assert.equal(limiter.take('k', 3).allowed, true)
-    assert.deepEqual([lost.release(), lost.heartbeat(), limiter.peek('k').remaining], [false, false, 0])
+    assert.equal((await limiter.take('k', 3)).allowed, true)
+    assert.deepEqual([await lost.release(), await lost.heartbeat(), (await limiter.peek('k')).remaining], [false, false, 0])
   })
 
-  test(`${name}: a heartbeat renews a permit as often as it comes in time`, () => {
-    const { limiter, clock } = inFlight()
-    const permit = limiter.take('k', 3)
+  test(`${name}: a heartbeat renews a permit as often as it comes in time`, async () => {
+    const { limiter, clock } = await inFlight()
+    const permit = await limiter.take('k', 3)
     for (let beat = 0; beat < 20; beat++) {
       clock.advance(999)
-      assert.equal(permit.heartbeat(), true)
-      assert.equal(limiter.take('k').retryAfterMs, 1000)
+      assert.equal(await permit.heartbeat(), true)
+      assert.equal((await limiter.take('k')).retryAfterMs, 1000)
     }
     clock.advance(1000)
-    assert.equal(permit.heartbeat(), false)
-    assert.equal(limiter.take('k', 3).allowed, true)
+    assert.equal(await permit.heartbeat(), false)
+    assert.equal((await limiter.take('k', 3)).allowed, true)
   })
 
-  test(`${name}: a permit from before a reset releases nothing that came later`, () => {
-    const { limiter } = inFlight()
-    const before = limiter.take('k', 3)
-    limiter.reset('k')
-    limiter.take('k', 3)
-    assert.deepEqual([before.release(), before.heartbeat(), limiter.peek('k').remaining], [false, false, 0])
+  test(`${name}: a permit from before a reset releases nothing that came later`, async () => {
+    const { limiter } = await inFlight()
+    const before = await limiter.take('k', 3)
+    await limiter.reset('k')
+    await limiter.take('k', 3)
+    assert.deepEqual([await before.release(), await before.heartbeat(), (await limiter.peek('k')).remaining], [false, false, 0])
   })
 
-  test(`${name}: a bound key and other keys hold permits of their own`, () => {
-    const { limiter } = inFlight()
+  test(`${name}: a bound key and other keys hold permits of their own`, async () => {
+    const { limiter } = await inFlight()
     const bound = limiter.key('k')
-    const permit = bound.take(2)
-    limiter.take('other', 3)
-    assert.equal(limiter.peek('k').remaining, 1)
-    permit.release()
-    assert.deepEqual([bound.peek().remaining, limiter.peek('other').remaining], [3, 0])
+    const permit = await bound.take(2)
+    await limiter.take('other', 3)
+    assert.equal((await limiter.peek('k')).remaining, 1)
+    await permit.release()
+    assert.deepEqual([(await bound.peek()).remaining, (await limiter.peek('other')).remaining], [3, 0])
   })
 
-  test(`${name}: a step back of the clock ends no permit and gives none away`, () => {
-    const { limiter, clock } = inFlight()
-    const permit = limiter.take('k', 2)
+  test(`${name}: a step back of the clock ends no permit and gives none away`, async () => {
+    const { limiter, clock } = await inFlight()
+    const permit = await limiter.take('k', 2)
     clock.advance(-10_000)
-    assert.equal(limiter.take('k', 2).allowed, false)
-    assert.equal(limiter.take('k').allowed, true)
-    assert.deepEqual([permit.release(), limiter.peek('k').remaining], [true, 2])
+    assert.equal((await limiter.take('k', 2)).allowed, false)
+    assert.equal((await limiter.take('k')).allowed, true)
+    assert.deepEqual([await permit.release(), (await limiter.peek('k')).remaining], [true, 2])
   })
 
-  test(`I1 ${name}: never more in flight than the limit, with releases, renewals and deaths`, () => {
+  test(`I1 ${name}: never more in flight than the limit, with releases, renewals and deaths`, async () => {
     for (let seed = 1; seed <= 30; seed++) {
       const random = new Random(seed)
       const limit = random.pick([1, 2, 7, 100])
-      const { limiter, clock } = inFlight(concurrency({ limit, ttl: 100 }), { maxKeys: 4 })
-      const flights: (Flight & { readonly permit: Permit })[] = []
+      const { limiter, clock } = await inFlight(concurrency({ limit, ttl: 100 }), { maxKeys: 4 })
+      const flights: (Flight & { readonly permit: AnyPermit })[] = []
       for (let i = 0; i < 300; i++) {
         clock.advance(random.pick([0, 0.001, 1, random.integer(0, 60)]))
         const nowUs = Math.round(clock.nowMs() * 1000)
@@ -99,14 +102,14 @@ export function permits(name: string, fixture: Fixtures): void {
         const held = flights[some]
         if (held === undefined || random.chance(0.6)) {
           const cost = random.magnitude(1, limit)
-          const permit = limiter.take('k', cost)
+          const permit = await limiter.take('k', cost)
           if (permit.allowed) flights.push({ permit, cost, fromUs: nowUs, untilUs: nowUs + 100_000 })
         } else if (random.chance(0.7)) {
-          assert.equal(held.permit.release(), nowUs < held.untilUs)
+          assert.equal(await held.permit.release(), nowUs < held.untilUs)
           flights[some] = { ...held, untilUs: Math.min(held.untilUs, nowUs) }
         } else {
           const isHeld = nowUs < held.untilUs
-          assert.equal(held.permit.heartbeat(), isHeld)
+          assert.equal(await held.permit.heartbeat(), isHeld)
           if (isHeld) flights[some] = { ...held, untilUs: nowUs + 100_000 }
         }
       }
@@ -116,8 +119,8 @@ export function permits(name: string, fixture: Fixtures): void {
   })
 
   test(`${name}: who waits gets the permit that is released, in the order of arrival`, async () => {
-    const { limiter, clock } = inFlight()
-    const held = [limiter.take('k'), limiter.take('k'), limiter.take('k')]
+    const { limiter, clock } = await inFlight()
+    const held = [await limiter.take('k'), await limiter.take('k'), await limiter.take('k')]
     const order: number[] = []
     const waits = [0, 1, 2].map(async (i) => {
       const permit = await limiter.wait('k')
@@ -127,35 +130,35 @@ export function permits(name: string, fixture: Fixtures): void {
     await nextTurn()
     assert.deepEqual(order, [])
     for (const [i, permit] of held.entries()) {
-      permit.release()
+      await permit.release()
       await nextTurn()
       assert.equal(order.length, i + 1)
     }
     const given = await Promise.all(waits)
     assert.deepEqual([order, given.every(({ allowed }) => allowed)], [[0, 1, 2], true])
-    assert.deepEqual([limiter.peek('k').remaining, given[1]?.release(), limiter.peek('k').remaining], [0, true, 1])
+    assert.deepEqual([(await limiter.peek('k')).remaining, await given[1]?.release(), (await limiter.peek('k')).remaining], [0, true, 1])
     clock.advance(1000)
-    assert.equal(given[0]?.release(), false)
+    assert.equal(await given[0]?.release(), false)
   })
 
   test(`${name}: one who needs more holds up those behind it, and takes do not slip by`, async () => {
-    const { limiter } = inFlight()
-    const [first, second] = [limiter.take('k'), limiter.take('k', 2)]
+    const { limiter } = await inFlight()
+    const [first, second] = [await limiter.take('k'), await limiter.take('k', 2)]
     let large = false
     const waiting = limiter.wait('k', { cost: 3 }).then(() => {
       large = true
     })
-    second.release()
+    await second.release()
     await nextTurn()
-    assert.deepEqual([large, limiter.take('k').allowed], [false, false])
-    first.release()
+    assert.deepEqual([large, (await limiter.take('k')).allowed], [false, false])
+    await first.release()
     await waiting
-    assert.equal(limiter.peek('k').remaining, 0)
+    assert.equal((await limiter.peek('k')).remaining, 0)
   })
 
   test(`${name}: who waits for a holder that died is let through after its time`, async () => {
-    const { limiter, clock } = inFlight()
-    limiter.take('k', 3)
+    const { limiter, clock } = await inFlight()
+    await limiter.take('k', 3)
     const waiting = limiter.wait('k')
     clock.advance(999)
     await nextTurn()
@@ -164,14 +167,14 @@ export function permits(name: string, fixture: Fixtures): void {
   })
 
   test(`${name}: an aborted wait for a permit holds none`, async () => {
-    const { limiter } = inFlight()
-    const held = limiter.take('k', 3)
+    const { limiter } = await inFlight()
+    const held = await limiter.take('k', 3)
     const controller = new AbortController()
     const waiting = limiter.wait('k', { signal: controller.signal })
     controller.abort(new Error('gone'))
     await assert.rejects(waiting, { message: 'gone' })
-    held.release()
+    await held.release()
     await nextTurn()
-    assert.equal(limiter.peek('k').remaining, 3)
+    assert.equal((await limiter.peek('k')).remaining, 3)
   })
 }

@@ -1,20 +1,169 @@
-import type { DecisionSource, Duration, Limiter, LimiterOptions, ManualClock, Policy } from 'sluicegate'
+import assert from 'node:assert/strict'
+import type {
+  Decision,
+  DecisionSource,
+  Duration,
+  Key,
+  Limiter,
+  LimiterOptions,
+  LimiterStats,
+  ManualClock,
+  Permit,
+  Policy,
+  Reservation,
+  WaitOptions,
+} from 'sluicegate'
 import { manualClock } from 'sluicegate'
+import type { Awaitable } from '../../../sluicegate/dist/awaitable.js'
 import { specOf } from '../kit.js'
-import { CheckedLimiter } from './checked-limiter.js'
+import type { Oracle, OracleBooking, OracleDecision } from '../oracle/oracle.js'
+import { oracleFor } from '../oracle/oracle-for.js'
+import type { PolicySpec } from '../oracle/policy-spec.js'
 import { countTimers, type TimerCount } from './timer-count.js'
 
+/** A reservation, and when it may be spent, which the library does not tell to the microsecond. */
+interface CheckedReservation {
+  readonly reservation: AnyReservation
+  readonly atUs: number
+}
+
+/** A limiter and its oracle side by side: every answer is compared, field by field, and handed on. */
+class CheckedLimiter {
+  readonly #limiter: AnyLimiter
+  readonly #oracle: Oracle
+  readonly #clock: ManualClock
+  readonly #bookings = new Map<AnyReservation, readonly [OracleBooking, cost: number]>()
+
+  constructor(limiter: AnyLimiter, spec: PolicySpec, clock: ManualClock) {
+    this.#limiter = limiter
+    this.#oracle = oracleFor(spec)
+    this.#clock = clock
+  }
+
+  async take(key: Key, cost = 1): Promise<Decision> {
+    return agreed(await this.#limiter.take(key, cost), this.#oracle.take(key, cost, this.#clock.nowMs()))
+  }
+
+  async peek(key: Key, cost = 1): Promise<Decision> {
+    return agreed(await this.#limiter.peek(key, cost), this.#oracle.peek(key, cost, this.#clock.nowMs()))
+  }
+
+  async refund(key: Key, tokens: number): Promise<Decision> {
+    return agreed(await this.#limiter.refund(key, tokens), this.#oracle.refund(key, tokens, this.#clock.nowMs()))
+  }
+
+  async penalize(key: Key, tokens: number): Promise<Decision> {
+    return agreed(await this.#limiter.penalize(key, tokens), this.#oracle.penalize(key, tokens, this.#clock.nowMs()))
+  }
+
+  /** The duration in milliseconds. */
+  async block(key: Key, durationMs: number): Promise<Decision> {
+    return agreed(await this.#limiter.block(key, durationMs), this.#oracle.block(key, durationMs, this.#clock.nowMs()))
+  }
+
+  async reset(key: Key): Promise<Decision> {
+    return agreed(await this.#limiter.reset(key), this.#oracle.reset(key, this.#clock.nowMs()))
+  }
+
+  update(policy: Policy): void {
+    this.#limiter.update(policy)
+    this.#oracle.update(specOf(policy), this.#clock.nowMs())
+  }
+
+  async reserve(key: Key, cost: number): Promise<CheckedReservation> {
+    const reservation = await this.#limiter.reserve(key, cost)
+    const booking = this.#oracle.reserve(key, cost, this.#clock.nowMs())
+    assert.deepEqual([reservation.allowed, reservation.waitMs], [booking.allowed, booking.waitMs])
+    agreed(reservation.decision, booking.decision)
+    this.#bookings.set(reservation, [booking, cost])
+    return { reservation, atUs: Number(booking.atUs) }
+  }
+
+  async cancel({ reservation }: CheckedReservation): Promise<Decision> {
+    return this.#once(reservation, 0, await reservation.cancel())
+  }
+
+  async settle({ reservation }: CheckedReservation, actual: number): Promise<Decision> {
+    return this.#once(reservation, actual, await reservation.settle(actual))
+  }
+
+  #once(reservation: AnyReservation, actual: number, answer: Decision): Decision {
+    const nowMs = this.#clock.nowMs()
+    const [booking, cost] = this.#bookings.get(reservation) ?? []
+    this.#bookings.delete(reservation)
+    if (booking?.allowed && cost !== undefined && actual < cost) return agreed(answer, this.#oracle.cancel(booking, cost - actual, nowMs))
+    if (booking?.allowed && cost !== undefined && actual > cost) {
+      return agreed(answer, this.#oracle.penalize(booking.key, actual - cost, nowMs))
+    }
+    return answer
+  }
+}
+
+function agreed(answer: Decision, expected: OracleDecision): Decision {
+  assert.deepEqual(numbersOf(answer), numbersOf(expected))
+  for (const [i, part] of (expected.parts ?? []).entries()) agreed(answer.parts?.[i] as Decision, part)
+  return answer
+}
+
+function numbersOf({ allowed, limit, remaining, retryAfterMs, resetAfterMs }: OracleDecision): OracleDecision {
+  return { allowed, limit, remaining, retryAfterMs, resetAfterMs }
+}
+
+/** A {@link Reservation} of a limiter in memory or over a store. */
+export interface AnyReservation extends Pick<Reservation, 'allowed' | 'waitMs' | 'decision'> {
+  settle(actualCost: number): Awaitable<Decision>
+  cancel(): Awaitable<Decision>
+}
+
+/** A {@link Permit} of a limiter in memory or over a store. */
+export interface AnyPermit extends Decision {
+  release(): Awaitable<boolean>
+  heartbeat(): Awaitable<boolean>
+  [Symbol.dispose](): void
+}
+
+/** A limiter in memory, which answers at once, or one over a store, which has no table. */
+export interface AnyLimiter<Answer extends Decision = Decision>
+  extends Pick<Limiter, 'policy' | 'update' | 'hotKeys' | 'close' | typeof Symbol.dispose>,
+    Partial<Pick<Limiter, 'handle' | 'snapshot'>> {
+  take(key: Key, cost?: number): Awaitable<Answer>
+  peek(key: Key, cost?: number): Awaitable<Decision>
+  refund(key: Key, tokens: number): Awaitable<Decision>
+  penalize(key: Key, tokens: number): Awaitable<Decision>
+  block(key: Key, duration: Duration): Awaitable<Decision>
+  reset(key: Key): Awaitable<Decision>
+  reserve(key: Key, cost: number): Awaitable<AnyReservation>
+  wait(key: Key, options?: WaitOptions): Promise<Answer>
+  key(key: Key): BoundVerbs<Answer>
+  stats(): Partial<LimiterStats>
+}
+
+interface BoundVerbs<Answer> {
+  readonly key: Key
+  take(cost?: number): Awaitable<Answer>
+  peek(cost?: number): Awaitable<Decision>
+}
+
 /** How the suite makes the limiters that it examines. The options are those of `createLimiter`; the clock is always given. */
-export type MakeLimiter = (policy: Policy, options: LimiterOptions & { readonly clock: ManualClock }) => Limiter
+export type MakeLimiter = (policy: Policy, options: LimiterOptions & { readonly clock: ManualClock }) => Awaitable<AnyLimiter | OverStore>
+
+/** A limiter over a store that the suite can look into. */
+export interface OverStore {
+  readonly limiter: AnyLimiter
+  /** How many keys the store has of this limiter. */
+  keys(): Awaitable<number>
+}
 
 /** A limiter under examination and the clock that it reads. */
 export interface Fixture {
-  readonly limiter: Limiter
+  readonly limiter: AnyLimiter
   readonly clock: ManualClock
   /** The limiter beside its oracle: each call is made on both, and fails where they differ. */
   readonly checked: CheckedLimiter
   /** Timers that are set on the clock. */
   readonly timers: TimerCount
+  /** How many keys are tracked. */
+  keys(): Awaitable<number>
 }
 
 /** In what stores may differ. */
@@ -31,7 +180,7 @@ export interface StoreTraits {
 
 export interface Fixtures {
   /** A fresh limiter on a fresh clock, which stands in September 2026 by default. */
-  (policy: Policy, options?: Omit<LimiterOptions, 'clock'>, startMs?: number): Fixture
+  (policy: Policy, options?: Omit<LimiterOptions, 'clock'>, startMs?: number): Promise<Fixture>
   readonly store: StoreTraits
 }
 
@@ -41,12 +190,13 @@ export const START_MS = 1_789_000_000_000
 const FEW_KEYS = 500
 
 export function fixturesOf(make: MakeLimiter, store: StoreTraits): Fixtures {
-  const fixture = (policy: Policy, options: Omit<LimiterOptions, 'clock'> = {}, startMs = START_MS): Fixture => {
+  const fixture = async (policy: Policy, options: Omit<LimiterOptions, 'clock'> = {}, startMs = START_MS): Promise<Fixture> => {
     const clock = manualClock(startMs)
     const timers = countTimers(clock)
     const maxKeys = policy.algorithm === 'token-bucket' || policy.algorithm === 'gcra' ? {} : { maxKeys: FEW_KEYS }
-    const limiter = make(policy, { ...maxKeys, ...options, clock })
-    return { clock, timers, limiter, checked: new CheckedLimiter(limiter, specOf(policy), clock) }
+    const made = await make(policy, { ...maxKeys, ...options, clock })
+    const { limiter, keys } = 'limiter' in made ? made : { limiter: made, keys: () => tableOf(made).keys }
+    return { clock, timers, limiter, keys, checked: new CheckedLimiter(limiter, specOf(policy), clock) }
   }
   return Object.assign(fixture, { store })
 }
@@ -60,8 +210,25 @@ export function entriesOf({ policies }: Policy): number {
 }
 
 /** How many of `times` takes pass. */
-export function admitted(limiter: Pick<Limiter, 'take'>, key: string, times: number, cost = 1): number {
+export async function admitted(limiter: Pick<AnyLimiter, 'take'>, key: string, times: number, cost = 1): Promise<number> {
   let passed = 0
-  for (let i = 0; i < times; i++) if (limiter.take(key, cost).allowed) passed++
+  for (let i = 0; i < times; i++) if ((await limiter.take(key, cost)).allowed) passed++
   return passed
+}
+
+/** The counters of a limiter in memory. */
+export function tableOf(limiter: AnyLimiter): LimiterStats {
+  return limiter.stats() as LimiterStats
+}
+
+/** What calls for one item after another return. */
+export async function inTurn<Item, Value>(items: Iterable<Item>, call: (item: Item) => Awaitable<Value>): Promise<Value[]> {
+  const values: Value[] = []
+  for (const item of items) values.push(await call(item))
+  return values
+}
+
+/** What a number of calls return, one after another. */
+export function times<Value>(count: number, call: (i: number) => Awaitable<Value>): Promise<Value[]> {
+  return inTurn(Array(count).keys(), call)
 }

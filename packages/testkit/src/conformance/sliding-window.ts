@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { slidingWindow } from 'sluicegate'
-import { firstPositionExcess, firstWindowExcess } from '../history/window-history.js'
+import { firstPositionExcess, firstWindowExcess } from '../history/excess.js'
 import { alignedWindows } from '../oracle/windows.js'
 import { Random } from '../random.js'
 import { admitted, type Fixtures } from './fixture.js'
@@ -12,22 +12,22 @@ const MIDNIGHT_MS = Date.UTC(2026, 8, 10)
 export function slidingWindows(name: string, fixture: Fixtures): void {
   const tenASecond = slidingWindow({ limit: 10, window: '1s' })
 
-  test(`${name}: the window before counts by the share of it that is still covered`, () => {
-    const { limiter, clock } = fixture(tenASecond, {}, MIDNIGHT_MS + 900)
-    assert.equal(admitted(limiter, 'k', 20), 10)
-    assert.equal(limiter.take('k').retryAfterMs, 200)
+  test(`${name}: the window before counts by the share of it that is still covered`, async () => {
+    const { limiter, clock } = await fixture(tenASecond, {}, MIDNIGHT_MS + 900)
+    assert.equal(await admitted(limiter, 'k', 20), 10)
+    assert.equal((await limiter.take('k')).retryAfterMs, 200)
     clock.advance(200)
-    assert.equal(admitted(limiter, 'k', 20), 1)
+    assert.equal(await admitted(limiter, 'k', 20), 1)
     clock.advance(400)
-    assert.equal(admitted(limiter, 'k', 20), 4)
+    assert.equal(await admitted(limiter, 'k', 20), 4)
   })
 
-  test(`${name}: windows are aligned to UTC: a key's first call sets none of its own`, () => {
-    const { limiter, clock } = fixture(tenASecond, {}, MIDNIGHT_MS + 999)
-    limiter.take('k', 10)
+  test(`${name}: windows are aligned to UTC: a key's first call sets none of its own`, async () => {
+    const { limiter, clock } = await fixture(tenASecond, {}, MIDNIGHT_MS + 999)
+    await limiter.take('k', 10)
     clock.advance(1)
-    assert.equal(limiter.take('k').retryAfterMs, 100)
-    assert.equal(limiter.peek('k').resetAfterMs, 1000)
+    assert.equal((await limiter.take('k')).retryAfterMs, 100)
+    assert.equal((await limiter.peek('k')).resetAfterMs, 1000)
   })
 
   for (const [limit, window] of [
@@ -40,18 +40,18 @@ export function slidingWindows(name: string, fixture: Fixtures): void {
   ] as const) {
     const policy = slidingWindow({ limit, window })
 
-    test(`I1 ${name}, ${limit} per ${window}: never more than the limit in a window, nor twice as much in any position`, () => {
+    test(`I1 ${name}, ${limit} per ${window}: never more than the limit in a window, nor twice as much in any position`, async () => {
       const random = new Random(limit)
       const windowUs = policy.windowMs * 1000
-      const { checked, clock } = fixture(policy)
+      const { checked, clock } = await fixture(policy)
       const admissions = []
       for (let i = 0; i < 2000; i++) {
         const leftUs = windowUs - (Math.round(clock.nowMs() * 1000) % windowUs)
         const gapUs = random.pick([0, 0, leftUs, leftUs - 1, random.integer(0, windowUs), 2 * windowUs, -1])
         clock.set((Math.round(clock.nowMs() * 1000) + gapUs) / 1000)
-        const { remaining } = checked.peek('k', random.integer(1, limit))
+        const { remaining } = await checked.peek('k', random.integer(1, limit))
         const cost = random.pick([1, Math.max(1, remaining), Math.min(limit, remaining + 1), random.integer(1, limit)])
-        if (checked.take('k', cost).allowed) admissions.push({ atUs: Math.round(clock.nowMs() * 1000), cost })
+        if ((await checked.take('k', cost)).allowed) admissions.push({ atUs: Math.round(clock.nowMs() * 1000), cost })
       }
       assert.ok(admissions.length > 200)
       assert.equal(firstWindowExcess(limit, alignedWindows(BigInt(windowUs)), admissions), undefined)
@@ -59,81 +59,81 @@ export function slidingWindows(name: string, fixture: Fixtures): void {
     })
   }
 
-  test(`${name}: counters of 16 bits do not run over: 65,535 and a penalty more is not 0`, () => {
+  test(`${name}: counters of 16 bits do not run over: 65,535 and a penalty more is not 0`, async () => {
     for (const limit of [65_535, 65_536, 60_000]) {
-      const { limiter, checked, clock } = fixture(slidingWindow({ limit, window: '1s' }), {}, MIDNIGHT_MS)
-      checked.take('k', limit)
+      const { limiter, checked, clock } = await fixture(slidingWindow({ limit, window: '1s' }), {}, MIDNIGHT_MS)
+      await checked.take('k', limit)
       for (const tokens of [1, 5535, 65_535, 65_536, 131_072]) {
-        checked.penalize('k', tokens)
-        assert.equal(limiter.take('k').allowed, false)
+        await checked.penalize('k', tokens)
+        assert.equal((await limiter.take('k')).allowed, false)
       }
       clock.advance(1000)
-      assert.equal(checked.take('k').allowed, false)
-      checked.penalize('k', 65_536)
+      assert.equal((await checked.take('k')).allowed, false)
+      await checked.penalize('k', 65_536)
       clock.advance(1000)
-      assert.equal(checked.take('k', limit).allowed, false)
+      assert.equal((await checked.take('k', limit)).allowed, false)
       clock.advance(1000)
-      assert.equal(checked.take('k', limit).allowed, true)
+      assert.equal((await checked.take('k', limit)).allowed, true)
     }
   })
 
-  test(`${name}: a clock that steps back finds the key closed until its window, not full`, () => {
+  test(`${name}: a clock that steps back finds the key closed until its window, not full`, async () => {
     for (const policy of [tenASecond, slidingWindow({ limit: 10, window: '100ms' }), slidingWindow({ limit: 100_000, window: '1s' })]) {
-      const { checked, clock } = fixture(policy, {}, MIDNIGHT_MS)
-      checked.take('k', 10)
+      const { checked, clock } = await fixture(policy, {}, MIDNIGHT_MS)
+      await checked.take('k', 10)
       clock.advance(-0.001)
-      assert.deepEqual([checked.take('k').allowed, checked.peek('k').remaining], [false, 0])
+      assert.deepEqual([(await checked.take('k')).allowed, (await checked.peek('k')).remaining], [false, 0])
       clock.advance(-3 * policy.windowMs)
-      assert.equal(checked.take('k', 10).allowed, false)
+      assert.equal((await checked.take('k', 10)).allowed, false)
       clock.set(MIDNIGHT_MS)
-      checked.take('k')
+      await checked.take('k')
     }
   })
 
-  test(`${name}: a refund does not reach into the window before`, () => {
-    const { limiter, clock } = fixture(tenASecond, {}, MIDNIGHT_MS)
-    limiter.take('k', 10)
+  test(`${name}: a refund does not reach into the window before`, async () => {
+    const { limiter, clock } = await fixture(tenASecond, {}, MIDNIGHT_MS)
+    await limiter.take('k', 10)
     clock.advance(1000)
-    assert.equal(limiter.refund('k', 10).remaining, 0)
+    assert.equal((await limiter.refund('k', 10)).remaining, 0)
     clock.advance(100)
-    assert.equal(admitted(limiter, 'k', 20), 1)
+    assert.equal(await admitted(limiter, 'k', 20), 1)
   })
 
-  test(`${name}: changes between limits of narrow and of wide counters lose nothing`, () => {
-    const { checked, clock } = fixture(slidingWindow({ limit: 1000, window: '10s' }), {}, MIDNIGHT_MS)
-    checked.take('k', 800)
+  test(`${name}: changes between limits of narrow and of wide counters lose nothing`, async () => {
+    const { checked, clock } = await fixture(slidingWindow({ limit: 1000, window: '10s' }), {}, MIDNIGHT_MS)
+    await checked.take('k', 800)
     clock.advance(10_000)
-    checked.take('k', 150)
+    await checked.take('k', 150)
     for (const limit of [100_000, 2000, 1_000_000_000, 900, 65_535, 65_536]) {
       checked.update(slidingWindow({ limit, window: '10s' }))
-      checked.peek('k', 1)
-      checked.take('k', 1)
+      await checked.peek('k', 1)
+      await checked.take('k', 1)
       clock.advance(777.777)
     }
     for (const window of [219, 220, 60_000] as const) {
       checked.update(slidingWindow({ limit: 5000, window }))
-      checked.peek('k', 5000)
+      await checked.peek('k', 5000)
     }
   })
 
-  test(`${name}: compact counters admit what exact ones do, give or take 3 % in a hundred windows`, () => {
+  test(`${name}: compact counters admit what exact ones do, give or take 3 % in a hundred windows`, async () => {
     const limit = 1_000_000
-    const { limiter, clock } = fixture(slidingWindow({ limit, window: '1s', counters: 'compact' }), {}, MIDNIGHT_MS)
+    const { limiter, clock } = await fixture(slidingWindow({ limit, window: '1s', counters: 'compact' }), {}, MIDNIGHT_MS)
     let passed = 0
     for (let window = 0; window < 100; window++) {
-      for (let call = 0; call < 1100; call++) if (limiter.take('k', 1000).allowed) passed += 1000
+      for (let call = 0; call < 1100; call++) if ((await limiter.take('k', 1000)).allowed) passed += 1000
       // Past the next window: nothing of this one counts any more.
       clock.advance(2000)
     }
     assert.ok(passed > 97 * limit && passed < 103 * limit, `${passed}`)
   })
 
-  test(`${name}: compact counters keep small limits nearly to the token, and deny when they are spent`, () => {
-    const { limiter, clock } = fixture(slidingWindow({ limit: 10, window: '1s', counters: 'compact' }), {}, MIDNIGHT_MS)
+  test(`${name}: compact counters keep small limits nearly to the token, and deny when they are spent`, async () => {
+    const { limiter, clock } = await fixture(slidingWindow({ limit: 10, window: '1s', counters: 'compact' }), {}, MIDNIGHT_MS)
     for (let window = 0; window < 50; window++) {
-      const passed = admitted(limiter, 'k', 100)
+      const passed = await admitted(limiter, 'k', 100)
       assert.ok(passed >= 9 && passed <= 11, `${passed}`)
-      assert.equal(limiter.take('k', 11).retryAfterMs, Number.POSITIVE_INFINITY)
+      assert.equal((await limiter.take('k', 11)).retryAfterMs, Number.POSITIVE_INFINITY)
       clock.advance(2000)
     }
   })

@@ -3,26 +3,26 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { test } from 'node:test'
 import type { Decision, DenialEvent, EvictionEvent } from 'sluicegate'
 import { eventsDuring } from './events-during.js'
-import type { Fixtures, MakePolicy } from './fixture.js'
+import { type Fixtures, type MakePolicy, tableOf } from './fixture.js'
 
 /** What can be seen of a table and of waiting calls: stats, evictions, and the end of a wait. */
 export function statsAndEvents(name: string, fixture: Fixtures, policyOf: MakePolicy): void {
   const five = policyOf({ limit: 5, window: '1h', name: 'five' })
 
-  test(`${name}: stats of a fresh limiter are all zero but its memory`, () => {
-    const { memoryBytes, decisions, ...counters } = fixture(five).limiter.stats()
+  test(`${name}: stats of a fresh limiter are all zero but its memory`, async () => {
+    const { memoryBytes, decisions, ...counters } = tableOf((await fixture(five)).limiter)
     assert.deepEqual(decisions, { five: { allowed: 0, denied: 0, impossible: 0, outage: 0 } })
     assert.deepEqual(counters, { keys: 0, evictions: 0, refusals: 0, overflows: 0, casRetries: 0, contentions: 0 })
     assert.ok(memoryBytes > 0)
   })
 
-  test(`${name}: each eviction is published with the key that came and the tokens forgotten`, () => {
-    const { limiter } = fixture(five, { maxKeys: 1 })
-    const [events] = eventsDuring<EvictionEvent, void>('sluicegate:eviction', () => {
-      for (let i = 0; i < 100; i++) limiter.take(`key ${i}`, 2)
+  test(`${name}: each eviction is published with the key that came and the tokens forgotten`, async () => {
+    const { limiter } = await fixture(five, { maxKeys: 1 })
+    const [events] = await eventsDuring<EvictionEvent, void>('sluicegate:eviction', async () => {
+      for (let i = 0; i < 100; i++) await limiter.take(`key ${i}`, 2)
       return []
     })
-    assert.equal(events.length, limiter.stats().evictions)
+    assert.equal(events.length, tableOf(limiter).evictions)
     assert.ok(events.length > 50)
     const names = five.policies?.map(({ name: part }) => part) ?? [five.name]
     for (const { policy, key, tokens } of events)
@@ -30,32 +30,32 @@ export function statsAndEvents(name: string, fixture: Fixtures, policyOf: MakePo
   })
 
   test(`${name}: evictions by reserve and wait are published, too`, async () => {
-    const { limiter } = fixture(five, { maxKeys: 1 })
-    const [events, waits] = eventsDuring<EvictionEvent, Promise<Decision>>('sluicegate:eviction', () => {
-      for (let i = 0; i < 50; i++) limiter.reserve(`reserved ${i}`, 2)
+    const { limiter } = await fixture(five, { maxKeys: 1 })
+    const [events, waits] = await eventsDuring<EvictionEvent, Promise<Decision>>('sluicegate:eviction', async () => {
+      for (let i = 0; i < 50; i++) await limiter.reserve(`reserved ${i}`, 2)
       return Array.from({ length: 50 }, (_, i) => limiter.wait(`waited ${i}`, { cost: 2 }))
     })
     await Promise.all(waits)
-    assert.equal(events.length, limiter.stats().evictions)
+    assert.equal(events.length, tableOf(limiter).evictions)
     assert.ok(events.filter(({ key }) => key.startsWith('reserved')).length > 20)
     assert.ok(events.filter(({ key }) => key.startsWith('waited')).length > 20)
   })
 
-  test(`${name}: who hears of an eviction may take, and each answer is that of its own call`, () => {
-    const { limiter } = fixture(five, { maxKeys: 1 })
-    const quiet = fixture(five, { maxKeys: 1 })
+  test(`${name}: who hears of an eviction may take, and each answer is that of its own call`, async () => {
+    const { limiter } = await fixture(five, { maxKeys: 1 })
+    const quiet = await fixture(five, { maxKeys: 1 })
     let isNested = false
-    const take = (): void => {
+    const take = async (): Promise<void> => {
       if (isNested) return
       isNested = true
-      limiter.take('heard', 3)
+      await limiter.take('heard', 3)
       isNested = false
     }
     subscribe('sluicegate:eviction', take)
     try {
       for (let i = 0; i < 50; i++) {
-        const { allowed, remaining, resetAfterMs } = limiter.take(`key ${i}`, 2)
-        const alone = quiet.limiter.take(`key ${i}`, 2)
+        const { allowed, remaining, resetAfterMs } = await limiter.take(`key ${i}`, 2)
+        const alone = await quiet.limiter.take(`key ${i}`, 2)
         assert.deepEqual([allowed, remaining, resetAfterMs], [alone.allowed, alone.remaining, alone.resetAfterMs])
       }
     } finally {
@@ -64,12 +64,12 @@ export function statsAndEvents(name: string, fixture: Fixtures, policyOf: MakePo
   })
 
   test(`${name}: the end of a wait is reported once, however often it had to ask`, async () => {
-    const { limiter } = fixture(five, { hotKeys: 20 })
-    limiter.block('k', '1s')
-    const [events, waits] = eventsDuring<DenialEvent, Promise<Decision>>('sluicegate:denial', () => {
+    const { limiter } = await fixture(five, { hotKeys: 20 })
+    await limiter.block('k', '1s')
+    const [events, waits] = await eventsDuring<DenialEvent, Promise<Decision>>('sluicegate:denial', async () => {
       const waits = [limiter.wait('k'), limiter.wait('k')]
-      for (let i = 0; i < 5; i++) limiter.refund('k', 1)
-      limiter.block('k', 0)
+      for (let i = 0; i < 5; i++) await limiter.refund('k', 1)
+      await limiter.block('k', 0)
       return waits
     })
     await Promise.all(waits)
@@ -79,12 +79,12 @@ export function statsAndEvents(name: string, fixture: Fixtures, policyOf: MakePo
   })
 
   test(`${name}: what is refused because others wait in the queue is a denial like any other`, async () => {
-    const { limiter, clock } = fixture(five, { hotKeys: 20 })
-    limiter.block('k', '1s')
+    const { limiter, clock } = await fixture(five, { hotKeys: 20 })
+    await limiter.block('k', '1s')
     const waiting = limiter.wait('k')
-    const [events, answers] = eventsDuring<DenialEvent, boolean>('sluicegate:denial', () => {
-      const taken = limiter.take('k').allowed
-      return [taken, limiter.key('k').take().allowed, limiter.reserve('k', 1).allowed]
+    const [events, answers] = await eventsDuring<DenialEvent, boolean>('sluicegate:denial', async () => {
+      const taken = (await limiter.take('k')).allowed
+      return [taken, (await limiter.key('k').take()).allowed, (await limiter.reserve('k', 1)).allowed]
     })
     assert.deepEqual([answers, events.length], [[false, false, false], 3])
     assert.equal(limiter.hotKeys().denials[0]?.count, 3)

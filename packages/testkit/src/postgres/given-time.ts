@@ -11,17 +11,18 @@ const TIMEOUT_MS = 60_000
 /** Their clocks are one: they do not drift apart. */
 const NO_DRIFT = Number.POSITIVE_INFINITY
 
-/** A client of `pg` whose statements run at times that are given: every statement at `nowUs`, as it is when it is sent. */
+/** A client of `pg` whose statements run at times that are given: every statement at the clock's time, as it is when it is sent. */
 class GivenTimeClient {
-  nowUs = 0
   private readonly pool: pg.Pool
+  private readonly clock: ManualClock
 
-  constructor(pool: pg.Pool) {
+  constructor(pool: pg.Pool, clock: ManualClock) {
     this.pool = pool
+    this.clock = clock
   }
 
   query({ text, values }: { readonly text: string; readonly values: unknown[] }) {
-    return this.pool.query({ text: text.replaceAll(NOW, `${this.nowUs}::bigint`), values })
+    return this.pool.query({ text: text.replaceAll(NOW, `${Math.round(this.clock.nowMs() * 1000)}::bigint`), values })
   }
 
   connect(): never {
@@ -32,8 +33,6 @@ class GivenTimeClient {
 /** A limiter, and how to set its time and that of its statements. */
 export interface GivenTimeLimiter {
   readonly limiter: FleetLimiter
-  readonly clock: ManualClock
-  readonly time: { nowUs: number }
   set(ms: number): void
 }
 
@@ -43,19 +42,11 @@ export function limiterAtGivenTimes(
   policy: Policy,
   options: Omit<StoreLimiterOptions, 'store' | 'clock'> = {},
   table = 'sluicegate',
+  clock = manualClock(0),
 ): GivenTimeLimiter {
-  const client = new GivenTimeClient(pool)
-  const clock = manualClock(0)
+  const client = new GivenTimeClient(pool, clock)
   const store = postgresStore({ client, table })
   const given = { outage: 'closed', timeoutMs: TIMEOUT_MS, ...options, store, clock } as const
   const limiter = storeLimiter(policy, given, NO_DRIFT)
-  return {
-    limiter,
-    clock,
-    time: client,
-    set: (ms) => {
-      client.nowUs = Math.round(ms * 1000)
-      clock.set(ms)
-    },
-  }
+  return { limiter, set: (ms) => clock.set(ms) }
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { CommandRunner } from '../../../sluicegate/dist/redis/command-runner.js'
 import { CALL_RATE_SCRIPT, NODES_SCRIPT, REGION_SCRIPT, SCRIPTS } from '../../../sluicegate/dist/redis/scripts.gen.js'
+import type { Clock } from '../../../sluicegate/dist/time/clock-interface.js'
 
 /** What a script reads its time from, and how long beyond its state a key is kept. */
 const TIME = "redis.call('TIME')"
@@ -25,15 +26,17 @@ const SHA1S: ReadonlyMap<string, string> = new Map(
   ]),
 )
 
-/** The scripts of the store at times that are given: every call runs at `nowUs`, as it is when the call is made. */
+/** The scripts of the store at times that are given: every call runs at `nowUs`, or at the time of a clock, as it is when the call is made. */
 export class GivenTime implements CommandRunner {
   nowUs = 0
+  private readonly clock: Clock | undefined
   readonly client: string
   readonly isCluster: boolean
   private readonly runner: CommandRunner
 
-  constructor(runner: CommandRunner) {
+  constructor(runner: CommandRunner, clock?: Clock) {
     this.runner = runner
+    this.clock = clock
     this.client = runner.client
     this.isCluster = runner.isCluster
   }
@@ -46,7 +49,8 @@ export class GivenTime implements CommandRunner {
     const [verb = '', script = '', ...rest] = command
     const given = verb === 'EVALSHA' ? SHA1S.get(script) : verb === 'EVAL' ? withGivenTime(script) : undefined
     if (given === undefined) throw new Error(`${verb} knows no time`)
-    return this.runner.send(key, [verb, given, ...rest, String(this.nowUs)])
+    const nowUs = this.clock === undefined ? this.nowUs : Math.round(this.clock.nowMs() * 1000)
+    return this.runner.send(key, [verb, given, ...rest, String(nowUs)])
   }
 
   sendToAll(command: readonly string[]): Promise<readonly unknown[]> {

@@ -1,9 +1,8 @@
-import type { MakeLimiter } from '../conformance/fixture.js'
 import { type ConformanceChoice, conformance } from '../conformance.js'
 import { IS_LONG_RUN } from '../run-length.js'
-import type { LimiterHost } from '../twins/synchronous-limiter.js'
+import type { MakeOver } from './store-limiters.js'
 
-/** As over Redis, and for the same reasons: a store has no table, and no timers move while this thread sleeps. */
+/** As over Redis, and for the same reasons: a store has no table. */
 const SHARED: NonNullable<ConformanceChoice['shared']> = [
   'verbs',
   'blocks',
@@ -30,12 +29,9 @@ export interface StoreShare {
 /** The one suite on limiters over a store, exact and leased; a short run only samples: stores have their kit and the oracle as well. */
 export function conformanceOverStore(
   name: string,
-  host: LimiterHost,
+  make: MakeOver,
   { share, keysShare, sampled = false, furthestBackMs }: StoreShare,
 ): void {
-  const make = (mode: 'exact' | 'leased'): MakeLimiter => {
-    return (policy, { clock, hotKeys = 0 }) => host.make(policy, { hotKeys, mode, outage: 'closed', timeoutMs: 60_000 }, clock)
-  }
   const store = {
     source: 'store',
     own: false,

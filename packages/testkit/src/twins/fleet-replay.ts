@@ -8,9 +8,9 @@ import type { FleetLimiter, FleetPermit, FleetReservation } from '../../../sluic
 import { manualClock } from '../../../sluicegate/dist/time/clock.js'
 import { type Answer, bookingAnswer, numbered } from '../answer.js'
 import { policyOf } from '../kit.js'
-import { plainAnswer } from '../limiter-replay.js'
 import type { PolicySpec } from '../oracle/policy-spec.js'
 import { GivenTime } from '../redis/given-time.js'
+import { plainAnswer } from '../replay.js'
 import type { Step } from '../sequences/sequence.js'
 
 /** Longer than any answer of a running server takes. */
