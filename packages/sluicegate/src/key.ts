@@ -32,7 +32,7 @@ export type Key = string | readonly string[]
 export function nameOf(key: Key): string {
   if (typeof key === 'string') return `1${key}`
   if (!Array.isArray(key)) checkKey(key)
-  for (const own of key) if (typeof own !== 'string') checkKey(own)
+  if (!key.every((own) => typeof own === 'string')) checkKey(key)
   return `n${JSON.stringify(key)}`
 }
 
