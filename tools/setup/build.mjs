@@ -51,6 +51,7 @@ export function buildWhenStale({ toolsOnly = false } = {}) {
     'packages/sluicegate/dist/commonjs',
     'packages/server/dist',
     'packages/server/bundle',
+    'packages/server/schema',
     'packages/testkit/dist',
   ]
   whenStale('packages', fingerprint(FOLDERS) + tools, outputs, () => {
@@ -61,6 +62,7 @@ export function buildWhenStale({ toolsOnly = false } = {}) {
     })
     step('Building the packages', process.execPath, [TSC, '-b'])
     step('Writing the CommonJS form', process.execPath, ['tools/dist/write-commonjs.js'])
+    step('Writing the schemas', process.execPath, ['packages/config/dist/write-schemas.js', 'packages/server/schema'])
     step('Bundling the service', process.execPath, ['tools/dist/write-bundle.js'])
   })
 }

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 /** The checkout. */
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-const NOT_SOURCES = new Set(['node_modules', 'dist', 'bundle', 'docs', 'results', 'versus', 'reference'])
+const NOT_SOURCES = new Set(['node_modules', 'dist', 'bundle', 'schema', 'docs', 'results', 'versus', 'reference'])
 const GENERATED = /\.gen\.ts$|\.wasm$/
 
 /** Every source file below `folder`, as paths from the root: nothing generated, no results. */

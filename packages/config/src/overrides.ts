@@ -3,7 +3,7 @@ import { type Config, LISTENER_NAMES, type ListenerName, type LogLevel, type Sto
 import { ConfigError } from './fault.js'
 import type { ListenAddress } from './listen-address.js'
 import { DEFAULT_REDIS } from './storage.js'
-import { readTls, type TlsConfig, type TlsFault, type TlsFiles } from './tls.js'
+import { readTls, TLS, type TlsConfig, type TlsFault, type TlsFiles } from './tls.js'
 import type { Token } from './tokens.js'
 
 /** What the command line and the environment say; each wins over the files. Undefined: they say nothing. */
@@ -51,8 +51,7 @@ export function withOverrides(config: Config, overrides: Overrides, before?: Tls
 }
 
 const refused: TlsFault = (option, reason) => {
-  const path = `--tls-${option === 'clientCa' ? 'client-ca' : option}`
-  throw new ConfigError([{ file: 'command line', line: 1, column: 1, path, reason }])
+  throw new ConfigError([{ file: 'command line', line: 1, column: 1, path: `--tls-${TLS[option].name}`, reason }])
 }
 
 /** The other options of the file stay. */

@@ -1,16 +1,17 @@
 import { ALGORITHM_NAMES } from './algorithms.js'
 import { isAllOf, readAllOf } from './all-of.js'
 import { memoryFault } from './memory-fault.js'
-import { MAX_SETTLE, ON_FULL, type PolicyConfig } from './policy-config.js'
+import { valuesOf } from './option.js'
+import type { PolicyConfig } from './policy-config.js'
 import { PRIORITY_OPTIONS, readPriorities } from './priorities.js'
 import { readRule } from './rule.js'
 import type { Section } from './section.js'
+import { TABLE } from './table-size.js'
 import { readTiers, TIER_OPTIONS } from './tiers/read-tiers.js'
 
 const CHOICES = [...ALGORITHM_NAMES, 'all-of']
-const MAX_KEYS_LIMIT = 100_000_000
 /** Each policy has its own table; a metric's labels grow with their number. */
-const MAX_POLICIES = 1_000
+export const MAX_POLICIES = 1_000
 const NONE = 'must name at least one policy, for example "per-user: { algorithm: token-bucket, limit: 100, window: 1m }"'
 
 /**
@@ -39,10 +40,7 @@ function readPolicy(policies: Section, name: string): PolicyConfig | undefined {
   const section = policies.section(name)
   const nameFault = (reason: string): void => policies.nameFault(name, `name: ${reason}`)
   const rule = isAllOf(section) ? readAllOf(section, name, nameFault) : readRule(section, CHOICES, name, nameFault)
-  const maxKeys = section.integer('max-keys', 1, MAX_KEYS_LIMIT)
-  const growTo = section.integer('grow-to', maxKeys ?? 1, MAX_KEYS_LIMIT)
-  const onFull = section.oneOf('on-full', ON_FULL) ?? 'evict'
-  const maxSettle = section.integer('max-settle', 1, MAX_SETTLE)
+  const { maxSettle, ...table } = valuesOf(section, TABLE)
   const isWhole = isAllOf(section)
   if (isWhole) refuseOfSingle(section)
   const tiers = isWhole ? undefined : readTiers(section, rule.policy, TIER_OPTIONS)
@@ -50,9 +48,9 @@ function readPolicy(policies: Section, name: string): PolicyConfig | undefined {
   section.done(rule.belongs)
   if (rule.policy === undefined) return undefined
   const more = { ...(tiers && { tiers }), ...(priorities && { priorities }), ...(maxSettle && { maxSettle }) }
-  const config = { policy: rule.policy, maxKeys, growTo, onFull, ...more }
+  const config = { policy: rule.policy, ...table, ...more }
   const reason = memoryFault(config)
-  if (reason !== undefined) section.fault(growTo === undefined ? 'max-keys' : 'grow-to', reason)
+  if (reason !== undefined) section.fault(table.growTo === undefined ? 'max-keys' : 'grow-to', reason)
   return config
 }
 

@@ -1,5 +1,6 @@
 import type { Policy } from 'sluicegate'
 import type { Priorities } from './priorities.js'
+import type { OnFull } from './table-size.js'
 import type { Tiers } from './tiers/tiers.js'
 
 /** One named policy and the table that holds its keys. */
@@ -17,12 +18,3 @@ export interface PolicyConfig {
   /** The highest cost that settles a reservation, in multiples of what was reserved. Undefined: {@link DEFAULT_MAX_SETTLE}. */
   readonly maxSettle?: number | undefined
 }
-
-/** An estimate may be low. Without a bound whoever may take could close a key for long. */
-export const DEFAULT_MAX_SETTLE = 10
-export const MAX_SETTLE = 1_000_000_000
-
-/** What happens when a new key finds no room: see `onFull` of the library's `createLimiter`. */
-export type OnFull = 'evict' | 'deny'
-
-export const ON_FULL: readonly OnFull[] = ['evict', 'deny']

@@ -11,7 +11,7 @@ export interface Priorities {
   readonly max: string
 }
 
-const MAX_CLASSES = 16
+export const MAX_CLASSES = 16
 const NAME = /^[\w.-]{1,64}$/
 const SHARE = /^(\d{1,2}(?:\.\d{1,2})?)%$/
 

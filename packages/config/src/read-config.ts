@@ -2,20 +2,21 @@ import { readdirSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { Document, LineCounter } from 'yaml'
 import { readClients, readStop } from './clients.js'
-import { type Config, DEFAULT_DASHBOARD, DEFAULT_LOG, KEY_DISPLAYS, LOG_LEVELS, type SETTINGS } from './config.js'
+import { CANDIDATE, type Config, DASHBOARD, LOG, type SETTINGS } from './config.js'
 import { isDomain, readDomains } from './domains.js'
 import { ConfigError, type Fault, fileError, unreadable } from './fault.js'
 import { readListen } from './listen.js'
+import { wholeOf } from './option.js'
 import { parseYaml } from './parse-yaml.js'
 import { readPolicies } from './policies.js'
-import { readProcesses } from './processes.js'
+import { PROCESSES } from './processes.js'
 import { readQuotas } from './quotas.js'
 import { readText } from './read-file.js'
 import { Section, type Source } from './section.js'
-import { readSnapshotSection } from './snapshot.js'
+import { SNAPSHOT } from './snapshot.js'
 import { readStorage } from './storage.js'
-import { readThrottle } from './throttle.js'
-import { readTls, type TlsConfig, type TlsFault } from './tls.js'
+import { THROTTLE } from './table-size.js'
+import { readTls, TLS, type TlsConfig, type TlsFault } from './tls.js'
 import { readTokens } from './tokens.js'
 
 /** Far above any real file; a larger one is a mistake in the path. */
@@ -103,8 +104,6 @@ function readSources(sources: readonly Source[], before: Known): Config {
     own.flatMap((root) => root.namesUnder('policies')),
   )
   const settings = settingsOf(own)
-  const dashboard = settings('dashboard').section('dashboard')
-  const log = settings('log').section('log')
   const policies = readPolicies(own, own.length === roots.length)
   const config = {
     listen: readListen(settings('listen').section('listen')),
@@ -115,16 +114,16 @@ function readSources(sources: readonly Source[], before: Known): Config {
     storage: readStorage(settings('storage').section('storage')),
     policies,
     domains,
-    throttle: readThrottle(settings('throttle').section('throttle')),
+    throttle: wholeOf(settings('throttle').section('throttle'), THROTTLE),
     ...readQuotas(settings('quotas').section('quotas'), policies),
-    dashboard: { keys: dashboard.oneOf('keys', KEY_DISPLAYS) ?? DEFAULT_DASHBOARD.keys },
-    log: { level: log.oneOf('level', LOG_LEVELS) ?? DEFAULT_LOG.level },
-    snapshot: readSnapshotSection(settings('snapshot').section('snapshot')),
-    processes: readProcesses(settings('processes'), 'processes'),
-    threads: readProcesses(settings('threads'), 'threads'),
+    dashboard: wholeOf(settings('dashboard').section('dashboard'), DASHBOARD),
+    log: wholeOf(settings('log').section('log'), LOG),
+    snapshot: wholeOf(settings('snapshot').section('snapshot'), SNAPSHOT),
+    processes: PROCESSES.processes.read(settings('processes')),
+    threads: PROCESSES.threads.read(settings('threads')),
     candidate: readCandidate(settings('candidate')),
   }
-  for (const section of [dashboard, log, ...own]) section.done()
+  for (const section of own) section.done()
   return config
 }
 
@@ -141,19 +140,14 @@ const NO_SOURCE: Source = { file: '', document: new Document(), lines: new LineC
 
 /** Relative to the file that names it. */
 function readCandidate(root: Section): string | undefined {
-  const path = root.text('candidate', 'next.yaml')
+  const path = CANDIDATE.read(root)
   return path === undefined ? undefined : resolve(dirname(root.file), path)
 }
 
 function readTlsSection(root: Section, before: TlsConfig | undefined): TlsConfig | undefined {
   const section = root.section('tls')
-  const files = {
-    cert: section.text('cert', 'server.pem'),
-    key: section.text('key', 'server.key'),
-    clientCa: section.text('client-ca', 'clients.pem'),
-  }
-  section.done()
-  const fault: TlsFault = (option, reason) => section.fault(option === 'clientCa' ? 'client-ca' : option, reason)
+  const files = wholeOf(section, TLS)
+  const fault: TlsFault = (option, reason) => section.fault(TLS[option].name, reason)
   return readTls(files, dirname(root.file), fault, before)
 }
 

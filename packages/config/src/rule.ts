@@ -1,21 +1,102 @@
 import type { Policy } from 'sluicegate'
-import { ALGORITHM_NAMES, type AlgorithmName, algorithmsWith, OFFERS, RULE_OPTIONS, type RuleOption } from './algorithms.js'
+import { ALGORITHM_NAMES, type AlgorithmName, algorithmsWith, CALENDAR_UNITS, OFFERS, RULE_OPTIONS, type RuleOption } from './algorithms.js'
 import { judgedPolicy, type NameFault, type WrittenRule } from './judged-policy.js'
+import { choice, type JsonSchema, type Kind, type Option, option, schemaOf, type Table, text } from './option.js'
 import type { Section } from './section.js'
 import { nearest } from './spelling.js'
 
 const REQUIRED: ReadonlySet<string> = new Set(['limit', 'window'])
+const MOST_TOKENS = 1_000_000_000
 const DURATIONS = '250ms, 10s, 1m, 24h or 30d'
-const READERS: Readonly<Record<RuleOption, (section: Section, algorithm: AlgorithmName | undefined) => unknown>> = {
-  limit: (section) => section.number('limit'),
-  // A bare number would be milliseconds to the library and seconds to most readers.
-  window: (section, algorithm) =>
-    section.text('window', algorithm === 'fixed-window' ? `${DURATIONS}, or day, week, month or year` : DURATIONS),
-  burst: (section) => section.number('burst'),
-  'time-zone': (section) => section.text('time-zone', 'Europe/Rome'),
-  counters: (section) => section.oneOf('counters', ['exact', 'compact']),
-  'slot-bytes': (section) => section.oneOf('slot-bytes', [4, 8]),
-  ttl: (section) => section.text('ttl', '30s'),
+const SPAN = '\\d[\\d.]*(ms|s|m|h|d)'
+
+/** As written: the policy checks its range, and says what it is. */
+const tokens: Kind<number> = {
+  schema: { type: 'integer', minimum: 1, maximum: MOST_TOKENS },
+  read: (section, name) => section.number(name),
+}
+
+/** A bare number would be milliseconds to the library and seconds to most readers. */
+const span = (example: string, pattern: string): Kind<string> => ({ ...text(example), schema: { type: 'string', pattern } })
+
+const windowOption = (kind: Kind<string>): Option<string | undefined> =>
+  option('window', kind, {
+    what: 'A number with a unit, 1 ms to 366 days: `250ms`, `10s`, `1m`, `24h`, `30d`. Of `fixed-window` also `day`, `week`, `month`, `year`.',
+    example: '10s',
+  })
+const CALENDAR = windowOption(span(`${DURATIONS}, or day, week, month or year`, `^(${SPAN}|${CALENDAR_UNITS.join('|')})$`))
+
+/** The options of algorithms. */
+const OPTIONS: Readonly<Record<RuleOption, Option<unknown>>> = {
+  limit: option('limit', tokens, {
+    what: 'Tokens in a window, 1 to 1,000,000,000; of a log to 100,000, of `concurrency` to 10,000 permits.',
+    example: 100,
+  }),
+  window: windowOption(span(DURATIONS, `^${SPAN}$`)),
+  burst: option('burst', tokens, { what: 'Tokens at once. Default: the limit.', example: 20 }),
+  'time-zone': option('time-zone', text('Europe/Rome'), {
+    what: 'The IANA zone of windows of the calendar.',
+    usual: 'UTC',
+    example: 'Europe/Rome',
+  }),
+  counters: option('counters', choice(['exact', 'compact']), {
+    what: '`exact`, or `compact`: 23 bytes per key also for large limits, exact to 65,536 tokens and then on average.',
+    usual: 'exact',
+    example: 'compact',
+  }),
+  'slot-bytes': option('slot-bytes', choice([4, 8]), {
+    what: 'Bytes of each slot of a log: 4 if all costs are 1.',
+    usual: 8,
+    example: 4,
+  }),
+  ttl: option('ttl', span('30s', `^${SPAN}$`), {
+    what: 'The time after which a permit without a heartbeat ends.',
+    usual: '30s',
+    example: '2m',
+  }),
+}
+
+function optionOf(name: RuleOption, algorithm: AlgorithmName | undefined): Option<unknown> {
+  return name === 'window' && algorithm === 'fixed-window' ? CALENDAR : OPTIONS[name]
+}
+
+/** How tokens are counted. */
+const ALGORITHM = option('algorithm', choice(ALGORITHM_NAMES), {
+  what: 'How tokens are counted. `all-of` is written as a list of that name.',
+  example: 'gcra',
+})
+
+/** The schema of a rule: for each algorithm with its options, and with `more` of all. */
+export function ruleSchema(more: Table): JsonSchema {
+  return {
+    type: 'object',
+    required: ['algorithm'],
+    properties: { algorithm: ALGORITHM.schema },
+    allOf: ALGORITHM_NAMES.map((algorithm) => {
+      const is = { properties: { algorithm: { const: algorithm } } }
+      const own = OFFERS[algorithm].options
+      const options = Object.fromEntries(own.map((name) => [name, optionOf(name, algorithm)]))
+      const { properties, ...then } = schemaOf({ ...options, ...more })
+      return {
+        if: { ...is, required: ['algorithm'] },
+        // biome-ignore lint/suspicious/noThenProperty: a word of JSON Schema
+        then: {
+          ...then,
+          properties: { ...is.properties, ...(properties as object) },
+          required: ['algorithm', ...own.filter((name) => REQUIRED.has(name))],
+        },
+      }
+    }),
+  }
+}
+
+/** A tier, or the limit of a key: what it has in the place of the policy's. `limit` is the name of that option. */
+export function tierSchema(limit: string): JsonSchema {
+  return schemaOf({
+    limit: option(limit, tokens, { what: 'Tokens in a window.', example: 1000, required: '' }),
+    window: option('window', text('1m'), { what: 'Default: that of the policy.', example: '1m' }),
+    burst: option('burst', tokens, { what: 'Tokens at once. Default: the limit.', example: 50 }),
+  })
 }
 
 /** A section read before {@link Section.done}. After a fault its policy is meaningless, because the file is refused. */
@@ -35,7 +116,7 @@ export function readRule(section: Section, choices: readonly string[], name: str
   const algorithm = readAlgorithm(section, choices)
   const options: Partial<Record<RuleOption, unknown>> = {}
   for (const option of algorithm === undefined ? RULE_OPTIONS : OFFERS[algorithm].options) {
-    options[option] = READERS[option](section, algorithm)
+    options[option] = optionOf(option, algorithm).read(section)
     if (REQUIRED.has(option)) section.require(option)
   }
   // Without an algorithm the most lenient one applies, with the options that all of them have.

@@ -1,20 +1,16 @@
-import type { Section } from './section.js'
+import { duration, option, text, type ValuesOf } from './option.js'
 
-/** Where the keys in memory are kept over a restart. */
-export interface SnapshotConfig {
-  /** Undefined: nowhere. */
-  readonly file: string | undefined
-  readonly everyMs: number
+/** The section `snapshot`: where the keys in memory are kept over a restart. */
+export const SNAPSHOT = {
+  file: option('file', text('/var/lib/sluicegate/keys.snapshot'), {
+    what: 'Keeps keys in memory over restarts in this file. Default: none, a restart forgets them.',
+    example: 'keys.snapshot',
+  }),
+  everyMs: option('every', duration(1_000, 86_400_000), {
+    what: 'How often it is written, 1 s to 24 h; also at the end.',
+    standard: 60_000,
+    example: '5m',
+  }),
 }
 
-const DEFAULT_SNAPSHOT: SnapshotConfig = { file: undefined, everyMs: 60_000 }
-
-/** The section `snapshot`. */
-export function readSnapshotSection(section: Section): SnapshotConfig {
-  const config = {
-    file: section.text('file', '/var/lib/sluicegate/keys.snapshot'),
-    everyMs: section.duration('every', 1_000, 86_400_000) ?? DEFAULT_SNAPSHOT.everyMs,
-  }
-  section.done()
-  return config
-}
+export type SnapshotConfig = ValuesOf<typeof SNAPSHOT>

@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import { resolve } from 'node:path'
 import { createSecureContext } from 'node:tls'
+import { option, text, type ValuesOf } from './option.js'
 import { readBytes } from './read-file.js'
 
 /** Certificates of the service, as PEM. */
@@ -20,12 +21,21 @@ export interface TlsConfig extends Certificates {
   readonly fault?: string | undefined
 }
 
-/** Files of {@link TlsConfig}. */
-export interface TlsFiles {
-  readonly cert: string | undefined
-  readonly key: string | undefined
-  readonly clientCa: string | undefined
+/** The section `tls`, relative to the file that names it. */
+export const TLS = {
+  cert: option('cert', text('server.pem'), {
+    what: 'The certificate of all listeners but Unix sockets, a file in PEM, relative to this file. Default: none, no encryption.',
+    example: 'server.pem',
+  }),
+  key: option('key', text('server.key'), { what: 'Its key, a file in PEM. Default: none.', example: 'server.key' }),
+  clientCa: option('client-ca', text('clients.pem'), {
+    what: 'The authority, a file in PEM, from which clients need a certificate. Default: none, clients need none.',
+    example: 'clients.pem',
+  }),
 }
+
+/** Files of {@link TlsConfig}. */
+export type TlsFiles = ValuesOf<typeof TLS>
 
 /** Records why an option cannot be used. */
 export type TlsFault = (option: keyof TlsFiles, reason: string) => void

@@ -2,23 +2,23 @@ import type { Policy } from 'sluicegate'
 import { ALGORITHM_NAMES, type AlgorithmName, algorithmsWith, OFFERS, type RuleOption } from '../algorithms.js'
 import { judgedPolicy, type OptionFaults, type WrittenRule } from '../judged-policy.js'
 import { memoryFault } from '../memory-fault.js'
-import { MAX_SETTLE, ON_FULL } from '../policy-config.js'
+import { valuesOf } from '../option.js'
 import { ENVOY_PRIORITY_OPTIONS, readPriorities } from '../priorities.js'
 import { listed, type Section } from '../section.js'
 import { didYouMean } from '../spelling.js'
+import { ENVOY_TABLE } from '../table-size.js'
 import { ENVOY_TIER_OPTIONS, hasTiers, readTiers } from '../tiers/read-tiers.js'
 import { policyName } from './policy-name.js'
 import { hintFor, type Reading } from './reading.js'
 import { type RuleLimit, UNITS, type UnitName } from './rule.js'
 
-const MAX_KEYS_LIMIT = 100_000_000
-const MAX_COST = 1_000_000
-const MAX_REQUESTS_PER_UNIT = 0xffff_ffff
+export const MAX_COST = 1_000_000
+export const MAX_REQUESTS_PER_UNIT = 0xffff_ffff
 /** Keys of a limit whose descriptors have all their values in the file: there is one. */
 const KEYS_OF_CLOSED_RULE = 16
 /** Permits have to be released, and Envoy does not. */
-const CHOICES = ALGORITHM_NAMES.filter((name) => name !== 'concurrency')
-const UNIT_NAMES = Object.keys(UNITS) as UnitName[]
+export const CHOICES = ALGORITHM_NAMES.filter((name) => name !== 'concurrency')
+export const UNIT_NAMES = Object.keys(UNITS) as UnitName[]
 
 /** The names of the library's options in this file. */
 const NAMES: Readonly<Record<RuleOption, string>> = {
@@ -97,10 +97,7 @@ function readPolicy(
   section.require(NAMES.limit, '; 0 denies every hit')
   const window = unit === undefined ? section.text('window', '30s, or day or month of the calendar') : `${UNITS[unit].windowMs}ms`
   const written: Record<string, unknown> = { window, ...readOptions(section, algorithm) }
-  const maxKeys = section.integer('max_keys', 1, MAX_KEYS_LIMIT)
-  const growTo = section.integer('grow_to', maxKeys ?? 1, MAX_KEYS_LIMIT)
-  const onFull = section.oneOf('on_full', ON_FULL) ?? 'evict'
-  const maxSettle = section.integer('max_settle', 1, MAX_SETTLE)
+  const { maxKeys, growTo, onFull, maxSettle } = valuesOf(section, ENVOY_TABLE)
   // A limit of 0 denies without a policy; the options are judged as with any other.
   const faults: OptionFaults = { fault: (option, reason) => section.fault(NAMES[option as RuleOption] ?? option, reason) }
   const name = limit === 0 ? 'x' : policyName(path, reading.names)

@@ -1,5 +1,5 @@
 import { type Decision, type Key, PolicyError, StoreError } from 'sluicegate'
-import { DEFAULT_MAX_SETTLE } from 'sluicegate-config/policy-config.js'
+import { DEFAULT_MAX_SETTLE } from 'sluicegate-config/table-size.js'
 import { type Awaitable, answersOf, whenDone } from './awaitable.js'
 import { HeldById } from './held-by-id.js'
 import type { Latency } from './latency.js'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { OnFull } from 'sluicegate-config/policy-config.js'
+import type { OnFull } from 'sluicegate-config/table-size.js'
 
 /** The keys of one policy, with the options of their table. */
 export interface SavedPolicy {
