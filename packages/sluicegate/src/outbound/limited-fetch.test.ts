@@ -210,3 +210,26 @@ test('a limiter that never lets a key pass, or is closed, rejects requests', asy
   await assert.rejects(polite('http://b/'), { name: 'StoreError', code: 'CLOSED' })
   assert.equal(net.arrivals.length, 0)
 })
+
+test('an abort in flight rejects also where fetch ignores its signal, frees the place, and drops the late response', async () => {
+  const answers: ((response: Response) => void)[] = []
+  const deaf = limitedFetch((_input: string, _init?: RequestInit) => new Promise<Response>((resolve) => answers.push(resolve)), {
+    concurrency: 1,
+  })
+  const controller = new AbortController()
+  const first = deaf('http://a/', { signal: controller.signal })
+  const second = deaf('http://a/')
+  await settled()
+  controller.abort(new Error('gone'))
+  await assert.rejects(first, /gone/)
+  await settled()
+  assert.equal(answers.length, 2)
+  let isDropped = false
+  const cancel = (): void => {
+    isDropped = true
+  }
+  answers[0]?.(new Response(new ReadableStream({ cancel })))
+  answers[1]?.(new Response('second'))
+  assert.equal(await (await second).text(), 'second')
+  assert.equal(isDropped, true)
+})

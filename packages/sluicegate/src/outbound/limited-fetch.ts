@@ -1,5 +1,7 @@
 import { holdsPermits } from '../decision/permit.js'
 import { PolicyError } from '../errors.js'
+import { afterHeld } from '../time/clock.js'
+import { AbortWatch } from '../waiting/abort-watch.js'
 import { copiedInit, copiedInput, copiedRequest, isRepeatable, isRequest, type RequestLike } from './copied-arguments.js'
 import { followed, isFollowed } from './followed-redirects.js'
 import { drop, heldResponse, type ResponseLike } from './held-response.js'
@@ -7,6 +9,8 @@ import { KeyQueues } from './key-queues.js'
 import { type Answer, OutboundCall } from './outbound-call.js'
 import { controlsOf, type OutboundControls, type OutboundOptions, outboundSettings } from './outbound-options.js'
 import type { SentRequest } from './retry-rule.js'
+
+const aborts = /* @__PURE__ */ new AbortWatch()
 
 /** Any fetch: the runtime's own, undici's, or one of your own. */
 export type AnyFetch = (input: never, init: never) => Promise<ResponseLike>
@@ -54,7 +58,7 @@ export function limitedFetch<Fetch extends AnyFetch>(fetch: Fetch, options: Outb
         const turn = await attempts.turn()
         let response: ResponseLike
         try {
-          response = await send(...call.next())
+          response = await unlessAborted(send(...call.next()), call.request.signal)
         } catch (error) {
           if (await attempts.failed(turn, error, call.followsRedirects ? undefined : false)) continue
           throw error
@@ -81,6 +85,34 @@ export function limitedFetch<Fetch extends AnyFetch>(fetch: Fetch, options: Outb
     }
   }
   return Object.assign(limited, controlsOf(queues)) as unknown as LimitedFetch<Fetch>
+}
+
+/**
+ * What fetch resolves or rejects with. A fetch that heeds its signal rejects by itself, with its own error; of one that does not, the response
+ * comes too late and is dropped.
+ */
+function unlessAborted(answer: Promise<ResponseLike>, signal: AbortSignal | undefined): Promise<ResponseLike> {
+  if (signal === undefined) return answer
+  return new Promise((resolve, reject) => {
+    let isOver = false
+    const unwatch = aborts.add(signal, () => {
+      afterHeld(0, () => {
+        isOver = true
+        reject(signal.reason)
+      })
+    })
+    answer.then(
+      (response) => {
+        unwatch()
+        if (isOver) drop(response)
+        else resolve(response)
+      },
+      (error) => {
+        unwatch()
+        reject(error)
+      },
+    )
+  })
 }
 
 function answerOf({ status, headers = {}, redirected, url }: ResponseLike, asked: URL): Answer {
