@@ -179,7 +179,7 @@ class PostgresStore implements Required<CasStore> {
     if (this.#swapsOnly !== undefined && performance.now() < this.#looksAgainMs) return undefined
     this.#swapsOnly = undefined
     const only = groups.length === 1 && groups[0]?.length === 1 ? groups[0][0] : undefined
-    if (only !== undefined && isPlainTake(only) && !this.#denied.has(only.key)) {
+    if (only !== undefined && isPlain(only) && !this.#denied.has(only.key)) {
       const rows = await this.#rowsOfTakes([only], signal)
       if (rows === undefined) return undefined
       if (rows === 'busy') return ['busy']
@@ -207,70 +207,76 @@ class PostgresStore implements Required<CasStore> {
   ): Promise<readonly (readonly CasStepped[] | CasStepRefusal)[] | undefined> {
     const steps = groups.flat()
     const outcomes = new Array<CasStepped | CasStepRefusal | undefined>(steps.length)
-    const isKnown = await Promise.all([
-      this.#taken(steps, outcomes, (step) => isPlainTake(step) && step.pace > 0, signal),
-      this.#taken(steps, outcomes, (step) => isPlainTake(step) && step.pace === 0, signal),
-      this.#made(steps, outcomes, (step) => !isPlainTake(step), signal),
+    // A lease of which part was granted of late is likely to be so again.
+    const isTried = (step: CasStep): boolean => isPlain(step) && (step.verb === 'take' || !this.#denied.has(step.key))
+    const lentUs = new Set(steps.map(lentUsOf))
+    const ends = await Promise.all([
+      ...[...lentUs].map((us) => this.#taken(steps, outcomes, (step) => isTried(step) && step.pace > 0 && lentUsOf(step) === us, signal)),
+      this.#taken(steps, outcomes, (step) => isTried(step) && step.pace === 0, signal),
+      this.#made(steps, outcomes, (step) => !isTried(step), false, signal),
     ])
     // What no plain take could tell.
     const isLeft = (_: CasStep, i: number): boolean => outcomes[i] === undefined
-    if (isKnown.includes(false) || !(await this.#made(steps, outcomes, isLeft, signal))) return undefined
+    if (ends.includes(undefined) || (await this.#made(steps, outcomes, isLeft, ends.includes('busy'), signal)) === undefined)
+      return undefined
     this.#sweeper.swapped(steps.length)
     let at = 0
     return groups.map((group) => outcomeOf(group.map(() => outcomes[at++] as CasStepped | CasStepRefusal)))
   }
 
-  /** Makes the chosen steps. False: the table has no columns for it. */
+  /** Makes the chosen steps. Undefined: the table has no columns for it. @param isLocked some of their rows are: those are left at once. */
   async #made(
     steps: readonly CasStep[],
     outcomes: (CasStepped | CasStepRefusal | undefined)[],
     isChosen: (step: CasStep, i: number) => boolean,
+    isLocked: boolean,
     signal: CancelSignal | undefined,
-  ): Promise<boolean> {
+  ): Promise<'made' | undefined> {
     const places = placesOf(steps, isChosen)
-    if (places.length === 0) return true
+    if (places.length === 0) return 'made'
     const chosen = places.map((i) => steps[i] as CasStep)
     const values = [...keyLists(chosen), ...stepLists(chosen)]
-    let rows = await this.#stepped('stepMany', values, signal)
+    let rows = isLocked ? 'busy' : await this.#stepped('stepMany', values, signal)
     // One key that others keep locked does not hold up the rest: what is free is done, without waiting.
-    if (rows === 'busy' && chosen.length > 1) rows = await this.#stepped('stepFree', values, signal)
-    if (rows === undefined) return false
+    if (rows === 'busy' && (isLocked || chosen.length > 1)) rows = await this.#stepped('stepFree', values, signal)
+    if (rows === undefined) return undefined
     for (const [at, i] of places.entries()) outcomes[i] = rows === 'busy' ? 'busy' : steppedIn((steps[i] as CasStep).key, rows[at])
-    return true
+    return 'made'
   }
 
-  /** Makes those of the chosen takes, of one kind, that pass as a whole, and tells those of which nothing passes. */
+  /** Makes those of the chosen takes, of one kind, that pass as a whole, and tells those of which nothing passes. `busy`: rows of others are locked. */
   async #taken(
     steps: readonly CasStep[],
     outcomes: (CasStepped | CasStepRefusal | undefined)[],
     isChosen: (step: CasStep) => boolean,
     signal: CancelSignal | undefined,
-  ): Promise<boolean> {
+  ): Promise<'made' | 'busy' | undefined> {
     let places = placesOf(steps, isChosen)
     if (places.some((i) => this.#denied.has((steps[i] as CasStep).key))) {
       const [denied, others] = [true, false].map((is) => places.filter((i) => this.#denied.has((steps[i] as CasStep).key) === is))
       await this.#lookedAt(steps, outcomes, denied as readonly number[], signal)
       places = [...(denied as readonly number[]).filter((i) => outcomes[i] === undefined), ...(others as readonly number[])]
     }
-    if (places.length === 0) return true
+    if (places.length === 0) return 'made'
     const rows = await this.#rowsOfTakes(
       places.map((i) => steps[i] as CasStep),
       signal,
     )
-    if (rows === undefined) return false
-    // Alone it goes back to wait for its turn; of several those that are free go on.
+    if (rows === undefined || (rows === 'busy' && places.length > 1)) return rows
     if (rows === 'busy') {
-      if (places.length === 1) outcomes[places[0] as number] = 'busy'
-      return true
+      outcomes[places[0] as number] = 'busy'
+      return 'made'
     }
     const left: number[] = []
     for (const [at, i] of places.entries()) {
       const { [at]: row } = rows
-      if (row === undefined) left.push(i)
-      else outcomes[i] = takenIn(steps[i] as CasStep, row)
+      const step = steps[i] as CasStep
+      if (row !== undefined) outcomes[i] = takenIn(step, row)
+      else if (step.verb === 'take') left.push(i)
+      else this.#denied.note(step.key)
     }
     if (left.length > 0) await this.#lookedAt(steps, outcomes, left, signal)
-    return true
+    return 'made'
   }
 
   /** Of takes that passed what their rows have, in the order of the takes. */
@@ -281,24 +287,23 @@ class PostgresStore implements Required<CasStore> {
     const [only] = takes
     const isWindow = only?.pace === 0
     if (takes.length === 1 && only !== undefined) {
-      const { key, unit, pace, cap, amount, times } = only
-      const values = [hexOf(storedKey(key)), newVersion(), `${unit}`, `${pace}`, `${cap}`, `${amount * times}`]
+      const { key, unit, pace, cap } = only
+      const values = [hexOf(storedKey(key)), newVersion(), `${unit}`, `${pace}`, `${cap}`, `${needOf(only)}`]
+      if (!isWindow) values.push(`${lentUsOf(only)}`)
       return this.#stepped(isWindow ? 'takeWindow' : 'takeRate', values, signal)
     }
     const versions = takes.map(newVersion)
     const listOf = (textOf: (take: CasStep) => string | number): string => `{${takes.map(textOf).join()}}`
-    const rows = await this.#stepped(
-      isWindow ? 'takeWindows' : 'takeRates',
-      [
-        listOf(({ key }) => hexOf(storedKey(key))),
-        `{${versions.join()}}`,
-        listOf(({ unit }) => unit),
-        listOf(({ pace }) => pace),
-        listOf(({ cap }) => cap),
-        listOf(({ amount, times }) => amount * times),
-      ],
-      signal,
-    )
+    const lists = [
+      listOf(({ key }) => hexOf(storedKey(key))),
+      `{${versions.join()}}`,
+      listOf(({ unit }) => unit),
+      listOf(({ pace }) => pace),
+      listOf(({ cap }) => cap),
+      listOf(needOf),
+      ...(isWindow ? [] : [`${lentUsOf(takes[0] as CasStep)}`]),
+    ]
+    const rows = await this.#stepped(isWindow ? 'takeWindows' : 'takeRates', lists, signal)
     if (rows === undefined || rows === 'busy') return rows
     const byVersion = new Map(rows.map((row) => [row.version, row]))
     return versions.map((version) => byVersion.get(version))
@@ -458,9 +463,20 @@ class PostgresStore implements Required<CasStore> {
   }
 }
 
-/** A take of one key by its own row, which may pass as a whole. */
-function isPlainTake({ verb, from, amount, times, cap }: CasStep): boolean {
-  return verb === 'take' && from === undefined && amount * times <= cap
+/** A take or lease of one key by its own row, which may pass as a whole. */
+function isPlain(step: CasStep): boolean {
+  const { verb, from, pace, cap } = step
+  return (verb === 'take' || verb === 'lease') && from === undefined && needOf(step) + lentUsOf(step) * pace <= cap
+}
+
+/** Units that are charged when it passes as a whole. */
+function needOf({ verb, unit, pace, amount, times }: CasStep): number {
+  return verb === 'take' ? amount * times : pace === 0 ? amount : amount * unit
+}
+
+/** Of a lease of a rate how long the debt lasts at least that it is added to. */
+function lentUsOf({ verb, pace, lent }: CasStep): number {
+  return verb === 'lease' && pace > 0 ? lent / pace : 0
 }
 
 /** The outcome of a take of which nothing passes by the state that was read. Undefined: something may. */
@@ -473,10 +489,10 @@ function denialIn({ unit, pace, cap, amount }: CasStep, { value, nowUs }: CasSta
 }
 
 /** The outcome of a take that passed as a whole. */
-function takenIn({ unit, pace, cap, times }: CasStep, { taken }: SqlRow): CasStepped {
+function takenIn({ verb, unit, pace, cap, amount, times }: CasStep, { taken }: SqlRow): CasStepped {
   const [at = 0, rest = 0, nowUs = 0] = String(taken).split(' ').map(Number)
   const debt = pace === 0 ? rest : Math.max(0, at - nowUs) * pace + rest
-  return { done: times, debt, nowUs, state: { at, rest, unit, pace, cap, ahead: false, blocked: 0 } }
+  return { done: verb === 'take' ? times : amount, debt, nowUs, state: { at, rest, unit, pace, cap, ahead: false, blocked: 0 } }
 }
 
 function placesOf(steps: readonly CasStep[], isChosen: (step: CasStep, i: number) => boolean): readonly number[] {

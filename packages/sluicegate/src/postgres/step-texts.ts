@@ -137,8 +137,11 @@ CROSS JOIN LATERAL (${writtenText(input)}) AS w`
 
 const NO_BOOKING = { lent: '0::bigint', bound: '0::bigint', booked: '0::bigint', left: '0::bigint', made: '0::bigint' }
 
-/** The numbers of a take: `amount` is that of all its times. `now` is read before the row is locked. */
-type TakeInput = Record<'id' | 'version' | 'unit' | 'pace' | 'cap' | 'amount' | 'now', string>
+/**
+ * The numbers of a take: `amount` is that of all its times. `now` is read before the row is locked. A lease of a rate is a take from a debt that
+ * lasts for `lentUs` at least.
+ */
+type TakeInput = Record<'id' | 'version' | 'unit' | 'pace' | 'cap' | 'amount' | 'now' | 'lentUs', string>
 
 /**
  * The insert of takes `n`, and of each key that has a row by its numbers, not banned and not ahead, its update, where the take passes as a whole. That
@@ -146,23 +149,24 @@ type TakeInput = Record<'id' | 'version' | 'unit' | 'pace' | 'cap' | 'amount' | 
  * that is new, which tells the amount. A time that is earlier than the row's, by the wait for its lock, grants nothing.
  */
 function takenText(table: string, source: string, input: TakeInput, isWindow: boolean): string {
-  const { id, version, unit, pace, cap, amount, now } = input
+  const { id, version, unit, pace, cap, amount, now, lentUs } = input
   const begin = `${now} - ${now} % ${unit}`
-  const paid = `${now} + ${amount} / ${pace}`
+  const paid = `${now} + ${lentUs} + ${amount} / ${pace}`
   const fresh = isWindow
     ? { at: begin, rest: amount, expires: `${begin} + ${unit} + 1000000` }
     : { at: paid, rest: `${amount} % ${pace}`, expires: `${paid} + 1000001` }
   const isSame = `t.value = '' AND t.unit = excluded.unit AND t.pace = excluded.pace AND t.cap = excluded.cap AND NOT t.ahead AND t.blocked = 0`
-  const added = `((excluded.at - excluded.seen) * excluded.pace + excluded.rest)`
-  const left = `(CASE WHEN t.at < excluded.seen THEN 0 ELSE t.rest END + ${added})`
-  const at = `(greatest(t.at, excluded.seen) + ${left} / excluded.pace)`
+  const from = `(excluded.seen + ${lentUs})`
+  const added = `((excluded.at - ${from}) * excluded.pace + excluded.rest)`
+  const left = `(CASE WHEN t.at < ${from} THEN 0 ELSE t.rest END + ${added})`
+  const at = `(greatest(t.at, ${from}) + ${left} / excluded.pace)`
   const count = `(CASE WHEN t.at = excluded.at THEN t.rest ELSE 0 END + excluded.rest)`
   const next = isWindow
     ? { at: 'excluded.at', rest: count, expires: 'excluded.expires' }
     : { at, rest: `${left} % excluded.pace`, expires: `${at} + 1000001` }
   const passes = isWindow
     ? `t.at <= excluded.at AND ${count} <= excluded.cap`
-    : `greatest(least(t.at - excluded.seen, excluded.cap / excluded.pace + 1), 0) * excluded.pace + ${left} <= excluded.cap`
+    : `greatest(least(t.at - excluded.seen, excluded.cap / excluded.pace + 1), ${lentUs}) * excluded.pace + ${left} <= excluded.cap`
   return `INSERT INTO ${table} AS t (key, value, version, at, rest, unit, pace, cap, ahead, blocked, seen, expires)
 SELECT ${id}, '', ${version}, ${fresh.at}, ${fresh.rest}, ${unit}, ${pace}, ${cap}, false, 0, ${now}, ${fresh.expires} FROM ${source}
 ON CONFLICT (key) DO UPDATE SET version = excluded.version, at = ${next.at}, rest = ${next.rest}, seen = excluded.seen, expires = ${next.expires}
@@ -172,11 +176,11 @@ WHERE ${isSame} AND ${passes}`
 /** Of a take that passed, what its row has of its own. */
 const TAKEN = `concat_ws(' ', t.at, t.rest, t.seen) AS taken`
 
-/** `takeRate`, `takeWindow`: the take of one key, `$6` units in all, which passes as a whole. No row: it does not, or it needs `stepMany`. */
+/** `takeRate`, `takeWindow`: the take of one key, `$6` units in all, which passes as a whole; of a rate `$7` is its `lentUs`. No row: it does not, or it needs `stepMany`. */
 export function takeOneText(table: string, id: string, locks: string, isWindow: boolean): string {
   const [version, unit, pace, cap, amount] = [2, 3, 4, 5, 6].map((i) => `$${i}::bigint`) as [string, string, string, string, string]
   const source = `(SELECT ${NOW} AS now FROM ${locks} AS locks OFFSET 0) AS n`
-  return `${takenText(table, source, { id, version, unit, pace, cap, amount, now: 'n.now' }, isWindow)} RETURNING ${TAKEN}`
+  return `${takenText(table, source, { id, version, unit, pace, cap, amount, now: 'n.now', lentUs: '$7::bigint' }, isWindow)} RETURNING ${TAKEN}`
 }
 
 /** `takeRates`, `takeWindows`: the same of several keys, each for itself. Lists are arrays; rows are known by the version that was given. */
@@ -184,7 +188,16 @@ export function takeManyText(table: string, id: string, locks: string, isWindow:
   const lists = [`(SELECT $1::text::text[])`, ...[2, 3, 4, 5, 6].map((i) => `(SELECT $${i}::text::bigint[])`)].join(', ')
   const source = `(SELECT ${id} AS id, version, unit, pace, cap, amount, ${NOW} AS now
   FROM ${locks} AS locks CROSS JOIN unnest(${lists}) AS j(k, version, unit, pace, cap, amount) ORDER BY 1) AS n`
-  const input = { id: 'n.id', version: 'n.version', unit: 'n.unit', pace: 'n.pace', cap: 'n.cap', amount: 'n.amount', now: 'n.now' }
+  const input = {
+    id: 'n.id',
+    version: 'n.version',
+    unit: 'n.unit',
+    pace: 'n.pace',
+    cap: 'n.cap',
+    amount: 'n.amount',
+    now: 'n.now',
+    lentUs: '$7::bigint',
+  }
   return `${takenText(table, source, input, isWindow)} RETURNING t.version::text AS version, ${TAKEN}`
 }
 
