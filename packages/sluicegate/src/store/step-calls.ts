@@ -40,8 +40,11 @@ class Asked {
   call: object = {}
   /** Others were faster, or keep a key locked: it goes alone. */
   isAlone = false
+  /** Of a take: what it takes. */
+  readonly name: string | undefined
 
-  constructor(steps: readonly CasStep[], stateOf: StateOf) {
+  constructor(name: string | undefined, steps: readonly CasStep[], stateOf: StateOf) {
+    this.name = name
     this.steps = steps
     this.stateOf = stateOf
   }
@@ -66,6 +69,8 @@ export class StepCalls {
   private underWay = 0
   private alone = 0
   private isPlanned = false
+  /** Of the last calls one had several callers. */
+  private isCrowd = false
 
   constructor(calls: StoreCalls) {
     this.calls = calls
@@ -90,22 +95,27 @@ export class StepCalls {
     const name = steps[0]?.verb === 'take' ? nameOf(steps) : undefined
     const equal = name === undefined ? undefined : this.equal.get(name)
     if (equal !== undefined && equal.callers.length < MOST_TIMES) return equal
-    const asked = new Asked(steps, stateOf)
+    const asked = new Asked(name, steps, stateOf)
     if (name !== undefined) this.equal.set(name, asked)
     this.waiting.push(asked)
     return asked
   }
 
-  /** After the other calls of this turn. */
+  /**
+   * After the other calls of this turn. Where there are several callers, those who were answered together ask again within the turn, each after
+   * some microtasks; a caller that is the only one need not wait for its end.
+   */
   private plan(): void {
     if (this.isPlanned || this.waiting.length === 0) return
     this.isPlanned = true
-    // Quicker than `queueMicrotask`.
-    void Promise.resolve().then(() => {
+    const send = (): void => {
       this.isPlanned = false
       while (this.underWay < MOST_UNDER_WAY && this.sent(this.next(false), false)) {}
       while (this.alone < MOST_ALONE && this.sent(this.next(true), true)) {}
-    })
+    }
+    if (this.isCrowd && globalThis.setImmediate !== undefined) setImmediate(send)
+    // Quicker than `queueMicrotask`.
+    else void Promise.resolve().then(send)
   }
 
   /** The first that can go together: their keys are in no call, nor needed by one that came before. */
@@ -161,9 +171,8 @@ export class StepCalls {
   }
 
   private forgetEqual(asked: Asked): void {
-    if (asked.steps[0]?.verb !== 'take') return
-    const name = nameOf(asked.steps)
-    if (this.equal.get(name) === asked) this.equal.delete(name)
+    const { name } = asked
+    if (name !== undefined && this.equal.get(name) === asked) this.equal.delete(name)
   }
 
   private sent(next: readonly Asked[], isAlone: boolean): boolean {
@@ -188,6 +197,7 @@ export class StepCalls {
         steps.map((step) => (step.verb === 'take' ? { ...step, times: callers.length } : step)),
       )
       const [only] = next
+      this.isCrowd = this.underWay > 1 || next.length > 1 || (only?.callers.length ?? 0) > 1
       const signal = next.length === 1 && only?.callers.length === 1 ? only.callers[0]?.signal : undefined
       const outcomes = await this.calls.step(groups, signal)
       for (const [i, asked] of next.entries()) this.ended(asked, outcomes?.[i], isAlone)
