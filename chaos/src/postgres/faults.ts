@@ -1,11 +1,23 @@
 import { setTimeout as after } from 'node:timers/promises'
-import { type FaultProxy, type PostgresProcess, type PostgresProcessOptions, type SmallDisk, until } from 'sluicegate-testkit'
+import pg from 'pg'
+import {
+  type FaultProxy,
+  type PgBouncerProcess,
+  PostgresProcess,
+  type PostgresProcessOptions,
+  type SmallDisk,
+  until,
+} from 'sluicegate-testkit'
+import { type Fleet, TABLE } from './fleet.js'
 
 /** What a fault works on. */
 export interface Faulted {
-  readonly server: PostgresProcess
+  /** The primary; another one after a failover. */
+  server: PostgresProcess
   readonly proxy: FaultProxy
   readonly disk: SmallDisk | undefined
+  readonly bouncer: PgBouncerProcess | undefined
+  readonly fleet: Fleet
 }
 
 /** One thing that goes wrong, and what it may cost. */
@@ -16,6 +28,10 @@ export interface PostgresFault {
   /** Whether a key may admit its burst once more, for each time. */
   readonly forgets: boolean
   readonly options?: PostgresProcessOptions
+  /** Processes of the fleet, default 3. */
+  readonly processes?: number
+  /** Whether the fleet connects through PgBouncer, in transaction mode. */
+  readonly isPooled?: boolean
   /** The server has a small disk for itself, of this size. */
   readonly diskMiB?: number
   /** Makes it and ends it. */
@@ -34,6 +50,7 @@ const FULL_MS = 3000
 /** Files of the log that are kept for use again. */
 const MOST_FILES = 50
 const SWITCH_MS = 100
+const ALTERATIONS = 5
 
 const kill = async ({ server }: Faulted): Promise<void> => {
   await server.kill()
@@ -69,6 +86,46 @@ const fullLog = async ({ server, disk }: Faulted): Promise<void> => {
   })
 }
 
+/** A session that forgot its COMMIT has all rows. */
+const lockedRows = async ({ server }: Faulted): Promise<void> => {
+  const session = new pg.Client({ connectionString: server.url })
+  await session.connect()
+  await session.query('BEGIN')
+  await session.query(`SELECT FROM ${TABLE} FOR UPDATE`)
+  await after(HOLD_MS)
+  await session.query('ROLLBACK')
+  await session.end()
+}
+
+/** Statements that were prepared for the table as it was are planned anew, or refused. */
+const altered = async ({ server }: Faulted): Promise<void> => {
+  for (let time = 0; time < ALTERATIONS; time++) {
+    await server.ask(`ALTER TABLE ${TABLE} ADD COLUMN chaos text`)
+    await server.ask(`REINDEX TABLE ${TABLE}`)
+    await after(HOLD_MS / ALTERATIONS / 2)
+    await server.ask(`ALTER TABLE ${TABLE} DROP COLUMN chaos`)
+    await after(HOLD_MS / ALTERATIONS / 2)
+  }
+}
+
+/** A standby that has all that was answered takes over. */
+const failover = async (faulted: Faulted): Promise<void> => {
+  const { server, proxy } = faulted
+  const standby = await PostgresProcess.start({ standbyOf: server })
+  await server.ask("ALTER SYSTEM SET synchronous_standby_names = '*'")
+  await server.ask('SELECT pg_reload_conf()')
+  await until('the standby is synchronous', async () => {
+    const [row] = await server.ask<{ n: number }>("SELECT count(*)::int AS n FROM pg_stat_replication WHERE sync_state = 'sync'")
+    return row?.n === 1
+  })
+  await after(HOLD_MS / 3)
+  await server.stop()
+  await after(HOLD_MS / 3)
+  await standby.promote()
+  proxy.lead(standby)
+  faulted.server = standby
+}
+
 export const POSTGRES_FAULTS: readonly PostgresFault[] = [
   { name: 'kill -9', isLogged: false, forgets: true, make: kill },
   { name: 'kill -9, logged', isLogged: true, forgets: false, make: kill },
@@ -89,6 +146,46 @@ export const POSTGRES_FAULTS: readonly PostgresFault[] = [
       server.pause()
       await after(HOLD_MS)
       server.resume()
+    },
+  },
+  { name: 'locked rows', isLogged: false, forgets: false, make: lockedRows },
+  { name: 'altered table', isLogged: false, forgets: false, make: altered },
+  { name: 'failover to a synchronous standby, logged', isLogged: true, forgets: false, make: failover },
+  {
+    name: 'PgBouncer, kill -9',
+    isLogged: false,
+    forgets: false,
+    isPooled: true,
+    processes: 8,
+    make: async ({ bouncer }) => {
+      await bouncer?.kill()
+      await after(HOLD_MS / 3)
+      await bouncer?.start()
+    },
+  },
+  {
+    name: 'PgBouncer, pause',
+    isLogged: false,
+    forgets: false,
+    isPooled: true,
+    processes: 8,
+    make: async ({ bouncer }) => {
+      bouncer?.pause()
+      await after(HOLD_MS)
+      bouncer?.resume()
+    },
+  },
+  { name: 'kill -9 behind PgBouncer, logged', isLogged: true, forgets: false, isPooled: true, make: kill },
+  {
+    name: 'a process of the fleet pauses, through PgBouncer',
+    isLogged: false,
+    forgets: false,
+    isPooled: true,
+    processes: 8,
+    make: async ({ fleet }) => {
+      fleet.pauseOne()
+      await after(HOLD_MS)
+      fleet.resumeOne()
     },
   },
   { name: 'full disk', isLogged: false, forgets: false, diskMiB: DISK_MIB, make: fullDisk },

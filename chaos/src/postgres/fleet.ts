@@ -6,6 +6,7 @@ import type { RecordedLoad, RecordedTake, Subject } from '../subject.js'
 
 const PROGRAM = fileURLToPath(new URL('./fleet-process.js', import.meta.url))
 
+export const TABLE = 'sluicegate'
 export const KEYS = ['user:0', 'user:1', 'user:2'] as const
 export const PG_RATE: RateSpec = { limit: 20, windowMs: 1000, burst: 80 }
 /** Twice that of the service: what else the machine does is no outage. */
@@ -97,6 +98,15 @@ export class Fleet {
 
   get failures(): number {
     return [...this.reports.values()].reduce((sum, { failures }) => sum + failures, 0)
+  }
+
+  /** Stops the first process in the middle of whatever it does, until {@link resumeOne}. */
+  pauseOne(): void {
+    this.children[0]?.kill('SIGSTOP')
+  }
+
+  resumeOne(): void {
+    this.children[0]?.kill('SIGCONT')
   }
 
   /** Resolves when every caller has had its last answer. */

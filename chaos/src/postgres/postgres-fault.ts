@@ -1,17 +1,18 @@
 import { setTimeout as after } from 'node:timers/promises'
 import pg from 'pg'
 import { createPostgresLimiter, postgresTable } from 'sluicegate/postgres'
-import { FaultProxy, PostgresProcess, SmallDisk, until, worstSureExcess } from 'sluicegate-testkit'
+import { FaultProxy, PgBouncerProcess, PostgresProcess, SmallDisk, until, worstSureExcess } from 'sluicegate-testkit'
 import { allowedShare } from '../failover.js'
 import { served, servedMs } from '../served.js'
 import { stateOfSubjects } from '../state.js'
 import { admittedByKey, type RecordedTake, reportOf, type Subject } from '../subject.js'
 import { type Watchdog, watchdog } from '../watchdog.js'
 import type { Faulted, PostgresFault } from './faults.js'
-import { ACCOUNT, Fleet, KEYS, PG_RATE, PG_TIMEOUT_MS, PLENTY } from './fleet.js'
+import { ACCOUNT, Fleet, KEYS, PG_RATE, PG_TIMEOUT_MS, PLENTY, TABLE } from './fleet.js'
 
 const PROCESSES = 3
-const TABLE = 'sluicegate'
+/** Connections of PgBouncer to the server. */
+const POOLED = 12
 /** A lease may be spent for so long, also after the server forgot it. */
 const LEASE_MS = 100
 const QUIET_MS = 1000
@@ -25,7 +26,9 @@ export async function postgresFault(fault: PostgresFault, times: number, progres
   await using server = await PostgresProcess.start({ ...fault.options, ...(disk && { under: disk.folder }) })
   await server.ask(postgresTable({ table: TABLE, logged: fault.isLogged }))
   await using proxy = await FaultProxy.before(server)
-  const fleet = new Fleet(PROCESSES, { url: server.urlAt(proxy.port), table: TABLE })
+  await using bouncer = fault.isPooled ? await PgBouncerProcess.before(server, POOLED) : undefined
+  const fleet = new Fleet(fault.processes ?? PROCESSES, { url: bouncer?.url ?? server.urlAt(proxy.port), table: TABLE })
+  const faulted: Faulted = { server, proxy, disk, bouncer, fleet }
   const { subjects } = fleet
   const watched = watchdog(async () => stateOfSubjects(subjects))
   const beganMs = performance.now()
@@ -37,7 +40,7 @@ export async function postgresFault(fault: PostgresFault, times: number, progres
     for (let time = 0; time < times; time++) {
       await watched('every key is spent', until('denied by the store', served(subjects, KEYS, performance.now(), isDenied)))
       const atMs = performance.now()
-      await watched(`${fault.name} is over`, fault.make({ server, proxy, disk } satisfies Faulted))
+      await watched(`${fault.name} is over`, fault.make(faulted))
       const overMs = performance.now()
       if (fault.forgets) forgotMs = overMs
       recoveries.push(await recovery(subjects, overMs, watched))
@@ -47,7 +50,7 @@ export async function postgresFault(fault: PostgresFault, times: number, progres
     await after(QUIET_MS)
     await watched('every caller has its last answer', fleet.stop())
     for (const error of new Set(fleet.loads.exact.errors.map(String))) progress(`error: ${error}`)
-    const account = await accountOf(fleet, server, forgotMs)
+    const account = await accountOf(fleet, faulted.server, forgotMs)
     const { limit, windowMs, burst } = PG_RATE
     const { takes } = fleet.loads['new keys']
     return {
@@ -72,6 +75,7 @@ export async function postgresFault(fault: PostgresFault, times: number, progres
     }
   } finally {
     fleet.end()
+    if (faulted.server !== server) await faulted.server.stop()
   }
 }
 

@@ -24,11 +24,10 @@ export class PgBouncerProcess {
   static async before(server: PostgresProcess, connections: number): Promise<PgBouncerProcess> {
     const [port = 0] = await freePorts(1)
     const bouncer = new PgBouncerProcess(port, server)
-    const file = join(bouncer.folder, 'pgbouncer.ini')
     const users = join(bouncer.folder, 'users.txt')
     writeFileSync(users, `"${server.user}" ""\n`)
     writeFileSync(
-      file,
+      join(bouncer.folder, 'pgbouncer.ini'),
       `[databases]
 * = host=${server.host} port=${server.port}
 [pgbouncer]
@@ -40,16 +39,37 @@ auth_file = ${users}
 pool_mode = transaction
 default_pool_size = ${connections}
 max_client_conn = 500
+server_login_retry = 1
 ignore_startup_parameters = extra_float_digits
 `,
     )
     chmodSync(bouncer.folder, 0o755)
-    bouncer.child = await ServerChild.start(`PgBouncer on port ${port}`, withoutRoot('pgbouncer', [file]), () => answers(bouncer.url))
+    await bouncer.start()
     return bouncer
   }
 
-  async stop(): Promise<void> {
+  /** Starts it, or starts it again after {@link kill}. */
+  async start(): Promise<void> {
+    const command = withoutRoot('pgbouncer', [join(this.folder, 'pgbouncer.ini')])
+    this.child = await ServerChild.start(`PgBouncer on port ${this.port}`, command, () => answers(this.url))
+  }
+
+  /** Ends it at once, with all its connections. */
+  async kill(): Promise<void> {
     await this.child?.end('SIGKILL')
+  }
+
+  /** Stops it in the middle of whatever it does, until {@link resume}. */
+  pause(): void {
+    this.child?.signal('SIGSTOP')
+  }
+
+  resume(): void {
+    this.child?.signal('SIGCONT')
+  }
+
+  async stop(): Promise<void> {
+    await this.kill()
     rmSync(this.folder, { recursive: true, force: true })
   }
 

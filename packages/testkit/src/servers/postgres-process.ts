@@ -173,6 +173,11 @@ export class PostgresProcess {
     this.child?.signal('SIGCONT')
   }
 
+  /** Makes a standby the primary. */
+  async promote(): Promise<void> {
+    await this.ask('SELECT pg_promote(true, 30)')
+  }
+
   /** Rows of a statement, on a connection of its own. */
   async ask<Row extends object = Record<string, unknown>>(text: string): Promise<Row[]> {
     const client = new pg.Client({ connectionString: this.url })
