@@ -53,3 +53,15 @@ test('what one connection has to do waits in one place: another one has its turn
   assert.deepEqual(done, ['greedy 0', 'greedy 1', 'other', 'greedy 1', 'greedy 2', 'greedy 3'])
   assert.ok(other.isReading)
 })
+
+test('where one connection has had the time of a turn, nothing is read from the others in it, and all are read later', async () => {
+  await nextTurn()
+  const [busy, other, gone] = [aConnection(), aConnection(), aConnection()]
+  gone.turns.leave()
+  busy.turns.arrived()
+  workFor(0.5)
+  busy.turns.arrived()
+  assert.deepEqual([busy.isReading, other.isReading, gone.isReading], [false, false, true])
+  for (let turn = 0; turn < 3; turn++) await nextTurn()
+  assert.ok(busy.isReading && other.isReading)
+})

@@ -16,6 +16,10 @@ export interface Turns {
 /** How long one connection goes on while no other waits. */
 const ALONE_MS = 0.2
 
+/** Connections that may send much at once: new ones, and those that had more input than a turn has time for; the newest last. */
+const eager = new Set<SessionTurns>()
+const MOST_EAGER = 256
+
 /** The handle of a socket, which HTTP/2 reads from in native code. */
 interface Handle {
   readStop?(): void
@@ -36,6 +40,12 @@ export class SessionTurns implements Turns {
   constructor(socket: Socket, guard: Guard) {
     this.#socket = socket
     this.#goOn = guard.callback(socket, (isAlone: boolean) => this.#go(isAlone))
+    this.#beEager()
+  }
+
+  /** The connection is gone. */
+  leave(): void {
+    eager.delete(this)
   }
 
   /** Pieces that wait. */
@@ -44,7 +54,20 @@ export class SessionTurns implements Turns {
   }
 
   arrived(): void {
-    if (!this.#isDeferred && isInputTimeOver()) this.#defer()
+    if (this.#isDeferred || !isInputTimeOver()) return
+    this.#beEager()
+    // What has come over the others is read in turns of their own: Node.js would read a part of each in this one, with all the calls in it.
+    for (const each of eager) each.#defer()
+  }
+
+  #beEager(): void {
+    eager.delete(this)
+    eager.add(this)
+    if (eager.size <= MOST_EAGER) return
+    for (const oldest of eager) {
+      eager.delete(oldest)
+      return
+    }
   }
 
   do(piece: Piece): void {

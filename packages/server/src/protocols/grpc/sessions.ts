@@ -221,8 +221,9 @@ export class Sessions {
     clearInterval(this.#timer)
   }
 
-  #remove(session: ServerHttp2Session, { address }: SessionState): void {
+  #remove(session: ServerHttp2Session, { address, turns }: SessionState): void {
     if (!this.#sessions.delete(session)) return
+    turns.leave()
     const left = (this.#byAddress.get(address) ?? 1) - 1
     if (left === 0) this.#byAddress.delete(address)
     else this.#byAddress.set(address, left)
