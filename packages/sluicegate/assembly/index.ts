@@ -18,6 +18,7 @@ import { changePermitOf } from "./table/change-permit"
 import { homeLine, openTable } from "./table/layout"
 import { loadSaved, save } from "./table/saved-key"
 import { find } from "./table/search"
+import { changedHands as hasChangedHands, loadTable, saveBeside, saveEntries as saveTable } from "./table/saved-table"
 import * as takes from "./table/takes"
 import { IN_FORCE, update as putInForce } from "./table/update"
 
@@ -194,6 +195,28 @@ export function saveKey(low: u32, high: u32, nowUs: f64, takesOut: bool): f64 {
  */
 export function loadKey(low: u32, high: u32, nowUs: f64): f64 {
   return loadSaved(fingerprintFrom(low, high), homeLine(low), <i64>nowUs)
+}
+
+// The whole table.
+
+/** Puts the entries from number `from` up to `to`. False: other threads kept changing one. */
+export function saveEntries(from: i32, to: i32, nowUs: f64): bool {
+  return saveTable(from, to, <i64>nowUs)
+}
+
+/** Whether an entry whose key was saved, or with fingerprint 0 one that was never used, has another key since. */
+export function changedHands(number: i32, fingerprint: f64): bool {
+  return hasChangedHands(number, <u64>fingerprint)
+}
+
+/** Puts what is beside the keys. */
+export function saveBesides(): void {
+  saveBeside()
+}
+
+/** Fills an empty table that no other thread uses, with the policy in force. False: no table that was saved under its algorithm. */
+export function loadEntries(nowUs: f64): bool {
+  return loadTable(<i64>nowUs)
 }
 
 /** Bans a key for `us` microseconds; 0 lifts the ban. Returns the microseconds left. */

@@ -7,17 +7,20 @@ import * as ring from "./log-ring"
 import { MOST_NUMBER, MOST_US, next, nextSigned, put, putSigned, sound, unsound } from "./saved-numbers"
 import * as log from "./sliding-log"
 
-// A saved log: window | limit | time of the newest request | number of requests, then of each, the oldest first: microseconds before
+// A saved log. Terms: window | limit. Of the key: time of the newest request | number of requests, then of each, the oldest first: microseconds before
 // the newest time | cost. Only requests that still count.
 
 const MOST_WINDOW_US: i64 = (1 << 45) - 1
 const MOST_REQUESTS: i64 = 1 << 18
 const MOST_COST: i64 = (1 << 21) - 1
 
-export function saveLog(entry: usize, value: u64, us: i64): void {
-  log.debtOf(entry, value, us)
+export function saveTerms(): void {
   put(windowUs)
   put(capacity)
+}
+
+export function saveLog(entry: usize, value: u64, us: i64): void {
+  log.debtOf(entry, value, us)
   putSigned(log.lastEver() * tickUs)
   const inRing = log.used == 0 ? 0 : ring.held - log.first
   const loose = log.used == 0 ? <i64>0 : log.loose
@@ -42,12 +45,12 @@ let requests: i64 = 0
 export let spent: i64 = 0
 let room: i64 = 0
 
-/** Numbers before the first request. */
-export const LOG_HEAD: i32 = 4
-
-function readHead(): void {
+export function readTerms(): void {
   fromWindowUs = next(MOST_WINDOW_US)
   fromCapacity = next(MOST_NUMBER)
+}
+
+function readHead(): void {
   lastUs = nextSigned(MOST_US)
   requests = next(MOST_REQUESTS)
 }

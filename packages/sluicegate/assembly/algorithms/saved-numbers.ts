@@ -56,7 +56,7 @@ export function nextSigned(most: i64): i64 {
 
 export function nextWide(most: i64): i64 {
   const low = next(HALF_MASK)
-  const high = next((1 << 30) - 1)
+  const high = next(<i64>1 << 31)
   const number = unfold((high << HALF_BITS) | low)
   if (number <= most && number >= -most) return number
   sound = false

@@ -1,3 +1,5 @@
+import { RECORD_SINCE_US } from "../memory-map"
+import { field } from "../policy/policy-record"
 import {
   baseUs, capacity, isOfCalls, mostAheadUs, policyRecord, sinceBase, unitsPerToken, unitsPerUs, windowUs,
 } from "../policy/policy"
@@ -7,20 +9,28 @@ import { MOST_NUMBER, MOST_US, next, nextSigned, nextWide, put, putSigned, putWi
 import { DEEPEST_DEBT_BURSTS } from "./verbs"
 import { scaled } from "./wide-arithmetic"
 
-// A saved bucket or GCRA: units a microsecond | units a token | capacity | time | debt at that time. A debt below zero says since when
+// A saved bucket or GCRA. Terms: units a microsecond | units a token | capacity | time. Of the key: its debt as
+// of that time, which may be long past. A debt below zero says since when
 // the key owes nothing, so that a clock that steps back finds it as it was.
 
 const MOST_DEBT: i64 = 1 << 60
 /** More than any value holds, in units. */
 const MOST_ELAPSED: i64 = 1 << 60
 
-export function saveRate(value: u64, nowUs: i64): void {
-  const us = sinceBase(nowUs)
+export function saveTerms(): void {
   put(unitsPerUs)
   put(unitsPerToken)
   put(capacity)
-  putSigned(us + baseUs)
-  putWide(debtAt(value, us))
+  putSigned(referenceUs() + baseUs)
+}
+
+export function saveRate(value: u64): void {
+  putWide(debtAt(value, referenceUs()))
+}
+
+/** When the policy came in force: a key that has not changed is saved by the same numbers. */
+function referenceUs(): i64 {
+  return sinceBase(field(policyRecord(), RECORD_SINCE_US))
 }
 
 let fromPerUs: i64 = 0
@@ -29,11 +39,14 @@ let fromCapacity: i64 = 0
 let atUs: i64 = 0
 let debt: i64 = 0
 
-export function readRate(): void {
+export function readTerms(): void {
   fromPerUs = max<i64>(next(MOST_NUMBER), 1)
   fromPerToken = max<i64>(next(MOST_NUMBER), 1)
   fromCapacity = max<i64>(next(MOST_NUMBER), 1)
   atUs = nextSigned(MOST_US)
+}
+
+export function readRate(): void {
   debt = nextWide(MOST_DEBT)
 }
 

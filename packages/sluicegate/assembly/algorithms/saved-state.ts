@@ -2,16 +2,16 @@ import { CONCURRENCY, FIXED, LOG } from "../policy/encodings"
 import { encoding, isRate, sinceBase } from "../policy/policy"
 import { valueOf } from "../atomics/words"
 import { MOST_NUMBER, next, put } from "./saved-numbers"
-import { readLog, saveLog, spent as spentInLog } from "./saved-log"
+import * as log from "./saved-log"
 import { readPermits, savePermits } from "./saved-permits"
-import { loadedRate, readRate, saveRate, spentAtRate } from "./saved-rate"
-import { loadedWindow, readWindow, saveWindow, spent as spentInWindow } from "./saved-window"
+import * as rate from "./saved-rate"
+import * as window from "./saved-window"
 
 // A key as whole numbers, for every store of state: a snapshot, a move to another limiter, a value elsewhere.
 //
-//   version and form | end of its ban, microseconds since the Unix epoch, or 0 | numbers of the form
+//   version and form | end of its ban, microseconds since the Unix epoch, or 0 | terms | numbers of the key
 //
-// All times are microseconds since the Unix epoch, and every form says under which numbers it counts. So a saved key knows no time
+// All times are microseconds since the Unix epoch, and the terms say under which numbers it counts. So a saved key knows no time
 // base, epoch, table or encoding, and a key that was saved under other numbers of the algorithm loads as a change of policy would
 // leave it: what is spent is at most the new burst. Hostile numbers are refused, or make no more than a key of the policy with a
 // larger debt: every number is bounded before it is used.
@@ -41,12 +41,25 @@ export function saveHead(isBanAlone: bool, bannedUs: i64): void {
   put(bannedUs)
 }
 
-/** Puts the numbers of a key with this state, under the policy in force. */
+/** Puts what keys are saved by. */
+export function saveTerms(): void {
+  if (isRate()) rate.saveTerms()
+  else if (encoding == LOG) log.saveTerms()
+  else if (encoding != CONCURRENCY) window.saveTerms()
+}
+
+export function readTerms(): void {
+  if (isRate()) rate.readTerms()
+  else if (encoding == LOG) log.readTerms()
+  else if (encoding != CONCURRENCY) window.readTerms()
+}
+
+/** Puts the numbers of a key with this state, under the policy in force and after the terms. */
 export function saveState(entry: usize, state: u64, nowUs: i64): void {
-  if (isRate()) saveRate(valueOf(state), nowUs)
-  else if (encoding == LOG) saveLog(entry, valueOf(state), sinceBase(nowUs))
+  if (isRate()) rate.saveRate(valueOf(state))
+  else if (encoding == LOG) log.saveLog(entry, valueOf(state), sinceBase(nowUs))
   else if (encoding == CONCURRENCY) savePermits(entry, state, sinceBase(nowUs))
-  else saveWindow(entry, valueOf(state))
+  else window.saveWindow(entry, valueOf(state))
 }
 
 /** The end of the ban of the key last read. */
@@ -62,21 +75,21 @@ export function readHeadOfKey(): bool {
   return isBanAlone || form == VERSION * FORMS + formInForce()
 }
 
-/** Reads the rest of a key, all of it. */
+/** Reads the numbers of a key, all of them. */
 export function readState(nowUs: i64): void {
-  if (isRate()) readRate()
-  else if (encoding == LOG) readLog(nowUs)
+  if (isRate()) rate.readRate()
+  else if (encoding == LOG) log.readLog(nowUs)
   else if (encoding == CONCURRENCY) readPermits()
-  else readWindow()
+  else window.readWindow()
 }
 
 /** The value of the key last read, under a policy in force whose keys are more than a time and counts: not of logs and permits. */
 export function loadedValue(nowUs: i64): u64 {
-  return isRate() ? loadedRate(nowUs) : loadedWindow(nowUs)
+  return isRate() ? rate.loadedRate(nowUs) : window.loadedWindow(nowUs)
 }
 
 /** Tokens that the key last read has spent; after {@link loadedValue}. */
 export function spentTokens(nowUs: i64): i64 {
-  if (isRate()) return spentAtRate(nowUs)
-  return encoding == LOG ? spentInLog : spentInWindow
+  if (isRate()) return rate.spentAtRate(nowUs)
+  return encoding == LOG ? log.spent : window.spent
 }

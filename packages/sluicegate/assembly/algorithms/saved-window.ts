@@ -5,16 +5,22 @@ import { baseUs, capacity, countBits, encoding, mostAheadUs, policyRecord, tickU
 import { field } from "../policy/policy-record"
 import * as window from "./migrate-window"
 import { isSealed, previousCount } from "./previous-count"
-import { MOST_NUMBER, MOST_US, next, nextSigned, put, putSigned } from "./saved-numbers"
+import { MOST_NUMBER, MOST_US, next, nextSigned, put, putSigned, unsound } from "./saved-numbers"
 import { quotientUp } from "./wide-arithmetic"
 
-// A saved window. Fixed: length | calendar | limit | begin | end | count. Sliding: length | limit | number since the Unix epoch |
-// previous count | current count.
+// A saved window. Terms: length | limit | calendar, of fixed windows. Of the key, fixed: begin | end | count; sliding: number since the
+// Unix epoch | previous count | current count.
 
 const MOST_COUNT: i64 = (1 << 34) - 1
 const MOST_WINDOW_US: i64 = (1 << 45) - 1
 const MOST_COMPACT: i64 = (1 << 40) - 1
 const MOST_PACKED: i64 = 0xffff
+
+export function saveTerms(): void {
+  put(windowUs)
+  put(capacity)
+  if (encoding == FIXED) put(field(policyRecord(), RECORD_CALENDAR))
+}
 
 export function saveWindow(entry: usize, value: u64): void {
   if (encoding == FIXED) saveFixed(value)
@@ -24,9 +30,6 @@ export function saveWindow(entry: usize, value: u64): void {
 function saveFixed(value: u64): void {
   const count = <i64>(value & ((<u64>1 << <u64>countBits) - 1))
   const beginUs = baseUs + <i64>(value >> <u64>countBits) * tickUs
-  put(windowUs)
-  put(field(policyRecord(), RECORD_CALENDAR))
-  put(capacity)
   putSigned(beginUs)
   putSigned(count == 0 ? beginUs : windowUs != 0 ? beginUs + windowUs : <i64>calendarWindowEnd(policyRecord(), <f64>beginUs))
   put(count)
@@ -38,8 +41,6 @@ function saveSliding(entry: usize, value: u64): void {
     if (isSealed(value)) window.setCounts(window.number + 1, window.current, 0)
     else window.setCounts(window.number, previousCount(entry, window.number), window.current)
   }
-  put(windowUs)
-  put(capacity)
   putSigned(window.number + baseUs / windowUs)
   put(window.previous)
   put(window.current)
@@ -54,17 +55,19 @@ let number: i64 = 0
 let previous: i64 = 0
 let current: i64 = 0
 
+export function readTerms(): void {
+  fromWindowUs = next(MOST_WINDOW_US)
+  fromCapacity = next(MOST_NUMBER)
+  if (encoding == FIXED) fromCalendar = next(MOST_NUMBER)
+  else if (fromWindowUs == 0) unsound()
+}
+
 export function readWindow(): void {
   if (encoding == FIXED) {
-    fromWindowUs = next(MOST_WINDOW_US)
-    fromCalendar = next(MOST_NUMBER)
-    fromCapacity = next(MOST_NUMBER)
     beginUs = nextSigned(MOST_US)
     endUs = nextSigned(MOST_US)
     current = next(MOST_NUMBER)
   } else {
-    fromWindowUs = max<i64>(next(MOST_WINDOW_US), 1)
-    fromCapacity = next(MOST_NUMBER)
     number = nextSigned(MOST_US)
     previous = next(MOST_COUNT)
     current = next(MOST_COUNT)

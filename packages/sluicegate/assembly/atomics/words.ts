@@ -48,6 +48,11 @@ const FINGERPRINT_MASK: u64 = (1 << 48) - 1
   return (fingerprint << 16) | ((mark + 1) & GENERATION_MASK)
 }
 
+/** The identity of the first key of an entry, whose state words have this owner. */
+@inline export function firstIdentity(fingerprint: u64, owner: u64): u64 {
+  return (fingerprint << 16) | owner
+}
+
 @inline export function markFingerprint(state: u64): u64 {
   return (state >> 14) & FINGERPRINT_MASK
 }

@@ -15,7 +15,7 @@ import { loadLog } from "../algorithms/saved-log"
 import { beginReading, endReading, sound } from "../algorithms/saved-numbers"
 import * as permits from "../algorithms/saved-permits"
 import {
-  bannedUs, isBanAlone, loadedValue, readHeadOfKey, readState, saveHead, saveState, spentTokens,
+  bannedUs, isBanAlone, loadedValue, readHeadOfKey, readState, readTerms, saveHead, saveState, saveTerms, spentTokens,
 } from "../algorithms/saved-state"
 import { before, windowBefore } from "../algorithms/saved-window"
 import { INSERT, PENALIZE, RESET } from "../algorithms/verbs"
@@ -55,6 +55,7 @@ export function save(fingerprint: u64, home: i32, nowUs: i64, takesOut: bool): f
         continue
       }
       saveHead(false, until)
+      saveTerms()
       saveState(entry, state, nowUs)
       if (load(entry + STATE) != state || !isUnchanged(entry, false)) continue
       if (takesOut && !evict(entry, state)) continue
@@ -70,7 +71,10 @@ export function loadSaved(fingerprint: u64, home: i32, nowUs: i64): f64 {
   beginKey()
   beginReading()
   if (!readHeadOfKey()) return 0
-  if (!isBanAlone) readState(nowUs)
+  if (!isBanAlone) {
+    readTerms()
+    readState(nowUs)
+  }
   endReading()
   if (!sound) return 0
   if (bannedUs > nowUs) {
@@ -121,6 +125,7 @@ function loadState(fingerprint: u64, home: i32, nowUs: i64): f64 {
     beginKey()
     beginReading()
     if (!readHeadOfKey()) return 0
+    readTerms()
     readState(nowUs)
     if (!sound) return 0
     const value = encoding == LOG ? <u64>0 : loadedValue(nowUs)
@@ -147,6 +152,7 @@ function isReplaced(entry: usize, state: u64, value: u64, nowUs: i64, fingerprin
     beginKey()
     beginReading()
     readHeadOfKey()
+    readTerms()
     return loadLog(entry, state, nowUs)
   }
   const next = withValue(state, epoch, value)

@@ -2,6 +2,8 @@ import { onceInProcess } from '../once-in-process.js'
 import { crc32 } from './snapshot/snapshot.js'
 
 const NONE = new Uint8Array(0)
+const MOST_WHOLE_BYTES = 8
+const MOST_INT = 0x7fff_ffff
 /** The buffer of the last writer: most values fit, and a new one costs more than what is written there. */
 const last = /* @__PURE__ */ onceInProcess('written bytes', (): { spare?: Uint8Array | undefined } => ({}))
 
@@ -21,12 +23,22 @@ export class ByteWriter {
   }
 
   whole(value: number): void {
+    this.grown(MOST_WHOLE_BYTES)
+    const { bytes } = this
+    let at = this.length
     let rest = value
-    while (rest >= 0x80) {
-      this.byte((rest % 0x80) + 0x80)
+    while (rest > MOST_INT) {
+      bytes[at++] = (rest % 0x80) + 0x80
       rest = Math.floor(rest / 0x80)
     }
-    this.byte(rest)
+    // What is left fits the operators of 32 bits, which are faster.
+    let low = rest | 0
+    while (low >= 0x80) {
+      bytes[at++] = (low & 0x7f) | 0x80
+      low >>>= 7
+    }
+    bytes[at++] = low
+    this.length = at
   }
 
   /** 4 bytes, the lowest first. */
@@ -65,9 +77,14 @@ export class ByteWriter {
     return this.bytes.slice(0, this.length)
   }
 
-  /** Forgets what was written. */
-  clear(): void {
-    this.length = 0
+  /** Forgets what was written behind the first bytes. */
+  rewind(size: number): void {
+    this.length = size
+  }
+
+  /** Bytes so far. */
+  get size(): number {
+    return this.length
   }
 
   /** CRC-32 of all so far. */
@@ -147,6 +164,16 @@ export class ByteReader {
 
   text(): string {
     return new TextDecoder().decode(this.block())
+  }
+
+  /** Where the next byte is. */
+  get place(): number {
+    return this.at
+  }
+
+  /** Reads on from another place. */
+  seek(place: number): void {
+    this.at = place
   }
 
   get isOver(): boolean {

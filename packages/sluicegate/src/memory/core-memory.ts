@@ -46,7 +46,15 @@ export interface SectionSize {
 }
 
 export function sectionAt(address: number, { maxKeys, growTo = maxKeys, stride, counterCount = 0 }: SectionSize): Section {
-  const parts = partsOf(maxKeys, growTo).map(linesFor)
+  return sectionWith(address, partsOf(maxKeys, growTo).map(linesFor), { stride, counterCount })
+}
+
+/** The same with a table of parts with these lines. */
+export function sectionWith(
+  address: number,
+  parts: readonly number[],
+  { stride, counterCount = 0 }: Pick<SectionSize, 'stride' | 'counterCount'>,
+): Section {
   const lines = parts.reduce((sum, part) => sum + part, 0)
   const counters = address + TABLE_OFFSET + lines * ENTRIES_PER_LINE * (ENTRY_BYTES + stride)
   const end = counters + counterCount * COUNTER_BYTES

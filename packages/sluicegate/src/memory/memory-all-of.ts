@@ -198,7 +198,12 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
   snapshot(): Uint8Array {
     const { secret, core } = this.first
     core.look()
-    return snapshotOf({ allOf: this.name.text, secret, sections: this.parts.map((part) => part.section) })
+    return snapshotOf({
+      allOf: this.name.text,
+      secret,
+      sections: this.parts.map((part) => part.section),
+      nowUs: () => this.first.decisions.nowUs(),
+    })
   }
 
   close(): void {

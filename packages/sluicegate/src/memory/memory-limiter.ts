@@ -247,7 +247,7 @@ export class MemoryLimiter<Answer extends Decision = Decision>
 
   snapshot(): Uint8Array {
     this.opened.core.look()
-    return snapshotOf({ secret: this.secret, sections: [this.section] })
+    return snapshotOf({ secret: this.secret, sections: [this.section], nowUs: () => this.decisions.nowUs() })
   }
 
   close(): void {
@@ -341,9 +341,14 @@ export class MemoryLimiter<Answer extends Decision = Decision>
     return releaseCount(this.releases(), high)
   }
 
-  /** Its section of the memory and the algorithm there. */
+  /** Its section of the memory, and the policy there. */
   get section(): SnapshotSection {
-    return { open: this.opened, algorithm: this.decisions.decoder.policy.algorithm }
+    return { open: this.opened, policy: () => this.decisions.decoder.policy }
+  }
+
+  /** Fills its table, which nobody has used yet. @returns where the bytes end that are read from `begin` on; undefined if they are none of it. */
+  load(bytes: Uint8Array, begin: number): number | undefined {
+    return this.opened.loadTable(this.decisions.nowUs(), bytes, begin)
   }
 
   /** Bytes of the whole memory, unused parts included. */

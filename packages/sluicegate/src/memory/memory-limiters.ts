@@ -1,17 +1,20 @@
+import { PolicyError } from '../errors.js'
 import type { Limiter, LimiterHandle } from '../limiter.js'
 import { asGiven } from '../options/option-checks.js'
 import { type Algorithm, changedPolicy, type Policy } from '../policy/policy.js'
+import { numbersOf } from '../policy/policy-numbers.js'
 import { type Clock, checkClock, clockFromHandle } from '../time/clock.js'
 import {
   checkSharedMemory,
   createMemory,
-  type MemorySize,
   memorySizesFor,
+  type OverflowBudget,
   PAGE_BYTES,
   pagesOf,
   type Section,
   type SectionOptions,
   sectionAt,
+  sectionWith,
   untouchedIn,
 } from './core-memory.js'
 import { randomSecret } from './fingerprint.js'
@@ -20,10 +23,9 @@ import { MemoryAllOfLimiter } from './memory-all-of.js'
 import { type MemoryHandle, MemoryLimiter, type MemoryLimiterParts } from './memory-limiter.js'
 import { MemoryPermitLimiter } from './memory-permit-limiter.js'
 import { OpenCore } from './open-core.js'
-import { checkedDescription, type MemoryDescription } from './snapshot/memory-snapshot.js'
-import { checkApart, checkSection } from './snapshot/section-check.js'
+import { checkedDescription } from './snapshot/memory-snapshot.js'
 import { SectionWords } from './snapshot/section-words.js'
-import { invalidSnapshot, restorePieces, type Snapshot } from './snapshot/snapshot.js'
+import { invalidSnapshot, type Snapshot } from './snapshot/snapshot.js'
 
 /** What a new limiter in memory is given beside its policy. */
 export interface NewMemory extends Pick<MemoryLimiterParts, 'clock' | 'hotKeys' | 'maxWaiters'> {
@@ -36,23 +38,43 @@ const ROOM: readonly string[] = ['denyWhenFull', 'maxKeys', 'growTo', 'newcomers
 export function newMemoryLimiter(policy: Policy, { room: given, ...parts }: NewMemory): Limiter {
   const room = asGiven(given, ROOM)
   const { policies = [policy], name, algorithm } = policy
-  const sizes = memorySizesFor(policies, room)
-  const sections: Section[] = []
-  for (const size of sizes) sections.push(sectionAt(sections.at(-1)?.end ?? 0, size))
-  const bytes = pagesOf(sections.at(-1)?.end ?? 0) * PAGE_BYTES
-  const memory = memoryOf(bytes, grows(policies.map((part) => part.algorithm)))
-  const secret = randomSecret()
-  const limiters = policies.map((part, i) => {
-    const section = sections[i] as Section
+  const places: Place[] = []
+  for (const [i, size] of memorySizesFor(policies, room).entries()) {
+    const section = sectionAt(places.at(-1)?.section.end ?? 0, size)
+    const untouched = untouchedIn(section, size)
+    places.push({ policy: policies[i] as Policy, section, untouched, counterCount: size.counterCount ?? 0, overflow: size.overflow })
+  }
+  const limiters = limitersIn(places, room, randomSecret(), { ...parts, hotKeys: algorithm === 'all-of' ? 0 : parts.hotKeys })
+  return algorithm === 'all-of' ? new MemoryAllOfLimiter({ ...parts, parts: limiters, name }) : (limiters[0] as Limiter)
+}
+
+/** A section, and what it is laid out for. */
+interface Place {
+  readonly policy: Policy
+  readonly section: Section
+  /** Bytes that no key occupies before it grows. */
+  readonly untouched: number
+  readonly counterCount: number
+  readonly overflow: OverflowBudget | undefined
+}
+
+/** The limiters of sections, in one memory of their own. */
+function limitersIn(
+  places: readonly Place[],
+  room: SectionOptions,
+  secret: readonly [number, number],
+  parts: Omit<NewMemory, 'room'>,
+): readonly MemoryLimiter[] {
+  const bytes = pagesOf(places.at(-1)?.section.end ?? 0) * PAGE_BYTES
+  const memory = memoryOf(bytes, grows(places.map(({ policy }) => policy.algorithm)))
+  return places.map((place) => {
     const open: MemoryLimiterParts['open'] = (host) => {
-      const later = { make: memory, bytes, untouchedBytes: untouchedIn(section, sizes[i] as MemorySize) }
-      const opened = new OpenCore(later, section.address, host)
-      opened.begin(() => layOut(opened, section, sizes[i] as MemorySize, room))
+      const opened = new OpenCore({ make: memory, bytes, untouchedBytes: place.untouched }, place.section.address, host)
+      opened.begin(() => layOut(opened, place, room))
       return opened
     }
-    return limiterOver({ ...parts, hotKeys: algorithm === 'all-of' ? 0 : parts.hotKeys, open, secret }, part.algorithm, part)
+    return limiterOver({ ...parts, open, secret }, place.policy.algorithm, place.policy)
   })
-  return algorithm === 'all-of' ? new MemoryAllOfLimiter({ ...parts, parts: limiters, name }) : (limiters[0] as Limiter)
 }
 
 /** A larger memory is made at once: it may be too much. */
@@ -66,17 +88,13 @@ function memoryOf(bytes: number, grows: boolean): () => WebAssembly.Memory {
   return () => (memory ??= createMemory(bytes, grows))
 }
 
-function layOut(
-  opened: OpenCore,
-  { address, lines, parts, counters }: Section,
-  { counterCount, overflow }: MemorySize,
-  room: SectionOptions,
-): void {
+function layOut(opened: OpenCore, { section, counterCount, overflow }: Place, room: SectionOptions): void {
+  const { address, lines, parts, counters } = section
   const { core } = opened
   core.create(address, lines, room.denyWhenFull)
   const [first = 0, second = 0] = parts
   if (second > 0) core.addParts(first, second)
-  if (overflow !== undefined) core.admitOverflow(counters, counterCount ?? 0, overflow.limit, overflow.windowUs)
+  if (overflow !== undefined) core.admitOverflow(counters, counterCount, overflow.limit, overflow.windowUs)
   new SectionWords(opened).noteOptions(room)
 }
 
@@ -132,18 +150,24 @@ export function restoredMemoryLimiter(
   sizes: Pick<MemoryLimiterParts, 'hotKeys' | 'maxWaiters'>,
   clockFor: (policy: Policy) => Clock,
 ): Limiter {
-  const checked = checkedDescription(description)
-  const { allOf: name, secret, sections } = checked
-  const { memory, policies } = restoredMemory(checked, contents)
-  const parts = {
-    ...sizes,
-    clock: clockFor(name === undefined ? (policies[0] as Policy) : changedPolicy(policies[0] as Policy, { policies })),
+  const { allOf: name, options, secret, sections } = checkedDescription(description)
+  const places: Place[] = []
+  for (const { policy, lines, counters, overflow } of sections) {
+    const section = sectionWith(places.at(-1)?.section.end ?? 0, lines, { stride: numbersOf(policy).stride, counterCount: counters })
+    places.push({ policy, section, untouched: 0, counterCount: counters, overflow: counters === 0 ? undefined : overflow })
   }
-  const limiters = sections.map(({ address, algorithm }) => {
-    const hotKeys = name === undefined ? parts.hotKeys : 0
-    return limiterOver({ ...parts, hotKeys, secret, open: (host) => new OpenCore(memory, address, host) }, algorithm)
+  const [first, ...others] = sections.map(({ policy }) => policy) as [Policy, ...Policy[]]
+  const clock = clockFor(name === undefined ? first : changedPolicy(first, { policies: [first, ...others] }))
+  const parts = { ...sizes, clock, hotKeys: name === undefined ? sizes.hotKeys : 0 }
+  const limiters = roomFor(() => {
+    const made = limitersIn(places, options, secret, parts)
+    for (const limiter of made) limiter.core.prepare()
+    return made
   })
-  return name === undefined ? (limiters[0] as Limiter) : new MemoryAllOfLimiter({ ...parts, parts: limiters, name })
+  let begin: number | undefined = 0
+  for (const limiter of limiters) begin = begin === undefined ? undefined : limiter.load(contents, begin)
+  if (begin !== contents.length) throw invalidSnapshot('has keys that no limiter could have left')
+  return name === undefined ? (limiters[0] as Limiter) : new MemoryAllOfLimiter({ ...sizes, clock, parts: limiters, name })
 }
 
 /** The options that the limiter of a snapshot was made with. */
@@ -151,26 +175,12 @@ export function optionsIn({ description }: Snapshot): SectionOptions {
   return checkedDescription(description).options
 }
 
-interface RestoredMemory {
-  readonly memory: WebAssembly.Memory
-  /** Those in force, one a section. */
-  readonly policies: readonly Policy[]
-}
-
-function restoredMemory({ bytes, options, sections }: MemoryDescription, contents: Uint8Array): RestoredMemory {
-  const algorithms = sections.map(({ algorithm }) => algorithm)
-  const memory = roomFor(bytes, grows(algorithms))
-  restorePieces(contents, new Uint8Array(memory.buffer))
-  const checked = sections.map((section, i) => checkSection(memory, { ...section, options, end: sections[i + 1]?.address ?? bytes }))
-  checkApart(checked.flatMap(({ areas }) => areas))
-  return { memory, policies: checked.map(({ policy }) => policy) }
-}
-
-function roomFor(bytes: number, grows: boolean): WebAssembly.Memory {
+function roomFor<Made>(make: () => Made): Made {
   try {
-    return createMemory(bytes, grows)
-  } catch {
-    throw invalidSnapshot(`needs ${bytes} bytes of memory, which there are not`)
+    return make()
+  } catch (error) {
+    if (error instanceof PolicyError && error.code !== 'RANGE_UNSUPPORTED') throw error
+    throw invalidSnapshot('needs more memory than there is')
   }
 }
 

@@ -1,4 +1,4 @@
-import { closedError } from '../errors.js'
+import { closedError, contentionError } from '../errors.js'
 import type { LimiterStats } from '../limiter.js'
 import { onceInProcess } from '../once-in-process.js'
 import type { ReleaseWords } from '../waiting/release-watch.js'
@@ -87,6 +87,11 @@ export interface Core {
   /** Puts a key as numbers, see {@link OpenCore.saveKey}. */
   saveKey(low: number, high: number, nowUs: number, takesOut: boolean): number
   loadKey(low: number, high: number, nowUs: number): number
+  /** Puts entries of the table, see {@link OpenCore.saveTable}. */
+  saveEntries(from: number, to: number, nowUs: number): number
+  changedHands(entry: number, fingerprint: number): number
+  saveBesides(): void
+  loadEntries(nowUs: number): number
   /** The word at an address, with any descriptor reference there resolved. */
   resolvedWord(address: number): bigint
   whyUnanswered(): number
@@ -180,6 +185,7 @@ export class OpenCore {
    */
   saveKey(low: number, high: number, nowUs: number, takesOut: boolean, answered: (answer: number) => number): Uint8Array | undefined {
     if (this.later !== undefined) return undefined
+    this.numbers.read(NOTHING)
     return answered(this.core.saveKey(low, high, nowUs, takesOut)) === 0 ? undefined : this.numbers.written()
   }
 
@@ -187,6 +193,38 @@ export class OpenCore {
   loadKey(low: number, high: number, nowUs: number, bytes: Uint8Array, answered: (answer: number) => number): boolean {
     this.numbers.read(bytes)
     return answered(this.core.loadKey(low, high, nowUs)) === 1
+  }
+
+  /**
+   * All keys as bytes, which {@link OpenCore.loadTable} puts into a table of as many lines, piece by piece; other threads go on meanwhile. Each key is as it
+   * was at one moment.
+   *
+   * @throws {StoreError} `CONTENTION` when others kept changing a key.
+   */
+  *saveTable(nowUs: number): Generator<Uint8Array> {
+    const { core, entries, numbers } = this
+    const saved = numbers.beginTable(entries)
+    for (let from = 0; from < entries; from += ENTRIES_AT_ONCE) {
+      if (!core.saveEntries(from, Math.min(entries, from + ENTRIES_AT_ONCE), nowUs)) throw contentionError()
+      yield numbers.taken()
+    }
+    const freed: number[] = []
+    for (let entry = 0; entry < entries; entry++) if (core.changedHands(entry, saved[entry] as number)) freed.push(entry)
+    const writer = new ByteWriter()
+    writer.whole(freed.length)
+    for (const [i, entry] of freed.entries()) writer.whole(entry - (freed[i - 1] ?? -1) - 1)
+    yield writer.written()
+    core.saveBesides()
+    yield numbers.taken()
+    numbers.endTable()
+  }
+
+  /** Fills an empty table. @returns where its bytes end, or undefined: they are none of such a table. */
+  loadTable(nowUs: number, bytes: Uint8Array, begin: number): number | undefined {
+    const { core, numbers } = this
+    numbers.read(bytes, begin)
+    core.look()
+    return core.loadEntries(nowUs) ? numbers.end() : undefined
   }
 
   /** A number that the core exports under this name. */
@@ -308,25 +346,66 @@ export class OpenCore {
 
 const NOTHING = new Uint8Array(0)
 
-/** A key between the core, which knows it as whole numbers, and its bytes. */
+/** Entries that one call saves: others have their turn after it. */
+const ENTRIES_AT_ONCE = 8192
+
+/** Keys between the core, which knows them as whole numbers, and their bytes. */
 class KeyNumbers {
   private writer: ByteWriter | undefined
-  private bytes: Uint8Array = NOTHING
   private reader = new ByteReader(NOTHING)
+  private isWriting = false
+  /** Where the key begins that is written, or read. */
+  private mark = 0
+  /** Of a whole table: the fingerprint that was saved of each entry. */
+  private fingerprints = new Float64Array(0)
 
   /** What the core calls. */
   readonly imports = {
     beginKey: (): void => {
       this.writer ??= new ByteWriter()
-      this.writer.clear()
-      this.reader = new ByteReader(this.bytes)
+      this.writer.rewind(this.mark)
+      this.reader.seek(this.mark)
+    },
+    endKey: (): void => {
+      this.mark = this.isWriting ? (this.writer?.size ?? 0) : this.reader.place
+    },
+    savedEntry: (entry: number, fingerprint: number): void => {
+      this.fingerprints[entry] = fingerprint
     },
     putNumber: (number: number): void => this.writer?.whole(number),
     nextNumber: (): number => this.reader.wholeOr(Number.NaN),
   }
 
-  read(bytes: Uint8Array): void {
-    this.bytes = bytes
+  read(bytes: Uint8Array, begin = 0): void {
+    this.reader = new ByteReader(bytes, begin)
+    this.isWriting = false
+    this.mark = begin
+  }
+
+  /** Where what was read ends. */
+  end(): number {
+    const { mark } = this
+    this.read(NOTHING)
+    return mark
+  }
+
+  beginTable(entries: number): Float64Array {
+    this.isWriting = true
+    this.mark = 0
+    this.fingerprints = new Float64Array(entries)
+    return this.fingerprints
+  }
+
+  endTable(): void {
+    this.fingerprints = new Float64Array(0)
+  }
+
+  /** What was written since it was taken last. */
+  taken(): Uint8Array {
+    const bytes = this.written()
+    this.mark = 0
+    this.writer?.rewind(0)
+    return bytes
   }
 
   written(): Uint8Array {

@@ -71,7 +71,7 @@ export class ExploredThread implements Stepwise {
       throw new Error('no scenario goes by the calendar')
     }
     const noNumber = (): number => Number.NaN
-    const numbers = { beginKey: ignore, putNumber: ignore, nextNumber: noNumber }
+    const numbers = { beginKey: ignore, endKey: ignore, savedEntry: ignore, putNumber: ignore, nextNumber: noNumber }
     const host = { policyChanged: ignore, pause: ignore, switchThread: () => thread().switchThread(), ...numbers }
     const imports = { env: { memory }, host: { ...host, calendarWindowStart: noCalendar, calendarWindowEnd: noCalendar } }
     return new WebAssembly.Instance(module, imports).exports as unknown as ExploredCore

@@ -35,7 +35,7 @@ for (const [before, after, spent, left] of CHANGES) {
       const other = attachLimiter(limiter.handle())
       for (const key of KEYS) limiter.take(key, spent === 2 ? 1 : spent)
       if (spent === 2) for (const key of KEYS) limiter.take(key)
-      onceSwept(openOf(limiter), () => {
+      onceSaved(openOf(limiter), () => {
         other.update(after)
         if (isSeen) assert.equal(limiter.policy.name, after.name)
       })
@@ -53,7 +53,7 @@ test('all parts of a snapshot are of one policy: a change between two of them be
   const other = attachLimiter(limiter.handle())
   for (let i = 0; i < 5; i++) limiter.take('k')
   const [, second] = (limiter as unknown as { parts: readonly MemoryLimiter[] }).parts
-  onceSwept(second?.section.open as OpenCore, () => other.update(parts(50)))
+  onceSaved(second?.section.open as OpenCore, () => other.update(parts(50)))
   const restored = restoreLimiter(limiter.snapshot(), { clock })
   assert.deepEqual([restored.policy, restored.peek('k').remaining], [limiter.policy, 45])
 })
@@ -78,12 +78,12 @@ function openOf(limiter: Limiter): OpenCore {
   return (limiter as unknown as MemoryLimiter).section.open
 }
 
-/** Does something as soon as the core has swept its table once more. */
-function onceSwept(open: OpenCore, something: () => void): void {
-  const { migrateAll } = open.core
-  open.core.migrateAll = () => {
-    open.core.migrateAll = migrateAll
-    const isDone = migrateAll()
+/** Does something as soon as the core has saved a part of its table once more. */
+function onceSaved(open: OpenCore, something: () => void): void {
+  const { saveEntries } = open.core
+  open.core.saveEntries = (...range) => {
+    open.core.saveEntries = saveEntries
+    const isDone = saveEntries(...range)
     something()
     return isDone
   }

@@ -1,47 +1,47 @@
 import { StoreError } from '../../errors.js'
 import { isInteger } from '../../options/option-checks.js'
 import { MOST_POLICIES } from '../../policy/all-of.js'
-import type { Algorithm } from '../../policy/policy.js'
+import { checkedPolicy } from '../../policy/checked-policy.js'
+import type { Policy } from '../../policy/policy.js'
 import { checkedName } from '../../policy/policy-options.js'
-import type { SectionOptions } from '../core-memory.js'
-import { isNewcomers, MOST_KEYS, PAGE_BYTES, SECTION_ALIGNMENT } from '../core-memory.js'
+import type { OverflowBudget, SectionOptions } from '../core-memory.js'
+import { isNewcomers, MOST_KEYS } from '../core-memory.js'
 import type { OpenCore } from '../open-core.js'
-import { SectionCopy } from './section-copy.js'
-import { encodedSnapshot, invalidSnapshot, MemoryPieces } from './snapshot.js'
+import { type DescribedSection, SectionWords } from './section-words.js'
+import { encodedSnapshot, invalidSnapshot } from './snapshot.js'
 
-/** What restoring a memory needs to know before it reads the pieces. */
+/** What restoring a memory needs to know before it reads the keys. */
 export interface MemoryDescription {
   /** Of several policies as one: their name. */
   readonly allOf?: string
-  readonly bytes: number
   readonly secret: readonly [number, number]
   readonly options: SectionOptions
-  readonly sections: readonly { readonly address: number; readonly algorithm: Algorithm }[]
+  readonly sections: readonly DescribedSection[]
 }
 
-const MOST_BYTES = 2 ** 32
+const MOST_LINES = MOST_KEYS
+const MOST_PARTS = 3
+const MOST_NUMBER = Number.MAX_SAFE_INTEGER
 
 /**
- * The description in a snapshot, of which anything may be wrong. Algorithms are compared with the policies later.
+ * The description in a snapshot, of which anything may be wrong.
  *
  * @throws {PolicyError} `SNAPSHOT_INVALID`
  */
 export function checkedDescription(description: Readonly<Record<string, unknown>>): MemoryDescription {
-  const { allOf, bytes, secret, options, sections } = description as Partial<MemoryDescription>
+  const { allOf, secret, options, sections } = description as Partial<MemoryDescription>
   const isOne =
-    isInteger(bytes, PAGE_BYTES, MOST_BYTES) &&
-    bytes % PAGE_BYTES === 0 &&
     Array.isArray(secret) &&
     secret.length === 2 &&
     secret.every((half) => isInteger(half, -(2 ** 31), 2 ** 31 - 1)) &&
     areOptions(options) &&
     Array.isArray(sections) &&
     isInteger(sections.length, 1, allOf === undefined ? 1 : MOST_POLICIES) &&
-    sections.every((section, i) => isPlace(section?.address, i === 0 ? 0 : sections[i - 1].address + 1, bytes)) &&
-    sections.every(({ algorithm }) => typeof algorithm === 'string') &&
+    [...sections].every(isSection) &&
     (allOf === undefined || isName(allOf))
-  if (!isOne) throw invalidSnapshot('does not describe the memory of a limiter')
-  return description as unknown as MemoryDescription
+  if (!isOne) throw invalidSnapshot('does not describe the tables of a limiter')
+  const checked = (sections as MemoryDescription['sections']).map((section) => ({ ...section, policy: policyIn(section.policy) }))
+  return { ...(description as unknown as MemoryDescription), sections: checked }
 }
 
 function areOptions(options: unknown): boolean {
@@ -50,8 +50,27 @@ function areOptions(options: unknown): boolean {
   return typeof denyWhenFull === 'boolean' && areKeys(maxKeys) && areKeys(growTo) && isNewcomers(newcomers)
 }
 
-function isPlace(address: unknown, least: number, bytes: number): boolean {
-  return isInteger(address, least, bytes) && address % SECTION_ALIGNMENT === 0
+function isSection(section: unknown): boolean {
+  const { lines, counters, overflow } = Object(section) as Partial<DescribedSection>
+  const { limit, windowUs } = Object(overflow) as Partial<OverflowBudget>
+  return (
+    Array.isArray(lines) &&
+    isInteger(lines.length, 1, MOST_PARTS) &&
+    [...lines].every((each) => isInteger(each, 1, MOST_LINES)) &&
+    isInteger(counters, 0, MOST_KEYS) &&
+    isInteger(limit, counters === 0 ? 0 : 1, MOST_NUMBER) &&
+    isInteger(windowUs, 0, MOST_NUMBER / 256)
+  )
+}
+
+function policyIn(policy: unknown): Policy {
+  try {
+    const checked = checkedPolicy(policy)
+    if (checked.policies === undefined) return checked
+  } catch {
+    // Below.
+  }
+  throw invalidSnapshot('has no policy in force')
 }
 
 function isName(name: unknown): boolean {
@@ -63,29 +82,31 @@ function isName(name: unknown): boolean {
 }
 
 /** Attempts before the snapshot gives up; each but the first follows a pause. */
-const MOST_COPIES = 100
+const MOST_ATTEMPTS = 100
 
-/** A section to copy. */
+/** A section to save. */
 export interface SnapshotSection {
   readonly open: OpenCore
-  readonly algorithm: Algorithm
+  /** In force there. */
+  readonly policy: () => Policy
 }
 
-/** The sections to copy, and the description that goes with them. */
+/** The sections to save, and the description that goes with them. */
 export interface SnapshotSubject extends Pick<MemoryDescription, 'allOf' | 'secret'> {
   readonly sections: readonly SnapshotSection[]
+  readonly nowUs: () => number
 }
 
 /**
- * Copies the sections of a memory while other threads continue. Each key is copied in its state at one moment; the policies in force do
- * not change between the start and the end of the copy.
+ * The keys of a limiter, while other threads continue. Each key is as it was at one moment; the policies in force do not change between the start and
+ * the end.
  *
  * @throws {StoreError} `CONTENTION` when a key or the policies changed during every attempt.
  */
 export function snapshotOf(subject: SnapshotSubject): Uint8Array {
-  for (let lost = 0; lost < MOST_COPIES; lost++) {
+  for (let lost = 0; lost < MOST_ATTEMPTS; lost++) {
     if (lost > 0) subject.sections[0]?.open.core.yieldAfter(lost)
-    const snapshot = copied(subject)
+    const snapshot = saved(subject)
     if (snapshot !== undefined) return snapshot
   }
   throw new StoreError(
@@ -94,29 +115,19 @@ export function snapshotOf(subject: SnapshotSubject): Uint8Array {
   )
 }
 
-/** One attempt. Undefined if related data changed during it. */
-function copied({ sections, ...about }: SnapshotSubject): Uint8Array | undefined {
-  // Read first and compared last: everything in between belongs to one policy.
+/** One attempt. Undefined if a policy changed during it, or a key all the time. */
+function saved({ sections, nowUs, ...about }: SnapshotSubject): Uint8Array | undefined {
+  for (const { open } of sections) open.core.look()
   const epochs = sections.map(({ open }) => open.epoch())
-  const isSame = (): boolean => sections.every(({ open }, i) => open.epoch() === epochs[i])
-  const pieces = new MemoryPieces()
-  const copies: SectionCopy[] = []
-  for (const [i, { open }] of sections.entries()) {
-    if (!open.core.migrateAll()) return undefined
-    open.core.look()
-    const copy = new SectionCopy(open, epochs[i] as number)
-    if (!copy.tableTo(pieces, isSame)) return undefined
-    copies.push(copy)
+  const described = sections.map(({ open, policy }) => new SectionWords(open).described(policy()))
+  const options = new SectionWords((sections[0] as SnapshotSection).open).options
+  const pieces: Uint8Array[] = []
+  try {
+    for (const { open } of sections) for (const piece of open.saveTable(nowUs())) pieces.push(piece)
+  } catch (error) {
+    if (error instanceof StoreError) return undefined
+    throw error
   }
-  // Heads follow the tables: if the copy contains a change of a key, it also contains what the core writes before such a change.
-  const heads = copies.flatMap((copy) => copy.heads())
-  if (!isSame() || !sections.every(({ open }) => open.core.isWhole())) return undefined
-  for (const { address, bytes } of heads) pieces.add(address, bytes)
-  const description: MemoryDescription = {
-    ...about,
-    bytes: sections[0]?.open.memory.buffer.byteLength ?? 0,
-    options: copies[0]?.options ?? { denyWhenFull: false },
-    sections: sections.map(({ open, algorithm }) => ({ address: open.section, algorithm })),
-  }
-  return encodedSnapshot(description, [pieces.bytes])
+  if (!sections.every(({ open }, i) => open.epoch() === epochs[i])) return undefined
+  return encodedSnapshot({ ...about, options, sections: described } satisfies MemoryDescription, pieces)
 }

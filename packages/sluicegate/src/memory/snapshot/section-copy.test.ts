@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { CREW_ALGORITHMS, everyNth, policyOf } from 'sluicegate-testkit'
 import { createLimiter, type Key, type Limiter, manualClock, restoreLimiter } from '../../index.js'
+import { ENTRIES_PER_LINE } from '../core-memory.js'
 import { low } from '../fingerprint.js'
 import type { MemoryLimiter } from '../memory-limiter.js'
 import type { OpenCore } from '../open-core.js'
@@ -175,15 +176,24 @@ function setStateOfFirst(open: OpenCore, state: bigint): void {
   tableOf(open)[1] = state
 }
 
-/** Does something at one of the times when the copy looks whether the policy is still the same, as it does after each line. */
+/** Does something before one of the lines is saved, or looked at again. */
 function atMoment(moment: number, limiter: Limiter, something: () => void): void {
-  const [{ section }] = partsOf(limiter) as [MemoryLimiter]
-  const { open } = section
-  const epoch = open.epoch.bind(open)
+  const [{ core }] = partsOf(limiter) as [MemoryLimiter]
+  const { changedHands, saveEntries } = core
   let looks = 0
-  open.epoch = () => {
+  const look = (): void => {
     if (looks++ === moment) something()
-    return epoch()
+  }
+  core.saveEntries = (from, to, nowUs) => {
+    for (let entry = from; entry < to; entry += ENTRIES_PER_LINE) {
+      look()
+      if (!saveEntries(entry, Math.min(to, entry + ENTRIES_PER_LINE), nowUs)) return 0
+    }
+    return 1
+  }
+  core.changedHands = (entry, fingerprint) => {
+    if (entry % ENTRIES_PER_LINE === 0) look()
+    return changedHands(entry, fingerprint)
   }
 }
 
