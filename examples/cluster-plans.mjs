@@ -1,7 +1,8 @@
 // Plans, a deny list and an override over three processes of node:cluster. Without Redis.
+
 import cluster from 'node:cluster'
-import { fixedWindow } from 'sluicegate'
-import { createClusterLimiter, serveLimiter } from 'sluicegate/cluster'
+import { createLimiter, fixedWindow } from 'sluicegate'
+import { primary, serveLimiter } from 'sluicegate/cluster'
 
 const free = fixedWindow({ limit: 100, window: '365d', name: 'free' })
 const pro = fixedWindow({ limit: 300, window: '365d', name: 'pro' })
@@ -23,7 +24,8 @@ if (cluster.isPrimary) {
   served.close()
   servedPro.close()
 } else {
-  const limiter = createClusterLimiter(free, {
+  const limiter = createLimiter(free, {
+    store: primary(),
     policyFor: (key) => (key.startsWith('pro ') ? pro : undefined),
     deny: ['scraper'],
     overrides: true,

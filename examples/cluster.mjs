@@ -1,7 +1,8 @@
 // Three processes of node:cluster spend one budget: together exactly 1,000. Without Redis.
+
 import cluster from 'node:cluster'
-import { fixedWindow } from 'sluicegate'
-import { createClusterLimiter, serveLimiter } from 'sluicegate/cluster'
+import { createLimiter, fixedWindow } from 'sluicegate'
+import { primary, serveLimiter } from 'sluicegate/cluster'
 
 const policy = fixedWindow({ limit: 1_000, window: '365d', name: 'global' })
 
@@ -14,7 +15,7 @@ if (cluster.isPrimary) {
   console.log(counts.reduce((sum, count) => sum + count))
   served.close()
 } else {
-  const limiter = createClusterLimiter(policy, { timeoutMs: 20_000 })
+  const limiter = createLimiter(policy, { store: primary(), timeoutMs: 20_000 })
   let passed = 0
   while ((await limiter.take('global')).allowed) passed++
   limiter.close()

@@ -1,16 +1,16 @@
 // One budget for several processes, held by Redis: each decision is one call. Two limiters represent two processes.
 import { createClient } from '@redis/client'
-import { tokenBucket } from 'sluicegate'
-import { createRedisLimiter } from 'sluicegate/redis'
+import { createLimiter, tokenBucket } from 'sluicegate'
+import { redis } from 'sluicegate/redis'
 
 const client = createClient({ url: process.env.REDIS_URL ?? 'redis://127.0.0.1:6379' })
 client.on('error', (error) => console.error(error.message))
 await client.connect()
 const policy = tokenBucket({ limit: 4, window: '1h', name: 'exports' })
 // A long timeout, so that a busy machine prints the same; leave `timeoutMs` out.
-const options = { client, mode: 'exact', timeoutMs: 20_000 }
-const here = createRedisLimiter(policy, options)
-const there = createRedisLimiter(policy, options)
+const options = { store: redis(client), mode: 'exact', timeoutMs: 20_000 }
+const here = createLimiter(policy, options)
+const there = createLimiter(policy, options)
 
 await here.reset('ada')
 for (const limiter of [here, there, here, there, here]) {

@@ -1,17 +1,18 @@
 // Three processes spend one budget in Redis: together exactly 1,000, with far fewer calls than that, because tokens are leased ahead.
+
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { createClient } from '@redis/client'
-import { fixedWindow } from 'sluicegate'
-import { createRedisLimiter } from 'sluicegate/redis'
+import { createLimiter, fixedWindow } from 'sluicegate'
+import { redis } from 'sluicegate/redis'
 
 const client = createClient({ url: process.env.REDIS_URL ?? 'redis://127.0.0.1:6379' })
 client.on('error', (error) => console.error(error.message))
 await client.connect()
 const policy = fixedWindow({ limit: 1_000, window: '365d', name: 'global' })
 // Long times, so that no token expires unspent on a busy machine. For limits per second leave `lease` and `timeoutMs` out.
-const limiter = createRedisLimiter(policy, { client, lease: { horizonMs: 3_000 }, timeoutMs: 6_000 })
+const limiter = createLimiter(policy, { store: redis(client), lease: { horizonMs: 3_000 }, timeoutMs: 6_000 })
 
 if (process.send === undefined) {
   await limiter.reset('global')

@@ -1,8 +1,9 @@
 // Two regions, each with its own Redis, spend one budget, which a third Redis holds: the home. Takes are decided in their region.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient } from '@redis/client'
-import { fixedWindow } from 'sluicegate'
-import { createRedisLimiter } from 'sluicegate/redis'
+import { createLimiter, fixedWindow } from 'sluicegate'
+import { redis } from 'sluicegate/redis'
+import { region } from 'sluicegate/regions'
 
 // Without addresses the three are databases of one server.
 const { REDIS_URL = 'redis://127.0.0.1:6379', HOME_URL, WEST_URL, EAST_URL } = process.env
@@ -15,8 +16,8 @@ const [home, west, east] = await Promise.all(
 )
 const policy = fixedWindow({ limit: 1_000, window: '365d', name: 'regions' })
 // A long time, for a busy machine: leave `timeoutMs` out.
-const limiterIn = (region, client) =>
-  createRedisLimiter(policy, { client, home: { client: home, region, timeoutMs: 6_000 }, timeoutMs: 6_000 })
+const limiterIn = (name, client) =>
+  createLimiter(policy, { store: region({ name, local: redis(client), home: redis(home), timeoutMs: 6_000 }), timeoutMs: 6_000 })
 const limiters = [limiterIn('eu-west', west), limiterIn('us-east', east)]
 await limiters[0].reset('global')
 await limiters[1].reset('global')

@@ -178,13 +178,13 @@ export const BOUNDARIES: readonly Boundary[] = [
     allows: (edge) =>
       leadsTo(
         edge,
-        /\/src\/((store|postgres|postgres\/runners|options|policy|decision)\/[^/]*|errors|awaitable|once-in-process|warn-once|regions\/store-home|shared\/(backend|fleet-limiter|outage\/[^/]*))\.ts$/,
+        /\/src\/((store|postgres|postgres\/runners|options|policy|decision)\/[^/]*|errors|awaitable|once-in-process|warn-once|shared\/(backend|store|outage\/[^/]*))\.ts$/,
       ),
   },
   {
     why: 'the kit for stores imports the port, the limiter over it, and what these are given',
     files: sourcesOf('packages/sluicegate/src/store-testing'),
-    allows: (edge) => leadsTo(edge, /\/src\/(store|store-testing|policy|time)\/[^/]*\.ts$/),
+    allows: (edge) => leadsTo(edge, /\/src\/((store|store-testing|policy|time)\/[^/]*|create-limiter)\.ts$/),
   },
   {
     why: 'objects at the edge have the wire format of processes, and nothing of Redis; nothing knows of them',

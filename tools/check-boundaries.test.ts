@@ -76,7 +76,7 @@ const CROSSINGS: readonly (readonly [what: string, file: string, source: string]
   ['an adapter in a compatible interface', COMPATIBLE, "import { rateLimit } from '../../adapters/express.js'"],
   ['a framework at run time there', COMPATIBLE, "import express from 'express'"],
   ['another framework there', COMPATIBLE, "import type { Context } from 'koa'"],
-  ['a store in the likeness of a middleware', COMPATIBLE, "import { createRedisLimiter } from '../../redis/create-redis-limiter.js'"],
+  ['a store in the likeness of a middleware', COMPATIBLE, "import { redis } from '../../redis/redis.js'"],
   ['a compatible interface in the middleware', 'sluicegate/src/middleware/a.ts', "import '../compat/limiter-verbs.js'"],
   ['a benchmark in a test', 'sluicegate/src/limiter.test.ts', "import { run } from '../../../bench/src/harness.js'"],
 ]

@@ -54,15 +54,14 @@ export const OPTION_SECTIONS: readonly { readonly title: string; readonly about:
     ],
   },
   {
-    title: 'Limiters over Redis, node:cluster and stores',
+    title: 'Limiters over stores',
     about:
-      'All also take `policyFor`, `policies`, `banAfter`, `allow`, `deny` and `shadow` of `createLimiter`. Those from `outage` to `overrides` are of `createClusterLimiter` too, and but for `overrides` of `createStoreLimiter`.',
+      'All also take `policyFor`, `policies`, `banAfter`, `allow`, `deny` and `shadow` of limiters in memory. What a store cannot have it refuses, with what to do instead.',
     groups: [
-      group('createRedisLimiter', 'RedisLimiterOptions', 'redis/create-redis-limiter.ts', 'redis.md', {
-        links: { mode: 'redis.md#leased-or-exact', lease: 'redis.md#leased-or-exact' },
-      }),
-      group('createRedisLimiter', 'SharedOptions', 'shared/shared-options.ts', 'redis.md', {
+      group('createLimiter', 'SharedOptions', 'shared/shared-options.ts', 'redis.md', {
         links: {
+          mode: 'redis.md#leased-or-exact',
+          lease: 'redis.md#leased-or-exact',
           outage: 'outages.md',
           localShare: 'outages.md#the-share-of-a-process',
           timeoutMs: 'outages.md',
@@ -70,19 +69,14 @@ export const OPTION_SECTIONS: readonly { readonly title: string; readonly about:
           overrides: 'redis.md#policies-of-single-keys',
         },
       }),
-      group('createClusterLimiter', 'ClusterLimiterOptions', 'cluster/create-cluster-limiter.ts', 'cluster.md'),
-      group('createPostgresLimiter', 'PostgresStoreOptions', 'postgres/postgres-store.ts', 'postgres.md'),
+      group('redis', 'RedisOptions', 'redis/redis.ts', 'redis.md'),
+      group('postgres', 'PostgresOptions', 'postgres/postgres.ts', 'postgres.md'),
       group('postgresTable', 'PostgresTableOptions', 'postgres/table-name.ts', 'postgres.md'),
-      group('createStoreLimiter', 'StoreLimiterOptions', 'store/create-store-limiter.ts', 'stores.md'),
+      group('casStore', 'CasStoreOptions', 'store/cas.ts', 'stores.md'),
+      group('primary', 'PrimaryOptions', 'cluster/primary.ts', 'cluster.md'),
       group('serveLimiter', 'ServeOptions', 'cluster/serve-limiter.ts', 'cluster.md'),
-    ],
-  },
-  {
-    title: 'Durable Objects',
-    about:
-      '`createDurableObjectLimiter` also takes the options from `outage` to `hotKeys` of `createRedisLimiter`, and the layers of `createLimiter`.',
-    groups: [
-      group('createDurableObjectLimiter', 'DurableObjectLimiterOptions', 'durable-objects/create-durable-object-limiter.ts', 'edge.md'),
+      group('region', 'RegionOptions', 'regions/region-options.ts', 'regions.md'),
+      group('durableObjects', 'DurableObjectsOptions', 'durable-objects/durable-objects.ts', 'edge.md'),
       group('limiterObject', 'LimiterObjectOptions', 'durable-objects/limiter-object.ts', 'edge.md'),
     ],
   },
@@ -142,20 +136,23 @@ function group(of: string, interfaceName: string, file: string, link: string, mo
 /** Names that examples use. */
 export const EXAMPLES_PRELUDE = `
 import cluster from 'node:cluster'
-import { type BanOptions, concurrency, createLimiter, createQueue, fixedWindow, manualClock, type Policy, slidingLog, slidingWindow, type SlowDownOptions, tokenBucket } from 'sluicegate'
-import { createClusterLimiter, serveLimiter } from 'sluicegate/cluster'
-import { createDurableObjectLimiter, limiterObject, type ObjectNamespace } from 'sluicegate/durable-objects'
+import { type BanOptions, concurrency, createLimiter, createQueue, fixedWindow, manualClock, type Policy, type Store, slidingLog, slidingWindow, type SlowDownOptions, tokenBucket } from 'sluicegate'
+import { primary, serveLimiter } from 'sluicegate/cluster'
+import { durableObjects, limiterObject, type ObjectNamespace } from 'sluicegate/durable-objects'
 import { type HeaderOptions } from 'sluicegate/http'
 import { address, apiKey, header } from 'sluicegate/keys'
 import { limitedFetch } from 'sluicegate/outbound'
-import { createPostgresLimiter, type PostgresClient, postgresTable } from 'sluicegate/postgres'
-import { createRedisLimiter, type RedisClient } from 'sluicegate/redis'
-import { createStoreLimiter, type CasStore } from 'sluicegate/store'
+import { postgres, type PostgresClient, postgresTable } from 'sluicegate/postgres'
+import { redis, type RedisClient } from 'sluicegate/redis'
+import { region } from 'sluicegate/regions'
+import { casStore, type CasStore } from 'sluicegate/store'
 import { rateLimit } from 'sluicegate/express'
-declare const store: CasStore
-declare const client: RedisClient, homeClient: RedisClient
+declare const store: Store, local: Store, home: Store
+declare const name: string
+declare const mine: CasStore
+declare const client: RedisClient, a: RedisClient, b: RedisClient
 declare const pool: PostgresClient
-declare const namespace: ObjectNamespace
+declare const env: { LIMITS: ObjectNamespace }
 declare const waitUntil: (promise: Promise<unknown>) => void
 declare const policy: Policy, free: Policy, pro: Policy
 declare const plans: Map<string, Policy>

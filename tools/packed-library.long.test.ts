@@ -116,12 +116,13 @@ import { rateLimit as byFetch } from 'sluicegate/fetch'
 import { readRateLimit } from 'sluicegate/http'
 import { header } from 'sluicegate/keys'
 import { limitedFetch } from 'sluicegate/outbound'
-import { createRedisLimiter } from 'sluicegate/redis'
+import { redis } from 'sluicegate/redis'
+import { region } from 'sluicegate/regions'
 
 const limiter: Limiter = createLimiter(tokenBucket({ limit: 1, window: '1h' }))
 const options: Partial<Options> = { windowMs: 1000, limit: 2 }
 const made: unknown[] = [byFetch({ limiter, key: header('x-user') }), standIn(options), byStandIn(options), standIn.length, MemoryStore]
-made.push(createRedisLimiter, limitedFetch, readRateLimit, serveLimiter)
+made.push(redis, region, limitedFetch, readRateLimit, serveLimiter)
 try {
   tokenBucket({ limit: 0, window: '1s' })
 } catch (error) {

@@ -19,18 +19,19 @@ export interface Conformance {
 
 interface Library {
   fixedWindow(options: { readonly limit: number; readonly window: string; readonly name: string }): object
-}
-
-interface Stores {
-  createStoreLimiter(
+  createLimiter(
     policy: object,
     options: { readonly store: object; readonly mode: 'exact'; readonly outage: 'closed'; readonly timeoutMs: number },
   ): { take(key: string): Promise<{ readonly allowed: boolean }>; close(): void }
 }
 
+interface Stores {
+  casStore(store: object): object
+}
+
 const imported = async <T>(path: string): Promise<T> => (await import(new URL(`../../${path}`, import.meta.url).href)) as T
-const { createStoreLimiter } = await imported<Stores>('packages/sluicegate/dist/store/index.js')
-const { fixedWindow } = await imported<Library>('packages/sluicegate/dist/index.js')
+const { casStore } = await imported<Stores>('packages/sluicegate/dist/store/index.js')
+const { createLimiter, fixedWindow } = await imported<Library>('packages/sluicegate/dist/index.js')
 const { sqliteStore } = await imported<{ sqliteStore(db: unknown): object }>('examples/stores/sqlite.mjs')
 const { DatabaseSync } = createRequire(import.meta.url)('node:sqlite') as { DatabaseSync: new (file: string) => { close(): void } }
 
@@ -44,7 +45,7 @@ async function admitted(file: string): Promise<number> {
   const policy = fixedWindow({ limit: LIMIT, window: '365d', name: 'shared' })
   // SQLite waits for its lock in the thread that decides, so an answer may be late: then nothing is to be admitted without the store.
   const options = { mode: 'exact', outage: 'closed', timeoutMs: MOST_MS } as const
-  const limiter = createStoreLimiter(policy, { store: sqliteStore(new DatabaseSync(file)), ...options })
+  const limiter = createLimiter(policy, { store: casStore(sqliteStore(new DatabaseSync(file))), ...options })
   let count = 0
   for (let i = 0; i < TAKES; i++) if ((await limiter.take('key')).allowed) count++
   limiter.close()

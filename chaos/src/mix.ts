@@ -1,5 +1,6 @@
-import { tokenBucket } from 'sluicegate'
-import { createRedisLimiter, type RedisLimiterOptions } from 'sluicegate/redis'
+import type { SharedOptions } from 'sluicegate'
+import { createLimiter, tokenBucket } from 'sluicegate'
+import { redis } from 'sluicegate/redis'
 import { FleetLoad, Random, type RateSpec } from 'sluicegate-testkit'
 import type { OpenClient } from './clients.js'
 import { LOCAL_SHARE, type Subject, TIMEOUT_MS } from './subject.js'
@@ -8,7 +9,7 @@ import { LOCAL_SHARE, type Subject, TIMEOUT_MS } from './subject.js'
 export interface Version {
   readonly limit: number
   readonly burst: number
-  readonly options?: Pick<RedisLimiterOptions, 'mode' | 'lease'>
+  readonly options?: Pick<SharedOptions, 'mode' | 'lease'>
 }
 
 /** Processes that share one budget with different settings. */
@@ -54,7 +55,12 @@ function mixedSubject(
 ): Subject {
   const limiters = versions.map(({ options, ...version }, i) => {
     const { client } = clients[i % clients.length] as OpenClient
-    return createRedisLimiter(policyOf(version), { client, prefix: name, localShare: LOCAL_SHARE, timeoutMs: TIMEOUT_MS, ...options })
+    return createLimiter(policyOf(version), {
+      store: redis(client, { prefix: name }),
+      localShare: LOCAL_SHARE,
+      timeoutMs: TIMEOUT_MS,
+      ...options,
+    })
   })
   let changes = 0
   const take = (key: string) => random.pick(limiters).take(key)

@@ -1,5 +1,5 @@
-import { tokenBucket } from 'sluicegate'
-import { createRedisLimiter, type FleetLimiter } from 'sluicegate/redis'
+import { createLimiter, type SharedLimiter, tokenBucket } from 'sluicegate'
+import { redis } from 'sluicegate/redis'
 import { FleetLoad, RedisCluster, until } from 'sluicegate-testkit'
 import { clusterClients } from './clients.js'
 import { stateOf } from './state.js'
@@ -19,7 +19,7 @@ export async function resize(slots: number, progress: (line: string) => void = (
   await using cluster = await RedisCluster.start()
   const clients = await clusterClients(cluster.roots)
   const subjects = clients.map(({ name, client }) => {
-    const limiter = createRedisLimiter(POLICY, { client, prefix: name, mode: 'exact', outage: 'closed', timeoutMs: 20_000 })
+    const limiter = createLimiter(POLICY, { store: redis(client, { prefix: name }), mode: 'exact', outage: 'closed', timeoutMs: 20_000 })
     return { name, limiter, load: new FleetLoad(limiter, { keys: KEYS, callers: 16 }) }
   })
   const watched = watchdog(() => stateOf(cluster.nodes, subjects), LONGEST_MS)
@@ -65,7 +65,7 @@ function shareOf(slots: number, primaries: number, i: number): number {
 }
 
 /** Also of what the client still thinks is on the node that has left the store is asked, not the limiter by itself. */
-async function charged(limiter: FleetLimiter, key: string): Promise<number> {
+async function charged(limiter: SharedLimiter, key: string): Promise<number> {
   let tokens = 0
   await until(`the store tells of ${key}`, async () => {
     const { source, remaining } = await limiter.peek(key)
@@ -75,7 +75,7 @@ async function charged(limiter: FleetLimiter, key: string): Promise<number> {
   return tokens
 }
 
-async function wrongKeys(limiter: FleetLimiter, { takes }: FleetLoad): Promise<number> {
+async function wrongKeys(limiter: SharedLimiter, { takes }: FleetLoad): Promise<number> {
   const admitted = new Map<string, number>()
   for (const { key, decision } of takes) if (decision.allowed) admitted.set(key, (admitted.get(key) ?? 0) + 1)
   const tokens = await Promise.all(KEYS.map((key) => charged(limiter, key)))

@@ -1,6 +1,6 @@
 import { createClient } from '@redis/client'
-import { tokenBucket } from 'sluicegate'
-import { createRedisLimiter } from 'sluicegate/redis'
+import { createLimiter, tokenBucket } from 'sluicegate'
+import { redis } from 'sluicegate/redis'
 import { machineUs, type NodeReport, type NodeStart } from './shared-outage.js'
 
 // A process of `shared-outage.ts`: takes all the time, and reports ten times a second.
@@ -13,7 +13,7 @@ const { limit, windowMs: window, burst } = policy
 const client = createClient({ url, disableOfflineQueue: true, socket: { reconnectStrategy: () => 100, connectTimeout: 500 } })
 client.on('error', () => undefined)
 void client.connect().catch(() => undefined)
-const limiter = createRedisLimiter(tokenBucket({ limit, window, burst, name: 'outage' }), { client })
+const limiter = createLimiter(tokenBucket({ limit, window, burst, name: 'outage' }), { store: redis(client) })
 const ofOutage: number[] = []
 const ofStore: number[] = []
 let errors = 0

@@ -1,5 +1,5 @@
-import { type Decision, tokenBucket } from 'sluicegate'
-import { createRedisLimiter } from 'sluicegate/redis'
+import { createLimiter, type Decision, tokenBucket } from 'sluicegate'
+import { redis } from 'sluicegate/redis'
 import { type Admission, FleetLoad, type LoadedTake, type RateSpec, worstExcess } from 'sluicegate-testkit'
 import type { OpenClient } from './clients.js'
 
@@ -39,9 +39,8 @@ export function subjectsOn(clients: readonly OpenClient[], keys: readonly string
   return clients.flatMap(({ name, client }) =>
     (['exact', 'leased'] as const).map((mode) => {
       const policy = tokenBucket({ limit, window, burst, name: 'chaos' })
-      const limiter = createRedisLimiter(policy, {
-        client,
-        prefix: `${name} ${mode}`,
+      const limiter = createLimiter(policy, {
+        store: redis(client, { prefix: `${name} ${mode}` }),
         mode,
         localShare: LOCAL_SHARE,
         timeoutMs: TIMEOUT_MS,

@@ -1,8 +1,9 @@
 // Hono on Cloudflare Workers: a limit for each API key, exact over all data centers, held by a Durable Object for each key.
+
 import { env, waitUntil } from 'cloudflare:workers'
 import { Hono } from 'hono'
-import { tokenBucket } from 'sluicegate'
-import { createDurableObjectLimiter, limiterObject } from 'sluicegate/durable-objects'
+import { createLimiter, tokenBucket } from 'sluicegate'
+import { durableObjects, limiterObject } from 'sluicegate/durable-objects'
 import { rateLimit } from 'sluicegate/hono'
 import { apiKey } from 'sluicegate/keys'
 
@@ -11,7 +12,7 @@ const perKey = tokenBucket({ limit: 100, window: '1m', burst: 20, name: 'per-key
 /** The class of the objects, which wrangler.jsonc names. */
 export const Limits = limiterObject([perKey])
 
-const limiter = createDurableObjectLimiter(perKey, { namespace: env.LIMITS, waitUntil, timeoutMs: 1_000 })
+const limiter = createLimiter(perKey, { store: durableObjects(env.LIMITS, { waitUntil }), timeoutMs: 1_000 })
 
 const app = new Hono()
 app.use('/api/*', rateLimit({ limiter, key: apiKey() }))

@@ -1,6 +1,6 @@
 import pg from 'pg'
-import { fixedWindow } from 'sluicegate'
-import { createPostgresLimiter } from 'sluicegate/postgres'
+import { createLimiter, fixedWindow } from 'sluicegate'
+import { postgres } from 'sluicegate/postgres'
 import { requireRival } from '../rivals.js'
 
 /** A limit of N requests a day, for each key. */
@@ -29,7 +29,7 @@ function ours(mode: 'exact' | 'leased'): OpenContender {
   return async (url, limit) => {
     const client = poolOf(url)
     const policy = fixedWindow({ limit, window: '1d', name: `day-${limit}` })
-    const limiter = createPostgresLimiter(policy, { client, mode, outage: 'closed', timeoutMs: 60_000 })
+    const limiter = createLimiter(policy, { store: postgres(client), mode, outage: 'closed', timeoutMs: 60_000 })
     return {
       name: `sluicegate ${mode}`,
       take: (key) => {

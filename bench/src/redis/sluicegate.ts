@@ -1,5 +1,5 @@
-import { tokenBucket } from 'sluicegate'
-import { createRedisLimiter, type RedisClient } from 'sluicegate/redis'
+import { createLimiter, tokenBucket } from 'sluicegate'
+import { type RedisClient, redis } from 'sluicegate/redis'
 import { BURST, passed, RATE_PER_S } from './bucket.js'
 import type { FleetContender } from './fleet-contender.js'
 
@@ -12,7 +12,7 @@ export const LEASE_MS = 100
 /** `limiter.take(key)`, on a client of whichever kind. */
 export function sluicegate(client: object, mode: 'exact' | 'leased'): FleetContender {
   const policy = tokenBucket({ limit: RATE_PER_S, window: '1s', burst: BURST, name: 'bench' })
-  const limiter = createRedisLimiter(policy, { client: client as RedisClient, mode, timeoutMs: TIMEOUT_MS })
+  const limiter = createLimiter(policy, { store: redis(client as RedisClient), mode, timeoutMs: TIMEOUT_MS })
   return {
     take: (key) => limiter.take(key),
     passed,

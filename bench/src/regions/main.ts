@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { tokenBucket } from 'sluicegate'
-import { createRedisLimiter, type FleetLimiter } from 'sluicegate/redis'
+import { createLimiter, type SharedLimiter, tokenBucket } from 'sluicegate'
+import { redis } from 'sluicegate/redis'
+import { region as regionOf } from 'sluicegate/regions'
 import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { RAW, writeResults } from '../bench-command.js'
 import { load, machine } from '../machine.js'
@@ -40,9 +41,10 @@ async function measure(): Promise<void> {
   const where = `${cpu}, ${cores} cores, Node ${node.split(' ')[0]}, load average ${load().toFixed(1)}, ${new Date().toISOString().slice(0, 10)}`
   try {
     const policy = tokenBucket({ limit: 1_000_000, window: '1s', burst: 8_000_000, name: 'warm' })
-    const options = { client: region.client, timeoutMs: 1_000 }
-    const alone = createRedisLimiter(policy, options)
-    const split = createRedisLimiter(policy, { ...options, home: { client: home.client, region: 'here' } })
+    const local = redis(region.client)
+    const alone = createLimiter(policy, { store: local, timeoutMs: 1_000 })
+    const store = regionOf({ name: 'here', local, home: redis(home.client) })
+    const split = createLimiter(policy, { store, timeoutMs: 1_000 })
     const figures: WarmFigure[] = []
     for (const keys of KEYS) figures.push(await figureOf(alone, split, keys, [region, home]))
     const results: RegionsResults = { kind: 'regions', where, takesPerSecond: TAKES_PER_SECOND, figures }
@@ -55,7 +57,7 @@ async function measure(): Promise<void> {
   }
 }
 
-async function figureOf(alone: FleetLimiter, split: FleetLimiter, keys: number, servers: readonly OwnRedis[]): Promise<WarmFigure> {
+async function figureOf(alone: SharedLimiter, split: SharedLimiter, keys: number, servers: readonly OwnRedis[]): Promise<WarmFigure> {
   const names = Array.from({ length: keys }, (_, i) => `key ${i}`)
   for (const limiter of [alone, split]) await takesFor(limiter, names, WARM_UP_MS)
   const [withoutHome, withHome]: [Round[], Round[]] = [[], []]
@@ -81,7 +83,7 @@ interface Round {
   readonly callsAThousand: number
 }
 
-async function roundOf(limiter: FleetLimiter, names: readonly string[], servers: readonly OwnRedis[]): Promise<Round> {
+async function roundOf(limiter: SharedLimiter, names: readonly string[], servers: readonly OwnRedis[]): Promise<Round> {
   await takesFor(limiter, names, WARM_AGAIN_MS)
   const callsBefore = await callsOf(servers)
   const before = process.cpuUsage()
@@ -90,7 +92,7 @@ async function roundOf(limiter: FleetLimiter, names: readonly string[], servers:
   return { us: (user + system) / takes, callsAThousand: (1_000 * ((await callsOf(servers)) - callsBefore)) / takes }
 }
 
-async function takesFor(limiter: FleetLimiter, names: readonly string[], ms: number): Promise<number> {
+async function takesFor(limiter: SharedLimiter, names: readonly string[], ms: number): Promise<number> {
   const startMs = performance.now()
   let takes = 0
   let denied = 0

@@ -12,7 +12,7 @@ export const WITH_OBJECT: readonly Way[] = ['leased', 'exact', 'counter']
 export const WORKER = `
 import { env, waitUntil } from 'cloudflare:workers'
 import { createLimiter, fixedWindow } from 'sluicegate'
-import { createDurableObjectLimiter, limiterObject } from 'sluicegate/durable-objects'
+import { durableObjects, limiterObject } from 'sluicegate/durable-objects'
 
 const PLENTY = 1_000_000_000
 const DAY_MS = 86_400_000
@@ -40,10 +40,10 @@ export class Limits extends limiterObject([leased, exact]) {
   }
 }
 
-const options = { namespace: env.LIMITS, waitUntil, timeoutMs: 60_000, outage: 'closed' }
+const options = { store: durableObjects(env.LIMITS, { waitUntil }), timeoutMs: 60_000, outage: 'closed' }
 const limiters = {
-  leased: createDurableObjectLimiter(leased, options),
-  exact: createDurableObjectLimiter(exact, { ...options, mode: 'exact' }),
+  leased: createLimiter(leased, options),
+  exact: createLimiter(exact, { ...options, mode: 'exact' }),
 }
 let inMemory
 const take = {

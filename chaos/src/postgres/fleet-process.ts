@@ -1,7 +1,7 @@
 import pg from 'pg'
 import postgres from 'postgres'
-import { type Clock, tokenBucket } from 'sluicegate'
-import { createPostgresLimiter, type FleetLimiter, type PostgresClient } from 'sluicegate/postgres'
+import { type Clock, createLimiter, type SharedLimiter, tokenBucket } from 'sluicegate'
+import { type PostgresClient, postgres as postgresStore } from 'sluicegate/postgres'
 import { FleetLoad } from 'sluicegate-testkit'
 import { LOCAL_SHARE } from '../subject.js'
 import { ACCOUNT, KEYS, machineOffMs, type NodeReport, type NodeStart, PG_RATE, PG_TIMEOUT_MS, type SubjectName } from './fleet.js'
@@ -19,14 +19,15 @@ const { url, table, driver, clock } = JSON.parse(process.argv[2] as string) as N
 const client = clientOf()
 const { limit, windowMs: window, burst } = PG_RATE
 const rate = tokenBucket({ limit, window, burst, name: 'chaos' })
-const common = { client, table, timeoutMs: PG_TIMEOUT_MS, clock: ownClock() } as const
+const common = { timeoutMs: PG_TIMEOUT_MS, clock: ownClock() } as const
+const storeOf = (prefix?: string) => postgresStore(client, { table, ...(prefix && { prefix }) })
 const rated = { ...common, localShare: LOCAL_SHARE } as const
 const counted = { ...common, mode: 'exact', outage: 'closed' } as const
-const limiters: Record<SubjectName, FleetLimiter> = {
-  exact: createPostgresLimiter(rate, { ...rated, prefix: 'exact', mode: 'exact' }),
-  leased: createPostgresLimiter(rate, { ...rated, prefix: 'leased' }),
-  account: createPostgresLimiter(ACCOUNT, counted),
-  'new keys': createPostgresLimiter(ACCOUNT, { ...counted, prefix: 'new' }),
+const limiters: Record<SubjectName, SharedLimiter> = {
+  exact: createLimiter(rate, { ...rated, store: storeOf('exact'), mode: 'exact' }),
+  leased: createLimiter(rate, { ...rated, store: storeOf('leased') }),
+  account: createLimiter(ACCOUNT, { ...counted, store: storeOf() }),
+  'new keys': createLimiter(ACCOUNT, { ...counted, store: storeOf('new') }),
 }
 let newKeys = 0
 const inNewKeys = { take: () => limiters['new keys'].take(`${process.pid} ${newKeys++}`) }

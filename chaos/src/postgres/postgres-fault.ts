@@ -1,6 +1,7 @@
 import { setTimeout as after } from 'node:timers/promises'
 import pg from 'pg'
-import { createPostgresLimiter, postgresTable } from 'sluicegate/postgres'
+import { createLimiter } from 'sluicegate'
+import { postgres, postgresTable } from 'sluicegate/postgres'
 import { FaultProxy, PgBouncerProcess, PostgresProcess, SmallDisk, until, worstSureExcess } from 'sluicegate-testkit'
 import { allowedShare } from '../failover.js'
 import { served, servedMs } from '../served.js'
@@ -104,7 +105,7 @@ function surelyOver({ bound, load }: Subject): number {
 async function accountOf(fleet: Fleet, server: PostgresProcess, forgotMs: number) {
   const client = new pg.Client({ connectionString: server.url })
   await client.connect()
-  const limiter = createPostgresLimiter(ACCOUNT, { client, table: TABLE, mode: 'exact', outage: 'closed', timeoutMs: 10_000 })
+  const limiter = createLimiter(ACCOUNT, { store: postgres(client, { table: TABLE }), mode: 'exact', outage: 'closed', timeoutMs: 10_000 })
   const left = await Promise.all(KEYS.map((key) => limiter.peek(key)))
   limiter.close()
   await client.end()

@@ -7,9 +7,9 @@ import type { Grant } from '../../../packages/sluicegate/dist/lease/grant.js'
 import { leaseUsOf } from '../../../packages/sluicegate/dist/lease/leasing.js'
 import type { Answer, Backend, LeaseRequest, Operation } from '../../../packages/sluicegate/dist/shared/backend.js'
 import { CountedShare } from '../../../packages/sluicegate/dist/shared/outage/local-share.js'
-import { SharedLimiter } from '../../../packages/sluicegate/dist/shared/shared-limiter.js'
 import { encodingsOf, type PolicyEncodings } from '../../../packages/sluicegate/dist/shared/steps/policy-encoding.js'
 import { type GrantOf, grantsOf } from '../../../packages/sluicegate/dist/shared/steps/script-call.js'
+import { StoreLimiter } from '../../../packages/sluicegate/dist/shared/store-limiter.js'
 import type { Clock } from '../../../packages/sluicegate/dist/time/clock.js'
 import { type Arrival, HORIZON_MS, type UseCell } from './use-cell.js'
 
@@ -114,7 +114,7 @@ export async function simulateLeased(
       // A take of the store was spent when the store decided it.
       decided.push({ node, askedUs: atUs, atUs: nowUs, spentUs: source === 'store' ? nowUs - store.backUs : nowUs, allowed })
     }
-    const decision = (limiters[node] as SharedLimiter).take('k')
+    const decision = (limiters[node] as StoreLimiter).take('k')
     if (decision instanceof Promise) {
       decision.then(done)
       await clock.settle()
@@ -129,8 +129,8 @@ export async function simulateLeased(
   return { decided, callsUs: store.callsUs }
 }
 
-function limiterOver(backend: Backend, policy: Policy, clock: TimelineClock, nodes: number): SharedLimiter {
-  return new SharedLimiter({
+function limiterOver(backend: Backend, policy: Policy, clock: TimelineClock, nodes: number): StoreLimiter {
+  return new StoreLimiter({
     policy,
     connect: () => backend,
     places: { serverOf: () => 'the store', slotOf: () => undefined },

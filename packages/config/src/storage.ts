@@ -121,7 +121,7 @@ const SHARE: Kind<number> = {
   },
 }
 
-/** Where the budgets of several regions are: see the option `home` of the library's `createRedisLimiter`. */
+/** Where the budgets of several regions are: see `region()` of the library. */
 const HOME = {
   region: option('region', text('eu-west', REGION), {
     what: 'The name of this region, its own in each. Default: none, required.',

@@ -1,6 +1,15 @@
 /** A value, or a promise of it. */
 export type Awaitable<Value> = Value | Promise<Value>
 
+/** When a limiter answers: `now`, from memory, or `later`, when its store has. */
+export type When = 'now' | 'later'
+
+/** What a limiter answers: in memory a value, over a store a promise of it. */
+export type Answered<Time extends When, Value> = Time extends 'now' ? Value : Promise<Value>
+
+/** What a limiter decides: over a store the value itself, where it leased tokens, or a promise of it. */
+export type Decided<Time extends When, Value> = Time extends 'now' ? Value : Awaitable<Value>
+
 /** Calls `next` with a value: at once if the value is there, otherwise when the promise resolves. */
 export function chained<Value, Next>(value: Awaitable<Value>, next: (value: Value) => Awaitable<Next>): Awaitable<Next> {
   return isPromise(value) ? value.then(next) : next(value)

@@ -39,7 +39,8 @@ for (const [code, option, values] of BAD_OPTIONS) {
 }
 
 test('options that are undefined count as not given', () => {
-  const limiter = createLimiter(POLICY, { maxKeys: undefined, clock: undefined, onFull: undefined, hotKeys: undefined } as never)
+  const given = { store: undefined, maxKeys: undefined, clock: undefined, onFull: undefined, hotKeys: undefined }
+  const limiter = createLimiter(POLICY, given as unknown as LimiterOptions)
   assert.equal(limiter.take('k').allowed, true)
 })
 

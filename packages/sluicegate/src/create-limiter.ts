@@ -10,17 +10,22 @@ import { checkedNewcomers, MOST_KEYS } from './memory/core-memory.js'
 import { checkedHandle } from './memory/handle-check.js'
 import { attachedMemoryLimiter, newMemoryLimiter, optionsIn, restoredMemoryLimiter } from './memory/memory-limiters.js'
 import type { Snapshot } from './memory/snapshot/snapshot.js'
-import { checkInteger, checkOptions } from './options/option-checks.js'
+import { asGiven, checkInteger, checkOptions } from './options/option-checks.js'
 import type { WithOverrides } from './overrides.js'
 import { checkedPolicy } from './policy/checked-policy.js'
 import type { Policy } from './policy/policy.js'
 import { withQueue } from './queue/create-queue.js'
+import type { SharedLimiter } from './shared/shared-limiter.js'
+import type { SharedOptions } from './shared/shared-options.js'
+import { LIMITER } from './shared/store.js'
 import { checkClock, clockFromHandle } from './time/clock.js'
 
 const DEFAULT_MAX_WAITERS = 10_000
 const MOST_WAITERS = 1_000_000
 const EXAMPLE = '{ hotKeys: 10 }'
+const STORE = ['store'] as const
 const OPTIONS: readonly string[] = [
+  'store',
   'maxKeys',
   'growTo',
   'clock',
@@ -50,23 +55,47 @@ export type AttachOptions = Pick<
 /** What {@link restoreLimiter} takes beside the snapshot. */
 export type RestoreOptions = AttachOptions & Pick<LimiterOptions, 'policies' | 'overrides'>
 
+/** Policies of single keys, kept where the state is. */
+type KeepingOverrides = { readonly overrides: true | { readonly staleMs?: number } }
+
 /**
- * A limiter in shared memory: exact, and shared with worker threads through {@link Limiter.handle}.
+ * The limiter of a policy. In shared memory: exact, shared with worker threads through {@link Limiter.handle}, and every answer comes at once. With the option `store`: over a store, whose budget several processes share; answers are promises, or decisions at once where tokens are leased.
  *
- * @throws {PolicyError} on an unknown option or one out of range.
+ * @throws {PolicyError} on an unknown option or one out of range; over a store also `LEASE_UNSUPPORTED` for `mode: 'leased'` and permits, and
+ * `CROSS_SLOT` for an `allOf` that the store cannot charge together.
  * @example
  * const limiter = createLimiter(tokenBucket({ limit: 100, window: '1m' }))
  * const { allowed, retryAfterMs } = limiter.take('user:42')
+ * @example
+ * const shared = createLimiter(tokenBucket({ limit: 100, window: '1m', name: 'api' }), { store: redis(client) })
+ * const { allowed, retryAfterMs } = await shared.take('user:42')
  */
+export function createLimiter<P extends Policy>(
+  policy: P,
+  options: SharedOptions & KeepingOverrides,
+): SharedLimiter<AnswerOf<P, 'later'>> & WithOverrides<'later'>
+export function createLimiter<P extends Policy>(policy: P, options: SharedOptions): SharedLimiter<AnswerOf<P, 'later'>>
 export function createLimiter<P extends Policy>(
   policy: P,
   options: LimiterOptions & { readonly overrides: true },
 ): Limiter<AnswerOf<P>> & WithOverrides
 export function createLimiter<P extends Policy>(policy: P, options?: LimiterOptions): Limiter<AnswerOf<P>>
-export function createLimiter(policy: Policy, given: LimiterOptions = {}): Limiter {
-  const limiter = makeLimiter(policy, given)
+export function createLimiter<P extends Policy>(
+  policy: P,
+  options: LimiterOptions | SharedOptions,
+): Limiter<AnswerOf<P>> | SharedLimiter<AnswerOf<P, 'later'>>
+export function createLimiter(policy: Policy, given: LimiterOptions | SharedOptions = {}): Limiter | SharedLimiter {
+  const limiter = limiterOf(policy, given)
   noteMade(limiter.policy, createLimiter)
   return limiter
+}
+
+/** In memory, or over the store that the options name. */
+export function limiterOf(policy: Policy, given: LimiterOptions | SharedOptions): Limiter | SharedLimiter {
+  const { store } = asGiven(Object(given) as Partial<SharedOptions>, STORE)
+  if (store === undefined) return makeLimiter(policy, given as LimiterOptions)
+  if (typeof store?.[LIMITER] === 'function') return store[LIMITER](policy, given) as SharedLimiter
+  throw new PolicyError('OPTION_INVALID', 'store', store, 'must be a store such as redis(client), postgres(pool) or casStore(mine)')
 }
 
 /** The same for parts of the library, which make limiters when they need them. */

@@ -1,3 +1,4 @@
+export type { Answered, Awaitable, Decided, When } from './awaitable.js'
 export type { BanEvent, BanOptions } from './ban-options.js'
 export { type AttachOptions, attachLimiter, createLimiter, type RestoreOptions, restoreLimiter } from './create-limiter.js'
 export type { Decision, DecisionSource } from './decision/decision.js'
@@ -15,11 +16,12 @@ export type {
   LimiterHandle,
   LimiterOptions,
   LimiterStats,
+  LimiterVerbs,
   ReserveOptions,
   WaitOptions,
 } from './limiter.js'
 export { carryKey } from './memory/carried-key.js'
-export type { LocalOverrides, Overrides, WithOverrides } from './overrides.js'
+export type { Overrides, WithOverrides } from './overrides.js'
 export { allOf } from './policy/all-of.js'
 export type { Calendar, CalendarUnit } from './policy/calendar.js'
 export type { Algorithm, AllOfPolicy, ConcurrencyPolicy, Policy } from './policy/policy.js'
@@ -44,6 +46,13 @@ export { rateLimit } from './rate-limit-elsewhere.js'
 export type { CallRate } from './rate-table/call-rate.js'
 export { attachRateTable, createRateTable, type RateTableOptions, restoreRateTable } from './rate-table/create-rate-table.js'
 export type { RateTable, RateTableHandle, Throttled } from './rate-table/rate-table.js'
+export type { ServerLoad, ShardLoads, SlotLoad } from './shared/calls/shard-load.js'
+export type { OutageMode } from './shared/outage/local-share.js'
+export type { OutageEvent } from './shared/outage/outage-account.js'
+export type { RegionStats } from './shared/region-stats.js'
+export type { SharedLimiter, SharedStats } from './shared/shared-limiter.js'
+export type { SharedOptions } from './shared/shared-options.js'
+export type { Store } from './shared/store.js'
 export { type SlowDownOptions, type SlowedTakes, slowDown } from './slow-down.js'
 export { type Clock, coarseClock, type ManualClock, manualClock, preciseClock, wallClock } from './time/clock.js'
 export type { Duration } from './time/duration.js'

@@ -2,6 +2,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 import type { ReserveOptions, WaitOptions } from './arguments.js'
+import type { Answered, Decided, When } from './awaitable.js'
 import type { BanOptions } from './ban-options.js'
 import type { Decision } from './decision/decision.js'
 import type { DecisionCounts } from './decision/decision-counts.js'
@@ -17,8 +18,13 @@ import type { Duration } from './time/duration.js'
 export type { ReserveOptions, WaitOptions } from './arguments.js'
 export type { Key } from './key.js'
 
+/** With a store the options are {@link SharedOptions}. */
+interface InMemory {
+  readonly store?: undefined
+}
+
 /** What {@link createLimiter} takes beside the policy. */
-export interface LimiterOptions {
+export interface LimiterOptions extends InMemory {
   /**
    * Keys that always find room, 1 to 100,000,000. A key takes about 23 bytes; more for wide windows, for each of `limit` permits (8 bytes)
    * and for each slot of a log.
@@ -157,11 +163,11 @@ export interface LimiterStats {
   readonly memoryBytes: number
 }
 
-/** A key whose hash was computed once: the fastest way to ask about it again and again. */
-export interface BoundKey<Answer extends Decision = Decision> {
+/** A key that was checked, and in memory hashed, once: the fastest way to ask about it again and again. */
+export interface BoundKey<Answer extends Decision = Decision, Time extends When = 'now'> {
   readonly key: Key
-  take(cost?: number): Answer
-  peek(cost?: number): Decision
+  take(cost?: number): Decided<Time, Answer>
+  peek(cost?: number): Decided<Time, Decision>
 }
 
 /** Exists only for the compiler: the result type of the takes of a handle's limiter. */
@@ -174,18 +180,16 @@ export interface LimiterHandle<Answer extends Decision = Decision> {
 }
 
 /**
- * A policy applied to keys. A key is a string of 1 to 1,024 UTF-16 units, a cost an integer >= 1.
- *
- * Every method throws {@link PolicyError} `KEY_INVALID` or `COST_INVALID` on misuse, {@link StoreError} `CLOSED` after
- * `close()`, and `CONTENTION` if other threads kept it from deciding within a bounded wait.
+ * What every limiter does, in memory (`now`) and over a store (`later`): a policy applied to keys. A key is a string of 1 to 1,024 UTF-16 units,
+ * a cost an integer >= 1.
  */
-export interface Limiter<Answer extends Decision = Decision> extends QueueVerbs {
-  /** The policy in force now, on any thread that shares this limiter. Of `allOf` it is made again at each reading. */
+export interface LimiterVerbs<Answer extends Decision = Decision, Time extends When = When> extends QueueVerbs {
+  /** The policy in force now. In memory on any thread that shares this limiter; of `allOf` it is made again at each reading. */
   readonly policy: Policy
   /** Takes `cost` tokens if they are there. A denial changes nothing; a cost above the burst is denied with `retryAfterMs: Infinity`. */
-  take(key: Key, cost?: number): Answer
+  take(key: Key, cost?: number): Decided<Time, Answer>
   /** What `take` would answer now; changes nothing, and `remaining` is what is there before it. */
-  peek(key: Key, cost?: number): Decision
+  peek(key: Key, cost?: number): Decided<Time, Decision>
   /**
    * Resolves with an allowed decision when `cost` tokens are there, in the order of arrival for each key of this thread; neither `take`
    * nor `reserve` overtakes. Denied at once when the cost can never pass, when it would take longer than `maxWaitMs`, or when
@@ -198,17 +202,32 @@ export interface Limiter<Answer extends Decision = Decision> extends QueueVerbs 
    * Books `cost` tokens now, to be spent in `waitMs`: for work whose cost is known only afterwards, such as bytes or the tokens
    * of a language model. Say what it was with `settle`, or `cancel`. With `{ maxWaitMs: 0 }` it books what may be spent now, or nothing.
    */
-  reserve(key: Key, cost: number, options?: ReserveOptions): Reservation
+  reserve(key: Key, cost: number, options?: ReserveOptions): Answered<Time, Reservation<Time>>
   /** Gives back `tokens`, at most to full. */
-  refund(key: Key, tokens: number): Decision
+  refund(key: Key, tokens: number): Answered<Time, Decision>
   /** Takes `tokens` whether they are there or not, down to ten bursts below empty. */
-  penalize(key: Key, tokens: number): Decision
+  penalize(key: Key, tokens: number): Answered<Time, Decision>
   /** Denies the key everything for `duration`, apart from its tokens. The longest block wins; 0 lifts it. */
-  block(key: Key, duration: Duration): Decision
+  block(key: Key, duration: Duration): Answered<Time, Decision>
   /** Refills the key and lifts its block. */
-  reset(key: Key): Decision
-  /** The key hashed once. */
-  key(key: Key): BoundKey<Answer>
+  reset(key: Key): Answered<Time, Decision>
+  /** The key checked once. */
+  key(key: Key): BoundKey<Answer, Time>
+  /** Changes the policy; its algorithm stays. */
+  update(policy: Policy): void
+  /** The `n` keys with the highest demand and the `n` with the most denials; empty unless the option `hotKeys` is set. Default 10. */
+  hotKeys(n?: number): HotKeys
+  close(): void
+  [Symbol.dispose](): void
+}
+
+/**
+ * A limiter in memory, whose answers come at once.
+ *
+ * Every method throws {@link PolicyError} `KEY_INVALID` or `COST_INVALID` on misuse, {@link StoreError} `CLOSED` after
+ * `close()`, and `CONTENTION` if other threads kept it from deciding within a bounded wait.
+ */
+export interface Limiter<Answer extends Decision = Decision> extends LimiterVerbs<Answer, 'now'> {
   /**
    * Changes the policy for all threads that share this limiter, at once. With the same numbers, as when only the name is another,
    * nothing changes about any key. With other numbers, spent tokens stay spent, at most the new burst: no key gets a new burst or is
@@ -227,8 +246,6 @@ export interface Limiter<Answer extends Decision = Decision> extends QueueVerbs 
    * in its state at one moment; under `allOf`, separately for each policy.
    */
   snapshot(): Uint8Array
-  /** The `n` keys with the highest demand and the `n` with the most denials; empty unless the option `hotKeys` is set. Default 10. */
-  hotKeys(n?: number): HotKeys
   /** Releases the memory of this thread; other threads keep theirs. Later calls throw `CLOSED`. */
   close(): void
   [Symbol.dispose](): void

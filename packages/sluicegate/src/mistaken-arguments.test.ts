@@ -13,12 +13,14 @@ import { rateLimit as limitFetch } from './adapters/fetch.js'
 import { rateLimit as limitHono } from './adapters/hono.js'
 import { rateLimit as limitKoa } from './adapters/koa.js'
 import { RateLimit, RateLimitModule } from './adapters/nest.js'
-import { createClusterLimiter, serveLimiter } from './cluster/index.js'
+import { primary, serveLimiter } from './cluster/index.js'
 import { HeaderWriter } from './http.js'
 import * as everything from './index.js'
 import { allOf, attachLimiter, concurrency, createLimiter, fixedWindow, gcra, slidingLog, slidingWindow, tokenBucket } from './index.js'
 import { address, apiKey, header, subject } from './keys/index.js'
-import { createRedisLimiter } from './redis/index.js'
+import { redis } from './redis/index.js'
+import { casStore } from './store/index.js'
+import { memoryStore } from './store-testing/index.js'
 
 const policy = tokenBucket({ limit: 5, window: '1m' })
 
@@ -48,6 +50,8 @@ test('allOf without brackets says where they belong', () => {
   )
 })
 
+const store = casStore(memoryStore())
+
 const MISSPELT: readonly (readonly [what: string, call: (options: never) => unknown, options: object, meant: string])[] = [
   ['tokenBucket()', tokenBucket, { limit: 5, windwo: '1m' }, 'window'],
   ['gcra()', gcra, { limit: 5, window: '1m', bursts: 1 }, 'burst'],
@@ -58,8 +62,9 @@ const MISSPELT: readonly (readonly [what: string, call: (options: never) => unkn
   ['createLimiter()', (options) => createLimiter(policy, options), { maxkeys: 5 }, 'maxKeys'],
   ['attachLimiter()', (options) => attachLimiter(createLimiter(policy).handle(), options), { clok: 5 }, 'clock'],
   ['wait()', (options) => createLimiter(policy).wait('k', options), { maxWait: 5 }, 'maxWaitMs'],
-  ['createRedisLimiter()', (options) => createRedisLimiter(policy, options), { client: {}, prefx: 'a' }, 'prefix'],
-  ['createClusterLimiter()', (options) => createClusterLimiter(policy, options), { timeOutMs: 5 }, 'timeoutMs'],
+  ['redis()', (options) => redis({} as never, options), { prefx: 'a' }, 'prefix'],
+  ['primary()', primary, { proces: {} }, 'process'],
+  ['createLimiter() over a store', (options) => createLimiter(policy, options), { store, timeOutMs: 5 }, 'timeoutMs'],
   ['serveLimiter()', (options) => serveLimiter(policy, options), { clusters: {} }, 'cluster'],
   ['address()', address, { trustedHop: 1 }, 'trustedHops'],
   ['apiKey()', apiKey, { headers: 'a' }, 'header'],
@@ -103,8 +108,8 @@ test('the error for a value that is no policy says how to make one', () => {
   assert.match(said(createLimiter, Promise.resolve(policy)), /await it/)
   assert.match(said(createLimiter, { policy, maxKeys: 5 }), /createLimiter\(policy, options\)/)
   assert.match(
-    said((each) => createRedisLimiter(each, {} as never), { limit: 5, window: '1m' }),
-    /createRedisLimiter\(tokenBucket\(\{ limit, window \}\)\)/,
+    said((each) => createLimiter(each, { store }), { limit: 5, window: '1m' }),
+    /createLimiter\(tokenBucket\(\{ limit, window \}\)\)/,
   )
 })
 

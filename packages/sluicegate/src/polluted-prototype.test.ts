@@ -10,7 +10,7 @@ import { rateLimit as limitFetch } from './adapters/fetch.js'
 import { rateLimit as limitHono } from './adapters/hono.js'
 import { rateLimit as limitKoa } from './adapters/koa.js'
 import { RateLimit, RateLimitModule } from './adapters/nest.js'
-import { createClusterLimiter, serveLimiter } from './cluster/index.js'
+import { primary, serveLimiter } from './cluster/index.js'
 import { rateLimit as limitAsBefore, SluicegateStore } from './compat/express-rate-limit/index.js'
 import { attachGate, createGate } from './gate/index.js'
 import { HeaderWriter } from './http.js'
@@ -36,7 +36,7 @@ import {
 import { address, apiKey, header, subject } from './keys/index.js'
 import { Middleware } from './middleware/middleware.js'
 import { limited as limitedDispatch, limitedFetch } from './outbound/index.js'
-import { createRedisLimiter, createRedisRateTable, type RedisClient } from './redis/index.js'
+import { createRedisRateTable, type RedisClient, redis } from './redis/index.js'
 
 // One write to Object.prototype, by a fault of any module in the process, must change no limit. The names of options are collected from the
 // errors that list them, so a new option is written there, too.
@@ -101,14 +101,14 @@ const ENTRIES: Readonly<Record<string, (options: object) => unknown>> = {
   createRateTable: (options) => createRateTable(options).throttle('a', RATE),
   attachRateTable: (options) => attachRateTable(createRateTable().handle(), options).throttle('a', RATE),
   restoreRateTable: (options) => restoreRateTable(createRateTable({ maxKeys: 10 }).snapshot(), options).throttle('a', RATE),
-  createRedisLimiter: (options) => {
-    const limiter = createRedisLimiter(POLICY, { client: deadClient(), ...options })
+  'createLimiter over Redis': (options) => {
+    const limiter = createLimiter(POLICY, { store: redis(deadClient()), ...options })
     return limiter.take('a')
   },
-  'lease of createRedisLimiter': (lease) => createRedisLimiter(POLICY, { client: deadClient(), lease }).policy,
+  'lease of createLimiter': (lease) => createLimiter(POLICY, { store: redis(deadClient()), lease }).policy,
   createRedisRateTable: (options) => createRedisRateTable({ client: deadClient(), ...options }).throttle('a', RATE),
-  createClusterLimiter: (options) => {
-    const limiter = createClusterLimiter(POLICY, { process: channelPair().parent, ...options })
+  'createLimiter over a primary': (options) => {
+    const limiter = createLimiter(POLICY, { store: primary({ process: channelPair().parent }), ...options })
     const taken = limiter.take('a')
     limiter.close()
     return taken

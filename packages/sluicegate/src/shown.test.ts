@@ -17,8 +17,8 @@ import {
   restoreLimiter,
   tokenBucket,
 } from './index.js'
-import type { WithFleetOverrides, WithOverrides } from './overrides.js'
-import { createRedisLimiter, layersOver, limiterOver } from './redis/create-redis-limiter.js'
+import type { WithOverrides } from './overrides.js'
+import { redis, scriptedStore } from './redis/redis.js'
 import type { SharedOptions } from './shared/shared-options.js'
 
 /** A client's key, which no log may show. */
@@ -105,9 +105,9 @@ test('the secret of a limiter is out of reach for what looks at its fields, too'
 
 test('limiters of a fleet and of a cluster, and what they give, show neither keys nor their store', async () => {
   const store = new HeldScripts()
-  const remote = limiterOver(store, BUCKET, { outage: 'open', timeoutMs: 1 })
+  const remote = createLimiter(BUCKET, { store: scriptedStore(store), outage: 'open', timeoutMs: 1 })
   const layers = { policyFor: () => undefined, banAfter: { denials: 3, within: '1m', for: '1h' }, allow: ['other'], shadow: true } as const
-  const layered = limiterOver(store, BUCKET, { outage: 'open', timeoutMs: 1, ...layers })
+  const layered = createLimiter(BUCKET, { store: scriptedStore(store), outage: 'open', timeoutMs: 1, ...layers })
   const { limiter: worker, served } = fleet<Policy>(BUCKET)
   const decision = await remote.take(KEY)
   const given = {
@@ -126,7 +126,7 @@ test('limiters of a fleet and of a cluster, and what they give, show neither key
 })
 
 test('layers over a fleet and a cluster, and the overrides of limiters, show neither keys nor their store', async () => {
-  const layers: Readonly<Record<string, SharedOptions>> = {
+  const layers: Readonly<Record<string, Partial<SharedOptions>>> = {
     tiers: { policyFor: () => undefined },
     overrides: { overrides: true },
     lists: { allow: [`${KEY}!`], deny: [KEY] },
@@ -135,7 +135,12 @@ test('layers over a fleet and a cluster, and the overrides of limiters, show nei
     all: { policyFor: () => undefined, deny: [`${KEY}!`], shadow: true, banAfter: { denials: 1, within: '1m', for: '1h' } },
   }
   for (const [name, options] of Object.entries(layers)) {
-    const remote = layersOver(new HeldScripts(), () => NO_OVERRIDES, BUCKET, { outage: 'open', timeoutMs: 1, ...options })
+    const remote = createLimiter(BUCKET, {
+      store: scriptedStore(new HeldScripts(), () => ({ overridesOf: () => NO_OVERRIDES })),
+      outage: 'open',
+      timeoutMs: 1,
+      ...options,
+    })
     const { limiter: worker, served } = fleet<Policy>(BUCKET, { serve: { overrides: true }, worker: options })
     await worker.take(KEY)
     for (const [what, limiter] of Object.entries({ remote, worker })) {
@@ -153,7 +158,7 @@ test('layers over a fleet and a cluster, and the overrides of limiters, show nei
 test('overrides of a limiter are shown by their number', async () => {
   const local = createLimiter(BUCKET, { overrides: true })
   const made = fleet<Policy>(BUCKET, { serve: { overrides: true }, worker: { overrides: true } })
-  const shared = made.limiter as typeof made.limiter & WithFleetOverrides
+  const shared = made.limiter as typeof made.limiter & WithOverrides<'later'>
   const served = made.served as typeof made.served & WithOverrides
   await Promise.all([local, shared].map((one) => one.overrides.set(KEY, BUCKET)))
   for (const value of [local, local.overrides, shared, shared.overrides, served, served.overrides]) checkSilent(value, [], 'it')
@@ -176,7 +181,7 @@ test('a refused value is in no log but as the message says it, and still there f
     [() => limiter.take(key), key],
     [() => limiter.take([key] as never), undefined],
     [() => createRateTable().throttle(key.repeat(20), { maxBurst: 1, count: 1, periodS: 1 }), key.repeat(20)],
-    [() => createRedisLimiter(BUCKET, { client: client as never }), client],
+    [() => createLimiter(BUCKET, { store: redis(client as never) }), client],
   ]
   for (const [call, value] of calls) {
     try {

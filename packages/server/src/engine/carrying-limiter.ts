@@ -1,5 +1,4 @@
-import { carryKey, type Decision, type HotKeys, type Key, type Limiter, type Policy } from 'sluicegate'
-import type { FleetStats } from 'sluicegate/redis'
+import { carryKey, type Decision, type HotKeys, type Key, type Limiter, type Policy, type SharedStats } from 'sluicegate'
 import type { Awaitable } from './awaitable.js'
 import type { LimiterFigures, StoredLimiter, StoredReservation } from './stored-limiter.js'
 import { TieredLimiter } from './tiered-limiter.js'
@@ -76,7 +75,7 @@ export class CarryingLimiter implements StoredLimiter {
     return this.#current.stats()
   }
 
-  storeStats(): FleetStats | undefined {
+  storeStats(): SharedStats | undefined {
     return undefined
   }
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
-import { type CasStore, type PostgresClient, postgresStore } from 'sluicegate/postgres'
+import { type PostgresClient, postgresStore } from 'sluicegate/postgres'
+import type { CasStore } from 'sluicegate/store'
 import type { PostgresPlace } from 'sluicegate-config/config.js'
 import { type StoreNews, StoreRefusal, StoreWatch, type WatchedStore } from './store-watch.js'
 import type { StoreConnections } from './stored-limiter.js'

@@ -1,9 +1,10 @@
-import { createPostgresLimiter, type FleetLimiter } from 'sluicegate/postgres'
+import { createLimiter, type SharedLimiter, type Store } from 'sluicegate'
+import { postgres } from 'sluicegate/postgres'
 import type { PostgresStorageConfig } from 'sluicegate-config/config.js'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { Log } from '../log.js'
-import { fleetOptions, storedFleet } from './fleet-limiter.js'
 import { PostgresConnection } from './postgres-connection.js'
+import { sharedOptions, storedShared } from './shared-limiter.js'
 import { DEFAULT_PREFIX, reportOf, START_MS, throwRefusal } from './store-reports.js'
 import {
   type CallRateRoom,
@@ -21,12 +22,15 @@ export class PostgresStorage implements Storage {
   readonly name = 'postgres'
   readonly #config: PostgresStorageConfig
   readonly #store: PostgresConnection
-  readonly #limiters = new Set<FleetLimiter>()
+  readonly #shared: Store
+  readonly #limiters = new Set<SharedLimiter>()
 
   constructor(config: PostgresStorageConfig, log: Log) {
     this.#config = config
     const use = { option: 'storage.postgres', prefix: config.prefix ?? DEFAULT_PREFIX, closeMs: config.timeoutMs }
     this.#store = new PostgresConnection(config, use, reportOf(log, 'the store'))
+    const { table, prefix } = config
+    this.#shared = postgres(this.#store.client, { table, ...(prefix !== undefined && { prefix }) })
   }
 
   get isReachable(): boolean {
@@ -51,9 +55,8 @@ export class PostgresStorage implements Storage {
   }
 
   limiter(config: PolicyConfig, making: LimiterMaking): StoredLimiter {
-    const options = fleetOptions(this.#config, config, making)
-    const { client } = this.#store
-    return storedFleet(createPostgresLimiter(config.policy, { client, table: this.#config.table, ...options }), this.#limiters)
+    const options = sharedOptions(this.#config, config, making)
+    return storedShared(createLimiter(config.policy, { ...options, store: this.#shared }), this.#limiters)
   }
 
   restored(): undefined {

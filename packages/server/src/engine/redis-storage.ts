@@ -1,10 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { createRedisLimiter, createRedisRateTable, type FleetLimiter, type RedisLimiterOptions } from 'sluicegate/redis'
+import { createLimiter, type SharedLimiter, type Store } from 'sluicegate'
+import { createRedisRateTable, redis as redisStore } from 'sluicegate/redis'
+import { region } from 'sluicegate/regions'
 import type { HomeConfig, RedisStorageConfig } from 'sluicegate-config/config.js'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { Log } from '../log.js'
-import { fleetOptions, storedFleet } from './fleet-limiter.js'
 import { RedisConnection } from './redis-connection.js'
+import { sharedOptions, storedShared } from './shared-limiter.js'
 import { DEFAULT_PREFIX, reportOf, START_MS, throwRefusal } from './store-reports.js'
 import type { StoreWatch } from './store-watch.js'
 import {
@@ -20,8 +22,8 @@ import {
 
 /** The store that holds the budgets of all regions, as this process is connected to it. */
 interface BudgetHome {
-  /** Of the option `home` of a limiter. */
-  readonly place: Pick<NonNullable<RedisLimiterOptions['home']>, 'client' | 'store'>
+  /** Of the regions of limiters. */
+  readonly store: Store
   readonly isReachable: boolean
   readonly watch: StoreWatch
   /** Of PostgreSQL. */
@@ -34,14 +36,18 @@ interface BudgetHome {
 /** A driver is loaded where it is used. */
 async function budgetHome({ place, region, prefix, timeoutMs }: HomeConfig, log: Log): Promise<BudgetHome> {
   const report = reportOf(log, 'the home of the budgets', () => ({ region }), ': the region decides with its share')
+  const named = prefix === undefined ? {} : { prefix }
   if (place.kind === 'redis') {
     const redis = new RedisConnection(place, prefix ?? DEFAULT_PREFIX, report)
-    return Object.assign(redis, { place: { client: redis.client } })
+    return Object.assign(redis, { store: redisStore(redis.client, named) })
   }
-  const [{ PostgresConnection }, { postgresHome }] = await Promise.all([import('./postgres-connection.js'), import('sluicegate/postgres')])
+  const [{ PostgresConnection }, { postgres: postgresIn }] = await Promise.all([
+    import('./postgres-connection.js'),
+    import('sluicegate/postgres'),
+  ])
   const use = { option: 'storage.home.postgres', prefix: prefix ?? DEFAULT_PREFIX, closeMs: timeoutMs }
   const postgres = new PostgresConnection(place, use, report)
-  return Object.assign(postgres, { place: { store: postgresHome({ client: postgres.client, table: place.table }) } })
+  return Object.assign(postgres, { store: postgresIn(postgres.client, { table: place.table, ...named }) })
 }
 
 /** As the configuration says, with a home where it names one. */
@@ -55,7 +61,9 @@ export class RedisStorage implements Storage {
   readonly #config: RedisStorageConfig
   readonly #store: RedisConnection
   readonly #home: BudgetHome | undefined
-  readonly #limiters = new Set<FleetLimiter>()
+  /** Of limiters: this Redis, or the region that it is of. */
+  readonly #shared: Store
+  readonly #limiters = new Set<SharedLimiter>()
 
   constructor(config: RedisStorageConfig, log: Log, home?: BudgetHome) {
     this.#config = config
@@ -65,6 +73,8 @@ export class RedisStorage implements Storage {
       config.prefix ?? DEFAULT_PREFIX,
       reportOf(log, 'the store', () => this.#shares()),
     )
+    const local = redisStore(this.#store.client, config.prefix === undefined ? {} : { prefix: config.prefix })
+    this.#shared = config.home === undefined || home === undefined ? local : regionOf(config.home, local, home.store)
   }
 
   get isReachable(): boolean {
@@ -102,16 +112,8 @@ export class RedisStorage implements Storage {
   }
 
   limiter(config: PolicyConfig, making: LimiterMaking): StoredLimiter {
-    const options = { client: this.#store.client, ...fleetOptions(this.#config, config, making), ...this.#homeOptions() }
-    return storedFleet(createRedisLimiter(config.policy, options), this.#limiters)
-  }
-
-  #homeOptions() {
-    const { home } = this.#config
-    if (home === undefined || this.#home === undefined) return {}
-    const { region, prefix, share, tooSmall, cold, timeoutMs } = home
-    const more = { ...(prefix !== undefined && { prefix }), ...(share !== undefined && { share }) }
-    return { home: { ...this.#home.place, region, tooSmall, cold, timeoutMs, ...more } }
+    const options = sharedOptions(this.#config, config, making)
+    return storedShared(createLimiter(config.policy, { ...options, store: this.#shared }), this.#limiters)
   }
 
   restored(): undefined {
@@ -163,4 +165,8 @@ export class RedisStorage implements Storage {
       await answer.catch(() => undefined)
     }
   }
+}
+
+function regionOf({ region: name, share, tooSmall, cold, timeoutMs }: HomeConfig, local: Store, home: Store): Store {
+  return region({ name, local, home, tooSmall, cold, timeoutMs, ...(share !== undefined && { share }) })
 }

@@ -1,7 +1,7 @@
-import type { FleetStats } from 'sluicegate/redis'
+import type { SharedStats } from 'sluicegate'
 
 /** What a limiter did whose budget has its home in another store. */
-export type RegionFigures = NonNullable<FleetStats['region']>
+export type RegionFigures = NonNullable<SharedStats['region']>
 
 const COUNTS = ['homeCalls', 'homeFailures', 'renewals', 'renewedTokens', 'accountedTokens'] as const
 

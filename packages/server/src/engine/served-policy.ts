@@ -1,5 +1,4 @@
-import { type Decision, type HotKeys, type Key, type Policy, StoreError } from 'sluicegate'
-import type { FleetStats } from 'sluicegate/redis'
+import { type Decision, type HotKeys, type Key, type Policy, type SharedStats, StoreError } from 'sluicegate'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import { type Awaitable, whenDone } from './awaitable.js'
 import { CarryingLimiter } from './carrying-limiter.js'
@@ -280,7 +279,7 @@ export class ServedPolicy {
   }
 
   /** Figures of the calls to the store since the start; undefined in memory. */
-  storeStats(): FleetStats | undefined {
+  storeStats(): SharedStats | undefined {
     return this.#limiter.storeStats()
   }
 

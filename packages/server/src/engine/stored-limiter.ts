@@ -12,11 +12,12 @@ import {
   type LimiterStats,
   type Policy,
   PolicyError,
+  type Reservation,
   restoreLimiter,
   restoreRateTable,
+  type SharedStats,
   type Throttled,
 } from 'sluicegate'
-import type { FleetReservation, FleetStats } from 'sluicegate/redis'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { Awaitable } from './awaitable.js'
 import { reserveNowOf } from './reserve-now.js'
@@ -24,7 +25,7 @@ import type { SavedPolicy } from './snapshot-file.js'
 import type { StoreWatch } from './store-watch.js'
 
 /** A reservation in memory or at a store. */
-export interface StoredReservation extends Pick<FleetReservation, 'allowed' | 'waitMs' | 'decision'> {
+export interface StoredReservation extends Pick<Reservation<'later'>, 'allowed' | 'waitMs' | 'decision'> {
   settle(actualCost: number): Awaitable<Decision>
   cancel(): Awaitable<Decision>
   /** Its time is over: it stays charged. */
@@ -71,7 +72,7 @@ export interface StoredLimiter {
   update(policy: Policy): void
   stats(): LimiterFigures
   /** Figures of the calls to a store; undefined in memory. */
-  storeStats(): FleetStats | undefined
+  storeStats(): SharedStats | undefined
   /** By server; absent in memory. */
   servers?(): readonly ServerCalls[]
   hotKeys(n: number): HotKeys

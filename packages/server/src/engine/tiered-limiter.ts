@@ -1,6 +1,15 @@
 import { isDeepStrictEqual } from 'node:util'
-import { carryKey, type Decision, type HotKey, type HotKeys, type Key, type Limiter, type Policy, PolicyError } from 'sluicegate'
-import type { FleetStats } from 'sluicegate/redis'
+import {
+  carryKey,
+  type Decision,
+  type HotKey,
+  type HotKeys,
+  type Key,
+  type Limiter,
+  type Policy,
+  PolicyError,
+  type SharedStats,
+} from 'sluicegate'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import { NO_PREFIXES, type PrefixRules } from 'sluicegate-config/tiers/prefix-rules.js'
 import { movesBetween, type TierMove } from 'sluicegate-config/tiers/tier-moves.js'
@@ -208,7 +217,7 @@ export class TieredLimiter implements StoredLimiter {
     return sumOf(this.#all().map((limiter) => limiter.stats()))
   }
 
-  storeStats(): FleetStats | undefined {
+  storeStats(): SharedStats | undefined {
     const stats = this.#all().flatMap((limiter) => limiter.storeStats() ?? [])
     const own = this.#own.storeStats()
     if (own === undefined) return undefined

@@ -1,4 +1,4 @@
-import type { FleetStats } from 'sluicegate/redis'
+import type { SharedStats } from 'sluicegate'
 import type { CallRates, Engine } from '../engine/engine.js'
 import { LATENCY_BOUNDS_S } from '../engine/latency.js'
 import type { RegionFigures } from '../engine/region-figures.js'
@@ -121,7 +121,7 @@ export function throttleMeasures(rates: CallRates): Measure[] {
 }
 
 export function storeMeasures(engine: Engine): Measure[] {
-  const shared = (read: (stats: FleetStats) => number): (() => Iterable<Sample>) =>
+  const shared = (read: (stats: SharedStats) => number): (() => Iterable<Sample>) =>
     ofPolicies(engine, (served) => {
       const stats = served.storeStats()
       return stats === undefined ? [] : [{ labels: { policy: served.name }, value: read(stats) }]
@@ -129,7 +129,7 @@ export function storeMeasures(engine: Engine): Measure[] {
   return [...reachMeasures(engine), ...regionMeasures(engine), ...measuresOf(shared, STORE_ROWS)]
 }
 
-const STORE_ROWS: readonly MeasureRow<FleetStats>[] = [
+const STORE_ROWS: readonly MeasureRow<SharedStats>[] = [
   ['counter', 'sluicegate_store_calls_total', 'Calls that the store answered.', 'storeCalls'],
   ['counter', 'sluicegate_store_failures_total', 'Calls to the store that failed or timed out.', 'storeFailures'],
   ['counter', 'sluicegate_store_timeouts_total', 'Failed calls to the store that timed out.', 'timeouts'],

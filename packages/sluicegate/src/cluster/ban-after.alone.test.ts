@@ -1,7 +1,8 @@
 import { channelPair, START_MS } from 'sluicegate-testkit/cluster/channel-pair.js'
 import { banSuite } from 'sluicegate-testkit/suites/ban-suite.js'
+import { createLimiter } from '../create-limiter.js'
 import { manualClock } from '../time/clock.js'
-import { createClusterLimiter } from './create-cluster-limiter.js'
+import { primary } from './primary.js'
 import { serveLimiter } from './serve-limiter.js'
 
 banSuite({
@@ -13,7 +14,7 @@ banSuite({
     const served = serveLimiter(policy, { clock: manualClock(START_MS) })
     for (const { worker } of pairs) served.serve(worker)
     const [one, other] = pairs.map(({ parent }) =>
-      createClusterLimiter(policy, { process: parent, clock, outage: 'closed', banAfter, ...more }),
+      createLimiter(policy, { store: primary({ process: parent }), clock, outage: 'closed', banAfter, ...more }),
     )
     return { one, other, clock } as never
   },

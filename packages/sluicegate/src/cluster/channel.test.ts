@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
 import { fleet, turns } from 'sluicegate-testkit/cluster/channel-pair.js'
+import { createLimiter } from '../create-limiter.js'
 import { allOf, concurrency, fixedWindow, gcra, type Policy, slidingLog } from '../index.js'
-import { type ClusterLimiterOptions, createClusterLimiter } from './create-cluster-limiter.js'
+import { primary } from './primary.js'
 import { type ServeOptions, serveLimiter } from './serve-limiter.js'
 
 const TEN = fixedWindow({ limit: 10, window: '1h', name: 'ten' })
@@ -175,11 +176,14 @@ test('all that is asked in a turn goes in one message, and comes back in one', a
 
 test('misuse throws in the process that causes it', () => {
   const { pair } = fleet(TEN)
-  assert.throws(() => createClusterLimiter(TEN, { process: pair.parent }), { code: 'NAME_INVALID' })
+  assert.throws(() => createLimiter(TEN, { store: primary({ process: pair.parent }) }), { code: 'NAME_INVALID' })
   assert.throws(() => serveLimiter(TEN).serve(pair.worker), { code: 'NAME_INVALID' })
-  assert.throws(() => createClusterLimiter(TEN), { code: 'OPTION_INVALID', option: 'process' })
-  assert.throws(() => createClusterLimiter(TEN, { process: pair.parent, localShare: 2 }), { code: 'OPTION_INVALID', option: 'localShare' })
-  assert.throws(() => createClusterLimiter(TEN, { prozess: pair.parent } as ClusterLimiterOptions), { code: 'OPTION_UNKNOWN' })
+  assert.throws(() => createLimiter(TEN, { store: primary() }), { code: 'OPTION_INVALID', option: 'process' })
+  assert.throws(() => createLimiter(TEN, { store: primary({ process: pair.parent }), localShare: 2 }), {
+    code: 'OPTION_INVALID',
+    option: 'localShare',
+  })
+  assert.throws(() => primary({ prozess: pair.parent } as never), { code: 'OPTION_UNKNOWN' })
   assert.throws(() => serveLimiter(TEN, { mode: 'loose' } as unknown as ServeOptions), { code: 'OPTION_INVALID', option: 'mode' })
   assert.throws(() => serveLimiter(TEN, { cluster: {} } as unknown as ServeOptions), { code: 'OPTION_INVALID', option: 'cluster' })
   assert.throws(() => serveLimiter(TEN, { lease: { horizonMs: 0 } }), { code: 'OPTION_INVALID', option: 'lease.horizonMs' })

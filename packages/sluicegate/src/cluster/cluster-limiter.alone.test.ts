@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { channelPair, fleet, START_MS, turns } from 'sluicegate-testkit/cluster/channel-pair.js'
+import { createLimiter } from '../create-limiter.js'
 import { allOf, concurrency, fixedWindow, gcra, manualClock, slidingLog, tokenBucket } from '../index.js'
-import { createClusterLimiter } from './create-cluster-limiter.js'
+import type { SharedLimiter } from '../shared/shared-limiter.js'
+import { primary } from './primary.js'
 import { serveLimiter } from './serve-limiter.js'
 
 const TEN = fixedWindow({ limit: 10, window: '1h', name: 'ten' })
@@ -31,8 +33,8 @@ test('waits are served in order of arrival over all workers; a cancelled wait re
   const [first, second] = [1, 2].map(() => {
     const pair = channelPair()
     served.serve(pair.worker)
-    return createClusterLimiter(policy, { process: pair.parent, clock, timeoutMs: 60_000 })
-  }) as [ReturnType<typeof createClusterLimiter>, ReturnType<typeof createClusterLimiter>]
+    return createLimiter(policy, { store: primary({ process: pair.parent }), clock, timeoutMs: 60_000 })
+  }) as [SharedLimiter, SharedLimiter]
   const order: string[] = []
   const giveUp = new AbortController()
   const wait = async (name: string, limiter: typeof first, signal?: AbortSignal): Promise<void> => {
@@ -223,7 +225,10 @@ test('another algorithm under the same name causes a warning, and is an outage',
   const served = serveLimiter(TEN)
   served.serve(pair.worker)
   const warned = new Promise<Error & { code?: string }>((resolve) => process.once('warning', resolve))
-  const limiter = createClusterLimiter(gcra({ limit: 5, window: '1s', name: 'ten' }), { process: pair.parent, outage: 'closed' })
+  const limiter = createLimiter(gcra({ limit: 5, window: '1s', name: 'ten' }), {
+    store: primary({ process: pair.parent }),
+    outage: 'closed',
+  })
   assert.equal((await warned).code, 'SLUICEGATE_POLICY')
   assert.equal((await limiter.take('a')).source, 'outage')
 })
@@ -235,7 +240,7 @@ test('a worker knows by the primary how many share the policy, from each fork an
   const workers = Array.from({ length: 6 }, () => {
     const pair = channelPair()
     served.serve(pair.worker)
-    return { pair, limiter: createClusterLimiter(policy, { process: pair.parent, clock }) }
+    return { pair, limiter: createLimiter(policy, { store: primary({ process: pair.parent }), clock }) }
   })
   await turns()
   const sharesOf = (all: typeof workers) => all.map(({ limiter }) => [limiter.stats().nodes, limiter.stats().localShare])
@@ -259,7 +264,7 @@ test('the option localShare of a worker overrides the number of workers', async 
   const pair = channelPair()
   const served = serveLimiter(TEN)
   served.serve(pair.worker)
-  const limiter = createClusterLimiter(TEN, { process: pair.parent, localShare: 0.3 })
+  const limiter = createLimiter(TEN, { store: primary({ process: pair.parent }), localShare: 0.3 })
   await turns()
   assert.equal(limiter.stats().localShare, 0.3)
   limiter.close()

@@ -12,8 +12,9 @@ import {
 } from 'sluicegate-testkit'
 import { channelPair, turns } from 'sluicegate-testkit/cluster/channel-pair.js'
 import { FleetReplay, namedPolicy } from 'sluicegate-testkit/twins/fleet-replay.js'
+import { createLimiter } from '../create-limiter.js'
 import { manualClock } from '../time/clock.js'
-import { createClusterLimiter } from './create-cluster-limiter.js'
+import { primary } from './primary.js'
 import { serveLimiter } from './serve-limiter.js'
 
 const SEQUENCES = shortOrLong(5, 20)
@@ -34,7 +35,12 @@ async function answersOverChannel({ policy, steps }: Sequence): Promise<(Answer 
   const { worker, parent } = channelPair()
   const served = serveLimiter(namedPolicy(policy), { mode: 'exact', maxKeys: 64, clock })
   served.serve(worker)
-  const limiter = createClusterLimiter(namedPolicy(policy), { process: parent, clock, timeoutMs: TIMEOUT_MS, outage: 'closed' })
+  const limiter = createLimiter(namedPolicy(policy), {
+    store: primary({ process: parent }),
+    clock,
+    timeoutMs: TIMEOUT_MS,
+    outage: 'closed',
+  })
   const replay = new FleetReplay({ limiter, set: (ms) => clock.set(ms) })
   const answers: (Answer | undefined)[] = []
   for (const step of steps) {

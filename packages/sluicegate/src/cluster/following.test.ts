@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import type { EventEmitter } from 'node:events'
 import { test } from 'node:test'
 import { fleet, turns } from 'sluicegate-testkit/cluster/channel-pair.js'
+import { createLimiter } from '../create-limiter.js'
 import { type Clock, concurrency, fixedWindow, gcra, type Policy } from '../index.js'
-import { createClusterLimiter } from './create-cluster-limiter.js'
+import { primary } from './primary.js'
 import { serveLimiter } from './serve-limiter.js'
 
 const HUNDRED = fixedWindow({ limit: 100, window: '1h', name: 'p' })
@@ -14,7 +15,7 @@ type Made = ReturnType<typeof fleet>
 
 /** The limiter that takes over the name of one that was closed. */
 function follower({ pair, clock }: Made, policy: Policy = HUNDRED, over: Clock = clock) {
-  return createClusterLimiter(policy, { process: pair.parent, clock: over })
+  return createLimiter(policy, { store: primary({ process: pair.parent }), clock: over })
 }
 
 /** How many listen for messages, and for the end of the channel: one for all limiters. */

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { everyNth, firstExcess, longTest, shortOrLong, specOf } from 'sluicegate-testkit'
 import type { WorkerCommand, WorkerReport, WorkerStart } from 'sluicegate-testkit/cluster/cluster-worker.js'
 import { allOf, concurrency, fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
-import type { ClusterLimiterOptions } from './create-cluster-limiter.js'
+import type { SharedOptions } from '../shared/shared-options.js'
 import { type ServedLimiter, type ServeOptions, serveLimiter } from './serve-limiter.js'
 
 /** A worker in a separate process, which runs commands. */
@@ -65,7 +65,7 @@ interface Fleet {
 async function withFleet(
   policy: Policy,
   body: (fleet: Fleet) => Promise<void>,
-  { workers: count = WORKERS, ...options }: ServeOptions & { workers?: number; worker?: ClusterLimiterOptions } = {},
+  { workers: count = WORKERS, ...options }: ServeOptions & { workers?: number; worker?: Partial<SharedOptions> } = {},
 ): Promise<void> {
   const { worker: own = {}, ...serve } = options
   const served = serveLimiter(policy, serve)

@@ -1,5 +1,3 @@
-export type { FleetOverrides, LocalOverrides, WithFleetOverrides, WithOverrides } from '../overrides.js'
-export type * from '../shared/shared-types.js'
 export type { ChannelEnd, ParentChannel, PrimaryCluster, WorkerProcess } from './channel.js'
-export { type ClusterLimiterOptions, createClusterLimiter } from './create-cluster-limiter.js'
+export { type PrimaryOptions, primary } from './primary.js'
 export { type ServedLimiter, type ServeOptions, serveLimiter } from './serve-limiter.js'

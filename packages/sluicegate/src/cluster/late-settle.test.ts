@@ -1,20 +1,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fleet, turns } from 'sluicegate-testkit/cluster/channel-pair.js'
-import { fixedWindow, type ManualClock, tokenBucket } from '../index.js'
+import { fixedWindow, type ManualClock, type SharedLimiter, tokenBucket } from '../index.js'
 import type { RunningJob } from '../queue/queue-options.js'
-import type { FleetLimiter } from './index.js'
 
 // Jobs of a worker that are settled late: the primary gives back what is still owed.
 
-async function held(limiter: FleetLimiter, cost: number): Promise<RunningJob> {
+async function held(limiter: SharedLimiter, cost: number): Promise<RunningJob> {
   return new Promise((started, refused) => {
     limiter.run('k', (job) => new Promise<void>(() => started(job)), { cost }).catch(refused)
   })
 }
 
 /** In milliseconds, so that a leased worker can refill. */
-async function takeAll(limiter: FleetLimiter, clock: ManualClock): Promise<number> {
+async function takeAll(limiter: SharedLimiter, clock: ManualClock): Promise<number> {
   let taken = 0
   for (let denied = 0; denied < 3; ) {
     const { allowed } = await limiter.take('k')

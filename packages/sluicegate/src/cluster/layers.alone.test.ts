@@ -3,10 +3,11 @@ import { test } from 'node:test'
 import { channelPair, START_MS } from 'sluicegate-testkit/cluster/channel-pair.js'
 import { layerSuite } from 'sluicegate-testkit/suites/layer-suite.js'
 import { listAndShadowSuite } from 'sluicegate-testkit/suites/list-and-shadow-suite.js'
+import { createLimiter } from '../create-limiter.js'
 import { fixedWindow, type Policy, slidingLog } from '../index.js'
-import type { FleetLimiter } from '../shared/fleet-limiter.js'
+import type { SharedLimiter } from '../shared/shared-limiter.js'
 import { manualClock, preciseClock } from '../time/clock.js'
-import { createClusterLimiter } from './create-cluster-limiter.js'
+import { primary } from './primary.js'
 import { serveLimiter } from './serve-limiter.js'
 
 for (const mode of ['exact', 'leased'] as const) {
@@ -18,7 +19,7 @@ for (const mode of ['exact', 'leased'] as const) {
         const clock = mode === 'leased' ? preciseClock() : manualClock(START_MS)
         const { worker, parent } = channelPair()
         for (const each of served) serveLimiter(each, { clock, mode }).serve(worker)
-        return createClusterLimiter(policy, { process: parent, clock, outage: 'closed', ...options })
+        return createLimiter(policy, { store: primary({ process: parent }), clock, outage: 'closed', ...options })
       },
     })
 }
@@ -28,8 +29,9 @@ test('a tier whose name another limiter has leaves nothing open', async () => {
   const clock = manualClock(START_MS)
   const [own, one, taken] = ['own', 'one', 'taken'].map((name) => fixedWindow({ limit: 3, window: '1d', name })) as [Policy, Policy, Policy]
   for (const policy of [own, one, taken]) serveLimiter(policy, { clock }).serve(worker)
-  using other = createClusterLimiter(taken, { process: parent, clock })
-  const make = (): FleetLimiter => createClusterLimiter(own, { process: parent, clock, policyFor: () => one, policies: [one, taken] })
+  using other = createLimiter(taken, { store: primary({ process: parent }), clock })
+  const make = (): SharedLimiter =>
+    createLimiter(own, { store: primary({ process: parent }), clock, policyFor: () => one, policies: [one, taken] })
   assert.throws(make, { name: 'PolicyError', code: 'NAME_INVALID' })
   other.close()
   // The names are free again.
@@ -45,8 +47,8 @@ test('a policy that the primary changed is found by its name, before and after t
   for (const served of [own, pro]) served.serve(worker)
   for (const policies of [undefined, [plan('pro', 50)]]) {
     let limit = 10
-    using limiter = createClusterLimiter(plan('own', 10), {
-      process: parent,
+    using limiter = createLimiter(plan('own', 10), {
+      store: primary({ process: parent }),
       clock,
       policyFor: (key) => (key === 'p' ? plan('pro', limit * 5) : plan('own', limit)),
       ...(policies && { policies }),
@@ -66,8 +68,8 @@ test('a policy that the primary changed is found by its name, before and after t
     await limiter.reset('k')
     await limiter.reset('p')
   }
-  using wrong = createClusterLimiter(plan('own', 10), {
-    process: parent,
+  using wrong = createLimiter(plan('own', 10), {
+    store: primary({ process: parent }),
     clock,
     policyFor: () => slidingLog({ limit: 5, window: '1d', name: 'own' }),
   })

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Admission, firstOver, Random, specOf } from 'sluicegate-testkit'
 import { channelPair, fleet, START_MS, turns } from 'sluicegate-testkit/cluster/channel-pair.js'
+import { createLimiter } from '../create-limiter.js'
 import { allOf, concurrency, type Decision, fixedWindow, manualClock, slidingLog, tokenBucket } from '../index.js'
-import { createClusterLimiter } from './create-cluster-limiter.js'
+import { primary } from './primary.js'
 import { serveLimiter } from './serve-limiter.js'
 
 const USER = tokenBucket({ limit: 100, window: '1s', burst: 60, name: 'user' })
@@ -47,7 +48,7 @@ test('I1: workers of one primary go over none of several policies, while each sp
       const pair = channelPair()
       served.serve(pair.worker)
       // What came too late to be spent is an outage, in which a share would come on top.
-      return createClusterLimiter(policy, { process: pair.parent, clock, timeoutMs: 60_000, outage: 'closed' })
+      return createLimiter(policy, { store: primary({ process: pair.parent }), clock, timeoutMs: 60_000, outage: 'closed' })
     })
     await turns()
     const spent = new Map<string, Admission[]>()
@@ -139,7 +140,7 @@ test('callers who come before the first message of the primary share a lease, as
 test('who comes before the first message waits for it no longer than for an answer, and then decides without', async () => {
   const clock = manualClock(START_MS)
   const { parent } = channelPair()
-  const limiter = createClusterLimiter(BOTH, { process: parent, clock, timeoutMs: 100, outage: 'open' })
+  const limiter = createLimiter(BOTH, { store: primary({ process: parent }), clock, timeoutMs: 100, outage: 'open' })
   const early = [limiter.take(KEYS), limiter.take(KEYS)]
   for (let ms = 0; ms < 200; ms += 10) {
     clock.advance(10)

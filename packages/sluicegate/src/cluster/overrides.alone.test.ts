@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { channelPair, START_MS } from 'sluicegate-testkit/cluster/channel-pair.js'
 import { overrideSuite, STALE_MS } from 'sluicegate-testkit/suites/override-suite.js'
+import { createLimiter } from '../create-limiter.js'
 import { fixedWindow } from '../index.js'
 import { manualClock } from '../time/clock.js'
-import { createClusterLimiter } from './create-cluster-limiter.js'
+import { primary } from './primary.js'
 import { serveLimiter } from './serve-limiter.js'
 
 for (const mode of ['exact', 'leased'] as const) {
@@ -19,7 +20,13 @@ for (const mode of ['exact', 'leased'] as const) {
       const others = tier === undefined ? [] : [serveLimiter(tier, { clock, mode })]
       for (const { worker } of pairs) for (const each of [served, ...others]) each.serve(worker)
       const [one, other] = pairs.map(({ parent }) =>
-        createClusterLimiter(policy, { process: parent, clock, outage: 'closed', overrides: { staleMs: STALE_MS }, ...options }),
+        createLimiter(policy, {
+          store: primary({ process: parent }),
+          clock,
+          outage: 'closed',
+          overrides: { staleMs: STALE_MS },
+          ...options,
+        }),
       )
       return { one, other, clock } as never
     },
@@ -35,7 +42,7 @@ test('the primary sets overrides for workers that come later, too', async () => 
   served.overrides.set('acme', PRO)
   const { worker, parent } = channelPair()
   served.serve(worker)
-  using limiter = createClusterLimiter(OWN, { process: parent, clock, outage: 'closed', overrides: true })
+  using limiter = createLimiter(OWN, { store: primary({ process: parent }), clock, outage: 'closed', overrides: true })
   assert.deepEqual([(await limiter.take('acme')).policy, (await limiter.take('else')).policy], ['pro', 'own'])
 })
 
@@ -43,7 +50,7 @@ test('a primary that keeps no overrides says so to those who set one, and takes 
   const clock = manualClock(START_MS)
   const { worker, parent } = channelPair()
   serveLimiter(OWN, { clock }).serve(worker)
-  using limiter = createClusterLimiter(OWN, { process: parent, clock, outage: 'closed', overrides: true })
+  using limiter = createLimiter(OWN, { store: primary({ process: parent }), clock, outage: 'closed', overrides: true })
   assert.equal((await limiter.take('acme')).policy, 'own')
   await assert.rejects(limiter.overrides.set('acme', PRO), { code: 'OUTAGE', message: /give it overrides: true as well/ })
 })

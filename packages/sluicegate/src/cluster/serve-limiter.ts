@@ -90,7 +90,7 @@ const OPTIONS: ReadonlySet<string> = new Set([
 
 /**
  * Keeps a policy's state in this process and serves it to processes that it started: workers of `node:cluster`, or any child with a channel.
- * There, {@link createClusterLimiter} with a policy of the same name shares this budget. Give the policy a name of its own.
+ * There, a limiter over {@link primary} of a policy of the same name shares this budget. Give the policy a name of its own.
  *
  * @throws {PolicyError} on an unknown option or one out of range.
  * @example

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { channelPair, turns } from 'sluicegate-testkit/cluster/channel-pair.js'
+import { createLimiter } from '../create-limiter.js'
 import { manualClock, tokenBucket } from '../index.js'
-import { createClusterLimiter } from './create-cluster-limiter.js'
+import { primary } from './primary.js'
 import { serveLimiter } from './serve-limiter.js'
 
 const policy = (name: string) => tokenBucket({ limit: 100, window: '1s', name })
@@ -25,7 +26,7 @@ test('a worker whose policy the primary does not serve warns with the served nam
     const pair = channelPair()
     const served = ['A', 'B'].map((name) => serveLimiter(policy(name), { clock }))
     for (const each of served) each.serve(pair.worker)
-    const limiter = createClusterLimiter(policy('X'), { process: pair.parent, clock })
+    const limiter = createLimiter(policy('X'), { store: primary({ process: pair.parent }), clock })
     await turns()
     for (let second = 0; second < 8; second++) {
       const take = limiter.take('k')
@@ -45,7 +46,7 @@ test('a primary that serves it a little later is no fault, and decides from then
     const pair = channelPair()
     const first = serveLimiter(policy('A'), { clock })
     first.serve(pair.worker)
-    const limiter = createClusterLimiter(policy('X'), { process: pair.parent, clock, timeoutMs: 1_000 })
+    const limiter = createLimiter(policy('X'), { store: primary({ process: pair.parent }), clock, timeoutMs: 1_000 })
     await turns()
     const second = serveLimiter(policy('X'), { clock })
     second.serve(pair.worker)

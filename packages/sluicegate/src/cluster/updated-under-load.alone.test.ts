@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { channelPair } from 'sluicegate-testkit/cluster/channel-pair.js'
 import { rateBudget, type Spent, surelyOver } from 'sluicegate-testkit/history/excess.js'
+import { createLimiter } from '../create-limiter.js'
 import { gcra, type Policy, tokenBucket } from '../index.js'
-import { createClusterLimiter } from './create-cluster-limiter.js'
+import { primary } from './primary.js'
 import { serveLimiter } from './serve-limiter.js'
 
 const FOR_MS = 700
@@ -50,7 +51,7 @@ async function saturated([first, ...others]: readonly Policy[], least: number) {
   const limiters = Array.from({ length: WORKERS }, () => {
     const pair = channelPair()
     served.serve(pair.worker)
-    return createClusterLimiter(first as Policy, { process: pair.parent, outage: 'closed', timeoutMs: 60_000 })
+    return createLimiter(first as Policy, { store: primary({ process: pair.parent }), outage: 'closed', timeoutMs: 60_000 })
   })
   const spent: Spent[] = []
   const beginUs = machineUs()

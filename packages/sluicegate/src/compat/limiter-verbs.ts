@@ -23,7 +23,7 @@ export interface LimiterVerbs {
 /** Makes the limiter of a policy that was read from another library's options. */
 export type MakeLimiter = (policy: Policy) => LimiterVerbs
 
-const EXAMPLE = '(policy) => createRedisLimiter(policy, { client })'
+const EXAMPLE = '(policy) => createLimiter(policy, { store: redis(client) })'
 
 /**
  * The limiter that `create` makes of this policy; one of another policy is refused, as the options would be ignored.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { allOf, createLimiter, fixedWindow, manualClock, tokenBucket } from '../index.js'
-import { createStoreLimiter } from '../store/index.js'
+import { casStore } from '../store/index.js'
 import { memoryStore } from '../store-testing/index.js'
 
 const DAY = 86_400_000
@@ -37,12 +37,12 @@ test('decisions are counted by policy: those of tiers apart, those of allOf by i
 test('over a store what is decided without it is counted as an outage, whatever the answer', async () => {
   const store = memoryStore()
   let isOut = false
-  const limiter = createStoreLimiter(perDay('day'), {
-    store: {
+  const limiter = createLimiter(perDay('day'), {
+    store: casStore({
       name: 'may be out',
       read: (key) => (isOut ? Promise.reject(new Error('out')) : store.read(key)),
       swap: (swap) => (isOut ? Promise.reject(new Error('out')) : store.swap(swap)),
-    },
+    }),
     mode: 'exact',
     outage: 'closed',
   })

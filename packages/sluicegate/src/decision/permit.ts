@@ -1,28 +1,33 @@
-import { ignore } from '../awaitable.js'
+import { type Answered, ignore, type When } from '../awaitable.js'
 import type { Key } from '../key.js'
 import type { AllOfPolicy, ConcurrencyPolicy, Policy } from '../policy/policy.js'
 import type { Decision, DecisionSource } from './decision.js'
 
-/** The answer of a concurrency limiter: a decision, and what it holds until it is released. Of a denied one all of these do nothing. */
-export interface Permit extends Decision {
+/**
+ * The answer of a concurrency limiter: a decision, and what it holds until it is released. Of a denied one all of these do nothing. Over a
+ * store, `Permit<'later'>`, they answer with promises.
+ */
+export interface Permit<Time extends When = 'now'> extends Decision {
   /** Gives back what the permit holds. False when it held nothing any more, released before or expired, or its limiter was closed. */
-  release(): boolean
+  release(): Answered<Time, boolean>
   /**
    * Renews the permit for another `ttl` from now. False if it has expired or was released, if another caller may hold its place, or
    * when its limiter was closed. Of several policies: false when it is for one of them, and those of the others are given back.
    */
-  heartbeat(): boolean
-  /** {@link Permit.release}, for `using`. */
+  heartbeat(): Answered<Time, boolean>
+  /** {@link Permit.release}, for `using`. Over a store it does not wait; if the store cannot be reached, the permit ends after `ttl`. */
   [Symbol.dispose](): void
+  /** {@link Permit.release}, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>
 }
 
 /** What a take answers under a policy: a permit where concurrency is the policy or one of its parts, otherwise a decision. */
-export type AnswerOf<P extends Policy> = P extends ConcurrencyPolicy
-  ? Permit
+export type AnswerOf<P extends Policy, Time extends When = 'now'> = P extends ConcurrencyPolicy
+  ? Permit<Time>
   : P extends AllOfPolicy<infer Parts>
     ? Extract<Parts[number], ConcurrencyPolicy> extends never
       ? Decision
-      : Permit
+      : Permit<Time>
     : Decision
 
 /** Whether takes under this policy answer with permits. */
@@ -67,7 +72,8 @@ export function emptyPermit(decision: Decision): Permit {
     isHeld = false
     return wasHeld
   }
-  return { ...decision, release, heartbeat: () => isHeld, [Symbol.dispose]: () => void release() }
+  const dispose = (): void => void release()
+  return { ...decision, release, heartbeat: () => isHeld, [Symbol.dispose]: dispose, [Symbol.asyncDispose]: async () => dispose() }
 }
 
 /** Calls `fn` once, `ms` from now; the returned function cancels it. */

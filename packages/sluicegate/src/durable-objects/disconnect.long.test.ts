@@ -13,8 +13,8 @@ const HOUR_MS = 3_600_000
 
 const WORKER = `
 import { env, waitUntil } from 'cloudflare:workers'
-import { concurrency, tokenBucket } from 'sluicegate'
-import { createDurableObjectLimiter, limiterObject } from 'sluicegate/durable-objects'
+import { concurrency, createLimiter, tokenBucket } from 'sluicegate'
+import { durableObjects, limiterObject } from 'sluicegate/durable-objects'
 
 const policies = {
   exact: tokenBucket({ limit: 10, window: '1h', burst: 5, name: 'exact' }),
@@ -35,8 +35,8 @@ export class Limits extends limiterObject(Object.values(policies)) {
     return super.fetch(request)
   }
 }
-const options = { namespace: env.LIMITS, waitUntil, timeoutMs: 10_000, outage: 'closed' }
-const limiters = Object.fromEntries(Object.entries(policies).map(([name, policy]) => [name, createDurableObjectLimiter(policy, options)]))
+const options = { store: durableObjects(env.LIMITS, { waitUntil }), timeoutMs: 10_000, outage: 'closed' }
+const limiters = Object.fromEntries(Object.entries(policies).map(([name, policy]) => [name, createLimiter(policy, options)]))
 const held = new Set()
 const forever = () => new Promise((resolve) => setTimeout(resolve, ${HOUR_MS}))
 

@@ -1,28 +1,28 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { KeptObjects } from 'sluicegate-testkit/workers/kept-objects.js'
+import { createLimiter } from '../create-limiter.js'
 import type { Decision } from '../decision/decision.js'
 import { allOf } from '../policy/all-of.js'
 import type { Policy } from '../policy/policy.js'
 import { concurrency, fixedWindow, slidingLog, slidingWindow, tokenBucket } from '../policy/single-policy.js'
-import type { FleetLimiter } from '../shared/fleet-limiter.js'
+import type { SharedLimiter } from '../shared/shared-limiter.js'
+import type { SharedOptions } from '../shared/shared-options.js'
 import { manualClock } from '../time/clock.js'
-import { createDurableObjectLimiter, type DurableObjectLimiterOptions } from './create-durable-object-limiter.js'
+import { durableObjects } from './durable-objects.js'
 import { limiterObject } from './limiter-object.js'
 
 const waitUntil = (): void => undefined
 
-function setUp(policy: Policy, given: Partial<DurableObjectLimiterOptions> = {}) {
+function setUp(policy: Policy, given: Partial<SharedOptions> = {}) {
   const clock = manualClock(3_600_000)
-  const { mode = 'leased', lease = { horizonMs: 50 }, ...options } = given
-  const objects = new KeptObjects(limiterObject([policy], { mode, lease, clock }))
-  const limiter = (): FleetLimiter =>
-    createDurableObjectLimiter(policy, {
-      namespace: objects,
-      waitUntil,
-      mode,
-      lease,
-      clock,
+  const { mode, lease = { horizonMs: 50 }, ...options } = given
+  const same = { lease, clock, ...(mode && { mode }) }
+  const objects = new KeptObjects(limiterObject([policy], same))
+  const limiter = (): SharedLimiter =>
+    createLimiter(policy, {
+      store: durableObjects(objects, { waitUntil }),
+      ...same,
       timeoutMs: 60_000,
       outage: 'closed',
       ...options,
@@ -102,11 +102,9 @@ test('keys of several objects cannot be charged together, and with objectFor the
   })
   const { objects, limiter } = setUp(policy, { mode: 'exact' })
   await assert.rejects(async () => limiter().take(['ada', 'acme']), { code: 'KEY_INVALID' })
-  const together = createDurableObjectLimiter(policy, {
-    namespace: objects,
-    waitUntil,
+  const together = createLimiter(policy, {
+    store: durableObjects(objects, { waitUntil, objectFor: () => 'acme' }),
     mode: 'exact',
-    objectFor: () => 'acme',
     outage: 'closed',
   })
   const users = ['ada', 'bob'].flatMap((user) => Array.from({ length: 6 }, async () => together.take([user, 'acme'])))
@@ -116,7 +114,7 @@ test('keys of several objects cannot be charged together, and with objectFor the
 
 test('permits, reservations and corrections work as with other stores', async () => {
   const permits = setUp(concurrency({ limit: 1, ttl: '30s', name: 'permits' }))
-  const worker = permits.limiter() as FleetLimiter<Decision & { release(): Promise<boolean> }>
+  const worker = permits.limiter() as SharedLimiter<Decision & { release(): Promise<boolean> }>
   const held = await worker.take('ada')
   assert.equal((await worker.take('ada')).allowed, false)
   assert.equal(await held.release(), true)
@@ -145,8 +143,9 @@ test('waits, queues, overrides and changes of policy are refused', async () => {
     { code: 'OPTION_INVALID' },
   )
   assert.throws(() => worker.update(POLICIES[0] as Policy), { code: 'OPTION_INVALID' })
-  const make = (options: object) => () => createDurableObjectLimiter(POLICIES[0] as Policy, { namespace: objects, waitUntil, ...options })
-  for (const options of [{ queue: {} }, { overrides: true }]) assert.throws(make(options), { code: 'OPTION_UNKNOWN' })
+  const make = (options: object) => () =>
+    createLimiter(POLICIES[0] as Policy, { store: durableObjects(objects, { waitUntil }), ...options })
+  for (const options of [{ queue: {} }, { overrides: true }]) assert.throws(make(options), { code: 'OPTION_INVALID' })
   for (const options of [{ namespace: undefined }, { waitUntil: 1 }, { objectFor: 'ada' }])
     assert.throws(make(options), { code: 'OPTION_INVALID' })
 })
@@ -173,9 +172,8 @@ test('an object that does not answer in time is an outage', async (context) => {
 
 test('a policy that its objects do not hold is an outage', async () => {
   const { objects } = setUp(POLICIES[0] as Policy)
-  const other = createDurableObjectLimiter(tokenBucket({ limit: 1, window: '1h', name: 'other' }), {
-    namespace: objects,
-    waitUntil,
+  const other = createLimiter(tokenBucket({ limit: 1, window: '1h', name: 'other' }), {
+    store: durableObjects(objects, { waitUntil }),
     outage: 'open',
   })
   assert.equal((await other.take('ada')).source, 'outage')

@@ -17,7 +17,7 @@ const resolveDir = fileURLToPath(new URL('.', import.meta.url))
 const WORKER = `
 import { env, waitUntil } from 'cloudflare:workers'
 import { createLimiter, fixedWindow, tokenBucket } from 'sluicegate'
-import { createDurableObjectLimiter, limiterObject } from 'sluicegate/durable-objects'
+import { durableObjects, limiterObject } from 'sluicegate/durable-objects'
 import { rateLimit } from 'sluicegate/fetch'
 import { header } from 'sluicegate/keys'
 
@@ -39,7 +39,7 @@ export class Limits extends limiterObject(Object.values(policies)) {
 }
 const limiters = Object.fromEntries(Object.entries(policies).map(([name, policy]) => [
   name,
-  createDurableObjectLimiter(policy, { namespace: env.LIMITS, waitUntil, timeoutMs: 60_000, outage: 'closed' }),
+  createLimiter(policy, { store: durableObjects(env.LIMITS, { waitUntil }), timeoutMs: 60_000, outage: 'closed' }),
 ]))
 let memory
 const limit = rateLimit({ policy: () => policies.exact, key: header('x-key') })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLimiter, manualClock, tokenBucket } from '../index.js'
-import { createStoreLimiter } from '../store/create-store-limiter.js'
+import { casStore } from '../store/cas.js'
 import { memoryStore } from '../store-testing/memory-store.js'
 
 const START_MS = 1_760_000_000_000
@@ -68,7 +68,7 @@ for (const where of ['memory', 'store']) {
     const limiter =
       where === 'memory'
         ? createLimiter(SMALL, options)
-        : createStoreLimiter(SMALL, { ...options, store: memoryStore({ clock }), mode: 'exact', policies: [SMALL, LARGE] })
+        : createLimiter(SMALL, { store: casStore(memoryStore({ clock })), ...options, mode: 'exact', policies: [SMALL, LARGE] })
     const settle = async (): Promise<void> => {
       for (let i = 0; i < 30; i++) await new Promise(setImmediate)
     }

@@ -139,6 +139,8 @@ class CounterPermit implements Permit {
     return this.allowed
   }
 
+  async [Symbol.asyncDispose](): Promise<void> {}
+
   [Symbol.dispose](): void {
     this.release()
   }

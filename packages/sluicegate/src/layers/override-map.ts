@@ -1,6 +1,6 @@
 import { PolicyError } from '../errors.js'
 import { checkKey } from '../key.js'
-import type { LocalOverrides } from '../overrides.js'
+import type { Overrides } from '../overrides.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { Shown } from '../shown.js'
@@ -16,7 +16,7 @@ export interface Override {
 }
 
 /** Overrides by key, in this process. Keys of equal policies share one object. */
-export class OverrideMap extends Shown implements LocalOverrides {
+export class OverrideMap extends Shown implements Overrides<'now'> {
   /** Grows with each change. */
   version = 0
   /** Called after each change. */

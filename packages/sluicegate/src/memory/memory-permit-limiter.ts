@@ -117,4 +117,8 @@ export class MemoryPermit extends PermitDecision implements Permit {
   [Symbol.dispose](): void {
     this.release()
   }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.release()
+  }
 }

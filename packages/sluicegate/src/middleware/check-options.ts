@@ -119,7 +119,7 @@ export function needsResponse<Request>(options: MiddlewareOptions<Request>): boo
 }
 
 function checkLimit<Request>(limit: LimitOptions<Request>): void {
-  const { policy, limiter, key, onMissingKey, cost = 1, shadow = false, unit, problem, slowDown, banAfter } = limit
+  const { policy, limiter, key, onMissingKey, cost = 1, shadow = false, unit, problem, slowDown, banAfter, store } = limit
   if (typeof limiter === 'function') {
     if (policy === undefined)
       throw new PolicyError('OPTION_INVALID', 'policy', policy, 'must be given beside a function that makes its limiter')
@@ -139,6 +139,9 @@ function checkLimit<Request>(limit: LimitOptions<Request>): void {
   if (slowDown !== undefined) new SlowDown(slowDown)
   if (checkedBan(banAfter) !== undefined && limiter !== undefined) {
     throw new PolicyError('OPTION_INVALID', 'banAfter', banAfter, 'is for the limiter: createLimiter(policy, { banAfter })')
+  }
+  if (store !== undefined && limiter !== undefined) {
+    throw new PolicyError('OPTION_INVALID', 'store', store, 'is for the limiter: createLimiter(policy, { store })')
   }
   checkUnit(unit)
   keyFinder(key)

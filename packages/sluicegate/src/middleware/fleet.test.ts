@@ -3,8 +3,8 @@ import { type TestContext, test } from 'node:test'
 import { everyNth, longTest, shortOrLong } from 'sluicegate-testkit'
 import { headerOf, type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/plain-request.js'
 import { limitersOfTest } from 'sluicegate-testkit/redis/own-redis.js'
-import { concurrency, fixedWindow, type Policy, slidingWindow, tokenBucket } from '../index.js'
-import type { FleetLimiter, RedisLimiterOptions } from '../redis/index.js'
+import { concurrency, fixedWindow, type Policy, type SharedLimiter, slidingWindow, tokenBucket } from '../index.js'
+import type { SharedOptions } from '../shared/shared-options.js'
 import { Middleware, type MiddlewareResult } from './middleware.js'
 import type { MiddlewareOptions } from './middleware-options.js'
 
@@ -12,7 +12,7 @@ async function store(t: TestContext) {
   const { server, limiter } = await limitersOfTest(t)
   return {
     server,
-    limiter: (policy: Policy, options?: Partial<RedisLimiterOptions>): FleetLimiter => limiter(policy, { outage: 'closed', ...options }),
+    limiter: (policy: Policy, options?: Partial<SharedOptions>): SharedLimiter => limiter(policy, { outage: 'closed', ...options }),
   }
 }
 

@@ -13,7 +13,7 @@ type NothingElse<Request> = {
 }
 
 /** The options that determine how much passes. A route takes over all others from the app. */
-const AMOUNT_OPTIONS = ['policy', 'limiter', 'limits', 'cost', 'unit', 'problem', 'slowDown', 'banAfter'] as const
+const AMOUNT_OPTIONS = ['policy', 'limiter', 'limits', 'cost', 'unit', 'problem', 'slowDown', 'banAfter', 'store'] as const
 
 /**
  * The options that an argument stands for, see `asGiven`.
@@ -110,6 +110,7 @@ export const LIMIT_OPTIONS: readonly string[] = [
   'problem',
   'slowDown',
   'banAfter',
+  'store',
 ]
 const OTHER_OPTIONS: readonly string[] = ['limits', 'skip', 'counts', 'headers', 'body', 'status', 'onDenied', 'onOutage']
 const ALL_OPTIONS: readonly string[] = [...LIMIT_OPTIONS, ...OTHER_OPTIONS]

@@ -1,5 +1,5 @@
 import { type Awaitable, isPromise } from '../awaitable.js'
-import { makeLimiter } from '../create-limiter.js'
+import { limiterOf } from '../create-limiter.js'
 import { PolicyError } from '../errors.js'
 import type { RequestFacts } from '../keys/key-reader.js'
 import { WITHIN } from '../layers/shadow-limiter.js'
@@ -106,10 +106,12 @@ function limitOf<Request>(
     problem,
     slowDown,
     banAfter,
+    store,
   } = limit as KnownLimit<Request>
   // Of a shadow limiter the limiter within: it returns the kind of a denial, which the shadow hides and `onDenied` is called with.
   const within = given?.[WITHIN]
-  const limiter: MiddlewareLimiter = within ?? given ?? makeLimiter(policy as Policy, banAfter && { banAfter })
+  const limiter: MiddlewareLimiter =
+    within ?? given ?? limiterOf(policy as Policy, { ...(banAfter && { banAfter }), ...(store && { store }) })
   if (!perRoute) watch.limitMade(limiter.policy)
   return new Limit({
     limiter,

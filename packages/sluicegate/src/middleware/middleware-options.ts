@@ -8,6 +8,7 @@ import type { RequestFacts } from '../keys/key-reader.js'
 import type { WITHIN } from '../layers/shadow-limiter.js'
 import type { Key } from '../limiter.js'
 import type { NoPolicy, Policy } from '../policy/policy.js'
+import type { Store } from '../shared/store.js'
 import type { SlowDownOptions } from '../slow-down.js'
 import type { Denial, DenialKind, ProblemKind } from './denial.js'
 import type { AnswerChange, BodyOption } from './denial-response.js'
@@ -22,7 +23,7 @@ export type LimiterMaker = (policy: Policy) => MiddlewareLimiter
 /** Options of one limit. */
 export interface LimitOptions<Request> extends NoPolicy {
   /**
-   * A policy, for which an in-memory limiter is made; or a function that returns the policy of a request. Policies with the same content
+   * A policy, for which a limiter is made; or a function that returns the policy of a request. Policies with the same content
    * share one limiter; at most 1,000 different ones.
    *
    * @defaultValue none: give `policy`, `limiter` or `limits`
@@ -30,10 +31,17 @@ export interface LimitOptions<Request> extends NoPolicy {
    */
   readonly policy?: Policy | PolicyChoice<Request>
   /**
-   * Instead of `policy`: a limiter, in memory or shared. Or, beside `policy`, a function that makes the limiter of a policy.
+   * Where the limiter made for `policy` keeps its budget, so that several processes share it.
    *
-   * @defaultValue a limiter in memory
-   * @example rateLimit({ policy, limiter: (policy) => createRedisLimiter(policy, { client }) })
+   * @defaultValue in memory
+   * @example rateLimit({ policy, store: redis(client) })
+   */
+  readonly store?: Store
+  /**
+   * Instead of `policy`: a limiter, in memory or over a store. Or, beside `policy`, a function that makes the limiter of a policy.
+   *
+   * @defaultValue one in memory, or over `store`
+   * @example rateLimit({ policy, limiter: (policy) => createLimiter(policy, { store, outage: 'open' }) })
    */
   readonly limiter?: MiddlewareLimiter | LimiterMaker
   /**

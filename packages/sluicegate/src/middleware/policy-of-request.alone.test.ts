@@ -5,10 +5,10 @@ import { headerOf, type PlainRequest, plainFacts, statusOf } from 'sluicegate-te
 import { channelPair } from 'sluicegate-testkit/cluster/channel-pair.js'
 import { type OpenClient, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { rateLimit } from '../adapters/fetch.js'
-import { createClusterLimiter } from '../cluster/create-cluster-limiter.js'
+import { primary } from '../cluster/primary.js'
 import { serveLimiter } from '../cluster/serve-limiter.js'
 import { allOf, concurrency, createLimiter, fixedWindow, type Policy, tokenBucket } from '../index.js'
-import { createRedisLimiter } from '../redis/create-redis-limiter.js'
+import { redis } from '../redis/redis.js'
 import { Middleware, type MiddlewareResult } from './middleware.js'
 import type { MiddlewareOptions } from './middleware-options.js'
 
@@ -40,16 +40,19 @@ const MAKERS: readonly (readonly [string, () => MiddlewareOptions<PlainRequest>]
     'Redis, exact',
     () => ({
       policy: async (request) => planOf(request),
-      limiter: (policy) => createRedisLimiter(policy, { client: open.client, mode: 'exact' }),
+      limiter: (policy) => createLimiter(policy, { store: redis(open.client), mode: 'exact' }),
     }),
   ],
-  ['Redis, leased', () => ({ policy: planOf, limiter: (policy) => createRedisLimiter(policy, { client: open.client, prefix: 'leased' }) })],
+  [
+    'Redis, leased',
+    () => ({ policy: planOf, limiter: (policy) => createLimiter(policy, { store: redis(open.client, { prefix: 'leased' }) }) }),
+  ],
   [
     'node:cluster',
     () => {
       const { worker, parent } = channelPair()
       for (const policy of [FREE, PRO]) serveLimiter(policy).serve(worker)
-      return { policy: planOf, limiter: (policy) => createClusterLimiter(policy, { process: parent }) }
+      return { policy: planOf, limiter: (policy) => createLimiter(policy, { store: primary({ process: parent }) }) }
     },
   ],
 ]

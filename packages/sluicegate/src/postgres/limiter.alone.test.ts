@@ -3,11 +3,15 @@ import { after, before, test } from 'node:test'
 import pg from 'pg'
 import postgres from 'postgres'
 import { PostgresProcess, shortOrLong } from 'sluicegate-testkit'
+import { createLimiter } from '../create-limiter.js'
 import { allOf } from '../policy/all-of.js'
+import type { Policy } from '../policy/policy.js'
 import { fixedWindow, tokenBucket } from '../policy/single-policy.js'
+import type { SharedOptions } from '../shared/shared-options.js'
 import { storeConformance } from '../store-testing/index.js'
-import { createPostgresLimiter, type PostgresLimiterOptions } from './create-postgres-limiter.js'
+import { postgres as postgresIn } from './postgres.js'
 import { postgresStore } from './postgres-store.js'
+import type { PostgresClient } from './sql-runner-for.js'
 import { postgresTable } from './table-name.js'
 
 let server: PostgresProcess
@@ -29,16 +33,13 @@ storeConformance({ test, connect: () => postgresStore({ client: pool }), prefix:
 storeConformance({ test, connect: () => postgresStore({ client: sql }), prefix: 'postgres' })
 
 const day = fixedWindow({ limit: 100, window: '1d', name: 'day' })
-const options = (more: Partial<PostgresLimiterOptions> = {}): PostgresLimiterOptions => ({
-  client: pool,
-  outage: 'closed',
-  timeoutMs: 60_000,
-  ...more,
-})
+/** @param client with a table of its own, or the one of all tests. */
+const over = (policy: Policy, more: Partial<SharedOptions> = {}, client: PostgresClient = pool, table?: string) =>
+  createLimiter(policy, { store: postgresIn(client, table === undefined ? {} : { table }), outage: 'closed', timeoutMs: 60_000, ...more })
 
 for (const mode of ['exact', 'leased'] as const) {
   test(`I1 over PostgreSQL: of a fleet that races for one key exactly the limit passes, ${mode}`, async () => {
-    const fleet = Array.from({ length: 6 }, (_, i) => createPostgresLimiter(day, options({ mode, client: i % 2 === 0 ? pool : sql })))
+    const fleet = Array.from({ length: 6 }, (_, i) => over(day, { mode }, i % 2 === 0 ? pool : sql))
     const takes = shortOrLong(300, 1500)
     const decisions = await Promise.all(Array.from({ length: takes }, (_, i) => fleet[i % fleet.length]?.take(`race ${mode}`)))
     const passed = decisions.filter((decision) => decision?.allowed).length
@@ -56,7 +57,7 @@ for (const level of ['read committed', 'serializable']) {
     const isolation = `-c default_transaction_isolation=${level.replace(' ', '\\ ')}`
     const url = `${server.url}?options=${encodeURIComponent(isolation)}`
     const pools = Array.from({ length: 3 }, () => new pg.Pool({ connectionString: url, max: 4 }))
-    const fleet = pools.map((client) => createPostgresLimiter(few, options({ mode: 'exact', client })))
+    const fleet = pools.map((client) => over(few, { mode: 'exact' }, client))
     const admitted = new Map<number, number>()
     const caller = async (i: number): Promise<void> => {
       for (let n = 0; n < keys; n++) {
@@ -76,9 +77,9 @@ for (const level of ['read committed', 'serializable']) {
 
 test('several policies over PostgreSQL charge all their keys or none', async () => {
   const both = allOf([day, tokenBucket({ limit: 10, window: '1d', name: 'few' })])
-  const fleet = Array.from({ length: 3 }, () => createPostgresLimiter(both, options({ mode: 'exact' })))
+  const fleet = Array.from({ length: 3 }, () => over(both, { mode: 'exact' }))
   const decisions = await Promise.all(Array.from({ length: 60 }, (_, i) => fleet[i % 3]?.take(['tenant', `user ${i % 2}`])))
   assert.equal(decisions.filter((decision) => decision?.allowed).length, 20)
-  const left = await createPostgresLimiter(day, options({ mode: 'exact' })).peek('tenant')
+  const left = await over(day, { mode: 'exact' }).peek('tenant')
   assert.equal(left.remaining, 80)
 })

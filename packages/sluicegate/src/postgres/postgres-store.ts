@@ -21,14 +21,14 @@ export interface PostgresStoreOptions {
    * A `Pool` or `Client` of `pg`, or what `postgres()` returns. You make it and you close it.
    *
    * @defaultValue required
-   * @example createPostgresLimiter(policy, { client: pool })
+   * @example postgresStore({ client: pool })
    */
   readonly client: PostgresClient
   /**
    * The table, also as `schema.table`; `postgresTable()` has the statement that makes it.
    *
    * @defaultValue `'sluicegate'`
-   * @example createPostgresLimiter(policy, { client: pool, table: 'limits.sluicegate' })
+   * @example postgresStore({ client: pool, table: 'limits.sluicegate' })
    */
   readonly table?: string
 }

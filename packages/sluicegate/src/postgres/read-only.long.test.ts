@@ -3,8 +3,9 @@ import { after, before, test } from 'node:test'
 import pg from 'pg'
 import postgres from 'postgres'
 import { PostgresProcess, until } from 'sluicegate-testkit'
+import { createLimiter } from '../create-limiter.js'
 import { fixedWindow } from '../policy/single-policy.js'
-import { createPostgresLimiter } from './create-postgres-limiter.js'
+import { postgres as postgresIn } from './postgres.js'
 import { postgresStore } from './postgres-store.js'
 import type { PostgresClient } from './sql-runner-for.js'
 import { postgresTable } from './table-name.js'
@@ -59,7 +60,7 @@ test('a standby says which server it is, and what to give instead', () =>
 test('takes over a standby are an outage whose error says so', () =>
   withClients(standby.url, async (client) => {
     for (const table of ['sluicegate', 'kept']) {
-      const limiter = createPostgresLimiter(POLICY, { client, table, mode: 'exact', outage: 'closed', timeoutMs: 10_000 })
+      const limiter = createLimiter(POLICY, { store: postgresIn(client, { table }), mode: 'exact', outage: 'closed', timeoutMs: 10_000 })
       assert.equal((await limiter.take('a')).source, 'outage')
       await assert.rejects(Promise.resolve(limiter.penalize('a', 1)), {
         code: 'OUTAGE',
@@ -80,7 +81,7 @@ test('where transactions begin as read-only the error names the setting', () =>
 test('a standby that is promoted is written, through the same connections; its unlogged table is empty', () =>
   withClients(standby.url, async (client) => {
     const table = 'kept'
-    const limiter = createPostgresLimiter(POLICY, { client, table, mode: 'exact', outage: 'closed', timeoutMs: 10_000 })
+    const limiter = createLimiter(POLICY, { store: postgresIn(client, { table }), mode: 'exact', outage: 'closed', timeoutMs: 10_000 })
     await until('it is written', async () => {
       await standby.ask('SELECT pg_promote()').catch(() => undefined)
       return (await limiter.take('promoted')).source === 'store'

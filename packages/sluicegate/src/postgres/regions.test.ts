@@ -5,10 +5,12 @@ import { longTest, PostgresProcess } from 'sluicegate-testkit'
 import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { FaultProxy } from 'sluicegate-testkit/servers/fault-proxy.js'
 import { until } from 'sluicegate-testkit/servers/until.js'
+import { createLimiter } from '../create-limiter.js'
 import { fixedWindow, type Policy } from '../index.js'
-import { createRedisLimiter } from '../redis/index.js'
-import type { FleetLimiter } from '../shared/fleet-limiter.js'
-import { postgresHome, postgresTable } from './index.js'
+import { redis } from '../redis/index.js'
+import { region } from '../regions/index.js'
+import type { SharedLimiter } from '../shared/shared-limiter.js'
+import { postgres, postgresTable } from './index.js'
 
 // Two regions, each with its own Redis, and PostgreSQL as the home, behind a proxy for one of them.
 
@@ -16,16 +18,17 @@ let server: PostgresProcess
 let ocean: FaultProxy
 let stores: OwnRedis[]
 const pools: pg.Pool[] = []
-const limiters: FleetLimiter[] = []
+const limiters: SharedLimiter[] = []
 
-function limiterIn(region: number, policy: Policy): FleetLimiter {
+function limiterIn(i: number, policy: Policy): SharedLimiter {
   const url = new URL(server.url)
-  if (region === 0) url.host = `${ocean.host}:${ocean.port}`
+  if (i === 0) url.host = `${ocean.host}:${ocean.port}`
   const pool = new pg.Pool({ connectionString: url.href })
   pool.on('error', () => undefined)
   pools.push(pool)
-  const home = { store: postgresHome({ client: pool }), region: `r${region}`, share: 0.1, timeoutMs: 2_000 }
-  const limiter = createRedisLimiter(policy, { client: (stores[region] as OwnRedis).client, timeoutMs: 2_000, home })
+  const local = redis((stores[i] as OwnRedis).client)
+  const store = region({ name: `r${i}`, local, home: postgres(pool), share: 0.1, timeoutMs: 2_000 })
+  const limiter = createLimiter(policy, { store, timeoutMs: 2_000 })
   limiters.push(limiter)
   return limiter
 }
@@ -45,7 +48,7 @@ after(async () => {
   await server.stop()
 })
 
-async function passedOf(limiter: FleetLimiter, takes: number): Promise<number> {
+async function passedOf(limiter: SharedLimiter, takes: number): Promise<number> {
   const decisions = await Promise.all(Array.from({ length: takes }, () => limiter.take('k')))
   return decisions.filter(({ allowed }) => allowed).length
 }

@@ -5,11 +5,15 @@ import postgres from 'postgres'
 import { PgBouncerProcess, PostgresProcess, until } from 'sluicegate-testkit'
 import { limiterAtGivenTimes } from 'sluicegate-testkit/postgres/given-time.js'
 import { feltChanges } from 'sluicegate-testkit/suites/felt-changes.js'
+import { createLimiter } from '../create-limiter.js'
 import { allOf } from '../policy/all-of.js'
+import type { Policy } from '../policy/policy.js'
 import { fixedWindow, slidingLog, tokenBucket } from '../policy/single-policy.js'
-import { createStoreLimiter } from '../store/create-store-limiter.js'
-import { createPostgresLimiter, type PostgresLimiterOptions } from './create-postgres-limiter.js'
+import type { SharedOptions } from '../shared/shared-options.js'
+import { casStore } from '../store/cas.js'
+import { postgres as postgresIn } from './postgres.js'
 import { postgresStore } from './postgres-store.js'
+import type { PostgresClient } from './sql-runner-for.js'
 import { postgresTable } from './table-name.js'
 
 let server: PostgresProcess
@@ -24,19 +28,21 @@ after(async () => {
   await server.stop()
 })
 
-const options = (more: Partial<PostgresLimiterOptions> = {}): PostgresLimiterOptions => ({
-  client: pool,
-  mode: 'exact',
-  outage: 'closed',
-  timeoutMs: 5000,
-  ...more,
-})
+/** @param client with a table of its own, or the one of all tests. */
+const over = (policy: Policy, more: Partial<SharedOptions> = {}, client: PostgresClient = pool, table?: string) =>
+  createLimiter(policy, {
+    store: postgresIn(client, table === undefined ? {} : { table }),
+    mode: 'exact',
+    outage: 'closed',
+    timeoutMs: 5000,
+    ...more,
+  })
 
 const OLD = (table: string): string =>
   `CREATE TABLE ${table} (key bytea PRIMARY KEY, version bigint NOT NULL, expires bigint NOT NULL, value bytea NOT NULL)`
 
 feltChanges('PostgreSQL', (policy) => {
-  const limiter = createPostgresLimiter(policy, options({ client: pool, prefix: 'felt' }))
+  const limiter = createLimiter(policy, { store: postgresIn(pool, { prefix: 'felt' }), mode: 'exact', outage: 'closed', timeoutMs: 5000 })
   const settle = async (): Promise<void> => {
     // One after another: what was sent before each of them is answered by then.
     for (let i = 0; i < 10; i++) await limiter.peek('k')
@@ -108,7 +114,7 @@ test('a table of before is swapped, and once it has the columns of steps the sam
   await server.ask(OLD('rolling'))
   const rate = tokenBucket({ limit: 10, window: '1d', name: 'rate' })
   const window = fixedWindow({ limit: 10, window: '30d', name: 'window' })
-  const make = () => [rate, window].map((policy) => createPostgresLimiter(policy, options({ table: 'rolling' })))
+  const make = () => [rate, window].map((policy) => over(policy, {}, pool, 'rolling'))
   const earlier = make()
   for (const limiter of earlier) {
     for (let i = 0; i < 3; i++) assert.equal((await limiter.take('k')).remaining, 9 - i)
@@ -130,8 +136,8 @@ test('a table of before is swapped, and once it has the columns of steps the sam
 
 test('a policy that is swapped with one of which the server decides sees its keys, and leaves them', async () => {
   const user = tokenBucket({ limit: 20, window: '1d', name: 'mixed' })
-  const both = createPostgresLimiter(allOf([user, slidingLog({ limit: 100, window: '1d', name: 'log' })]), options())
-  const alone = createPostgresLimiter(user, options())
+  const both = over(allOf([user, slidingLog({ limit: 100, window: '1d', name: 'log' })]))
+  const alone = over(user)
   for (let i = 0; i < 4; i++) {
     assert.equal((await alone.take('k', 2)).remaining, 20 - 5 * i - 2)
     assert.equal((await both.take(['k', 'log'], 3)).parts?.[0]?.remaining, 20 - 5 * i - 5)
@@ -142,7 +148,7 @@ test('a policy that is swapped with one of which the server decides sees its key
 test('takes of one user race for the budget of their tenant, by several processes, and all or nothing is charged', async () => {
   const tenant = fixedWindow({ limit: 50, window: '30d', name: 'tenant' })
   const user = tokenBucket({ limit: 4, window: '30d', name: 'user' })
-  const fleet = Array.from({ length: 3 }, () => createPostgresLimiter(allOf([user, tenant]), options()))
+  const fleet = Array.from({ length: 3 }, () => over(allOf([user, tenant])))
   const admitted = new Map<number, number>()
   const takes = Array.from({ length: 240 }, async (_, i) => {
     const id = i % 20
@@ -157,7 +163,7 @@ test('takes of one user race for the budget of their tenant, by several processe
     50,
   )
   assert.ok(Math.max(...counts) <= 4)
-  const left = await Promise.all([...admitted.keys()].map((id) => createPostgresLimiter(user, options()).peek(`user ${id}`)))
+  const left = await Promise.all([...admitted.keys()].map((id) => over(user).peek(`user ${id}`)))
   assert.deepEqual(
     left.map(({ remaining }) => 4 - remaining),
     counts,
@@ -167,7 +173,7 @@ test('takes of one user race for the budget of their tenant, by several processe
 
 test('calls for several keys in opposite orders, and in one statement with hostile keys, end without an outage', async () => {
   const parts = ['a', 'b'].map((name) => tokenBucket({ limit: 100_000, window: '1d', name }))
-  const fleet = Array.from({ length: 2 }, () => createPostgresLimiter(allOf(parts), options()))
+  const fleet = Array.from({ length: 2 }, () => over(allOf(parts)))
   const hostile = ["x'; DROP TABLE sluicegate; --", ',', '\u0000', '\ud800', '{"a":1}', 'k'.repeat(1024), '""', '\\x00', ' ', '😀']
   const takes = Array.from({ length: 200 }, (_, i) => {
     const [one, other] = [hostile[i % 10] as string, hostile[(i * 7 + 3) % 10] as string]
@@ -193,7 +199,7 @@ for (const [form, policy] of [
     const own = new pg.Pool({ connectionString: server.url, max: 10 })
     own.on('error', () => undefined)
     // A machine that stands still for less than that makes no outage of other keys.
-    const limiter = createPostgresLimiter(policy, options({ client: own, timeoutMs: 1000 }))
+    const limiter = over(policy, { timeoutMs: 1000 }, own)
     const names = Array.from({ length: 20 }, (_, i) => `key-${i}-`)
     await Promise.all(names.map((key) => limiter.take(key)))
     const locker = new pg.Client({ connectionString: server.url })
@@ -226,8 +232,8 @@ for (const [form, policy] of [
 test('a transaction that was left open in a client of the pool is rolled back, and of a client inside one nothing is charged', async () => {
   const own = new pg.Pool({ connectionString: server.url, max: 1 })
   const policy = fixedWindow({ limit: 10, window: '30d', name: 'open' })
-  const limiter = createPostgresLimiter(policy, options({ client: own }))
-  const seen = createPostgresLimiter(policy, options())
+  const limiter = over(policy, {}, own)
+  const seen = over(policy)
   for (const leak of ['BEGIN', 'BEGIN; SELECT 1 / 0']) {
     const leaked = await own.connect()
     await leaked.query(leak).catch(() => undefined)
@@ -240,7 +246,7 @@ test('a transaction that was left open in a client of the pool is rolled back, a
   const client = new pg.Client({ connectionString: server.url })
   await client.connect()
   await client.query('BEGIN')
-  const inside = createStoreLimiter(policy, { store: postgresStore({ client }), mode: 'exact', outage: 'closed' })
+  const inside = createLimiter(policy, { store: casStore(postgresStore({ client })), mode: 'exact', outage: 'closed' })
   assert.equal((await inside.take('k')).source, 'outage')
   await client.query('ROLLBACK')
   assert.equal((await inside.take('k')).source, 'store')
@@ -253,7 +259,7 @@ test('two drivers behind PgBouncer take one budget to the token, a locked key en
   const own = new pg.Pool({ connectionString: bouncer.url, max: 4 })
   const sql = postgres(bouncer.url, { max: 4, fetch_types: false })
   const policy = fixedWindow({ limit: 30, window: '30d', name: 'bounced' })
-  const fleet = [own, sql].map((client) => createPostgresLimiter(policy, options({ client, timeoutMs: 3000 })))
+  const fleet = [own, sql].map((client) => over(policy, { timeoutMs: 3000 }, client))
   const decisions = await Promise.all(Array.from({ length: 80 }, (_, i) => fleet[i % 2]?.take(`k${i % 4 === 3 ? 'other' : ''}`)))
   assert.ok(decisions.every((decision) => decision?.source === 'store'))
   assert.equal(decisions.filter((decision, i) => i % 4 < 3 && decision?.allowed).length, 30)
@@ -261,7 +267,7 @@ test('two drivers behind PgBouncer take one budget to the token, a locked key en
   await locker.connect()
   await locker.query('BEGIN')
   await locker.query("SELECT FROM sluicegate WHERE key = 'sluicegate:fixed-window:bounced:k'::bytea FOR UPDATE")
-  const quick = createPostgresLimiter(policy, options({ client: own, timeoutMs: 300 }))
+  const quick = over(policy, { timeoutMs: 300 }, own)
   const [locked, other] = await Promise.all([quick.take('k'), quick.take('kother')])
   assert.deepEqual([locked.source, other.source], ['outage', 'store'])
   await locker.query('ROLLBACK')

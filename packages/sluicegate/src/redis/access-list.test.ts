@@ -11,11 +11,12 @@ import {
   SERVER_CLIENTS,
 } from 'sluicegate-testkit/redis/redis-clients.js'
 import { clusterOfFile, serverOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
+import { createLimiter } from '../create-limiter.js'
 import { StoreError } from '../errors.js'
 import { allOf } from '../policy/all-of.js'
 import type { Policy } from '../policy/policy.js'
 import { concurrency, fixedWindow, gcra, slidingLog, slidingWindow } from '../policy/single-policy.js'
-import { createRedisLimiter } from './create-redis-limiter.js'
+import { redis } from './redis.js'
 import { SCRIPTS } from './scripts.gen.js'
 
 /** What clients need to find their way on a cluster, as it is documented. */
@@ -34,7 +35,7 @@ function keysWith({ keyPrefix = '' }: ClientKind): string {
 
 /** Every verb on every form, such that every command of every script is called; rejects when the server refused one. */
 async function course({ client }: OpenClient, name: string): Promise<void> {
-  const options = { client, ...NO_HASTE }
+  const options = { store: redis(client), ...NO_HASTE }
   const policies = [
     gcra({ limit: 5, window: '1m', burst: 5, name }),
     fixedWindow({ limit: 5, window: '1d', name }),
@@ -42,14 +43,14 @@ async function course({ client }: OpenClient, name: string): Promise<void> {
     slidingLog({ limit: 5, window: '1d', name }),
   ]
   for (const policy of policies) {
-    const limiter = createRedisLimiter(policy, options)
+    const limiter = createLimiter(policy, options)
     for (const cost of [1, 2, 3]) isOfStore(await limiter.take('k', cost))
     isOfStore(await limiter.peek('k'))
     await limiter.penalize('k', 1)
     await limiter.refund('k', 2)
     await limiter.refund('k', 5)
     // As while a new version of the program is rolled out.
-    const changed = createRedisLimiter({ ...policy, limit: 6, burst: 6 } as Policy, options)
+    const changed = createLimiter({ ...policy, limit: 6, burst: 6 } as Policy, options)
     isOfStore(await changed.take('k'))
     isOfStore(await limiter.take('k'))
     await limiter.refund('k', 2)
@@ -59,7 +60,7 @@ async function course({ client }: OpenClient, name: string): Promise<void> {
     await limiter.block('k', '1m')
     await limiter.reset('k')
   }
-  const permits = createRedisLimiter(concurrency({ limit: 2, name }), options)
+  const permits = createLimiter(concurrency({ limit: 2, name }), options)
   const permit = await permits.take('k')
   isOfStore(permit)
   for (let i = 0; i < 2; i++) isOfStore(await permits.take('k'))
@@ -68,12 +69,12 @@ async function course({ client }: OpenClient, name: string): Promise<void> {
   await permits.penalize('k', 1)
   await permits.refund('k', 1)
   await permits.reset('k')
-  const both = createRedisLimiter(
+  const both = createLimiter(
     allOf([fixedWindow({ limit: 5, window: '1d', name: `${name} a` }), slidingLog({ limit: 5, window: '1d', name: `${name} b` })]),
     options,
   )
   isOfStore(await both.take('k'))
-  const leased = createRedisLimiter(gcra({ limit: 1000, window: '1s', burst: 1000, name: `${name} leased` }), {
+  const leased = createLimiter(gcra({ limit: 1000, window: '1s', burst: 1000, name: `${name} leased` }), {
     ...options,
     mode: 'leased',
   })

@@ -3,8 +3,9 @@ import { after, test } from 'node:test'
 import { until } from 'sluicegate-testkit'
 import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { createLimiter } from '../create-limiter.js'
 import { tokenBucket } from '../index.js'
-import { createRedisLimiter } from './create-redis-limiter.js'
+import { redis as redisStore } from './redis.js'
 
 const BURST = 50
 /** Hardly anything flows back by itself. */
@@ -21,7 +22,7 @@ after(() => redis.stop())
 for (const kind of clientsForRun(SERVER_CLIENTS.filter(({ library }) => library !== 'valkey-glide'))) {
   test(`with ${kind.name} late bookings are returned before the store is charged for the outage`, async () => {
     await using open = await kind.open([redis.server])
-    const limiter = createRedisLimiter(POLICY, { client: open.client, prefix: kind.name, mode: 'exact', timeoutMs: TIMEOUT_MS })
+    const limiter = createLimiter(POLICY, { store: redisStore(open.client, { prefix: kind.name }), mode: 'exact', timeoutMs: TIMEOUT_MS })
     await limiter.peek('k')
     redis.server.pause()
     const given = await Promise.all(Array.from({ length: BURST + 20 }, () => limiter.reserve('k', 1)))

@@ -1,10 +1,10 @@
 import { clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { clientsOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import { banSuite } from 'sluicegate-testkit/suites/ban-suite.js'
+import { createLimiter } from '../create-limiter.js'
 import { manualClock } from '../time/clock.js'
-import { layersOver } from './create-redis-limiter.js'
+import { scriptedStore } from './redis.js'
 import { RedisKeys } from './redis-keys.js'
-import { RedisOverrides } from './redis-overrides.js'
 import { RedisScripts } from './redis-scripts.js'
 import { runnerFor } from './runner-for.js'
 
@@ -21,8 +21,7 @@ for (const { name } of KINDS) {
       const keys = new RedisKeys(`${name} ${++pairs}`)
       const runner = runnerFor(opened.get(name)?.client)
       const options = { mode: 'exact', banAfter, outage: 'closed', ...more } as const
-      const limiter = () =>
-        layersOver(new RedisScripts(runner, keys), () => new RedisOverrides(runner, keys, policy.name), policy, options, clock)
+      const limiter = () => createLimiter(policy, { store: scriptedStore(new RedisScripts(runner, keys)), ...options, clock })
       return { one: limiter(), other: limiter(), clock }
     },
   })

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { after, beforeEach, test } from 'node:test'
 import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { exactLimiter, type TimedLimiter } from 'sluicegate-testkit/twins/fleet-replay.js'
+import { createLimiter } from '../create-limiter.js'
 import { concurrency, fixedWindow, gcra, type Policy, slidingLog, slidingWindow } from '../index.js'
 import { changedPolicy } from '../policy/policy.js'
-import type { FleetLimiter } from '../shared/fleet-limiter.js'
-import { limiterOver } from './create-redis-limiter.js'
+import type { SharedLimiter } from '../shared/shared-limiter.js'
+import { scriptedStore } from './redis.js'
 import { RedisKeys } from './redis-keys.js'
 import { RedisScripts } from './redis-scripts.js'
 
@@ -25,8 +26,9 @@ const redis = await ownRedis()
 after(() => redis.stop())
 beforeEach(() => redis.send('FLUSHALL'))
 
-function real(policy: Policy): FleetLimiter {
-  return limiterOver(new RedisScripts(redis.runner, new RedisKeys('blocks')), policy, {
+function real(policy: Policy): SharedLimiter {
+  return createLimiter(policy, {
+    store: scriptedStore(new RedisScripts(redis.runner, new RedisKeys('blocks'))),
     mode: 'exact',
     outage: 'closed',
     timeoutMs: 60_000,

@@ -5,7 +5,7 @@ import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { exactLimiter, type TimedLimiter } from 'sluicegate-testkit/twins/fleet-replay.js'
 import type { Decision } from '../decision/decision.js'
 import { concurrency, fixedWindow, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
-import type { FleetLimiter } from '../shared/fleet-limiter.js'
+import type { SharedLimiter } from '../shared/shared-limiter.js'
 
 const START_MS = 1_789_000_000_000
 const HOUR_MS = 3_600_000
@@ -122,7 +122,7 @@ test('a penalty and a booking outlast a step back of up to an hour', async () =>
   }
 })
 
-async function anyVerb(limiter: FleetLimiter, random: Random, burst: number): Promise<Decision> {
+async function anyVerb(limiter: SharedLimiter, random: Random, burst: number): Promise<Decision> {
   const cost = random.pick([1, 1, 2, burst])
   switch (random.integer(0, 9)) {
     case 0:

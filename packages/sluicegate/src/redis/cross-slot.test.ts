@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CLUSTER_CLIENTS, clientsForRun, NO_HASTE, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { clusterOfFile, serverOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
+import { createLimiter } from '../create-limiter.js'
 import { PolicyError } from '../errors.js'
 import { allOf } from '../policy/all-of.js'
 import { fixedWindow, tokenBucket } from '../policy/single-policy.js'
-import { createRedisLimiter } from './create-redis-limiter.js'
+import { redis } from './redis.js'
 
 const server = await serverOfFile()
 const cluster = await clusterOfFile()
@@ -19,7 +20,7 @@ const isCrossSlot = (error: unknown): boolean =>
 for (const kind of clientsForRun(CLUSTER_CLIENTS)) {
   test(`on a cluster, keys of one decision in different slots are refused before anything is sent by ${kind.name}`, async () => {
     await using open = await kind.open(cluster.roots)
-    const limiter = createRedisLimiter(policy, { client: open.client, prefix: kind.name, ...NO_HASTE })
+    const limiter = createLimiter(policy, { store: redis(open.client, { prefix: kind.name }), ...NO_HASTE })
     const verbs = [
       () => limiter.take(KEYS),
       () => limiter.peek(KEYS),
@@ -33,14 +34,17 @@ for (const kind of clientsForRun(CLUSTER_CLIENTS)) {
 
   test(`on a cluster, one key for all parts, or a tag that they have in common, is charged together by ${kind.name}`, async () => {
     await using open = await kind.open(cluster.roots)
-    const untagged = createRedisLimiter(policy, { client: open.client, prefix: `one ${kind.name}`, ...NO_HASTE })
+    const untagged = createLimiter(policy, { store: redis(open.client, { prefix: `one ${kind.name}` }), ...NO_HASTE })
     assert.deepEqual(
       (await untagged.take('user:1', 3)).parts?.map(({ remaining }) => remaining),
       [7, 97],
     )
     const numberOf = (key: string): string => key.split(':')[1] as string
     for (const hashTag of ['common', numberOf]) {
-      const limiter = createRedisLimiter(policy, { client: open.client, prefix: `${typeof hashTag} ${kind.name}`, hashTag, ...NO_HASTE })
+      const limiter = createLimiter(policy, {
+        store: redis(open.client, { prefix: `${typeof hashTag} ${kind.name}`, hashTag }),
+        ...NO_HASTE,
+      })
       const { parts, source } = await limiter.take(KEYS, 3)
       assert.deepEqual([source, parts?.map(({ remaining }) => remaining)], ['store', [7, 97]])
       assert.equal((await limiter.take(KEYS, 8)).allowed, false)
@@ -49,7 +53,7 @@ for (const kind of clientsForRun(CLUSTER_CLIENTS)) {
         [7, 97],
       )
     }
-    const limiter = createRedisLimiter(policy, { client: open.client, hashTag: numberOf, ...NO_HASTE })
+    const limiter = createLimiter(policy, { store: redis(open.client, { hashTag: numberOf }), ...NO_HASTE })
     await assert.rejects(async () => limiter.take(['user:1', 'tenant:2']), isCrossSlot)
   })
 }
@@ -57,7 +61,7 @@ for (const kind of clientsForRun(CLUSTER_CLIENTS)) {
 for (const kind of clientsForRun(SERVER_CLIENTS)) {
   test(`on a single server any keys are charged together by ${kind.name}`, async () => {
     await using open = await kind.open([server])
-    const limiter = createRedisLimiter(policy, { client: open.client, prefix: kind.name, ...NO_HASTE })
+    const limiter = createLimiter(policy, { store: redis(open.client, { prefix: kind.name }), ...NO_HASTE })
     assert.deepEqual(
       (await limiter.take(KEYS, 3)).parts?.map(({ remaining }) => remaining),
       [7, 97],

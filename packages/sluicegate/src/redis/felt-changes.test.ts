@@ -2,7 +2,8 @@ import { after } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { feltChanges } from 'sluicegate-testkit/suites/felt-changes.js'
-import { limiterOver } from './create-redis-limiter.js'
+import { createLimiter } from '../create-limiter.js'
+import { scriptedStore } from './redis.js'
 import { RedisKeys } from './redis-keys.js'
 import { RedisScripts } from './redis-scripts.js'
 
@@ -12,7 +13,7 @@ after(() => redis.stop())
 for (const mode of ['exact', 'leased'] as const) {
   feltChanges(`Redis, ${mode}`, (policy) => {
     const store = new RedisScripts(redis.runner, new RedisKeys(`felt ${mode}`))
-    const limiter = limiterOver(store, policy, { mode, outage: 'closed', timeoutMs: 60_000 })
+    const limiter = createLimiter(policy, { store: scriptedStore(store), mode, outage: 'closed', timeoutMs: 60_000 })
     // Answered in order: a peek behind all else comes last, and what follows on it is sent within a few turns.
     const settle = async (): Promise<void> => {
       for (let i = 0; i < 6; i++) {

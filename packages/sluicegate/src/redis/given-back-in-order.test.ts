@@ -3,10 +3,13 @@ import { test } from 'node:test'
 import { until } from 'sluicegate-testkit'
 import { clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { proxiedServerOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
+import { createLimiter } from '../create-limiter.js'
 import type { Policy } from '../policy/policy.js'
 import { concurrency, fixedWindow, tokenBucket } from '../policy/single-policy.js'
-import type { FleetLimiter } from '../shared/fleet-limiter.js'
-import { createRedisLimiter, type RedisLimiterOptions } from './create-redis-limiter.js'
+import type { SharedLimiter } from '../shared/shared-limiter.js'
+import type { SharedOptions } from '../shared/shared-options.js'
+import { redis } from './redis.js'
+import type { RedisClient } from './runner-for.js'
 
 // A booking with later ones after it returns nothing: unwanted bookings must be returned newest first.
 
@@ -21,13 +24,13 @@ const WAITS = 300
 const { server, proxy } = await proxiedServerOfFile()
 
 let limiters = 0
-function pair(client: RedisLimiterOptions['client'], policy: Policy, options: Partial<RedisLimiterOptions> = {}): FleetLimiter[] {
-  const all = { client, prefix: `back ${++limiters}`, outage: 'closed', ...options } as const
-  return [createRedisLimiter(policy, { timeoutMs: NO_HASTE, ...all }), createRedisLimiter(policy, { ...all, timeoutMs: NO_HASTE })]
+function pair(client: RedisClient, policy: Policy, options: Partial<SharedOptions> = {}): SharedLimiter[] {
+  const all = { store: redis(client, { prefix: `back ${++limiters}` }), outage: 'closed', ...options } as const
+  return [createLimiter(policy, { timeoutMs: NO_HASTE, ...all }), createLimiter(policy, { ...all, timeoutMs: NO_HASTE })]
 }
 
 /** But for what flowed back by itself of what could have been spent at once, which does not come back twice. */
-async function isAsNew(limiter: FleetLimiter): Promise<boolean> {
+async function isAsNew(limiter: SharedLimiter): Promise<boolean> {
   const { source, remaining } = await limiter.peek('k')
   return source === 'store' && remaining >= BURST - 1
 }
@@ -67,7 +70,7 @@ for (const kind of KINDS) {
     await using open = await kind.open([server])
     const [limiter, other] = pair(open.client, POLICY, { mode: 'exact', timeoutMs: 100 })
     assert.ok(limiter && other)
-    const hasty = createRedisLimiter(POLICY, { client: open.client, prefix: `back ${limiters}`, mode: 'exact', outage: 'closed' })
+    const hasty = createLimiter(POLICY, { store: redis(open.client, { prefix: `back ${limiters}` }), mode: 'exact', outage: 'closed' })
     await other.peek('k')
     server.pause()
     const waits = Array.from({ length: 250 }, () => hasty.wait('k', { cost: 1 }))

@@ -3,10 +3,14 @@ import { test } from 'node:test'
 import { until } from 'sluicegate-testkit'
 import { type ClientKind, clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { proxiedServerOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
+import { createLimiter } from '../create-limiter.js'
+import type { Permit } from '../decision/permit.js'
 import type { Policy } from '../policy/policy.js'
 import { concurrency, tokenBucket } from '../policy/single-policy.js'
-import type { FleetLimiter, FleetPermit } from '../shared/fleet-limiter.js'
-import { createRedisLimiter, type RedisLimiterOptions } from './create-redis-limiter.js'
+import type { SharedLimiter } from '../shared/shared-limiter.js'
+import type { SharedOptions } from '../shared/shared-options.js'
+import { redis } from './redis.js'
+import type { RedisClient } from './runner-for.js'
 
 // Callers who go away, by their signal or because the store is too slow for them, leave nothing half spent.
 
@@ -20,10 +24,9 @@ const NO_HASTE = 60_000
 const { server, proxy } = await proxiedServerOfFile()
 
 let limiters = 0
-function limiterOf(client: RedisLimiterOptions['client'], policy: Policy, options: Partial<RedisLimiterOptions> = {}): FleetLimiter {
-  return createRedisLimiter(policy, {
-    client,
-    prefix: `given-up ${++limiters}`,
+function limiterOf(client: RedisClient, policy: Policy, options: Partial<SharedOptions> = {}): SharedLimiter {
+  return createLimiter(policy, {
+    store: redis(client, { prefix: `given-up ${++limiters}` }),
     mode: 'exact',
     outage: 'closed',
     timeoutMs: NO_HASTE,
@@ -31,12 +34,12 @@ function limiterOf(client: RedisLimiterOptions['client'], policy: Policy, option
   })
 }
 
-async function left(limiter: FleetLimiter, key = 'k'): Promise<number> {
+async function left(limiter: SharedLimiter, key = 'k'): Promise<number> {
   const { remaining, source } = await limiter.peek(key)
   return source === 'store' ? remaining : Number.NaN
 }
 
-const isFull = (limiter: FleetLimiter, full: number) => async (): Promise<boolean> => (await left(limiter)) === full
+const isFull = (limiter: SharedLimiter, full: number) => async (): Promise<boolean> => (await left(limiter)) === full
 
 for (const kind of KINDS) {
   test(`${kind.name}: who is aborted while the booking is on its way gets his reason, and the tokens go back`, async () => {
@@ -82,7 +85,7 @@ for (const kind of KINDS) {
     const limiter = limiterOf(open.client, PLACES, { timeoutMs: 200 })
     await until('the store decides', isFull(limiter, 3))
     proxy.set({ kind: 'latency', delayMs: 300 })
-    const permit = (await limiter.take('k', 2)) as FleetPermit
+    const permit = (await limiter.take('k', 2)) as Permit<'later'>
     assert.deepEqual([permit.allowed, permit.source], [false, 'outage'])
     proxy.set({ kind: 'none' })
     await until('the places are free', isFull(limiter, 3))
@@ -133,8 +136,8 @@ test('closing a limiter ends its waits, and returns their bookings', async () =>
   const kind = KINDS[0] as ClientKind
   await using open = await kind.open([proxy])
   const policy = tokenBucket({ limit: 10, window: '1h', burst: 5, name: 'slow' })
-  const limiter = limiterOf(open.client, policy, { prefix: 'closed' })
-  const other = limiterOf(open.client, policy, { prefix: 'closed' })
+  const limiter = limiterOf(open.client, policy, { store: redis(open.client, { prefix: 'closed' }) })
+  const other = limiterOf(open.client, policy, { store: redis(open.client, { prefix: 'closed' }) })
   for (let i = 0; i < 5; i++) await limiter.take('k')
   const waiting = limiter.wait('k')
   const isBooked = async (): Promise<boolean> => (await other.peek('k')).retryAfterMs > 400_000

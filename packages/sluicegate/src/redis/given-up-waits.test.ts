@@ -2,7 +2,8 @@ import { after } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { givenUpWaits } from 'sluicegate-testkit/suites/given-up-waits.js'
-import { limiterOver } from './create-redis-limiter.js'
+import { createLimiter } from '../create-limiter.js'
+import { scriptedStore } from './redis.js'
 import { RedisKeys } from './redis-keys.js'
 import { RedisScripts } from './redis-scripts.js'
 
@@ -15,8 +16,8 @@ for (const mode of ['exact', 'leased'] as const) {
     `Redis, ${mode}`,
     (policy) => {
       const store = new RedisScripts(redis.runner, new RedisKeys(`given up ${++made}`))
-      const limiter = limiterOver(store, policy, { mode, outage: 'closed', timeoutMs: 60_000 })
-      const witness = limiterOver(store, policy, { mode: 'exact', outage: 'closed', timeoutMs: 60_000 })
+      const limiter = createLimiter(policy, { store: scriptedStore(store), mode, outage: 'closed', timeoutMs: 60_000 })
+      const witness = createLimiter(policy, { store: scriptedStore(store), mode: 'exact', outage: 'closed', timeoutMs: 60_000 })
       // What waits is written and answered in order: a peek behind it comes last, and what goes back follows within two turns.
       const settle = async (): Promise<void> => {
         for (let i = 0; i < 3; i++) {

@@ -2,9 +2,11 @@ import assert from 'node:assert/strict'
 import { after, beforeEach, test } from 'node:test'
 import { everyNth, Random, shortOrLong } from 'sluicegate-testkit'
 import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { createLimiter } from '../create-limiter.js'
+import type { Permit } from '../decision/permit.js'
 import { allOf, concurrency, fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
-import type { FleetLimiter, FleetPermit } from '../shared/fleet-limiter.js'
-import { limiterOver } from './create-redis-limiter.js'
+import type { SharedLimiter } from '../shared/shared-limiter.js'
+import { scriptedStore } from './redis.js'
 import { RedisKeys } from './redis-keys.js'
 import { RedisScripts } from './redis-scripts.js'
 
@@ -12,8 +14,13 @@ const redis = await ownRedis()
 after(() => redis.stop())
 beforeEach(() => redis.send('FLUSHALL'))
 
-function limiterOf(policy: Policy): FleetLimiter {
-  return limiterOver(new RedisScripts(redis.runner, new RedisKeys('kept')), policy, { mode: 'exact', outage: 'closed', timeoutMs: 60_000 })
+function limiterOf(policy: Policy): SharedLimiter {
+  return createLimiter(policy, {
+    store: scriptedStore(new RedisScripts(redis.runner, new RedisKeys('kept'))),
+    mode: 'exact',
+    outage: 'closed',
+    timeoutMs: 60_000,
+  })
 }
 
 /** Windows from the shortest one on. */
@@ -46,7 +53,7 @@ for (const [i, policy] of [...POLICIES, fixedWindow({ limit: 10, window: 'month'
         () => limiter.block('k', random.pick([0.001, 1, 30])),
         async () => (await limiter.reserve('k', cost)).settle(random.integer(0, 12)),
         async () => (await limiter.reserve('k', cost)).cancel(),
-        async () => heartbeat((await limiter.take('k')) as FleetPermit),
+        async () => heartbeat((await limiter.take('k')) as Permit<'later'>),
         () => limiter.peek('k'),
       ]
       await random.pick(verbs)()
@@ -61,7 +68,7 @@ for (const [i, policy] of [...POLICIES, fixedWindow({ limit: 10, window: 'month'
   })
 }
 
-async function heartbeat(permit: FleetPermit): Promise<unknown> {
+async function heartbeat(permit: Permit<'later'>): Promise<unknown> {
   return 'heartbeat' in permit ? permit.heartbeat() : undefined
 }
 
@@ -132,7 +139,7 @@ test('a take of 10,000 permits, their heartbeat and their release stay far below
   await redis.send('CONFIG', 'SET', 'slowlog-log-slower-than', '1000000')
   await redis.send('SLOWLOG', 'RESET')
   for (let i = 0; i < 3; i++) {
-    const permit = (await limiter.take('k', 10_000)) as FleetPermit
+    const permit = (await limiter.take('k', 10_000)) as Permit<'later'>
     assert.equal(permit.allowed, true)
     assert.equal((await limiter.take('k')).allowed, false)
     assert.equal(await permit.heartbeat(), true)

@@ -12,13 +12,14 @@ import { type AnyLimiter, type ReceiptFault, settlingLimiter } from 'sluicegate-
 import { GivenTime } from 'sluicegate-testkit/redis/given-time.js'
 import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import type { CommandRunner } from '../../dist/redis/command-runner.js'
-import { limiterOver } from '../../dist/redis/create-redis-limiter.js'
 import { RedisKeys } from '../../dist/redis/redis-keys.js'
 import { RedisScripts } from '../../dist/redis/redis-scripts.js'
 import { manualClock } from '../../dist/time/clock.js'
-import { fixedWindow, gcra, type Policy, slidingWindow, tokenBucket } from '../index.js'
+import { createLimiter } from '../create-limiter.js'
+import { fixedWindow, gcra, type Policy, type SharedLimiter, slidingWindow, tokenBucket } from '../index.js'
 import type { RunningJob } from '../queue/queue-options.js'
-import { createRedisLimiter, type FleetLimiter } from './index.js'
+import { redis as redisStore } from './index.js'
+import { scriptedStore } from './redis.js'
 
 /** Longer than any answer of a running server takes. */
 const TIMEOUT_MS = 60_000
@@ -38,7 +39,11 @@ async function settledOnStore(
   const time = new GivenTime(runner)
   const options = { mode, outage: 'closed', timeoutMs: TIMEOUT_MS } as const
   const limiterOf = (account: Account) =>
-    limiterOver(new RedisScripts(time, new RedisKeys(prefix)), namedSpec(plan.specs[account], account), options, clock)
+    createLimiter(namedSpec(plan.specs[account], account), {
+      store: scriptedStore(new RedisScripts(time, new RedisKeys(prefix))),
+      ...options,
+      clock,
+    })
   const limiters = { own: limiterOf('own'), other: limiterOf('other') }
   let account: Account = 'own'
   const set = (ms: number): void => {
@@ -85,13 +90,13 @@ after(async () => {
   await redis.stop()
 })
 
-async function held(limiter: FleetLimiter, cost: number): Promise<RunningJob> {
+async function held(limiter: SharedLimiter, cost: number): Promise<RunningJob> {
   return new Promise((started, refused) => {
     limiter.run('k', (job) => new Promise<void>(() => started(job)), { cost }).catch(refused)
   })
 }
 
-async function takeAll(limiter: FleetLimiter): Promise<number> {
+async function takeAll(limiter: SharedLimiter): Promise<number> {
   let taken = 0
   while ((await limiter.take('k')).allowed) taken++
   return taken
@@ -101,7 +106,7 @@ for (const [i, mode] of (['exact', 'leased'] as const).entries()) {
   for (const [j, make] of [tokenBucket, gcra].entries()) {
     everyNth(i + j, 2)(`${mode} ${make.name}: jobs that are settled late return nothing of what has refilled`, async () => {
       const policy = make({ limit: 1_000, window: '1s', burst: 200, name: `late ${mode} ${make.name}` })
-      using limiter = createRedisLimiter(policy, { client, mode, timeoutMs: 10_000 })
+      using limiter = createLimiter(policy, { store: redisStore(client), mode, timeoutMs: 10_000 })
       const under: RunningJob[] = []
       for (let i = 0; i < 5; i++) {
         under.push(await held(limiter, 80))
@@ -123,7 +128,7 @@ for (const [i, mode] of (['exact', 'leased'] as const).entries()) {
       `${mode} ${make.name}: what a job does not use comes back while its window lasts, once, and not after an update`,
       async () => {
         const policyOf = (limit: number): Policy => make({ limit, window: '1d', name: `late ${mode} ${make.name}` })
-        using limiter = createRedisLimiter(policyOf(100), { client, mode, timeoutMs: 10_000 })
+        using limiter = createLimiter(policyOf(100), { store: redisStore(client), mode, timeoutMs: 10_000 })
         const job = await held(limiter, 90)
         await Promise.all([job.settle(0), job.settle(0)])
         await limiter.peek('k')

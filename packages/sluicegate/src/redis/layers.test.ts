@@ -4,8 +4,9 @@ import { clientsForRun, type OpenClient, SERVER_CLIENTS } from 'sluicegate-testk
 import { clientsOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import { layerSuite, passed } from 'sluicegate-testkit/suites/layer-suite.js'
 import { listAndShadowSuite } from 'sluicegate-testkit/suites/list-and-shadow-suite.js'
+import { createLimiter } from '../create-limiter.js'
 import { fixedWindow, type Policy } from '../index.js'
-import { createRedisLimiter } from './create-redis-limiter.js'
+import { redis } from './redis.js'
 
 /** Those that most fleets have; the others run the same scripts by the same port. */
 const KINDS = clientsForRun(SERVER_CLIENTS.filter(({ name }) => name === 'node-redis' || name === 'ioredis'))
@@ -19,10 +20,8 @@ for (const kind of KINDS) {
       suite({
         name: `Redis, ${mode}, ${kind.name}`,
         make: (policy, options) =>
-          createRedisLimiter(policy, {
-            client: (opened.get(kind.name) as OpenClient).client,
-            prefix: `${kind.name} ${++limiters}`,
-            // Of permits there are no leases.
+          createLimiter(policy, {
+            store: redis((opened.get(kind.name) as OpenClient).client, { prefix: `${kind.name} ${++limiters}` }),
             ...(policy.algorithm !== 'concurrency' && { mode }),
             outage: 'closed',
             timeoutMs: 60_000,
@@ -35,8 +34,8 @@ for (const kind of KINDS) {
 test('policies of one name are versions of one policy: what a key spent under one counts under the other', async () => {
   const plan = (limit: number): Policy => fixedWindow({ limit, window: '365d', name: 'plan' })
   let limit = 30
-  using limiter = createRedisLimiter(plan(5), {
-    client: (opened.get('node-redis') as OpenClient).client,
+  using limiter = createLimiter(plan(5), {
+    store: redis((opened.get('node-redis') as OpenClient).client),
     mode: 'exact',
     policyFor: () => plan(limit),
   })

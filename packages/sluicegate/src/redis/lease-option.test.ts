@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { serveLimiter } from '../cluster/serve-limiter.js'
+import { createLimiter } from '../create-limiter.js'
 import { tokenBucket } from '../policy/single-policy.js'
-import { limiterOver, type RedisLimiterOptions } from './create-redis-limiter.js'
+import type { SharedOptions } from '../shared/shared-options.js'
+import { scriptedStore } from './redis.js'
 
 const POLICY = tokenBucket({ limit: 100, window: '1s', name: 'p' })
 
@@ -16,8 +18,8 @@ for (const [lease, code, option] of [
   [[50], 'OPTION_INVALID', 'lease'],
 ] as const) {
   test(`lease: ${JSON.stringify(lease)} is refused, by those who lease and those who hand out`, () => {
-    const options = { lease } as unknown as Omit<RedisLimiterOptions, 'client'>
-    assert.throws(() => limiterOver(undefined as never, POLICY, options), { code, option })
+    const options = { lease } as unknown as Omit<SharedOptions, 'store'>
+    assert.throws(() => createLimiter(POLICY, { store: scriptedStore({} as never), ...options }), { code, option })
     assert.throws(() => serveLimiter(POLICY, options as never), { code, option })
   })
 }

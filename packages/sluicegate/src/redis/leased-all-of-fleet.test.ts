@@ -5,8 +5,9 @@ import { budgetOf, surelyOver } from 'sluicegate-testkit/history/excess.js'
 import { holdingTokens } from 'sluicegate-testkit/leases/holding-tokens.js'
 import { leasedFleet, spentBy } from 'sluicegate-testkit/leases/leased-fleet.js'
 import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
-import { allOf, fixedWindow, type Policy, slidingLog, tokenBucket } from '../index.js'
-import { createRedisLimiter, type FleetLimiter } from './index.js'
+import { createLimiter } from '../create-limiter.js'
+import { allOf, fixedWindow, type Policy, type SharedLimiter, slidingLog, tokenBucket } from '../index.js'
+import { redis as redisStore } from './index.js'
 
 // Several policies, leased apart from a real server. Real time: what is asserted holds however slow the machine is.
 
@@ -17,8 +18,8 @@ const { client } = redis
 const USER = tokenBucket({ limit: 5, window: '1s', burst: 200, name: 'user' })
 const TENANT = slidingLog({ limit: 400, window: '1d', name: 'tenant' })
 
-function limiterOf(policy: Policy): FleetLimiter {
-  return createRedisLimiter(policy, { client, timeoutMs: 10_000, outage: 'closed', lease: { horizonMs: 1000 } })
+function limiterOf(policy: Policy): SharedLimiter {
+  return createLimiter(policy, { store: redisStore(client), timeoutMs: 10_000, outage: 'closed', lease: { horizonMs: 1000 } })
 }
 
 const FLEETS: readonly (readonly [SinglePolicySpec, SinglePolicySpec])[] = [

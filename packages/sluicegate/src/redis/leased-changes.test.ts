@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { holdingTokens } from 'sluicegate-testkit/leases/holding-tokens.js'
 import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
-import { fixedWindow, type Policy, slidingLog, tokenBucket } from '../index.js'
-import { createRedisLimiter, type FleetLimiter } from './index.js'
+import { createLimiter } from '../create-limiter.js'
+import { fixedWindow, type Policy, type SharedLimiter, slidingLog, tokenBucket } from '../index.js'
+import { redis as redisStore } from './index.js'
 
 // What the other verbs do to leases that are held in this process; what they do to those of others: leased-elsewhere.test.ts.
 
@@ -11,8 +12,8 @@ const redis = await ownRedis()
 after(() => redis.stop())
 const { client } = redis
 
-function limiterOf(policy: Policy): FleetLimiter {
-  return createRedisLimiter(policy, { client, timeoutMs: 10_000, outage: 'closed', lease: { horizonMs: 1000 } })
+function limiterOf(policy: Policy): SharedLimiter {
+  return createLimiter(policy, { store: redisStore(client), timeoutMs: 10_000, outage: 'closed', lease: { horizonMs: 1000 } })
 }
 
 const POLICIES = [

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { everyNth, longTest, until } from 'sluicegate-testkit'
 import { CLUSTER_CLIENTS, clientsForRun } from 'sluicegate-testkit/redis/redis-clients.js'
 import { clusterOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
-import { allOf, concurrency, type Decision, fixedWindow, tokenBucket } from '../index.js'
-import { createRedisLimiter, type FleetLimiter } from './index.js'
+import { createLimiter } from '../create-limiter.js'
+import { allOf, concurrency, type Decision, fixedWindow, type SharedLimiter, tokenBucket } from '../index.js'
+import { redis } from './index.js'
 import { hashSlot } from './redis-keys.js'
 
 // Leases of several policies whose keys are in different slots of a real cluster, where no call can charge them together.
@@ -19,7 +20,7 @@ function remainingOf({ parts = [] }: Decision): number[] {
   return parts.map(({ remaining }) => remaining)
 }
 
-async function drained(limiter: FleetLimiter, keys: readonly string[], cost = 1): Promise<number> {
+async function drained(limiter: SharedLimiter, keys: readonly string[], cost = 1): Promise<number> {
   let passed = 0
   while ((await limiter.take(keys, cost)).allowed) passed += cost
   return passed
@@ -29,7 +30,7 @@ async function drained(limiter: FleetLimiter, keys: readonly string[], cost = 1)
 for (const [i, kind] of clientsForRun(CLUSTER_CLIENTS).entries()) {
   everyNth(i, 3)(`keys in different slots are leased apart and spent together by ${kind.name}`, async () => {
     await using open = await kind.open(cluster.roots)
-    using limiter = createRedisLimiter(allOf([USER, TENANT]), { client: open.client, prefix: kind.name, ...NO_HASTE })
+    using limiter = createLimiter(allOf([USER, TENANT]), { store: redis(open.client, { prefix: kind.name }), ...NO_HASTE })
     const passed = await drained(limiter, KEYS)
     // A lease of two seconds takes ten off the burst.
     assert.ok(passed >= 50, `${passed}`)
@@ -45,7 +46,7 @@ for (const [i, kind] of clientsForRun(CLUSTER_CLIENTS).entries()) {
   everyNth(i + 1, 3)(`every verb does to each key in its slot what it does, by ${kind.name}`, async () => {
     await using open = await kind.open(cluster.roots)
     const quiet = allOf([fixedWindow({ limit: 100, window: '30d', name: 'small' }), TENANT])
-    using limiter = createRedisLimiter(quiet, { client: open.client, prefix: `verbs ${kind.name}`, ...NO_HASTE })
+    using limiter = createLimiter(quiet, { store: redis(open.client, { prefix: `verbs ${kind.name}` }), ...NO_HASTE })
     assert.deepEqual(remainingOf(await limiter.penalize(KEYS, 30)), [70, 370])
     assert.deepEqual(remainingOf(await limiter.refund(KEYS, 10)), [80, 380])
     assert.equal((await limiter.block(KEYS, '1m')).allowed, false)
@@ -65,7 +66,7 @@ for (const [i, kind] of clientsForRun(CLUSTER_CLIENTS).entries()) {
   everyNth(i + 2, 3)(`a larger cost passes whole or not at all, and one that never can says so, by ${kind.name}`, async () => {
     await using open = await kind.open(cluster.roots)
     const policy = allOf([fixedWindow({ limit: 100, window: '30d', name: 'small' }), TENANT])
-    using limiter = createRedisLimiter(policy, { client: open.client, prefix: `large ${kind.name}`, ...NO_HASTE })
+    using limiter = createLimiter(policy, { store: redis(open.client, { prefix: `large ${kind.name}` }), ...NO_HASTE })
     const never = await limiter.take(KEYS, 101)
     assert.deepEqual([never.allowed, never.retryAfterMs, remainingOf(never)], [false, Number.POSITIVE_INFINITY, [100, 400]])
     const takes = await Promise.all(Array.from({ length: 30 }, (_, i) => limiter.take(KEYS, i % 2 === 0 ? 1 : 30)))
@@ -77,7 +78,7 @@ for (const [i, kind] of clientsForRun(CLUSTER_CLIENTS).entries()) {
   everyNth(i + 3, 3)(`what cannot be leased as a whole is still refused by ${kind.name}`, async () => {
     await using open = await kind.open(cluster.roots)
     const permits = concurrency({ limit: 5, ttl: '30s', name: 'permits' })
-    using limiter = createRedisLimiter(allOf([USER, permits]), { client: open.client, prefix: kind.name, ...NO_HASTE })
+    using limiter = createLimiter(allOf([USER, permits]), { store: redis(open.client, { prefix: kind.name }), ...NO_HASTE })
     await assert.rejects(async () => limiter.take(KEYS), { code: 'CROSS_SLOT' })
     await assert.rejects(async () => limiter.peek(KEYS), { code: 'CROSS_SLOT' })
   })
@@ -85,7 +86,7 @@ for (const [i, kind] of clientsForRun(CLUSTER_CLIENTS).entries()) {
   everyNth(i + 4, 3)(`keys that share a slot by chance are as any others, by ${kind.name}`, async () => {
     await using open = await kind.open(cluster.roots)
     const policy = allOf([fixedWindow({ limit: 100, window: '30d', name: 'small' }), TENANT])
-    using limiter = createRedisLimiter(policy, { client: open.client, prefix: `chance ${kind.name}`, ...NO_HASTE })
+    using limiter = createLimiter(policy, { store: redis(open.client, { prefix: `chance ${kind.name}` }), ...NO_HASTE })
     const keys = ['user:1', sameSlotAs('user:1')]
     assert.deepEqual(remainingOf(await limiter.penalize(keys, 30)), [70, 370])
     assert.equal((await limiter.take(keys, 50)).allowed, true)
@@ -111,8 +112,8 @@ longTest('what was used while the server of one key was out is charged to both o
     fixedWindow({ limit: 1000, window: '30d', name: 'daily' }),
     fixedWindow({ limit: 2000, window: '30d', name: 'all' }),
   ])
-  const options = { client: open.client, prefix: 'outage', outage: 'local', localShare: 0.1, timeoutMs: 300 } as const
-  using limiter = createRedisLimiter(policy, options)
+  const options = { store: redis(open.client, { prefix: 'outage' }), outage: 'local', localShare: 0.1, timeoutMs: 300 } as const
+  using limiter = createLimiter(policy, options)
   const other = await cluster.primaryOf(hashSlot('user'))
   let tenant = 0
   while ((await cluster.primaryOf(hashSlot(`tenant:${tenant}`))) === other) tenant++

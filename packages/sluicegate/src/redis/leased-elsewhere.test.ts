@@ -3,8 +3,9 @@ import { after, test } from 'node:test'
 import { until } from 'sluicegate-testkit'
 import { holdingTokens } from 'sluicegate-testkit/leases/holding-tokens.js'
 import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
-import { fixedWindow, type Policy, slidingLog, tokenBucket } from '../index.js'
-import { createRedisLimiter, type FleetLimiter } from './index.js'
+import { createLimiter } from '../create-limiter.js'
+import { fixedWindow, type Policy, type SharedLimiter, slidingLog, tokenBucket } from '../index.js'
+import { redis as redisStore } from './index.js'
 
 // What one process does by hand, and another finds that holds a lease of the key, or knows of a denial.
 
@@ -13,8 +14,8 @@ after(() => redis.stop())
 const { client } = redis
 
 /** A denial that is known is looked at again after twenty horizons at the latest. */
-function limiterOf(policy: Policy, horizonMs = 1000): FleetLimiter {
-  return createRedisLimiter(policy, { client, timeoutMs: 10_000, outage: 'closed', lease: { horizonMs } })
+function limiterOf(policy: Policy, horizonMs = 1000): SharedLimiter {
+  return createLimiter(policy, { store: redisStore(client), timeoutMs: 10_000, outage: 'closed', lease: { horizonMs } })
 }
 
 const POLICIES = [
@@ -30,7 +31,7 @@ const BRISK = [
 ]
 
 /** Takes until one is denied. */
-async function drained(limiter: FleetLimiter, key: string): Promise<number> {
+async function drained(limiter: SharedLimiter, key: string): Promise<number> {
   let passed = 0
   while ((await limiter.take(key)).allowed) passed++
   return passed

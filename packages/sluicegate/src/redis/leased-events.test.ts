@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { after, test } from 'node:test'
 import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { createLimiter } from '../create-limiter.js'
 import type { DenialEvent } from '../decision/diagnostics.js'
-import { allOf, fixedWindow, type Key, type Policy, slidingLog, tokenBucket } from '../index.js'
-import { createRedisLimiter, type FleetLimiter } from './index.js'
+import { allOf, fixedWindow, type Key, type Policy, type SharedLimiter, slidingLog, tokenBucket } from '../index.js'
+import { redis as redisStore } from './index.js'
 
 // Events and counts of leased takes, and of waits beside them.
 
@@ -19,8 +20,14 @@ const CASES: readonly (readonly [Policy, Key])[] = [
   [allOf([WINDOW, LOG]), ['of both', 'of both']],
 ]
 
-function limiterOf(policy: Policy): FleetLimiter {
-  return createRedisLimiter(policy, { client: redis.client, timeoutMs: 10_000, outage: 'closed', hotKeys: 10, lease: { horizonMs: 1000 } })
+function limiterOf(policy: Policy): SharedLimiter {
+  return createLimiter(policy, {
+    store: redisStore(redis.client),
+    timeoutMs: 10_000,
+    outage: 'closed',
+    hotKeys: 10,
+    lease: { horizonMs: 1000 },
+  })
 }
 
 for (const [policy, key] of CASES) {
@@ -55,8 +62,8 @@ for (const [policy, key] of [
   [allOf([tokenBucket({ limit: 100, window: '1s', burst: 300, name: 'one of two' }), WINDOW]), ['k', 'waited for']],
 ] as const) {
   test(`${policy.algorithm}: waits beside leases are served in order, and an impossible cost is denied at once`, async () => {
-    using limiter = createRedisLimiter(policy as Policy, {
-      client: redis.client,
+    using limiter = createLimiter(policy as Policy, {
+      store: redisStore(redis.client),
       timeoutMs: 10_000,
       outage: 'closed',
       lease: { horizonMs: 50 },

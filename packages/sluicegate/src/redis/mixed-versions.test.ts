@@ -4,8 +4,10 @@ import { createClient } from '@redis/client'
 import { everyNth, Random, type RateSpec, shortOrLong } from 'sluicegate-testkit'
 import { positionBudget, rateBudget, type Spent, surelyOver } from 'sluicegate-testkit/history/excess.js'
 import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
-import { fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
-import { createRedisLimiter, type FleetLimiter, type RedisClient, type RedisLimiterOptions } from './index.js'
+import { createLimiter } from '../create-limiter.js'
+import { fixedWindow, gcra, type Policy, type SharedLimiter, slidingLog, slidingWindow, tokenBucket } from '../index.js'
+import type { SharedOptions } from '../shared/shared-options.js'
+import { type RedisClient, redis as redisStore } from './index.js'
 
 // Several versions of a policy saturate one key of a real server, as while a fleet is deployed: together they pass no more than the largest burst
 // and the highest rate, or the largest limit, over every interval.
@@ -17,7 +19,7 @@ const SEEDS = [1, 2, 3, 4].slice(0, shortOrLong(1, 4))
 /** The least share of the budget that must pass: a mix of versions shuts out no process. */
 const LEAST_SHARE = 0.5
 
-type Options = Pick<RedisLimiterOptions, 'mode' | 'lease'>
+type Options = Pick<SharedOptions, 'mode' | 'lease'>
 type Version = readonly [policy: Policy, options?: Options]
 
 const OTHER_HORIZON: Options = { lease: { horizonMs: 15 } }
@@ -129,11 +131,11 @@ async function saturated(prefix: string, versions: readonly Version[], { forMs =
   const beginUs = machineUs()
   const untilUs = beginUs + forMs * 1000
   const latestUs = beginUs + MOST_MS * 1000
-  const limiterOf = (i: number): FleetLimiter => {
+  const limiterOf = (i: number): SharedLimiter => {
     const [policy, options] = versions[i % versions.length] as Version
     const client = clients[i % clients.length] as (typeof clients)[number]
     const settings = { lease: { horizonMs: HORIZON_MS }, ...options }
-    return createRedisLimiter(policy, { client, prefix, outage: 'closed', timeoutMs: 60_000, ...settings })
+    return createLimiter(policy, { store: redisStore(client, { prefix }), outage: 'closed', timeoutMs: 60_000, ...settings })
   }
   const counts = versions.map(() => 0)
   const caller = async (_: Version, i: number): Promise<void> => {

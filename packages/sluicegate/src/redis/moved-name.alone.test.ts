@@ -3,8 +3,9 @@ import { test } from 'node:test'
 import { createClient } from '@redis/client'
 import { Redis } from 'ioredis'
 import { FaultProxy, RedisProcess, until } from 'sluicegate-testkit'
+import { createLimiter } from '../create-limiter.js'
 import { tokenBucket } from '../policy/single-policy.js'
-import { createRedisLimiter } from './create-redis-limiter.js'
+import { redis } from './redis.js'
 import type { RedisClient } from './runner-for.js'
 
 /** As docs/redis.md has it. */
@@ -46,7 +47,7 @@ test('with the settings of docs/redis.md a client leaves a server that became a 
     await using second = await RedisProcess.start()
     await using name = await FaultProxy.before({ host: '127.0.0.1', port: first.port })
     const { client, end } = await open(name.url)
-    const limiter = createRedisLimiter(tokenBucket({ limit: 1_000, window: '1h', name: library }), { client, mode: 'exact' })
+    const limiter = createLimiter(tokenBucket({ limit: 1_000, window: '1h', name: library }), { store: redis(client), mode: 'exact' })
     assert.equal((await limiter.take('k')).source, 'store')
     await first.ask('REPLICAOF', '127.0.0.1', String(second.port))
     name.leadNext({ host: '127.0.0.1', port: second.port })

@@ -5,10 +5,12 @@ import { NodeSet } from 'sluicegate-testkit/outage/node-set.js'
 import { GivenTime } from 'sluicegate-testkit/redis/given-time.js'
 import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { CLUSTER_CLIENTS, clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { createLimiter } from '../create-limiter.js'
 import { allOf } from '../policy/all-of.js'
 import { concurrency, tokenBucket } from '../policy/single-policy.js'
-import { createRedisLimiter } from './create-redis-limiter.js'
-import { countNodes, newNodeId } from './node-count.js'
+import { newNodeId } from '../shared/outage/local-share.js'
+import { countNodes } from './node-count.js'
+import { redis as redisStore } from './redis.js'
 import { RedisKeys } from './redis-keys.js'
 import { createRedisRateTable } from './redis-rate-table.js'
 
@@ -60,13 +62,13 @@ for (const [kinds, where] of [
     test(`${kind.name}: limiters of all forms learn how many share their policy, two in one process count as two`, async () => {
       await using open = await kind.open(where())
       const { client } = open
-      const options = { client, prefix: kind.name, timeoutMs: 5_000 }
+      const options = { store: redisStore(client, { prefix: kind.name }), timeoutMs: 5_000 }
       const both = allOf([tokenBucket({ limit: 5, window: '1s', name: 'one' }), BUCKET])
       const limiters = [
-        createRedisLimiter(BUCKET, options),
-        createRedisLimiter(BUCKET, { ...options, mode: 'exact' }),
-        createRedisLimiter(both, { ...options, hashTag: 'x' }),
-        createRedisLimiter(concurrency({ limit: 5, name: 'places' }), options),
+        createLimiter(BUCKET, options),
+        createLimiter(BUCKET, { ...options, mode: 'exact' }),
+        createLimiter(both, { ...options, store: redisStore(client, { prefix: kind.name, hashTag: 'x' }) }),
+        createLimiter(concurrency({ limit: 5, name: 'places' }), options),
       ]
       for (const limiter of limiters) {
         await limiter.take('k')
@@ -80,7 +82,7 @@ for (const [kinds, where] of [
         limiters.map((limiter) => limiter.stats().localShare),
         [0.1, 0.1, 0.1, 0.1],
       )
-      const given = createRedisLimiter(BUCKET, { ...options, localShare: 0.5 })
+      const given = createLimiter(BUCKET, { ...options, localShare: 0.5 })
       await given.take('k')
       assert.deepEqual([given.stats().nodes, given.stats().localShare], [0, 0.5])
     })
@@ -90,7 +92,7 @@ for (const [kinds, where] of [
 test('tiers and policies of single keys under one name are one node: a key is decided by one of them', async () => {
   const raised = tokenBucket({ limit: 200, window: '1s', name: 'bucket' })
   const policyFor = (key: string) => (key === 'raised' ? raised : undefined)
-  const limiter = createRedisLimiter(BUCKET, { client: redis.client, prefix: 'tiers', mode: 'exact', policyFor })
+  const limiter = createLimiter(BUCKET, { store: redisStore(redis.client, { prefix: 'tiers' }), mode: 'exact', policyFor })
   await limiter.take('a')
   await limiter.take('raised')
   await until('it is counted', async () => limiter.stats().nodes > 0)
@@ -99,7 +101,7 @@ test('tiers and policies of single keys under one name are one node: a key is de
 
 test('another kind of value under the name, or no right to it, is no failure: the share stays a tenth', async () => {
   await redis.send('SET', 'wrong:nodes:bucket', 'x')
-  const limiter = createRedisLimiter(BUCKET, { client: redis.client, prefix: 'wrong', mode: 'exact' })
+  const limiter = createLimiter(BUCKET, { store: redisStore(redis.client, { prefix: 'wrong' }), mode: 'exact' })
   for (let i = 0; i < 3; i++) assert.equal((await limiter.take('a')).source, 'store')
   const { nodes, localShare, storeFailures, openCircuits } = limiter.stats()
   assert.deepEqual([nodes, localShare, storeFailures, openCircuits], [0, 0.1, 0, 0])
@@ -107,7 +109,7 @@ test('another kind of value under the name, or no right to it, is no failure: th
 
 test('scripts that the server forgot, and data that it lost, do not make the count collapse', async () => {
   const limiters = Array.from({ length: 12 }, () =>
-    createRedisLimiter(BUCKET, { client: redis.client, prefix: 'lost', mode: 'exact', timeoutMs: 5_000 }),
+    createLimiter(BUCKET, { store: redisStore(redis.client, { prefix: 'lost' }), mode: 'exact', timeoutMs: 5_000 }),
   )
   for (const limiter of limiters) {
     await limiter.take('a')

@@ -10,11 +10,6 @@ const MOST_NODES = 10_000
 
 const BOUNDS = [String(REMEMBERED_MS * 1000), String(MOST_NODES)]
 
-/** The id of a limiter in the fleet: 48 random bits. Its tiers have the same, since a key is decided by one of them. */
-export function newNodeId(): string {
-  return globalThis.crypto.randomUUID().slice(0, 13)
-}
-
 /**
  * How many limiters shared one of these policies of late: of several policies the most. The limiter `id` is one of them from now on. Each policy
  * has its count under one name, also on a cluster: all that share the policy call the same server.

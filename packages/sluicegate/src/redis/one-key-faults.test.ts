@@ -3,11 +3,13 @@ import { test } from 'node:test'
 import { everyNth, longTest, RedisCluster } from 'sluicegate-testkit'
 import { CLUSTER_CLIENTS, clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { serverOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
+import { createLimiter } from '../create-limiter.js'
 import { PolicyError } from '../errors.js'
 import type { Policy } from '../policy/policy.js'
 import { concurrency, fixedWindow, slidingLog, slidingWindow, tokenBucket } from '../policy/single-policy.js'
 import type { OutageMode } from '../shared/outage/local-share.js'
-import { createRedisLimiter, type RedisLimiterOptions } from './create-redis-limiter.js'
+import { redis } from './redis.js'
+import type { RedisClient } from './runner-for.js'
 
 // What is wrong with one key is no outage of the others.
 
@@ -39,8 +41,13 @@ function modesOf({ algorithm }: Policy): readonly (typeof MODES)[number][] {
 const INVALID = (error: unknown): boolean =>
   error instanceof PolicyError && error.code === 'OPTION_INVALID' && error.option === 'hashTag' && error.cause === MINE
 
-async function throwsInTag(client: RedisLimiterOptions['client'], mode: (typeof MODES)[number]): Promise<void> {
-  const limiter = createRedisLimiter(RATE, { client, mode, outage: 'open', hashTag: tagOf, prefix: `tag ${mode}`, ...NO_HASTE })
+async function throwsInTag(client: RedisClient, mode: (typeof MODES)[number]): Promise<void> {
+  const limiter = createLimiter(RATE, {
+    store: redis(client, { prefix: `tag ${mode}`, hashTag: tagOf }),
+    mode,
+    outage: 'open',
+    ...NO_HASTE,
+  })
   const verbs = [
     async () => limiter.take('bad'),
     async () => limiter.peek('bad'),
@@ -83,7 +90,7 @@ for (const [i, kind] of KINDS.entries()) {
         `${kind.name}, ${policy.algorithm}, ${mode}: a name under which something else is kept is an outage of that key alone`,
         async () => {
           await using open = await kind.open([server])
-          const limiter = createRedisLimiter(policy, { client: open.client, mode, outage: 'open', prefix: 'type', ...NO_HASTE })
+          const limiter = createLimiter(policy, { store: redis(open.client, { prefix: 'type' }), mode, outage: 'open', ...NO_HASTE })
           const form = policy === RATE ? 'rate' : policy.algorithm
           await server.ask('SADD', `type:${form}:p:{bad}`, 'x')
           for (let i = 0; i < 5; i++) {
@@ -111,7 +118,7 @@ for (const [i, kind] of KINDS.entries()) {
       ['open', true],
       ['closed', false],
     ] as const satisfies readonly (readonly [OutageMode, boolean])[]) {
-      const limiter = createRedisLimiter(RATE, { client: open.client, mode: 'exact', outage, prefix: 'garbage', ...NO_HASTE })
+      const limiter = createLimiter(RATE, { store: redis(open.client, { prefix: 'garbage' }), mode: 'exact', outage, ...NO_HASTE })
       for (let i = 0; i < 5; i++) assert.deepEqual(source(await limiter.take('bad')), ['outage', allowed])
       assert.equal((await limiter.take('good')).source, 'store')
       await assert.rejects(limiter.block('bad', 5), { code: 'OUTAGE', message: /this key: .*user_script/ })

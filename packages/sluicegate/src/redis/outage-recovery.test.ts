@@ -4,13 +4,14 @@ import { test } from 'node:test'
 import { everyNth, type FaultProxy, longTest, until } from 'sluicegate-testkit'
 import { CLUSTER_CLIENTS, type ClientKind, clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { clusterOfFile, proxiedServerOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
+import { createLimiter } from '../create-limiter.js'
 import type { Decision } from '../decision/decision.js'
 import { allOf } from '../policy/all-of.js'
 import type { Policy } from '../policy/policy.js'
 import { tokenBucket } from '../policy/single-policy.js'
-import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import type { OutageEvent } from '../shared/outage/outage-account.js'
-import { createRedisLimiter } from './create-redis-limiter.js'
+import type { SharedLimiter } from '../shared/shared-limiter.js'
+import { redis } from './redis.js'
 import { hashSlot } from './redis-keys.js'
 
 // What was used without the store is charged there afterwards. Nothing of these budgets comes back while a test runs, so that totals are exact.
@@ -33,7 +34,7 @@ function keys(count: number): string[] {
 }
 
 /** Asks until it is an outage, and once more for each key; answers how many passed by key. */
-async function takenOut(limiter: FleetLimiter, names: readonly string[]): Promise<number[]> {
+async function takenOut(limiter: SharedLimiter, names: readonly string[]): Promise<number[]> {
   // No more calls are sent: those queued in a client may be charged when its connection is back.
   await until('it is an outage', async () => (await limiter.peek('another')).source === 'outage' && limiter.stats().outages > 0)
   return Promise.all(
@@ -45,7 +46,7 @@ async function takenOut(limiter: FleetLimiter, names: readonly string[]): Promis
 }
 
 /** What is left of each key once the store knows everything. */
-async function leftOf(limiter: FleetLimiter, names: readonly string[]): Promise<number[]> {
+async function leftOf(limiter: SharedLimiter, names: readonly string[]): Promise<number[]> {
   await until('the store is back', async () => (await limiter.peek('another')).source === 'store')
   await until('all is accounted for', async () => {
     await limiter.peek('another')
@@ -60,9 +61,8 @@ for (const [i, [kind, outage]] of KINDS.flatMap((kind) =>
 ).entries()) {
   everyNth(i, 6)(`${kind.name}: after an outage the store knows to the token what was used without it, ${outage}`, async () => {
     await using open = await kind.open([proxy])
-    const limiter = createRedisLimiter(bucket(`exact ${outage}`), {
-      client: open.client,
-      prefix: kind.name,
+    const limiter = createLimiter(bucket(`exact ${outage}`), {
+      store: redis(open.client, { prefix: kind.name }),
       outage,
       localShare: SHARE,
       timeoutMs: TIMEOUT_MS,
@@ -90,7 +90,7 @@ for (const kind of KINDS.slice(0, 2)) {
   longTest(`${kind.name}: of allOf each policy is charged what was used of it`, async () => {
     await using open = await kind.open([proxy])
     const policy = allOf([bucket('one'), bucket('two', 2 * BURST)])
-    const limiter = createRedisLimiter(policy, { client: open.client, prefix: kind.name, localShare: SHARE, timeoutMs: TIMEOUT_MS })
+    const limiter = createLimiter(policy, { store: redis(open.client, { prefix: kind.name }), localShare: SHARE, timeoutMs: TIMEOUT_MS })
     await limiter.take(['a', 'tenant'])
     proxy.set({ kind: 'cut' })
     await until('it is an outage', async () => (await limiter.peek(['x', 'y'])).source === 'outage')
@@ -108,9 +108,8 @@ for (const kind of KINDS.slice(0, 2)) {
 
   longTest(`${kind.name}: a connection that comes and goes under load loses no more than what was on its way`, async () => {
     await using open = await kind.open([proxy])
-    const limiter = createRedisLimiter(bucket('flaps'), {
-      client: open.client,
-      prefix: kind.name,
+    const limiter = createLimiter(bucket('flaps'), {
+      store: redis(open.client, { prefix: kind.name }),
       localShare: SHARE,
       timeoutMs: SHORT_MS,
     })
@@ -136,7 +135,7 @@ for (const kind of KINDS.slice(0, 2)) {
 
   test(`${kind.name}: events report the failed server and its recovery`, async () => {
     await using open = await kind.open([proxy])
-    const limiter = createRedisLimiter(bucket('reported'), { client: open.client, prefix: kind.name, timeoutMs: TIMEOUT_MS })
+    const limiter = createLimiter(bucket('reported'), { store: redis(open.client, { prefix: kind.name }), timeoutMs: TIMEOUT_MS })
     const heard: OutageEvent[] = []
     const listen = (event: unknown): void => void heard.push(event as OutageEvent)
     subscribe('sluicegate:outage', listen)
@@ -164,12 +163,12 @@ for (const kind of clientsForRun(ON_CLUSTER)) {
     await using open = await kind.open(cluster.roots)
     await oneShardOut(
       kind,
-      createRedisLimiter(bucket('shards'), { client: open.client, prefix: kind.name, localShare: SHARE, timeoutMs: TIMEOUT_MS }),
+      createLimiter(bucket('shards'), { store: redis(open.client, { prefix: kind.name }), localShare: SHARE, timeoutMs: TIMEOUT_MS }),
     )
   })
 }
 
-async function oneShardOut({ name }: ClientKind, limiter: FleetLimiter): Promise<void> {
+async function oneShardOut({ name }: ClientKind, limiter: SharedLimiter): Promise<void> {
   const names = keys(60)
   await Promise.all(names.map((key) => limiter.take(key)))
   const node = await cluster.primaryOf(hashSlot('user:0'))
@@ -192,7 +191,7 @@ async function oneShardOut({ name }: ClientKind, limiter: FleetLimiter): Promise
   })
 }
 
-async function takesOf(limiter: FleetLimiter, names: readonly string[]): Promise<Decision[]> {
+async function takesOf(limiter: SharedLimiter, names: readonly string[]): Promise<Decision[]> {
   return Promise.all(names.map((key) => limiter.take(key)))
 }
 

@@ -3,11 +3,12 @@ import { readFileSync } from 'node:fs'
 import { everyNth, type Fault, until } from 'sluicegate-testkit'
 import { clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { proxiedServerOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
+import { createLimiter } from '../create-limiter.js'
 import type { Decision } from '../decision/decision.js'
 import { tokenBucket } from '../policy/single-policy.js'
-import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import type { OutageMode } from '../shared/outage/local-share.js'
-import { createRedisLimiter } from './create-redis-limiter.js'
+import type { SharedLimiter } from '../shared/shared-limiter.js'
+import { redis } from './redis.js'
 
 const PAGE = new URL('../../../../docs/outages.md', import.meta.url)
 const TIMEOUT_MS = 300
@@ -52,11 +53,11 @@ function documented(): ReadonlyMap<string, readonly string[]> {
 
 /** One limiter under one fault. */
 class Cell {
-  private readonly limiter: FleetLimiter
+  private readonly limiter: SharedLimiter
   private readonly outage: OutageMode
   slowestMs = 0
 
-  constructor(limiter: FleetLimiter, outage: OutageMode) {
+  constructor(limiter: SharedLimiter, outage: OutageMode) {
     this.limiter = limiter
     this.outage = outage
   }
@@ -118,8 +119,15 @@ for (const kind of KINDS) {
       await using open = await kind.open([proxy])
       const cells = COLUMNS.map(({ mode, outage }) => {
         const prefix = `${kind.name} ${name} ${mode} ${outage}`
-        const options = { client: open.client, prefix, mode, outage, localShare: SHARE, timeoutMs: TIMEOUT_MS, lease: { horizonMs: 200 } }
-        return new Cell(createRedisLimiter(POLICY, options), outage)
+        const options = {
+          store: redis(open.client, { prefix }),
+          mode,
+          outage,
+          localShare: SHARE,
+          timeoutMs: TIMEOUT_MS,
+          lease: { horizonMs: 200 },
+        }
+        return new Cell(createLimiter(POLICY, options), outage)
       })
       try {
         for (const cell of cells) await until('the store decides', () => cell.isServed())

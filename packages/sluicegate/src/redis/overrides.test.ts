@@ -4,9 +4,10 @@ import { IS_LONG_RUN, RedisCluster, RedisProcess } from 'sluicegate-testkit'
 import { allow, DOCUMENTED_COMMANDS, DOCUMENTED_FOR_OVERRIDES, USER } from 'sluicegate-testkit/redis/own-redis.js'
 import { CLUSTER_CLIENTS, clientsForRun, type OpenClient, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { overrideSuite, STALE_MS } from 'sluicegate-testkit/suites/override-suite.js'
+import { createLimiter } from '../create-limiter.js'
 import { fixedWindow } from '../index.js'
 import { manualClock } from '../time/clock.js'
-import { createRedisLimiter, layersOver } from './create-redis-limiter.js'
+import { redis, scriptedStore } from './redis.js'
 import { RedisKeys } from './redis-keys.js'
 import { RedisOverrides } from './redis-overrides.js'
 import { RedisScripts } from './redis-scripts.js'
@@ -44,13 +45,9 @@ for (const [i, kind] of PLAIN.entries()) {
         const options = { mode, overrides: { staleMs: STALE_MS }, ...more, outage: 'closed' } as const
         const limiter = () => {
           const runner = runnerFor(opened.get(kind.name)?.client)
-          return layersOver(
-            new RedisScripts(runner, keys),
-            () => new RedisOverrides(runner, keys, policy.name),
-            policy,
-            options,
-            clock,
-          ) as never
+          const overridesOf = () => new RedisOverrides(runner, keys, policy.name)
+          const store = scriptedStore(new RedisScripts(runner, keys), () => ({ overridesOf }))
+          return createLimiter(policy, { store, ...options, clock }) as never
         }
         return { one: limiter(), other: limiter(), clock }
       },
@@ -61,11 +58,11 @@ for (const [i, kind] of PLAIN.entries()) {
 for (const kind of [...clientsForRun(SERVER_CLIENTS), ...clientsForRun(CLUSTER_CLIENTS)]) {
   test(`overrides are kept by ${kind.name}`, async () => {
     await using open = await kind.open(CLUSTER_CLIENTS.includes(kind) ? cluster.roots : [server])
-    const options = { client: open.client, prefix: kind.name, mode: 'exact', timeoutMs: 60_000, overrides: true } as const
-    using one = createRedisLimiter(OWN, options)
+    const options = { store: redis(open.client, { prefix: kind.name }), mode: 'exact', timeoutMs: 60_000, overrides: true } as const
+    using one = createLimiter(OWN, options)
     await one.overrides.set('acme', PRO)
     assert.equal((await one.take('acme')).limit, 5)
-    using other = createRedisLimiter(OWN, options)
+    using other = createLimiter(OWN, options)
     assert.deepEqual([(await other.take('acme')).limit, (await other.take('else')).limit], [5, 3])
     assert.deepEqual([await other.overrides.get('acme'), await one.overrides.delete('acme')], [PRO, true])
     assert.deepEqual(await one.overrides.list(), new Map())
@@ -78,7 +75,7 @@ test('the commands that are documented for overrides are those that they need', 
   await allow([server], [...DOCUMENTED_COMMANDS, ...DOCUMENTED_FOR_OVERRIDES])
   const [kind] = SERVER_CLIENTS
   await using open = await (kind as (typeof SERVER_CLIENTS)[0]).open([server], USER)
-  using limiter = createRedisLimiter(OWN, { client: open.client, mode: 'exact', timeoutMs: 60_000, overrides: true })
+  using limiter = createLimiter(OWN, { store: redis(open.client), mode: 'exact', timeoutMs: 60_000, overrides: true })
   await limiter.overrides.set('acme', PRO)
   assert.equal((await limiter.take('acme')).limit, 5)
   assert.equal(await limiter.overrides.delete('acme'), true)
@@ -91,9 +88,8 @@ test('a hash that was lost, and made anew by as many changes, is not taken for t
   const runner = runnerFor(open.client)
   const make = () => {
     const kept = new RedisOverrides(runner, keys, 'own')
-    return layersOver(new RedisScripts(runner, keys), () => kept, OWN, { mode: 'exact', overrides: true }, clock) as unknown as ReturnType<
-      typeof createRedisLimiter
-    > & { readonly overrides: { set(key: string, policy: typeof PRO): Promise<void> } }
+    const store = scriptedStore(new RedisScripts(runner, keys), () => ({ overridesOf: () => kept }))
+    return createLimiter(OWN, { store, mode: 'exact', overrides: true, clock })
   }
   using one = make()
   await one.overrides.set('acme', PRO)

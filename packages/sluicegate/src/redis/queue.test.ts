@@ -3,16 +3,18 @@ import { after, test } from 'node:test'
 import { createClient } from '@redis/client'
 import { freePorts, longTest, RedisProcess, until } from 'sluicegate-testkit'
 import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
-import { concurrency, fixedWindow, gcra, type Policy, QueueError, tokenBucket } from '../index.js'
-import { createRedisLimiter, type FleetLimiter, type RedisLimiterOptions } from './index.js'
+import { createLimiter } from '../create-limiter.js'
+import { concurrency, fixedWindow, gcra, type Policy, QueueError, type SharedLimiter, tokenBucket } from '../index.js'
+import type { SharedOptions } from '../shared/shared-options.js'
+import { redis as redisStore } from './index.js'
 
 // Jobs in queues over limiters of a real server.
 
 const redis = await ownRedis()
 after(() => redis.stop())
 
-function limiterOf(policy: Policy, options: Partial<RedisLimiterOptions> = {}): FleetLimiter {
-  return createRedisLimiter(policy, { client: redis.client, timeoutMs: 10_000, outage: 'closed', ...options })
+function limiterOf(policy: Policy, options: Partial<SharedOptions> = {}): SharedLimiter {
+  return createLimiter(policy, { store: redisStore(redis.client), timeoutMs: 10_000, outage: 'closed', ...options })
 }
 
 for (const mode of ['leased', 'exact'] as const) {
@@ -98,8 +100,8 @@ longTest('an outage is an error of its own, and the queue goes on once the serve
   own.on('error', () => undefined)
   await own.connect()
   t.after(() => own.destroy())
-  using limiter = createRedisLimiter(tokenBucket({ limit: 100, window: '1s', name: 'outage' }), {
-    client: own,
+  using limiter = createLimiter(tokenBucket({ limit: 100, window: '1s', name: 'outage' }), {
+    store: redisStore(own),
     mode: 'exact',
     outage: 'closed',
   })

@@ -6,10 +6,11 @@ import { checkCallKey, checkQuantity, throttled } from '../rate-table/checked-ca
 import { createRateTable } from '../rate-table/create-rate-table.js'
 import type { RateTable, Throttled } from '../rate-table/rate-table.js'
 import { CallGuard, KeyFault } from '../shared/calls/call-guard.js'
-import { CountedShare, type LocalShare, localShareOf, type OutageMode } from '../shared/outage/local-share.js'
+import { CountedShare, type LocalShare, localShareOf, newNodeId, type OutageMode } from '../shared/outage/local-share.js'
+import type { SharedOptions } from '../shared/shared-options.js'
 import { preciseClock } from '../time/clock.js'
 import type { CommandRunner } from './command-runner.js'
-import { countNodes, newNodeId } from './node-count.js'
+import { countNodes } from './node-count.js'
 import { hashSlot, RedisKeys } from './redis-keys.js'
 import { runScript } from './run-script.js'
 import { type RedisClient, runnerFor } from './runner-for.js'
@@ -25,7 +26,7 @@ export interface RedisRateTableOptions {
   readonly timeoutMs?: number
   /** What decides in an outage: a table of this process with `localShare` of each rate (`local`, default), or all calls pass or none does. */
   readonly outage?: OutageMode
-  /** Above 0 to 1. Default: 1 divided by the number of tables with this prefix, as for a limiter ({@link RedisLimiterOptions.localShare}). */
+  /** Above 0 to 1. Default: 1 divided by the number of tables with this prefix, as for a limiter ({@link SharedOptions.localShare}). */
   readonly localShare?: number
   /** How many keys each list of {@link RedisRateTable.hotKeys} follows, 0 to 10,000; default 0. */
   readonly hotKeys?: number

@@ -1,6 +1,6 @@
-import type { Deposit, Draw, Drawn, DrawTerms, Lot, RegionPool } from '../regions/region-pool.js'
 import type { CancelSignal } from '../shared/backend.js'
 import type { CallGuard } from '../shared/calls/call-guard.js'
+import type { Deposit, Draw, Drawn, DrawTerms, Lot, RegionPool } from '../shared/region-pool.js'
 import { notUnderstood } from '../shared/steps/script-call.js'
 import type { CommandRunner } from './command-runner.js'
 import type { RedisKeys } from './redis-keys.js'

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { longTest, RedisProcess, until } from 'sluicegate-testkit'
 import { clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { createLimiter } from '../create-limiter.js'
 import { tokenBucket } from '../policy/single-policy.js'
 import type { CommandRunner } from './command-runner.js'
-import { createRedisLimiter } from './create-redis-limiter.js'
+import { redis } from './redis.js'
 import { warnAtStart } from './redis-warnings.js'
 import { runnerFor } from './runner-for.js'
 
@@ -34,7 +35,7 @@ longTest('a server that may evict keys causes one warning, for any number of lim
     await using open = await kind.open([server])
     const calls = await server.callsOf('info')
     for (let i = 0; i < 5; i++)
-      await createRedisLimiter(tokenBucket({ limit: 10, window: '1s', name: `p${i}` }), { client: open.client }).take('k')
+      await createLimiter(tokenBucket({ limit: 10, window: '1s', name: `p${i}` }), { store: redis(open.client) }).take('k')
     await until('the warning', () => warnings.length > 0)
     // The one of these limiters, and that of the line above.
     assert.equal((await server.callsOf('info')) - calls, 2)

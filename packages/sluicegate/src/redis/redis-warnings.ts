@@ -1,6 +1,6 @@
 import { onceInProcess } from '../once-in-process.js'
 import { hasDefaultName } from '../policy/policy-options.js'
-import type { FleetLimiter } from '../shared/fleet-limiter.js'
+import type { SharedLimiter } from '../shared/shared-limiter.js'
 import { emitWarning, isFirstWarning, type StoreWarning, type Warn, warnOnce } from '../warn-once.js'
 import type { CommandRunner } from './command-runner.js'
 
@@ -80,7 +80,7 @@ function emitted(message: string, code: StoreWarning): void {
 }
 
 /** Limiters of a client by their names in Redis. */
-const limiters = /* @__PURE__ */ onceInProcess('names of limiters', () => new WeakMap<CommandRunner, Map<string, WeakRef<FleetLimiter>>>())
+const limiters = /* @__PURE__ */ onceInProcess('names of limiters', () => new WeakMap<CommandRunner, Map<string, WeakRef<SharedLimiter>>>())
 /** Names of one client that are remembered. */
 const MOST_NAMES = 10_000
 
@@ -90,8 +90,8 @@ const warnInProcess = warnOnce()
  * Warns of two limiters that share a budget only because their default names, made from the numbers, are equal. Limiters with a given name
  * are meant to share it; closed limiters do not count.
  */
-export function noteName(runner: CommandRunner, prefix: string, limiter: FleetLimiter, warn: Warn = warnInProcess): void {
-  const known = limiters.get(runner) ?? new Map<string, WeakRef<FleetLimiter>>()
+export function noteName(runner: CommandRunner, prefix: string, limiter: SharedLimiter, warn: Warn = warnInProcess): void {
+  const known = limiters.get(runner) ?? new Map<string, WeakRef<SharedLimiter>>()
   limiters.set(runner, known)
   const { policy } = limiter
   for (const part of policy.policies ?? [policy]) {
@@ -111,7 +111,7 @@ export function noteName(runner: CommandRunner, prefix: string, limiter: FleetLi
   }
 }
 
-function isOpen(limiter: FleetLimiter): boolean {
+function isOpen(limiter: SharedLimiter): boolean {
   try {
     return limiter.policy !== undefined
   } catch {

@@ -4,11 +4,14 @@ import { createClient } from '@redis/client'
 import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { FaultProxy } from 'sluicegate-testkit/servers/fault-proxy.js'
 import { until } from 'sluicegate-testkit/servers/until.js'
+import { createLimiter } from '../create-limiter.js'
 import { allOf, concurrency, fixedWindow, type Policy, tokenBucket } from '../index.js'
-import type { FleetLimiter } from '../shared/fleet-limiter.js'
-import { storeHome } from '../store/index.js'
+import { type RegionOptions, region } from '../regions/index.js'
+import type { SharedLimiter } from '../shared/shared-limiter.js'
+import type { SharedOptions } from '../shared/shared-options.js'
+import { casStore } from '../store/index.js'
 import { memoryStore } from '../store-testing/index.js'
-import { createRedisLimiter, type RedisLimiterOptions } from './create-redis-limiter.js'
+import { redis } from './redis.js'
 import type { RedisClient } from './runner-for.js'
 
 // Two regions, each with its own server, and a home behind a proxy for each of them.
@@ -23,7 +26,7 @@ interface Site {
 let home: OwnRedis
 let west: Site
 let east: Site
-const limiters: FleetLimiter[] = []
+const limiters: SharedLimiter[] = []
 
 async function site(): Promise<Site> {
   const store = await ownRedis()
@@ -36,16 +39,13 @@ async function site(): Promise<Site> {
 
 function limiterIn(
   { store, homeClient }: Site,
-  region: string,
+  name: string,
   policy: Policy,
-  more: Partial<NonNullable<RedisLimiterOptions['home']>> = {},
-  options: Partial<RedisLimiterOptions> = {},
-): FleetLimiter {
-  const limiter = createRedisLimiter(policy, {
-    client: store.client,
-    home: { client: homeClient, region, timeoutMs: 300, ...more },
-    ...options,
-  })
+  more: Partial<RegionOptions> = {},
+  options: Partial<SharedOptions> = {},
+): SharedLimiter {
+  const where = region({ name, local: redis(store.client), home: redis(homeClient), timeoutMs: 300, ...more })
+  const limiter = createLimiter(policy, { store: where, ...options })
   limiters.push(limiter)
   return limiter
 }
@@ -66,7 +66,7 @@ after(async () => {
   await home.stop()
 })
 
-async function passedOf(limiter: FleetLimiter, key: string, takes: number): Promise<number> {
+async function passedOf(limiter: SharedLimiter, key: string, takes: number): Promise<number> {
   const decisions = await Promise.all(Array.from({ length: takes }, () => limiter.take(key)))
   return decisions.filter(({ allowed }) => allowed).length
 }
@@ -294,8 +294,8 @@ test('an update is in force at once in its process, and what was spent stays spe
 test('overrides are kept at the home, and reach every region', async () => {
   const policy = fixedWindow({ limit: 100, window: '1h', name: 'overridden' })
   const options = { overrides: { staleMs: 10 } } as const
-  const make = (where: Site, region: string) =>
-    createRedisLimiter(policy, { client: where.store.client, home: { client: where.homeClient, region, timeoutMs: 300 }, ...options })
+  const make = ({ store, homeClient }: Site, name: string) =>
+    createLimiter(policy, { store: region({ name, local: redis(store.client), home: redis(homeClient), timeoutMs: 300 }), ...options })
   const [a, b] = [make(west, 'west'), make(east, 'east')]
   limiters.push(a, b)
   await a.overrides.set('vip', fixedWindow({ limit: 500, window: '1h' }))
@@ -304,25 +304,26 @@ test('overrides are kept at the home, and reach every region', async () => {
 
 test('misuse of the option says what to do', () => {
   const policy = fixedWindow({ limit: 100, window: '1h' })
-  const make = (given: object) => () =>
-    createRedisLimiter(policy, { client: west.store.client, home: { client: west.homeClient, ...given } as never })
-  assert.throws(make({}), { code: 'OPTION_INVALID', message: /home\.region.*'eu-west'/ })
-  assert.throws(make({ region: 'a b' }), { code: 'OPTION_INVALID' })
-  assert.throws(make({ region: 'west', share: 2 }), { code: 'OPTION_INVALID', message: /home\.share/ })
-  assert.throws(make({ region: 'west', cold: 'maybe' }), { code: 'OPTION_INVALID', message: /'home' or 'share'/ })
-  assert.throws(make({ region: 'west', shares: 1 }), { code: 'OPTION_UNKNOWN' })
-  assert.throws(make({ region: 'west', client: {} }), { code: 'CLIENT_INVALID' })
-  const store = storeHome(memoryStore())
-  assert.throws(make({ region: 'west', store }), { code: 'OPTION_INVALID', message: /two homes: give one of them/ })
-  const inStore =
+  const [local, home] = [redis(west.store.client), redis(west.homeClient)]
+  const make = (given: object) => () => region({ local, home, ...given } as never)
+  assert.throws(make({}), { code: 'OPTION_INVALID', message: /name.*'eu-west'/ })
+  assert.throws(make({ name: 'a b' }), { code: 'OPTION_INVALID' })
+  assert.throws(make({ name: 'west', share: 2 }), { code: 'OPTION_INVALID', message: /share/ })
+  assert.throws(make({ name: 'west', cold: 'maybe' }), { code: 'OPTION_INVALID', message: /'home', 'share'/ })
+  assert.throws(make({ name: 'west', shares: 1 }), { code: 'OPTION_UNKNOWN' })
+  for (const wrong of [undefined, west.homeClient, memoryStore()]) {
+    assert.throws(make({ name: 'west', home: wrong }), { code: 'OPTION_INVALID', option: 'home', message: /redis\(client\)/ })
+  }
+  const kept = casStore(memoryStore())
+  const over =
     (given: object, options: object = {}, which: Policy = policy) =>
     () =>
-      createRedisLimiter(which, { client: west.store.client, home: { region: 'west', ...given }, ...options })
-  assert.throws(inStore({ store: memoryStore() }), { code: 'OPTION_INVALID', message: /storeHome\(store\) returns/ })
-  assert.throws(inStore({ store }, { overrides: true }), { code: 'OPTION_INVALID', message: /use policyFor/ })
+      createLimiter(which, { store: region({ name: 'west', local, home, ...given }), ...options })
+  assert.throws(over({ local: kept }), { code: 'OPTION_INVALID', option: 'local', message: /give a Redis/ })
+  assert.throws(over({ home: kept }, { overrides: true }), { code: 'OPTION_INVALID', message: /use policyFor/ })
   const { name, read, swap } = memoryStore()
-  const apart = storeHome({ name, read, swap })
-  assert.throws(inStore({ store: apart }, {}, allOf([policy, fixedWindow({ limit: 9, window: '1s' })])), {
+  const apart = casStore({ name, read, swap })
+  assert.throws(over({ home: apart }, {}, allOf([policy, fixedWindow({ limit: 9, window: '1s' })])), {
     code: 'CROSS_SLOT',
     message: /swapAll/,
   })
@@ -356,9 +357,9 @@ test('a share of a window is rounded down to whole tokens, and stats say so', as
 
 test('shares of a small policy have to be given', () => {
   const policy = fixedWindow({ limit: 3, window: '1h' })
-  assert.throws(() => limiterIn(west, 'west', policy, { tooSmall: 'share' }), { code: 'OPTION_INVALID', option: 'home.share' })
+  assert.throws(() => limiterIn(west, 'west', policy, { tooSmall: 'share' }), { code: 'OPTION_INVALID', option: 'share' })
   assert.throws(() => limiterIn(west, 'west', policy, { tooSmall: 'split' as 'share' }), {
     code: 'OPTION_INVALID',
-    option: 'home.tooSmall',
+    option: 'tooSmall',
   })
 })

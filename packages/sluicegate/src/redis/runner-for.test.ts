@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { createLimiter } from '../create-limiter.js'
 import { PolicyError } from '../errors.js'
 import { tokenBucket } from '../policy/single-policy.js'
-import { createRedisLimiter } from './create-redis-limiter.js'
+import { redis } from './redis.js'
 import { runnerFor } from './runner-for.js'
 
 /** As version 3 of node-redis looks. */
@@ -38,7 +39,7 @@ for (const [name, client] of WRONG) {
       (error) => error instanceof PolicyError && error.code === 'CLIENT_INVALID' && error.option === 'client' && error.value === client,
     )
     assert.throws(
-      () => createRedisLimiter(tokenBucket({ limit: 1, window: '1s' }), { client: client as never }),
+      () => createLimiter(tokenBucket({ limit: 1, window: '1s' }), { store: redis(client as never) }),
       /^PolicyError: client: must be (a client|newer)/,
     )
   })

@@ -5,7 +5,8 @@ import { leasedFleet } from 'sluicegate-testkit/leases/leased-fleet.js'
 import { type Allowance, allowanceOf } from 'sluicegate-testkit/redis/allowance.js'
 import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { machineUs, saturated, serverClock } from 'sluicegate-testkit/redis/saturation.js'
-import { createRedisLimiter } from './index.js'
+import { createLimiter } from '../create-limiter.js'
+import { redis as redisStore } from './index.js'
 
 // The classic test of a rate limiter over a store: a bucket is saturated for a while, and what was let pass is counted. In real time, by the
 // clock that decides: the server's where it is asked each time, the machine's where leased tokens are spent. What has to pass at least is
@@ -42,7 +43,7 @@ async function assertWithin(t: TestContext, saturate: () => Promise<Allowance>):
 /** Saturated by callers in this process. */
 async function allowance(spec: typeof TEN | typeof SLOW | typeof FAST, mode: 'exact' | 'leased', callers: number): Promise<Allowance> {
   const name = `run ${++runs}`
-  using limiter = createRedisLimiter(policyOf(spec, { name }), { client: redis.client, mode, timeoutMs: 60_000, outage: 'closed' })
+  using limiter = createLimiter(policyOf(spec, { name }), { store: redisStore(redis.client), mode, timeoutMs: 60_000, outage: 'closed' })
   const nowUs = mode === 'exact' ? serverClock({ sendCommand: (command) => redis.send(...command) }) : machineUs
   const seen = await saturated({ limiter, callers, forMs: FOR_MS, nowUs })
   return mode === 'exact' ? allowanceOf(spec, [seen]) : allowanceOf(spec, [seen], LEASE_MS, PAUSE_MS)

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { everyNth, FleetLoad, type RedisProcess, shortOrLong, until } from 'sluicegate-testkit'
 import { type ClientKind, clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { serverOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
+import { createLimiter } from '../create-limiter.js'
 import { tokenBucket } from '../policy/single-policy.js'
-import type { FleetLimiter } from '../shared/fleet-limiter.js'
-import { createRedisLimiter } from './create-redis-limiter.js'
+import type { SharedLimiter } from '../shared/shared-limiter.js'
+import { redis as redisStore } from './redis.js'
 
 // Faults of a server itself, under load: no caller gets an error, all are answered in bounded time, and afterwards the store decides again.
 
@@ -117,7 +118,7 @@ async function endures(kind: ClientKind, fault: ServerFault): Promise<void> {
   await using open = await kind.open([server])
   const loads = MODES.map((mode) => {
     const prefix = `${kind.name} ${fault.name} ${mode}`
-    const limiter = createRedisLimiter(POLICY, { client: open.client, prefix, mode, localShare: SHARE, timeoutMs: TIMEOUT_MS })
+    const limiter = createLimiter(POLICY, { store: redisStore(open.client, { prefix }), mode, localShare: SHARE, timeoutMs: TIMEOUT_MS })
     const beganMs = performance.now()
     return { mode, limiter, beganMs, load: new FleetLoad(limiter, { keys: ['k'] }) }
   })
@@ -138,7 +139,7 @@ async function endures(kind: ClientKind, fault: ServerFault): Promise<void> {
 }
 
 /** What the store admitted is within the policy, once more for each time that it forgot; what was admitted without it within the share. */
-function checkBudget(limiter: FleetLimiter, { takes }: FleetLoad, tookMs: number, forgets: number): void {
+function checkBudget(limiter: SharedLimiter, { takes }: FleetLoad, tookMs: number, forgets: number): void {
   const admitted = takes.filter(({ decision }) => decision.allowed)
   const out = admitted.filter(({ decision }) => decision.source === 'outage').length
   const budget = BURST * (1 + forgets) + (LIMIT * tookMs) / 1000

@@ -3,9 +3,10 @@ import { test } from 'node:test'
 import { type RedisProcess, SlotMove, until } from 'sluicegate-testkit'
 import { CLUSTER_CLIENTS, type ClientKind, clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { clusterOfFile, type ProxiedWay, proxiedServerOfFile, wayToSlot } from 'sluicegate-testkit/redis/servers-of-file.js'
+import { createLimiter } from '../create-limiter.js'
 import { fixedWindow } from '../policy/single-policy.js'
-import type { FleetLimiter } from '../shared/fleet-limiter.js'
-import { createRedisLimiter } from './create-redis-limiter.js'
+import type { SharedLimiter } from '../shared/shared-limiter.js'
+import { redis } from './redis.js'
 import { hashSlot } from './redis-keys.js'
 
 // Whatever becomes of a client while calls are under way, each of them is answered.
@@ -17,14 +18,14 @@ const policy = fixedWindow({ limit: 100_000, window: '1d', name: 'day' })
 const { server, proxy: front } = await proxiedServerOfFile()
 const cluster = await clusterOfFile({ proxied: true })
 
-function limiterOf(client: never, prefix: string): FleetLimiter {
-  return createRedisLimiter(policy, { client, prefix, mode: 'exact', outage: 'closed', timeoutMs: TIMEOUT_MS })
+function limiterOf(client: never, prefix: string): SharedLimiter {
+  return createLimiter(policy, { store: redis(client, { prefix }), mode: 'exact', outage: 'closed', timeoutMs: TIMEOUT_MS })
 }
 
-const takes = (limiter: FleetLimiter) => Array.from({ length: AT_ONCE }, () => limiter.take('k'))
+const takes = (limiter: SharedLimiter) => Array.from({ length: AT_ONCE }, () => limiter.take('k'))
 
 /** Each is answered, and so are those that are asked afterwards. */
-async function allAnswered(limiter: FleetLimiter, taken: ReturnType<typeof takes>): Promise<void> {
+async function allAnswered(limiter: SharedLimiter, taken: ReturnType<typeof takes>): Promise<void> {
   const decisions = [...(await Promise.all(taken)), ...(await Promise.all(takes(limiter)))]
   assert.ok(decisions.every(({ allowed, source }) => allowed === (source === 'store')))
 }

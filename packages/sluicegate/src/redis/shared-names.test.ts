@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import { test } from 'node:test'
 import { HeldScripts } from 'sluicegate-testkit/redis/held-scripts.js'
+import { createLimiter } from '../create-limiter.js'
 import { allOf, fixedWindow, type Policy, tokenBucket } from '../index.js'
 import type { CommandRunner } from './command-runner.js'
-import { limiterOver } from './create-redis-limiter.js'
+import { scriptedStore } from './redis.js'
 import { noteName, warnOfMissingListener } from './redis-warnings.js'
 import { runnerFor } from './runner-for.js'
 
@@ -19,7 +20,7 @@ function warningsOf(policies: readonly Policy[], { prefixes = ['a'], closes = fa
   const runner = client()
   const messages: string[] = []
   for (const [i, policy] of policies.entries()) {
-    const limiter = limiterOver(new HeldScripts(), policy, {})
+    const limiter = createLimiter(policy, { store: scriptedStore(new HeldScripts()) })
     noteName(runner, prefixes[i % prefixes.length] as string, limiter, (code, message) => messages.push(`${code}: ${message}`))
     if (closes) limiter.close()
   }

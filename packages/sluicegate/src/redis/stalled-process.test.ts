@@ -3,8 +3,9 @@ import { test } from 'node:test'
 import { shortOrLong } from 'sluicegate-testkit'
 import { clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { serverOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
+import { createLimiter } from '../create-limiter.js'
 import { tokenBucket } from '../policy/single-policy.js'
-import { createRedisLimiter } from './create-redis-limiter.js'
+import { redis } from './redis.js'
 
 // A process that does something else for longer than a call may take, while the server answers as ever.
 
@@ -46,7 +47,12 @@ for (const kind of clientsForRun(SERVER_CLIENTS)) {
     test(`${kind.name}: a process that stands still ${when} has its answers nevertheless`, async () => {
       await using open = await kind.open([server])
       const prefix = `${kind.name} ${when}`
-      const limiter = createRedisLimiter(POLICY, { client: open.client, prefix, mode: 'exact', outage: 'closed', timeoutMs: TIMEOUT_MS })
+      const limiter = createLimiter(POLICY, {
+        store: redis(open.client, { prefix }),
+        mode: 'exact',
+        outage: 'closed',
+        timeoutMs: TIMEOUT_MS,
+      })
       // Whatever a client does at first, and a script that the server does not know, is over then.
       for (let i = 0; i < 3; i++) await limiter.peek('k')
       const before = limiter.stats()

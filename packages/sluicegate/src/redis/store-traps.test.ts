@@ -2,9 +2,11 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { exactLimiter, type TimedLimiter } from 'sluicegate-testkit/twins/fleet-replay.js'
+import { createLimiter } from '../create-limiter.js'
+import type { Permit } from '../decision/permit.js'
 import { allOf, concurrency, fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
-import type { FleetLimiter, FleetPermit } from '../shared/fleet-limiter.js'
-import { limiterOver } from './create-redis-limiter.js'
+import type { SharedLimiter } from '../shared/shared-limiter.js'
+import { scriptedStore } from './redis.js'
 import { RedisKeys } from './redis-keys.js'
 import { RedisScripts } from './redis-scripts.js'
 
@@ -22,11 +24,16 @@ function timed(policy: Policy): TimedLimiter {
 }
 
 /** At the server's own time; several of them with one prefix are as many processes. */
-function real(policy: Policy, prefix = `traps ${++limiters}`): FleetLimiter {
-  return limiterOver(new RedisScripts(redis.runner, new RedisKeys(prefix)), policy, { mode: 'exact', outage: 'closed', timeoutMs: 60_000 })
+function real(policy: Policy, prefix = `traps ${++limiters}`): SharedLimiter {
+  return createLimiter(policy, {
+    store: scriptedStore(new RedisScripts(redis.runner, new RedisKeys(prefix))),
+    mode: 'exact',
+    outage: 'closed',
+    timeoutMs: 60_000,
+  })
 }
 
-async function admitted(limiter: FleetLimiter, times: number, cost = 1): Promise<number> {
+async function admitted(limiter: SharedLimiter, times: number, cost = 1): Promise<number> {
   const answers = await Promise.all(Array.from({ length: times }, () => limiter.take('k', cost)))
   return answers.filter(({ allowed }) => allowed).length
 }
@@ -226,7 +233,7 @@ test('permits among other policies are booked, returned and released without cha
   assert.deepEqual([booking.allowed, await left()], [true, [2, 7, 7, 7]])
   await booking.settle(1)
   assert.deepEqual(await left(), [4, 9, 9, 9])
-  const permit = (await limiter.take('k', 2)) as FleetPermit
+  const permit = (await limiter.take('k', 2)) as Permit<'later'>
   assert.deepEqual([permit.allowed, await left()], [true, [2, 7, 7, 7]])
   assert.deepEqual([await permit.heartbeat(), await permit.release(), await permit.release()], [true, true, false])
   assert.deepEqual(await left(), [4, 7, 7, 7])

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { until } from 'sluicegate-testkit'
 import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { createLimiter } from '../create-limiter.js'
 import { tokenBucket } from '../policy/single-policy.js'
-import { limiterOver } from './create-redis-limiter.js'
+import { scriptedStore } from './redis.js'
 import { RedisKeys } from './redis-keys.js'
 import { RedisScripts } from './redis-scripts.js'
 
@@ -22,7 +23,7 @@ for (const end of ['abort', 'close'] as const) {
   for (const isSeen of [true, false]) {
     test(`${end} after an update ${isSeen ? 'that the store has seen' : 'of which the store knows nothing yet'} brings no fresh burst`, async () => {
       const store = new RedisScripts(redis.runner, new RedisKeys(`updated ${end} ${isSeen}`))
-      const over = (policy: typeof OLD) => limiterOver(store, policy, { outage: 'closed', timeoutMs: 60_000 })
+      const over = (policy: typeof OLD) => createLimiter(policy, { store: scriptedStore(store), outage: 'closed', timeoutMs: 60_000 })
       const limiter = over(OLD)
       const updated = over(NEW)
       const controller = new AbortController()

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { createLimiter } from '../create-limiter.js'
 import { fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
-import { createRedisLimiter } from './index.js'
+import { redis as redisStore } from './index.js'
 
 const WAITS = 120
 
@@ -16,7 +17,7 @@ const POLICIES: readonly Policy[] = [tokenBucket, gcra, fixedWindow, slidingWind
 
 for (const policy of POLICIES) {
   test(`${policy.algorithm}: waits of one process that come together are served in the order of arrival`, async () => {
-    using limiter = createRedisLimiter(policy, { client, mode: 'exact', timeoutMs: 60_000 })
+    using limiter = createLimiter(policy, { store: redisStore(client), mode: 'exact', timeoutMs: 60_000 })
     const served: number[] = []
     const wait = async (i: number): Promise<void> => {
       const { allowed } = await limiter.wait('k')

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
 import { type RegionSetup, RegionWorld, type SimRegion } from 'sluicegate-testkit/regions/region-world.js'
+import type { Permit } from '../decision/permit.js'
 import { concurrency, fixedWindow, type Policy, slidingWindow, tokenBucket } from '../index.js'
-import type { FleetPermit } from '../shared/fleet-limiter.js'
 
 // In virtual time. What regions do while the home does not answer, what comes of it afterwards, and what reaches others.
 
@@ -205,7 +205,7 @@ test('permits that are released while the home is out are free when it is back',
   const world = worldOf(policy, {}, [20])
   const [west] = world.regions as [SimRegion]
   const limiter = west.limiters[0]
-  const take = (): Promise<FleetPermit> => Promise.resolve(limiter?.take('k') as unknown as FleetPermit)
+  const take = (): Promise<Permit<'later'>> => Promise.resolve(limiter?.take('k') as unknown as Permit<'later'>)
   const permits = await later(world, 1, Promise.all(Array.from({ length: 10 }, take)))
   assert.ok(permits.every(({ allowed }) => allowed))
   cutOff(world, west, 2, 20)

@@ -1,8 +1,8 @@
 import type { Grant } from '../lease/grant.js'
 import { mostLeased } from '../lease/leasing.js'
 import type { Policy } from '../policy/policy.js'
+import type { Drawn } from '../shared/region-pool.js'
 import type { DrawnLots } from './drawn-lots.js'
-import type { Drawn } from './region-pool.js'
 import { isRate, PLENTY, type RegionTerms } from './region-terms.js'
 
 /** Drawn tokens as a grant to this process. */

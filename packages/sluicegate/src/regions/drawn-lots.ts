@@ -1,4 +1,4 @@
-import type { Lot } from './region-pool.js'
+import type { Lot } from '../shared/region-pool.js'
 
 /** How many leases of a process are remembered, and for how long after their tokens ended: beyond that these stay charged. */
 const MOST_LOTS = 100_000

@@ -17,10 +17,10 @@ import {
   type TakeOperation,
 } from '../shared/backend.js'
 import { KeyFault } from '../shared/calls/call-guard.js'
+import type { Draw, Drawn, Lot, RegionPool } from '../shared/region-pool.js'
 import { type GrantOfDraw, grantsOfDraws } from './draw-grant.js'
 import { DrawnLots } from './drawn-lots.js'
 import type { HomeLink } from './home-link.js'
-import type { Draw, Drawn, Lot, RegionPool } from './region-pool.js'
 import type { ShareBackend } from './region-share.js'
 import type { RegionTerms } from './region-terms.js'
 import type { RegionRenewals } from './renewals.js'

@@ -3,30 +3,23 @@ import type { Policy } from '../policy/policy.js'
 import type { Backend } from '../shared/backend.js'
 import { CallGuard, NO_EVENTS } from '../shared/calls/call-guard.js'
 import { GuardedBackend } from '../shared/calls/guarded-backend.js'
+import type { PolicyStore, RegionStore } from '../shared/open-store.js'
 import { CountedShare, GivenShare, type LocalShare, UNKNOWN_SHARE } from '../shared/outage/local-share.js'
 import { shareOfPolicy } from '../shared/outage/share-of-policy.js'
 import type { RegionStats } from '../shared/region-stats.js'
 import type { Clock } from '../time/clock.js'
-import { DEFAULT_HOME_TIMEOUT_MS, type Home, type RegionOptions } from './home.js'
 import { HomeLink } from './home-link.js'
 import { RegionBackend } from './region-backend.js'
-import type { RegionPool } from './region-pool.js'
+import type { RegionOptions } from './region-options.js'
 import { ShareBackend } from './region-share.js'
 import { type RegionTerms, regionTermsOf } from './region-terms.js'
 import { demandPolicy, noRenewals, RegionRenewals } from './renewals.js'
 
-/** What the region's own store gives. */
-export interface RegionStore {
-  /** What the region holds of a policy's keys. */
-  poolOf(policy: Policy): RegionPool
-  /** The region's share of a policy. */
-  connect(policy: Policy, lengthOf: (policy: Policy) => number): Backend
-}
-
 interface RegionParts {
-  readonly home: Home
+  /** Where the budgets of all regions are. */
+  readonly home: PolicyStore
   readonly store: RegionStore
-  readonly options: RegionOptions
+  readonly options: Omit<RegionOptions, 'local' | 'home' | 'timeoutMs'> & Required<Pick<RegionOptions, 'timeoutMs'>>
   readonly horizonMs: number
   readonly clock: Clock
 }
@@ -54,7 +47,7 @@ export class Region {
       this.counted.answered()
       this.link.answered()
     }
-    this.guard = new CallGuard(home.places, clock, options.timeoutMs ?? DEFAULT_HOME_TIMEOUT_MS, { ...NO_EVENTS, answered })
+    this.guard = new CallGuard(home.places, clock, options.timeoutMs, { ...NO_EVENTS, answered })
     this.link = new HomeLink(this.guard)
   }
 
@@ -88,7 +81,7 @@ export class Region {
     })
     const pools = parts.map(({ pool }) => pool)
     const isColdAlone = options.cold === 'share' && isOpen
-    const { sharesGrants } = home
+    const { sharesGrants = false } = home
     const renewals = new RegionRenewals(parts, terms, { isEager: isColdAlone, sharesGrants }, clock, this.counts)
     const { link } = this
     const backend = new RegionBackend({ policy, terms, leaseUs: ownLeaseUs, pools, home: whole, link, alone, isColdAlone, renewals })
@@ -111,7 +104,7 @@ export class Region {
     const { guard, share, counted, counts } = this
     const { mode, why } = this.termsOf(this.policy)
     return {
-      region: this.parts.options.region,
+      region: this.parts.options.name,
       mode,
       why,
       homeCalls: guard.counts.answered,
@@ -132,9 +125,9 @@ export class Region {
 
   private countedShare(): LocalShare {
     const { home, clock, options } = this.parts
-    if (home.countRegions === undefined) return new GivenShare(UNKNOWN_SHARE)
-    const names = (this.policy.policies ?? [this.policy]).map(({ name }) => name)
-    return new CountedShare(clock, async () => (await home.countRegions?.(names, options.region)) ?? 1)
+    if (home.countNodes === undefined) return new GivenShare(UNKNOWN_SHARE)
+    const names = (this.policy.policies ?? [this.policy]).map(({ name }) => `${name}@regions`)
+    return new CountedShare(clock, async () => (await home.countNodes?.(names, options.name)) ?? 1)
   }
 }
 

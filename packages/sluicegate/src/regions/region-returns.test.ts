@@ -7,7 +7,7 @@ import { PoolTwin } from 'sluicegate-testkit/regions/pool-twin.js'
 import { RegionWorld, type SimRegion } from 'sluicegate-testkit/regions/region-world.js'
 import { fixedWindow, manualClock, slidingWindow } from '../index.js'
 import type { Backend } from '../shared/backend.js'
-import type { RegionPool } from './region-pool.js'
+import type { RegionPool } from '../shared/region-pool.js'
 import { regionTermsOf } from './region-terms.js'
 import { noRenewals, RegionRenewals } from './renewals.js'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { allOf, createLimiter, fixedWindow, manualClock, type Policy, tokenBucket } from '../index.js'
-import { createStoreLimiter } from '../store/create-store-limiter.js'
+import { casStore } from '../store/cas.js'
 import { memoryStore } from '../store-testing/memory-store.js'
 
 const SMALL = tokenBucket({ limit: 50, window: '1d', name: 'small' })
@@ -11,8 +11,8 @@ const WINDOW = fixedWindow({ limit: 70, window: '1d', name: 'window' })
 const clock = manualClock(1_760_000_000_000)
 const MAKERS = {
   memory: (policy: Policy) => createLimiter(policy, { clock }),
-  'a store': (policy: Policy) => createStoreLimiter(policy, { store: memoryStore({ clock }), clock, mode: 'exact' }),
-  'leases of a store': (policy: Policy) => createStoreLimiter(policy, { store: memoryStore({ clock }), clock, mode: 'leased' }),
+  'a store': (policy: Policy) => createLimiter(policy, { store: casStore(memoryStore({ clock })), clock, mode: 'exact' }),
+  'leases of a store': (policy: Policy) => createLimiter(policy, { store: casStore(memoryStore({ clock })), clock, mode: 'leased' }),
 }
 
 for (const [where, make] of Object.entries(MAKERS)) {

@@ -1,384 +1,75 @@
-import { blockUs, checkedAheadMs, checkedCost, checkedTokens, checkedTop, type ReserveOptions } from '../arguments.js'
-import { type Awaitable, chained } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
-import { DecisionCounter } from '../decision/decision-counts.js'
-import { publishDenial } from '../decision/diagnostics.js'
-import { type HotKeys, TopLists } from '../decision/hot-keys.js'
-import { holdsPermits, isPermit } from '../decision/permit.js'
-import { emptyReceipt, type Receipt, type Receipting, TAKE, WAIT } from '../decision/receipt.js'
-import { closedError } from '../errors.js'
-import { keysUnder, ownKey } from '../key.js'
-import type { Key, WaitOptions } from '../limiter.js'
-import { checkedPolicy } from '../policy/checked-policy.js'
+import type { DecisionCounts } from '../decision/decision-counts.js'
+import type { LimiterVerbs } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
-import { closeQueueOf, QueuedLimiter } from '../queue/create-queue.js'
-import { shownAs } from '../shown.js'
-import type { Duration } from '../time/duration.js'
-import { type Booked, bookedBy, canComeBack, decisionOf, newOperationId, type Operation, takenBy } from './backend.js'
-import { CallGuard, type CallPlaces } from './calls/call-guard.js'
 import type { ShardLoads } from './calls/shard-load.js'
-import { type FleetBoundKey, type FleetLimiter, type FleetReservation, type FleetStats, SharedPermit } from './fleet-limiter.js'
-import { LateAnswers } from './leases/late-answers.js'
-import type { ForgottenTokens } from './leases/lease-table.js'
-import type { LeasedTakes } from './leases/leased-takes.js'
-import { Spending } from './leases/spending.js'
-import type { InForce } from './leases/waiting-takes.js'
-import { type LocalShare, localShareOf } from './outage/local-share.js'
-import { Outage } from './outage/outage.js'
-import { OutageAccount } from './outage/outage-account.js'
 import type { RegionStats } from './region-stats.js'
-import type { SharedOptions } from './shared-options.js'
-import { partsOver, policyAfter, type SharedBase, type SharedParts, withPermit } from './shared-parts.js'
-import { Reservations, SharedReservation } from './waiting/reservations.js'
-import { type ChargedAccount, SharedReceipt } from './waiting/shared-receipt.js'
-import { SharedWaiting } from './waiting/shared-waiting.js'
 
-/** Counts and publishes the decisions that callers get, each once, wherever it was made. */
-export class DecisionStats {
-  admittedTokens = 0
-  outageTokens = 0
-  readonly counter = new DecisionCounter()
-  private readonly lists: TopLists
-
-  constructor(hotKeys: number) {
-    this.lists = new TopLists(hotKeys)
-  }
-
-  record<Answer extends Decision>(key: Key, cost: number, decision: Answer): Answer {
-    this.counter.count(decision)
-    this.lists.count(key, decision.allowed)
-    if (decision.allowed) {
-      this.admittedTokens += cost
-      if (decision.source === 'outage') this.outageTokens += cost
-    } else publishDenial(key, cost, decision)
-    return decision
-  }
-
-  top(n?: number): HotKeys {
-    return this.lists.top(n)
-  }
-}
-
-/** What {@link SharedLimiter} is made of. */
-export interface SharedLimiterParts extends Pick<SharedBase, 'connect' | 'crossSlot' | 'clock'> {
-  readonly policy: Policy
-  /** Where keys are, as far as that is known. */
-  readonly places: CallPlaces
-  readonly options: SharedOptions
-  /** The share in an outage where no option says what it is. */
-  readonly countedShare: () => LocalShare
-  /** How far ahead tokens are leased; 0 for not at all. */
-  readonly horizonMs: number
-  /** What to do when answers take longer than a lease. */
-  readonly lateAdvice: string
-  /** Where a limiter in memory can be made only while a request is handled. */
-  readonly isMadeLate?: boolean
-  /** Of a limiter whose budget has its home elsewhere. */
-  readonly region?: { isLeased(policy: Policy): boolean; stats(): RegionStats; close(): void } | undefined
+/** Counters of this process since the limiter was created. */
+export interface SharedStats {
+  /** What callers of this process were answered, by the name of the policy. */
+  readonly decisions: Readonly<Record<string, DecisionCounts>>
+  /** Calls that the backend answered. */
+  readonly storeCalls: number
+  /** Calls that timed out, were lost or failed, including errors about one key alone. */
+  readonly storeFailures: number
+  /** Decisions made in this process, from a lease or a cached denial. */
+  readonly localDecisions: number
+  /** Decisions made in this process during an outage. */
+  readonly outageDecisions: number
+  /** Failed calls that timed out. */
+  readonly timeouts: number
+  /** How often the circuit of a server opened after consecutive failures. */
+  readonly outages: number
+  /** Servers whose circuit is open: calls failed in a row, the last of them in the last half minute. */
+  readonly openCircuits: number
+  /** Answers within the timeout that took longer than a lease, so that their tokens had expired. */
+  readonly lateAnswers: number
+  /** Tokens that callers got, from any source. */
+  readonly admittedTokens: number
+  /**
+   * Tokens that the backend charged for takes, reservations and leases whose answers came in time. Returned tokens are not subtracted. For
+   * leases of `allOf` it is the average over the policies.
+   */
+  readonly chargedTokens: number
+  /** Tokens that callers got during outages: the most by which this process can take the fleet over its policy. */
+  readonly outageTokens: number
+  /** Those of them that were charged at the backend since. The others came back by themselves or are still to be charged. */
+  readonly accountedTokens: number
+  /** Keys with a lease or a cached denial in this process. */
+  readonly leases: number
+  /**
+   * Limiters that share the policy, this one included, as the store last counted them; 0 while that is unknown, and where `localShare` or
+   * `outage` says what decides in an outage. Of several policies it is the most, and with tiers that of the limiter's own policy.
+   */
+  readonly nodes: number
+  /** The part of the budget that this process may spend in an outage: 1 with `outage: 'open'`, 0 with `closed`. */
+  readonly localShare: number
+  /** Of a limiter whose budget has its home in another region's store. */
+  readonly region?: RegionStats
 }
 
 /**
- * The limiter of a policy whose state a backend holds. `take` is decided by the tokens leased ahead if it can be, else by one call to the
- * backend, and in an outage by the option `outage`.
+ * A limiter whose budget several processes share in a store: every verb of {@link Limiter}, with promises, or decisions at once where tokens
+ * are leased.
+ *
+ * Methods throw, or reject with, `PolicyError` on misuse (including `CROSS_SLOT`), and `StoreError` `CLOSED` after `close()`. In an outage
+ * `take`, `peek`, `wait` and `reserve` decide as the option `outage` says; the other verbs reject with `StoreError` `OUTAGE`.
  */
-export class SharedLimiter extends QueuedLimiter implements FleetLimiter, Receipting {
-  protected parts: SharedParts
-  protected readonly guard: CallGuard
-  private readonly base: SharedBase
-  private readonly horizonMs: number
-  private readonly late: LateAnswers
-  private readonly decisions: DecisionStats
-  private readonly reservations: Reservations
-  private readonly waiting: SharedWaiting
-  private readonly account: OutageAccount
-  private readonly share: LocalShare
-  private readonly region: SharedLimiterParts['region']
-  private isClosed = false
-  /** Grows with each change of the numbers: what was charged before it may have been forgiven, and does not come back. */
-  private generation = 0
-
-  constructor({
-    connect,
-    crossSlot,
-    policy,
-    places,
-    options,
-    countedShare,
-    horizonMs,
-    lateAdvice,
-    isMadeLate,
-    clock,
-    region,
-  }: SharedLimiterParts) {
-    super()
-    this.region = region
-    const { outage = 'local', localShare, timeoutMs = 100, maxKeys = 100_000, hotKeys = 0, maxWaiters = 10_000 } = options
-    const current = (): SharedParts => this.parts
-    this.share = localShareOf(outage, localShare, countedShare)
-    this.account = new OutageAccount(current, clock, this.share)
-    this.guard = new CallGuard(places, clock, timeoutMs, this.account)
-    this.late = new LateAnswers(lateAdvice)
-    this.horizonMs = horizonMs
-    this.base = {
-      connect,
-      crossSlot,
-      guard: this.guard,
-      outage: new Outage(outage, policy, this.share, clock, isMadeLate),
-      late: this.late,
-      inForce: {} as InForce,
-      clock,
-      maxKeys,
-      isLeased: region && ((each) => region.isLeased(each)),
-    }
-    this.parts = partsOver(this.base, policy, horizonMs)
-    this.decisions = new DecisionStats(hotKeys)
-    this.reservations = new Reservations(current)
-    this.waiting = new SharedWaiting(this.reservations, clock, maxWaiters)
-  }
-
-  get policy(): Policy {
-    this.checkOpen()
-    return this.parts.policy
-  }
-
-  take(key: Key, cost = 1): Awaitable<Decision> {
-    this.checkOpen()
-    const tokens = checkedCost(cost)
-    const { leases } = this.parts
-    if (this.waiting.isQueued(key)) return this.reservations.deny(key, tokens).then((decision) => this.record(key, tokens, decision))
-    if (leases === undefined) return this.takeExact(key, tokens)
-    const decision = leases.take(key, tokens)
-    return decision instanceof Promise
-      ? decision.then((later) => this.record(key, tokens, later))
-      : this.decisions.record(key, tokens, decision)
-  }
-
-  /** {@link take} with a receipt. */
-  [TAKE](key: Key, cost = 1): Awaitable<Receipt> {
-    this.checkOpen()
-    // A permit is its own receipt.
-    if (holdsPermits(this.parts.policy)) return chained(this.take(key, cost), emptyReceipt)
-    const own = ownKey(key)
-    const tokens = checkedCost(cost)
-    const { leases } = this.parts
-    if (this.waiting.isQueued(own)) return chained(this.take(own, tokens), emptyReceipt)
-    if (leases === undefined) return this.takeHeld(own, tokens)
-    const spending = new Spending()
-    const account = this.leasedAccount(own, leases, spending)
-    return chained(leases.take(own, tokens, spending), (decision) =>
-      this.receipt(own, tokens, decision, decision.source === 'outage' && spending.booked === undefined ? undefined : account),
-    )
-  }
-
-  /** {@link wait} with a receipt. */
-  [WAIT](key: Key, options?: WaitOptions): Promise<Receipt> {
-    if (this.isClosed) return Promise.reject(closedError())
-    const own = ownKey(key)
-    const cost = options?.cost ?? 1
-    const { generation } = this
-    return this.waiting
-      .wait(own, options)
-      .then(({ decision, booked }) =>
-        this.receipt(own, cost, decision, booked && canComeBack(booked) ? this.accountOf(booked, generation) : undefined),
-      )
-  }
-
-  peek(key: Key, cost = 1): Awaitable<Decision> {
-    this.checkOpen()
-    return this.parts.fallback.execute({ verb: 'peek', key, cost: checkedCost(cost) }).then(decisionOf)
-  }
-
-  wait(key: Key, options?: WaitOptions): Promise<Decision> {
-    if (this.isClosed) return Promise.reject(closedError())
-    const own = ownKey(key)
-    const cost = options?.cost ?? 1
-    return this.waiting.wait(own, options).then(({ decision }) => this.record(own, cost, decision))
-  }
-
-  async reserve(key: Key, cost: number, options?: ReserveOptions): Promise<FleetReservation> {
-    this.checkOpen()
-    const maxWaitUs = checkedAheadMs(options) * 1000
-    const { generation } = this
-    const { fallback, backend } = this.parts
-    const own = ownKey(key)
-    const tokens = checkedCost(cost)
-    const operation = { verb: 'reserve', key: own, cost: tokens, id: newOperationId(), maxWaitUs } as const
-    const booked = bookedBy(operation, await fallback.execute(operation))
-    const reservation = new SharedReservation(backend, booked, this.accountOf(booked, generation))
-    this.decisions.record(own, tokens, { ...reservation.decision, allowed: reservation.allowed })
-    return reservation
-  }
-
-  async refund(key: Key, tokens: number): Promise<Decision> {
-    return this.changed({ verb: 'refund', key, tokens: checkedTokens(tokens) }, 'kept')
-  }
-
-  async penalize(key: Key, tokens: number): Promise<Decision> {
-    return this.changed({ verb: 'penalize', key, tokens: checkedTokens(tokens) })
-  }
-
-  async block(key: Key, duration: Duration): Promise<Decision> {
-    return this.changed({ verb: 'block', key, us: blockUs(duration) })
-  }
-
-  async reset(key: Key): Promise<Decision> {
-    const wake = this.waiting.resetting(key)
-    const decision = await this.changed({ verb: 'reset', key }, 'dropped')
-    wake()
-    return decision
-  }
-
-  key(key: Key): FleetBoundKey {
-    this.checkOpen()
-    keysUnder(this.policy, key)
-    const own = ownKey(key)
-    const bound: FleetBoundKey = { key: own, take: (cost) => this.take(own, cost), peek: (cost) => this.peek(own, cost) }
-    return shownAs(bound, 'FleetBoundKey', this.toJSON())
-  }
-
-  update(policy: Policy): void {
-    this.checkOpen()
-    const next = policyAfter(this.parts.policy, checkedPolicy(policy))
-    this.changeTo(next, this.horizonMs)
-  }
-
-  stats(): FleetStats {
-    this.checkOpen()
-    const { guard, late, account } = this
-    const { leases, outage } = this.parts
-    return {
-      decisions: this.decisions.counter.of(this.parts.policy.name),
-      storeCalls: guard.counts.answered,
-      storeFailures: guard.counts.failed,
-      localDecisions: leases?.decisions ?? 0,
-      outageDecisions: outage.decisions,
-      timeouts: guard.counts.timedOut,
-      outages: guard.counts.circuitsOpened,
-      openCircuits: guard.openCircuits,
-      lateAnswers: late.count,
-      admittedTokens: this.decisions.admittedTokens,
-      chargedTokens: Math.round(guard.counts.charged),
-      outageTokens: this.decisions.outageTokens,
-      accountedTokens: account.tokens,
-      leases: leases?.size ?? 0,
-      nodes: this.share.nodes,
-      localShare: this.share.inForce,
-      ...(this.region && { region: this.region.stats() }),
-    }
-  }
-
-  hotKeys(n?: number): HotKeys {
-    this.checkOpen()
-    return this.decisions.top(n)
-  }
-
-  shards(n = 10): ShardLoads {
-    this.checkOpen()
-    return this.guard.load.top(checkedTop(n))
-  }
-
-  close(): void {
-    closeQueueOf(this)
-    this.isClosed = true
-    this.waiting.close()
-    this.parts.leases?.close()
-    this.account.close()
-    this.parts.outage.close()
-    this.region?.close()
-  }
-
-  /** Tokens leased under the policy before go back at once: no take spends them. */
-  protected changeTo(policy: Policy, horizonMs: number): void {
-    const isOther = numbersOf(policy) !== numbersOf(this.parts.policy)
-    if (isOther) this.generation++
-    if (isOther) this.waiting.changing()
-    const next = partsOver(this.base, policy, horizonMs)
-    this.base.outage.update(policy)
-    this.parts.leases?.close()
-    this.parts = next
-    if (isOther) this.waiting.changed()
-  }
-
-  protected takeExact(key: Key, cost: number): Promise<Decision> {
-    const { parts } = this
-    const operation = { verb: 'take', key, cost, id: newOperationId() } as const
-    return parts.fallback.execute(operation).then((answer) => this.record(key, cost, withPermit(parts, decisionOf(answer), operation)))
-  }
-
-  private takeHeld(key: Key, cost: number): Promise<Receipt> {
-    const { generation } = this
-    const operation = { verb: 'take', key, cost, id: newOperationId(), isHeld: true } as const
-    return this.parts.fallback.execute(operation).then((answer) => {
-      const booked = bookedBy(operation, answer)
-      return this.receipt(key, cost, takenBy(operation, answer), canComeBack(booked) ? this.accountOf(booked, generation) : undefined)
-    })
-  }
-
-  /** @param account undefined where nothing of it comes back: a decision of an outage has charged nothing at the backend. */
-  private receipt(key: Key, cost: number, decision: Decision, account: ChargedAccount | undefined): Receipt {
-    const recorded = this.record(key, cost, decision)
-    const isCharged = decision.allowed && !isPermit(decision)
-    return isCharged && account !== undefined ? new SharedReceipt(recorded, cost, account) : emptyReceipt(recorded)
-  }
-
-  /** Of what one operation has charged at the backend. @param generation of the numbers when it began. */
-  private accountOf(booked: Booked, generation: number): ChargedAccount {
-    const { key, cost, id } = booked
-    return {
-      giveBack: async (tokens) => {
-        const { backend, leases, policy } = this.parts
-        if (this.generation !== generation && policy.algorithm !== 'concurrency') {
-          // A place is held or not, whatever the numbers.
-          if (holdsPermits(policy) && tokens === cost) await backend.execute({ verb: 'release', key, cost, id })
-          return this.peek(key)
-        }
-        const decision = decisionOf(await backend.execute({ verb: 'cancel', key, booked, tokens }))
-        leases?.refunded(key, decision)
-        this.waiting.released(key, decision.retryAfterMs)
-        return decision
-      },
-      charge: (tokens) => this.penalize(key, tokens),
-    }
-  }
-
-  /** Of what one take has spent of leases, or charged at the backend because these did not decide it. */
-  private leasedAccount(key: Key, leases: LeasedTakes, spending: Spending): ChargedAccount {
-    const { generation } = this
-    return {
-      giveBack: async (tokens) => {
-        if (spending.booked !== undefined) return this.accountOf(spending.booked, generation).giveBack(tokens)
-        if (this.generation !== generation) return undefined
-        await leases.giveBack(key, spending, tokens)
-        return this.waiting.released(key)
-      },
-      charge: (tokens) => this.penalize(key, tokens),
-    }
-  }
-
-  protected record(key: Key, cost: number, decision: Decision): Decision {
-    if (decision instanceof SharedPermit) decision.onRelease(() => this.waiting.released(key))
-    return this.decisions.record(key, cost, decision)
-  }
-
-  protected checkOpen(): void {
-    if (this.isClosed) throw closedError()
-  }
-
-  private async changed(operation: Operation, held?: ForgottenTokens | 'kept'): Promise<Decision> {
-    this.checkOpen()
-    const { leases, backend } = this.parts
-    const { key } = operation
-    // Tokens that expire while the backend forgets its leases would reduce later charges when returned.
-    if (held === 'dropped') leases?.forget(key, held)
-    const decision = decisionOf(await backend.execute(operation))
-    if (held === 'kept') leases?.refunded(key, decision)
-    else leases?.forget(key, held)
-    this.waiting.released(key, decision.retryAfterMs)
-    return decision
-  }
-}
-
-/** What of a policy its numbers at the backend depend on. */
-function numbersOf({ name, ...numbers }: Policy): string {
-  return JSON.stringify({ ...numbers, policies: numbers.policies?.map(numbersOf) })
+export interface SharedLimiter<Answer extends Decision = Decision> extends LimiterVerbs<Answer, 'later'> {
+  /**
+   * Changes the policy of this process; call it in each process. The policy keeps its name, which is part of its keys.
+   *
+   * - A key migrates when it is next touched under the new numbers. What it has spent stays spent, up to the new burst.
+   * - While processes with the old and the new policy run side by side, as in a deployment, every admitted token is charged under both, until
+   *   the old numbers were not seen for an hour or as long as what was spent under them counts. So no key gets a fresh burst, and no version
+   *   admits more than if all tokens were its own.
+   * - Tokens leased by this process go back. Of what was charged before, nothing is returned any more.
+   *
+   * @throws {PolicyError} `ALGORITHM_CHANGE`, of `allOf` also of any of its policies.
+   */
+  update(policy: Policy): void
+  stats(): SharedStats
+  /** The `n` servers and hash slots that this process calls most, and the `n` keys that cause it for each. Default 10. */
+  shards(n?: number): ShardLoads
 }

@@ -5,15 +5,49 @@ import { whyNotLeased } from '../lease/leasing.js'
 import { asGiven, checkInteger, checkNumber, checkOneOf, unknownOption } from '../options/option-checks.js'
 import type { Policy } from '../policy/policy.js'
 import { checkedQueueOptions, type QueueOptions } from '../queue/queue-options.js'
+import { type Clock, checkClock } from '../time/clock.js'
 import type { OutageMode } from './outage/local-share.js'
+import type { Store } from './store.js'
 
 /** Options of every limiter that shares its budget with other processes. */
 export interface SharedOptions extends Omit<LayerOptions, 'overrides' | 'clock'> {
   /**
+   * Where the budget is: `redis(client)`, `postgres(pool)`, `casStore(store)`, `primary()`, `durableObjects(namespace)`, `region({ ... })`.
+   *
+   * @defaultValue none: the limiter is in memory
+   * @example createLimiter(policy, { store: redis(client) })
+   */
+  readonly store: Store
+  /**
+   * `leased`: tokens of a key that this process takes often are leased, and nearly every take of it is decided here; any other take is one
+   * call to the store. `exact`: each take is one call. A policy that cannot be leased runs exact.
+   *
+   * @defaultValue `'leased'`
+   * @example createLimiter(policy, { store, mode: 'exact' })
+   */
+  readonly mode?: 'leased' | 'exact'
+  /**
+   * `horizonMs`: how far ahead tokens are leased, 1 to 10,000 ms; the same in all processes. A leased token may be spent for twice that.
+   *
+   * @defaultValue `{ horizonMs: 50 }`
+   * @example createLimiter(policy, { store, lease: { horizonMs: 200 } })
+   */
+  readonly lease?: {
+    /** How far ahead tokens are leased, 1 to 10,000 ms, default 50; the same in all processes. A leased token may be spent for twice that. */
+    readonly horizonMs?: number
+  }
+  /**
+   * For leases, waits and timeouts. Keys are decided by the store's clock, with which it need not agree.
+   *
+   * @defaultValue `preciseClock()`
+   * @example createLimiter(policy, { store, clock: manualClock() })
+   */
+  readonly clock?: Clock
+  /**
    * What decides in an outage: `local` a share of the budget in each process, `open` allows everything, `closed` nothing.
    *
    * @defaultValue `'local'`
-   * @example createRedisLimiter(policy, { client, outage: 'open' })
+   * @example createLimiter(policy, { store, outage: 'open' })
    */
   readonly outage?: OutageMode
   /**
@@ -21,42 +55,42 @@ export interface SharedOptions extends Omit<LayerOptions, 'overrides' | 'clock'>
    *
    * @defaultValue 1 divided by the number of limiters that share the policy, as the store counted them; at most 0.1 for one that it does not
    * know
-   * @example createRedisLimiter(policy, { client, localShare: 0.25 })
+   * @example createLimiter(policy, { store, localShare: 0.25 })
    */
   readonly localShare?: number
   /**
    * Timeout of a call to the backend in milliseconds, 1 to 60,000.
    *
    * @defaultValue `100`
-   * @example createRedisLimiter(policy, { client, timeoutMs: 50 })
+   * @example createLimiter(policy, { store, timeoutMs: 50 })
    */
   readonly timeoutMs?: number
   /**
    * Keys with a lease or cached denial in this process, 1 to 10,000,000. The backend decides each take of other keys.
    *
    * @defaultValue `100_000`
-   * @example createRedisLimiter(policy, { client, maxKeys: 1_000_000 })
+   * @example createLimiter(policy, { store, maxKeys: 1_000_000 })
    */
   readonly maxKeys?: number
   /**
    * Length of the lists of the busiest and the most denied keys, at most 10,000.
    *
    * @defaultValue `0`
-   * @example createRedisLimiter(policy, { client, hotKeys: 100 })
+   * @example createLimiter(policy, { store, hotKeys: 100 })
    */
   readonly hotKeys?: number
   /**
    * Callers that may be in `wait` at once, 0 to 1,000,000.
    *
    * @defaultValue `10_000`
-   * @example createRedisLimiter(policy, { client, maxWaiters: 100 })
+   * @example createLimiter(policy, { store, maxWaiters: 100 })
    */
   readonly maxWaiters?: number
   /**
    * Bounds of the queue behind `run` and `wrap`, which belongs to this process.
    *
    * @defaultValue those of {@link QueueOptions}
-   * @example createRedisLimiter(policy, { client, queue: { concurrency: 5 } })
+   * @example createLimiter(policy, { store, queue: { concurrency: 5 } })
    */
   readonly queue?: QueueOptions
   /**
@@ -64,12 +98,16 @@ export interface SharedOptions extends Omit<LayerOptions, 'overrides' | 'clock'>
    * effect here within `staleMs`, 10 to 3,600,000, default 1,000.
    *
    * @defaultValue `false`
-   * @example createRedisLimiter(policy, { client, overrides: { staleMs: 200 } })
+   * @example createLimiter(policy, { store, overrides: { staleMs: 200 } })
    */
   readonly overrides?: boolean | { readonly staleMs?: number }
 }
 
 export const SHARED_OPTIONS: readonly (keyof SharedOptions)[] = [
+  'store',
+  'mode',
+  'lease',
+  'clock',
   'outage',
   'localShare',
   'timeoutMs',
@@ -87,13 +125,17 @@ export const SHARED_OPTIONS: readonly (keyof SharedOptions)[] = [
 ]
 
 const OVERRIDES_OPTIONS: ReadonlySet<string> = new Set(['staleMs'])
+/** Of a call to the store. */
+export const DEFAULT_TIMEOUT_MS = 100
 const DEFAULT_STALE_MS = 1_000
 const DEFAULT_HORIZON_MS = 50
 
 const LEASE_OPTIONS: ReadonlySet<string> = new Set(['horizonMs'])
 
 /** @throws {PolicyError} `OPTION_INVALID` */
-export function checkSharedOptions({ outage, localShare, timeoutMs, maxKeys, hotKeys, maxWaiters, queue }: SharedOptions): void {
+export function checkSharedOptions(options: SharedOptions): void {
+  const { outage, localShare, timeoutMs, maxKeys, hotKeys, maxWaiters, queue, clock } = options
+  if (clock !== undefined) checkClock(clock)
   checkOneOf('outage', outage, ['local', 'open', 'closed'])
   if (localShare !== undefined) checkNumber('localShare', localShare, Number.MIN_VALUE, 1)
   if (timeoutMs !== undefined) checkNumber('timeoutMs', timeoutMs, 1, 60_000)
@@ -135,7 +177,7 @@ export function overridesStaleMs(overrides: SharedOptions['overrides']): number 
 }
 
 /**
- * How far ahead tokens are leased, by the option `lease` of a fleet or of a primary.
+ * How far ahead tokens are leased, by the option `lease` of a limiter or of a primary.
  *
  * @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN`
  */
@@ -145,18 +187,12 @@ export function checkedHorizonMs(lease: { readonly horizonMs?: number } = {}): n
   return horizonMs
 }
 
-/** Options by which a limiter over a store leases. */
-interface LeaseOptions {
-  readonly mode?: 'leased' | 'exact'
-  readonly lease?: { readonly horizonMs?: number }
-}
-
 /**
  * How far ahead a policy is leased, in milliseconds; 0 for not at all.
  *
  * @throws {PolicyError} `LEASE_UNSUPPORTED` for `leased` and permits, `OPTION_INVALID`.
  */
-export function leasedHorizonMs(policy: Policy, { mode, lease }: LeaseOptions): number {
+export function leasedHorizonMs(policy: Policy, { mode, lease }: Pick<SharedOptions, 'mode' | 'lease'>): number {
   checkOneOf('mode', mode, ['leased', 'exact'])
   const horizonMs = checkedHorizonMs(lease)
   const reason = whyNotLeased(policy, horizonMs)

@@ -9,7 +9,6 @@ import { type Clock, tickerOf } from '../time/clock.js'
 import type { Backend } from './backend.js'
 import type { CallGuard } from './calls/call-guard.js'
 import { GuardedBackend } from './calls/guarded-backend.js'
-import { SharedPermit } from './fleet-limiter.js'
 import type { CrossSlotBackend } from './leases/cross-slot-backend.js'
 import type { LateAnswers } from './leases/late-answers.js'
 import { LeaseTable } from './leases/lease-table.js'
@@ -18,6 +17,7 @@ import { type LeasedTakes, SingleLeasedTakes } from './leases/leased-takes.js'
 import type { InForce } from './leases/waiting-takes.js'
 import { FallbackBackend } from './outage/fallback-backend.js'
 import type { Outage } from './outage/outage.js'
+import { SharedPermit } from './shared-permit.js'
 
 /** The length of a lease of a policy, or of a policy of `allOf`, in microseconds; 0 where it is not leased. */
 export type LeaseLength = (policy: Policy) => number

@@ -1,5 +1,6 @@
+import { createLimiter } from '../create-limiter.js'
 import { fixedWindow } from '../policy/single-policy.js'
-import { createStoreLimiter } from '../store/create-store-limiter.js'
+import { casStore } from '../store/cas.js'
 import { expect, type StoreCheck } from './store-check.js'
 
 const LIMIT = 25
@@ -12,8 +13,10 @@ export const limiterChecks: readonly StoreCheck[] = [
     name: 'two limiters over the store share one budget to the token',
     async run({ one, other, freshKey }) {
       const policy = fixedWindow({ limit: LIMIT, window: '30d', name: 'conformance' })
-      const options = { mode: 'exact', outage: 'closed', timeoutMs: LONG_MS, prefix: freshKey() } as const
-      const limiters = [createStoreLimiter(policy, { ...options, store: one }), createStoreLimiter(policy, { ...options, store: other })]
+      const prefix = freshKey()
+      const limiters = [one, other].map((store) =>
+        createLimiter(policy, { store: casStore(store, { prefix }), mode: 'exact', outage: 'closed', timeoutMs: LONG_MS }),
+      )
       const takes = Array.from({ length: CALLERS }, (_, i) => limiters[i % 2]?.take(`key`))
       const decisions = await Promise.all(takes)
       for (const limiter of limiters) limiter.close()

@@ -11,7 +11,7 @@ interface Entry {
  * A store in this process's memory, with transactions: for tests, and to see what a store has to do.
  *
  * @param clock the store's own. @defaultValue `preciseClock()`
- * @example createStoreLimiter(policy, { store: memoryStore() })
+ * @example createLimiter(policy, { store: casStore(memoryStore()) })
  */
 export function memoryStore({ clock = preciseClock() }: { readonly clock?: Clock } = {}): Required<Omit<CasStore, 'step'>> {
   return new MemoryStore(clock)

@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { createLimiter } from '../create-limiter.js'
 import { fixedWindow, manualClock } from '../index.js'
 import { memoryStore } from '../store-testing/memory-store.js'
+import { casStore } from './cas.js'
 import type { CasStore } from './cas-store.js'
-import { createStoreLimiter } from './create-store-limiter.js'
 
 test('a process that paused after lost swaps goes on from the state of that moment, however busy its rival is', async () => {
   const clock = manualClock(1_700_000_000_000)
   const memory = memoryStore({ clock })
   const policy = fixedWindow({ limit: 1000, window: '1d', name: 'day' })
-  const rival = createStoreLimiter(policy, { store: memory, clock, mode: 'exact' })
+  const rival = createLimiter(policy, { store: casStore(memory), clock, mode: 'exact' })
   let [swaps, spoiled] = [0, 2]
   const store: CasStore = {
     name: 'contended',
@@ -20,7 +21,7 @@ test('a process that paused after lost swaps goes on from the state of that mome
       return memory.swap(swap)
     },
   }
-  const limiter = createStoreLimiter(policy, { store, clock, mode: 'exact', outage: 'closed', timeoutMs: 10_000 })
+  const limiter = createLimiter(policy, { store: casStore(store), clock, mode: 'exact', outage: 'closed', timeoutMs: 10_000 })
   let decided = false
   const take = Promise.resolve(limiter.take('k')).finally(() => {
     decided = true

@@ -94,7 +94,7 @@ export interface CasStepped {
 export type CasStepRefusal = { readonly key: string; readonly swapped: CasState } | 'busy'
 
 /**
- * Any store that can compare and swap, as {@link createStoreLimiter} uses it. Values are bytes of the limiter's own.
+ * Any store that can compare and swap, as {@link casStore} uses it. Values are bytes of the limiter's own.
  *
  * Each call is one atomic step, and sees every step that has been answered before it was made. It rejects when no answer came: then it is
  * unknown whether it was made, and the store does not try it again by itself. A call that `signal` cancels before it was sent is not made.

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { createLimiter } from '../create-limiter.js'
 import { fixedWindow, manualClock } from '../index.js'
 import { memoryStore } from '../store-testing/memory-store.js'
+import { casStore } from './cas.js'
 import type { CasStore } from './cas-store.js'
-import { createStoreLimiter } from './create-store-limiter.js'
 
 const POLICY = fixedWindow({ limit: 1000, window: '1d', name: 'day' })
 const CALLERS = 50
@@ -30,7 +31,7 @@ async function turns(count: number): Promise<void> {
 test('many callers that one failed call was for are one failure: the circuit stays closed', async () => {
   const clock = manualClock(1_700_000_000_000)
   const store = failing('fails')
-  const limiter = createStoreLimiter(POLICY, { store, clock, mode: 'exact', outage: 'closed' })
+  const limiter = createLimiter(POLICY, { store: casStore(store), clock, mode: 'exact', outage: 'closed' })
   const burst = async (): Promise<void> => {
     const decisions = await Promise.all(Array.from({ length: CALLERS }, () => limiter.take('k')))
     assert.ok(decisions.every(({ source }) => source === 'outage'))
@@ -47,7 +48,7 @@ test('many callers that one failed call was for are one failure: the circuit sta
 test('callers that time out together with the call that they wait for, sent or not, are one failure', async () => {
   const clock = manualClock(1_700_000_000_000)
   const store = failing('is silent')
-  const limiter = createStoreLimiter(POLICY, { store, clock, mode: 'exact', outage: 'closed', timeoutMs: 100 })
+  const limiter = createLimiter(POLICY, { store: casStore(store), clock, mode: 'exact', outage: 'closed', timeoutMs: 100 })
   const takes = [limiter.take('k')]
   await turns(3)
   for (let i = 1; i < CALLERS; i++) takes.push(limiter.take('k'))
@@ -77,7 +78,7 @@ test('bursts that fail twice are answered as soon as the store answers again', a
     read: (key) => broken(() => memory.read(key)),
     swap: (swap) => broken(() => memory.swap(swap)),
   }
-  const limiter = createStoreLimiter(POLICY, { store, clock, mode: 'exact', outage: 'closed' })
+  const limiter = createLimiter(POLICY, { store: casStore(store), clock, mode: 'exact', outage: 'closed' })
   const sources: string[] = []
   for (let i = 0; i < 3; i++) sources.push(...(await Promise.all([limiter.take('k'), limiter.take('k')])).map(({ source }) => source))
   assert.deepEqual(sources, ['outage', 'outage', 'outage', 'outage', 'store', 'store'])
@@ -94,8 +95,8 @@ test('a store that can be read but not written is an outage, with its own error 
     return memory.swap(given)
   }
   const store: CasStore = { name: 'full', read: (key) => memory.read(key), swap }
-  const limiter = createStoreLimiter(fixedWindow({ limit: 1, window: '1d', name: 'one' }), {
-    store,
+  const limiter = createLimiter(fixedWindow({ limit: 1, window: '1d', name: 'one' }), {
+    store: casStore(store),
     clock,
     mode: 'exact',
     outage: 'closed',

@@ -7,8 +7,8 @@ import type { Policy } from '../policy/policy.js'
 import { concurrency, fixedWindow, gcra, slidingLog, slidingWindow, tokenBucket } from '../policy/single-policy.js'
 import { memoryStore } from '../store-testing/memory-store.js'
 import { manualClock } from '../time/clock.js'
+import { casStore } from './cas.js'
 import type { CasStore } from './cas-store.js'
-import { createStoreLimiter } from './create-store-limiter.js'
 
 const START_MS = 1_700_000_000_000
 const bucket = tokenBucket({ limit: 10, window: '1m', name: 'api' })
@@ -16,7 +16,7 @@ const bucket = tokenBucket({ limit: 10, window: '1m', name: 'api' })
 function bench(policy: Policy = bucket, change: (store: ReturnType<typeof memoryStore>) => CasStore = (store) => store) {
   const clock = manualClock(START_MS)
   const store = memoryStore({ clock })
-  const limiterOf = (of: Policy = policy) => createStoreLimiter(of, { store: change(store), clock, mode: 'exact', outage: 'closed' })
+  const limiterOf = (of: Policy = policy) => createLimiter(of, { store: casStore(change(store)), clock, mode: 'exact', outage: 'closed' })
   return { clock, store, limiterOf }
 }
 
@@ -166,12 +166,12 @@ test('allOf that cannot be charged together is refused, unless it is leased', as
   const store: CasStore = { name: 'plain', read: (key) => memory.read(key), swap: (swap) => memory.swap(swap) }
   const parts = [tokenBucket({ limit: 1000, window: '1s', name: 'user' }), tokenBucket({ limit: 5000, window: '1s', name: 'all' })]
   const policy = allOf(parts, { name: 'both' })
-  assert.throws(() => createStoreLimiter(policy, { store, clock, mode: 'exact' }), { code: 'CROSS_SLOT', option: 'store' })
-  const leased = createStoreLimiter(policy, { store, clock, outage: 'closed' })
+  assert.throws(() => createLimiter(policy, { store: casStore(store), clock, mode: 'exact' }), { code: 'CROSS_SLOT', option: 'store' })
+  const leased = createLimiter(policy, { store: casStore(store), clock, outage: 'closed' })
   assert.equal((await leased.take(['u', 't'])).allowed, true)
   leased.close()
   const slow = allOf([fixedWindow({ limit: 2, window: '1m', name: 'few' }), parts[1] as Policy], { name: 'slow' })
-  assert.throws(() => createStoreLimiter(slow, { store, clock }), { code: 'CROSS_SLOT' })
+  assert.throws(() => createLimiter(slow, { store: casStore(store), clock }), { code: 'CROSS_SLOT' })
 })
 
 test('reservations come back as far as is safe, also after others have taken', async () => {
@@ -196,6 +196,6 @@ test('reservations come back as far as is safe, also after others have taken', a
 
 test('what is no store is refused with what a store is', () => {
   for (const store of [undefined, {}, { name: 'x', read: () => undefined }, 'redis://']) {
-    assert.throws(() => createStoreLimiter(bucket, { store: store as never }), { code: 'OPTION_INVALID', option: 'store' })
+    assert.throws(() => createLimiter(bucket, { store: casStore(store as never) }), { code: 'OPTION_INVALID', option: 'store' })
   }
 })

@@ -1,6 +1,5 @@
-export type { StoreHome } from '../regions/store-home.js'
 export type { CancelSignal } from '../shared/backend.js'
-export type * from '../shared/shared-types.js'
+export { type CasStoreOptions, casStore } from './cas.js'
 export type {
   CasOutcome,
   CasOutcomes,
@@ -14,5 +13,3 @@ export type {
   CasSwap,
   CasVersion,
 } from './cas-store.js'
-export { createStoreLimiter, type StoreLimiterOptions } from './create-store-limiter.js'
-export { storeHome } from './store-home.js'

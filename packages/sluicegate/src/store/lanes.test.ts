@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { createLimiter } from '../create-limiter.js'
 import { allOf, type Decision, fixedWindow, manualClock, slidingLog, tokenBucket } from '../index.js'
 import { memoryStore } from '../store-testing/memory-store.js'
+import { casStore } from './cas.js'
 import type { CasStore, CasSwap } from './cas-store.js'
-import { createStoreLimiter } from './create-store-limiter.js'
 
 const START_MS = 1_700_000_000_000
 
@@ -49,8 +50,8 @@ const user = tokenBucket({ limit: 1000, window: '1s', name: 'user' })
 test('calls of one process for users of one tenant never race each other for the row of the tenant, and go together', async () => {
   const clock = manualClock(START_MS)
   const { store, counts } = distant(clock, memoryStore({ clock }))
-  const both = createStoreLimiter(allOf([user, tenant]), { store, clock, mode: 'exact', outage: 'closed', timeoutMs: 1000 })
-  const alone = createStoreLimiter(tenant, { store, clock, mode: 'exact', outage: 'closed', timeoutMs: 1000 })
+  const both = createLimiter(allOf([user, tenant]), { store: casStore(store), clock, mode: 'exact', outage: 'closed', timeoutMs: 1000 })
+  const alone = createLimiter(tenant, { store: casStore(store), clock, mode: 'exact', outage: 'closed', timeoutMs: 1000 })
   const decisions: Decision[] = []
   const caller = async (id: number): Promise<void> => {
     for (let i = 0; i < 10; i++) decisions.push(await both.take([`user ${id}`, 'acme']))
@@ -72,7 +73,7 @@ test('lists of keys that overlap in any order all come to their turn', async () 
   const clock = manualClock(START_MS)
   const { store, counts } = distant(clock, memoryStore({ clock }))
   const policy = allOf([0, 1, 2].map((i) => fixedWindow({ limit: 10_000, window: '1d', name: `part ${i}` })))
-  const limiter = createStoreLimiter(policy, { store, clock, mode: 'exact', outage: 'closed', timeoutMs: 1000 })
+  const limiter = createLimiter(policy, { store: casStore(store), clock, mode: 'exact', outage: 'closed', timeoutMs: 1000 })
   let over = 0
   const takes = Array.from({ length: 300 }, (_, i) =>
     Promise.resolve(limiter.take([`a${i % 7}`, `b${i % 5}`, `c${i % 3}`])).then((decision) => {
@@ -95,7 +96,7 @@ test('processes that race for one key all take their part of it, and none is rej
   const callers: Promise<void>[] = []
   const limiters = Array.from({ length: 8 }, (_, process) => {
     const { store } = distant(clock, memory, 1 + (process % 3) / 2)
-    const limiter = createStoreLimiter(policy, { store, clock, mode: 'exact', outage: 'closed', timeoutMs: 1000 })
+    const limiter = createLimiter(policy, { store: casStore(store), clock, mode: 'exact', outage: 'closed', timeoutMs: 1000 })
     all.push(0)
     const caller = async (): Promise<void> => {
       while (!isOver) {

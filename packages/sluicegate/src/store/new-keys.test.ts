@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { createLimiter } from '../create-limiter.js'
 import { fixedWindow, manualClock } from '../index.js'
 import { memoryStore } from '../store-testing/memory-store.js'
+import { casStoreOf } from './cas.js'
 import type { CasStore } from './cas-store.js'
-import { storeLimiter } from './create-store-limiter.js'
 
 const KEYS = 200
 const POLICY = fixedWindow({ limit: 2, window: '1d', name: 'day' })
@@ -27,7 +28,9 @@ test('where most keys are new to the store, one more is written without a look; 
   const clock = manualClock(1_700_000_000_000)
   const store = memoryStore({ clock })
   const [first, second] = [counting(store), counting(store)]
-  const limiters = [first, second].map((each) => storeLimiter(POLICY, { store: each, clock, ...OPTIONS }, Number.POSITIVE_INFINITY))
+  const limiters = [first, second].map((each) =>
+    createLimiter(POLICY, { store: casStoreOf(each, {}, Number.POSITIVE_INFINITY), clock, ...OPTIONS }),
+  )
   const passed: number[] = []
   for (const limiter of limiters) {
     let allowed = 0

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ALGORITHM_NAMES, seedsOf, shortOrLong } from 'sluicegate-testkit'
 import { mismatchOnStore } from 'sluicegate-testkit/stores/compare-on-store.js'
+import { createLimiter } from '../create-limiter.js'
 import { memoryStore } from '../store-testing/index.js'
 import { manualClock } from '../time/clock.js'
-import { storeLimiter } from './create-store-limiter.js'
+import { casStoreOf } from './cas.js'
 
 /** Of each algorithm; some 22 steps each. */
 const SEQUENCES = shortOrLong(5, 75)
@@ -17,8 +18,9 @@ for (const algorithm of ALGORITHM_NAMES) {
     for (const seed of seedsOf(algorithm, SEQUENCES)) {
       const mismatch = await mismatchOnStore(seed, algorithm, (policy) => {
         const clock = manualClock(0)
-        const options = { store: memoryStore({ clock }), mode: 'exact', outage: 'closed', timeoutMs: 60_000, clock } as const
-        return { limiter: storeLimiter(policy, options, NO_DRIFT), set: (ms) => clock.set(ms) }
+        const store = casStoreOf(memoryStore({ clock }), {}, NO_DRIFT)
+        const options = { store, mode: 'exact', outage: 'closed', timeoutMs: 60_000, clock } as const
+        return { limiter: createLimiter(policy, options), set: (ms) => clock.set(ms) }
       })
       assert.equal(mismatch, undefined, `seed ${seed}: ${JSON.stringify(mismatch)}`)
     }

@@ -3,10 +3,11 @@ import { test } from 'node:test'
 import { policyOf, Random, type SinglePolicySpec, shortOrLong } from 'sluicegate-testkit'
 import { budgetOf, type Spent, surelyOver } from 'sluicegate-testkit/history/excess.js'
 import type { CasState, CasStore, CasSwap } from '../../dist/store/cas-store.js'
+import { createLimiter } from '../create-limiter.js'
 import { allOf, concurrency, type Decision, fixedWindow, manualClock, type Policy, tokenBucket } from '../index.js'
 import { memoryStore } from '../store-testing/memory-store.js'
 import type { Clock } from '../time/clock.js'
-import { createStoreLimiter } from './create-store-limiter.js'
+import { casStore } from './cas.js'
 
 /** What happens to one call: when it reaches the store and its answer the caller, and what of it is lost. Times are milliseconds. */
 interface Passage {
@@ -124,7 +125,7 @@ async function raced({
     // Clocks are minutes apart and differ in pace.
     const own: Clock = { nowMs: () => clock.nowMs() * (1 + (i - 1) * 2e-4) + i * 60_000, after: (ms, call) => clock.after(ms, call) }
     const unreliable = new UnreliableStore(store, (ms, call) => clock.after(ms, call), passage)
-    return createStoreLimiter(policy, { store: unreliable, clock: own, mode, outage: 'closed', timeoutMs })
+    return createLimiter(policy, { store: casStore(unreliable), clock: own, mode, outage: 'closed', timeoutMs })
   })
   const spent: Spent[] = []
   let unknown = 0
@@ -182,7 +183,7 @@ const ALL = fixedWindow({ limit: PLENTY, window: '30d', name: 'all' })
 
 /** What the store says about the keys of a race once it is over. */
 async function leftAfter(policy: Policy, { store, clock }: Outcome, key: string | readonly string[] = 'k'): Promise<Decision> {
-  const limiter = createStoreLimiter(policy, { store, clock, mode: 'exact' })
+  const limiter = createLimiter(policy, { store: casStore(store), clock, mode: 'exact' })
   const decision = await limiter.peek(key as string)
   limiter.close()
   return decision
@@ -267,7 +268,7 @@ test('permits are never more in flight than the limit, and a released one is fre
   const clock = manualClock(START_MS)
   const store = memoryStore({ clock })
   const policy = concurrency({ limit: 3, ttl: '10s' })
-  const limiters = [0, 1].map(() => createStoreLimiter(policy, { store, clock }))
+  const limiters = [0, 1].map(() => createLimiter(policy, { store: casStore(store), clock }))
   const [one, other] = limiters as [(typeof limiters)[0], (typeof limiters)[0]]
   const permits = await Promise.all([one.take('k'), other.take('k'), one.take('k'), other.take('k')])
   assert.deepEqual(permits.map(({ allowed }) => allowed).sort(), [false, true, true, true])

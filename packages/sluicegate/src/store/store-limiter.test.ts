@@ -6,7 +6,7 @@ import type { Policy } from '../policy/policy.js'
 import { concurrency, fixedWindow, gcra, slidingLog, slidingWindow, tokenBucket } from '../policy/single-policy.js'
 import { memoryStore } from '../store-testing/memory-store.js'
 import { manualClock } from '../time/clock.js'
-import { createStoreLimiter, storeLimiter } from './create-store-limiter.js'
+import { casStore, casStoreOf } from './cas.js'
 
 const START_MS = 1_700_000_000_000
 const POLICIES: readonly Policy[] = [
@@ -35,7 +35,9 @@ for (const policy of POLICIES) {
     for (const seed of [1, 2, 3, 4].slice(0, shortOrLong(1, 4))) {
       const clock = manualClock(START_MS)
       const store = memoryStore({ clock })
-      const limiters = [0, 1].map(() => storeLimiter(policy, { store, clock, mode: 'exact', outage: 'closed' }, Number.POSITIVE_INFINITY))
+      const limiters = [0, 1].map(() =>
+        createLimiter(policy, { store: casStoreOf(store, {}, Number.POSITIVE_INFINITY), clock, mode: 'exact', outage: 'closed' }),
+      )
       const twin = createLimiter(policy, { clock })
       const random = randoms(seed)
       for (let step = 0; step < 150; step++) {
@@ -55,7 +57,7 @@ for (const policy of POLICIES) {
 
 test('of a key that was reset, a permit of before ends nothing of one that was taken at the same microsecond', async () => {
   const clock = manualClock(START_MS)
-  const limiter = createStoreLimiter(concurrency({ limit: 2, ttl: '10s', name: 'jobs' }), { store: memoryStore({ clock }), clock })
+  const limiter = createLimiter(concurrency({ limit: 2, ttl: '10s', name: 'jobs' }), { store: casStore(memoryStore({ clock })), clock })
   const before = await limiter.take('key')
   await limiter.reset('key')
   const after = await limiter.take('key')
@@ -79,7 +81,7 @@ test('an uncontended take is one call', async () => {
       return memory.swap(swap)
     },
   }
-  const limiter = createStoreLimiter(POLICIES[0] as Policy, { store, clock, mode: 'exact' })
+  const limiter = createLimiter(POLICIES[0] as Policy, { store: casStore(store), clock, mode: 'exact' })
   await limiter.take('a')
   calls = 0
   for (let i = 0; i < 5; i++) await limiter.take('a')

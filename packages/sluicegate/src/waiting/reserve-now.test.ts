@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLimiter, fixedWindow, manualClock, slidingLog, slidingWindow, tokenBucket } from '../index.js'
-import { createStoreLimiter } from '../store/create-store-limiter.js'
+import { casStore } from '../store/cas.js'
 import { memoryStore } from '../store-testing/memory-store.js'
 
 for (const policy of [fixedWindow, slidingWindow, slidingLog, tokenBucket].map((make) => make({ limit: 100, window: '1h' }))) {
   test(`${policy.algorithm}: what may not be spent within maxWaitMs is not booked, and leaves the key as it was`, async () => {
     const clock = manualClock(1_760_000_000_000)
-    const overStore = createStoreLimiter(policy, { store: memoryStore({ clock }), clock })
+    const overStore = createLimiter(policy, { store: casStore(memoryStore({ clock })), clock })
     for (const limiter of [createLimiter(policy, { clock }), createLimiter(policy, { clock, shadow: false, overrides: true }), overStore]) {
       await limiter.take('k', 90)
       const refused = await limiter.reserve('k', 11, { maxWaitMs: 0 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { createLimiter, fixedWindow, type Policy } from '../../../sluicegate/dist/index.js'
-import type { FleetLimiter, RedisLimiterOptions } from '../../../sluicegate/dist/redis/index.js'
+import type { SharedOptions } from '../../../sluicegate/dist/index.js'
+import { createLimiter, fixedWindow, type Policy, type SharedLimiter } from '../../../sluicegate/dist/index.js'
 import { limitersOfTest } from '../redis/own-redis.js'
 import { everyNth, IS_LONG_RUN } from '../run-length.js'
 import { until } from '../servers/until.js'
@@ -82,7 +82,7 @@ const POLICY = fixedWindow({ name: 'fleet', limit: 10, window: 'day' })
 async function store(t: TestContext) {
   const { server, limiter } = await limitersOfTest(t, true)
   return {
-    limiter: (options: Partial<RedisLimiterOptions>): FleetLimiter => limiter(POLICY, { mode: 'exact', ...options }),
+    limiter: (options: Partial<SharedOptions>): SharedLimiter => limiter(POLICY, { mode: 'exact', ...options }),
     stop: () => server.kill(),
   }
 }

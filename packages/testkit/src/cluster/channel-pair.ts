@@ -1,8 +1,9 @@
 import { EventEmitter } from 'node:events'
 import type { ParentChannel, WorkerProcess } from '../../../sluicegate/dist/cluster/channel.js'
-import { type ClusterLimiterOptions, createClusterLimiter } from '../../../sluicegate/dist/cluster/create-cluster-limiter.js'
+import { primary } from '../../../sluicegate/dist/cluster/primary.js'
 import { type ServeOptions, serveLimiter } from '../../../sluicegate/dist/cluster/serve-limiter.js'
-import { manualClock, type Policy } from '../../../sluicegate/dist/index.js'
+import type { SharedOptions } from '../../../sluicegate/dist/index.js'
+import { createLimiter, manualClock, type Policy } from '../../../sluicegate/dist/index.js'
 
 /** One end of a channel within this process: what is sent arrives at the other end in a later turn, as a copy. */
 class End extends EventEmitter {
@@ -78,12 +79,12 @@ export const START_MS = 1_789_000_000_000
 /** A primary and a worker within this process, on one clock. */
 export function fleet<P extends Policy>(
   policy: P,
-  { serve = {}, worker = {} }: { serve?: ServeOptions; worker?: ClusterLimiterOptions } = {},
+  { serve = {}, worker = {} }: { serve?: ServeOptions; worker?: Partial<SharedOptions> } = {},
 ) {
   const clock = manualClock(START_MS)
   const pair = channelPair()
   const served = serveLimiter(policy, { clock, ...serve })
   served.serve(pair.worker)
-  const limiter = createClusterLimiter(policy, { process: pair.parent, clock, ...worker })
+  const limiter = createLimiter(policy, { store: primary({ process: pair.parent }), clock, ...worker })
   return { clock, pair, served, limiter }
 }

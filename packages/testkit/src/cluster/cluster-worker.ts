@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type ClusterLimiterOptions, createClusterLimiter, type FleetPermit } from '../../../sluicegate/dist/cluster/index.js'
-import type { Policy } from '../../../sluicegate/dist/index.js'
+import { primary } from '../../../sluicegate/dist/cluster/index.js'
+import type { Policy, SharedOptions } from '../../../sluicegate/dist/index.js'
+import { createLimiter, type Permit } from '../../../sluicegate/dist/index.js'
 
 /** Commands of a worker process, run one after another. Only `stream` ends with the process. */
 export type WorkerCommand =
@@ -31,12 +32,12 @@ export interface WorkerReport {
 /** What a worker process is started with. */
 export interface WorkerStart {
   readonly policy: Policy
-  readonly options?: Omit<ClusterLimiterOptions, 'process' | 'clock'>
+  readonly options?: Omit<SharedOptions, 'store' | 'clock'>
 }
 
 const { policy, options } = JSON.parse(process.argv[2] as string) as WorkerStart
-const limiter = createClusterLimiter(policy, options)
-let permits: FleetPermit[] = []
+const limiter = createLimiter(policy, { store: primary(), ...options })
+let permits: Permit<'later'>[] = []
 
 process.on('message', (message: unknown) => {
   if (typeof message === 'object' && message !== null && 'run' in message) void obey(message as WorkerCommand)
@@ -76,7 +77,7 @@ async function obey(command: WorkerCommand): Promise<void> {
       break
     }
     case 'burst':
-      permits = (await Promise.all(Array.from({ length: command.takes }, () => take(command.key, command.cost)))) as FleetPermit[]
+      permits = (await Promise.all(Array.from({ length: command.takes }, () => take(command.key, command.cost)))) as Permit<'later'>[]
       break
     case 'release':
       released = (await Promise.all(permits.map((permit) => permit.release()))).filter(Boolean).length

@@ -1,13 +1,9 @@
 import { fork } from 'node:child_process'
 import cluster from 'node:cluster'
 import { fileURLToPath } from 'node:url'
-import {
-  type ClusterLimiterOptions,
-  createClusterLimiter,
-  type ServeOptions,
-  serveLimiter,
-} from '../../../sluicegate/dist/cluster/index.js'
-import type { Policy } from '../../../sluicegate/dist/index.js'
+import { primary, type ServeOptions, serveLimiter } from '../../../sluicegate/dist/cluster/index.js'
+import type { Policy, SharedOptions } from '../../../sluicegate/dist/index.js'
+import { createLimiter } from '../../../sluicegate/dist/index.js'
 
 /** What the program is started with: how many workers, of `node:cluster` or forked. */
 export interface StreamingStart {
@@ -15,7 +11,7 @@ export interface StreamingStart {
   readonly workers: number
   readonly by: 'cluster' | 'fork'
   readonly serve?: Omit<ServeOptions, 'cluster'>
-  readonly options?: Omit<ClusterLimiterOptions, 'process'>
+  readonly options?: Omit<SharedOptions, 'store'>
   /** Takes of a worker in one go, again and again. */
   readonly takes: number
 }
@@ -43,7 +39,7 @@ if (process.send === undefined) {
     else served.serve(fork(fileURLToPath(import.meta.url), [text]))
   }
 } else {
-  const limiter = createClusterLimiter(start.policy, start.options)
+  const limiter = createLimiter(start.policy, { store: primary(), ...start.options })
   process.on('disconnect', () => process.exit())
   const round = async (): Promise<void> => {
     const passed: Record<string, number> = {}

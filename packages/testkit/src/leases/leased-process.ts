@@ -1,11 +1,12 @@
+import { createLimiter } from '../../../sluicegate/dist/index.js'
 import { allOf } from '../../../sluicegate/dist/policy/all-of.js'
 import type { Policy } from '../../../sluicegate/dist/policy/policy.js'
-import { createPostgresLimiter } from '../../../sluicegate/dist/postgres/create-postgres-limiter.js'
-import { limiterOver } from '../../../sluicegate/dist/redis/create-redis-limiter.js'
+import { postgres } from '../../../sluicegate/dist/postgres/postgres.js'
+import { scriptedStore } from '../../../sluicegate/dist/redis/redis.js'
 import { RedisKeys } from '../../../sluicegate/dist/redis/redis-keys.js'
 import { RedisScripts } from '../../../sluicegate/dist/redis/redis-scripts.js'
 import { nodeRedisRunner } from '../../../sluicegate/dist/redis/runners/node-redis.js'
-import type { FleetLimiter } from '../../../sluicegate/dist/shared/fleet-limiter.js'
+import type { SharedLimiter } from '../../../sluicegate/dist/shared/shared-limiter.js'
 import type { Clock } from '../../../sluicegate/dist/time/clock.js'
 import { policyOf } from '../kit.js'
 import type { SinglePolicySpec } from '../oracle/policy-spec.js'
@@ -81,7 +82,7 @@ async function worked(job: LeasedJob): Promise<LeasedReport> {
 
 /** A limiter over a server, the clock of that, and how to leave it. */
 interface Joined {
-  readonly limiter: FleetLimiter
+  readonly limiter: SharedLimiter
   readonly serverUs: () => number | Promise<number>
   end(): unknown
 }
@@ -95,14 +96,14 @@ async function overRedis(job: LeasedJob, clock: Clock): Promise<Joined> {
   const client = createClient({ url: job.url })
   await client.connect()
   const store = new RedisScripts(nodeRedisRunner(client), new RedisKeys('leased'))
-  const limiter = limiterOver(store, policyIn(job), optionsIn(job), clock)
+  const limiter = createLimiter(policyIn(job), { store: scriptedStore(store), ...optionsIn(job), clock })
   return { limiter, serverUs: serverClock(client), end: () => client.destroy() }
 }
 
 async function overPostgres(job: LeasedJob, clock: Clock): Promise<Joined> {
   const { default: pg } = await import('pg')
   const client = new pg.Pool({ connectionString: job.url, max: 4 })
-  const limiter = createPostgresLimiter(policyIn(job), { ...optionsIn(job), client, clock })
+  const limiter = createLimiter(policyIn(job), { store: postgres(client), ...optionsIn(job), clock })
   const serverUs = async (): Promise<number> => {
     const { rows } = await client.query('SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::float8 AS us')
     return rows[0].us
@@ -115,7 +116,7 @@ function policyIn({ spec, also }: LeasedJob): Policy {
   return also === undefined ? first : allOf([first, policyOf(also, { name: 'also' })])
 }
 
-async function asked(limiter: FleetLimiter, clock: ReadClock, job: LeasedJob) {
+async function asked(limiter: SharedLimiter, clock: ReadClock, job: LeasedJob) {
   const { cost = 1, perSecond, forMs, first = 0, quietUntilMs = 0, keys = KEY } = job
   const admissions: [number, number, number][] = []
   const startMs = performance.now()

@@ -1,8 +1,10 @@
+import type { SharedOptions } from '../../../sluicegate/dist/index.js'
+import { createLimiter } from '../../../sluicegate/dist/index.js'
 import { limitedFetch } from '../../../sluicegate/dist/outbound/limited-fetch.js'
 import type { OutboundOptions } from '../../../sluicegate/dist/outbound/outbound-options.js'
 import type { Policy } from '../../../sluicegate/dist/policy/policy.js'
-import { createRedisLimiter, type RedisLimiterOptions } from '../../../sluicegate/dist/redis/create-redis-limiter.js'
-import type { FleetLimiter } from '../../../sluicegate/dist/shared/fleet-limiter.js'
+import { redis } from '../../../sluicegate/dist/redis/redis.js'
+import type { SharedLimiter } from '../../../sluicegate/dist/shared/shared-limiter.js'
 import { SERVER_CLIENTS } from '../redis/redis-clients.js'
 import { type Fault, FaultProxy } from '../servers/fault-proxy.js'
 import { RedisProcess } from '../servers/redis-process.js'
@@ -10,7 +12,7 @@ import { until } from '../servers/until.js'
 
 const [NODE_REDIS] = SERVER_CLIENTS
 
-type LimiterOptions = Omit<RedisLimiterOptions, 'client'>
+type LimiterOptions = Omit<SharedOptions, 'store'>
 
 /** A server of Redis behind a proxy with faults, and processes that share a budget on it. */
 export class OutboundFleet {
@@ -28,9 +30,9 @@ export class OutboundFleet {
   }
 
   /** A process: its own client, behind the proxy. */
-  async member(policy: Policy, options: LimiterOptions): Promise<AsyncDisposable & { readonly limiter: FleetLimiter }> {
+  async member(policy: Policy, options: LimiterOptions): Promise<AsyncDisposable & { readonly limiter: SharedLimiter }> {
     const open = await (NODE_REDIS as (typeof SERVER_CLIENTS)[0]).open([this.proxy])
-    const limiter = createRedisLimiter(policy, { client: open.client, timeoutMs: 2_000, ...options }) as FleetLimiter
+    const limiter = createLimiter(policy, { store: redis(open.client), timeoutMs: 2_000, ...options }) as SharedLimiter
     return {
       limiter,
       async [Symbol.asyncDispose]() {
@@ -79,11 +81,11 @@ export class CountedHost {
     }
   }
 
-  limited(limiter: FleetLimiter, options: OutboundOptions = {}): typeof this.fetch & { close(): void } {
+  limited(limiter: SharedLimiter, options: OutboundOptions = {}): typeof this.fetch & { close(): void } {
     return limitedFetch(this.fetch, { limiter, ...options })
   }
 }
 
-export async function untilOut(limiter: FleetLimiter): Promise<void> {
+export async function untilOut(limiter: SharedLimiter): Promise<void> {
   await until('it is an outage', async () => (await limiter.peek('another')).source === 'outage' && limiter.stats().outages > 0)
 }

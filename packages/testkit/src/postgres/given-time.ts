@@ -1,9 +1,11 @@
 import type pg from 'pg'
+import type { SharedOptions } from '../../../sluicegate/dist/index.js'
+import { createLimiter } from '../../../sluicegate/dist/index.js'
 import type { Policy } from '../../../sluicegate/dist/policy/policy.js'
 import { postgresStore } from '../../../sluicegate/dist/postgres/postgres-store.js'
-import type { FleetLimiter } from '../../../sluicegate/dist/shared/fleet-limiter.js'
-import { type StoreLimiterOptions, storeLimiter } from '../../../sluicegate/dist/store/create-store-limiter.js'
+import { casStoreOf } from '../../../sluicegate/dist/store/cas.js'
 import { type ManualClock, manualClock } from '../../../sluicegate/dist/time/clock.js'
+import type { SharedLimiter } from '../../../sluicegate/src/shared/shared-limiter.js'
 
 /** How statements read the server's clock, `NOW` in `statements.ts`. */
 const NOW = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint'
@@ -32,7 +34,7 @@ class GivenTimeClient {
 
 /** A limiter, and how to set its time and that of its statements. */
 export interface GivenTimeLimiter {
-  readonly limiter: FleetLimiter
+  readonly limiter: SharedLimiter
   set(ms: number): void
 }
 
@@ -40,13 +42,12 @@ export interface GivenTimeLimiter {
 export function limiterAtGivenTimes(
   pool: pg.Pool,
   policy: Policy,
-  options: Omit<StoreLimiterOptions, 'store' | 'clock'> = {},
+  { prefix = 'sluicegate', ...options }: Omit<SharedOptions, 'store' | 'clock'> & { readonly prefix?: string } = {},
   table = 'sluicegate',
   clock = manualClock(0),
 ): GivenTimeLimiter {
   const client = new GivenTimeClient(pool, clock)
-  const store = postgresStore({ client, table })
-  const given = { outage: 'closed', timeoutMs: TIMEOUT_MS, ...options, store, clock } as const
-  const limiter = storeLimiter(policy, given, NO_DRIFT)
+  const store = casStoreOf(postgresStore({ client, table }), { prefix }, NO_DRIFT)
+  const limiter = createLimiter(policy, { outage: 'closed', timeoutMs: TIMEOUT_MS, ...options, store, clock })
   return { limiter, set: (ms) => clock.set(ms) }
 }

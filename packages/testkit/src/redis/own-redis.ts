@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs'
 import type { TestContext } from 'node:test'
 import { createClient } from '@redis/client'
-import type { Policy } from '../../../sluicegate/dist/index.js'
+import type { Policy, SharedOptions } from '../../../sluicegate/dist/index.js'
+import { createLimiter, type SharedLimiter } from '../../../sluicegate/dist/index.js'
 import type { CommandRunner } from '../../../sluicegate/dist/redis/command-runner.js'
-import { createRedisLimiter, type FleetLimiter, type RedisLimiterOptions } from '../../../sluicegate/dist/redis/index.js'
+import { redis } from '../../../sluicegate/dist/redis/index.js'
 import type { RedisClient } from '../../../sluicegate/dist/redis/runner-for.js'
 import { nodeRedisRunner } from '../../../sluicegate/dist/redis/runners/node-redis.js'
 import { freePorts } from '../servers/free-ports.js'
@@ -41,7 +42,7 @@ export async function ownRedis(args: readonly string[] = []): Promise<OwnRedis> 
 /** Limiters over one server, which are closed, with the server, when the test is over. */
 interface LimitersOfTest {
   readonly server: RedisProcess
-  limiter(policy: Policy, options?: Partial<RedisLimiterOptions>): FleetLimiter
+  limiter(policy: Policy, options?: Partial<SharedOptions>): SharedLimiter
 }
 
 /** @param disableOfflineQueue whether a call fails while the client has no connection. */
@@ -50,7 +51,7 @@ export async function limitersOfTest(t: TestContext, disableOfflineQueue = false
   const client = createClient({ url: server.url, disableOfflineQueue })
   client.on('error', () => undefined)
   await client.connect()
-  const limiters: FleetLimiter[] = []
+  const limiters: SharedLimiter[] = []
   t.after(async () => {
     for (const limiter of limiters) limiter.close()
     client.destroy()
@@ -59,7 +60,7 @@ export async function limitersOfTest(t: TestContext, disableOfflineQueue = false
   return {
     server,
     limiter(policy, options = {}) {
-      const limiter = createRedisLimiter(policy, { client, timeoutMs: 30_000, ...options })
+      const limiter = createLimiter(policy, { store: redis(client), timeoutMs: 30_000, ...options })
       limiters.push(limiter)
       return limiter
     },

@@ -1,4 +1,4 @@
-import type { Deposit, Draw, Drawn, DrawTerms, Lot } from '../../../sluicegate/dist/regions/region-pool.js'
+import type { Deposit, Draw, Drawn, DrawTerms, Lot } from '../../../sluicegate/dist/shared/region-pool.js'
 
 const POOL = {
   paceUs: 2_000_000,

@@ -1,11 +1,12 @@
 import type { Decision } from '../../../sluicegate/dist/index.js'
 import type { Policy } from '../../../sluicegate/dist/policy/policy.js'
-import type { RegionOptions } from '../../../sluicegate/dist/regions/home.js'
-import { Region, type RegionStore } from '../../../sluicegate/dist/regions/region-connect.js'
-import type { RegionPool } from '../../../sluicegate/dist/regions/region-pool.js'
+import { Region } from '../../../sluicegate/dist/regions/region-connect.js'
+import type { RegionOptions } from '../../../sluicegate/dist/regions/region-options.js'
 import { shareOfRegion } from '../../../sluicegate/dist/regions/region-share.js'
+import type { RegionStore } from '../../../sluicegate/dist/shared/open-store.js'
 import { GivenShare } from '../../../sluicegate/dist/shared/outage/local-share.js'
-import { SharedLimiter } from '../../../sluicegate/dist/shared/shared-limiter.js'
+import type { RegionPool } from '../../../sluicegate/dist/shared/region-pool.js'
+import { StoreLimiter } from '../../../sluicegate/dist/shared/store-limiter.js'
 import type { CasOutcome, CasOutcomes, CasState, CasStore, CasSwap } from '../../../sluicegate/dist/store/cas-store.js'
 import { StoreBackend } from '../../../sluicegate/dist/store/store-backend.js'
 import { StoreCalls } from '../../../sluicegate/dist/store/store-calls.js'
@@ -71,7 +72,7 @@ export interface OceanLink {
 }
 
 /** One region of a simulated world. */
-export interface RegionSetup extends Partial<Omit<RegionOptions, 'region'>> {
+export interface RegionSetup extends Partial<Omit<RegionOptions, 'name' | 'local' | 'home'>> {
   readonly link: OceanLink
   /** Processes, default 2. */
   readonly processes?: number
@@ -145,7 +146,7 @@ export class RegionWorld {
 
 export class SimRegion {
   readonly record: RegionRecord = { taken: [], atHome: [], alone: [], denied: 0, errors: 0, waitsUs: [] }
-  readonly limiters: SharedLimiter[]
+  readonly limiters: StoreLimiter[]
   /** Of each of them: nothing of a process that was killed arrives. */
   private readonly lives: Life[]
   readonly clock: SkewedClock
@@ -162,7 +163,7 @@ export class SimRegion {
   private readonly pools = new Map<string, PoolTwin>()
   private readonly rules: PoolRules
   private readonly nearUs: number
-  private readonly make: (life: Life) => SharedLimiter
+  private readonly make: (life: Life) => StoreLimiter
   private readonly store: ForgetfulStore
 
   constructor(world: RegionWorld, setup: WorldSetup, own: RegionSetup, name: string) {
@@ -184,8 +185,11 @@ export class SimRegion {
         connect: (each, lengthOf) => new StoreBackend(new StoreLanes(new StoreCalls(store, clock, 200)), each, lengthOf, name),
       }
       const home = world.home.behind(link, () => setup.regions.length)
-      const region = new Region({ home, store: regionStore, options: { ...own, region: name }, horizonMs, clock }, policy)
-      return new SharedLimiter({
+      const region = new Region(
+        { home, store: regionStore, options: { ...own, name, timeoutMs: own.timeoutMs ?? 1000 }, horizonMs, clock },
+        policy,
+      )
+      return new StoreLimiter({
         policy,
         connect: (each) => region.connect(each),
         places: { serverOf: () => undefined, slotOf: () => undefined },
@@ -212,7 +216,7 @@ export class SimRegion {
       else if (decision.source === 'memory') this.record.atHome.push({ atUs: time.nowUs, cost })
       else this.record.taken.push({ atUs: time.nowUs, cost })
     }
-    const decision = (this.limiters[process] as SharedLimiter).take(key, cost)
+    const decision = (this.limiters[process] as StoreLimiter).take(key, cost)
     if (!(decision instanceof Promise)) answered(decision)
     else
       decision.then(answered, () => {
@@ -223,7 +227,7 @@ export class SimRegion {
   /** A reservation at one of the processes that is cancelled after a while: nothing of it is spent. */
   async hold(key: string, cost: number, us: number, process = this.random.integer(0, this.limiters.length - 1)): Promise<void> {
     try {
-      const reservation = await (this.limiters[process] as SharedLimiter).reserve(key, cost)
+      const reservation = await (this.limiters[process] as StoreLimiter).reserve(key, cost)
       await this.world.time.sleep(us)
       await reservation.cancel()
     } catch {

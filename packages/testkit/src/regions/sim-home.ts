@@ -1,8 +1,8 @@
 import type { Grant } from '../../../sluicegate/dist/lease/grant.js'
 import type { Policy } from '../../../sluicegate/dist/policy/policy.js'
 import { emissionOf } from '../../../sluicegate/dist/policy/policy-numbers.js'
-import type { Home } from '../../../sluicegate/dist/regions/home.js'
 import type { Answer, Backend, LeaseRequest, Operation } from '../../../sluicegate/dist/shared/backend.js'
+import type { PolicyStore } from '../../../sluicegate/dist/shared/open-store.js'
 import { encodingsOf, type PolicyEncoding } from '../../../sluicegate/dist/shared/steps/policy-encoding.js'
 import { grantsOf, type ScriptLease } from '../../../sluicegate/dist/shared/steps/script-call.js'
 import type { Admission } from '../history/excess.js'
@@ -32,12 +32,12 @@ export class SimHome {
   }
 
   /** As one region sees it. */
-  behind(link: Link, countRegions: () => number): Home {
+  behind(link: Link, countRegions: () => number): PolicyStore {
     return {
       sharesGrants: true,
       places: { serverOf: () => undefined, slotOf: () => undefined },
       connect: (policy, lengthOf) => this.backendOf(policy, lengthOf(policy), link),
-      countRegions: async () => countRegions(),
+      countNodes: async () => countRegions(),
     }
   }
 

@@ -1,6 +1,6 @@
 import type { Policy } from '../../../sluicegate/dist/policy/policy.js'
-import type { Home } from '../../../sluicegate/dist/regions/home.js'
 import type { Answer, Backend, Operation } from '../../../sluicegate/dist/shared/backend.js'
+import type { PolicyStore } from '../../../sluicegate/dist/shared/open-store.js'
 import { StoreBackend } from '../../../sluicegate/dist/store/store-backend.js'
 import { StoreCalls } from '../../../sluicegate/dist/store/store-calls.js'
 import { StoreLanes } from '../../../sluicegate/dist/store/store-lanes.js'
@@ -9,7 +9,7 @@ import type { Admission } from '../history/excess.js'
 import type { Link } from './sim-home.js'
 import type { VirtualTime } from './virtual-time.js'
 
-/** The true budgets in a store: all verbs, as `storeHome()` has them. Its grants are known by ids of their own, so that any process returns them. */
+/** The true budgets in a store: all verbs, as `casStore()` has them. Its grants are known by ids of their own, so that any process returns them. */
 export class StoreSimHome {
   /** Takes that passed here, each when it was decided. */
   readonly admissions: Admission[] = []
@@ -26,12 +26,12 @@ export class StoreSimHome {
   }
 
   /** As one region sees it. */
-  behind(link: Link, countRegions: () => number): Home {
+  behind(link: Link, countRegions: () => number): PolicyStore {
     return {
       sharesGrants: true,
       places: { serverOf: () => undefined, slotOf: () => undefined },
       connect: (policy, lengthOf) => this.behindLink(this.backendOf(policy, lengthOf), link),
-      countRegions: async () => countRegions(),
+      countNodes: async () => countRegions(),
     }
   }
 

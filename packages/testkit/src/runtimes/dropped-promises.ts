@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import { createClient } from '@redis/client'
 import express from 'express'
 import { rateLimit as limitExpress } from '../../../sluicegate/dist/adapters/express.js'
-import { createClusterLimiter, serveLimiter } from '../../../sluicegate/dist/cluster/index.js'
+import { primary, serveLimiter } from '../../../sluicegate/dist/cluster/index.js'
 import { rateLimit as limitAsBefore, SluicegateStore } from '../../../sluicegate/dist/compat/express-rate-limit/index.js'
 import { createGate } from '../../../sluicegate/dist/gate/index.js'
 import {
@@ -16,7 +16,7 @@ import {
   tokenBucket,
 } from '../../../sluicegate/dist/index.js'
 import { limitedFetch } from '../../../sluicegate/dist/outbound/index.js'
-import { createRedisLimiter, type RedisClient } from '../../../sluicegate/dist/redis/index.js'
+import { type RedisClient, redis } from '../../../sluicegate/dist/redis/index.js'
 import { listening } from '../adapters/harness.js'
 import { channelPair } from '../cluster/channel-pair.js'
 
@@ -84,13 +84,13 @@ function limiters(): readonly AnyLimiter[] {
   const served = [bucket('primary'), places('primary places')].map((policy) => {
     const pair = channelPair()
     serveLimiter(policy).serve(pair.worker)
-    const limiter = createClusterLimiter(policy, { process: pair.parent, timeoutMs: 20 })
+    const limiter = createLimiter(policy, { store: primary({ process: pair.parent }), timeoutMs: 20 })
     pair.die()
     return limiter
   })
-  const of = (options: object, prefix: string) =>
+  const of = (options: object, prefix: string, to = client) =>
     [bucket('exact'), bucket('leased'), places('places')].map((policy) =>
-      createRedisLimiter(policy, { client, prefix, timeoutMs: 20, ...(policy.name === 'exact' && { mode: 'exact' }), ...options }),
+      createLimiter(policy, { store: redis(to, { prefix }), timeoutMs: 20, ...(policy.name === 'exact' && { mode: 'exact' }), ...options }),
     )
   const layers = { allow: ['other'], banAfter: { denials: 100, within: '1m', for: '1m' }, shadow: true } as const
   return [
@@ -98,7 +98,7 @@ function limiters(): readonly AnyLimiter[] {
     createLimiter(places('memory places')),
     createLimiter(bucket('layers'), layers),
     ...of({}, 'a'),
-    ...of({ client: silent }, 'b'),
+    ...of({}, 'b', silent),
     ...of(layers, 'c'),
     ...of({ policyFor: () => undefined }, 'd'),
     ...served,
@@ -109,8 +109,8 @@ function limiters(): readonly AnyLimiter[] {
 async function dropAfterResponses(): Promise<void> {
   const app = express()
   const client = deadClient()
-  const create = (policy: Policy) => createRedisLimiter(policy, { client, timeoutMs: 20 })
-  app.use(limitExpress({ limiter: createRedisLimiter(bucket('after'), { client, timeoutMs: 20 }), counts: 'failures' }))
+  const create = (policy: Policy) => createLimiter(policy, { store: redis(client), timeoutMs: 20 })
+  app.use(limitExpress({ limiter: createLimiter(bucket('after'), { store: redis(client), timeoutMs: 20 }), counts: 'failures' }))
   app.use(limitExpress({ policy: bucket('fails'), counts: () => Promise.reject(new Error('of counts')) }))
   const asBefore = limitAsBefore({ limit: 100, skipSuccessfulRequests: true, passOnStoreError: true, create, identifier: 'before' })
   app.use(asBefore)

@@ -1,14 +1,15 @@
 import type pg from 'pg'
-import { createClusterLimiter } from '../../../sluicegate/dist/cluster/create-cluster-limiter.js'
+import { primary } from '../../../sluicegate/dist/cluster/primary.js'
 import { serveLimiter } from '../../../sluicegate/dist/cluster/serve-limiter.js'
 import type { LimiterOptions, ManualClock, Policy } from '../../../sluicegate/dist/index.js'
+import { createLimiter } from '../../../sluicegate/dist/index.js'
 import { postgresTable } from '../../../sluicegate/dist/postgres/table-name.js'
-import { limiterOver } from '../../../sluicegate/dist/redis/create-redis-limiter.js'
+import { scriptedStore } from '../../../sluicegate/dist/redis/redis.js'
 import { RedisKeys } from '../../../sluicegate/dist/redis/redis-keys.js'
 import { RedisScripts } from '../../../sluicegate/dist/redis/redis-scripts.js'
 import { nodeRedisRunner } from '../../../sluicegate/dist/redis/runners/node-redis.js'
+import { casStoreOf } from '../../../sluicegate/dist/store/cas.js'
 import type { CasStore } from '../../../sluicegate/dist/store/cas-store.js'
-import { storeLimiter } from '../../../sluicegate/dist/store/create-store-limiter.js'
 import { memoryStore } from '../../../sluicegate/dist/store-testing/memory-store.js'
 import { channelPair } from '../cluster/channel-pair.js'
 import type { MakeLimiter, OverStore } from '../conformance/fixture.js'
@@ -34,7 +35,11 @@ export function overRedis(client: RedisConnection): MakeOver {
   return (mode) => (policy, options) => {
     const prefix = `limiter ${++made}`
     const time = new GivenTime(nodeRedisRunner(client), options.clock)
-    const limiter = limiterOver(new RedisScripts(time, new RedisKeys(prefix)), policy, shared(mode, options), options.clock)
+    const limiter = createLimiter(policy, {
+      store: scriptedStore(new RedisScripts(time, new RedisKeys(prefix))),
+      ...shared(mode, options),
+      clock: options.clock,
+    })
     const keys = async (): Promise<number> => ((await client.sendCommand(['KEYS', `${prefix}:*`])) as readonly string[]).length
     return { limiter, keys }
   }
@@ -68,8 +73,9 @@ export const overMemoryStore: MakeOver = (mode) => (policy, options) => {
       return store.swapAll(swaps)
     },
   }
-  const own = { ...shared(mode, options), store: noting, prefix: `limiter ${++made}`, clock: options.clock }
-  return { limiter: storeLimiter(policy, own, Number.POSITIVE_INFINITY), keys: () => written.size }
+  const own = casStoreOf(noting, { prefix: `limiter ${++made}` }, Number.POSITIVE_INFINITY)
+  const limiter = createLimiter(policy, { ...shared(mode, options), store: own, clock: options.clock })
+  return { limiter, keys: () => written.size }
 }
 
 /** Over the memory of a primary process, by messages. */
@@ -80,6 +86,6 @@ function servedOver(policy: Policy, mode: Mode, options: LimiterOptions & { read
   const pair = channelPair()
   const served = serveLimiter(policy, { clock, ...(maxKeys !== undefined && { maxKeys }) })
   served.serve(pair.worker)
-  const limiter = createClusterLimiter(policy, { process: pair.parent, clock, ...shared(mode, options) })
+  const limiter = createLimiter(policy, { store: primary({ process: pair.parent }), clock, ...shared(mode, options) })
   return { limiter, keys: () => served.limiter.stats().keys }
 }

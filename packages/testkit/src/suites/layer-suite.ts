@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { concurrency, fixedWindow, type Limiter, type Policy, tokenBucket } from '../../../sluicegate/dist/index.js'
-import type { FleetLimiter } from '../../../sluicegate/dist/shared/fleet-limiter.js'
+import type { SharedLimiter } from '../../../sluicegate/dist/shared/shared-limiter.js'
 import type { SharedOptions } from '../../../sluicegate/dist/shared/shared-options.js'
 
 /** A limiter of this process or of a fleet: each verb answers with its value or a promise of it. */
-export type AnyLimiter = Limiter | FleetLimiter
+export type AnyLimiter = Limiter | SharedLimiter
 
 export type LayerChoice = Pick<SharedOptions, 'policyFor' | 'policies' | 'allow' | 'deny' | 'shadow' | 'hotKeys'>
 

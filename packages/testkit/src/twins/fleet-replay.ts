@@ -1,10 +1,13 @@
+import { createLimiter } from '../../../sluicegate/dist/create-limiter.js'
+import type { Permit } from '../../../sluicegate/dist/decision/permit.js'
+import type { Reservation } from '../../../sluicegate/dist/decision/reservation.js'
 import { allOf } from '../../../sluicegate/dist/policy/all-of.js'
 import type { Policy } from '../../../sluicegate/dist/policy/policy.js'
 import type { CommandRunner } from '../../../sluicegate/dist/redis/command-runner.js'
-import { limiterOver } from '../../../sluicegate/dist/redis/create-redis-limiter.js'
+import { scriptedStore } from '../../../sluicegate/dist/redis/redis.js'
 import { RedisKeys } from '../../../sluicegate/dist/redis/redis-keys.js'
 import { RedisScripts } from '../../../sluicegate/dist/redis/redis-scripts.js'
-import type { FleetLimiter, FleetPermit, FleetReservation } from '../../../sluicegate/dist/shared/fleet-limiter.js'
+import type { SharedLimiter } from '../../../sluicegate/dist/shared/shared-limiter.js'
 import { manualClock } from '../../../sluicegate/dist/time/clock.js'
 import { type Answer, bookingAnswer, numbered } from '../answer.js'
 import { policyOf } from '../kit.js'
@@ -27,7 +30,7 @@ export function namedPolicy(spec: PolicySpec): Policy {
 
 /** A limiter, and how to set its time. */
 export interface TimedLimiter {
-  readonly limiter: FleetLimiter
+  readonly limiter: SharedLimiter
   set(ms: number): void
 }
 
@@ -35,12 +38,13 @@ export interface TimedLimiter {
 export function exactLimiter(runner: CommandRunner, prefix: string, policy: Policy, startMs = 0): TimedLimiter {
   const time = new GivenTime(runner)
   const clock = manualClock(0)
-  const limiter = limiterOver(
-    new RedisScripts(time, new RedisKeys(prefix)),
-    policy,
-    { mode: 'exact', outage: 'closed', timeoutMs: TIMEOUT_MS },
+  const limiter = createLimiter(policy, {
+    store: scriptedStore(new RedisScripts(time, new RedisKeys(prefix))),
+    mode: 'exact',
+    outage: 'closed',
+    timeoutMs: TIMEOUT_MS,
     clock,
-  )
+  })
   const set = (ms: number): void => {
     time.nowUs = Math.round(ms * 1000)
     clock.set(ms)
@@ -51,11 +55,11 @@ export function exactLimiter(runner: CommandRunner, prefix: string, policy: Poli
 
 /** Plays the steps of a sequence on an exact limiter of a fleet. */
 export class FleetReplay {
-  private readonly limiter: FleetLimiter
+  private readonly limiter: SharedLimiter
   private readonly set: (ms: number) => void
-  private readonly bookings: FleetReservation[] = []
-  private readonly permits: FleetPermit[] = []
-  private readonly settled = new Set<FleetReservation>()
+  private readonly bookings: Reservation<'later'>[] = []
+  private readonly permits: Permit<'later'>[] = []
+  private readonly settled = new Set<Reservation<'later'>>()
 
   constructor({ limiter, set }: TimedLimiter) {
     this.limiter = limiter
@@ -70,7 +74,7 @@ export class FleetReplay {
     switch (step.verb) {
       case 'take': {
         const decision = await limiter.take(key, step.cost)
-        this.permits.push(decision as FleetPermit)
+        this.permits.push(decision as Permit<'later'>)
         return decision
       }
       case 'update':
@@ -99,7 +103,7 @@ export class FleetReplay {
     this.limiter.close()
   }
 
-  private async settle(number: number, settle: (booking: FleetReservation) => Promise<Answer>): Promise<Answer | undefined> {
+  private async settle(number: number, settle: (booking: Reservation<'later'>) => Promise<Answer>): Promise<Answer | undefined> {
     const booking = numbered(this.bookings, number)
     if (booking === undefined) return undefined
     const answer = await settle(booking)

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { channelPair } from 'sluicegate-testkit/cluster/channel-pair.js'
-import { createClusterLimiter, serveLimiter } from '../../cluster/index.js'
+import { primary, serveLimiter } from '../../cluster/index.js'
+import { createLimiter } from '../../create-limiter.js'
 import { countingPolicy, SluicegateStore } from './index.js'
 
 const TEN_MINUTES = 600_000
@@ -20,7 +21,10 @@ test('stores of one window and two prefixes count apart on the channel of a clus
   const stores = ['a:', 'b:'].map((prefix) => {
     const served = serveLimiter(countingPolicy(TEN_MINUTES, prefix))
     served.serve(worker)
-    const store = new SluicegateStore({ prefix, create: (policy) => createClusterLimiter(policy, { process: parent, timeoutMs: 30_000 }) })
+    const store = new SluicegateStore({
+      prefix,
+      create: (policy) => createLimiter(policy, { store: primary({ process: parent }), timeoutMs: 30_000 }),
+    })
     store.init({ windowMs: TEN_MINUTES, limit: 5 })
     t.after(() => {
       store.shutdown()

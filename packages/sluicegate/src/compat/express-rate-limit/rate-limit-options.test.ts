@@ -19,8 +19,8 @@ test('an option that does not exist is refused', () => {
 })
 
 test('the error of an unsupported option has the replacement', () => {
-  assert.match(mend({ store: {} }), /^PolicyError: store: .*createRedisLimiter/)
-  assert.match(mend({ store: null }), /^PolicyError: store: .*createRedisLimiter/)
+  assert.match(mend({ store: {} }), /^PolicyError: store: .*redis\(client\)/)
+  assert.match(mend({ store: null }), /^PolicyError: store: .*redis\(client\)/)
   assert.match(mend({ limit: () => 5 }), /^PolicyError: limit: .*policy: \(request\) => .*SluicegateStore/)
   assert.match(mend({ max: () => 5 }), /^PolicyError: limit: .*policy: \(request\)/)
   assert.match(mend({ onLimitReached: () => undefined }), /^PolicyError: onLimitReached: .*handler/)

@@ -65,7 +65,7 @@ export interface RateLimitOptions {
    * `xForwardedForHeader` and `keyGeneratorIpFallback`. Other names have no effect.
    */
   readonly validate?: boolean | Readonly<Record<string, boolean>>
-  /** Makes the limiter, for several processes `(policy) => createRedisLimiter(policy, { client })`. */
+  /** Makes the limiter, for several processes `(policy) => createLimiter(policy, { store: redis(client) })`. */
   readonly create?: MakeLimiter
   /** Instead: a store of this library, `new MemoryStore()`. Other stores are refused. */
   readonly store?: SluicegateStore

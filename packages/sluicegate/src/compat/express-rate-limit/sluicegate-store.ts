@@ -59,7 +59,7 @@ function placeOf(limiter: LimiterVerbs & { handle?(): MemoryHandle }): CountingP
 /** Options of {@link SluicegateStore}. */
 export interface SluicegateStoreOptions {
   /**
-   * Makes the limiter that counts, of the policy it is given: `(policy) => createRedisLimiter(policy, { client })`. express-rate-limit
+   * Makes the limiter that counts, of the policy it is given: `(policy) => createLimiter(policy, { store: redis(client) })`. express-rate-limit
    * decides. Default: a limiter in memory.
    */
   readonly create?: MakeLimiter

@@ -2,8 +2,10 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { createClient } from '@redis/client'
 import { freePorts, RedisProcess } from 'sluicegate-testkit'
-import { fixedWindow, type Policy } from '../../index.js'
-import { createRedisLimiter, type FleetLimiter, type RedisLimiterOptions } from '../../redis/index.js'
+import { createLimiter } from '../../create-limiter.js'
+import { fixedWindow, type Policy, type SharedLimiter } from '../../index.js'
+import { redis } from '../../redis/index.js'
+import type { SharedOptions } from '../../shared/shared-options.js'
 import { SluicegateStore } from './sluicegate-store.js'
 
 const DAY = 86_400_000
@@ -23,14 +25,14 @@ after(async () => {
 })
 
 const inFleet =
-  (options: Partial<RedisLimiterOptions>) =>
-  (policy: Policy): FleetLimiter =>
-    createRedisLimiter(policy, { client: client as never, timeoutMs: 30_000, ...options })
+  (prefix: string, options: Partial<SharedOptions> = {}) =>
+  (policy: Policy): SharedLimiter =>
+    createLimiter(policy, { store: redis(client as never, { prefix }), timeoutMs: 30_000, ...options })
 
 for (const mode of ['exact', 'leased'] as const) {
   test(`stores of several processes count together to the last hit, ${mode}`, async (t) => {
     const stores = [1, 2, 3].map(() => {
-      const store = new SluicegateStore({ create: inFleet({ mode, prefix: `count-${mode}` }) })
+      const store = new SluicegateStore({ create: inFleet(`count-${mode}`, { mode }) })
       store.init({ windowMs: DAY, limit: 100 })
       return store
     })
@@ -54,7 +56,7 @@ for (const mode of ['exact', 'leased'] as const) {
   })
 
   test(`a deciding shared limiter allows what its policy allows, ${mode}`, async (t) => {
-    const limiters = [1, 2].map(() => inFleet({ mode, prefix: `decide-${mode}` })(fixedWindow({ limit: 40, window: '1d', name: 'day' })))
+    const limiters = [1, 2].map(() => inFleet(`decide-${mode}`, { mode })(fixedWindow({ limit: 40, window: '1d', name: 'day' })))
     t.after(() => {
       for (const limiter of limiters) limiter.close()
     })
@@ -72,7 +74,7 @@ for (const mode of ['exact', 'leased'] as const) {
 }
 
 test('without the server hits are an error, which express-rate-limit passes or not by its own option', async (t) => {
-  const store = new SluicegateStore({ create: inFleet({ prefix: 'out', timeoutMs: 50 }) })
+  const store = new SluicegateStore({ create: inFleet('out', { timeoutMs: 50 }) })
   store.init({ windowMs: DAY, limit: 100 })
   t.after(() => store.shutdown())
   await server.stop()

@@ -4,9 +4,10 @@ import { createCluster } from '@redis/client'
 import { longTest, type RedisProcess, SlotMove, until } from 'sluicegate-testkit'
 import { CLUSTER_CLIENTS, clientsForRun, librariesForRun, NO_HASTE } from 'sluicegate-testkit/redis/redis-clients.js'
 import { clusterOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
+import { createLimiter } from '../../create-limiter.js'
 import { allOf } from '../../policy/all-of.js'
 import { fixedWindow, gcra } from '../../policy/single-policy.js'
-import { createRedisLimiter } from '../create-redis-limiter.js'
+import { redis } from '../redis.js'
 import { hashSlot } from '../redis-keys.js'
 import { runnerFor } from '../runner-for.js'
 
@@ -63,7 +64,7 @@ for (const kind of librariesForRun(CLUSTER_CLIENTS)) {
 
   test(`${name} follows MOVED, and what was spent moves with the slot`, async () => {
     await using open = await kind.open(cluster.roots)
-    const limiter = createRedisLimiter(policy, { client: open.client, prefix: name, ...NO_HASTE })
+    const limiter = createLimiter(policy, { store: redis(open.client, { prefix: name }), ...NO_HASTE })
     const { key } = freshKey('')
     const slot = hashSlot(key)
     const holder = await cluster.primaryOf(slot)
@@ -91,7 +92,7 @@ for (const kind of librariesForRun(CLUSTER_CLIENTS)) {
 
   inTime(`while its slot moves an ordinary take is refused by no server, wherever the key is, with ${name}`, async () => {
     await using open = await kind.open(cluster.roots)
-    const limiter = createRedisLimiter(policy, { client: open.client, prefix: name, ...NO_HASTE, hashTag: freshKey('').key })
+    const limiter = createLimiter(policy, { store: redis(open.client, { prefix: name, hashTag: freshKey('').key }), ...NO_HASTE })
     const slot = hashSlot(`fresh ${keys - 1}`)
     const before = await triedAgain()
     assert.equal((await limiter.take('known')).remaining, 999)
@@ -108,9 +109,9 @@ for (const kind of librariesForRun(CLUSTER_CLIENTS)) {
 
   inTime(`while its slot moves a key of several policies is asked for again by ${name}, and is charged once`, async () => {
     await using open = await kind.open(cluster.roots)
-    const options = { client: open.client, prefix: name, ...NO_HASTE }
+    const options = { store: redis(open.client, { prefix: name }), ...NO_HASTE }
     const [first, both] = [policy, allOf([policy, gcra({ limit: 1000, window: '1d', name: 'rate' })])].map((each) =>
-      createRedisLimiter(each, options),
+      createLimiter(each, options),
     )
     assert.ok(first && both)
     const { key } = freshKey('')

@@ -4,8 +4,9 @@ import { GlideClient, GlideClusterClient } from '@valkey/valkey-glide'
 import { IS_LONG_RUN, type RedisProcess, until } from 'sluicegate-testkit'
 import { type Address, CLUSTER_CLIENTS, type ClientKind, clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { clusterOfFile, serverOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
+import { createLimiter } from '../../create-limiter.js'
 import { fixedWindow } from '../../policy/single-policy.js'
-import { createRedisLimiter } from '../create-redis-limiter.js'
+import { redis } from '../redis.js'
 import { hashSlot } from '../redis-keys.js'
 
 // Commands queued in a client for a lost server, for longer than their callers wait. A server of these tests forgets everything
@@ -30,9 +31,9 @@ function chargesNothingLate(kind: ClientKind, home: (slot: number) => Promise<Ho
     const prefix = `given up ${kind.name}`
     const { roots, holder, ready } = await home(hashSlot('k'))
     await using open = await kind.open(roots)
-    const options = { client: open.client, prefix, mode: 'exact', outage: 'closed', timeoutMs: TIMEOUT_MS } as const
+    const options = { store: redis(open.client, { prefix }), mode: 'exact', outage: 'closed', timeoutMs: TIMEOUT_MS } as const
     // Each gives up for itself: one whose breaker is open would send nothing.
-    const limiters = Array.from({ length: 3 }, () => createRedisLimiter(policy, options))
+    const limiters = Array.from({ length: 3 }, () => createLimiter(policy, options))
     const [first = limiters[0] as never] = limiters
     await until('the store decides', async () => (await first.take('k')).source === 'store')
     await holder.kill()

@@ -14,8 +14,9 @@ import {
   sentinelClients,
 } from 'sluicegate-testkit/redis/redis-clients.js'
 import { clusterOfFile, type ProxiedWay, proxiedServerOfFile, wayToSlot } from 'sluicegate-testkit/redis/servers-of-file.js'
+import { createLimiter } from '../../create-limiter.js'
 import { fixedWindow } from '../../policy/single-policy.js'
-import { createRedisLimiter } from '../create-redis-limiter.js'
+import { redis } from '../redis.js'
 import { hashSlot } from '../redis-keys.js'
 
 const { server, proxy: front } = await proxiedServerOfFile()
@@ -64,7 +65,7 @@ function chargesOnce(kind: ClientKind, key: string, way: () => Promise<ProxiedWa
       const { roots, server, proxy } = await way()
       proxy.set({ kind: 'none' })
       await using open = await kind.open(roots)
-      const limiter = createRedisLimiter(policy, { client: open.client, prefix: `${kind.name} ${how}`, ...NO_HASTE })
+      const limiter = createLimiter(policy, { store: redis(open.client, { prefix: `${kind.name} ${how}` }), ...NO_HASTE })
       assert.equal((await limiter.take(key)).remaining, LIMIT - 1)
       const calls = await server.callsOf('evalsha')
       proxy.set({ kind: 'half-open' })
@@ -95,7 +96,12 @@ longTest('an ioredis call without resends, whose failure the client never report
   front.set({ kind: 'none' })
   const client = new Redis({ host: front.host, port: front.port, autoResendUnfulfilledCommands: false })
   client.on('error', () => undefined)
-  const limiter = createRedisLimiter(policy, { client, prefix: 'unreported', mode: 'exact', outage: 'closed', timeoutMs: 2000 })
+  const limiter = createLimiter(policy, {
+    store: redis(client, { prefix: 'unreported' }),
+    mode: 'exact',
+    outage: 'closed',
+    timeoutMs: 2000,
+  })
   await limiter.take('k')
   const calls = await server.callsOf('evalsha')
   front.set({ kind: 'half-open' })

@@ -4,8 +4,9 @@ import { test } from 'node:test'
 import { until } from 'sluicegate-testkit'
 import { CLUSTER_CLIENTS, type ClientKind, clientsForRun, NO_HASTE, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { clusterOfFile, type ProxiedWay, proxiedServerOfFile, wayToSlot } from 'sluicegate-testkit/redis/servers-of-file.js'
+import { createLimiter } from '../../create-limiter.js'
 import { fixedWindow } from '../../policy/single-policy.js'
-import { createRedisLimiter } from '../create-redis-limiter.js'
+import { redis } from '../redis.js'
 import { hashSlot } from '../redis-keys.js'
 
 const { server, proxy: front } = await proxiedServerOfFile()
@@ -45,7 +46,7 @@ function pipelines(kind: ClientKind, way: () => Promise<ProxiedWay>): void {
     const { roots, server, proxy } = await way()
     proxy.set({ kind: 'none' })
     await using open = await kind.open(roots)
-    const limiter = createRedisLimiter(policy, { client: open.client, prefix: kind.name, ...NO_HASTE })
+    const limiter = createLimiter(policy, { store: redis(open.client, { prefix: kind.name }), ...NO_HASTE })
     await limiter.take('k')
     const calls = await server.callsOf('evalsha')
     proxy.set({ kind: 'half-open' })

@@ -9,8 +9,9 @@ import {
   SERVER_CLIENTS,
   sentinelClients,
 } from 'sluicegate-testkit/redis/redis-clients.js'
+import { createLimiter } from '../../create-limiter.js'
 import { fixedWindow } from '../../policy/single-policy.js'
-import { createRedisLimiter } from '../create-redis-limiter.js'
+import { redis } from '../redis.js'
 import { runnerFor } from '../runner-for.js'
 
 let server: RedisProcess
@@ -67,11 +68,11 @@ function behaves(
       return /total_connections_received:\d+/.exec(String(info))?.[0]
     }
     // The first one on a client has a look at the server, for which a pool may take another connection.
-    await createRedisLimiter(policy, { client: open.client, prefix: name, ...NO_HASTE }).take('zero')
+    await createLimiter(policy, { store: redis(open.client, { prefix: name }), ...NO_HASTE }).take('zero')
     await connections()
     const before = await connections()
     for (const user of ['one', 'two', 'three']) {
-      const limiter = createRedisLimiter(policy, { client: open.client, prefix: name, ...NO_HASTE })
+      const limiter = createLimiter(policy, { store: redis(open.client, { prefix: name }), ...NO_HASTE })
       const decision = await limiter.take(user)
       assert.deepEqual([decision.allowed, decision.remaining, decision.source], [true, 999, 'store'])
       limiter.close()

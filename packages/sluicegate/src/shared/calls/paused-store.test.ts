@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { createLimiter } from '../../create-limiter.js'
 import { type Decision, manualClock, tokenBucket } from '../../index.js'
+import { casStore } from '../../store/cas.js'
 import type { CasStore } from '../../store/cas-store.js'
-import { createStoreLimiter } from '../../store/create-store-limiter.js'
 import { memoryStore } from '../../store-testing/memory-store.js'
 
 const KEYS = 3
@@ -35,8 +36,8 @@ for (const mode of ['exact', 'leased'] as const) {
     test(`a store that stands still for a second under load is asked again afterwards: ${mode}, ${keys} keys`, async () => {
       const clock = manualClock(1_700_000_000_000)
       const fromMs = clock.nowMs() + 500
-      const limiter = createStoreLimiter(tokenBucket({ limit: 1_000_000, window: '1s', name: 'many' }), {
-        store: pausing(clock, fromMs),
+      const limiter = createLimiter(tokenBucket({ limit: 1_000_000, window: '1s', name: 'many' }), {
+        store: casStore(pausing(clock, fromMs)),
         clock,
         mode,
         outage: 'closed',

@@ -8,7 +8,7 @@ import type { Override } from '../../layers/override-map.js'
 import type { Policy } from '../../policy/policy.js'
 import { withQueue } from '../../queue/create-queue.js'
 import type { Clock } from '../../time/clock.js'
-import type { FleetLimiter } from '../fleet-limiter.js'
+import type { SharedLimiter } from '../shared-limiter.js'
 import { overridesStaleMs, type SharedOptions } from '../shared-options.js'
 import type { OverrideCache } from './override-cache.js'
 import { BanningSharedLimiter, ListedSharedLimiter, ShadowSharedLimiter } from './shared-layers.js'
@@ -16,11 +16,11 @@ import { TieredSharedLimiter } from './tiered-shared-limiter.js'
 
 /** Creates the shared limiter of each policy. */
 export interface SharedMaker {
-  readonly make: (policy: Policy) => FleetLimiter
-  /** As of {@link TieredFleetLimiter}. */
+  /** @param override of keys whose policy it is. */
+  readonly make: (policy: Policy, override?: Override) => SharedLimiter
+  /** As of {@link TieredSharedLimiter}. */
   readonly isKnownByName?: boolean
   readonly clock: Clock
-  readonly makeOverride: (override: Override) => FleetLimiter
   /** @param own the limiter's own policy, now in force. */
   readonly overridesOf: (staleMs: number, own: () => Policy) => OverrideCache
 }
@@ -30,7 +30,7 @@ export interface SharedMaker {
  *
  * @throws {PolicyError} before anything is made.
  */
-export function layeredShared(own: Policy, maker: SharedMaker, options: SharedOptions): FleetLimiter {
+export function layeredShared(own: Policy, maker: SharedMaker, options: SharedOptions): SharedLimiter {
   const { policyFor, allow, deny, shadow } = options
   checkShadow(shadow)
   const staleMs = overridesStaleMs(options.overrides)
@@ -45,16 +45,16 @@ export function layeredShared(own: Policy, maker: SharedMaker, options: SharedOp
   const banning = ban === undefined ? tiered : new BanningSharedLimiter(tiered, new BanCounter(ban, maker.clock))
   const keys = isTiered || ban !== undefined ? undefined : own.policies?.length
   const listed = isListed ? new ListedSharedLimiter(banning, { ...lists, keys }) : banning
-  const whole: FleetLimiter<Decision> = shadow === true ? new ShadowSharedLimiter(listed) : listed
+  const whole: SharedLimiter<Decision> = shadow === true ? new ShadowSharedLimiter(listed) : listed
   const queued = withQueue(mayBeDropped(whole), options.queue, maker.clock)
   return overrides === undefined ? queued : Object.assign(queued, { overrides })
 }
 
 /** Corrections of an account may be called without `await`; takes, waits and reservations are their answers, and reject as any promise. */
-function mayBeDropped(limiter: FleetLimiter): FleetLimiter {
+function mayBeDropped(limiter: SharedLimiter): SharedLimiter {
   const policyName = (): string => limiter.policy.name
   const reserve = limiter.reserve.bind(limiter)
-  const value: FleetLimiter['reserve'] = async (key, cost, options) =>
+  const value: SharedLimiter['reserve'] = async (key, cost, options) =>
     withDroppable(await reserve(key, cost, options), ['settle', 'cancel'], policyName)
   Object.defineProperty(limiter, 'reserve', { value, configurable: true, writable: true })
   return withDroppable(limiter, ['refund', 'penalize', 'block', 'reset'], policyName)

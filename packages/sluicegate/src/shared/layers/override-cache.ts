@@ -1,6 +1,6 @@
 import { PolicyError } from '../../errors.js'
 import { MOST_OVERRIDES, type Override, OverrideMap } from '../../layers/override-map.js'
-import type { FleetOverrides } from '../../overrides.js'
+import type { Overrides } from '../../overrides.js'
 import type { Policy } from '../../policy/policy.js'
 import { Shown } from '../../shown.js'
 import type { Clock } from '../../time/clock.js'
@@ -32,7 +32,7 @@ const NEVER_LOADED = -1
  * takes go on with it; a take that finds it older than `staleMs` waits for the check. Where overrides are far away, takes go on for `besideMs`
  * longer. In an outage the last copy holds, and no take waits until a check was answered.
  */
-export class OverrideCache extends Shown implements FleetOverrides {
+export class OverrideCache extends Shown implements Overrides<'later'> {
   private readonly store: OverrideStore
   private readonly guard: CallGuard
   private readonly clock: Clock

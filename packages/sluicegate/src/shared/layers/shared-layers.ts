@@ -3,26 +3,28 @@ import { type Awaitable, chained } from '../../awaitable.js'
 import type { Decision } from '../../decision/decision.js'
 import { isPermit } from '../../decision/permit.js'
 import { emptyReceipt, type Receipt, type Receipting, receiptWith, TAKE, WAIT } from '../../decision/receipt.js'
+import type { Reservation } from '../../decision/reservation.js'
 import { StoreError } from '../../errors.js'
 import { type BanCounter, checkSingle } from '../../layers/ban-counter.js'
 import { bannedFor } from '../../layers/banning-limiter.js'
 import { type KeyLists, ListedKeys } from '../../layers/listed-limiter.js'
 import { passing as passingWith, WITHIN } from '../../layers/shadow-limiter.js'
 import { atOnce, Layer, policyIn } from '../../layers/wrapped-limiter.js'
-import type { Key, ReserveOptions, WaitOptions } from '../../limiter.js'
+import type { BoundKey, Key, ReserveOptions, WaitOptions } from '../../limiter.js'
 import { shownAs } from '../../shown.js'
 import type { Duration } from '../../time/duration.js'
 import type { ShardLoads } from '../calls/shard-load.js'
-import { type FleetBoundKey, type FleetLimiter, type FleetReservation, type FleetStats, SharedPermit } from '../fleet-limiter.js'
-import { emptyFleetReservation } from '../waiting/reservations.js'
+import type { SharedLimiter, SharedStats } from '../shared-limiter.js'
+import { SharedPermit } from '../shared-permit.js'
+import { emptySharedReservation } from '../waiting/reservations.js'
 
 /** The receipts of a shared limiter. */
-export function receiptsOf<Answer extends Decision>(limiter: FleetLimiter<Answer>): Receipting<Answer> {
-  return limiter as FleetLimiter<Answer> & Receipting<Answer>
+export function receiptsOf<Answer extends Decision>(limiter: SharedLimiter<Answer>): Receipting<Answer> {
+  return limiter as SharedLimiter<Answer> & Receipting<Answer>
 }
 
 /** A layer around a shared limiter. */
-export abstract class WrappedSharedLimiter<Answer extends Decision> extends Layer<FleetLimiter<Answer>> implements Receipting<Answer> {
+export abstract class WrappedSharedLimiter<Answer extends Decision> extends Layer<SharedLimiter<Answer>> implements Receipting<Answer> {
   abstract [TAKE](key: Key, cost?: number): Awaitable<Receipt<Answer>>
   abstract [WAIT](key: Key, options?: WaitOptions): Promise<Receipt<Answer>>
   abstract override take(key: Key, cost?: number): Awaitable<Answer>
@@ -30,7 +32,7 @@ export abstract class WrappedSharedLimiter<Answer extends Decision> extends Laye
   abstract override refund(key: Key, tokens: number): Promise<Decision>
   abstract override penalize(key: Key, tokens: number): Promise<Decision>
 
-  stats(): FleetStats {
+  stats(): SharedStats {
     return this.inner.stats()
   }
 
@@ -39,16 +41,16 @@ export abstract class WrappedSharedLimiter<Answer extends Decision> extends Laye
   }
 
   /** A bound key of this limiter; logs show it without the key. */
-  protected bound(bound: FleetBoundKey<Answer>): FleetBoundKey<Answer> {
-    return shownAs(bound, 'FleetBoundKey', this.toJSON())
+  protected bound(bound: BoundKey<Answer, 'later'>): BoundKey<Answer, 'later'> {
+    return shownAs(bound, 'BoundKey', this.toJSON())
   }
 }
 
 /** `ListedLimiter` for a shared limiter: keys that always pass and keys that never do, without a call to the backend. */
-export class ListedSharedLimiter<Answer extends Decision> extends WrappedSharedLimiter<Answer> implements FleetLimiter<Answer> {
+export class ListedSharedLimiter<Answer extends Decision> extends WrappedSharedLimiter<Answer> implements SharedLimiter<Answer> {
   private readonly listed: ListedKeys<Answer>
 
-  constructor(inner: FleetLimiter<Answer>, lists: KeyLists) {
+  constructor(inner: SharedLimiter<Answer>, lists: KeyLists) {
     super(inner)
     this.listed = new ListedKeys(lists, (key) => policyIn(inner, key), SharedPermit.empty)
   }
@@ -76,9 +78,9 @@ export class ListedSharedLimiter<Answer extends Decision> extends WrappedSharedL
     return atOnce(key, options, (cost) => this[TAKE](key, cost))
   }
 
-  async reserve(key: Key, cost: number, options?: ReserveOptions): Promise<FleetReservation> {
+  async reserve(key: Key, cost: number, options?: ReserveOptions): Promise<Reservation<'later'>> {
     const decision = this.listed.foreseen(key, cost)
-    return decision === undefined ? this.inner.reserve(key, cost, options) : emptyFleetReservation(decision, async () => decision)
+    return decision === undefined ? this.inner.reserve(key, cost, options) : emptySharedReservation(decision, async () => decision)
   }
 
   async refund(key: Key, tokens: number): Promise<Decision> {
@@ -98,7 +100,7 @@ export class ListedSharedLimiter<Answer extends Decision> extends WrappedSharedL
   }
 
   /** A function decides about the key at each call, not only here. */
-  key(key: Key): FleetBoundKey<Answer> {
+  key(key: Key): BoundKey<Answer, 'later'> {
     const bound = this.inner.key(key)
     return this.bound({
       key: bound.key,
@@ -109,10 +111,10 @@ export class ListedSharedLimiter<Answer extends Decision> extends WrappedSharedL
 }
 
 /** `BanningLimiter` for a shared limiter: each process counts its own denials; the ban at the backend holds for all. */
-export class BanningSharedLimiter<Answer extends Decision> extends WrappedSharedLimiter<Answer> implements FleetLimiter<Answer> {
+export class BanningSharedLimiter<Answer extends Decision> extends WrappedSharedLimiter<Answer> implements SharedLimiter<Answer> {
   private readonly counter: BanCounter
 
-  constructor(inner: FleetLimiter<Answer>, counter: BanCounter) {
+  constructor(inner: SharedLimiter<Answer>, counter: BanCounter) {
     super(inner)
     this.counter = counter
   }
@@ -141,7 +143,7 @@ export class BanningSharedLimiter<Answer extends Decision> extends WrappedShared
     return receiptsOf(this.inner)[WAIT](key, options)
   }
 
-  reserve(key: Key, cost: number, options?: ReserveOptions): Promise<FleetReservation> {
+  reserve(key: Key, cost: number, options?: ReserveOptions): Promise<Reservation<'later'>> {
     return this.inner.reserve(key, cost, options)
   }
 
@@ -165,7 +167,7 @@ export class BanningSharedLimiter<Answer extends Decision> extends WrappedShared
     return decision
   }
 
-  key(key: Key): FleetBoundKey<Answer> {
+  key(key: Key): BoundKey<Answer, 'later'> {
     checkSingle(key)
     const bound = this.inner.key(key)
     return this.bound({
@@ -202,8 +204,8 @@ export class BanningSharedLimiter<Answer extends Decision> extends WrappedShared
 }
 
 /** `ShadowLimiter` for a shared limiter: decides and counts as the inner limiter, and allows everything. */
-export class ShadowSharedLimiter<Answer extends Decision> extends WrappedSharedLimiter<Answer> implements FleetLimiter<Answer> {
-  get [WITHIN](): FleetLimiter<Answer> {
+export class ShadowSharedLimiter<Answer extends Decision> extends WrappedSharedLimiter<Answer> implements SharedLimiter<Answer> {
+  get [WITHIN](): SharedLimiter<Answer> {
     return this.inner
   }
 
@@ -228,14 +230,14 @@ export class ShadowSharedLimiter<Answer extends Decision> extends WrappedSharedL
   }
 
   /** Reserves what passes now. What would have to wait is not reserved, as a denial is not counted. */
-  async reserve(key: Key, cost: number, options?: ReserveOptions): Promise<FleetReservation> {
+  async reserve(key: Key, cost: number, options?: ReserveOptions): Promise<Reservation<'later'>> {
     checkedAheadMs(options)
     const stateOf = async (): Promise<Decision> => this.peek(key)
     const foreseen = await this.inner.peek(key, cost)
-    if (!foreseen.allowed) return emptyFleetReservation(passing(foreseen), stateOf)
+    if (!foreseen.allowed) return emptySharedReservation(passing(foreseen), stateOf)
     const booked = await this.inner.reserve(key, cost, { maxWaitMs: 0 })
     // Another process may have taken the tokens first.
-    if (!booked.allowed) return emptyFleetReservation(passing({ ...booked.decision, allowed: false }), stateOf)
+    if (!booked.allowed) return emptySharedReservation(passing({ ...booked.decision, allowed: false }), stateOf)
     return {
       allowed: true,
       waitMs: 0,
@@ -261,7 +263,7 @@ export class ShadowSharedLimiter<Answer extends Decision> extends WrappedSharedL
     return this.inner.reset(key).then(passing)
   }
 
-  key(key: Key): FleetBoundKey<Answer> {
+  key(key: Key): BoundKey<Answer, 'later'> {
     const bound = this.inner.key(key)
     return this.bound({
       key: bound.key,

@@ -3,10 +3,11 @@ import { type Awaitable, ignore } from '../../awaitable.js'
 import type { Decision } from '../../decision/decision.js'
 import type { HotKeys } from '../../decision/hot-keys.js'
 import { type Receipt, TAKE, WAIT } from '../../decision/receipt.js'
+import type { Reservation } from '../../decision/reservation.js'
 import { FollowingWaits } from '../../layers/following-waits.js'
 import { type Override, OverrideTiers } from '../../layers/override-map.js'
 import { checkTier, checkTieredKey, contentOf, hotKeysOfAll, TierTable } from '../../layers/tier-table.js'
-import type { Key, ReserveOptions, WaitOptions } from '../../limiter.js'
+import type { BoundKey, Key, ReserveOptions, WaitOptions } from '../../limiter.js'
 import { checkChange } from '../../policy/checked-policy.js'
 import type { Policy } from '../../policy/policy.js'
 import { closeQueueOf } from '../../queue/create-queue.js'
@@ -14,39 +15,38 @@ import { sumOfStats } from '../../sum-of-stats.js'
 import type { Clock } from '../../time/clock.js'
 import type { Duration } from '../../time/duration.js'
 import { mergedLoads, type ShardLoads } from '../calls/shard-load.js'
-import type { FleetBoundKey, FleetLimiter, FleetReservation, FleetStats } from '../fleet-limiter.js'
 import { sumOfRegions } from '../region-stats.js'
+import type { SharedLimiter, SharedStats } from '../shared-limiter.js'
 import type { OverrideCache } from './override-cache.js'
 import { receiptsOf, WrappedSharedLimiter } from './shared-layers.js'
 
 /** What a {@link TieredSharedLimiter} is made of. */
-export interface TieredFleetParts<Answer extends Decision> {
+export interface TieredSharedParts<Answer extends Decision> {
   /** Applies the own policy. */
-  readonly own: FleetLimiter<Answer>
+  readonly own: SharedLimiter<Answer>
   readonly ownAs: Policy
   readonly policyFor: ((key: string) => Policy | undefined) | undefined
   /** All policies that `policyFor` may return, if the option names them. */
   readonly policies: readonly Policy[] | undefined
-  readonly make: (policy: Policy) => FleetLimiter<Answer>
+  /** @param override of keys whose policy it is. */
+  readonly make: (policy: Policy, override?: Override) => SharedLimiter<Answer>
   /** Whether another process says what a policy of a name is: then all that `policyFor` returns under that name are this one. */
   readonly isKnownByName?: boolean
   readonly overrides: OverrideCache | undefined
   readonly clock: Clock
-  /** Creates the limiter of an override. */
-  readonly makeOverride: (override: Override) => FleetLimiter<Answer>
 }
 
 /** `TieredLimiter` for shared limiters: several policies, each with its own limiter; a call goes to that of the key's policy. */
-export class TieredSharedLimiter<Answer extends Decision> extends WrappedSharedLimiter<Answer> implements FleetLimiter<Answer> {
-  private readonly parts: TieredFleetParts<Answer>
-  private readonly table: TierTable<FleetLimiter<Answer>>
-  private readonly overridden: OverrideTiers<FleetLimiter<Answer>>
+export class TieredSharedLimiter<Answer extends Decision> extends WrappedSharedLimiter<Answer> implements SharedLimiter<Answer> {
+  private readonly parts: TieredSharedParts<Answer>
+  private readonly table: TierTable<SharedLimiter<Answer>>
+  private readonly overridden: OverrideTiers<SharedLimiter<Answer>>
   /** Where overrides, or another answer of `policyFor`, give a key another limiter. */
-  private readonly waits: FollowingWaits<FleetLimiter<Answer>>
+  private readonly waits: FollowingWaits<SharedLimiter<Answer>>
   private isClosed = false
   private readonly isMade: boolean = false
 
-  constructor(parts: TieredFleetParts<Answer>) {
+  constructor(parts: TieredSharedParts<Answer>) {
     super(parts.own)
     this.parts = parts
     const { overrides } = parts
@@ -61,7 +61,7 @@ export class TieredSharedLimiter<Answer extends Decision> extends WrappedSharedL
       close: (limiter) => limiter.close(),
       isUsed: (content) => overrides?.isUsed(content) ?? false,
     })
-    const waits = new FollowingWaits<FleetLimiter<Answer>>((key) => this.limiterOf(key), parts.clock, parts.policyFor !== undefined)
+    const waits = new FollowingWaits<SharedLimiter<Answer>>((key) => this.limiterOf(key), parts.clock, parts.policyFor !== undefined)
     if (overrides !== undefined) overrides.onChange = () => waits.changed()
     this.waits = waits
     try {
@@ -105,7 +105,7 @@ export class TieredSharedLimiter<Answer extends Decision> extends WrappedSharedL
     return this.waits.wait(key, options, (each, own) => receiptsOf(each)[WAIT](key, own))
   }
 
-  async reserve(key: Key, cost: number, options?: ReserveOptions): Promise<FleetReservation> {
+  async reserve(key: Key, cost: number, options?: ReserveOptions): Promise<Reservation<'later'>> {
     return (await this.fresh(key)).reserve(key, cost, options)
   }
 
@@ -126,12 +126,12 @@ export class TieredSharedLimiter<Answer extends Decision> extends WrappedSharedL
   }
 
   /** The key's policy is determined at each call, not only here. */
-  key(key: Key): FleetBoundKey<Answer> {
+  key(key: Key): BoundKey<Answer, 'later'> {
     this.limiterOf(key)
     return this.bound({ key, take: (cost) => this.take(key, cost), peek: (cost) => this.peek(key, cost) })
   }
 
-  override stats(): FleetStats {
+  override stats(): SharedStats {
     const { nodes, localShare, region } = this.inner.stats()
     const sum = { ...sumOfStats(this.limiters()), nodes, localShare }
     return region === undefined ? sum : { ...sum, region: sumOfRegions(region, this.limiters()) }
@@ -155,7 +155,7 @@ export class TieredSharedLimiter<Answer extends Decision> extends WrappedSharedL
     for (const limiter of this.limiters()) limiter.close()
   }
 
-  private limiters(): readonly FleetLimiter<Answer>[] {
+  private limiters(): readonly SharedLimiter<Answer>[] {
     return [this.inner, ...this.table.tiers.map(({ counted }) => counted), ...this.overridden.all]
   }
 
@@ -163,12 +163,12 @@ export class TieredSharedLimiter<Answer extends Decision> extends WrappedSharedL
     return this.isClosed ? undefined : this.parts.overrides?.refreshed()
   }
 
-  private async fresh(key: Key): Promise<FleetLimiter<Answer>> {
+  private async fresh(key: Key): Promise<SharedLimiter<Answer>> {
     await this.refreshed()
     return this.limiterOf(key)
   }
 
-  private limiterOf(key: Key): FleetLimiter<Answer> {
+  private limiterOf(key: Key): SharedLimiter<Answer> {
     checkTieredKey(key)
     const { overrides, policyFor, policies } = this.parts
     const override = overrides?.of(key)
@@ -180,7 +180,7 @@ export class TieredSharedLimiter<Answer extends Decision> extends WrappedSharedL
   }
 
   /** @throws {PolicyError} `ALGORITHM_CHANGE` */
-  private known(policy: Policy): FleetLimiter<Answer> | undefined {
+  private known(policy: Policy): SharedLimiter<Answer> | undefined {
     if (this.parts.isKnownByName !== true) return contentOf(policy) === contentOf(this.policy) ? this.inner : undefined
     // Two of one name among those that were named beforehand are a mistake, which making them tells.
     if (!this.isMade) return undefined
@@ -189,13 +189,13 @@ export class TieredSharedLimiter<Answer extends Decision> extends WrappedSharedL
     return known
   }
 
-  private made(policy: Policy): FleetLimiter<Answer> {
+  private made(policy: Policy): SharedLimiter<Answer> {
     checkTier(policy, this.policy, 'policyFor') // throws when closed
     return this.parts.make(policy)
   }
 
-  private madeOverride(override: Override): FleetLimiter<Answer> {
+  private madeOverride(override: Override): SharedLimiter<Answer> {
     checkTier(override.policy, this.policy, 'overrides') // throws when closed
-    return this.parts.makeOverride(override)
+    return this.parts.make(override.policy, override)
   }
 }

@@ -32,6 +32,11 @@ export const SHARE_RULES = {
 
 export type ShareRules = Readonly<typeof SHARE_RULES>
 
+/** The id of a limiter among those that share its policy: 48 random bits. Its tiers have the same, since a key is decided by one of them. */
+export function newNodeId(): string {
+  return globalThis.crypto.randomUUID().slice(0, 13)
+}
+
 /** The share of the budget that a process may spend in an outage. */
 export interface LocalShare {
   /** Limiters that share the policy, as far as is known, this one included; 0 while it is not. */

@@ -3,8 +3,8 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { test } from 'node:test'
 import { type Admission, firstOver, type PolicySpec, policyOf, Random } from 'sluicegate-testkit'
 import type { DenialEvent } from '../../decision/diagnostics.js'
+import type { Permit } from '../../decision/permit.js'
 import { allOf, concurrency, fixedWindow, manualClock, tokenBucket } from '../../index.js'
-import type { FleetPermit } from '../fleet-limiter.js'
 import { GivenShare } from './local-share.js'
 import { Outage } from './outage.js'
 import { shareOfPolicy } from './share-of-policy.js'
@@ -59,7 +59,7 @@ for (const mode of MODES) {
 
   test(`${mode}: a permit can be released and renewed like one of the store`, async () => {
     const outage = new Outage(mode, concurrency({ limit: 20, ttl: '30s' }), new GivenShare(0.1), manualClock())
-    const permit = outage.take('k', 1, 50) as FleetPermit
+    const permit = outage.take('k', 1, 50) as Permit<'later'>
     assert.equal(permit.allowed, mode !== 'closed')
     assert.equal(await permit.heartbeat(), mode !== 'closed')
     assert.equal(await permit.release(), mode !== 'closed')
@@ -69,7 +69,7 @@ for (const mode of MODES) {
 
 test('local gives back a place as soon as its permit is released', async () => {
   const outage = new Outage('local', concurrency({ limit: 20, ttl: '30s' }), new GivenShare(0.1), manualClock())
-  const [first, second, third] = [1, 2, 3].map(() => outage.take('k', 1, 50) as FleetPermit)
+  const [first, second, third] = [1, 2, 3].map(() => outage.take('k', 1, 50) as Permit<'later'>)
   assert.deepEqual([first?.allowed, second?.allowed, third?.allowed], [true, true, false])
   await first?.release()
   assert.equal(outage.take('k', 1, 50).allowed, true)

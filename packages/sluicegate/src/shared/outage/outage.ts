@@ -7,7 +7,7 @@ import { keysFor, nameOf } from '../../key.js'
 import type { Key, Limiter } from '../../limiter.js'
 import type { Policy } from '../../policy/policy.js'
 import type { Clock } from '../../time/clock.js'
-import { SharedPermit } from '../fleet-limiter.js'
+import { SharedPermit } from '../shared-permit.js'
 import type { LocalShare, OutageMode } from './local-share.js'
 import { shareOfPolicy } from './share-of-policy.js'
 

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { Random, shortOrLong } from 'sluicegate-testkit'
 import { feltChanges } from 'sluicegate-testkit/suites/felt-changes.js'
 import { createLimiter, fixedWindow, gcra, manualClock, type Policy, slidingLog, slidingWindow, tokenBucket } from '../../index.js'
-import { createStoreLimiter } from '../../store/create-store-limiter.js'
+import { casStore } from '../../store/cas.js'
 import { memoryStore } from '../../store-testing/memory-store.js'
 
 // What makes room is felt at once by those who have booked ahead already: in memory and over a store, under each algorithm.
@@ -21,7 +21,7 @@ function fixture(policy: Policy, where: string) {
   const limiter =
     where === 'memory'
       ? createLimiter(policy, { clock })
-      : createStoreLimiter(policy, { store: memoryStore({ clock }), clock, mode: 'exact' })
+      : createLimiter(policy, { store: casStore(memoryStore({ clock })), clock, mode: 'exact' })
   const settle = async (): Promise<void> => {
     for (let i = 0; i < 20; i++) await new Promise(setImmediate)
   }

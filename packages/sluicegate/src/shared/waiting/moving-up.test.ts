@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { createLimiter } from '../../create-limiter.js'
 import { manualClock, tokenBucket } from '../../index.js'
-import { createStoreLimiter } from '../../store/create-store-limiter.js'
+import { casStore } from '../../store/cas.js'
 import { memoryStore } from '../../store-testing/memory-store.js'
 
 const POLICY = tokenBucket({ limit: 10, window: '1s', name: 'up' })
@@ -9,7 +10,7 @@ const POLICY = tokenBucket({ limit: 10, window: '1s', name: 'up' })
 function fixture() {
   const clock = manualClock(1_760_000_000_000)
   const store = memoryStore({ clock })
-  const make = () => createStoreLimiter(POLICY, { store, clock, mode: 'exact' })
+  const make = () => createLimiter(POLICY, { store: casStore(store), clock, mode: 'exact' })
   const limiter = make()
   const passed: string[] = []
   const settle = async (): Promise<void> => {

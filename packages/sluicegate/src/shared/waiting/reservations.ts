@@ -1,6 +1,7 @@
 import { checkActualCost, type WaitRequest } from '../../arguments.js'
 import { type Decision, refusal } from '../../decision/decision.js'
 import { holdsPermits } from '../../decision/permit.js'
+import type { Reservation } from '../../decision/reservation.js'
 import { isOutage } from '../../errors.js'
 import { surelyUs } from '../../lease/leasing.js'
 import type { Key } from '../../limiter.js'
@@ -17,8 +18,8 @@ import {
   type Operation,
   passed,
 } from '../backend.js'
-import { type FleetReservation, SharedPermit } from '../fleet-limiter.js'
 import { type SharedParts, withPermit } from '../shared-parts.js'
+import { SharedPermit } from '../shared-permit.js'
 import type { ChargedAccount } from './shared-receipt.js'
 
 /** Tokens reserved at the backend of the policy in force, and what their taker gets when their time has come. */
@@ -110,7 +111,7 @@ function unlessOutage(error: unknown): void {
 }
 
 /** A reservation at a backend. One that was decided in an outage holds nothing there: nothing of it comes back. */
-export class SharedReservation extends ShownReservation<Decision> implements FleetReservation {
+export class SharedReservation extends ShownReservation<Decision> implements Reservation<'later'> {
   private readonly backend: Backend
   private readonly account: ChargedAccount
   private booked: Booked | undefined
@@ -165,7 +166,7 @@ export class SharedReservation extends ShownReservation<Decision> implements Fle
 }
 
 /** A reservation that holds nothing: allowed as `decision` is; `settle` and `cancel` answer with `state()`. */
-export function emptyFleetReservation(decision: Decision, state: () => Promise<Decision>): FleetReservation {
+export function emptySharedReservation(decision: Decision, state: () => Promise<Decision>): Reservation<'later'> {
   const settle = async (actualCost: number): Promise<Decision> => {
     checkActualCost(actualCost)
     return state()

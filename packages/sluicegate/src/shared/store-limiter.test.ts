@@ -2,18 +2,20 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { turns } from 'sluicegate-testkit/cluster/channel-pair.js'
 import { type HeldQuestion, HeldScripts } from 'sluicegate-testkit/redis/held-scripts.js'
+import { createLimiter } from '../create-limiter.js'
 import { allOf, fixedWindow, gcra, manualClock, type Policy, slidingLog } from '../index.js'
-import { limiterOver, type RedisLimiterOptions } from '../redis/create-redis-limiter.js'
-import type { FleetLimiter } from './fleet-limiter.js'
+import { scriptedStore } from '../redis/redis.js'
+import type { SharedLimiter } from './shared-limiter.js'
+import type { SharedOptions } from './shared-options.js'
 
 const SLOW = gcra({ limit: 1, window: '1s', burst: 10, name: 'p' })
 const WINDOW = fixedWindow({ limit: 100, window: '1h', name: 'p' })
 const NO_HASTE = 60_000
 
-function over(policy: Policy, options: Omit<RedisLimiterOptions, 'client'> = {}) {
+function over(policy: Policy, options: Omit<SharedOptions, 'store'> = {}) {
   const clock = manualClock()
   const store = new HeldScripts()
-  const limiter = limiterOver(store, policy, { timeoutMs: NO_HASTE, ...options }, clock)
+  const limiter = createLimiter(policy, { store: scriptedStore(store), timeoutMs: NO_HASTE, ...options, clock })
   return { clock, store, limiter }
 }
 
@@ -27,7 +29,7 @@ async function asleep({ store, limiter }: ReturnType<typeof over>, count: number
 }
 
 /** Two takes of one turn are a lease, of which nine tokens stay. */
-async function holdingNine(limiter: FleetLimiter, store: HeldScripts): Promise<void> {
+async function holdingNine(limiter: SharedLimiter, store: HeldScripts): Promise<void> {
   const taking = Promise.all([limiter.take('k'), limiter.take('k')])
   await turns()
   store.leases.shift()?.answer({ nowUs: 7, availableNow: 11 })

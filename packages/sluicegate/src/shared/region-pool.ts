@@ -1,4 +1,4 @@
-import type { CancelSignal } from '../shared/backend.js'
+import type { CancelSignal } from './backend.js'
 
 /** Tokens that end together, by the clock of the region's store. */
 export interface Lot {

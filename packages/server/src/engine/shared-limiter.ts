@@ -1,4 +1,4 @@
-import type { FleetLimiter } from 'sluicegate/redis'
+import type { SharedLimiter } from 'sluicegate'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import { reserveNowOf } from './reserve-now.js'
 import { type LimiterMaking, NO_TABLE, type StoredLimiter } from './stored-limiter.js'
@@ -8,20 +8,18 @@ const MAX_LEASED_KEYS = 10_000_000
 
 /** What all stores have in the configuration. */
 interface StoreConfig {
-  readonly prefix?: string | undefined
   readonly mode?: 'leased' | 'exact' | undefined
   readonly outage: 'local' | 'open' | 'closed'
   readonly timeoutMs: number
 }
 
-/** Options of a limiter over a store. */
-export function fleetOptions({ prefix, mode, outage, timeoutMs }: StoreConfig, config: PolicyConfig, { hotKeys }: LimiterMaking) {
+/** Options of a limiter over a store, which is not named yet. */
+export function sharedOptions({ mode, outage, timeoutMs }: StoreConfig, config: PolicyConfig, { hotKeys }: LimiterMaking) {
   const { maxKeys, priorities } = config
   return {
     outage,
     timeoutMs,
     hotKeys,
-    ...(prefix !== undefined && { prefix }),
     // Leased is the default, and a policy that cannot be leased runs exact then.
     // A lease says nothing about what is left at the store, which classes of requests depend on.
     ...((mode === 'exact' || priorities !== undefined) && { mode: 'exact' as const }),
@@ -30,7 +28,7 @@ export function fleetOptions({ prefix, mode, outage, timeoutMs }: StoreConfig, c
 }
 
 /** A limiter over a store, as the service uses it; it leaves `limiters` when it is closed. */
-export function storedFleet(limiter: FleetLimiter, limiters: Set<FleetLimiter>): StoredLimiter {
+export function storedShared(limiter: SharedLimiter, limiters: Set<SharedLimiter>): StoredLimiter {
   limiters.add(limiter)
   return {
     isShared: true,

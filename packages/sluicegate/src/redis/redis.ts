@@ -1,0 +1,117 @@
+import { checkOptions } from '../options/option-checks.js'
+import { CallGuard, NO_EVENTS } from '../shared/calls/call-guard.js'
+import { CrossSlotBackend } from '../shared/leases/cross-slot-backend.js'
+import { storeOf } from '../shared/limiter-over.js'
+import type { OpenStore, RegionStore, StoreUse } from '../shared/open-store.js'
+import { encodingsOf } from '../shared/steps/policy-encoding.js'
+import { StepBackend } from '../shared/steps/step-backend.js'
+import type { Store } from '../shared/store.js'
+import type { CommandRunner } from './command-runner.js'
+import { type HashTag, RedisKeys } from './redis-keys.js'
+import { RedisOverrides } from './redis-overrides.js'
+import { RedisRegionPool } from './redis-region-pool.js'
+import { type RedisCalls, RedisScripts } from './redis-scripts.js'
+import { noteName, warnAtStart, warnOfMissingListener } from './redis-warnings.js'
+import { type RedisClient, runnerFor } from './runner-for.js'
+
+/** What {@link redis} takes beside the client. */
+export interface RedisOptions {
+  /**
+   * Begins all keys in Redis.
+   *
+   * @defaultValue `'sluicegate'`
+   * @example redis(client, { prefix: 'eu' })
+   */
+  readonly prefix?: string
+  /**
+   * On a cluster: puts several keys into one hash slot, so that `allOf` can charge them together.
+   *
+   * @defaultValue none
+   * @example redis(client, { hashTag: (key) => key.split(':')[0] ?? key })
+   */
+  readonly hashTag?: HashTag | undefined
+}
+
+const OPTIONS: readonly string[] = ['prefix', 'hashTag'] satisfies (keyof RedisOptions)[]
+
+/**
+ * Redis or Valkey as the store of limiters: one server, Sentinel or Cluster. You create, connect and close the client.
+ *
+ * Keys in Redis contain the policy's name. Give it a name, and its numbers may change while spent tokens stay spent. A default name is made
+ * from the numbers, so a changed policy starts full.
+ *
+ * @throws {PolicyError} `CLIENT_INVALID`, and on an unknown option or one out of range.
+ * @example
+ * const store = redis(await createClient().connect())
+ * const limiter = createLimiter(tokenBucket({ limit: 100, window: '1s', name: 'api' }), { store })
+ * const { allowed } = await limiter.take('user:42')
+ */
+export function redis(client: RedisClient, options: RedisOptions = {}): Store {
+  const { prefix = 'sluicegate', hashTag } = checkOptions(options, OPTIONS, "{ prefix: 'eu' }", 'redis()')
+  const runner = runnerFor(client)
+  void warnAtStart(runner)
+  warnOfMissingListener(runner, client)
+  const keys = new RedisKeys(prefix, hashTag)
+  const place = { runner, prefix, hashTag, keys }
+  return scriptedStore(new RedisScripts(runner, keys), (use, permitOf) => ({
+    overridesOf: ({ name }) => new RedisOverrides(runner, keys, name),
+    regionStore: (region) => regionStore(region, place, use, permitOf),
+    created: (limiter) => noteName(runner, prefix, limiter),
+  }))
+}
+
+/** What a Redis has beside scripts. */
+interface RedisPlace extends RedisOptions {
+  readonly runner: CommandRunner
+  readonly prefix: string
+  readonly keys: RedisKeys
+}
+
+/** Over any scripts. @param besides what the store has besides. */
+export function scriptedStore(
+  scripts: RedisCalls,
+  besides: (use: StoreUse, permitOf: PermitNames) => Omit<OpenStore, 'under'> = () => ({}),
+): Store {
+  return storeOf({
+    name: 'redis',
+    open: (use) => {
+      const permitOf = permitNames()
+      const { countNodes } = scripts
+      return {
+        ...besides(use, permitOf),
+        under: () => ({
+          places: scripts,
+          crossSlot: CrossSlotBackend,
+          sharesGrants: true,
+          connect: (policy, leaseUs) => new StepBackend(scripts, encodingsOf(policy, leaseUs), permitOf),
+          ...(countNodes && { countNodes: (policies, id) => countNodes.call(scripts, policies, id) }),
+        }),
+      }
+    },
+  })
+}
+
+/** The home may be the same server: what a region holds has names of its own. */
+function regionStore(
+  region: string,
+  { runner, prefix, hashTag }: RedisPlace,
+  { clock, timeoutMs }: StoreUse,
+  permitOf: PermitNames,
+): RegionStore {
+  const keys = new RedisKeys(`${prefix}@${region}`, hashTag)
+  const scripts = new RedisScripts(runner, keys)
+  // The limiter around it has the circuits: a second one would fail calls that the first one lets through to look at the server.
+  const guard = new CallGuard(scripts, clock, timeoutMs, NO_EVENTS, true)
+  return {
+    poolOf: ({ name }) => new RedisRegionPool(runner, keys, guard, name),
+    connect: (policy, leaseUs) => new StepBackend(scripts, encodingsOf(policy, leaseUs), permitOf),
+  }
+}
+
+type PermitNames = (id: number) => string
+
+/** Names of permits, which sort in the order of the operations of a process. */
+function permitNames(): PermitNames {
+  const process = globalThis.crypto.randomUUID()
+  return (id) => `${process}:${id.toString(36).padStart(8, '0')}`
+}

@@ -1,0 +1,2 @@
+export { region } from './region.js'
+export type { RegionOptions } from './region-options.js'

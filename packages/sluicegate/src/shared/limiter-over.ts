@@ -1,0 +1,98 @@
+import { PolicyError } from '../errors.js'
+import { checkedPolicy } from '../policy/checked-policy.js'
+import type { Policy } from '../policy/policy.js'
+import { preciseClock } from '../time/clock.js'
+import { CallGuard, ONE_PLACE } from './calls/call-guard.js'
+import { layeredShared, type SharedMaker } from './layers/layered-shared.js'
+import { OverrideCache } from './layers/override-cache.js'
+import type { OpenStore, PolicyStore, StoreUse } from './open-store.js'
+import { CountedShare, GivenShare, type LocalShare, newNodeId, UNKNOWN_SHARE } from './outage/local-share.js'
+import type { SharedLimiter } from './shared-limiter.js'
+import {
+  checkOptionNames,
+  checkSharedOptions,
+  DEFAULT_TIMEOUT_MS,
+  leasedHorizonMs,
+  SHARED_OPTIONS,
+  type SharedOptions,
+} from './shared-options.js'
+import { LIMITER, OPEN, type Store } from './store.js'
+import { StoreLimiter, type StoreLimiterParts } from './store-limiter.js'
+
+/** One kind of store. */
+export interface StoreKind {
+  readonly name: string
+  /** Options of a limiter that it cannot have, each with what to do instead. */
+  readonly refused?: { readonly [option in keyof SharedOptions]?: string }
+  open(use: StoreUse): OpenStore
+}
+
+/** Said of each, as nothing is to come from `Object.prototype`. */
+const UNSAID = {
+  crossSlot: undefined,
+  region: undefined,
+  isMadeLate: false,
+  countNodes: undefined,
+  countedShare: undefined,
+  limiter: undefined,
+}
+const UNSAID_OPEN = { timeoutMs: undefined, overridesOf: undefined, besideMs: undefined, isKnownByName: false, created: undefined }
+const ADVICE = "raise lease.horizonMs in all processes, or use mode 'exact'"
+
+/** A store, which brings the limiter over it along: what keeps everything in memory has none of this. */
+export function storeOf(kind: StoreKind): Store {
+  const { name, open } = kind
+  return { name, [OPEN]: open, [LIMITER]: (policy, options) => limiterOver(kind, policy, options as SharedOptions) }
+}
+
+/** @throws {PolicyError} before anything is made. */
+function limiterOver({ name, refused = {}, open }: StoreKind, policy: Policy, given: SharedOptions): SharedLimiter {
+  const own = checkedPolicy(policy, 'policy', 'createLimiter')
+  const options = checkOptionNames(given, new Set(SHARED_OPTIONS), '{ store }', undefined, 'createLimiter() over a store')
+  checkSharedOptions(options)
+  for (const [option, mend] of Object.entries(refused)) {
+    const value = options[option as keyof SharedOptions]
+    if (value !== undefined) throw new PolicyError('OPTION_INVALID', option, value, mend)
+  }
+  const { clock = preciseClock(), timeoutMs = DEFAULT_TIMEOUT_MS } = options
+  const opened: OpenStore = { ...UNSAID_OPEN, ...open({ clock, timeoutMs }) }
+  const whole = { ...options, clock, timeoutMs: opened.timeoutMs ?? timeoutMs }
+  const id = newNodeId()
+  const make: SharedMaker['make'] = (each, override) => {
+    const horizonMs = leasedHorizonMs(each, options)
+    return limiterUnder({ ...UNSAID, ...opened.under(each, horizonMs, override) }, each, { ...whole, horizonMs, id })
+  }
+  const overridesOf: SharedMaker['overridesOf'] = (staleMs, now) => {
+    const kept = opened.overridesOf?.(own)
+    if (kept === undefined)
+      throw new PolicyError('OPTION_INVALID', 'overrides', options.overrides, `are not kept in ${name}: use policyFor`)
+    return new OverrideCache(kept, new CallGuard(ONE_PLACE, clock, whole.timeoutMs), clock, staleMs, now, opened.besideMs)
+  }
+  const limiter = layeredShared(own, { make, overridesOf, clock, isKnownByName: opened.isKnownByName ?? false }, options)
+  opened.created?.(limiter)
+  return limiter
+}
+
+type PolicyOptions = SharedOptions & Pick<StoreLimiterParts, 'clock' | 'horizonMs'> & { readonly id: string }
+
+function limiterUnder(store: PolicyStore, policy: Policy, { id, clock, horizonMs, ...options }: PolicyOptions): StoreLimiter {
+  const counted = (): LocalShare => countedShare(store, policy, id, store.clock ?? clock)
+  const parts: StoreLimiterParts = {
+    clock,
+    lateAdvice: ADVICE,
+    ...store,
+    horizonMs: store.horizonMs ?? horizonMs,
+    connect: (each, leaseUs) => store.connect(each, leaseUs),
+    policy,
+    options,
+    countedShare: () => store.countedShare?.(counted) ?? counted(),
+  }
+  return store.limiter?.(parts) ?? new StoreLimiter(parts)
+}
+
+/** `1 / nodes`; of several policies the least, as each may be shared with other limiters. */
+function countedShare(store: PolicyStore, policy: Policy, id: string, clock: StoreLimiterParts['clock']): LocalShare {
+  const names = (policy.policies ?? [policy]).map(({ name }) => name)
+  if (store.countNodes === undefined) return new GivenShare(UNKNOWN_SHARE)
+  return new CountedShare(clock, async () => store.countNodes?.(names, id) ?? 1)
+}

@@ -1,0 +1,74 @@
+import type { Override } from '../layers/override-map.js'
+import type { Policy } from '../policy/policy.js'
+import type { Clock } from '../time/clock.js'
+import type { Backend } from './backend.js'
+import type { CallPlaces } from './calls/call-guard.js'
+import type { OverrideStore } from './layers/override-cache.js'
+import type { CrossSlotBackend } from './leases/cross-slot-backend.js'
+import type { LocalShare } from './outage/local-share.js'
+import type { RegionPool } from './region-pool.js'
+import type { SharedLimiter } from './shared-limiter.js'
+import type { LeaseLength } from './shared-parts.js'
+import { OPEN, type Store } from './store.js'
+import type { StoreLimiter, StoreLimiterParts } from './store-limiter.js'
+
+/** What a store is opened for: a limiter with its tiers and overrides. */
+export interface StoreUse {
+  readonly clock: Clock
+  /** How long a call may take. */
+  readonly timeoutMs: number
+  /** Whether the store holds the budgets of several regions, which lease from it for all of their processes. */
+  readonly isHome?: boolean
+}
+
+/** A store as one limiter uses it. */
+export interface OpenStore {
+  /** The store under one of the limiter's policies, whose numbers may change. @param override of a key whose policy it is. */
+  under(policy: Policy, horizonMs: number, override?: Override): PolicyStore
+  /** How long a call may take, if that is not what the limiter's option says. */
+  readonly timeoutMs?: number | undefined
+  /** Where the overrides of keys are kept; absent where they are not. */
+  readonly overridesOf?: ((policy: Policy) => OverrideStore) | undefined
+  /** Takes may go on with older overrides for so long while they are checked. */
+  readonly besideMs?: number | undefined
+  /** Whether another process says what a policy of a name is. */
+  readonly isKnownByName?: boolean | undefined
+  /** What a region of this name keeps here; absent where a region cannot be made of the store. */
+  readonly regionStore?: ((region: string) => RegionStore) | undefined
+  /** Hears of the limiter once it is created. */
+  readonly created?: ((limiter: SharedLimiter) => void) | undefined
+}
+
+/** What a {@link StoreLimiter} is made of that depends on the store alone. */
+export interface PolicyStore extends Partial<Pick<StoreLimiterParts, 'lateAdvice' | 'isMadeLate' | 'region' | 'clock'>> {
+  /** The backend of a policy, without timeouts. */
+  connect(policy: Policy, leaseUs: LeaseLength): Backend
+  /** Where keys are, as far as that is known. */
+  readonly places: CallPlaces
+  /** Of a store that charges several keys together only in one place. */
+  readonly crossSlot?: typeof CrossSlotBackend | undefined
+  /** Whether any process may return tokens that another one leased; else only the one that did. */
+  readonly sharesGrants?: boolean | undefined
+  /** How many limiters called of late under one of these policies, of several policies the most; `id` is one of them from now on. */
+  readonly countNodes?: ((policies: readonly string[], id: string) => Promise<number>) | undefined
+  /** The share in an outage, where the store knows better than by counting. */
+  readonly countedShare?: ((counted: () => LocalShare) => LocalShare) | undefined
+  /** How far ahead tokens are leased, where that is not what the options say. */
+  readonly horizonMs?: number | undefined
+  /** Creates the limiter, where it is one of another kind. */
+  readonly limiter?: ((parts: StoreLimiterParts) => StoreLimiter) | undefined
+}
+
+/** What the store of a region keeps for it. */
+export interface RegionStore {
+  /** What the region holds of a policy's keys. */
+  poolOf(policy: Policy): RegionPool
+  /** The region's share of a policy. */
+  connect(policy: Policy, lengthOf: LeaseLength): Backend
+}
+
+/** Opens a store; undefined for what is none. */
+export function openerOf(store: Store | undefined): ((use: StoreUse) => OpenStore) | undefined {
+  const open = (store as Partial<Store> | null | undefined)?.[OPEN]
+  return typeof open === 'function' ? (open as (use: StoreUse) => OpenStore) : undefined
+}

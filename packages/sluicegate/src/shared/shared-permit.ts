@@ -1,0 +1,60 @@
+import type { Decision } from '../decision/decision.js'
+import { emptyPermit, type Permit, PermitDecision } from '../decision/permit.js'
+import { droppable } from '../dropped-promise.js'
+
+/** Releases or renews a permit at the backend; true if it was still held. */
+export type AskAboutPermit = (verb: 'release' | 'heartbeat') => Promise<boolean>
+
+/** A permit that the backend holds. Of a denied decision it holds nothing. */
+export class SharedPermit extends PermitDecision implements Permit<'later'> {
+  #ask: AskAboutPermit | undefined
+  #released: () => void = () => undefined
+
+  constructor(decision: Decision, ask?: AskAboutPermit) {
+    super(decision)
+    this.#ask = decision.allowed ? ask : undefined
+  }
+
+  /** A permit that takes no place at the backend. For its holder it is like any other until it is released. */
+  static empty(decision: Decision): SharedPermit {
+    const own = emptyPermit(decision)
+    return new SharedPermit(decision, async (verb) => own[verb]())
+  }
+
+  /** Calls `released` once the place is free again. */
+  onRelease(released: () => void): void {
+    this.#released = released
+  }
+
+  release(): Promise<boolean> {
+    return droppable(this.#release(), 'release', () => this.policy)
+  }
+
+  heartbeat(): Promise<boolean> {
+    return droppable(this.#heartbeat(), 'heartbeat', () => this.policy)
+  }
+
+  async #release(): Promise<boolean> {
+    const ask = this.#ask
+    this.#ask = undefined
+    const isReleased = (await ask?.('release')) ?? false
+    if (isReleased) this.#released()
+    return isReleased
+  }
+
+  async #heartbeat(): Promise<boolean> {
+    const ask = this.#ask
+    const isRenewed = (await ask?.('heartbeat')) ?? false
+    if (!isRenewed && this.#ask === ask) this.#ask = undefined
+    return isRenewed
+  }
+
+  [Symbol.dispose](): void {
+    // If this fails, the permit ends after `ttl`.
+    void this.release()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release()
+  }
+}
