@@ -76,7 +76,11 @@ export function saveEntries(from: i32, to: i32, nowUs: i64): bool {
   run = 0
   if (from == 0) saveTerms()
   for (let number = from; number < to; number++) {
-    if (!saveEntry(number, nowUs)) return false
+    // Entries of a line are used in order.
+    if (number % ENTRIES_PER_LINE == 0 && number + ENTRIES_PER_LINE <= to && load(entryAt(number) + STATE) == NEVER_USED) {
+      for (let i = 0; i < ENTRIES_PER_LINE; i++) count(NEVER)
+      number += ENTRIES_PER_LINE - 1
+    } else if (!saveEntry(number, nowUs)) return false
   }
   endRun()
   endKey()

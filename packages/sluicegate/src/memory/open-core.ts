@@ -202,15 +202,18 @@ export class OpenCore {
    * @throws {StoreError} `CONTENTION` when others kept changing a key.
    */
   *saveTable(nowUs: number): Generator<Uint8Array> {
-    const { core, entries, numbers } = this
-    const saved = numbers.beginTable(entries)
-    for (let from = 0; from < entries; from += ENTRIES_AT_ONCE) {
-      if (!core.saveEntries(from, Math.min(entries, from + ENTRIES_AT_ONCE), nowUs)) throw contentionError()
+    const { core, numbers } = this
+    // A key that enters a later part of the table while it is saved came later.
+    const used = this.entriesInUse
+    const saved = numbers.beginTable(used)
+    for (let from = 0; from < used; from += ENTRIES_AT_ONCE) {
+      if (!core.saveEntries(from, Math.min(used, from + ENTRIES_AT_ONCE), nowUs)) throw contentionError()
       yield numbers.taken()
     }
     const freed: number[] = []
-    for (let entry = 0; entry < entries; entry++) if (core.changedHands(entry, saved[entry] as number)) freed.push(entry)
+    for (let entry = 0; entry < used; entry++) if (core.changedHands(entry, saved[entry] as number)) freed.push(entry)
     const writer = new ByteWriter()
+    if (used < this.entries) writer.whole((this.entries - used) * RUN_OF_UNUSED)
     writer.whole(freed.length)
     for (const [i, entry] of freed.entries()) writer.whole(entry - (freed[i - 1] ?? -1) - 1)
     yield writer.written()
@@ -310,6 +313,15 @@ export class OpenCore {
     return this.lines * ENTRIES_PER_LINE
   }
 
+  /** Those of the parts of the table that any key has entered. */
+  private get entriesInUse(): number {
+    const words = new BigInt64Array(this.memory.buffer, this.section)
+    const word = (name: string): number => Number(Atomics.load(words, this.constant(name) / 8))
+    const [first, second, grown] = [word('FIRST_LINES'), word('SECOND_LINES'), word('GROWN')]
+    if (first === 0 || grown === 2) return this.entries
+    return (first + (grown === 1 ? second : 0)) * ENTRIES_PER_LINE
+  }
+
   /** Changes whenever another policy, or time base, is put in force. */
   epoch(): number {
     return Atomics.load(new Int32Array(this.memory.buffer, this.section + this.constant('EPOCH') + EPOCH_HALF, 1), 0)
@@ -346,6 +358,8 @@ export class OpenCore {
 
 const NOTHING = new Uint8Array(0)
 
+/** Of so many entries that were never used, see saved-table.ts of the core. */
+const RUN_OF_UNUSED = 4
 /** Entries that one call saves: others have their turn after it. */
 const ENTRIES_AT_ONCE = 8192
 

@@ -83,7 +83,7 @@ export function restoreRateTable(snapshot: Uint8Array, options: Pick<RateTableOp
   checkInteger('maxKeys', maxKeys, 1, MOST_KEYS)
   checkInteger('growTo', growTo, maxKeys, MOST_KEYS)
   const opened = newTable({ maxKeys, growTo }, clock)
-  restoreTable(opened, description, contents, Math.round(clock.nowMs() * 1000))
+  restoreTable(opened, contents, Math.round(clock.nowMs() * 1000))
   return new MemoryRateTable(opened, clock, secret, { maxKeys, growTo }, new TopLists(checkedHotKeys(checked.hotKeys)))
 }
 

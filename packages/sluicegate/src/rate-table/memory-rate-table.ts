@@ -84,7 +84,7 @@ export class MemoryRateTable extends Shown implements RateTable {
   }
 
   snapshot(): Uint8Array {
-    return tableSnapshot(this.#opened, { rateTable: true, ...this.#room, secret: this.#secret, takenUs: this.#ticker.read() })
+    return tableSnapshot(this.#opened, { rateTable: true, ...this.#room, secret: this.#secret }, this.#ticker.read())
   }
 
   stats(): LimiterStats {
