@@ -36,7 +36,10 @@ export interface RegionTerms {
 export function regionTermsOf(policy: Policy, split?: number): RegionTerms {
   const reason = whyNotHeld(policy)
   if (reason !== undefined) {
-    if (split === undefined || !isDivisible(policy, split)) return { mode: 'home', why: reason, leaseUs: 0, periodUs: PERIOD_US }
+    if (split === undefined || !isDivisible(policy, split)) {
+      const why = split === undefined ? reason : `${reason}; a share of ${Number(split.toPrecision(3))} is less than a token: the home decides`
+      return { mode: 'home', why, leaseUs: 0, periodUs: PERIOD_US }
+    }
     const lost = lostBy(policy, split)
     return { mode: 'share', why: lost === undefined ? reason : `${reason}; ${lost}`, leaseUs: 0, periodUs: PERIOD_US }
   }
