@@ -4,6 +4,8 @@ export interface QuotaBounds {
   /** Buckets of all streams, and budgets that wait to be full again. */
   readonly maxBuckets: number
   readonly maxBucketsPerStream: number
+  /** Buckets that share one budget: its parts are planned together. */
+  readonly maxBucketsPerBudget: number
   /** Usages that one stream may report at once, and each second. */
   readonly reportBurst: number
   readonly reportsPerSecond: number
@@ -17,6 +19,7 @@ export const DEFAULT_QUOTA_BOUNDS: QuotaBounds = {
   maxStreams: 2_000,
   maxBuckets: 50_000,
   maxBucketsPerStream: 1_000,
+  maxBucketsPerBudget: 2_000,
   reportBurst: 20_000,
   reportsPerSecond: 5_000,
   firstReportMs: 15_000,

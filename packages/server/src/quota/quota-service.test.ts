@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { manualClock } from 'sluicegate'
+import { parseConfig } from 'sluicegate-config/read-config.js'
 import { envoyDomains } from 'sluicegate-testkit/service/running-service.js'
 import { Engine } from '../engine/engine.js'
 import type { Assignment } from './assignment.js'
@@ -159,4 +160,38 @@ test('buckets without a rule cost ten times the credit of a stream', (t) => {
   assert.deepEqual(ends, [])
   all(stream.report('files', unknown))
   assert.deepEqual([ends, quotas.counts.refused.no_rule, quotas.streams], [['too_fast'], 1_998, 0])
+})
+
+test('one budget has a bounded number of buckets, half of them of one host, and those of a stream that is over have their places until they end', (t) => {
+  const clock = manualClock(0)
+  const config = parseConfig(`policies: { shared: { algorithm: token-bucket, limit: 100, window: 1s } }
+quotas: { ttl: ${TTL_S}s, rules: [{ policy: shared, key: [] }] }`)
+  const quotas = new QuotaService({
+    engine: new Engine(config.policies, { clock }),
+    config: { rules: config.quotaRules, domains: [] },
+    times: config.quotas,
+    nowMs: () => clock.nowMs(),
+    bounds: { maxBucketsPerBudget: 4 },
+  })
+  t.after(() => quotas.stop())
+  clock.advance(longestMs(TTL_S))
+  const held = (): number => [...quotas.figures()].reduce((sum, { buckets }) => sum + buckets, 0)
+  const joined = (host: string) => {
+    const stream = quotas.open({ host, plane: `${host} ${quotas.streams}`, send: (_, onDelivered) => onDelivered(), end: () => undefined })
+    for (const id of ['a', 'b', 'c']) if (stream) all(stream.report('d', [{ entries: [{ key: 'id', value: id }], allowed: 1, denied: 0 }]))
+    clock.advance(1_000)
+    quotas.tick()
+    return stream
+  }
+  const greedy = joined('192.0.2.1')
+  assert.deepEqual([held(), quotas.counts.refused.too_many_buckets], [2, 1])
+  joined('192.0.2.2')
+  assert.deepEqual([held(), quotas.counts.refused.too_many_buckets], [4, 2])
+  greedy?.closed()
+  joined('192.0.2.1')
+  assert.deepEqual([held(), quotas.counts.refused.too_many_buckets], [4, 5])
+  clock.advance(longestMs(TTL_S))
+  quotas.tick()
+  joined('192.0.2.1')
+  assert.equal(quotas.counts.refused.too_many_buckets, 6)
 })

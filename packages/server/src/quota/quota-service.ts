@@ -291,8 +291,9 @@ export class QuotaService implements Part {
     const { host } = stream.outlet
     const quota = this.#quotaOf(found, nowMs, host)
     if (quota === undefined) return undefined
-    const back = this.#backFrom(quota, stream, id, nowMs)
-    if (stream.buckets.size >= this.#bounds.maxBucketsPerStream || (back === undefined && !this.#places.take(host))) {
+    const place = placeOf(stream, id)
+    const back = this.#backFrom(quota, place, nowMs)
+    if (stream.buckets.size >= this.#bounds.maxBucketsPerStream || (back === undefined && !this.#hasPlace(quota, host))) {
       this.counts.refused.too_many_buckets++
       return undefined
     }
@@ -305,15 +306,23 @@ export class QuotaService implements Part {
     stream.buckets.set(id.text, bucket)
     quota.buckets.add(bucket)
     quota.hasNewBucket = true
-    if (holder !== undefined) quota.byHolder.set(holder, bucket)
+    if (holder !== undefined) quota.hold(holder, bucket, place)
     return bucket
   }
 
-  /** What the data plane of `stream` had over one that broke. Undefined too where several have its address: which of them is back cannot be told. */
-  #backFrom(quota: Quota, { outlet: { plane } }: StreamState, { text }: BucketId, nowMs: number): Holder | undefined {
+  #hasPlace({ budget, places }: Quota, host: string): boolean {
+    if (budget !== undefined && !places.take(host)) return false
+    if (this.#places.take(host)) return true
+    if (budget !== undefined) places.giveBack(host)
+    return false
+  }
+
+  /** What the data plane had at `place` over a stream that broke. Undefined too where several have its address: which of them is back cannot be told. */
+  #backFrom(quota: Quota, place: string, nowMs: number): Holder | undefined {
     let back: Bucket | undefined
-    for (const [{ goneUntilMs = Number.POSITIVE_INFINITY }, bucket] of quota.byHolder) {
-      if (goneUntilMs <= nowMs || bucket.stream.outlet.plane !== plane || bucket.id.text !== text) continue
+    for (const holder of quota.heldAt(place)) {
+      const bucket = quota.byHolder.get(holder)
+      if (bucket === undefined || (holder.goneUntilMs ?? Number.POSITIVE_INFINITY) <= nowMs) continue
       if (back !== undefined || this.#streams.has(bucket.stream)) return undefined
       back = bucket
     }
@@ -346,6 +355,7 @@ export class QuotaService implements Part {
       },
       nowMs,
       host,
+      this.#bounds.maxBucketsPerBudget,
     )
     this.#byKey.set(found.key, quota)
     this.#quotas.add(quota)
@@ -450,7 +460,8 @@ export class QuotaService implements Part {
   #forgotten(quota: Quota, holder: Holder): void {
     const bucket = quota.byHolder.get(holder)
     if (bucket === undefined) return
-    quota.byHolder.delete(holder)
+    quota.letGo(holder, placeOf(bucket.stream, bucket.id))
+    quota.places.giveBack(bucket.stream.outlet.host)
     this.#places.giveBack(bucket.stream.outlet.host)
     this.counts.of(quota.policy).returned[holder.goneUntilMs === undefined ? 'abandoned' : 'broken']++
   }
@@ -468,6 +479,10 @@ export class QuotaService implements Part {
     stream.outlet.end(reason)
     this.#closed(stream)
   }
+}
+
+function placeOf({ outlet: { plane } }: StreamState, { text }: BucketId): string {
+  return `${plane}\0${text}`
 }
 
 /** What the budgets of one policy have given out, as of when each was planned last: half a second ago at most. */

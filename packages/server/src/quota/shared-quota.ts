@@ -1,10 +1,14 @@
 import type { Holder } from './holder.js'
+import { Places } from './places.js'
 import { type BudgetNumbers, type BudgetOptions, QuotaBudget } from './quota-budget.js'
 import type { FoundQuota, QuotaLimit } from './quota-rules.js'
 
 const SHORTEST_PAUSE_MS = 50
 const PAUSE_MS_OF_BUCKET = 10
 const LONGEST_PAUSE_MS = 1_000
+/** The same while a data plane waits for its first assignment: none where few have a part. */
+const PAUSE_MS_OF_NEW = 0.25
+const FEW_BUCKETS = 64
 
 /** What the buckets of one key share: a budget, or the same blanket assignment. */
 export class SharedQuota<Bucket> {
@@ -16,6 +20,9 @@ export class SharedQuota<Bucket> {
   readonly budget: QuotaBudget | undefined
   /** Buckets by what they hold; those whose stream broke included, until nothing of them is in force. */
   readonly byHolder = new Map<Holder, Bucket>()
+  /** Places for buckets that hold a part: all of them are looked at together. */
+  readonly places: Places
+  readonly #byPlane = new Map<string, Set<Holder>>()
   /** Buckets of open streams. */
   readonly buckets = new Set<Bucket>()
   /** When its assignments were planned last. */
@@ -29,7 +36,8 @@ export class SharedQuota<Bucket> {
   #found: FoundQuota
   #numbers: BudgetNumbers | undefined
 
-  constructor(found: FoundQuota, limit: QuotaLimit, options: BudgetOptions, nowMs: number, host: string) {
+  constructor(found: FoundQuota, limit: QuotaLimit, options: BudgetOptions, nowMs: number, host: string, maxBuckets: number) {
+    this.places = new Places(maxBuckets)
     this.key = found.key
     this.policy = found.policy
     this.host = host
@@ -47,10 +55,30 @@ export class SharedQuota<Bucket> {
     return this.budget === undefined || (this.isRetired ? this.budget.size === 0 : this.budget.isFresh)
   }
 
+  /** `bucket` holds what `holder` stands for; `place` names its data plane and the bucket there. */
+  hold(holder: Holder, bucket: Bucket, place: string): void {
+    this.byHolder.set(holder, bucket)
+    const holders = this.#byPlane.get(place)
+    if (holders === undefined) this.#byPlane.set(place, new Set([holder]))
+    else holders.add(holder)
+  }
+
+  letGo(holder: Holder, place: string): void {
+    this.byHolder.delete(holder)
+    const holders = this.#byPlane.get(place)
+    if (holders?.delete(holder) === true && holders.size === 0) this.#byPlane.delete(place)
+  }
+
+  /** What is held at `place`, those whose stream broke included. */
+  heldAt(place: string): Iterable<Holder> {
+    return this.#byPlane.get(place) ?? []
+  }
+
   /** Whether it is worth to plan again: that costs a time for each bucket, and reports of many come in all the time. */
   isWorthPlanning(nowMs: number): boolean {
-    if (this.hasNewBucket) return true
-    const pauseMs = Math.min(LONGEST_PAUSE_MS, Math.max(SHORTEST_PAUSE_MS, PAUSE_MS_OF_BUCKET * this.byHolder.size))
+    const { size } = this.byHolder
+    const usualMs = Math.max(SHORTEST_PAUSE_MS, PAUSE_MS_OF_BUCKET * size)
+    const pauseMs = Math.min(LONGEST_PAUSE_MS, this.hasNewBucket ? PAUSE_MS_OF_NEW * Math.max(0, size - FEW_BUCKETS) : usualMs)
     return nowMs >= this.plannedAtMs + pauseMs
   }
 

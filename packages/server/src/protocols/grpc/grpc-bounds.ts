@@ -28,7 +28,7 @@ export const DEFAULT_GRPC_BOUNDS: GrpcBounds = {
   requestMs: 15_000,
   silentMs: 60_000,
   answerMs: 20_000,
-  maxCalls: 256,
+  maxCalls: 100,
   maxCallsInAll: 20_000,
   maxStreamingCalls: 16,
   maxMessageBytes: 65_536,
