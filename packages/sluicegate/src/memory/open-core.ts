@@ -145,7 +145,7 @@ export class OpenCore {
   core: Core
   readonly section: number
   /** The numbers of the key that is saved or loaded. */
-  private readonly numbers = new KeyNumbers()
+  private numbersOfKeys: KeyNumbers | undefined
   private readonly host: CoreHost
   private readonly given: WebAssembly.Memory | LaterMemory
   private instance: Instance | undefined
@@ -171,6 +171,11 @@ export class OpenCore {
   begin(fn: () => void): void {
     if (this.instance === undefined) this.beginnings.push(fn)
     else fn()
+  }
+
+  private get numbers(): KeyNumbers {
+    this.numbersOfKeys ??= new KeyNumbers()
+    return this.numbersOfKeys
   }
 
   get memory(): WebAssembly.Memory {
