@@ -41,7 +41,7 @@ export function limitsOf<Request>(given: MiddlewareOptions<Request>, environment
     if (typeof policy !== 'function') {
       return limitOf(make === undefined ? limit : { ...rest, limiter: limiterBy(make, policy) }, options, environment)
     }
-    return new LimitByRequest(policy, (chosen) => {
+    return new LimitByRequest(policy, rest.onMissingKey === 'skip', (chosen) => {
       checkDistinctNames(policyNames(chosen), names)
       const one = make === undefined ? { policy: chosen } : { limiter: limiterBy(make, chosen) }
       // Made while requests are served, but once for each policy.
@@ -59,27 +59,31 @@ export function readersOf<Request>({ limits, key }: MiddlewareOptions<Request>):
 /** A limit whose policy is chosen for each request: one {@link Limit} for all policies with the same content. */
 class LimitByRequest<Request> implements ChargeSource<Request> {
   private readonly choose: PolicyChoice<Request>
+  private readonly skips: boolean
   private readonly limits: TierTable<Limit<Request>>
 
-  constructor(choose: PolicyChoice<Request>, make: (policy: Policy) => Limit<Request>) {
+  /** @param skips a request without a policy passes uncounted, as one without a key does. */
+  constructor(choose: PolicyChoice<Request>, skips: boolean, make: (policy: Policy) => Limit<Request>) {
     this.choose = choose
+    this.skips = skips
     this.limits = new TierTable({ option: 'policy', make })
   }
 
   chargeFor(facts: RequestFacts, request: Request): Awaitable<Charge<Request> | undefined> {
     const policy = this.choose(request, facts)
-    if (isPromise(policy)) return policy.then((found) => this.limitOf(found).chargeFor(facts, request))
-    return this.limitOf(policy).chargeFor(facts, request)
+    if (isPromise(policy)) return policy.then((found) => this.limitOf(found)?.chargeFor(facts, request))
+    return this.limitOf(policy)?.chargeFor(facts, request)
   }
 
   /** @throws {PolicyError} `POLICY_INVALID` */
-  private limitOf(policy: Policy): Limit<Request> {
+  private limitOf(policy: Policy): Limit<Request> | undefined {
     if (policy !== undefined && policy !== null) return this.limits.of(policy, false)
+    if (this.skips) return undefined
     throw new PolicyError(
       'POLICY_INVALID',
       'policy',
       policy,
-      'the function returned no policy: return one for every request, or use skip for requests without a limit',
+      "the function returned no policy: return one for every request, or say onMissingKey: 'skip' to let the others pass",
     )
   }
 }

@@ -120,6 +120,16 @@ test('a function that makes no limiter fails the request', async () => {
   }
 })
 
+test('a request for which there is no policy fails, or passes uncounted where one without a key does', async () => {
+  const none = () => undefined as unknown as Policy
+  const request = asking({ policy: none })
+  await assert.rejects(async () => request('ann'), { name: 'PolicyError', code: 'POLICY_INVALID', option: 'policy' })
+  for (const policy of [none, async () => none()]) {
+    const result = await asking({ policy, onMissingKey: 'skip' })('ann')
+    assert.deepEqual([result.passes, 'decision' in result && result.decision], [true, undefined])
+  }
+})
+
 test('among several limits a chosen policy has a name of its own', async () => {
   const all = fixedWindow({ limit: 40, window, name: 'all' })
   const ask = asking({ limits: [{ policy: planOf }, { policy: all, key: () => 'all' }] })
