@@ -36,15 +36,16 @@ function reasonOf({ code, mend, value }: PolicyError): string {
   return code === 'KEY_INVALID' ? mend : `${mend} (got ${typeof value === 'number' ? value : typeof value})`
 }
 
-/** Makes the promises of these methods of an object {@link droppable}. */
+/** Makes what these methods of an object answer or throw a promise, and that {@link droppable}. */
 export function withDroppable<Target extends object>(
   target: Target,
   verbs: readonly (keyof Target & string)[],
   policyName: () => string,
 ): Target {
   for (const verb of verbs) {
-    const call = target[verb] as (...args: unknown[]) => Promise<unknown>
-    const value = (...args: unknown[]): Promise<unknown> => droppable(call.apply(target, args), verb, policyName)
+    const call = target[verb] as (...args: unknown[]) => unknown
+    const asked = async (...args: unknown[]): Promise<unknown> => call.apply(target, args)
+    const value = (...args: unknown[]): Promise<unknown> => droppable(asked(...args), verb, policyName)
     Object.defineProperty(target, verb, { value, configurable: true, writable: true })
   }
   return target

@@ -64,6 +64,9 @@ export abstract class PermitDecision implements Decision {
   }
 }
 
+/** The permit for a decision, which takes no place. */
+export type PermitOf = (decision: Decision) => Decision
+
 /** A permit that takes no place: for its holder it is like any other, until it is released. One of a denied decision does nothing. */
 export function emptyPermit(decision: Decision): Permit {
   let isHeld = decision.allowed

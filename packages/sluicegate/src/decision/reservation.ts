@@ -1,5 +1,5 @@
 import { checkActualCost } from '../arguments.js'
-import type { Answered, When } from '../awaitable.js'
+import type { Answered, Awaitable, When } from '../awaitable.js'
 import type { Decision } from './decision.js'
 
 /** Tokens booked ahead, see {@link Limiter.reserve}. Over a store, `Reservation<'later'>`, it answers with promises. */
@@ -23,8 +23,8 @@ export interface Reservation<Time extends When = 'now'> {
 }
 
 /** A reservation without a booking, allowed as `decision` is. `settle` and `cancel` return `state()`. */
-export function emptyReservation(decision: Decision, state: () => Decision): Reservation {
-  const settle = (actualCost: number): Decision => {
+export function emptyReservation(decision: Decision, state: () => Awaitable<Decision>): Reservation<When> {
+  const settle = (actualCost: number): Awaitable<Decision> => {
     checkActualCost(actualCost)
     return state()
   }

@@ -1,30 +1,32 @@
 import { blockUs } from '../arguments.js'
+import { type Awaitable, chained, isPromise, type When } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
-import { emptyPermit, isPermit } from '../decision/permit.js'
+import { isPermit, type PermitOf } from '../decision/permit.js'
 import { type Receipt, receiptWith, TAKE, WAIT } from '../decision/receipt.js'
 import type { Reservation } from '../decision/reservation.js'
 import { StoreError } from '../errors.js'
-import type { BoundKey, Key, Limiter, ReserveOptions, WaitOptions } from '../limiter.js'
-import { shownAs } from '../shown.js'
+import type { BoundKey, Key, ReserveOptions, WaitOptions } from '../limiter.js'
 import type { Duration } from '../time/duration.js'
 import { type BanCounter, checkSingle } from './ban-counter.js'
-import { receiptsOf, WrappedLimiter } from './wrapped-limiter.js'
+import { type InnerLimiter, Layer, receiptsOf } from './layer.js'
 
-/** Bans keys whose takes are denied too often. */
-export class BanningLimiter<Answer extends Decision> extends WrappedLimiter<Answer> implements Limiter<Answer> {
+/** Bans keys whose takes are denied too often. Each process and thread counts its own denials; the ban is for all. */
+export class BanningLimiter<Answer extends Decision> extends Layer<Answer> {
   private readonly counter: BanCounter
+  private readonly permitOf: PermitOf
 
-  constructor(inner: Limiter<Answer>, counter: BanCounter) {
+  constructor(inner: InnerLimiter<Answer>, counter: BanCounter, permitOf: PermitOf) {
     super(inner)
     this.counter = counter
+    this.permitOf = permitOf
   }
 
-  take(key: Key, cost = 1): Answer {
+  take(key: Key, cost = 1): Awaitable<Answer> {
     checkSingle(key)
-    return this.counted(key as string, cost, this.inner.take(key, cost))
+    return chained(this.inner.take(key, cost), (decision) => this.counted(key as string, cost, decision))
   }
 
-  peek(key: Key, cost?: number): Decision {
+  peek(key: Key, cost?: number): Awaitable<Decision> {
     return this.inner.peek(key, cost)
   }
 
@@ -32,49 +34,51 @@ export class BanningLimiter<Answer extends Decision> extends WrappedLimiter<Answ
     return this.inner.wait(key, options)
   }
 
-  [TAKE](key: Key, cost = 1): Receipt<Answer> {
+  [TAKE](key: Key, cost = 1): Awaitable<Receipt<Answer>> {
     checkSingle(key)
-    const receipt = receiptsOf(this.inner)[TAKE](key, cost)
-    return receiptWith(receipt, this.counted(key as string, cost, receipt.decision))
+    return chained(receiptsOf(this.inner)[TAKE](key, cost), (receipt) =>
+      chained(this.counted(key as string, cost, receipt.decision), (decision) => receiptWith(receipt, decision)),
+    )
   }
 
   [WAIT](key: Key, options?: WaitOptions): Promise<Receipt<Answer>> {
     return receiptsOf(this.inner)[WAIT](key, options)
   }
 
-  reserve(key: Key, cost: number, options?: ReserveOptions): Reservation {
+  reserve(key: Key, cost: number, options?: ReserveOptions): Awaitable<Reservation<When>> {
     return this.inner.reserve(key, cost, options)
   }
 
-  refund(key: Key, tokens: number): Decision {
+  refund(key: Key, tokens: number): Awaitable<Decision> {
     return this.inner.refund(key, tokens)
   }
 
-  penalize(key: Key, tokens: number): Decision {
+  penalize(key: Key, tokens: number): Awaitable<Decision> {
     return this.inner.penalize(key, tokens)
   }
 
-  block(key: Key, duration: Duration): Decision {
-    const decision = this.inner.block(key, duration)
-    if (typeof key === 'string') this.counter.blocked(key, blockUs(duration) / 1000)
-    return decision
+  block(key: Key, duration: Duration): Awaitable<Decision> {
+    return chained(this.inner.block(key, duration), (decision) => {
+      if (typeof key === 'string') this.counter.blocked(key, blockUs(duration) / 1000)
+      return decision
+    })
   }
 
-  reset(key: Key): Decision {
-    const decision = this.inner.reset(key)
-    if (typeof key === 'string') this.counter.forget(key)
-    return decision
+  reset(key: Key): Awaitable<Decision> {
+    return chained(this.inner.reset(key), (decision) => {
+      if (typeof key === 'string') this.counter.forget(key)
+      return decision
+    })
   }
 
-  key(key: Key): BoundKey<Answer> {
+  key(key: Key): BoundKey<Answer, When> {
     checkSingle(key)
     const bound = this.inner.key(key)
-    const own: BoundKey<Answer> = {
+    return this.bound({
       key: bound.key,
-      take: (cost = 1) => this.counted(key as string, cost, bound.take(cost)),
+      take: (cost = 1) => chained(bound.take(cost), (decision) => this.counted(key as string, cost, decision)),
       peek: (cost) => bound.peek(cost),
-    }
-    return shownAs(own, 'BoundKey', this.toJSON())
+    })
   }
 
   override close(): void {
@@ -82,30 +86,36 @@ export class BanningLimiter<Answer extends Decision> extends WrappedLimiter<Answ
     this.counter.close()
   }
 
-  private counted(key: string, cost: number, decision: Answer): Answer {
-    if (decision.allowed) return decision
+  private counted(key: string, cost: number, decision: Answer): Awaitable<Answer> {
+    if (decision.allowed || !this.counter.isCounting) return decision
     const forMs = this.counter.denied(key, cost, decision, this.policyOf(key))
-    if (forMs === 0 || !this.isBanned(key, forMs)) return decision
-    this.counter.publish(key, decision, forMs)
-    const banned = bannedFor(decision, forMs)
-    return isPermit(decision) ? ({ ...banned, ...emptyPermit(banned) } as Answer) : banned
+    if (forMs === 0) return decision
+    return chained(this.isBanned(key, forMs), (isBanned) => {
+      if (!isBanned) return decision
+      this.counter.publish(key, decision, forMs)
+      const banned = bannedFor(decision, forMs)
+      return isPermit(decision) ? (this.permitOf(banned) as Answer) : banned
+    })
   }
 
-  /** False if the ban could not be stored, for example in a full table: the denial stands, and later denials are counted. */
-  private isBanned(key: string, forMs: number): boolean {
-    try {
-      this.inner.block(key, forMs)
-      return true
-    } catch (error) {
+  /** False if the ban could not be stored, as in a full table or without the store: the denial stands, and later denials are counted. */
+  private isBanned(key: string, forMs: number): Awaitable<boolean> {
+    const missed = (error: unknown): boolean => {
       if (!(error instanceof StoreError)) throw error
       this.counter.missed(key)
       return false
+    }
+    try {
+      const blocked = this.inner.block(key, forMs)
+      return isPromise(blocked) ? blocked.then(() => true, missed) : true
+    } catch (error) {
+      return missed(error)
     }
   }
 }
 
 /** The denial with the times of a ban that begins now. */
-export function bannedFor<Answer extends Decision>(decision: Answer, forMs: number): Answer {
+function bannedFor<Answer extends Decision>(decision: Answer, forMs: number): Answer {
   const retryAfterMs = Math.max(decision.retryAfterMs, Math.ceil(forMs))
   return { ...decision, retryAfterMs, resetAfterMs: Math.max(decision.resetAfterMs, retryAfterMs) }
 }

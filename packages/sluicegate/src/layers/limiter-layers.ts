@@ -1,7 +1,8 @@
 import { checkedBan } from '../ban-options.js'
 import type { Decision } from '../decision/decision.js'
+import { emptyPermit, type PermitOf } from '../decision/permit.js'
 import { PolicyError } from '../errors.js'
-import type { Key, KeyList, Limiter, LimiterHandle, LimiterOptions } from '../limiter.js'
+import type { KeyList, Limiter, LimiterHandle, LimiterOptions } from '../limiter.js'
 import { invalidHandle } from '../memory/handle-check.js'
 import { invalidSnapshot, type Snapshot } from '../memory/snapshot/snapshot.js'
 import { asGiven, checkBoolean, checkFunction } from '../options/option-checks.js'
@@ -10,6 +11,7 @@ import type { Policy } from '../policy/policy.js'
 import { type Clock, preciseClock } from '../time/clock.js'
 import { BanCounter } from './ban-counter.js'
 import { BanningLimiter } from './banning-limiter.js'
+import { type InnerLimiter, Layer } from './layer.js'
 import { type ListedHandle, ListedLimiter, preparedKeyList, travelledKeyList } from './listed-limiter.js'
 import { OverrideMap } from './override-map.js'
 import { type ShadowHandle, ShadowLimiter } from './shadow-limiter.js'
@@ -174,24 +176,22 @@ function isKept(overrides: unknown): boolean {
   throw new PolicyError('OPTION_INVALID', 'overrides', overrides, 'must be true or false')
 }
 
-/** Checks the options of the outer layers now; the returned function wraps a limiter in them. */
-function outerLayers({ shadow, allow, deny, banAfter, clock = preciseClock() }: Outer): (inner: Limiter) => Limiter {
-  checkShadow(shadow)
+/**
+ * Checks the options of the outer layers now; the returned function wraps a limiter in them, in memory or over a store.
+ *
+ * @param permitOf of such a limiter.
+ */
+export function outerLayers({ shadow, allow, deny, banAfter, clock = preciseClock() }: Outer, permitOf: PermitOf = emptyPermit) {
+  if (shadow !== undefined) checkBoolean('shadow', shadow)
   const ban = checkedBan(banAfter)
   const isListed = allow !== undefined || deny !== undefined
   const lists = { allow: preparedKeyList(allow, 'allow'), deny: preparedKeyList(deny, 'deny') }
-  return (tiered) => {
-    const inner = ban === undefined ? tiered : new BanningLimiter(tiered, new BanCounter(ban, clock))
-    const policyOf = tiered instanceof TieredLimiter ? (key: Key) => tiered.policyOf(key) : () => inner.policy
-    const keys = tiered instanceof TieredLimiter || ban !== undefined ? undefined : inner.policy.policies?.length
-    const listed = isListed ? new ListedLimiter(inner, { keys, ...lists }, policyOf) : inner
-    return shadow ? new ShadowLimiter(listed) : listed
+  return <Limiter extends InnerLimiter>(tiered: Limiter): Limiter => {
+    const banning = ban === undefined ? tiered : new BanningLimiter(tiered, new BanCounter(ban, clock), permitOf)
+    const keys = tiered instanceof Layer || ban !== undefined ? undefined : tiered.policy.policies?.length
+    const listed = isListed ? new ListedLimiter(banning, { keys, ...lists }, permitOf) : banning
+    return (shadow ? new ShadowLimiter(listed, permitOf) : listed) as Limiter
   }
-}
-
-/** @throws {PolicyError} `OPTION_INVALID` */
-export function checkShadow(shadow: unknown): void {
-  if (shadow !== undefined) checkBoolean('shadow', shadow)
 }
 
 /** What `policies` names, or undefined when it was not given. */

@@ -1,16 +1,17 @@
 import { blockUs, checkedCost, checkedTokens } from '../arguments.js'
+import type { Awaitable, When } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import { denials } from '../decision/diagnostics.js'
-import { emptyPermit, holdsPermits } from '../decision/permit.js'
+import { holdsPermits, type PermitOf } from '../decision/permit.js'
 import { emptyReceipt, type Receipt, TAKE, WAIT } from '../decision/receipt.js'
 import { emptyReservation, type Reservation } from '../decision/reservation.js'
 import { PolicyError } from '../errors.js'
 import { checkKey, isKey, KEY_WORDS } from '../key.js'
-import type { BoundKey, Key, KeyList, Limiter, LimiterHandle, ReserveOptions, WaitOptions } from '../limiter.js'
+import type { BoundKey, Key, KeyList, LimiterHandle, ReserveOptions, WaitOptions } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import { shownAs } from '../shown.js'
 import type { Duration } from '../time/duration.js'
-import { atOnce, receiptsOf, WrappedLimiter } from './wrapped-limiter.js'
+import { atOnce, type InnerLimiter, Layer, policyIn, receiptsOf } from './layer.js'
 
 /** The form that is posted to another thread; functions cannot be posted. */
 export type PostedKeyList = ReadonlySet<string> | 'function'
@@ -100,13 +101,10 @@ export interface ListedHandle<Answer extends Decision = Decision> extends Limite
 export class ListedKeys<Answer extends Decision> {
   readonly lists: KeyLists
   private readonly policyOf: (key: Key) => Policy
-  private readonly permitOf: (decision: Decision) => Decision
+  private readonly permitOf: PermitOf
 
-  /**
-   * @param policyOf the policy that the inner limiter has for a key.
-   * @param permitOf the permit for a decision, which takes no place.
-   */
-  constructor(lists: KeyLists, policyOf: (key: Key) => Policy, permitOf: (decision: Decision) => Decision) {
+  /** @param policyOf the policy that the inner limiter has for a key. */
+  constructor(lists: KeyLists, policyOf: (key: Key) => Policy, permitOf: PermitOf) {
     this.lists = lists
     this.policyOf = policyOf
     this.permitOf = permitOf
@@ -146,19 +144,19 @@ export class ListedKeys<Answer extends Decision> {
  * anything. A call with several keys (`allOf`) is denied if one of them is on the deny list, and passes uncounted only if all are on the
  * allow list; otherwise all of them are counted.
  */
-export class ListedLimiter<Answer extends Decision> extends WrappedLimiter<Answer> implements Limiter<Answer> {
+export class ListedLimiter<Answer extends Decision> extends Layer<Answer> {
   private readonly listed: ListedKeys<Answer>
 
-  constructor(inner: Limiter<Answer>, lists: KeyLists, policyOf: (key: Key) => Policy) {
+  constructor(inner: InnerLimiter<Answer>, lists: KeyLists, permitOf: PermitOf) {
     super(inner)
-    this.listed = new ListedKeys(lists, policyOf, emptyPermit)
+    this.listed = new ListedKeys(lists, (key) => policyIn(inner, key), permitOf)
   }
 
-  take(key: Key, cost = 1): Answer {
+  take(key: Key, cost = 1): Awaitable<Answer> {
     return this.listed.taken(key, cost) ?? this.inner.take(key, cost)
   }
 
-  peek(key: Key, cost = 1): Decision {
+  peek(key: Key, cost = 1): Awaitable<Decision> {
     return this.listed.foreseen(key, cost) ?? this.inner.peek(key, cost)
   }
 
@@ -167,7 +165,7 @@ export class ListedLimiter<Answer extends Decision> extends WrappedLimiter<Answe
     return atOnce(key, options, (cost) => this.take(key, cost))
   }
 
-  [TAKE](key: Key, cost = 1): Receipt<Answer> {
+  [TAKE](key: Key, cost = 1): Awaitable<Receipt<Answer>> {
     const listed = this.listed.taken(key, cost)
     return listed === undefined ? receiptsOf(this.inner)[TAKE](key, cost) : emptyReceipt(listed)
   }
@@ -177,42 +175,40 @@ export class ListedLimiter<Answer extends Decision> extends WrappedLimiter<Answe
     return atOnce(key, options, (cost) => this[TAKE](key, cost))
   }
 
-  reserve(key: Key, cost: number, options?: ReserveOptions): Reservation {
+  reserve(key: Key, cost: number, options?: ReserveOptions): Awaitable<Reservation<When>> {
     const decision = this.listed.foreseen(key, cost)
-    if (decision === undefined) return this.inner.reserve(key, cost, options)
-    return emptyReservation(decision, () => decision)
+    return decision === undefined ? this.inner.reserve(key, cost, options) : emptyReservation(decision, () => decision)
   }
 
-  refund(key: Key, tokens: number): Decision {
+  refund(key: Key, tokens: number): Awaitable<Decision> {
     return this.listed.unchanged(key, () => checkedTokens(tokens)) ?? this.inner.refund(key, tokens)
   }
 
-  penalize(key: Key, tokens: number): Decision {
+  penalize(key: Key, tokens: number): Awaitable<Decision> {
     return this.listed.unchanged(key, () => checkedTokens(tokens)) ?? this.inner.penalize(key, tokens)
   }
 
-  block(key: Key, duration: Duration): Decision {
+  block(key: Key, duration: Duration): Awaitable<Decision> {
     return this.listed.unchanged(key, () => blockUs(duration)) ?? this.inner.block(key, duration)
   }
 
-  reset(key: Key): Decision {
+  reset(key: Key): Awaitable<Decision> {
     return this.listed.foreseen(key) ?? this.inner.reset(key)
   }
 
   /** A function is called for the key at each take and peek, not only here. */
-  key(key: Key): BoundKey<Answer> {
+  key(key: Key): BoundKey<Answer, When> {
     const bound = this.inner.key(key)
-    const listed: BoundKey<Answer> = {
+    return this.bound({
       key: bound.key,
       take: (cost = 1) => this.listed.taken(bound.key, cost) ?? bound.take(cost),
       peek: (cost = 1) => this.listed.foreseen(bound.key, cost) ?? bound.peek(cost),
-    }
-    return shownAs(listed, 'BoundKey', this.toJSON())
+    })
   }
 
-  override handle(): LimiterHandle<Answer> {
+  override handle(): LimiterHandle {
     const { allow, deny } = this.listed.lists
-    const handle: ListedHandle<Answer> = { ...this.inner.handle(), allow: allow.posted, deny: deny.posted }
+    const handle: ListedHandle = { ...super.handle(), allow: allow.posted, deny: deny.posted }
     return shownAs(handle, 'LimiterHandle', {})
   }
 }

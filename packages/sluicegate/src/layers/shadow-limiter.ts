@@ -1,18 +1,19 @@
 import { checkedAheadMs } from '../arguments.js'
+import { type Awaitable, chained, type When } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
-import { emptyPermit, isPermit } from '../decision/permit.js'
+import { emptyPermit, isPermit, type PermitOf } from '../decision/permit.js'
 import { type Receipt, receiptWith, TAKE, WAIT } from '../decision/receipt.js'
 import { emptyReservation, type Reservation } from '../decision/reservation.js'
-import type { BoundKey, Key, Limiter, LimiterHandle, ReserveOptions, WaitOptions } from '../limiter.js'
+import type { BoundKey, Key, LimiterHandle, LimiterVerbs, ReserveOptions, WaitOptions } from '../limiter.js'
 import { shownAs } from '../shown.js'
 import type { Duration } from '../time/duration.js'
-import { atOnce, receiptsOf, WrappedLimiter } from './wrapped-limiter.js'
+import { atOnce, type InnerLimiter, Layer, receiptsOf } from './layer.js'
 
-/** The property of a shadow limiter, also a shared one, that holds its inner limiter, for callers that hide denials themselves. */
+/** The property of a shadow limiter that holds its inner limiter, for callers that hide denials themselves. */
 export const WITHIN: unique symbol = Symbol.for('sluicegate.within')
 
 /** What the handle of a {@link ShadowLimiter} carries beside that of its inner limiter. */
-export interface ShadowHandle<Answer extends Decision = Decision> extends LimiterHandle<Answer> {
+export interface ShadowHandle extends LimiterHandle {
   readonly shadow?: boolean
 }
 
@@ -20,17 +21,24 @@ export interface ShadowHandle<Answer extends Decision = Decision> extends Limite
  * Decides and counts as the inner limiter does, and lets everything pass. A take that would have been denied has `wouldDeny: true` and is
  * not counted, as no denial is. Denials are still published and counted for hot keys.
  */
-export class ShadowLimiter<Answer extends Decision> extends WrappedLimiter<Answer> implements Limiter<Answer> {
-  get [WITHIN](): Limiter<Answer> {
+export class ShadowLimiter<Answer extends Decision> extends Layer<Answer> {
+  private readonly permitOf: PermitOf
+
+  constructor(inner: InnerLimiter<Answer>, permitOf: PermitOf) {
+    super(inner)
+    this.permitOf = permitOf
+  }
+
+  get [WITHIN](): LimiterVerbs<Answer> {
     return this.inner
   }
 
-  take(key: Key, cost?: number): Answer {
-    return passing(this.inner.take(key, cost))
+  take(key: Key, cost?: number): Awaitable<Answer> {
+    return this.passing(this.inner.take(key, cost))
   }
 
-  peek(key: Key, cost?: number): Decision {
-    return passing(this.inner.peek(key, cost))
+  peek(key: Key, cost?: number): Awaitable<Decision> {
+    return this.passing(this.inner.peek(key, cost))
   }
 
   /** Resolves at once: a caller that would have waited passes with `wouldDeny`. */
@@ -38,9 +46,8 @@ export class ShadowLimiter<Answer extends Decision> extends WrappedLimiter<Answe
     return atOnce(key, options, (cost) => this.take(key, cost))
   }
 
-  [TAKE](key: Key, cost?: number): Receipt<Answer> {
-    const receipt = receiptsOf(this.inner)[TAKE](key, cost)
-    return receiptWith(receipt, passing(receipt.decision))
+  [TAKE](key: Key, cost?: number): Awaitable<Receipt<Answer>> {
+    return chained(receiptsOf(this.inner)[TAKE](key, cost), (receipt) => receiptWith(receipt, this.passed(receipt.decision)))
   }
 
   async [WAIT](key: Key, options: WaitOptions = {}): Promise<Receipt<Answer>> {
@@ -51,53 +58,62 @@ export class ShadowLimiter<Answer extends Decision> extends WrappedLimiter<Answe
    * Books what passes now. A reservation that would have to wait is not booked, as a denial is not counted: callers that do not wait
    * would otherwise drive the key into unbounded debt.
    */
-  reserve(key: Key, cost: number, options?: ReserveOptions): Reservation {
+  reserve(key: Key, cost: number, options?: ReserveOptions): Awaitable<Reservation<When>> {
     checkedAheadMs(options)
-    const foreseen = this.inner.peek(key, cost)
-    if (!foreseen.allowed) return emptyReservation(passing(foreseen), () => this.peek(key))
-    const booked = this.inner.reserve(key, cost, { maxWaitMs: 0 })
-    // Another thread may have taken the tokens since the peek.
-    if (!booked.allowed) return emptyReservation(passing({ ...booked.decision, allowed: false }), () => this.peek(key))
-    return {
-      allowed: true,
-      waitMs: 0,
-      decision: booked.decision,
-      settle: (actualCost) => passing(booked.settle(actualCost)),
-      cancel: () => passing(booked.cancel()),
-    }
+    const empty = (decision: Decision): Reservation<When> => emptyReservation(this.passed(decision), () => this.peek(key))
+    return chained(this.inner.peek(key, cost), (foreseen): Awaitable<Reservation<When>> => {
+      if (!foreseen.allowed) return empty(foreseen)
+      return chained(this.inner.reserve(key, cost, { maxWaitMs: 0 }), (booked): Reservation<When> => {
+        // Others may have taken the tokens since the peek.
+        if (!booked.allowed) return empty({ ...booked.decision, allowed: false })
+        const settle = (actualCost: number) => this.passing(booked.settle(actualCost))
+        return { allowed: true, waitMs: 0, decision: booked.decision, settle, cancel: () => this.passing(booked.cancel()) }
+      })
+    })
   }
 
-  refund(key: Key, tokens: number): Decision {
-    return passing(this.inner.refund(key, tokens))
+  refund(key: Key, tokens: number): Awaitable<Decision> {
+    return this.passing(this.inner.refund(key, tokens))
   }
 
-  penalize(key: Key, tokens: number): Decision {
-    return passing(this.inner.penalize(key, tokens))
+  penalize(key: Key, tokens: number): Awaitable<Decision> {
+    return this.passing(this.inner.penalize(key, tokens))
   }
 
-  block(key: Key, duration: Duration): Decision {
-    return passing(this.inner.block(key, duration))
+  block(key: Key, duration: Duration): Awaitable<Decision> {
+    return this.passing(this.inner.block(key, duration))
   }
 
-  reset(key: Key): Decision {
-    return passing(this.inner.reset(key))
+  reset(key: Key): Awaitable<Decision> {
+    return this.passing(this.inner.reset(key))
   }
 
-  key(key: Key): BoundKey<Answer> {
+  key(key: Key): BoundKey<Answer, When> {
     const bound = this.inner.key(key)
-    const own: BoundKey<Answer> = { key: bound.key, take: (cost) => passing(bound.take(cost)), peek: (cost) => passing(bound.peek(cost)) }
-    return shownAs(own, 'BoundKey', this.toJSON())
+    return this.bound({
+      key: bound.key,
+      take: (cost) => this.passing(bound.take(cost)),
+      peek: (cost) => this.passing(bound.peek(cost)),
+    })
   }
 
-  override handle(): LimiterHandle<Answer> {
-    const handle: ShadowHandle<Answer> = { ...this.inner.handle(), shadow: true }
+  override handle(): LimiterHandle {
+    const handle: ShadowHandle = { ...super.handle(), shadow: true }
     return shownAs(handle, 'LimiterHandle', {})
+  }
+
+  private passing<Decided extends Decision>(decision: Awaitable<Decided>): Awaitable<Decided> {
+    return chained(decision, (known) => this.passed(known))
+  }
+
+  private passed<Decided extends Decision>(decision: Decided): Decided {
+    return passing(decision, this.permitOf)
   }
 }
 
-/** The decision of a shadow limiter for that of its inner limiter. @param permitOf the permit for a decision, which takes no place. */
-export function passing<Answer extends Decision>(decision: Answer, permitOf: (passed: Decision) => Decision = emptyPermit): Answer {
+/** The decision of a shadow limiter for that of its inner limiter. */
+export function passing<Decided extends Decision>(decision: Decided, permitOf: PermitOf = emptyPermit): Decided {
   if (decision.allowed) return decision
-  const passed: Answer = { ...decision, allowed: true, retryAfterMs: 0, wouldDeny: true }
-  return isPermit(decision) ? (permitOf(passed) as Answer) : passed
+  const passed: Decided = { ...decision, allowed: true, retryAfterMs: 0, wouldDeny: true }
+  return isPermit(decision) ? (permitOf(passed) as Decided) : passed
 }

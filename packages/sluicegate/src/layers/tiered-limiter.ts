@@ -1,3 +1,4 @@
+import type { Awaitable } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import type { HotKeys } from '../decision/hot-keys.js'
 import { type Receipt, TAKE, WAIT } from '../decision/receipt.js'
@@ -13,10 +14,10 @@ import { sumOfStats } from '../sum-of-stats.js'
 import type { Clock } from '../time/clock.js'
 import type { Duration } from '../time/duration.js'
 import { FollowingWaits } from './following-waits.js'
+import { Layer, receiptsOf } from './layer.js'
 import { type OverrideMap, OverrideTiers } from './override-map.js'
 import { checkTier, checkTieredKey, contentOf, hotKeysOfAll, type Tier, TierTable } from './tier-table.js'
 import { tieredSnapshot } from './tiered-snapshot.js'
-import { receiptsOf, WrappedLimiter } from './wrapped-limiter.js'
 
 /** What the handle of a {@link TieredLimiter} carries beside that of the limiter for its own policy. */
 export interface TieredHandle<Answer extends Decision = Decision> extends LimiterHandle<Answer> {
@@ -56,7 +57,8 @@ export function areTiers(tiers: unknown, ownAs: unknown): boolean {
  * Several policies, each with its own limiter: a call goes to the limiter of the key's policy. A key that is not in that limiter's table may be
  * in another's, since it had another policy before: then it takes along what it has spent. So a key is in one table at most.
  */
-export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answer> implements Limiter<Answer> {
+export class TieredLimiter<Answer extends Decision> extends Layer<Answer> implements Limiter<Answer> {
+  declare protected readonly inner: Limiter<Answer> & Layer<Answer>['inner']
   private readonly parts: TieredLimiterParts<Answer>
   private readonly table: TierTable<Limiter<Answer>>
   private readonly overridden: OverrideTiers<Limiter<Answer>> | undefined
@@ -105,7 +107,7 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
   }
 
   /** Receipts return to the limiter that charged, whatever the key's policy is by then. */
-  [TAKE](key: Key, cost?: number): Receipt<Answer> {
+  [TAKE](key: Key, cost?: number): Awaitable<Receipt<Answer>> {
     return receiptsOf(this.limiterOf(key))[TAKE](key, cost)
   }
 

@@ -1,17 +1,13 @@
-import { checkedBan } from '../../ban-options.js'
-import type { Decision } from '../../decision/decision.js'
 import { withDroppable } from '../../dropped-promise.js'
-import { BanCounter } from '../../layers/ban-counter.js'
-import { checkedPolicies, checkShadow } from '../../layers/limiter-layers.js'
-import { preparedKeyList } from '../../layers/listed-limiter.js'
+import { checkedPolicies, outerLayers } from '../../layers/limiter-layers.js'
 import type { Override } from '../../layers/override-map.js'
 import type { Policy } from '../../policy/policy.js'
 import { withQueue } from '../../queue/create-queue.js'
 import type { Clock } from '../../time/clock.js'
 import type { SharedLimiter } from '../shared-limiter.js'
 import { overridesStaleMs, type SharedOptions } from '../shared-options.js'
+import { SharedPermit } from '../shared-permit.js'
 import type { OverrideCache } from './override-cache.js'
-import { BanningSharedLimiter, ListedSharedLimiter, ShadowSharedLimiter } from './shared-layers.js'
 import { TieredSharedLimiter } from './tiered-shared-limiter.js'
 
 /** Creates the shared limiter of each policy. */
@@ -31,27 +27,25 @@ export interface SharedMaker {
  * @throws {PolicyError} before anything is made.
  */
 export function layeredShared(own: Policy, maker: SharedMaker, options: SharedOptions): SharedLimiter {
-  const { policyFor, allow, deny, shadow } = options
-  checkShadow(shadow)
+  const { policyFor } = options
+  const outer = outerLayers({ ...options, clock: maker.clock }, SharedPermit.empty)
   const staleMs = overridesStaleMs(options.overrides)
   const policies = checkedPolicies({ ...options, overrides: staleMs !== undefined }, own)
-  const ban = checkedBan(options.banAfter)
-  const isListed = allow !== undefined || deny !== undefined
-  const lists = { allow: preparedKeyList(allow, 'allow'), deny: preparedKeyList(deny, 'deny') }
   const plain = maker.make(own)
   const overrides = staleMs === undefined ? undefined : maker.overridesOf(staleMs, () => plain.policy)
   const isTiered = policyFor !== undefined || overrides !== undefined
-  const tiered = isTiered ? new TieredSharedLimiter({ ...maker, own: plain, ownAs: own, policyFor, policies, overrides }) : plain
-  const banning = ban === undefined ? tiered : new BanningSharedLimiter(tiered, new BanCounter(ban, maker.clock))
-  const keys = isTiered || ban !== undefined ? undefined : own.policies?.length
-  const listed = isListed ? new ListedSharedLimiter(banning, { ...lists, keys }) : banning
-  const whole: SharedLimiter<Decision> = shadow === true ? new ShadowSharedLimiter(listed) : listed
-  const queued = withQueue(mayBeDropped(whole), options.queue, maker.clock)
+  const tiered: SharedLimiter = isTiered
+    ? new TieredSharedLimiter({ ...maker, own: plain, ownAs: own, policyFor, policies, overrides })
+    : plain
+  const queued = withQueue(withPromises(outer(tiered)), options.queue, maker.clock)
   return overrides === undefined ? queued : Object.assign(queued, { overrides })
 }
 
-/** Corrections of an account may be called without `await`; takes, waits and reservations are their answers, and reject as any promise. */
-function mayBeDropped(limiter: SharedLimiter): SharedLimiter {
+/**
+ * Corrections of an account answer with promises also where a layer knows the answer at once, and may be called without `await`; takes, waits
+ * and reservations are their answers, and reject as any promise.
+ */
+function withPromises(limiter: SharedLimiter): SharedLimiter {
   const policyName = (): string => limiter.policy.name
   const reserve = limiter.reserve.bind(limiter)
   const value: SharedLimiter['reserve'] = async (key, cost, options) =>

@@ -5,6 +5,7 @@ import type { HotKeys } from '../../decision/hot-keys.js'
 import { type Receipt, TAKE, WAIT } from '../../decision/receipt.js'
 import type { Reservation } from '../../decision/reservation.js'
 import { FollowingWaits } from '../../layers/following-waits.js'
+import { Layer, receiptsOf } from '../../layers/layer.js'
 import { type Override, OverrideTiers } from '../../layers/override-map.js'
 import { checkTier, checkTieredKey, contentOf, hotKeysOfAll, TierTable } from '../../layers/tier-table.js'
 import type { BoundKey, Key, ReserveOptions, WaitOptions } from '../../limiter.js'
@@ -18,7 +19,6 @@ import { mergedLoads, type ShardLoads } from '../calls/shard-load.js'
 import { sumOfRegions } from '../region-stats.js'
 import type { SharedLimiter, SharedStats } from '../shared-limiter.js'
 import type { OverrideCache } from './override-cache.js'
-import { receiptsOf, WrappedSharedLimiter } from './shared-layers.js'
 
 /** What a {@link TieredSharedLimiter} is made of. */
 export interface TieredSharedParts<Answer extends Decision> {
@@ -37,7 +37,8 @@ export interface TieredSharedParts<Answer extends Decision> {
 }
 
 /** `TieredLimiter` for shared limiters: several policies, each with its own limiter; a call goes to that of the key's policy. */
-export class TieredSharedLimiter<Answer extends Decision> extends WrappedSharedLimiter<Answer> implements SharedLimiter<Answer> {
+export class TieredSharedLimiter<Answer extends Decision> extends Layer<Answer> implements SharedLimiter<Answer> {
+  declare protected readonly inner: SharedLimiter<Answer> & Layer<Answer>['inner']
   private readonly parts: TieredSharedParts<Answer>
   private readonly table: TierTable<SharedLimiter<Answer>>
   private readonly overridden: OverrideTiers<SharedLimiter<Answer>>
@@ -141,7 +142,7 @@ export class TieredSharedLimiter<Answer extends Decision> extends WrappedSharedL
     return hotKeysOfAll(this.limiters(), n)
   }
 
-  override shards(n = 10): ShardLoads {
+  shards(n = 10): ShardLoads {
     const most = checkedTop(n)
     return mergedLoads(
       this.limiters().map((limiter) => limiter.shards(Number.MAX_SAFE_INTEGER)),

@@ -164,12 +164,3 @@ export class SharedReservation extends ShownReservation<Decision> implements Res
     return this.backend.execute(operation).then(decisionOf)
   }
 }
-
-/** A reservation that holds nothing: allowed as `decision` is; `settle` and `cancel` answer with `state()`. */
-export function emptySharedReservation(decision: Decision, state: () => Promise<Decision>): Reservation<'later'> {
-  const settle = async (actualCost: number): Promise<Decision> => {
-    checkActualCost(actualCost)
-    return state()
-  }
-  return { allowed: decision.allowed, waitMs: decision.retryAfterMs, decision, settle, cancel: state }
-}

@@ -1,0 +1,105 @@
+import { checkedWaitRequest } from '../arguments.js'
+import type { Awaitable, When } from '../awaitable.js'
+import type { Decision } from '../decision/decision.js'
+import type { HotKeys } from '../decision/hot-keys.js'
+import { type Receipt, type Receipting, TAKE, WAIT } from '../decision/receipt.js'
+import type { Reservation } from '../decision/reservation.js'
+import type { BoundKey, Key, LimiterHandle, LimiterVerbs, ReserveOptions, WaitOptions } from '../limiter.js'
+import type { Policy } from '../policy/policy.js'
+import { closeQueueOf, QueuedLimiter } from '../queue/create-queue.js'
+import { shownAs } from '../shown.js'
+import type { Duration } from '../time/duration.js'
+
+/** What a limiter has beside the verbs of all: counters, in memory threads and snapshots, over a store its servers. */
+interface Besides {
+  stats(): object
+  handle(): LimiterHandle
+  snapshot(): Uint8Array
+  shards(n?: number): unknown
+}
+
+/** A limiter in memory or over a store. */
+export type InnerLimiter<Answer extends Decision = Decision> = LimiterVerbs<Answer> & Pick<Besides, 'stats'>
+
+/**
+ * A limiter around an inner one, whose answers come when the inner one's do: in memory at once. Verbs without a key go to the inner limiter
+ * directly. To its user a layer has the type of the limiter within.
+ */
+export abstract class Layer<Answer extends Decision> extends QueuedLimiter implements LimiterVerbs<Answer>, Receipting<Answer> {
+  protected readonly inner: LimiterVerbs<Answer> & Besides
+
+  constructor(inner: InnerLimiter<Answer>) {
+    super()
+    this.inner = inner as LimiterVerbs<Answer> & Besides
+    // Limiters in memory have no servers to show.
+    if ('shards' in inner && !('shards' in this)) Object.defineProperty(this, 'shards', { value: (n?: number) => this.inner.shards(n) })
+  }
+
+  abstract [TAKE](key: Key, cost?: number): Awaitable<Receipt<Answer>>
+  abstract [WAIT](key: Key, options?: WaitOptions): Promise<Receipt<Answer>>
+  abstract override take(key: Key, cost?: number): Awaitable<Answer>
+  abstract peek(key: Key, cost?: number): Awaitable<Decision>
+  abstract override wait(key: Key, options?: WaitOptions): Promise<Answer>
+  abstract reserve(key: Key, cost: number, options?: ReserveOptions): Awaitable<Reservation<When>>
+  abstract override refund(key: Key, tokens: number): Awaitable<Decision>
+  abstract override penalize(key: Key, tokens: number): Awaitable<Decision>
+  abstract block(key: Key, duration: Duration): Awaitable<Decision>
+  abstract reset(key: Key): Awaitable<Decision>
+  abstract key(key: Key): BoundKey<Answer, When>
+
+  get policy(): Policy {
+    return this.inner.policy
+  }
+
+  /** The policy in force for a key. */
+  policyOf(key: Key): Policy {
+    return policyIn(this.inner, key)
+  }
+
+  update(policy: Policy): void {
+    this.inner.update(policy)
+  }
+
+  hotKeys(n?: number): HotKeys {
+    return this.inner.hotKeys(n)
+  }
+
+  stats(): object {
+    return this.inner.stats()
+  }
+
+  handle(): LimiterHandle {
+    return this.inner.handle()
+  }
+
+  snapshot(): Uint8Array {
+    return this.inner.snapshot()
+  }
+
+  close(): void {
+    closeQueueOf(this)
+    this.inner.close()
+  }
+
+  /** A bound key of this limiter; logs show it without the key. */
+  protected bound(bound: BoundKey<Answer, When>): BoundKey<Answer, When> {
+    return shownAs(bound, 'BoundKey', this.toJSON())
+  }
+}
+
+/** The policy of a limiter for a key. */
+export function policyIn(limiter: Pick<InnerLimiter, 'policy'>, key: Key): Policy {
+  return limiter instanceof Layer ? limiter.policyOf(key) : limiter.policy
+}
+
+/** The receipts of a limiter of this library. */
+export function receiptsOf<Answer extends Decision>(limiter: LimiterVerbs<Answer>): Receipting<Answer> {
+  return limiter as LimiterVerbs<Answer> & Receipting<Answer>
+}
+
+/** A wait that ends at once; throws what it rejects with. */
+export function atOnce<Answer>(key: Key, options: WaitOptions, take: (cost: number) => Answer): Answer {
+  const { cost, signal } = checkedWaitRequest(key, options)
+  if (signal?.aborted) throw signal.reason
+  return take(cost)
+}
