@@ -37,7 +37,8 @@ export function regionTermsOf(policy: Policy, split?: number): RegionTerms {
   const reason = whyNotHeld(policy)
   if (reason !== undefined) {
     if (split === undefined || !isDivisible(policy, split)) {
-      const why = split === undefined ? reason : `${reason}; a share of ${Number(split.toPrecision(3))} is less than a token: the home decides`
+      const why =
+        split === undefined ? reason : `${reason}; a share of ${Number(split.toPrecision(3))} is less than a token: the home decides`
       return { mode: 'home', why, leaseUs: 0, periodUs: PERIOD_US }
     }
     const lost = lostBy(policy, split)
