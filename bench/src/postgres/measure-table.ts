@@ -34,6 +34,7 @@ export async function measureSize(server: PostgresProcess): Promise<Record<strin
 /** Exact decisions on few keys, autovacuum on: what the table has after each part of them. */
 export async function measureBloat(server: PostgresProcess, decisions: number, progress: (line: string) => void): Promise<BloatStep[]> {
   await server.ask('TRUNCATE sluicegate')
+  await server.ask('SELECT pg_stat_reset()')
   const contender = await (CONTENDERS[0] as OpenContender)(server.url, PLENTY)
   const steps: BloatStep[] = []
   let [n, done, seconds] = [0, 0, 0]

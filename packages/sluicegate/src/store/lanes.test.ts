@@ -110,7 +110,13 @@ async function contended(mode: 'exact' | 'leased') {
     }
   }
   const limiters = Array.from({ length: processes }, (_, i) =>
-    createLimiter(policy, { store: casStore(distant(clock, memory, 1 + (i % 3) / 2).store), clock, mode, outage: 'closed', timeoutMs: 1000 }),
+    createLimiter(policy, {
+      store: casStore(distant(clock, memory, 1 + (i % 3) / 2).store),
+      clock,
+      mode,
+      outage: 'closed',
+      timeoutMs: 1000,
+    }),
   )
   const all = limiters.flatMap((limiter, i) => Array.from({ length: callers }, () => caller(limiter, i)))
   await passing(clock, () => false, ms)

@@ -16,6 +16,9 @@ const MOST_WAITING = 50_000
 /** Of those that wait, so many are looked at to find what can go together. */
 const MOST_SEEN = 2000
 
+/** That of the start: the fake timers of a test do not hold up calls. Not every runtime has it. */
+const { setImmediate: atTurnsEnd } = globalThis as { readonly setImmediate?: (call: () => void) => unknown }
+
 /** What came of the steps of one caller: of a take `index` is its place among the equal ones that went with it. */
 export interface StepOutcome {
   readonly steps: readonly CasStepped[]
@@ -113,7 +116,7 @@ export class StepCalls {
       while (this.underWay < MOST_UNDER_WAY && this.sent(this.next(false), false)) {}
       while (this.alone < MOST_ALONE && this.sent(this.next(true), true)) {}
     }
-    if (this.isCrowd && globalThis.setImmediate !== undefined) setImmediate(send)
+    if (this.isCrowd && atTurnsEnd !== undefined) atTurnsEnd(send)
     // Quicker than `queueMicrotask`.
     else void Promise.resolve().then(send)
   }
