@@ -53,7 +53,7 @@ export function conformanceOverStore(
   // Time runs back for the keys of a store, but not for those of the oracle: a permit lasts as long as it was to.
   exact({ algorithms: ['concurrency'], shared: sampled ? LESS : SHARED, furthestBackMs: 0 })
   exact({ algorithms: sampled ? ['all-of'] : ['token bucket', 'sliding log', 'all-of'], shared: ['keys'], share: keysShare })
-  exact({ algorithms: ['all-of'], shared: [], own: true })
+  exact({ algorithms: sampled ? ['all-of'] : ['all-of', 'fixed window', 'sliding window'], shared: [], own: true })
 
   // What a lease leaves as it is.
   leased({ algorithms: sampled ? ['fixed window'] : ['token bucket', 'fixed window'], shared: ['keys'], share: keysShare })

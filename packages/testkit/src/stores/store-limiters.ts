@@ -1,8 +1,7 @@
 import type pg from 'pg'
 import { primary } from '../../../sluicegate/dist/cluster/primary.js'
 import { serveLimiter } from '../../../sluicegate/dist/cluster/serve-limiter.js'
-import type { LimiterOptions, ManualClock, Policy } from '../../../sluicegate/dist/index.js'
-import { createLimiter } from '../../../sluicegate/dist/index.js'
+import { createLimiter, type LimiterOptions } from '../../../sluicegate/dist/index.js'
 import { postgresTable } from '../../../sluicegate/dist/postgres/table-name.js'
 import { scriptedStore } from '../../../sluicegate/dist/redis/redis.js'
 import { RedisKeys } from '../../../sluicegate/dist/redis/redis-keys.js'
@@ -12,7 +11,7 @@ import { casStoreOf } from '../../../sluicegate/dist/store/cas.js'
 import type { CasStore } from '../../../sluicegate/dist/store/cas-store.js'
 import { memoryStore } from '../../../sluicegate/dist/store-testing/memory-store.js'
 import { channelPair } from '../cluster/channel-pair.js'
-import type { MakeLimiter, OverStore } from '../conformance/fixture.js'
+import type { MakeLimiter } from '../conformance/fixture.js'
 import { limiterAtGivenTimes } from '../postgres/given-time.js'
 import { GivenTime } from '../redis/given-time.js'
 
@@ -79,13 +78,12 @@ export const overMemoryStore: MakeOver = (mode) => (policy, options) => {
 }
 
 /** Over the memory of a primary process, by messages. */
-export const overCluster: MakeOver = (mode) => (policy, options) => servedOver(policy, mode, options)
-
-function servedOver(policy: Policy, mode: Mode, options: LimiterOptions & { readonly clock: ManualClock }): OverStore {
+export const overCluster: MakeOver = (mode) => (policy, options) => {
   const { clock, maxKeys } = options
   const pair = channelPair()
-  const served = serveLimiter(policy, { clock, ...(maxKeys !== undefined && { maxKeys }) })
+  const served = serveLimiter(policy, { clock, mode, ...(maxKeys !== undefined && { maxKeys }) })
   served.serve(pair.worker)
-  const limiter = createLimiter(policy, { store: primary({ process: pair.parent }), clock, ...shared(mode, options) })
+  const { mode: _, ...own } = shared(mode, options)
+  const limiter = createLimiter(policy, { store: primary({ process: pair.parent }), clock, ...own })
   return { limiter, keys: () => served.limiter.stats().keys }
 }

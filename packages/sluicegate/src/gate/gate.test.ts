@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { inspect } from 'node:util'
+import { freshWarnings } from 'sluicegate-testkit/fresh-warnings.js'
 import { type Clock, type ManualClock, manualClock } from '../index.js'
 import { attachGate, createGate, type Gate, type GateOptions, type GateRecord, type VerdictChange } from './index.js'
+
+freshWarnings()
 
 const START = Date.UTC(2026, 9, 10)
 

@@ -4,8 +4,11 @@ import { test } from 'node:test'
 import express from 'express'
 import { listening } from 'sluicegate-testkit/adapters/harness.js'
 import { ask } from 'sluicegate-testkit/adapters/http-client.js'
+import { freshWarnings } from 'sluicegate-testkit/fresh-warnings.js'
 import { type RateLimitOptions, rateLimit } from './index.js'
 import { ipKeyGenerator } from './ip-keys.js'
+
+freshWarnings()
 
 test('an address is its own key, one of IPv6 that of its network', () => {
   assert.equal(ipKeyGenerator('203.0.113.7'), '203.0.113.7')

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
+import { freshWarnings } from 'sluicegate-testkit/fresh-warnings.js'
 import { manualClock } from '../../index.js'
 import { CallGuard } from './call-guard.js'
+
+freshWarnings()
 
 const closed = (): Promise<never> => Promise.reject(new Error('The client is closed'))
 

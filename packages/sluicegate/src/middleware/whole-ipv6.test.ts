@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { plainFacts } from 'sluicegate-testkit/adapters/plain-request.js'
+import { freshWarnings } from 'sluicegate-testkit/fresh-warnings.js'
 import { keyFinder } from './key-source.js'
+
+freshWarnings()
 
 test('a function that returns a whole IPv6 address is warned of, once', async () => {
   const codes: unknown[] = []

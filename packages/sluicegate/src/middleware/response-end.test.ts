@@ -8,9 +8,12 @@ import { until } from 'sluicegate-testkit'
 import { listening } from 'sluicegate-testkit/adapters/harness.js'
 import { ask, pipeline } from 'sluicegate-testkit/adapters/http-client.js'
 import { type PlainRequest, plainFacts } from 'sluicegate-testkit/adapters/plain-request.js'
+import { freshWarnings } from 'sluicegate-testkit/fresh-warnings.js'
 import { concurrency, createLimiter, manualClock } from '../index.js'
 import { Middleware, type Pass } from './middleware.js'
 import { settleAtEnd } from './node-exchange.js'
+
+freshWarnings()
 
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void

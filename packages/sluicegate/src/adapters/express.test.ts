@@ -9,10 +9,13 @@ import { ask } from 'sluicegate-testkit/adapters/http-client.js'
 import { promisedLimiter } from 'sluicegate-testkit/adapters/promised-limiter.js'
 import { errorsOf } from 'sluicegate-testkit/adapters/rate-limit-site.js'
 import { ROUTES, type Site } from 'sluicegate-testkit/adapters/site.js'
+import { freshWarnings } from 'sluicegate-testkit/fresh-warnings.js'
 import { unhandledRejections } from 'sluicegate-testkit/unhandled-rejections.js'
 import { createLimiter, fixedWindow } from '../index.js'
 import { address, compose, route } from '../keys/index.js'
 import { rateLimit } from './express.js'
+
+freshWarnings()
 
 async function send(site: Site, name: string, status: number | undefined, response: Response): Promise<void> {
   const reply = await site.reply(name, status)

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Hono } from 'hono'
+import { freshWarnings } from 'sluicegate-testkit/fresh-warnings.js'
 import { rateLimit as limitFetch } from '../adapters/fetch.js'
 import { rateLimit as limitHono } from '../adapters/hono.js'
 import { createLimiter, tokenBucket } from '../index.js'
 import { address, apiKey, compose, method } from '../keys/index.js'
+
+freshWarnings()
 
 const limiter = createLimiter(tokenBucket({ limit: 5, window: '1m' }))
 const CURE = /say remoteAddress, or a key that needs none/

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { longTest, RedisProcess, until } from 'sluicegate-testkit'
+import { freshWarnings } from 'sluicegate-testkit/fresh-warnings.js'
 import { clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { createLimiter } from '../create-limiter.js'
 import { tokenBucket } from '../policy/single-policy.js'
@@ -8,6 +9,8 @@ import type { CommandRunner } from './command-runner.js'
 import { redis } from './redis.js'
 import { warnAtStart } from './redis-warnings.js'
 import { runnerFor } from './runner-for.js'
+
+freshWarnings()
 
 /** Servers that say of themselves what a test wants. */
 function serversSaying(...infos: readonly string[]): CommandRunner {

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
+import { freshWarnings } from 'sluicegate-testkit/fresh-warnings.js'
 import { createLimiter, fixedWindow, manualClock } from '../index.js'
+
+freshWarnings()
 
 test('the first new key without room causes one process warning, which says what to do', async () => {
   const warned = once(process, 'warning')

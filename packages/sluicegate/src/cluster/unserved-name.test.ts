@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { channelPair, turns } from 'sluicegate-testkit/cluster/channel-pair.js'
+import { freshWarnings } from 'sluicegate-testkit/fresh-warnings.js'
 import { createLimiter } from '../create-limiter.js'
 import { manualClock, tokenBucket } from '../index.js'
 import { primary } from './primary.js'
 import { serveLimiter } from './serve-limiter.js'
+
+freshWarnings()
 
 const policy = (name: string) => tokenBucket({ limit: 100, window: '1s', name })
 

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { freshWarnings } from 'sluicegate-testkit/fresh-warnings.js'
 import { fixedWindow, manualClock, type Policy } from '../../index.js'
 import { CallGuard } from '../calls/call-guard.js'
 import { type KeptOverrides, OverrideCache, type OverrideStore } from './override-cache.js'
+
+freshWarnings()
 
 const OWN = fixedWindow({ limit: 30, window: '1d', name: 'own' })
 const PRO = fixedWindow({ limit: 60, window: '1d', name: 'pro' })
