@@ -3,9 +3,9 @@ import type { SharedOptions } from '../../../sluicegate/dist/index.js'
 import { createLimiter } from '../../../sluicegate/dist/index.js'
 import type { Policy } from '../../../sluicegate/dist/policy/policy.js'
 import { postgresStore } from '../../../sluicegate/dist/postgres/postgres-store.js'
+import type { SharedLimiter } from '../../../sluicegate/dist/shared/shared-limiter.js'
 import { casStoreOf } from '../../../sluicegate/dist/store/cas.js'
 import { type ManualClock, manualClock } from '../../../sluicegate/dist/time/clock.js'
-import type { SharedLimiter } from '../../../sluicegate/dist/shared/shared-limiter.js'
 
 /** How statements read the server's clock, `NOW` in `statements.ts`. */
 const NOW = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint'
