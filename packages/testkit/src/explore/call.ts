@@ -1,6 +1,6 @@
 import { type ExploredPolicy, PLAIN } from './explored-policy.js'
 
-/** `takeBoth` takes of its key and of `other` together, or of neither. */
+/** `takeBoth` takes of its key and of `other` together, or of neither. `save` takes a key out, `load` brings one that owes `amount` tokens. */
 export type Verb =
   | 'take'
   | 'peek'
@@ -14,6 +14,8 @@ export type Verb =
   | 'takeBoth'
   | 'release'
   | 'heartbeat'
+  | 'save'
+  | 'load'
 
 /** One call into the core. */
 export interface Call {
@@ -89,5 +91,7 @@ export const release = (key: number, nowUs: number): Call => call('release', key
 export const heartbeat = (key: number, nowUs: number): Call => call('heartbeat', key, nowUs, 1)
 /** The same about one of the permits that were given before the start. */
 export const about = (permit: Call, nth: number, untilUs: number): Call => ({ ...permit, nth, bound: untilUs })
+export const save = (key: number, nowUs = NOW): Call => call('save', key, nowUs, 0)
+export const load = (key: number, nowUs = NOW, amount = 1): Call => call('load', key, nowUs, amount)
 export const block = (key: number, us: number): Call => call('block', key, NOW, us)
 export const update = (policy: ExploredPolicy, nowUs = NOW): Call => ({ verb: 'update', key: A, nowUs, amount: 0, policy })

@@ -2,6 +2,7 @@ import type { Call } from './call.js'
 import type { ExploredCore, ExploredKey } from './explored-core.js'
 import { type ExploredPolicy, isRate } from './explored-policy.js'
 import type { PolicyRecords } from './policy-records.js'
+import type { SavedNumbers } from './saved-numbers.js'
 
 const MOST_ATTEMPTS = 100
 /** No order explains it. */
@@ -22,6 +23,8 @@ export interface CallContext {
   readonly core: ExploredCore
   readonly keys: readonly ExploredKey[]
   readonly blocks: PolicyRecords
+  /** Of the key that is saved or loaded. */
+  readonly numbers: SavedNumbers
   /** The permits that were given before the start. */
   readonly founded: readonly GivenPermit[]
   /** The policy at the start; later ones are of the same algorithm. */
@@ -102,6 +105,10 @@ export class ExploredCall {
       case 'release':
       case 'heartbeat':
         return () => this.permitChanged(low, high, nowUs, verb === 'release')
+      case 'save':
+        return () => this.saved(core.saveKey(low, high, nowUs, 1))
+      case 'load':
+        return () => this.loaded(low, high)
       case 'takeBoth':
         return () => this.bothTaken(this.keyOf(call.key), this.keyOf(call.other ?? 0), nowUs, amount)
       default:
@@ -123,6 +130,18 @@ export class ExploredCall {
     } else if (policy.encoding !== 'LOG' && !Number.isNaN(answer))
       this.more = answer < 0 ? core.untilFree(this.call.amount) : core.untilNew()
     return answer
+  }
+
+  private saved(answer: number): number {
+    const { isSuspended, numbers } = this.context
+    return isSuspended() || answer !== 1 ? answer : numbers.debtAt(this.call.nowUs)
+  }
+
+  private loaded(low: number, high: number): number {
+    const { core, isSuspended, numbers, policy } = this.context
+    numbers.give(policy, this.call.nowUs, this.call.amount * policy.unitsPerToken)
+    const answer = core.loadKey(low, high, this.call.nowUs)
+    return isSuspended() || answer !== 1 ? answer : 0
   }
 
   private reserved(answer: number): number {

@@ -28,6 +28,8 @@ export interface ExploredCore {
   givenPermit(): number
   givenUntilUs(): number
   changePermit(low: number, high: number, nowUs: number, renew: boolean, given: number, untilUs: number, tokens: number): number
+  saveKey(low: number, high: number, nowUs: number, takesOut: number): number
+  loadKey(low: number, high: number, nowUs: number): number
   whyUnanswered(): number
   detailOfUnanswered(): number
   forgotten(): number

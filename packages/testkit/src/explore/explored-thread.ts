@@ -3,6 +3,7 @@ import { ExploredCall, type GivenPermit } from './explored-call.js'
 import type { ExploredCore, ExploredKey } from './explored-core.js'
 import type { ExploredPolicy } from './explored-policy.js'
 import type { PolicyRecords } from './policy-records.js'
+import { SavedNumbers } from './saved-numbers.js'
 import { type Stepwise, TO_THE_END } from './search.js'
 
 const STACK_HEADER_BYTES = 8
@@ -34,6 +35,7 @@ export class ExploredThread implements Stepwise {
   readonly forgotten: Float64Array
   readonly began: Float64Array
   readonly ended: Float64Array
+  private readonly numbers = new SavedNumbers()
   private readonly script: readonly ExploredCall[]
   private readonly verbs: readonly Call['verb'][]
   private readonly stack: number
@@ -51,7 +53,7 @@ export class ExploredThread implements Stepwise {
     this.core = parts.core
     this.stack = stack
     this.stackWords = new Int32Array(memory.buffer, stack, 2)
-    const context = { ...parts, isSuspended: () => this.unwinding }
+    const context = { ...parts, numbers: this.numbers, isSuspended: () => this.unwinding }
     this.script = calls.map((call) => new ExploredCall(call, context))
     this.verbs = calls.map(({ verb }) => verb)
     const numbers = (): Float64Array => new Float64Array(calls.length)
@@ -70,8 +72,13 @@ export class ExploredThread implements Stepwise {
     const noCalendar = (): number => {
       throw new Error('no scenario goes by the calendar')
     }
-    const noNumber = (): number => Number.NaN
-    const numbers = { beginKey: ignore, endKey: ignore, savedEntry: ignore, putNumber: ignore, nextNumber: noNumber }
+    const numbers = {
+      beginKey: () => thread().numbers.begin(),
+      endKey: ignore,
+      savedEntry: ignore,
+      putNumber: (number: number) => thread().numbers.put(number),
+      nextNumber: () => thread().numbers.next(),
+    }
     const host = { policyChanged: ignore, pause: ignore, switchThread: () => thread().switchThread(), ...numbers }
     const imports = { env: { memory }, host: { ...host, calendarWindowStart: noCalendar, calendarWindowEnd: noCalendar } }
     return new WebAssembly.Instance(module, imports).exports as unknown as ExploredCore

@@ -24,6 +24,12 @@ export class RateModel implements KeyModel {
     if (verb === 'take') return debt + weight <= capacity ? this.owing(debt + weight, nowUs) : denied(this, nowUs)
     if (verb === 'refund') return this.owing(Math.max(debt - weight, 0), nowUs)
     if (verb === 'penalize') return this.owing(Math.max(debt, Math.min(debt + weight, DEEPEST_DEBT_BURSTS * capacity)), nowUs)
+    if (verb === 'save') return { after: undefined, value: debt }
+    if (verb === 'load') {
+      // On top of what is owed, up to the burst.
+      const more = Math.max(Math.min(amount, burst - Math.ceil(debt / unitsPerToken)), 0)
+      return { ...this.owing(debt + more * unitsPerToken, nowUs), value: 0 }
+    }
     if (verb === 'reserve') {
       const waitUs = Math.ceil(Math.max(debt + weight - capacity, 0) / unitsPerUs)
       if (amount > burst || waitUs > bound) return denied(this, nowUs)

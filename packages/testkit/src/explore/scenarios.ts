@@ -11,11 +11,14 @@ import {
   FORTNIGHT_US,
   LATER,
   LOOSER,
+  load,
   NOW,
   peek,
+  refund,
   reserve,
   reset,
   STRICTER,
+  save,
   take,
   takeBoth,
   update,
@@ -214,6 +217,17 @@ const OVERFLOWS: readonly Scenario[] = [
   }),
 ]
 
+const saved = askOf('saved', {})
+
+const SAVED: readonly Scenario[] = [
+  saved('save | take | take', [take(A)], [[save(A)], [take(A)], [take(A)]]),
+  saved('save | save | refund', [take(A, NOW, 2)], [[save(A)], [save(A)], [refund(A, NOW)]]),
+  saved('load | take | peek', [], [[load(A)], [take(A)], [peek(A)]]),
+  saved('load into what is spent | take | reset', [take(A)], [[load(A)], [take(A)], [reset(A)]]),
+  saved('save and load again | take', [take(A)], [[save(A), load(A)], [take(A)]]),
+  saved('save | update | take', [take(A, NOW, 2)], [[save(A)], [update(LOOSER)], [take(A)]]),
+]
+
 /** Every question asked of the core, in the order in which they were found worth asking. */
 export const SCENARIOS: readonly Scenario[] = [
   ...HITS,
@@ -227,6 +241,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...PERMITS,
   ...GROWTH,
   ...OVERFLOWS,
+  ...SAVED,
 ]
 
 /** @throws {Error} when there is none of that name. */

@@ -7,6 +7,7 @@ const inReplace = inFile('table/replace-state.ts')
 const inClaim = inFile('table/claim.ts')
 const inTable = inFile('table/search.ts')
 const inWords = inFile('atomics/words.ts')
+const inSaved = inFile('table/saved-key.ts')
 
 /** What tells the ordinary take of a bucket or GCRA from that of the other encodings. */
 const QUICK = ' && isOrdinary(state, nowUs) && !mayBeBanned'
@@ -191,4 +192,23 @@ export const TABLE_MUTANTS: readonly Mutant[] = [
     from: 'if (isMark(state)) return revoke(entry, state)',
     to: 'if (isMark(state)) return true',
   }),
+  mutant(
+    'a key is taken out whatever it owes by then',
+    'saved: save | take | take',
+    [1, 0],
+    inSaved('if (takesOut && !evict(entry, state)) continue', 'if (takesOut && !evict(entry, load(entry + STATE))) continue'),
+    inSaved('      if (load(entry + STATE) != state || !isUnchanged(entry, false)) continue\n', ''),
+  ),
+  mutant(
+    'two threads take out one key',
+    'saved: save | save | refund',
+    [1, 0],
+    inSaved('if (takesOut && !evict(entry, state)) continue', 'if (takesOut) evict(entry, state)'),
+  ),
+  mutant(
+    'a loaded key takes the place of a take',
+    'saved: load | take | peek',
+    [1, 0],
+    inSaved('return swap(entry + STATE, state, next)\n', 'return swap(entry + STATE, load(entry + STATE), next)\n'),
+  ),
 ]
