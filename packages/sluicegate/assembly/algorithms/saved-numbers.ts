@@ -31,8 +31,9 @@ export function putWide(number: i64): void {
   put(<i64>(<u64>folded >> HALF_BITS))
 }
 
-@inline export function putSigned(number: i64): void {
-  put(fold(number))
+/** A time; of a key that was never charged, that of the base, it may lie before all others. */
+export function putSigned(number: i64): void {
+  put(fold(min<i64>(max<i64>(number, -MOST_US), MOST_US)))
 }
 
 /** Reads past the last number: there must be none. */

@@ -1,3 +1,4 @@
+import { checkedWaitRequest } from '../arguments.js'
 import { nameOf } from '../key.js'
 import type { Key, WaitOptions } from '../limiter.js'
 import type { Clock } from '../time/clock.js'
@@ -40,6 +41,7 @@ export class FollowingWaits<Inner> {
     options: WaitOptions = {},
     call: (limiter: Inner, options: WaitOptions) => Promise<Answer>,
   ): Promise<Answer> {
+    checkedWaitRequest(key, options)
     const { signal, maxWaitMs } = options
     const limiter = this.limiterOf(key)
     if (signal?.aborted) return call(limiter, options)

@@ -187,6 +187,18 @@ test('bytes that no limiter wrote are refused, and change nothing', () => {
   }
 })
 
+test('a key whose words are those of a time base long ago moves as any other', () => {
+  const clock = manualClock(MIDNIGHT)
+  for (const policy of [fixedWindow({ limit: 1_000_000, window: '30d' }), slidingLog({ limit: 9, window: '365d' })]) {
+    const from = inMemory(createLimiter(policy, { clock }))
+    from.take('k', 3)
+    from.reset('k')
+    const to = inMemory(createLimiter(policy, { clock }))
+    assert.equal(to.loadKey('k', from.saveKey('k', true) as Uint8Array), true)
+    assert.equal(to.take('k', 2).remaining, policy.limit - 2)
+  }
+})
+
 test('a key of another algorithm is refused', () => {
   const from = inMemory(createLimiter(fixedWindow({ limit: 5, window: '1m' })))
   from.take('k')
