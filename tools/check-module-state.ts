@@ -6,6 +6,11 @@ const PUBLISHED = /^packages\/sluicegate\/src\/(?!testing\/|.*\.(test|gen)\.ts$)
 
 /** State that may exist once for each form of the package, each with its reason. */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
+  'packages/sluicegate/src/made-in-handler.ts: elsewhere': 'when to look more rarely, for each form by itself',
+  'packages/sluicegate/src/memory/core-memory.ts: isShared': 'what the runtime can do, the same in both',
+  'packages/sluicegate/src/memory/fingerprint.ts: drawn': 'random numbers, each of which is given out once',
+  'packages/sluicegate/src/memory/fingerprint.ts: left': 'the same',
+  'packages/sluicegate/src/outbound/limited-fetch.ts: aborts': 'listeners of its own form',
   'packages/sluicegate/src/headers/header-writer.ts: standard': 'a writer with a cache of its own',
   'packages/sluicegate/src/headers/partition-key.ts: pairs': 'digits, the same in both',
   'packages/sluicegate/src/memory/open-core.ts: closedCore': 'what the limiters of its own form find in the place of a closed core',
