@@ -216,7 +216,7 @@ test('a reload that failed because a file was not there is tried again until it 
 
 test('others have their turn while policies are made and changed, and the service may end meanwhile', async (t) => {
   const policies = (limit: number): string =>
-    Array.from({ length: 60 }, (_, i) => `  p${i}: { algorithm: gcra, limit: ${limit}, window: 1m }\n`).join('')
+    Array.from({ length: 400 }, (_, i) => `  p${i}: { algorithm: gcra, limit: ${limit}, window: 1m }\n`).join('')
   const { write, service } = await setUp(t, A_10)
   const turnsOf = async (work: Promise<void> | undefined): Promise<number> => {
     let turns = 0
@@ -232,10 +232,9 @@ test('others have their turn while policies are made and changed, and the servic
     return turns
   }
   write(policies(10))
-  // Each takes longer than what one turn is given.
-  assert.ok((await turnsOf(service.reloader?.reload('admin'))) >= 20)
+  assert.ok((await turnsOf(service.reloader?.reload('admin'))) >= 10)
   write(policies(20))
-  assert.ok((await turnsOf(service.reloader?.reload('admin'))) >= 20)
+  assert.ok((await turnsOf(service.reloader?.reload('admin'))) >= 10)
   write(A_10 + policies(10).replaceAll('gcra', 'token-bucket'))
   const last = service.reloader?.reload('admin')
   const ended = last?.catch((error: unknown) => assert.ok(error instanceof RangeError))

@@ -100,7 +100,9 @@ export class MemoryDecisions {
         // If undefined, the core calls again for a later policy.
         if (published === undefined) return
         this.generation = this.opened.field(this.opened.core.policyRecord(), 'RECORD_GENERATION')
-        this.decoder = this.decoderFor(published)
+        // What is in force when the core opens is the policy that was given: callers compare it by identity.
+        const known = this.decoder?.policy
+        this.decoder = this.decoderFor(JSON.stringify(known) === JSON.stringify(published) ? (known as Policy) : published)
       },
       calendarWindowStart: (record, us) => minuteWindow(calendarIn(this.opened, record), us).startUs,
       calendarWindowEnd: (record, us) => minuteWindow(calendarIn(this.opened, record), us).endUs,
