@@ -1,5 +1,4 @@
 // Hono on Cloudflare Workers: a limit for each API key, exact over all data centers, held by a Durable Object for each key.
-
 import { env, waitUntil } from 'cloudflare:workers'
 import { Hono } from 'hono'
 import { createLimiter, tokenBucket } from 'sluicegate'

@@ -57,10 +57,12 @@ function limiterOver({ name, refused = {}, open }: StoreKind, policy: Policy, gi
   const { clock = preciseClock(), timeoutMs = DEFAULT_TIMEOUT_MS } = options
   const opened: OpenStore = { ...UNSAID_OPEN, ...open({ clock, timeoutMs }) }
   const whole = { ...options, clock, timeoutMs: opened.timeoutMs ?? timeoutMs }
-  const id = newNodeId()
+  let id: string | undefined
+  // Nothing random is made before it is needed: in Workers that is forbidden outside of requests.
+  const idOf = (): string => (id ??= newNodeId())
   const make: SharedMaker['make'] = (each, override) => {
     const horizonMs = leasedHorizonMs(each, options)
-    return limiterUnder({ ...UNSAID, ...opened.under(each, horizonMs, override) }, each, { ...whole, horizonMs, id })
+    return limiterUnder({ ...UNSAID, ...opened.under(each, horizonMs, override) }, each, { ...whole, horizonMs, idOf })
   }
   const overridesOf: SharedMaker['overridesOf'] = (staleMs, now) => {
     const kept = opened.overridesOf?.(own)
@@ -73,10 +75,10 @@ function limiterOver({ name, refused = {}, open }: StoreKind, policy: Policy, gi
   return limiter
 }
 
-type PolicyOptions = SharedOptions & Pick<StoreLimiterParts, 'clock' | 'horizonMs'> & { readonly id: string }
+type PolicyOptions = SharedOptions & Pick<StoreLimiterParts, 'clock' | 'horizonMs'> & { readonly idOf: () => string }
 
-function limiterUnder(store: PolicyStore, policy: Policy, { id, clock, horizonMs, ...options }: PolicyOptions): StoreLimiter {
-  const counted = (): LocalShare => countedShare(store, policy, id, store.clock ?? clock)
+function limiterUnder(store: PolicyStore, policy: Policy, { idOf, clock, horizonMs, ...options }: PolicyOptions): StoreLimiter {
+  const counted = (): LocalShare => countedShare(store, policy, idOf, store.clock ?? clock)
   const parts: StoreLimiterParts = {
     clock,
     lateAdvice: ADVICE,
@@ -91,8 +93,8 @@ function limiterUnder(store: PolicyStore, policy: Policy, { id, clock, horizonMs
 }
 
 /** `1 / nodes`; of several policies the least, as each may be shared with other limiters. */
-function countedShare(store: PolicyStore, policy: Policy, id: string, clock: StoreLimiterParts['clock']): LocalShare {
+function countedShare(store: PolicyStore, policy: Policy, idOf: () => string, clock: StoreLimiterParts['clock']): LocalShare {
   const names = (policy.policies ?? [policy]).map(({ name }) => name)
   if (store.countNodes === undefined) return new GivenShare(UNKNOWN_SHARE)
-  return new CountedShare(clock, async () => store.countNodes?.(names, id) ?? 1)
+  return new CountedShare(clock, async () => store.countNodes?.(names, idOf()) ?? 1)
 }
