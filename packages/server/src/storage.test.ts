@@ -201,7 +201,7 @@ longTest('a server that joins no cluster before the service has started is found
   await server.ask('CLUSTER', 'ADDSLOTSRANGE', '0', '16383')
   const limiter = limiterOf(storage)
   await until('the store decides', async () => (await limiter.take('alice', 1)).source === 'store')
-  assert.equal(storage.isReachable, true)
+  await until('that is known', () => storage.isReachable)
 })
 
 for (const [outage, expected] of [

@@ -97,6 +97,8 @@ export class RedisConnection implements WatchedStore {
   readonly #look: string
   #server: ServerClient | undefined
   #cluster: ClusterClient | undefined
+  /** Between the beginning of a connection and its end, good or bad. */
+  readonly #opening = new Set<object>()
   /** Since when nothing was heard of a client that is not connected. */
   #quietSinceMs = 0
   #fault: Error | undefined
@@ -201,19 +203,29 @@ export class RedisConnection implements WatchedStore {
       client.on('node-ready', () => isCurrent() && this.#opened())
     } else {
       this.#server = client
-      client.on('connect', heard)
-      client.on('reconnecting', heard)
+      client.on('connect', () => {
+        heard()
+        this.#opening.delete(client)
+        if (!isCurrent()) client.destroy()
+      })
+      client.on('reconnecting', () => {
+        heard()
+        this.#opening.add(client)
+      })
       client.on('ready', () => isCurrent() && this.#opened())
     }
     client.on('error', (error) => {
       heard()
       if (isCurrent()) this.#lost(error)
+      else if (this.#opening.has(client) && client.isOpen) client.destroy()
+      this.#opening.delete(client)
     })
   }
 
   #open(): void {
     const client = this.#cluster ?? (this.#server as ServerClient)
     this.#quietSinceMs = performance.now()
+    if (this.#server !== undefined) this.#opening.add(client)
     client.connect().catch((error: Error) => {
       if (client === this.#cluster) this.#lost(error)
     })
@@ -231,10 +243,24 @@ export class RedisConnection implements WatchedStore {
     if (this.#cluster === undefined || !this.#isUsable) this.watch.lost(this.#fault ?? error)
   }
 
+  /** A client of node-redis that is destroyed while it connects keeps the connection that it gets: that one is destroyed when it has it. */
   #destroy(): void {
     const client = this.#cluster ?? (this.#server as ServerClient)
-    if (client.isOpen) client.destroy()
+    const isOpening = this.#opening.has(client)
+    if (isOpening) this.#server = NO_SERVER
+    else if (client.isOpen) client.destroy()
   }
+}
+
+/** In the place of a client that is going. */
+const NO_SERVER: ServerClient = {
+  isOpen: false,
+  isReady: false,
+  connect: () => Promise.reject(new Error('closed')),
+  destroy: () => undefined,
+  on: () => undefined,
+  sendCommand: () => Promise.reject(new Error('closed')),
+  ping: () => Promise.reject(new Error('closed')),
 }
 
 const SOCKET = {
