@@ -17,7 +17,7 @@ import type { Policy } from './policy/policy.js'
 import { withQueue } from './queue/create-queue.js'
 import type { SharedLimiter } from './shared/shared-limiter.js'
 import type { SharedOptions } from './shared/shared-options.js'
-import { LIMITER } from './shared/store.js'
+import { checkStore, isStore, LIMITER } from './shared/store.js'
 import { checkClock, clockFromHandle } from './time/clock.js'
 
 const DEFAULT_MAX_WAITERS = 10_000
@@ -92,10 +92,11 @@ export function createLimiter(policy: Policy, given: LimiterOptions | SharedOpti
 
 /** In memory, or over the store that the options name. */
 export function limiterOf(policy: Policy, given: LimiterOptions | SharedOptions): Limiter | SharedLimiter {
+  if (isStore(given)) throw new PolicyError('OPTION_INVALID', 'options', given, 'must be an object, and this is a store: say { store }')
   const { store } = asGiven(Object(given) as Partial<SharedOptions>, STORE)
   if (store === undefined) return makeLimiter(policy, given as LimiterOptions)
-  if (typeof store?.[LIMITER] === 'function') return store[LIMITER](policy, given) as SharedLimiter
-  throw new PolicyError('OPTION_INVALID', 'store', store, 'must be a store such as redis(client), postgres(pool) or casStore(mine)')
+  checkStore('store', store)
+  return store[LIMITER](policy, given) as SharedLimiter
 }
 
 /** The same for parts of the library, which make limiters when they need them. */

@@ -18,7 +18,9 @@ import { HeaderWriter } from './http.js'
 import * as everything from './index.js'
 import { allOf, attachLimiter, concurrency, createLimiter, fixedWindow, gcra, slidingLog, slidingWindow, tokenBucket } from './index.js'
 import { address, apiKey, header, subject } from './keys/index.js'
+import { postgres } from './postgres/index.js'
 import { redis } from './redis/index.js'
+import { region } from './regions/index.js'
 import { casStore } from './store/index.js'
 import { memoryStore } from './store-testing/index.js'
 
@@ -116,6 +118,67 @@ test('the error for a value that is no policy says how to make one', () => {
 test('the error for options of other libraries in place of a policy says what takes them', () => {
   assert.throws(() => createLimiter({ windowMs: 60_000, max: 100 } as never), /sluicegate\/express-rate-limit/)
   assert.throws(() => createLimiter({ points: 5, duration: 1 } as never), /moving-from-rate-limiter-flexible/)
+})
+
+test('what is no store is refused where one is given, with what to write instead', () => {
+  const client = { sendCommand: async () => undefined, multi: () => undefined }
+  const mine = memoryStore()
+  for (const wrong of [client, mine, redis, 'redis://127.0.0.1', null, false, '']) {
+    for (const message of refusals(wrong)) assert.match(message, /^(store|local|home): must be a store, such as redis\(client\)/)
+  }
+  for (const message of refusals(Promise.resolve(store))) assert.match(message, /await it/)
+  assert.match(
+    said((options) => createLimiter(policy, options), store),
+    /say \{ store \}/,
+  )
+  assert.match(said(limitExpress, store), /rateLimit\(\{ policy, store \}\)/)
+  assert.match(
+    said((second) => (limitExpress as (...all: unknown[]) => unknown)(policy, second), store),
+    /rateLimit\(\{ policy, store \}\)/,
+  )
+  assert.match(said(redis, Promise.resolve(client)), /redis\(await createClient\(\)\.connect\(\)\)/)
+  assert.match(said(postgres, Promise.resolve(client)), /await it/)
+})
+
+function refusals(wrong: unknown): string[] {
+  return [
+    said((each) => createLimiter(policy, { store: each }), wrong),
+    said((each) => limitExpress({ policy, store: each }), wrong),
+    said((each) => limitExpress({ policy: () => policy, store: each }), wrong),
+    said((each) => limitExpress({ limits: [{ policy, store: each }] }), wrong),
+    said((each) => RateLimitModule.forRoot({ store: each }), wrong),
+    said((each) => region({ name: 'a', local: each, home: store }), wrong),
+    said((each) => region({ name: 'a', local: store, home: each }), wrong),
+  ]
+}
+
+test('an option of the limiter that the store is given, or the other way round, is sent where it belongs', () => {
+  const over = (options: object) => said((each) => createLimiter(policy, each), options)
+  assert.match(over({ client: {} }), /say store: redis\(client\)/)
+  assert.match(over({ store, prefix: 'eu' }), /redis\(client, \{ prefix \}\)/)
+  assert.match(over({ store: undefined, mode: 'exact' }), /createLimiter\(policy, \{ store, mode \}\)/)
+  assert.match(said(limitExpress, { policy, store, mode: 'exact' }), /createLimiter\(policy, \{ store, mode \}\)/)
+  assert.match(
+    said((each) => casStore(memoryStore(), each), { timeoutMs: 5 }),
+    /createLimiter\(policy, \{ store, timeoutMs \}\)/,
+  )
+})
+
+test('a region is made of a Redis and of a store that can hold its budgets', () => {
+  const here = redis({ sendCommand: async () => '', isOpen: true, listenerCount: () => 1 } as never)
+  const made = region({ name: 'a', local: here, home: store })
+  const parent = { send: () => true, on: () => undefined, off: () => undefined }
+  for (const home of [made, primary({ process: parent as never })]) {
+    assert.match(
+      said((each) => region({ name: 'b', local: here, home: each }), home),
+      /^home: cannot be (region a|primary): give redis/,
+    )
+  }
+  for (const local of [made, store])
+    assert.match(
+      said((each) => region({ name: 'b', local: each, home: store }), local),
+      /^local: cannot be .*: give a Redis/,
+    )
 })
 
 test('rateLimit of the main entry point says where the middleware is', () => {

@@ -5,6 +5,7 @@ import { checkHeaderOptions, checkUnit } from '../headers/header-writer.js'
 import { asGiven, checkBoolean, checkFunction, checkOneOf, isInteger } from '../options/option-checks.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
+import { checkStore } from '../shared/store.js'
 import { SlowDown } from '../slow-down.js'
 import { bodyMaker, statusesOf } from './denial-response.js'
 import { keyFinder, missingKey } from './key-source.js'
@@ -14,7 +15,7 @@ import { countsOf } from './settle.js'
 
 const MAX_LIMITS = 8
 /** Options that each of several limits takes over. */
-const SHARED_OPTIONS = ['key', 'onMissingKey', 'shadow']
+const SHARED_OPTIONS = ['key', 'onMissingKey', 'shadow', 'store']
 const PROBLEMS = ['quota-exceeded', 'temporary-reduced-capacity', 'abnormal-usage-detected']
 
 /** Checks all options without making anything of them: those of a limit, or those that routes take over. @throws {PolicyError} */
@@ -24,6 +25,7 @@ export function checkMiddlewareOptions<Request>(given: MiddlewareOptions<Request
   else {
     keyFinder(options.key)
     missingKey(options.onMissingKey)
+    if (options.store !== undefined) checkStore('store', options.store)
   }
   const { headers, body, status, counts, onOutage } = options
   checkFunctions(options)
@@ -55,7 +57,8 @@ export function checkedLimits<Request>(given: MiddlewareOptions<Request>): reado
   if (beside !== undefined) {
     throw new PolicyError('OPTION_INVALID', beside, options[beside as keyof LimitOptions<Request>], 'belongs into each of limits')
   }
-  const { key, onMissingKey, shadow } = options
+  const { key, onMissingKey, shadow, store } = options
+  if (store !== undefined) checkStore('store', store)
   const all = limits.map((limit): LimitOptions<Request> => {
     checkLimitNames(limit)
     // A limit that has none of its own takes these over.
@@ -65,6 +68,7 @@ export function checkedLimits<Request>(given: MiddlewareOptions<Request>): reado
         ...(limit.key === undefined && { key }),
         ...(limit.onMissingKey === undefined && { onMissingKey }),
         ...(limit.shadow === undefined && { shadow }),
+        ...(limit.store === undefined && limit.limiter === undefined && { store }),
       },
       LIMIT_OPTIONS,
     )
@@ -143,6 +147,7 @@ function checkLimit<Request>(limit: LimitOptions<Request>): void {
   if (store !== undefined && limiter !== undefined) {
     throw new PolicyError('OPTION_INVALID', 'store', store, 'is for the limiter: createLimiter(policy, { store })')
   }
+  if (store !== undefined) checkStore('store', store)
   checkUnit(unit)
   keyFinder(key)
   missingKey(onMissingKey)

@@ -2,6 +2,7 @@ import { PolicyError } from '../errors.js'
 import { asGiven, has, unknownOption } from '../options/option-checks.js'
 import { besideFields, notOfPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
+import { isStore } from '../shared/store.js'
 import type { LimitingOptions, MiddlewareLimiter, MiddlewareOptions } from './middleware-options.js'
 
 /** The first argument of middleware: a policy, a limiter, or options with one of them. */
@@ -13,7 +14,7 @@ type NothingElse<Request> = {
 }
 
 /** The options that determine how much passes. A route takes over all others from the app. */
-const AMOUNT_OPTIONS = ['policy', 'limiter', 'limits', 'cost', 'unit', 'problem', 'slowDown', 'banAfter', 'store'] as const
+const AMOUNT_OPTIONS = ['policy', 'limiter', 'limits', 'cost', 'unit', 'problem', 'slowDown', 'banAfter'] as const
 
 /**
  * The options that an argument stands for, see `asGiven`.
@@ -54,7 +55,8 @@ function namedOptions<Request>(
 
 function notBehind(argument: object, second: object, takenBy: string): PolicyError {
   const first = has(argument, 'take') ? 'limiter' : 'policy'
-  const mend = `must be one object with all options: say ${takenBy}({ ${[first, ...Object.keys(second)].join(', ')} })`
+  const names = isStore(second) ? ['store'] : Object.keys(second)
+  const mend = `must be one object with all options: say ${takenBy}({ ${[first, ...names].join(', ')} })`
   return new PolicyError('OPTION_INVALID', 'options', second, mend)
 }
 
@@ -63,6 +65,7 @@ function mistakenFor(argument: object, takenBy: string): string | undefined {
   if (has(argument, 'addHook') && has(argument, 'register'))
     return `must be a policy, and not the app: write app.register(${takenBy}(policy)) instead of app.register(${takenBy})`
   if (has(argument, 'then')) return 'must not be a promise: await it'
+  if (isStore(argument)) return `is a store alone: say ${takenBy}({ policy, store })`
   if (Array.isArray(argument))
     return `is an array: for several limits say ${takenBy}({ limits: [{ policy, key }, ...] }), or allOf([...]) on one key`
   const isRequest = has(argument, 'headers') && has(argument, 'method') && !has(argument, 'policy')
@@ -85,7 +88,10 @@ export function ownOptions<Request>(argument: LimitArgument<Request>, takenBy?: 
 export function routeOptions<Request>(all: MiddlewareOptions<Request>, argument: LimitArgument<Request>): MiddlewareOptions<Request> {
   const shared: Record<string, unknown> = { ...all }
   for (const option of AMOUNT_OPTIONS) delete shared[option]
-  return { ...shared, ...ownOptions(argument) }
+  const own = ownOptions(argument)
+  // A limiter has its own store, and `undefined` is none given.
+  const { limiter, store = limiter === undefined ? all.store : undefined } = own
+  return { ...shared, ...own, store }
 }
 
 /**

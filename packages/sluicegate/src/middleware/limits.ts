@@ -115,7 +115,7 @@ function limitOf<Request>(
   // Of a shadow limiter the limiter within: it returns the kind of a denial, which the shadow hides and `onDenied` is called with.
   const within = given?.[WITHIN]
   const limiter: MiddlewareLimiter =
-    within ?? given ?? limiterOf(policy as Policy, { ...(banAfter && { banAfter }), ...(store && { store }) })
+    within ?? given ?? limiterOf(policy as Policy, { ...(banAfter && { banAfter }), ...(store !== undefined && { store }) })
   if (!perRoute) watch.limitMade(limiter.policy)
   return new Limit({
     limiter,

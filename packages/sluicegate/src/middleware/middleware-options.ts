@@ -31,12 +31,13 @@ export interface LimitOptions<Request> extends NoPolicy {
    */
   readonly policy?: Policy | PolicyChoice<Request>
   /**
-   * Where the limiter made for `policy` keeps its budget, so that several processes share it.
+   * Where the limiter made for `policy` keeps its budget, so that several processes share it. Of an app, also for the policies of its routes;
+   * beside `limits`, for each that has no limiter.
    *
    * @defaultValue in memory
    * @example rateLimit({ policy, store: redis(client) })
    */
-  readonly store?: Store
+  readonly store?: Store | undefined
   /**
    * Instead of `policy`: a limiter, in memory or over a store. Or, beside `policy`, a function that makes the limiter of a policy.
    *

@@ -10,6 +10,9 @@ export type PostgresClient = PgPool | PgClient | PostgresJsClient
 export function sqlRunnerFor(client: unknown): SqlRunner {
   if (isPostgresJs(client)) return postgresJsRunner(client)
   if (isPg(client)) return pgRunner(client)
+  if (typeof (client as { readonly then?: unknown } | null | undefined)?.then === 'function') {
+    throw new PolicyError('CLIENT_INVALID', 'client', client, 'must be a client, and this is a promise of one: await it')
+  }
   throw new PolicyError(
     'CLIENT_INVALID',
     'client',

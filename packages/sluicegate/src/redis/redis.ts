@@ -79,6 +79,7 @@ export function scriptedStore(
       const { countNodes } = scripts
       return {
         ...besides(use, permitOf),
+        isHomeable: true,
         under: () => ({
           places: scripts,
           crossSlot: CrossSlotBackend,

@@ -41,7 +41,7 @@ function newRunner(client: unknown): CommandRunner {
       'CLIENT_INVALID',
       'client',
       client,
-      'must be a client, and this is a promise of a client: await it, as in { client: await createClient().connect() }',
+      'must be a client, and this is a promise of a client: await it, as in redis(await createClient().connect())',
     )
   }
   throw new PolicyError(

@@ -1,7 +1,8 @@
 import { PolicyError } from '../errors.js'
 import { storeOf } from '../shared/limiter-over.js'
-import { type OpenStore, openerOf, type StoreUse } from '../shared/open-store.js'
-import type { Store } from '../shared/store.js'
+import type { OpenStore, RegionStore, StoreUse } from '../shared/open-store.js'
+import { checkStore, OPEN, type Store } from '../shared/store.js'
+import { preciseClock } from '../time/clock.js'
 import { Region } from './region-connect.js'
 import { checkedRegion, type RegionOptions } from './region-options.js'
 import { shareOfRegion } from './region-share.js'
@@ -21,16 +22,13 @@ const OVERRIDES_BESIDE_MS = 10_000
 export function region(given: RegionOptions): Store {
   const options = checkedRegion(given)
   const { name, timeoutMs = DEFAULT_TIMEOUT_MS } = options
-  const [openLocal, openHome] = [opener('local', options), opener('home', options)]
+  const at = openersOf(options)
+  // What they are is known without a limiter.
+  at({ clock: preciseClock(), timeoutMs })
   return storeOf({
     name: `region ${name}`,
     open: (use) => {
-      const local = openLocal(use)
-      const home = openHome({ ...use, timeoutMs, isHome: true })
-      const store = local.regionStore?.(name)
-      if (store === undefined) {
-        throw new PolicyError('OPTION_INVALID', 'local', options.local, 'cannot hold tokens for a region: give a Redis')
-      }
+      const { local, home, store } = at(use)
       return {
         // A take may wait for the region's store and for the home.
         timeoutMs: 2 * use.timeoutMs + timeoutMs,
@@ -53,9 +51,30 @@ export function region(given: RegionOptions): Store {
   })
 }
 
+interface OpenedStores {
+  readonly local: OpenStore
+  readonly home: OpenStore
+  /** What the local one keeps for the region. */
+  readonly store: RegionStore
+}
+
+/** @throws {PolicyError} `OPTION_INVALID`, also each time the stores are opened. */
+function openersOf({ name, local, home, timeoutMs = DEFAULT_TIMEOUT_MS }: RegionOptions): (use: StoreUse) => OpenedStores {
+  const [openLocal, openHome] = [opener('local', local), opener('home', home)]
+  return (use) => {
+    const here = openLocal(use)
+    const there = openHome({ ...use, timeoutMs, isHome: true })
+    const store = here.regionStore?.(name)
+    if (store === undefined) throw new PolicyError('OPTION_INVALID', 'local', local, `cannot be ${local.name}: give a Redis`)
+    if (there.isHomeable !== true) {
+      throw new PolicyError('OPTION_INVALID', 'home', home, `cannot be ${home.name}: give redis(client), postgres(pool) or casStore(mine)`)
+    }
+    return { local: here, home: there, store }
+  }
+}
+
 /** @throws {PolicyError} `OPTION_INVALID` */
-function opener(option: 'local' | 'home', { [option]: store }: RegionOptions): (use: StoreUse) => OpenStore {
-  const open = openerOf(store)
-  if (open !== undefined) return open
-  throw new PolicyError('OPTION_INVALID', option, store, 'must be a store such as redis(client) or postgres(pool)')
+function opener(option: 'local' | 'home', store: Store): (use: StoreUse) => OpenStore {
+  checkStore(option, store)
+  return store[OPEN] as (use: StoreUse) => OpenStore
 }

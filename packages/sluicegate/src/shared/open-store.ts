@@ -9,7 +9,6 @@ import type { LocalShare } from './outage/local-share.js'
 import type { RegionPool } from './region-pool.js'
 import type { SharedLimiter } from './shared-limiter.js'
 import type { LeaseLength } from './shared-parts.js'
-import { OPEN, type Store } from './store.js'
 import type { StoreLimiter, StoreLimiterParts } from './store-limiter.js'
 
 /** What a store is opened for: a limiter with its tiers and overrides. */
@@ -35,6 +34,8 @@ export interface OpenStore {
   readonly isKnownByName?: boolean | undefined
   /** What a region of this name keeps here; absent where a region cannot be made of the store. */
   readonly regionStore?: ((region: string) => RegionStore) | undefined
+  /** Whether it can hold the budgets of several regions. */
+  readonly isHomeable?: boolean | undefined
   /** Hears of the limiter once it is created. */
   readonly created?: ((limiter: SharedLimiter) => void) | undefined
 }
@@ -65,10 +66,4 @@ export interface RegionStore {
   poolOf(policy: Policy): RegionPool
   /** The region's share of a policy. */
   connect(policy: Policy, lengthOf: LeaseLength): Backend
-}
-
-/** Opens a store; undefined for what is none. */
-export function openerOf(store: Store | undefined): ((use: StoreUse) => OpenStore) | undefined {
-  const open = (store as Partial<Store> | null | undefined)?.[OPEN]
-  return typeof open === 'function' ? (open as (use: StoreUse) => OpenStore) : undefined
 }

@@ -1,3 +1,4 @@
+import { PolicyError } from '../errors.js'
 import type { Policy } from '../policy/policy.js'
 
 // By `Symbol.for`, so that both forms of the package in one process know each other's stores.
@@ -18,4 +19,16 @@ export interface Store {
   readonly [LIMITER]: (policy: Policy, options: object) => unknown
   /** For the library. */
   readonly [OPEN]: unknown
+}
+
+export function isStore(value: unknown): value is Store {
+  return typeof (value as Partial<Store> | null | undefined)?.[LIMITER] === 'function'
+}
+
+/** @throws {PolicyError} `OPTION_INVALID` */
+export function checkStore(option: string, value: unknown): asserts value is Store {
+  if (isStore(value)) return
+  const isPromise = typeof (value as { readonly then?: unknown } | null | undefined)?.then === 'function'
+  const mend = isPromise ? 'must not be a promise: await it' : 'must be a store, such as redis(client), postgres(pool) or casStore(mine)'
+  throw new PolicyError('OPTION_INVALID', option, value, mend)
 }

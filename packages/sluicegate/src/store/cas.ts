@@ -51,7 +51,7 @@ export function casStoreOf(store: CasStore, { prefix = 'sluicegate' }: CasStoreO
     name: store.name,
     open: (use) => {
       const lanes = new StoreLanes(new StoreCalls(store, use.clock, use.timeoutMs * LOST_AFTER, drift))
-      return { under: () => under(store, lanes, prefix, use) }
+      return { isHomeable: true, under: () => under(store, lanes, prefix, use) }
     },
   })
 }
