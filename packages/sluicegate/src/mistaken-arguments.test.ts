@@ -18,6 +18,7 @@ import { HeaderWriter } from './http.js'
 import * as everything from './index.js'
 import { allOf, attachLimiter, concurrency, createLimiter, fixedWindow, gcra, slidingLog, slidingWindow, tokenBucket } from './index.js'
 import { address, apiKey, header, subject } from './keys/index.js'
+import { limitedFetch } from './outbound/index.js'
 import { postgres } from './postgres/index.js'
 import { redis } from './redis/index.js'
 import { region } from './regions/index.js'
@@ -155,6 +156,10 @@ function refusals(wrong: unknown): string[] {
 test('an option of the limiter that the store is given, or the other way round, is sent where it belongs', () => {
   const over = (options: object) => said((each) => createLimiter(policy, each), options)
   assert.match(over({ client: {} }), /say store: redis\(client\)/)
+  assert.match(
+    said((each) => limitedFetch(fetch, each), { policy, store }),
+    /createLimiter\(policy, \{ store \}\)/,
+  )
   assert.match(over({ store, prefix: 'eu' }), /redis\(client, \{ prefix \}\)/)
   assert.match(over({ store: undefined, mode: 'exact' }), /createLimiter\(policy, \{ store, mode \}\)/)
   assert.match(said(limitExpress, { policy, store, mode: 'exact' }), /createLimiter\(policy, \{ store, mode \}\)/)

@@ -67,7 +67,12 @@ class Inbox {
   add(name: string, reception: Reception): () => void {
     const together = this.receptions.get(name) ?? new Set()
     if (!isLeaving(reception) && [...together].some((other) => !isLeaving(other))) {
-      throw new PolicyError('NAME_INVALID', 'policy', name, 'is the name of another policy on this channel: give each a name of its own')
+      throw new PolicyError(
+        'NAME_INVALID',
+        'policy',
+        name,
+        'has a limiter on this channel: use that one for all of the process, or give each policy a name of its own',
+      )
     }
     if (this.receptions.size === 0) this.open()
     this.receptions.set(name, together.add(reception))

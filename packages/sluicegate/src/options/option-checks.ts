@@ -119,6 +119,7 @@ export interface UnknownOption {
 const OWNERS: readonly (readonly [options: readonly string[], mend: string])[] = [
   [['mode', 'lease', 'outage', 'localShare', 'timeoutMs'], 'a limiter over a store takes it, as in createLimiter(policy, { store, $ })'],
   [['prefix', 'hashTag'], 'the store takes it, as in redis(client, { $ })'],
+  [['store'], 'a limiter takes it, as in createLimiter(policy, { $ })'],
   [['table'], 'the store takes it, as in postgres(pool, { $ })'],
   [['client', 'redis', 'pool'], 'say store: redis(client), postgres(pool) or another store'],
 ]

@@ -217,7 +217,7 @@ function decidingLimiter({ create, store }: RateLimitOptions, { limit, windowMs,
 function limiterOf(store: unknown, create: unknown, policy: Policy): LimiterVerbs {
   if (!(store instanceof SluicegateStore)) {
     const mend =
-      'must be a store of this library: say create: (policy) => createLimiter(policy, { store: redis(client) }), or keep express-rate-limit for stores of others'
+      'must be a MemoryStore or a SluicegateStore: for one of this library say create: (policy) => createLimiter(policy, { store: redis(client) }), or keep express-rate-limit for stores of others'
     throw new PolicyError('OPTION_INVALID', 'store', store, mend)
   }
   if (create !== undefined) throw new PolicyError('OPTION_INVALID', 'create', create, 'makes a limiter: give that or store, and not both')
