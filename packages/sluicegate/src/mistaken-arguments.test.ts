@@ -155,7 +155,7 @@ function refusals(wrong: unknown): string[] {
 
 test('an option of the limiter that the store is given, or the other way round, is sent where it belongs', () => {
   const over = (options: object) => said((each) => createLimiter(policy, each), options)
-  assert.match(over({ client: {} }), /say store: redis\(client\)/)
+  assert.match(over({ client: {} }), /give it to a store, such as redis\(client\)/)
   assert.match(
     said((each) => limitedFetch(fetch, each), { policy, store }),
     /createLimiter\(policy, \{ store \}\)/,

@@ -116,19 +116,20 @@ export interface UnknownOption {
 }
 
 /** Options of shared limiters, and of their stores, are easily given to the other one: where they belong. */
-const OWNERS: readonly (readonly [options: readonly string[], mend: string])[] = [
-  [['mode', 'lease', 'outage', 'localShare', 'timeoutMs'], 'a limiter over a store takes it, as in createLimiter(policy, { store, $ })'],
-  [['prefix', 'hashTag'], 'the store takes it, as in redis(client, { $ })'],
-  [['store'], 'a limiter takes it, as in createLimiter(policy, { $ })'],
-  [['table'], 'the store takes it, as in postgres(pool, { $ })'],
-  [['client', 'redis', 'pool'], 'say store: redis(client), postgres(pool) or another store'],
+const OWNERS: readonly (readonly [options: readonly string[], owner: string])[] = [
+  [['mode', 'lease', 'outage', 'localShare', 'timeoutMs'], 'createLimiter(policy, { store, $ })'],
+  [['store'], 'createLimiter(policy, { $ })'],
+  [['prefix', 'hashTag'], 'redis(client, { $ })'],
+  [['table'], 'postgres(pool, { $ })'],
+  [['client'], 'a store, such as redis($)'],
 ]
 
 /** The error for an unknown option, with the most similar known one. */
 export function unknownOption({ option, value, known, of, mend }: UnknownOption): PolicyError {
   const owner = OWNERS.find(([names]) => names.includes(option))?.[1]
   const meant = (mend ?? owner) === undefined ? nearest(option.slice(option.lastIndexOf('.') + 1), known) : undefined
-  const guess = mend ?? owner?.replace('$', option) ?? (meant === undefined ? undefined : `did you mean ${meant}?`)
+  const guess =
+    mend ?? (owner && `give it to ${owner.replace('$', option)}`) ?? (meant === undefined ? undefined : `did you mean ${meant}?`)
   const list = `is not one of ${known.join(', ')}${of === undefined ? '' : `, which are the options of ${of}`}`
   return new PolicyError('OPTION_UNKNOWN', option, value, guess === undefined ? list : `${list}: ${guess}`)
 }
