@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { basename } from 'node:path'
 import { pathThere, ROOT, SITE } from './generator.js'
 import { anchorOf } from './page-addresses.js'
 
@@ -19,9 +20,19 @@ export function writeApiReference(): void {
   const args = [typedoc, '--options', `${SITE}typedoc.json`, '--tsconfig', `${ENTRIES}/tsconfig.json`, '--out', out, ...entries]
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: SITE, encoding: 'utf8' })
   if (status !== 0) throw new Error(`TypeDoc failed\n${stdout}${stderr}`)
-  for (const page of readdirSync(out, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.md'))) {
-    writeFileSync(`${out}/${page}`, withAnchorsThatAre(readFileSync(`${out}/${page}`, 'utf8')))
+  const pages = readdirSync(out, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.md'))
+  // TypeDoc numbers the page of an entry point, too, that something else is named like, as `Store` is.
+  const numbered = pages.filter((page) => /-\d+\.md$/.test(page) && !pages.includes(unnumbered(page)))
+  for (const page of pages) {
+    const text = withAnchorsThatAre(readFileSync(`${out}/${page}`, 'utf8'))
+    const linked = numbered.reduce((all, name) => all.replaceAll(basename(name), basename(unnumbered(name))), text)
+    rmSync(`${out}/${page}`)
+    writeFileSync(`${out}/${numbered.includes(page) ? unnumbered(page) : page}`, linked)
   }
+}
+
+function unnumbered(page: string): string {
+  return page.replace(/-\d+\.md$/, '.md')
 }
 
 /** TypeDoc numbers some anchors as if a heading had another's name before it; links to those lead to the heading that is there. */

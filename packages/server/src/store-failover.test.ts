@@ -6,8 +6,6 @@ import { runService } from 'sluicegate-testkit/service/running-service.js'
 import type { Service } from './service.js'
 
 const BACK_MS = 5_000
-/** Silence is noticed later, when the circuit breaker pauses for 3 s between two probes. */
-const BACK_AFTER_SILENCE_MS = 8_000
 const LOOK_MS = 20
 
 /** How long this process, which is the service as well, stands still from now on because the machine is busy with others. */
@@ -68,7 +66,7 @@ longTest('so is a server that is silent, and whose connection stays open', async
   first.pause()
   t.after(() => first.resume())
   name.leadNext({ host: '127.0.0.1', port: second.port })
-  await isBack(t, service, BACK_AFTER_SILENCE_MS)
+  await isBack(t, service, BACK_MS)
 })
 
 longTest('and one that takes a connection and answers nothing, while it is the only one', async (t) => {
@@ -80,5 +78,5 @@ longTest('and one that takes a connection and answers nothing, while it is the o
   const fromMs = performance.now()
   const stoodMs = stoodStill(t)
   await until('the store decides again', async () => (await sourceOf(service)) === 'store')
-  assert.ok(performance.now() - fromMs - stoodMs() < BACK_AFTER_SILENCE_MS)
+  assert.ok(performance.now() - fromMs - stoodMs() < BACK_MS)
 })

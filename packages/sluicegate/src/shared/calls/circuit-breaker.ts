@@ -1,13 +1,13 @@
 /** Consecutive failures that open the circuit. */
 const MOST_FAILURES = 3
 const FIRST_PAUSE_MS = 100
-const LONGEST_PAUSE_MS = 5_000
+const LONGEST_PAUSE_MS = 2_000
 /** A server that failed is held to be out for so long after the pause; without a call since then nothing is known of it. */
 const KNOWN_MS = 30_000
 
 /**
  * Circuit breaker: after three consecutive failures the circuit opens for a pause, then one call at a time probes the server. The pause
- * doubles with each failed probe, up to 5 s. It is shortened at random by up to half, so that processes do not probe together.
+ * doubles with each failed probe, up to 2 s. It is shortened at random by up to half, so that processes do not probe together.
  *
  * | state | `attempt` | `succeeded` | `failed` | `untried` |
  * | --- | --- | --- | --- | --- |
