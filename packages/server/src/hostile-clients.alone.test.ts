@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { manualClock } from 'sluicegate'
-import { longTest, shortOrLong } from 'sluicegate-testkit'
+import { longTest, shortOrLong, until } from 'sluicegate-testkit'
 import { connectTo, parseResponse, readToEnd } from 'sluicegate-testkit/service/raw-http.js'
 import { runService, TWO_POLICIES } from 'sluicegate-testkit/service/running-service.js'
 import { type ServiceProcess, serveProcess } from 'sluicegate-testkit/service/sluicegate-process.js'
@@ -84,12 +84,12 @@ longTest('bodies that come in chunks of one byte and do not end fill no memory, 
   const service = await serveProcess(t, TWO_POLICIES)
   const attackers = await connected(t, service.url, 2 * ATTACKERS)
   const head = 'POST /v1/take HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
-  const sent = attackers.map((socket) => new Promise((resolve) => socket.write(head + '1\r\n \r\n'.repeat(12_000), resolve)))
+  const sent = attackers.map((socket) => new Promise((resolve) => socket.write(head + '1\r\n \r\n'.repeat(6_000), resolve)))
   await neighbourIsServed(service)
   await Promise.all(sent)
   // Input that the system has buffered for the attackers arrives gradually.
   await neighbourIsServed(service)
-  while ((await service.metric('sluicegate_requests_in_flight')) <= attackers.length) await sleep(10)
+  await until('all bodies are under way', async () => (await service.metric('sluicegate_requests_in_flight')) > attackers.length)
   await neighbourIsServed(service)
 })
 
