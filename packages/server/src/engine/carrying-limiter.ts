@@ -1,7 +1,7 @@
 import { carryKey, type Decision, type HotKeys, type Key, type Limiter, type Policy, type SharedStats } from 'sluicegate'
 import type { Awaitable } from './awaitable.js'
 import type { LimiterFigures, StoredLimiter, StoredReservation } from './stored-limiter.js'
-import { TieredLimiter } from './tiered-limiter.js'
+import { fullAfterMs, TieredLimiter } from './tiered-limiter.js'
 
 /** Earlier limiters that are kept for one policy. */
 const MAX_FORMER = 4
@@ -110,9 +110,4 @@ export class CarryingLimiter implements StoredLimiter {
     }
     return this.#current
   }
-}
-
-/** The time after which a key that owes the most is full again. */
-function fullAfterMs({ windowMs, burst, limit, policies = [] }: Policy): number {
-  return Math.max(0, ...policies.map(fullAfterMs), policies.length > 0 ? 0 : Math.max(2 * windowMs, (11 * burst * windowMs) / limit))
 }

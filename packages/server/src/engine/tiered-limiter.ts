@@ -383,7 +383,8 @@ function leftOf({ tokens, atMs, policy }: Excess, nowMs: number): number {
 }
 
 /** The time after which a key that owes the most is full again. */
-function fullAfterMs({ windowMs, burst, limit }: Policy): number {
+export function fullAfterMs({ windowMs, burst, limit, policies }: Policy): number {
+  if (policies !== undefined) return Math.max(...policies.map(fullAfterMs))
   return Math.max(windowMs, (11 * burst * windowMs) / limit)
 }
 

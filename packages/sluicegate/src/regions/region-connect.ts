@@ -4,7 +4,7 @@ import type { Backend } from '../shared/backend.js'
 import { CallGuard, NO_EVENTS } from '../shared/calls/call-guard.js'
 import { GuardedBackend } from '../shared/calls/guarded-backend.js'
 import type { PolicyStore, RegionStore } from '../shared/open-store.js'
-import { CountedShare, GivenShare, type LocalShare, UNKNOWN_SHARE } from '../shared/outage/local-share.js'
+import { GivenShare, type LocalShare, shareCountedBy } from '../shared/outage/local-share.js'
 import { shareOfPolicy } from '../shared/outage/share-of-policy.js'
 import type { RegionStats } from '../shared/region-stats.js'
 import type { Clock } from '../time/clock.js'
@@ -125,9 +125,8 @@ export class Region {
 
   private countedShare(): LocalShare {
     const { home, clock, options } = this.parts
-    if (home.countNodes === undefined) return new GivenShare(UNKNOWN_SHARE)
     const names = (this.policy.policies ?? [this.policy]).map(({ name }) => `${name}@regions`)
-    return new CountedShare(clock, async () => (await home.countNodes?.(names, options.name)) ?? 1)
+    return shareCountedBy(home.countNodes, names, () => options.name, clock)
   }
 }
 

@@ -1,4 +1,5 @@
 import { PolicyError } from '../errors.js'
+import { checkOptions } from '../options/option-checks.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { preciseClock } from '../time/clock.js'
@@ -6,16 +7,9 @@ import { CallGuard, ONE_PLACE } from './calls/call-guard.js'
 import { layeredShared, type SharedMaker } from './layers/layered-shared.js'
 import { OverrideCache } from './layers/override-cache.js'
 import type { OpenStore, PolicyStore, StoreUse } from './open-store.js'
-import { CountedShare, GivenShare, type LocalShare, newNodeId, UNKNOWN_SHARE } from './outage/local-share.js'
+import { type LocalShare, newNodeId, shareCountedBy } from './outage/local-share.js'
 import type { SharedLimiter } from './shared-limiter.js'
-import {
-  checkOptionNames,
-  checkSharedOptions,
-  DEFAULT_TIMEOUT_MS,
-  leasedHorizonMs,
-  SHARED_OPTIONS,
-  type SharedOptions,
-} from './shared-options.js'
+import { checkSharedOptions, DEFAULT_TIMEOUT_MS, leasedHorizonMs, SHARED_OPTIONS, type SharedOptions } from './shared-options.js'
 import { LIMITER, OPEN, type Store } from './store.js'
 import { StoreLimiter, type StoreLimiterParts } from './store-limiter.js'
 
@@ -48,7 +42,7 @@ export function storeOf(kind: StoreKind): Store {
 /** @throws {PolicyError} before anything is made. */
 function limiterOver({ name, refused = {}, open }: StoreKind, policy: Policy, given: SharedOptions): SharedLimiter {
   const own = checkedPolicy(policy, 'policy', 'createLimiter')
-  const options = checkOptionNames(given, new Set(SHARED_OPTIONS), '{ store }', undefined, 'createLimiter() over a store')
+  const options = checkOptions(given, SHARED_OPTIONS, '{ store }', 'createLimiter() over a store')
   checkSharedOptions(options)
   for (const [option, mend] of Object.entries(refused)) {
     const value = options[option as keyof SharedOptions]
@@ -78,7 +72,8 @@ function limiterOver({ name, refused = {}, open }: StoreKind, policy: Policy, gi
 type PolicyOptions = SharedOptions & Pick<StoreLimiterParts, 'clock' | 'horizonMs'> & { readonly idOf: () => string }
 
 function limiterUnder(store: PolicyStore, policy: Policy, { idOf, clock, horizonMs, ...options }: PolicyOptions): StoreLimiter {
-  const counted = (): LocalShare => countedShare(store, policy, idOf, store.clock ?? clock)
+  const names = (policy.policies ?? [policy]).map(({ name }) => name)
+  const counted = (): LocalShare => shareCountedBy(store.countNodes, names, idOf, store.clock ?? clock)
   const parts: StoreLimiterParts = {
     clock,
     lateAdvice: ADVICE,
@@ -90,11 +85,4 @@ function limiterUnder(store: PolicyStore, policy: Policy, { idOf, clock, horizon
     countedShare: () => store.countedShare?.(counted) ?? counted(),
   }
   return store.limiter?.(parts) ?? new StoreLimiter(parts)
-}
-
-/** `1 / nodes`; of several policies the least, as each may be shared with other limiters. */
-function countedShare(store: PolicyStore, policy: Policy, idOf: () => string, clock: StoreLimiterParts['clock']): LocalShare {
-  const names = (policy.policies ?? [policy]).map(({ name }) => name)
-  if (store.countNodes === undefined) return new GivenShare(UNKNOWN_SHARE)
-  return new CountedShare(clock, async () => store.countNodes?.(names, idOf()) ?? 1)
 }

@@ -155,6 +155,20 @@ export class CountedShare implements LocalShare {
 }
 
 /**
+ * `1 / nodes`, as the store counts them; of several policies the least, as each may be shared with other limiters.
+ *
+ * @param countNodes absent where the store does not count.
+ */
+export function shareCountedBy(
+  countNodes: ((policies: readonly string[], id: string) => Promise<number>) | undefined,
+  policies: readonly string[],
+  idOf: () => string,
+  clock: Clock,
+): LocalShare {
+  return countNodes === undefined ? new GivenShare(UNKNOWN_SHARE) : new CountedShare(clock, async () => countNodes(policies, idOf()))
+}
+
+/**
  * The share of an outage by the options.
  *
  * @param counted the share where no option says what it is.
