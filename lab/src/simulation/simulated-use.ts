@@ -213,8 +213,9 @@ class StoreSteps {
 }
 
 function answerOf(policy: Policy, operation: Operation, store: StoreSteps, nowUs: number): Answer {
-  if (operation.verb === 'return') {
-    ;(store.steps[operation.part] as LeaseStep).giveBack(nowUs, operation.tokens, operation.grantId)
+  if (operation.verb === 'giveBack' && 'grantId' in operation.charge) {
+    const { part, grantId } = operation.charge
+    ;(store.steps[part] as LeaseStep).giveBack(nowUs, operation.tokens, grantId)
     return { done: true }
   }
   if (operation.verb !== 'take') throw new TypeError(`no ${operation.verb} here`)

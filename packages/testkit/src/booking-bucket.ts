@@ -107,7 +107,7 @@ export class BookingBucket {
     return booking
   }
 
-  answer(_booking: BucketBooking): Decision {
+  redeem(_booking: BucketBooking): Decision {
     const { retryAfterMs } = this.peek('k', 1)
     return this.blockedUntilUs > this.nowUs() ? this.decision(false, retryAfterMs) : this.passed()
   }

@@ -3,7 +3,7 @@
 -- members   "<time to live in microseconds> <permit> <slot of that permit>", scored by the end in microseconds; and while the key is banned
 --           "block <length>", scored by the end of the ban below 0, before all slots
 -- numbers   limit, time to live in microseconds
--- more      permit, its own text for each take; of `cancel` also the number of booked slots
+-- more      permit, its own text for each take; of `giveBack` also the number of booked slots
 
 --- An even number.
 local AT_ONCE = 1000
@@ -102,7 +102,7 @@ function concurrency.stepped(part, verb, amount, bound)
   elseif verb == 'refund' then changed = removed(part, last(part, math.min(amount, part.used)))
   elseif verb == 'penalize' then changed = given(part, part.permit, math.min(amount, math.max(part.limit - part.used, 0)))
   elseif verb == 'release' then changed = removed(part, placesOf(part, amount))
-  elseif verb == 'cancel' then
+  elseif verb == 'giveBack' then
     local held = placesOf(part, tonumber(part.booked))
     changed = removed(part, tail(held, amount))
   elseif verb == 'heartbeat' then changed = timed(part, placesOf(part, amount))

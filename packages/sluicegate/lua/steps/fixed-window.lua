@@ -126,7 +126,7 @@ function fixed.stepped(part, verb, amount, bound)
   elseif verb == 'refund' then count = math.max(count - amount, 0)
   elseif verb == 'penalize' then count = math.max(count, math.min(count + amount, DEEPEST_DEBT_BURSTS * part.limit))
   elseif verb == 'reserve' then return reserved(part, amount, bound)
-  elseif verb == 'cancel' then
+  elseif verb == 'giveBack' then
     if bound >= part.begin and bound < part.finish then count = math.max(count - amount, 0) end
   end
   local changed = count ~= part.count

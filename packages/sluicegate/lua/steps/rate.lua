@@ -4,7 +4,7 @@
 -- state     "<microsecond> <units beyond it>", the time at which the debt is paid, less the length of a lease; and " ahead" when the debt is
 --           greater than a key owes unless it was penalized or booked ahead
 -- numbers   unitsPerToken, unitsPerUs, capacity less `lent`, capacity. `lent` is what flows back during a lease, 0 where none is given
--- more      of `cancel` the debt that the booking left, its units, the time at which it was made; its bound is the time it was for
+-- more      of `giveBack` the debt that the booking left, its units, the time at which it was made; its bound is the time it was for
 --
 -- A token that a process takes from here arrives now. A leased token may be spent up to the length L of a lease after it conforms: it arrives L
 -- later. So a lease adds its tokens to a debt of at least `lent`, and a take adds its own to the debt as it is. Both leave no more debt than the
@@ -158,7 +158,7 @@ local function step(verb, debt, amount, capacity, unitsPerToken, unitsPerUs, bou
     local waitUs = ceilDiv(math.max(debt + amount - capacity, 0), unitsPerUs)
     return math.max(debt, waitUs * unitsPerUs) + amount
   end
-  if verb == 'cancel' then
+  if verb == 'giveBack' then
     -- A later booking that was cancelled leaves up to a microsecond's refill behind, which belongs to no booking; one that stands leaves at least a token.
     local rest = bound > capacity and math.min(unitsPerToken, unitsPerUs) - 1 or 0
     return debt <= bound + rest and math.max(math.min(debt, bound) - amount, least) or debt
@@ -183,7 +183,7 @@ end
 
 --- The key after the verb. Returns whether anything changed.
 function rate.stepped(part, verb, amount, bound)
-  if verb == 'cancel' then amount, bound = cancelled(part, amount, bound) end
+  if verb == 'giveBack' then amount, bound = cancelled(part, amount, bound) end
   if verb == 'reserve' then
     if amount > part.capacity then return false end
     bound = math.min(part.capacity + bound * part.unitsPerUs, deepest(part))

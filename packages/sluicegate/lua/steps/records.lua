@@ -104,7 +104,7 @@ local function countElsewhere(part, verb, amount)
     local own = part.encoding.amountOf(other, part.encoding.tokensOf(part, amount))
     if PASSES[verb] then part.encoding.filled(other, own, part, verb)
     elseif COUNTS[verb] then part.encoding.stepped(other, verb, own)
-    elseif verb == 'cancel' and part.encoding.relieved then part.encoding.relieved(other, part) end
+    elseif verb == 'giveBack' and part.encoding.relieved then part.encoding.relieved(other, part) end
   end
 end
 

@@ -213,7 +213,7 @@ function log.stepped(part, verb, amount, bound)
   end
   if verb == 'penalize' then return penalized(part, amount) end
   if verb == 'refund' then return dropped(part, amount, 0) end
-  if verb == 'cancel' then return part.lastUs == bound + part.leaseUs and dropped(part, amount, part.lastUs) end
+  if verb == 'giveBack' then return part.lastUs == bound + part.leaseUs and dropped(part, amount, part.lastUs) end
   return false
 end
 

@@ -134,7 +134,7 @@ function sliding.stepped(part, verb, amount, bound)
   elseif verb == 'refund' then current = math.max(current - amount, 0)
   elseif verb == 'penalize' then current = math.max(current, math.min(current + amount, DEEPEST_DEBT_BURSTS * part.limit))
   elseif verb == 'reserve' then return reserved(part, amount, bound)
-  elseif verb == 'cancel' then
+  elseif verb == 'giveBack' then
     if bound >= startUs(part) and bound < startUs(part) + part.windowUs then current = math.max(current - amount, 0) end
   end
   local changed = current ~= part.current

@@ -59,13 +59,13 @@ const WRONG: readonly (readonly unknown[])[] = [
   ['charge', 'a', ['x']],
   ['block', 'a', -5],
   ['block', 'a', 'for ever'],
-  ['book', 'a', 1],
-  ['book', 'a', 1, -1],
-  ['book', 'a', 1, null],
+  ['reserve', 'a', 1],
+  ['reserve', 'a', 1, -1],
+  ['reserve', 'a', 1, null],
   ['lease', 'a', -1, 50_000, 1],
   ['lease', 'a', 1, 'x', 1],
   ['lease', 'a', 1, 50_000, 0],
-  ['cancel', '', {}, {}],
+  ['giveBack', '', {}, {}],
   ['update', null],
   ['update', { algorithm: 'fixed-window' }],
   ['update', { algorithm: 'gcra', limit: 1, windowMs: 1, burst: 1, name: 'ten' }],
@@ -92,7 +92,7 @@ for (const mode of ['exact', 'leased'] as const) {
       pair.worker.emit('message', ['sluicegate:ask', 'ten', [[1000 + i, ...request]]])
       const [, , [answer]] = pair.toWorker.at(-1) as [string, string, unknown[][]]
       assert.equal(answer?.[0], 1000 + i)
-      const isHarmless = typeof answer[1] === 'string' || ['lease', 'cancel'].includes(String(request[0]))
+      const isHarmless = typeof answer[1] === 'string' || ['lease', 'giveBack'].includes(String(request[0]))
       assert.ok(isHarmless, JSON.stringify([request, answer]))
     }
     assert.equal(served.limiter.peek('a').remaining, 10)
@@ -100,7 +100,9 @@ for (const mode of ['exact', 'leased'] as const) {
   })
 }
 
-const VERBS = 'hello update take peek refund penalize charge block reset lease book answer cancel release heartbeat constructor'.split(' ')
+const VERBS = 'hello update take peek refund penalize charge block reset lease reserve redeem giveBack release heartbeat constructor'.split(
+  ' ',
+)
 const POLICIES = [
   TEN,
   gcra({ limit: 1000, window: '1s', name: 'ten' }),

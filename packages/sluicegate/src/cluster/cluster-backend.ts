@@ -1,7 +1,15 @@
 import type { Decision } from '../decision/decision.js'
 import type { Grant } from '../lease/grant.js'
 import type { Policy } from '../policy/policy.js'
-import { type Answer, type Backend, type LeaseRequest, newOperationId, type Operation } from '../shared/backend.js'
+import {
+  type Answer,
+  type Backend,
+  type GiveBackOperation,
+  isGranted,
+  type LeaseRequest,
+  newOperationId,
+  type Operation,
+} from '../shared/backend.js'
 import { decisionIn, grantIn, numbersIn } from './message.js'
 import type { RequestLink } from './primary-link.js'
 
@@ -33,16 +41,12 @@ export class ClusterBackend implements Backend {
       case 'reset':
         return this.decided('reset', key)
       case 'redeem':
-        return this.decided('answer', key, operation.booked.id)
-      case 'cancel':
-        return this.decided('cancel', key, operation.booked.id, operation.tokens)
-      case 'discard':
-        return this.decided('cancel', key, operation.booked.id, operation.booked.cost)
+        return this.decided('redeem', key, operation.charge.id)
+      case 'giveBack':
+        return this.decided('giveBack', key, ...givenBack(operation))
       case 'release':
       case 'heartbeat':
         return this.held(verb, operation)
-      case 'return':
-        return this.held('giveBack', { key, id: operation.grantId }, operation.tokens, operation.cost)
     }
   }
 
@@ -56,8 +60,7 @@ export class ClusterBackend implements Backend {
   /** The primary gets it in order with all requests, also from a limiter that was closed and gets no answers. */
   tell(operation: Operation): void {
     const { link } = this
-    if (operation.verb === 'discard') link.tell('cancel', operation.key, operation.booked.id, operation.booked.cost)
-    else if (operation.verb === 'return') link.tell('giveBack', operation.key, operation.grantId, operation.tokens, operation.cost)
+    if (operation.verb === 'giveBack') link.tell('giveBack', operation.key, ...givenBack(operation))
     else void this.execute(operation).catch(() => undefined)
   }
 
@@ -77,7 +80,7 @@ export class ClusterBackend implements Backend {
     maxWaitUs,
   }: Pick<Extract<Operation, { verb: 'reserve' }>, 'key' | 'cost' | 'id' | 'maxWaitUs'>): Promise<Answer> {
     const mostUs = Math.min(Math.floor(maxWaitUs), Number.MAX_SAFE_INTEGER)
-    const [charged, waitUs = 0, ...numbers] = numbersIn(await this.link.request(id, 'book', key, cost, mostUs), 2)
+    const [charged, waitUs = 0, ...numbers] = numbersIn(await this.link.request(id, 'reserve', key, cost, mostUs), 2)
     return { done: charged === 1, waitUs, decision: this.decisionIn(numbers), order: id }
   }
 
@@ -98,4 +101,8 @@ export class ClusterBackend implements Backend {
   private decisionIn(answer: readonly unknown[]): Decision {
     return decisionIn(answer, this.policy)
   }
+}
+
+function givenBack({ charge, tokens }: GiveBackOperation): readonly number[] {
+  return [isGranted(charge) ? charge.grantId : charge.id, tokens, charge.cost]
 }

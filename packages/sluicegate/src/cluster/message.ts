@@ -14,16 +14,16 @@ import { flowsBack, type LeaseRun, type MemoryLease } from './memory-lease.js'
  * 3. The worker decides by leases that it holds. For everything else it sends [REQUESTS, name, requests]: all requests of one turn of the event loop.
  * 4. A request is [id, verb, key, ...]. An id is used once in its worker; permits, reservations and grants go by the id of their request.
  *      take, peek key cost; refund, penalize key tokens; charge key [tokens of each policy]; block key ms; reset key
- *      lease key want horizonUs least part (the number of a policy of allOf, else 0); giveBack key id tokens cost, of a lease: tokens of cost that a take has spent
- *      book key cost mostUs; answer, cancel key id tokens; release, heartbeat key id
+ *      lease key want horizonUs least part (the number of a policy of allOf, else 0)
+ *      reserve key cost mostUs; redeem key id; giveBack key id tokens cost, of a lease: tokens of cost that a take has spent; release, heartbeat key id
  *      overrides version; setOverride key policy; deleteOverride key; update policy
  * 5. The primary carries the requests out in order on the limiter in its memory, each as one step, and remembers by id what the worker holds.
  * 6. It answers [ANSWER, name, answers], an answer being [id, ...numbers], or [id, code, message] for an error; the code is NAME_UNKNOWN
  *    where no policy of that name is served.
  *      most verbs: a decision; lease: a grant; release, heartbeat: 1 or 0
- *      book: 1 or 0 for charged, the microseconds until the tokens may be spent, a decision
+ *      reserve: 1 or 0 for charged, the microseconds until the tokens may be spent, a decision
  *      overrides: their version, and pairs of key and policy if it differs; changes to them: 1 if made
- * 7. An answer after the timeout comes too late: the worker cancels a reservation, releases a permit, and leaves other tokens charged.
+ * 7. An answer after the timeout comes too late: the worker gives a reservation back, releases a permit, and leaves other tokens charged.
  * 8. When a worker exits, the primary releases its permits and cancels its future reservations. Leased tokens expire.
  * 9. Without a primary a worker decides as the option `outage` says.
  */

@@ -97,13 +97,11 @@ export class WorkerSession {
       case 'lease':
         return numbersOfLease(this.leased(id, key, amount, args.slice(2)))
       case 'giveBack':
-        return this.broughtBack(amount, args[2], args[3])
-      case 'book':
+        return this.granted.has(amount) ? this.grantedBack(amount, args[2], args[3]) : this.bookedBack(key, amount, args[2])
+      case 'reserve':
         return this.booked(id, key, amount, args[2])
-      case 'answer':
-        return this.arrived(key, amount)
-      case 'cancel':
-        return this.cancelled(key, amount, args[2])
+      case 'redeem':
+        return this.redeemed(key, amount)
       case 'release':
         return [this.released(amount) ? 1 : 0]
       case 'heartbeat':
@@ -168,7 +166,7 @@ export class WorkerSession {
     return lease
   }
 
-  private broughtBack(leaseId: number, tokens: unknown, cost: unknown = tokens): readonly number[] {
+  private grantedBack(leaseId: number, tokens: unknown, cost: unknown = tokens): readonly number[] {
     checkWhole('tokens', tokens, 1)
     checkWhole('cost', cost, tokens)
     this.granted.giveBack(leaseId, tokens, cost, this.terms.policy)
@@ -185,17 +183,17 @@ export class WorkerSession {
   }
 
   /** The time of a reservation has come. */
-  private arrived(key: Key, id: number): readonly number[] {
+  private redeemed(key: Key, id: number): readonly number[] {
     const { limiter } = this.terms
     const booking = this.holdings.booking(id)
     if (booking === undefined) return numbersOfDecision(limiter.peek(key))
     this.holdings.drop(id)
-    const decision = limiter.answer(booking)
+    const decision = limiter.redeem(booking)
     if (!decision.allowed) limiter.giveBack(booking, booking.cost)
     return numbersOfDecision(decision)
   }
 
-  private cancelled(key: Key, id: number, tokens: unknown): readonly number[] {
+  private bookedBack(key: Key, id: number, tokens: unknown): readonly number[] {
     const { limiter } = this.terms
     const booking = this.holdings.booking(id)
     if (booking === undefined) return numbersOfDecision(limiter.peek(key))

@@ -141,9 +141,9 @@ test('an error of the store rejects the wait at the head of the queue, and no ot
   bucket.take(10)
   void log.wait('a')
   void log.wait('b')
-  const { answer } = bucket
-  bucket.answer = () => {
-    bucket.answer = answer
+  const { redeem } = bucket
+  bucket.redeem = () => {
+    bucket.redeem = redeem
     throw new StoreError('CONTENTION', 'too many')
   }
   await log.pass(3)

@@ -223,7 +223,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
     return this.taken(key, cost)
   }
 
-  answer({ decision }: Booking): Decision {
+  redeem({ decision }: Booking): Decision {
     return decision
   }
 

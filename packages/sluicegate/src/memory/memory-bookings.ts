@@ -147,7 +147,7 @@ export class MemoryBookings {
   }
 
   /** The decision of a take that passes now, whatever is left; a denial if the key is banned. */
-  answer({ key, low, high }: MemoryBooking): Decision {
+  redeem({ key, low, high }: MemoryBooking): Decision {
     const state = this.decisions.peek(key as string, low, high, 1)
     const blockedUs = this.decisions.answered(this.decisions.opened.core.banLeft(low, high, this.decisions.nowUs()), key as string)
     return blockedUs > 0 ? state : { ...state, allowed: true, retryAfterMs: 0 }

@@ -264,8 +264,8 @@ export class MemoryLimiter<Answer extends Decision = Decision>
     return booking as MemoryBooking<Answer>
   }
 
-  answer(booking: MemoryBooking<Answer>): Answer {
-    return this.bookings.answer(booking) as Answer
+  redeem(booking: MemoryBooking<Answer>): Answer {
+    return this.bookings.redeem(booking) as Answer
   }
 
   giveBack(booking: MemoryBooking<Answer>, tokens: number): Decision {

@@ -46,7 +46,7 @@ export class MemoryPermitLimiter extends MemoryLimiter<Permit> {
     super(parts, policy, PermitDecisions)
   }
 
-  override answer(booking: MemoryBooking<Permit>): Permit {
+  override redeem(booking: MemoryBooking<Permit>): Permit {
     return booking.decision
   }
 

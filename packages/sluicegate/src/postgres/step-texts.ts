@@ -98,8 +98,8 @@ function steppedText(input: StepInput): string {
     WHEN ${verb} = 'penalize' THEN greatest(s.debt, least(s.debt + ${amount}, ${DEEPEST_DEBT_BURSTS} * ${cap}))
     WHEN ${verb} = 'reserve' AND o.done = 1 THEN CASE WHEN ${isWindow} THEN CASE WHEN ${freeBegin} = s.begin THEN s.debt + ${amount} ELSE ${amount} END
       ELSE greatest(s.debt, ${waited} * ${pace}) + ${amount} END
-    WHEN ${verb} = 'cancel' AND ${isWindow} THEN CASE WHEN ${bound} >= s.begin AND ${bound} < s.begin + ${unit} THEN greatest(s.debt - ${amount}, 0) ELSE s.debt END
-    WHEN ${verb} = 'cancel' AND ${back} > 0 AND s.debt <= ${furthest} + ${rest} THEN greatest(least(s.debt, ${furthest}) - ${back}, ${least})
+    WHEN ${verb} = 'giveBack' AND ${isWindow} THEN CASE WHEN ${bound} >= s.begin AND ${bound} < s.begin + ${unit} THEN greatest(s.debt - ${amount}, 0) ELSE s.debt END
+    WHEN ${verb} = 'giveBack' AND ${back} > 0 AND s.debt <= ${furthest} + ${rest} THEN greatest(least(s.debt, ${furthest}) - ${back}, ${least})
     ELSE s.debt END AS debt,
   CASE WHEN NOT ${isWindow} THEN 0 WHEN ${verb} = 'reset' THEN s.now - s.now % ${unit} WHEN ${verb} = 'reserve' AND o.done = 1 THEN ${freeBegin} ELSE s.begin END AS begin,
   CASE WHEN ${verb} = 'reset' THEN false WHEN ${verb} = 'reserve' AND o.done = 1 AND ${isWindow} THEN s.ahead OR ${freeBegin} > s.now ELSE s.ahead END AS ahead,

@@ -43,7 +43,7 @@ function verbsOf(questions: readonly HeldQuestion[]): readonly ScriptVerb[] {
 
 test('a booking for a caller who has gone is cancelled as he would have done', async () => {
   const asked = await askedAfter(slidingWindow({ limit: 10, window: '1s' }), reserve())
-  assert.deepEqual(verbsOf(asked), ['cancel'])
+  assert.deepEqual(verbsOf(asked), ['giveBack'])
   const back = asked[0]?.requests ?? []
   assert.deepEqual(
     back.map(({ booking }) => booking),
@@ -86,7 +86,7 @@ test('other operations are not taken back', async () => {
     { verb: 'penalize', key: 'k', tokens: 3 },
     { verb: 'block', key: 'k', us: 3 },
     { verb: 'reset', key: 'k' },
-    { verb: 'cancel', key: 'k', booked, tokens: 3 },
+    { verb: 'giveBack', key: 'k', charge: booked, tokens: 3 },
     { verb: 'release', key: 'k', cost: 3, id: 1 },
     { verb: 'heartbeat', key: 'k', cost: 3, id: 1 },
   ]

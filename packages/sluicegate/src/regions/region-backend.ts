@@ -10,10 +10,12 @@ import {
   type Backend,
   type Booked,
   type CancelSignal,
+  type GiveBackOperation,
+  type Granted,
+  isGranted,
   type LeaseRequest,
   type Operation,
   passed,
-  type ReturnOperation,
   type TakeOperation,
 } from '../shared/backend.js'
 import { KeyFault } from '../shared/calls/call-guard.js'
@@ -32,7 +34,7 @@ const MOST_OWING = 10_000
 
 type Charging = TakeOperation | Extract<Operation, { verb: 'reserve' }>
 
-/** What `cancel` needs of tokens drawn in the region: those of each policy. */
+/** What `giveBack` needs of tokens drawn in the region: those of each policy. */
 class Receipt {
   readonly lots: readonly (readonly Lot[])[]
 
@@ -109,15 +111,12 @@ export class RegionBackend implements Backend {
       case 'block':
       case 'reset':
         return this.everywhere(operation, signal)
-      case 'cancel':
-        return this.cancelled(operation, operation.tokens, signal)
-      case 'discard':
-        return this.cancelled(operation, operation.booked.cost, signal)
-      // Ids of the home's grants are above 0.
-      case 'return':
-        return operation.grantId < 0 ? this.returned(operation) : this.homeAlone(operation, signal)
+      case 'giveBack':
+        return isGranted(operation.charge)
+          ? this.returned(operation, operation.charge, signal)
+          : this.cancelled(operation, operation.charge, signal)
       case 'redeem':
-        return this.isOfHome(operation.booked) ? this.homeAlone(operation, signal) : this.peeked(operation.key, 1, signal)
+        return this.isOfHome(operation.charge) ? this.homeAlone(operation, signal) : this.peeked(operation.key, 1, signal)
       case 'release':
       case 'heartbeat':
         return this.permitHeld(operation, signal)
@@ -261,12 +260,8 @@ export class RegionBackend implements Backend {
     return !(receipt instanceof Receipt || receipt instanceof ShareReceipt)
   }
 
-  private async cancelled(
-    operation: Operation & { readonly booked: Booked },
-    tokens: number,
-    signal: CancelSignal | undefined,
-  ): Promise<Answer> {
-    const { key, booked } = operation
+  private async cancelled(operation: GiveBackOperation, booked: Booked, signal: CancelSignal | undefined): Promise<Answer> {
+    const { key, tokens } = operation
     const { receipt } = booked
     if (receipt instanceof ShareReceipt) return this.cancelledAlone(key, { ...booked, receipt: receipt.receipt }, tokens, signal)
     if (receipt instanceof Receipt) {
@@ -282,7 +277,7 @@ export class RegionBackend implements Backend {
 
   /** Of the region's share: that much less is owed. */
   private async cancelledAlone(key: Key, booked: Booked, tokens: number, signal: CancelSignal | undefined): Promise<Answer> {
-    const answer = await (this.parts.alone as ShareBackend).execute({ verb: 'cancel', key, booked, tokens }, signal)
+    const answer = await (this.parts.alone as ShareBackend).execute({ verb: 'giveBack', key, charge: booked, tokens }, signal)
     this.owe(key, -tokens)
     return inOutage(answer)
   }
@@ -304,17 +299,21 @@ export class RegionBackend implements Backend {
     const { pools, home } = this.parts
     const back = (pools[part] as RegionPool)
       .back(key, { tokens, endUs, grantId })
-      .then((inTime) => (inTime || grantId === 0 ? undefined : home.execute({ verb: 'return', key, part, cost, tokens, grantId })))
+      .then((inTime) =>
+        inTime || grantId === 0 ? undefined : home.execute({ verb: 'giveBack', key, charge: { grantId, part, cost }, tokens }),
+      )
       .catch(noMatter)
       .finally(() => this.returning.delete(back))
     this.returning.add(back)
     return back
   }
 
-  /** Of a grant that was drawn. */
-  private async returned({ key, part, cost, tokens, grantId }: ReturnOperation): Promise<Answer> {
+  /** Of a grant that was drawn, or of one of the home, whose ids are above 0. */
+  private async returned(operation: GiveBackOperation, charge: Granted, signal: CancelSignal | undefined): Promise<Answer> {
+    const { grantId, part, cost } = charge
+    if (grantId > 0) return this.homeAlone(operation, signal)
     const lot = this.drawnLots.of(grantId)
-    if (lot !== undefined) await this.back(part, key, lot, tokens, cost)
+    if (lot !== undefined) await this.back(part, operation.key as string, lot, operation.tokens, cost)
     return { done: lot !== undefined }
   }
 

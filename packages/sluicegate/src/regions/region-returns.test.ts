@@ -28,7 +28,7 @@ test('what processes bring back until a moment after the end of tokens goes back
   const home: Backend = {
     lease: async () => grantOf({ ...OF_A_WINDOW, ready: 10, endUs: 4_000_000 }),
     execute: async (operation) => {
-      if (operation.verb === 'return') returned.push(operation.tokens)
+      if (operation.verb === 'giveBack') returned.push(operation.tokens)
       return { done: true }
     },
   }

@@ -263,7 +263,7 @@ export class RegionRenewals {
   private async reclaim({ part, key, endUs, grantId }: Given): Promise<void> {
     const { pool, home } = this.parts[part] as RenewalPart
     const tokens = await pool.reclaim(key, endUs)
-    if (tokens > 0) await home.execute({ verb: 'return', key, part: 0, cost: tokens, tokens, grantId })
+    if (tokens > 0) await home.execute({ verb: 'giveBack', key, charge: { grantId, part: 0, cost: tokens }, tokens })
   }
 
   /** The home answers again: what the region admitted of the key without it is charged. */

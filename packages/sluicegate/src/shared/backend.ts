@@ -9,7 +9,7 @@ import { onceInProcess } from '../once-in-process.js'
  *
  * | verb | effect |
  * | --- | --- |
- * | `take` | charges `cost` if it passes now; with `isHeld` it answers as `reserve` does, with a receipt for `cancel` |
+ * | `take` | charges `cost` if it passes now; with `isHeld` it answers as `reserve` does, with a receipt for `giveBack` |
  * | `peek` | changes nothing |
  * | `refund`, `penalize` | gives back, or charges, `tokens` |
  * | `charge` | `penalize` with a number of tokens for each policy, some of them 0 |
@@ -17,10 +17,8 @@ import { onceInProcess } from '../once-in-process.js'
  * | `reset` | makes the key full and lifts its block |
  * | `reserve` | charges `cost` at the earliest time at which it passes, within `maxWaitUs`; of permits and `allOf` only what passes now |
  * | `redeem` | reads the key when the time of a reservation has come; not `done` when the key is banned |
- * | `cancel` | gives `tokens` of a reservation back, as many as is safe |
- * | `discard` | cancels all of a reservation; the answer is not needed |
+ * | `giveBack` | gives `tokens` of a charge back, as many as is safe; unspent ones of a grant all |
  * | `release`, `heartbeat` | ends or renews the permit that operation `id` took |
- * | `return` | gives tokens of a grant back, unspent ones or as many as is safe of `cost` spent ones; the answer is not needed |
  */
 export type Operation =
   | TakeOperation
@@ -30,10 +28,9 @@ export type Operation =
   | { readonly verb: 'block'; readonly key: Key; readonly us: number }
   | { readonly verb: 'reset'; readonly key: Key }
   | { readonly verb: 'reserve'; readonly key: Key; readonly cost: number; readonly id: number; readonly maxWaitUs: number }
-  | { readonly verb: 'redeem' | 'discard'; readonly key: Key; readonly booked: Booked }
-  | { readonly verb: 'cancel'; readonly key: Key; readonly booked: Booked; readonly tokens: number }
+  | { readonly verb: 'redeem'; readonly key: Key; readonly charge: Booked }
+  | GiveBackOperation
   | { readonly verb: 'release' | 'heartbeat'; readonly key: Key; readonly cost: number; readonly id: number }
-  | ReturnOperation
 
 /** `demand` is that of a {@link LeaseRequest}; default `cost`. */
 export interface TakeOperation {
@@ -45,14 +42,24 @@ export interface TakeOperation {
   readonly demand?: number | undefined
 }
 
-/** Tokens of a grant that go back: `tokens` of `cost` that one take has spent; of unspent ones both are the same. */
-export interface ReturnOperation {
-  readonly verb: 'return'
-  readonly key: string
+/** The one way back for what was charged. */
+export interface GiveBackOperation {
+  readonly verb: 'giveBack'
+  readonly key: Key
+  readonly charge: Charge
+  readonly tokens: number
+  /** Whether the answer is not needed: see {@link Backend.tell}. */
+  readonly isSilent?: boolean
+}
+
+/** What an operation has charged, of which some may come back: a reservation or held take, or tokens of a grant. */
+export type Charge = Booked | Granted
+
+/** Tokens of a grant of policy `part`: `cost` that one take has spent, or that none has. */
+export interface Granted {
+  readonly grantId: number
   readonly part: number
   readonly cost: number
-  readonly tokens: number
-  readonly grantId: number
 }
 
 /** What came of an {@link Operation}. */
@@ -65,7 +72,7 @@ export interface Answer {
   readonly waitUs?: number
   /** Of `reserve`: of two reservations of a key the later one has the larger number. */
   readonly order?: number
-  /** Of `reserve` and held takes: what the backend needs for `cancel`. Opaque to everything else. */
+  /** Of `reserve` and held takes: what the backend needs for `giveBack`. Opaque to everything else. */
   readonly receipt?: unknown
 }
 
@@ -105,7 +112,7 @@ export interface Backend {
   execute(operation: Operation, signal?: CallerSignal): Promise<Answer>
   /** Charges tokens for this process to spend by itself. When it rejects, at most `want` tokens were charged and no process has them. */
   lease(request: LeaseRequest, signal?: CallerSignal): Promise<Grant>
-  /** Sends an operation without an answer, in order with all others. Where absent, `execute` does it. */
+  /** Sends what is silent, in order with all others; no answer comes. Where absent, `execute` does it. */
   tell?(operation: Operation): void
 }
 
@@ -141,9 +148,18 @@ export function bookedBy(operation: { readonly key: Key; readonly cost: number; 
   return { key, cost, id, allowed: done, waitUs, decision: decisionOf(answer), order, receipt }
 }
 
-/** Whether tokens of it can come back. Without the backend nothing is held there, unless the answer has what `cancel` needs. */
+/** Whether tokens of it can come back. Without the backend nothing is held there, unless the answer has what `giveBack` needs. */
 export function canComeBack({ allowed, decision, receipt }: Booked): boolean {
   return allowed && (decision.source !== 'outage' || receipt !== undefined)
+}
+
+export function isGranted(charge: Charge): charge is Granted {
+  return 'grantId' in charge
+}
+
+/** All of a reservation that nobody wants goes back. */
+export function giveAllBack(booked: Booked): GiveBackOperation {
+  return { verb: 'giveBack', key: booked.key, charge: booked, tokens: booked.cost, isSilent: true }
 }
 
 /** Of several keys the one by which the server is known. */

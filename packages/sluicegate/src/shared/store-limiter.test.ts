@@ -50,7 +50,7 @@ for (const end of ['abort', 'close'] as const) {
     else controller.abort(new Error('enough'))
     await Promise.all(waits)
     await turns()
-    const cancels = made.store.of('cancel')
+    const cancels = made.store.of('giveBack')
     assert.deepEqual(
       cancels.map(({ requests }) => requests[0]?.booking?.bookedUs),
       [3, 2, 1],
@@ -64,7 +64,7 @@ test('at an update waits give back what was booked in the numbers it was booked 
   const [waiting] = await asleep(made, 1)
   made.limiter.update(gcra({ limit: 2, window: '1s', burst: 20 }))
   await turns()
-  const [cancel] = made.store.of('cancel')
+  const [cancel] = made.store.of('giveBack')
   assert.equal(policyOf(cancel)?.burst, 10)
   cancel?.answer()
   await turns()
@@ -78,7 +78,7 @@ test('at an update waits give back what was booked in the numbers it was booked 
   assert.equal(policyOf(peek)?.burst, 20)
   peek?.answer(9, { blockedUs: 5_000_000, done: false })
   await turns()
-  made.store.of('cancel').at(-1)?.answer()
+  made.store.of('giveBack').at(-1)?.answer()
   const { allowed, retryAfterMs, limit } = (await waiting) as Awaited<ReturnType<typeof made.limiter.wait>>
   assert.deepEqual([allowed, retryAfterMs, limit], [false, 5000, 2])
 })
@@ -91,7 +91,7 @@ test('a waiter whose key is banned is denied, even if its booking cannot be retu
     await turns()
     made.store.of('peek')[0]?.answer(9, { blockedUs: 5_000_000, done: false })
     await turns()
-    made.store.of('cancel')[0]?.fail(new Error('ECONNRESET'))
+    made.store.of('giveBack')[0]?.fail(new Error('ECONNRESET'))
     const { allowed, retryAfterMs, source } = (await waiting) as Awaited<ReturnType<typeof made.limiter.wait>>
     assert.deepEqual([outage, allowed, retryAfterMs, source], [outage, false, 5000, 'store'])
     made.limiter.close()
@@ -136,11 +136,11 @@ test('unwanted bookings of allOf with several keys wait for pending ones, and ar
   first?.answer(1)
   second?.answer(2)
   await turns()
-  assert.equal(store.of('cancel').length, 0)
+  assert.equal(store.of('giveBack').length, 0)
   third?.answer(3)
   await turns()
   assert.deepEqual(
-    store.of('cancel').map(({ requests }) => requests.map(({ key, booking }) => `${key} ${booking?.bookedUs}`)),
+    store.of('giveBack').map(({ requests }) => requests.map(({ key, booking }) => `${key} ${booking?.bookedUs}`)),
     [3, 2, 1].map((us) => [`a ${us}`, `b ${us}`]),
   )
 })
@@ -153,12 +153,12 @@ test('a thousand waits keep no process alive after the limiter and its client cl
   made.limiter.close()
   await Promise.all(waits)
   await turns()
-  const cancels = made.store.of('cancel')
+  const cancels = made.store.of('giveBack')
   assert.equal(cancels.length, 128)
   for (const { fail } of cancels) fail(new Error('the client is closed'))
   await turns()
   assert.equal(timers(), idle)
-  assert.equal(made.store.of('cancel').length, 128)
+  assert.equal(made.store.of('giveBack').length, 128)
 })
 
 test('a late booking whose return is never answered delays no caller for longer than a timeout', async () => {
@@ -169,7 +169,7 @@ test('a late booking whose return is never answered delays no caller for longer 
   await Promise.all(late)
   for (const [i, { answer }] of store.of('reserve').entries()) answer(i + 1)
   await turns()
-  assert.equal(store.of('cancel').length, 1)
+  assert.equal(store.of('giveBack').length, 1)
   assert.equal(limiter.stats().timeouts, 2)
   clock.advance(100)
   await turns()
@@ -183,7 +183,7 @@ test('an update gives back at once what is held under the policy of before', asy
   limiter.close()
   clock.advance(0)
   await turns()
-  const [cancel] = store.of('cancel')
+  const [cancel] = store.of('giveBack')
   assert.deepEqual([policyOf(cancel)?.limit, cancel?.requests[0]?.tokens, cancel?.requests[0]?.booking?.atUs], [100, 9, 7])
 })
 
@@ -202,11 +202,11 @@ test('tokens that expire during a reset are not returned: the return would reduc
   await turns()
   clock.advance(1000)
   await turns()
-  assert.deepEqual(store.of('cancel'), [])
+  assert.deepEqual(store.of('giveBack'), [])
   store.of('reset')[0]?.answer()
   await resetting
   clock.advance(1000)
   limiter.close()
   await turns()
-  assert.deepEqual(store.of('cancel'), [])
+  assert.deepEqual(store.of('giveBack'), [])
 })

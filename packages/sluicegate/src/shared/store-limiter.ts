@@ -334,7 +334,7 @@ export class StoreLimiter extends QueuedLimiter implements SharedLimiter, Receip
           if (holdsPermits(policy) && tokens === cost) await backend.execute({ verb: 'release', key, cost, id })
           return this.peek(key)
         }
-        const decision = decisionOf(await backend.execute({ verb: 'cancel', key, booked, tokens }))
+        const decision = decisionOf(await backend.execute({ verb: 'giveBack', key, charge: booked, tokens }))
         leases?.refunded(key, decision)
         this.waiting.released(key, decision.retryAfterMs)
         return decision

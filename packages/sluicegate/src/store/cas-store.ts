@@ -36,7 +36,7 @@ export interface CasOutcomes {
 }
 
 /** What a step does with a key. */
-export type CasStepVerb = 'take' | 'peek' | 'refund' | 'penalize' | 'block' | 'reset' | 'reserve' | 'cancel' | 'lease'
+export type CasStepVerb = 'take' | 'peek' | 'refund' | 'penalize' | 'block' | 'reset' | 'reserve' | 'giveBack' | 'lease'
 
 /** The state of a key of a store that computes. Whole numbers, below 2^53. */
 export interface CasStepState {
@@ -72,9 +72,9 @@ export interface CasStep {
   readonly amount: number
   /** Of `take`: how many times, as many as pass. */
   readonly times: number
-  /** Of `reserve` the longest wait, of `cancel` the time that it was for, microseconds; of `lease` the fewest useful tokens. */
+  /** Of `reserve` the longest wait, of `giveBack` the time that it was for, microseconds; of `lease` the fewest useful tokens. */
   readonly bound: number
-  /** Of `cancel`: the units of the booking, the debt that it left, and when it was made. */
+  /** Of `giveBack`: the units of the booking, the debt that it left, and when it was made. */
   readonly booking: readonly [units: number, debt: number, atUs: number]
   /** The state of a swapped value, which counts while the key has that version. */
   readonly from: { readonly version: CasVersion; readonly state: CasStepState } | undefined

@@ -154,8 +154,8 @@ export class KeySession {
     })
   }
 
-  /** @param part of `return` and leases: which policy. */
-  run(operation: Exclude<Operation, { verb: 'return' }>, held: Held | undefined): Ran {
+  /** @param held what the operation is about. */
+  run(operation: Operation, held: Held | undefined): Ran {
     const { limiter } = this
     const decided = (decision: Decision): Ran => {
       const own = decisionWith(decision)
@@ -181,12 +181,9 @@ export class KeySession {
         return decided(limiter.reset(ONE_KEY))
       case 'redeem':
         return { answer: { ...decided(limiter.peek(ONE_KEY)).answer, done: !this.isBanned() } }
-      case 'cancel':
-      case 'discard': {
-        const { booked } = operation
-        if (held !== undefined) this.giveBack(held, operation.verb === 'cancel' ? operation.tokens : booked.cost)
+      case 'giveBack':
+        if (held !== undefined) this.giveBack(held, operation.tokens)
         return { answer: { ...decided(limiter.peek(ONE_KEY)).answer, done: held !== undefined } }
-      }
       case 'release':
       case 'heartbeat':
         return this.changedPermits(operation.verb === 'heartbeat', operation.cost, held)

@@ -33,9 +33,7 @@ class SteppingBackend implements Backend {
   }
 
   execute(operation: Operation, signal?: CallerSignal): Promise<Answer> {
-    if (isSwapped(operation) || (operation.verb === 'return' && this.swaps.hasGranted(operation.grantId))) {
-      return this.swaps.execute(operation, signal)
-    }
+    if (operation.verb === 'giveBack' && this.swaps.hasCharged(operation.charge)) return this.swaps.execute(operation, signal)
     return this.steps.execute(operation, signal).catch((error) => {
       if (error instanceof NoSteps) return this.swaps.execute(operation, signal)
       throw error
@@ -48,9 +46,4 @@ class SteppingBackend implements Backend {
       throw error
     })
   }
-}
-
-/** Whether it is about what a swap has charged. */
-function isSwapped(operation: Operation): boolean {
-  return (operation.verb === 'cancel' || operation.verb === 'discard') && StoreBackend.hasMade(operation.booked)
 }

@@ -10,12 +10,13 @@ import type { Policy } from '../policy/policy.js'
 import {
   type Answer,
   type Backend,
-  type Booked,
   type CallerSignal,
+  type Charge,
+  type Granted,
+  isGranted,
   type LeaseRequest,
   newOperationId,
   type Operation,
-  type ReturnOperation,
 } from '../shared/backend.js'
 import { HeldPermits } from './held-permits.js'
 import type { Work } from './key-lane.js'
@@ -23,7 +24,7 @@ import { type GivenBack, type Held, KeySession, type Ran } from './key-session.j
 import { storeKey } from './store-key.js'
 import type { StoreLanes } from './store-lanes.js'
 
-/** What `cancel` needs of a charge. */
+/** What `giveBack` needs of a charge. */
 class Receipt {
   readonly held: Held
 
@@ -69,17 +70,15 @@ export class StoreBackend implements Backend {
   }
 
   /** Whether a swap has made this charge. */
-  static hasMade({ receipt }: Booked): boolean {
-    return receipt instanceof Receipt
-  }
-
-  hasGranted(grantId: number): boolean {
-    return this.granted.has(grantId)
+  hasCharged(charge: Charge): boolean {
+    return isGranted(charge) ? this.granted.has(charge.grantId) : charge.receipt instanceof Receipt
   }
 
   execute(operation: Operation, signal?: CallerSignal): Promise<Answer> {
     if (this.next !== undefined) return this.next.execute(operation, signal)
-    if (operation.verb === 'return') return this.giveBack(operation)
+    if (operation.verb === 'giveBack' && isGranted(operation.charge)) {
+      return this.giveBackGranted(operation.key as string, operation.charge, operation.tokens)
+    }
     const held = this.heldOf(operation)
     return this.inLane(this.keysOf(operation.key), this.sessionOf(undefined), {
       signal,
@@ -113,7 +112,7 @@ export class StoreBackend implements Backend {
     })
   }
 
-  private giveBack({ key, part, cost, tokens, grantId }: ReturnOperation): Promise<Answer> {
+  private giveBackGranted(key: string, { grantId, part, cost }: Granted, tokens: number): Promise<Answer> {
     this.back = []
     this.granted.giveBack(grantId, tokens, cost, this.policy)
     const { back } = this
@@ -130,12 +129,11 @@ export class StoreBackend implements Backend {
     })
   }
 
-  private heldOf(operation: Exclude<Operation, ReturnOperation>): Held | undefined {
+  private heldOf(operation: Operation): Held | undefined {
     switch (operation.verb) {
-      case 'cancel':
-      case 'discard': {
-        const { receipt } = operation.booked
-        return receipt instanceof Receipt ? receipt.held : undefined
+      case 'giveBack': {
+        const { charge } = operation
+        return !isGranted(charge) && charge.receipt instanceof Receipt ? charge.receipt.held : undefined
       }
       case 'release':
       case 'heartbeat':
@@ -145,7 +143,7 @@ export class StoreBackend implements Backend {
     }
   }
 
-  private answered(operation: Exclude<Operation, ReturnOperation>, ran: Ran, lateUs: number, order: number): Answer {
+  private answered(operation: Operation, ran: Ran, lateUs: number, order: number): Answer {
     const { answer, held, permits } = ran
     switch (operation.verb) {
       case 'take':

@@ -356,7 +356,7 @@ class Run<Answer extends Decision> implements Alert {
     this.waiters.remove(first)
     waiter.called()
     try {
-      const answer = service.answer(booking)
+      const answer = service.redeem(booking)
       if (!answer.allowed) service.giveBack(booking, this.cost)
       waiter.resolve(answer, answer.allowed ? booking : undefined)
     } catch (error) {

@@ -36,7 +36,7 @@ export interface BookingService<Answer extends Decision = Decision> {
    */
   book(key: Key, cost: number, mostMs: number): Booking<Answer>
   /** The answer for a booking whose time has come: what a take that passed now would say; a denial when the key was blocked meanwhile. */
-  answer(booking: Booking<Answer>): Answer
+  redeem(booking: Booking<Answer>): Answer
   /** Gives `tokens` of a booking back, as much as is safe (docs/waiting.md says how much). Answers as `peek` would. */
   giveBack(booking: Booking<Answer>, tokens: number): Decision
   /**

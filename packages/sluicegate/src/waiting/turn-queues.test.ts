@@ -39,7 +39,7 @@ class BookingPlaces {
     return { key, cost, allowed, bookedUs, atUs: bookedUs + decision.retryAfterMs * 1000, maybeSooner: true, decision }
   }
 
-  answer({ decision }: BucketBooking): Decision {
+  redeem({ decision }: BucketBooking): Decision {
     return decision
   }
 

@@ -36,9 +36,9 @@ async function played(seed: number) {
       if (booking.allowed) histories(key).add(booking)
       return booking
     },
-    answer(booking) {
+    redeem(booking) {
       if (booking.atUs !== of(booking.key).nowUs()) late.push(booking)
-      return of(booking.key).answer(booking)
+      return of(booking.key).redeem(booking)
     },
     giveBack(booking, tokens) {
       histories(booking.key).delete(booking)

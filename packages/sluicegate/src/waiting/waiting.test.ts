@@ -58,7 +58,7 @@ test('waiters of several keys that fall due together pass in the order of arriva
     maxWaiters: 10,
     service: {
       book: (key, cost, mostMs) => of(key).book(key, cost, mostMs),
-      answer: (booking) => of(booking.key).answer(booking),
+      redeem: (booking) => of(booking.key).redeem(booking),
       giveBack: (booking, tokens) => of(booking.key).giveBack(booking, tokens),
       refuse: (key, cost) => of(key).refuse(key as string, cost),
     },
@@ -137,10 +137,10 @@ test('with real timers no wait passes early, and all pass in order', async () =>
   const bucket = new BookingBucket({ limit: 1000, windowMs: 1000, burst: 1 }, clock)
   const waiting = new Waiting<Decision>({ service: bucket, clock, maxWaiters: 100 })
   const early: unknown[] = []
-  const { answer } = bucket
-  bucket.answer = (booking) => {
+  const { redeem } = bucket
+  bucket.redeem = (booking) => {
     if (clock.nowMs() * 1000 < booking.atUs - 0.5) early.push(booking)
-    return answer.call(bucket, booking)
+    return redeem.call(bucket, booking)
   }
   const passed: number[] = []
   await Promise.all(Array.from({ length: 20 }, (_, i) => waiting.wait('k').then(() => passed.push(i))))

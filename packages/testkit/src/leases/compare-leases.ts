@@ -52,7 +52,7 @@ async function compared(seed: number, encodingName: (typeof LEASED_ENCODINGS)[nu
       const { leasedUs } = back
       const tokens = random.integer(1, back.tokens)
       const backend = new StepBackend(store, { encodings: [back.version.encoding], isAllOf: false }, String)
-      await backend.execute({ verb: 'return', key: 'k', part: 0, cost: tokens, tokens, grantId: leasedUs })
+      await backend.execute({ verb: 'giveBack', key: 'k', charge: { grantId: leasedUs, part: 0, cost: tokens }, tokens })
       records.giveBack(back.version.encoding, nowUs, tokens, leasedUs)
     } else if (leaseUs > 0 && random.chance(0.6)) {
       const least = random.pick([1, 1, random.integer(1, 8)])

@@ -139,8 +139,8 @@ export class ManualAuthority {
 
   private async execute(operation: Operation): Promise<Answer> {
     const { verb, key } = operation
-    if (verb === 'return') {
-      await this.takenBack(operation.part, key as string, operation.tokens, operation.grantId)
+    if (verb === 'giveBack' && 'grantId' in operation.charge) {
+      await this.takenBack(operation.charge.part, key as string, operation.tokens, operation.charge.grantId)
       return { done: true }
     }
     if (verb === 'take') {

@@ -50,7 +50,7 @@ export class SimHome {
     const encoding = encodingsOf(policy, () => this.leaseUsOf(leaseUs)).encodings[0] as PolicyEncoding
     const grantOf = grantsOf(encoding, leaseUs)
     return {
-      execute: (operation) => link(() => this.execute(encoding, operation), operation.verb !== 'return' && operation.verb !== 'cancel'),
+      execute: (operation) => link(() => this.execute(encoding, operation), operation.verb !== 'giveBack'),
       lease: ({ key, want, least }: LeaseRequest): Promise<Grant> =>
         link(() => {
           this.calls++
@@ -67,16 +67,13 @@ export class SimHome {
       for (let tokens = operation.tokens; tokens > 0 && records.take(encoding, nowUs, 1).allowed; tokens--);
       return this.answer(encoding, records, true, 1)
     }
-    if (operation.verb === 'return') {
-      records.giveBack(encoding, nowUs, operation.tokens, operation.grantId)
-      return { done: true }
-    }
     if (operation.verb === 'peek') {
       return this.answer(encoding, records, records.untilFreeUs(encoding, nowUs, operation.cost) === 0, operation.cost)
     }
-    if (operation.verb === 'cancel') {
-      const { receipt, cost } = operation.booked
-      records.giveBack(encoding, nowUs, Math.min(cost, operation.tokens), receipt as number)
+    if (operation.verb === 'giveBack') {
+      const { charge, tokens } = operation
+      const chargedUs = 'grantId' in charge ? charge.grantId : (charge.receipt as number)
+      records.giveBack(encoding, nowUs, Math.min(charge.cost, tokens), chargedUs)
       return this.answer(encoding, records, true, 1)
     }
     if (operation.verb === 'reserve') {

@@ -2,7 +2,7 @@ import { holdsPermits } from '../../decision/permit.js'
 import { keysUnder } from '../../key.js'
 import type { Grant } from '../../lease/grant.js'
 import type { Policy } from '../../policy/policy.js'
-import { type Answer, type Backend, bookedBy, firstKeyOf, type LeaseRequest, type Operation } from '../backend.js'
+import { type Answer, type Backend, bookedBy, firstKeyOf, giveAllBack, type LeaseRequest, type Operation } from '../backend.js'
 import type { CallEnds, CallGuard } from './call-guard.js'
 
 const SENT: Answer = { done: true }
@@ -31,7 +31,7 @@ export class GuardedBackend implements Backend {
   execute(operation: Operation): Promise<Answer> {
     const { backend, guard } = this
     const { verb } = operation
-    if (backend.tell !== undefined && (verb === 'discard' || verb === 'return')) {
+    if (backend.tell !== undefined && verb === 'giveBack' && operation.isSilent) {
       backend.tell(operation)
       return Promise.resolve(SENT)
     }
@@ -74,7 +74,7 @@ export class GuardedBackend implements Backend {
     const { key, cost, id } = operation
     if (operation.verb === 'reserve') {
       const booked = bookedBy(operation, answer)
-      this.guard.unwanted.collect(key, booked.order, () => this.execute({ verb: 'discard', key, booked }))
+      this.guard.unwanted.collect(key, booked.order, () => this.execute(giveAllBack(booked)))
       return
     }
     this.guard.events.charged(keysUnder(this.policy, key), cost)

@@ -1,7 +1,7 @@
 import { combined, type Decision } from '../../decision/decision.js'
 import { keysFor } from '../../key.js'
 import type { Grant } from '../../lease/grant.js'
-import { type Answer, type Backend, type Booked, decisionOf, type LeaseRequest, type Operation } from '../backend.js'
+import { type Answer, type Backend, decisionOf, type GiveBackOperation, isGranted, type LeaseRequest, type Operation } from '../backend.js'
 import type { CallGuard } from '../calls/call-guard.js'
 import type { LeasedTakes } from './leased-takes.js'
 import { Spending } from './spending.js'
@@ -31,10 +31,8 @@ export class CrossSlotBackend implements Backend {
   }
 
   async execute(operation: Operation): Promise<Answer> {
-    if (operation.verb === 'return') return this.backend.execute(operation)
+    if (operation.verb === 'giveBack') return this.giveBack(operation)
     const keys = keysFor(this.parts.length, operation.key)
-    if (operation.verb === 'cancel') return this.cancel(operation, operation.booked, operation.tokens)
-    if (operation.verb === 'discard') return this.cancel(operation, operation.booked, operation.booked.cost)
     if (this.guard.isTogether(keys)) return this.backend.execute(operation)
     switch (operation.verb) {
       case 'reserve':
@@ -68,8 +66,9 @@ export class CrossSlotBackend implements Backend {
   }
 
   /** The leases are those that were drawn from, also where an update has replaced them. */
-  private async cancel(operation: Operation, { key, receipt }: Booked, tokens: number): Promise<Answer> {
-    const { leases, spending } = (receipt ?? {}) as Partial<LeasedReceipt>
+  private async giveBack(operation: GiveBackOperation): Promise<Answer> {
+    const { key, charge, tokens } = operation
+    const { leases, spending } = ((isGranted(charge) ? undefined : charge.receipt) ?? {}) as Partial<LeasedReceipt>
     if (leases === undefined || spending === undefined) return this.backend.execute(operation)
     await leases.giveBack(key, spending, tokens)
     return this.execute({ verb: 'peek', key, cost: 1 })

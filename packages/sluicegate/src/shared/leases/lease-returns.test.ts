@@ -4,7 +4,7 @@ import { Random } from 'sluicegate-testkit'
 import { freshLease, grantOf, MS, OF_A_WINDOW } from 'sluicegate-testkit/leases/grant-of.js'
 import { ManualAuthority } from 'sluicegate-testkit/leases/manual-authority.js'
 import { fixedWindow, manualClock, type Policy, slidingLog, slidingWindow, tokenBucket } from '../../index.js'
-import type { Backend } from '../backend.js'
+import { type Backend, isGranted } from '../backend.js'
 import { LeaseReturns } from './lease-table.js'
 import type { LeasedTakes } from './leased-takes.js'
 
@@ -191,7 +191,7 @@ test('tokens that expire before those of an earlier grant are spent first, and w
   const backend: Backend = {
     lease: () => Promise.reject(new Error('nothing is leased')),
     execute: async (operation) => {
-      returned.push(operation.verb === 'return' && [operation.grantId, operation.tokens])
+      returned.push(operation.verb === 'giveBack' && isGranted(operation.charge) && [operation.charge.grantId, operation.tokens])
       return { done: true }
     },
   }

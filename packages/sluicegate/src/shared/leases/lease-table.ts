@@ -122,7 +122,8 @@ export class LeaseTable {
     for (const { id, tokens: cost } of drawn.toReversed()) {
       const back = Math.min(left, cost)
       left -= back
-      if (back > 0) returns.push(backend.execute({ verb: 'return', key, part, cost, tokens: back, grantId: id }))
+      if (back > 0)
+        returns.push(backend.execute({ verb: 'giveBack', key, charge: { grantId: id, part, cost }, tokens: back, isSilent: true }))
     }
     await Promise.all(returns)
     this.leases.get(key)?.reopen(this.ticker.read())
@@ -259,7 +260,9 @@ export class LeaseReturns {
     const { backend, part } = this.parts
     for (const { id, tokens } of lease.unspentAt(this.ticker.read())) {
       const reopen = (): void => lease.reopen(this.ticker.read())
-      backend.execute({ verb: 'return', key, part, cost: tokens, tokens, grantId: id }).then(reopen, () => undefined)
+      backend
+        .execute({ verb: 'giveBack', key, charge: { grantId: id, part, cost: tokens }, tokens, isSilent: true })
+        .then(reopen, () => undefined)
     }
   }
 

@@ -5,7 +5,7 @@ import type { Grant } from '../../lease/grant.js'
 import { emissionOf } from '../../policy/policy-numbers.js'
 import type { PolicyEncoding, PolicyEncodings } from './policy-encoding.js'
 
-export type ScriptVerb = 'take' | 'peek' | 'refund' | 'penalize' | 'block' | 'reset' | 'reserve' | 'cancel' | 'release' | 'heartbeat'
+export type ScriptVerb = 'take' | 'peek' | 'refund' | 'penalize' | 'block' | 'reset' | 'reserve' | 'giveBack' | 'release' | 'heartbeat'
 
 /** A request about the key of one policy. */
 export interface ScriptRequest {
@@ -15,13 +15,13 @@ export interface ScriptRequest {
   readonly tokens: number
   /** With `reserve`: the longest wait in microseconds. */
   readonly mostUs?: number | undefined
-  /** With `cancel`. */
+  /** With `giveBack`. */
   readonly booking?: ScriptReservation
   /** With permits: its unique name. */
   readonly permit?: string | undefined
 }
 
-/** A reservation, as `cancel` needs it. Times are on the server's clock. */
+/** A reservation, as `giveBack` needs it. Times are on the server's clock. */
 export interface ScriptReservation {
   readonly cost: number
   readonly bookedUs: number

@@ -2,7 +2,18 @@ import { holdsPermits } from '../../decision/permit.js'
 import { keysFor } from '../../key.js'
 import type { Grant } from '../../lease/grant.js'
 import type { Key } from '../../limiter.js'
-import { type Answer, type Backend, type Booked, type CallerSignal, type LeaseRequest, newOperationId, type Operation } from '../backend.js'
+import {
+  type Answer,
+  type Backend,
+  type Booked,
+  type CallerSignal,
+  type GiveBackOperation,
+  type Granted,
+  isGranted,
+  type LeaseRequest,
+  newOperationId,
+  type Operation,
+} from '../backend.js'
 import type { PolicyEncoding, PolicyEncodings } from './policy-encoding.js'
 import {
   decisionFrom,
@@ -26,7 +37,7 @@ export interface ScriptCalls {
   lease(encoding: PolicyEncoding, key: string, want: number, horizonUs: number, least: number, signal?: CallerSignal): Promise<ScriptLease>
 }
 
-/** What `cancel` needs of a reservation: its answer, and the encodings in which it was made. */
+/** What `giveBack` needs of a reservation: its answer, and the encodings in which it was made. */
 class Receipt {
   readonly answer: ScriptAnswer
   readonly policies: PolicyEncodings
@@ -85,16 +96,12 @@ export class StepBackend implements Backend {
       case 'reserve':
         return this.reserve(operation, signal)
       case 'redeem':
-        return this.redeem(operation.key, operation.booked.id, signal)
-      case 'cancel':
-        return this.cancel(operation.booked, operation.tokens, signal)
-      case 'discard':
-        return this.cancel(operation.booked, operation.booked.cost, signal)
+        return this.redeem(operation.key, operation.charge.id, signal)
+      case 'giveBack':
+        return this.giveBack(operation, signal)
       case 'release':
       case 'heartbeat':
         return this.held(operation.verb, operation, signal)
-      case 'return':
-        return this.giveBack(operation, signal)
     }
   }
 
@@ -141,8 +148,16 @@ export class StepBackend implements Backend {
     return { done: !isBanned, decision: decisionFrom('peek', this.policies, states, 1) }
   }
 
+  private giveBack({ key, charge, tokens }: GiveBackOperation, signal: CallerSignal | undefined): Promise<Answer> {
+    return isGranted(charge) ? this.giveBackGranted(key as string, charge, tokens, signal) : this.giveBackBooked(charge, tokens, signal)
+  }
+
   /** In the encodings in which it was made: how much is safe to give back in those of an update is unknown. */
-  private async cancel({ key, cost, waitUs, id, receipt }: Booked, tokens: number, signal: CallerSignal | undefined): Promise<Answer> {
+  private async giveBackBooked(
+    { key, cost, waitUs, id, receipt }: Booked,
+    tokens: number,
+    signal: CallerSignal | undefined,
+  ): Promise<Answer> {
     if (!(receipt instanceof Receipt)) return this.changed('peek', key, 1, signal)
     const { answer, policies } = receipt
     const { nowUs = 0 } = answer
@@ -151,8 +166,8 @@ export class StepBackend implements Backend {
       encoding: policies.encodings[i] as PolicyEncoding,
       booking: { cost, bookedUs: nowUs, atUs: nowUs + waitUs, debt: answer.states[i]?.debt ?? 0 },
     }))
-    const { states } = await this.store.ask('cancel', requests, signal)
-    return { done: allDone(states), decision: decisionFrom('cancel', policies, states, 1) }
+    const { states } = await this.store.ask('giveBack', requests, signal)
+    return { done: allDone(states), decision: decisionFrom('giveBack', policies, states, 1) }
   }
 
   /** Of `allOf` only the policies that hold permits. */
@@ -166,14 +181,16 @@ export class StepBackend implements Backend {
     return { done: allDone(states) }
   }
 
-  /** Cancels a reservation for the time of the lease. It has an effect only in the window of that time, or while no later request is logged. */
-  private async giveBack(
-    { key, part, cost, tokens, grantId }: Extract<Operation, { verb: 'return' }>,
+  /** As a reservation for the time of the lease. It has an effect only in the window of that time, or while no later request is logged. */
+  private async giveBackGranted(
+    key: string,
+    { grantId, part, cost }: Granted,
+    tokens: number,
     signal: CallerSignal | undefined,
   ): Promise<Answer> {
     const booking = { cost, bookedUs: grantId, atUs: grantId, debt: 0 }
     const { states } = await this.store.ask(
-      'cancel',
+      'giveBack',
       [{ encoding: this.policies.encodings[part] as PolicyEncoding, key, tokens, booking }],
       signal,
     )

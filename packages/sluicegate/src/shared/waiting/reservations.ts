@@ -14,6 +14,7 @@ import {
   bookedBy,
   canComeBack,
   decisionOf,
+  giveAllBack,
   newOperationId,
   type Operation,
   passed,
@@ -52,27 +53,27 @@ export class Reservations {
     if (waitUs === 0) return withPermit(parts, passed(decision), booked)
     let answer: Answer
     try {
-      answer = await parts.backend.execute({ verb: 'redeem', key, booked })
+      answer = await parts.backend.execute({ verb: 'redeem', key, charge: booked })
     } catch (error) {
       // Reserved and paid for: a taker that took the same tokens elsewhere would spend them twice.
       if (isOutage(error)) return passed(decision)
       throw error
     }
     if (answer.done) return passed(decisionOf(answer))
-    // The ban is known: a cancellation without an answer changes nothing about it.
-    await parts.backend.execute({ verb: 'cancel', key, booked, tokens: booked.cost }).catch(unlessOutage)
+    // The ban is known: what goes back without an answer changes nothing about it.
+    await parts.backend.execute({ verb: 'giveBack', key, charge: booked, tokens: booked.cost }).catch(unlessOutage)
     return decisionOf(answer)
   }
 
   /** Cancels a reservation soon, together with others that are not wanted. */
   discard(booked: Booked, onFreed: () => void): void {
     const { guard, backend } = this.current()
-    guard.unwanted.collect(booked.key, booked.order, () => backend.execute({ verb: 'discard', key: booked.key, booked }).then(onFreed))
+    guard.unwanted.collect(booked.key, booked.order, () => backend.execute(giveAllBack(booked)).then(onFreed))
   }
 
   /** Cancels a reservation at the backend in force now. */
   discardNow(booked: Booked): Promise<unknown> {
-    return this.current().backend.execute({ verb: 'discard', key: booked.key, booked })
+    return this.current().backend.execute(giveAllBack(booked))
   }
 
   /** Cancellations of the key's reservations that are under way, for as long as a call may take; undefined without any. */
