@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import pg from 'pg'
 import postgres from 'postgres'
-import { PostgresProcess, shortOrLong } from 'sluicegate-testkit'
+import { FaultProxy, PostgresProcess, shortOrLong } from 'sluicegate-testkit'
 import { createLimiter } from '../create-limiter.js'
 import { allOf } from '../policy/all-of.js'
 import type { Policy } from '../policy/policy.js'
-import { fixedWindow, tokenBucket } from '../policy/single-policy.js'
+import { fixedWindow, slidingWindow, tokenBucket } from '../policy/single-policy.js'
 import type { SharedOptions } from '../shared/shared-options.js'
 import { storeConformance } from '../store-testing/index.js'
 import { postgres as postgresIn } from './postgres.js'
@@ -82,4 +82,36 @@ test('several policies over PostgreSQL charge all their keys or none', async () 
   assert.equal(decisions.filter((decision) => decision?.allowed).length, 20)
   const left = await over(day, { mode: 'exact' }).peek('tenant')
   assert.equal(left.remaining, 80)
+})
+
+test('the first takes of a pool wait for its connection: that the server is far away is no outage', async () => {
+  await using proxy = await FaultProxy.before(server)
+  proxy.set({ kind: 'latency', delayMs: 90 })
+  // Longer than a swap takes over an open connection, and shorter than over one that has to be opened.
+  for (const policy of [
+    slidingWindow({ limit: 5, window: '1d', name: 'far' }),
+    tokenBucket({ limit: 5, window: '1d', name: 'far rate' }),
+  ]) {
+    const cold = new pg.Pool({ connectionString: server.urlAt(proxy.port), max: 10 })
+    const limiter = over(policy, { mode: 'exact', timeoutMs: 400 }, cold)
+    const decisions = await Promise.all(Array.from({ length: 60 }, () => limiter.take('cold')))
+    assert.deepEqual([...new Set(decisions.map(({ source }) => source))], ['store'])
+    assert.equal(decisions.filter(({ allowed }) => allowed).length, 5)
+    limiter.close()
+    await cold.end()
+  }
+})
+
+test('a server that opens no connection is an outage within about a second, and then at once', async () => {
+  await using proxy = await FaultProxy.before(server)
+  proxy.set({ kind: 'black-hole' })
+  const cold = new pg.Pool({ connectionString: server.urlAt(proxy.port), max: 10 })
+  const limiter = over(day, { mode: 'exact', timeoutMs: 250 }, cold)
+  const began = performance.now()
+  for (let i = 0; i < 6; i++) assert.equal((await limiter.take(`hole ${i}`)).source, 'outage')
+  // The first waits for the connection, some more for their own timeout.
+  assert.ok(performance.now() - began < 6000, String(performance.now() - began))
+  limiter.close()
+  proxy.set({ kind: 'cut' })
+  await cold.end().catch(() => undefined)
 })

@@ -77,6 +77,10 @@ class PostgresStore implements Required<CasStore> {
     this.#sweeper = new Sweeper((after) => this.#run('sweep', [hexOf(after)]))
   }
 
+  connectionsOpened(): number | undefined {
+    return this.#runner.connectionsOpened === undefined ? 0 : this.#runner.connectionsOpened()
+  }
+
   async read(key: string, signal?: CancelSignal): Promise<CasState> {
     const [row] = await this.#reading('read', [hexOf(storedKey(key))], signal)
     return stateOf(row)

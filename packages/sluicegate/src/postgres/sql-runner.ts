@@ -8,6 +8,8 @@ export type SqlRow = Readonly<Record<string, unknown>>
  * Values are text: numbers, and bytes in hexadecimal digits. A statement that `signal` cancels before it was sent is not run.
  */
 export interface SqlRunner {
+  /** How many connections were opened and have answered; undefined while a statement waits for one. Absent where the client does not tell. */
+  connectionsOpened?(): number | undefined
   /** @param prepared whether the server may keep the statement under its name. */
   run(statement: Statement, values: readonly string[], prepared: boolean, signal?: CancelSignal): Promise<readonly SqlRow[]>
 }

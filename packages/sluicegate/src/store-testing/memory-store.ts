@@ -13,11 +13,15 @@ interface Entry {
  * @param clock the store's own. @defaultValue `preciseClock()`
  * @example createLimiter(policy, { store: casStore(memoryStore()) })
  */
-export function memoryStore({ clock = preciseClock() }: { readonly clock?: Clock } = {}): Required<Omit<CasStore, 'step'>> {
+export function memoryStore({
+  clock = preciseClock(),
+}: {
+  readonly clock?: Clock
+} = {}): Required<Omit<CasStore, 'step' | 'connectionsOpened'>> {
   return new MemoryStore(clock)
 }
 
-class MemoryStore implements Required<Omit<CasStore, 'step'>> {
+class MemoryStore implements Required<Omit<CasStore, 'step' | 'connectionsOpened'>> {
   readonly name: string = 'memory'
   private readonly entries = new Map<string, Entry>()
   private readonly nowUs: () => number

@@ -122,6 +122,11 @@ export interface CasStore {
     groups: readonly (readonly CasStep[])[],
     signal?: CancelSignal,
   ): Promise<readonly (readonly CasStepped[] | CasStepRefusal)[] | undefined>
+  /**
+   * How many connections were opened so far and have answered; undefined while calls wait for one. Where it is there, the timeout of calls that
+   * waited for a connection starts anew, for up to a second: the store had not been asked yet.
+   */
+  connectionsOpened?(): number | undefined
   /** The states of several keys, in their order, at one moment or not. */
   readAll?(keys: readonly string[], signal?: CancelSignal): Promise<readonly CasState[]>
 }

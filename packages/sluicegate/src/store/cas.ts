@@ -61,7 +61,10 @@ function under(store: CasStore, lanes: StoreLanes, prefix: string, { isHome = fa
   /** Of each policy and each of its parts, which keep their names. */
   const inForce = new Map<string, StoreBackend>()
   return {
-    places: hasTransactions || isHome ? ONE_PLACE : PLACES_APART,
+    places: {
+      ...(hasTransactions || isHome ? ONE_PLACE : PLACES_APART),
+      connectionsOpened: () => (store.connectionsOpened === undefined ? 0 : store.connectionsOpened()),
+    },
     ...(hasTransactions ? {} : { crossSlot: CrossSlotBackend }),
     connect: (policy, leaseUs) => {
       if (policy.policies !== undefined && !hasTransactions && (isHome || policy.policies.some((part) => leaseUs(part) === 0))) {

@@ -22,11 +22,15 @@ interface Passage {
 /** A store behind a network that delays, reorders and loses calls, on a clock that the test moves. */
 class UnreliableStore implements CasStore {
   readonly name = 'unreliable'
-  private readonly store: Required<Omit<CasStore, 'step'>>
+  private readonly store: Required<Omit<CasStore, 'step' | 'connectionsOpened'>>
   private readonly after: (ms: number, call: () => void) => unknown
   private readonly passage: () => Passage
 
-  constructor(store: Required<Omit<CasStore, 'step'>>, after: (ms: number, call: () => void) => unknown, passage: () => Passage) {
+  constructor(
+    store: Required<Omit<CasStore, 'step' | 'connectionsOpened'>>,
+    after: (ms: number, call: () => void) => unknown,
+    passage: () => Passage,
+  ) {
     this.store = store
     this.after = after
     this.passage = passage
@@ -44,7 +48,7 @@ class UnreliableStore implements CasStore {
     return this.passed(() => this.store.readAll(keys))
   }
 
-  swapAll(swaps: readonly CasSwap[]): ReturnType<Required<Omit<CasStore, 'step'>>['swapAll']> {
+  swapAll(swaps: readonly CasSwap[]): ReturnType<Required<Omit<CasStore, 'step' | 'connectionsOpened'>>['swapAll']> {
     return this.passed(() => this.store.swapAll(swaps))
   }
 

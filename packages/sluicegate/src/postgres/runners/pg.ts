@@ -42,28 +42,49 @@ export function pgRunner(client: PgClient | PgPool): SqlRunner {
 }
 
 function poolRunner(pool: PgPool): SqlRunner {
+  let [opening, opened] = [0, 0]
   return {
+    connectionsOpened: () => (opening > 0 ? undefined : opened),
     run: async (statement, values, prepared, signal) => {
-      const client = await outsideTransactions(pool)
-      if (signal?.aborted) {
-        client.release()
-        throw notSent()
-      }
-      let broken = true
-      // The statement's rejection tells; without a listener the event would end the process.
-      client.on('error', ignored)
+      const before = pool.totalCount
+      const connected = outsideTransactions(pool)
+      if (pool.totalCount <= before) return sent(await connected, statement, values, prepared, signal)
+      opening++
       try {
-        const { rows } = await client.query(queryOf(statement, values, prepared))
-        broken = false
-        return rows
-      } catch (error) {
-        broken = !isRefusal(error) || isFailedTransaction(error)
-        throw error
+        return await sent(await connected, statement, values, prepared, signal)
       } finally {
-        client.off('error', ignored)
-        client.release(broken)
+        opening--
+        opened++
       }
     },
+  }
+}
+
+/** Runs a statement on a client of a pool and gives the client back. */
+async function sent(
+  client: PooledClient,
+  statement: Statement,
+  values: readonly string[],
+  prepared: boolean,
+  signal: CancelSignal | undefined,
+): Promise<readonly SqlRow[]> {
+  if (signal?.aborted) {
+    client.release()
+    throw notSent()
+  }
+  let broken = true
+  // The statement's rejection tells; without a listener the event would end the process.
+  client.on('error', ignored)
+  try {
+    const { rows } = await client.query(queryOf(statement, values, prepared))
+    broken = false
+    return rows
+  } catch (error) {
+    broken = !isRefusal(error) || isFailedTransaction(error)
+    throw error
+  } finally {
+    client.off('error', ignored)
+    client.release(broken)
   }
 }
 

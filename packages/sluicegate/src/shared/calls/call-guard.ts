@@ -32,6 +32,8 @@ export interface CallCounts {
 export interface CallPlaces {
   serverOf(key: string): string | undefined
   slotOf(key: string): number | undefined
+  /** {@link CasStore.connectionsOpened} */
+  connectionsOpened?(): number | undefined
 }
 
 /** Of a store that is one server, or says nothing of its parts. */
@@ -182,7 +184,7 @@ export class CallGuard implements CallListener {
     this.isInner = isInner
     this.clock = clock
     this.timeoutMs = timeoutMs
-    this.deadlines = new Deadlines(clock, timeoutMs)
+    this.deadlines = new Deadlines(clock, timeoutMs, () => this.connectionsOpened())
     this.load = new ShardLoad(
       (key) => places.serverOf(key),
       (key) => places.slotOf(key),
@@ -276,6 +278,14 @@ export class CallGuard implements CallListener {
   /** Whether the server of a key has answered its last call, or was not asked yet. */
   isSound(key: string): boolean {
     return this.breakerOf(this.guardedOf(key)).isSound
+  }
+
+  /** Nobody waits for connections to a store that failed before. */
+  private connectionsOpened(): number | undefined {
+    const { places } = this
+    if (places.connectionsOpened === undefined) return 0
+    for (const breaker of this.breakers.values()) if (!breaker.isSound) return 0
+    return places.connectionsOpened()
   }
 
   private alive({ server }: EndedCall): void {

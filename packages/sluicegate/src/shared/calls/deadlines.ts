@@ -3,6 +3,8 @@ import { Alarm, alertOf } from '../../waiting/alarm.js'
 
 /** The share of the timeout that this process may stand still before its calls get more time. */
 const STALL = 1 / 4
+/** A call waits for a connection that is being opened up to about so long beyond its timeout. */
+const LONGEST_CONNECTING_US = 1_000_000
 
 /** A call with a deadline. The fields belong to {@link Deadlines}. */
 export abstract class Expiring {
@@ -10,6 +12,9 @@ export abstract class Expiring {
   /** The turn of the event loop in which it began. */
   turn = 0
   isRenewed = false
+  /** Connections opened before it, and how often it got more time because one was being opened. */
+  opened: number | undefined = undefined
+  connectings = 0
   before: Expiring | undefined = undefined
   after: Expiring | undefined = undefined
   abstract expire(): void
@@ -20,12 +25,13 @@ export abstract class Expiring {
  *
  * No call expires because this process stood still. Clients write when a turn of the event loop ends, and answers are read in a later turn.
  * So the time of a call restarts when its own turn took long, and once more when the timer fires late; and all sockets are read before a
- * call expires.
+ * call expires. While a connection is being opened, the store has not been asked yet: the time of its calls restarts after that, within bounds.
  */
 export class Deadlines {
   private readonly alarm: Alarm
   private readonly ticker: Ticker
   private readonly timeoutUs: number
+  private readonly opened: () => number | undefined
   private first: Expiring | undefined
   private last: Expiring | undefined
   private turn = 0
@@ -34,7 +40,9 @@ export class Deadlines {
   private isLooking = false
   private readonly alert = alertOf((nowUs) => this.ring(nowUs))
 
-  constructor(clock: Clock, timeoutMs: number) {
+  /** @param opened how many connections were opened so far; undefined while calls wait for one. */
+  constructor(clock: Clock, timeoutMs: number, opened: () => number | undefined = () => 0) {
+    this.opened = opened
     this.alarm = new Alarm(clock, () => undefined)
     this.ticker = tickerOf(clock)
     this.timeoutUs = timeoutMs * 1000
@@ -43,7 +51,12 @@ export class Deadlines {
   add(call: Expiring): void {
     if (!this.isInTurn) this.beginTurn()
     call.turn = this.turn
-    call.dueUs = this.turnUs + this.timeoutUs
+    call.opened = this.opened()
+    this.append(call, this.turnUs + this.timeoutUs)
+  }
+
+  private append(call: Expiring, dueUs: number): void {
+    call.dueUs = dueUs
     call.before = this.last
     if (this.last === undefined) this.first = call
     else this.last.after = call
@@ -111,12 +124,21 @@ export class Deadlines {
     try {
       for (let { first } = this; first !== undefined && first.dueUs <= nowUs; { first } = this) {
         this.remove(first)
-        first.expire()
+        if (this.mayWait(first)) this.append(first, nowUs + this.timeoutUs)
+        else first.expire()
       }
     } finally {
       this.isLooking = false
       if (this.first !== undefined) this.arm()
     }
+  }
+
+  /** Whether its time restarts: it waits for a connection, or waited for one. */
+  private mayWait(call: Expiring): boolean {
+    const opened = this.opened()
+    if (opened !== undefined && opened === call.opened) return false
+    call.opened = opened
+    return ++call.connectings * this.timeoutUs <= LONGEST_CONNECTING_US
   }
 
   private arm(): void {
