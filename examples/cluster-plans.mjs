@@ -8,8 +8,8 @@ const free = fixedWindow({ limit: 100, window: '365d', name: 'free' })
 const pro = fixedWindow({ limit: 300, window: '365d', name: 'pro' })
 
 if (cluster.isPrimary) {
-  // Long times, so that no token expires unspent on a busy machine. For limits per second leave `lease` and `timeoutMs` out.
-  const patient = { cluster, lease: { horizonMs: 10_000 } }
+  // Long times, so that no token expires unspent on a busy machine. For limits per second leave `lease` and `timeout` out.
+  const patient = { cluster, lease: '10s' }
   const served = serveLimiter(free, { ...patient, overrides: true })
   const servedPro = serveLimiter(pro, patient) // the primary serves each policy
   served.overrides.set('acme', fixedWindow({ limit: 500, window: '365d' }))
@@ -29,7 +29,7 @@ if (cluster.isPrimary) {
     policyFor: (key) => (key.startsWith('pro ') ? pro : undefined),
     deny: ['scraper'],
     overrides: true,
-    timeoutMs: 20_000,
+    timeout: '20s',
   })
   const passed = { bob: 0, 'pro user': 0, acme: 0, scraper: 0 }
   for (const key of Object.keys(passed)) while ((await limiter.take(key)).allowed) passed[key]++

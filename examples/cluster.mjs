@@ -7,15 +7,15 @@ import { primary, serveLimiter } from 'sluicegate/cluster'
 const policy = fixedWindow({ limit: 1_000, window: '365d', name: 'global' })
 
 if (cluster.isPrimary) {
-  // Long times, so that no token expires unspent on a busy machine. For limits per second leave `lease` and `timeoutMs` out.
-  const served = serveLimiter(policy, { cluster, lease: { horizonMs: 10_000 } })
+  // Long times, so that no token expires unspent on a busy machine. For limits per second leave `lease` and `timeout` out.
+  const served = serveLimiter(policy, { cluster, lease: '10s' })
   const workers = [1, 2, 3].map(() => cluster.fork())
   const counted = (worker) => new Promise((done) => worker.on('message', (message) => typeof message === 'number' && done(message)))
   const counts = await Promise.all(workers.map(counted))
   console.log(counts.reduce((sum, count) => sum + count))
   served.close()
 } else {
-  const limiter = createLimiter(policy, { store: primary(), timeoutMs: 20_000 })
+  const limiter = createLimiter(policy, { store: primary(), timeout: '20s' })
   let passed = 0
   while ((await limiter.take('global')).allowed) passed++
   limiter.close()

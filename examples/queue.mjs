@@ -12,7 +12,7 @@ const jobs = [
 ]
 await limiter.run('model', () => {}).catch((error) => console.log(error instanceof QueueError, error.code))
 await Promise.all([first, ...jobs])
-await limiter.run('model', () => pause(60_000), { timeoutMs: 20 }).catch((error) => console.log(error.code))
+await limiter.run('model', () => pause(60_000), { timeout: '20ms' }).catch((error) => console.log(error.code))
 
 const ask = limiter.wrap(async (question) => question.length, { key: (question) => `question:${question}` })
 console.log(await ask('why?'))

@@ -7,8 +7,8 @@ const client = createClient({ url: process.env.REDIS_URL ?? 'redis://127.0.0.1:6
 client.on('error', (error) => console.error(error.message))
 await client.connect()
 const policy = tokenBucket({ limit: 4, window: '1h', name: 'exports' })
-// A long timeout, so that a busy machine prints the same; leave `timeoutMs` out.
-const options = { store: redis(client), mode: 'exact', timeoutMs: 20_000 }
+// A long timeout, so that a busy machine prints the same; leave `timeout` out.
+const options = { store: redis(client), mode: 'exact', timeout: '20s' }
 const here = createLimiter(policy, options)
 const there = createLimiter(policy, options)
 

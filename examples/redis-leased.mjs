@@ -11,8 +11,8 @@ const client = createClient({ url: process.env.REDIS_URL ?? 'redis://127.0.0.1:6
 client.on('error', (error) => console.error(error.message))
 await client.connect()
 const policy = fixedWindow({ limit: 1_000, window: '365d', name: 'global' })
-// Long times, so that no token expires unspent on a busy machine. For limits per second leave `lease` and `timeoutMs` out.
-const limiter = createLimiter(policy, { store: redis(client), lease: { horizonMs: 3_000 }, timeoutMs: 6_000 })
+// Long times, so that no token expires unspent on a busy machine. For limits per second leave `lease` and `timeout` out.
+const limiter = createLimiter(policy, { store: redis(client), lease: '3s', timeout: '6s' })
 
 if (process.send === undefined) {
   await limiter.reset('global')

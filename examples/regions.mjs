@@ -15,9 +15,9 @@ const [home, west, east] = await Promise.all(
   }),
 )
 const policy = fixedWindow({ limit: 1_000, window: '365d', name: 'regions' })
-// A long time, for a busy machine: leave `timeoutMs` out.
+// A long time, for a busy machine: leave `timeout` out.
 const limiterIn = (name, client) =>
-  createLimiter(policy, { store: region({ name, local: redis(client), home: redis(home), timeoutMs: 6_000 }), timeoutMs: 6_000 })
+  createLimiter(policy, { store: region({ name, local: redis(client), home: redis(home), timeout: '6s' }), timeout: '6s' })
 const limiters = [limiterIn('eu-west', west), limiterIn('us-east', east)]
 await limiters[0].reset('global')
 await limiters[1].reset('global')

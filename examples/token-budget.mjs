@@ -28,14 +28,14 @@ const polite = limitedFetch(fetch, { concurrency: 2, onRetry: ({ status }) => co
 const tokens = createLimiter(tokenBucket({ limit: 6_000, window: '1m' }))
 
 async function ask(prompt, { most }) {
-  const reservation = tokens.reserve('model', most, { maxWaitMs: 30_000 })
+  const reservation = tokens.reserve('model', most, { maxWait: '30s' })
   if (reservation.waitMs === Infinity) throw new Error(`${most} tokens are more than the model ever allows`)
   if (!reservation.allowed) throw new Error(`not enough tokens for "${prompt}" soon`)
   await new Promise((resolve) => setTimeout(resolve, reservation.waitMs))
   try {
     const response = await polite(url, { method: 'POST', body: prompt })
     if (!response.ok) {
-      await response.body?.cancel() // otherwise its slot is held for bodyStallMs
+      await response.body?.cancel() // otherwise its slot is held for bodyTimeout
       throw new Error(`the model says ${response.status}`)
     }
     const { text, usage } = await response.json()

@@ -5,7 +5,7 @@ const limiter = createLimiter(gcra({ limit: 10, window: '1s', burst: 1 }))
 
 const startedMs = performance.now()
 async function job(number) {
-  const { allowed } = await limiter.wait('service', { maxWaitMs: 320 })
+  const { allowed } = await limiter.wait('service', { maxWait: '320ms' })
   if (!allowed) return console.log(`job ${number} would have to wait for longer than 320 ms`)
   const isEarly = performance.now() - startedMs < 100 * (number - 1) - 1
   console.log(`job ${number} starts`, isEarly ? 'too early' : 'in time')

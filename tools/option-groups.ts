@@ -64,7 +64,7 @@ export const OPTION_SECTIONS: readonly { readonly title: string; readonly about:
           lease: 'redis.md#leased-or-exact',
           outage: 'outages.md',
           localShare: 'outages.md#the-share-of-a-process',
-          timeoutMs: 'outages.md',
+          timeout: 'outages.md',
           queue: 'queue.md',
           overrides: 'redis.md#policies-of-single-keys',
         },

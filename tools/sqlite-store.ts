@@ -21,7 +21,7 @@ interface Library {
   fixedWindow(options: { readonly limit: number; readonly window: string; readonly name: string }): object
   createLimiter(
     policy: object,
-    options: { readonly store: object; readonly mode: 'exact'; readonly outage: 'closed'; readonly timeoutMs: number },
+    options: { readonly store: object; readonly mode: 'exact'; readonly outage: 'closed'; readonly timeout: number },
   ): { take(key: string): Promise<{ readonly allowed: boolean }>; close(): void }
 }
 
@@ -44,7 +44,7 @@ const MOST_MS = 60_000
 async function admitted(file: string): Promise<number> {
   const policy = fixedWindow({ limit: LIMIT, window: '365d', name: 'shared' })
   // SQLite waits for its lock in the thread that decides, so an answer may be late: then nothing is to be admitted without the store.
-  const options = { mode: 'exact', outage: 'closed', timeoutMs: MOST_MS } as const
+  const options = { mode: 'exact', outage: 'closed', timeout: MOST_MS } as const
   const limiter = createLimiter(policy, { store: casStore(sqliteStore(new DatabaseSync(file))), ...options })
   let count = 0
   for (let i = 0; i < TAKES; i++) if ((await limiter.take('key')).allowed) count++

@@ -29,7 +29,7 @@ export const MIXES: readonly Mix[] = [
   { name: 'two bursts', versions: [BASE, LARGER] },
   { name: 'two limits', versions: [BASE, SLOWER] },
   { name: 'exact and leased', versions: [{ ...BASE, options: { mode: 'exact' } }, BASE] },
-  { name: 'two horizons', versions: [BASE, { ...BASE, options: { lease: { horizonMs: 200 } } }] },
+  { name: 'two horizons', versions: [BASE, { ...BASE, options: { lease: 200 } }] },
   { name: 'rolling change', versions: [LARGER, SLOWER], isRolling: true },
 ]
 
@@ -58,7 +58,7 @@ function mixedSubject(
     return createLimiter(policyOf(version), {
       store: redis(client, { prefix: name }),
       localShare: LOCAL_SHARE,
-      timeoutMs: TIMEOUT_MS,
+      timeout: TIMEOUT_MS,
       ...options,
     })
   })

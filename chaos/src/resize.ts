@@ -19,7 +19,7 @@ export async function resize(slots: number, progress: (line: string) => void = (
   await using cluster = await RedisCluster.start()
   const clients = await clusterClients(cluster.roots)
   const subjects = clients.map(({ name, client }) => {
-    const limiter = createLimiter(POLICY, { store: redis(client, { prefix: name }), mode: 'exact', outage: 'closed', timeoutMs: 20_000 })
+    const limiter = createLimiter(POLICY, { store: redis(client, { prefix: name }), mode: 'exact', outage: 'closed', timeout: 20_000 })
     return { name, limiter, load: new FleetLoad(limiter, { keys: KEYS, callers: 16 }) }
   })
   const watched = watchdog(() => stateOf(cluster.nodes, subjects), LONGEST_MS)

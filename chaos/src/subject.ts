@@ -43,7 +43,7 @@ export function subjectsOn(clients: readonly OpenClient[], keys: readonly string
         store: redis(client, { prefix: `${name} ${mode}` }),
         mode,
         localShare: LOCAL_SHARE,
-        timeoutMs: TIMEOUT_MS,
+        timeout: TIMEOUT_MS,
       })
       const load = new FleetLoad(limiter, { keys, callers: 3 * keys.length, restMs: 5 })
       return { name: `${name}, ${mode}`, bound: RATE, processes: 1, limiter, load }

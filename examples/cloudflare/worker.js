@@ -11,7 +11,7 @@ const perKey = tokenBucket({ limit: 100, window: '1m', burst: 20, name: 'per-key
 /** The class of the objects, which wrangler.jsonc names. */
 export const Limits = limiterObject([perKey])
 
-const limiter = createLimiter(perKey, { store: durableObjects(env.LIMITS, { waitUntil }), timeoutMs: 1_000 })
+const limiter = createLimiter(perKey, { store: durableObjects(env.LIMITS, { waitUntil }), timeout: '1s' })
 
 const app = new Hono()
 app.use('/api/*', rateLimit({ limiter, key: apiKey() }))

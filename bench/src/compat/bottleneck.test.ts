@@ -148,7 +148,7 @@ test('expiration: a job that runs too long fails, and the next one starts', asyn
   await Promise.all([
     theirs.of('long', bottleneck.schedule({ expiration: 30 }, theirs.job('long', 300))),
     theirs.of('next', bottleneck.schedule(theirs.job('next'))),
-    ours.of('long', limiter.run('service', ours.job('long', 300), { timeoutMs: 30 })),
+    ours.of('long', limiter.run('service', ours.job('long', 300), { timeout: 30 })),
     ours.of('next', limiter.run('service', ours.job('next'))),
   ])
   assert.deepEqual(ours, theirs)

@@ -29,7 +29,7 @@ function ours(mode: 'exact' | 'leased'): OpenContender {
   return async (url, limit) => {
     const client = poolOf(url)
     const policy = fixedWindow({ limit, window: '1d', name: `day-${limit}` })
-    const limiter = createLimiter(policy, { store: postgres(client), mode, outage: 'closed', timeoutMs: 60_000 })
+    const limiter = createLimiter(policy, { store: postgres(client), mode, outage: 'closed', timeout: 60_000 })
     return {
       name: `sluicegate ${mode}`,
       take: (key) => {

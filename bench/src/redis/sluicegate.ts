@@ -12,7 +12,7 @@ export const LEASE_MS = 100
 /** `limiter.take(key)`, on a client of whichever kind. */
 export function sluicegate(client: object, mode: 'exact' | 'leased'): FleetContender {
   const policy = tokenBucket({ limit: RATE_PER_S, window: '1s', burst: BURST, name: 'bench' })
-  const limiter = createLimiter(policy, { store: redis(client as RedisClient), mode, timeoutMs: TIMEOUT_MS })
+  const limiter = createLimiter(policy, { store: redis(client as RedisClient), mode, timeout: TIMEOUT_MS })
   return {
     take: (key) => limiter.take(key),
     passed,

@@ -42,9 +42,9 @@ async function measure(): Promise<void> {
   try {
     const policy = tokenBucket({ limit: 1_000_000, window: '1s', burst: 8_000_000, name: 'warm' })
     const local = redis(region.client)
-    const alone = createLimiter(policy, { store: local, timeoutMs: 1_000 })
+    const alone = createLimiter(policy, { store: local, timeout: 1_000 })
     const store = regionOf({ name: 'here', local, home: redis(home.client) })
-    const split = createLimiter(policy, { store, timeoutMs: 1_000 })
+    const split = createLimiter(policy, { store, timeout: 1_000 })
     const figures: WarmFigure[] = []
     for (const keys of KEYS) figures.push(await figureOf(alone, split, keys, [region, home]))
     const results: RegionsResults = { kind: 'regions', where, takesPerSecond: TAKES_PER_SECOND, figures }

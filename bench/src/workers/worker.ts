@@ -40,7 +40,7 @@ export class Limits extends limiterObject([leased, exact]) {
   }
 }
 
-const options = { store: durableObjects(env.LIMITS, { waitUntil }), timeoutMs: 60_000, outage: 'closed' }
+const options = { store: durableObjects(env.LIMITS, { waitUntil }), timeout: 60_000, outage: 'closed' }
 const limiters = {
   leased: createLimiter(leased, options),
   exact: createLimiter(exact, { ...options, mode: 'exact' }),

@@ -19,7 +19,7 @@ const { url, table, driver, clock } = JSON.parse(process.argv[2] as string) as N
 const client = clientOf()
 const { limit, windowMs: window, burst } = PG_RATE
 const rate = tokenBucket({ limit, window, burst, name: 'chaos' })
-const common = { timeoutMs: PG_TIMEOUT_MS, clock: ownClock() } as const
+const common = { timeout: PG_TIMEOUT_MS, clock: ownClock() } as const
 const storeOf = (prefix?: string) => postgresStore(client, { table, ...(prefix && { prefix }) })
 const rated = { ...common, localShare: LOCAL_SHARE } as const
 const counted = { ...common, mode: 'exact', outage: 'closed' } as const

@@ -105,7 +105,7 @@ function surelyOver({ bound, load }: Subject): number {
 async function accountOf(fleet: Fleet, server: PostgresProcess, forgotMs: number) {
   const client = new pg.Client({ connectionString: server.url })
   await client.connect()
-  const limiter = createLimiter(ACCOUNT, { store: postgres(client, { table: TABLE }), mode: 'exact', outage: 'closed', timeoutMs: 10_000 })
+  const limiter = createLimiter(ACCOUNT, { store: postgres(client, { table: TABLE }), mode: 'exact', outage: 'closed', timeout: 10_000 })
   const left = await Promise.all(KEYS.map((key) => limiter.peek(key)))
   limiter.close()
   await client.end()

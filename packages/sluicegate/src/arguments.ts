@@ -1,7 +1,7 @@
 import { PolicyError } from './errors.js'
 import { type Key, ownKey } from './key.js'
 import { checkInteger, checkOptions, checkSignal, isInteger } from './options/option-checks.js'
-import { type Duration, toMs } from './time/duration.js'
+import { checkedMs, type Duration, toMs } from './time/duration.js'
 
 const MAX_INT32 = 2 ** 31 - 1
 const MAX_BLOCK_MS = 100 * 366 * 86_400_000
@@ -73,24 +73,23 @@ export interface WaitOptions {
    */
   readonly signal?: AbortSignal
   /**
-   * Denied at once when it would take longer, in milliseconds.
+   * Denied at once when it would take longer.
    *
    * @defaultValue as long as it takes
-   * @example await limiter.wait('ada', { maxWaitMs: 500 })
+   * @example await limiter.wait('ada', { maxWait: '500ms' })
    */
-  readonly maxWaitMs?: number
+  readonly maxWait?: Duration
 }
 
 /** What `limiter.reserve` takes beside the key and the cost. */
 export interface ReserveOptions {
   /**
-   * Nothing is booked, and `allowed` is false, when the tokens may be spent only after more milliseconds than this; `waitMs` says when they
-   * could be. 0: now or not at all.
+   * Nothing is booked, and `allowed` is false, when the tokens may be spent only later than this; `waitMs` says when they could be. 0: now or not at all.
    *
    * @defaultValue as far ahead as the policy allows
-   * @example limiter.reserve('ada', 5, { maxWaitMs: 0 })
+   * @example limiter.reserve('ada', 5, { maxWait: 0 })
    */
-  readonly maxWaitMs?: number
+  readonly maxWait?: Duration
 }
 
 /** What is asked of `wait`, checked; all but the key, which only the limiter knows how to check. */
@@ -102,8 +101,8 @@ export interface WaitRequest {
   readonly signal: AbortSignal | undefined
 }
 
-const OPTIONS: readonly string[] = ['cost', 'signal', 'maxWaitMs'] satisfies (keyof WaitOptions)[]
-const RESERVE_OPTIONS: readonly string[] = ['maxWaitMs'] satisfies (keyof ReserveOptions)[]
+const OPTIONS: readonly string[] = ['cost', 'signal', 'maxWait'] satisfies (keyof WaitOptions)[]
+const RESERVE_OPTIONS: readonly string[] = ['maxWait'] satisfies (keyof ReserveOptions)[]
 
 /**
  * How far ahead `reserve` books at most, in milliseconds.
@@ -112,21 +111,15 @@ const RESERVE_OPTIONS: readonly string[] = ['maxWaitMs'] satisfies (keyof Reserv
  */
 export function checkedAheadMs(options: ReserveOptions | undefined): number {
   if (options === undefined) return Number.POSITIVE_INFINITY
-  const { maxWaitMs = Number.POSITIVE_INFINITY } = checkOptions(options, RESERVE_OPTIONS, '{ maxWaitMs: 0 }', 'reserve()')
-  checkMaxWait(maxWaitMs)
-  return maxWaitMs
+  const { maxWait = Number.POSITIVE_INFINITY } = checkOptions(options, RESERVE_OPTIONS, '{ maxWait: 0 }', 'reserve()')
+  return checkedMs('maxWait', maxWait, 0)
 }
 
 /** @throws {PolicyError} `OPTION_UNKNOWN`, `OPTION_INVALID` or `COST_INVALID` */
 export function checkedWaitRequest(key: Key, options: WaitOptions): WaitRequest {
-  const own = checkOptions(options, OPTIONS, '{ maxWaitMs: 1000 }', 'wait()')
-  const { cost = 1, maxWaitMs = Number.POSITIVE_INFINITY, signal } = own
-  checkMaxWait(maxWaitMs)
+  const own = checkOptions(options, OPTIONS, "{ maxWait: '1s' }", 'wait()')
+  const { cost = 1, maxWait = Number.POSITIVE_INFINITY, signal } = own
+  const maxWaitMs = checkedMs('maxWait', maxWait, 0)
   checkSignal(signal)
   return { key: ownKey(key), cost: checkedCost(cost), maxWaitMs, signal }
-}
-
-function checkMaxWait(maxWaitMs: unknown): void {
-  if (typeof maxWaitMs === 'number' && maxWaitMs >= 0) return
-  throw new PolicyError('OPTION_INVALID', 'maxWaitMs', maxWaitMs, 'must be milliseconds >= 0')
 }

@@ -19,6 +19,7 @@ import type { SharedLimiter } from './shared/shared-limiter.js'
 import type { SharedOptions } from './shared/shared-options.js'
 import { checkStore, isStore, LIMITER } from './shared/store.js'
 import { checkClock, clockFromHandle } from './time/clock.js'
+import type { Duration } from './time/duration.js'
 
 const DEFAULT_MAX_WAITERS = 10_000
 const MOST_WAITERS = 1_000_000
@@ -56,7 +57,7 @@ export type AttachOptions = Pick<
 export type RestoreOptions = AttachOptions & Pick<LimiterOptions, 'policies' | 'overrides'>
 
 /** Policies of single keys, kept where the state is. */
-type KeepingOverrides = { readonly overrides: true | { readonly staleMs?: number } }
+type KeepingOverrides = { readonly overrides: true | { readonly maxAge?: Duration } }
 
 /**
  * The limiter of a policy. In shared memory: exact, shared with worker threads through {@link Limiter.handle}, and every answer comes at once. With the option `store`: over a store, whose budget several processes share; answers are promises, or decisions at once where tokens are leased.

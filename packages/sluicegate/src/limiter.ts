@@ -192,7 +192,7 @@ export interface LimiterVerbs<Answer extends Decision = Decision, Time extends W
   peek(key: Key, cost?: number): Decided<Time, Decision>
   /**
    * Resolves with an allowed decision when `cost` tokens are there, in the order of arrival for each key of this thread; neither `take`
-   * nor `reserve` overtakes. Denied at once when the cost can never pass, when it would take longer than `maxWaitMs`, or when
+   * nor `reserve` overtakes. Denied at once when the cost can never pass, when it would take longer than `maxWait`, or when
    * `maxWaiters` are waiting.
    *
    * Rejects only when the signal aborts, with its reason, and with {@link StoreError} `CLOSED` when the limiter is closed.
@@ -200,7 +200,7 @@ export interface LimiterVerbs<Answer extends Decision = Decision, Time extends W
   wait(key: Key, options?: WaitOptions): Promise<Answer>
   /**
    * Books `cost` tokens now, to be spent in `waitMs`: for work whose cost is known only afterwards, such as bytes or the tokens
-   * of a language model. Say what it was with `settle`, or `cancel`. With `{ maxWaitMs: 0 }` it books what may be spent now, or nothing.
+   * of a language model. Say what it was with `settle`, or `cancel`. With `{ maxWait: 0 }` it books what may be spent now, or nothing.
    */
   reserve(key: Key, cost: number, options?: ReserveOptions): Answered<Time, Reservation<Time>>
   /** Gives back `tokens`, at most to full. */

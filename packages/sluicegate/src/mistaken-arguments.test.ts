@@ -64,10 +64,10 @@ const MISSPELT: readonly (readonly [what: string, call: (options: never) => unkn
   ['concurrency()', concurrency, { limit: 5, tll: '1s' }, 'ttl'],
   ['createLimiter()', (options) => createLimiter(policy, options), { maxkeys: 5 }, 'maxKeys'],
   ['attachLimiter()', (options) => attachLimiter(createLimiter(policy).handle(), options), { clok: 5 }, 'clock'],
-  ['wait()', (options) => createLimiter(policy).wait('k', options), { maxWait: 5 }, 'maxWaitMs'],
+  ['wait()', (options) => createLimiter(policy).wait('k', options), { maxWaitMs: 5 }, 'maxWait'],
   ['redis()', (options) => redis({} as never, options), { prefx: 'a' }, 'prefix'],
   ['primary()', primary, { proces: {} }, 'process'],
-  ['createLimiter() over a store', (options) => createLimiter(policy, options), { store, timeOutMs: 5 }, 'timeoutMs'],
+  ['createLimiter() over a store', (options) => createLimiter(policy, options), { store, timeoutMs: 5 }, 'timeout'],
   ['serveLimiter()', (options) => serveLimiter(policy, options), { clusters: {} }, 'cluster'],
   ['address()', address, { trustedHop: 1 }, 'trustedHops'],
   ['apiKey()', apiKey, { headers: 'a' }, 'header'],
@@ -164,8 +164,8 @@ test('an option of the limiter that the store is given, or the other way round, 
   assert.match(over({ store: undefined, mode: 'exact' }), /createLimiter\(policy, \{ store, mode \}\)/)
   assert.match(said(limitExpress, { policy, store, mode: 'exact' }), /createLimiter\(policy, \{ store, mode \}\)/)
   assert.match(
-    said((each) => casStore(memoryStore(), each), { timeoutMs: 5 }),
-    /createLimiter\(policy, \{ store, timeoutMs \}\)/,
+    said((each) => casStore(memoryStore(), each), { timeout: 5 }),
+    /createLimiter\(policy, \{ store, timeout \}\)/,
   )
 })
 

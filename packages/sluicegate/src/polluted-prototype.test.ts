@@ -105,7 +105,6 @@ const ENTRIES: Readonly<Record<string, (options: object) => unknown>> = {
     const limiter = createLimiter(POLICY, { store: redis(deadClient()), ...options })
     return limiter.take('a')
   },
-  'lease of createLimiter': (lease) => createLimiter(POLICY, { store: redis(deadClient()), lease }).policy,
   createRedisRateTable: (options) => createRedisRateTable({ client: deadClient(), ...options }).throttle('a', RATE),
   'createLimiter over a primary': (options) => {
     const limiter = createLimiter(POLICY, { store: primary({ process: channelPair().parent }), ...options })
@@ -151,7 +150,7 @@ const ENTRIES: Readonly<Record<string, (options: object) => unknown>> = {
 }
 
 /** Names that no error lists. */
-const OTHERS = ['horizonMs', 'staleMs', 'remoteAddress', 'hook', 'global', 'imports', 'inject', 'clock', 'reset', 'calendar']
+const OTHERS = ['maxAge', 'remoteAddress', 'hook', 'global', 'imports', 'inject', 'clock', 'reset', 'calendar']
 
 async function optionNames(): Promise<readonly string[]> {
   const names = new Set(OTHERS)
@@ -191,18 +190,7 @@ const VALUES: readonly unknown[] = ['polluted', 7, true, ['a'], () => true, null
 const NAMES = await optionNames()
 
 test('the names of options are known', () => {
-  for (const name of [
-    'shadow',
-    'allow',
-    'burst',
-    'outage',
-    'horizonMs',
-    'trustedHops',
-    'onDenied',
-    'keyGenerator',
-    'maxWaitMs',
-    'freeShare',
-  ])
+  for (const name of ['shadow', 'allow', 'burst', 'outage', 'trustedHops', 'onDenied', 'keyGenerator', 'maxWait'])
     assert.ok(NAMES.includes(name), name)
   assert.ok(NAMES.length > 120, `${NAMES.length} names`)
 })

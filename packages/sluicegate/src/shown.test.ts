@@ -105,9 +105,9 @@ test('the secret of a limiter is out of reach for what looks at its fields, too'
 
 test('limiters of a fleet and of a cluster, and what they give, show neither keys nor their store', async () => {
   const store = new HeldScripts()
-  const remote = createLimiter(BUCKET, { store: scriptedStore(store), outage: 'open', timeoutMs: 1 })
+  const remote = createLimiter(BUCKET, { store: scriptedStore(store), outage: 'open', timeout: 1 })
   const layers = { policyFor: () => undefined, banAfter: { denials: 3, within: '1m', for: '1h' }, allow: ['other'], shadow: true } as const
-  const layered = createLimiter(BUCKET, { store: scriptedStore(store), outage: 'open', timeoutMs: 1, ...layers })
+  const layered = createLimiter(BUCKET, { store: scriptedStore(store), outage: 'open', timeout: 1, ...layers })
   const { limiter: worker, served } = fleet<Policy>(BUCKET)
   const decision = await remote.take(KEY)
   const given = {
@@ -138,7 +138,7 @@ test('layers over a fleet and a cluster, and the overrides of limiters, show nei
     const remote = createLimiter(BUCKET, {
       store: scriptedStore(new HeldScripts(), () => ({ overridesOf: () => NO_OVERRIDES })),
       outage: 'open',
-      timeoutMs: 1,
+      timeout: 1,
       ...options,
     })
     const { limiter: worker, served } = fleet<Policy>(BUCKET, { serve: { overrides: true }, worker: options })

@@ -125,7 +125,7 @@ export class RedisStorage implements Storage {
     const table = createRedisRateTable({
       client: this.#store.client,
       outage,
-      timeoutMs,
+      timeout: timeoutMs,
       hotKeys,
       ...(prefix !== undefined && { prefix }),
     })
@@ -168,5 +168,5 @@ export class RedisStorage implements Storage {
 }
 
 function regionOf({ region: name, share, tooSmall, cold, timeoutMs }: HomeConfig, local: Store, home: Store): Store {
-  return region({ name, local, home, tooSmall, cold, timeoutMs, ...(share !== undefined && { share }) })
+  return region({ name, local, home, tooSmall, cold, timeout: timeoutMs, ...(share !== undefined && { share }) })
 }

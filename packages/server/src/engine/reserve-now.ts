@@ -11,4 +11,4 @@ export function reserveNowOf<Made>(limiter: {
   return (key, cost) => reserve(key, cost, NOW)
 }
 
-const NOW: ReserveOptions = { maxWaitMs: 0 }
+const NOW: ReserveOptions = { maxWait: 0 }

@@ -18,7 +18,7 @@ export function sharedOptions({ mode, outage, timeoutMs }: StoreConfig, config: 
   const { maxKeys, priorities } = config
   return {
     outage,
-    timeoutMs,
+    timeout: timeoutMs,
     hotKeys,
     // Leased is the default, and a policy that cannot be leased runs exact then.
     // A lease says nothing about what is left at the store, which classes of requests depend on.

@@ -33,7 +33,7 @@ test('waits are served in order of arrival over all workers; a cancelled wait re
   const [first, second] = [1, 2].map(() => {
     const pair = channelPair()
     served.serve(pair.worker)
-    return createLimiter(policy, { store: primary({ process: pair.parent }), clock, timeoutMs: 60_000 })
+    return createLimiter(policy, { store: primary({ process: pair.parent }), clock, timeout: 60_000 })
   }) as [SharedLimiter, SharedLimiter]
   const order: string[] = []
   const giveUp = new AbortController()
@@ -55,7 +55,7 @@ test('waits are served in order of arrival over all workers; a cancelled wait re
   await turns()
   // Booked is what one request alone may have to wait for: the others stand in the line of their worker.
   assert.equal(served.limiter.peek('a').retryAfterMs, 2000)
-  assert.equal((await first.wait('a', { maxWaitMs: 2999 })).allowed, false)
+  assert.equal((await first.wait('a', { maxWait: 2999 })).allowed, false)
   for (let seconds = 0; seconds < 2; seconds++) {
     clock.advance(1000)
     await turns(12)
@@ -198,7 +198,7 @@ test('a policy is leased as the primary says, and what the worker says of its nu
 
 test('a take that the primary decides counts at its time, so that an answer later than a lease is spent', async () => {
   const { clock, served, limiter } = fleet(gcra({ limit: 1, window: '1s', burst: 1, name: 'x' }), {
-    worker: { timeoutMs: 60_000, outage: 'closed' },
+    worker: { timeout: 60_000, outage: 'closed' },
   })
   await turns()
   assert.equal((await limiter.take('before')).source, 'store')

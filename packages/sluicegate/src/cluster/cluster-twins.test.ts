@@ -38,7 +38,7 @@ async function answersOverChannel({ policy, steps }: Sequence): Promise<(Answer 
   const limiter = createLimiter(namedPolicy(policy), {
     store: primary({ process: parent }),
     clock,
-    timeoutMs: TIMEOUT_MS,
+    timeout: TIMEOUT_MS,
     outage: 'closed',
   })
   const replay = new FleetReplay({ limiter, set: (ms) => clock.set(ms) })

@@ -4,7 +4,7 @@ import { feltChanges } from 'sluicegate-testkit/suites/felt-changes.js'
 feltChanges(
   'cluster',
   (policy) => {
-    const { served, limiter } = fleet(policy, { worker: { timeoutMs: 60_000, outage: 'closed' } })
+    const { served, limiter } = fleet(policy, { worker: { timeout: 60_000, outage: 'closed' } })
     return {
       limiter: limiter as never,
       settle: () => turns(80),

@@ -49,8 +49,8 @@ class ForkedWorker {
 
 const WORKERS = shortOrLong(2, 3)
 /** So late that no busy machine loses an answer by it, nor a token that came too late to be spent: it is good for twice the horizon. */
-const PATIENT = { timeoutMs: 60_000 } as const
-const LONG: ServeOptions = { lease: { horizonMs: 10_000 } }
+const PATIENT = { timeout: 60_000 } as const
+const LONG: ServeOptions = { lease: 10_000 }
 /** A window that does not end while a test runs. */
 const YEAR = '365d'
 

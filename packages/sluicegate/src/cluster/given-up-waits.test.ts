@@ -4,7 +4,7 @@ import { givenUpWaits } from 'sluicegate-testkit/suites/given-up-waits.js'
 givenUpWaits(
   'cluster',
   (policy) => {
-    const { clock, served, limiter } = fleet(policy, { worker: { timeoutMs: 60_000, outage: 'closed' } })
+    const { clock, served, limiter } = fleet(policy, { worker: { timeout: 60_000, outage: 'closed' } })
     return {
       limiter,
       witness: served.limiter,

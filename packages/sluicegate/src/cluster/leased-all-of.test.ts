@@ -48,7 +48,7 @@ test('I1: workers of one primary go over none of several policies, while each sp
       const pair = channelPair()
       served.serve(pair.worker)
       // What came too late to be spent is an outage, in which a share would come on top.
-      return createLimiter(policy, { store: primary({ process: pair.parent }), clock, timeoutMs: 60_000, outage: 'closed' })
+      return createLimiter(policy, { store: primary({ process: pair.parent }), clock, timeout: 60_000, outage: 'closed' })
     })
     await turns()
     const spent = new Map<string, Admission[]>()
@@ -140,7 +140,7 @@ test('callers who come before the first message of the primary share a lease, as
 test('who comes before the first message waits for it no longer than for an answer, and then decides without', async () => {
   const clock = manualClock(START_MS)
   const { parent } = channelPair()
-  const limiter = createLimiter(BOTH, { store: primary({ process: parent }), clock, timeoutMs: 100, outage: 'open' })
+  const limiter = createLimiter(BOTH, { store: primary({ process: parent }), clock, timeout: 100, outage: 'open' })
   const early = [limiter.take(KEYS), limiter.take(KEYS)]
   for (let ms = 0; ms < 200; ms += 10) {
     clock.advance(10)

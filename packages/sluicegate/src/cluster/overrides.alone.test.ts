@@ -24,7 +24,7 @@ for (const mode of ['exact', 'leased'] as const) {
           store: primary({ process: parent }),
           clock,
           outage: 'closed',
-          overrides: { staleMs: STALE_MS },
+          overrides: { maxAge: STALE_MS },
           ...options,
         }),
       )

@@ -74,7 +74,7 @@ function openedAt(channel: ParentChannel, clock: Clock): OpenStore {
         places: ONE_PLACE,
         // Nothing is leased until the primary sends its terms.
         horizonMs: 0,
-        lateAdvice: "raise lease.horizonMs of serveLimiter, or use its mode 'exact'",
+        lateAdvice: "raise lease of serveLimiter, or use its mode 'exact'",
         connect: (policy) => new ClusterBackend(link, policy),
         limiter: (parts) => new ClusterLimiter(link, parts),
       }

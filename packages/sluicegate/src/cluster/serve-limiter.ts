@@ -11,6 +11,7 @@ import { changedPolicy, type Policy } from '../policy/policy.js'
 import { checkedHorizonMs, checkOptionNames } from '../shared/shared-options.js'
 import { ShownLimiter } from '../shown.js'
 import { tickerOf } from '../time/clock.js'
+import type { Duration } from '../time/duration.js'
 import type { BookingService } from '../waiting/reserving.js'
 import { type PrimaryCluster, receiveFromWorker, type WorkerProcess } from './channel.js'
 import { ServedOverrides } from './cluster-overrides.js'
@@ -43,15 +44,12 @@ export interface ServeOptions extends Pick<LimiterOptions, 'maxKeys' | 'growTo' 
    */
   readonly overrides?: boolean
   /**
-   * `horizonMs`: how far ahead tokens are leased, 1 to 10,000 ms. A leased token may be spent for twice that.
+   * How far ahead tokens are leased, 1 ms to 10 s. A leased token may be spent for twice that.
    *
-   * @defaultValue `{ horizonMs: 50 }`
-   * @example serveLimiter(policy, { cluster, lease: { horizonMs: 20 } })
+   * @defaultValue `'50ms'`
+   * @example serveLimiter(policy, { cluster, lease: '20ms' })
    */
-  readonly lease?: {
-    /** How far ahead tokens are leased, 1 to 10,000 ms, default 50. A leased token may be spent for twice that. */
-    readonly horizonMs?: number
-  }
+  readonly lease?: Duration
 }
 
 /** A limiter that this process serves to other processes. */

@@ -49,7 +49,7 @@ test('a primary that serves it a little later is no fault, and decides from then
     const pair = channelPair()
     const first = serveLimiter(policy('A'), { clock })
     first.serve(pair.worker)
-    const limiter = createLimiter(policy('X'), { store: primary({ process: pair.parent }), clock, timeoutMs: 1_000 })
+    const limiter = createLimiter(policy('X'), { store: primary({ process: pair.parent }), clock, timeout: 1_000 })
     await turns()
     const second = serveLimiter(policy('X'), { clock })
     second.serve(pair.worker)

@@ -51,7 +51,7 @@ async function saturated([first, ...others]: readonly Policy[], least: number) {
   const limiters = Array.from({ length: WORKERS }, () => {
     const pair = channelPair()
     served.serve(pair.worker)
-    return createLimiter(first as Policy, { store: primary({ process: pair.parent }), outage: 'closed', timeoutMs: 60_000 })
+    return createLimiter(first as Policy, { store: primary({ process: pair.parent }), outage: 'closed', timeout: 60_000 })
   })
   const spent: Spent[] = []
   const beginUs = machineUs()

@@ -35,7 +35,7 @@ export class Limits extends limiterObject(Object.values(policies)) {
     return super.fetch(request)
   }
 }
-const options = { store: durableObjects(env.LIMITS, { waitUntil }), timeoutMs: 10_000, outage: 'closed' }
+const options = { store: durableObjects(env.LIMITS, { waitUntil }), timeout: 10_000, outage: 'closed' }
 const limiters = Object.fromEntries(Object.entries(policies).map(([name, policy]) => [name, createLimiter(policy, options)]))
 const held = new Set()
 const forever = () => new Promise((resolve) => setTimeout(resolve, ${HOUR_MS}))
@@ -45,9 +45,9 @@ export default {
     const [, verb, name, key] = new URL(request.url).pathname.split('/')
     if (verb === 'held') return Response.json(held.has(name))
     if (verb === 'take') return Response.json((await limiters[name].take(key)).allowed)
-    if (verb === 'reserve') return Response.json((await limiters[name].reserve(key, 1, { maxWaitMs: 3_600_000 })).waitMs)
+    if (verb === 'reserve') return Response.json((await limiters[name].reserve(key, 1, { maxWait: 3_600_000 })).waitMs)
     if (verb === 'hold') {
-      const { allowed } = name === 'permits' ? await limiters[name].take(key) : await limiters[name].reserve(key, 1, { maxWaitMs: 3_600_000 })
+      const { allowed } = name === 'permits' ? await limiters[name].take(key) : await limiters[name].reserve(key, 1, { maxWait: 3_600_000 })
       if (!allowed) return Response.json(false)
       held.add(name)
       await forever()

@@ -16,14 +16,14 @@ const waitUntil = (): void => undefined
 
 function setUp(policy: Policy, given: Partial<SharedOptions> = {}) {
   const clock = manualClock(3_600_000)
-  const { mode, lease = { horizonMs: 50 }, ...options } = given
+  const { mode, lease = 50, ...options } = given
   const same = { lease, clock, ...(mode && { mode }) }
   const objects = new KeptObjects(limiterObject([policy], same))
   const limiter = (): SharedLimiter =>
     createLimiter(policy, {
       store: durableObjects(objects, { waitUntil }),
       ...same,
-      timeoutMs: 60_000,
+      timeout: 60_000,
       outage: 'closed',
       ...options,
     })
@@ -83,7 +83,7 @@ test('a leased Worker decides nearly all takes by itself', async () => {
 
 test('four takes a second of a key are leased where leases reach several takes ahead, and else cost a request each', async () => {
   const requestsFor = async (horizonMs: number): Promise<number> => {
-    const { clock, objects, limiter } = setUp(fixedWindow({ limit: 100_000, window: '1d', name: 'day' }), { lease: { horizonMs } })
+    const { clock, objects, limiter } = setUp(fixedWindow({ limit: 100_000, window: '1d', name: 'day' }), { lease: horizonMs })
     const worker = limiter()
     for (let i = 0; i < 400; i++) {
       clock.advance(250)
@@ -161,7 +161,7 @@ test('an object that fails is an outage, never a denial, and its token is not ch
 })
 
 test('an object that does not answer in time is an outage', async (context) => {
-  const { objects, limiter } = setUp(tokenBucket({ limit: 10, window: '1h', name: 'bucket' }), { mode: 'exact', timeoutMs: 50 })
+  const { objects, limiter } = setUp(tokenBucket({ limit: 10, window: '1h', name: 'bucket' }), { mode: 'exact', timeout: 50 })
   const worker = limiter()
   objects.before = () => new Promise(() => undefined)
   context.mock.timers.enable({ apis: ['setTimeout'] })

@@ -7,6 +7,7 @@ import type { Policy } from '../policy/policy.js'
 import { numbersOf } from '../policy/policy-numbers.js'
 import { checkedHorizonMs } from '../shared/shared-options.js'
 import { type Clock, checkClock } from '../time/clock.js'
+import type { Duration } from '../time/duration.js'
 import { type HeldOptions, HeldPolicy } from './held-policy.js'
 import { answerBody, LONGEST_BODY, type ObjectRequests, requestsIn } from './object-message.js'
 import type { ObjectRequest, ObjectState } from './object-types.js'
@@ -43,12 +44,12 @@ export interface LimiterObjectOptions {
    */
   readonly mode?: 'leased' | 'exact'
   /**
-   * `horizonMs`: how far ahead tokens are leased, 1 to 10,000 ms. Give limiters the same.
+   * How far ahead tokens are leased, 1 ms to 10 s. Give limiters the same.
    *
-   * @defaultValue `{ horizonMs: 50 }`
-   * @example limiterObject([policy], { lease: { horizonMs: 200 } })
+   * @defaultValue `'50ms'`
+   * @example limiterObject([policy], { lease: '200ms' })
    */
-  readonly lease?: { readonly horizonMs?: number }
+  readonly lease?: Duration
   /**
    * Of objects in tests.
    *

@@ -39,7 +39,7 @@ export class Limits extends limiterObject(Object.values(policies)) {
 }
 const limiters = Object.fromEntries(Object.entries(policies).map(([name, policy]) => [
   name,
-  createLimiter(policy, { store: durableObjects(env.LIMITS, { waitUntil }), timeoutMs: 60_000, outage: 'closed' }),
+  createLimiter(policy, { store: durableObjects(env.LIMITS, { waitUntil }), timeout: 60_000, outage: 'closed' }),
 ]))
 let memory
 const limit = rateLimit({ policy: () => policies.exact, key: header('x-key') })

@@ -1,7 +1,7 @@
 import { PolicyError } from '../errors.js'
 import { checkFunction, checkInteger, checkOptions } from '../options/option-checks.js'
 import { type Clock, checkClock, preciseClock } from '../time/clock.js'
-import { type Duration, toMs } from '../time/duration.js'
+import { checkedMs } from '../time/duration.js'
 import type { GateOptions, GivenVerdict, Threshold, VerdictChange } from './gate.js'
 import { verdictOf } from './verdict-set.js'
 
@@ -103,10 +103,4 @@ function levelOf(verdict: GivenVerdict, severity: number, threshold: number | Th
   if (below !== undefined) checkInteger(`${verdict}.below`, below, 1, above)
   const forMs = own.for === undefined ? windowMs : checkedMs(`${verdict}.for`, own.for, 1, LONGEST_MS)
   return { verdict, severity, above, below: below ?? Math.ceil(above / 2), forMs }
-}
-
-function checkedMs(option: string, duration: Duration, leastMs: number, mostMs: number): number {
-  const ms = toMs(duration, option)
-  if (ms < leastMs || ms > mostMs) throw new PolicyError('DURATION_INVALID', option, duration, `must be from ${leastMs} ms to ${mostMs} ms`)
-  return ms
 }

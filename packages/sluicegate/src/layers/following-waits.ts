@@ -41,11 +41,10 @@ export class FollowingWaits<Inner> {
     options: WaitOptions = {},
     call: (limiter: Inner, options: WaitOptions) => Promise<Answer>,
   ): Promise<Answer> {
-    checkedWaitRequest(key, options)
-    const { signal, maxWaitMs } = options
+    const { signal, maxWaitMs } = checkedWaitRequest(key, options)
     const limiter = this.limiterOf(key)
     if (signal?.aborted) return call(limiter, options)
-    const untilMs = this.clock.nowMs() + (maxWaitMs ?? Number.POSITIVE_INFINITY)
+    const untilMs = this.clock.nowMs() + maxWaitMs
     const one: Following<Inner> = {
       limiter,
       controller: new AbortController(),
@@ -61,10 +60,10 @@ export class FollowingWaits<Inner> {
     const unwatch = signal && this.aborts.add(signal, () => one.controller.abort(signal.reason))
     try {
       for (;;) {
-        const left = one.isMoved ? { maxWaitMs: Math.max(0, untilMs - this.clock.nowMs()) } : {}
+        const left = one.isMoved ? { maxWait: Math.max(0, untilMs - this.clock.nowMs()) } : {}
         one.isMoved = false
         try {
-          return await call(one.limiter, { ...options, ...(maxWaitMs !== undefined && left), signal: one.controller.signal })
+          return await call(one.limiter, { ...options, ...left, signal: one.controller.signal })
         } catch (error) {
           if (!this.hasMoved(one) || signal?.aborted) throw error
         }

@@ -16,6 +16,7 @@ import {
   type WaitOptions,
 } from '../index.js'
 import { queueOf } from '../queue/create-queue.js'
+import { toMs } from '../time/duration.js'
 import { type LayerOptions, layered } from './limiter-layers.js'
 
 const TEN = tokenBucket({ limit: 10, window: '1s', name: 'ten' })
@@ -76,9 +77,9 @@ class Counter implements Limiter<Decision> {
     return this.take(key, cost)
   }
 
-  reserve(_key: unknown, cost: number, { maxWaitMs = Number.MAX_VALUE }: ReserveOptions = {}): Reservation {
+  reserve(_key: unknown, cost: number, { maxWait = Number.MAX_VALUE }: ReserveOptions = {}): Reservation {
     const { retryAfterMs } = this.peek(_key, cost)
-    const allowed = retryAfterMs <= maxWaitMs
+    const allowed = retryAfterMs <= toMs(maxWait, 'maxWait')
     let held = allowed ? cost : 0
     this.spent += held
     const settle = (actualCost: number): Decision => {

@@ -78,7 +78,7 @@ test('in shadow mode no call waits', async () => {
   const { shadow } = pair()
   assert.equal((await shadow.wait('k', { cost: 10 })).wouldDeny, undefined)
   assert.deepEqual(await shadow.wait('k'), shadow.take('k'))
-  assert.equal((await shadow.wait('k', { maxWaitMs: 0 })).wouldDeny, true)
+  assert.equal((await shadow.wait('k', { maxWait: 0 })).wouldDeny, true)
 })
 
 test('a wait in the shadow rejects as others do: on a signal, on misuse, when closed', async () => {
@@ -86,7 +86,7 @@ test('a wait in the shadow rejects as others do: on a signal, on misuse, when cl
   const reason = new Error('no longer wanted')
   await assert.rejects(shadow.wait('k', { signal: AbortSignal.abort(reason) }), reason)
   await assert.rejects(shadow.wait('k', { cost: 0 }), { code: 'COST_INVALID' })
-  await assert.rejects(shadow.wait('k', { maxWaitMs: -1 }), { code: 'OPTION_INVALID', option: 'maxWaitMs' })
+  await assert.rejects(shadow.wait('k', { maxWait: -1 }), { code: 'DURATION_INVALID', option: 'maxWait' })
   await assert.rejects(shadow.wait(''), { code: 'KEY_INVALID' })
   shadow.close()
   await assert.rejects(shadow.wait('k'), { code: 'CLOSED' })

@@ -63,7 +63,7 @@ export class ShadowLimiter<Answer extends Decision> extends Layer<Answer> {
     const empty = (decision: Decision): Reservation<When> => emptyReservation(this.passed(decision), () => this.peek(key))
     return chained(this.inner.peek(key, cost), (foreseen): Awaitable<Reservation<When>> => {
       if (!foreseen.allowed) return empty(foreseen)
-      return chained(this.inner.reserve(key, cost, { maxWaitMs: 0 }), (booked): Reservation<When> => {
+      return chained(this.inner.reserve(key, cost, { maxWait: 0 }), (booked): Reservation<When> => {
         // Others may have taken the tokens since the peek.
         if (!booked.allowed) return empty({ ...booked.decision, allowed: false })
         const settle = (actualCost: number) => this.passing(booked.settle(actualCost))

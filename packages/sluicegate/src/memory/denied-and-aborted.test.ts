@@ -14,15 +14,15 @@ test('what can never pass is denied at once', async () => {
   assert.equal(bucket.debt, 0)
 })
 
-test('what would take longer than maxWaitMs is denied at once and charges nothing, to the microsecond', async () => {
+test('what would take longer than maxWait is denied at once and charges nothing, to the microsecond', async () => {
   const { bucket, log } = loggedWaiting()
   bucket.take(10)
   const before = bucket.debt
-  await log.wait('short', { cost: 3, maxWaitMs: 2.999 })
-  await log.wait('none', { maxWaitMs: 0 })
+  await log.wait('short', { cost: 3, maxWait: 2.999 })
+  await log.wait('none', { maxWait: 0 })
   assert.deepEqual(log.lines, ['short denied for 3 at 0', 'none denied for 1 at 0'])
   assert.equal(bucket.debt, before)
-  void log.wait('enough', { cost: 3, maxWaitMs: 3 })
+  void log.wait('enough', { cost: 3, maxWait: 3 })
   await log.pass(3)
   assert.equal(log.lines[2], 'enough passed at 3')
 })
@@ -88,7 +88,7 @@ test('one listener on a signal serves all waits with it, and is removed at the e
   await Promise.all(all)
   assert.equal(log.lines.length, 50)
   assert.equal(getEventListeners(signal, 'abort').length, 0)
-  await waiting.wait('k', { cost: 10, maxWaitMs: 0, signal })
+  await waiting.wait('k', { cost: 10, maxWait: 0, signal })
   assert.equal(getEventListeners(signal, 'abort').length, 0)
 })
 
@@ -123,12 +123,12 @@ test('misuse rejects, and books nothing', async () => {
   const wrong: readonly [object | string | null, string][] = [
     [{ cost: 0 }, 'COST_INVALID'],
     [{ cost: 1.5 }, 'COST_INVALID'],
-    [{ maxWaitMs: -1 }, 'OPTION_INVALID'],
-    [{ maxWaitMs: Number.NaN }, 'OPTION_INVALID'],
-    [{ maxWaitMs: '5s' }, 'OPTION_INVALID'],
+    [{ maxWait: -1 }, 'DURATION_INVALID'],
+    [{ maxWait: Number.NaN }, 'DURATION_INVALID'],
+    [{ maxWait: '5 s' }, 'DURATION_INVALID'],
     [{ signal: {} }, 'OPTION_INVALID'],
     [{ signal: null }, 'OPTION_INVALID'],
-    [{ maxWait: 5 }, 'OPTION_UNKNOWN'],
+    [{ maxWaitMs: 5 }, 'OPTION_UNKNOWN'],
     [null, 'OPTION_INVALID'],
     ['5s', 'OPTION_INVALID'],
   ]

@@ -34,7 +34,7 @@ for (const policy of [
     const { manual, failing, clock } = failingClock()
     const limiter = createLimiter(policy, { clock, maxKeys: 10 })
     for (const key of ['a', 'b']) limiter.take(key)
-    const waits = ['a', 'a', 'b'].map((key) => limiter.wait(key, { maxWaitMs: 10_000 }))
+    const waits = ['a', 'a', 'b'].map((key) => limiter.wait(key, { maxWait: 10_000 }))
     failing.now = () => Number.NaN
     manual.advance(100)
     const outcomes = await Promise.allSettled(waits)

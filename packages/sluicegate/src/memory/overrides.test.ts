@@ -75,5 +75,5 @@ test('what keys have spent under their overrides is in a snapshot, also one of a
 
 test('without the option there are no overrides', () => {
   assert.equal('overrides' in createLimiter(OWN), false)
-  assert.throws(() => createLimiter(OWN, { overrides: { staleMs: 10 } as never }), { code: 'OPTION_INVALID', option: 'overrides' })
+  assert.throws(() => createLimiter(OWN, { overrides: { maxAge: 10 } as never }), { code: 'OPTION_INVALID', option: 'overrides' })
 })

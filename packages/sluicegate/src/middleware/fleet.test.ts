@@ -25,7 +25,7 @@ for (const mode of ['exact', 'leased'] as const) {
   test(`over a real store, ${mode}, hundreds of requests at once get exactly what both limits allow`, async (t) => {
     const { limiter } = await store(t)
     // On a busy machine a lease of the default length may be void before it is spent, and its tokens are lost.
-    const options = { mode, lease: { horizonMs: 10_000 } }
+    const options = { mode, lease: 10_000 }
     const ask = asking({
       limits: [
         { limiter: limiter(fixedWindow({ name: 'user', limit: 40, window: '1h' }), options) },
@@ -100,7 +100,7 @@ longTest('when a real store stops, the limiter decides, and onOutage may overrul
   const { server, limiter } = await store(t)
   const policy = tokenBucket({ name: 'p', limit: 50, window: '1s' })
   const one = (outage: 'closed' | 'open', onOutage?: 'open' | 'closed'): ((user: string) => Promise<MiddlewareResult>) =>
-    asking({ limiter: limiter(policy, { mode: 'exact', outage, timeoutMs: 300 }), ...(onOutage && { onOutage }) })
+    asking({ limiter: limiter(policy, { mode: 'exact', outage, timeout: 300 }), ...(onOutage && { onOutage }) })
   const [shut, open, overruled] = [one('closed'), one('open'), one('closed', 'open')]
   assert.equal(headerOf(await shut('ada'), 'RateLimit-Policy'), '"p";q=50;w=1')
   await server.stop()

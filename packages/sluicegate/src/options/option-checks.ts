@@ -117,7 +117,7 @@ export interface UnknownOption {
 
 /** Options of shared limiters, and of their stores, are easily given to the other one: where they belong. */
 const OWNERS: readonly (readonly [options: readonly string[], owner: string])[] = [
-  [['mode', 'lease', 'outage', 'localShare', 'timeoutMs'], 'createLimiter(policy, { store, $ })'],
+  [['mode', 'lease', 'outage', 'localShare', 'timeout'], 'createLimiter(policy, { store, $ })'],
   [['store'], 'createLimiter(policy, { $ })'],
   [['prefix', 'hashTag'], 'redis(client, { $ })'],
   [['table'], 'postgres(pool, { $ })'],

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { after, before, mock, test } from 'node:test'
 import { everyNth, shortOrLong } from 'sluicegate-testkit'
 import { FakeNet } from 'sluicegate-testkit/outbound/fake-net.js'
 import { createLimiter } from '../create-limiter.js'
@@ -7,6 +7,10 @@ import { type HeaderVersion, HeaderWriter } from '../headers/header-writer.js'
 import type { Policy } from '../policy/policy.js'
 import { fixedWindow, gcra, tokenBucket } from '../policy/single-policy.js'
 import { limitedFetch } from './limited-fetch.js'
+
+// The same jitter in every run.
+before(() => mock.method(Math, 'random', () => 0.5))
+after(() => mock.restoreAll())
 
 const SECONDS = shortOrLong(14, 40)
 const CALLERS = 30
@@ -39,7 +43,7 @@ async function course(policy: Policy, version: HeaderVersion | 'silent', tell = 
   const net = new FakeNet(answer, 10)
   const limiter = createLimiter(policy, { clock: net.clock })
   const writer = new HeaderWriter({ version: version === 'silent' ? 'none' : version, nowMs: () => net.clock.nowMs() })
-  const polite = limitedFetch(net.fetch, { clock: net.clock, attempts: 100, maxTotalMs: Number.POSITIVE_INFINITY, random: () => 0.5 })
+  const polite = limitedFetch(net.fetch, { clock: net.clock, attempts: 100, maxTotal: Number.POSITIVE_INFINITY })
   let isOver = false
   const caller = async (): Promise<void> => {
     while (!isOver) await polite('http://a/')
@@ -90,7 +94,7 @@ test('a host that announces more than it has is found out by its refusals', asyn
 /** How many a second are sent to a host that answers like this, 10 ms away, after the warm-up. */
 async function perSecond(statusOf: (number: number, nowMs: number) => number, headers: Record<string, string> = {}): Promise<number> {
   const net: FakeNet = new FakeNet((_, number) => new Response(null, { status: statusOf(number, net.clock.nowMs()), headers }), 10)
-  const polite = limitedFetch(net.fetch, { clock: net.clock, maxTotalMs: Number.POSITIVE_INFINITY, random: () => 0.5 })
+  const polite = limitedFetch(net.fetch, { clock: net.clock, maxTotal: Number.POSITIVE_INFINITY })
   let isOver = false
   const caller = async (): Promise<void> => {
     while (!isOver) await polite('http://a/')

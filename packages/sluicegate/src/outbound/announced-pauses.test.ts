@@ -17,7 +17,7 @@ test('a refusal with only a reset is the answer when that is too far off, and a 
   assert.equal(polite.statsOf('a')?.pauseMs, 3_600_000)
   assert.equal(throttles[0]?.pauseMs, 3_600_000)
   await assert.rejects(polite('http://a/'), { code: 'PAUSED', retryAfterMs: 3_600_000 })
-  const hasty = limitedFetch(net.fetch, { clock: net.clock, jitter: 0, attempts: 1, maxWaitMs: 1_000, maxPauseMs: 1e9 })
+  const hasty = limitedFetch(net.fetch, { clock: net.clock, jitter: 0, attempts: 1, maxWait: 1_000, maxPause: 1e9 })
   await hasty('http://a/')
   await assert.rejects(hasty('http://a/'), { code: 'WAIT_TOO_LONG', retryAfterMs: 3_600_000 })
 })
@@ -32,7 +32,7 @@ test('a moment in Retry-After closes a host for 40 s, and no pause or empty budg
   assert.equal(polite.statsOf('a')?.pauseMs, 40_000)
   for (const headers of [{ 'Retry-After': '999999999' }, { 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': '999999999' }]) {
     const closed = new FakeNet((_, number) => (number === 1 ? new Response(null, { status: 429, headers }) : new Response('ok')))
-    const hourly = limitedFetch(closed.fetch, { clock: closed.clock, jitter: 0, attempts: 1, longestPauseMs: 3_600_000 })
+    const hourly = limitedFetch(closed.fetch, { clock: closed.clock, jitter: 0, attempts: 1, longestPause: 3_600_000 })
     assert.equal((await hourly('http://a/')).status, 429)
     assert.equal(hourly.statsOf('a')?.pauseMs, 3_600_000)
     await assert.rejects(hourly('http://a/'), { code: 'PAUSED' })
@@ -41,9 +41,9 @@ test('a moment in Retry-After closes a host for 40 s, and no pause or empty budg
   }
 })
 
-test('maxTotalMs looks at resets as it does at Retry-After', async () => {
+test('maxTotal looks at resets as it does at Retry-After', async () => {
   const net = new FakeNet(() => spent(200))
-  const call = limitedFetch(net.fetch, { clock: net.clock, jitter: 0, maxTotalMs: 5_000 })('http://a/')
+  const call = limitedFetch(net.fetch, { clock: net.clock, jitter: 0, maxTotal: 5_000 })('http://a/')
   await net.pass(300_000, 1_000)
   assert.equal((await call).status, 429)
   assert.equal(net.arrivals.length, 1)
@@ -72,16 +72,16 @@ test('a request that takes long keeps no other from going when a pause is over',
   assert.equal((await poll).status, 200)
 })
 
-test('maxPauseMs is about pauses alone: what is only spread or not known yet is waited for', async () => {
+test('maxPause is about pauses alone: what is only spread or not known yet is waited for', async () => {
   const net = new FakeNet(undefined, 2_000)
-  const polite = limitedFetch(net.fetch, { clock: net.clock, maxPauseMs: 0 })
+  const polite = limitedFetch(net.fetch, { clock: net.clock, maxPause: 0 })
   const calls = Array.from({ length: 12 }, (_, i) => polite(`http://a/${i}`))
   await net.pass(5_000, 100)
   assert.ok((await Promise.all(calls)).every(({ status }) => status === 200))
   const seen = new FakeNet(
     () => new Response(null, { headers: { 'RateLimit-Limit': '60', 'RateLimit-Remaining': '30', 'RateLimit-Reset': '60' } }),
   )
-  const spread = limitedFetch(seen.fetch, { clock: seen.clock, maxPauseMs: 500 })
+  const spread = limitedFetch(seen.fetch, { clock: seen.clock, maxPause: 500 })
   for (let i = 0; i < 4; i++) {
     const call = spread('http://a/')
     await seen.pass(3_000, 100)
@@ -144,7 +144,7 @@ test('forgetting a pause while its probe is under way leaves no request behind',
 test('spacing beyond the longest wait is rejected at once, too', async () => {
   const headers = { 'X-RateLimit-Limit': '100', 'X-RateLimit-Remaining': '2', 'X-RateLimit-Reset': '3600' }
   const net = new FakeNet(() => new Response('ok', { headers }))
-  const polite = limitedFetch(net.fetch, { clock: net.clock, maxWaitMs: 5_000 })
+  const polite = limitedFetch(net.fetch, { clock: net.clock, maxWait: 5_000 })
   const first = polite('http://a/1')
   const second = polite('http://a/2')
   await first

@@ -19,7 +19,7 @@ test('limitedFetch does not wait for the quota of a cached response', async () =
 test('nor does the interceptor of undici', async () => {
   await withLimitedAgent(
     (_, response) => response.writeHead(200, { ...SPENT, Age: '1' }).end(),
-    { maxWaitMs: 50 },
+    { maxWait: 50 },
     async ({ server, dispatcher }) => {
       for (let i = 0; i < 3; i++) assert.equal((await request(server.url, { dispatcher })).statusCode, 200)
     },
@@ -41,7 +41,7 @@ test('after a cached refusal whose Retry-After is over, the pause is that of ref
   const net = new FakeNet((_, number) =>
     number === 1 ? new Response(null, { status: 503, headers: { 'Retry-After': '60', Age: '90' } }) : new Response('ok'),
   )
-  const polite = limitedFetch(net.fetch, { clock: net.clock, jitter: 0, backoffMs: 500 })
+  const polite = limitedFetch(net.fetch, { clock: net.clock, jitter: 0, backoff: 500 })
   const call = polite('http://a/')
   await net.pass(1_100, 10)
   assert.equal((await call).status, 200)

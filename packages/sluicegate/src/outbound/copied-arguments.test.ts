@@ -104,7 +104,7 @@ test('a Request that was never sent is still the caller’s, one that the caller
     sent.push(await input.text())
     return net.fetch(input)
   }
-  const polite = limitedFetch(reading, { policy: tokenBucket({ limit: 1, window: '1h' }), maxWaitMs: 0, clock: net.clock })
+  const polite = limitedFetch(reading, { policy: tokenBucket({ limit: 1, window: '1h' }), maxWait: 0, clock: net.clock })
   const read = new Request('http://a/', { method: 'POST', body: 'order' })
   const [response, text] = await Promise.all([polite(read), read.text()])
   assert.deepEqual([response.status, text, sent], [200, 'order', ['order']])
@@ -203,7 +203,7 @@ test('headers of undici are sent in each form that it takes', async () => {
 test('a client that does not pass its origin to interceptors is refused, if the request has none either', async () => {
   await noting(0, async (url, seen) => {
     const client = new Client(url)
-    const interceptor = limited({ policy: tokenBucket({ limit: 1, window: '1h' }), maxWaitMs: 0 })
+    const interceptor = limited({ policy: tokenBucket({ limit: 1, window: '1h' }), maxWait: 0 })
     const composed = client.compose(interceptor)
     await assert.rejects(composed.request({ path: '/', method: 'GET' }), { code: 'CLIENT_INVALID', option: 'origin' })
     assert.equal(interceptor.stats().keys, 0)

@@ -16,7 +16,7 @@ export interface AttemptOwner {
   /** The context passed to `onRequestStart`, which the caller may have kept. */
   readonly context: object
   /** A body that is not read for this time stops counting for `concurrency`. */
-  readonly bodyStallMs: number
+  readonly bodyTimeoutMs: number
   /** Starts another attempt. */
   again(): void
   fail(error: unknown): void
@@ -157,10 +157,10 @@ export class DispatchAttempt implements DispatchHandler {
 
   /** A caller that does not read pauses once its buffer is full. */
   private stall(isPaused: boolean): void {
-    const { bodyStallMs } = this.owner
+    const { bodyTimeoutMs } = this.owner
     this.unset?.()
-    const isTimed = isPaused && this.state === 'passed on' && bodyStallMs !== Number.POSITIVE_INFINITY
-    this.unset = isTimed ? this.owner.background(bodyStallMs, () => this.turn.end()) : undefined
+    const isTimed = isPaused && this.state === 'passed on' && bodyTimeoutMs !== Number.POSITIVE_INFINITY
+    this.unset = isTimed ? this.owner.background(bodyTimeoutMs, () => this.turn.end()) : undefined
   }
 
   private drop(controller: DispatchController): void {

@@ -91,7 +91,7 @@ test('redirects that are not to be followed are not, and a stream is sent once',
 })
 
 test('each hop takes a token of the host that it reaches', async () => {
-  const polite = limitedFetch(fetch, { policy: tokenBucket({ limit: 10, window: '1h' }), maxWaitMs: 0 })
+  const polite = limitedFetch(fetch, { policy: tokenBucket({ limit: 10, window: '1h' }), maxWait: 0 })
   const call = () => polite(`${here.url}/302/there/round/3`).then((response) => response.text())
   await call()
   await call()

@@ -81,7 +81,7 @@ test('a body of bytes is read into the buffer of the reader', async () => {
 test('a body that breaks unread frees its place at once, and a later reader gets the error', async () => {
   const { response, controller } = openBody()
   const net = new FakeNet((_, number) => (number === 1 ? response : new Response('ok')))
-  const polite = limitedFetch(net.fetch, { clock: net.clock, concurrency: 1, bodyStallMs: Number.POSITIVE_INFINITY })
+  const polite = limitedFetch(net.fetch, { clock: net.clock, concurrency: 1, bodyTimeout: Number.POSITIVE_INFINITY })
   const first = await polite('http://a/')
   const second = polite('http://a/')
   await settled()
@@ -94,7 +94,7 @@ test('a body that breaks unread frees its place at once, and a later reader gets
 test('a pending read keeps the place, an idle reader does not', async () => {
   const { response, controller } = openBody()
   const net = new FakeNet((_, number) => (number === 1 ? response : new Response('ok')))
-  const polite = limitedFetch(net.fetch, { clock: net.clock, concurrency: 1, bodyStallMs: 1_000 })
+  const polite = limitedFetch(net.fetch, { clock: net.clock, concurrency: 1, bodyTimeout: 1_000 })
   const reader = ((await polite('http://a/')).body as ReadableStream<Uint8Array>).getReader()
   const second = polite('http://a/')
   const read = reader.read()
@@ -113,7 +113,7 @@ test('a response that was garbage collected frees its connection', { timeout: 30
   const collect = runInNewContext('gc') as () => void
   const { response, cancelled } = openBody()
   const net = new FakeNet((_, number) => (number === 1 ? response : new Response('ok')))
-  const polite = limitedFetch(net.fetch, { clock: net.clock, concurrency: 1, bodyStallMs: Number.POSITIVE_INFINITY })
+  const polite = limitedFetch(net.fetch, { clock: net.clock, concurrency: 1, bodyTimeout: Number.POSITIVE_INFINITY })
   await (async () => void (await polite('http://a/')))()
   const second = polite('http://a/')
   for (let round = 0; round < 200 && cancelled.length === 0; round++) {

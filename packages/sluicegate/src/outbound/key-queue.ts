@@ -11,7 +11,7 @@ import { Turn, WaitingList, type WaitingRequest } from './waiting-list.js'
 export interface QueueServices {
   readonly concurrency: number
   readonly maxPauseMs: number
-  readonly bodyStallMs: number
+  readonly bodyTimeoutMs: number
   nowMs(): number
   wakeAt(queue: KeyQueue, ms: number): void
   cancelWake(queue: KeyQueue): void
@@ -148,12 +148,12 @@ export class KeyQueue implements Alert, TokenListener {
     if (readyMs <= nowMs + RESOLUTION_MS) {
       if (this.placesTaken < services.concurrency) return true
       // A place is freed when a body stalls: until then this timer keeps the process alive for the waiting requests.
-      if (services.bodyStallMs !== Number.POSITIVE_INFINITY) services.wakeAt(this, nowMs + services.bodyStallMs)
+      if (services.bodyTimeoutMs !== Number.POSITIVE_INFINITY) services.wakeAt(this, nowMs + services.bodyTimeoutMs)
       return false
     }
     // Only a pause rejects: spacing, and what is not known yet, is waited for.
     if (pace.blockedUntilMs - nowMs > services.maxPauseMs) {
-      this.rejectAll((waiting) => this.errors.of(waiting, 'PAUSED', 'the server asked for a pause longer than maxPauseMs'))
+      this.rejectAll((waiting) => this.errors.of(waiting, 'PAUSED', 'the server asked for a pause longer than maxPause'))
     } else if (readyMs !== Number.POSITIVE_INFINITY) services.wakeAt(this, readyMs)
     return false
   }

@@ -38,14 +38,14 @@ export class KeyQueues {
   /** @throws {PolicyError} `POLICY_INVALID` */
   constructor(settings: OutboundSettings) {
     this.settings = settings
-    const { clock, concurrency, bodyStallMs, maxPauseMs, jitter, maxKeys, given } = settings
+    const { clock, concurrency, bodyTimeoutMs, maxPauseMs, jitter, maxKeys, given } = settings
     const { policy, policyFor, limiter } = given
     this.limits = new KeyLimiters({ policy, policyFor, limiter, maxKeys, clock })
     this.timers = new Timers(clock, (error) => this.rejectAll(() => error))
     this.pauses = new Pauses(this.timers, this.aborts)
     this.services = {
       concurrency,
-      bodyStallMs,
+      bodyTimeoutMs,
       maxPauseMs: maxPauseMs * (1 + jitter),
       nowMs: () => this.nowMs(),
       wakeAt: (queue, ms) => this.timers.wakeAt(queue, ms),

@@ -18,7 +18,7 @@ after(() => shared.stop())
 
 for (const mode of MODES) {
   const inTime = mode === 'leased' ? test : longTest
-  const inOutage = (outage: 'open' | 'closed') => ({ mode, outage, timeoutMs: SHORT_MS })
+  const inOutage = (outage: 'open' | 'closed') => ({ mode, outage, timeout: SHORT_MS })
 
   inTime(`${mode}: two processes keep one budget, each in the order of its calls`, async () => {
     const policy = tokenBucket({ limit: 50, window: '1s', burst: 5, name: `shared ${mode}` })
@@ -41,10 +41,10 @@ for (const mode of MODES) {
     }
   })
 
-  inTime(`${mode}: with maxWaitMs 0 a request goes if there is a token, else not at all`, async () => {
+  inTime(`${mode}: with maxWait 0 a request goes if there is a token, else not at all`, async () => {
     await using one = await shared.member(tokenBucket({ limit: 2, window: '1h', name: `hasty ${mode}` }), { mode })
     const host = new CountedHost()
-    const polite = host.limited(one.limiter, { maxWaitMs: 0 })
+    const polite = host.limited(one.limiter, { maxWait: 0 })
     const calls = await shared.withFault({ kind: 'latency', delayMs: 5 }, () =>
       Promise.allSettled([1, 2, 3, 4].map((i) => polite(`http://a/${i}`))),
     )
@@ -76,8 +76,8 @@ for (const mode of MODES) {
       await untilOut(one.limiter)
       const { outageDecisions } = one.limiter.stats()
       const waiting = [1, 2, 3, 4, 5].map((i) => polite(`http://a/${i}`))
-      await assert.rejects(host.limited(one.limiter, { maxWaitMs: 20 })('http://a/'), { name: 'OutboundError', code: 'OUTAGE' })
-      await assert.rejects(host.limited(one.limiter, { maxWaitMs: 0 })('http://a/'), { name: 'OutboundError', code: 'OUTAGE' })
+      await assert.rejects(host.limited(one.limiter, { maxWait: 20 })('http://a/'), { name: 'OutboundError', code: 'OUTAGE' })
+      await assert.rejects(host.limited(one.limiter, { maxWait: 0 })('http://a/'), { name: 'OutboundError', code: 'OUTAGE' })
       await until('they have asked again', () => one.limiter.stats().outageDecisions > outageDecisions + 4)
       assert.equal(host.paths.length, 1)
       return waiting
@@ -103,7 +103,7 @@ for (const mode of MODES) {
 
   inTime(`${mode}: requests that wait for a share use the whole budget once the store is back`, async () => {
     const policy = tokenBucket({ limit: 10, window: '1s', burst: 1, name: `local ${mode}` })
-    await using one = await shared.member(policy, { mode, localShare: 0.001, timeoutMs: SHORT_MS })
+    await using one = await shared.member(policy, { mode, localShare: 0.001, timeout: SHORT_MS })
     const host = new CountedHost()
     const polite = host.limited(one.limiter)
     const calls = await shared.withFault({ kind: 'cut' }, async () => {

@@ -111,9 +111,9 @@ test('a signal that was aborted before sends nothing and takes nothing', async (
   assert.deepEqual([net.arrivals.length, limiter.peek('a').remaining], [0, 1])
 })
 
-test('a turn that does not come within maxWaitMs rejects with a code, the key and the host', async () => {
+test('a turn that does not come within maxWait rejects with a code, the key and the host', async () => {
   const net = new FakeNet()
-  const polite = limitedFetch(net.fetch, { policy: gcra({ limit: 1, window: '10s' }), maxWaitMs: 300, clock: net.clock })
+  const polite = limitedFetch(net.fetch, { policy: gcra({ limit: 1, window: '10s' }), maxWait: 300, clock: net.clock })
   await polite('http://a:81/')
   const waiting = polite('http://a:81/')
   const rejected = assert.rejects(waiting, (error: OutboundError) => {
@@ -126,9 +126,9 @@ test('a turn that does not come within maxWaitMs rejects with a code, the key an
   assert.equal(polite.stats().waiting, 0)
 })
 
-test('where a pause is known to outlast maxWaitMs, waiting and new requests are rejected at once', async () => {
+test('where a pause is known to outlast maxWait, waiting and new requests are rejected at once', async () => {
   const net = new FakeNet((_, number) => (number === 1 ? refusal(429, '60') : new Response('ok')), 10)
-  const polite = limitedFetch(net.fetch, { maxWaitMs: 5_000, attempts: 1, jitter: 0, concurrency: 1, clock: net.clock })
+  const polite = limitedFetch(net.fetch, { maxWait: 5_000, attempts: 1, jitter: 0, concurrency: 1, clock: net.clock })
   const first = polite('http://a/')
   const tooLate = [polite('http://a/'), polite('http://a/')].map((call) =>
     assert.rejects(call, { code: 'WAIT_TOO_LONG', retryAfterMs: 60_000 }),
@@ -141,7 +141,7 @@ test('where a pause is known to outlast maxWaitMs, waiting and new requests are 
   assert.equal(net.arrivals.length, 1)
 })
 
-test('a pause longer than maxPauseMs is kept by sending nothing, and no request waits for it', async () => {
+test('a pause longer than maxPause is kept by sending nothing, and no request waits for it', async () => {
   const net = new FakeNet(() => refusal(503, '3600'), 10)
   const polite = limitedFetch(net.fetch, { jitter: 0, clock: net.clock, concurrency: 1 })
   const calls = [polite('http://a/'), polite('http://a/')]
@@ -157,9 +157,9 @@ test('a pause longer than maxPauseMs is kept by sending nothing, and no request 
   assert.deepEqual(net.times, [0, 3_600_010])
 })
 
-test('with maxWaitMs 0 a request goes at once or not at all', async () => {
+test('with maxWait 0 a request goes at once or not at all', async () => {
   const net = new FakeNet()
-  const polite = limitedFetch(net.fetch, { policy: tokenBucket({ limit: 2, window: '1h' }), maxWaitMs: 0, clock: net.clock })
+  const polite = limitedFetch(net.fetch, { policy: tokenBucket({ limit: 2, window: '1h' }), maxWait: 0, clock: net.clock })
   const calls = Promise.allSettled([1, 2, 3].map((i) => polite(`http://a/${i}`)))
   await net.pass(1)
   assert.deepEqual(

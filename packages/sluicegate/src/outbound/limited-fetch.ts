@@ -73,7 +73,7 @@ export function limitedFetch<Fetch extends AnyFetch>(fetch: Fetch, options: Outb
           throw error
         }
         if (!isAgain) {
-          if (isHeld) return heldResponse(response, settings.bodyStallMs, after, () => turn.end())
+          if (isHeld) return heldResponse(response, settings.bodyTimeoutMs, after, () => turn.end())
           turn.end()
           return response
         }

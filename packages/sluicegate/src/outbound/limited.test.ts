@@ -62,9 +62,9 @@ test('an invalid priority counts as none, and leaves the order of others', async
   })
 })
 
-test('close() ends all waits, and no request waits for a pause longer than maxPauseMs', async () => {
+test('close() ends all waits, and no request waits for a pause longer than maxPause', async () => {
   const refusing: Answering = (_, response) => void response.writeHead(503, { 'Retry-After': '3600' }).end()
-  await withLimitedAgent(refusing, { maxPauseMs: 1_000 }, async ({ server, dispatcher }) => {
+  await withLimitedAgent(refusing, { maxPause: 1_000 }, async ({ server, dispatcher }) => {
     assert.equal((await request(server.url, { dispatcher })).statusCode, 503)
     await assert.rejects(request(server.url, { dispatcher }), { name: 'OutboundError', code: 'PAUSED' })
   })
@@ -198,7 +198,7 @@ test('a client of one host has one line, and a path with two slashes is a path',
 })
 
 test('requests that are not sent reject with an error', async () => {
-  await withLimitedAgent(ok, { policy: tokenBucket({ limit: 1, window: '1h' }), maxWaitMs: 20 }, async ({ server, dispatcher }) => {
+  await withLimitedAgent(ok, { policy: tokenBucket({ limit: 1, window: '1h' }), maxWait: 20 }, async ({ server, dispatcher }) => {
     await (await request(server.url, { dispatcher })).body.text()
     await assert.rejects(request(server.url, { dispatcher }), { name: 'OutboundError', code: 'WAIT_TOO_LONG' })
     await assert.rejects(

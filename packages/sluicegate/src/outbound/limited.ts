@@ -72,8 +72,8 @@ class LimitedDispatch implements AttemptOwner {
     this.controller = new LastingController(this.own)
   }
 
-  get bodyStallMs(): number {
-    return this.settings.bodyStallMs
+  get bodyTimeoutMs(): number {
+    return this.settings.bodyTimeoutMs
   }
 
   start(): void {

@@ -159,7 +159,7 @@ export class LimiterClient {
       this.waits.delete(wait)
     }
     Promise.resolve(
-      attempted(() => waitOf(this.limiter, this.key, { cost: 1, signal, maxWaitMs }, () => listener.nowMs()).then(this.noted)),
+      attempted(() => waitOf(this.limiter, this.key, { cost: 1, signal, maxWait: maxWaitMs }, () => listener.nowMs()).then(this.noted)),
     ).then(
       (decision) => {
         over()

@@ -82,17 +82,14 @@ test('over real sockets a server that announces its budget is used to nine tenth
   await Promise.all(runs)
 })
 
-// With a quick recovery, as there is not much time: that costs two or three refusals in a hundred. How it comes out in the long run, and
-// where nothing else runs, is asserted by the same test over simulated time.
-const options = { recoverMs: 2_000 }
+// How it comes out in the long run, and where nothing else runs, is asserted by the same test over simulated time.
 const FOUND_OUT: Readonly<Record<string, Scene>> = {
   'that reports ten times what it has': {
     version: 'draft-11',
-    options,
     tell: (fields) => ({ ...fields, remaining: fields.remaining * 10 + 500 }),
   },
-  'that only says when to come back': { version: 'none', options },
-  'that only refuses': { version: 'silent', options },
+  'that only says when to come back': { version: 'none' },
+  'that only refuses': { version: 'silent' },
 }
 
 longTest(
@@ -112,12 +109,12 @@ longTest(
   },
 )
 
-test('an unread body blocks others for no longer than bodyStallMs', async () => {
+test('an unread body blocks others for no longer than bodyTimeout', async () => {
   const server = await LimitedServer.answering((_, response) => {
     response.write('the beginning')
   })
   try {
-    const polite = limitedFetch(fetch, { concurrency: 1, bodyStallMs: 50 })
+    const polite = limitedFetch(fetch, { concurrency: 1, bodyTimeout: 50 })
     const startMs = performance.now()
     const responses = [await polite(server.url), await polite(server.url), await polite(server.url)]
     assert.ok(performance.now() - startMs >= 90)
@@ -148,7 +145,7 @@ test('a server that breaks off is asked again, and one that is gone is not asked
     if (server.asked.length === 1) request.socket.destroy()
     else response.end('at last')
   })
-  const polite = limitedFetch(fetch, { backoffMs: 10, attempts: 3 })
+  const polite = limitedFetch(fetch, { backoff: 10, attempts: 3 })
   const { url } = server
   const response = await polite(url)
   assert.equal(await response.text(), 'at last')

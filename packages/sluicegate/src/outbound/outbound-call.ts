@@ -106,9 +106,9 @@ export class OutboundCall {
 
   /** A retry that cannot succeed in time is not begun: the caller gets the response instead of a later error. */
   private isPlanned(outcome: Outcome, ownDelayMs: number | undefined, announcedMs: number): Awaitable<boolean> {
-    const { maxTotalMs, maxPauseMs, backoffMs, random, given, pace } = this.settings
+    const { maxTotalMs, maxPauseMs, backoffMs, given, pace } = this.settings
     const { request, key, queues } = this
-    const backoff = Math.min(pace.maxBackoffMs, backoffMs * 2 ** (this.attempt - 1)) * (0.5 + random() / 2)
+    const backoff = Math.min(pace.maxBackoffMs, backoffMs * 2 ** (this.attempt - 1)) * (0.5 + pace.random() / 2)
     const delayMs = ownDelayMs ?? backoff
     const leastMs = Math.max(delayMs, announcedMs, queues.statsOf(key)?.pauseMs ?? 0)
     if (queues.isClosed || announcedMs > maxPauseMs || queues.isTooLate(key)) return false

@@ -6,8 +6,8 @@ import type { WaitingRequest } from './waiting-list.js'
 /**
  * Why a request was not sent. Each code is explained in `docs/outbound.md`.
  *
- * - `WAIT_TOO_LONG`: its turn does not come within `maxWaitMs`.
- * - `PAUSED`: the server asked for a pause longer than `maxPauseMs`.
+ * - `WAIT_TOO_LONG`: its turn does not come within `maxWait`.
+ * - `PAUSED`: the server asked for a pause longer than `maxPause`.
  * - `DENIED`: the limiter never lets this key pass.
  * - `OUTAGE`: as `WAIT_TOO_LONG`, while the limiter cannot reach its store.
  * - `QUEUE_FULL`: `maxWaiting` requests are waiting.

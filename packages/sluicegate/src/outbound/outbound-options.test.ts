@@ -32,7 +32,10 @@ test('options that cannot be are refused where they are given', () => {
   const wrong = {
     attempts: 0,
     jitter: 2,
-    maxWaitMs: -1,
+    maxWait: -1,
+    maxPause: '5 minutes',
+    bodyTimeout: 0,
+    backoff: '2m',
     concurrency: 1.5,
     maxKeys: 0,
     key: 'host',

@@ -5,6 +5,7 @@ import type { WaitOptions } from '../limiter.js'
 import { checkFunction, checkInteger, checkNumber, checkOptions } from '../options/option-checks.js'
 import type { Policy } from '../policy/policy.js'
 import { type Clock, checkClock, preciseClock } from '../time/clock.js'
+import { checkedMs, DAY_MS, type Duration } from '../time/duration.js'
 import type { PaceSettings } from './pace.js'
 import type { OutboundRequest, Outcome } from './retry-rule.js'
 
@@ -97,34 +98,33 @@ export interface OutboundOptions {
    */
   readonly concurrency?: number
   /**
-   * Milliseconds after which a body that is not read stops counting for `concurrency`; it stays readable.
+   * After so long a body that is not read stops counting for `concurrency`; it stays readable.
    *
-   * @defaultValue `30_000`
-   * @example limitedFetch(fetch, { concurrency: 4, bodyStallMs: 5_000 })
+   * @defaultValue `'30s'`
+   * @example limitedFetch(fetch, { concurrency: 4, bodyTimeout: '5s' })
    */
-  readonly bodyStallMs?: number
+  readonly bodyTimeout?: Duration
   /**
-   * Milliseconds after which a waiting request is rejected with `WAIT_TOO_LONG`, at once where that is known. 0: it is sent at once or not
-   * at all.
+   * A request that waits longer is rejected with `WAIT_TOO_LONG`, at once where that is known. 0: it is sent at once or not at all.
    *
    * @defaultValue no bound
-   * @example limitedFetch(fetch, { maxWaitMs: 10_000 })
+   * @example limitedFetch(fetch, { maxWait: '10s' })
    */
-  readonly maxWaitMs?: number
+  readonly maxWait?: Duration
   /**
-   * The longest pause, in milliseconds, that is obeyed; for a longer one waiting requests are rejected with `PAUSED`.
+   * The longest pause that is obeyed; for a longer one waiting requests are rejected with `PAUSED`.
    *
-   * @defaultValue `300_000`
-   * @example limitedFetch(fetch, { maxPauseMs: 60_000 })
+   * @defaultValue `'5m'`
+   * @example limitedFetch(fetch, { maxPause: '1m' })
    */
-  readonly maxPauseMs?: number
+  readonly maxPause?: Duration
   /**
-   * The longest pause, in milliseconds, that a server can ask for, or an empty budget last: after it one request tests whether it is over.
+   * The longest pause that a server can ask for, or an empty budget last: after it one request tests whether it is over.
    *
-   * @defaultValue `86_400_000`
-   * @example limitedFetch(fetch, { longestPauseMs: 3_600_000 })
+   * @defaultValue `'24h'`
+   * @example limitedFetch(fetch, { longestPause: '1h' })
    */
-  readonly longestPauseMs?: number
+  readonly longestPause?: Duration
   /**
    * Requests that may wait for one key; further ones are rejected with `QUEUE_FULL`, except retries.
    *
@@ -147,19 +147,19 @@ export interface OutboundOptions {
    */
   readonly attempts?: number
   /**
-   * Milliseconds from the call within which a retry may begin; a retry whose turn comes later is rejected with `WAIT_TOO_LONG`.
+   * The time from the call within which a retry may begin; a retry whose turn comes later is rejected with `WAIT_TOO_LONG`.
    *
-   * @defaultValue `120_000`
-   * @example limitedFetch(fetch, { maxTotalMs: 30_000 })
+   * @defaultValue `'2m'`
+   * @example limitedFetch(fetch, { maxTotal: '30s' })
    */
-  readonly maxTotalMs?: number
+  readonly maxTotal?: Duration
   /**
-   * Milliseconds before a retry if the server announces none, doubled for each further one, up to 60,000.
+   * The pause before a retry if the server announces none, doubled for each further one, up to a minute.
    *
-   * @defaultValue `1_000`
-   * @example limitedFetch(fetch, { backoffMs: 200 })
+   * @defaultValue `'1s'`
+   * @example limitedFetch(fetch, { backoff: '200ms' })
    */
-  readonly backoffMs?: number
+  readonly backoff?: Duration
   /**
    * The share that is added to each pause at random, 0 to 1, so that clients do not return at once. Pauses are never shortened.
    *
@@ -168,21 +168,7 @@ export interface OutboundOptions {
    */
   readonly jitter?: number
   /**
-   * Milliseconds after a refusal in which the rate rises to where it was refused.
-   *
-   * @defaultValue `20_000`
-   * @example limitedFetch(fetch, { recoverMs: 60_000 })
-   */
-  readonly recoverMs?: number
-  /**
-   * The share of an announced quota that may be spent at once, 0 to 1; the rest is spread over the time until the reset.
-   *
-   * @defaultValue `0.5`
-   * @example limitedFetch(fetch, { freeShare: 1 })
-   */
-  readonly freeShare?: number
-  /**
-   * Decides about a retry after a status of 400 or above, or an error, within `attempts` and `maxTotalMs`. `isSafe` is the default decision.
+   * Decides about a retry after a status of 400 or above, or an error, within `attempts` and `maxTotal`. `isSafe` is the default decision.
    *
    * @defaultValue `isSafe`
    * @example limitedFetch(fetch, { retry: (request, outcome, isSafe) => isSafe })
@@ -217,49 +203,46 @@ export interface OutboundOptions {
    * @example limitedFetch(fetch, { clock: manualClock() })
    */
   readonly clock?: Clock
-  /**
-   * Returns numbers from 0 to below 1, for the jitter.
-   *
-   * @defaultValue `Math.random`
-   * @example limitedFetch(fetch, { random: () => 0.5 })
-   */
-  readonly random?: () => number
 }
 
 const MAX_BACKOFF_MS = 60_000
 const EXAMPLE = '{ policy: tokenBucket({ limit: 10, window: "1s" }) }'
-const FUNCTIONS = ['policyFor', 'key', 'priority', 'retry', 'onWait', 'onRetry', 'onThrottle', 'random'] as const
+const FUNCTIONS = ['policyFor', 'key', 'priority', 'retry', 'onWait', 'onRetry', 'onThrottle'] as const
 const OTHERS = ['policy', 'limiter', 'clock'] as const
 const NUMBERS = {
   concurrency: { otherwise: Number.POSITIVE_INFINITY, least: 1, most: Number.POSITIVE_INFINITY, isWhole: true },
-  bodyStallMs: { otherwise: 30_000, least: 1, most: Number.POSITIVE_INFINITY, isWhole: false },
-  maxWaitMs: { otherwise: Number.POSITIVE_INFINITY, least: 0, most: Number.POSITIVE_INFINITY, isWhole: false },
-  maxPauseMs: { otherwise: 300_000, least: 0, most: Number.POSITIVE_INFINITY, isWhole: false },
-  longestPauseMs: { otherwise: 86_400_000, least: 1, most: Number.POSITIVE_INFINITY, isWhole: false },
   maxWaiting: { otherwise: 10_000, least: 1, most: 1_000_000, isWhole: true },
   maxKeys: { otherwise: 10_000, least: 1, most: 1_000_000, isWhole: true },
   attempts: { otherwise: 5, least: 1, most: 100, isWhole: true },
-  maxTotalMs: { otherwise: 120_000, least: 0, most: Number.POSITIVE_INFINITY, isWhole: false },
-  backoffMs: { otherwise: 1_000, least: 1, most: MAX_BACKOFF_MS, isWhole: false },
   jitter: { otherwise: 0.1, least: 0, most: 1, isWhole: false },
-  recoverMs: { otherwise: 20_000, least: 100, most: 3_600_000, isWhole: false },
-  freeShare: { otherwise: 0.5, least: 0, most: 1, isWhole: false },
+} as const
+const DURATIONS = {
+  bodyTimeout: { otherwise: 30_000, least: 1, most: Number.POSITIVE_INFINITY },
+  maxWait: { otherwise: Number.POSITIVE_INFINITY, least: 0, most: Number.POSITIVE_INFINITY },
+  maxPause: { otherwise: 300_000, least: 0, most: Number.POSITIVE_INFINITY },
+  longestPause: { otherwise: DAY_MS, least: 1, most: Number.POSITIVE_INFINITY },
+  maxTotal: { otherwise: 120_000, least: 0, most: Number.POSITIVE_INFINITY },
+  backoff: { otherwise: 1_000, least: 1, most: MAX_BACKOFF_MS },
 } as const
 
-/** Options with their defaults. */
-export interface OutboundSettings extends Record<keyof typeof NUMBERS, number> {
+type Numbers = Record<keyof typeof NUMBERS, number>
+type Durations = { readonly [name in keyof typeof DURATIONS as `${name}Ms`]: number }
+
+/** Options with their defaults; durations are milliseconds. */
+export interface OutboundSettings extends Numbers, Durations {
   readonly given: OutboundOptions
   readonly clock: Clock
-  readonly random: () => number
   readonly pace: PaceSettings
 }
 
-/** @throws {PolicyError} `OPTION_UNKNOWN`, `OPTION_INVALID`, `POLICY_INVALID` */
+/** @throws {PolicyError} `OPTION_UNKNOWN`, `OPTION_INVALID`, `DURATION_INVALID`, `POLICY_INVALID` */
 export function outboundSettings(given: OutboundOptions): OutboundSettings {
-  const options = checkOptions(given, [...Object.keys(NUMBERS), ...FUNCTIONS, ...OTHERS], EXAMPLE, 'limitedFetch() and limited()')
-  const numbers = numbersIn(options)
+  const known = [...Object.keys(NUMBERS), ...Object.keys(DURATIONS), ...FUNCTIONS, ...OTHERS]
+  const options = checkOptions(given, known, EXAMPLE, 'limitedFetch() and limited()')
+  const numbers = { ...numbersIn(options), ...durationsIn(options) }
   for (const name of FUNCTIONS) checkFunction(name, options[name])
-  const { policy, policyFor, limiter, clock = preciseClock(), random = Math.random } = options
+  const { policy, policyFor, limiter, clock = preciseClock() } = options
+  const random = (): number => Math.random()
   checkClock(clock)
   if (limiter !== undefined) {
     if (typeof limiter?.wait !== 'function') {
@@ -269,22 +252,22 @@ export function outboundSettings(given: OutboundOptions): OutboundSettings {
       throw new PolicyError('OPTION_INVALID', 'limiter', limiter, 'has its own policies: give one or the other')
     }
   }
-  const { backoffMs, jitter, recoverMs, freeShare, longestPauseMs } = numbers
-  return {
-    ...numbers,
-    given: options,
-    clock,
-    random,
-    pace: { backoffMs, maxBackoffMs: MAX_BACKOFF_MS, jitter, recoverMs, freeShare, longestPauseMs, random },
-  }
+  const { backoffMs, jitter, longestPauseMs } = numbers
+  return { ...numbers, given: options, clock, pace: { backoffMs, maxBackoffMs: MAX_BACKOFF_MS, jitter, longestPauseMs, random } }
 }
 
-function numbersIn(options: OutboundOptions): Record<keyof typeof NUMBERS, number> {
-  const names = Object.keys(NUMBERS) as (keyof typeof NUMBERS)[]
-  return Object.fromEntries(names.map((name) => [name, checkedNumber(name, options[name])])) as Record<keyof typeof NUMBERS, number>
+function numbersIn(options: OutboundOptions): Numbers {
+  const names = Object.keys(NUMBERS) as (keyof Numbers)[]
+  return Object.fromEntries(names.map((name) => [name, checkedNumber(name, options[name])])) as Numbers
 }
 
-function checkedNumber(name: keyof typeof NUMBERS, value: unknown): number {
+function durationsIn(options: OutboundOptions): Durations {
+  const all = Object.entries(DURATIONS) as [keyof typeof DURATIONS, { otherwise: number; least: number; most: number }][]
+  const checked = all.map(([name, { otherwise, least, most }]) => [`${name}Ms`, checkedMs(name, options[name] ?? otherwise, least, most)])
+  return Object.fromEntries(checked) as Durations
+}
+
+function checkedNumber(name: keyof Numbers, value: unknown): number {
   const { otherwise, least, most, isWhole } = NUMBERS[name]
   if (value === undefined) return otherwise
   if (isWhole && value !== most) checkInteger(name, value, least, most)

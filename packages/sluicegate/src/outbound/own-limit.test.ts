@@ -42,7 +42,9 @@ test('an outage that denies everything is waited for, and is no denial; requests
   await net.pass(1_000, 10)
   assert.equal(net.arrivals.length, 0)
   for (const maxWaitMs of [0, 250]) {
-    const hasty = assert.rejects(limitedFetch(net.fetch, { limiter, clock: net.clock, maxWaitMs })('http://a/'), { code: 'OUTAGE' })
+    const hasty = assert.rejects(limitedFetch(net.fetch, { limiter, clock: net.clock, maxWait: maxWaitMs })('http://a/'), {
+      code: 'OUTAGE',
+    })
     await net.pass(maxWaitMs, 10)
     await hasty
   }
@@ -181,7 +183,7 @@ test('a turn that was not used counts nowhere', async () => {
 test('errors have the time to come back as far as it is known: Infinity is never', async () => {
   const net = new FakeNet()
   const policy = gcra({ limit: 1, window: '10s' })
-  const polite = limitedFetch(net.fetch, { policy, maxWaiting: 1, maxWaitMs: 4_000, concurrency: 1, clock: net.clock })
+  const polite = limitedFetch(net.fetch, { policy, maxWaiting: 1, maxWait: 4_000, concurrency: 1, clock: net.clock })
   const first = await polite('http://a/')
   const late = assert.rejects(polite('http://a/'), { code: 'WAIT_TOO_LONG', retryAfterMs: 10_000 })
   await assert.rejects(polite('http://a/'), { code: 'QUEUE_FULL', retryAfterMs: 0 })
@@ -194,15 +196,15 @@ test('errors have the time to come back as far as it is known: Infinity is never
   patient.close()
   await waiting
   await assert.rejects(patient('http://a/'), { code: 'CLOSED', retryAfterMs: Number.POSITIVE_INFINITY })
-  const hasty = limitedFetch(net.fetch, { policy, maxWaitMs: 0, clock: net.clock })
+  const hasty = limitedFetch(net.fetch, { policy, maxWait: 0, clock: net.clock })
   await hasty('http://b/')
   await assert.rejects(hasty('http://b/'), { code: 'WAIT_TOO_LONG', retryAfterMs: 10_000 })
 })
 
-test('a further attempt waits no longer than maxTotalMs leaves it, and is never one too many in a line', async () => {
+test('a further attempt waits no longer than maxTotal leaves it, and is never one too many in a line', async () => {
   const net = new FakeNet((_, number) => (number === 1 ? refusal(503) : new Response('ok')))
-  const options = { clock: net.clock, jitter: 0, random: () => 0 }
-  const polite = limitedFetch(net.fetch, { ...options, policy: tokenBucket({ limit: 1, window: '1h' }), maxTotalMs: 5_000 })
+  const options = { clock: net.clock, jitter: 0 }
+  const polite = limitedFetch(net.fetch, { ...options, policy: tokenBucket({ limit: 1, window: '1h' }), maxTotal: 5_000 })
   const rejected = assert.rejects(polite('http://a/'), { code: 'WAIT_TOO_LONG' })
   await net.pass(5_000, 100)
   await rejected
@@ -220,7 +222,7 @@ test('a further attempt waits no longer than maxTotalMs leaves it, and is never 
 
 test('close() ends the wait between two attempts', async () => {
   const net = new FakeNet(() => refusal(503))
-  const polite = limitedFetch(net.fetch, { clock: net.clock, backoffMs: 60_000 })
+  const polite = limitedFetch(net.fetch, { clock: net.clock, backoff: 60_000 })
   const rejected = assert.rejects(polite('http://a/', { method: 'PUT' }), { code: 'CLOSED' })
   await net.pass(10)
   polite.close()
@@ -231,18 +233,18 @@ test('close() ends the wait between two attempts', async () => {
 test('a request that cannot wait as long as needed is rejected at once, also behind others', async () => {
   const net = new FakeNet()
   const limiter = createLimiter(gcra({ limit: 1, window: '10s' }), { clock: net.clock })
-  const polite = limitedFetch(net.fetch, { limiter, maxWaitMs: 12_000, clock: net.clock })
+  const polite = limitedFetch(net.fetch, { limiter, maxWait: 12_000, clock: net.clock })
   await polite('http://a/1')
   const second = polite('http://a/2')
   await settled()
-  await assert.rejects(limitedFetch(net.fetch, { limiter, maxWaitMs: 1_000, clock: net.clock })('http://a/3'), {
+  await assert.rejects(limitedFetch(net.fetch, { limiter, maxWait: 1_000, clock: net.clock })('http://a/3'), {
     code: 'WAIT_TOO_LONG',
     retryAfterMs: 20_000,
   })
   await net.pass(10_000, 100)
   assert.equal((await second).status, 200)
   const places = createLimiter(concurrency({ limit: 1, ttl: '1m' }), { clock: net.clock })
-  const held = limitedFetch(net.fetch, { limiter: places, maxWaitMs: 5_000, clock: net.clock })
+  const held = limitedFetch(net.fetch, { limiter: places, maxWait: 5_000, clock: net.clock })
   const first = await held('http://b/1')
   const next = held('http://b/2')
   await net.pass(1_000, 100)

@@ -9,8 +9,6 @@ const SETTINGS = {
   backoffMs: 1_000,
   maxBackoffMs: 60_000,
   jitter: 0,
-  recoverMs: 10_000,
-  freeShare: 0.5,
   longestPauseMs: 86_400_000,
   random: () => 0,
 }
@@ -24,7 +22,7 @@ function found(): LearnedRate {
   return rate
 }
 
-test('a rate falls by a part, is what it was after recoverMs, and then rises ever faster', () => {
+test('a rate falls by a part, is what it was after its time to recover, and then rises ever faster', () => {
   const rate = found()
   const perSecond = [10_000, 15_000, 20_000, 25_000, 30_000, 40_000].map((atMs) => Math.round(rate.perMs(atMs) * 100_000) / 100)
   assert.deepEqual(perSecond, [8.5, 9.81, 10, 10.19, 11.5, 22])

@@ -15,6 +15,10 @@ const MAX_SHARE = 0.5
 const LEAST_PER_MS = 1 / 1_000
 /** A late timer is compensated within this time: otherwise each would cost a part of the rate. */
 const SLACK_MS = 25
+/** From a refusal until the rate is what it was. */
+const RECOVER_MS = 20_000
+/** The share of an announced quota that may be spent at once; the rest is spread over the time until the reset. */
+const FREE_SHARE = 0.5
 
 /** The settings of a {@link Pace}. */
 export interface PaceSettings {
@@ -23,8 +27,6 @@ export interface PaceSettings {
   readonly maxBackoffMs: number
   /** The share that is added to pauses at random. */
   readonly jitter: number
-  readonly recoverMs: number
-  readonly freeShare: number
   /** The longest pause. */
   readonly longestPauseMs: number
   readonly random: () => number
@@ -77,8 +79,8 @@ export class Pace {
 
   constructor(settings: PaceSettings) {
     this.settings = settings
-    this.learned = new LearnedRate(settings.recoverMs)
-    this.announced = new AnnouncedBudget(settings.freeShare, settings.longestPauseMs)
+    this.learned = new LearnedRate(RECOVER_MS)
+    this.announced = new AnnouncedBudget(FREE_SHARE, settings.longestPauseMs)
   }
 
   get remaining(): number | undefined {
@@ -140,9 +142,8 @@ export class Pace {
 
   /** Resets everything but the requests under way. */
   forget(): void {
-    const { recoverMs, freeShare, longestPauseMs } = this.settings
-    this.learned = new LearnedRate(recoverMs)
-    this.announced = new AnnouncedBudget(freeShare, longestPauseMs)
+    this.learned = new LearnedRate(RECOVER_MS)
+    this.announced = new AnnouncedBudget(FREE_SHARE, this.settings.longestPauseMs)
     this.pausedUntilMs = Number.NEGATIVE_INFINITY
     this.slotMs = Number.NEGATIVE_INFINITY
     this.firstSentMs = undefined

@@ -42,8 +42,8 @@ test('a place is free again when a body was read, cancelled or broke off', async
   assert.equal((await second).status, 200)
 })
 
-test('a body that stalls gives its place away after bodyStallMs, and can be read later', async () => {
-  const { net, response } = await five({ bodyStallMs: 1_000 })
+test('a body that stalls gives its place away after bodyTimeout, and can be read later', async () => {
+  const { net, response } = await five({ bodyTimeout: 1_000 })
   const slow = (await response(0)).body?.getReader()
   await net.pass(999, 111)
   await slow?.read()

@@ -7,7 +7,7 @@ import { limitedFetch } from './limited-fetch.js'
 
 type Answering = Parameters<typeof LimitedServer.answering>[0]
 
-const QUICK = { jitter: 0, backoffMs: 1, attempts: 3 }
+const QUICK = { jitter: 0, backoff: 1, attempts: 3 }
 
 /** Redirects requests for `/from` with this status; refuses the first request for `/to`. */
 function redirecting(status: number, to = '/to'): Answering {

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { after, before, mock, test } from 'node:test'
 import { FakeNet, refusal } from 'sluicegate-testkit/outbound/fake-net.js'
 import { gcra } from '../policy/single-policy.js'
 import { limitedFetch } from './limited-fetch.js'
 import type { OutboundOptions, RetryEvent, ThrottleEvent, WaitEvent } from './outbound-options.js'
+
+// The same jitter in every run.
+before(() => mock.method(Math, 'random', () => 0.5))
+after(() => mock.restoreAll())
 
 /** Answers in turn, the last one again and again. */
 function answering(...answers: (() => Response | Error)[]): FakeNet {
@@ -17,7 +21,7 @@ const broken = (code: string) => (): Error =>
 /** How often a request is sent that is answered like this at first, and what becomes of it. */
 async function sent(init: RequestInit | Request, answer: () => Response | Error, options: OutboundOptions = {}) {
   const net = answering(answer, ok)
-  const polite = limitedFetch(net.fetch, { clock: net.clock, jitter: 0, random: () => 0, ...options })
+  const polite = limitedFetch(net.fetch, { clock: net.clock, jitter: 0, ...options })
   const call = (init instanceof Request ? polite(init) : polite('http://a/', init)).then(
     ({ status }) => status,
     (error) => error.cause.code,
@@ -33,7 +37,7 @@ test('Retry-After is kept to, in seconds and as a date, plus jitter and never le
     [date, 7_700],
   ] as const) {
     const net = answering(() => refusal(429, retryAfter), ok)
-    const polite = limitedFetch(net.fetch, { clock: net.clock, jitter: 0.2, random: () => 0.5 })
+    const polite = limitedFetch(net.fetch, { clock: net.clock, jitter: 0.2 })
     const call = polite('http://a/')
     await net.pass(8_000, 10)
     assert.equal((await call).status, 200)
@@ -114,7 +118,7 @@ test('the caller has the last word about sending again, but not about how often'
   assert.equal((await sent({}, () => refusal(429, '1'), { retry: () => false })).times, 1)
   assert.equal((await sent({}, () => new Response(null, { status: 500 }), { retry: (_, { status }) => status === 500 })).times, 2)
   const net = answering(() => refusal(429, '0'))
-  const call = limitedFetch(net.fetch, { clock: net.clock, attempts: 3, retry: () => true, random: () => 0 })('http://a/')
+  const call = limitedFetch(net.fetch, { clock: net.clock, attempts: 3, retry: () => true, jitter: 0 })('http://a/')
   await net.pass(10_000, 50)
   assert.equal((await call).status, 429)
   assert.equal(net.times.length, 3)
@@ -122,7 +126,7 @@ test('the caller has the last word about sending again, but not about how often'
 
 test('attempts end where the next would begin too late: then the response is the answer', async () => {
   const net = answering(() => refusal(429, '30'))
-  const call = limitedFetch(net.fetch, { clock: net.clock, maxTotalMs: 70_000, jitter: 0 })('http://a/')
+  const call = limitedFetch(net.fetch, { clock: net.clock, maxTotal: 70_000, jitter: 0 })('http://a/')
   await net.pass(120_000, 1_000)
   assert.equal((await call).headers.get('retry-after'), '30')
   assert.deepEqual(net.times, [0, 30_000, 60_000])
@@ -150,7 +154,7 @@ test('an abort between two attempts ends the call with the reason, in a pause of
     const client = new AbortController()
     const net = answering(answer)
     let retries = 0
-    const polite = limitedFetch(net.fetch, { clock: net.clock, random: () => 0.9, onRetry: () => retries++ })
+    const polite = limitedFetch(net.fetch, { clock: net.clock, onRetry: () => retries++ })
     const rejected = assert.rejects(polite('http://a/', { signal: client.signal }), /enough/)
     await net.pass(100, 10)
     assert.equal(retries, 1)

@@ -33,7 +33,7 @@ test('what stands in for a response may know less of itself', async () => {
     { status: 200, text: async () => 'no headers' },
   ]
   const net = new FakeNet((_, number) => answers[number - 1] as Response)
-  const polite = limitedFetch(net.fetch, { clock: net.clock, concurrency: 1, bodyStallMs: 1 })
+  const polite = limitedFetch(net.fetch, { clock: net.clock, concurrency: 1, bodyTimeout: 1 })
   for (const answer of answers) {
     const response = await polite('http://a/')
     assert.equal(response.status, 200)

@@ -12,11 +12,11 @@ import { manualClock } from '../time/clock.js'
 const LARGE = 500_000
 const large: Answering = (_, response) => void response.end(Buffer.alloc(LARGE))
 
-test('with undici, too, an unread body frees its place after bodyStallMs, and stays readable', {
+test('with undici, too, an unread body frees its place after bodyTimeout, and stays readable', {
   timeout: 20_000,
 }, async () => {
   const clock = manualClock()
-  await withLimitedAgent(large, { clock, concurrency: 1, bodyStallMs: 1_000 }, async ({ server, dispatcher, stats }) => {
+  await withLimitedAgent(large, { clock, concurrency: 1, bodyTimeout: 1_000 }, async ({ server, dispatcher, stats }) => {
     const first = await request(server.url, { dispatcher })
     const second = request(server.url, { dispatcher })
     await until(() => first.body.readableLength > 0 && first.body.readableLength >= first.body.readableHighWaterMark)
@@ -32,7 +32,7 @@ test('with undici, too, an unread body frees its place after bodyStallMs, and st
 
 test('a reader who continues in time keeps the place', { timeout: 20_000 }, async () => {
   const clock = manualClock()
-  await withLimitedAgent(large, { clock, concurrency: 1, bodyStallMs: 1_000 }, async ({ server, dispatcher, stats }) => {
+  await withLimitedAgent(large, { clock, concurrency: 1, bodyTimeout: 1_000 }, async ({ server, dispatcher, stats }) => {
     const { body } = await request(server.url, { dispatcher })
     const second = request(server.url, { dispatcher })
     let bytes = 0
@@ -50,7 +50,7 @@ longTest('an unread body does not keep the process alive, but a request waiting 
   const server = await LimitedServer.answering((_, response) => void response.end('body'))
   const program = (calls: number): string => `
     import { limitedFetch } from ${JSON.stringify(new URL('./index.js', import.meta.url).href)}
-    const polite = limitedFetch(fetch, { concurrency: 1, bodyStallMs: ${calls > 1 ? 50 : 3_600_000} })
+    const polite = limitedFetch(fetch, { concurrency: 1, bodyTimeout: ${calls > 1 ? 50 : 3_600_000} })
     for (let i = 0; i < ${calls}; i++) console.log((await polite('${server.url}')).status)`
   try {
     for (const calls of [1, 3]) {

@@ -35,7 +35,7 @@ storeConformance({ test, connect: () => postgresStore({ client: sql }), prefix: 
 const day = fixedWindow({ limit: 100, window: '1d', name: 'day' })
 /** @param client with a table of its own, or the one of all tests. */
 const over = (policy: Policy, more: Partial<SharedOptions> = {}, client: PostgresClient = pool, table?: string) =>
-  createLimiter(policy, { store: postgresIn(client, table === undefined ? {} : { table }), outage: 'closed', timeoutMs: 60_000, ...more })
+  createLimiter(policy, { store: postgresIn(client, table === undefined ? {} : { table }), outage: 'closed', timeout: 60_000, ...more })
 
 for (const mode of ['exact', 'leased'] as const) {
   test(`I1 over PostgreSQL: of a fleet that races for one key exactly the limit passes, ${mode}`, async () => {
@@ -93,7 +93,7 @@ test('the first takes of a pool wait for its connection: that the server is far 
     tokenBucket({ limit: 5, window: '1d', name: 'far rate' }),
   ]) {
     const cold = new pg.Pool({ connectionString: server.urlAt(proxy.port), max: 10 })
-    const limiter = over(policy, { mode: 'exact', timeoutMs: 400 }, cold)
+    const limiter = over(policy, { mode: 'exact', timeout: 400 }, cold)
     const decisions = await Promise.all(Array.from({ length: 60 }, () => limiter.take('cold')))
     assert.deepEqual([...new Set(decisions.map(({ source }) => source))], ['store'])
     assert.equal(decisions.filter(({ allowed }) => allowed).length, 5)
@@ -106,7 +106,7 @@ test('a server that opens no connection is an outage within about a second, and 
   await using proxy = await FaultProxy.before(server)
   proxy.set({ kind: 'black-hole' })
   const cold = new pg.Pool({ connectionString: server.urlAt(proxy.port), max: 10 })
-  const limiter = over(day, { mode: 'exact', timeoutMs: 250 }, cold)
+  const limiter = over(day, { mode: 'exact', timeout: 250 }, cold)
   const began = performance.now()
   for (let i = 0; i < 6; i++) assert.equal((await limiter.take(`hole ${i}`)).source, 'outage')
   // The first waits for the connection, some more for their own timeout.

@@ -60,7 +60,7 @@ test('a standby says which server it is, and what to give instead', () =>
 test('takes over a standby are an outage whose error says so', () =>
   withClients(standby.url, async (client) => {
     for (const table of ['sluicegate', 'kept']) {
-      const limiter = createLimiter(POLICY, { store: postgresIn(client, { table }), mode: 'exact', outage: 'closed', timeoutMs: 10_000 })
+      const limiter = createLimiter(POLICY, { store: postgresIn(client, { table }), mode: 'exact', outage: 'closed', timeout: 10_000 })
       assert.equal((await limiter.take('a')).source, 'outage')
       await assert.rejects(Promise.resolve(limiter.penalize('a', 1)), {
         code: 'OUTAGE',
@@ -81,7 +81,7 @@ test('where transactions begin as read-only the error names the setting', () =>
 test('a standby that is promoted is written, through the same connections; its unlogged table is empty', () =>
   withClients(standby.url, async (client) => {
     const table = 'kept'
-    const limiter = createLimiter(POLICY, { store: postgresIn(client, { table }), mode: 'exact', outage: 'closed', timeoutMs: 10_000 })
+    const limiter = createLimiter(POLICY, { store: postgresIn(client, { table }), mode: 'exact', outage: 'closed', timeout: 10_000 })
     await until('it is written', async () => {
       await standby.ask('SELECT pg_promote()').catch(() => undefined)
       return (await limiter.take('promoted')).source === 'store'

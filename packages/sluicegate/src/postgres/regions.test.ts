@@ -27,8 +27,8 @@ function limiterIn(i: number, policy: Policy): SharedLimiter {
   pool.on('error', () => undefined)
   pools.push(pool)
   const local = redis((stores[i] as OwnRedis).client)
-  const store = region({ name: `r${i}`, local, home: postgres(pool), share: 0.1, timeoutMs: 2_000 })
-  const limiter = createLimiter(policy, { store, timeoutMs: 2_000 })
+  const store = region({ name: `r${i}`, local, home: postgres(pool), share: 0.1, timeout: 2_000 })
+  const limiter = createLimiter(policy, { store, timeout: 2_000 })
   limiters.push(limiter)
   return limiter
 }

@@ -34,7 +34,7 @@ const over = (policy: Policy, more: Partial<SharedOptions> = {}, client: Postgre
     store: postgresIn(client, table === undefined ? {} : { table }),
     mode: 'exact',
     outage: 'closed',
-    timeoutMs: 5000,
+    timeout: 5000,
     ...more,
   })
 
@@ -42,7 +42,7 @@ const OLD = (table: string): string =>
   `CREATE TABLE ${table} (key bytea PRIMARY KEY, version bigint NOT NULL, expires bigint NOT NULL, value bytea NOT NULL)`
 
 feltChanges('PostgreSQL', (policy) => {
-  const limiter = createLimiter(policy, { store: postgresIn(pool, { prefix: 'felt' }), mode: 'exact', outage: 'closed', timeoutMs: 5000 })
+  const limiter = createLimiter(policy, { store: postgresIn(pool, { prefix: 'felt' }), mode: 'exact', outage: 'closed', timeout: 5000 })
   const settle = async (): Promise<void> => {
     // One after another: what was sent before each of them is answered by then.
     for (let i = 0; i < 10; i++) await limiter.peek('k')
@@ -199,7 +199,7 @@ for (const [form, policy] of [
     const own = new pg.Pool({ connectionString: server.url, max: 10 })
     own.on('error', () => undefined)
     // A machine that stands still for less than that makes no outage of other keys.
-    const limiter = over(policy, { timeoutMs: 1000 }, own)
+    const limiter = over(policy, { timeout: 1000 }, own)
     const names = Array.from({ length: 20 }, (_, i) => `key-${i}-`)
     await Promise.all(names.map((key) => limiter.take(key)))
     const locker = new pg.Client({ connectionString: server.url })
@@ -259,7 +259,7 @@ test('two drivers behind PgBouncer take one budget to the token, a locked key en
   const own = new pg.Pool({ connectionString: bouncer.url, max: 4 })
   const sql = postgres(bouncer.url, { max: 4, fetch_types: false })
   const policy = fixedWindow({ limit: 30, window: '30d', name: 'bounced' })
-  const fleet = [own, sql].map((client) => over(policy, { timeoutMs: 3000 }, client))
+  const fleet = [own, sql].map((client) => over(policy, { timeout: 3000 }, client))
   const decisions = await Promise.all(Array.from({ length: 80 }, (_, i) => fleet[i % 2]?.take(`k${i % 4 === 3 ? 'other' : ''}`)))
   assert.ok(decisions.every((decision) => decision?.source === 'store'))
   assert.equal(decisions.filter((decision, i) => i % 4 < 3 && decision?.allowed).length, 30)
@@ -267,7 +267,7 @@ test('two drivers behind PgBouncer take one budget to the token, a locked key en
   await locker.connect()
   await locker.query('BEGIN')
   await locker.query("SELECT FROM sluicegate WHERE key = 'sluicegate:fixed-window:bounced:k'::bytea FOR UPDATE")
-  const quick = over(policy, { timeoutMs: 300 }, own)
+  const quick = over(policy, { timeout: 300 }, own)
   const [locked, other] = await Promise.all([quick.take('k'), quick.take('kother')])
   assert.deepEqual([locked.source, other.source], ['outage', 'store'])
   await locker.query('ROLLBACK')

@@ -58,11 +58,11 @@ test('a clock that fails when a job is to start rejects it and frees its place',
   let isFailing = false
   const clock = { nowMs: () => (isFailing ? fail() : manual.nowMs()), after: manual.after }
   const queue = createQueue(limiterOf({ take: async () => ALLOWED }), { concurrency: 1, clock })
-  const late = queue.run('key', () => 1, { timeoutMs: 100 })
+  const late = queue.run('key', () => 1, { timeout: 100 })
   isFailing = true
   await assert.rejects(late, FAILURE)
   isFailing = false
-  assert.equal(await queue.run('key', () => 2, { timeoutMs: 100 }), 2)
+  assert.equal(await queue.run('key', () => 2, { timeout: 100 }), 2)
   assert.equal(queue.stats().running, 0)
 })
 

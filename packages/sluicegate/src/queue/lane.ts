@@ -171,7 +171,7 @@ export class Lane implements Due {
       }
       this.host.changed(this)
     }
-    waitOf(this.host.limiter, this.key, { cost, maxWaitMs, signal }, this.nowMs).then(
+    waitOf(this.host.limiter, this.key, { cost, maxWait: maxWaitMs, signal }, this.nowMs).then(
       (receipt) => {
         const { decision } = receipt
         if (signal.aborted) {

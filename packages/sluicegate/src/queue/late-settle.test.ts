@@ -18,7 +18,7 @@ const MAKERS = { tokenBucket, gcra, fixedWindow, slidingWindow, slidingLog }
 /** A job that runs for ever. */
 async function held(limiter: Limiter, cost: number, key = 'k'): Promise<RunningJob> {
   return new Promise((started, refused) => {
-    limiter.run(key, (job) => new Promise<void>(() => started(job)), { cost, maxWaitMs: 0 }).catch(refused)
+    limiter.run(key, (job) => new Promise<void>(() => started(job)), { cost, maxWait: 0 }).catch(refused)
   })
 }
 

@@ -21,7 +21,7 @@ import {
 } from './queue-options.js'
 import { QueueError, type QueueStats, type WorkQueue } from './work-queue.js'
 
-/** The longest time that a job with `maxWaitMs: 0` is kept while a store decides. */
+/** The longest time that a job with `maxWait: 0` is kept while a store decides. */
 const LATEST_ANSWER_MS = 1_000
 
 /** The queue: one lane of jobs per key. Jobs start by priority, then by arrival. */

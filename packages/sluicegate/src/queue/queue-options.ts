@@ -6,6 +6,7 @@ import { checkKey, type Key } from '../key.js'
 import { checkBoolean, checkInteger, checkOneOf, checkOptions, checkSignal } from '../options/option-checks.js'
 import type { Policy } from '../policy/policy.js'
 import type { Clock } from '../time/clock.js'
+import { checkedMs, type Duration } from '../time/duration.js'
 
 /** What a full queue does with one job more. */
 export type Overflow = 'refuse-newest' | 'drop-oldest' | 'drop-lowest-priority'
@@ -53,19 +54,19 @@ export interface QueueOptions {
    */
   readonly overflow?: Overflow
   /**
-   * {@link RunOptions.maxWaitMs} of every job without its own.
+   * {@link RunOptions.maxWait} of every job without its own.
    *
    * @defaultValue no bound
-   * @example createQueue(limiter, { maxWaitMs: 60_000 })
+   * @example createQueue(limiter, { maxWait: '1m' })
    */
-  readonly maxWaitMs?: number
+  readonly maxWait?: Duration
   /**
-   * {@link RunOptions.timeoutMs} of every job without its own.
+   * {@link RunOptions.timeout} of every job without its own.
    *
    * @defaultValue no bound
-   * @example createQueue(limiter, { timeoutMs: 10_000 })
+   * @example createQueue(limiter, { timeout: '10s' })
    */
-  readonly timeoutMs?: number
+  readonly timeout?: Duration
   /**
    * Start paused: jobs wait until `resume()`.
    *
@@ -102,16 +103,16 @@ export interface RunOptions {
    * The job is rejected with `WAIT_TOO_LONG` if it has not started by then.
    *
    * @defaultValue no bound
-   * @example await limiter.run('ada', job, { maxWaitMs: 2_000 })
+   * @example await limiter.run('ada', job, { maxWait: '2s' })
    */
-  readonly maxWaitMs?: number
+  readonly maxWait?: Duration
   /**
    * The job is rejected with `TIMEOUT`, and `job.signal` aborts, if it runs longer.
    *
    * @defaultValue no bound
-   * @example await limiter.run('ada', job, { timeoutMs: 10_000 })
+   * @example await limiter.run('ada', job, { timeout: '10s' })
    */
-  readonly timeoutMs?: number
+  readonly timeout?: Duration
 }
 
 /** Options of a wrapped function. */
@@ -127,7 +128,7 @@ export interface WrapOptions<Args extends unknown[]> extends RunOptions {
 
 /** What a running job knows of itself. */
 export interface RunningJob {
-  /** Aborts when the caller's signal does, and when `timeoutMs` is over. */
+  /** Aborts when the caller's signal does, and when `timeout` is over. */
   readonly signal: AbortSignal
   /** The decision that let it start. */
   readonly decision: Decision
@@ -170,38 +171,38 @@ const QUEUE_OPTIONS: readonly string[] = [
   'maxQueued',
   'maxQueuedPerKey',
   'overflow',
-  'maxWaitMs',
-  'timeoutMs',
+  'maxWait',
+  'timeout',
   'paused',
 ] satisfies (keyof QueueOptions)[]
-const RUN_OPTIONS: readonly string[] = ['cost', 'priority', 'signal', 'maxWaitMs', 'timeoutMs'] satisfies (keyof RunOptions)[]
+const RUN_OPTIONS: readonly string[] = ['cost', 'priority', 'signal', 'maxWait', 'timeout'] satisfies (keyof RunOptions)[]
 const WRAP_OPTIONS: readonly string[] = [...RUN_OPTIONS, 'key']
 
 /** @throws {PolicyError} `OPTION_UNKNOWN` or `OPTION_INVALID` */
 export function checkedQueueOptions(given: QueueOptions): QueueSettings {
   const options = checkOptions(given, QUEUE_OPTIONS, 'queue: { concurrency: 2 }')
   const { concurrency = Number.POSITIVE_INFINITY, maxQueued = DEFAULT_MAX_QUEUED, overflow = 'refuse-newest', paused = false } = options
-  const { maxQueuedPerKey = maxQueued, maxWaitMs = Number.POSITIVE_INFINITY, timeoutMs = Number.POSITIVE_INFINITY } = options
+  const { maxQueuedPerKey = maxQueued, maxWait = Number.POSITIVE_INFINITY, timeout = Number.POSITIVE_INFINITY } = options
   if (concurrency !== Number.POSITIVE_INFINITY) checkInteger('concurrency', concurrency, 1)
   checkInteger('maxQueued', maxQueued, 0, MOST_QUEUED)
   checkInteger('maxQueuedPerKey', maxQueuedPerKey, 0, MOST_QUEUED)
   checkOneOf('overflow', overflow, OVERFLOWS)
   checkBoolean('paused', paused)
-  checkMs('maxWaitMs', maxWaitMs, 0)
-  checkMs('timeoutMs', timeoutMs, 1)
+  const maxWaitMs = checkedMs('maxWait', maxWait, 0)
+  const timeoutMs = checkedMs('timeout', timeout, 1)
   return { concurrency, maxQueued, maxQueuedPerKey, overflow, maxWaitMs, timeoutMs, paused }
 }
 
 /** @throws {PolicyError} `OPTION_UNKNOWN`, `OPTION_INVALID` or `COST_INVALID` */
 export function checkedRunOptions(given: RunOptions, defaults: QueueSettings): RunSettings {
   const options = checkOptions(given, RUN_OPTIONS, '{ priority: 1 }')
-  const { cost = 1, priority = 0, signal, maxWaitMs = defaults.maxWaitMs, timeoutMs = defaults.timeoutMs } = options
+  const { cost = 1, priority = 0, signal, maxWait = defaults.maxWaitMs, timeout = defaults.timeoutMs } = options
   if (typeof priority !== 'number' || !Number.isFinite(priority)) {
     throw new PolicyError('OPTION_INVALID', 'priority', priority, 'must be a finite number; higher starts first')
   }
   checkSignal(signal)
-  checkMs('maxWaitMs', maxWaitMs, 0)
-  checkMs('timeoutMs', timeoutMs, 1)
+  const maxWaitMs = checkedMs('maxWait', maxWait, 0)
+  const timeoutMs = checkedMs('timeout', timeout, 1)
   return { cost: checkedCost(cost), priority, signal, maxWaitMs, timeoutMs }
 }
 
@@ -234,15 +235,10 @@ export function checkWork(fn: unknown): void {
   throw new PolicyError('OPTION_INVALID', 'fn', fn, mend)
 }
 
-function checkMs(option: string, value: unknown, least: number): void {
-  if (typeof value === 'number' && value >= least) return
-  throw new PolicyError('OPTION_INVALID', option, value, `must be milliseconds >= ${least}`)
-}
-
 /** Options of a queue that belongs to no limiter's own: its clock. */
 export interface OwnQueueOptions extends QueueOptions {
   /**
-   * The clock of `maxWaitMs` and `timeoutMs`: the limiter's own where that is a manual one.
+   * The clock of `maxWait` and `timeout`: the limiter's own where that is a manual one.
    *
    * @defaultValue `preciseClock()`
    * @example createQueue(limiter, { clock: manualClock() })

@@ -120,8 +120,8 @@ async function assertLife(
       cost,
       priority,
       signal: controller.signal,
-      ...(maxWaitMs !== undefined && { maxWaitMs }),
-      ...(timeoutMs !== undefined && { timeoutMs }),
+      ...(maxWaitMs !== undefined && { maxWait: maxWaitMs }),
+      ...(timeoutMs !== undefined && { timeout: timeoutMs }),
     }
     outcomes.push(limiter.run(key, job, options).then(count, count))
   }

@@ -199,7 +199,7 @@ test('a job that runs too long is rejected, hears of it by its signal, and frees
           heard = signal.reason
         })
       }),
-    { timeoutMs: 500 },
+    { timeout: 500 },
   )
   const rejected = assert.rejects(late, hasCode('TIMEOUT'))
   const next = limiter.run('key', job('next'))
@@ -217,10 +217,10 @@ test('a job that runs too long is rejected, hears of it by its signal, and frees
 test('a job that does not start in time is rejected: at once where that is known', async () => {
   const { limiter, quick, advance } = made(tokenBucket({ limit: 1, window: '1s' }))
   await limiter.run('key', quick('first'))
-  await assert.rejects(limiter.run('key', quick('never'), { maxWaitMs: 999 }), hasCode('WAIT_TOO_LONG'))
-  await assert.rejects(limiter.run('key', quick('never'), { maxWaitMs: 0 }), hasCode('WAIT_TOO_LONG'))
+  await assert.rejects(limiter.run('key', quick('never'), { maxWait: 999 }), hasCode('WAIT_TOO_LONG'))
+  await assert.rejects(limiter.run('key', quick('never'), { maxWait: 0 }), hasCode('WAIT_TOO_LONG'))
   const second = limiter.run('key', quick('second'))
-  const third = limiter.run('key', quick('third'), { maxWaitMs: 1500 })
+  const third = limiter.run('key', quick('third'), { maxWait: 1500 })
   const rejected = assert.rejects(third, hasCode('WAIT_TOO_LONG'))
   await advance(1000)
   await second
@@ -232,7 +232,7 @@ test('a job that does not wait runs at once or not at all, also where places are
   const { limiter, job, finish } = made(tokenBucket({ limit: 9, window: '1s' }), { queue: { concurrency: 1, maxQueued: 0 } })
   const first = limiter.run('key', job('a'))
   await assert.rejects(limiter.run('key', job('b')), hasCode('QUEUE_FULL'))
-  await assert.rejects(limiter.run('other', job('b'), { maxWaitMs: 0 }), hasCode('WAIT_TOO_LONG'))
+  await assert.rejects(limiter.run('other', job('b'), { maxWait: 0 }), hasCode('WAIT_TOO_LONG'))
   await finish('a')
   await first
 })
@@ -366,7 +366,7 @@ test('wrap keeps this, arguments and result, and takes a key of them', async () 
       async function (this: { base: number }, a: number, _user: string) {
         return this.base + a
       },
-      { key: (_a, user) => user, maxWaitMs: 0 },
+      { key: (_a, user) => user, maxWait: 0 },
     ),
   }
   assert.equal(await service.add(2, 'ada'), 42)
@@ -413,7 +413,7 @@ test('misuse rejects and says what to do', async () => {
   await rejects(limiter.run('key', Promise.resolve() as never), 'OPTION_INVALID', /\(\) => work\(\)/)
   await rejects(limiter.run('key', quick('a'), { cost: 0 }), 'COST_INVALID', /cost/)
   await rejects(limiter.run('key', quick('a'), { priority: Number.NaN }), 'OPTION_INVALID', /higher starts first/)
-  await rejects(limiter.run('key', quick('a'), { timeout: 5 } as never), 'OPTION_UNKNOWN', /timeoutMs/)
+  await rejects(limiter.run('key', quick('a'), { timeoutMs: 5 } as never), 'OPTION_UNKNOWN', /timeout/)
   assert.throws(() => createLimiter(tokenBucket({ limit: 1, window: 1 }), { queue: { concurrency: 0 } }), PolicyError)
   assert.throws(() => createQueue(limiter, { overflow: 'leak' as never }), /drop-oldest/)
 })
@@ -445,7 +445,7 @@ test('a queue of its own over a limiter has bounds of its own, and leaves the li
 test('a queue of its own goes by the clock of its limiter, but not by the steps of a wall clock', async (t) => {
   const { limiter, clock } = made(tokenBucket({ limit: 1, window: '1h' }))
   const late = assert.rejects(
-    createQueue(limiter).run('a', () => new Promise(() => {}), { timeoutMs: 1_000 }),
+    createQueue(limiter).run('a', () => new Promise(() => {}), { timeout: 1_000 }),
     hasCode('TIMEOUT'),
   )
   clock.advance(1_000)
@@ -455,7 +455,7 @@ test('a queue of its own goes by the clock of its limiter, but not by the steps 
   t.mock.method(Date, 'now', () => now() + offsetMs)
   const days = createLimiter(fixedWindow({ limit: 1, window: 'day' }))
   const timed = assert.rejects(
-    days.run('a', () => new Promise(() => {}), { timeoutMs: 20 }),
+    days.run('a', () => new Promise(() => {}), { timeout: 20 }),
     hasCode('TIMEOUT'),
   )
   offsetMs = -36_000_000

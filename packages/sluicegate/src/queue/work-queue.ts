@@ -13,7 +13,7 @@ export interface QueueStats {
   readonly keys: number
   /** Jobs whose function succeeded. */
   readonly completed: number
-  /** Jobs whose function failed, or ran longer than `timeoutMs`. */
+  /** Jobs whose function failed, or ran longer than `timeout`. */
   readonly failed: number
   /** Jobs that never started: refused, dropped, too late, aborted, cleared or closed. */
   readonly rejected: number
@@ -60,8 +60,8 @@ export interface QueueVerbs extends Pick<WorkQueue, 'run' | 'wrap'> {
  *
  * - `QUEUE_FULL`: the queue was full and refused this job.
  * - `DROPPED`: the queue was full and dropped this job for a newer one.
- * - `WAIT_TOO_LONG`: the job did not start within `maxWaitMs`.
- * - `TIMEOUT`: the job ran longer than `timeoutMs`.
+ * - `WAIT_TOO_LONG`: the job did not start within `maxWait`.
+ * - `TIMEOUT`: the job ran longer than `timeout`.
  * - `IMPOSSIBLE`: the cost is above what the policy can ever admit.
  * - `DENIED`: the limiter never admits this key, for example a key on its deny list.
  * - `OUTAGE`: the limiter cannot reach its store, and its option `outage` denies meanwhile.

@@ -22,7 +22,7 @@ after(() => redis.stop())
 for (const kind of clientsForRun(SERVER_CLIENTS.filter(({ library }) => library !== 'valkey-glide'))) {
   test(`with ${kind.name} late bookings are returned before the store is charged for the outage`, async () => {
     await using open = await kind.open([redis.server])
-    const limiter = createLimiter(POLICY, { store: redisStore(open.client, { prefix: kind.name }), mode: 'exact', timeoutMs: TIMEOUT_MS })
+    const limiter = createLimiter(POLICY, { store: redisStore(open.client, { prefix: kind.name }), mode: 'exact', timeout: TIMEOUT_MS })
     await limiter.peek('k')
     redis.server.pause()
     const given = await Promise.all(Array.from({ length: BURST + 20 }, () => limiter.reserve('k', 1)))

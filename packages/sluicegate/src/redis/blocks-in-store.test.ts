@@ -31,7 +31,7 @@ function real(policy: Policy): SharedLimiter {
     store: scriptedStore(new RedisScripts(redis.runner, new RedisKeys('blocks'))),
     mode: 'exact',
     outage: 'closed',
-    timeoutMs: 60_000,
+    timeout: 60_000,
   })
 }
 

@@ -13,7 +13,7 @@ after(() => redis.stop())
 for (const mode of ['exact', 'leased'] as const) {
   feltChanges(`Redis, ${mode}`, (policy) => {
     const store = new RedisScripts(redis.runner, new RedisKeys(`felt ${mode}`))
-    const limiter = createLimiter(policy, { store: scriptedStore(store), mode, outage: 'closed', timeoutMs: 60_000 })
+    const limiter = createLimiter(policy, { store: scriptedStore(store), mode, outage: 'closed', timeout: 60_000 })
     // Answered in order: a peek behind all else comes last, and what follows on it is sent within a few turns.
     const settle = async (): Promise<void> => {
       for (let i = 0; i < 6; i++) {

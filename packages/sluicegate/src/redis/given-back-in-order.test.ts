@@ -26,7 +26,7 @@ const { server, proxy } = await proxiedServerOfFile()
 let limiters = 0
 function pair(client: RedisClient, policy: Policy, options: Partial<SharedOptions> = {}): SharedLimiter[] {
   const all = { store: redis(client, { prefix: `back ${++limiters}` }), outage: 'closed', ...options } as const
-  return [createLimiter(policy, { timeoutMs: NO_HASTE, ...all }), createLimiter(policy, { ...all, timeoutMs: NO_HASTE })]
+  return [createLimiter(policy, { timeout: NO_HASTE, ...all }), createLimiter(policy, { ...all, timeout: NO_HASTE })]
 }
 
 /** But for what flowed back by itself of what could have been spent at once, which does not come back twice. */
@@ -39,7 +39,7 @@ for (const kind of KINDS) {
   for (const mode of ['exact', 'leased'] as const) {
     // A rate has to give a token a lease, else it runs exact: at this one, with the longest, one or two flow back while the test runs.
     const policy = mode === 'exact' ? POLICY : tokenBucket({ limit: 1, window: '20s', burst: 100, name: 'p' })
-    const lease = { horizonMs: 10_000 }
+    const lease = '10s'
     for (const end of ['close', 'abort'] as const) {
       test(`${kind.name}, ${mode}: after ${end} of ${WAITS} waits, sleeping or in flight, the key is as if there had been no waits`, async () => {
         await using open = await kind.open([proxy])
@@ -68,7 +68,7 @@ for (const kind of KINDS) {
 
   test(`${kind.name}: bookings answered after the timeout of their callers are all returned`, async () => {
     await using open = await kind.open([server])
-    const [limiter, other] = pair(open.client, POLICY, { mode: 'exact', timeoutMs: 100 })
+    const [limiter, other] = pair(open.client, POLICY, { mode: 'exact', timeout: 100 })
     assert.ok(limiter && other)
     const hasty = createLimiter(POLICY, { store: redis(open.client, { prefix: `back ${limiters}` }), mode: 'exact', outage: 'closed' })
     await other.peek('k')

@@ -29,7 +29,7 @@ function limiterOf(client: RedisClient, policy: Policy, options: Partial<SharedO
     store: redis(client, { prefix: `given-up ${++limiters}` }),
     mode: 'exact',
     outage: 'closed',
-    timeoutMs: NO_HASTE,
+    timeout: NO_HASTE,
     ...options,
   })
 }
@@ -70,7 +70,7 @@ for (const kind of KINDS) {
 
   test(`${kind.name}: a booking made after its caller got an outage decision is returned`, async () => {
     await using open = await kind.open([proxy])
-    const limiter = limiterOf(open.client, POLICY, { timeoutMs: 200 })
+    const limiter = limiterOf(open.client, POLICY, { timeout: 200 })
     await until('the store decides', isFull(limiter, BURST))
     proxy.set({ kind: 'latency', delayMs: 300 })
     const reservation = await limiter.reserve('k', 40)
@@ -82,7 +82,7 @@ for (const kind of KINDS) {
 
   test(`${kind.name}: a permit granted after its caller got an outage decision is released, long before its ttl`, async () => {
     await using open = await kind.open([proxy])
-    const limiter = limiterOf(open.client, PLACES, { timeoutMs: 200 })
+    const limiter = limiterOf(open.client, PLACES, { timeout: 200 })
     await until('the store decides', isFull(limiter, 3))
     proxy.set({ kind: 'latency', delayMs: 300 })
     const permit = (await limiter.take('k', 2)) as Permit<'later'>
@@ -93,7 +93,7 @@ for (const kind of KINDS) {
 
   test(`${kind.name}: tokens of a take whose answer is lost are charged once, and never spent`, async () => {
     await using open = await kind.open([proxy])
-    const limiter = limiterOf(open.client, POLICY, { timeoutMs: 200 })
+    const limiter = limiterOf(open.client, POLICY, { timeout: 200 })
     await until('the store decides', isFull(limiter, BURST))
     proxy.set({ kind: 'half-open' })
     const decisions = await Promise.all(Array.from({ length: 10 }, () => limiter.take('k')))
@@ -108,7 +108,7 @@ for (const kind of KINDS) {
   test(`${kind.name}: tokens of a lost lease are never spent`, async () => {
     await using open = await kind.open([proxy])
     const policy = tokenBucket({ limit: 500, window: '1s', burst: 500, name: 'leased' })
-    const limiter = limiterOf(open.client, policy, { mode: 'leased', timeoutMs: 200 })
+    const limiter = limiterOf(open.client, policy, { mode: 'leased', timeout: 200 })
     await until('the store decides', async () => (await limiter.take('k')).source !== 'outage')
     await new Promise((resolve) => setTimeout(resolve, 300))
     proxy.set({ kind: 'half-open' })
@@ -126,7 +126,7 @@ for (const kind of KINDS) {
     const limiter = limiterOf(open.client, tokenBucket({ limit: 10, window: '1h', burst: 5, name: 'slow' }))
     for (let i = 0; i < 5; i++) await limiter.take('k')
     const before = await limiter.peek('k')
-    const decisions = await Promise.all(Array.from({ length: 5 }, () => limiter.wait('k', { maxWaitMs: 100 })))
+    const decisions = await Promise.all(Array.from({ length: 5 }, () => limiter.wait('k', { maxWait: 100 })))
     assert.ok(decisions.every(({ allowed, source }) => !allowed && source === 'store'))
     assert.ok((await limiter.peek('k')).retryAfterMs <= before.retryAfterMs)
   })

@@ -16,8 +16,8 @@ for (const mode of ['exact', 'leased'] as const) {
     `Redis, ${mode}`,
     (policy) => {
       const store = new RedisScripts(redis.runner, new RedisKeys(`given up ${++made}`))
-      const limiter = createLimiter(policy, { store: scriptedStore(store), mode, outage: 'closed', timeoutMs: 60_000 })
-      const witness = createLimiter(policy, { store: scriptedStore(store), mode: 'exact', outage: 'closed', timeoutMs: 60_000 })
+      const limiter = createLimiter(policy, { store: scriptedStore(store), mode, outage: 'closed', timeout: 60_000 })
+      const witness = createLimiter(policy, { store: scriptedStore(store), mode: 'exact', outage: 'closed', timeout: 60_000 })
       // What waits is written and answered in order: a peek behind it comes last, and what goes back follows within two turns.
       const settle = async (): Promise<void> => {
         for (let i = 0; i < 3; i++) {

@@ -19,7 +19,7 @@ function limiterOf(policy: Policy): SharedLimiter {
     store: scriptedStore(new RedisScripts(redis.runner, new RedisKeys('kept'))),
     mode: 'exact',
     outage: 'closed',
-    timeoutMs: 60_000,
+    timeout: 60_000,
   })
 }
 

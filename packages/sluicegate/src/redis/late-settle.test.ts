@@ -37,7 +37,7 @@ async function settledOnStore(
   const plan = settledPlan(random, algorithm)
   const clock = manualClock(plan.startMs)
   const time = new GivenTime(runner)
-  const options = { mode, outage: 'closed', timeoutMs: TIMEOUT_MS } as const
+  const options = { mode, outage: 'closed', timeout: TIMEOUT_MS } as const
   const limiterOf = (account: Account) =>
     createLimiter(namedSpec(plan.specs[account], account), {
       store: scriptedStore(new RedisScripts(time, new RedisKeys(prefix))),
@@ -106,7 +106,7 @@ for (const [i, mode] of (['exact', 'leased'] as const).entries()) {
   for (const [j, make] of [tokenBucket, gcra].entries()) {
     everyNth(i + j, 2)(`${mode} ${make.name}: jobs that are settled late return nothing of what has refilled`, async () => {
       const policy = make({ limit: 1_000, window: '1s', burst: 200, name: `late ${mode} ${make.name}` })
-      using limiter = createLimiter(policy, { store: redisStore(client), mode, timeoutMs: 10_000 })
+      using limiter = createLimiter(policy, { store: redisStore(client), mode, timeout: 10_000 })
       const under: RunningJob[] = []
       for (let i = 0; i < 5; i++) {
         under.push(await held(limiter, 80))
@@ -128,7 +128,7 @@ for (const [i, mode] of (['exact', 'leased'] as const).entries()) {
       `${mode} ${make.name}: what a job does not use comes back while its window lasts, once, and not after an update`,
       async () => {
         const policyOf = (limit: number): Policy => make({ limit, window: '1d', name: `late ${mode} ${make.name}` })
-        using limiter = createLimiter(policyOf(100), { store: redisStore(client), mode, timeoutMs: 10_000 })
+        using limiter = createLimiter(policyOf(100), { store: redisStore(client), mode, timeout: 10_000 })
         const job = await held(limiter, 90)
         await Promise.all([job.settle(0), job.settle(0)])
         await limiter.peek('k')

@@ -24,7 +24,7 @@ for (const kind of KINDS) {
             store: redis((opened.get(kind.name) as OpenClient).client, { prefix: `${kind.name} ${++limiters}` }),
             ...(policy.algorithm !== 'concurrency' && { mode }),
             outage: 'closed',
-            timeoutMs: 60_000,
+            timeout: 60_000,
             ...options,
           }),
       })

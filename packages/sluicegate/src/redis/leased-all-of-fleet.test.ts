@@ -19,7 +19,7 @@ const USER = tokenBucket({ limit: 5, window: '1s', burst: 200, name: 'user' })
 const TENANT = slidingLog({ limit: 400, window: '1d', name: 'tenant' })
 
 function limiterOf(policy: Policy): SharedLimiter {
-  return createLimiter(policy, { store: redisStore(client), timeoutMs: 10_000, outage: 'closed', lease: { horizonMs: 1000 } })
+  return createLimiter(policy, { store: redisStore(client), timeout: 10_000, outage: 'closed', lease: 1000 })
 }
 
 const FLEETS: readonly (readonly [SinglePolicySpec, SinglePolicySpec])[] = [
@@ -119,7 +119,7 @@ test('waits are served in order, and no take overtakes them', async () => {
   using limiter = limiterOf(allOf([tokenBucket({ limit: 50, window: '1s', burst: 120, name: 'brisk' }), TENANT]))
   const keys = ['y', 'all of y']
   while ((await limiter.take(keys)).allowed);
-  const waited = await limiter.wait(keys, { maxWaitMs: 30_000 })
+  const waited = await limiter.wait(keys, { maxWait: 30_000 })
   assert.equal(waited.allowed, true)
   const { allowed, decision } = await limiter.reserve(keys, 400)
   assert.deepEqual([allowed, decision.retryAfterMs], [false, Number.POSITIVE_INFINITY])

@@ -13,7 +13,7 @@ after(() => redis.stop())
 const { client } = redis
 
 function limiterOf(policy: Policy): SharedLimiter {
-  return createLimiter(policy, { store: redisStore(client), timeoutMs: 10_000, outage: 'closed', lease: { horizonMs: 1000 } })
+  return createLimiter(policy, { store: redisStore(client), timeout: 10_000, outage: 'closed', lease: 1000 })
 }
 
 const POLICIES = [

@@ -14,7 +14,7 @@ const cluster = await clusterOfFile()
 const USER = tokenBucket({ limit: 5, window: '1s', burst: 60, name: 'user' })
 const TENANT = fixedWindow({ limit: 400, window: '30d', name: 'tenant' })
 const KEYS = ['user:1', 'tenant:1'] as const
-const NO_HASTE = { outage: 'closed', timeoutMs: 60_000, lease: { horizonMs: 1000 } } as const
+const NO_HASTE = { outage: 'closed', timeout: 60_000, lease: 1000 } as const
 
 function remainingOf({ parts = [] }: Decision): number[] {
   return parts.map(({ remaining }) => remaining)
@@ -51,9 +51,9 @@ for (const [i, kind] of clientsForRun(CLUSTER_CLIENTS).entries()) {
     assert.deepEqual(remainingOf(await limiter.refund(KEYS, 10)), [80, 380])
     assert.equal((await limiter.block(KEYS, '1m')).allowed, false)
     assert.equal((await limiter.take(KEYS)).allowed, false)
-    assert.equal((await limiter.wait(KEYS, { maxWaitMs: 10 })).allowed, false)
+    assert.equal((await limiter.wait(KEYS, { maxWait: 10 })).allowed, false)
     await limiter.block(KEYS, 0)
-    assert.equal((await limiter.wait(KEYS, { maxWaitMs: 60_000, cost: 5 })).allowed, true)
+    assert.equal((await limiter.wait(KEYS, { maxWait: 60_000, cost: 5 })).allowed, true)
     await limiter.reset(KEYS)
     const booked = await limiter.reserve(KEYS, 40)
     assert.deepEqual([booked.allowed, booked.waitMs], [true, 0])
@@ -112,7 +112,7 @@ longTest('what was used while the server of one key was out is charged to both o
     fixedWindow({ limit: 1000, window: '30d', name: 'daily' }),
     fixedWindow({ limit: 2000, window: '30d', name: 'all' }),
   ])
-  const options = { store: redis(open.client, { prefix: 'outage' }), outage: 'local', localShare: 0.1, timeoutMs: 300 } as const
+  const options = { store: redis(open.client, { prefix: 'outage' }), outage: 'local', localShare: 0.1, timeout: 300 } as const
   using limiter = createLimiter(policy, options)
   const other = await cluster.primaryOf(hashSlot('user'))
   let tenant = 0

@@ -15,7 +15,7 @@ const { client } = redis
 
 /** A denial that is known is looked at again after twenty horizons at the latest. */
 function limiterOf(policy: Policy, horizonMs = 1000): SharedLimiter {
-  return createLimiter(policy, { store: redisStore(client), timeoutMs: 10_000, outage: 'closed', lease: { horizonMs } })
+  return createLimiter(policy, { store: redisStore(client), timeout: 10_000, outage: 'closed', lease: horizonMs })
 }
 
 const POLICIES = [

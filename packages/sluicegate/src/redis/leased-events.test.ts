@@ -23,10 +23,10 @@ const CASES: readonly (readonly [Policy, Key])[] = [
 function limiterOf(policy: Policy): SharedLimiter {
   return createLimiter(policy, {
     store: redisStore(redis.client),
-    timeoutMs: 10_000,
+    timeout: 10_000,
     outage: 'closed',
     hotKeys: 10,
-    lease: { horizonMs: 1000 },
+    lease: 1000,
   })
 }
 
@@ -64,13 +64,13 @@ for (const [policy, key] of [
   test(`${policy.algorithm}: waits beside leases are served in order, and an impossible cost is denied at once`, async () => {
     using limiter = createLimiter(policy as Policy, {
       store: redisStore(redis.client),
-      timeoutMs: 10_000,
+      timeout: 10_000,
       outage: 'closed',
-      lease: { horizonMs: 50 },
+      lease: 50,
     })
     const order: number[] = []
     for (let i = 0; i < 3; i++) await limiter.take(key)
-    const waits = [0, 1, 2, 3, 4].map((i) => limiter.wait(key, { maxWaitMs: 30_000 }).then(({ allowed }) => allowed && order.push(i)))
+    const waits = [0, 1, 2, 3, 4].map((i) => limiter.wait(key, { maxWait: 30_000 }).then(({ allowed }) => allowed && order.push(i)))
     await Promise.all(waits)
     assert.deepEqual(order, [0, 1, 2, 3, 4])
     assert.equal((await limiter.wait(key, { cost: 1000 })).retryAfterMs, Number.POSITIVE_INFINITY)

@@ -22,7 +22,7 @@ const LEAST_SHARE = 0.5
 type Options = Pick<SharedOptions, 'mode' | 'lease'>
 type Version = readonly [policy: Policy, options?: Options]
 
-const OTHER_HORIZON: Options = { lease: { horizonMs: 15 } }
+const OTHER_HORIZON: Options = { lease: 15 }
 const EXACT: Options = { mode: 'exact' }
 
 const RATES = [tokenBucket, gcra] as const
@@ -134,8 +134,8 @@ async function saturated(prefix: string, versions: readonly Version[], { forMs =
   const limiterOf = (i: number): SharedLimiter => {
     const [policy, options] = versions[i % versions.length] as Version
     const client = clients[i % clients.length] as (typeof clients)[number]
-    const settings = { lease: { horizonMs: HORIZON_MS }, ...options }
-    return createLimiter(policy, { store: redisStore(client, { prefix }), outage: 'closed', timeoutMs: 60_000, ...settings })
+    const settings = { lease: HORIZON_MS, ...options }
+    return createLimiter(policy, { store: redisStore(client, { prefix }), outage: 'closed', timeout: 60_000, ...settings })
   }
   const counts = versions.map(() => 0)
   const caller = async (_: Version, i: number): Promise<void> => {

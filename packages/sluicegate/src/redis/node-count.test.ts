@@ -62,7 +62,7 @@ for (const [kinds, where] of [
     test(`${kind.name}: limiters of all forms learn how many share their policy, two in one process count as two`, async () => {
       await using open = await kind.open(where())
       const { client } = open
-      const options = { store: redisStore(client, { prefix: kind.name }), timeoutMs: 5_000 }
+      const options = { store: redisStore(client, { prefix: kind.name }), timeout: 5_000 }
       const both = allOf([tokenBucket({ limit: 5, window: '1s', name: 'one' }), BUCKET])
       const limiters = [
         createLimiter(BUCKET, options),
@@ -109,7 +109,7 @@ test('another kind of value under the name, or no right to it, is no failure: th
 
 test('scripts that the server forgot, and data that it lost, do not make the count collapse', async () => {
   const limiters = Array.from({ length: 12 }, () =>
-    createLimiter(BUCKET, { store: redisStore(redis.client, { prefix: 'lost' }), mode: 'exact', timeoutMs: 5_000 }),
+    createLimiter(BUCKET, { store: redisStore(redis.client, { prefix: 'lost' }), mode: 'exact', timeout: 5_000 }),
   )
   for (const limiter of limiters) {
     await limiter.take('a')

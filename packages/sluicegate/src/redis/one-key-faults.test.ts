@@ -23,7 +23,7 @@ const POLICIES: readonly Policy[] = [
 ]
 const KINDS = clientsForRun(SERVER_CLIENTS.filter(({ name, library }) => name === library))
 const MODES = ['exact', 'leased'] as const
-const NO_HASTE = { timeoutMs: 60_000 }
+const NO_HASTE = { timeout: 60_000 }
 const MINE = new TypeError('mine')
 
 const server = await serverOfFile()

@@ -65,7 +65,7 @@ for (const [i, [kind, outage]] of KINDS.flatMap((kind) =>
       store: redis(open.client, { prefix: kind.name }),
       outage,
       localShare: SHARE,
-      timeoutMs: TIMEOUT_MS,
+      timeout: TIMEOUT_MS,
     })
     const names = keys(100)
     assert.deepEqual(
@@ -90,7 +90,7 @@ for (const kind of KINDS.slice(0, 2)) {
   longTest(`${kind.name}: of allOf each policy is charged what was used of it`, async () => {
     await using open = await kind.open([proxy])
     const policy = allOf([bucket('one'), bucket('two', 2 * BURST)])
-    const limiter = createLimiter(policy, { store: redis(open.client, { prefix: kind.name }), localShare: SHARE, timeoutMs: TIMEOUT_MS })
+    const limiter = createLimiter(policy, { store: redis(open.client, { prefix: kind.name }), localShare: SHARE, timeout: TIMEOUT_MS })
     await limiter.take(['a', 'tenant'])
     proxy.set({ kind: 'cut' })
     await until('it is an outage', async () => (await limiter.peek(['x', 'y'])).source === 'outage')
@@ -111,7 +111,7 @@ for (const kind of KINDS.slice(0, 2)) {
     const limiter = createLimiter(bucket('flaps'), {
       store: redis(open.client, { prefix: kind.name }),
       localShare: SHARE,
-      timeoutMs: SHORT_MS,
+      timeout: SHORT_MS,
     })
     const name = 'k'
     let stored = 0
@@ -135,7 +135,7 @@ for (const kind of KINDS.slice(0, 2)) {
 
   test(`${kind.name}: events report the failed server and its recovery`, async () => {
     await using open = await kind.open([proxy])
-    const limiter = createLimiter(bucket('reported'), { store: redis(open.client, { prefix: kind.name }), timeoutMs: TIMEOUT_MS })
+    const limiter = createLimiter(bucket('reported'), { store: redis(open.client, { prefix: kind.name }), timeout: TIMEOUT_MS })
     const heard: OutageEvent[] = []
     const listen = (event: unknown): void => void heard.push(event as OutageEvent)
     subscribe('sluicegate:outage', listen)
@@ -163,7 +163,7 @@ for (const kind of clientsForRun(ON_CLUSTER)) {
     await using open = await kind.open(cluster.roots)
     await oneShardOut(
       kind,
-      createLimiter(bucket('shards'), { store: redis(open.client, { prefix: kind.name }), localShare: SHARE, timeoutMs: TIMEOUT_MS }),
+      createLimiter(bucket('shards'), { store: redis(open.client, { prefix: kind.name }), localShare: SHARE, timeout: TIMEOUT_MS }),
     )
   })
 }

@@ -124,8 +124,8 @@ for (const kind of KINDS) {
           mode,
           outage,
           localShare: SHARE,
-          timeoutMs: TIMEOUT_MS,
-          lease: { horizonMs: 200 },
+          timeout: TIMEOUT_MS,
+          lease: 200,
         }
         return new Cell(createLimiter(POLICY, options), outage)
       })

@@ -42,7 +42,7 @@ for (const [i, kind] of PLAIN.entries()) {
       make: (policy, more = {}) => {
         const clock = manualClock(1_789_000_000_000)
         const keys = new RedisKeys(`${kind.name} ${mode} ${++pairs}`)
-        const options = { mode, overrides: { staleMs: STALE_MS }, ...more, outage: 'closed' } as const
+        const options = { mode, overrides: { maxAge: STALE_MS }, ...more, outage: 'closed' } as const
         const limiter = () => {
           const runner = runnerFor(opened.get(kind.name)?.client)
           const overridesOf = () => new RedisOverrides(runner, keys, policy.name)
@@ -58,7 +58,7 @@ for (const [i, kind] of PLAIN.entries()) {
 for (const kind of [...clientsForRun(SERVER_CLIENTS), ...clientsForRun(CLUSTER_CLIENTS)]) {
   test(`overrides are kept by ${kind.name}`, async () => {
     await using open = await kind.open(CLUSTER_CLIENTS.includes(kind) ? cluster.roots : [server])
-    const options = { store: redis(open.client, { prefix: kind.name }), mode: 'exact', timeoutMs: 60_000, overrides: true } as const
+    const options = { store: redis(open.client, { prefix: kind.name }), mode: 'exact', timeout: 60_000, overrides: true } as const
     using one = createLimiter(OWN, options)
     await one.overrides.set('acme', PRO)
     assert.equal((await one.take('acme')).limit, 5)
@@ -75,7 +75,7 @@ test('the commands that are documented for overrides are those that they need', 
   await allow([server], [...DOCUMENTED_COMMANDS, ...DOCUMENTED_FOR_OVERRIDES])
   const [kind] = SERVER_CLIENTS
   await using open = await (kind as (typeof SERVER_CLIENTS)[0]).open([server], USER)
-  using limiter = createLimiter(OWN, { store: redis(open.client), mode: 'exact', timeoutMs: 60_000, overrides: true })
+  using limiter = createLimiter(OWN, { store: redis(open.client), mode: 'exact', timeout: 60_000, overrides: true })
   await limiter.overrides.set('acme', PRO)
   assert.equal((await limiter.take('acme')).limit, 5)
   assert.equal(await limiter.overrides.delete('acme'), true)

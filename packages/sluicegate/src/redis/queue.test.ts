@@ -14,7 +14,7 @@ const redis = await ownRedis()
 after(() => redis.stop())
 
 function limiterOf(policy: Policy, options: Partial<SharedOptions> = {}): SharedLimiter {
-  return createLimiter(policy, { store: redisStore(redis.client), timeoutMs: 10_000, outage: 'closed', ...options })
+  return createLimiter(policy, { store: redisStore(redis.client), timeout: 10_000, outage: 'closed', ...options })
 }
 
 for (const mode of ['leased', 'exact'] as const) {
@@ -75,7 +75,7 @@ test('what is aborted or denied is not spent', async () => {
   controller.abort(new Error('enough'))
   for (const run of runs) await assert.rejects(run, /enough/)
   await assert.rejects(
-    limiter.run('key', () => undefined, { maxWaitMs: 50 }),
+    limiter.run('key', () => undefined, { maxWait: 50 }),
     { code: 'WAIT_TOO_LONG' },
   )
   await assert.rejects(
@@ -109,7 +109,7 @@ longTest('an outage is an error of its own, and the queue goes on once the serve
   await server.stop()
   await until('the store is out of reach', async () => (await limiter.take('key')).source === 'outage')
   await assert.rejects(
-    limiter.run('key', () => 2, { maxWaitMs: 3000 }),
+    limiter.run('key', () => 2, { maxWait: 3000 }),
     (error) => error instanceof QueueError && error.code === 'OUTAGE',
   )
   const waiting = limiter.run('key', () => 3)

@@ -18,7 +18,7 @@ after(() => redis.stop())
 
 test('random calls decide in Redis as redis-cell does, in all five numbers', async () => {
   const runner = new GivenTime(redis.runner)
-  const table = rateTableOver(runner, { prefix: 'oracle', timeoutMs: PATIENT_MS })
+  const table = rateTableOver(runner, { prefix: 'oracle', timeout: PATIENT_MS })
   const cell = new RedisCell()
   for (let history = 0; history < HISTORIES; history++) {
     const calls = randomCalls(new Random(SEED + history))
@@ -42,7 +42,7 @@ test('processes share a key, which never expires before its time', async (t) => 
   t.after(() => {
     for (const client of clients) client.destroy()
   })
-  const [one, two] = clients.map((client) => createRedisRateTable({ client, prefix: 'shared', timeoutMs: PATIENT_MS }))
+  const [one, two] = clients.map((client) => createRedisRateTable({ client, prefix: 'shared', timeout: PATIENT_MS }))
   for (let call = 0; call < 8; call++) {
     assert.equal((await one?.throttle('k', RATE))?.limited, false)
     assert.equal((await two?.throttle('k', RATE))?.limited, false)
@@ -62,7 +62,7 @@ test('in an outage, and for a damaged key, the option decides', async (t) => {
   t.after(() => client.destroy())
   await redis.send('SET', 'out:call::{damaged}', 'x')
   await redis.send('LPUSH', 'out:call::{list}', 'x')
-  const of = (outage: 'local' | 'open' | 'closed') => createRedisRateTable({ client, prefix: 'out', outage, timeoutMs: PATIENT_MS })
+  const of = (outage: 'local' | 'open' | 'closed') => createRedisRateTable({ client, prefix: 'out', outage, timeout: PATIENT_MS })
   for (const key of ['damaged', 'list']) {
     assert.equal((await of('open').throttle(key, RATE)).limited, false)
     assert.equal((await of('closed').throttle(key, RATE)).limited, true)
@@ -76,13 +76,13 @@ test('in an outage, and for a damaged key, the option decides', async (t) => {
 })
 
 test('the tables in memory and in Redis have the same defaults for a call', async () => {
-  const table = rateTableOver(redis.runner, { prefix: 'alike', timeoutMs: PATIENT_MS })
+  const table = rateTableOver(redis.runner, { prefix: 'alike', timeout: PATIENT_MS })
   using memory = createRateTable()
   assert.deepEqual(await table.throttle('k', RATE), memory.throttle('k', RATE))
 })
 
 test('the list of denied keys has those of calls in Redis and of outages', async () => {
-  const table = rateTableOver(redis.runner, { prefix: 'hot', timeoutMs: PATIENT_MS, outage: 'closed', hotKeys: 10 })
+  const table = rateTableOver(redis.runner, { prefix: 'hot', timeout: PATIENT_MS, outage: 'closed', hotKeys: 10 })
   await redis.send('SET', 'hot:call::{damaged}', 'x')
   for (const key of ['denied', 'allowed', 'denied', 'damaged']) await table.throttle(key, { ...RATE, maxBurst: 0 })
   await table.throttle('looked at', RATE, 0)

@@ -7,8 +7,9 @@ import { createRateTable } from '../rate-table/create-rate-table.js'
 import type { RateTable, Throttled } from '../rate-table/rate-table.js'
 import { CallGuard, KeyFault } from '../shared/calls/call-guard.js'
 import { CountedShare, type LocalShare, localShareOf, newNodeId, type OutageMode } from '../shared/outage/local-share.js'
-import type { SharedOptions } from '../shared/shared-options.js'
+import { checkedTimeoutMs, type SharedOptions } from '../shared/shared-options.js'
 import { preciseClock } from '../time/clock.js'
+import type { Duration } from '../time/duration.js'
 import type { CommandRunner } from './command-runner.js'
 import { countNodes } from './node-count.js'
 import { hashSlot, RedisKeys } from './redis-keys.js'
@@ -22,8 +23,8 @@ export interface RedisRateTableOptions {
   readonly client: RedisClient
   /** The prefix of all keys in Redis, default `sluicegate`. */
   readonly prefix?: string
-  /** How long a call may take, 1 to 60,000 ms, default 100. */
-  readonly timeoutMs?: number
+  /** How long a call may take, 1 ms to 1 minute, default 100 ms. */
+  readonly timeout?: Duration
   /** What decides in an outage: a table of this process with `localShare` of each rate (`local`, default), or all calls pass or none does. */
   readonly outage?: OutageMode
   /** Above 0 to 1. Default: 1 divided by the number of tables with this prefix, as for a limiter ({@link SharedOptions.localShare}). */
@@ -47,8 +48,7 @@ export interface RedisRateTable {
   close(): void
 }
 
-const OPTIONS = ['client', 'prefix', 'timeoutMs', 'outage', 'localShare', 'hotKeys']
-const MAX_TIMEOUT_MS = 60_000
+const OPTIONS = ['client', 'prefix', 'timeout', 'outage', 'localShare', 'hotKeys']
 /** Why a call in an outage that is denied without a table should come back: the server is called again after a second. */
 const CLOSED_RETRY_S = 1
 
@@ -67,8 +67,8 @@ export function createRedisRateTable(options: RedisRateTableOptions): RedisRateT
 
 /** Over any client. */
 export function rateTableOver(runner: CommandRunner, options: Omit<RedisRateTableOptions, 'client'>): RedisRateTable {
-  const { timeoutMs = 100, outage = 'local', localShare } = options
-  checkNumber('timeoutMs', timeoutMs, 1, MAX_TIMEOUT_MS)
+  const { timeout, outage = 'local', localShare } = options
+  const timeoutMs = checkedTimeoutMs(timeout)
   checkOneOf('outage', outage, ['local', 'open', 'closed'])
   if (localShare !== undefined) checkNumber('localShare', localShare, Number.MIN_VALUE, 1)
   const keys = new RedisKeys(options.prefix ?? 'sluicegate')

@@ -44,7 +44,7 @@ function limiterIn(
   more: Partial<RegionOptions> = {},
   options: Partial<SharedOptions> = {},
 ): SharedLimiter {
-  const where = region({ name, local: redis(store.client), home: redis(homeClient), timeoutMs: 300, ...more })
+  const where = region({ name, local: redis(store.client), home: redis(homeClient), timeout: 300, ...more })
   const limiter = createLimiter(policy, { store: where, ...options })
   limiters.push(limiter)
   return limiter
@@ -293,9 +293,9 @@ test('an update is in force at once in its process, and what was spent stays spe
 
 test('overrides are kept at the home, and reach every region', async () => {
   const policy = fixedWindow({ limit: 100, window: '1h', name: 'overridden' })
-  const options = { overrides: { staleMs: 10 } } as const
+  const options = { overrides: { maxAge: 10 } } as const
   const make = ({ store, homeClient }: Site, name: string) =>
-    createLimiter(policy, { store: region({ name, local: redis(store.client), home: redis(homeClient), timeoutMs: 300 }), ...options })
+    createLimiter(policy, { store: region({ name, local: redis(store.client), home: redis(homeClient), timeout: 300 }), ...options })
   const [a, b] = [make(west, 'west'), make(east, 'east')]
   limiters.push(a, b)
   await a.overrides.set('vip', fixedWindow({ limit: 500, window: '1h' }))

@@ -43,7 +43,7 @@ async function assertWithin(t: TestContext, saturate: () => Promise<Allowance>):
 /** Saturated by callers in this process. */
 async function allowance(spec: typeof TEN | typeof SLOW | typeof FAST, mode: 'exact' | 'leased', callers: number): Promise<Allowance> {
   const name = `run ${++runs}`
-  using limiter = createLimiter(policyOf(spec, { name }), { store: redisStore(redis.client), mode, timeoutMs: 60_000, outage: 'closed' })
+  using limiter = createLimiter(policyOf(spec, { name }), { store: redisStore(redis.client), mode, timeout: 60_000, outage: 'closed' })
   const nowUs = mode === 'exact' ? serverClock({ sendCommand: (command) => redis.send(...command) }) : machineUs
   const seen = await saturated({ limiter, callers, forMs: FOR_MS, nowUs })
   return mode === 'exact' ? allowanceOf(spec, [seen]) : allowanceOf(spec, [seen], LEASE_MS, PAUSE_MS)

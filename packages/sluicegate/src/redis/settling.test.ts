@@ -19,7 +19,7 @@ const { server, proxy: front } = await proxiedServerOfFile()
 const cluster = await clusterOfFile({ proxied: true })
 
 function limiterOf(client: never, prefix: string): SharedLimiter {
-  return createLimiter(policy, { store: redis(client, { prefix }), mode: 'exact', outage: 'closed', timeoutMs: TIMEOUT_MS })
+  return createLimiter(policy, { store: redis(client, { prefix }), mode: 'exact', outage: 'closed', timeout: TIMEOUT_MS })
 }
 
 const takes = (limiter: SharedLimiter) => Array.from({ length: AT_ONCE }, () => limiter.take('k'))

@@ -51,7 +51,7 @@ for (const kind of clientsForRun(SERVER_CLIENTS)) {
         store: redis(open.client, { prefix }),
         mode: 'exact',
         outage: 'closed',
-        timeoutMs: TIMEOUT_MS,
+        timeout: TIMEOUT_MS,
       })
       // Whatever a client does at first, and a script that the server does not know, is over then.
       for (let i = 0; i < 3; i++) await limiter.peek('k')

@@ -29,7 +29,7 @@ function real(policy: Policy, prefix = `traps ${++limiters}`): SharedLimiter {
     store: scriptedStore(new RedisScripts(redis.runner, new RedisKeys(prefix))),
     mode: 'exact',
     outage: 'closed',
-    timeoutMs: 60_000,
+    timeout: 60_000,
   })
 }
 

@@ -23,7 +23,7 @@ for (const end of ['abort', 'close'] as const) {
   for (const isSeen of [true, false]) {
     test(`${end} after an update ${isSeen ? 'that the store has seen' : 'of which the store knows nothing yet'} brings no fresh burst`, async () => {
       const store = new RedisScripts(redis.runner, new RedisKeys(`updated ${end} ${isSeen}`))
-      const over = (policy: typeof OLD) => createLimiter(policy, { store: scriptedStore(store), outage: 'closed', timeoutMs: 60_000 })
+      const over = (policy: typeof OLD) => createLimiter(policy, { store: scriptedStore(store), outage: 'closed', timeout: 60_000 })
       const limiter = over(OLD)
       const updated = over(NEW)
       const controller = new AbortController()

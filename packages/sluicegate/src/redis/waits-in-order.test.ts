@@ -17,7 +17,7 @@ const POLICIES: readonly Policy[] = [tokenBucket, gcra, fixedWindow, slidingWind
 
 for (const policy of POLICIES) {
   test(`${policy.algorithm}: waits of one process that come together are served in the order of arrival`, async () => {
-    using limiter = createLimiter(policy, { store: redisStore(client), mode: 'exact', timeoutMs: 60_000 })
+    using limiter = createLimiter(policy, { store: redisStore(client), mode: 'exact', timeout: 60_000 })
     const served: number[] = []
     const wait = async (i: number): Promise<void> => {
       const { allowed } = await limiter.wait('k')

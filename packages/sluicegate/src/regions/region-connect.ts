@@ -10,7 +10,7 @@ import type { RegionStats } from '../shared/region-stats.js'
 import type { Clock } from '../time/clock.js'
 import { HomeLink } from './home-link.js'
 import { RegionBackend } from './region-backend.js'
-import type { RegionOptions } from './region-options.js'
+import type { RegionSettings } from './region-options.js'
 import { ShareBackend } from './region-share.js'
 import { type RegionTerms, regionTermsOf } from './region-terms.js'
 import { demandPolicy, noRenewals, RegionRenewals } from './renewals.js'
@@ -19,7 +19,7 @@ interface RegionParts {
   /** Where the budgets of all regions are. */
   readonly home: PolicyStore
   readonly store: RegionStore
-  readonly options: Omit<RegionOptions, 'local' | 'home' | 'timeoutMs'> & Required<Pick<RegionOptions, 'timeoutMs'>>
+  readonly options: Omit<RegionSettings, 'local' | 'home'>
   readonly horizonMs: number
   readonly clock: Clock
 }

@@ -1,6 +1,7 @@
 import { PolicyError } from '../errors.js'
 import { checkNumber, checkOneOf, checkOptions } from '../options/option-checks.js'
 import type { Store } from '../shared/store.js'
+import { checkedMs, type Duration } from '../time/duration.js'
 
 /** One region of budgets that several regions share. */
 export interface RegionOptions {
@@ -49,27 +50,34 @@ export interface RegionOptions {
    */
   readonly cold?: 'home' | 'share'
   /**
-   * How long a call to the home may take, 1 to 60,000 ms.
+   * How long a call to the home may take, 1 ms to 1 minute.
    *
-   * @defaultValue `1000`
-   * @example region({ name, local, home, timeoutMs: 500 })
+   * @defaultValue `'1s'`
+   * @example region({ name, local, home, timeout: '500ms' })
    */
-  readonly timeoutMs?: number
+  readonly timeout?: Duration
 }
 
-const OPTIONS: readonly string[] = ['name', 'local', 'home', 'share', 'tooSmall', 'cold', 'timeoutMs'] satisfies (keyof RegionOptions)[]
+const OPTIONS: readonly string[] = ['name', 'local', 'home', 'share', 'tooSmall', 'cold', 'timeout'] satisfies (keyof RegionOptions)[]
+const DEFAULT_TIMEOUT_MS = 1000
 const MAX_TIMEOUT_MS = 60_000
 const NAME = /^[\w.-]{1,40}$/
 
-/** @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN` */
-export function checkedRegion(given: RegionOptions): RegionOptions {
+/** {@link RegionOptions}, checked. */
+export interface RegionSettings extends Omit<RegionOptions, 'timeout'> {
+  readonly timeoutMs: number
+}
+
+/** @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN`, `DURATION_INVALID` */
+export function checkedRegion(given: RegionOptions): RegionSettings {
   const options = checkOptions(given, OPTIONS, "{ name: 'eu-west', local: redis(a), home: redis(b) }", 'region()')
-  const { name, share, tooSmall, cold, timeoutMs } = options
+  const { timeout = DEFAULT_TIMEOUT_MS, ...own } = options
+  const { name, share, tooSmall, cold } = own
   if (typeof name !== 'string' || !NAME.test(name)) {
     throw new PolicyError('OPTION_INVALID', 'name', name, "must be a name such as 'eu-west': 1 to 40 letters, digits, '.', '_' or '-'")
   }
   if (share !== undefined) checkNumber('share', share, 0, 1)
-  if (timeoutMs !== undefined) checkNumber('timeoutMs', timeoutMs, 1, MAX_TIMEOUT_MS)
+  const timeoutMs = checkedMs('timeout', timeout, 1, MAX_TIMEOUT_MS)
   checkOneOf('cold', cold, ['home', 'share'])
   checkOneOf('tooSmall', tooSmall, ['home', 'share'])
   if (tooSmall === 'share' && !share) {
@@ -80,5 +88,5 @@ export function checkedRegion(given: RegionOptions): RegionOptions {
       "must be given with tooSmall: 'share'; those of all regions are at most 1 together",
     )
   }
-  return options
+  return { ...own, timeoutMs }
 }

@@ -4,11 +4,10 @@ import type { OpenStore, RegionStore, StoreUse } from '../shared/open-store.js'
 import { checkStore, OPEN, type Store } from '../shared/store.js'
 import { preciseClock } from '../time/clock.js'
 import { Region } from './region-connect.js'
-import { checkedRegion, type RegionOptions } from './region-options.js'
+import { checkedRegion, type RegionOptions, type RegionSettings } from './region-options.js'
 import { shareOfRegion } from './region-share.js'
 
-const DEFAULT_TIMEOUT_MS = 1000
-/** Overrides of a home may be so much older than `staleMs` while they are checked. */
+/** Overrides of a home may be so much older than `maxAge` while they are checked. */
 const OVERRIDES_BESIDE_MS = 10_000
 
 /**
@@ -21,7 +20,7 @@ const OVERRIDES_BESIDE_MS = 10_000
  */
 export function region(given: RegionOptions): Store {
   const options = checkedRegion(given)
-  const { name, timeoutMs = DEFAULT_TIMEOUT_MS } = options
+  const { name, timeoutMs } = options
   const at = openersOf(options)
   // What they are is known without a limiter.
   at({ clock: preciseClock(), timeoutMs })
@@ -37,7 +36,7 @@ export function region(given: RegionOptions): Store {
         created: local.created,
         under: (policy, horizonMs) => {
           const { crossSlot: _, ...own } = local.under(policy, horizonMs)
-          const parts = { home: home.under(policy, horizonMs), store, options: { ...options, timeoutMs }, horizonMs, clock: use.clock }
+          const parts = { home: home.under(policy, horizonMs), store, options, horizonMs, clock: use.clock }
           const made = new Region(parts, policy)
           return {
             ...own,
@@ -59,7 +58,7 @@ interface OpenedStores {
 }
 
 /** @throws {PolicyError} `OPTION_INVALID`, also each time the stores are opened. */
-function openersOf({ name, local, home, timeoutMs = DEFAULT_TIMEOUT_MS }: RegionOptions): (use: StoreUse) => OpenedStores {
+function openersOf({ name, local, home, timeoutMs }: RegionSettings): (use: StoreUse) => OpenedStores {
   const [openLocal, openHome] = [opener('local', local), opener('home', home)]
   return (use) => {
     const here = openLocal(use)

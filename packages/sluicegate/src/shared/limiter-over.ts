@@ -9,7 +9,7 @@ import { OverrideCache } from './layers/override-cache.js'
 import type { OpenStore, PolicyStore, StoreUse } from './open-store.js'
 import { type LocalShare, newNodeId, shareCountedBy } from './outage/local-share.js'
 import type { SharedLimiter } from './shared-limiter.js'
-import { checkSharedOptions, DEFAULT_TIMEOUT_MS, leasedHorizonMs, SHARED_OPTIONS, type SharedOptions } from './shared-options.js'
+import { checkedTimeoutMs, checkSharedOptions, leasedHorizonMs, SHARED_OPTIONS, type SharedOptions } from './shared-options.js'
 import { LIMITER, OPEN, type Store } from './store.js'
 import { StoreLimiter, type StoreLimiterParts } from './store-limiter.js'
 
@@ -31,7 +31,7 @@ const UNSAID = {
   limiter: undefined,
 }
 const UNSAID_OPEN = { timeoutMs: undefined, overridesOf: undefined, besideMs: undefined, isKnownByName: false, created: undefined }
-const ADVICE = "raise lease.horizonMs in all processes, or use mode 'exact'"
+const ADVICE = "raise lease in all processes, or use mode 'exact'"
 
 /** A store, which brings the limiter over it along: what keeps everything in memory has none of this. */
 export function storeOf(kind: StoreKind): Store {
@@ -48,9 +48,10 @@ function limiterOver({ name, refused = {}, open }: StoreKind, policy: Policy, gi
     const value = options[option as keyof SharedOptions]
     if (value !== undefined) throw new PolicyError('OPTION_INVALID', option, value, mend)
   }
-  const { clock = preciseClock(), timeoutMs = DEFAULT_TIMEOUT_MS } = options
+  const { clock = preciseClock(), timeout, ...others } = options
+  const timeoutMs = checkedTimeoutMs(timeout)
   const opened: OpenStore = { ...UNSAID_OPEN, ...open({ clock, timeoutMs }) }
-  const whole = { ...options, clock, timeoutMs: opened.timeoutMs ?? timeoutMs }
+  const whole = { ...others, clock, timeoutMs: opened.timeoutMs ?? timeoutMs }
   let id: string | undefined
   // Nothing random is made before it is needed: in Workers that is forbidden outside of requests.
   const idOf = (): string => (id ??= newNodeId())
@@ -69,9 +70,10 @@ function limiterOver({ name, refused = {}, open }: StoreKind, policy: Policy, gi
   return limiter
 }
 
-type PolicyOptions = SharedOptions & Pick<StoreLimiterParts, 'clock' | 'horizonMs'> & { readonly idOf: () => string }
+type PolicyOptions = Omit<SharedOptions, 'timeout'> &
+  Pick<StoreLimiterParts, 'clock' | 'horizonMs' | 'timeoutMs'> & { readonly idOf: () => string }
 
-function limiterUnder(store: PolicyStore, policy: Policy, { idOf, clock, horizonMs, ...options }: PolicyOptions): StoreLimiter {
+function limiterUnder(store: PolicyStore, policy: Policy, { idOf, clock, horizonMs, timeoutMs, ...options }: PolicyOptions): StoreLimiter {
   const names = (policy.policies ?? [policy]).map(({ name }) => name)
   const counted = (): LocalShare => shareCountedBy(store.countNodes, names, idOf, store.clock ?? clock)
   const parts: StoreLimiterParts = {
@@ -82,6 +84,7 @@ function limiterUnder(store: PolicyStore, policy: Policy, { idOf, clock, horizon
     connect: (each, leaseUs) => store.connect(each, leaseUs),
     policy,
     options,
+    timeoutMs,
     countedShare: () => store.countedShare?.(counted) ?? counted(),
   }
   return store.limiter?.(parts) ?? new StoreLimiter(parts)

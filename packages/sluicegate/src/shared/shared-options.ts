@@ -6,6 +6,7 @@ import { asGiven, checkInteger, checkNumber, checkOneOf, unknownOption } from '.
 import type { Policy } from '../policy/policy.js'
 import { checkedQueueOptions, type QueueOptions } from '../queue/queue-options.js'
 import { type Clock, checkClock } from '../time/clock.js'
+import { checkedMs, type Duration } from '../time/duration.js'
 import type { OutageMode } from './outage/local-share.js'
 import type { Store } from './store.js'
 
@@ -27,15 +28,12 @@ export interface SharedOptions extends Omit<LayerOptions, 'overrides' | 'clock'>
    */
   readonly mode?: 'leased' | 'exact'
   /**
-   * `horizonMs`: how far ahead tokens are leased, 1 to 10,000 ms; the same in all processes. A leased token may be spent for twice that.
+   * How far ahead tokens are leased, 1 ms to 10 s; the same in all processes. A leased token may be spent for twice that.
    *
-   * @defaultValue `{ horizonMs: 50 }`
-   * @example createLimiter(policy, { store, lease: { horizonMs: 200 } })
+   * @defaultValue `'50ms'`
+   * @example createLimiter(policy, { store, lease: '200ms' })
    */
-  readonly lease?: {
-    /** How far ahead tokens are leased, 1 to 10,000 ms, default 50; the same in all processes. A leased token may be spent for twice that. */
-    readonly horizonMs?: number
-  }
+  readonly lease?: Duration
   /**
    * For leases, waits and timeouts. Keys are decided by the store's clock, with which it need not agree.
    *
@@ -59,12 +57,12 @@ export interface SharedOptions extends Omit<LayerOptions, 'overrides' | 'clock'>
    */
   readonly localShare?: number
   /**
-   * Timeout of a call to the backend in milliseconds, 1 to 60,000.
+   * Timeout of a call to the backend, 1 ms to 1 minute.
    *
-   * @defaultValue `100`
-   * @example createLimiter(policy, { store, timeoutMs: 50 })
+   * @defaultValue `'100ms'`
+   * @example createLimiter(policy, { store, timeout: '50ms' })
    */
-  readonly timeoutMs?: number
+  readonly timeout?: Duration
   /**
    * Keys with a lease or cached denial in this process, 1 to 10,000,000. The backend decides each take of other keys.
    *
@@ -95,12 +93,12 @@ export interface SharedOptions extends Omit<LayerOptions, 'overrides' | 'clock'>
   readonly queue?: QueueOptions
   /**
    * Policies of single keys at the backend, for all processes with this option: see `limiter.overrides`. Another process's change takes
-   * effect here within `staleMs`, 10 to 3,600,000, default 1,000.
+   * effect here within `maxAge`, 10 ms to 1 hour, default 1 s.
    *
    * @defaultValue `false`
-   * @example createLimiter(policy, { store, overrides: { staleMs: 200 } })
+   * @example createLimiter(policy, { store, overrides: { maxAge: '200ms' } })
    */
-  readonly overrides?: boolean | { readonly staleMs?: number }
+  readonly overrides?: boolean | { readonly maxAge?: Duration }
 }
 
 export const SHARED_OPTIONS: readonly (keyof SharedOptions)[] = [
@@ -110,7 +108,7 @@ export const SHARED_OPTIONS: readonly (keyof SharedOptions)[] = [
   'clock',
   'outage',
   'localShare',
-  'timeoutMs',
+  'timeout',
   'maxKeys',
   'hotKeys',
   'maxWaiters',
@@ -124,21 +122,19 @@ export const SHARED_OPTIONS: readonly (keyof SharedOptions)[] = [
   'banAfter',
 ]
 
-const OVERRIDES_OPTIONS: ReadonlySet<string> = new Set(['staleMs'])
+const OVERRIDES_OPTIONS: ReadonlySet<string> = new Set(['maxAge'])
 /** Of a call to the store. */
-export const DEFAULT_TIMEOUT_MS = 100
+const DEFAULT_TIMEOUT_MS = 100
 const DEFAULT_STALE_MS = 1_000
 const DEFAULT_HORIZON_MS = 50
 
-const LEASE_OPTIONS: ReadonlySet<string> = new Set(['horizonMs'])
-
 /** @throws {PolicyError} `OPTION_INVALID` */
 export function checkSharedOptions(options: SharedOptions): void {
-  const { outage, localShare, timeoutMs, maxKeys, hotKeys, maxWaiters, queue, clock } = options
+  const { outage, localShare, timeout, maxKeys, hotKeys, maxWaiters, queue, clock } = options
   if (clock !== undefined) checkClock(clock)
   checkOneOf('outage', outage, ['local', 'open', 'closed'])
   if (localShare !== undefined) checkNumber('localShare', localShare, Number.MIN_VALUE, 1)
-  if (timeoutMs !== undefined) checkNumber('timeoutMs', timeoutMs, 1, 60_000)
+  if (timeout !== undefined) checkedTimeoutMs(timeout)
   if (maxKeys !== undefined) checkInteger('maxKeys', maxKeys, 1, 10_000_000)
   checkedHotKeys(hotKeys)
   if (maxWaiters !== undefined) checkInteger('maxWaiters', maxWaiters, 0, 1_000_000)
@@ -171,20 +167,26 @@ export function checkOptionNames<Options>(
 export function overridesStaleMs(overrides: SharedOptions['overrides']): number | undefined {
   if (overrides === undefined || overrides === false) return undefined
   if (overrides === true) return DEFAULT_STALE_MS
-  const { staleMs = DEFAULT_STALE_MS } = checkOptionNames(overrides, OVERRIDES_OPTIONS, '{ staleMs: 1000 }', 'overrides')
-  checkNumber('overrides.staleMs', staleMs, 10, 3_600_000)
-  return staleMs
+  const { maxAge = DEFAULT_STALE_MS } = checkOptionNames(overrides, OVERRIDES_OPTIONS, "{ maxAge: '1s' }", 'overrides')
+  return checkedMs('overrides.maxAge', maxAge, 10, 3_600_000)
 }
 
 /**
  * How far ahead tokens are leased, by the option `lease` of a limiter or of a primary.
  *
- * @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN`
+ * @throws {PolicyError} `DURATION_INVALID`
  */
-export function checkedHorizonMs(lease: { readonly horizonMs?: number } = {}): number {
-  const { horizonMs = DEFAULT_HORIZON_MS } = checkOptionNames(lease, LEASE_OPTIONS, '{ horizonMs: 50 }', 'lease')
-  checkNumber('lease.horizonMs', horizonMs, 1, 10_000)
-  return horizonMs
+export function checkedHorizonMs(lease: Duration = DEFAULT_HORIZON_MS): number {
+  return checkedMs('lease', lease, 1, 10_000)
+}
+
+/**
+ * How long a call to a store may take.
+ *
+ * @throws {PolicyError} `DURATION_INVALID`
+ */
+export function checkedTimeoutMs(timeout: Duration = DEFAULT_TIMEOUT_MS): number {
+  return checkedMs('timeout', timeout, 1, 60_000)
 }
 
 /**

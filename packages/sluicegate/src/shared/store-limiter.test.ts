@@ -15,7 +15,7 @@ const NO_HASTE = 60_000
 function over(policy: Policy, options: Omit<SharedOptions, 'store'> = {}) {
   const clock = manualClock()
   const store = new HeldScripts()
-  const limiter = createLimiter(policy, { store: scriptedStore(store), timeoutMs: NO_HASTE, ...options, clock })
+  const limiter = createLimiter(policy, { store: scriptedStore(store), timeout: NO_HASTE, ...options, clock })
   return { clock, store, limiter }
 }
 
@@ -162,7 +162,7 @@ test('a thousand waits keep no process alive after the limiter and its client cl
 })
 
 test('a late booking whose return is never answered delays no caller for longer than a timeout', async () => {
-  const { clock, store, limiter } = over(SLOW, { timeoutMs: 100, outage: 'closed' })
+  const { clock, store, limiter } = over(SLOW, { timeout: 100, outage: 'closed' })
   const late = [1, 2].map(() => limiter.wait('k'))
   await turns()
   clock.advance(100)

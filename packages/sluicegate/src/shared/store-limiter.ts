@@ -66,7 +66,9 @@ export interface StoreLimiterParts extends Pick<SharedBase, 'connect' | 'crossSl
   readonly policy: Policy
   /** Where keys are, as far as that is known. */
   readonly places: CallPlaces
-  readonly options: Omit<SharedOptions, 'store'>
+  readonly options: Omit<SharedOptions, 'store' | 'timeout'>
+  /** How long a call to the backend may take. */
+  readonly timeoutMs: number
   /** The share in an outage where no option says what it is. */
   readonly countedShare: () => LocalShare
   /** How far ahead tokens are leased; 0 for not at all. */
@@ -106,6 +108,7 @@ export class StoreLimiter extends QueuedLimiter implements SharedLimiter, Receip
     places,
     options,
     countedShare,
+    timeoutMs,
     horizonMs,
     lateAdvice,
     isMadeLate,
@@ -114,7 +117,7 @@ export class StoreLimiter extends QueuedLimiter implements SharedLimiter, Receip
   }: StoreLimiterParts) {
     super()
     this.region = region
-    const { outage = 'local', localShare, timeoutMs = 100, maxKeys = 100_000, hotKeys = 0, maxWaiters = 10_000 } = options
+    const { outage = 'local', localShare, maxKeys = 100_000, hotKeys = 0, maxWaiters = 10_000 } = options
     const current = (): SharedParts => this.parts
     this.share = localShareOf(outage, localShare, countedShare)
     this.account = new OutageAccount(current, clock, this.share)

@@ -15,7 +15,7 @@ export const limiterChecks: readonly StoreCheck[] = [
       const policy = fixedWindow({ limit: LIMIT, window: '30d', name: 'conformance' })
       const prefix = freshKey()
       const limiters = [one, other].map((store) =>
-        createLimiter(policy, { store: casStore(store, { prefix }), mode: 'exact', outage: 'closed', timeoutMs: LONG_MS }),
+        createLimiter(policy, { store: casStore(store, { prefix }), mode: 'exact', outage: 'closed', timeout: LONG_MS }),
       )
       const takes = Array.from({ length: CALLERS }, (_, i) => limiters[i % 2]?.take(`key`))
       const decisions = await Promise.all(takes)

@@ -21,7 +21,7 @@ test('a process that paused after lost swaps goes on from the state of that mome
       return memory.swap(swap)
     },
   }
-  const limiter = createLimiter(policy, { store: casStore(store), clock, mode: 'exact', outage: 'closed', timeoutMs: 10_000 })
+  const limiter = createLimiter(policy, { store: casStore(store), clock, mode: 'exact', outage: 'closed', timeout: 10_000 })
   let decided = false
   const take = Promise.resolve(limiter.take('k')).finally(() => {
     decided = true

@@ -48,7 +48,7 @@ test('many callers that one failed call was for are one failure: the circuit sta
 test('callers that time out together with the call that they wait for, sent or not, are one failure', async () => {
   const clock = manualClock(1_700_000_000_000)
   const store = failing('is silent')
-  const limiter = createLimiter(POLICY, { store: casStore(store), clock, mode: 'exact', outage: 'closed', timeoutMs: 100 })
+  const limiter = createLimiter(POLICY, { store: casStore(store), clock, mode: 'exact', outage: 'closed', timeout: 100 })
   const takes = [limiter.take('k')]
   await turns(3)
   for (let i = 1; i < CALLERS; i++) takes.push(limiter.take('k'))

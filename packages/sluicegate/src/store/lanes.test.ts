@@ -52,8 +52,8 @@ const user = tokenBucket({ limit: 1000, window: '1s', name: 'user' })
 test('calls of one process for users of one tenant never race each other for the row of the tenant, and go together', async () => {
   const clock = manualClock(START_MS)
   const { store, counts } = distant(clock, memoryStore({ clock }))
-  const both = createLimiter(allOf([user, tenant]), { store: casStore(store), clock, mode: 'exact', outage: 'closed', timeoutMs: 1000 })
-  const alone = createLimiter(tenant, { store: casStore(store), clock, mode: 'exact', outage: 'closed', timeoutMs: 1000 })
+  const both = createLimiter(allOf([user, tenant]), { store: casStore(store), clock, mode: 'exact', outage: 'closed', timeout: 1000 })
+  const alone = createLimiter(tenant, { store: casStore(store), clock, mode: 'exact', outage: 'closed', timeout: 1000 })
   const decisions: Decision[] = []
   const caller = async (id: number): Promise<void> => {
     for (let i = 0; i < 10; i++) decisions.push(await both.take([`user ${id}`, 'acme']))
@@ -75,7 +75,7 @@ test('lists of keys that overlap in any order all come to their turn', async () 
   const clock = manualClock(START_MS)
   const { store, counts } = distant(clock, memoryStore({ clock }))
   const policy = allOf([0, 1, 2].map((i) => fixedWindow({ limit: 10_000, window: '1d', name: `part ${i}` })))
-  const limiter = createLimiter(policy, { store: casStore(store), clock, mode: 'exact', outage: 'closed', timeoutMs: 1000 })
+  const limiter = createLimiter(policy, { store: casStore(store), clock, mode: 'exact', outage: 'closed', timeout: 1000 })
   let over = 0
   const takes = Array.from({ length: 300 }, (_, i) =>
     Promise.resolve(limiter.take([`a${i % 7}`, `b${i % 5}`, `c${i % 3}`])).then((decision) => {
@@ -115,7 +115,7 @@ async function contended(mode: 'exact' | 'leased') {
       clock,
       mode,
       outage: 'closed',
-      timeoutMs: 1000,
+      timeout: 1000,
     }),
   )
   const all = limiters.flatMap((limiter, i) => Array.from({ length: callers }, () => caller(limiter, i)))

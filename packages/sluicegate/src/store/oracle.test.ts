@@ -19,7 +19,7 @@ for (const algorithm of ALGORITHM_NAMES) {
       const mismatch = await mismatchOnStore(seed, algorithm, (policy) => {
         const clock = manualClock(0)
         const store = casStoreOf(memoryStore({ clock }), {}, NO_DRIFT)
-        const options = { store, mode: 'exact', outage: 'closed', timeoutMs: 60_000, clock } as const
+        const options = { store, mode: 'exact', outage: 'closed', timeout: 60_000, clock } as const
         return { limiter: createLimiter(policy, options), set: (ms) => clock.set(ms) }
       })
       assert.equal(mismatch, undefined, `seed ${seed}: ${JSON.stringify(mismatch)}`)

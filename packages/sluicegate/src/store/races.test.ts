@@ -129,7 +129,7 @@ async function raced({
     // Clocks are minutes apart and differ in pace.
     const own: Clock = { nowMs: () => clock.nowMs() * (1 + (i - 1) * 2e-4) + i * 60_000, after: (ms, call) => clock.after(ms, call) }
     const unreliable = new UnreliableStore(store, (ms, call) => clock.after(ms, call), passage)
-    return createLimiter(policy, { store: casStore(unreliable), clock: own, mode, outage: 'closed', timeoutMs })
+    return createLimiter(policy, { store: casStore(unreliable), clock: own, mode, outage: 'closed', timeout: timeoutMs })
   })
   const spent: Spent[] = []
   let unknown = 0

@@ -28,7 +28,7 @@ function passed({ times, unit, pace, cap, amount }: CasStep) {
 test('callers that were answered together ask together again, however many microtasks each needs, and one alone waits for no turn', async () => {
   const groups: number[] = []
   const policy = tokenBucket({ limit: 1000, window: '1s', name: 'together' })
-  const limiter = createLimiter(policy, { store: casStore(passing(groups)), mode: 'exact', outage: 'closed', timeoutMs: 5000 })
+  const limiter = createLimiter(policy, { store: casStore(passing(groups)), mode: 'exact', outage: 'closed', timeout: 5000 })
   const caller = async (key: string, hops: number): Promise<void> => {
     for (let take = 0; take < 20; take++) {
       await limiter.take(key)

@@ -22,6 +22,19 @@ export function toMs(duration: Duration, option: string, code: PolicyErrorCode =
   return ms
 }
 
+/**
+ * A duration in milliseconds, both bounds included; `Infinity` where nothing is too long.
+ *
+ * @throws {PolicyError} `DURATION_INVALID` naming `option`.
+ */
+export function checkedMs(option: string, duration: Duration, leastMs: number, mostMs = Number.POSITIVE_INFINITY): number {
+  if (duration === Number.POSITIVE_INFINITY && duration === mostMs) return duration
+  const ms = toMs(duration, option)
+  if (ms >= leastMs && ms <= mostMs) return ms
+  const range = mostMs === Number.POSITIVE_INFINITY ? `at least ${formatMs(leastMs)}` : `from ${formatMs(leastMs)} to ${formatMs(mostMs)}`
+  throw new PolicyError('DURATION_INVALID', option, duration, `must be ${range}`)
+}
+
 /** The shortest exact way to write `ms`: 60000 is `1m`, 1500 is `1500ms`. */
 export function formatMs(ms: number): string {
   for (const unit of ['d', 'h', 'm', 's'] as const) {

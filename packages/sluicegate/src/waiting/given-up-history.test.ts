@@ -40,7 +40,7 @@ async function playedOut(policy: Policy, seed: number): Promise<void> {
     else if (step < 7) {
       const controller = new AbortController()
       controllers.push(controller)
-      const wait = limiter.wait('k', { cost, signal: controller.signal, ...(random.chance(0.3) && { maxWaitMs: random.integer(0, 600) }) })
+      const wait = limiter.wait('k', { cost, signal: controller.signal, ...(random.chance(0.3) && { maxWait: random.integer(0, 600) }) })
       ends.push(
         wait.then(
           ({ allowed }) => {

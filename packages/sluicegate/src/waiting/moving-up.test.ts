@@ -159,7 +159,7 @@ async function live(policy: Policy, seed: number): Promise<void> {
       ended++
       waiting.delete(one)
     }
-    const options = { cost: one.cost, signal: controller.signal, ...(random.chance(0.2) && { maxWaitMs: random.integer(0, 900) }) }
+    const options = { cost: one.cost, signal: controller.signal, ...(random.chance(0.2) && { maxWait: random.integer(0, 900) }) }
     if (one.isJob) limiter.run('k', begin, options).then(end, end)
     else
       limiter.wait('k', options).then(({ allowed }) => {

@@ -169,13 +169,13 @@ test('without a release the next passes when a place expires', async () => {
   assert.deepEqual(log, ['a', 'b'])
 })
 
-test('maxWaitMs ends the wait with a denial, a place that comes in time is taken', async () => {
+test('maxWait ends the wait with a denial, a place that comes in time is taken', async () => {
   const { wait, log, take, clock, release, waiting } = fixture()
   take('k', 3)
-  await wait('none', { maxWaitMs: 0 })
-  void wait('first', { maxWaitMs: 30 })
-  void wait('second', { maxWaitMs: 20 })
-  void wait('third', { maxWaitMs: 40 })
+  await wait('none', { maxWait: 0 })
+  void wait('first', { maxWait: 30 })
+  void wait('second', { maxWait: 20 })
+  void wait('third', { maxWait: 40 })
   await settled()
   assert.deepEqual(log, ['none denied for 100'])
   clock.advance(20)
@@ -190,8 +190,8 @@ test('maxWaitMs ends the wait with a denial, a place that comes in time is taken
 test('a place that comes in the very moment in which a wait ends is taken, and no timer is left behind', async () => {
   const { wait, log, take, clock, timers, places } = fixture()
   take('k', 3)
-  void wait('in time', { maxWaitMs: places.ttlMs })
-  void wait('too', { maxWaitMs: 2 * places.ttlMs })
+  void wait('in time', { maxWait: places.ttlMs })
+  void wait('too', { maxWait: 2 * places.ttlMs })
   assert.equal(timers(), 1)
   clock.advance(places.ttlMs)
   await settled()

@@ -66,7 +66,7 @@ async function played(seed: number) {
       const end = waiting.wait(key, {
         cost,
         signal: controller.signal,
-        ...(random.chance(0.2) ? { maxWaitMs: random.fraction() * refillMs } : {}),
+        ...(random.chance(0.2) ? { maxWait: random.fraction() * refillMs } : {}),
       })
       ends.push(
         end.then(

@@ -87,7 +87,7 @@ test('a step back of the clock delays waits by the step, and loses none', async 
 test('who finds the key blocked waits for the end of the block, with all who come later behind', async () => {
   const { bucket, waiting, log } = loggedWaiting()
   bucket.blockedUntilUs = bucket.nowUs() + 50_000
-  await log.wait('impatient', { maxWaitMs: 49.999 })
+  await log.wait('impatient', { maxWait: 49.999 })
   void log.wait('a', { cost: 8 })
   void log.wait('b', { cost: 5 })
   void log.wait('c')
@@ -107,7 +107,7 @@ test('after a refund a new caller of the same cost does not overtake: the waits 
   await settled()
   assert.deepEqual(log.lines, ['a passed at 0'])
   // One that cannot wait as long as the last has to takes what it booked itself.
-  void log.wait('d', { cost: 3, maxWaitMs: 5 })
+  void log.wait('d', { cost: 3, maxWait: 5 })
   await log.pass(10)
   assert.deepEqual(log.lines, ['a passed at 0', 'b passed at 3', 'd passed at 3', 'c passed at 6'])
 })

@@ -82,18 +82,18 @@ export function waiting(name: string, fixture: Fixtures, policyOf: MakePolicy): 
     assert.deepEqual([allowed, retryAfterMs], [false, Number.POSITIVE_INFINITY])
   })
 
-  test(`${name}: what would take longer than maxWaitMs is denied at once, what takes as long is waited for`, async () => {
+  test(`${name}: what would take longer than maxWait is denied at once, what takes as long is waited for`, async () => {
     const { limiter, clock } = await fixture(threeAtOnce)
     await limiter.take('k', 3)
     const { retryAfterMs } = await limiter.peek('k', 3)
     const before = await limiter.peek('k')
     // A permit may be released any time.
     if (threeAtOnce.algorithm !== 'concurrency') {
-      assert.equal((await atOnce(limiter.wait('k', { cost: 3, maxWaitMs: retryAfterMs - 1 }))).allowed, false)
+      assert.equal((await atOnce(limiter.wait('k', { cost: 3, maxWait: retryAfterMs - 1 }))).allowed, false)
       assert.deepEqual(await limiter.peek('k'), before)
     }
-    assert.equal((await atOnce(limiter.wait('k', { maxWaitMs: 0 }))).allowed, false)
-    const waiting = limiter.wait('k', { cost: 3, maxWaitMs: retryAfterMs })
+    assert.equal((await atOnce(limiter.wait('k', { maxWait: 0 }))).allowed, false)
+    const waiting = limiter.wait('k', { cost: 3, maxWait: retryAfterMs })
     await passing(clock, retryAfterMs)
     assert.equal((await waiting).allowed, true)
   })
@@ -140,7 +140,7 @@ export function waiting(name: string, fixture: Fixtures, policyOf: MakePolicy): 
     const { limiter } = await fixture(threeAtOnce)
     const wrong: readonly (readonly [string, object])[] = [
       ['COST_INVALID', { cost: 0 }],
-      ['OPTION_INVALID', { maxWaitMs: -1 }],
+      ['DURATION_INVALID', { maxWait: -1 }],
       ['OPTION_INVALID', { signal: 1 }],
       ['OPTION_UNKNOWN', { timeout: 1 }],
     ]

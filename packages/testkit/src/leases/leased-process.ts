@@ -88,7 +88,7 @@ interface Joined {
 }
 
 function optionsIn({ horizonMs = 50, mode }: LeasedJob) {
-  return { ...(mode && { mode }), lease: { horizonMs }, outage: 'closed', timeoutMs: 10_000 } as const
+  return { ...(mode && { mode }), lease: horizonMs, outage: 'closed', timeout: 10_000 } as const
 }
 
 async function overRedis(job: LeasedJob, clock: Clock): Promise<Joined> {

@@ -16,7 +16,7 @@ export interface Scene extends OutboundControls {
 export async function withLimitedAgent(answer: Answering, options: OutboundOptions, play: (scene: Scene) => Promise<void>): Promise<void> {
   const server = await LimitedServer.answering(answer)
   const agent = new Agent()
-  const interceptor = limited({ jitter: 0, backoffMs: 20, ...options })
+  const interceptor = limited({ jitter: 0, backoff: 20, ...options })
   const { stats, statsOf, forget, close } = interceptor
   try {
     await play({ server, agent, dispatcher: agent.compose(interceptor), stats, statsOf, forget, close })

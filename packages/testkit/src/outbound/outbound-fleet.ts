@@ -32,7 +32,7 @@ export class OutboundFleet {
   /** A process: its own client, behind the proxy. */
   async member(policy: Policy, options: LimiterOptions): Promise<AsyncDisposable & { readonly limiter: SharedLimiter }> {
     const open = await (NODE_REDIS as (typeof SERVER_CLIENTS)[0]).open([this.proxy])
-    const limiter = createLimiter(policy, { store: redis(open.client), timeoutMs: 2_000, ...options }) as SharedLimiter
+    const limiter = createLimiter(policy, { store: redis(open.client), timeout: 2_000, ...options }) as SharedLimiter
     return {
       limiter,
       async [Symbol.asyncDispose]() {

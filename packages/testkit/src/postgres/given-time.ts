@@ -48,6 +48,6 @@ export function limiterAtGivenTimes(
 ): GivenTimeLimiter {
   const client = new GivenTimeClient(pool, clock)
   const store = casStoreOf(postgresStore({ client, table }), { prefix }, NO_DRIFT)
-  const limiter = createLimiter(policy, { outage: 'closed', timeoutMs: TIMEOUT_MS, ...options, store, clock })
+  const limiter = createLimiter(policy, { outage: 'closed', timeout: TIMEOUT_MS, ...options, store, clock })
   return { limiter, set: (ms) => clock.set(ms) }
 }

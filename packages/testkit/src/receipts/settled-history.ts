@@ -152,7 +152,7 @@ class SettledHistory {
         resolve()
         return ended
       }
-      this.queue.run(KEY, work, { cost, maxWaitMs }).then(resolve, resolve)
+      this.queue.run(KEY, work, { cost, maxWait: maxWaitMs }).then(resolve, resolve)
     })
     if (maxWaitMs === 0) await started
     else await this.subject.flush()

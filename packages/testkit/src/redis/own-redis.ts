@@ -60,7 +60,7 @@ export async function limitersOfTest(t: TestContext, disableOfflineQueue = false
   return {
     server,
     limiter(policy, options = {}) {
-      const limiter = createLimiter(policy, { store: redis(client), timeoutMs: 30_000, ...options })
+      const limiter = createLimiter(policy, { store: redis(client), timeout: 30_000, ...options })
       limiters.push(limiter)
       return limiter
     },

@@ -50,7 +50,7 @@ async function valkeyGlide() {
 /** Waiting for a busy machine is no fault. */
 const PATIENT_MS = 30_000
 /** Options of a limiter whose every call waits for its answer, on a machine that is busy. */
-export const NO_HASTE = { mode: 'exact', outage: 'closed', timeoutMs: 60_000 } as const
+export const NO_HASTE = { mode: 'exact', outage: 'closed', timeout: 60_000 } as const
 const AUTO = { enableAutoPipelining: true } as const
 const PREFIX = 'app:'
 

@@ -72,10 +72,11 @@ export interface OceanLink {
 }
 
 /** One region of a simulated world. */
-export interface RegionSetup extends Partial<Omit<RegionOptions, 'name' | 'local' | 'home'>> {
+export interface RegionSetup extends Partial<Omit<RegionOptions, 'name' | 'local' | 'home' | 'timeout'>> {
   readonly link: OceanLink
   /** Processes, default 2. */
   readonly processes?: number
+  readonly timeoutMs?: number
   /** How far ahead its processes lease, default 50 ms; 0 for not at all. */
   readonly horizonMs?: number
 }
@@ -176,7 +177,7 @@ export class SimRegion {
     this.clock = world.time.clock(3_600_000_000 + random.integer(-offsetUs, offsetUs), random.pick([-skew, 0, skew]))
     this.store = new ForgetfulStore(this.clock)
     const { store } = this
-    const { horizonMs = 50 } = own
+    const { horizonMs = 50, timeoutMs = 1000 } = own
     this.make = (life) => {
       const clock = anyClock()
       const link = this.linkOf(own.link, life)
@@ -185,15 +186,13 @@ export class SimRegion {
         connect: (each, lengthOf) => new StoreBackend(new StoreLanes(new StoreCalls(store, clock, 200)), each, lengthOf, name),
       }
       const home = world.home.behind(link, () => setup.regions.length)
-      const region = new Region(
-        { home, store: regionStore, options: { ...own, name, timeoutMs: own.timeoutMs ?? 1000 }, horizonMs, clock },
-        policy,
-      )
+      const region = new Region({ home, store: regionStore, options: { ...own, name, timeoutMs }, horizonMs, clock }, policy)
       return new StoreLimiter({
         policy,
         connect: (each) => region.connect(each),
         places: { serverOf: () => undefined, slotOf: () => undefined },
-        options: { timeoutMs: 200 + (own.timeoutMs ?? 1000) },
+        options: {},
+        timeoutMs: 200 + timeoutMs,
         countedShare: () => shareOfRegion(new GivenShare(1 / (own.processes ?? 2)), region.share),
         horizonMs,
         lateAdvice: '',

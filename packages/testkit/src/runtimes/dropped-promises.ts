@@ -61,7 +61,7 @@ async function dropAll(limiter: AnyLimiter): Promise<void> {
       return 'done'
     }
     // The job itself goes on, whatever the number was.
-    const answer = await limiter.run('secret-key', job, { maxWaitMs: 20 }).catch((error: Error) => error)
+    const answer = await limiter.run('secret-key', job, { maxWait: 20 }).catch((error: Error) => error)
     // One without a place in time never ran.
     if (answer !== 'done' && (answer as Error).name !== 'QueueError') warnings.push(`a job failed: ${answer}`)
   }
@@ -84,13 +84,13 @@ function limiters(): readonly AnyLimiter[] {
   const served = [bucket('primary'), places('primary places')].map((policy) => {
     const pair = channelPair()
     serveLimiter(policy).serve(pair.worker)
-    const limiter = createLimiter(policy, { store: primary({ process: pair.parent }), timeoutMs: 20 })
+    const limiter = createLimiter(policy, { store: primary({ process: pair.parent }), timeout: 20 })
     pair.die()
     return limiter
   })
   const of = (options: object, prefix: string, to = client) =>
     [bucket('exact'), bucket('leased'), places('places')].map((policy) =>
-      createLimiter(policy, { store: redis(to, { prefix }), timeoutMs: 20, ...(policy.name === 'exact' && { mode: 'exact' }), ...options }),
+      createLimiter(policy, { store: redis(to, { prefix }), timeout: 20, ...(policy.name === 'exact' && { mode: 'exact' }), ...options }),
     )
   const layers = { allow: ['other'], banAfter: { denials: 100, within: '1m', for: '1m' }, shadow: true } as const
   return [
@@ -109,8 +109,8 @@ function limiters(): readonly AnyLimiter[] {
 async function dropAfterResponses(): Promise<void> {
   const app = express()
   const client = deadClient()
-  const create = (policy: Policy) => createLimiter(policy, { store: redis(client), timeoutMs: 20 })
-  app.use(limitExpress({ limiter: createLimiter(bucket('after'), { store: redis(client), timeoutMs: 20 }), counts: 'failures' }))
+  const create = (policy: Policy) => createLimiter(policy, { store: redis(client), timeout: 20 })
+  app.use(limitExpress({ limiter: createLimiter(bucket('after'), { store: redis(client), timeout: 20 }), counts: 'failures' }))
   app.use(limitExpress({ policy: bucket('fails'), counts: () => Promise.reject(new Error('of counts')) }))
   const asBefore = limitAsBefore({ limit: 100, skipSuccessfulRequests: true, passOnStoreError: true, create, identifier: 'before' })
   app.use(asBefore)

@@ -27,7 +27,7 @@ let made = 0
 
 /** The options of a limiter over a store. */
 function shared(mode: Mode, { hotKeys = 0, maxWaiters }: LimiterOptions) {
-  return { mode, hotKeys, outage: 'closed', timeoutMs: 60_000, ...(maxWaiters !== undefined && { maxWaiters }) } as const
+  return { mode, hotKeys, outage: 'closed', timeout: 60_000, ...(maxWaiters !== undefined && { maxWaiters }) } as const
 }
 
 export function overRedis(client: RedisConnection): MakeOver {

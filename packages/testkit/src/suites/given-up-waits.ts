@@ -65,7 +65,7 @@ async function gaveUp(subject: WaitsSubject, policy: Policy, way: (typeof WAYS)[
   const controllers = Array.from({ length: waits }, () => new AbortController())
   const ends = controllers.map(async ({ signal }, i) => {
     const cost = 1 + (i % 3)
-    const { allowed } = await limiter.wait('k', { cost, signal, ...(way === 'time out' && { maxWaitMs: i % 50 }) })
+    const { allowed } = await limiter.wait('k', { cost, signal, ...(way === 'time out' && { maxWait: i % 50 }) })
     if (allowed) served.push(i)
   })
   const all = Promise.allSettled(ends)

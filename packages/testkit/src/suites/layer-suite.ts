@@ -78,7 +78,7 @@ export function layerSuite({ name, make, carries = false }: LayerHarness): void 
     await limiter.refund('p', 20)
     assert.equal(await passed(limiter, 'p', 40), 30)
     assert.ok((await limiter.block('p', '1h')).retryAfterMs > 0)
-    assert.equal((await limiter.wait('p', { maxWaitMs: 0 })).allowed, false)
+    assert.equal((await limiter.wait('p', { maxWait: 0 })).allowed, false)
     assert.equal((await limiter.reset('p')).remaining, 60)
     assert.deepEqual([(await limiter.wait('p', { cost: 10 })).policy, (await limiter.key('p').take(10)).policy], ['pro', 'pro'])
     assert.equal(await passed(limiter, 'p', 50), 40)

@@ -42,7 +42,7 @@ export function exactLimiter(runner: CommandRunner, prefix: string, policy: Poli
     store: scriptedStore(new RedisScripts(time, new RedisKeys(prefix))),
     mode: 'exact',
     outage: 'closed',
-    timeoutMs: TIMEOUT_MS,
+    timeout: TIMEOUT_MS,
     clock,
   })
   const set = (ms: number): void => {

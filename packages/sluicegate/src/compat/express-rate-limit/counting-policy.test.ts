@@ -23,7 +23,7 @@ test('stores of one window and two prefixes count apart on the channel of a clus
     served.serve(worker)
     const store = new SluicegateStore({
       prefix,
-      create: (policy) => createLimiter(policy, { store: primary({ process: parent }), timeoutMs: 30_000 }),
+      create: (policy) => createLimiter(policy, { store: primary({ process: parent }), timeout: 30_000 }),
     })
     store.init({ windowMs: TEN_MINUTES, limit: 5 })
     t.after(() => {

@@ -27,7 +27,7 @@ after(async () => {
 const inFleet =
   (prefix: string, options: Partial<SharedOptions> = {}) =>
   (policy: Policy): SharedLimiter =>
-    createLimiter(policy, { store: redis(client as never, { prefix }), timeoutMs: 30_000, ...options })
+    createLimiter(policy, { store: redis(client as never, { prefix }), timeout: 30_000, ...options })
 
 for (const mode of ['exact', 'leased'] as const) {
   test(`stores of several processes count together to the last hit, ${mode}`, async (t) => {
@@ -74,7 +74,7 @@ for (const mode of ['exact', 'leased'] as const) {
 }
 
 test('without the server hits are an error, which express-rate-limit passes or not by its own option', async (t) => {
-  const store = new SluicegateStore({ create: inFleet('out', { timeoutMs: 50 }) })
+  const store = new SluicegateStore({ create: inFleet('out', { timeout: 50 }) })
   store.init({ windowMs: DAY, limit: 100 })
   t.after(() => store.shutdown())
   await server.stop()

@@ -31,7 +31,7 @@ function chargesNothingLate(kind: ClientKind, home: (slot: number) => Promise<Ho
     const prefix = `given up ${kind.name}`
     const { roots, holder, ready } = await home(hashSlot('k'))
     await using open = await kind.open(roots)
-    const options = { store: redis(open.client, { prefix }), mode: 'exact', outage: 'closed', timeoutMs: TIMEOUT_MS } as const
+    const options = { store: redis(open.client, { prefix }), mode: 'exact', outage: 'closed', timeout: TIMEOUT_MS } as const
     // Each gives up for itself: one whose breaker is open would send nothing.
     const limiters = Array.from({ length: 3 }, () => createLimiter(policy, options))
     const [first = limiters[0] as never] = limiters

@@ -100,7 +100,7 @@ longTest('an ioredis call without resends, whose failure the client never report
     store: redis(client, { prefix: 'unreported' }),
     mode: 'exact',
     outage: 'closed',
-    timeoutMs: 2000,
+    timeout: 2000,
   })
   await limiter.take('k')
   const calls = await server.callsOf('evalsha')

@@ -96,7 +96,7 @@ export class Outage {
     const seen = local.peek(key, cost)
     const { retryAfterMs } = seen
     const isTooLate = retryAfterMs === Number.POSITIVE_INFINITY || (retryAfterMs > maxWaitMs && !holdsPermits(this.policy))
-    const decision = isTooLate ? seen : await local.wait(key, { cost, maxWaitMs, ...(signal && { signal }) })
+    const decision = isTooLate ? seen : await local.wait(key, { cost, maxWait: maxWaitMs, ...(signal && { signal }) })
     if (decision.allowed) this.used.add(key)
     return this.held(this.asOutage(decision, cost, pausedMs), decision)
   }

@@ -10,7 +10,7 @@ test('a wait that times out does not end the queue for the waits before it', asy
   const held = await limiter.take('a')
   const first = limiter.wait('a')
   await turns()
-  const hasty = limiter.wait('a', { maxWaitMs: 10 })
+  const hasty = limiter.wait('a', { maxWait: 10 })
   await turns()
   clock.advance(10)
   await turns(12)
@@ -27,7 +27,7 @@ test('the waits behind it still wait for the first', async () => {
   const held = await limiter.take('a')
   const order: string[] = []
   const wait = async (name: string, maxWaitMs: number): Promise<void> => {
-    const { allowed } = await limiter.wait('a', { maxWaitMs })
+    const { allowed } = await limiter.wait('a', { maxWait: maxWaitMs })
     order.push(`${name} ${allowed}`)
   }
   const waits: Promise<void>[] = []
