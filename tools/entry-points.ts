@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 
 /** An entry in `exports` of package.json. Those of runtimes that know ES modules alone have that form alone. */
 export interface Entry {
-  readonly import: { readonly types: string; readonly default: string }
+  readonly import: { readonly types: string; readonly default: string; readonly node?: string }
   readonly require?: { readonly types: string; readonly default: string }
 }
 

@@ -90,6 +90,18 @@ test('a bundle for Workers holds no embedded core, any other one does', async ()
   assert.ok(workers.length < others.length - 60_000)
 })
 
+test('what is for Workers alone says so where it is imported in Node', () => {
+  for (const entry of ['sluicegate/workers', 'sluicegate/durable-objects']) {
+    const code = `try { await import('${entry}') } catch (error) { console.log(error.code, error.message.includes('sluicegate/redis')) }`
+    assert.equal(ran('node.mjs', code), 'RUNTIME_UNSUPPORTED true\n')
+  }
+  writeFileSync(join(HOME, 'named.mjs'), "import { durableObjects } from 'sluicegate/durable-objects'\ndurableObjects")
+  assert.match(
+    spawnSync(process.execPath, ['named.mjs'], { cwd: HOME, encoding: 'utf8' }).stderr,
+    /PolicyError: sluicegate\/durable-objects: /,
+  )
+})
+
 test('a Worker that does not import sluicegate/workers fails at its first limiter with a code', () => {
   const code = `
     import { createLimiter, tokenBucket } from 'sluicegate'

@@ -43,7 +43,7 @@ async function writeLibrary(source: string, target: string): Promise<void> {
   const entries = entriesOf(source)
   cpSync(`${source}/core.wasm`, `${target}/core.wasm`)
   const nameIn = (file: string): string => posix.relative('dist', file).replace(/\.js$/, '')
-  const imported = entries.map((entry) => nameIn(entry.import.default))
+  const imported = entries.flatMap(({ import: { default: file, node = file } }) => [nameIn(file), nameIn(node)])
   const required = entries.flatMap(({ require }) => (require === undefined ? [] : nameOf(require.default)))
   const chunks = await libraryChunks(`${source}/dist`, [...new Set([...imported, ...required])])
   const importsOf = (file: string): readonly string[] => chunks.find((chunk) => chunk.file === file)?.imports ?? []

@@ -97,6 +97,11 @@ export function isOutage(error: unknown): boolean {
   return error instanceof OnceStoreError && error.code === 'OUTAGE'
 }
 
+/** Whether the limiter was closed before the call was answered. */
+export function isClosed(error: unknown): boolean {
+  return error instanceof OnceStoreError && error.code === 'CLOSED'
+}
+
 /** What calls to a closed limiter throw or reject with. */
 export function closedError(): StoreError {
   return new OnceStoreError('CLOSED', 'this limiter is closed: create or attach another one')

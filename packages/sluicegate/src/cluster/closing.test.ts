@@ -52,6 +52,22 @@ test('the returns of cancelled waits come after pending bookings, so that everyt
   assert.equal(made.served.limiter.peek('a').retryAfterMs, 1000)
 })
 
+test('takes on their way when a worker closes its limiter are answered, or decided as in an outage: none is rejected', async () => {
+  const made = fleet(SLOW, { worker: { outage: 'closed', timeoutMs: 60_000 } })
+  await made.limiter.peek('a')
+  const heard = made.limiter.take('a')
+  made.limiter.close()
+  assert.equal((await heard).allowed, true)
+  const deaf = fleet(SLOW, { worker: { outage: 'closed', timeoutMs: 60_000 } })
+  await deaf.limiter.peek('a')
+  deaf.pair.cut(true)
+  const [take, peek] = [deaf.limiter.take('a'), deaf.limiter.peek('a')]
+  deaf.limiter.close()
+  await turns()
+  deaf.clock.advance(5000)
+  for (const decision of [await take, await peek]) assert.deepEqual([decision.allowed, decision.source], [false, 'outage'])
+})
+
 test('a booking that is on its way when a limiter is closed comes back', async () => {
   const made = fleet(SLOW)
   await made.limiter.take('a')

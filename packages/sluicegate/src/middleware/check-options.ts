@@ -58,7 +58,11 @@ export function checkedLimits<Request>(given: MiddlewareOptions<Request>): reado
     throw new PolicyError('OPTION_INVALID', beside, options[beside as keyof LimitOptions<Request>], 'belongs into each of limits')
   }
   const { key, onMissingKey, shadow, store } = options
-  if (store !== undefined) checkStore('store', store)
+  if (store !== undefined) {
+    checkStore('store', store)
+    const isTaken = limits.some((limit) => limit?.store === undefined && limit?.limiter === undefined)
+    if (!isTaken) throw new PolicyError('OPTION_INVALID', 'store', store, 'is taken by none of limits: createLimiter(policy, { store })')
+  }
   const all = limits.map((limit): LimitOptions<Request> => {
     checkLimitNames(limit)
     // A limit that has none of its own takes these over.

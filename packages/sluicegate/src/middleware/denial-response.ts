@@ -197,6 +197,7 @@ function detailOf({ kind, decision, missing = '' }: Denial): string {
     case 'listed':
       return 'Requests of this client are not accepted.'
     case 'keyless': {
+      if (missing === 'policy') return 'There is no limit under which this request could be counted.'
       const header = HEADER_OF_KEY.exec(missing)?.[1]
       return header === undefined ? 'This request does not say whose it is.' : `This request has no valid header ${header}.`
     }

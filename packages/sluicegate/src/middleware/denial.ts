@@ -31,7 +31,7 @@ export interface Denial {
   readonly violated: readonly string[]
   /** Whether the request passes all the same, because the limit is in shadow mode. */
   readonly shadow: boolean
-  /** Of `keyless`: the name of the key's reader, such as `apiKey(x-api-key)`. */
+  /** Of `keyless`: the name of the key's reader, such as `apiKey(x-api-key)`; `policy` where there is no policy. */
   readonly missing?: string
 }
 

@@ -7,31 +7,41 @@ import { type KeySource, readersIn } from './key-source.js'
 
 const warn = warnOnce()
 
-/** A request without a key, which its limit denies. Limits throw it while nothing has been taken yet, and it never leaves the middleware. */
+/** A request without a key, or without a policy, which its limit denies. Limits throw it while nothing has been taken yet, and it never leaves the middleware. */
 export class KeylessRequest {
   /** `WWW-Authenticate` of the response; undefined where the key is no credential. */
   readonly challenge: string | undefined
-  private readonly policy: Policy
+  /** Undefined where the function `policy` has chosen none. */
+  private readonly policy: Policy | undefined
   private readonly missing: string
 
   /** @param source of the key. */
-  constructor(policy: Policy, source: KeySource<never>) {
-    const readers = readersIn(source)
+  constructor(policy: Policy | undefined, source: KeySource<never>) {
     this.policy = policy
+    if (policy === undefined) {
+      this.missing = 'policy'
+      return
+    }
+    const readers = readersIn(source)
     this.challenge = readers.find(({ challenge }) => challenge !== undefined)?.challenge
     this.missing = readers[0]?.name ?? 'the function'
   }
 
   get denial(): Denial {
     const { policy, missing } = this
-    const decision = keylessDecision(policy)
-    const violated = policy.policies === undefined ? [policy.name] : policy.policies.map(({ name }) => name)
+    const decision = keylessDecision(policy ?? NO_POLICY)
+    const violated = (policy?.policies ?? (policy === undefined ? [] : [policy])).map(({ name }) => name)
     return { kind: 'keyless', problem: 'about:blank', key: '', decision, decisions: [decision], violated, shadow: false, missing }
   }
 
   /** For users who did not say what such requests get. @param facts those of the Fetch standard have a cure for a missing address. */
   warnOfDefault(facts?: RequestFacts & { readonly addressCure?: string | undefined }): void {
     const { missing, policy } = this
+    if (policy === undefined) {
+      const mend = "return one for every request, or say onMissingKey: 'skip' to let the others pass"
+      warn('SLUICEGATE_KEY_MISSING', `the function policy returned no policy for a request, which was denied: ${mend}`, 'policy')
+      return
+    }
     const cure = /\baddress\(/.test(missing) ? facts?.addressCure : undefined
     if (cure !== undefined) {
       warn('SLUICEGATE_ADDRESS_MISSING', `a request had no address to count it for, and was denied: ${cure}`)
@@ -42,8 +52,18 @@ export class KeylessRequest {
   }
 }
 
+const NO_POLICY = { name: '', limit: 0, policies: undefined }
+
 /** Such a request never passes as it is. */
-function keylessDecision({ name, limit, policies }: Policy): Decision {
+function keylessDecision({
+  name,
+  limit,
+  policies,
+}: {
+  readonly name: string
+  readonly limit: number
+  readonly policies?: readonly Policy[] | undefined
+}): Decision {
   if (policies !== undefined) return combined(policies.map(keylessDecision))
   return { allowed: false, limit, remaining: 0, retryAfterMs: Number.POSITIVE_INFINITY, resetAfterMs: 0, policy: name, source: 'memory' }
 }

@@ -8,7 +8,8 @@ import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { SlowDown } from '../slow-down.js'
 import { checkDistinctNames, checkedLimits, isLimiter, isRefunding, policyIn, policyNames } from './check-options.js'
-import { keyFinder, missingKey, readersIn, socketAddress } from './key-source.js'
+import { type KeySource, keyFinder, missingKey, readersIn, socketAddress } from './key-source.js'
+import { KeylessRequest } from './keyless.js'
 import { type Charge, type ChargeSource, Limit } from './limit.js'
 import { checkOptionNames } from './limit-argument.js'
 import {
@@ -41,7 +42,7 @@ export function limitsOf<Request>(given: MiddlewareOptions<Request>, environment
     if (typeof policy !== 'function') {
       return limitOf(make === undefined ? limit : { ...rest, limiter: limiterBy(make, policy) }, options, environment)
     }
-    return new LimitByRequest(policy, rest.onMissingKey === 'skip', (chosen) => {
+    return new LimitByRequest(policy, rest, (chosen) => {
       checkDistinctNames(policyNames(chosen), names)
       const one = make === undefined ? { policy: chosen } : { limiter: limiterBy(make, chosen) }
       // Made while requests are served, but once for each policy.
@@ -59,13 +60,12 @@ export function readersOf<Request>({ limits, key }: MiddlewareOptions<Request>):
 /** A limit whose policy is chosen for each request: one {@link Limit} for all policies with the same content. */
 class LimitByRequest<Request> implements ChargeSource<Request> {
   private readonly choose: PolicyChoice<Request>
-  private readonly skips: boolean
+  private readonly options: LimitOptions<Request>
   private readonly limits: TierTable<Limit<Request>>
 
-  /** @param skips a request without a policy passes uncounted, as one without a key does. */
-  constructor(choose: PolicyChoice<Request>, skips: boolean, make: (policy: Policy) => Limit<Request>) {
+  constructor(choose: PolicyChoice<Request>, options: LimitOptions<Request>, make: (policy: Policy) => Limit<Request>) {
     this.choose = choose
-    this.skips = skips
+    this.options = options
     this.limits = new TierTable({ option: 'policy', make })
   }
 
@@ -75,16 +75,14 @@ class LimitByRequest<Request> implements ChargeSource<Request> {
     return this.limitOf(policy)?.chargeFor(facts, request)
   }
 
-  /** @throws {PolicyError} `POLICY_INVALID` */
+  /** A request without a policy passes uncounted or is denied, as one without a key. @throws {PolicyError} `POLICY_INVALID` */
   private limitOf(policy: Policy): Limit<Request> | undefined {
     if (policy !== undefined && policy !== null) return this.limits.of(policy, false)
-    if (this.skips) return undefined
-    throw new PolicyError(
-      'POLICY_INVALID',
-      'policy',
-      policy,
-      "the function returned no policy: return one for every request, or say onMissingKey: 'skip' to let the others pass",
-    )
+    const { onMissingKey, shadow = false, key = socketAddress } = this.options
+    if (onMissingKey === 'skip' || shadow) return undefined
+    const keyless = new KeylessRequest(undefined, key as KeySource<never>)
+    if (onMissingKey === undefined) keyless.warnOfDefault()
+    throw keyless
   }
 }
 

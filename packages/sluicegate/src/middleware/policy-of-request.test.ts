@@ -120,10 +120,16 @@ test('a function that makes no limiter fails the request', async () => {
   }
 })
 
-test('a request for which there is no policy fails, or passes uncounted where one without a key does', async () => {
+test('a request for which there is no policy is denied, or passes uncounted, as one without a key does', async () => {
   const none = () => undefined as unknown as Policy
-  const request = asking({ policy: none })
-  await assert.rejects(async () => request('ann'), { name: 'PolicyError', code: 'POLICY_INVALID', option: 'policy' })
+  for (const policy of [none, async () => none()]) {
+    const denied = await asking({ policy, onMissingKey: 'deny' })('ann')
+    assert.ok(!denied.passes)
+    assert.equal(denied.status, 400)
+    assert.match(denied.body, /no limit under which/)
+    const both = await asking({ limits: [{ policy: planOf }, { policy, key: () => 'all', onMissingKey: 'deny' }] })('ann')
+    assert.equal(both.passes, false)
+  }
   for (const policy of [none, async () => none()]) {
     const result = await asking({ policy, onMissingKey: 'skip' })('ann')
     assert.deepEqual([result.passes, 'decision' in result && result.decision], [true, undefined])

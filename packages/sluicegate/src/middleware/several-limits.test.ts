@@ -9,6 +9,8 @@ import { PolicyError } from '../errors.js'
 import type { Limiter } from '../limiter.js'
 import { allOf } from '../policy/all-of.js'
 import { concurrency, fixedWindow, gcra, tokenBucket } from '../policy/single-policy.js'
+import { casStore } from '../store/cas.js'
+import { memoryStore } from '../store-testing/index.js'
 import { manualClock } from '../time/clock.js'
 import type { DenialResponse } from './denial-response.js'
 import { Middleware, type MiddlewareResult } from './middleware.js'
@@ -193,6 +195,13 @@ test('a denial by one of two parts with one name identifies the part', async () 
   await ask('ada')
   const { body } = (await ask('bob')) as DenialResponse
   assert.deepEqual(JSON.parse(body)['violated-policies'], ['token-bucket-10-1m 2'])
+})
+
+test('a store that none of several limits takes over is refused', () => {
+  const own = createLimiter(tokenBucket({ name: 'own', limit: 5, window: '1s' }))
+  const store = casStore(memoryStore())
+  assert.throws(() => new Middleware({ limits: [{ limiter: own }], store }), { code: 'OPTION_INVALID', option: 'store' })
+  new Middleware({ limits: [{ limiter: own }, { policy: tokenBucket({ name: 'shared', limit: 5, window: '1s' }) }], store })
 })
 
 test('a cost that one limit refuses is charged to none', () => {

@@ -1,6 +1,6 @@
 import type { WaitRequest } from '../../arguments.js'
 import type { Decision } from '../../decision/decision.js'
-import { isOutage } from '../../errors.js'
+import { isClosed, isOutage } from '../../errors.js'
 import { partsOf } from '../../key.js'
 import type { Grant } from '../../lease/grant.js'
 import type { Key } from '../../limiter.js'
@@ -54,8 +54,9 @@ export class FallbackBackend implements Backend {
   }
 }
 
+/** Calls under way when the limiter is closed get an answer, too: nobody may be waiting for it any more, and a rejection would end the process. */
 function inOutage(error: unknown, decide: () => Decision): Answer {
-  if (!isOutage(error)) throw error
+  if (!isOutage(error) && !isClosed(error)) throw error
   const decision = decide()
   return { done: decision.allowed, decision }
 }

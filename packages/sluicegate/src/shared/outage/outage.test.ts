@@ -37,6 +37,18 @@ test('closed says to come back with the next probe, in a millisecond at the earl
   )
 })
 
+test('calls under way when a limiter is closed are decided without a share, and none is rejected', () => {
+  for (const mode of MODES) {
+    for (const policy of [RATE, TWO]) {
+      const outage = new Outage(mode, policy, new GivenShare(0.1), manualClock())
+      outage.take('k', 1, 0)
+      outage.close()
+      const [{ allowed, source }, peeked] = [outage.take('k', 1, 0), outage.peek('k', 1, 0)]
+      assert.deepEqual([allowed, peeked.allowed, source], [mode === 'open', mode === 'open', 'outage'])
+    }
+  }
+})
+
 for (const mode of MODES) {
   test(`${mode}: a cost that can never pass is denied as impossible, and one above the share is not`, () => {
     for (const policy of [RATE, TWO]) {

@@ -40,6 +40,8 @@ export class Outage {
   private charged: readonly (Limiter | undefined)[] | undefined
   /** Keys with uncharged tokens. */
   private readonly used = new UsedKeys(MOST_USED)
+  /** Calls may still be under way: they are decided without a share, and nothing counts them. */
+  private isClosed = false
 
   /**
    * @param shares with `open` 1: at most the whole of the policy is charged later.
@@ -68,6 +70,7 @@ export class Outage {
 
   /** @param pausedMs until the backend is called again. */
   take(key: Key, cost: number, pausedMs: number): Decision {
+    if (this.isClosed) return this.held(this.flat(cost, pausedMs))
     this.begin()
     const { local } = this
     if (local === undefined) {
@@ -83,6 +86,7 @@ export class Outage {
   }
 
   peek(key: Key, cost: number, pausedMs: number): Decision {
+    if (this.isClosed) return this.flat(cost, pausedMs)
     this.begin()
     return this.local === undefined ? this.flat(cost, pausedMs) : this.asOutage(this.local.peek(key, cost), cost, pausedMs)
   }
@@ -141,6 +145,7 @@ export class Outage {
 
   /** Waits reject with `CLOSED`. */
   close(): void {
+    this.isClosed = true
     this.used.clear()
     this.made?.close()
     for (const count of [...(this.charged ?? []), ...(this.passed ?? [])]) count?.close()
