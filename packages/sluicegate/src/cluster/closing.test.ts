@@ -53,12 +53,12 @@ test('the returns of cancelled waits come after pending bookings, so that everyt
 })
 
 test('takes on their way when a worker closes its limiter are answered, or decided as in an outage: none is rejected', async () => {
-  const made = fleet(SLOW, { worker: { outage: 'closed', timeoutMs: 60_000 } })
+  const made = fleet(SLOW, { worker: { outage: 'closed', timeout: 60_000 } })
   await made.limiter.peek('a')
   const heard = made.limiter.take('a')
   made.limiter.close()
   assert.equal((await heard).allowed, true)
-  const deaf = fleet(SLOW, { worker: { outage: 'closed', timeoutMs: 60_000 } })
+  const deaf = fleet(SLOW, { worker: { outage: 'closed', timeout: 60_000 } })
   await deaf.limiter.peek('a')
   deaf.pair.cut(true)
   const [take, peek] = [deaf.limiter.take('a'), deaf.limiter.peek('a')]
