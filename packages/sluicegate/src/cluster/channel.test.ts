@@ -18,23 +18,24 @@ const STRANGE: readonly unknown[] = [
   {},
   ['sluicegate:ask'],
   ['sluicegate:ask', 'ten'],
-  ['sluicegate:ask', 'ten', null],
-  ['sluicegate:ask', 'ten', {}],
-  ['sluicegate:ask', 'ten', [null, 1, 'x', [], {}]],
-  ['sluicegate:ask', 'another', [[1, 'take', 'a', 1]]],
-  ['sluicegate:ask', null, [[1, 'take', 'a', 1]]],
+  ['sluicegate:ask', 'ten', 1, null],
+  ['sluicegate:ask', 'ten', 1, {}],
+  ['sluicegate:ask', 'ten', 1, [null, 1, 'x', [], {}]],
+  ['sluicegate:ask', 'another', 1, [[1, 'take', 'a', 1]]],
+  ['sluicegate:ask', null, 1, [[1, 'take', 'a', 1]]],
   [
     'sluicegate:ask',
     'ten',
+    1,
     [
       [1.5, 'take', 'a', 1],
       ['1', 'take', 'a', 1],
       [null, 'take', 'a', 1],
     ],
   ],
-  ['sluicegate:ask', 'ten', Array.from({ length: 20_000 }, (_, i) => [i, 'take', 'a', 1])],
-  ['sluicegate:answer', 'ten', [[1, 1, 1, 1, 1, 1]]],
-  ['sluicegate:terms', 'ten', TEN, 0],
+  ['sluicegate:ask', 'ten', 1, Array.from({ length: 20_000 }, (_, i) => [i, 'take', 'a', 1])],
+  ['sluicegate:answer', 'ten', 1, [[1, 1, 1, 1, 1, 1]]],
+  ['sluicegate:terms', 'ten', 1, TEN, 0],
 ]
 
 /** Requests that are none. */
@@ -62,9 +63,9 @@ const WRONG: readonly (readonly unknown[])[] = [
   ['reserve', 'a', 1],
   ['reserve', 'a', 1, -1],
   ['reserve', 'a', 1, null],
-  ['lease', 'a', -1, 50_000, 1],
-  ['lease', 'a', 1, 'x', 1],
-  ['lease', 'a', 1, 50_000, 0],
+  ['lease', 'a', -1, 1, 0],
+  ['lease', 'a', 'x', 1, 0],
+  ['lease', 'a', 1, 0, 0],
   ['giveBack', '', {}, {}],
   ['update', null],
   ['update', { algorithm: 'fixed-window' }],
@@ -77,10 +78,10 @@ test('messages of others, and messages that are none of the kind they say, chang
   const answers = pair.toWorker.length
   for (const message of STRANGE) pair.worker.emit('message', message)
   await turns()
-  const more = pair.toWorker.slice(answers).filter((message) => JSON.stringify(message) !== '["sluicegate:answer","ten",[]]')
+  const more = pair.toWorker.slice(answers).filter((message) => JSON.stringify(message) !== '["sluicegate:answer","ten",1,[]]')
   // Only requests for a policy that is not served here get that error.
   const unserved = [1, 'NAME_UNKNOWN', 'the primary serves no policy "another"; it serves: "ten"']
-  assert.deepEqual(more, [['sluicegate:answer', 'another', [unserved]]])
+  assert.deepEqual(more, [['sluicegate:answer', 'another', 1, [unserved]]])
   assert.equal(served.limiter.peek('a').remaining, 10)
 })
 
@@ -89,8 +90,8 @@ for (const mode of ['exact', 'leased'] as const) {
     const { pair, served } = fleet(TEN, { serve: { mode } })
     await turns()
     for (const [i, request] of WRONG.entries()) {
-      pair.worker.emit('message', ['sluicegate:ask', 'ten', [[1000 + i, ...request]]])
-      const [, , [answer]] = pair.toWorker.at(-1) as [string, string, unknown[][]]
+      pair.worker.emit('message', ['sluicegate:ask', 'ten', 1, [[1000 + i, ...request]]])
+      const [, , , [answer]] = pair.toWorker.at(-1) as [string, string, number, unknown[][]]
       assert.equal(answer?.[0], 1000 + i)
       const isHarmless = typeof answer[1] === 'string' || ['lease', 'giveBack'].includes(String(request[0]))
       assert.ok(isHarmless, JSON.stringify([request, answer]))
@@ -136,8 +137,8 @@ test('whatever a worker sends, the primary answers with numbers that can be sent
     for (let id = 1; id <= 100; id++) {
       const key = random.chance(0.7) ? 'a' : strangeValue(random)
       const request = [id, random.pick(VERBS), key, ...[1, 2, 3].map(() => strangeValue(random))]
-      pair.worker.emit('message', ['sluicegate:ask', 'ten', [request]])
-      const [, , [answer]] = pair.toWorker.at(-1) as [string, string, unknown[][]]
+      pair.worker.emit('message', ['sluicegate:ask', 'ten', 1, [request]])
+      const [, , , [answer]] = pair.toWorker.at(-1) as [string, string, number, unknown[][]]
       const [own, first, ...rest] = answer ?? []
       assert.equal(own, id)
       // An unexpected error would be an outage.
@@ -156,7 +157,7 @@ test('a worker leaves messages of others alone, and takes no nonsense for an ans
   for (const message of STRANGE) pair.parent.emit('message', message)
   assert.deepEqual(seen, STRANGE)
   const asked = limiter.take('a')
-  pair.parent.emit('message', ['sluicegate:answer', 'ten', [[2, 'x'], [2, null], 5, null]])
+  pair.parent.emit('message', ['sluicegate:answer', 'ten', 1, [[2, 'x'], [2, null], 5, null]])
   const decision = await asked
   assert.equal(decision.allowed, true)
   assert.ok(['store', 'outage'].includes(decision.source))

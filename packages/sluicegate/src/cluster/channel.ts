@@ -1,6 +1,6 @@
 import { PolicyError } from '../errors.js'
 import { onceInProcess } from '../once-in-process.js'
-import { ANSWER, isKind, type Kind, MOST_AT_ONCE, NAME_UNKNOWN, REQUESTS } from './message.js'
+import { ANSWER, isKind, type Kind, type Message, NAME_UNKNOWN, REQUESTS, refusalOf, refusalOfVersion, VERSION } from './message.js'
 
 /** One end of a channel between two processes. */
 export interface ChannelEnd {
@@ -40,6 +40,8 @@ export type Receiver = (kind: Kind, content: readonly unknown[]) => void
 /** A receiver and its end. */
 export interface Reception {
   readonly receiver: Receiver
+  /** In a worker: the primary speaks another version of the protocol. */
+  readonly onOtherVersion?: (version: unknown) => void
   /** Called when no more messages will come. */
   readonly onEnd: () => void
   /** Whether it only waits for earlier answers: then another receiver may use the name too. */
@@ -84,14 +86,14 @@ class Inbox {
     }
   }
 
-  /** Answers a worker whose policy is not served here: it would wait in vain. */
-  private refuse(kind: Kind, name: unknown, [requests]: readonly unknown[]): void {
-    const isPrimary = (this.endEvent as EndEvent) === 'exit'
-    if (!isPrimary || kind !== REQUESTS || typeof name !== 'string' || !Array.isArray(requests) || requests.length > MOST_AT_ONCE) return
+  /** Answers a worker whose policy is not served here, or whose version is not spoken: it would wait in vain. */
+  private refuse(name: unknown, version: unknown, requests: unknown): void {
+    if (typeof name !== 'string') return
     const served = [...this.receptions.keys()].map((each) => JSON.stringify(each)).join(', ')
     const why = `the primary serves no policy ${JSON.stringify(name)}; it serves: ${served}`
-    const answers = requests.filter(Array.isArray).map(([id]) => [id, NAME_UNKNOWN, why])
-    this.end.send?.([ANSWER, name, answers], () => undefined)
+    const answers = version === VERSION ? refusalOf(requests, NAME_UNKNOWN, why) : refusalOfVersion(requests, version)
+    const message: Message = [ANSWER, name, VERSION, answers]
+    if (answers.length > 0) this.end.send?.(message, () => undefined)
   }
 
   private open(): void {
@@ -110,10 +112,16 @@ class Inbox {
 
   private readonly onMessage = (message: unknown): void => {
     if (!Array.isArray(message) || !isKind(message[0])) return
-    const [kind, name, ...content] = message
-    if (!this.receptions.has(name)) this.refuse(kind, name, content)
+    const [kind, name, version, ...content] = message
+    const isPrimary = (this.endEvent as EndEvent) === 'exit'
+    if (typeof version !== 'number') return
+    const isOther = version !== VERSION
+    if (isPrimary && kind === REQUESTS && (isOther || !this.receptions.has(name))) this.refuse(name, version, content[0])
     // A receiver may leave or come back during the call: that counts for the next message.
-    for (const { receiver } of [...(this.receptions.get(name) ?? [])]) receiver(kind, content)
+    for (const { receiver, onOtherVersion } of [...(this.receptions.get(name) ?? [])]) {
+      if (isOther) onOtherVersion?.(version)
+      else receiver(kind, content)
+    }
   }
 }
 

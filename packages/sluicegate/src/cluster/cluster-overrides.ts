@@ -5,8 +5,8 @@ import { newOperationId } from '../shared/backend.js'
 import type { KeptOverrides, OverrideStore } from '../shared/layers/override-cache.js'
 import type { WorkerProcess } from './channel.js'
 import { numbersIn } from './message.js'
+import type { OtherRequests } from './owner-session.js'
 import type { PrimaryLink } from './primary-link.js'
-import type { OverridesSession } from './worker-session.js'
 
 /** The overrides of a limiter, which the primary keeps. */
 export class ClusterOverrides implements OverrideStore {
@@ -31,7 +31,7 @@ export class ClusterOverrides implements OverrideStore {
   }
 
   private request(verb: string, ...args: readonly unknown[]): Promise<readonly unknown[]> {
-    return this.link.request(newOperationId(), verb, ...args)
+    return this.link.request([newOperationId(), verb, ...args])
   }
 }
 
@@ -46,7 +46,7 @@ interface ServedOverride {
 }
 
 /** Overrides in a primary: it serves each of their policies to all workers. */
-export class ServedOverrides extends OverrideMap implements OverridesSession {
+export class ServedOverrides extends OverrideMap {
   private readonly tiers: OverrideTiers<ServedOverride>
   private readonly workers = new Set<WorkerProcess>()
 
@@ -82,19 +82,14 @@ export class ServedOverrides extends OverrideMap implements OverridesSession {
     for (const served of this.tiers.all) served.close()
   }
 
-  // Requests of workers.
-
-  overrides(version: unknown): readonly unknown[] {
-    return version === this.version ? [this.version] : [this.version, [...this.list()]]
-  }
-
-  setOverride(key: unknown, policy: unknown): readonly unknown[] {
-    this.set(key as string, policy as Policy)
-    return [1]
-  }
-
-  deleteOverride(key: unknown): readonly unknown[] {
-    return [this.delete(key as string) ? 1 : 0]
+  /** Of workers. */
+  readonly requests: OtherRequests = {
+    overrides: (version) => (version === this.version ? [this.version] : [this.version, [...this.list()]]),
+    setOverride: (key, policy) => {
+      this.set(key as string, policy as Policy)
+      return [1]
+    },
+    deleteOverride: (key) => [this.delete(key as string) ? 1 : 0],
   }
 
   private made(served: ServedOverride): ServedOverride {

@@ -240,7 +240,7 @@ test('a worker that comes later finds what was spent, and the policy of now; an 
 
 /** Of takes [id, 1, limit, ...], of leases [id, 4 numbers, then of each run tokens, beginning and end]. */
 function tokensIn(message: unknown): number {
-  const answers = Array.isArray(message) && Array.isArray(message[2]) ? (message[2] as number[][]) : []
+  const answers = Array.isArray(message) && Array.isArray(message[3]) ? (message[3] as number[][]) : []
   const isLease = ({ length }: readonly number[]): boolean => length > 6 && (length - 5) % 3 === 0
   return sum(
     answers.map((answer) =>

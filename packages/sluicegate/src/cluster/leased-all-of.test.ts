@@ -13,7 +13,7 @@ const BOTH = allOf([USER, TEAM], { name: 'both' })
 const KEYS = ['u', 't'] as const
 
 function requestsIn(messages: readonly unknown[], verb: string): number {
-  const requests = messages.flatMap((message) => (Array.isArray(message) && Array.isArray(message[2]) ? message[2] : []))
+  const requests = messages.flatMap((message) => (Array.isArray(message) && Array.isArray(message[3]) ? message[3] : []))
   return requests.filter((request) => Array.isArray(request) && request[1] === verb).length
 }
 

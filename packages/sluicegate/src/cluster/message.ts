@@ -2,41 +2,49 @@ import { combined, type Decision } from '../decision/decision.js'
 import { StoreError } from '../errors.js'
 import type { Grant } from '../lease/grant.js'
 import type { Policy } from '../policy/policy.js'
+import { isGranted, type LeaseRequest, newOperationId, type Operation } from '../shared/backend.js'
 import { flowsBack, type LeaseRun, type MemoryLease } from './memory-lease.js'
 
 /*
- * The protocol between a primary process and a worker. Messages are arrays of plain JSON. Their first item marks them as this library's and the
- * second is the policy's name, so that others may use the same channel.
+ * The protocol between an owner of policies (a primary process, a Durable Object) and those who use them. Messages are arrays of plain JSON:
+ * [kind, name of the policy, version, ...content]. The kind marks them as this library's, so that others may use the same channel.
  *
- * 1. A worker creates its limiter and sends [REQUESTS, name, [[id, 'hello']]].
- * 2. The primary answers, and after each change of them sends, [TERMS, name, policy, horizonMs, workers]: the policy, 0 where nothing is leased,
- *    and how many workers it serves, which share the policy when it is gone.
- * 3. The worker decides by leases that it holds. For everything else it sends [REQUESTS, name, requests]: all requests of one turn of the event loop.
- * 4. A request is [id, verb, key, ...]. An id is used once in its worker; permits, reservations and grants go by the id of their request.
- *      take, peek key cost; refund, penalize key tokens; charge key [tokens of each policy]; block key ms; reset key
- *      lease key want horizonUs least part (the number of a policy of allOf, else 0)
- *      reserve key cost mostUs; redeem key id; giveBack key id tokens cost, of a lease: tokens of cost that a take has spent; release, heartbeat key id
+ * 1. A worker creates its limiter and sends [REQUESTS, name, VERSION, [[id, 'hello']]].
+ * 2. The primary answers, and after each change of them sends, [TERMS, name, VERSION, policy, horizonMs, workers]: the policy, 0 where nothing is
+ *    leased, and how many workers it serves, which share the policy when it is gone.
+ * 3. The worker decides by leases that it holds. For everything else it sends [REQUESTS, name, VERSION, requests]: all requests of one turn of
+ *    the event loop.
+ * 4. A request is an operation of the port (shared/backend.ts): [id, verb, key, ...fields], in the order of {@link FIELDS}. An id is used once in
+ *    its worker; charges and permits go by the id of the request that made them. Beside these there are
  *      overrides version; setOverride key policy; deleteOverride key; update policy
- * 5. The primary carries the requests out in order on the limiter in its memory, each as one step, and remembers by id what the worker holds.
- * 6. It answers [ANSWER, name, answers], an answer being [id, ...numbers], or [id, code, message] for an error; the code is NAME_UNKNOWN
- *    where no policy of that name is served.
+ * 5. The owner carries the requests out in order on the limiter in its memory, each as one step, and remembers by id what the worker holds.
+ * 6. It answers [ANSWER, name, VERSION, answers], an answer being [id, ...numbers], or [id, code, message] for an error; the code is NAME_UNKNOWN
+ *    where no policy of that name is served, and VERSION_UNKNOWN for requests of another version.
  *      most verbs: a decision; lease: a grant; release, heartbeat: 1 or 0
  *      reserve: 1 or 0 for charged, the microseconds until the tokens may be spent, a decision
  *      overrides: their version, and pairs of key and policy if it differs; changes to them: 1 if made
  * 7. An answer after the timeout comes too late: the worker gives a reservation back, releases a permit, and leaves other tokens charged.
  * 8. When a worker exits, the primary releases its permits and cancels its future reservations. Leased tokens expire.
  * 9. Without a primary a worker decides as the option `outage` says.
+ *
+ * What stays in every version: the first three items of a message, that a request begins with its id, and the form of an error. So during a
+ * rolling change each side knows the other for another version: nothing of it is carried out, and the worker decides as in an outage.
  */
+
+/** Grows with every change of what is sent. */
+export const VERSION = 1
 
 export const REQUESTS = 'sluicegate:ask'
 export const ANSWER = 'sluicegate:answer'
 export const TERMS = 'sluicegate:terms'
 
-/** The code of the answers to a worker whose policy the primary does not serve. */
+/** The code of the answers to a worker whose policy the owner does not serve. */
 export const NAME_UNKNOWN = 'NAME_UNKNOWN'
+/** The code of the answers to requests of another version. */
+export const VERSION_UNKNOWN = 'VERSION_UNKNOWN'
 
 export type Kind = typeof REQUESTS | typeof ANSWER | typeof TERMS
-export type Message = readonly [kind: Kind, policy: string, ...content: readonly unknown[]]
+export type Message = readonly [kind: Kind, policy: string, version: number, ...content: readonly unknown[]]
 
 /** What the limiter of an override is called on the channel: equal policies share it, and no policy has this name. */
 export function overrideChannel(name: string, content: string): string {
@@ -47,10 +55,69 @@ export function isKind(kind: unknown): kind is Kind {
   return kind === REQUESTS || kind === ANSWER || kind === TERMS
 }
 
+/** What is said to requests of another version, as an answer to each. */
+export function refusalOfVersion(requests: unknown, version: unknown): readonly unknown[] {
+  return refusalOf(
+    requests,
+    VERSION_UNKNOWN,
+    `this version of sluicegate speaks version ${VERSION} of the protocol, and not ${String(version)}`,
+  )
+}
+
+/** The same error as an answer to each request; none to what are no requests. */
+export function refusalOf(requests: unknown, code: string, why: string): readonly unknown[] {
+  if (!Array.isArray(requests) || requests.length > MOST_AT_ONCE) return []
+  return requests.filter(Array.isArray).map(([id]) => [id, code, why])
+}
+
 /** Requests in one message; a message with more is not answered. */
 export const MOST_AT_ONCE = 10_000
 
 export type Request = readonly [id: number, verb: string, ...args: readonly unknown[]]
+
+/** What is sent of each operation after its verb and key. Of a charge it is the id. */
+const FIELDS = {
+  take: ['cost'],
+  peek: ['cost'],
+  refund: ['tokens'],
+  penalize: ['tokens'],
+  charge: ['tokens'],
+  block: ['us'],
+  reset: [],
+  reserve: ['cost', 'maxWaitUs'],
+  redeem: ['charge'],
+  giveBack: ['charge', 'tokens', 'cost'],
+  release: ['id'],
+  heartbeat: ['id'],
+  lease: ['want', 'least', 'part'],
+} as const satisfies Record<SentOperation['verb'], readonly string[]>
+
+/** What an owner is asked. */
+export type SentOperation = Operation | ({ readonly verb: 'lease' } & LeaseRequest)
+
+/** An operation as it was received: nothing of it is checked. */
+export type ReceivedOperation = { readonly verb: keyof typeof FIELDS; readonly key: unknown } & Readonly<
+  Partial<Record<(typeof FIELDS)[keyof typeof FIELDS][number], unknown>>
+>
+
+/** The request for an operation. Its id is that of the operation, where it may be named later. */
+export function requestOf(operation: SentOperation): Request {
+  const { verb, key } = operation
+  const isNamed = verb === 'take' || verb === 'reserve'
+  const values: Readonly<Record<string, unknown>> =
+    'charge' in operation ? { ...operation, ...sentCharge(operation.charge) } : { ...operation }
+  return [isNamed ? operation.id : newOperationId(), verb, key, ...FIELDS[verb].map((field) => values[field])]
+}
+
+function sentCharge(charge: Extract<Operation, { charge: unknown }>['charge']): { readonly charge: number; readonly cost: number } {
+  return { charge: isGranted(charge) ? charge.grantId : charge.id, cost: charge.cost }
+}
+
+/** Undefined for another verb. */
+export function operationIn([, verb, key, ...values]: readonly unknown[]): ReceivedOperation | undefined {
+  const fields = Object.hasOwn(FIELDS, String(verb)) ? FIELDS[verb as keyof typeof FIELDS] : undefined
+  return fields && { verb: verb as keyof typeof FIELDS, key, ...Object.fromEntries(fields.map((field, i) => [field, values[i]])) }
+}
 
 /** JSON has no infinity. */
 const NEVER = -1

@@ -8,6 +8,7 @@ import type { Key } from '../limiter.js'
 import { checkOptions } from '../options/option-checks.js'
 import { checkChange, checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
+import { newOperationId } from '../shared/backend.js'
 import { ONE_PLACE } from '../shared/calls/call-guard.js'
 import { storeOf } from '../shared/limiter-over.js'
 import type { OpenStore } from '../shared/open-store.js'
@@ -16,8 +17,8 @@ import type { Store } from '../shared/store.js'
 import { StoreLimiter, type StoreLimiterParts } from '../shared/store-limiter.js'
 import type { Clock } from '../time/clock.js'
 import type { ParentChannel } from './channel.js'
-import { ClusterBackend } from './cluster-backend.js'
 import { ClusterOverrides } from './cluster-overrides.js'
+import { LinkBackend } from './link-backend.js'
 import { overrideChannel } from './message.js'
 import { PrimaryLink } from './primary-link.js'
 
@@ -75,7 +76,7 @@ function openedAt(channel: ParentChannel, clock: Clock): OpenStore {
         // Nothing is leased until the primary sends its terms.
         horizonMs: 0,
         lateAdvice: "raise lease of serveLimiter, or use its mode 'exact'",
-        connect: (policy) => new ClusterBackend(link, policy),
+        connect: (policy) => new LinkBackend(link, policy),
         limiter: (parts) => new ClusterLimiter(link, parts),
       }
     },
@@ -135,7 +136,7 @@ class ClusterLimiter extends StoreLimiter {
     this.checkOpen()
     const next = checkedPolicy(policy)
     checkChange(this.policy, next)
-    this.link.tell('update', next)
+    this.link.tell([newOperationId(), 'update', next])
   }
 
   override close(): void {

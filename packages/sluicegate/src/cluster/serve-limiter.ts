@@ -1,23 +1,19 @@
 import { makeLimiter } from '../create-limiter.js'
-import { defaultClock } from '../default-clock.js'
 import { PolicyError } from '../errors.js'
 import type { Override } from '../layers/override-map.js'
-import { leaseUsOf } from '../lease/leasing.js'
 import type { Limiter, LimiterOptions } from '../limiter.js'
 import { checkOneOf } from '../options/option-checks.js'
 import type { WithOverrides } from '../overrides.js'
-import { checkChange, checkedPolicy } from '../policy/checked-policy.js'
-import { changedPolicy, type Policy } from '../policy/policy.js'
+import { checkedPolicy } from '../policy/checked-policy.js'
+import type { Policy } from '../policy/policy.js'
 import { checkedHorizonMs, checkOptionNames } from '../shared/shared-options.js'
 import { ShownLimiter } from '../shown.js'
-import { tickerOf } from '../time/clock.js'
 import type { Duration } from '../time/duration.js'
-import type { BookingService } from '../waiting/reserving.js'
 import { type PrimaryCluster, receiveFromWorker, type WorkerProcess } from './channel.js'
 import { ServedOverrides } from './cluster-overrides.js'
-import { horizonMsFor, keepRoomForLeases, policyUnderLease } from './memory-lease.js'
-import { ANSWER, type Message, MOST_AT_ONCE, overrideChannel, REQUESTS, TERMS } from './message.js'
-import { type PrimaryLimiter, partsOf, type ServedTerms, WorkerSession } from './worker-session.js'
+import { ANSWER, type Message, MOST_AT_ONCE, overrideChannel, REQUESTS, TERMS, VERSION } from './message.js'
+import { OwnedPolicy } from './owned-policy.js'
+import { type OtherRequests, OwnerSession } from './owner-session.js'
 
 /** What {@link serveLimiter} takes beside the policy. */
 export interface ServeOptions extends Pick<LimiterOptions, 'maxKeys' | 'growTo' | 'onFull' | 'newcomers' | 'clock'> {
@@ -121,12 +117,9 @@ export function serveLimiter(policy: Policy, options: ServeOptions = {}): Served
   return served
 }
 
-class Served extends ShownLimiter<Policy> implements ServedLimiter, ServedTerms {
-  policy: Policy
+class Served extends ShownLimiter<Policy> implements ServedLimiter {
   declare overrides?: ServedOverrides
-  readonly limiter: PrimaryLimiter
-  readonly nowUs: () => number
-  private readonly longestMs: number
+  private readonly owned: OwnedPolicy
   /** Its name on the channel. */
   private readonly name: string
   /** Stops serving a worker. */
@@ -137,32 +130,19 @@ class Served extends ShownLimiter<Policy> implements ServedLimiter, ServedTerms 
     policy: Policy,
     name: string,
     longestMs: number,
-    { clock = defaultClock(policy), ...memory }: Pick<ServeOptions, 'maxKeys' | 'growTo' | 'onFull' | 'newcomers' | 'clock'>,
+    { clock, ...memory }: Pick<ServeOptions, 'maxKeys' | 'growTo' | 'onFull' | 'newcomers' | 'clock'>,
   ) {
     super()
-    this.policy = policy
     this.name = name
-    this.longestMs = longestMs
-    // Without layers a limiter also makes its reservations.
-    this.limiter = makeLimiter(this.kept(policy), { clock, ...memory }) as Limiter & BookingService
-    for (const [i, part] of partsOf(this.limiter).entries()) {
-      keepRoomForLeases(part, () => ({ policy: this.policy.policies?.[i] ?? this.policy, leaseUs: this.leaseUs }))
-    }
-    const ticker = tickerOf(clock)
-    this.nowUs = () => ticker.read()
+    this.owned = new OwnedPolicy(policy, { longestMs, clock, make: (kept, own) => makeLimiter(kept, { clock: own, ...memory }) })
   }
 
-  /** 0 where nothing is leased. */
-  get horizonMs(): number {
-    return horizonMsFor(this.policy, this.longestMs)
+  get policy(): Policy {
+    return this.owned.policy
   }
 
-  get horizonUs(): number {
-    return this.horizonMs * 1000
-  }
-
-  get leaseUs(): number {
-    return leaseUsOf(this.horizonMs)
+  get limiter(): Limiter {
+    return this.owned.limiter
   }
 
   serveCluster(cluster: PrimaryCluster): void {
@@ -175,16 +155,15 @@ class Served extends ShownLimiter<Policy> implements ServedLimiter, ServedTerms 
   serve(worker: WorkerProcess): () => void {
     const before = this.workers.get(worker)
     if (before !== undefined) return before
-    const hello = (): void => this.sendTerms(worker)
-    const service = new WorkerSession(this, hello)
+    const session = new OwnerSession(this.owned, this.othersOf(worker))
     const stop = receiveFromWorker(worker, this.name, {
       receiver: (kind, [requests]) => {
         if (kind !== REQUESTS || !Array.isArray(requests) || requests.length > MOST_AT_ONCE) return
-        send(worker, [ANSWER, this.name, service.answers(requests)])
+        send(worker, [ANSWER, this.name, VERSION, session.answers(requests)])
       },
       onEnd: () => {
         end()
-        service.leave()
+        session.leave()
       },
     })
     const endOverrides = this.overrides?.serve(worker)
@@ -199,11 +178,8 @@ class Served extends ShownLimiter<Policy> implements ServedLimiter, ServedTerms 
     return end
   }
 
-  update(policy: unknown): void {
-    const next = changedPolicy(checkedPolicy(policy), { name: this.policy.name })
-    checkChange(this.policy, next)
-    this.limiter.update(this.kept(next))
-    this.policy = next
+  update(policy: Policy): void {
+    this.owned.update(checkedPolicy(policy))
     this.sendTermsToAll()
   }
 
@@ -213,19 +189,35 @@ class Served extends ShownLimiter<Policy> implements ServedLimiter, ServedTerms 
     this.overrides?.close()
   }
 
+  private othersOf(worker: WorkerProcess): OtherRequests {
+    const { overrides } = this
+    return {
+      hello: () => {
+        this.sendTerms(worker)
+        return []
+      },
+      update: (policy) => {
+        this.update(policy as Policy)
+        return []
+      },
+      ...(overrides?.requests ?? NO_OVERRIDES),
+    }
+  }
+
   private sendTermsToAll(): void {
     for (const worker of this.workers.keys()) this.sendTerms(worker)
   }
 
   private sendTerms(worker: WorkerProcess): void {
-    send(worker, [TERMS, this.name, this.policy, this.horizonMs, this.workers.size])
-  }
-
-  /** The policy under which the state is kept. */
-  private kept(policy: Policy): Policy {
-    return policyUnderLease(policy, leaseUsOf(horizonMsFor(policy, this.longestMs)))
+    send(worker, [TERMS, this.name, VERSION, this.policy, this.owned.horizonMs, this.workers.size])
   }
 }
+
+function noOverrides(): never {
+  throw new PolicyError('OPTION_INVALID', 'overrides', undefined, 'are not kept by serveLimiter: give it overrides: true as well')
+}
+
+const NO_OVERRIDES: OtherRequests = { overrides: noOverrides, setOverride: noOverrides, deleteOverride: noOverrides }
 
 /** A worker that is gone needs no message. */
 function send(worker: WorkerProcess, message: Message): void {

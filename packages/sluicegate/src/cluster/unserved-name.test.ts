@@ -64,3 +64,29 @@ test('a primary that serves it a little later is no fault, and decides from then
   })
   assert.deepEqual(messages, [])
 })
+
+test('a primary and a worker of different versions tell each other so, carry nothing out, and the worker warns once', async () => {
+  const messages = await warnings(async () => {
+    const clock = manualClock()
+    const pair = channelPair()
+    const served = serveLimiter(policy('A'), { clock })
+    served.serve(pair.worker)
+    // A worker of a later version: each of its requests has an error for an answer, in the form that every version reads.
+    pair.worker.emit('message', ['sluicegate:ask', 'A', 2, [[7, 'take', 'k', 1]]])
+    const [kind, name, version, answers] = pair.toWorker.at(-1) as readonly unknown[]
+    assert.deepEqual([kind, name, version], ['sluicegate:answer', 'A', 1])
+    assert.match(JSON.stringify(answers), /^\[\[7,"VERSION_UNKNOWN",".* speaks version 1 of the protocol, and not 2"\]\]$/)
+    assert.equal(served.limiter.peek('k').remaining, 100)
+    // A primary of a later version.
+    const { parent, worker } = channelPair()
+    served.serve(worker)
+    const limiter = createLimiter(policy('A'), { store: primary({ process: parent }), clock })
+    await turns()
+    parent.emit('message', ['sluicegate:terms', 'A', 2, { of: 'another form' }])
+    for (let i = 0; i < 2; i++) assert.equal((await limiter.take('k')).source, 'outage')
+    for (const each of [served, limiter]) each.close()
+  })
+  assert.deepEqual(messages, [
+    'the primary speaks version 2 of the protocol, and not 1: restart the processes with one version; until then the option outage decides here',
+  ])
+})

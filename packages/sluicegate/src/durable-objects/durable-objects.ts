@@ -1,4 +1,4 @@
-import { ClusterBackend } from '../cluster/cluster-backend.js'
+import { LinkBackend } from '../cluster/link-backend.js'
 import { horizonMsFor } from '../cluster/memory-lease.js'
 import type { Decision } from '../decision/decision.js'
 import { type Receipt, WAIT } from '../decision/receipt.js'
@@ -69,7 +69,7 @@ export function durableObjects(namespace: ObjectNamespace, options: DurableObjec
           const link = new ObjectLink({ namespace, waitUntil, objectFor, timeoutMs, name: policy.name })
           return {
             clock,
-            connect: (each) => new ClusterBackend(link, each),
+            connect: (each) => new LinkBackend(link, each),
             places: { serverOf: () => undefined, slotOf: (key) => placeOf(objectFor(key)) },
             horizonMs: horizonMsFor(policy, horizonMs),
             lateAdvice: "raise lease.horizonMs here and of limiterObject, or use mode 'exact'",

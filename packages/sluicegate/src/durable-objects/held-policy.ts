@@ -1,13 +1,10 @@
-import { horizonMsFor, keepRoomForLeases, policyUnderLease } from '../cluster/memory-lease.js'
 import { fullAfterMs, numbersOfDecision } from '../cluster/message.js'
-import { type PrimaryLimiter, partsOf, type ServedTerms } from '../cluster/worker-session.js'
+import { OwnedPolicy, type PrimaryLimiter } from '../cluster/owned-policy.js'
 import { makeLimiter, restoreLimiter } from '../create-limiter.js'
-import { defaultClock } from '../default-clock.js'
 import { PolicyError } from '../errors.js'
-import { leaseUsOf } from '../lease/leasing.js'
 import type { Key, LimiterOptions } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
-import { type Clock, tickerOf } from '../time/clock.js'
+import type { Clock } from '../time/clock.js'
 import { emitWarning } from '../warn-once.js'
 
 /** How an object holds a policy. */
@@ -19,36 +16,19 @@ export interface HeldOptions extends Pick<LimiterOptions, 'onFull'> {
 }
 
 /** The true state of one policy, in the memory of an object. */
-export class HeldPolicy implements ServedTerms {
-  readonly policy: Policy
-  readonly horizonUs: number
-  readonly leaseUs: number
-  readonly limiter: PrimaryLimiter
-  readonly nowUs: () => number
+export class HeldPolicy extends OwnedPolicy {
   /** The latest time at which a key that was used is full; Unix milliseconds. */
   newAtMs: number
 
   /** @param stored a snapshot of the limiter, and what `newAtMs` then was. */
   constructor(policy: Policy, options: HeldOptions, stored?: { readonly snapshot: Uint8Array; readonly newAtMs: number }) {
-    const { longestMs, clock = defaultClock(policy), ...room } = options
-    const horizonMs = horizonMsFor(policy, longestMs)
-    this.policy = policy
-    this.horizonUs = horizonMs * 1000
-    this.leaseUs = leaseUsOf(horizonMs)
-    this.newAtMs = stored?.newAtMs ?? 0
-    const kept = policyUnderLease(policy, this.leaseUs)
-    const restored = stored === undefined ? undefined : restoredAs(kept, stored.snapshot, clock)
-    // Without layers a limiter also makes its reservations.
-    this.limiter = restored ?? (makeLimiter(kept, { ...room, growTo: room.maxKeys, clock }) as PrimaryLimiter)
-    for (const [i, part] of partsOf(this.limiter).entries()) {
-      keepRoomForLeases(part, () => ({ policy: policy.policies?.[i] ?? policy, leaseUs: this.leaseUs }))
+    const { longestMs, clock, ...room } = options
+    const make = (kept: Policy, own: Clock): PrimaryLimiter => {
+      const restored = stored === undefined ? undefined : restoredAs(kept, stored.snapshot, own)
+      return restored ?? (makeLimiter(kept, { ...room, growTo: room.maxKeys, clock: own }) as PrimaryLimiter)
     }
-    const ticker = tickerOf(clock)
-    this.nowUs = () => ticker.read()
-  }
-
-  update(policy: unknown): void {
-    throw new PolicyError('OPTION_INVALID', 'policy', policy, 'is changed where limiterObject() is called')
+    super(policy, { longestMs, clock, make })
+    this.newAtMs = stored?.newAtMs ?? 0
   }
 
   /** Notes when the keys of requests that were carried out will be full. */
@@ -57,17 +37,17 @@ export class HeldPolicy implements ServedTerms {
     const isEach = answers.length === requests.length
     for (const [i, request] of requests.entries()) {
       if (!Array.isArray(request)) continue
-      const [, verb, key, , , , part] = request
+      const [, verb, key, , , part] = request
       const [, ...answer] = isEach ? (answers[i] as readonly unknown[]) : []
       const afterMs = verb === 'take' ? fullAfterMs(answer) : undefined
       if (afterMs !== undefined) this.noteFull(afterMs)
-      else if (verb !== 'hello') this.noteKey(key, verb === 'lease' ? part : undefined)
+      else this.noteKey(key, verb === 'lease' ? part : undefined)
     }
   }
 
   private noteKey(key: Key, part: unknown): void {
     try {
-      const limiter = part === undefined ? this.limiter : partsOf(this.limiter)[part as number]
+      const limiter = part === undefined ? this.limiter : this.parts[part as number]
       if (limiter !== undefined) this.noteFull(fullAfterMs(numbersOfDecision(limiter.peek(key))) ?? 0)
     } catch {
       // The request was refused: it changed nothing.

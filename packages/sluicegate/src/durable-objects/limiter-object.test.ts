@@ -33,9 +33,9 @@ function setUp(policies = [bucket], options: LimiterObjectOptions = {}) {
     return new Response('the object has failed', { status: 500 })
   }
   const send = async (requests: readonly (readonly unknown[])[], name = 'api', sender = 'worker'): Promise<unknown[][]> => {
-    const response = await post(JSON.stringify(['sluicegate:ask', name, requests.map((each) => [++id, ...each]), sender]))
+    const response = await post(JSON.stringify(['sluicegate:ask', name, 1, requests.map((each) => [++id, ...each]), sender]))
     assert.equal(response.status, 200, await response.clone().text())
-    const [, , answers] = (await response.json()) as [string, string, unknown[][]]
+    const [, , , answers] = (await response.json()) as [string, string, number, unknown[][]]
     return answers.map(([, ...content]) => content)
   }
   const take = async (key = 'ada', name = 'api'): Promise<boolean> => (await send([['take', key, 1]], name))[0]?.[0] === 1
@@ -87,7 +87,7 @@ test('what storage does not take is not admitted, and an object goes on from wha
   await evict()
   assert.equal(await admitted(take, 4), 4)
   storage.before = () => Promise.reject(new Error('the disk is full'))
-  const response = await post(JSON.stringify(['sluicegate:ask', 'api', [[1, 'take', 'ada', 6]], 'worker']))
+  const response = await post(JSON.stringify(['sluicegate:ask', 'api', 1, [[1, 'take', 'ada', 6]], 'worker']))
   assert.equal(response.status, 500)
   storage.before = () => Promise.resolve()
   assert.equal(await admitted(take, 10), 6)
@@ -118,7 +118,7 @@ test('a denial is not stored, and no peek is', async () => {
 test('a key that is only looked at is not stored, also where tokens are leased', async () => {
   const { clock, storage, evict, send } = setUp([tokenBucket({ limit: 100, window: '1s', name: 'api' })], { mode: 'leased' })
   await evict()
-  await send([['lease', 'ada', 10, 50_000, 1, 0]])
+  await send([['lease', 'ada', 10, 1, 0]])
   const { puts } = storage
   for (let i = 0; i < 10; i++) {
     clock.advance(1_000)
@@ -160,7 +160,7 @@ test('of several policies the alarm waits for the one whose key is full last', a
 test('a block outlives eviction and alarms until it ends', async () => {
   const { clock, evict, alarm, send, take } = setUp()
   await evict()
-  await send([['block', 'ada', 60_000]])
+  await send([['block', 'ada', 60_000_000]])
   for (const ms of [30_000, 29_999]) {
     clock.advance(ms)
     await alarm()
@@ -209,8 +209,8 @@ const NOT_MESSAGES = [
   'null',
   '[]',
   '["sluicegate:ask"]',
-  '["sluicegate:ask","api",{},"w"]',
-  '["sluicegate:ask","api",[],7]',
+  '["sluicegate:ask","api",1,{},"w"]',
+  '["sluicegate:ask","api",1,[],7]',
   '[]'.repeat(2 ** 22 + 1),
 ]
 
@@ -218,14 +218,14 @@ test('what is no message is refused, and no request gets an exception', async ()
   const { evict, post, send } = setUp()
   await evict()
   for (const body of NOT_MESSAGES) assert.equal((await post(body)).status, 400, body.slice(0, 40))
-  const tooMany = JSON.stringify(['sluicegate:ask', 'api', Array.from({ length: 10_001 }, () => [1, 'peek', 'ada', 1]), 'w'])
+  const tooMany = JSON.stringify(['sluicegate:ask', 'api', 1, Array.from({ length: 10_001 }, () => [1, 'peek', 'ada', 1]), 'w'])
   assert.equal((await post(tooMany)).status, 400)
   const refused = await send([
     ['take', 'k'.repeat(100_000), 1],
     ['take', { toString: 1 }, 1],
     ['take', ['ada', 'bob'], 1],
     ['take', 'ada', -1],
-    ['lease', 'ada', 1e9, 1e9, 1e9, 9],
+    ['lease', 'ada', 1e9, 1e9, 9],
     ['__proto__', 'ada'],
     ['update', bucket],
     ['setOverride', 'ada', bucket],
@@ -237,6 +237,8 @@ test('what is no message is refused, and no request gets an exception', async ()
   )
   const [[code] = []] = await send([['take', 'ada', 1]], 'other')
   assert.equal(code, 'NAME_UNKNOWN')
+  const other = await post(JSON.stringify(['sluicegate:ask', 'api', 2, [[1, 'take', 'ada', 1]], 'w']))
+  assert.match(await other.text(), /^\["sluicegate:answer","api",1,\[\[1,"VERSION_UNKNOWN","/)
 })
 
 test('keys beyond those of an object take no more memory or storage, and a spent key is not forgotten for them', async () => {

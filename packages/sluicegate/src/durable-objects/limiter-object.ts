@@ -1,5 +1,5 @@
-import { NAME_UNKNOWN } from '../cluster/message.js'
-import { WorkerSession } from '../cluster/worker-session.js'
+import { NAME_UNKNOWN, refusalOf, refusalOfVersion, VERSION } from '../cluster/message.js'
+import { OwnerSession } from '../cluster/owner-session.js'
 import { PolicyError } from '../errors.js'
 import { checkInteger, checkOneOf, checkOptions } from '../options/option-checks.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
@@ -122,7 +122,7 @@ interface Held {
   readonly terms: HeldPolicy
   readonly stored: StoredState
   /** The last used at the end. */
-  readonly sessions: Map<string, WorkerSession>
+  readonly sessions: Map<string, OwnerSession>
 }
 
 class HeldObject implements LimiterObject {
@@ -166,10 +166,11 @@ class HeldObject implements LimiterObject {
     await this.state.storage.deleteAll()
   }
 
-  private answered({ name, requests, sender }: ObjectRequests): readonly unknown[] {
+  private answered({ name, version, requests, sender }: ObjectRequests): readonly unknown[] {
+    if (version !== VERSION) return refusalOfVersion(requests, version)
     if (!this.policies.has(name)) {
       const why = `the object holds no policy ${JSON.stringify(name)}; it holds: ${[...this.policies.keys()].join(', ')}`
-      return requests.filter(Array.isArray).map(([id]) => [id, NAME_UNKNOWN, why])
+      return refusalOf(requests, NAME_UNKNOWN, why)
     }
     const held = this.heldOf(name)
     const answers = sessionOf(held, sender).answers(requests)
@@ -206,8 +207,8 @@ class HeldObject implements LimiterObject {
   }
 }
 
-function sessionOf({ sessions, terms }: Held, sender: string): WorkerSession {
-  const session = sessions.get(sender) ?? new WorkerSession(terms, () => undefined)
+function sessionOf({ sessions, terms }: Held, sender: string): OwnerSession {
+  const session = sessions.get(sender) ?? new OwnerSession(terms)
   sessions.delete(sender)
   sessions.set(sender, session)
   if (sessions.size > MOST_SENDERS) sessions.delete(sessions.keys().next().value as string)

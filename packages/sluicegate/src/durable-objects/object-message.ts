@@ -1,4 +1,5 @@
-import { ANSWER, MOST_AT_ONCE, REQUESTS } from '../cluster/message.js'
+import { ANSWER, type Message, MOST_AT_ONCE, REQUESTS, VERSION } from '../cluster/message.js'
+import { StoreError } from '../errors.js'
 
 /*
  * The messages of sluicegate/cluster (cluster/message.ts) as bodies of HTTP, one REQUESTS and one ANSWER a request. REQUESTS has one more item: the
@@ -13,12 +14,15 @@ const LONGEST_SENDER = 64
 /** What one limiter sends to an object. */
 export interface ObjectRequests {
   readonly name: string
+  /** Of the protocol, as the limiter speaks it. */
+  readonly version: unknown
   readonly requests: readonly unknown[]
   readonly sender: string
 }
 
-export function requestBody({ name, requests, sender }: ObjectRequests): string {
-  return JSON.stringify([REQUESTS, name, requests, sender])
+export function requestBody({ name, requests, sender }: Omit<ObjectRequests, 'version'>): string {
+  const message: Message = [REQUESTS, name, VERSION, requests, sender]
+  return JSON.stringify(message)
 }
 
 /** Undefined for what is no such message. */
@@ -26,19 +30,27 @@ export function requestsIn(body: string): ObjectRequests | undefined {
   if (body.length > LONGEST_BODY) return undefined
   const message = parsed(body)
   if (!Array.isArray(message) || message[0] !== REQUESTS) return undefined
-  const [, name, requests, sender] = message as readonly unknown[]
+  const [, name, version, requests, sender] = message as readonly unknown[]
   if (typeof name !== 'string' || !Array.isArray(requests) || requests.length > MOST_AT_ONCE) return undefined
-  return typeof sender === 'string' && sender.length <= LONGEST_SENDER ? { name, requests, sender } : undefined
+  return typeof sender === 'string' && sender.length <= LONGEST_SENDER ? { name, version, requests, sender } : undefined
 }
 
 export function answerBody(name: string, answers: readonly unknown[]): string {
-  return JSON.stringify([ANSWER, name, answers])
+  const message: Message = [ANSWER, name, VERSION, answers]
+  return JSON.stringify(message)
 }
 
-/** The answers in a message; none in any other. */
-export function answersIn(message: unknown): readonly (readonly unknown[])[] {
-  if (!Array.isArray(message) || message[0] !== ANSWER || !Array.isArray(message[2])) return []
-  return message[2].filter(Array.isArray)
+/**
+ * The answers in a message; none in any other.
+ *
+ * @throws {StoreError} `OUTAGE` for one of another version.
+ */
+export function answersIn(message: unknown): readonly unknown[] {
+  if (!Array.isArray(message) || message[0] !== ANSWER) return []
+  const [, , version, answers] = message
+  // What an object says to another version has the form of an error in every version.
+  if (version !== VERSION && !Array.isArray(answers)) throw new StoreError('OUTAGE', `the object speaks version ${version} of the protocol`)
+  return Array.isArray(answers) ? answers : []
 }
 
 function parsed(text: string): unknown {

@@ -1,5 +1,5 @@
 import { flowsBack, keepRoomForLeases, leasedFrom, type MemoryLease, policyUnderLease, windowEndUs } from '../cluster/memory-lease.js'
-import { partsOf } from '../cluster/worker-session.js'
+import { partsOf } from '../cluster/owned-policy.js'
 import type { Decision } from '../decision/decision.js'
 import { holdsPermits } from '../decision/permit.js'
 import { high, low } from '../memory/fingerprint.js'

@@ -1,0 +1,48 @@
+import type { Grant } from '../lease/grant.js'
+import type { Policy } from '../policy/policy.js'
+import type { Answer, Backend, LeaseRequest, Operation } from '../shared/backend.js'
+import type { Link } from './link.js'
+import { decisionIn, grantIn, numbersIn, requestOf } from './message.js'
+
+/** The state of one policy at its owner: each operation is one request over a link. */
+export class LinkBackend implements Backend {
+  private readonly link: Link
+  private readonly policy: Policy
+
+  constructor(link: Link, policy: Policy) {
+    this.link = link
+    this.policy = policy
+  }
+
+  async execute(operation: Operation): Promise<Answer> {
+    const { link, policy } = this
+    switch (operation.verb) {
+      case 'take':
+        // With a receipt, which a reservation for now has.
+        if (operation.isHeld) return this.execute({ ...operation, verb: 'reserve', maxWaitUs: 0 })
+        break
+      case 'reserve': {
+        const most = Math.min(Math.floor(operation.maxWaitUs), Number.MAX_SAFE_INTEGER)
+        const answer = await link.request(requestOf({ ...operation, maxWaitUs: most }))
+        const [charged, waitUs = 0, ...numbers] = numbersIn(answer, 2)
+        return { done: charged === 1, waitUs, decision: decisionIn(numbers, policy), order: operation.id }
+      }
+      case 'release':
+      case 'heartbeat':
+        return { done: numbersIn(await link.request(requestOf(operation)), 1)[0] === 1 }
+    }
+    const decision = decisionIn(await link.request(requestOf(operation)), policy)
+    return { done: decision.allowed, decision }
+  }
+
+  async lease(lease: LeaseRequest): Promise<Grant> {
+    const { link, policy } = this
+    const request = requestOf({ verb: 'lease', ...lease })
+    return grantIn(await link.request(request), policy.policies?.[lease.part] ?? policy, lease.least, request[0])
+  }
+
+  /** The owner gets it in order with all requests, also from a limiter that was closed and gets no answers. */
+  tell(operation: Operation): void {
+    this.link.tell(requestOf(operation))
+  }
+}
