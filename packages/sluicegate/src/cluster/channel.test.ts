@@ -189,6 +189,6 @@ test('misuse throws in the process that causes it', () => {
   assert.throws(() => primary({ prozess: pair.parent } as never), { code: 'OPTION_UNKNOWN' })
   assert.throws(() => serveLimiter(TEN, { mode: 'loose' } as unknown as ServeOptions), { code: 'OPTION_INVALID', option: 'mode' })
   assert.throws(() => serveLimiter(TEN, { cluster: {} } as unknown as ServeOptions), { code: 'OPTION_INVALID', option: 'cluster' })
-  assert.throws(() => serveLimiter(TEN, { lease: 0 }), { code: 'OPTION_INVALID', option: 'lease.horizonMs' })
+  assert.throws(() => serveLimiter(TEN, { lease: 0 }), { code: 'DURATION_INVALID', option: 'lease' })
   assert.throws(() => serveLimiter({} as Policy), { code: 'POLICY_INVALID' })
 })
