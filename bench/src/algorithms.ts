@@ -26,15 +26,6 @@ const PACKED = { limit: 65_535, window: '250ms' } as const
 const WIDE_LIMIT = 100_000
 const PASSING_WINDOW = fixedWindow({ limit: LARGEST, window: '1s' })
 
-function log(slotBytes: 4 | 8): Algorithm {
-  return {
-    allow: slidingLog({ limit: 50_000, window: '1ms', slotBytes }),
-    allowMany: slidingLog({ limit: 100, window: '250ms', slotBytes }),
-    deny: slidingLog({ limit: 1_000, window: '1h', slotBytes }),
-    denyMany: slidingLog({ limit: 10, window: '1h', slotBytes }),
-  }
-}
-
 /** By the names of the report. */
 export const ALGORITHMS = {
   'token bucket': { allow: tokenBucket(ALLOW), deny: tokenBucket(DENY) },
@@ -45,12 +36,12 @@ export const ALGORITHMS = {
     allow: slidingWindow({ limit: LARGEST, window: '1s' }),
     deny: slidingWindow({ limit: WIDE_LIMIT, window: YEAR_MS }),
   },
-  'sliding window, compact': {
-    allow: slidingWindow({ limit: LARGEST, window: '1s', counters: 'compact' }),
-    deny: slidingWindow({ limit: WIDE_LIMIT, window: YEAR_MS, counters: 'compact' }),
+  'sliding log': {
+    allow: slidingLog({ limit: 50_000, window: '1ms' }),
+    allowMany: slidingLog({ limit: 100, window: '250ms' }),
+    deny: slidingLog({ limit: 1_000, window: '1h' }),
+    denyMany: slidingLog({ limit: 10, window: '1h' }),
   },
-  'sliding log, 8 bytes': log(8),
-  'sliding log, 4 bytes': log(4),
   'concurrency, take and release': { allow: concurrency({ limit: 100, ttl: '1h' }), deny: concurrency({ limit: 10, ttl: '1h' }) },
   'allOf of 2': { allow: allOf([tokenBucket(ALLOW), PASSING_WINDOW]), deny: allOf([tokenBucket(DENY), PASSING_WINDOW]) },
 } as const satisfies Record<string, Algorithm>

@@ -202,11 +202,9 @@ const algorithmsMemory: Question = {
       measurements.push(...(await bytesAKey(`${name}; keyed; precise`, filling, name)))
     }
     for (const limit of LOG_LIMITS) {
-      for (const slotBytes of [8, 4] as const) {
-        const name: LogContenderName = `sliding log of ${limit}, ${slotBytes} bytes`
-        measurements.push(...(await bytesAKey(name, filling, `${name}, one request a key`)))
-        measurements.push(...(await bytesAKey(name, { ...filling, takesPerKey: limit }, `${name}, full`)))
-      }
+      const name: LogContenderName = `sliding log of ${limit}`
+      measurements.push(...(await bytesAKey(name, filling, `${name}, one request a key`)))
+      measurements.push(...(await bytesAKey(name, { ...filling, takesPerKey: limit }, `${name}, full`)))
     }
     const note =
       'Resident: growth of the resident set in a fresh process, after a full collection. By its own stats: memoryBytes. Concurrency: 100 permits.'

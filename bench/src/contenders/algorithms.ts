@@ -31,22 +31,19 @@ export const ALGORITHM_CONTENDERS = Object.fromEntries(
 
 /** Sizes of the logs whose memory is measured. */
 export const LOG_LIMITS = [10, 100] as const
-const SLOT_BYTES = [8, 4] as const
 
-export type LogContenderName = `sliding log of ${(typeof LOG_LIMITS)[number]}, ${(typeof SLOT_BYTES)[number]} bytes`
+export type LogContenderName = `sliding log of ${(typeof LOG_LIMITS)[number]}`
 
 /** Logs that keep every entry, by key. */
 export const LOG_CONTENDERS = Object.fromEntries(
-  LOG_LIMITS.flatMap((limit) =>
-    SLOT_BYTES.map((slotBytes) => {
-      const allow = slidingLog({ limit, window: '1h', slotBytes })
-      return [`sliding log of ${limit}, ${slotBytes} bytes`, (job: Job) => keyed({ allow, deny: allow }, job, preciseClock())]
-    }),
-  ),
+  LOG_LIMITS.map((limit) => {
+    const allow = slidingLog({ limit, window: '1h' })
+    return [`sliding log of ${limit}`, (job: Job) => keyed({ allow, deny: allow }, job, preciseClock())]
+  }),
 ) as Record<LogContenderName, ContenderFactory>
 
 const TURN_BITS = Math.log2(TAKES_IN_TURN)
-/** More than any limit here: a counter with random steps is full after a few takes beyond its limit. */
+/** More than any limit here. */
 const MOST_TAKES_TO_FILL = 1_000_000
 
 const passed = (answer: unknown): boolean => (answer as Decision).allowed

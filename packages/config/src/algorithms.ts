@@ -9,15 +9,15 @@ interface Offer {
   readonly options: readonly RuleOption[]
 }
 
-export type RuleOption = 'limit' | 'window' | 'burst' | 'time-zone' | 'counters' | 'slot-bytes' | 'ttl'
+export type RuleOption = 'limit' | 'window' | 'burst' | 'time-zone' | 'ttl'
 export type AlgorithmName = 'token-bucket' | 'gcra' | 'fixed-window' | 'sliding-window' | 'sliding-log' | 'concurrency'
 
 export const OFFERS: Readonly<Record<AlgorithmName, Offer>> = {
   'token-bucket': { make: tokenBucket, options: ['limit', 'window', 'burst'] },
   gcra: { make: gcra, options: ['limit', 'window', 'burst'] },
   'fixed-window': { make: fixedWindow, options: ['limit', 'window', 'time-zone'] },
-  'sliding-window': { make: slidingWindow, options: ['limit', 'window', 'counters'] },
-  'sliding-log': { make: slidingLog, options: ['limit', 'window', 'slot-bytes'] },
+  'sliding-window': { make: slidingWindow, options: ['limit', 'window'] },
+  'sliding-log': { make: slidingLog, options: ['limit', 'window'] },
   concurrency: { make: concurrency, options: ['limit', 'ttl'] },
 }
 

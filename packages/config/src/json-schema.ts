@@ -177,8 +177,6 @@ const RATE_LIMIT = {
   window: told('window', { type: 'string', minLength: 1 }, 'In the place of unit: 30s, or day or month of the calendar.'),
   burst: told('burst', TOKENS),
   timeZone: told('time_zone', { type: 'string', minLength: 1 }),
-  counters: told('counters', { enum: ['exact', 'compact'] }),
-  slotBytes: told('slot_bytes', { enum: [4, 8] }),
   ...ENVOY_TABLE,
   ...ofPolicies((name) => name.replaceAll('-', '_')),
 }

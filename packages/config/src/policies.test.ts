@@ -22,9 +22,7 @@ const READ: readonly [what: string, options: string, policy: Partial<Policy>][] 
     { calendar: { unit: 'month', timeZone: 'Europe/Rome' } },
   ],
   ['a sliding window', 'algorithm: sliding-window, limit: 5, window: 1m', { algorithm: 'sliding-window', limit: 5, windowMs: 60_000 }],
-  ['compact counters', 'algorithm: sliding-window, limit: 5, window: 1m, counters: compact', { counters: 'compact' }],
-  ['a sliding log', 'algorithm: sliding-log, limit: 5, window: 10s', { algorithm: 'sliding-log', limit: 5, slotBytes: 8 }],
-  ['small slots', 'algorithm: sliding-log, limit: 5, window: 10s, slot-bytes: 4', { algorithm: 'sliding-log', slotBytes: 4 }],
+  ['a sliding log', 'algorithm: sliding-log, limit: 5, window: 10s', { algorithm: 'sliding-log', limit: 5 }],
 ]
 
 for (const [what, options, policy] of READ) {
@@ -70,7 +68,6 @@ const FAULTS: readonly [what: string, options: string, fault: RegExp][] = [
     'algorithm: fixed-window, limit: 5, window: 1m, burst: 9',
     /^gate\.yaml:2:57: policies\.api\.burst: is for token-bucket and gcra, not for fixed-window$/,
   ],
-  ['counters of a log', 'algorithm: sliding-log, limit: 5, window: 1m, counters: compact', /counters: is for sliding-window, not for/],
   [
     'a misspelt option',
     'algorithm: fixed-window, limit: 5, window: day, timezone: UTC',
@@ -101,12 +98,6 @@ const FAULTS: readonly [what: string, options: string, fault: RegExp][] = [
     'algorithm: fixed-window, limit: 5, window: 24h, time-zone: UTC',
     /time-zone: is for windows of the calendar: 'day', 'week', 'month' or 'year' \(got "UTC"\)$/,
   ],
-  [
-    'counters that there are not',
-    'algorithm: sliding-window, limit: 5, window: 1m, counters: compat',
-    /exact or compact, not "compat"; did you mean/,
-  ],
-  ['slots of another size', 'algorithm: sliding-log, limit: 5, window: 1m, slot-bytes: 5', /slot-bytes: must be 4 or 8, not 5$/],
   [
     'a log beyond its limit',
     'algorithm: sliding-log, limit: 100001, window: 1m',
@@ -167,7 +158,7 @@ for (const [what, options, fault] of FAULTS) {
 }
 
 test('without an algorithm a policy is checked by the options that all algorithms have', () => {
-  const [algorithm, limit, ...rest] = faultsOf(onePolicy('algorithm: leaky, limit: 0, window: month, burst: 9, slot-bytes: 4'))
+  const [algorithm, limit, ...rest] = faultsOf(onePolicy('algorithm: leaky, limit: 0, window: month, burst: 9, ttl: 4s'))
   assert.match(
     algorithm ?? '',
     /algorithm: must be token-bucket, gcra, fixed-window, sliding-window, sliding-log, concurrency or all-of, not "leaky"$/,

@@ -11,8 +11,7 @@ const TEXTS: readonly [policy: Policy, text: string][] = [
   [fixedWindow({ limit: 100, window: '24h' }), 'fixed-window, 100 per 1d'],
   [fixedWindow({ limit: 100, window: 'month', timeZone: 'Europe/Rome' }), 'fixed-window, 100 per month in Europe/Rome'],
   [slidingWindow({ limit: 100, window: '90s' }), 'sliding-window, 100 per 90s'],
-  [slidingWindow({ limit: 100, window: '1h', counters: 'compact' }), 'sliding-window, 100 per 1h, compact counters'],
-  [slidingLog({ limit: 100, window: '10s', slotBytes: 4 }), 'sliding-log, 100 per 10s'],
+  [slidingLog({ limit: 100, window: '10s' }), 'sliding-log, 100 per 10s'],
   [allOf([bucket]), 'all-of, 1 policy'],
   [allOf([bucket, gcra({ limit: 5, window: '1s' })]), 'all-of, 2 policies'],
 ]

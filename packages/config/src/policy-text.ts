@@ -9,12 +9,11 @@ const MS_PER_UNIT = [
 
 /** A policy for people: `token-bucket, 100 per 1m, burst 200`, or `all-of, 2 policies`, which have texts of their own. */
 export function describePolicy(policy: Policy): string {
-  const { algorithm, limit, burst, counters, policies } = policy
+  const { algorithm, limit, burst, policies } = policy
   if (policies !== undefined) return `${algorithm}, ${policies.length} ${policies.length === 1 ? 'policy' : 'policies'}`
   const rate = `${algorithm}, ${limit} per ${windowText(policy)}`
   // Elsewhere the burst is the limit by nature.
-  if (algorithm === 'token-bucket' || algorithm === 'gcra') return `${rate}, burst ${burst}`
-  return counters === undefined ? rate : `${rate}, ${counters} counters`
+  return algorithm === 'token-bucket' || algorithm === 'gcra' ? `${rate}, burst ${burst}` : rate
 }
 
 function windowText({ windowMs, calendar }: Policy): string {

@@ -39,16 +39,6 @@ const OPTIONS: Readonly<Record<RuleOption, Option<unknown>>> = {
     usual: 'UTC',
     example: 'Europe/Rome',
   }),
-  counters: option('counters', choice(['exact', 'compact']), {
-    what: '`exact`, or `compact`: 23 bytes per key also for large limits, exact to 65,536 tokens and then on average.',
-    usual: 'exact',
-    example: 'compact',
-  }),
-  'slot-bytes': option('slot-bytes', choice([4, 8]), {
-    what: 'Bytes of each slot of a log: 4 if all costs are 1.',
-    usual: 8,
-    example: 4,
-  }),
   ttl: option('ttl', span('30s', `^${SPAN}$`), {
     what: 'The time after which a permit without a heartbeat ends.',
     usual: '30s',

@@ -153,7 +153,7 @@ const REFUSED = [
 const TAKEN = [
   POLICY,
   'policies: { a: { algorithm: fixed-window, limit: 1, window: day, time-zone: Europe/Rome } }',
-  'policies: { a: { algorithm: sliding-window, limit: 1, window: 1m, counters: compact }, b: { algorithm: sliding-log, limit: 1, window: 1m, slot-bytes: 4 } }',
+  'policies: { a: { algorithm: sliding-window, limit: 1, window: 1m }, b: { algorithm: sliding-log, limit: 1, window: 1m } }',
   'policies: { a: { algorithm: concurrency, limit: 1 } }',
   'policies: { a: { algorithm: all-of, all-of: [{ name: x, algorithm: gcra, limit: 1, window: 1s }], max-keys: 10 } }',
   'policies: { a: { algorithm: gcra, limit: 1, window: 1s, tiers: { p: { limit: 2, window: 1m, burst: 3 } }, keys: { x: p, "y*": { limit: 3 } } } }',

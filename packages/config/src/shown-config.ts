@@ -85,7 +85,7 @@ function tiersObject({ parts: { named, file }, size }: Tiers): object {
   }
 }
 
-function ruleObject({ algorithm, limit, windowMs, burst, calendar, counters, slotBytes }: Policy): object {
+function ruleObject({ algorithm, limit, windowMs, burst, calendar }: Policy): object {
   const time = timeSpanText(windowMs)
   const window = calendar === undefined ? { [algorithm === 'concurrency' ? 'ttl' : 'window']: time } : { window: calendar.unit }
   return {
@@ -94,7 +94,5 @@ function ruleObject({ algorithm, limit, windowMs, burst, calendar, counters, slo
     ...window,
     ...(calendar && { 'time-zone': calendar.timeZone }),
     ...((algorithm === 'token-bucket' || algorithm === 'gcra') && { burst }),
-    ...(counters && { counters }),
-    ...(slotBytes && { 'slot-bytes': slotBytes }),
   }
 }

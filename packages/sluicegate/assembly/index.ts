@@ -9,7 +9,6 @@ import * as kcas from "./atomics/kcas"
 import { signalRelease, signalReleaseOfAll } from "./atomics/release-signal"
 import { refresh } from "./policy/policy"
 import { UNITS_PER_NS, owedBy } from "./algorithms/call-rate"
-import { seedRandom } from "./algorithms/compact-counters"
 import { untilFree as usUntilFree, untilNew as usUntilNew } from "./algorithms/key-state"
 import { CANCEL, PEEK, PENALIZE, REFUND, RESET } from "./algorithms/verbs"
 import * as bans from "./table/bans"
@@ -27,11 +26,11 @@ export {
   ENTRY_SIZE, EPOCH, EVICTIONS, FIRST_LINES, GROWN, GROW_TO, KEYS, LINES, LINE_SIZE, MAX_KEYS, MIGRATED, OVERFLOWS, OVERFLOW_BUDGET,
   OVERFLOW_COUNTERS, OVERFLOW_COUNTER_COUNT, OVERFLOW_DENIED, OVERFLOW_LIMIT, OVERFLOW_WINDOW_US, RECORDS, RECORD_BASE_US, RECORD_CALENDAR,
   RECORD_CAPACITY, RECORD_COUNT, RECORD_COUNT_BITS, RECORD_DESCRIPTION, RECORD_ENCODING, RECORD_EPOCH, RECORD_ERA, RECORD_EXTENSIONS,
-  RECORD_GENERATION, RECORD_KEEPS_DEBT, RECORD_NUMBER_BITS, RECORD_REBASE_AT_US, RECORD_SINCE_US, RECORD_SIZE, RECORD_SLOTS, RECORD_SLOT_BYTES, RECORD_STRIDE,
+  RECORD_GENERATION, RECORD_KEEPS_DEBT, RECORD_NUMBER_BITS, RECORD_REBASE_AT_US, RECORD_SINCE_US, RECORD_SIZE, RECORD_SLOTS, RECORD_STRIDE,
   RECORD_TICK_US, RECORD_UNITS_PER_TOKEN, RECORD_UNITS_PER_US, RECORD_WINDOW_US, REFUSALS, RELEASED, RELEASED_BY_ALL, RELEASE_GROUPS,
   RELEASE_GROUP_COUNT, RELEASE_WATCHERS, SECOND_LINES, STATE, TABLE, TAKEOVER_HIGH,
 } from './memory-map'
-export { ARRIVAL, BUCKET, COMPACT, CONCURRENCY, FIXED, LOG, SLIDING, WIDE } from './policy/encodings'
+export { ARRIVAL, BUCKET, CONCURRENCY, FIXED, LOG, SLIDING, WIDE } from './policy/encodings'
 export { isWhole, policyRecord } from './policy/policy'
 export { propose } from './policy/publish'
 export { BANNED, CONTENDED, EVICTED, LATE, OVERFLOWED, REFUSED } from './results'
@@ -80,11 +79,6 @@ export function attach(section: usize): void {
   openSection(section)
   openTable()
   refresh()
-}
-
-/** Seeds this thread's random increments. */
-export function seed(low: u32, high: u32): void {
-  seedRandom(low, high)
 }
 
 /** Loads the policy in force; calls the host's `policyChanged` if it differs from this thread's copy. */

@@ -99,7 +99,8 @@ export const RECORD_COUNT_BITS: usize = 56
 export const RECORD_NUMBER_BITS: usize = 64
 export const RECORD_TICK_US: usize = 72
 export const RECORD_SLOTS: usize = 80
-export const RECORD_SLOT_BYTES: usize = 88
+/** Fixed windows: tells calendars apart, 0 without one. */
+export const RECORD_CALENDAR: usize = 88
 /** Address of the extensions, and the bytes of each entry's. */
 export const RECORD_EXTENSIONS: usize = 96
 export const RECORD_STRIDE: usize = 104
@@ -112,10 +113,8 @@ export const RECORD_KEEPS_DEBT: usize = 136
 export const RECORD_EPOCH: usize = 144
 /** Grows when counts of earlier windows lose their meaning. */
 export const RECORD_ERA: usize = 152
-/** Fixed windows: tells calendars apart, 0 without one. */
-export const RECORD_CALENDAR: usize = 160
 /** From here on only JavaScript reads: limit, window, burst, name. */
-export const RECORD_DESCRIPTION: usize = 168
+export const RECORD_DESCRIPTION: usize = 160
 /** Grows with each change of the numbers. What was charged before it is not given back: the change may have cut what keys had spent. */
 export const RECORD_GENERATION: usize = 504
 

@@ -234,7 +234,7 @@ export interface Limiter<Answer extends Decision = Decision> extends LimiterVerb
    * denied for years. Debt of a bucket beyond the new burst, from penalties or bookings ahead, is forgiven, also if the limit is raised
    * again; waiters keep their times.
    *
-   * @throws {PolicyError} `ALGORITHM_CHANGE`, also for another `slotBytes` of a log, and `RANGE_UNSUPPORTED`; nothing has changed then.
+   * @throws {PolicyError} `ALGORITHM_CHANGE` and `RANGE_UNSUPPORTED`; nothing has changed then.
    * @throws {StoreError} `CONTENTION` when keys could not be carried over.
    */
   update(policy: Policy): void

@@ -36,9 +36,7 @@ export const CREW_ALGORITHMS: readonly CrewAlgorithm[] = [
     windowMs: shorter(windowMs),
   })),
   single('sliding window, wide', WIDE_COST, (limit, windowMs) => ({ algorithm: 'sliding-window', limit, windowMs })),
-  single('sliding window, compact', 1, (limit, windowMs) => ({ algorithm: 'sliding-window', limit, windowMs, counters: 'compact' })),
-  single('sliding log, slots of 8 bytes', 3, (limit, windowMs) => ({ algorithm: 'sliding-log', limit, windowMs, slotBytes: 8 })),
-  single('sliding log, slots of 4 bytes', 1, (limit, windowMs) => ({ algorithm: 'sliding-log', limit, windowMs, slotBytes: 4 })),
+  single('sliding log', 3, (limit, windowMs) => ({ algorithm: 'sliding-log', limit, windowMs })),
   single('concurrency', 2, (limit, windowMs) => ({ algorithm: 'concurrency', limit, windowMs })),
   { name: 'all-of, one key', cost: 1, specOf: several, keyOf: (name) => name },
   { name: 'all-of, a key each', cost: 1, specOf: several, keyOf: (name) => [name, `${name}, too`, `the third ${name}`] },
@@ -64,7 +62,7 @@ function several(limit: number, windowMs: number): PolicySpec {
     algorithm: 'all-of',
     parts: [
       { algorithm: 'token-bucket', limit, windowMs, burst: limit },
-      { algorithm: 'sliding-log', limit, windowMs, slotBytes: 8 },
+      { algorithm: 'sliding-log', limit, windowMs },
       { algorithm: 'concurrency', limit, windowMs },
     ],
   }

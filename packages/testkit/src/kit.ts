@@ -33,9 +33,9 @@ export function policyOf(spec: PolicySpec, more: { readonly name?: string } = {}
       return fixedWindow({ limit, window: calendar.unit, timeZone: calendar.timeZone, ...more })
     }
     case 'sliding-window':
-      return slidingWindow({ limit: spec.limit, window: spec.windowMs, ...(spec.counters && { counters: spec.counters }), ...more })
+      return slidingWindow({ limit: spec.limit, window: spec.windowMs, ...more })
     case 'sliding-log':
-      return slidingLog({ limit: spec.limit, window: spec.windowMs, slotBytes: spec.slotBytes, ...more })
+      return slidingLog({ limit: spec.limit, window: spec.windowMs, ...more })
     case 'concurrency':
       return concurrency({ limit: spec.limit, ttl: spec.windowMs, ...more })
     case 'all-of':
@@ -48,17 +48,13 @@ export function policyOf(spec: PolicySpec, more: { readonly name?: string } = {}
 
 /** The plain numbers of a policy of the library; of a calendar only those that the oracle knows. */
 export function specOf(policy: Policy): PolicySpec {
-  const { algorithm, limit, windowMs, burst, calendar, counters, slotBytes, policies } = policy
+  const { algorithm, limit, windowMs, burst, calendar, policies } = policy
   switch (algorithm) {
     case 'token-bucket':
     case 'gcra':
       return { algorithm, limit, windowMs, burst }
     case 'fixed-window':
       return { algorithm, limit, windowMs, ...(calendar && { calendar: calendar as CalendarSpec }) }
-    case 'sliding-window':
-      return { algorithm, limit, windowMs, ...(counters === 'compact' && { counters }) }
-    case 'sliding-log':
-      return { algorithm, limit, windowMs, slotBytes: slotBytes ?? 8 }
     case 'all-of':
       return { algorithm, parts: (policies ?? []).map(specOf) as SinglePolicySpec[] }
     default:

@@ -26,8 +26,6 @@ const NAMES: Readonly<Record<RuleOption, string>> = {
   window: 'window',
   burst: 'burst',
   'time-zone': 'time_zone',
-  counters: 'counters',
-  'slot-bytes': 'slot_bytes',
   ttl: 'ttl',
 }
 
@@ -130,8 +128,6 @@ function readOptions(section: Section, algorithm: AlgorithmName): Partial<Record
   for (const option of OFFERS[algorithm].options) {
     if (option === 'burst') options.burst = section.number('burst')
     else if (option === 'time-zone') options['time-zone'] = section.text(NAMES[option], 'Europe/Rome')
-    else if (option === 'counters') options.counters = section.oneOf(NAMES[option], ['exact', 'compact'])
-    else if (option === 'slot-bytes') options['slot-bytes'] = section.oneOf(NAMES[option], [4, 8])
   }
   return options
 }

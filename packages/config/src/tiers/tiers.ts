@@ -100,15 +100,13 @@ export function tierPolicy(
   { limit, window, burst }: Pick<WrittenRule, 'limit' | 'window' | 'burst'>,
   fault: (option: string, reason: string) => void,
 ): Policy | undefined {
-  const { algorithm, name, windowMs, calendar, counters, slotBytes } = base
+  const { algorithm, name, windowMs, calendar } = base
   const rule: WrittenRule = {
     name,
     limit,
     ...(algorithm === 'concurrency' ? { ttl: `${windowMs}ms` } : { window: window ?? calendar?.unit ?? `${windowMs}ms` }),
     ...(burst !== undefined && { burst }),
     ...(calendar && (window === undefined || !/^\d/.test(String(window))) && { 'time-zone': calendar.timeZone }),
-    ...(counters && { counters }),
-    ...(slotBytes && { 'slot-bytes': slotBytes }),
   }
   if (burst !== undefined && algorithm !== 'token-bucket' && algorithm !== 'gcra')
     fault('burst', `is for token-bucket and gcra, not for ${algorithm}`)

@@ -1,5 +1,5 @@
 import { debt, setDebt } from "../results"
-import { BUCKET, COMPACT, CONCURRENCY, FIXED, LOG } from "../policy/encodings"
+import { BUCKET, CONCURRENCY, FIXED, LOG } from "../policy/encodings"
 import { capacity, encoding, sinceBase, unitsPerToken, unitsPerUs, withinRange } from "../policy/policy"
 import * as concurrency from "./concurrency"
 import * as fixed from "./fixed-window"
@@ -21,12 +21,9 @@ export function debtOf(ofBan: bool, entry: usize, value: u64, us: i64): i64 {
   return sliding.debtOf(entry, value, us)
 }
 
-/**
- * Whether the last step changes anything. A log may keep its value and change the ring's header; a compact counter may change
- * neither.
- */
+/** Whether the last step changes anything. A log may keep its value and change the ring's header. */
 @inline export function isChange(value: u64, next: u64): bool {
-  return next != value || (encoding == LOG && log.alsoNeeded != log.NOTHING) || (encoding == COMPACT && sliding.hidden)
+  return next != value || (encoding == LOG && log.alsoNeeded != log.NOTHING)
 }
 
 /** Whether all that was read beside the state word is unchanged, given that the state word is and no swap follows. */
@@ -45,7 +42,6 @@ export function isAhead(): bool {
 export function stepped(verb: i32, ofBan: bool, entry: usize, value: u64, us: i64, amount: i64, bound: i64): u64 {
   let next: u64
   log.clearNeeded()
-  sliding.clearHidden()
   if (ofBan || encoding <= BUCKET) {
     const owed = max<i64>(ofBan ? banDebtAt(value, us) : debtAt(value, us), 0)
     setDebt(step(verb, owed, amount, capacity, unitsPerToken, unitsPerUs, bound))

@@ -1,17 +1,16 @@
 import { STATE } from "../memory-map"
-import { load, load32, swap, swap32 } from "../atomics/atomics"
+import { load, swap } from "../atomics/atomics"
 import { resolved } from "../atomics/kcas"
 import { extensionOf } from "../policy/extension"
-import { countBits, slotBytes, slots } from "../policy/policy"
+import { countBits, slots } from "../policy/policy"
 
 // The requests of a log before the newest one, which is in the state word. An entry's extension is a header and a ring of slots:
 //
 //   header       0 0 | owner 3 | turn 3 | whole | place 17 | held 17 | cost so far 21
-//   slot of 8    time | cost so far          a request; the costs of all up to it, as many bits as the policy needs
-//   slot of 4    time                        a token
+//   slot         time | cost so far          a request; the costs of all up to it, as many bits as the policy needs
 //
 // `place` is the slot of the newest request in the ring, `held` their number. `whole` says that the ring holds all requests since
-// the key came. If not, the oldest slot of 8 bytes has expired and is kept for its cost so far. Times are modulo their width, in
+// the key came. If not, the oldest slot has expired and is kept for its cost so far. Times are modulo their width, in
 // ticks, and read as ages before the newest request; nothing in the ring is so old that an age would be ambiguous. `turn` grows
 // with every change other than a copy, so that a copy under way then fails.
 //
@@ -78,10 +77,6 @@ export function headerWith(place: i64, held: i64, costSoFar: i64, whole: bool, t
   return (header & OWNER_MASK) | turn | (whole ? WHOLE : 0) | contents
 }
 
-@inline export function onePerToken(): bool {
-  return slotBytes == 4
-}
-
 /** The slot `back` places before the newest one. */
 @inline function slotAt(back: i64): usize {
   return slotAddress(placeBefore(place, back))
@@ -96,7 +91,7 @@ export function headerWith(place: i64, held: i64, costSoFar: i64, whole: bool, t
 }
 
 @inline export function slotAddress(place: i64): usize {
-  return ring + <usize>(place * slotBytes)
+  return ring + <usize>(place << 3)
 }
 
 /** Ticks from request `i` to `lastTick`; the oldest request in the ring is 0. */
@@ -107,7 +102,6 @@ export function headerWith(place: i64, held: i64, costSoFar: i64, whole: bool, t
 /** The same in slots with `costBits` bits of cost. */
 export function ageIn(i: i64, lastTick: i64, costBits: u64): i64 {
   const slot = slotAt(held - 1 - i)
-  if (onePerToken()) return <i64>((<u64>lastTick - <u64>load32(slot)) & 0xffffffff)
   return <i64>((<u64>lastTick - (load(slot) >> costBits)) & (~(<u64>0) >> costBits))
 }
 
@@ -118,24 +112,16 @@ export function ageIn(i: i64, lastTick: i64, costBits: u64): i64 {
 
 /** The same in slots with `costBits` bits of cost; up to number -1 it is the cost of what came before the ring. */
 export function costUpToIn(i: i64, costBits: u64): i64 {
-  const mask = (<u64>1 << costBits) - 1
-  if (onePerToken()) return <i64>(<u64>(costSoFar - (held - 1 - i)) & mask)
-  return i < 0 ? 0 : <i64>(load(slotAt(held - 1 - i)) & mask)
+  return i < 0 ? 0 : <i64>(load(slotAt(held - 1 - i)) & ((<u64>1 << costBits) - 1))
 }
 
 /** The contents of a slot for a request at `tick`. */
 @inline export function slotOf(tick: i64, cost: i64): u64 {
-  if (onePerToken()) return <u64>tick & 0xffffffff
   return (<u64>tick << <u64>countBits) | <u64>cost
 }
 
 /** Writes `word` into a slot that has no meaning yet. False: the state has changed, and with it what belongs there. */
 export function fill(entry: usize, state: u64, slot: usize, word: u64): bool {
-  if (onePerToken()) {
-    const seen = load32(slot)
-    if (seen == <u32>word) return true
-    return load(entry + STATE) == state && swap32(slot, seen, <u32>word)
-  }
   const seen = load(slot)
   if (seen == word) return true
   return load(entry + STATE) == state && swap(slot, seen, word)

@@ -3,7 +3,7 @@ import { load } from "../atomics/atomics"
 import { resolved, swapBoth } from "../atomics/kcas"
 import { valueOf, withValue } from "../atomics/words"
 import { extensionIn, extensionMoved } from "../policy/extension"
-import { baseUs, countBits, epoch, slotBytes, tickUs } from "../policy/policy"
+import { baseUs, countBits, epoch, tickUs } from "../policy/policy"
 import { field } from "../policy/policy-record"
 import * as ring from "./log-ring"
 import { expiredBy } from "./migrate-value"
@@ -30,13 +30,13 @@ export function migrateLog(entry: usize, state: u64, from: usize, lag: u64): boo
   let first = ring.held
   const isOver = lastTick * fromTickUs <= overByUs
   while (!isOver && first > 0 && (lastTick - ring.ageIn(first - 1, lastTick, fromBits)) * fromTickUs > overByUs) first--
-  // In slots of 8 bytes, the oldest of a ring that is not whole has expired.
-  if (slotBytes == 8 && !ring.whole && first == 0 && ring.held > 0) first = 1
+  // The oldest of a ring that is not whole has expired.
+  if (!ring.whole && first == 0 && ring.held > 0) first = 1
   const moves = extensionMoved(from)
   if (isOver) return rewritten(entry, state, source, moves, 0, 0, ring.headerWith(0, 0, 0, true, true))
   if (moves) return copyLog(entry, state, source, first, lastTick, total, fromBits, fromTickUs)
-  // Expired requests are left out, except the last slot of 8 bytes, which holds the cost so far.
-  const left = first - (slotBytes == 8 ? 1 : 0)
+  // Expired requests are left out, except the last one, which holds the cost so far.
+  const left = first - 1
   const whole = ring.whole && first == 0
   const next = ring.headerWith(ring.place, left > 0 ? ring.held - left : ring.held, ring.costSoFar, whole, true)
   return rewritten(entry, state, source, false, lastTick - baseUs / tickUs, total, next)
@@ -61,7 +61,7 @@ function copyLog(
   for (let i = first; i < ring.held; i++) {
     cost = <i64>((<u64>ring.costUpToIn(i, fromBits) - over) & costMask)
     const tick = ticksIn((lastTick - ring.ageIn(i, lastTick, fromBits)) * fromTickUs)
-    if (!ring.fill(entry, state, target + <usize>(count * slotBytes), ring.slotOf(tick, cost))) return false
+    if (!ring.fill(entry, state, target + <usize>(count << 3), ring.slotOf(tick, cost))) return false
     count++
   }
   const next = ring.headerWith(max<i64>(count - 1, 0), count, cost, true, true)

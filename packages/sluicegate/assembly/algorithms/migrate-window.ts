@@ -4,10 +4,9 @@ import {
   RECORD_NUMBER_BITS, RECORD_TICK_US, RECORD_WINDOW_US,
 } from "../memory-map"
 import { resolved } from "../atomics/kcas"
-import { COMPACT, CONCURRENCY, FIXED, LOG, SLIDING, WIDE } from "../policy/encodings"
+import { CONCURRENCY, FIXED, LOG, SLIDING, WIDE } from "../policy/encodings"
 import { extensionIn } from "../policy/extension"
 import { field } from "../policy/policy-record"
-import * as compact from "./compact-counters"
 import { countBefore, isSealed, numberAndCount, sealedBit } from "./previous-count"
 import { quotientUp } from "./wide-arithmetic"
 
@@ -100,10 +99,6 @@ export function read(value: u64, record: usize): void {
     number = <i64>(value >> 32)
     previous = <i64>((value >> 16) & 0xffff)
     current = <i64>(value & 0xffff)
-  } else if (encoding == COMPACT) {
-    number = <i64>(value >> 36)
-    previous = compact.coarse(value)
-    current = compact.fine(value)
   } else {
     const bits = <u64>field(record, RECORD_COUNT_BITS)
     number = <i64>(numberAndCount(value) >> bits)
@@ -116,7 +111,6 @@ export function written(record: usize): u64 {
   if (number < 0) return 0
   number = atMost(number, record)
   if (encoding == SLIDING) return (<u64>number << 32) | (<u64>previous << 16) | <u64>current
-  if (encoding == COMPACT) return (<u64>number << 36) | compact.coarseOf(previous) | compact.fineOf(current)
   return (<u64>number << <u64>field(record, RECORD_COUNT_BITS)) | <u64>current
 }
 

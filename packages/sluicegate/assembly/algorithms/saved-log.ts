@@ -2,7 +2,7 @@ import { STATE } from "../memory-map"
 import { load } from "../atomics/atomics"
 import { resolved, swapBoth } from "../atomics/kcas"
 import { withValue } from "../atomics/words"
-import { baseUs, capacity, countBits, epoch, mostAheadUs, slotBytes, slots, tickUs, windowTicks, windowUs } from "../policy/policy"
+import { baseUs, capacity, countBits, epoch, mostAheadUs, slots, tickUs, windowTicks, windowUs } from "../policy/policy"
 import * as ring from "./log-ring"
 import { MOST_NUMBER, MOST_US, next, nextSigned, put, putSigned, sound, unsound } from "./saved-numbers"
 import * as log from "./sliding-log"
@@ -41,7 +41,7 @@ let fromWindowUs: i64 = 0
 let fromCapacity: i64 = 0
 let lastUs: i64 = 0
 let requests: i64 = 0
-/** Of the requests that count at the time of loading: their cost, and the slots that they take. */
+/** Of the requests that count at the time of loading: their cost, and how many they are. */
 export let spent: i64 = 0
 let room: i64 = 0
 
@@ -82,7 +82,7 @@ export function readLog(nowUs: i64): void {
     readRequest()
     if (!counts(nowUs)) continue
     spent += cost
-    room += ring.onePerToken() ? cost : 1
+    room++
   }
 }
 
@@ -107,18 +107,14 @@ export function loadLog(entry: usize, state: u64, nowUs: i64): bool {
     readRequest()
     if (!counts(nowUs)) continue
     left -= cost
-    leftRoom -= ring.onePerToken() ? cost : 1
+    leftRoom--
     // Of a log too small for all the oldest are left out: by the time they would matter again, they have expired.
-    let kept = min<i64>(cost, mostCost - left)
-    if (ring.onePerToken()) kept = min<i64>(kept, slots - leftRoom)
-    else if (leftRoom >= slots) kept = 0
-    const tokens = ring.onePerToken() ? kept : min<i64>(kept, 1)
-    for (let j: i64 = 0; j < tokens; j++) {
-      total += ring.onePerToken() ? 1 : kept
-      const word = ring.slotOf(lastEver - ageUs / tickUs, total)
-      if (!ring.fill(entry, state, target + <usize>(place * slotBytes), word)) return false
-      place++
-    }
+    const kept = min<i64>(cost, mostCost - left)
+    if (leftRoom >= slots || kept <= 0) continue
+    total += kept
+    const word = ring.slotOf(lastEver - ageUs / tickUs, total)
+    if (!ring.fill(entry, state, target + <usize>(place << 3), word)) return false
+    place++
   }
   const tick = min<i64>(max<i64>(lastEver - baseUs / tickUs, 0), (<i64>1 << (56 - countBits)) - 1)
   const value = (<u64>tick << <u64>countBits) | <u64>total

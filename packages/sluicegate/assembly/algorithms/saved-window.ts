@@ -1,6 +1,6 @@
 import { calendarWindowEnd } from "../host"
 import { RECORD_CALENDAR } from "../memory-map"
-import { COMPACT, FIXED, SLIDING, WIDE } from "../policy/encodings"
+import { FIXED, SLIDING, WIDE } from "../policy/encodings"
 import { baseUs, capacity, countBits, encoding, mostAheadUs, policyRecord, tickUs, windowUs } from "../policy/policy"
 import { field } from "../policy/policy-record"
 import * as window from "./migrate-window"
@@ -13,7 +13,6 @@ import { quotientUp } from "./wide-arithmetic"
 
 const MOST_COUNT: i64 = (1 << 34) - 1
 const MOST_WINDOW_US: i64 = (1 << 45) - 1
-const MOST_COMPACT: i64 = (1 << 40) - 1
 const MOST_PACKED: i64 = 0xffff
 
 export function saveTerms(): void {
@@ -115,7 +114,7 @@ function loadedSliding(nowUs: i64): u64 {
 
 /** The largest count that is kept: that of the policy, or under the same numbers all that a value holds. */
 function mostCounted(isExact: bool): i64 {
-  const width = encoding == SLIDING ? MOST_PACKED : encoding == COMPACT ? MOST_COMPACT : (<i64>1 << countBits) - 1
+  const width = encoding == SLIDING ? MOST_PACKED : (<i64>1 << countBits) - 1
   return isExact ? width : min<i64>(capacity, width)
 }
 

@@ -4,8 +4,8 @@ import { load, swap } from "../atomics/atomics"
 import { resolved } from "../atomics/kcas"
 import { baseUs, capacity, countBits, slots, tickUs, windowTicks } from "../policy/policy"
 import {
-  ageOf, costSoFar, costUpTo, fill, header, headerOf, headerWith, held, onePerToken, place, placeAfter, placeBefore, readRing,
-  slotAddress, slotOf, whole,
+  ageOf, costSoFar, costUpTo, fill, header, headerOf, headerWith, held, place, placeAfter, placeBefore, readRing, slotAddress,
+  slotOf, whole,
 } from "./log-ring"
 import { CANCEL, DEEPEST_DEBT_BURSTS, PEEK, PENALIZE, REFUND, RESERVE, RESET, TAKE } from "./verbs"
 
@@ -40,10 +40,8 @@ export let quotedUs: i64 = 0
 export const NOTHING: i32 = 0
 /** copy the newest request into the ring first; */
 export const COPY: i32 = 1
-/** do only that, and start again; */
-export const COPY_ALONE: i32 = 2
 /** change the ring's header to `nextHeader` in the same swap. */
-export const HEADER: i32 = 3
+export const HEADER: i32 = 2
 export let alsoNeeded: i32 = 0
 export let nextHeader: u64 = 0
 
@@ -109,8 +107,8 @@ function read(entry: usize, word: u64, us: i64): void {
  * first.
  */
 export function firstYounger(reach: i64, newest: i64): i64 {
-  // In slots of 8 bytes, the oldest of a ring that is not whole has expired.
-  let low: i64 = whole || onePerToken() ? 0 : 1
+  // The oldest of a ring that is not whole has expired.
+  let low: i64 = whole ? 0 : 1
   let high = low
   for (let step: i64 = 1; high < held && ageOf(high, newest) >= reach; step <<= 1) {
     low = high + 1
@@ -154,7 +152,7 @@ export function stepped(verb: i32, entry: usize, word: u64, us: i64, amount: i64
     return appended(tickOf(earliest), amount)
   }
   if (verb == PENALIZE) {
-    const allowed = onePerToken() ? capacity : DEEPEST_DEBT_BURSTS * capacity - used
+    const allowed = DEEPEST_DEBT_BURSTS * capacity - used
     return allowed > 0 ? penalized(min<i64>(amount, allowed)) : word
   }
   if (verb == RESET) {
@@ -174,7 +172,7 @@ function appended(tick: i64, cost: i64): u64 {
     total = cost
     used = cost
   } else {
-    if (loose > 0) copyFirst(COPY)
+    if (loose > 0) copyFirst()
     total = wrapped(total + cost)
     used += cost
   }
@@ -183,8 +181,8 @@ function appended(tick: i64, cost: i64): u64 {
   return value()
 }
 
-function copyFirst(how: i32): void {
-  alsoNeeded = how
+function copyFirst(): void {
+  alsoNeeded = COPY
   newestTick = lastTick
   newestTotal = total
 }
@@ -197,24 +195,13 @@ function turnHeader(place: i64, held: i64, costSoFar: i64, whole: bool): void {
 function penalized(cost: i64): u64 {
   if (used == 0) return appended(nowTick, cost)
   const later = nowTick > lastTick
-  if (onePerToken()) {
-    // The oldest make room. Nothing is lost: none of them can expire before all of the newest.
-    if (loose > 0) {
-      copyFirst(COPY_ALONE)
-      return ~(<u64>0)
-    }
-    const kept = min<i64>(held - first, capacity - cost)
-    turnHeader(place, kept, costSoFar, false)
-    used = kept + cost
-  } else {
-    const live = held - first + (loose > 0 ? 1 : 0)
-    if (later && live < capacity) return appended(nowTick, cost)
-    // A newest request that the ring holds comes out again. In a closed log the newest may be only a time.
-    const comesOut = loose == 0 && ageOf(held - 1, lastEver()) == 0
-    if (comesOut) turnHeader(placeBefore(place, 1), held - 1, costUpTo(held - 2), whole)
-    else turnHeader(place, held, costSoFar, whole)
-    used += cost
-  }
+  const live = held - first + (loose > 0 ? 1 : 0)
+  if (later && live < capacity) return appended(nowTick, cost)
+  // A newest request that the ring holds comes out again. In a closed log the newest may be only a time.
+  const comesOut = loose == 0 && ageOf(held - 1, lastEver()) == 0
+  if (comesOut) turnHeader(placeBefore(place, 1), held - 1, costUpTo(held - 2), whole)
+  else turnHeader(place, held, costSoFar, whole)
+  used += cost
   total = wrapped(total + cost)
   newestAge = 0
   if (later) lastTick = nowTick
@@ -234,12 +221,9 @@ function dropped(cost: i64): u64 {
     return value()
   }
   let newest = held - 1
-  if (onePerToken()) newest -= left
-  else {
-    while (left > 0 && newest >= first && left >= costOf(newest)) left -= costOf(newest--)
-  }
+  while (left > 0 && newest >= first && left >= costOf(newest)) left -= costOf(newest--)
   const upTo = costUpTo(newest)
-  const partly = !onePerToken() && left > 0
+  const partly = left > 0
   const kept = partly ? newest : newest + 1
   turnHeader(placeBefore(place, held - kept), kept, costUpTo(kept - 1), whole)
   total = partly ? wrapped(upTo - left) : upTo
@@ -300,17 +284,13 @@ export function copyNewest(entry: usize, state: u64): f64 {
   if (load(entry + STATE) != state) return RETRY
   const tick = newestTick + baseUs / tickUs
   const live = firstYounger(windowTicks, tick)
-  // In slots of 8 bytes, the last expired one is kept for its cost so far.
-  const gone = onePerToken() ? live : max<i64>(live - 1, 0)
+  // The last expired one is kept for its cost so far.
+  const gone = max<i64>(live - 1, 0)
   const stillWhole = whole && live == 0
-  const count = onePerToken() ? wrapped(newestTotal - costSoFar) : 1
-  if (held + count > slots) {
+  if (held >= slots) {
     return swap(headerOf(entry), header, headerWith(place, held - gone, costSoFar, stillWhole, false)) ? AGAIN : RETRY
   }
-  let at = place
-  for (let i: i64 = 0; i < count; i++) {
-    at = placeAfter(at)
-    if (!fill(entry, state, slotAddress(at), slotOf(tick, newestTotal))) return RETRY
-  }
-  return swap(headerOf(entry), header, headerWith(at, held - gone + count, newestTotal, stillWhole, false)) ? 0 : RETRY
+  const at = placeAfter(place)
+  if (!fill(entry, state, slotAddress(at), slotOf(tick, newestTotal))) return RETRY
+  return swap(headerOf(entry), header, headerWith(at, held - gone + 1, newestTotal, stillWhole, false)) ? 0 : RETRY
 }

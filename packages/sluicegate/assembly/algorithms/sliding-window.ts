@@ -1,18 +1,16 @@
 import { setWait } from "../results"
-import { COMPACT, WIDE } from "../policy/encodings"
+import { WIDE } from "../policy/encodings"
 import {
   baseUs, capacity, countBits, encoding, setNumberedWindow, windowBeginUs, windowEndUs, windowNumber, windowUs,
 } from "../policy/policy"
-import * as compact from "./compact-counters"
 import { isSealed, numberAndCount, previousCount } from "./previous-count"
 import { CANCEL, DEEPEST_DEBT_BURSTS, PENALIZE, REFUND, RESERVE, RESET, TAKE } from "./verbs"
 import { quotient, quotientUp } from "./wide-arithmetic"
 
 // Approximated sliding window: the count of the current window, and the count of the previous one, which counts in proportion to
-// its part of the sliding window. Three encodings of one value:
+// its part of the sliding window. Two encodings of one value:
 //
 //   packed    window number 24 | previous count 16 | current count 16
-//   compact   window number 20 | previous count 15 | current count 21, both floating point
 //   wide      sealed | window number | current count, and the previous count in the entry's extension
 //
 // Windows are aligned to UTC, numbers count from the time base. A window later than now is closed until it begins, as in
@@ -23,16 +21,6 @@ let number: i64 = 0
 let previous: i64 = 0
 let current: i64 = 0
 let atUs: i64 = 0
-
-/**
- * Whether the last step counted something that its compact counter, by chance, does not show: the word stays, but the step is
- * done.
- */
-export let hidden: bool = false
-
-export function clearHidden(): void {
-  hidden = false
-}
 
 function read(entry: usize, value: u64, us: i64): void {
   if (us < windowBeginUs || us >= windowEndUs) setNumberedWindow(us / windowUs)
@@ -54,12 +42,6 @@ function decode(entry: usize, value: u64): void {
     } else previous = entry == 0 ? 0 : previousCount(entry, number)
     return
   }
-  if (encoding == COMPACT) {
-    number = <i64>(value >> 36)
-    previous = compact.coarse(value)
-    current = compact.fine(value)
-    return
-  }
   number = <i64>(value >> 32)
   previous = <i64>((value >> 16) & 0xffff)
   current = <i64>(value & 0xffff)
@@ -67,7 +49,6 @@ function decode(entry: usize, value: u64): void {
 
 function encoded(): u64 {
   if (encoding == WIDE) return (<u64>number << <u64>countBits) | <u64>current
-  if (encoding == COMPACT) return (<u64>number << 36) | compact.coarseOf(previous) | compact.fineOf(current)
   return (<u64>number << 32) | (<u64>previous << 16) | <u64>current
 }
 
@@ -134,27 +115,19 @@ export function stepped(verb: i32, entry: usize, value: u64, us: i64, amount: i6
     setWait(earliest - us)
     advance(earliest / windowUs)
     spent = current + amount
-    return changed(value, spent)
+    return changed(spent)
   } else if (verb == CANCEL && number == (bound - baseUs) / windowUs) spent = max<i64>(current - amount, 0)
   // A key that has spent nothing keeps its window too: a clock set back must not find an earlier window empty.
-  return spent == current ? value : changed(value, spent)
+  return spent == current ? value : changed(spent)
 }
 
-@inline function changed(value: u64, spent: i64): u64 {
-  if (encoding == COMPACT) {
-    // The window may differ from the value's; the counter is stepped from where it stands.
-    const kept = compact.stepped(compact.fineOf(current), spent - current)
-    current = compact.fine(kept)
-    const next = (<u64>number << 36) | compact.coarseOf(previous) | kept
-    hidden = next == value
-    return next
-  }
+@inline function changed(spent: i64): u64 {
   current = spent
   return encoded()
 }
 
 @inline function deepest(): i64 {
-  return encoding == WIDE || encoding == COMPACT ? DEEPEST_DEBT_BURSTS * capacity : min<i64>(DEEPEST_DEBT_BURSTS * capacity, 0xffff)
+  return encoding == WIDE ? DEEPEST_DEBT_BURSTS * capacity : min<i64>(DEEPEST_DEBT_BURSTS * capacity, 0xffff)
 }
 
 /** When `amount` more would pass, for the key as last read: not before its window has begun. */

@@ -37,14 +37,3 @@ export function raise(address: usize, floor: i64): void {
     seen = load(address)
   }
 }
-
-/** Access to slots of 4 bytes. */
-@inline export function load32(address: usize): u32 {
-  if (EXPLORED) yieldPoint()
-  return atomic.load<u32>(address)
-}
-
-@inline export function swap32(address: usize, expected: u32, next: u32): bool {
-  if (EXPLORED) yieldPoint()
-  return atomic.cmpxchg<u32>(address, expected, next) == expected
-}

@@ -10,9 +10,7 @@ export const FIXED: i32 = 2
 export const SLIDING: i32 = 3
 /** The current counter; the previous one is in a second word. */
 export const WIDE: i32 = 4
-/** Two floating-point counters in one word. */
-export const COMPACT: i32 = 5
 /** The newest request; the earlier ones are in a ring. */
-export const LOG: i32 = 6
+export const LOG: i32 = 5
 /** The latest time of a change; the permits are in slots. */
-export const CONCURRENCY: i32 = 7
+export const CONCURRENCY: i32 = 6

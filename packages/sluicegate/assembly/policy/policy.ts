@@ -1,7 +1,7 @@
 import { policyChanged } from "../host"
 import {
   EPOCH, RECORD_BASE_US, RECORD_CAPACITY, RECORD_COUNT_BITS, RECORD_ENCODING, RECORD_ERA, RECORD_EXTENSIONS, RECORD_GENERATION,
-  RECORD_REBASE_AT_US, RECORD_SLOTS, RECORD_SLOT_BYTES, RECORD_STRIDE, RECORD_TICK_US, RECORD_UNITS_PER_TOKEN, RECORD_UNITS_PER_US,
+  RECORD_REBASE_AT_US, RECORD_SLOTS, RECORD_STRIDE, RECORD_TICK_US, RECORD_UNITS_PER_TOKEN, RECORD_UNITS_PER_US,
   RECORD_WINDOW_US, base,
 } from "../memory-map"
 import { load } from "../atomics/atomics"
@@ -26,7 +26,6 @@ export let countBits: i64 = 0
 /** Microseconds that one step of a value's number or time stands for. */
 export let tickUs: i64 = 1
 export let slots: i64 = 0
-export let slotBytes: i64 = 8
 export let extensions: usize = 0
 export let stride: usize = 0
 export let era: i64 = 0
@@ -75,7 +74,6 @@ function reload(): void {
     countBits = field(record, RECORD_COUNT_BITS)
     tickUs = field(record, RECORD_TICK_US)
     slots = field(record, RECORD_SLOTS)
-    slotBytes = field(record, RECORD_SLOT_BYTES)
     extensions = <usize>field(record, RECORD_EXTENSIONS)
     stride = <usize>field(record, RECORD_STRIDE)
     era = field(record, RECORD_ERA)

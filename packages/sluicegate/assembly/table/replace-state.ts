@@ -29,10 +29,9 @@ export function replaceState(entry: usize, state: u64, next: u64, manyWords: boo
       if (needed == log.HEADER) {
         return swapOrStageBoth(entry + STATE, state, word, headerOf(entry), header, log.nextHeader) ? 0 : RETRY
       }
-      if (needed != log.NOTHING) {
+      if (needed == log.COPY) {
         const todo = copyNewest(entry, state)
         if (todo != 0) return todo
-        if (needed == log.COPY_ALONE) return AGAIN
       }
     }
   }

@@ -22,9 +22,8 @@ function* answersOf(algorithm: AlgorithmName, seed: number): Iterable<Answer> {
   const policy = policyOf(randomPolicyOf(random, algorithm, true))
   const clock = manualClock(NOW_MS)
   using limiter = createLimiter(policy, { clock, maxKeys: 10 })
-  const log = policy.policies?.some(({ slotBytes }) => slotBytes === 4) || policy.slotBytes === 4
   for (let i = 0; i < 20; i++) {
-    const cost = log ? 1 : random.pick([1, 1, random.magnitude(1, policy.burst), policy.burst, Math.min(policy.burst + 1, 1e9)])
+    const cost = random.pick([1, 1, random.magnitude(1, policy.burst), policy.burst, Math.min(policy.burst + 1, 1e9)])
     yield { policy, decision: limiter.take('key', cost) }
     if (random.chance(0.4)) clock.advance(random.magnitude(1, Math.min(policy.windowMs, 1e9)))
   }
@@ -121,8 +120,7 @@ for (const algorithm of ALGORITHM_NAMES) {
       const clock = manualClock(NOW_MS + random.integer(0, 5_000))
       using limiter = createLimiter(policy, { clock, maxKeys: 10 })
       for (let i = 0; i < 40 && waits < 20 * SEEDS.length; i++) {
-        const cost =
-          policy.slotBytes === 4 || policy.policies?.some(({ slotBytes }) => slotBytes === 4) ? 1 : random.magnitude(1, policy.burst)
+        const cost = random.magnitude(1, policy.burst)
         const decision = limiter.take('key', cost)
         if (decision.allowed) continue
         const retryAfter = new Map(writer.write(policy, decision)).get('Retry-After')

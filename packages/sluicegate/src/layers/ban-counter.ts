@@ -33,7 +33,7 @@ export class BanCounter {
   constructor(rule: BanRule, clock: Clock) {
     this.rule = rule
     this.clock = clock
-    const policy = slidingLog({ limit: rule.denials, window: rule.withinMs, slotBytes: 4, name: 'denials' })
+    const policy = slidingLog({ limit: rule.denials, window: rule.withinMs, name: 'denials' })
     this.denials = newMemoryLimiter(policy, {
       room: { maxKeys: MOST_COUNTED, newcomers: false, denyWhenFull: false },
       // After a step back of the clock a log denies, which would look like enough denials for a ban.

@@ -37,9 +37,7 @@ const SHARED: readonly (readonly [string, Policy])[] = [
   ['gcra', gcra({ limit: 50, window: '1h', burst: 50 })],
   ['fixed window', fixedWindow({ limit: 50, window: '30d' })],
   ['sliding window, packed', slidingWindow({ limit: 50, window: '30d' })],
-  ['sliding window, compact', slidingWindow({ limit: 50, window: '30d', counters: 'compact' })],
   ['sliding log, slots of 8 bytes', slidingLog({ limit: 50, window: '1h' })],
-  ['sliding log, slots of 4 bytes', slidingLog({ limit: 50, window: '1h', slotBytes: 4 })],
   ['concurrency', concurrency({ limit: 50, ttl: '1h' })],
 ]
 

@@ -9,9 +9,7 @@ const POLICIES: readonly Policy[] = [
   fixedWindow({ limit: 3, window: 'day', name: 'a day' }),
   slidingWindow({ limit: 3, window: '1m' }),
   slidingWindow({ limit: 3, window: 200, name: 'short' }),
-  slidingWindow({ limit: 3, window: '1m', counters: 'compact', name: 'compact' }),
   slidingLog({ limit: 3, window: '1m' }),
-  slidingLog({ limit: 3, window: '1m', slotBytes: 4, name: 'four bytes' }),
 ]
 const WAYS: Readonly<Record<string, (limiter: Limiter) => unknown>> = {
   refund: (limiter) => [limiter.take('k'), limiter.refund('k', 1)],

@@ -5,7 +5,6 @@ import type { ReleaseWords } from '../waiting/release-watch.js'
 import { ByteReader, ByteWriter } from './byte-codec.js'
 import { ENTRIES_PER_LINE, grownBy, neededOfRuntime } from './core-memory.js'
 import { CORE_WASM_HEX } from './core-wasm.gen.js'
-import { randomSecret } from './fingerprint.js'
 
 /** What the compiled core calls back. Rare. */
 export interface CoreHost {
@@ -28,7 +27,6 @@ export interface Core {
   admitOverflow(counters: number, count: number, limit: number, windowUs: number): void
   attach(section: number): void
   /** Of this thread's random numbers. */
-  seed(low: number, high: number): void
   look(): void
   /** Does beforehand what a change of policy has to wait for. */
   prepare(): boolean
@@ -258,7 +256,6 @@ export class OpenCore {
     const instance = { memory, exports }
     this.instance = instance
     try {
-      this.core.seed(...randomSecret())
       for (const begin of this.beginnings) begin()
       this.beginnings = []
       return instance

@@ -14,10 +14,8 @@ const AREA_BYTES = 24
 const SPARE_ADDRESS = 32
 const SPARE_BYTES = 40
 const ALGORITHM = 48
-const COUNTERS = 49
-const SLOT_BYTES = 50
-const CALENDAR_UNIT = 51
-const TEXT = 52
+const CALENDAR_UNIT = 49
+const TEXT = 50
 
 const ALGORITHMS: readonly Algorithm[] = ['token-bucket', 'gcra', 'fixed-window', 'sliding-window', 'sliding-log', 'concurrency']
 const UTC_DAY: Calendar = { unit: 'day', timeZone: 'UTC' }
@@ -32,7 +30,6 @@ export const FIELDS = {
   RECORD_NUMBER_BITS: 'numberBits',
   RECORD_TICK_US: 'tickUs',
   RECORD_SLOTS: 'slots',
-  RECORD_SLOT_BYTES: 'slotBytes',
   RECORD_STRIDE: 'stride',
   RECORD_CALENDAR: 'calendar',
 } as const satisfies Record<string, keyof PolicyNumbers>
@@ -145,7 +142,7 @@ export function encodingIn(open: OpenCore, record: number): Encoding {
 }
 
 export function describe(view: DataView, policy: Policy, { current, spare }: Areas): void {
-  const { algorithm, limit, windowMs, burst, name, calendar, counters, slotBytes = 8 } = policy
+  const { algorithm, limit, windowMs, burst, name, calendar } = policy
   view.setFloat64(LIMIT, limit, true)
   view.setFloat64(WINDOW_MS, windowMs, true)
   view.setFloat64(BURST, burst, true)
@@ -153,8 +150,6 @@ export function describe(view: DataView, policy: Policy, { current, spare }: Are
   view.setFloat64(SPARE_ADDRESS, spare.address, true)
   view.setFloat64(SPARE_BYTES, spare.bytes, true)
   view.setUint8(ALGORITHM, ALGORITHMS.indexOf(algorithm))
-  view.setUint8(COUNTERS, counters === 'compact' ? 1 : 0)
-  view.setUint8(SLOT_BYTES, slotBytes)
   view.setUint8(CALENDAR_UNIT, calendar === undefined ? 0 : 1 + CALENDAR_UNITS.indexOf(calendar.unit))
   writeText(view, writeText(view, TEXT, name), calendar?.timeZone ?? '')
 }
@@ -170,8 +165,6 @@ function described(view: DataView): Partial<Policy> {
     burst: view.getFloat64(BURST, true),
     name,
     ...(unit === undefined ? {} : { calendar: { unit, timeZone: readText(view, end)[0] } }),
-    ...(view.getUint8(COUNTERS) === 1 ? { counters: 'compact' } : {}),
-    ...(algorithm === 'sliding-log' ? { slotBytes: view.getUint8(SLOT_BYTES) === 4 ? 4 : 8 } : {}),
   }
 }
 

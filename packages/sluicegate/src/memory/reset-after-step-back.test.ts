@@ -11,9 +11,7 @@ const POLICIES: readonly (readonly [string, Policy, number])[] = [
   ['fixed window', fixedWindow(few), 3],
   ['sliding window', slidingWindow(few), 3],
   ['sliding window with counts in two words', slidingWindow({ ...few, limit: 70_000 }), 40_000],
-  ['sliding window with compact counters', slidingWindow({ ...few, counters: 'compact' }), 3],
   ['sliding log', slidingLog(few), 3],
-  ['sliding log with slots of 4 bytes', slidingLog({ ...few, slotBytes: 4 }), 3],
 ]
 
 /** Random takes on more keys than the table holds, by a clock that steps to and fro; after each reset the key has to pass its whole limit. */

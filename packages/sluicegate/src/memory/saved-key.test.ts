@@ -33,18 +33,7 @@ const KINDS: readonly Kind[] = [
   { name: 'a calendar window', policies: [fixedWindow({ limit: 20, window: 'day' }), fixedWindow({ limit: 9, window: 'month' })] },
   { name: 'a sliding window', policies: [slidingWindow({ limit: 20, window: '10s' }), slidingWindow({ limit: 8, window: '7s' })] },
   { name: 'a wide window', policies: [slidingWindow({ limit: 20, window: '100ms' }), slidingWindow({ limit: 9, window: '90ms' })] },
-  {
-    name: 'a compact window',
-    policies: [
-      slidingWindow({ limit: 20, window: '10s', counters: 'compact' }),
-      slidingWindow({ limit: 9, window: '7s', counters: 'compact' }),
-    ],
-  },
   { name: 'a log', policies: [slidingLog({ limit: 12, window: '10s' }), slidingLog({ limit: 5, window: '13s' })] },
-  {
-    name: 'a log of single tokens',
-    policies: [slidingLog({ limit: 12, window: '10s', slotBytes: 4 }), slidingLog({ limit: 5, window: '13s', slotBytes: 4 })],
-  },
 ]
 
 /** Deterministic numbers below `n`. */
@@ -68,7 +57,7 @@ function step(
 ): unknown[] {
   clock.advance(roll(3) === 0 ? roll(policy.windowMs / 2) + roll(1000) / 1000 : roll(40))
   const verb = roll(canDebt ? 10 : 7)
-  const cost = policy.slotBytes === 4 ? 1 : 1 + roll(3)
+  const cost = 1 + roll(3)
   const blockMs = roll(2)
   return limiters.map((limiter) => {
     if (verb < 7) return limiter.take('k', cost)

@@ -26,8 +26,4 @@ export function checkChange(before: Policy, next: Policy): void {
     const hint = `must stay ${before.algorithm}: make a new limiter to change the algorithm`
     throw new PolicyError('ALGORITHM_CHANGE', 'policy', next.algorithm, hint)
   }
-  if (next.slotBytes !== before.slotBytes) {
-    const hint = `must stay ${before.slotBytes}: make a new limiter to change it`
-    throw new PolicyError('ALGORITHM_CHANGE', 'slotBytes', next.slotBytes, hint)
-  }
 }

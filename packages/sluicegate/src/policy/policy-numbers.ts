@@ -17,7 +17,6 @@ export interface PolicyNumbers {
   readonly tickUs: number
   /** Slots of a key beside its entry. */
   readonly slots: number
-  readonly slotBytes: number
   /** Bytes of a key beside its entry. */
   readonly stride: number
   /** Of a window of the calendar its identity, otherwise 0. */
@@ -25,7 +24,7 @@ export interface PolicyNumbers {
 }
 
 /** The encodings of a state word, by their names in the core. */
-export const ENCODINGS = ['ARRIVAL', 'BUCKET', 'FIXED', 'SLIDING', 'WIDE', 'COMPACT', 'LOG', 'CONCURRENCY'] as const
+export const ENCODINGS = ['ARRIVAL', 'BUCKET', 'FIXED', 'SLIDING', 'WIDE', 'LOG', 'CONCURRENCY'] as const
 export type Encoding = (typeof ENCODINGS)[number]
 
 const VALUE_BITS = 56
@@ -44,7 +43,6 @@ const PACKED_NUMBER_BITS = 24
 const SHORTEST_PACKED_US = 220_000
 const WIDE_COUNT_BITS = 34
 const SHORT_COUNT_BITS = 20
-const COMPACT_NUMBER_BITS = 20
 /** Windows of the calendar begin at whole minutes. */
 const CALENDAR_TICK_US = 60_000_000
 const READING_BITS = 47
@@ -94,7 +92,6 @@ function fixedWindow(policy: Policy): PolicyNumbers {
 
 function slidingWindow(policy: Policy): PolicyNumbers {
   const numbers = counting(policy)
-  if (policy.counters === 'compact') return { ...numbers, encoding: 'COMPACT', numberBits: COMPACT_NUMBER_BITS }
   const small = policy.limit <= PACKED_COUNT
   if (small && numbers.windowUs >= SHORTEST_PACKED_US) {
     return { ...numbers, encoding: 'SLIDING', countBits: PACKED_COUNT_BITS, numberBits: PACKED_NUMBER_BITS }
@@ -106,26 +103,24 @@ function slidingWindow(policy: Policy): PolicyNumbers {
 
 function slidingLog(policy: Policy, before: PolicyNumbers | undefined): PolicyNumbers {
   const numbers = counting(policy)
-  const slotBytes = policy.slotBytes ?? 8
-  // Eight bytes a slot need one more: for what is over, but tells the cost so far.
-  const slots = slotBytes === 8 ? policy.limit + 1 : policy.limit
+  // One more: for what is over, but tells the cost so far.
+  const slots = policy.limit + 1
   const countBits = bitsFor((DEEPEST_DEBT_BURSTS + 1) * policy.limit)
-  const tickUs = logTickUs(numbers.windowUs, countBits, slotBytes)
+  const tickUs = logTickUs(numbers.windowUs, countBits)
   const fits =
     before !== undefined &&
     before.slots >= slots &&
     before.countBits >= countBits &&
     before.tickUs === tickUs &&
-    tickUs === logTickUs(numbers.windowUs, before.countBits, slotBytes)
+    tickUs === logTickUs(numbers.windowUs, before.countBits)
   if (fits) return { ...numbers, ...layoutOf(before) }
   const most = grown(slots, before?.slots ?? 0, MOST_LOG_SLOTS)
-  const stride = 8 + 8 * Math.ceil((most * slotBytes) / 8)
-  return { ...numbers, encoding: 'LOG', countBits, numberBits: VALUE_BITS - countBits, tickUs, slots: most, slotBytes, stride }
+  return { ...numbers, encoding: 'LOG', countBits, numberBits: VALUE_BITS - countBits, tickUs, slots: most, stride: 8 + 8 * most }
 }
 
 /** Microseconds a tick of a log: the smallest power of two for which a window is an eighth of what a time can tell. */
-function logTickUs(windowUs: number, countBits: number, slotBytes: number): number {
-  const most = Math.min(2 ** (VALUE_BITS - countBits - 3), slotBytes === 4 ? 2 ** 30 : Number.POSITIVE_INFINITY)
+function logTickUs(windowUs: number, countBits: number): number {
+  const most = 2 ** (VALUE_BITS - countBits - 3)
   let tickUs = 1
   while (windowUs / tickUs > most) tickUs *= 2
   return tickUs
@@ -150,7 +145,6 @@ function counting({ limit, windowMs }: Policy): PolicyNumbers {
     numberBits: 0,
     tickUs: windowUs,
     slots: 0,
-    slotBytes: 8,
     stride: 0,
     calendar: 0,
   }
@@ -162,8 +156,8 @@ function grown(slots: number, before: number, most: number): number {
   return Math.max(slots, Math.min(Math.ceil(before * 1.5), most))
 }
 
-function layoutOf({ encoding, countBits, numberBits, tickUs, slots, slotBytes, stride }: PolicyNumbers): Partial<PolicyNumbers> {
-  return { encoding, countBits, numberBits, tickUs, slots, slotBytes, stride }
+function layoutOf({ encoding, countBits, numberBits, tickUs, slots, stride }: PolicyNumbers): Partial<PolicyNumbers> {
+  return { encoding, countBits, numberBits, tickUs, slots, stride }
 }
 
 function bitsFor(most: number): number {

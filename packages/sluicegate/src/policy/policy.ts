@@ -33,10 +33,6 @@ export interface Policy extends MadePolicy {
   readonly burst: number
   /** Fixed window: windows of the calendar instead of `windowMs`, which is then the length of the longest one. */
   readonly calendar?: Calendar
-  /** Sliding window: `compact` for counters with random increments. */
-  readonly counters?: 'compact'
-  /** Sliding log: bytes a slot. */
-  readonly slotBytes?: 4 | 8
   /** Of `allOf`: the policies that all have to agree. */
   readonly policies?: readonly Policy[]
 }
@@ -44,7 +40,7 @@ export interface Policy extends MadePolicy {
 /** The numbers and names that a policy is. */
 export type PolicyFields = Omit<Policy, typeof Symbol.toStringTag>
 
-const OPTIONAL_FIELDS: readonly string[] = ['calendar', 'counters', 'slotBytes', 'policies'] satisfies (keyof Policy)[]
+const OPTIONAL_FIELDS: readonly string[] = ['calendar', 'policies'] satisfies (keyof Policy)[]
 
 /** The same numbers, as a policy. Fields that it lacks are its own, too, and not those of a polluted `Object.prototype`. */
 export function frozenPolicy<Made extends Policy = Policy>(fields: Omit<Made, typeof Symbol.toStringTag>): Made {

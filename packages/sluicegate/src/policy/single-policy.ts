@@ -2,7 +2,7 @@ import { PolicyError } from '../errors.js'
 import { asGiven, checkOptions } from '../options/option-checks.js'
 import type { Duration } from '../time/duration.js'
 import { CALENDAR_UNITS, type CalendarUnit, calendarOf, longestMs } from './calendar.js'
-import { type Algorithm, type ConcurrencyPolicy, frozenPolicy, type Policy, type PolicyFields } from './policy.js'
+import { type Algorithm, type ConcurrencyPolicy, frozenPolicy, type Policy } from './policy.js'
 import { emissionOf } from './policy-numbers.js'
 import { checkedName, checkedTokenCount, checkedWindowMs, defaultName, meantWindow } from './policy-options.js'
 
@@ -129,13 +129,6 @@ export interface SlidingWindowOptions {
    */
   readonly window: Duration
   /**
-   * `compact`: floating counters in one word, 23 bytes per key also for large limits, exact to 65,536 tokens and then right on average.
-   *
-   * @defaultValue `'exact'`
-   * @example slidingWindow({ limit: 1_000_000, window: '1m', counters: 'compact' })
-   */
-  readonly counters?: 'exact' | 'compact'
-  /**
    * The name in decisions, headers and messages: printable ASCII, 1 to 120 characters.
    *
    * @defaultValue `<algorithm>-<limit>-<window>`
@@ -160,13 +153,6 @@ export interface SlidingLogOptions {
    * @example slidingLog({ limit: 5, window: '10m' })
    */
   readonly window: Duration
-  /**
-   * Bytes of a slot: 8 holds a request of any cost, 4 one token, for costs of 1. An `update` has to keep it.
-   *
-   * @defaultValue `8`
-   * @example slidingLog({ limit: 5, window: '10m', slotBytes: 4 })
-   */
-  readonly slotBytes?: 4 | 8
   /**
    * The name in decisions, headers and messages: printable ASCII, 1 to 120 characters.
    *
@@ -212,16 +198,11 @@ export function fixedWindow(options: FixedWindowOptions): Policy {
  * @example slidingWindow({ limit: 1000, window: '1m' })
  */
 export function slidingWindow(options: SlidingWindowOptions): Policy {
-  const checked = checkOptions(options, ['limit', 'window', 'counters', 'name'], '{ limit: 1000, window: "1m" }', 'slidingWindow()')
+  const checked = checkOptions(options, ['limit', 'window', 'name'], '{ limit: 1000, window: "1m" }', 'slidingWindow()')
   const limit = checkedTokenCount('limit', checked.limit, MAX_LIMIT)
   const windowMs = checkedWindowMs(checked.window)
-  const { counters = 'exact' } = checked
-  if (counters !== 'exact' && counters !== 'compact') {
-    throw new PolicyError('OPTION_INVALID', 'counters', counters, "must be 'exact' or 'compact'")
-  }
   const name = checkedName(checked.name, defaultName('sliding-window', limit, windowMs))
-  const policy: PolicyFields = { algorithm: 'sliding-window', name, limit, windowMs, burst: limit }
-  return frozenPolicy(counters === 'compact' ? { ...policy, counters } : policy)
+  return frozenPolicy({ algorithm: 'sliding-window', name, limit, windowMs, burst: limit })
 }
 
 /**
@@ -232,13 +213,11 @@ export function slidingWindow(options: SlidingWindowOptions): Policy {
  * @example slidingLog({ limit: 100, window: '10s' })
  */
 export function slidingLog(options: SlidingLogOptions): Policy {
-  const checked = checkOptions(options, ['limit', 'window', 'slotBytes', 'name'], '{ limit: 100, window: "10s" }', 'slidingLog()')
+  const checked = checkOptions(options, ['limit', 'window', 'name'], '{ limit: 100, window: "10s" }', 'slidingLog()')
   const limit = checkedTokenCount('limit', checked.limit, MAX_LOG_LIMIT)
   const windowMs = checkedWindowMs(checked.window)
-  const { slotBytes = 8 } = checked
-  if (slotBytes !== 4 && slotBytes !== 8) throw new PolicyError('OPTION_INVALID', 'slotBytes', slotBytes, 'must be 4 or 8')
   const name = checkedName(checked.name, defaultName('sliding-log', limit, windowMs))
-  return frozenPolicy({ algorithm: 'sliding-log', name, limit, windowMs, burst: limit, slotBytes })
+  return frozenPolicy({ algorithm: 'sliding-log', name, limit, windowMs, burst: limit })
 }
 
 /** What {@link concurrency} takes. */
@@ -296,9 +275,8 @@ export const SINGLE_POLICIES: Readonly<Record<Exclude<Algorithm, 'all-of'>, Poli
     calendar === undefined
       ? fixedWindow({ limit, window: meantWindow(windowMs), name })
       : fixedWindow({ limit, window: calendar.unit, timeZone: calendar.timeZone, name }),
-  'sliding-window': ({ limit, windowMs, counters, name }) =>
-    slidingWindow({ limit, window: meantWindow(windowMs), counters: counters ?? 'exact', name }),
-  'sliding-log': ({ limit, windowMs, slotBytes = 8, name }) => slidingLog({ limit, window: meantWindow(windowMs), slotBytes, name }),
+  'sliding-window': ({ limit, windowMs, name }) => slidingWindow({ limit, window: meantWindow(windowMs), name }),
+  'sliding-log': ({ limit, windowMs, name }) => slidingLog({ limit, window: meantWindow(windowMs), name }),
   concurrency: ({ limit, windowMs, name }) => concurrency({ limit, ttl: meantWindow(windowMs), name }),
 }
 
@@ -309,8 +287,6 @@ const FIELDS: ReadonlySet<string> = new Set([
   'windowMs',
   'burst',
   'calendar',
-  'counters',
-  'slotBytes',
   'policies',
 ] satisfies (keyof Policy)[])
 

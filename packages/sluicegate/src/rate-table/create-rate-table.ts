@@ -37,7 +37,6 @@ const RECORD: Readonly<Record<string, number>> = {
   RECORD_CAPACITY: CAPACITY,
   RECORD_WINDOW_US: LONGEST_NS / 1000,
   RECORD_TICK_US: 1,
-  RECORD_SLOT_BYTES: 8,
 }
 const NO_HOST = { policyChanged() {}, calendarWindowStart: () => 0, calendarWindowEnd: () => 0 }
 

@@ -29,7 +29,7 @@ const FLEETS: readonly (readonly [SinglePolicySpec, SinglePolicySpec])[] = [
   ],
   [
     { algorithm: 'gcra', limit: 500, windowMs: 1000, burst: 200 },
-    { algorithm: 'sliding-log', limit: 300, windowMs: 2000, slotBytes: 8 },
+    { algorithm: 'sliding-log', limit: 300, windowMs: 2000 },
   ],
 ]
 

@@ -161,7 +161,7 @@ const SPECS: readonly SinglePolicySpec[] = [
   { algorithm: 'token-bucket', limit: 200, windowMs: 1000, burst: 20 },
   { algorithm: 'fixed-window', limit: 20, windowMs: 100 },
   { algorithm: 'sliding-window', limit: 20, windowMs: 100 },
-  { algorithm: 'sliding-log', limit: 20, windowMs: 100, slotBytes: 8 },
+  { algorithm: 'sliding-log', limit: 20, windowMs: 100 },
 ]
 
 for (const spec of SPECS) {

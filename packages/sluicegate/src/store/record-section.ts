@@ -8,7 +8,7 @@ import { ENCODINGS, numbersOf } from '../policy/policy-numbers.js'
 
 // The policy record by which the core reads a key's words, as a value of a store carries it:
 //
-//   limit | window, microseconds | burst | compact 1 | slot bytes 1 | calendar, text | encoding 1 | the core's numbers |
+//   limit | window, microseconds | burst | calendar, text | encoding 1 | the core's numbers |
 //   time base 8 | when it moves 8 | in force since 8 | keeps debt 1 | era | generation
 //
 // A limiter under other numbers puts this record in force again, and then its own policy: so a key migrates as in memory.
@@ -111,8 +111,6 @@ function forgetRecords(open: OpenCore): void {
 function read(section: Uint8Array, like: Policy): Recorded {
   const reader = new ByteReader(section)
   const [limit, windowUs, burst] = [reader.whole(), reader.whole(), reader.whole()]
-  const counters = reader.byte()
-  const slotBytes = reader.byte()
   const calendar = calendarFrom(reader.text())
   const encoding = reader.byte()
   const numbers = NAMES.map(() => reader.whole())
@@ -125,8 +123,6 @@ function read(section: Uint8Array, like: Policy): Recorded {
       windowMs: windowUs / 1000,
       burst,
       ...(like.algorithm === 'fixed-window' ? { calendar: calendar as never } : {}),
-      ...(like.algorithm === 'sliding-window' ? { counters: (counters === 1 ? 'compact' : undefined) as never } : {}),
-      ...(like.algorithm === 'sliding-log' ? { slotBytes: slotBytes === 4 ? 4 : 8 } : {}),
     }),
   )
   checkNumbers(policy, encoding, numbers)
@@ -140,8 +136,7 @@ function checkNumbers(policy: Policy, encoding: number, numbers: readonly number
   const fits = NAMES.every((name, i) => numbers[i] === own[FIELDS[name]] || (own.stride > 0 && isFree.has(FIELDS[name])))
   const stride = numbers[NAMES.indexOf('RECORD_STRIDE')] as number
   const slots = numbers[NAMES.indexOf('RECORD_SLOTS')] as number
-  const isRoom =
-    stride >= slots * (policy.slotBytes ?? WORD_BYTES) && slots >= own.slots && stride <= MOST_STRIDE && stride % WORD_BYTES === 0
+  const isRoom = stride >= slots * WORD_BYTES && slots >= own.slots && stride <= MOST_STRIDE && stride % WORD_BYTES === 0
   if (ENCODINGS[encoding] !== own.encoding || !fits || (own.stride > 0 && !isRoom)) {
     throw new RangeError('was written by another version of this library, with other numbers for its policy')
   }
@@ -151,13 +146,11 @@ function checkNumbers(policy: Policy, encoding: number, numbers: readonly number
 const MOST_STRIDE = 900_000
 
 /** The numbers of a policy, as a section begins with them. */
-export function identityOf({ limit, windowMs, burst, counters, slotBytes, calendar }: Policy): Uint8Array {
+export function identityOf({ limit, windowMs, burst, calendar }: Policy): Uint8Array {
   const writer = new ByteWriter()
   writer.whole(limit)
   writer.whole(Math.round(windowMs * 1000))
   writer.whole(burst)
-  writer.byte(counters === 'compact' ? 1 : 0)
-  writer.byte(slotBytes ?? 0)
   writer.text(calendar === undefined ? '' : `${calendar.unit} ${calendar.timeZone}`)
   return writer.written()
 }

@@ -18,7 +18,7 @@ const POLICIES: readonly Policy[] = [
   slidingWindow({ limit: 10, window: '1s', name: 'sliding' }),
   slidingWindow({ limit: 100_000, window: '1s', name: 'wide' }),
   slidingLog({ limit: 10, window: '1s', name: 'log' }),
-  slidingLog({ limit: 10, window: '1s', slotBytes: 4, name: 'small-log' }),
+  slidingLog({ limit: 10, window: '1s', name: 'small-log' }),
 ]
 
 /** A linear congruential generator: the same numbers for the same seed. */

@@ -133,7 +133,7 @@ export function allsOf(name: string, fixture: Fixtures): void {
       slidingWindow({ limit: 45, window: '1s' }),
       slidingWindow({ limit: 100_000, window: '1m' }),
       slidingLog({ limit: 30, window: '700ms' }),
-      slidingLog({ limit: 60, window: '2s', slotBytes: 4 }),
+      slidingLog({ limit: 60, window: '2s' }),
     ])
     const random = new Random(8)
     const { checked, clock } = await fixture(all, { maxKeys: 20 })

@@ -30,15 +30,15 @@ export const BOTH: readonly Scenario[] = [
   ),
   both('A and B | B and A | refund, logs', known, [[takeBoth(A, B, 11_000)], [takeBoth(B, A, 11_000)], [refund(A, 11_000)]], {
     policy: LOG,
-    encodings: [{ slotBytes: 8 }, { slotBytes: 4 }],
+    encodings: [{ encoding: 'LOG' }],
   }),
   both('A and B | A | B, logs begin anew', [...known, take(A, 11_000)], [[takeBoth(A, B, 22_000)], [take(A, 12_000)], [take(B, 22_500)]], {
     policy: LOG,
-    encodings: [{ slotBytes: 8 }, { slotBytes: 4 }],
+    encodings: [{ encoding: 'LOG' }],
   }),
   both('A and B | larger logs | A', known, [[takeBoth(A, B, 11_000)], [update(counting('LOG', 5, 10_000), 11_000)], [take(A, 11_000)]], {
     policy: LOG,
-    encodings: [{ slotBytes: 8 }, { slotBytes: 4 }],
+    encodings: [{ encoding: 'LOG' }],
   }),
   both('A and B | B and A | A, release, permits', [take(A)], [[takeBoth(A, B)], [takeBoth(B, A)], [take(A), release(A, 10_000)]], {
     policy: PERMITS,

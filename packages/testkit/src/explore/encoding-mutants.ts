@@ -72,7 +72,7 @@ export const ENCODING_MUTANTS: readonly Mutant[] = [
     'a request is appended though the copy failed',
     'log: take | take | take, wrapped around',
     [1, 0],
-    inReplace('if (todo != 0) return todo', 'if (todo != 0 && needed != log.COPY) return todo'),
+    inReplace('        if (todo != 0) return todo\n', ''),
   ),
   mutant(
     'header and state change one after the other',

@@ -1,5 +1,5 @@
 /** How a state word is read, by its name in the core. */
-export type Encoding = 'ARRIVAL' | 'BUCKET' | 'FIXED' | 'SLIDING' | 'WIDE' | 'COMPACT' | 'LOG' | 'CONCURRENCY'
+export type Encoding = 'ARRIVAL' | 'BUCKET' | 'FIXED' | 'SLIDING' | 'WIDE' | 'LOG' | 'CONCURRENCY'
 
 /** A policy in the numbers that the core counts in. */
 export interface ExploredPolicy {
@@ -11,8 +11,6 @@ export interface ExploredPolicy {
   readonly burst: number
   /** Window, or the life of a permit, in microseconds. */
   readonly windowUs: number
-  /** Of a log, 8 or 4. */
-  readonly slotBytes: number
   /** Width of a number or time in a state word, where it is to be so small that the time base moves. */
   readonly numberBits?: number
 }
@@ -29,7 +27,6 @@ export const RECORD_NUMBERS = [
   'RECORD_NUMBER_BITS',
   'RECORD_TICK_US',
   'RECORD_SLOTS',
-  'RECORD_SLOT_BYTES',
   'RECORD_STRIDE',
 ] as const
 
@@ -38,7 +35,7 @@ const VALUE_BITS = 56
 const COUNT_BITS = 6
 
 /** One token a millisecond, three at once: all numbers are small and exact. */
-export const PLAIN: ExploredPolicy = { encoding: 'ARRIVAL', unitsPerUs: 1, unitsPerToken: 1000, burst: 3, windowUs: 3000, slotBytes: 8 }
+export const PLAIN: ExploredPolicy = { encoding: 'ARRIVAL', unitsPerUs: 1, unitsPerToken: 1000, burst: 3, windowUs: 3000 }
 
 /** Whether the policy is a bucket or GCRA. */
 export function isRate({ encoding }: ExploredPolicy): boolean {
@@ -46,13 +43,13 @@ export function isRate({ encoding }: ExploredPolicy): boolean {
 }
 
 /** A policy that counts tokens: `limit` in a window, or in flight for at most so long. */
-export function counting(encoding: Encoding, limit: number, windowUs: number, slotBytes = 8): ExploredPolicy {
-  return { encoding, unitsPerUs: 1, unitsPerToken: 1, burst: limit, windowUs, slotBytes }
+export function counting(encoding: Encoding, limit: number, windowUs: number): ExploredPolicy {
+  return { encoding, unitsPerUs: 1, unitsPerToken: 1, burst: limit, windowUs }
 }
 
 /** What stands in the policy's block; `before` are the numbers of the policy that it follows. */
 export function blockNumbers(policy: ExploredPolicy, before: RecordNumbers | undefined): RecordNumbers {
-  const { encoding, burst, windowUs, slotBytes } = policy
+  const { encoding, burst, windowUs } = policy
   const layout = layoutOf(policy, before)
   const { countBits = 0, slots = 0, stride = 0 } = layout
   const numberBits = policy.numberBits ?? layout.numberBits ?? VALUE_BITS - countBits
@@ -66,7 +63,6 @@ export function blockNumbers(policy: ExploredPolicy, before: RecordNumbers | und
     RECORD_NUMBER_BITS: numberBits,
     RECORD_TICK_US: isRate(policy) || encoding === 'LOG' || encoding === 'CONCURRENCY' ? 1 : windowUs,
     RECORD_SLOTS: slots,
-    RECORD_SLOT_BYTES: slotBytes,
     RECORD_STRIDE: stride,
   }
 }
@@ -78,7 +74,7 @@ interface Layout {
   readonly stride?: number
 }
 
-function layoutOf({ encoding, burst, slotBytes }: ExploredPolicy, before: RecordNumbers | undefined): Layout {
+function layoutOf({ encoding, burst }: ExploredPolicy, before: RecordNumbers | undefined): Layout {
   const slotsBefore = before?.RECORD_SLOTS ?? 0
   switch (encoding) {
     case 'ARRIVAL':
@@ -87,13 +83,11 @@ function layoutOf({ encoding, burst, slotBytes }: ExploredPolicy, before: Record
       return { numberBits: 42 }
     case 'SLIDING':
       return { countBits: 16, numberBits: 24 }
-    case 'COMPACT':
-      return { numberBits: 20 }
     case 'WIDE':
       return { countBits: COUNT_BITS, numberBits: VALUE_BITS - 1 - COUNT_BITS, stride: 8 }
     case 'LOG': {
-      const slots = Math.max(slotBytes === 8 ? burst + 1 : burst, slotsBefore)
-      return { countBits: COUNT_BITS, slots, stride: 8 + 8 * Math.ceil((slots * slotBytes) / 8) }
+      const slots = Math.max(burst + 1, slotsBefore)
+      return { countBits: COUNT_BITS, slots, stride: 8 + 8 * slots }
     }
     case 'CONCURRENCY': {
       const slots = Math.max(burst, slotsBefore)

@@ -42,13 +42,8 @@ export class LogModel extends KeptModel<{ readonly requests: readonly Request[];
   }
 
   private penalized(us: number, amount: number): LogModel {
-    const { burst, slotBytes } = this.policy
+    const { burst } = this.policy
     const live = this.live(us)
-    if (slotBytes === 4) {
-      const cost = Math.min(amount, burst)
-      const all = [...single(live), ...single([[us, cost]])]
-      return this.as(all.slice(-burst), us)
-    }
     const cost = Math.min(amount, DEEPEST_DEBT_BURSTS * burst - sum(live))
     const newest = live.at(-1)
     if (cost <= 0) return this
@@ -97,8 +92,4 @@ export class LogModel extends KeptModel<{ readonly requests: readonly Request[];
 
 function sum(requests: readonly Request[]): number {
   return requests.reduce((total, [, cost]) => total + cost, 0)
-}
-
-function single(requests: readonly Request[]): Request[] {
-  return requests.flatMap(([us, cost]) => Array.from({ length: cost }, (): Request => [us, 1]))
 }

@@ -12,7 +12,7 @@ const SMALLER = counting('LOG', 2, 6_000)
 const SHORT_LIVED = { ...POLICY, numberBits: 40 }
 const LAST = 10_000 + 2 ** 38
 
-const logs = askOf('log', { policy: POLICY, encodings: [{ slotBytes: 8 }, { slotBytes: 4 }] })
+const logs = askOf('log', { policy: POLICY, encodings: [{ encoding: 'LOG' }] })
 
 export const LOGS: readonly Scenario[] = [
   logs('take | take | take', [take(A)], [[take(A, 11_000)], [take(A, 11_000)], [take(A, 12_000)]]),

@@ -3,7 +3,7 @@ import { type ExploredPolicy, PLAIN } from './explored-policy.js'
 import type { OverflowTerms } from './overflow-ledger.js'
 
 /** What the encodings differ in, in which a question is asked. */
-type EncodingOfPolicy = Partial<Pick<ExploredPolicy, 'encoding' | 'slotBytes'>>
+type EncodingOfPolicy = Partial<Pick<ExploredPolicy, 'encoding'>>
 
 /** Threads that call into one small table, and how it was furnished for them. */
 export interface Scenario {

@@ -192,7 +192,7 @@ const GROWTH: readonly Scenario[] = [
     'take, take-over | refund | take, logs',
     [take(B, 10_000, 3), take(A, 1_000)],
     [[take(A, 11_500), take(C, 11_500)], [call('refund', A, 11_500, 1)], [take(A, 11_500)]],
-    { lines: 2, parts: [1, 1], policy: LOG, encodings: [{ slotBytes: 8 }, { slotBytes: 4 }], mayRefuse: true },
+    { lines: 2, parts: [1, 1], policy: LOG, encodings: [{ encoding: 'LOG' }], mayRefuse: true },
   ),
 ]
 

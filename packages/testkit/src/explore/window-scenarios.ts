@@ -20,7 +20,7 @@ const LAST = FIRST + 2 ** 18 * 10_000
 
 const windows = askOf('windows', {
   policy: POLICY,
-  encodings: [{ encoding: 'WIDE' }, { encoding: 'SLIDING' }, { encoding: 'COMPACT' }, { encoding: 'FIXED' }],
+  encodings: [{ encoding: 'WIDE' }, { encoding: 'SLIDING' }, { encoding: 'FIXED' }],
 })
 
 export const WINDOWS: readonly Scenario[] = [

@@ -13,7 +13,7 @@ export const FLEETS: readonly (readonly [number, SinglePolicySpec])[] = [
   [shortOrLong(2, 4), { algorithm: 'gcra', limit: 500, windowMs: 1000, burst: 200 }],
   [3, { algorithm: 'fixed-window', limit: 100, windowMs: 2000 }],
   [3, { algorithm: 'sliding-window', limit: 100, windowMs: 2000 }],
-  [shortOrLong(2, 3), { algorithm: 'sliding-log', limit: 100, windowMs: 2000, slotBytes: 8 }],
+  [shortOrLong(2, 3), { algorithm: 'sliding-log', limit: 100, windowMs: 2000 }],
 ]
 
 const FOR_MS = shortOrLong(700, 1500)

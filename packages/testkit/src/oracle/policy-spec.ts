@@ -24,15 +24,14 @@ export interface SlidingWindowSpec {
   readonly algorithm: 'sliding-window'
   readonly limit: number
   readonly windowMs: number
-  /** The oracle counts exactly: so do compact counters, in windows that hold fewer than 128. */
-  readonly counters?: 'compact'
+  /** Counters of any width, as stores have them. */
+  readonly isUnpacked?: boolean
 }
 
 export interface SlidingLogSpec {
   readonly algorithm: 'sliding-log'
   readonly limit: number
   readonly windowMs: number
-  readonly slotBytes: 4 | 8
   /** The declared rounding of stored times; default what {@link logTickUs} says. */
   readonly tickUs?: number
 }

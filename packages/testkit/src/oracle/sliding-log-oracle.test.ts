@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { answersOf } from './oracle.js'
 import { logTickUs, SlidingLogOracle } from './sliding-log-oracle.js'
 
-const THREE_A_SECOND = { algorithm: 'sliding-log', limit: 3, windowMs: 1000, slotBytes: 8 } as const
+const THREE_A_SECOND = { algorithm: 'sliding-log', limit: 3, windowMs: 1000 } as const
 
 const answer = answersOf(3)
 
@@ -30,12 +30,10 @@ test('requests within one tick do not close the log for each other', () => {
 })
 
 test('the tick is one microsecond but for long windows and high limits', () => {
-  const tickOf = (limit: number, windowMs: number, slotBytes: 4 | 8 = 8): bigint =>
-    logTickUs({ algorithm: 'sliding-log', limit, windowMs, slotBytes })
+  const tickOf = (limit: number, windowMs: number): bigint => logTickUs({ algorithm: 'sliding-log', limit, windowMs })
   const day = 86_400_000
   assert.deepEqual([tickOf(10, 366 * day), tickOf(1000, day), tickOf(500_000, 1_073_741.824)], [1n, 1n, 1n])
   assert.deepEqual([tickOf(500_000, 1_073_741.825), tickOf(500_000, day), tickOf(500_000, 366 * day)], [2n, 128n, 32_768n])
-  assert.deepEqual([tickOf(1, 1_073_741.824, 4), tickOf(1, 1_073_741.825, 4), tickOf(1, day, 4)], [1n, 2n, 128n])
 })
 
 test('after a step back the log is closed until its newest entry', () => {
@@ -65,15 +63,6 @@ test('a penalty is an entry of its own, or with all slots in use part of the new
   assert.deepEqual(oracle.refund('full', 31, 0), answer(true, 1, 0, 1000))
   for (const atMs of [0, 1, 2]) oracle.take('slots', 1, atMs)
   assert.deepEqual(oracle.penalize('slots', 1, 10), answer(false, 0, 991, 1000))
-})
-
-test('slots of four bytes hold one token each, and a penalty pushes the oldest out', () => {
-  const oracle = new SlidingLogOracle({ ...THREE_A_SECOND, slotBytes: 4 })
-  oracle.take('k', 2, 0)
-  assert.deepEqual(oracle.penalize('k', 2, 100), answer(false, 0, 900, 1000))
-  assert.deepEqual(oracle.refund('k', 2, 100), answer(true, 2, 0, 900))
-  assert.deepEqual(oracle.penalize('k', 1_000_000, 200), answer(false, 0, 1000, 1000))
-  assert.deepEqual(oracle.refund('k', 3, 200), answer(true, 3, 0, 0))
 })
 
 test('a booking is an entry ahead, which closes the log until then', () => {

@@ -4,22 +4,20 @@ import type { OracleBooking } from './oracle.js'
 import type { PolicySpec, SlidingLogSpec } from './policy-spec.js'
 
 const STATE_BITS = 56
-const TIME_BITS_4 = 30
 
 /**
  * The declared rounding of a log's times: 56 bits hold a time and a sum of costs up to twelve limits, and an eighth of all times must
- * span the window; a slot of four bytes has 30 bits for it. The tick is the smallest power of two microseconds that does.
+ * span the window. The tick is the smallest power of two microseconds that does.
  */
-export function logTickUs({ limit, windowMs, slotBytes }: SlidingLogSpec): bigint {
+export function logTickUs({ limit, windowMs }: SlidingLogSpec): bigint {
   const windowUs = Math.round(windowMs * 1000)
   const timeBits = STATE_BITS - (12 * limit).toString(2).length
-  const spanBits = slotBytes === 4 ? Math.min(TIME_BITS_4, timeBits - 3) : timeBits - 3
   let tickUs = 1
-  while (windowUs / tickUs > 2 ** spanBits) tickUs *= 2
+  while (windowUs / tickUs > 2 ** (timeBits - 3)) tickUs *= 2
   return BigInt(tickUs)
 }
 
-/** A request that passed, at a time rounded up to the tick. With slots of four bytes those of one time are one entry here. */
+/** A request that passed, at a time rounded up to the tick. */
 interface Entry {
   readonly atUs: bigint
   readonly cost: bigint
@@ -59,7 +57,7 @@ export class SlidingLogOracle extends KeyedOracle<Log, SlidingLogSpec> {
   }
 
   protected override taken(log: Log = [], cost: bigint, nowUs: bigint): Log {
-    return this.#appended(log, { atUs: this.#stored(nowUs), cost })
+    return [...log, { atUs: this.#stored(nowUs), cost }]
   }
 
   /** The newest first, of those that still count. The newest time stays, and what is left of a request counts from there. */
@@ -68,21 +66,19 @@ export class SlidingLogOracle extends KeyedOracle<Log, SlidingLogSpec> {
   }
 
   /**
-   * Down to ten limits below empty. Where the log has no room for another entry, or is ahead, the newest gains the tokens. Slots of four
-   * bytes keep only as many tokens as there are slots.
+   * Down to ten limits below empty. Where the log has no room for another entry, or is ahead, the newest gains the tokens.
    */
   protected override penalized(log: Log = [], tokens: bigint, nowUs: bigint): Log | undefined {
     const storedUs = this.#stored(nowUs)
     const newest = log.at(-1)
     const atUs = max(storedUs, newest?.atUs ?? storedUs)
-    if (this.spec.slotBytes === 4) return this.#newestSlots(this.#appended(log, { atUs, cost: min(tokens, this.#limit()) }))
     const cost = min(tokens, PENALTY_LIMITS * this.#limit() - this.#used(log, max(nowUs, newest?.atUs ?? nowUs)))
     if (cost <= 0n) return log
     if (
       newest === undefined ||
       (storedUs > newest.atUs && this.#live(log, nowUs).filter(({ cost }) => cost > 0n).length < this.spec.limit)
     ) {
-      return this.#appended(log, { atUs, cost })
+      return [...log, { atUs, cost }]
     }
     return [...log.slice(0, -1), { atUs, cost: newest.cost + cost }]
   }
@@ -98,7 +94,7 @@ export class SlidingLogOracle extends KeyedOracle<Log, SlidingLogSpec> {
     const old = this.copy() as SlidingLogOracle
     this.spec = spec
     const isSame = old.#limit() === this.#limit() && old.spec.windowMs === spec.windowMs && old.#tickUs() === this.#tickUs()
-    if (isSame && old.spec.slotBytes === spec.slotBytes) return (log) => log
+    if (isSame) return (log) => log
     // A log that is ahead is read as of its newest.
     return (log) => old.#live(log, max(nowUs, log.at(-1)?.atUs ?? nowUs)).map(({ atUs, cost }) => ({ atUs: this.#stored(atUs), cost }))
   }
@@ -121,7 +117,7 @@ export class SlidingLogOracle extends KeyedOracle<Log, SlidingLogSpec> {
     const less = lessened(log, tokens, (entry) => this.#endUs(entry) > fromUs && counts(entry))
     // What is left of a request in part counts from the newest's time; with nothing left there, its time stays.
     const last = less.at(-1)
-    const isPart = this.spec.slotBytes === 8 && last !== undefined && last.atUs < newest.atUs && !log.includes(last)
+    const isPart = last !== undefined && last.atUs < newest.atUs && !log.includes(last)
     return isPart ? [...less.slice(0, -1), { atUs: newest.atUs, cost: last.cost }] : this.#withTime(less, newest.atUs)
   }
 
@@ -143,22 +139,6 @@ export class SlidingLogOracle extends KeyedOracle<Log, SlidingLogSpec> {
     const tickUs = this.#tickUs()
     const windowUs = toUs(this.spec.windowMs)
     return tickUs === 1n ? atUs + windowUs : atUs + ceilDiv(windowUs, tickUs) * tickUs + 1n
-  }
-
-  #appended(log: Log, entry: Entry): Log {
-    const newest = log.at(-1)
-    if (this.spec.slotBytes === 8 || newest?.atUs !== entry.atUs) return [...log, entry]
-    return [...log.slice(0, -1), { atUs: entry.atUs, cost: newest.cost + entry.cost }]
-  }
-
-  #newestSlots(log: Log): Log {
-    let room = this.#limit()
-    const kept: Entry[] = []
-    for (const { atUs, cost } of log.toReversed()) {
-      if (room > 0n) kept.unshift({ atUs, cost: min(cost, room) })
-      room -= cost
-    }
-    return kept
   }
 
   #stored(us: bigint): bigint {

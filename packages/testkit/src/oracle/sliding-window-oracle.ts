@@ -136,7 +136,7 @@ export class SlidingWindowOracle extends KeyedOracle<Counts, SlidingWindowSpec> 
 
   /** How counts are written; where that changes, a key goes over as to other windows. */
   #words(): string {
-    if (this.spec.counters === 'compact') return 'compact'
+    if (this.spec.isUnpacked) return 'unpacked'
     if (this.#limit() > PACKED_MOST) return 'wide'
     return this.#windowUs() < PACKED_WINDOW_US ? 'short' : 'packed'
   }

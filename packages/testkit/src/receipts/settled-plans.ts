@@ -24,7 +24,6 @@ export function settledPlan(random: Random, algorithm: SettledAlgorithm): Settle
   const specOf = (): SinglePolicySpec => {
     const limit = random.integer(1, 20)
     if (algorithm === 'token-bucket' || algorithm === 'gcra') return { algorithm, limit, windowMs, burst: random.integer(2, 20) }
-    if (algorithm === 'sliding-log') return { algorithm, limit, windowMs, slotBytes: 8 }
     return { algorithm, limit, windowMs }
   }
   const specs = { own: specOf(), other: specOf() }

@@ -49,9 +49,7 @@ const POLICIES: readonly (readonly [Policy, Policy])[] = [
   [fixedWindow({ limit: 5, window: 'day', timeZone: 'Europe/Rome' }), fixedWindow({ limit: 2, window: 'month' })],
   [slidingWindow(few), slidingWindow({ limit: 3, window: '7s' })],
   [slidingWindow({ limit: 70_000, window: '1s' }), slidingWindow({ limit: 80_000, window: '2s' })],
-  [slidingWindow({ ...few, counters: 'compact' }), slidingWindow({ limit: 3, window: '2s', counters: 'compact' })],
   [slidingLog(few), slidingLog({ limit: 9, window: '3s' })],
-  [slidingLog({ ...few, slotBytes: 4 }), slidingLog({ limit: 9, window: '3s', slotBytes: 4 })],
   [concurrency({ limit: 3, ttl: '1s' }), concurrency({ limit: 5, ttl: '3s' })],
   [
     allOf([slidingLog(few), tokenBucket({ ...few, limit: 9 })]),

@@ -67,7 +67,7 @@ function randomSingle(random: Random, algorithm: SinglePolicySpec['algorithm'], 
       return { algorithm, ...randomCount(random, MOST_LIMIT) }
     case 'sliding-log':
       // Each key takes as much memory as its limit: seldom a large one.
-      return { algorithm, ...randomCount(random, random.chance(0.03) ? MOST_LOG_LIMIT : 300), slotBytes: random.pick([8, 8, 4]) }
+      return { algorithm, ...randomCount(random, random.chance(0.03) ? MOST_LOG_LIMIT : 300) }
     case 'concurrency':
       return { algorithm, ...randomCount(random, MOST_PERMITS) }
   }

@@ -26,7 +26,6 @@ const ALGORITHMS: readonly Policy[] = [
   gcra(options),
   fixedWindow(options),
   slidingWindow(options),
-  slidingWindow({ ...options, counters: 'compact' }),
   slidingLog(options),
 ]
 const WAYS = ['abort all', 'abort a random half', 'abort the front', 'time out', 'close'] as const
@@ -40,10 +39,9 @@ function boundMs({ algorithm }: Policy): number {
 export function givenUpWaits(name: string, make: (policy: Policy) => Awaitable<WaitsSubject>, waits: number): void {
   // In a short run each algorithm has some of the ways, by turns.
   for (const [i, policy] of ALGORITHMS.entries()) {
-    const kind = `${policy.algorithm}${policy.counters === undefined ? '' : ', compact'}`
     for (const [j, way] of WAYS.entries()) {
       everyNth(i + j, 3)(
-        `${name}, ${kind}: after ${way} of ${waits} waits the key is open within the declared time, and who stays is served in order`,
+        `${name}, ${policy.algorithm}: after ${way} of ${waits} waits the key is open within the declared time, and who stays is served in order`,
         async () => {
           const subject = await make(policy)
           try {

@@ -37,8 +37,8 @@ function unpacked(spec: PolicySpec): PolicySpec {
 }
 
 function unpackedSingle(spec: SinglePolicySpec): SinglePolicySpec {
-  if (spec.algorithm === 'sliding-window') return { ...spec, counters: 'compact' }
-  return spec.algorithm === 'sliding-log' ? { ...spec, slotBytes: 8, tickUs: 1 } : spec
+  if (spec.algorithm === 'sliding-window') return { ...spec, isUnpacked: true }
+  return spec.algorithm === 'sliding-log' ? { ...spec, tickUs: 1 } : spec
 }
 
 /**

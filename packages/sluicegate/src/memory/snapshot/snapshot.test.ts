@@ -14,7 +14,6 @@ const POLICIES: readonly Policy[] = [
   slidingWindow({ limit: 10, window: '1s' }),
   slidingWindow({ limit: 100_000, window: '1s', name: 'wide' }),
   slidingLog({ limit: 10, window: '1s' }),
-  slidingLog({ limit: 10, window: '1s', slotBytes: 4 }),
   concurrency({ limit: 10, ttl: '1s' }),
   allOf([tokenBucket({ limit: 10, window: '1s' }), slidingLog({ limit: 20, window: '10s' }), concurrency({ limit: 15, ttl: '2s' })]),
 ]

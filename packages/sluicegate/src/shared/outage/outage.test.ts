@@ -92,7 +92,7 @@ const SPECS: readonly PolicySpec[] = [
   { algorithm: 'gcra', limit: 7, windowMs: 1000, burst: 3 },
   { algorithm: 'fixed-window', limit: 1000, windowMs: 1000 },
   { algorithm: 'sliding-window', limit: 90, windowMs: 500 },
-  { algorithm: 'sliding-log', limit: 50, windowMs: 1000, slotBytes: 8 },
+  { algorithm: 'sliding-log', limit: 50, windowMs: 1000 },
 ]
 
 for (const spec of SPECS) {

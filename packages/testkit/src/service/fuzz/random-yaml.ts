@@ -53,8 +53,6 @@ function ownPolicy(random: Random): Tree {
   const more: Pairs = [
     ['burst', number(random)],
     ['time-zone', random.pick(['Europe/Rome', 'UTC', 'Nowhere'])],
-    ['counters', random.pick(['exact', 'compact'])],
-    ['slot-bytes', random.pick(['4', '8', '5'])],
     ['grow-to', String(random.magnitude(16, 4_000))],
     ['max-settle', String(random.pick([1, 10, 0]))],
     ['on-full', random.pick(['evict', 'deny', 'drop'])],
