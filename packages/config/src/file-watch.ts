@@ -1,34 +1,37 @@
 import { createHash } from 'node:crypto'
 import { type Stats, statSync } from 'node:fs'
-import { stat } from 'node:fs/promises'
-import { filesOf } from './read-config.js'
+import { readdir, stat } from 'node:fs/promises'
+import { Looks } from './looks.js'
+import { filesIn, filesOf } from './read-config.js'
 
 /**
  * Notices that the files of a configuration have changed, and others that it names. A change must be the same at two looks, since a file may be half
- * written at the first.
+ * written at the first. A folder over a network that does not answer holds up its looks, and nothing else.
  */
 export class FileWatch {
   readonly #path: string
   #others: readonly string[] = []
+  readonly #looks = new Looks()
   #noted: string
   #seen: string | undefined
 
+  /** The files as they are now are known: it looks at once, as those have that were just read. */
   constructor(path: string, others: readonly string[] = []) {
     this.#path = path
     this.#others = others
-    this.#noted = this.#lookNow()
+    this.#noted = lookedAt(() => [...filesOf(path), ...others].map((file) => [file, statSync(file)]))
   }
 
-  /** The files as they are now are known. */
-  note(): void {
-    this.#noted = this.#lookNow()
+  /** The same later. */
+  async note(): Promise<void> {
+    this.#noted = await this.#look()
   }
 
   /** Looks at these as well, which are known as they are now. */
-  with(others: readonly string[]): void {
+  async with(others: readonly string[]): Promise<void> {
     if (others.join('\n') === this.#others.join('\n')) return
     this.#others = others
-    this.note()
+    await this.note()
   }
 
   /** Whether the files have changed since {@link FileWatch.note}, and are the same as at the look before. */
@@ -39,28 +42,24 @@ export class FileWatch {
     return isSettled && now !== this.#noted
   }
 
-  /** What changes with every change of the files: their names, sizes, times and inodes. */
-  #lookNow(): string {
-    return signature(() => this.#files().map((file) => [file, statSync(file)]))
-  }
-
-  /** The same for a folder that may be slow: it is looked at again and again. */
-  async #look(): Promise<string> {
-    const found: (readonly [string, Stats])[] = []
-    try {
-      for (const file of this.#files()) found.push([file, await stat(file)])
-    } catch (error) {
-      return String(error)
-    }
-    return signature(() => found)
-  }
-
-  #files(): string[] {
-    return [...filesOf(this.#path), ...this.#others]
+  #look(): Promise<string> {
+    return this.#looks.look(async () => {
+      const found: (readonly [string, Stats])[] = []
+      for (const file of [...(await filesNow(this.#path)), ...this.#others]) found.push([file, await stat(file)])
+      return lookedAt(() => found)
+    })
   }
 }
 
-function signature(look: () => readonly (readonly [string, Stats])[]): string {
+/** {@link filesOf}, beside this thread. */
+async function filesNow(path: string): Promise<readonly string[]> {
+  if (!(await stat(path)).isDirectory()) return [path]
+  const found = await Promise.all(filesIn(path, await readdir(path)).map(async (file) => [file, await stat(file)] as const))
+  return found.flatMap(([file, stats]) => (stats.isDirectory() ? [] : [file])).sort()
+}
+
+/** What changes with every change of the files: their names, sizes, times and inodes. */
+function lookedAt(look: () => readonly (readonly [string, Stats])[]): string {
   try {
     const hash = createHash('sha256')
     for (const [file, { ino, size, mtimeMs, ctimeMs }] of look()) hash.update(JSON.stringify([file, ino, size, mtimeMs, ctimeMs]))

@@ -40,8 +40,12 @@ export function configLoader(reader: URL): ConfigLoader {
 
 type Asked = ReaderTask extends infer Task ? (Task extends unknown ? Omit<Task, 'knownFiles'> : never) : never
 
+/** A thread that did not end in time, and hangs in the file system still. */
+let hung: Worker | undefined
+
 /** One thread for each reading: its memory goes with it, and one that hangs holds up nothing. Undefined where there can be no thread. */
 async function assembled(reader: URL, what: string, asked: Asked): Promise<ConfigAssembly | undefined> {
+  if (hung !== undefined) throw unreadable(what, new Error('an earlier reading has no answer yet'))
   const known = new Map(knownTierFiles())
   const knownFiles = Array.from(known, ([file, { signature, data }]): KnownFile => {
     return { file, signature, targets: data.targets, rows: data.size }
@@ -50,7 +54,13 @@ async function assembled(reader: URL, what: string, asked: Asked): Promise<Confi
   let timer: NodeJS.Timeout | undefined
   // A thread that waits for a folder over a network does not end either.
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(unreadable(what, new Error(`reading it took longer than ${MAX_MS / 1_000} s`))), MAX_MS)
+    timer = setTimeout(() => {
+      hung = worker
+      worker.once('exit', () => {
+        hung = undefined
+      })
+      reject(unreadable(what, new Error(`reading it took longer than ${MAX_MS / 1_000} s`)))
+    }, MAX_MS)
   })
   try {
     return await Promise.race([received(worker, known), late])

@@ -12,6 +12,7 @@ import { readPolicies } from './policies.js'
 import { PROCESSES } from './processes.js'
 import { readQuotas } from './quotas.js'
 import { readText } from './read-file.js'
+import { readStep } from './read-steps.js'
 import { Section, type Source } from './section.js'
 import { SNAPSHOT } from './snapshot.js'
 import { readStorage } from './storage.js'
@@ -64,11 +65,19 @@ export function configFiles(path: string): ConfigFile[] {
 export function filesOf(path: string): string[] {
   const isFolder = attempt(path, () => statSync(path).isDirectory())
   if (!isFolder) return [path]
-  const names = attempt(path, () => readdirSync(path)).filter((name) => YAML_FILE.test(name))
-  const files = names.map((name) => join(path, name)).filter((file) => attempt(file, () => !statSync(file).isDirectory()))
+  const named = filesIn(
+    path,
+    attempt(path, () => readdirSync(path)),
+  )
+  const files = named.filter((file) => attempt(file, () => !statSync(file).isDirectory()))
   if (files.length === 0) throw fileError(path, 'has no files that end in .yaml or .yml')
   if (files.length > MAX_FILES) throw fileError(path, `has ${files.length} files, and ${MAX_FILES} are the most`)
   return files.sort()
+}
+
+/** Of all that a folder contains what by its name is a file of a configuration. */
+export function filesIn(folder: string, names: readonly string[]): string[] {
+  return names.filter((name) => YAML_FILE.test(name)).map((name) => join(folder, name))
 }
 
 /**
@@ -153,7 +162,7 @@ function readTlsSection(root: Section, before: TlsConfig | undefined): TlsConfig
 
 function attempt<Result>(file: string, read: () => Result): Result {
   try {
-    return read()
+    return readStep(file, read)
   } catch (error) {
     throw error instanceof ConfigError ? error : unreadable(file, error)
   }

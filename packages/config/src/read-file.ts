@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileError, unreadable } from './fault.js'
+import { readStep } from './read-steps.js'
 
 /** Read at once, where the size is not known: files of the system say that they have 0 bytes. */
 const CHUNK_BYTES = 65_536
@@ -13,9 +14,9 @@ const NEWLINE = 0x0a
  * @throws {Error} whose message says why, without the name of the file.
  */
 export function readBytes(file: string, maxBytes: number): Buffer {
-  refuseOthers(statSync(file))
+  refuseOthers(readStep(file, () => statSync(file)))
   // Another one may have taken its place since.
-  const descriptor = openSync(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
+  const descriptor = readStep(file, () => openSync(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)))
   try {
     const found = fstatSync(descriptor)
     refuseOthers(found)
@@ -24,7 +25,7 @@ export function readBytes(file: string, maxBytes: number): Buffer {
     let length = 0
     for (;;) {
       const chunk = Buffer.allocUnsafe(Math.max(CHUNK_BYTES, found.size - length + 1))
-      const read = readSync(descriptor, chunk)
+      const read = readStep(file, () => readSync(descriptor, chunk))
       if (read === 0) break
       length += read
       if (length > maxBytes) throw new Error(tooLarge(length, maxBytes))

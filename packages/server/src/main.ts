@@ -138,8 +138,10 @@ program
   .addOption(option('--json', 'print faults as JSON'))
   .allowExcessArguments(false)
   .action(async (path: string | undefined, texts: { config?: string; json?: true }) => {
-    const { check } = await import('./cli/check.js')
+    const [{ check }, { endOnHungReads }] = await Promise.all([import('./cli/check.js'), import('./cli/hung-reads.js')])
+    const read = endOnHungReads()
     process.exitCode = check(pathOf(path, texts.config), texts.json === true)
+    read()
   })
 
 const timeoutOption = (): Option =>

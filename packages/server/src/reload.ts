@@ -4,10 +4,11 @@ import { allPolicies } from 'sluicegate-config/domains.js'
 import { ConfigError } from 'sluicegate-config/fault.js'
 import { FileWatch } from 'sluicegate-config/file-watch.js'
 import { type ConfigLoader, IN_THIS_THREAD } from 'sluicegate-config/load-config.js'
+import { Looks } from 'sluicegate-config/looks.js'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { ConfigFile, Known } from 'sluicegate-config/read-config.js'
 import type { TierData } from 'sluicegate-config/tiers/tier-data.js'
-import { signatureOf } from 'sluicegate-config/tiers/tier-file.js'
+import { signatureNow, signatureOf } from 'sluicegate-config/tiers/tier-file.js'
 import { findMoves } from 'sluicegate-config/tiers/tier-moves.js'
 import { type Engine, PolicyError } from './engine/engine.js'
 import type { PreparedChanges } from './engine/policy-changes.js'
@@ -96,6 +97,7 @@ export class Reloader {
   readonly #log: Log
   readonly #prepareOthers: PrepareReload
   readonly #watch: FileWatch
+  readonly #dataLooks = new Looks()
   readonly #started: Config
   #tls: Config['tls']
   /** With the data files as they are in force. */
@@ -119,7 +121,7 @@ export class Reloader {
     this.#prepareOthers = prepareOthers
     this.#watch = new FileWatch(source.path, started.tls?.files)
     this.#policies = allPolicies(started)
-    this.#dataSignature = this.#lookAtData()
+    this.#dataSignature = filesOfTiers(this.#policies).map(signatureOf).join('\n')
   }
 
   get state(): ReloadState {
@@ -168,7 +170,7 @@ export class Reloader {
     if (trigger !== 'again') this.#retry = undefined
     let made: PreparedChanges | undefined
     try {
-      this.#watch.note()
+      await this.#watch.note()
       const known = { tls: tls ?? this.#tls }
       const read = await (this.#source.beside ?? this.#source).read(files, known)
       const config = tls === undefined ? read : { ...read, tls }
@@ -177,13 +179,13 @@ export class Reloader {
       const policies = await inSlices(this.#engine.preparing(configs))
       made = policies
       const others = this.#prepareOthers(config)
-      const data = lookAt(configs)
+      const data = await this.#lookAt(configs)
       const commit = async (): Promise<void> => {
         const changes = await inSlices(policies.inSteps(() => others.commit()))
         this.#policies = configs
         this.#dataSignature = data
         this.#tls = config.tls
-        this.#watch.with(config.tls?.files ?? [])
+        await this.#watch.with(config.tls?.files ?? [])
         this.#succeeded(trigger, config.tls?.fault)
         if (trigger === 'primary') return
         this.#log.info({ trigger, ...changes }, 'configuration reloaded')
@@ -219,7 +221,7 @@ export class Reloader {
   /** {@link Reloader.reloadData} in two steps. */
   async prepareData(trigger: ReloadTrigger): Promise<PreparedReload> {
     if (trigger !== 'again') this.#retry = undefined
-    const data = this.#lookAtData()
+    const data = await this.#lookAt(this.#policies)
     this.#dataSignature = data
     try {
       const before = this.#policies
@@ -298,22 +300,29 @@ export class Reloader {
       const retry = this.#retry
       const isDue = retry !== undefined && performance.now() >= retry.atMs
       if (isDue) await reload[retry.what]('again').catch(unlessFault)
-      if (this.#hasSettledData()) await reload.data('file').catch(unlessFault)
+      if (await this.#hasSettledData()) await reload.data('file').catch(unlessFault)
       if (await this.#watch.hasSettledChange()) await reload.files('file').catch(unlessFault)
     } finally {
       this.#isLooking = false
     }
   }
 
-  #hasSettledData(): boolean {
-    const signature = this.#lookAtData()
+  async #hasSettledData(): Promise<boolean> {
+    const signature = await this.#lookAt(this.#policies)
     const isSettled = signature === this.#dataSeen
     this.#dataSeen = signature
     return isSettled && signature !== this.#dataSignature
   }
 
-  #lookAtData(): string {
-    return lookAt(this.#policies)
+  /** What changes with every change of the data files. */
+  #lookAt(policies: readonly PolicyConfig[]): Promise<string> {
+    const files = filesOfTiers(policies)
+    if (files.length === 0) return Promise.resolve('')
+    return this.#dataLooks.look(async () => {
+      const signatures: string[] = []
+      for (const file of files) signatures.push(await signatureNow(file))
+      return signatures.join('\n')
+    })
   }
 }
 
@@ -327,11 +336,6 @@ function waitsFor(section: (typeof SETTINGS)[number], config: Config): unknown {
 /** A fault is in the log, in the metrics and on the page. */
 function unlessFault(error: unknown): void {
   if (!isConfigFault(error)) throw error
-}
-
-/** What changes with every change of the data files. */
-function lookAt(policies: readonly PolicyConfig[]): string {
-  return filesOfTiers(policies).map(signatureOf).join('\n')
 }
 
 /** The data files of policies, each once. */

@@ -1,7 +1,9 @@
-import { statSync } from 'node:fs'
+import { type Stats, statSync } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import { ConfigError, type Fault, fileError } from '../fault.js'
 import { parseYaml } from '../parse-yaml.js'
 import { readText } from '../read-file.js'
+import { readStep } from '../read-steps.js'
 import { Section } from '../section.js'
 import { TierData } from './tier-data.js'
 import { readKeys } from './tier-keys.js'
@@ -52,11 +54,26 @@ export function knowTierFile(file: string, known: KnownTierFile): void {
 /** What changes with every change of the file. */
 export function signatureOf(file: string): string {
   try {
-    const { ino, size, mtimeMs, ctimeMs } = statSync(file)
-    return [file, ino, size, mtimeMs, ctimeMs].join()
+    return signatureIn(
+      file,
+      readStep(file, () => statSync(file)),
+    )
   } catch (error) {
     return String(error)
   }
+}
+
+/** The same beside this thread: a folder over a network may not answer. */
+export async function signatureNow(file: string): Promise<string> {
+  try {
+    return signatureIn(file, await stat(file))
+  } catch (error) {
+    return String(error)
+  }
+}
+
+function signatureIn(file: string, { ino, size, mtimeMs, ctimeMs }: Stats): string {
+  return [file, ino, size, mtimeMs, ctimeMs].join()
 }
 
 function* rowsOf(file: string): Generator<void, TierData> {

@@ -65,7 +65,7 @@ export class Candidate implements Part {
   /** One after another, in slices. */
   #readAgain(): Promise<void> {
     this.#last = this.#last.then(async () => {
-      this.#watch.note()
+      await this.#watch.note()
       try {
         const config = await (this.#load?.(this.#path) ?? readConfig(this.#path))
         await inSlices(this.#using(config))

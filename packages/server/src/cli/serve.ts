@@ -18,6 +18,7 @@ import { startService } from '../service.js'
 import { SnapshotPlaceError } from '../snapshot-lock.js'
 import { VERSION } from '../version.js'
 import { onHangup } from './hangup.js'
+import { endOnHungReads, endProcess } from './hung-reads.js'
 
 /** Options of `sluicegate serve` that are no part of the configuration. */
 export interface ServeOptions {
@@ -38,12 +39,14 @@ export async function serve(source: ConfigSource, { json }: ServeOptions): Promi
   whenOutputFails(() => undefined)
   const slot = ownSlot()
   if (slot !== undefined) return (await import('../processes/worker.js')).serveWorker(source, slot, explained)
+  const read = endOnHungReads()
   const config = source.read()
   const { stop } = config
   const log = createLog(config.log.level)
   const service = await startAll(config, source, log).catch((error: NodeJS.ErrnoException & { listener?: ListenerName }) => {
     throw explained(error, config)
   })
+  read()
   drainOnFault(log, stop, (times) => {
     ending = true
     return service.stop(times)
@@ -91,12 +94,12 @@ async function reload(served: Served): Promise<void> {
 let ending = false
 
 async function end(service: Served, signal: string, times: StopTimes): Promise<void> {
-  if (ending) process.exit(1)
+  if (ending) endProcess(1)
   ending = true
   const drain = times.drainMs > 0 ? `answering for ${timeSpanText(times.drainMs)} more while /readyz says 503, then ` : ''
   console.log(`${signal}: ${drain}finishing requests in flight (again to stop at once)`)
   await service.stop(times)
-  process.exit(0)
+  endProcess(0)
 }
 
 /** A command to try for each protocol that listens, with the name of a policy. */
