@@ -9,6 +9,8 @@ const FIRST = ['now', 'whole']
 const SHARED = ['arithmetic', 'parts', 'bounds', 'records']
 const LEASED = ['rate', 'fixed-window', 'sliding-window', 'sliding-log']
 const FORMS = ['rate', 'fixed-window', 'sliding-window', 'sliding-log', 'concurrency']
+/** What can be done with a key of a region. */
+const REGION = ['draw', 'claim', 'refill', 'give-back', 'reclaim', 'add-debt', 'take-debt', 'block']
 /** Encodings with a fast path, which runs before all other steps where it can decide. */
 const UNROLLED = ['rate', 'fixed-window', 'sliding-window']
 
@@ -22,7 +24,8 @@ export async function embedLua(): Promise<string> {
   const callRate = await pieces.composed(FIRST, 'call-rate')
   const overrides = await pieces.composed([], 'overrides')
   const nodes = await pieces.composed(FIRST, 'nodes')
-  const region = await pieces.composed(FIRST, 'region')
+  const region: string[] = []
+  for (const verb of REGION) region.push(`  '${verb}': ${await pieces.composed([...FIRST, 'region-key'], `region/${verb}`)},\n`)
   const names = [...FORMS, ...LEASED.map((form) => `lease ${form}`), 'all-of']
   const text = [
     "// Composed from lua/ by tools/embed-lua.\nimport type { Script } from './run-script.js'\n\n",
@@ -34,10 +37,10 @@ export async function embedLua(): Promise<string> {
     `/** Which knows no policy. */\nexport const OVERRIDES_SCRIPT: Script = ${overrides}\n\n`,
     `/** The same. */\nexport const CALL_RATE_SCRIPT: Script = ${callRate}\n\n`,
     `/** The same. */\nexport const NODES_SCRIPT: Script = ${nodes}\n\n`,
-    `/** The same. */\nexport const REGION_SCRIPT: Script = ${region}\n`,
+    `/** The same; one a verb. */\nexport const REGION_SCRIPTS: Readonly<Record<${unionOf(REGION)}, Script>> = {\n${region.join('')}}\n`,
   ].join('')
   if ((await readFile(GENERATED, 'utf8').catch(() => '')) !== text) await writeFile(GENERATED, text)
-  return `${GENERATED}: ${scripts.length + 4} scripts`
+  return `${GENERATED}: ${scripts.length + 3 + REGION.length} scripts`
 }
 
 /** Steps and scripts as they are embedded: files of `lua/` without comments, each a constant of the generated module. */

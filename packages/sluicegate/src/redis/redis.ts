@@ -104,7 +104,7 @@ function regionStore(
   // The limiter around it has the circuits: a second one would fail calls that the first one lets through to look at the server.
   const guard = new CallGuard(scripts, clock, timeoutMs, NO_EVENTS, true)
   return {
-    poolOf: ({ name }) => new RedisRegionPool(runner, keys, guard, name),
+    pools: ({ name }) => new RedisRegionPool(runner, keys, guard, name),
     connect: (policy, leaseUs) => new StepBackend(scripts, encodingsOf(policy, leaseUs), permitOf),
   }
 }

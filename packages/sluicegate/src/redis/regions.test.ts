@@ -319,7 +319,9 @@ test('misuse of the option says what to do', () => {
     (given: object, options: object = {}, which: Policy = policy) =>
     () =>
       createLimiter(which, { store: region({ name: 'west', local, home, ...given }), ...options })
-  assert.throws(over({ local: kept }), { code: 'OPTION_INVALID', option: 'local', message: /give a Redis/ })
+  const nested = region({ name: 'west', local, home })
+  for (const option of ['local', 'home'])
+    assert.throws(over({ [option]: nested }), { code: 'OPTION_INVALID', option, message: /cannot be region west: give redis\(client\)/ })
   assert.throws(over({ home: kept }, { overrides: true }), { code: 'OPTION_INVALID', message: /use policyFor/ })
   const { name, read, swap } = memoryStore()
   const apart = casStore({ name, read, swap })

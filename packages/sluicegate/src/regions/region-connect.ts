@@ -3,22 +3,33 @@ import type { Policy } from '../policy/policy.js'
 import type { Backend } from '../shared/backend.js'
 import { CallGuard, NO_EVENTS } from '../shared/calls/call-guard.js'
 import { GuardedBackend } from '../shared/calls/guarded-backend.js'
-import type { PolicyStore, RegionStore } from '../shared/open-store.js'
+import type { PolicyStore } from '../shared/open-store.js'
 import { GivenShare, type LocalShare, shareCountedBy } from '../shared/outage/local-share.js'
 import { shareOfPolicy } from '../shared/outage/share-of-policy.js'
+import type { RegionPool } from '../shared/region-pool.js'
 import type { RegionStats } from '../shared/region-stats.js'
+import type { LeaseLength } from '../shared/shared-parts.js'
 import type { Clock } from '../time/clock.js'
+import { HomeBackend } from './home-backend.js'
 import { HomeLink } from './home-link.js'
-import { RegionBackend } from './region-backend.js'
+import { PoolBackend } from './pool-backend.js'
 import type { RegionSettings } from './region-options.js'
-import { ShareBackend } from './region-share.js'
+import { RegionShare, ShareBackend } from './region-share.js'
 import { type RegionTerms, regionTermsOf } from './region-terms.js'
-import { demandPolicy, noRenewals, RegionRenewals } from './renewals.js'
+import { demandPolicy, noCounts, RegionRenewals } from './renewals.js'
+
+/** What a region keeps in its own store. */
+export interface RegionPools {
+  /** What it holds of a policy's keys. */
+  poolOf(policy: Policy): RegionPool
+  /** Its share of a policy. */
+  connect(policy: Policy, lengthOf: LeaseLength): Backend
+}
 
 interface RegionParts {
   /** Where the budgets of all regions are. */
   readonly home: PolicyStore
-  readonly store: RegionStore
+  readonly store: RegionPools
   readonly options: Omit<RegionSettings, 'local' | 'home'>
   readonly horizonMs: number
   readonly clock: Clock
@@ -33,9 +44,10 @@ export class Region {
   private readonly guard: CallGuard
   private readonly link: HomeLink
   /** Of the policy in force, and of those before it that still have something to do. */
-  private backends: RegionBackend[] = []
+  private backends: PoolBackend[] = []
+  private shares: RegionShare[] = []
   private policy: Policy
-  private readonly counts = noRenewals()
+  private readonly counts = noCounts()
 
   constructor(parts: RegionParts, policy: Policy) {
     const { home, options, clock } = parts
@@ -51,40 +63,37 @@ export class Region {
     this.link = new HomeLink(this.guard)
   }
 
-  /** The backend of a policy, which is in force from now on. */
+  /** The backend of a policy, which is in force from now on: by its mode one that holds tokens, the home, or a share of the policy. */
   connect(policy: Policy): Backend {
     this.policy = policy
-    const { guard, share } = this
+    const { guard, share, link } = this
     const { home, store, options, horizonMs, clock } = this.parts
     const terms = this.termsOf(policy)
-    const ownLeaseUs = leaseUsOf(horizonMs)
+    const leaseUs = leaseUsOf(horizonMs)
     if (terms.mode === 'share') {
-      return store.connect(shareOfPolicy(policy, share.inForce), () => (this.isLeased(policy) ? ownLeaseUs : 0))
+      return store.connect(shareOfPolicy(policy, share.inForce), () => (this.isLeased(policy) ? leaseUs : 0))
     }
-    const lengthOf = (): number => terms.leaseUs
-    const guardedOf = (each: Policy): Backend => new GuardedBackend(home.connect(each, lengthOf), guard, each)
-    const whole = guardedOf(policy)
-    const policies = policy.policies ?? [policy]
-    const isOpen = options.share !== 0
-    const aloneOf = (each: Policy): ShareBackend => new ShareBackend(each, share, (part) => store.connect(part, () => ownLeaseUs), clock)
-    const alone = isOpen ? aloneOf(policy) : undefined
-    const parts = policies.map((part) => {
-      const counted = demandPolicy(part)
-      const unleased = home.connect(counted, () => 0)
-      return {
-        policy: part,
-        pool: store.poolOf(part),
-        home: policy.policies === undefined ? whole : guardedOf(part),
-        demand: new GuardedBackend(unleased, guard, counted),
-        alone: policy.policies === undefined || !isOpen ? alone : aloneOf(part),
-      }
-    })
+    const guarded = (each: Policy, length: LeaseLength): Backend => new GuardedBackend(home.connect(each, length), guard, each)
+    const atHome = (each: Policy): Backend => guarded(each, () => terms.leaseUs)
+    const shareOf = (each: Policy): ShareBackend | undefined =>
+      options.share === 0 ? undefined : new ShareBackend(each, share, (part) => store.connect(part, () => leaseUs), clock)
+    const [whole, wholeShare] = [atHome(policy), shareOf(policy)]
+    const parts = (policy.policies ?? [policy]).map((part) => ({
+      policy: part,
+      pool: store.poolOf(part),
+      home: part === policy ? whole : atHome(part),
+      share: part === policy ? wholeShare : shareOf(part),
+      demand: guarded(demandPolicy(part), () => 0),
+    }))
+    const alone = new RegionShare(policy, wholeShare, parts, this.counts)
+    this.shares.push(alone)
+    const rest = new HomeBackend(whole, link, alone)
+    if (terms.mode === 'home') return rest
+    const isColdAlone = options.cold === 'share' && alone.isOpen
+    const rules = { isEager: isColdAlone, sharesGrants: home.sharesGrants === true, share: alone }
+    const renewals = new RegionRenewals(parts, terms, rules, clock, this.counts)
     const pools = parts.map(({ pool }) => pool)
-    const isColdAlone = options.cold === 'share' && isOpen
-    const { sharesGrants = false } = home
-    const renewals = new RegionRenewals(parts, terms, { isEager: isColdAlone, sharesGrants }, clock, this.counts)
-    const { link } = this
-    const backend = new RegionBackend({ policy, terms, leaseUs: ownLeaseUs, pools, home: whole, link, alone, isColdAlone, renewals })
+    const backend = new PoolBackend({ policy, terms, leaseUs, pools, renewals, home: whole, rest, share: alone, isColdAlone })
     this.backends = [...this.backends.filter(({ isIdle }) => !isIdle), backend]
     return backend
   }
@@ -97,7 +106,7 @@ export class Region {
 
   close(): void {
     this.link.close()
-    for (const backend of this.backends) backend.close()
+    for (const each of [...this.backends, ...this.shares]) each.close()
   }
 
   stats(): RegionStats {
@@ -109,7 +118,7 @@ export class Region {
       why,
       homeCalls: guard.counts.answered,
       homeFailures: guard.counts.failed,
-      isHomeOut: guard.openCircuits > 0,
+      isHomeOut: guard.isFailing,
       renewals: counts.renewals,
       renewedTokens: counts.tokens,
       accountedTokens: counts.charged,

@@ -38,12 +38,12 @@ const FAULTY_REGIONS: readonly FaultyRegions[] = [
   broken(
     'tokens of a region end counted from their arrival',
     { 'fixed-window': 382 },
-    { pool: { ...SOUND_POOL, endOf: ({ lastUs }, nowUs) => nowUs + lastUs } },
+    { pool: { ...SOUND_POOL, endOf: ({ endsUs }, nowUs) => nowUs + endsUs } },
   ),
   broken(
     'tokens of a region have no end',
     { rate: 5, 'fixed-window': 46, 'sliding-log': 26 },
-    { pool: { ...SOUND_POOL, endOf: (_deposit, nowUs) => nowUs + 3_600_000_000, longestUs: Number.POSITIVE_INFINITY } },
+    { pool: { ...SOUND_POOL, endOf: (_refill, nowUs) => nowUs + 3_600_000_000, longestUs: Number.POSITIVE_INFINITY } },
   ),
   broken('a clock that ran back lets tokens live again', { rate: 89 }, { pool: { ...SOUND_POOL, voidsAfterStep: false } }),
   broken(

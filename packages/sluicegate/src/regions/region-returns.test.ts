@@ -9,7 +9,7 @@ import { fixedWindow, manualClock, slidingWindow } from '../index.js'
 import type { Backend } from '../shared/backend.js'
 import type { RegionPool } from '../shared/region-pool.js'
 import { regionTermsOf } from './region-terms.js'
-import { noRenewals, RegionRenewals } from './renewals.js'
+import { noCounts, RegionRenewals } from './renewals.js'
 
 const SEEDS = shortOrLong(12, 60)
 const LIMIT = 1000
@@ -20,9 +20,14 @@ test('what processes bring back until a moment after the end of tokens goes back
   const clock = manualClock(1_000_000)
   const nowUs = (): number => clock.nowMs() * 1000
   const twin = new PoolTwin()
+  const at = (): PoolTwin => {
+    twin.load(nowUs())
+    return twin
+  }
   const pool: Partial<RegionPool> = {
-    deposit: async (_key, deposit) => twin.deposit(nowUs(), deposit),
-    reclaim: async (_key, endUs) => twin.reclaim(nowUs(), endUs),
+    claim: async (_key, claim) => at().claim(claim),
+    refill: async (_key, answer) => at().refill(answer),
+    reclaim: async (_key, endUs) => at().reclaim(endUs),
   }
   const returned: number[] = []
   const home: Backend = {
@@ -33,29 +38,28 @@ test('what processes bring back until a moment after the end of tokens goes back
     },
   }
   const renewals = new RegionRenewals(
-    [{ policy, pool: pool as RegionPool, home, demand: home, alone: undefined }],
+    [{ policy, pool: pool as RegionPool, home, demand: home }],
     regionTermsOf(policy),
-    { isEager: false, sharesGrants: true },
+    { isEager: true, sharesGrants: true, share: { takeDebt: async () => 0, payDebt: async () => undefined } },
     clock,
-    noRenewals(),
+    noCounts(),
   )
-  const terms = { periodUs: 1_000_000, leadUs: 250_000, claimUs: 1_000_000, leaseUs: 4_000_000, foreseenUs: 0, isEager: false }
-  const draw = { want: 7, least: 1, demand: 7 }
-  const first = twin.draw(nowUs(), draw, terms)
-  renewals.claimed(0, 'k', first, { pace: 0.000_01, total: 0, agoUs: 0, owed: 0 })
+  const draw = { want: 7, least: 1, demand: 7, leadUs: 250_000, foreseenUs: 0 }
+  assert.ok(renewals.drew(0, 'k', at().draw(draw), true))
+  await turns()
   clock.advance(20)
   await turns()
-  const { lots } = twin.draw(nowUs(), draw, terms)
-  const [{ tokens, endUs, grantId } = { tokens: 0, endUs: 0, grantId: 0 }] = lots
+  const { batches } = at().draw(draw)
+  const [{ tokens, endUs, grantId } = { tokens: 0, endUs: 0, grantId: 0 }] = batches
   assert.equal(tokens, 7)
   clock.advance((endUs - nowUs()) / 1000 + 1)
   await turns()
-  twin.back(nowUs(), { tokens: 5, endUs, grantId })
-  assert.equal(twin.draw(nowUs(), draw, terms).tokens, 0, 'their end is over')
+  at().giveBack({ tokens: 5, endUs, grantId })
+  assert.equal(at().draw(draw).tokens, 0, 'their end is over')
   clock.advance(1000)
   await turns()
   assert.deepEqual(returned, [3 + 5])
-  assert.equal(twin.reclaim(nowUs(), endUs), 0)
+  assert.equal(at().reclaim(endUs), 0)
 })
 
 /** Takes in bursts. */

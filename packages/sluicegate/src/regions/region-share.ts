@@ -1,15 +1,26 @@
 import { createLimiter } from '../create-limiter.js'
+import type { Decision } from '../decision/decision.js'
 import { holdsPermits } from '../decision/permit.js'
-import type { Grant } from '../lease/grant.js'
+import { keysUnder, nameOf } from '../key.js'
 import type { Key, Limiter } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
-import type { Answer, Backend, CancelSignal, LeaseRequest, Operation } from '../shared/backend.js'
+import { type Answer, type Backend, type Booked, type CancelSignal, type Operation, passed } from '../shared/backend.js'
 import type { LocalShare } from '../shared/outage/local-share.js'
 import { shareOfPolicy } from '../shared/outage/share-of-policy.js'
+import type { RegionPool } from '../shared/region-pool.js'
 import type { Clock } from '../time/clock.js'
+import type { RegionCounts } from './renewals.js'
 
-/** The region's share of a policy, kept in the region's store: decides while the home cannot be reached. */
-export class ShareBackend implements Backend {
+/** How long a take is denied that nothing decides: neither the home, nor a share of this region. */
+const CLOSED_RETRY_MS = 1000
+/** More keys that owe are charged by their renewals alone. */
+const MOST_OWING = 10_000
+
+/** What charges or reserves tokens. */
+export type Charging = Extract<Operation, { verb: 'take' | 'reserve' }>
+
+/** The region's share of a policy, kept in the region's store. */
+export class ShareBackend {
   private readonly policy: Policy
   private readonly share: LocalShare
   private readonly connect: (policy: Policy) => Backend
@@ -17,8 +28,8 @@ export class ShareBackend implements Backend {
   private inForce = 0
   private part: Policy
   private backend: Backend | undefined
-  /** What this process spent of it: a store that loses its data learns it again. */
-  private own: Limiter | undefined
+  /** What is known to be spent of it: a store that loses its data learns it again. */
+  private seen: Limiter | undefined
 
   constructor(policy: Policy, share: LocalShare, connect: (policy: Policy) => Backend, clock: Clock) {
     this.policy = policy
@@ -32,40 +43,44 @@ export class ShareBackend implements Backend {
     return this.current().execute(operation, signal)
   }
 
-  lease(request: LeaseRequest, signal?: CancelSignal): Promise<Grant> {
-    return this.current().lease(request, signal)
-  }
-
   /** What is spent of a key in the region and has not refilled, of each policy. */
   async spentOf(key: Key): Promise<readonly number[]> {
     const { decision } = await this.execute({ verb: 'peek', key, cost: 1 })
     return decision === undefined ? [] : spentBy(decision, this.part)
   }
 
-  /** This process admitted tokens; fewer than none came back. */
-  note(key: Key, tokens: number): void {
-    if (holdsPermits(this.policy)) return
-    this.own ??= createLimiter(this.part, { clock: this.clock })
-    if (tokens > 0) this.own.penalize(key, tokens)
-    else if (tokens < 0) this.own.refund(key, -tokens)
+  /** This process admitted tokens; fewer than none came back. @param decision the store's answer to that. */
+  note(key: Key, tokens: number, decision: Decision | undefined): void {
+    this.seen ??= createLimiter(this.part, { clock: this.clock })
+    if (tokens > 0) this.seen.penalize(key, tokens)
+    else if (tokens < 0) this.seen.refund(key, -tokens)
+    // What other processes spent.
+    const more = Math.min(...this.unknownTo(decision, key).map((spent) => -spent))
+    if (more > 0) this.seen.penalize(key, more)
   }
 
   /**
-   * The store lost its data: what this process spent and has not refilled counts there again.
+   * The store lost its data: what was spent before and has not refilled counts there again.
    *
-   * @param counted tokens that the store has counted since.
-   * @returns of each policy.
+   * @param decision its answer since.
+   * @returns tokens, of each policy.
    */
-  async restore(key: Key, counted: number): Promise<readonly number[]> {
-    if (this.own === undefined) return []
-    const tokens = spentBy(this.own.peek(key), this.part).map((spent) => Math.max(0, spent - counted))
+  async restore(key: Key, decision: Decision | undefined): Promise<readonly number[]> {
+    const tokens = this.unknownTo(decision, key).map((spent) => Math.max(0, spent))
     if (tokens.some((each) => each > 0)) await this.execute({ verb: 'charge', key, tokens })
     return tokens
   }
 
   close(): void {
-    this.own?.close()
-    this.own = undefined
+    this.seen?.close()
+    this.seen = undefined
+  }
+
+  /** Tokens known to be spent beyond those that the store knew of when it answered. */
+  private unknownTo(decision: Decision | undefined, key: Key): readonly number[] {
+    if (decision === undefined || this.seen === undefined) return [0]
+    const stored = spentBy(decision, this.part)
+    return spentBy(this.seen.peek(key), this.part).map((spent, i) => spent - (stored[i] as number))
   }
 
   /** What was spent of another share stays spent: the name is the same. */
@@ -75,19 +90,191 @@ export class ShareBackend implements Backend {
       this.inForce = share
       this.part = shareOfPolicy(this.policy, share)
       this.backend = this.connect(this.part)
-      this.own?.update(this.part)
+      this.seen?.update(this.part)
     }
     return this.backend
   }
 }
 
-function spentBy(
-  { remaining, parts }: Pick<Answer['decision'] & object, 'remaining' | 'parts'>,
-  { burst, policies }: Policy,
-): readonly number[] {
+/** One policy of those that a region shares with others. */
+export interface SharePart {
+  readonly pool: RegionPool
+  /** This policy alone, at the home and in the region. */
+  readonly home: Backend
+  readonly share: ShareBackend | undefined
+}
+
+/** What the share gave back needs. */
+class ShareReceipt {
+  readonly receipt: unknown
+
+  constructor(receipt: unknown) {
+    this.receipt = receipt
+  }
+}
+
+/** Decides without the home, by the region's share of the policy, and has what it admitted charged there once the home answers. */
+export class RegionShare {
+  private readonly policy: Policy
+  private readonly whole: ShareBackend | undefined
+  private readonly parts: readonly SharePart[]
+  private readonly counts: Pick<RegionCounts, 'charged' | 'failed'>
+  private readonly isOfPermits: boolean
+  /** Keys of which this process admitted something, by their text, and since when the region's store knows them. */
+  private readonly owing = new Map<string, readonly number[]>()
+
+  /** @param whole of all policies together; undefined where the share is 0. */
+  constructor(
+    policy: Policy,
+    whole: ShareBackend | undefined,
+    parts: readonly SharePart[],
+    counts: Pick<RegionCounts, 'charged' | 'failed'>,
+  ) {
+    this.policy = policy
+    this.whole = whole
+    this.parts = parts
+    this.counts = counts
+    this.isOfPermits = holdsPermits(policy)
+  }
+
+  /** Whether it ever admits anything. */
+  get isOpen(): boolean {
+    return this.whole !== undefined
+  }
+
+  /** A reservation is for now, or not at all. */
+  async charge(operation: Charging, signal?: CancelSignal): Promise<Answer> {
+    if (this.whole === undefined) return this.closed()
+    const { verb, key, cost } = operation
+    const answer = await this.whole.execute(verb === 'take' ? operation : { ...operation, maxWaitUs: 0 }, signal)
+    if (!answer.done) return inOutage(answer)
+    this.admitted(key, cost, answer.decision)
+    const isHeld = verb === 'reserve' || operation.isHeld === true
+    const { decision, receipt } = answer
+    const own = isHeld && receipt !== undefined && !this.isOfPermits ? new ShareReceipt(receipt) : undefined
+    return inOutage({ ...answer, ...(isHeld && decision && { decision: passed(decision) }), receipt: own })
+  }
+
+  /**
+   * To be called with what the region's store says of a key before the share decides. Where it lost its data meanwhile, it learns again what was
+   * spent of the share: else a restart would bring a new one.
+   *
+   * @param decision its last answer about the share, if that came since.
+   */
+  bornAt(key: Key, born: readonly number[], decision?: Decision): Promise<unknown> | undefined {
+    if (this.owing.size === 0) return undefined
+    const name = nameOf(key)
+    const before = this.owing.get(name)
+    if (before === undefined || before.every((us, part) => us === born[part])) return undefined
+    this.owing.set(name, born)
+    return this.restored(key, decision)
+  }
+
+  private async restored(key: Key, known: Decision | undefined): Promise<void> {
+    const decision = known ?? (await this.whole?.execute({ verb: 'peek', key, cost: 1 }))?.decision
+    const tokens = (await this.whole?.restore(key, decision)) ?? []
+    await this.addDebt(key, (part) => tokens[part] ?? 0)
+  }
+
+  async peek(key: Key, cost: number, signal?: CancelSignal): Promise<Answer> {
+    if (this.whole === undefined) return this.closed()
+    return inOutage(await this.whole.execute({ verb: 'peek', key, cost }, signal))
+  }
+
+  /** Whether the share made this charge. */
+  hasMade({ receipt }: Booked): boolean {
+    return receipt instanceof ShareReceipt
+  }
+
+  /** Of such a charge: that much less is owed. */
+  async giveBack(key: Key, booked: Booked, tokens: number): Promise<Answer> {
+    const { receipt } = booked.receipt as ShareReceipt
+    const answer = await (this.whole as ShareBackend).execute({ verb: 'giveBack', key, charge: { ...booked, receipt }, tokens })
+    this.admitted(key, -tokens, undefined)
+    return inOutage(answer)
+  }
+
+  /** Of a permit that it may have given. */
+  async permit(operation: Extract<Operation, { verb: 'release' | 'heartbeat' }>, signal?: CancelSignal): Promise<Answer> {
+    return (await this.whole?.execute(operation, signal)) ?? { done: false }
+  }
+
+  /** What this process admitted of the key is charged, now that the home answers. */
+  homeAnswered(key: Key): void {
+    if (this.owing.size === 0 || !this.owing.delete(nameOf(key))) return
+    for (const [part, own] of keysUnder(this.policy, key).entries()) {
+      this.takeDebt(part, own)
+        .then((debt) => this.payDebt(part, own, debt))
+        .catch(noMatter)
+    }
+  }
+
+  /** Takes the debt of a key, which the caller charges at the home: what the region admitted without it and has not refilled since. */
+  async takeDebt(part: number, key: string): Promise<number> {
+    const { pool, share } = this.parts[part] as SharePart
+    const debt = await pool.takeDebt(key)
+    if (debt === 0) return 0
+    const [spent = debt] = (await share?.spentOf(key).catch(() => undefined)) ?? []
+    return Math.max(0, Math.min(debt, spent))
+  }
+
+  /** A charge that is lost may have been made, and is not repeated. */
+  async payDebt(part: number, key: string, tokens: number): Promise<void> {
+    if (tokens === 0) return
+    try {
+      await (this.parts[part] as SharePart).home.execute({ verb: 'penalize', key, tokens })
+      this.counts.charged += tokens
+    } catch {
+      this.counts.failed++
+    }
+  }
+
+  /** The key begins anew: nothing of it is charged. */
+  async reset(key: Key): Promise<void> {
+    await Promise.all(keysUnder(this.policy, key).map((own, part) => this.parts[part]?.pool.takeDebt(own)))
+  }
+
+  close(): void {
+    this.whole?.close()
+    for (const { share } of this.parts) share?.close()
+  }
+
+  /** Permits come back by themselves. */
+  private admitted(key: Key, tokens: number, decision: Decision | undefined): void {
+    if (this.isOfPermits) return
+    this.whole?.note(key, tokens, decision)
+    this.owe(key, tokens, decision).catch(noMatter)
+  }
+
+  private async owe(key: Key, tokens: number, decision: Decision | undefined): Promise<void> {
+    const born = await this.addDebt(key, () => tokens)
+    await this.bornAt(key, born, decision)
+    const name = nameOf(key)
+    if (this.owing.has(name) || this.owing.size < MOST_OWING) this.owing.set(name, born)
+  }
+
+  private addDebt(key: Key, tokensOf: (part: number) => number): Promise<number[]> {
+    return Promise.all(keysUnder(this.policy, key).map((own, part) => (this.parts[part] as SharePart).pool.addDebt(own, tokensOf(part))))
+  }
+
+  private closed(): Answer {
+    const { limit, name } = this.policy
+    const times = { retryAfterMs: CLOSED_RETRY_MS, resetAfterMs: CLOSED_RETRY_MS }
+    return { done: false, decision: { allowed: false, limit, remaining: 0, ...times, policy: name, source: 'outage' } }
+  }
+}
+
+function spentBy({ remaining, parts }: Pick<Decision, 'remaining' | 'parts'>, { burst, policies }: Policy): readonly number[] {
   if (parts === undefined || policies === undefined) return [burst - remaining]
   return parts.map((each, i) => (policies[i] as Policy).burst - each.remaining)
 }
+
+function inOutage({ decision, ...answer }: Answer): Answer {
+  return { ...answer, ...(decision && { decision: { ...decision, source: 'outage' } }) }
+}
+
+/** What could not be noted or charged is not: that admits more, by the share at most. */
+function noMatter(): void {}
 
 /** The share of a process that lost the region's store as well: its part of the region's. */
 export function shareOfRegion(own: LocalShare, region: LocalShare): LocalShare {

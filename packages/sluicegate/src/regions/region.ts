@@ -1,12 +1,15 @@
 import { PolicyError } from '../errors.js'
+import type { Policy } from '../policy/policy.js'
 import { storeOf } from '../shared/limiter-over.js'
-import type { OpenStore, RegionStore, StoreUse } from '../shared/open-store.js'
+import type { OpenStore, StoreUse } from '../shared/open-store.js'
 import { checkStore, OPEN, type Store } from '../shared/store.js'
 import { preciseClock } from '../time/clock.js'
-import { Region } from './region-connect.js'
+import { Region, type RegionPools } from './region-connect.js'
 import { checkedRegion, type RegionOptions, type RegionSettings } from './region-options.js'
 import { shareOfRegion } from './region-share.js'
+import { StoredPool } from './stored-pool.js'
 
+const STORES = 'give redis(client), postgres(pool) or casStore(mine)'
 /** Overrides of a home may be so much older than `maxAge` while they are checked. */
 const OVERRIDES_BESIDE_MS = 10_000
 
@@ -54,7 +57,7 @@ interface OpenedStores {
   readonly local: OpenStore
   readonly home: OpenStore
   /** What the local one keeps for the region. */
-  readonly store: RegionStore
+  readonly store: RegionPools
 }
 
 /** @throws {PolicyError} `OPTION_INVALID`, also each time the stores are opened. */
@@ -64,11 +67,13 @@ function openersOf({ name, local, home, timeoutMs }: RegionSettings): (use: Stor
     const here = openLocal(use)
     const there = openHome({ ...use, timeoutMs, isHome: true })
     const store = here.regionStore?.(name)
-    if (store === undefined) throw new PolicyError('OPTION_INVALID', 'local', local, `cannot be ${local.name}: give a Redis`)
+    if (store === undefined) throw new PolicyError('OPTION_INVALID', 'local', local, `cannot be ${local.name}: ${STORES}`)
     if (there.isHomeable !== true) {
-      throw new PolicyError('OPTION_INVALID', 'home', home, `cannot be ${home.name}: give redis(client), postgres(pool) or casStore(mine)`)
+      throw new PolicyError('OPTION_INVALID', 'home', home, `cannot be ${home.name}: ${STORES}`)
     }
-    return { local: here, home: there, store }
+    const { pools, connect } = store
+    const poolOf = typeof pools === 'function' ? pools : (policy: Policy) => new StoredPool(pools.calls, (key) => pools.keyOf(policy, key))
+    return { local: here, home: there, store: { poolOf, connect } }
   }
 }
 

@@ -1,13 +1,14 @@
 import type { Grant } from '../lease/grant.js'
-import { mostLeased, surelyUs } from '../lease/leasing.js'
+import { surelyUs } from '../lease/leasing.js'
 import type { Policy } from '../policy/policy.js'
 import { slidingWindow } from '../policy/single-policy.js'
 import { type Backend, newOperationId } from '../shared/backend.js'
-import type { Drawn, DrawTerms, RegionPool, RenewalClaim } from '../shared/region-pool.js'
+import type { Draw, Drawn, HomeAnswer, RegionPool } from '../shared/region-pool.js'
 import { type Clock, type Ticker, tickerOf } from '../time/clock.js'
 import { Alarm, type Alert, alertOf } from '../waiting/alarm.js'
-import type { ShareBackend } from './region-share.js'
-import { isRate, PLENTY, type RegionTerms } from './region-terms.js'
+import { deniedUsOf, isDue, isSlowlyUsed, wantedOf } from './need.js'
+import type { RegionShare } from './region-share.js'
+import type { RegionTerms } from './region-terms.js'
 
 /** Renewals of so long are one message, and meanwhile keys that would fall due within {@link EAGER_US} join it. */
 const [TOGETHER_US, EAGER_US] = [20_000, 300_000]
@@ -20,11 +21,6 @@ const WEIGHT = 0.2
 /** A claim holds for this many renewals; the process that has it may be gone. */
 const CLAIM_LEADS = 3
 const LEAST_CLAIM_US = 1_000_000
-/**
- * A region wants its part of so much of what a scarce budget had left, and of all that flows in. That keeps some tokens at the home: else regions got
- * what flowed in since another one came, whatever their demand, and one whose demand begins found nothing.
- */
-const OF_REST = 0.5
 /** The window in which the home counts the demand of all regions, under a limit that no demand reaches. */
 const [DEMAND_WINDOW_MS, DEMAND_LIMIT] = [4000, 1_000_000_000]
 /** Tokens of a window go back to the home this long after their end: processes have brought theirs back. */
@@ -42,17 +38,18 @@ export interface RenewalPart {
   readonly home: Backend
   /** {@link demandPolicy} at the home. */
   readonly demand: Backend
-  /** What decides without the home; undefined without a share. */
-  readonly alone: Pick<ShareBackend, 'spentOf'> | undefined
 }
 
-/** A key to be renewed, and when the answer with the claim arrived. */
+/** A key to be renewed. */
 interface DueKey {
   readonly part: number
   readonly key: string
   readonly drawn: Drawn
-  readonly claim: RenewalClaim
-  readonly arrivedUs: number
+  /** When it was claimed, by the clock of the region's store, and before that by this process's. */
+  readonly claimedUs: number
+  readonly sentUs: number
+  /** Whether nobody called for it since the renewal before. */
+  readonly isKept: boolean
 }
 
 /** Tokens of a window that a renewal brought. */
@@ -65,6 +62,8 @@ interface Given {
 
 /** How a region renews. */
 export interface RenewalRules {
+  /** Where the region admits tokens without the home. */
+  readonly share: Pick<RegionShare, 'takeDebt' | 'payDebt'>
   /** Whether keys of any pace are renewed: takes never go to the home. */
   readonly isEager: boolean
   /** Whether any process may return tokens that another one leased of the home. */
@@ -74,12 +73,12 @@ export interface RenewalRules {
 /** What a home's answer says when it brings no tokens. */
 type Denial = Pick<Grant, 'untilFreeUs' | 'blockedUs' | 'remaining' | 'untilNewUs'>
 
-export function noRenewals(): RenewalCounts {
+export function noCounts(): RegionCounts {
   return { renewals: 0, tokens: 0, failed: 0, charged: 0 }
 }
 
 /** Counts since the limiter was created, under all its policies. */
-export interface RenewalCounts {
+export interface RegionCounts {
   /** Renewals that the home answered. */
   renewals: number
   /** Tokens that they brought to the region. */
@@ -98,7 +97,7 @@ export interface RenewalCounts {
  * the demand of all regions, which the home counts.
  */
 export class RegionRenewals {
-  private readonly counts: RenewalCounts
+  private readonly counts: RegionCounts
   private readonly parts: readonly RenewalPart[]
   private readonly terms: RegionTerms
   private readonly rules: RenewalRules
@@ -107,14 +106,17 @@ export class RegionRenewals {
   private readonly alert: Alert
   /** What goes back to the home when its time has come. */
   private readonly reclaims = new Map<Alert, Given>()
+  private readonly keeps = new Set<Alert>()
   private due: DueKey[] = []
+  /** Keys that this process is about to claim. */
+  private readonly claiming = new Set<string>()
   private leadUs = FIRST_LEAD_US
   /** How far the clock of the region's store is ahead of that of this process, and since when that is known. */
   private aheadUs = Number.NaN
   private aheadSinceUs = 0
 
   /** @param counts are counted on. */
-  constructor(parts: readonly RenewalPart[], terms: RegionTerms, rules: RenewalRules, clock: Clock, counts: RenewalCounts) {
+  constructor(parts: readonly RenewalPart[], terms: RegionTerms, rules: RenewalRules, clock: Clock, counts: RegionCounts) {
     this.counts = counts
     this.rules = rules
     this.parts = parts
@@ -130,16 +132,49 @@ export class RegionRenewals {
   }
 
   /** For a draw from now on. */
-  get drawTerms(): DrawTerms {
-    const leadUs = this.leadUs + (this.due.length > 0 ? EAGER_US : 0)
-    const { periodUs, leaseUs } = this.terms
-    const foreseenUs = Math.round(this.ticker.read() + this.aheadUs) || 0
-    const { isEager } = this.rules
-    return { periodUs, leadUs, claimUs: Math.max(LEAST_CLAIM_US, CLAIM_LEADS * leadUs), leaseUs, foreseenUs, isEager }
+  get foreseen(): Pick<Draw, 'leadUs' | 'foreseenUs'> {
+    return { leadUs: this.leadUs, foreseenUs: Math.round(this.ticker.read() + this.aheadUs) || 0 }
   }
 
-  /** The time of the region's store. After a step of its clock keys that were used before it are to be found out by the older difference. */
-  heard(nowUs: number): void {
+  /** How long the pool denies a request. */
+  deniedUsOf(drawn: Drawn, least: number, isDue: boolean): number {
+    return deniedUsOf(drawn, least, this.leadUs, isDue)
+  }
+
+  /**
+   * A draw may find that the key is due: then this process renews it, unless another one was first.
+   *
+   * @param isDemand false for a look, which is no reason to renew.
+   * @returns whether it is due.
+   */
+  drew(part: number, key: string, drawn: Drawn, isDemand: boolean): boolean {
+    this.sawTime(drawn.nowUs)
+    const leadUs = this.leadUs + (this.due.length > 0 ? EAGER_US : 0)
+    if (!isDue(drawn, this.terms, leadUs, this.rules.isEager)) return false
+    if (isDemand) void this.claim(part, key, drawn, leadUs, false)
+    return true
+  }
+
+  private async claim(part: number, key: string, drawn: Drawn, leadUs: number, isKept: boolean): Promise<void> {
+    const name = `${part} ${key}`
+    if (this.claiming.has(name)) return
+    this.claiming.add(name)
+    const sentUs = this.ticker.read()
+    try {
+      const claimUs = Math.max(LEAST_CLAIM_US, CLAIM_LEADS * leadUs)
+      const claimedUs = await this.poolOf(part).claim(key, { claimedUs: drawn.claimedUs, claimUs })
+      if (claimedUs === 0) return
+      this.due.push({ part, key, drawn, claimedUs, sentUs, isKept })
+      if (this.due.length === 1) this.alarm.set(this.alert, this.ticker.read() + TOGETHER_US, 0)
+    } catch {
+      // The next draw finds the key due.
+    } finally {
+      this.claiming.delete(name)
+    }
+  }
+
+  /** After a step of the clock of the region's store keys that were used before it are to be found out by the older difference. */
+  private sawTime(nowUs: number): void {
     const atUs = this.ticker.read()
     const aheadUs = nowUs - atUs
     if (Math.abs(aheadUs - this.aheadUs) > LEAST_STEP_US && atUs - this.aheadSinceUs < STEP_KNOWN_US) return
@@ -147,16 +182,11 @@ export class RegionRenewals {
     this.aheadSinceUs = atUs
   }
 
-  /** This process is to renew a key. */
-  claimed(part: number, key: string, drawn: Drawn, claim: RenewalClaim): void {
-    this.due.push({ part, key, drawn, claim, arrivedUs: this.ticker.read() })
-    if (this.due.length === 1) this.alarm.set(this.alert, this.ticker.read() + TOGETHER_US, 0)
-  }
-
   /** The home denied a take of `least` tokens: the region need not call it again at once. */
-  learned(part: number, key: string, least: number, denial: Denial): void {
-    const { pool } = this.parts[part] as RenewalPart
-    pool.deposit(key, { ...NOTHING, ...termsOf(denial), least, wanted: least, periodUs: this.terms.periodUs }).catch(noMatter)
+  denied(part: number, key: string, least: number, denial: Denial): void {
+    this.poolOf(part)
+      .refill(key, { ...answerOf(denial), least, isScarce: true })
+      .catch(noMatter)
   }
 
   /**
@@ -166,8 +196,10 @@ export class RegionRenewals {
    */
   async close(returned: Promise<unknown>): Promise<void> {
     this.alarm.clear(this.alert)
-    for (const { part, key, claim } of this.due) this.poolOf(part).lost(key, claim.owed).catch(noMatter)
+    for (const { part, key } of this.due) this.poolOf(part).addDebt(key, 0).catch(noMatter)
     this.due = []
+    for (const alert of this.keeps) this.alarm.clear(alert)
+    this.keeps.clear()
     const left = [...this.reclaims]
     this.reclaims.clear()
     for (const [alert] of left) this.alarm.clear(alert)
@@ -186,61 +218,44 @@ export class RegionRenewals {
   }
 
   private async renew(due: DueKey): Promise<void> {
-    const { part, key, drawn, claim, arrivedUs } = due
+    const { part, key, drawn, claimedUs, sentUs } = due
     const { pool, home, policy } = this.parts[part] as RenewalPart
-    const [need, wanted] = wantedOf(due, policy, this.terms, this.leadUs)
-    // The take that made the claim may have been admitted without the home since.
-    const more = this.rules.isEager ? await pool.settle(key).catch(() => 0) : 0
-    const owed = await this.stillOwed(part, key, claim.owed + more)
-    const sentUs = this.ticker.read()
+    const [need, want] = wantedOf(drawn, policy, this.terms, this.leadUs)
+    // The take that set off the renewal may have been admitted without the home since.
+    const debt = drawn.debt > 0 || this.rules.isEager ? await this.rules.share.takeDebt(part, key).catch(() => 0) : 0
+    const atUs = this.ticker.read()
     const demand = drawn.isScarce ? this.demandOf(due) : undefined
     try {
-      const grant = await home.lease({ key, part: 0, want: wanted + owed, least: 1 })
-      this.took(this.ticker.read() - sentUs)
+      const grant = await home.lease({ key, part: 0, want: want + debt, least: 1 })
+      this.took(this.ticker.read() - atUs)
       // What was admitted already is paid with the first of them.
-      const paid = Math.min(owed, grant.availableNow)
+      const paid = Math.min(debt, grant.availableNow)
       const tokens = grant.availableNow - paid
       this.counts.renewals++
       this.counts.tokens += tokens
       this.counts.charged += paid
       const total = await demand
-      const agoUs = Math.ceil((this.ticker.read() - arrivedUs) * (1 + 1 / 1000))
-      const lastUs = tokens > 0 ? Math.floor(surelyUs(grant.endUs(0))) : 0
-      const endUs = await pool.deposit(key, {
-        ...termsOf(grant),
-        isRenewal: true,
-        claimedUs: drawn.nowUs,
-        lastUs,
-        agoUs,
-        tokens,
-        // With its part alone, too, the region leaves the home alone until the next renewal: what is there belongs to others.
-        wanted: need,
-        least: 1,
-        total,
-        periodUs: this.terms.periodUs,
-        grantId: this.rules.sharesGrants ? (grant.id ?? 0) : 0,
-      })
+      const agoUs = Math.ceil((this.ticker.read() - sentUs) * (1 + 1 / 1000))
+      const endsUs = tokens > 0 ? Math.floor(surelyUs(grant.endUs(0))) : 0
+      const grantId = this.rules.sharesGrants ? (grant.id ?? 0) : 0
+      // With its part alone, too, the region leaves the home alone until the next renewal: what is there belongs to others.
+      const answer = { ...answerOf(grant), least: 1, isScarce: tokens < need }
+      const endUs = await pool.refill(key, { ...answer, claimedUs, tokens, endsUs, agoUs, grantId, total })
       if (tokens > 0 && !grant.flowsBack && grant.id !== undefined && !endsWithWindow(grant, this.terms))
-        this.reclaimLater({ part, key, endUs, grantId: grant.id }, lastUs - agoUs)
-      if (owed > paid) await this.charge(part, key, owed - paid)
+        this.reclaimLater({ part, key, endUs, grantId: grant.id }, endsUs - agoUs)
+      const isKept = tokens > 0 && !due.isKept && !this.rules.isEager && isSlowlyUsed(drawn, this.terms)
+      if (isKept) this.keepLater(part, key, endsUs - agoUs)
+      await this.rules.share.payDebt(part, key, debt - paid)
     } catch {
       this.counts.failed++
-      await pool.lost(key, claim.owed + more).catch(noMatter)
+      await pool.addDebt(key, debt).catch(noMatter)
     }
   }
 
-  /** Of tokens that were admitted without the home those that have not refilled since. */
-  private async stillOwed(part: number, key: string, owed: number): Promise<number> {
-    const { alone } = this.parts[part] as RenewalPart
-    if (owed === 0 || alone === undefined) return owed
-    const [spent = owed] = await alone.spentOf(key).catch(() => [])
-    return Math.max(0, Math.min(owed, spent))
-  }
-
   /** Reports the demand of this region to the home, which answers with the demand of all regions. */
-  private async demandOf({ part, key, claim: { pace, agoUs } }: DueKey): Promise<number | undefined> {
+  private async demandOf({ part, key, drawn: { pace, nowUs, claimedUs } }: DueKey): Promise<number | undefined> {
     const { demand } = this.parts[part] as RenewalPart
-    const cost = Math.min(MOST_DEMAND, Math.round(pace * Math.min(agoUs, DEMAND_WINDOW_MS * 1000)))
+    const cost = Math.min(MOST_DEMAND, Math.round(pace * Math.min(nowUs - claimedUs, DEMAND_WINDOW_MS * 1000)))
     if (cost < 1) return undefined
     try {
       const { decision } = await demand.execute({ verb: 'take', key, cost, id: newOperationId() })
@@ -266,22 +281,19 @@ export class RegionRenewals {
     if (tokens > 0) await home.execute({ verb: 'giveBack', key, charge: { grantId, part: 0, cost: tokens }, tokens })
   }
 
-  /** The home answers again: what the region admitted of the key without it is charged. */
-  async settle(part: number, key: string): Promise<void> {
-    const owed = await this.poolOf(part).settle(key)
-    const tokens = await this.stillOwed(part, key, owed)
-    if (tokens > 0) await this.charge(part, key, tokens)
+  /** One more renewal keeps a slow key warm that nobody calls for, until about a lease later. */
+  private keepLater(part: number, key: string, lastUs: number): void {
+    const alert = alertOf(() => {
+      this.keeps.delete(alert)
+      this.keep(part, key).catch(noMatter)
+    })
+    this.keeps.add(alert)
+    this.alarm.set(alert, this.ticker.read() + Math.max(0, Math.ceil(lastUs - this.leadUs)), 0)
   }
 
-  /** A charge that is lost may have been made, and is not repeated. */
-  private async charge(part: number, key: string, tokens: number): Promise<void> {
-    const { home } = this.parts[part] as RenewalPart
-    try {
-      await home.execute({ verb: 'penalize', key, tokens })
-      this.counts.charged += tokens
-    } catch {
-      this.counts.failed++
-    }
+  private async keep(part: number, key: string): Promise<void> {
+    const drawn = await this.poolOf(part).draw(key, { want: 0, least: 0, demand: 0, ...this.foreseen })
+    if (isDue(drawn, this.terms, this.leadUs, true)) await this.claim(part, key, drawn, this.leadUs, true)
   }
 
   private took(us: number): void {
@@ -300,47 +312,13 @@ export function demandPolicy({ name }: Policy): Policy {
   return slidingWindow({ limit: DEMAND_LIMIT, window: DEMAND_WINDOW_MS, name: `${name.slice(0, 100)}@demand` })
 }
 
-const NOTHING = { isRenewal: false, claimedUs: 0, lastUs: 0, agoUs: 0, tokens: 0, total: undefined, grantId: 0 }
-
-function termsOf({ untilFreeUs, blockedUs, remaining, untilNewUs }: Denial): {
-  readonly deniedUs: number
-  readonly blockedUs: number
-  readonly rest: number
-  readonly fullUs: number
-} {
-  return { deniedUs: untilFreeUs, blockedUs, rest: remaining, fullUs: untilNewUs }
+function answerOf({ untilFreeUs, blockedUs, remaining, untilNewUs }: Denial): Omit<HomeAnswer, 'isScarce' | 'least'> {
+  return { deniedUs: whole(untilFreeUs), blockedUs: whole(blockedUs), rest: remaining, fullUs: whole(untilNewUs) }
 }
 
-/**
- * Tokens that a region needs until the renewal after this one has come, with two standard deviations of a Poisson demand; and those that it
- * wants: of a scarce budget its part of what the home had left and what flows in meanwhile.
- */
-function wantedOf(
-  { drawn, claim }: DueKey,
-  policy: Policy,
-  { periodUs, leaseUs }: RegionTerms,
-  leadUs: number,
-): readonly [need: number, wanted: number] {
-  const { left, rest, isScarce } = drawn
-  const { pace, total } = claim
-  const { limit, windowMs } = policy
-  const during = pace * leadUs
-  const foreseen = during + 2 * Math.sqrt(during) + pace * periodUs - left
-  if (!isScarce && isRate(policy)) {
-    // What is left unspent flows back. For longer with plenty, up to twice as long; half of the lease is left for a renewal that comes late.
-    const plenty = Math.max(0, Math.min(1, rest / mostLeased(policy, leaseUs)) - PLENTY) / (1 - PLENTY)
-    const wanted = Math.max(1, Math.ceil(foreseen + pace * plenty * Math.min(periodUs, leaseUs / 2 - periodUs)))
-    return [wanted, wanted]
-  }
-  const need = Math.max(1, Math.ceil(foreseen))
-  if (!isScarce || total <= pace) return [need, need]
-  const rate = limit / (windowMs * 1000)
-  // Of a budget into which hardly anything flows nothing is kept: single takes at the home spend the rest.
-  if (rate * periodUs < 1) {
-    const part = Math.max(1, Math.ceil(Math.min(foreseen, rest * (pace / total))))
-    return [part, part]
-  }
-  return [need, Math.max(1, Math.ceil(Math.min(foreseen, (rest * OF_REST + rate * periodUs) * (pace / total))))]
+/** Whole microseconds that a double holds: bans may be longer. */
+function whole(us: number): number {
+  return Math.min(Math.ceil(us), Number.MAX_SAFE_INTEGER / 8)
 }
 
 /** The region's store forgets a claim by itself. */

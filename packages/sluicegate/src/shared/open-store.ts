@@ -6,7 +6,7 @@ import type { CallPlaces } from './calls/call-guard.js'
 import type { OverrideStore } from './layers/override-cache.js'
 import type { CrossSlotBackend } from './leases/cross-slot-backend.js'
 import type { LocalShare } from './outage/local-share.js'
-import type { RegionPool } from './region-pool.js'
+import type { RegionPool, SwapCalls } from './region-pool.js'
 import type { SharedLimiter } from './shared-limiter.js'
 import type { LeaseLength } from './shared-parts.js'
 import type { StoreLimiter, StoreLimiterParts } from './store-limiter.js'
@@ -62,8 +62,8 @@ export interface PolicyStore extends Partial<Pick<StoreLimiterParts, 'lateAdvice
 
 /** What the store of a region keeps for it. */
 export interface RegionStore {
-  /** What the region holds of a policy's keys. */
-  poolOf(policy: Policy): RegionPool
+  /** What the region holds of a policy's keys; of a store that only compares and swaps the calls for that, and where it keeps a key. */
+  readonly pools: ((policy: Policy) => RegionPool) | { readonly calls: SwapCalls; keyOf(policy: Policy, key: string): string }
   /** The region's share of a policy. */
   connect(policy: Policy, lengthOf: LeaseLength): Backend
 }

@@ -1,39 +1,12 @@
+import type { CasOutcomes, CasState, CasSwap } from '../store/cas-store.js'
 import type { CancelSignal } from './backend.js'
 
 /** Tokens that end together, by the clock of the region's store. */
-export interface Lot {
+export interface Batch {
   readonly tokens: number
   readonly endUs: number
   /** By which the home takes them back; 0 where only the process that leased them may return them. */
   readonly grantId: number
-}
-
-/** Constants of a draw, in microseconds. */
-export interface DrawTerms {
-  /** Between renewals of a key with steady demand. */
-  readonly periodUs: number
-  /** How long a renewal takes, as far as is known. */
-  readonly leadUs: number
-  /** How long one process alone renews a key. */
-  readonly claimUs: number
-  /** How long tokens last. */
-  readonly leaseUs: number
-  /** The time of the region's store, as this process foresees it; 0 while it does not know. Where the store is ahead, its clock was set. */
-  readonly foreseenUs: number
-  /** Whether a key of any pace is renewed. */
-  readonly isEager: boolean
-}
-
-/** What the region knows about a key that is due, for the process that renews it. */
-export interface RenewalClaim {
-  /** Tokens requested a microsecond in the region. */
-  readonly pace: number
-  /** The same in all regions; 0 while that is unknown. */
-  readonly total: number
-  /** How long ago the key was renewed before, in microseconds. */
-  readonly agoUs: number
-  /** Tokens admitted without the home: the claimant charges them there. */
-  readonly owed: number
 }
 
 /** A request for tokens that the region holds. */
@@ -41,82 +14,116 @@ export interface Draw {
   readonly want: number
   /** With fewer there, none is drawn. */
   readonly least: number
-  /** Tokens that callers requested meanwhile, denied ones among them; undefined for a look that changes nothing. */
-  readonly demand: number | undefined
+  /** Tokens that callers requested meanwhile, denied ones among them; absent for a look that changes nothing. */
+  readonly demand?: number | undefined
+  /** How long a renewal takes, as far as this process knows. */
+  readonly leadUs: number
+  /** The time of the region's store, as this process foresees it; 0 while it does not know. Where the store is ahead, its clock was set. */
+  readonly foreseenUs: number
 }
 
-/** What a draw brought. Durations are microseconds. */
+/** What a draw brought, and how the key stands. Durations are microseconds. */
 export interface Drawn {
   /** The time of the region's store. */
   readonly nowUs: number
+  /** Since when it knows the key: another time than before says that it lost its data. */
+  readonly bornUs: number
   readonly tokens: number
   /** The drawn tokens, by their ends. */
-  readonly lots: readonly Lot[]
+  readonly batches: readonly Batch[]
   /** Tokens left in the region. */
   readonly left: number
-  /** Given where this process is to renew the key. */
-  readonly claim: RenewalClaim | undefined
-  /** How long the fewest useful tokens are denied, or until a renewal on its way should have come; 0 where only the home knows. */
-  readonly deniedUs: number
+  /** Until the fewest useful tokens may be drawn of tokens too few for all; 0 where that is not what denies them. */
+  readonly meteredUs: number
   /** How long the key is banned. */
   readonly blockedUs: number
+  /** How long the home is known to deny so many tokens. */
+  readonly deniedUs: number
+  readonly deniedCost: number
+  /** Whether the home had less than was wanted. */
+  readonly isScarce: boolean
+  /** When the key was renewed last, and whether it is being renewed now. */
+  readonly claimedUs: number
+  readonly isRenewing: boolean
   /** Tokens left at the home, and until the key was full there, when it last answered. */
   readonly rest: number
   readonly fullUs: number
-  /** Whether the home had less than was wanted. */
-  readonly isScarce: boolean
+  /** Tokens requested a microsecond in the region, and in all of them; 0 while that is unknown. */
+  readonly pace: number
+  readonly total: number
+  /** Tokens admitted without the home, which are to be charged there. */
+  readonly debt: number
 }
 
 /** What the home answered about a key, for all processes of the region. Durations are microseconds. */
-export interface Deposit {
-  /** A renewal; false for what a take learned. */
-  readonly isRenewal: boolean
-  /** When the renewal was claimed, by the clock of the region's store. */
-  readonly claimedUs: number
-  /** How long the tokens last from then on. */
-  readonly lastUs: number
-  /** How long ago that was, by the clock of this process. */
-  readonly agoUs: number
-  readonly tokens: number
-  readonly wanted: number
+export interface HomeAnswer {
+  /** Whether the home had less than was wanted. */
+  readonly isScarce: boolean
+  /** The fewest tokens of use, and how long they are denied. */
   readonly least: number
   readonly deniedUs: number
   readonly blockedUs: number
+  /** Tokens left at the home, and until the key is full there. */
   readonly rest: number
   readonly fullUs: number
-  readonly total: number | undefined
-  readonly periodUs: number
-  /** Of the tokens, as {@link Lot} has it. */
+}
+
+/** What a renewal brought. */
+export interface Refill extends HomeAnswer {
+  /** When it was claimed, by the clock of the region's store. */
+  readonly claimedUs: number
+  readonly tokens: number
+  /** How long the tokens last from the claim on. */
+  readonly endsUs: number
+  /** How long ago that was, by the clock of this process. */
+  readonly agoUs: number
   readonly grantId: number
+  /** Tokens requested a microsecond in all regions, where that is known. */
+  readonly total?: number | undefined
 }
 
 /**
- * What one region holds of the keys of one policy. Each method is one atomic step in the region's store, and rejects with `StoreError`
- * `OUTAGE` when that cannot be reached.
+ * What one region holds of the keys of one policy: tokens that the home charged ahead of need. Each method is one atomic step in the region's
+ * store, and rejects with `StoreError` `OUTAGE` when that cannot be reached.
  */
 export interface RegionPool {
-  draw(key: string, draw: Draw, terms: DrawTerms, signal?: CancelSignal): Promise<Drawn>
-  /** @returns when the deposited tokens end, by the clock of the region's store. */
-  deposit(key: string, deposit: Deposit): Promise<number>
-  /** Voids what is left of the tokens with this end; `left` were there. */
-  reclaim(key: string, endUs: number): Promise<number>
+  /** Takes tokens. */
+  draw(key: string, draw: Draw, signal?: CancelSignal): Promise<Drawn>
+  /**
+   * This process is to renew the key, and no other for `claimUs`.
+   *
+   * @param claim.claimedUs the last renewal that this process knows of.
+   * @returns the time; 0 where another process was first.
+   */
+  claim(key: string, claim: { readonly claimedUs: number; readonly claimUs: number }): Promise<number>
+  /**
+   * The home answered a renewal, or a take.
+   *
+   * @returns when the tokens end, by the clock of the region's store.
+   */
+  refill(key: string, answer: Refill | HomeAnswer): Promise<number>
   /**
    * Tokens that were drawn, and not spent.
    *
    * @returns false where they ended too long ago: only the home can use them.
    */
-  back(key: string, lot: Lot): Promise<boolean>
+  giveBack(key: string, batch: Batch): Promise<boolean>
+  /** Takes what is left of the tokens with this end, for the home. */
+  reclaim(key: string, endUs: number): Promise<number>
   /**
-   * Tokens admitted without the home; fewer than none where some came back.
+   * The home does not answer: `tokens` were admitted without it, fewer than none where some came back.
    *
-   * @returns since when the store knows the key: another time than before says that it lost its data.
+   * @returns `bornUs`, as {@link Drawn} has it.
    */
-  owe(key: string, tokens: number): Promise<number>
-  /** @returns tokens owed, which are to be charged at the home now. */
-  settle(key: string): Promise<number>
-  /** The home did not answer a renewal: nothing is known of it, and what its claim owed is owed still. */
-  lost(key: string, owed: number): Promise<unknown>
-  /** Denies everything for `us` microseconds and voids the tokens; 0 lifts it. */
+  addDebt(key: string, tokens: number): Promise<number>
+  /** @returns the debt, which is to be charged at the home now. */
+  takeDebt(key: string): Promise<number>
+  /** Denies everything for `us` microseconds; 0 lifts that. Tokens are void. */
   block(key: string, us: number): Promise<unknown>
-  reset(key: string): Promise<unknown>
+}
+
+/** The calls of a store that compares and swaps. */
+export interface SwapCalls {
+  read(keys: readonly string[]): Promise<readonly CasState[]>
+  swap(swaps: readonly CasSwap[]): Promise<CasOutcomes>
 }

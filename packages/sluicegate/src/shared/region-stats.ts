@@ -14,7 +14,7 @@ export interface RegionStats {
   /** Calls that the home answered, and those that it did not. */
   readonly homeCalls: number
   readonly homeFailures: number
-  /** Whether the home is out: calls failed in a row, the last of them in the last half minute. */
+  /** Whether the home is out: the last call to it failed, in the last half minute. From then on the region decides without it. */
   readonly isHomeOut: boolean
   /** Renewals by this process that the home answered, and the tokens that they brought to the region. */
   readonly renewals: number

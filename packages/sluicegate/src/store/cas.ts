@@ -3,12 +3,13 @@ import { checkOptions } from '../options/option-checks.js'
 import { ONE_PLACE } from '../shared/calls/call-guard.js'
 import { CrossSlotBackend } from '../shared/leases/cross-slot-backend.js'
 import { storeOf } from '../shared/limiter-over.js'
-import type { PolicyStore, StoreUse } from '../shared/open-store.js'
+import type { PolicyStore, RegionStore, StoreUse } from '../shared/open-store.js'
 import type { Store } from '../shared/store.js'
 import type { CasStore } from './cas-store.js'
 import { backendIn } from './stepping-backend.js'
 import type { StoreBackend } from './store-backend.js'
 import { StoreCalls } from './store-calls.js'
+import { storeKey } from './store-key.js'
 import { StoreLanes } from './store-lanes.js'
 
 /** What {@link casStore} takes beside the store. */
@@ -51,7 +52,11 @@ export function casStoreOf(store: CasStore, { prefix = 'sluicegate' }: CasStoreO
     name: store.name,
     open: (use) => {
       const lanes = new StoreLanes(new StoreCalls(store, use.clock, use.timeoutMs * LOST_AFTER, drift))
-      return { isHomeable: true, under: () => under(store, lanes, prefix, use) }
+      const regionStore = (region: string): RegionStore => ({
+        pools: { calls: lanes.calls, keyOf: (policy, key) => storeKey(`${prefix}@${region}@pool`, policy, key) },
+        connect: (policy, leaseUs) => backendIn(lanes, policy, leaseUs, `${prefix}@${region}`, undefined),
+      })
+      return { isHomeable: true, regionStore, under: () => under(store, lanes, prefix, use) }
     },
   })
 }

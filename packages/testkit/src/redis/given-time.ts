@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { CommandRunner } from '../../../sluicegate/dist/redis/command-runner.js'
-import { CALL_RATE_SCRIPT, NODES_SCRIPT, REGION_SCRIPT, SCRIPTS } from '../../../sluicegate/dist/redis/scripts.gen.js'
+import { CALL_RATE_SCRIPT, NODES_SCRIPT, REGION_SCRIPTS, SCRIPTS } from '../../../sluicegate/dist/redis/scripts.gen.js'
 import type { Clock } from '../../../sluicegate/dist/time/clock-interface.js'
 
 /** What a script reads its time from, and how long beyond its state a key is kept. */
@@ -20,7 +20,7 @@ export function withGivenTime(source: string): string {
 }
 
 const SHA1S: ReadonlyMap<string, string> = new Map(
-  [...Object.values(SCRIPTS), CALL_RATE_SCRIPT, NODES_SCRIPT, REGION_SCRIPT].map(({ sha1, source }) => [
+  [...Object.values(SCRIPTS), CALL_RATE_SCRIPT, NODES_SCRIPT, ...Object.values(REGION_SCRIPTS)].map(({ sha1, source }) => [
     sha1,
     createHash('sha1').update(withGivenTime(source)).digest('hex'),
   ]),

@@ -1,9 +1,8 @@
 import type { Decision } from '../../../sluicegate/dist/index.js'
 import type { Policy } from '../../../sluicegate/dist/policy/policy.js'
-import { Region } from '../../../sluicegate/dist/regions/region-connect.js'
+import { Region, type RegionPools } from '../../../sluicegate/dist/regions/region-connect.js'
 import type { RegionOptions } from '../../../sluicegate/dist/regions/region-options.js'
 import { shareOfRegion } from '../../../sluicegate/dist/regions/region-share.js'
-import type { RegionStore } from '../../../sluicegate/dist/shared/open-store.js'
 import { GivenShare } from '../../../sluicegate/dist/shared/outage/local-share.js'
 import type { RegionPool } from '../../../sluicegate/dist/shared/region-pool.js'
 import { StoreLimiter } from '../../../sluicegate/dist/shared/store-limiter.js'
@@ -181,7 +180,7 @@ export class SimRegion {
     this.make = (life) => {
       const clock = anyClock()
       const link = this.linkOf(own.link, life)
-      const regionStore: RegionStore = {
+      const regionStore: RegionPools = {
         poolOf: (each) => this.poolOf(each.name, life),
         connect: (each, lengthOf) => new StoreBackend(new StoreLanes(new StoreCalls(store, clock, 200)), each, lengthOf, name),
       }
@@ -265,24 +264,25 @@ export class SimRegion {
   }
 
   private poolOf(policy: string, life: Life): RegionPool {
-    const at = <T>(key: string, run: (twin: PoolTwin, nowUs: number) => T): Promise<T> =>
+    const at = <T>(key: string, run: (twin: PoolTwin) => T, isLook = false): Promise<T> =>
       this.near(life, () => {
         this.storeCalls++
         const name = `${policy} ${key}`
-        const twin = this.pools.get(name) ?? new PoolTwin(this.rules)
-        this.pools.set(name, twin)
-        return run(twin, this.clock.nowUs())
+        const known = this.pools.get(name) ?? new PoolTwin(this.rules)
+        this.pools.set(name, known)
+        const twin = isLook ? known.copy() : known
+        twin.load(this.clock.nowUs())
+        return run(twin)
       })
     return {
-      draw: (key, draw, terms) => at(key, (twin, nowUs) => twin.draw(nowUs, draw, terms)),
-      deposit: (key, deposit) => at(key, (twin, nowUs) => twin.deposit(nowUs, deposit)),
-      reclaim: (key, endUs) => at(key, (twin, nowUs) => twin.reclaim(nowUs, endUs)),
-      back: (key, lot) => at(key, (twin, nowUs) => twin.back(nowUs, lot)),
-      owe: (key, tokens) => at(key, (twin, nowUs) => twin.owe(nowUs, tokens)),
-      settle: (key) => at(key, (twin, nowUs) => twin.settle(nowUs)),
-      lost: (key, owed) => at(key, (twin, nowUs) => twin.lost(nowUs, owed)),
-      block: (key, us) => at(key, (twin, nowUs) => twin.block(nowUs, us)),
-      reset: (key) => at(key, (twin, nowUs) => twin.reset(nowUs)),
+      draw: (key, draw) => at(key, (twin) => twin.draw(draw), draw.demand === undefined),
+      claim: (key, claim) => at(key, (twin) => twin.claim(claim)),
+      refill: (key, answer) => at(key, (twin) => twin.refill(answer)),
+      giveBack: (key, batch) => at(key, (twin) => twin.giveBack(batch)),
+      reclaim: (key, endUs) => at(key, (twin) => twin.reclaim(endUs)),
+      addDebt: (key, tokens) => at(key, (twin) => twin.addDebt(tokens)),
+      takeDebt: (key) => at(key, (twin) => twin.takeDebt()),
+      block: (key, us) => at(key, (twin) => twin.block(us)),
     }
   }
 

@@ -275,6 +275,12 @@ export class CallGuard implements CallListener {
     return open
   }
 
+  /** Whether the last call to a server failed, and of late. */
+  get isFailing(): boolean {
+    const nowMs = this.clock.nowMs()
+    return [...this.breakers.values()].some((breaker) => breaker.isFailingAt(nowMs))
+  }
+
   /** Whether the server of a key has answered its last call, or was not asked yet. */
   isSound(key: string): boolean {
     return this.breakerOf(this.guardedOf(key)).isSound

@@ -25,6 +25,7 @@ export class CircuitBreaker {
   private state: 'closed' | 'open' | 'probing' = 'closed'
   /** In a row. */
   private failures = 0
+  private failedMs = 0
   /** The end of the pause. */
   private opensMs = 0
   private probedMs = 0
@@ -77,6 +78,11 @@ export class CircuitBreaker {
     return this.isOpen && nowMs < this.opensMs + KNOWN_MS
   }
 
+  /** Whether the last call failed, and of late. */
+  isFailingAt(nowMs: number): boolean {
+    return this.failures > 0 && nowMs < this.failedMs + KNOWN_MS
+  }
+
   /** Whether no call failed since the last answer. */
   get isSound(): boolean {
     return this.failures === 0
@@ -110,6 +116,7 @@ export class CircuitBreaker {
     }
     this.lastFault = fault
     this.failures++
+    this.failedMs = nowMs
     if (this.failures < MOST_FAILURES) return false
     this.state = 'open'
     this.round++
