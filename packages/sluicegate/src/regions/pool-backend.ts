@@ -202,7 +202,9 @@ export class PoolBackend implements Backend {
     const { pools, home } = this.parts
     const back = (pools[part] as RegionPool)
       .giveBack(key, { tokens, endUs, grantId })
-      .then((inTime) => (inTime || grantId === 0 ? undefined : home.execute({ verb: 'giveBack', key, charge: { grantId, part, cost }, tokens })))
+      .then((inTime) =>
+        inTime || grantId === 0 ? undefined : home.execute({ verb: 'giveBack', key, charge: { grantId, part, cost }, tokens }),
+      )
       .catch(noMatter)
       .finally(() => this.returning.delete(back))
     this.returning.add(back)

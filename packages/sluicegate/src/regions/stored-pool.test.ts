@@ -37,7 +37,7 @@ test('any store that compares and swaps is the store of a region, or its home', 
   }
   const { mode, renewals = 0 } = limiters[0]?.stats().region ?? {}
   assert.equal(mode, 'tokens')
-  assert.ok(passed >= 80 && passed <= 100, `${passed} passed`)
+  assert.ok(passed >= 50 && passed <= 100, `${passed} passed`)
   assert.ok(renewals + (limiters[1]?.stats().region?.renewals ?? 0) > 0)
   for (const limiter of limiters) limiter.close()
 })

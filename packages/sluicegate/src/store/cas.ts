@@ -54,7 +54,7 @@ export function casStoreOf(store: CasStore, { prefix = 'sluicegate' }: CasStoreO
       const lanes = new StoreLanes(new StoreCalls(store, use.clock, use.timeoutMs * LOST_AFTER, drift))
       const regionStore = (region: string): RegionStore => ({
         pools: { calls: lanes.calls, keyOf: (policy, key) => storeKey(`${prefix}@${region}@pool`, policy, key) },
-        connect: (policy, leaseUs) => backendIn(lanes, policy, leaseUs, `${prefix}@${region}`, undefined),
+        connect: under(store, lanes, `${prefix}@${region}`, { ...use, isHome: true }).connect,
       })
       return { isHomeable: true, regionStore, under: () => under(store, lanes, prefix, use) }
     },
