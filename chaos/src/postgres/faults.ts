@@ -188,6 +188,16 @@ export const POSTGRES_FAULTS: readonly PostgresFault[] = [
       fleet.resumeOne()
     },
   },
+  {
+    name: 'a process of the fleet is killed, and another starts',
+    isLogged: false,
+    forgets: false,
+    processes: 8,
+    make: async ({ fleet }) => {
+      fleet.killOne()
+      await after(HOLD_MS)
+    },
+  },
   { name: 'full disk', isLogged: false, forgets: false, diskMiB: DISK_MIB, make: fullDisk },
   {
     name: 'no room for the log, logged',

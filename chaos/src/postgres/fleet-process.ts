@@ -4,14 +4,23 @@ import { type Clock, createLimiter, type SharedLimiter, tokenBucket } from 'slui
 import { type PostgresClient, postgres as postgresStore } from 'sluicegate/postgres'
 import { FleetLoad } from 'sluicegate-testkit'
 import { LOCAL_SHARE } from '../subject.js'
-import { ACCOUNT, KEYS, machineOffMs, type NodeReport, type NodeStart, PG_RATE, PG_TIMEOUT_MS, type SubjectName } from './fleet.js'
+import {
+  ACCOUNT,
+  KEYS,
+  machineOffMs,
+  type NodeReport,
+  type NodeStart,
+  PG_RATE,
+  PG_TIMEOUT_MS,
+  REPORT_MS,
+  REST_MS,
+  type SubjectName,
+} from './fleet.js'
 
 // A process of a fleet over PostgreSQL: takes all the time, and reports ten times a second what came of it.
 
-const REPORT_MS = 100
 const CONNECTIONS = 4
 const CALLERS = 6
-const REST_MS = 20
 /** Of the callers of keys that are new. */
 const LONGER_REST_MS = 40
 

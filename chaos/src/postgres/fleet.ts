@@ -15,6 +15,11 @@ export const PG_TIMEOUT_MS = 500
 export const PLENTY = 1_000_000_000
 export const ACCOUNT = fixedWindow({ limit: PLENTY, window: '30d', name: 'account' })
 
+/** Of what a process does it reports so often. */
+export const REPORT_MS = 100
+/** Between two takes of a caller. */
+export const REST_MS = 20
+
 export type SubjectName = 'exact' | 'leased' | 'account' | 'new keys'
 
 /** What a process is started with. */
@@ -64,25 +69,35 @@ class GatheredLoad implements RecordedLoad {
 /** Processes that share budgets in one table: through both clients, with clocks minutes apart and of another pace. */
 export class Fleet {
   readonly loads: Readonly<Record<SubjectName, GatheredLoad>>
-  private readonly children: readonly ChildProcess[]
+  private readonly server: Pick<NodeStart, 'url' | 'table'>
+  private readonly children: ChildProcess[]
   private readonly reports = new Map<ChildProcess, NodeReport>()
-  private readonly ended: Promise<unknown>
+  private readonly reportedMs = new Map<ChildProcess, number>()
+  private readonly ended = new Map<ChildProcess, Promise<void>>()
   private readonly errors: string[] = []
+  private started = 0
+  private unreported = 0
 
   constructor(processes: number, server: Pick<NodeStart, 'url' | 'table'>) {
-    this.children = Array.from({ length: processes }, (_, i) => {
-      const clock = { offMs: i * 180_000, pace: 1 + (i - 1) * 2e-4 }
-      const start: NodeStart = { ...server, driver: i % 2 === 0 ? 'pg' : 'postgres', clock }
-      return fork(PROGRAM, [JSON.stringify(start)], {
-        stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-        // That the store is silent is meant.
-        execArgv: ['--no-warnings'],
-      })
-    })
     const load = (): GatheredLoad => new GatheredLoad(this.errors, () => this.stop())
     this.loads = { exact: load(), leased: load(), account: load(), 'new keys': load() }
-    this.ended = Promise.all(this.children.map((child) => this.lastOf(child)))
-    this.ended.catch(() => undefined)
+    this.server = server
+    this.children = Array.from({ length: processes }, () => this.startOne())
+  }
+
+  private startOne(): ChildProcess {
+    const i = this.started++
+    const clock = { offMs: i * 180_000, pace: 1 + (i - 1) * 2e-4 }
+    const start: NodeStart = { ...this.server, driver: i % 2 === 0 ? 'pg' : 'postgres', clock }
+    const child = fork(PROGRAM, [JSON.stringify(start)], {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      // That the store is silent is meant.
+      execArgv: ['--no-warnings'],
+    })
+    const last = this.lastOf(child)
+    last.catch(() => undefined)
+    this.ended.set(child, last)
+    return child
   }
 
   /** What can be judged by the bound of the rate. */
@@ -100,6 +115,23 @@ export class Fleet {
     return [...this.reports.values()].reduce((sum, { failures }) => sum + failures, 0)
   }
 
+  /** Takes of the account at most of which nobody knows what became of them: calls that failed, and what killed processes did not report any more. */
+  get unknown(): number {
+    return this.failures + this.unreported
+  }
+
+  /** Kills the first process in the middle of whatever it does, and starts another one. */
+  killOne(): void {
+    const [child] = this.children
+    if (child === undefined) return
+    child.kill('SIGKILL')
+    this.ended.delete(child)
+    // A report was made before it came.
+    const silentMs = performance.now() - (this.reportedMs.get(child) ?? 0) + REPORT_MS
+    this.unreported += Math.ceil(KEYS.length * (silentMs / REST_MS + 1))
+    this.children[0] = this.startOne()
+  }
+
   /** Stops the first process in the middle of whatever it does, until {@link resumeOne}. */
   pauseOne(): void {
     this.children[0]?.kill('SIGSTOP')
@@ -112,7 +144,7 @@ export class Fleet {
   /** Resolves when every caller has had its last answer. */
   async stop(): Promise<void> {
     for (const child of this.children) if (child.connected) child.send('stop')
-    await this.ended
+    await Promise.all(this.ended.values())
   }
 
   end(): void {
@@ -125,6 +157,7 @@ export class Fleet {
       child.on('message', (report: NodeReport) => {
         const before = this.reports.get(child)?.errors.length ?? 0
         this.reports.set(child, report)
+        this.reportedMs.set(child, performance.now())
         this.errors.push(...report.errors.slice(before))
         for (const [name, load] of Object.entries(this.loads)) load.takes.push(...report.takes[name as SubjectName].map(onOwnClock))
         if (report.isLast) resolve()

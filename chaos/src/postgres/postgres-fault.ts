@@ -113,6 +113,6 @@ async function accountOf(fleet: Fleet, server: PostgresProcess, forgotMs: number
   const charges = left.reduce((sum, { remaining }) => sum + PLENTY - remaining, 0)
   const passed = fleet.loads.account.takes.filter(({ decision }) => decision.allowed)
   const least = passed.filter(({ askedMs }) => askedMs >= forgotMs).length
-  // Beside what passed and what failed without an answer: none too many, none too few.
-  return { charges, chargedWrongly: Math.max(0, least - charges, charges - passed.length - fleet.failures) }
+  // Beside what passed, what failed without an answer and what was not reported: none too many, none too few.
+  return { charges, chargedWrongly: Math.max(0, least - charges, charges - passed.length - fleet.unknown) }
 }

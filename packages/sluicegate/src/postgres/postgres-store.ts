@@ -184,7 +184,7 @@ class PostgresStore implements Required<CasStore> {
     this.#swapsOnly = undefined
     const only = groups.length === 1 && groups[0]?.length === 1 ? groups[0][0] : undefined
     if (only !== undefined && isPlain(only) && !this.#denied.has(only.key)) {
-      const rows = await this.#rowsOfTakes([only], signal)
+      const rows = await this.#rowsOfTake(only, signal)
       if (rows === undefined) return undefined
       if (rows === 'busy') return ['busy']
       const [row] = rows
@@ -284,18 +284,23 @@ class PostgresStore implements Required<CasStore> {
   }
 
   /** Of takes that passed what their rows have, in the order of the takes. */
-  async #rowsOfTakes(
+  #rowsOfTakes(takes: readonly CasStep[], signal: CancelSignal | undefined): Promise<readonly (SqlRow | undefined)[] | 'busy' | undefined> {
+    return takes.length === 1 ? this.#rowsOfTake(takes[0] as CasStep, signal) : this.#rowsOfSeveral(takes, signal)
+  }
+
+  #rowsOfTake(take: CasStep, signal: CancelSignal | undefined): Promise<readonly SqlRow[] | 'busy' | undefined> {
+    const { key, unit, pace, cap } = take
+    const values = [hexOf(storedKey(key)), newVersion(), `${unit}`, `${pace}`, `${cap}`, `${needOf(take)}`]
+    if (pace === 0) return this.#stepped('takeWindow', values, signal)
+    values.push(`${lentUsOf(take)}`)
+    return this.#stepped('takeRate', values, signal)
+  }
+
+  async #rowsOfSeveral(
     takes: readonly CasStep[],
     signal: CancelSignal | undefined,
   ): Promise<readonly (SqlRow | undefined)[] | 'busy' | undefined> {
-    const [only] = takes
-    const isWindow = only?.pace === 0
-    if (takes.length === 1 && only !== undefined) {
-      const { key, unit, pace, cap } = only
-      const values = [hexOf(storedKey(key)), newVersion(), `${unit}`, `${pace}`, `${cap}`, `${needOf(only)}`]
-      if (!isWindow) values.push(`${lentUsOf(only)}`)
-      return this.#stepped(isWindow ? 'takeWindow' : 'takeRate', values, signal)
-    }
+    const isWindow = takes[0]?.pace === 0
     const versions = takes.map(newVersion)
     const listOf = (textOf: (take: CasStep) => string | number): string => `{${takes.map(textOf).join()}}`
     const lists = [
@@ -376,18 +381,12 @@ class PostgresStore implements Required<CasStore> {
   }
 
   /** Undefined: the table has no columns for it. `busy`: another transaction came first, or keeps a row locked, and nothing was written. */
-  async #stepped(
-    verb: StepVerb,
-    values: readonly string[],
-    signal: CancelSignal | undefined,
-  ): Promise<readonly SqlRow[] | 'busy' | undefined> {
-    try {
-      return await this.#run(verb, values, signal)
-    } catch (error) {
+  #stepped(verb: StepVerb, values: readonly string[], signal: CancelSignal | undefined): Promise<readonly SqlRow[] | 'busy' | undefined> {
+    return this.#run(verb, values, signal).catch(async (error: unknown) => {
       if (isWithoutColumns(error)) return undefined
       if (isOvertaken(error) || isLocked(error)) return 'busy'
       throw await this.#faultOf(error)
-    }
+    })
   }
 
   /** Undefined: another transaction came first, or keeps a row locked, and nothing was written. */
@@ -426,15 +425,9 @@ class PostgresStore implements Required<CasStore> {
   }
 
   /** What a table without the columns of steps refuses is sent once more, for the columns that it has. */
-  async #run(verb: keyof Statements, values: readonly string[], signal?: CancelSignal): Promise<readonly SqlRow[]> {
-    const { [verb]: statement } = this.#swapsOnly ?? this.#all
-    try {
-      const rows = await this.#sent(statement as Statement, values, signal)
-      if (this.#swapsOnly === undefined || !rows.some(isStepped)) return rows
-      // The table has got the columns meanwhile, and rows are written by them.
-      this.#swapsOnly = undefined
-      return rows.some(({ swapped }) => swapped === 'true') ? rows : await this.#run(verb, values, signal)
-    } catch (error) {
+  #run(verb: keyof Statements, values: readonly string[], signal?: CancelSignal): Promise<readonly SqlRow[]> {
+    if (this.#swapsOnly !== undefined) return this.#swapping(this.#swapsOnly[verb] as Statement, verb, values, signal)
+    return this.#sent(this.#all[verb] as Statement, values, signal).catch((error: unknown) => {
       if (!isWithoutColumns(error) || this.#swapsOnly !== undefined) throw error
       this.#swapsOnly = statementsOf(this.#table, false)
       this.#looksAgainMs = performance.now() + LOOK_AGAIN_MS
@@ -444,8 +437,22 @@ class PostgresStore implements Required<CasStore> {
       )
       const other = this.#swapsOnly[verb]
       if (other === undefined) throw error
-      return await this.#sent(other, values, signal)
-    }
+      return this.#sent(other, values, signal)
+    })
+  }
+
+  /** On a table that had no columns of steps. */
+  async #swapping(
+    statement: Statement,
+    verb: keyof Statements,
+    values: readonly string[],
+    signal: CancelSignal | undefined,
+  ): Promise<readonly SqlRow[]> {
+    const rows = await this.#sent(statement, values, signal)
+    if (!rows.some(isStepped)) return rows
+    // The table has got the columns meanwhile, and rows are written by them.
+    this.#swapsOnly = undefined
+    return rows.some(({ swapped }) => swapped === 'true') ? rows : this.#run(verb, values, signal)
   }
 
   /** What was refused for the statement's name is sent once more, without a name. */

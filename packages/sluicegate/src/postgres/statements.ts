@@ -5,6 +5,8 @@ import { quotedTable } from './table-name.js'
 export interface Statement {
   readonly name: string
   readonly text: string
+  /** Its columns, where all of them are text. */
+  readonly columns?: readonly string[]
 }
 
 /**
@@ -69,8 +71,19 @@ export function statementsOf(table: string, hasSteps: boolean): Statements {
     sweep: sweepText(name),
     server: SERVER,
   }
-  const named = Object.entries(texts).map(([verb, text]) => [verb, { name: `sluicegate_1_${verb}_${hashOf(text)}`, text }])
+  const named = Object.entries(texts).map(([verb, text]) => [
+    verb,
+    { name: `sluicegate_1_${verb}_${hashOf(text)}`, text, columns: COLUMNS[verb] },
+  ])
   return Object.fromEntries(named) as unknown as Statements
+}
+
+/** Of the statements that nearly every take needs. */
+const COLUMNS: Readonly<Record<string, readonly string[]>> = {
+  takeRate: ['taken'],
+  takeWindow: ['taken'],
+  takeRates: ['version', 'taken'],
+  takeWindows: ['version', 'taken'],
 }
 
 type ValueOf = (t: string) => string

@@ -2,6 +2,7 @@ import type { CancelSignal } from '../../shared/backend.js'
 import { warnOfStore } from '../../warn-once.js'
 import { notSent, type SqlRow, type SqlRunner } from '../sql-runner.js'
 import type { Statement } from '../statements.js'
+import { PgTextQuery, takesTextQueries } from './pg-text-query.js'
 
 interface PgQuery {
   readonly name?: string
@@ -47,11 +48,11 @@ function poolRunner(pool: PgPool): SqlRunner {
     connectionsOpened: () => (opening > 0 ? undefined : opened),
     run: async (statement, values, prepared, signal) => {
       const before = pool.totalCount
-      const connected = outsideTransactions(pool)
-      if (pool.totalCount <= before) return sent(await connected, statement, values, prepared, signal)
+      const connected = pool.connect()
+      if (pool.totalCount <= before) return sent(pool, await connected, statement, values, prepared, signal)
       opening++
       try {
-        return await sent(await connected, statement, values, prepared, signal)
+        return await sent(pool, await connected, statement, values, prepared, signal)
       } finally {
         opening--
         opened++
@@ -62,12 +63,14 @@ function poolRunner(pool: PgPool): SqlRunner {
 
 /** Runs a statement on a client of a pool and gives the client back. */
 async function sent(
-  client: PooledClient,
+  pool: PgPool,
+  connected: PooledClient,
   statement: Statement,
   values: readonly string[],
   prepared: boolean,
   signal: CancelSignal | undefined,
 ): Promise<readonly SqlRow[]> {
+  const client = isInTransaction(connected) ? await outsideTransactions(pool, connected) : connected
   if (signal?.aborted) {
     client.release()
     throw notSent()
@@ -76,7 +79,7 @@ async function sent(
   // The statement's rejection tells; without a listener the event would end the process.
   client.on('error', ignored)
   try {
-    const { rows } = await client.query(queryOf(statement, values, prepared))
+    const rows = await rowsOf(client, statement, values, prepared)
     broken = false
     return rows
   } catch (error) {
@@ -92,13 +95,12 @@ async function sent(
 const MOST_LEFT_OPEN = 20
 
 /**
- * A client that is in no transaction. What a statement writes in a transaction that was left open is seen by nobody, and keeps the row locked: such a
- * client is given back with ROLLBACK.
+ * Another client, which is in no transaction. What a statement writes in a transaction that was left open is seen by nobody, and keeps the row
+ * locked: such a client is given back with ROLLBACK.
  */
-async function outsideTransactions(pool: PgPool): Promise<PooledClient> {
+async function outsideTransactions(pool: PgPool, first: PooledClient): Promise<PooledClient> {
+  let client = first
   for (let left = 0; ; left++) {
-    const client = await pool.connect()
-    if (!isInTransaction(client)) return client
     warnOfStore('SLUICEGATE_OPEN_TRANSACTION', LEFT_OPEN)
     let broken = true
     client.on('error', ignored)
@@ -112,6 +114,8 @@ async function outsideTransactions(pool: PgPool): Promise<PooledClient> {
       client.release(broken)
     }
     if (left === MOST_LEFT_OPEN) throw new Error(LEFT_OPEN)
+    client = await pool.connect()
+    if (!isInTransaction(client)) return client
   }
 }
 
@@ -125,8 +129,14 @@ function isInTransaction(client: PgClient): boolean {
 }
 
 /** Without a name where the server may not keep the statement. */
-function queryOf({ name, text }: Statement, values: readonly string[], prepared: boolean): PgQuery {
-  return prepared ? { name, text, values: [...values] } : { text, values: [...values] }
+async function rowsOf(client: PgClient, statement: Statement, values: readonly string[], prepared: boolean): Promise<readonly SqlRow[]> {
+  const { name, text, columns } = statement
+  if (!prepared) return (await client.query({ text, values: [...values] })).rows
+  if (columns === undefined || !takesTextQueries(client)) return (await client.query({ name, text, values: [...values] })).rows
+  return new Promise((resolve, reject) => {
+    const ended = (error: unknown, result?: PgResult): void => (result === undefined ? reject(error) : resolve(result.rows))
+    void client.query(new PgTextQuery(statement, values, ended) as unknown as PgQuery)
+  })
 }
 
 function ignored(): void {}
@@ -142,7 +152,7 @@ function clientRunner(client: PgClient): SqlRunner {
           warnOfStore('SLUICEGATE_OPEN_TRANSACTION', OWN_TRANSACTION)
           throw new Error(OWN_TRANSACTION)
         }
-        return (await client.query(queryOf(statement, values, prepared))).rows
+        return rowsOf(client, statement, values, prepared)
       }
       const result = last.then(run)
       last = result.catch(() => undefined)
