@@ -25,13 +25,19 @@ function poolOf(url: string): pg.Pool {
   return pool
 }
 
-function ours(mode: 'exact' | 'leased'): OpenContender {
+/** Tables of ours: one that a crash empties, which is the default, and one that is logged, as theirs are. */
+export const TABLES = [{}, { table: 'sluicegate_logged', logged: true }] as const
+
+function ours(
+  mode: 'exact' | 'leased',
+  { table, logged }: { readonly table?: string; readonly logged?: boolean } = TABLES[0],
+): OpenContender {
   return async (url, limit) => {
     const client = poolOf(url)
     const policy = fixedWindow({ limit, window: '1d', name: `day-${limit}` })
-    const limiter = createLimiter(policy, { store: postgres(client), mode, outage: 'closed', timeout: 60_000 })
+    const limiter = createLimiter(policy, { store: postgres(client, { ...(table && { table }) }), mode, outage: 'closed', timeout: 60_000 })
     return {
-      name: `sluicegate ${mode}`,
+      name: `sluicegate ${mode}${logged === true ? ', logged' : ''}`,
       take: (key) => {
         const decision = limiter.take(key)
         return 'then' in decision ? Promise.resolve(decision).then(({ allowed }) => allowed) : decision.allowed
@@ -52,7 +58,7 @@ interface FlexibleModule {
   readonly RateLimiterPostgres: new (options: object, ready: (error?: Error) => void) => Flexible
 }
 
-async function flexible(url: string, limit: number): Promise<Contender> {
+export async function flexible(url: string, limit: number): Promise<Contender> {
   const { RateLimiterPostgres } = requireRival('rate-limiter-flexible') as FlexibleModule
   const storeClient = poolOf(url)
   const limiter = await new Promise<Flexible>((resolve, reject) => {
@@ -99,4 +105,4 @@ async function express(url: string, limit: number): Promise<Contender> {
   }
 }
 
-export const CONTENDERS: readonly OpenContender[] = [ours('exact'), ours('leased'), flexible, express]
+export const CONTENDERS: readonly OpenContender[] = [ours('exact'), ours('leased'), ours('exact', TABLES[1]), flexible, express]

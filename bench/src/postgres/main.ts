@@ -7,7 +7,7 @@ import { load, machine } from '../machine.js'
 import { chosenNames } from '../question.js'
 import { installRivals } from '../rivals.js'
 import { callFor } from './callers.js'
-import { CONTENDERS } from './contenders.js'
+import { CONTENDERS, TABLES } from './contenders.js'
 import { measureRates } from './measure-rates.js'
 import { measureBloat, measureSize } from './measure-table.js'
 import { type BudgetRow, type PostgresResults, postgresMarkdownParts, type RatesEffort } from './postgres-results.js'
@@ -28,6 +28,9 @@ async function measureBudget(server: PostgresProcess): Promise<BudgetRow[]> {
   }
   return rows
 }
+
+/** As servers do unless told otherwise, a commit waits until the log is on the disk. Eight processes of each contender have eight connections. */
+const SETTINGS = { fsync: 'on', full_page_writes: 'on', max_connections: '400' }
 
 const PARTS = ['rates', 'budget', 'size', 'bloat'] as const
 
@@ -62,8 +65,8 @@ async function run(): Promise<void> {
   const file = values.json ?? `${RESULTS}${values.quick ? 'local/' : ''}postgres.json`
   const effort = values.quick ? QUICK : EFFORT
   if (parts.includes('rates') || parts.includes('budget') || parts.includes('size')) installRivals()
-  await using server = await PostgresProcess.start()
-  await server.ask(postgresTable())
+  await using server = await PostgresProcess.start({ settings: SETTINGS })
+  for (const table of TABLES) await server.ask(postgresTable(table))
   let results = { kind: 'postgres', ...(existsSync(file) && JSON.parse(readFileSync(file, 'utf8'))) } as PostgresResults
   const progress = (line: string): void => console.error(line)
   const measures: Record<(typeof PARTS)[number], () => Promise<Partial<PostgresResults>>> = {

@@ -1,6 +1,6 @@
 import type { PostgresProcess } from 'sluicegate-testkit'
 import { callFor } from './callers.js'
-import { CONTENDERS, type OpenContender, PLENTY } from './contenders.js'
+import { CONTENDERS, flexible, type OpenContender, PLENTY } from './contenders.js'
 import type { BloatStep, KeySize } from './postgres-results.js'
 
 const CALLERS = 256
@@ -13,10 +13,9 @@ const SIZED = 10_000
 export async function measureSize(server: PostgresProcess): Promise<Record<string, KeySize>> {
   const sizes: Record<string, KeySize> = {}
   const ours = CONTENDERS[0] as OpenContender
-  const [flexible] = CONTENDERS.slice(2)
   for (const [open, table] of [
     [ours, 'sluicegate'],
-    [flexible as OpenContender, 'flexible'],
+    [flexible, 'flexible'],
   ] as const) {
     const contender = await open(server.url, PLENTY)
     await server.ask(`TRUNCATE ${table}`)

@@ -254,6 +254,23 @@ test('a transaction that was left open in a client of the pool is rolled back, a
   for (const each of [limiter, seen, inside]) each.close()
 })
 
+test('pools of pg with pipelines, with binary results and with a time for queries take one budget, and a refusal leaves their connections whole', async () => {
+  const policy = fixedWindow({ limit: 9, window: '30d', name: 'forms' })
+  const forms = [{}, { pipeline: true }, { binary: true }, { query_timeout: 2000 }]
+  const pools = forms.map((form) => new pg.Pool({ connectionString: server.url, max: 1, ...form }))
+  const fleet = pools.map((own) => over(policy, {}, own))
+  for (const [i, limiter] of fleet.entries()) {
+    assert.deepEqual((await limiter.take('k', 2)).remaining, 7 - 2 * i, JSON.stringify(forms[i]))
+    assert.equal((await limiter.take('k', 10)).allowed, false)
+    const missing = over(policy, {}, pools[i], 'missing')
+    assert.equal((await missing.take('k')).source, 'outage')
+    assert.equal((await limiter.take('k', 10)).source, 'store')
+    assert.equal(pools[i]?.totalCount, 1)
+    for (const each of [missing, limiter]) each.close()
+  }
+  for (const own of pools) await own.end()
+})
+
 test('two drivers behind PgBouncer take one budget to the token, a locked key ends alone, and no connection keeps a lock_timeout', async () => {
   await using bouncer = await PgBouncerProcess.before(server, 6)
   const own = new pg.Pool({ connectionString: bouncer.url, max: 4 })
