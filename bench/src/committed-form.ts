@@ -1,4 +1,4 @@
-import { oneEachLine } from 'sluicegate-testkit/one-each-line.js'
+import { oneEachLine } from 'sluicegate-testkit/markdown-tables.js'
 import { type Summary, summaryOf } from './samples.js'
 
 // What is committed of a run: the machine, the command, and of whatever was repeated the median with its quartiles. Raw samples stay in

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { oneEachLine } from 'sluicegate-testkit/one-each-line.js'
+import { oneEachLine } from 'sluicegate-testkit/markdown-tables.js'
 import type { ChaosResults, MixedReport } from './chaos-results.js'
 import { clusterFailovers, mixedFailovers } from './cluster-failover.js'
 import { isWithin } from './failover.js'

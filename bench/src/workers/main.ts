@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import { WorkerRuntime } from 'sluicegate-testkit/workers/worker-runtime.js'
+import { WorkerRuntime } from 'sluicegate-testkit/workers/kept-storage.js'
 import { givenOptions, printReport, QUICK_RESULTS, RAW, writeResults } from '../bench-command.js'
 import type { LineProcess } from '../line-process.js'
 import { load, machine } from '../machine.js'

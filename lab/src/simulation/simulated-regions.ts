@@ -1,5 +1,5 @@
 import { tokenBucket } from 'sluicegate'
-import { type DemandOf, regionUse } from 'sluicegate-testkit/regions/region-use.js'
+import { type DemandOf, regionUse } from 'sluicegate-testkit/regions/region-world.js'
 
 /** A part of the demand in three regions: requests a second in each. */
 interface Phase {

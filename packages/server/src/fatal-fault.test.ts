@@ -6,8 +6,13 @@ import { fileURLToPath } from 'node:url'
 import { everyNth, longTest, until } from 'sluicegate-testkit'
 import { send } from 'sluicegate-testkit/service/many-connections.js'
 import { configFile } from 'sluicegate-testkit/service/sluicegate-process.js'
-import { type Bystander, bystanders, reconnectingBystanders } from 'sluicegate-testkit/service/storm/bystanders.js'
-import { type StormedService, stormedService } from 'sluicegate-testkit/service/storm/stormed-service.js'
+import {
+  type Bystander,
+  bystanders,
+  reconnectingBystanders,
+  type StormedService,
+  stormedService,
+} from 'sluicegate-testkit/service/storm/bystanders.js'
 import { canSharePorts } from './processes/child.js'
 
 const PRELOAD = fileURLToPath(import.meta.resolve('sluicegate-testkit/service/fault-preload.js'))

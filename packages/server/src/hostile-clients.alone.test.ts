@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { manualClock } from 'sluicegate'
 import { longTest, shortOrLong, until } from 'sluicegate-testkit'
-import { connectTo, parseResponse, readToEnd } from 'sluicegate-testkit/service/raw-http.js'
+import { connectTo, parseResponse, readToEnd } from 'sluicegate-testkit/service/many-connections.js'
 import { runService, TWO_POLICIES } from 'sluicegate-testkit/service/running-service.js'
 import { type ServiceProcess, serveProcess } from 'sluicegate-testkit/service/sluicegate-process.js'
 

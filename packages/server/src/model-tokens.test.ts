@@ -10,7 +10,7 @@ import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { everyNth, longTest, until } from 'sluicegate-testkit'
 import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
-import { replaced, runNginx } from 'sluicegate-testkit/service/running-nginx.js'
+import { replaced, runNginx } from 'sluicegate-testkit/service/running-service.js'
 import { announcement, type Cleanup, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
 
 const EXAMPLE = fileURLToPath(new URL('../../../examples/model-tokens', import.meta.url))

@@ -6,8 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { readRateLimitFields, readRateLimitLists } from 'sluicegate-testkit/service/rate-limit-fields.js'
-import { runNginx } from 'sluicegate-testkit/service/running-nginx.js'
-import { atOnce, runService } from 'sluicegate-testkit/service/running-service.js'
+import { atOnce, runNginx, runService } from 'sluicegate-testkit/service/running-service.js'
 import type { Service } from './service.js'
 
 const SHIPPED = readFileSync(fileURLToPath(new URL('../../../examples/nginx/sluicegate.conf', import.meta.url)), 'utf8')

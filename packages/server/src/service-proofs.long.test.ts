@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import type { Verdict } from 'sluicegate-testkit/service/proof-service.js'
+import type { Verdict } from 'sluicegate-testkit/service/service-proofs.js'
 import { SERVICE_PROOFS } from 'sluicegate-testkit/service/service-proofs.js'
 
 /** A short run of a proof. What it started ends before its folder goes. */

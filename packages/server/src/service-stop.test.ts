@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
-import { connectTo, parseResponse, readToEnd } from 'sluicegate-testkit/service/raw-http.js'
+import { connectTo, parseResponse, readToEnd } from 'sluicegate-testkit/service/many-connections.js'
 import { runService } from 'sluicegate-testkit/service/running-service.js'
 import type { Service } from './service.js'
 

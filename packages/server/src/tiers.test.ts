@@ -7,7 +7,7 @@ import { type TestContext, test } from 'node:test'
 import { type Clock, manualClock } from 'sluicegate'
 import { readConfig } from 'sluicegate-config/read-config.js'
 import { longTest, RedisProcess, until } from 'sluicegate-testkit'
-import { GrpcTestClient } from 'sluicegate-testkit/service/grpc-client.js'
+import { GrpcTestClient } from 'sluicegate-testkit/service/simulated-envoy.js'
 import { Limiter } from './protocols/grpc/messages/sluicegate/v1/limiter.gen.js'
 import { type Service, startService } from './service.js'
 

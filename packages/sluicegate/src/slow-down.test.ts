@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { promisedLimiter } from 'sluicegate-testkit/adapters/promised-limiter.js'
+import { promisedLimiter } from 'sluicegate-testkit/adapters/harness.js'
 import { concurrency, createLimiter, fixedWindow, manualClock, slowDown } from './index.js'
 
 const FIVE = fixedWindow({ limit: 5, window: '365d', name: 'five' })

@@ -1,5 +1,5 @@
 import type { Clock, Decision } from 'sluicegate'
-import type { RateSpec } from './oracle/emission.js'
+import type { RateSpec } from './oracle/oracle.js'
 
 /** What a booking asks back, and all that a rule may look at. Amounts and wear are in units, see `debt`. */
 export interface Claim {

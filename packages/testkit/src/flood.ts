@@ -1,8 +1,8 @@
 import { createLimiter, type Decision, type Key, type LimiterStats, manualClock } from 'sluicegate'
 import { type Admission, type Excess, firstOver } from './history/excess.js'
 import { policyOf } from './kit.js'
-import { oracleFor } from './oracle/oracle-for.js'
-import type { PolicySpec } from './oracle/policy-spec.js'
+import type { PolicySpec } from './oracle/oracle.js'
+import { oracleFor } from './oracle/versioned-oracle.js'
 
 /** What is flooded, and with how many keys. */
 export interface FloodOptions {

@@ -11,9 +11,9 @@ import {
   slidingWindow,
   tokenBucket,
 } from 'sluicegate'
-import type { CalendarSpec, PolicySpec, SinglePolicySpec } from './oracle/policy-spec.js'
+import type { CalendarSpec, PolicySpec, SinglePolicySpec } from './oracle/oracle.js'
 import type { Replayed } from './replay.js'
-import type { Sequence } from './sequences/sequence.js'
+import type { Sequence } from './sequences/draws.js'
 
 /** Keys of a sequence and their blocks, with all-of one each part. */
 const MOST_ENTRIES = 8

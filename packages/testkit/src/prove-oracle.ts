@@ -1,8 +1,7 @@
 import { parseArgs } from 'node:util'
-import { compareSeeds, type OracleRun, seedsFrom } from './compare-seeds.js'
-import type { AlgorithmName } from './oracle/policy-spec.js'
-import { ALGORITHM_NAMES } from './oracle/policy-spec.js'
-import { savedSeeds } from './saved-seeds.js'
+import type { AlgorithmName } from './oracle/oracle.js'
+import { ALGORITHM_NAMES } from './oracle/oracle.js'
+import { compareSeeds, type OracleRun, savedSeeds, seedsFrom } from './saved-seeds.js'
 
 // The limiter in memory against the oracle: `prove-oracle [--count 200000] [--from 1] [--algorithm sliding-log]`, one seeded sequence
 // after another. Without an algorithm each in turn, and the plain sequences of rates.

@@ -1,11 +1,10 @@
 import { parseArgs } from 'node:util'
-import { seedsFrom } from './compare-seeds.js'
 import { compareLeases } from './leases/compare-leases.js'
-import { LEASED_ENCODINGS } from './leases/lease-excess.js'
-import { ALGORITHM_NAMES } from './oracle/policy-spec.js'
+import { LEASED_ENCODINGS } from './leases/lease-history.js'
+import { ALGORITHM_NAMES } from './oracle/oracle.js'
 import { versionedOracleFor } from './oracle/versioned-oracle.js'
 import { ownRedis } from './redis/own-redis.js'
-import { savedTwinSeeds } from './saved-seeds.js'
+import { savedTwinSeeds, seedsFrom } from './saved-seeds.js'
 import { compareTwins } from './twins/compare-twins.js'
 
 // The scripts on a real server against the oracle and the limiter in memory: `prove-twins [--count 60000] [--from 1] [--algorithm gcra]`,

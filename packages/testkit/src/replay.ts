@@ -1,10 +1,8 @@
 import type { Decision, Limiter, Permit, Reservation } from 'sluicegate'
-import { type Answer, bookingAnswer, numbered } from './answer.js'
 import { ConcurrencyOracle, type OraclePermit } from './oracle/concurrency-oracle.js'
-import type { Oracle, OracleBooking, OracleDecision, OracleKey } from './oracle/oracle.js'
-import { oracleFor } from './oracle/oracle-for.js'
-import type { PolicySpec } from './oracle/policy-spec.js'
-import type { PlainStep, Sequence, Step } from './sequences/sequence.js'
+import type { Oracle, OracleBooking, OracleDecision, OracleKey, PolicySpec } from './oracle/oracle.js'
+import { oracleFor } from './oracle/versioned-oracle.js'
+import type { PlainStep, Sequence, Step } from './sequences/draws.js'
 
 /** How a replay gets at a library: policies and limiters made from plain numbers, on a clock that it sets. */
 export interface Replayed {
@@ -267,4 +265,25 @@ function firstDifference(wanted: Answer, got: Answer, within: string): Pick<Mism
     if (different !== undefined) return different
   }
   return undefined
+}
+
+/** What a step of a sequence answers, as far as it can be compared; of a booking its wait as `retryAfterMs`, of a permit's verbs `allowed` alone. */
+export type Answer = Partial<OracleDecision>
+
+export function bookingAnswer({
+  allowed,
+  waitMs,
+  decision,
+}: {
+  readonly allowed: boolean
+  readonly waitMs: number
+  readonly decision: OracleDecision
+}): Answer {
+  const { limit, remaining, resetAfterMs } = decision
+  return { allowed, limit, remaining, retryAfterMs: waitMs, resetAfterMs }
+}
+
+/** The thing that a step means by its number, counted round; undefined while there is none. */
+export function numbered<Thing>(things: readonly Thing[], number: number): Thing | undefined {
+  return things.length === 0 ? undefined : things[number % things.length]
 }

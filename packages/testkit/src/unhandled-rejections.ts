@@ -1,3 +1,4 @@
+import { before } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 
 /** Unhandled rejections during `run`, each of which would have ended the process. */
@@ -13,4 +14,12 @@ export async function unhandledRejections(run: () => Promise<void>): Promise<unk
     process.off('unhandledRejection', hear)
   }
   return reasons
+}
+
+/** Lets the tests of a file see warnings that a process gives once, whatever ran before in this process. */
+export function freshWarnings(): void {
+  before(() => {
+    const place = globalThis as { readonly [given: symbol]: Map<string, unknown> | undefined }
+    place[Symbol.for('sluicegate: warnings emitted')]?.clear()
+  })
 }

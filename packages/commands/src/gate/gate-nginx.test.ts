@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { freePorts, longTest, until } from 'sluicegate-testkit'
-import { replaced, startNginx, temporaryPaths } from 'sluicegate-testkit/service/running-nginx.js'
+import { replaced, startNginx, temporaryPaths } from 'sluicegate-testkit/service/running-service.js'
 import { sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
 
 const SHIPPED = readFileSync(fileURLToPath(new URL('../../../../examples/nginx/verdicts.conf', import.meta.url)), 'utf8')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
-import { connectTo } from 'sluicegate-testkit/service/raw-http.js'
+import { connectTo } from 'sluicegate-testkit/service/many-connections.js'
 import { runService, TWO_POLICIES } from 'sluicegate-testkit/service/running-service.js'
 
 const FILES = [

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { connectTo } from 'sluicegate-testkit/service/raw-http.js'
+import { connectTo } from 'sluicegate-testkit/service/many-connections.js'
 import { aGuard } from 'sluicegate-testkit/service/running-service.js'
 import { Stream } from './stream.js'
 

@@ -1,5 +1,5 @@
 import { conformance, IS_LONG_RUN, shortOrLong } from 'sluicegate-testkit'
-import { overCluster } from 'sluicegate-testkit/stores/store-limiters.js'
+import { overCluster } from 'sluicegate-testkit/stores/store-conformance.js'
 
 // The policy is changed at the primary, see cluster-limiter.alone.test.ts.
 conformance('exact, a primary', overCluster('exact'), {

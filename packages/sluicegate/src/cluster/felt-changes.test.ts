@@ -1,5 +1,5 @@
 import { fleet, turns } from 'sluicegate-testkit/cluster/channel-pair.js'
-import { feltChanges } from 'sluicegate-testkit/suites/felt-changes.js'
+import { feltChanges } from 'sluicegate-testkit/suites/layer-suite.js'
 
 feltChanges(
   'cluster',

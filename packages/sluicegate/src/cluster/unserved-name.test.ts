@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { channelPair, turns } from 'sluicegate-testkit/cluster/channel-pair.js'
-import { freshWarnings } from 'sluicegate-testkit/fresh-warnings.js'
+import { freshWarnings } from 'sluicegate-testkit/unhandled-rejections.js'
 import { createLimiter } from '../create-limiter.js'
 import { manualClock, tokenBucket } from '../index.js'
 import { primary } from './primary.js'

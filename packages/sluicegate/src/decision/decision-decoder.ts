@@ -21,7 +21,7 @@ export interface DecisionDecoder {
   untilFreeUs(debt: number, cost: number): number
 }
 
-/** Token bucket and GCRA: all fields follow from the debt, in units (see `emission.ts`), >= 0. */
+/** Token bucket and GCRA: all fields follow from the debt, in units (see `oracle.ts` of the testkit), >= 0. */
 export class RateDecoder implements DecisionDecoder {
   readonly policy: Policy
   readonly unitsPerToken: number

@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { until } from 'sluicegate-testkit/servers/until.js'
-import { WorkerRuntime } from 'sluicegate-testkit/workers/worker-runtime.js'
+import { WorkerRuntime } from 'sluicegate-testkit/workers/kept-storage.js'
 
 // Clients that go while their request is under way, in Cloudflare's own runtime: it ends such a request without running any of its code again,
 // except for what waitUntil was given.

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { KeptObjects } from 'sluicegate-testkit/workers/kept-objects.js'
+import { KeptObjects } from 'sluicegate-testkit/workers/kept-storage.js'
 import { createLimiter } from '../create-limiter.js'
 import type { Decision } from '../decision/decision.js'
 import { allOf } from '../policy/all-of.js'

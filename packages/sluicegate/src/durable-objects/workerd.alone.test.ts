@@ -6,7 +6,7 @@ import { after, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { longTest, shortOrLong } from 'sluicegate-testkit'
 import { until } from 'sluicegate-testkit/servers/until.js'
-import { type RuntimeOptions, WorkerRuntime } from 'sluicegate-testkit/workers/worker-runtime.js'
+import { type RuntimeOptions, WorkerRuntime } from 'sluicegate-testkit/workers/kept-storage.js'
 import type { Decision } from '../decision/decision.js'
 
 // In Cloudflare's own runtime. The limits of time in it are far above what any machine needs.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { inspect } from 'node:util'
-import { freshWarnings } from 'sluicegate-testkit/fresh-warnings.js'
+import { freshWarnings } from 'sluicegate-testkit/unhandled-rejections.js'
 import { type Clock, type ManualClock, manualClock } from '../index.js'
 import { attachGate, createGate, type Gate, type GateOptions, type GateRecord, type VerdictChange } from './index.js'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type ParsedLimit, parsedLimit, parsedLimits } from 'sluicegate-testkit/keys/parsed-fields.js'
+import { type ParsedLimit, parsedLimit, parsedLimits } from 'sluicegate-testkit/keys/address-corpus.js'
 import { createLimiter } from '../create-limiter.js'
 import type { Decision } from '../decision/decision.js'
 import { allOf, concurrency, fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ALGORITHM_NAMES, type AlgorithmName, policyOf, Random, randomPolicyOf, seedsFrom, shortOrLong } from 'sluicegate-testkit'
-import { parsedLimits } from 'sluicegate-testkit/keys/parsed-fields.js'
+import { parsedLimits } from 'sluicegate-testkit/keys/address-corpus.js'
 import { createLimiter, type Decision, manualClock, type Policy } from '../index.js'
 import type { ResetMeaning } from './header-formats.js'
 import { HeaderWriter } from './header-writer.js'

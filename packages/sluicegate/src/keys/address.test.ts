@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { addressCorpus } from 'sluicegate-testkit/keys/address-corpus.js'
-import { factsOf } from 'sluicegate-testkit/keys/facts-of.js'
+import { addressCorpus, factsOf } from 'sluicegate-testkit/keys/address-corpus.js'
 import { type AddressOptions, type AddressReader, address } from './address.js'
 import type { FallbackReason } from './client-address.js'
 import { keyOf } from './key-reader.js'

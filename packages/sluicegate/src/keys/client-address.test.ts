@@ -3,7 +3,7 @@ import { BlockList, isIP, isIPv4 } from 'node:net'
 import { test } from 'node:test'
 import ipaddr from 'ipaddr.js'
 import { Random, shortOrLong } from 'sluicegate-testkit'
-import { factsOf } from 'sluicegate-testkit/keys/facts-of.js'
+import { factsOf } from 'sluicegate-testkit/keys/address-corpus.js'
 import { type AddressOptions, address } from './address.js'
 import type { KeyReader } from './key-reader.js'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { factsOf } from 'sluicegate-testkit/keys/facts-of.js'
+import { factsOf } from 'sluicegate-testkit/keys/address-corpus.js'
 import { clientNetwork } from './address.js'
 import { keyOf } from './key-reader.js'
 import { header } from './readers.js'

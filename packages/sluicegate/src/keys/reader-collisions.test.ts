@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random, shortOrLong } from 'sluicegate-testkit'
-import { factsOf } from 'sluicegate-testkit/keys/facts-of.js'
+import { factsOf } from 'sluicegate-testkit/keys/address-corpus.js'
 import { address } from './address.js'
 import { fittedKey, type KeyReader, keyOf } from './key-reader.js'
 import { apiKey, compose, header, method, route, subject } from './readers.js'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
-import { factsOf } from 'sluicegate-testkit/keys/facts-of.js'
+import { factsOf } from 'sluicegate-testkit/keys/address-corpus.js'
 import { address } from './address.js'
 import { type KeyReader, keyOf } from './key-reader.js'
 import { type ApiKeyOptions, apiKey, header, method, route, type Subject, subject } from './readers.js'

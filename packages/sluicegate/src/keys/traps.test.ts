@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { factsOf } from 'sluicegate-testkit/keys/facts-of.js'
+import { factsOf } from 'sluicegate-testkit/keys/address-corpus.js'
 import { createLimiter } from '../create-limiter.js'
 import { tokenBucket } from '../policy/single-policy.js'
 import { manualClock } from '../time/clock.js'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { grantOf } from 'sluicegate-testkit/leases/grant-of.js'
+import { grantOf } from 'sluicegate-testkit/leases/lease-records.js'
 import { Batch } from './held-tokens.js'
 
 const MS = 1000

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { freshLease, givenAll, grantOf, HORIZON_US, MS, OF_A_WINDOW } from 'sluicegate-testkit/leases/grant-of.js'
+import { freshLease, givenAll, grantOf, HORIZON_US, MS, OF_A_WINDOW } from 'sluicegate-testkit/leases/lease-records.js'
 import type { KeyLease } from './key-lease.js'
 
 test('a cached denial decides until it expires, and not for smaller costs', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
-import { grantOf, HORIZON_US, MS, OF_A_WINDOW } from 'sluicegate-testkit/leases/grant-of.js'
+import { grantOf, HORIZON_US, MS, OF_A_WINDOW } from 'sluicegate-testkit/leases/lease-records.js'
 import { KeyLease } from './key-lease.js'
 
 const BUDGET = 1_000_000

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { seedsFrom, shortOrLong } from 'sluicegate-testkit'
-import { firstLeaseExcess, LEASED_ENCODINGS } from 'sluicegate-testkit/leases/lease-excess.js'
+import { firstLeaseExcess, LEASED_ENCODINGS } from 'sluicegate-testkit/leases/lease-history.js'
 import { FAULTY, SOUND } from 'sluicegate-testkit/leases/lease-rules.js'
 
 // A part of `npm run prove:leases`.

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/plain-request.js'
+import { type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/http-client.js'
 import { allOf, createLimiter, fixedWindow, manualClock, tokenBucket } from '../index.js'
 import { Middleware, type MiddlewareResult, type Pass } from './middleware.js'
 import type { MiddlewareOptions } from './middleware-options.js'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/plain-request.js'
+import { type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/http-client.js'
 import { allOf, createLimiter, fixedWindow, manualClock, PolicyError } from '../index.js'
 import type { Key } from '../limiter.js'
 import { Middleware } from './middleware.js'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Hono } from 'hono'
-import { freshWarnings } from 'sluicegate-testkit/fresh-warnings.js'
+import { freshWarnings } from 'sluicegate-testkit/unhandled-rejections.js'
 import { rateLimit as limitFetch } from '../adapters/fetch.js'
 import { rateLimit as limitHono } from '../adapters/hono.js'
 import { createLimiter, tokenBucket } from '../index.js'

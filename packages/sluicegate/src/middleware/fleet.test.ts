@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { everyNth, longTest, shortOrLong } from 'sluicegate-testkit'
-import { headerOf, type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/plain-request.js'
+import { headerOf, type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/http-client.js'
 import { limitersOfTest } from 'sluicegate-testkit/redis/own-redis.js'
 import { concurrency, fixedWindow, type Policy, type SharedLimiter, slidingWindow, tokenBucket } from '../index.js'
 import type { SharedOptions } from '../shared/shared-options.js'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { plainFacts } from 'sluicegate-testkit/adapters/plain-request.js'
+import { plainFacts } from 'sluicegate-testkit/adapters/http-client.js'
 import type { Awaitable } from '../awaitable.js'
 import { type GivenKey, keyFinder } from './key-source.js'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { headerOf, type PlainRequest, plainFacts, statusOf as statusNow } from 'sluicegate-testkit/adapters/plain-request.js'
+import { headerOf, type PlainRequest, plainFacts, statusOf as statusNow } from 'sluicegate-testkit/adapters/http-client.js'
 import type { Awaitable } from '../awaitable.js'
 import { allOf, createLimiter, gcra } from '../index.js'
 import { address, apiKey } from '../keys/index.js'

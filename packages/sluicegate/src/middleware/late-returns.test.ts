@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/plain-request.js'
+import { type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/http-client.js'
 import { settlingLimiter } from 'sluicegate-testkit/receipts/settling-limiter.js'
 import { createLimiter, fixedWindow, type Limiter, manualClock, type Policy, tokenBucket } from '../index.js'
 import { Middleware, type Pass } from './middleware.js'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { headerOf, type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/plain-request.js'
+import { headerOf, type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/http-client.js'
 import { concurrency, createLimiter, gcra, type Limiter, manualClock, PolicyError, tokenBucket } from '../index.js'
 import type { DenialResponse } from './denial-response.js'
 import { Middleware, type MiddlewareResult, type Pass } from './middleware.js'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { longTest, RedisProcess } from 'sluicegate-testkit'
-import { headerOf, type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/plain-request.js'
+import { headerOf, type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/http-client.js'
 import { channelPair } from 'sluicegate-testkit/cluster/channel-pair.js'
 import { type OpenClient, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { rateLimit } from '../adapters/fetch.js'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { type PlainRequest, plainFacts } from 'sluicegate-testkit/adapters/plain-request.js'
+import { type PlainRequest, plainFacts } from 'sluicegate-testkit/adapters/http-client.js'
 import { unhandledRejections } from 'sluicegate-testkit/unhandled-rejections.js'
 import { concurrency, createLimiter, fixedWindow, type Limiter, manualClock } from '../index.js'
 import { Middleware, type Pass } from './middleware.js'

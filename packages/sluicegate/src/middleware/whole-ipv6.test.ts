@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { plainFacts } from 'sluicegate-testkit/adapters/plain-request.js'
-import { freshWarnings } from 'sluicegate-testkit/fresh-warnings.js'
+import { plainFacts } from 'sluicegate-testkit/adapters/http-client.js'
+import { freshWarnings } from 'sluicegate-testkit/unhandled-rejections.js'
 import { keyFinder } from './key-source.js'
 
 freshWarnings()

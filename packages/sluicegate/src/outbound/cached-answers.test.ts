@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FakeNet } from 'sluicegate-testkit/outbound/fake-net.js'
-import { withLimitedAgent } from 'sluicegate-testkit/outbound/limited-agent.js'
+import { withLimitedAgent } from 'sluicegate-testkit/outbound/limited-server.js'
 import { request } from 'undici'
 import { limitedFetch } from './limited-fetch.js'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FakeNet, refusal, settled } from 'sluicegate-testkit/outbound/fake-net.js'
-import { type Answering, until, withLimitedAgent } from 'sluicegate-testkit/outbound/limited-agent.js'
+import { type Answering, until, withLimitedAgent } from 'sluicegate-testkit/outbound/limited-server.js'
 import { type Dispatcher, MockAgent, request } from 'undici'
 import { createLimiter } from '../create-limiter.js'
 import { gcra, tokenBucket } from '../policy/single-policy.js'

@@ -1,8 +1,7 @@
 import { after } from 'node:test'
 import pg from 'pg'
 import { PostgresProcess } from 'sluicegate-testkit'
-import { conformanceOverStore } from 'sluicegate-testkit/stores/store-conformance.js'
-import { overPostgres } from 'sluicegate-testkit/stores/store-limiters.js'
+import { conformanceOverStore, overPostgres } from 'sluicegate-testkit/stores/store-conformance.js'
 
 const server = await PostgresProcess.start()
 const pool = new pg.Pool({ connectionString: server.url, max: 4 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { seedsFrom, shortOrLong } from 'sluicegate-testkit'
-import { SETTLED_ALGORITHMS, settledInMemory } from 'sluicegate-testkit/receipts/settled-plans.js'
+import { SETTLED_ALGORITHMS, settledInMemory } from 'sluicegate-testkit/receipts/settled-history.js'
 import { createLimiter } from '../create-limiter.js'
 import { fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
 import type { Limiter } from '../limiter.js'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type CellReply, Random, RedisCell, shortOrLong } from 'sluicegate-testkit'
-import { randomCalls, START_US } from 'sluicegate-testkit/twins/random-calls.js'
+import { randomCalls, START_US } from 'sluicegate-testkit/twins/compare-twins.js'
 import { manualClock } from '../time/clock.js'
 import { createRateTable } from './create-rate-table.js'
 import type { Throttled } from './rate-table.js'

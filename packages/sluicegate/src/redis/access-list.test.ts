@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { longTest, shortOrLong } from 'sluicegate-testkit'
-import { allow, DOCUMENTED_COMMANDS as COMMANDS, USER } from 'sluicegate-testkit/redis/own-redis.js'
+import { allow, DOCUMENTED_COMMANDS as COMMANDS, clusterOfFile, serverOfFile, USER } from 'sluicegate-testkit/redis/own-redis.js'
 import {
   CLUSTER_CLIENTS,
   type ClientKind,
@@ -10,7 +10,6 @@ import {
   type OpenClient,
   SERVER_CLIENTS,
 } from 'sluicegate-testkit/redis/redis-clients.js'
-import { clusterOfFile, serverOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import { createLimiter } from '../create-limiter.js'
 import { StoreError } from '../errors.js'
 import { allOf } from '../policy/all-of.js'

@@ -1,5 +1,5 @@
+import { clientsOfFile } from 'sluicegate-testkit/redis/own-redis.js'
 import { clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
-import { clientsOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import { banSuite } from 'sluicegate-testkit/suites/ban-suite.js'
 import { createLimiter } from '../create-limiter.js'
 import { manualClock } from '../time/clock.js'

@@ -2,7 +2,7 @@ import { after, afterEach } from 'node:test'
 import { createClient } from '@redis/client'
 import { type ConformanceChoice, conformance, IS_LONG_RUN, shortOrLong } from 'sluicegate-testkit'
 import { allow, DOCUMENTED_COMMANDS, ownRedis, userUrl } from 'sluicegate-testkit/redis/own-redis.js'
-import { overRedis } from 'sluicegate-testkit/stores/store-limiters.js'
+import { overRedis } from 'sluicegate-testkit/stores/store-conformance.js'
 
 /**
  * The one suite, on the exact store. Left out, because a store has none of it: tables and what goes when they are full (`table`), evictions

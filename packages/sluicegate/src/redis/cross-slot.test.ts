@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { clusterOfFile, serverOfFile } from 'sluicegate-testkit/redis/own-redis.js'
 import { CLUSTER_CLIENTS, clientsForRun, NO_HASTE, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
-import { clusterOfFile, serverOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import { createLimiter } from '../create-limiter.js'
 import { PolicyError } from '../errors.js'
 import { allOf } from '../policy/all-of.js'

@@ -1,7 +1,7 @@
 import { after } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
-import { feltChanges } from 'sluicegate-testkit/suites/felt-changes.js'
+import { feltChanges } from 'sluicegate-testkit/suites/layer-suite.js'
 import { createLimiter } from '../create-limiter.js'
 import { scriptedStore } from './redis.js'
 import { RedisKeys } from './redis-keys.js'

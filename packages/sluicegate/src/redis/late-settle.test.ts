@@ -5,9 +5,16 @@ import { createClient } from '@redis/client'
 import { everyNth, seedsFrom, shortOrLong } from 'sluicegate-testkit'
 import { versionedOracleFor } from 'sluicegate-testkit/oracle/versioned-oracle.js'
 import { Random } from 'sluicegate-testkit/random.js'
-import type { Account } from 'sluicegate-testkit/receipts/net-history.js'
-import { playSettled, type SettledResult } from 'sluicegate-testkit/receipts/settled-history.js'
-import { namedSpec, SETTLED_ALGORITHMS, type SettledAlgorithm, STEPS, settledPlan } from 'sluicegate-testkit/receipts/settled-plans.js'
+import type { Account } from 'sluicegate-testkit/receipts/settled-history.js'
+import {
+  namedSpec,
+  playSettled,
+  SETTLED_ALGORITHMS,
+  type SettledAlgorithm,
+  type SettledResult,
+  STEPS,
+  settledPlan,
+} from 'sluicegate-testkit/receipts/settled-history.js'
 import { type AnyLimiter, type ReceiptFault, settlingLimiter } from 'sluicegate-testkit/receipts/settling-limiter.js'
 import { GivenTime } from 'sluicegate-testkit/redis/given-time.js'
 import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'

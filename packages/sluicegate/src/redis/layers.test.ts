@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { clientsOfFile } from 'sluicegate-testkit/redis/own-redis.js'
 import { clientsForRun, type OpenClient, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
-import { clientsOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import { layerSuite, passed } from 'sluicegate-testkit/suites/layer-suite.js'
 import { listAndShadowSuite } from 'sluicegate-testkit/suites/list-and-shadow-suite.js'
 import { createLimiter } from '../create-limiter.js'

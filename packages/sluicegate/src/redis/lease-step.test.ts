@@ -1,7 +1,7 @@
 import { after, test } from 'node:test'
 import { seedsFrom, shortOrLong } from 'sluicegate-testkit'
 import { compareLeases } from 'sluicegate-testkit/leases/compare-leases.js'
-import { LEASED_ENCODINGS } from 'sluicegate-testkit/leases/lease-excess.js'
+import { LEASED_ENCODINGS } from 'sluicegate-testkit/leases/lease-history.js'
 import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 
 // What the histories of leases run on is what the scripts do.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { everyNth, longTest, until } from 'sluicegate-testkit'
+import { clusterOfFile } from 'sluicegate-testkit/redis/own-redis.js'
 import { CLUSTER_CLIENTS, clientsForRun } from 'sluicegate-testkit/redis/redis-clients.js'
-import { clusterOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import { createLimiter } from '../create-limiter.js'
 import { allOf, concurrency, type Decision, fixedWindow, type SharedLimiter, tokenBucket } from '../index.js'
 import { redis } from './index.js'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { until } from 'sluicegate-testkit'
-import { holdingTokens } from 'sluicegate-testkit/leases/holding-tokens.js'
+import { holdingTokens } from 'sluicegate-testkit/leases/manual-authority.js'
 import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { createLimiter } from '../create-limiter.js'
 import { fixedWindow, type Policy, type SharedLimiter, slidingLog, tokenBucket } from '../index.js'

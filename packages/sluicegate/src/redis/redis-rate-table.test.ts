@@ -4,7 +4,7 @@ import { createClient } from '@redis/client'
 import { Random, RedisCell, shortOrLong } from 'sluicegate-testkit'
 import { GivenTime } from 'sluicegate-testkit/redis/given-time.js'
 import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
-import { type RandomCall, randomCalls } from 'sluicegate-testkit/twins/random-calls.js'
+import { type RandomCall, randomCalls } from 'sluicegate-testkit/twins/compare-twins.js'
 import { createRateTable } from '../rate-table/create-rate-table.js'
 import { createRedisRateTable, rateTableOver } from './redis-rate-table.js'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { everyNth, FleetLoad, type RedisProcess, shortOrLong, until } from 'sluicegate-testkit'
+import { serverOfFile } from 'sluicegate-testkit/redis/own-redis.js'
 import { type ClientKind, clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
-import { serverOfFile } from 'sluicegate-testkit/redis/servers-of-file.js'
 import { createLimiter } from '../create-limiter.js'
 import { tokenBucket } from '../policy/single-policy.js'
 import type { SharedLimiter } from '../shared/shared-limiter.js'

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { everyNth, longTest, Random, shortOrLong } from 'sluicegate-testkit'
 import { SOUND_POOL } from 'sluicegate-testkit/regions/pool-twin.js'
-import { regionUse } from 'sluicegate-testkit/regions/region-use.js'
-import { RegionWorld, type SimRegion } from 'sluicegate-testkit/regions/region-world.js'
+import { RegionWorld, regionUse, type SimRegion } from 'sluicegate-testkit/regions/region-world.js'
 import { fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
 
 // In virtual time, from a seed: each run is the same.

@@ -1,5 +1,4 @@
 import { shortOrLong } from 'sluicegate-testkit'
-import { conformanceOverStore } from 'sluicegate-testkit/stores/store-conformance.js'
-import { overMemoryStore } from 'sluicegate-testkit/stores/store-limiters.js'
+import { conformanceOverStore, overMemoryStore } from 'sluicegate-testkit/stores/store-conformance.js'
 
 conformanceOverStore('a store', overMemoryStore, { share: shortOrLong(0.005, 0.01), keysShare: shortOrLong(0.005, 0.01) })

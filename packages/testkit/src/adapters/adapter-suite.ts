@@ -8,10 +8,9 @@ import { until } from '../servers/until.js'
 import { answerCases } from './answer-cases.js'
 import { endingCases } from './ending-cases.js'
 import type { Harness, StartApp } from './harness.js'
+import { promisedLimiter, Site } from './harness.js'
 import { ask, openRequest } from './http-client.js'
 import { optionCases } from './option-cases.js'
-import { promisedLimiter } from './promised-limiter.js'
-import { Site } from './site.js'
 
 const perDay = (limit: number, name: string): Policy => fixedWindow({ limit, window: 'day', name })
 

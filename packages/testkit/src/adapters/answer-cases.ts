@@ -4,8 +4,8 @@ import { createLimiter, fixedWindow, manualClock, tokenBucket } from '../../../s
 import { address, apiKey } from '../../../sluicegate/dist/keys/index.js'
 import { shortOrLong } from '../run-length.js'
 import type { Harness, StartApp } from './harness.js'
+import { promisedLimiter } from './harness.js'
 import { ask, crowded, singleSocket } from './http-client.js'
-import { promisedLimiter } from './promised-limiter.js'
 
 const REQUESTS = shortOrLong(50, 1_000)
 /** How many of them pass. */

@@ -3,8 +3,8 @@ import { Hono } from 'hono'
 import { rateLimit as limitFetch } from '../../../sluicegate/dist/adapters/fetch.js'
 import { rateLimit as limitHono } from '../../../sluicegate/dist/adapters/hono.js'
 import { concurrency, createLimiter, fixedWindow, type Limiter } from '../../../sluicegate/dist/index.js'
-import { serving } from './fetch-server.js'
 import type { RunningApp } from './harness.js'
+import { serving } from './http-client.js'
 
 type NativeHandler = (request: Request, environment: object) => Response | Promise<Response>
 

@@ -21,8 +21,7 @@ import {
   RateLimitFilter,
   RateLimitModule,
 } from '../../../sluicegate/dist/adapters/nest.js'
-import { closed, type Harness, type Limits, type RunningApp } from './harness.js'
-import { ROUTES, type Site } from './site.js'
+import { closed, type Harness, type Limits, ROUTES, type RunningApp, type Site } from './harness.js'
 
 interface AnyResponse {
   status(code: number): { send(body: string): unknown }

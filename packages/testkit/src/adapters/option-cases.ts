@@ -6,8 +6,8 @@ import type { Denial } from '../../../sluicegate/dist/middleware/denial.js'
 import { shortOrLong } from '../run-length.js'
 import { unhandledRejections } from '../unhandled-rejections.js'
 import type { Harness, StartApp } from './harness.js'
+import { promisedLimiter } from './harness.js'
 import { ask } from './http-client.js'
-import { promisedLimiter } from './promised-limiter.js'
 
 const perDay = (limit: number, name = 'day'): Policy => fixedWindow({ limit, window: 'day', name })
 

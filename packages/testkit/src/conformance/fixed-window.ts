@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fixedWindow } from 'sluicegate'
 import { firstWindowExcess } from '../history/excess.js'
-import { calendarWindows } from '../oracle/windows.js'
+import { calendarWindows } from '../oracle/window-oracles.js'
 import { Random } from '../random.js'
 import { admitted, type Fixtures } from './fixture.js'
 

@@ -16,9 +16,8 @@ import type {
 import { manualClock } from 'sluicegate'
 import type { Awaitable } from '../../../sluicegate/dist/awaitable.js'
 import { specOf } from '../kit.js'
-import type { Oracle, OracleBooking, OracleDecision } from '../oracle/oracle.js'
-import { oracleFor } from '../oracle/oracle-for.js'
-import type { PolicySpec } from '../oracle/policy-spec.js'
+import type { Oracle, OracleBooking, OracleDecision, PolicySpec } from '../oracle/oracle.js'
+import { oracleFor } from '../oracle/versioned-oracle.js'
 import { countTimers, type TimerCount } from './timer-count.js'
 
 /** A reservation, and when it may be spent, which the library does not tell to the microsecond. */

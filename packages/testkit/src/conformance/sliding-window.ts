@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { slidingWindow } from 'sluicegate'
 import { firstPositionExcess, firstWindowExcess } from '../history/excess.js'
-import { alignedWindows } from '../oracle/windows.js'
+import { alignedWindows } from '../oracle/window-oracles.js'
 import { Random } from '../random.js'
 import { admitted, type Fixtures } from './fixture.js'
 

@@ -1,11 +1,10 @@
-import { admittedOf, isWithinBudget } from './admitted.js'
 import { describeOutcome } from './call.js'
 import { isRate } from './explored-policy.js'
 import type { ExploredThread } from './explored-thread.js'
+import { admittedOf, isWithinBudget } from './ledger.js'
 import { explanation, type History } from './linearization.js'
 import { hasVerb, type Scenario } from './scenario.js'
-import { Search, type SearchBounds, type Stretch } from './search.js'
-import { Walk, type WalkBounds } from './walk.js'
+import { Search, type SearchBounds, type Stretch, Walk, type WalkBounds } from './search.js'
 import { World } from './world.js'
 
 const MOST_CALLS = 64

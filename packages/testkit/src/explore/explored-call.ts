@@ -1,8 +1,8 @@
 import type { Call } from './call.js'
 import type { ExploredCore, ExploredKey } from './explored-core.js'
+import type { PolicyRecords } from './explored-policy.js'
 import { type ExploredPolicy, isRate } from './explored-policy.js'
-import type { PolicyRecords } from './policy-records.js'
-import type { SavedNumbers } from './saved-numbers.js'
+import type { SavedNumbers } from './proof-tables.js'
 
 const MOST_ATTEMPTS = 100
 /** No order explains it. */

@@ -5,8 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { type CoreSources, coreSources, exploredSources, type Substitution, substituted } from './core-sources.js'
 import { type Exploration, explore } from './explore.js'
 import type { Scenario } from './scenario.js'
-import type { SearchBounds } from './search.js'
-import type { WalkBounds } from './walk.js'
+import type { SearchBounds, WalkBounds } from './search.js'
 
 const MEMORY = ['--importMemory', '--sharedMemory', '--initialMemory', '1', '--maximumMemory', '65536']
 const FLAGS = ['--noAssert', '--enable', 'threads', '--runtime', 'stub', ...MEMORY, '--runPasses', 'asyncify']

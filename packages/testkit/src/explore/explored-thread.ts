@@ -1,9 +1,8 @@
 import type { Call } from './call.js'
 import { ExploredCall, type GivenPermit } from './explored-call.js'
 import type { ExploredCore, ExploredKey } from './explored-core.js'
-import type { ExploredPolicy } from './explored-policy.js'
-import type { PolicyRecords } from './policy-records.js'
-import { SavedNumbers } from './saved-numbers.js'
+import type { ExploredPolicy, PolicyRecords } from './explored-policy.js'
+import { SavedNumbers } from './proof-tables.js'
 import { type Stepwise, TO_THE_END } from './search.js'
 
 const STACK_HEADER_BYTES = 8

@@ -1,6 +1,6 @@
+import type { Mutant } from './core-sources.js'
 import type { Exploration } from './explore.js'
 import { ExploredModules } from './explored-modules.js'
-import type { Mutant } from './mutant.js'
 import { inEachEncoding } from './scenario.js'
 import { scenarioNamed } from './scenarios.js'
 

@@ -1,10 +1,6 @@
-import type { Call } from './call.js'
+import type { Call, Outcome } from './call.js'
 import { type ExploredPolicy, isRate } from './explored-policy.js'
-import { DEEPEST_DEBT_BURSTS, denied, KeptModel, type KeyModel, type Step } from './key-model.js'
-import { LogModel } from './log-model.js'
-import { emptyOverflow, type OverflowLedger, type OverflowTerms } from './overflow-ledger.js'
-import { RateModel } from './rate-model.js'
-import { SlidingModel } from './sliding-model.js'
+import { DEEPEST_DEBT_BURSTS, denied, KeptModel, type KeyModel, LogModel, RateModel, SlidingModel, type Step } from './models.js'
 
 /** When it expires, and how many tokens. */
 type Held = readonly [untilUs: number, cost: number]
@@ -194,4 +190,90 @@ export function updated(ledger: Ledger, { nowUs, policy }: Call): Ledger {
   // With the same numbers nothing changes.
   if (JSON.stringify(policy) === JSON.stringify(ledger.policy)) return ledger
   return { ...ledger, policy, keys: ledger.keys.map((model) => model?.updated(policy, nowUs)) }
+}
+
+/** A take that passed: by the caller's clock, and how many tokens. */
+interface Admitted {
+  readonly nowUs: number
+  readonly tokens: number
+}
+
+/** The takes of one key that passed. */
+export function admittedOf(outcomes: readonly Outcome[], key: number): Admitted[] {
+  return outcomes
+    .filter(({ call, ended, why, value }) => {
+      if (call.verb !== 'take' || call.key !== key || ended === Number.POSITIVE_INFINITY) return false
+      return (why === 'answered' || why === 'EVICTED') && value >= 0
+    })
+    .map(({ call }) => ({ nowUs: call.nowUs, tokens: call.amount }))
+}
+
+/**
+ * I1 to the letter: in no interval of clock readings is more admitted than the burst, what flows in during it, and `excused` units
+ * that were forgotten.
+ */
+export function isWithinBudget(admitted: readonly Admitted[], policy: ExploredPolicy, excused: number): boolean {
+  return admitted.every(({ nowUs: from }) =>
+    admitted.every(({ nowUs: to }) => {
+      if (to < from) return true
+      const inside = admitted.filter(({ nowUs }) => nowUs >= from && nowUs <= to)
+      const units = inside.reduce((sum, { tokens }) => sum + tokens, 0) * policy.unitsPerToken
+      return units <= policy.burst * policy.unitsPerToken + (to - from) * policy.unitsPerUs + excused
+    }),
+  )
+}
+
+// The small model of new keys without room: the counter of a key, and the budget of all, each an arrival time in microseconds.
+
+/** How many counters there are, and what all new keys without room may take together. */
+export interface OverflowTerms {
+  readonly counters: number
+  readonly limit: number
+  readonly windowUs: number
+}
+
+/** Never changed in place. */
+interface OverflowLedger {
+  readonly terms: OverflowTerms
+  readonly budgetUs: number
+  readonly countersUs: readonly number[]
+}
+
+function emptyOverflow(terms: OverflowTerms | undefined): OverflowLedger | undefined {
+  return terms === undefined ? undefined : { terms, budgetUs: 0, countersUs: Array<number>(terms.counters).fill(0) }
+}
+
+/** The ledger after a take that passes, and for how long its counter owes something; undefined when it does not pass. */
+export function overflowed(
+  { terms, budgetUs, countersUs }: OverflowLedger,
+  policy: ExploredPolicy,
+  { key, nowUs, amount }: Call,
+): { readonly after: OverflowLedger; readonly newUs: number } | undefined {
+  const at = counterOf(key, terms)
+  const counter = charged(countersUs[at] as number, nowUs, amount, keyTerms(policy))
+  const budget = charged(budgetUs, nowUs, amount, { most: terms.limit, tokenUs: terms.windowUs / terms.limit })
+  if (counter === undefined || budget === undefined) return undefined
+  return { after: { terms, budgetUs: budget, countersUs: countersUs.with(at, counter) }, newUs: counter - nowUs }
+}
+
+interface Terms {
+  readonly most: number
+  readonly tokenUs: number
+}
+
+function charged(arrivalUs: number, nowUs: number, amount: number, { most, tokenUs }: Terms): number | undefined {
+  const owedUs = Math.max(arrivalUs - nowUs, 0) + amount * tokenUs
+  return owedUs > most * tokenUs ? undefined : nowUs + owedUs
+}
+
+function keyTerms(policy: ExploredPolicy): Terms {
+  const { burst, unitsPerToken, unitsPerUs, windowUs } = policy
+  if (isRate(policy)) return { most: burst, tokenUs: unitsPerToken / unitsPerUs }
+  const most = Math.ceil(burst / 2)
+  return { most, tokenUs: windowUs / (burst - most + 1) }
+}
+
+/** By the key's fingerprint, see `keyAt` in world.ts. */
+function counterOf(key: number, { counters }: OverflowTerms): number {
+  return ((key + 1) * 32_768 + 1) % counters
 }

@@ -1,7 +1,6 @@
 import type { Call, Outcome } from './call.js'
-import type { KeyModel } from './key-model.js'
-import { banLeft, blocked, type Ledger, NEVER, newModel, updated, withKey } from './ledger.js'
-import { overflowed } from './overflow-ledger.js'
+import { banLeft, blocked, type Ledger, NEVER, newModel, overflowed, updated, withKey } from './ledger.js'
+import type { KeyModel } from './models.js'
 
 // Is there an order in which the calls, one after another, give exactly the answers that they gave at once? One that keeps a call
 // that had ended before another began. Answers carry the key's debt to the unit, so a lost or a doubled charge, one that

@@ -1,8 +1,7 @@
-import { ENCODING_MUTANTS } from './encoding-mutants.js'
-import { GROWTH_MUTANTS } from './growth-mutants.js'
-import { KCAS_MUTANTS } from './kcas-mutants.js'
-import type { Mutant } from './mutant.js'
-import { TABLE_MUTANTS } from './table-mutants.js'
+import type { Mutant } from './core-sources.js'
+import type { ExploredPolicy } from './explored-policy.js'
+import { ENCODING_MUTANTS, GROWTH_MUTANTS } from './mutants.js'
+import { KCAS_MUTANTS, TABLE_MUTANTS } from './table-mutants.js'
 
 /** What a run of all explorations found; `npm run prove:schedules` writes it. */
 export interface ProofResults {
@@ -96,11 +95,53 @@ function caught({ mutants: found }: ProofResults): string {
 
 const KINDS: readonly (readonly [kind: string, mutants: readonly Mutant[]])[] = [
   ['the table, the loop, changes of policy (`table-mutants.ts`)', TABLE_MUTANTS],
-  ['multi-word compare-and-swap (`kcas-mutants.ts`)', KCAS_MUTANTS],
-  ['extensions (`encoding-mutants.ts`)', ENCODING_MUTANTS],
-  ['growth, and new keys without room (`growth-mutants.ts`)', GROWTH_MUTANTS],
+  ['multi-word compare-and-swap (`table-mutants.ts`)', KCAS_MUTANTS],
+  ['extensions (`mutants.ts`)', ENCODING_MUTANTS],
+  ['growth, and new keys without room (`mutants.ts`)', GROWTH_MUTANTS],
 ]
 
 function millions(schedules: number): string {
   return (schedules / 1e6).toFixed(1)
+}
+
+const VERSION_AND_FORM = 9
+const HALF = 2 ** 32
+/** Places of the numbers of a saved bucket, see assembly/algorithms/saved-rate.ts. */
+const TIME = 5
+const DEBT = 6
+
+/** The numbers of one key, as the core's host keeps them. */
+export class SavedNumbers {
+  private numbers: number[] = []
+  private given: readonly number[] = []
+  private at = 0
+
+  begin(): void {
+    this.numbers.length = 0
+    this.at = 0
+  }
+
+  put(number: number): void {
+    this.numbers.push(number)
+  }
+
+  next(): number {
+    return this.given[this.at++] ?? Number.NaN
+  }
+
+  /** A bucket that owes `debt` units at `nowUs`. */
+  give({ unitsPerUs, unitsPerToken, burst }: ExploredPolicy, nowUs: number, debt: number): void {
+    this.given = [VERSION_AND_FORM, 0, unitsPerUs, unitsPerToken, burst * unitsPerToken, 2 * nowUs, 2 * debt, 0]
+  }
+
+  /** What the bucket that was saved owes at `nowUs`, in units of the policy that it was saved under. */
+  debtAt(nowUs: number): number {
+    const [, , unitsPerUs = 1] = this.numbers
+    const folded = (this.numbers[DEBT] as number) + (this.numbers[DEBT + 1] as number) * HALF
+    return Math.max(0, unfolded(folded) - (nowUs - unfolded(this.numbers[TIME] as number)) * unitsPerUs)
+  }
+}
+
+function unfolded(folded: number): number {
+  return folded % 2 === 0 ? folded / 2 : -(folded + 1) / 2
 }

@@ -1,7 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { oneEachLine } from '../one-each-line.js'
-import { LARGE_CHECKS, MODEL_FAULTS, SMALL_CHECKS } from './model-checks.js'
-import { checkModel, type Defines, type SpinResult } from './spin.js'
+import { oneEachLine } from '../markdown-tables.js'
+import { checkModel, type Defines, LARGE_CHECKS, MODEL_FAULTS, SMALL_CHECKS, type SpinResult } from './spin.js'
 
 // The Spin model of the table in all its configurations, and the faults that Spin has to find. Needs up to 4 GiB of memory.
 

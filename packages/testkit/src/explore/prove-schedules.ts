@@ -1,5 +1,5 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { oneEachLine } from '../one-each-line.js'
+import { oneEachLine } from '../markdown-tables.js'
 import type { Exploration } from './explore.js'
 import { ExploredModules } from './explored-modules.js'
 import { hunt } from './hunt.js'

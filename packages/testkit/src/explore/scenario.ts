@@ -1,6 +1,6 @@
 import type { Call } from './call.js'
 import { type ExploredPolicy, PLAIN } from './explored-policy.js'
-import type { OverflowTerms } from './overflow-ledger.js'
+import type { OverflowTerms } from './ledger.js'
 
 /** What the encodings differ in, in which a question is asked. */
 type EncodingOfPolicy = Partial<Pick<ExploredPolicy, 'encoding'>>

@@ -1,7 +1,6 @@
 import { coarseClock, createLimiter, tokenBucket } from 'sluicegate'
 import { createGate } from 'sluicegate/gate'
-import { Random } from '../random.js'
-import { Zipf } from '../zipf.js'
+import { Random, Zipf } from '../random.js'
 
 /** Nanoseconds of one call, the least of several rounds, which alternate. */
 export interface Speeds {

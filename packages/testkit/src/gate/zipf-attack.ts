@@ -1,7 +1,6 @@
 import { manualClock } from 'sluicegate'
 import { createGate, type Gate, type GateStats } from 'sluicegate/gate'
-import { Random } from '../random.js'
-import { Zipf } from '../zipf.js'
+import { Random, Zipf } from '../random.js'
 
 /** Exact counts of numbered keys in a sliding window: each record is kept until it leaves the window. */
 class ExactWindow {

@@ -1,6 +1,5 @@
-import type { RateSpec } from '../oracle/emission.js'
-import type { PolicySpec, SinglePolicySpec } from '../oracle/policy-spec.js'
-import { type Windows, windowsOf } from '../oracle/windows.js'
+import type { PolicySpec, RateSpec, SinglePolicySpec } from '../oracle/oracle.js'
+import { type Windows, windowsOf } from '../oracle/window-oracles.js'
 
 // The forms of "never over" for windows, without an oracle. One key, one policy, and only takes: a reset or a refund between them
 // forgives what these count. Times are the clock's readings, in whatever order they came.

@@ -1,4 +1,4 @@
-import type { RateSpec } from '../oracle/emission.js'
+import type { RateSpec } from '../oracle/oracle.js'
 import type { Random } from '../random.js'
 
 interface Admitted {

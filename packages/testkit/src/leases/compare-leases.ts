@@ -9,9 +9,9 @@ import { StepBackend } from '../../../sluicegate/dist/shared/steps/step-backend.
 import { Random } from '../random.js'
 import { GivenTime } from '../redis/given-time.js'
 import { type LeasedPolicy, randomVersions } from './lease-draws.js'
-import type { LEASED_ENCODINGS } from './lease-excess.js'
+import type { LEASED_ENCODINGS } from './lease-history.js'
 import { LeaseRecords } from './lease-records.js'
-import { namesOf } from './version-bound.js'
+import { namesOf } from './lease-rules.js'
 
 /** At once, each on a time of its own. */
 const LANES = 24

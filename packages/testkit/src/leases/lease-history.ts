@@ -2,13 +2,13 @@ import type { Grant, TokenRequest } from '../../../sluicegate/dist/lease/grant.j
 import { CLOCK_DRIFT } from '../../../sluicegate/dist/lease/leasing.js'
 import type { PolicyEncoding } from '../../../sluicegate/dist/shared/steps/policy-encoding.js'
 import { grantsOf } from '../../../sluicegate/dist/shared/steps/script-call.js'
-import type { Admission } from '../history/excess.js'
+import { type Admission, type Excess, firstOver } from '../history/excess.js'
 import { Random } from '../random.js'
-import { type LeasedPolicy, randomVersions } from './lease-draws.js'
+import { type LeasedPolicy, randomVersions, Timeline } from './lease-draws.js'
 import { LeaseProcess } from './lease-process.js'
 import { LeaseRecords } from './lease-records.js'
 import type { LeaseHistory, LeaseRules } from './lease-rules.js'
-import { Timeline } from './timeline.js'
+import { boundOf, namesOf } from './lease-rules.js'
 
 interface LeasePace {
   /** How long a message takes. */
@@ -265,4 +265,37 @@ class Fleet {
   private inUs(us: number, run: () => void): void {
     this.time.inUs(us, run)
   }
+}
+
+export const LEASED_ENCODINGS = [
+  'rate',
+  'fixed-window',
+  'sliding-window',
+  'sliding-log',
+] as const satisfies readonly PolicyEncoding['name'][]
+
+/** What many histories came to. */
+export interface LeaseRun {
+  readonly histories: number
+  /** Of all of them, of those in which anything was spent. */
+  readonly admitted: number
+  readonly charged: number
+  /** The first that went over the budget. */
+  readonly excess: (Excess & { readonly seed: number; readonly policy: string }) | undefined
+}
+
+/** Runs the histories of seeds until one goes over the budget. */
+export function firstLeaseExcess(seeds: Iterable<number>, rules: LeaseRules, encodings: readonly PolicyEncoding['name'][]): LeaseRun {
+  let histories = 0
+  let admitted = 0
+  let charged = 0
+  for (const seed of seeds) {
+    const history = leaseHistory(seed, rules, encodings)
+    histories++
+    charged += history.charged
+    for (const { cost } of history.admissions) admitted += cost
+    const excess = firstOver(boundOf(history.versions), history.admissions)
+    if (excess !== undefined) return { histories, admitted, charged, excess: { ...excess, seed, policy: namesOf(history.versions) } }
+  }
+  return { histories, admitted, charged, excess: undefined }
 }

@@ -2,9 +2,13 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, fork } from 'node:child_process'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import type { PolicyEncoding } from '../../../sluicegate/dist/shared/steps/policy-encoding.js'
 import { budgetOf, type Spent, surelyOver } from '../history/excess.js'
-import type { SinglePolicySpec } from '../oracle/policy-spec.js'
+import type { SinglePolicySpec } from '../oracle/oracle.js'
 import { shortOrLong } from '../run-length.js'
+import type { LeaseStep, RecordRules } from '../twins/lease-step.js'
+import { LogStep } from '../twins/log-step.js'
+import { FixedStep, RateStep, SlidingStep } from '../twins/steps.js'
 import type { LeasedJob, LeasedReport } from './leased-process.js'
 
 /** How many processes share which policy: fewer in a short run, as each takes a second of the processor to start. */
@@ -66,4 +70,20 @@ async function readyFor(job: LeasedJob): Promise<LeasedWorker> {
   if ((await Promise.race([ready, ended])) !== 'ready') throw new Error('a process of the fleet ended before it began')
   const reported = new Promise<LeasedReport>((resolve) => child.once('message', (report) => resolve(report as LeasedReport)))
   return { child, report: Promise.race([reported, ended]) }
+}
+
+/** @param numbers what `name` says of them; of others in a mutant. */
+export function leaseStepOf({ name }: Pick<PolicyEncoding, 'name'>, numbers: readonly number[], rules: RecordRules): LeaseStep {
+  switch (name) {
+    case 'rate':
+      return new RateStep(numbers, rules)
+    case 'fixed-window':
+      return new FixedStep(numbers)
+    case 'sliding-window':
+      return new SlidingStep(numbers, rules)
+    case 'sliding-log':
+      return new LogStep(numbers)
+    default:
+      throw new RangeError(`${name} is not leased`)
+  }
 }

@@ -9,7 +9,7 @@ import { nodeRedisRunner } from '../../../sluicegate/dist/redis/runners/node-red
 import type { SharedLimiter } from '../../../sluicegate/dist/shared/shared-limiter.js'
 import type { Clock } from '../../../sluicegate/dist/time/clock.js'
 import { policyOf } from '../kit.js'
-import type { SinglePolicySpec } from '../oracle/policy-spec.js'
+import type { SinglePolicySpec } from '../oracle/oracle.js'
 import { machineUs, type SeenTake, saturated, serverClock } from '../redis/saturation.js'
 
 /** What a process of a fleet does, for a while. */

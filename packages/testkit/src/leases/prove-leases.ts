@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
-import { seedsFrom } from '../compare-seeds.js'
-import { firstLeaseExcess, LEASED_ENCODINGS, type LeaseRun } from './lease-excess.js'
+import { seedsFrom } from '../saved-seeds.js'
+import { firstLeaseExcess, LEASED_ENCODINGS, type LeaseRun } from './lease-history.js'
 import { FAULTY, SOUND } from './lease-rules.js'
 
 // Leases never let more pass than the policy, in random histories of a fleet: `prove-leases [--count 1000000] [--from 1]`, a quarter of

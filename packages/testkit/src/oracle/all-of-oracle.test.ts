@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { oracleFor } from './oracle-for.js'
-import type { AllOfSpec } from './policy-spec.js'
+import type { AllOfSpec } from './oracle.js'
+import { oracleFor } from './versioned-oracle.js'
 
 const BOTH: AllOfSpec = {
   algorithm: 'all-of',

@@ -1,5 +1,4 @@
-import type { Oracle, OracleBooking, OracleDecision, OracleKey } from './oracle.js'
-import type { PolicySpec } from './policy-spec.js'
+import type { Oracle, OracleBooking, OracleDecision, OracleKey, PolicySpec } from './oracle.js'
 
 /** What a limiter of several policies must answer: an oracle each, charged all together or not at all. */
 export class AllOfOracle implements Oracle {

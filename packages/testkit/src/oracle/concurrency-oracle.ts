@@ -1,7 +1,6 @@
-import { max, min, toUs } from './emission.js'
 import { KeyedOracle } from './keyed-oracle.js'
-import type { OracleBooking, OracleDecision, OracleKey } from './oracle.js'
-import type { ConcurrencySpec, PolicySpec } from './policy-spec.js'
+import type { ConcurrencySpec, OracleBooking, OracleDecision, OracleKey, PolicySpec } from './oracle.js'
+import { max, min, toUs } from './oracle.js'
 
 interface Held {
   readonly permit: bigint

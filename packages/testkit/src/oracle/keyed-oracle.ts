@@ -1,6 +1,5 @@
-import { ceilMs, max, toUs } from './emission.js'
-import type { Oracle, OracleBooking, OracleDecision, OracleKey } from './oracle.js'
-import type { PolicySpec } from './policy-spec.js'
+import type { Oracle, OracleBooking, OracleDecision, OracleKey, PolicySpec } from './oracle.js'
+import { ceilMs, max, toUs } from './oracle.js'
 
 interface Kept<State> {
   /** Undefined: never seen. States are never changed, only replaced. */

@@ -1,7 +1,6 @@
-import { ceilDiv, type ExactEmission, exactEmission, max, min, type RateSpec } from './emission.js'
 import { KeyedOracle, type Tokens } from './keyed-oracle.js'
-import type { OracleBooking } from './oracle.js'
-import type { PolicySpec } from './policy-spec.js'
+import type { OracleBooking, PolicySpec } from './oracle.js'
+import { ceilDiv, type ExactEmission, exactEmission, max, min, type RateSpec } from './oracle.js'
 
 /** The theoretical arrival time: when the key's debt is paid, in units. */
 type Arrival = bigint

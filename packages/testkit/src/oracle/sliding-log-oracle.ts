@@ -1,7 +1,6 @@
-import { ceilDiv, max, min, toUs } from './emission.js'
 import { KeyedOracle } from './keyed-oracle.js'
-import type { OracleBooking } from './oracle.js'
-import type { PolicySpec, SlidingLogSpec } from './policy-spec.js'
+import type { OracleBooking, PolicySpec, SlidingLogSpec } from './oracle.js'
+import { ceilDiv, max, min, toUs } from './oracle.js'
 
 const STATE_BITS = 56
 

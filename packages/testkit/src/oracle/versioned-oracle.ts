@@ -1,9 +1,11 @@
 import { AllOfOracle } from './all-of-oracle.js'
-import { exactEmission, max, toUs } from './emission.js'
+import { ConcurrencyOracle } from './concurrency-oracle.js'
 import { KeyedOracle } from './keyed-oracle.js'
-import type { Oracle, OracleBooking, OracleDecision, OracleKey } from './oracle.js'
-import { oracleFor } from './oracle-for.js'
-import type { PolicySpec, SinglePolicySpec } from './policy-spec.js'
+import type { Oracle, OracleBooking, OracleDecision, OracleKey, PolicySpec, SinglePolicySpec } from './oracle.js'
+import { exactEmission, max, toUs } from './oracle.js'
+import { RateOracle } from './rate-oracle.js'
+import { SlidingLogOracle } from './sliding-log-oracle.js'
+import { FixedWindowOracle, SlidingWindowOracle } from './window-oracles.js'
 
 /** What a key has spent under the numbers of one policy. */
 interface Version {
@@ -184,4 +186,23 @@ function numbersOf(spec: SinglePolicySpec): string {
     ])
   const { q, perToken, capacity } = exactEmission(spec) ?? { q: 0n, perToken: 0n, capacity: 0n }
   return `${q} ${perToken} ${capacity}`
+}
+
+/** A fresh oracle of a policy. */
+export function oracleFor(spec: PolicySpec): Oracle {
+  switch (spec.algorithm) {
+    case 'token-bucket':
+    case 'gcra':
+      return new RateOracle(spec)
+    case 'fixed-window':
+      return new FixedWindowOracle(spec)
+    case 'sliding-window':
+      return new SlidingWindowOracle(spec)
+    case 'sliding-log':
+      return new SlidingLogOracle(spec)
+    case 'concurrency':
+      return new ConcurrencyOracle(spec)
+    case 'all-of':
+      return new AllOfOracle(spec.parts.map(oracleFor))
+  }
 }

@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util'
-import { seedsFrom } from '../compare-seeds.js'
-import { SETTLED_ALGORITHMS, settledInMemory } from './settled-plans.js'
+import { seedsFrom } from '../saved-seeds.js'
+import { SETTLED_ALGORITHMS, settledInMemory } from './settled-history.js'
 
-// Late settlements against what passed net, see net-history.ts: `prove-receipts [--operations 1000000] [--from 1]`, as many operations of each
+// Late settlements against what passed net, see settled-history.ts: `prove-receipts [--operations 1000000] [--from 1]`, as many operations of each
 // algorithm.
 
 const { values } = parseArgs({ options: { from: { type: 'string', default: '1' }, operations: { type: 'string', default: '1000000' } } })

@@ -1,15 +1,16 @@
+import { createLimiter } from '../../../sluicegate/dist/create-limiter.js'
 import type { Decision } from '../../../sluicegate/dist/decision/decision.js'
 import { Middleware } from '../../../sluicegate/dist/middleware/middleware.js'
-import { changedPolicy } from '../../../sluicegate/dist/policy/policy.js'
+import { changedPolicy, type Policy } from '../../../sluicegate/dist/policy/policy.js'
 import { createQueue } from '../../../sluicegate/dist/queue/create-queue.js'
 import type { RunningJob } from '../../../sluicegate/dist/queue/queue-options.js'
-import type { ManualClock } from '../../../sluicegate/dist/time/clock.js'
-import { type PlainRequest, plainFacts } from '../adapters/plain-request.js'
-import type { Oracle } from '../oracle/oracle.js'
-import type { PolicySpec } from '../oracle/policy-spec.js'
-import type { Random } from '../random.js'
-import { type Account, type NetEvent, NetHistory, type NetTake } from './net-history.js'
-import type { SettlingLimiter } from './settling-limiter.js'
+import { type ManualClock, manualClock } from '../../../sluicegate/dist/time/clock.js'
+import { type PlainRequest, plainFacts } from '../adapters/http-client.js'
+import { policyOf } from '../kit.js'
+import type { Oracle, PolicySpec, SinglePolicySpec } from '../oracle/oracle.js'
+import { oracleFor } from '../oracle/versioned-oracle.js'
+import { Random } from '../random.js'
+import { type ReceiptFault, type SettlingLimiter, settlingLimiter } from './settling-limiter.js'
 
 const KEY = 'k'
 
@@ -271,4 +272,126 @@ class LateDenial {
   private get denial(): Decision {
     return { allowed: false, limit: 1, remaining: 0, retryAfterMs: 1, resetAfterMs: 1, policy: 'late', source: 'memory' }
   }
+}
+
+/** Which policy of a key was charged. */
+export type Account = 'own' | 'other'
+
+/** A take that passed, and what it really cost, which is corrected when that is known. */
+interface NetTake {
+  readonly verb: 'take'
+  cost: number
+  readonly atMs: number
+}
+
+type NetEvent =
+  | NetTake
+  | { readonly verb: 'penalize'; readonly tokens: number; readonly atMs: number }
+  | { readonly verb: 'update'; readonly spec: PolicySpec; readonly atMs: number }
+
+/**
+ * What passed of each account, net: as if each take had charged from the beginning what it was settled to, and nothing had ever come back.
+ * Every take has to pass by it too. So what passes net in any interval is within the policy.
+ */
+class NetHistory {
+  private readonly specs: Readonly<Record<Account, PolicySpec>>
+  private readonly events: Record<Account, NetEvent[]> = { own: [], other: [] }
+
+  constructor(specs: Readonly<Record<Account, PolicySpec>>) {
+    this.specs = specs
+  }
+
+  add(account: Account, event: NetEvent): void {
+    this.events[account].push(event)
+  }
+
+  accountOf(take: NetTake): Account {
+    return this.events.other.includes(take) ? 'other' : 'own'
+  }
+
+  /** The first take that does not pass; undefined when all do. */
+  excess(oracleOf: (spec: PolicySpec) => Oracle = oracleFor): string | undefined {
+    return this.excessOf('own', oracleOf) ?? this.excessOf('other', oracleOf)
+  }
+
+  private excessOf(account: Account, oracleOf: (spec: PolicySpec) => Oracle): string | undefined {
+    const oracle = oracleOf(this.specs[account])
+    for (const [i, event] of this.events[account].entries()) {
+      const { verb, atMs } = event
+      if (verb === 'update') oracle.update(event.spec, atMs)
+      else if (verb === 'penalize') oracle.penalize('k', event.tokens, atMs)
+      else if (event.cost > 0 && !oracle.take('k', event.cost, atMs).allowed) return `${account}, take ${i} of ${event.cost} at ${atMs}`
+    }
+    return undefined
+  }
+}
+
+export const SETTLED_ALGORITHMS = ['token-bucket', 'gcra', 'fixed-window', 'sliding-window', 'sliding-log'] as const
+export type SettledAlgorithm = (typeof SETTLED_ALGORITHMS)[number]
+
+/** Steps of a history, without those of its end. */
+export const STEPS = { least: 6, most: 30 }
+const START_MS = 1_790_000_000_000
+
+/** The policies of the history of a seed: small limits, in windows of many lengths. */
+export function settledPlan(random: Random, algorithm: SettledAlgorithm): SettledPlan {
+  const windowMs = random.pick([1, 20, 100, 1000, 60_000])
+  const specOf = (): SinglePolicySpec => {
+    const limit = random.integer(1, 20)
+    if (algorithm === 'token-bucket' || algorithm === 'gcra') return { algorithm, limit, windowMs, burst: random.integer(2, 20) }
+    return { algorithm, limit, windowMs }
+  }
+  const specs = { own: specOf(), other: specOf() }
+  const updates = random.chance(0.5) ? [specs.own, specOf(), specOf()] : []
+  return { specs, updates, mostCost: random.integer(1, 8), whileMs: windowMs, startMs: START_MS + random.integer(0, 100_000), waits: true }
+}
+
+/**
+ * The history of a seed in memory.
+ *
+ * @param waits whether jobs wait for their tokens. Their charge counts from the time for which it is booked. A clock that is set by hand jumps past that
+ * time, and the history counts it at the end of the jump: in rare histories a later take then seems to be too much.
+ */
+export async function settledInMemory(
+  seed: number,
+  algorithm: SettledAlgorithm,
+  fault?: ReceiptFault,
+  waits = true,
+): Promise<SettledResult> {
+  const random = new Random(seed)
+  const plan = { ...settledPlan(random, algorithm), waits }
+  const clock = manualClock(plan.startMs)
+  let account: Account = 'own'
+  const other = namedSpec(plan.specs.other, 'other')
+  const limiter = createLimiter(namedSpec(plan.specs.own, 'own'), {
+    clock,
+    maxKeys: 8,
+    policyFor: () => (account === 'other' ? other : undefined),
+    policies: [other],
+  })
+  const subject: SettledSubject = {
+    limiter: settlingLimiter(() => limiter, fault),
+    clock,
+    set: (ms) => clock.set(ms),
+    choose: (next) => {
+      account = next
+    },
+    update: (spec) => limiter.update(namedSpec(spec, 'own')),
+    flush: turns,
+  }
+  try {
+    return await playSettled(random, subject, plan, random.integer(STEPS.least, STEPS.most))
+  } finally {
+    limiter.close()
+  }
+}
+
+/** What follows from something that was answered has run. */
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 6; turn++) await undefined
+}
+
+/** A policy of a name, whatever its numbers. */
+export function namedSpec(spec: PolicySpec, name: string): Policy {
+  return policyOf(spec as SinglePolicySpec, { name })
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { allowanceOf } from './allowance.js'
 import type { SeenTake } from './saturation.js'
+import { allowanceOf } from './saturation.js'
 
 const TEN = { limit: 10, windowMs: 1000, burst: 10 } as const
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../../../sluicegate/dist/time/clock-interface.js'
-import { Timeline } from '../leases/timeline.js'
+import { Timeline } from '../leases/lease-draws.js'
 
 /** Promises that a step settles run before the next step. */
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))

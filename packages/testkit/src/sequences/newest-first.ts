@@ -1,8 +1,8 @@
-import { exactEmission, type RateSpec } from '../oracle/emission.js'
-import type { RatePolicySpec } from '../oracle/policy-spec.js'
+import type { RatePolicySpec } from '../oracle/oracle.js'
+import { exactEmission, type RateSpec } from '../oracle/oracle.js'
 import { RateOracle } from '../oracle/rate-oracle.js'
 import { Random } from '../random.js'
-import type { Place, Sequence, Step } from './sequence.js'
+import type { Place, Sequence, Step } from './draws.js'
 
 const LIMITS = [3, 7, 11, 30, 97, 999, 9973, 999_983]
 const WINDOWS_MS = [1, 16.667, 100, 1000, 60_000, 3_600_000]

@@ -1,5 +1,5 @@
-import type { RateSpec } from '../oracle/emission.js'
-import { type AlgorithmName, mostCost, type PolicySpec, type SinglePolicySpec } from '../oracle/policy-spec.js'
+import type { RateSpec } from '../oracle/oracle.js'
+import { type AlgorithmName, mostCost, type PolicySpec, type SinglePolicySpec } from '../oracle/oracle.js'
 import type { Random } from '../random.js'
 import { DAY_MS, LIMITS, WINDOWS_MS } from './draws.js'
 import { randomRate, siblingRate } from './rate-sequences.js'

@@ -1,6 +1,7 @@
-import { exactEmission, type RateSpec } from '../oracle/emission.js'
-import type { RatePolicySpec } from '../oracle/policy-spec.js'
+import type { RatePolicySpec } from '../oracle/oracle.js'
+import { exactEmission, type RateSpec } from '../oracle/oracle.js'
 import { Random } from '../random.js'
+import type { Place, Sequence, Step } from './draws.js'
 import {
   DAY_MS,
   finerThanUs,
@@ -14,7 +15,6 @@ import {
   WINDOWS_MS,
   YEAR_MS,
 } from './draws.js'
-import type { Place, Sequence, Step } from './sequence.js'
 
 /**
  * The clock may step back, by an hour, within this time after the last policy. Later a key without debt may have been

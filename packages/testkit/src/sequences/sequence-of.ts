@@ -1,11 +1,11 @@
 import type { OracleKey } from '../oracle/oracle.js'
-import { type AlgorithmName, type FixedWindowSpec, mostCost, type PolicySpec, type SinglePolicySpec } from '../oracle/policy-spec.js'
-import { windowsOf } from '../oracle/windows.js'
+import { type AlgorithmName, type FixedWindowSpec, mostCost, type PolicySpec, type SinglePolicySpec } from '../oracle/oracle.js'
+import { windowsOf } from '../oracle/window-oracles.js'
 import { Random } from '../random.js'
+import type { Place, Sequence, Step } from './draws.js'
 import { DAY_MS, finerThanUs, HOUR_MS, LAST_MS, MOST_ENDS, MOST_KEYS, randomBlockMs, randomCost, YEAR_MS } from './draws.js'
 import { nextPolicy, randomPolicyOf } from './random-policy.js'
 import { CERTAIN_MS, randomRateGapMs, rateSequenceOf } from './rate-sequences.js'
-import type { Place, Sequence, Step } from './sequence.js'
 
 /**
  * How long until the next step of a sequence that stands at `atMs`: often to an edge of the policy, such as the end of a window or

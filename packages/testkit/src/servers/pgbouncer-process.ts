@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { freePorts } from './free-ports.js'
 import type { PostgresProcess } from './postgres-process.js'
-import { withoutRoot } from './postgres-programs.js'
+import { withoutRoot } from './postgres-process.js'
 import { ServerChild } from './server-child.js'
 
 /** A real PgBouncer before a server, in transaction mode: each transaction may run on another connection of the server. */

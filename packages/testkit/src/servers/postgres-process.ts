@@ -1,12 +1,30 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { freePorts } from './free-ports.js'
-import { postgresProgram, withoutRoot } from './postgres-programs.js'
 import { ServerChild } from './server-child.js'
+
+/** Where Debian puts the programs of each version. */
+const DEBIAN = '/usr/lib/postgresql'
+
+/** A program of PostgreSQL: of the newest version that Debian installed, else by its name. */
+function postgresProgram(name: string): string {
+  const versions = existsSync(DEBIAN) ? readdirSync(DEBIAN).sort((a, b) => Number(b) - Number(a)) : []
+  const found = versions.map((version) => join(DEBIAN, version, 'bin', name)).find(existsSync)
+  return found ?? name
+}
+
+/** The user that runs servers which refuse root. */
+const SYSTEM_USER = 'postgres'
+
+/** A command line that runs as no root; the process has the id of the program itself. */
+export function withoutRoot(program: string, args: readonly string[]): readonly [string, readonly string[]] {
+  if (process.getuid?.() !== 0) return [program, args]
+  return ['setpriv', [`--reuid=${SYSTEM_USER}`, `--regid=${SYSTEM_USER}`, '--clear-groups', program, ...args]]
+}
 
 /** The wall clock of one program, by libfaketime: it can be moved while the program runs. Its monotonic clock stays as it is. */
 class FakedClock {

@@ -5,8 +5,7 @@ import { longTest } from '../run-length.js'
 import { FaultProxy } from './fault-proxy.js'
 import { freePorts } from './free-ports.js'
 import { RedisCluster } from './redis-cluster.js'
-import { RedisProcess, redisCli } from './redis-process.js'
-import { RedisSentinel } from './redis-sentinel.js'
+import { RedisProcess, RedisSentinel, redisCli } from './redis-process.js'
 import { until } from './until.js'
 
 /** What comes back for a line on its own connection; else how that ended. */

@@ -7,7 +7,7 @@ import {
 } from 'sluicegate-server/dist/protocols/grpc/messages/envoy/service/rate_limit_quota/v3/rlqs.gen.js'
 import { RateLimitStrategy_BlanketRule as Blanket } from 'sluicegate-server/dist/protocols/grpc/messages/envoy/type/v3/ratelimit_strategy.gen.js'
 import type { Assignment } from 'sluicegate-server/dist/quota/assignment.js'
-import type { GrpcTestClient } from './grpc-client.js'
+import type { GrpcTestClient } from './simulated-envoy.js'
 
 type Reports = MessageShape<typeof RateLimitQuotaUsageReportsSchema>
 type Response = MessageShape<typeof RateLimitQuotaResponseSchema>

@@ -9,12 +9,11 @@ import { RedisKeys } from '../../../sluicegate/dist/redis/redis-keys.js'
 import { RedisScripts } from '../../../sluicegate/dist/redis/redis-scripts.js'
 import type { SharedLimiter } from '../../../sluicegate/dist/shared/shared-limiter.js'
 import { manualClock } from '../../../sluicegate/dist/time/clock.js'
-import { type Answer, bookingAnswer, numbered } from '../answer.js'
 import { policyOf } from '../kit.js'
-import type { PolicySpec } from '../oracle/policy-spec.js'
+import type { PolicySpec } from '../oracle/oracle.js'
 import { GivenTime } from '../redis/given-time.js'
-import { plainAnswer } from '../replay.js'
-import type { Step } from '../sequences/sequence.js'
+import { type Answer, bookingAnswer, numbered, plainAnswer } from '../replay.js'
+import type { Step } from '../sequences/draws.js'
 
 /** Longer than any answer of a running server takes. */
 const TIMEOUT_MS = 60_000

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { manualClock } from 'sluicegate'
+import { rawExchange } from 'sluicegate-testkit/service/many-connections.js'
 import { readRateLimitFields } from 'sluicegate-testkit/service/rate-limit-fields.js'
-import { rawExchange } from 'sluicegate-testkit/service/raw-http.js'
 import { atOnce, runService } from 'sluicegate-testkit/service/running-service.js'
 
 const AUTH = '/v1/auth?policy=spaced&key=alice'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type RawResponse, rawExchange } from 'sluicegate-testkit/service/raw-http.js'
+import { type RawResponse, rawExchange } from 'sluicegate-testkit/service/many-connections.js'
 import { runService } from 'sluicegate-testkit/service/running-service.js'
 
 const GOOD = 'policy=burst&key=a'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { longTest } from 'sluicegate-testkit'
-import { connectTo, parseResponse, rawExchange, readToEnd } from 'sluicegate-testkit/service/raw-http.js'
+import { connectTo, parseResponse, rawExchange, readToEnd } from 'sluicegate-testkit/service/many-connections.js'
 import { runService } from 'sluicegate-testkit/service/running-service.js'
 
 const HASTY = { headersMs: 100, requestMs: 100, idleMs: 1_000 }

@@ -1,6 +1,6 @@
 import { test } from 'node:test'
 import { shortOrLong } from 'sluicegate-testkit'
-import { fuzzResp } from 'sluicegate-testkit/service/fuzz/fuzz-resp.js'
+import { fuzzResp } from 'sluicegate-testkit/service/fuzz/fuzz-texts.js'
 
 const INPUTS = shortOrLong(1_500, 6_000)
 /** Seeds that found a fault once. */

@@ -8,8 +8,7 @@ import { test } from 'node:test'
 import { manualClock } from 'sluicegate'
 import { shortOrLong, until } from 'sluicegate-testkit'
 import { commandBytes, repliesIn } from 'sluicegate-testkit/servers/resp.js'
-import { OPEN_ACCESS } from 'sluicegate-testkit/service/resp-session.js'
-import { received, runningResp } from 'sluicegate-testkit/service/running-resp.js'
+import { OPEN_ACCESS, received, runningResp } from 'sluicegate-testkit/service/running-resp.js'
 
 const PING = commandBytes('PING')
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { manualClock, tokenBucket } from 'sluicegate'
 import { commandBytes, ErrorReply, type RespReply, repliesIn } from 'sluicegate-testkit/servers/resp.js'
-import { OPEN_ACCESS, sessionContext, TestSession } from 'sluicegate-testkit/service/resp-session.js'
+import { OPEN_ACCESS, sessionContext, TestSession } from 'sluicegate-testkit/service/running-resp.js'
 import type { Access } from './access.js'
 import { Session } from './session.js'
 

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import express from 'express'
 import { listening } from 'sluicegate-testkit/adapters/harness.js'
 import { ask } from 'sluicegate-testkit/adapters/http-client.js'
-import { freshWarnings } from 'sluicegate-testkit/fresh-warnings.js'
+import { freshWarnings } from 'sluicegate-testkit/unhandled-rejections.js'
 import { type RateLimitOptions, rateLimit } from './index.js'
 import { ipKeyGenerator } from './ip-keys.js'
 

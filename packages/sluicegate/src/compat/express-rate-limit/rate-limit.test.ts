@@ -6,7 +6,7 @@ import express4 from 'express4'
 import { listening } from 'sluicegate-testkit/adapters/harness.js'
 import { ask, openRequest } from 'sluicegate-testkit/adapters/http-client.js'
 import { clock, here, MINUTE, site, statuses, until, usedBy } from 'sluicegate-testkit/adapters/rate-limit-site.js'
-import { freshWarnings } from 'sluicegate-testkit/fresh-warnings.js'
+import { freshWarnings } from 'sluicegate-testkit/unhandled-rejections.js'
 import { createLimiter, type Limiter, type Policy, StoreError } from '../../index.js'
 import defaultExport, { type RateLimitInfo, type RateLimitOptions, rateLimit } from './index.js'
 

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { after } from 'node:test'
 import { Redis } from 'ioredis'
 import { everyNth, type FaultProxy, freePorts, longTest, RedisProcess, until } from 'sluicegate-testkit'
+import { clusterOfFile, type ProxiedWay, proxiedServerOfFile, wayToSlot } from 'sluicegate-testkit/redis/own-redis.js'
 import {
   CLUSTER_CLIENTS,
   type ClientKind,
@@ -13,7 +14,6 @@ import {
   SERVER_CLIENTS,
   sentinelClients,
 } from 'sluicegate-testkit/redis/redis-clients.js'
-import { clusterOfFile, type ProxiedWay, proxiedServerOfFile, wayToSlot } from 'sluicegate-testkit/redis/servers-of-file.js'
 import { createLimiter } from '../../create-limiter.js'
 import { fixedWindow } from '../../policy/single-policy.js'
 import { redis } from '../redis.js'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { freshWarnings } from 'sluicegate-testkit/fresh-warnings.js'
+import { freshWarnings } from 'sluicegate-testkit/unhandled-rejections.js'
 import { fixedWindow, manualClock, type Policy } from '../../index.js'
 import { CallGuard } from '../calls/call-guard.js'
 import { type KeptOverrides, OverrideCache, type OverrideStore } from './override-cache.js'

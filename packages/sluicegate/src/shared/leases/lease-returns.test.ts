@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
-import { freshLease, grantOf, MS, OF_A_WINDOW } from 'sluicegate-testkit/leases/grant-of.js'
+import { freshLease, grantOf, MS, OF_A_WINDOW } from 'sluicegate-testkit/leases/lease-records.js'
 import { ManualAuthority } from 'sluicegate-testkit/leases/manual-authority.js'
 import { fixedWindow, manualClock, type Policy, slidingLog, slidingWindow, tokenBucket } from '../../index.js'
 import { type Backend, isGranted } from '../backend.js'

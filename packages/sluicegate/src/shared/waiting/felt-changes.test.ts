@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random, shortOrLong } from 'sluicegate-testkit'
-import { feltChanges } from 'sluicegate-testkit/suites/felt-changes.js'
+import { feltChanges } from 'sluicegate-testkit/suites/layer-suite.js'
 import { createLimiter, fixedWindow, gcra, manualClock, type Policy, slidingLog, slidingWindow, tokenBucket } from '../../index.js'
 import { casStore } from '../../store/cas.js'
 import { memoryStore } from '../../store-testing/memory-store.js'

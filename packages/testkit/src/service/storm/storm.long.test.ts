@@ -1,7 +1,7 @@
 import { test } from 'node:test'
 import { canSharePorts } from 'sluicegate-server/dist/processes/child.js'
+import { ENCRYPTED, stormedService } from './bystanders.js'
 import { STORM_NAMES, storm } from './storm.js'
-import { ENCRYPTED, stormedService } from './stormed-service.js'
 
 const CLIENTS = 300
 const SEED = 20_261

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Random } from './random.js'
-import { Zipf } from './zipf.js'
+import { Random, Zipf } from './random.js'
+
+
 
 test('ranks are drawn as often as their weights say', () => {
   for (const exponent of [0, 0.8, 1, 2]) {
