@@ -1,4 +1,6 @@
-import type { Import } from './imports-of.js'
+import { readFileSync } from 'node:fs'
+import { posix } from 'node:path'
+import { type Import, importsOf, trackedFiles } from './check-import-circles.js'
 
 /** An import with the file it stands in and the one it leads to, both from the root; a bare specifier leads to itself. */
 interface Edge extends Import {
@@ -78,7 +80,7 @@ const heightInCore = (file: string): number | undefined => {
 }
 
 /** The architecture in the form of imports: every edge of every file has to be allowed by each boundary that covers the file. */
-export const BOUNDARIES: readonly Boundary[] = [
+const BOUNDARIES: readonly Boundary[] = [
   {
     why: 'the library runs wherever its modules load: it imports only itself, and nothing of Node.js; adapters take types of their framework',
     files: publishedOf('sluicegate'),
@@ -239,3 +241,25 @@ export const BOUNDARIES: readonly Boundary[] = [
     allows: (edge) => !leadsTo(edge, /^bench\//) && !isPackage(edge, 'sluicegate-bench'),
   },
 ]
+
+/** Imports in the working tree that cross a boundary. */
+export function checkBoundaries(): string[] {
+  const files = trackedFiles(/^(packages|bench|chaos|lab|site|deploy|tools|examples)\/.*\.(ts|mts|mjs|js)$/)
+  return files.flatMap((file) => boundaryFaults(file, readFileSync(file, 'utf8')))
+}
+
+/** Imports of one module that cross a boundary. */
+export function boundaryFaults(file: string, source: string, boundaries: readonly Boundary[] = BOUNDARIES): string[] {
+  const covering = boundaries.filter(({ files }) => files.test(file))
+  if (covering.length === 0) return []
+  return importsOf(file, source).flatMap((found) => {
+    const edge = { ...found, from: file, target: targetOf(file, found.specifier) }
+    const crossed = covering.filter(({ allows }) => !allows(edge))
+    return crossed.map(({ why }) => `${file}:${found.line} imports '${found.specifier}', but ${why}`)
+  })
+}
+
+function targetOf(file: string, specifier: string): string {
+  if (!specifier.startsWith('.')) return specifier
+  return posix.join(posix.dirname(file), specifier).replace(/\.js$/, '.ts')
+}

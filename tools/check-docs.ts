@@ -1,9 +1,8 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { trackedFiles } from './check-import-circles.js'
 import { faultsOfCompiler } from './faults-of-command.js'
-import { trackedFiles } from './imports-of.js'
-import { type Example, examplesIn } from './markdown-examples.js'
-import { anchorsOf, linkedFiles, linkedHeadings } from './markdown-links.js'
+import { anchorsOf, type Example, examplesIn, linkedFiles, linkedHeadings } from './markdown-examples.js'
 
 /** Inside the checkout, so that `import 'sluicegate'` finds the built package as it would in a project of one's own. */
 const FOLDER = '.cache/documented'

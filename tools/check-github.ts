@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
+import { trackedFiles } from './check-import-circles.js'
 import { faultsOfCommand } from './faults-of-command.js'
-import { trackedFiles } from './imports-of.js'
 
 const WORKFLOWS = /^\.github\/workflows\/.*\.ya?ml$/
 const RENOVATE = '.github/renovate.json'

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import ts from 'typescript'
-import { trackedFiles } from './imports-of.js'
+import { trackedFiles } from './check-import-circles.js'
 
 const PUBLISHED = /^packages\/sluicegate\/src\/(?!testing\/|.*\.(test|gen)\.ts$).*\.ts$/
 

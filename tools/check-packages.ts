@@ -1,10 +1,9 @@
 import { readFileSync, rmSync } from 'node:fs'
 import { posix } from 'node:path'
-import { entriesOf } from './entry-points.js'
+import { importsOf } from './check-import-circles.js'
 import { faultsOfTool } from './faults-of-command.js'
-import { importsOf } from './imports-of.js'
 import { type Packed, packed } from './packed.js'
-import { FOLDER_OF, type Published } from './published.js'
+import { entriesOf, FOLDER_OF, type Published } from './published.js'
 
 const FOLDER = '.cache/packed'
 /** Only the library is imported; the server is a program. */

@@ -1,13 +1,12 @@
-import { checkBoundaries } from './check-boundaries.js'
+import { checkBoundaries } from './boundaries.js'
 import { checkDocs } from './check-docs.js'
 import { checkGithub } from './check-github.js'
 import { checkImportCircles } from './check-import-circles.js'
-import { checkLockfiles } from './check-lockfiles.js'
 import { checkModuleState } from './check-module-state.js'
 import { checkPackages } from './check-packages.js'
 import { checkPublicApi } from './check-public-api.js'
-import { checkSignatures } from './check-signatures.js'
 import { faultsOfCommand, faultsOfCompiler, faultsOfTool } from './faults-of-command.js'
+import { checkLockfiles, checkSignatures } from './lockfile-platforms.js'
 import { checkOptions } from './options-page.js'
 
 // The gate: everything but the tests. Every step runs, even after a failed one; one fault fails the gate.

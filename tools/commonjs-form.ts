@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { posix } from 'node:path'
 import { type OutputChunk, rollup } from 'rollup'
-import { type Entry, entriesOf } from './entry-points.js'
+import { type Entry, entriesOf } from './published.js'
 
 /** Where both `exports` of package.json and this program have the CommonJS form. */
 export const FORM = 'dist/commonjs'

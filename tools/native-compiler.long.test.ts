@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import ts from 'typescript'
-import { trackedFiles } from './imports-of.js'
+import { trackedFiles } from './check-import-circles.js'
+import { configOptions, exampleOf } from './config-options.js'
+import { missingOf, optionsPage } from './options-page.js'
 
 const SOURCE = /^(?<folder>(?:packages\/[^/]+|bench|chaos|lab|site|deploy)\/)src\/(?<path>.+?)(?<test>\.test)?\.ts$/
 
@@ -30,4 +32,37 @@ test('the compiler in native code writes what the one in JavaScript writes', () 
   })
   assert.deepEqual(others, [])
   assert.ok(compared > 1000, `${compared} files`)
+})
+
+test('the page has a heading for each option with type, default, example and link', () => {
+  const entries = optionsPage().split('\n### ').slice(1)
+  assert.ok(entries.length > 180)
+  for (const entry of entries) {
+    const [heading, , about = '', , what = '', , example = ''] = entry.split('\n')
+    assert.match(about, /, (?:\[required\]\(\S+\)|\[default\]\(\S+\) .+)\.$/, heading)
+    assert.ok(what.length > 10 && /^`.+`$/.test(example), heading)
+  }
+})
+
+test('every option of the schema is on the page', () => {
+  const page = optionsPage()
+  const schema = JSON.parse(readFileSync('packages/server/schema/sluicegate.json', 'utf8')) as { properties: Record<string, object> }
+  for (const section of Object.keys(schema.properties)) assert.match(page, new RegExp(`\n### ${section}\\b`), section)
+  for (const { path } of configOptions()) assert.ok(page.includes(`\n### ${path}\n`), path)
+})
+
+test('an option without a description, a default or an example is a fault', () => {
+  const option = { path: 'stop.drain', type: 'duration', what: '', byDefault: '', example: '', link: '' }
+  assert.deepEqual(missingOf(option), [
+    'sluicegate.json: stop.drain has no description',
+    'sluicegate.json: stop.drain has no default (@defaultValue)',
+    'sluicegate.json: stop.drain has no example (@example)',
+  ])
+  assert.deepEqual(missingOf({ ...option, what: 'a', byDefault: 'b', example: 'c' }), [])
+})
+
+test('an example of the configuration file shows the last level', () => {
+  assert.equal(exampleOf('storage.redis.prefix', 'eu'), 'prefix: eu')
+  assert.equal(exampleOf('tokens[].name', 'a:b'), 'name: "a:b"')
+  assert.equal(exampleOf('policies.NAME.limit', 5), 'limit: 5')
 })

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { after, test } from 'node:test'
 import { build } from 'esbuild'
-import { linkedFiles } from './markdown-links.js'
-import { installPacked, linkPeers } from './packed.js'
+import { importsOf } from './check-import-circles.js'
+import { linkedFiles } from './markdown-examples.js'
+import { installPacked, linkPeers, packed } from './packed.js'
 
 // The library as a user has it: packed, unpacked into its own folder, its peers beside it.
 
@@ -240,4 +241,52 @@ test('each code of a warning has its heading, or its row among those of stores, 
   const declared = readFileSync('packages/sluicegate/dist/warn-once.d.ts', 'utf8').match(/SLUICEGATE_\w+/g) ?? []
   assert.ok(declared.length > 0)
   for (const code of declared) assert.ok(page.includes(`## ${code}\n`) || page.includes(`\n| \`${code}\` |`), code)
+})
+
+// The service as a user has it: packed, unpacked into a folder of its own, its dependencies beside it and no package of the workspace.
+
+const SERVICE_HOME = mkdtempSync(join(tmpdir(), 'sluicegate-packed-service-'))
+const SERVICE_MODULES = join(SERVICE_HOME, 'node_modules')
+const SERVICE_PROGRAM = join(SERVICE_MODULES, 'sluicegate-server/dist/main.js')
+const CONFIG = join(SERVICE_HOME, 'limits.yaml')
+
+const { filename } = await packed('sluicegate-server', SERVICE_HOME)
+mkdirSync(join(SERVICE_MODULES, 'sluicegate-server'), { recursive: true })
+execFileSync('tar', ['xzf', join(SERVICE_HOME, filename), '-C', join(SERVICE_MODULES, 'sluicegate-server'), '--strip-components=1'])
+for (const name of readdirSync('node_modules'))
+  if (!/^(\.|sluicegate)/.test(name)) symlinkSync(resolve('node_modules', name), join(SERVICE_MODULES, name))
+writeFileSync(CONFIG, 'policies: { api: { algorithm: fixed-window, limit: 5, window: 1h } }\n')
+after(() => rmSync(SERVICE_HOME, { recursive: true, force: true }))
+
+const sluicegate = (...args: string[]): string =>
+  execFileSync(process.execPath, [SERVICE_PROGRAM, ...args], { cwd: SERVICE_HOME, encoding: 'utf8' })
+
+test('commands of packages of their own are in the one package that users install, and so is the configuration', () => {
+  assert.match(sluicegate('serve', '--config', CONFIG, '--print-config'), /limit: 5/)
+  const log = join(SERVICE_HOME, 'access.log')
+  writeFileSync(log, '1.2.3.4 - - [10/Oct/2026:13:55:00 +0000] "GET /a HTTP/1.1" 200 1\n'.repeat(7))
+  const replayed = JSON.parse(sluicegate('replay', log, '--config', CONFIG, '--json')) as { candidates: { denied: number }[] }
+  assert.equal(replayed.candidates[0]?.denied, 2)
+  assert.match(sluicegate('gate', '--follow', log, '--once', '--dry-run', '--window', '1h', '--block', '5'), /block/)
+  assert.match(sluicegate('top', '--help'), /--samples/)
+})
+
+test('the service imports no package of the workspace, and all packages that it imports are its dependencies', () => {
+  const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(SERVICE_MODULES, 'sluicegate-server/package.json'), 'utf8'))
+  const dist = join(SERVICE_MODULES, 'sluicegate-server/dist')
+  const files = readdirSync(dist, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.js'))
+  const imported = files.flatMap((file) => importsOf(file, readFileSync(join(dist, file), 'utf8')).map(({ specifier }) => specifier))
+  const packages = new Set(imported.filter((name) => !/^(\.|node:)/.test(name)).map((name) => /^(@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? name))
+  const installed = Object.keys({ ...dependencies, ...peerDependencies })
+  assert.ok(packages.size > 4)
+  assert.deepEqual(
+    [...packages].filter((name) => !installed.includes(name)),
+    [],
+  )
+})
+
+test('the processes of a load find the engine of the service', () => {
+  const load = ['load', 'memory', '--config', CONFIG, '--processes', '2', '--keys', 'hot', '--rate', '100', '--duration', '200ms', '--json']
+  const { allowed, denied, errors } = JSON.parse(sluicegate(...load)) as Record<string, number>
+  assert.deepEqual([allowed, denied, errors], [10, 10, 0])
 })

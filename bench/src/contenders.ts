@@ -1,6 +1,6 @@
 import { type Clock, coarseClock, createLimiter, type Decision, gcra, type Limiter, preciseClock, tokenBucket } from 'sluicegate'
-import type { Contender, ContenderFactory } from './contender.js'
 import { ALGORITHM_CONTENDERS, LOG_CONTENDERS } from './contenders/algorithms.js'
+import type { Contender, ContenderFactory } from './job.js'
 import { ALLOW, DENY, type Job, RIVAL_WINDOW_MS } from './job.js'
 import { requireRival } from './rivals.js'
 

@@ -1,9 +1,8 @@
 import { parentPort, threadId, workerData } from 'node:worker_threads'
 import { attachLimiter, type Decision, type LimiterHandle } from 'sluicegate'
 import { BURST_TAKES, type HotKeyStart, type Stint, sharedMs } from './hot-key.js'
-import { keyIndices } from './key-row.js'
+import { keyIndices, sink } from './key-row.js'
 import { attachMutexTwin } from './mutex/mutex-twin.js'
-import { sink } from './walk.js'
 
 interface Takes {
   take(): Decision

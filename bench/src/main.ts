@@ -1,18 +1,23 @@
-import { ALGORITHM_NAMES, type AlgorithmName } from './algorithms.js'
-import { givenOptions, QUICK_RESULTS, RAW, writeResults } from './bench-command.js'
-import { bytesAKey } from './bytes-a-key.js'
-import { LOG_LIMITS, type LogContenderName } from './contenders/algorithms.js'
+import { givenOptions, QUICK_RESULTS, RAW, writeResults } from './committed-form.js'
+import { ALGORITHM_NAMES, type AlgorithmName, LOG_LIMITS, type LogContenderName } from './contenders/algorithms.js'
 import type { ContenderName } from './contenders.js'
 import { load, machine } from './machine.js'
 import { type Effort, type Measurement, measure, type Subject, subject } from './measure.js'
 import { type Answer, atMost, atMostTimes, of, type Question, ratioOf } from './question.js'
-import { algorithms, algorithmsManyKeys } from './questions/algorithms.js'
-import { boundKey } from './questions/bound-key.js'
 import { hotKey, hotKeySubject } from './questions/hot-key.js'
-import { memory } from './questions/memory.js'
-import { keysSweep, WORKER_COUNTS, workersName, workersSweep } from './questions/sweeps.js'
+import {
+  algorithms,
+  algorithmsManyKeys,
+  boundKey,
+  bytesAKey,
+  keysSweep,
+  memory,
+  WORKER_COUNTS,
+  workersName,
+  workersSweep,
+} from './questions.js'
+import type { Results } from './report.js'
 import { answerText, verdictsText } from './report.js'
-import type { Results } from './results.js'
 import { installRivals, rivalVersions } from './rivals.js'
 
 const TAKES_PER_TURN = [1, 4, 16, 64]

@@ -1,7 +1,7 @@
 import { markdownTable } from 'sluicegate-testkit/markdown-tables.js'
 import type { Answer, Verdict } from './question.js'
+import type { Results } from './report.js'
 import { aligned, answerRows, figure, spread } from './report.js'
-import type { Results } from './results.js'
 
 type MeasuredOn = Pick<Results, 'machine' | 'loadBefore' | 'loadAfter'>
 

@@ -2,7 +2,7 @@
 // results: without arguments of all that this machine has measured.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { RESULTS } from './bench-command.js'
+import { RESULTS } from './committed-form.js'
 import { committed, measuredResults, published } from './published.js'
 import { installRivals } from './rivals.js'
 

@@ -1,3 +1,5 @@
+import type { Machine } from './machine.js'
+import type { Effort } from './measure.js'
 import type { Answer, Verdict } from './question.js'
 import type { Summary } from './samples.js'
 
@@ -60,4 +62,16 @@ export function aligned(rows: readonly (readonly string[])[]): string[] {
 
 function pad(cell: string, width: number, column: number): string {
   return column === 0 || /[a-z]{3}/.test(cell) ? cell.padEnd(width) : cell.padStart(width)
+}
+
+/** What `--json` writes. */
+export interface Results {
+  readonly startedAt: string
+  readonly machine: Machine
+  /** The rivals' versions. */
+  readonly rivals: Readonly<Record<string, string>>
+  readonly effort: Effort
+  readonly loadBefore: number
+  readonly loadAfter: number
+  readonly answers: readonly (Answer & { readonly question: string })[]
 }

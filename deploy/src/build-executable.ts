@@ -1,5 +1,5 @@
 import { buildExecutable } from './executable/executable.js'
-import { version } from './made-with.js'
+import { version } from './software.js'
 
 // `npm run executable`: builds the one file and says where it is.
 const { path, bytes } = await buildExecutable()

@@ -1,8 +1,28 @@
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { basename } from 'node:path'
-import { pathThere, ROOT, SITE } from './generator.js'
+import { fileURLToPath } from 'node:url'
+import { installFolder } from 'sluicegate-testkit/installed-folder.js'
 import { anchorOf } from './page-addresses.js'
+
+/** The folder with the generator's own package.json and lockfile, its settings and the pages that only the site has. */
+export const SITE = fileURLToPath(new URL('../', import.meta.url))
+export const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+/** Where the built site stands. */
+export const BUILT = `${ROOT}.cache/site`
+
+const requireThere = createRequire(`${SITE}package.json`)
+
+/** Where a file of the generator's packages is. */
+export function pathThere(name: string): string {
+  return requireThere.resolve(name)
+}
+
+/** Installs what builds the site. */
+export function installGenerator(): void {
+  installFolder(SITE)
+}
 
 interface Manifest {
   readonly exports: Readonly<Record<string, string | { readonly import: { readonly types: string } }>>

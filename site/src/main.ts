@@ -1,7 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { parseArgs } from 'node:util'
-import { writeApiReference } from './api-reference.js'
-import { BUILT, installGenerator, pathThere, SITE } from './generator.js'
+import { BUILT, installGenerator, pathThere, SITE, writeApiReference } from './api-reference.js'
 import { serveFolder } from './static-server.js'
 
 // `npm run site`: builds the site from docs; `--serve` shows it, `--pictures` takes those of the documents.

@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
-import { withAnchorsThatAre } from './api-reference.js'
+import { ROOT, withAnchorsThatAre } from './api-reference.js'
 import { anchorOf, linkFrom, pageOf } from './page-addresses.js'
 import { linksOfRepository } from './repository-links.js'
+import { sidebar } from './sidebar.js'
+import { serveFolder } from './static-server.js'
 
 const REPOSITORY = 'https://git.example/sluicegate/blob/main'
 
@@ -72,4 +78,38 @@ test('anchors are those of a Git host', () => {
 test('links of the reference lead to anchors that are there', () => {
   const page = '### LimiterHandle\n\n### Key\n\n### key\n\n[a](#limiterhandle-1) [b](#key-1) [c](#gone-1)'
   assert.equal(withAnchorsThatAre(page).split('\n').at(-1), '[a](#limiterhandle) [b](#key-1) [c](#gone-1)')
+})
+
+test('every document stands in a group beside the pages', () => {
+  const groups = sidebar(ROOT)['/'] ?? []
+  assert.ok(groups.length > 5)
+  assert.deepEqual(groups.find(({ text }) => text === 'More')?.items?.map(({ link }) => link) ?? [], [], 'name these in sidebar.ts')
+})
+
+/** The status of a path that is sent as it is. */
+function statusOf(url: string, path: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { path }, (response) => {
+      response.resume()
+      resolve(response.statusCode)
+    })
+    sent.on('error', reject).end()
+  })
+}
+
+test('a folder without 404.html, paths that cannot be decoded and paths that lead out of it end no server', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sluicegate-served-'))
+  writeFileSync(join(folder, 'page.html'), 'a page')
+  const server = await serveFolder(folder)
+  try {
+    const statuses = []
+    for (const path of ['/page', '/none', '/%', '//', '/../../etc/hostname', '/%00', '/page.html'])
+      statuses.push(await statusOf(server.url, path))
+    assert.deepEqual(statuses, [200, 404, 404, 404, 404, 404, 200])
+    writeFileSync(join(folder, '404.html'), 'no page')
+    assert.equal(await statusOf(server.url, '/none'), 404)
+  } finally {
+    await server.close()
+    rmSync(folder, { recursive: true })
+  }
 })

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { BUILT } from './generator.js'
-import { seriousFindings } from './testing/axe.js'
+import { BUILT, pathThere } from './api-reference.js'
 import { addressOf, builtPages, onPage, withBuiltSite } from './testing/built-site.js'
 import { playgroundTests } from './testing/playground-tests.js'
 
@@ -132,3 +131,20 @@ test('the version is shown, with what changed', async () => {
 })
 
 playgroundTests()
+
+interface Finding {
+  readonly id: string
+  readonly impact: string | null
+  readonly nodes: readonly { readonly target: readonly string[]; readonly failureSummary?: string }[]
+}
+
+/** What axe-core finds on a page that is serious or worse, each with its first place. */
+async function seriousFindings(page: Page): Promise<string[]> {
+  await page.addScriptTag({ content: readFileSync(pathThere('axe-core/axe.min.js'), 'utf8') })
+  const violations = (await page.evaluate(
+    'axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) => violations)',
+  )) as Finding[]
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => `${id}: ${nodes.length} times, first ${nodes[0]?.target.join(' ')}: ${nodes[0]?.failureSummary ?? ''}`)
+}

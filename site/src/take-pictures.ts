@@ -1,6 +1,6 @@
 import { launchBrowser } from 'sluicegate-testkit/browser/launch-browser.js'
 import { takePicture } from 'sluicegate-testkit/browser/picture.js'
-import { BUILT, ROOT } from './generator.js'
+import { BUILT, ROOT } from './api-reference.js'
 import { EXAMPLES } from './playground/examples.js'
 import { queryOf } from './playground/playground-state.js'
 import { serveFolder } from './static-server.js'

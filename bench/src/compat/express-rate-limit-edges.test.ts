@@ -3,8 +3,8 @@ import { type TestContext, test } from 'node:test'
 import { createLimiter, manualClock, type Policy, StoreError } from 'sluicegate'
 import { ipKeyGenerator, MemoryStore, rateLimit } from 'sluicegate/express-rate-limit'
 import { requireRival } from '../rivals.js'
+import { assertSameReplies } from './express-runs.js'
 import { type Middleware, type RivalSite, siteWith } from './rival-express.js'
-import { assertSameReplies } from './same-replies.js'
 
 const theirs = requireRival('express-rate-limit') as {
   readonly rateLimit: (options: object) => Middleware

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ALGORITHM_NAMES } from '../algorithms.js'
 import type { Job } from '../job.js'
-import { madeKeys } from '../key-row.js'
-import { inOneLoop, walkOf } from '../walk.js'
-import { ALGORITHM_CONTENDERS } from './algorithms.js'
+import { inOneLoop, madeKeys, walkOf } from '../key-row.js'
+import { ALGORITHM_CONTENDERS, ALGORITHM_NAMES } from './algorithms.js'
 
 const TAKES = 60_000
 

@@ -1,7 +1,7 @@
 // A process with the app of each side. Reads `run` lines, runs one repeat for each and answers a line of JSON.
 
 import { answerRuns } from '../line-process.js'
-import type { SideTime } from './measure-added.js'
+import type { SideTime } from './measure-sides.js'
 import { type MiddlewareSetting, SIDES, type Side } from './middleware-settings.js'
 import { forEachSide, type SideRun, sideTimes, sideWalks } from './side-runs.js'
 

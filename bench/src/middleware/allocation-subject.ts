@@ -1,8 +1,8 @@
 // A process with the app of each side, which counts what requests allocate. Started with a young generation that takes all of it.
 import { PerformanceObserver } from 'node:perf_hooks'
+import type { Walk } from '../key-row.js'
 import { answerRuns } from '../line-process.js'
-import type { Walk } from '../walk.js'
-import type { SideBytes } from './count-allocations.js'
+import type { SideBytes } from './measure-sides.js'
 import type { MiddlewareSetting } from './middleware-settings.js'
 import { forEachSide, sideWalks } from './side-runs.js'
 

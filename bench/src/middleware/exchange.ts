@@ -1,8 +1,8 @@
 import { IncomingMessage, type RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
+import type { Walk } from '../key-row.js'
 import { keyIndices } from '../key-row.js'
-import type { Walk } from '../walk.js'
 import type { MiddlewareSetting } from './middleware-settings.js'
 
 /** As a client sends them, and Node's parser hands them on. */

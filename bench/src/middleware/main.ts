@@ -1,11 +1,8 @@
-import { givenOptions, printReport, QUICK_RESULTS, RAW, writeResults } from '../bench-command.js'
+import { givenOptions, printReport, QUICK_RESULTS, RAW, writeResults } from '../committed-form.js'
 import { load, machine } from '../machine.js'
 import { chosenNames } from '../question.js'
 import { installRivals, rivalVersions } from '../rivals.js'
-import { countAllocations } from './count-allocations.js'
-import { measureAdded } from './measure-added.js'
-import { measureSockets } from './measure-sockets.js'
-import { type MiddlewareEffort, type MiddlewareResults, middlewareVerdicts } from './middleware-results.js'
+import { countAllocations, measureAdded, measureSockets } from './measure-sides.js'
 import {
   addedSettings,
   allocationSettings,
@@ -15,7 +12,7 @@ import {
   settingName,
   socketSettings,
 } from './middleware-settings.js'
-import { middlewareTables } from './middleware-tables.js'
+import { type MiddlewareEffort, type MiddlewareResults, middlewareTables, middlewareVerdicts } from './middleware-tables.js'
 
 const PARTS = ['added', 'allocations', 'sockets'] as const
 type Part = (typeof PARTS)[number]

@@ -1,3 +1,5 @@
+import type { RequestListener } from 'node:http'
+
 /** Frameworks for which there is an adapter of ours, and the middleware that most people limit with there. */
 export const RIVALS = {
   express: 'express-rate-limit',
@@ -75,3 +77,13 @@ function everyOutcome(framework: Framework, clients: readonly MiddlewareSetting[
     OPTIONS.flatMap((options) => clients.map((each): MiddlewareSetting => ({ framework, options, outcome, clients: each }))),
   )
 }
+
+/** What an app is to be like. */
+export interface SitePlan extends Pick<MiddlewareSetting, 'options' | 'outcome'> {
+  readonly side: Side
+  /** Whether clients are known by the header that a proxy of one's own writes, and not by their socket. */
+  readonly behindProxy: boolean
+}
+
+/** An app with one route, which answers `ok`, and in front of it the limiter. */
+export type SiteMaker = (plan: SitePlan) => Promise<RequestListener>

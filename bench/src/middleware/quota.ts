@@ -1,8 +1,7 @@
 import { fixedWindow, type Policy, tokenBucket } from 'sluicegate'
 import type { HeaderOptions, HeaderVersion } from 'sluicegate/http'
 import { address, type KeyReader } from 'sluicegate/keys'
-import type { MiddlewareSetting } from './middleware-settings.js'
-import type { SitePlan } from './site-plan.js'
+import type { MiddlewareSetting, SitePlan } from './middleware-settings.js'
 
 /** A number of requests per window, configured for both sides. */
 export interface Quota {

@@ -3,9 +3,8 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { answerLines } from '../line-process.js'
-import type { Framework } from './middleware-settings.js'
+import type { Framework, SitePlan } from './middleware-settings.js'
 import { SITES } from './site.js'
-import type { SitePlan } from './site-plan.js'
 
 /** The job of such a process. */
 export interface SiteJob {

@@ -1,5 +1,4 @@
-import { callFor } from './callers.js'
-import { CONTENDERS, type OpenContender, PLENTY } from './contenders.js'
+import { CONTENDERS, callFor, type OpenContender, PLENTY } from './contenders.js'
 
 /** What a process is to do next: `callers` take one of `keys` keys. */
 export interface RateJob {

@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url'
 import { startNode } from '../measure.js'
 import { BURST, RATE_PER_S } from './bucket.js'
 import { FLEET_CONTENDER_NAMES } from './contenders.js'
-import type { FleetJob, FleetStint } from './fleet-effort.js'
 import { type Servers, startServers } from './servers.js'
+import type { FleetJob, FleetStint } from './stint.js'
 
 const SUBJECT = fileURLToPath(new URL('./fleet-subject.js', import.meta.url))
 

@@ -1,4 +1,7 @@
+import { createLimiter, tokenBucket } from 'sluicegate'
+import { type RedisClient, redis } from 'sluicegate/redis'
 import { hashSlot } from '../../../packages/sluicegate/dist/redis/redis-keys.js'
+import type { Contender } from '../job.js'
 import { requireRival } from '../rivals.js'
 import {
   ALLOWED,
@@ -16,11 +19,90 @@ import {
   untilFreeUs,
   wallUs,
 } from './bucket.js'
-import type { FleetContender, FleetContenderFactory } from './fleet-contender.js'
-import { ioredis } from './ioredis.js'
-import { loadScript, type NodeRedisConnection, type NodeRedisPool, nodeRedis, nodeRedisPool } from './node-redis.js'
 import type { Place } from './servers.js'
-import { sluicegate } from './sluicegate.js'
+
+/** A stall of the machine is no outage of the store. */
+const TIMEOUT_MS = 10_000
+
+/** The length of a lease, as it is by default. */
+export const LEASE_MS = 100
+
+/** `limiter.take(key)`, on a client of whichever kind. */
+function sluicegate(client: object, mode: 'exact' | 'leased'): FleetContender {
+  const policy = tokenBucket({ limit: RATE_PER_S, window: '1s', burst: BURST, name: 'bench' })
+  const limiter = createLimiter(policy, { store: redis(client as RedisClient), mode, timeout: TIMEOUT_MS })
+  return {
+    take: (key) => limiter.take(key),
+    passed,
+    awaited: mode === 'exact',
+    withoutStore: () => limiter.stats().outageDecisions,
+  }
+}
+
+/** What is used of node-redis, one server or a cluster. */
+interface NodeRedis {
+  get(key: string): Promise<string | null>
+  evalSha(sha1: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>
+  multi(): NodeRedisMulti
+  /** Of a cluster: who holds which slot. */
+  readonly slots?: readonly { readonly master: { readonly port: number } }[]
+}
+
+interface NodeRedisMulti {
+  set(key: string, value: string, options?: { PX: number }): NodeRedisMulti
+  pExpire(key: string, ms: number): NodeRedisMulti
+  exec(): Promise<unknown[]>
+}
+
+/** A connection with no other user meanwhile. */
+interface NodeRedisConnection extends NodeRedis {
+  watch(key: string): Promise<unknown>
+  unwatch(): Promise<unknown>
+}
+
+interface NodeRedisPool {
+  execute<Value>(use: (connection: NodeRedisConnection) => Promise<Value>): Promise<Value>
+}
+
+interface NodeRedisModule {
+  createClient(options: object): { connect(): Promise<NodeRedis & { scriptLoad(source: string): Promise<string>; close(): Promise<void> }> }
+  createCluster(options: object): { connect(): Promise<NodeRedis> }
+  createClientPool(client: object, pool: object): { connect(): Promise<NodeRedisPool> }
+}
+
+/** No caller waits in vain for a connection of the pool. */
+const ACQUIRE_MS = 60_000
+
+/** One connection to each primary, shared by all callers: the client puts commands of one turn into one write. */
+async function nodeRedis({ topology, ports }: Place): Promise<NodeRedis> {
+  const { createClient, createCluster } = module()
+  if (topology === 'standalone') return createClient(at(ports[0] as number)).connect()
+  return createCluster({ rootNodes: ports.map(at) }).connect()
+}
+
+/** Connections of their own, `most` to one server. */
+async function nodeRedisPool(port: number, most: number): Promise<NodeRedisPool> {
+  return module().createClientPool(at(port), { minimum: 1, maximum: most, acquireTimeout: ACQUIRE_MS }).connect()
+}
+
+/** Makes a script known to all primaries; answers its SHA-1. */
+async function loadScript({ ports }: Place, source: string): Promise<string> {
+  let sha1 = ''
+  for (const port of ports) {
+    const client = await module().createClient(at(port)).connect()
+    sha1 = await client.scriptLoad(source)
+    await client.close()
+  }
+  return sha1
+}
+
+function module(): NodeRedisModule {
+  return requireRival('@redis/client') as NodeRedisModule
+}
+
+function at(port: number): object {
+  return { socket: { host: '127.0.0.1', port } }
+}
 
 /** Decides by one call of a script, known to the servers beforehand. */
 async function scripted(place: Place, source: string, numbers: () => string[]): Promise<FleetContender> {
@@ -210,3 +292,25 @@ export const FLEET_CONTENDERS = {
 export type FleetContenderName = keyof typeof FLEET_CONTENDERS
 
 export const FLEET_CONTENDER_NAMES = Object.keys(FLEET_CONTENDERS) as readonly FleetContenderName[]
+
+interface IoredisModule {
+  readonly Redis: new (options: object) => object
+  readonly Cluster: new (nodes: readonly object[], options: object) => object
+}
+
+/** One connection to each primary, shared by all callers; with its option for writing commands of one turn together. */
+async function ioredis({ topology, ports }: Place): Promise<object> {
+  const { Redis, Cluster } = requireRival('ioredis') as IoredisModule
+  const [first, ...others] = ports.map((port) => ({ host: '127.0.0.1', port }))
+  const options = { enableAutoPipelining: true }
+  return topology === 'standalone' ? new Redis({ ...first, ...options }) : new Cluster([first as object, ...others], options)
+}
+
+/** A limiter of a fleet. Without `awaited` it answers itself whenever it can, and else with a promise. */
+export interface FleetContender extends Contender {
+  /** Decisions that it made by itself because no answer came in time, since it was made. */
+  withoutStore?(): number
+}
+
+/** Connects to the servers and is ready to decide. */
+type FleetContenderFactory = (place: Place) => Promise<FleetContender>

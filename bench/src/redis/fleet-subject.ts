@@ -2,11 +2,9 @@
 // no run has used, and answers a line of JSON.
 
 import { answerRuns } from '../line-process.js'
-import { closedLoop } from './closed-loop.js'
 import { FLEET_CONTENDERS } from './contenders.js'
-import type { FleetJob, FleetStint } from './fleet-effort.js'
-import { paced } from './paced.js'
-import type { Stint } from './stint.js'
+import { closedLoop, paced } from './loads.js'
+import type { FleetJob, FleetStint, Stint } from './stint.js'
 
 const WARM_UP_MS = 500
 

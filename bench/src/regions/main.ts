@@ -4,10 +4,10 @@ import { createLimiter, type SharedLimiter, tokenBucket } from 'sluicegate'
 import { redis } from 'sluicegate/redis'
 import { region as regionOf } from 'sluicegate/regions'
 import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
-import { RAW, writeResults } from '../bench-command.js'
+import { RAW, writeResults } from '../committed-form.js'
 import { load, machine } from '../machine.js'
 import { tableText } from '../markdown.js'
-import { type RegionsResults, type WarmFigure, warmTable } from './regions-results.js'
+import { type RegionsResults, type WarmFigure, warmTable } from '../small-tables.js'
 
 const USAGE = `npm run bench:regions -- [--rounds N]
 

@@ -7,10 +7,10 @@ import { pipeline } from 'node:stream/promises'
 import { fileURLToPath } from 'node:url'
 import { createGzip } from 'node:zlib'
 import { Random } from 'sluicegate-testkit'
-import { givenOptions, RAW, writeResults } from '../bench-command.js'
+import { givenOptions, RAW, writeResults } from '../committed-form.js'
 import { load, machine } from '../machine.js'
 import { tableText } from '../markdown.js'
-import { type ReplayFigure, type ReplayResults, replayTable } from './replay-table.js'
+import { type ReplayFigure, type ReplayResults, replayTable } from '../small-tables.js'
 
 const USAGE = `npm run bench:replay -- [--lines N] [--rounds N]
 

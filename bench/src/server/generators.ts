@@ -1,7 +1,51 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import type { LoadResult } from 'sluicegate-commands/load/load-result.js'
-import { SLUICEGATE } from './service-process.js'
+import { ServiceProcess, SLUICEGATE, type TimedEffort } from './service-process.js'
+
+const GENERATOR_CONNECTIONS = 16
+const REQUESTS = 20_000
+
+/** `sluicegate load` beside another generator, one after the other in each round. */
+export interface GeneratorPair {
+  readonly beside: string
+  readonly theirs: readonly GeneratorFigure[]
+  readonly ours: readonly GeneratorFigure[]
+}
+
+/** Closed loops of the same 16 connections against the same service. */
+export async function measureGenerators({ rounds, seconds }: TimedEffort): Promise<GeneratorPair[]> {
+  const service = await ServiceProcess.start()
+  const own = async (url: string): Promise<GeneratorFigure> => {
+    const loop = ['--closed', `${GENERATOR_CONNECTIONS}`, '--connections', `${GENERATOR_CONNECTIONS}`, '--duration', `${seconds}s`]
+    const { perSecond, serviceMs } = await sluicegateLoad(url, ['--policy', 'api', '--keys', 'hot', ...loop])
+    return { perSecond, p50Ms: serviceMs.p50 }
+  }
+  const http = (): Promise<GeneratorFigure> => own(`http://127.0.0.1:${service.httpPort}`)
+  const take = ['SG.TAKE', 'api', 'key-1', '1']
+  const generators: Readonly<Record<string, readonly [theirs: () => Promise<GeneratorFigure>, ours: () => Promise<GeneratorFigure>]>> = {
+    wrk: [() => wrk(service.takeUrl, GENERATOR_CONNECTIONS, seconds), http],
+    'h2load (HTTP/1.1)': [() => h2load(service.takeUrl, GENERATOR_CONNECTIONS, seconds), http],
+    'redis-benchmark': [
+      () => redisBenchmark(service.respPort, take, { connections: GENERATOR_CONNECTIONS, pipelined: 1, requests: REQUESTS, keys: 1 }),
+      () => own(`resp://127.0.0.1:${service.respPort}`),
+    ],
+  }
+  try {
+    const pairs: GeneratorPair[] = []
+    for (const [beside, [rival, mine]] of Object.entries(generators)) {
+      const [theirs, ours]: [GeneratorFigure[], GeneratorFigure[]] = [[], []]
+      for (let round = 0; round < rounds; round++) {
+        theirs.push(await rival())
+        ours.push(await mine())
+      }
+      pairs.push({ beside, theirs, ours })
+    }
+    return pairs
+  } finally {
+    await service.stop()
+  }
+}
 
 const run = promisify(execFile)
 
@@ -31,7 +75,7 @@ export async function wrk(
 }
 
 /** h2load over HTTP/1.1, one thread; it prints no percentiles. */
-export async function h2load(url: string, connections: number, seconds: number): Promise<GeneratorFigure> {
+async function h2load(url: string, connections: number, seconds: number): Promise<GeneratorFigure> {
   const { stdout } = await run('h2load', ['--h1', '-c', `${connections}`, '-D', `${seconds}`, '-t', '1', url])
   const [, , , mean] = /^time for request:\s+(\S+)\s+(\S+)\s+(\S+)/m.exec(stdout) ?? []
   return { perSecond: found(/([\d.]+) req\/s/.exec(stdout)?.[1], stdout), p50Ms: milliseconds(mean) }

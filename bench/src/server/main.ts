@@ -1,17 +1,23 @@
 import { readFileSync } from 'node:fs'
-import { exitOnSignals, givenOptions, printReport, QUICK_RESULTS, RAW, writeResults } from '../bench-command.js'
+import { exitOnSignals, givenOptions, printReport, QUICK_RESULTS, RAW, writeResults } from '../committed-form.js'
 import { load, machine } from '../machine.js'
 import { chosenNames } from '../question.js'
-import { measureGenerators } from './measure-generators.js'
-import { measureGrpc } from './measure-grpc.js'
+import { measureGenerators } from './generators.js'
+import { measureGrpc, measureResp } from './measure-grpc.js'
 import { measureHttp } from './measure-http.js'
 import { measureNginx } from './measure-nginx.js'
-import { measureRates, type RateFigure } from './measure-rates.js'
-import { measureResp } from './measure-resp.js'
-import { measureStartup } from './measure-startup.js'
-import { type GrpcFigure, merged, PARTS, protocolOf, type ServerEffort, type ServerPart, type ServerResults } from './server-results.js'
-import { serverTables } from './server-tables.js'
-import { serverVerdicts } from './server-verdicts.js'
+import { measureRates, measureStartup, type RateFigure } from './measure-rates.js'
+import {
+  type GrpcFigure,
+  merged,
+  PARTS,
+  protocolOf,
+  type ServerEffort,
+  type ServerPart,
+  type ServerResults,
+  serverTables,
+  serverVerdicts,
+} from './server-tables.js'
 
 /** On each of four connections. */
 const OUTSTANDING = [1, 16, 64] as const

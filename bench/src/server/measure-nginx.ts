@@ -5,10 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePorts, until } from 'sluicegate-testkit'
 import { wrk } from './generators.js'
-import { requestScripts } from './http-requests.js'
-import { HTTP_CONNECTIONS, runOf, startBare } from './measure-http.js'
-import { inRounds, type ServerRun, type TimedEffort } from './server-run.js'
-import { ServiceProcess } from './service-process.js'
+import { HTTP_CONNECTIONS, requestScripts, runOf, startBare } from './measure-http.js'
+import { inRounds, type ServerRun, ServiceProcess, type TimedEffort } from './service-process.js'
 
 const WARM_UP_S = 3
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { merged, type ServerResults } from './server-results.js'
+import { merged, type ServerResults } from './server-tables.js'
 
 const earlier = {
   kind: 'server',

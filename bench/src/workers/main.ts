@@ -1,12 +1,12 @@
 import { fileURLToPath } from 'node:url'
 import { WorkerRuntime } from 'sluicegate-testkit/workers/kept-storage.js'
-import { givenOptions, printReport, QUICK_RESULTS, RAW, writeResults } from '../bench-command.js'
+import { givenOptions, printReport, QUICK_RESULTS, RAW, writeResults } from '../committed-form.js'
 import type { LineProcess } from '../line-process.js'
 import { load, machine } from '../machine.js'
 import { startNode } from '../measure.js'
 import type { Load, LoadJob } from '../middleware/load.js'
+import { type WorkersEffort, type WorkersResults, type WorkersRow, workersTable } from '../small-tables.js'
 import { WAYS, type Way, WITH_OBJECT, WORKER } from './worker.js'
-import { type WorkersEffort, type WorkersResults, type WorkersRow, workersTable } from './workers-results.js'
 
 const LOAD = fileURLToPath(new URL('../middleware/load-subject.js', import.meta.url))
 const KEYS = [1, 100]

@@ -3,10 +3,8 @@ import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, statSync, wri
 import { dirname } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { type Executable, filesBelow } from '../executable/executable.js'
-import { BUILT, ROOT, sourceDateS, version } from '../made-with.js'
-import { bashCompletion } from './bash-completion.js'
-import { helpTexts } from './help-texts.js'
-import { manPage } from './man-page.js'
+import { BUILT, ROOT, sourceDateS, version } from '../software.js'
+import { bashCompletion, helpTexts, manPage } from './help-texts.js'
 
 /** What Debian calls the processors for which there is an executable. */
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' }

@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bashCompletion } from './bash-completion.js'
-import { readHelp } from './help-texts.js'
-import { manPage } from './man-page.js'
+import { bashCompletion, manPage, readHelp } from './help-texts.js'
 
 const PROGRAM = readHelp(
   '',

@@ -1,8 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { BUILT, importThere, installIn, pathThere, ROOT } from '../made-with.js'
-import { type Component, componentOfNode, componentsOfPackages } from '../software.js'
+import { BUILT, type Component, componentOfNode, componentsOfPackages, importThere, installIn, pathThere, ROOT } from '../software.js'
 import { oneScript } from './one-script.js'
 
 const LICENCE_FILE = /^(?:licen[cs]e|copying)(?:\.(?:md|txt))?$/i

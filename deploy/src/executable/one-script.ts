@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname, relative, resolve } from 'node:path'
 import { build, type Plugin, transform } from 'esbuild'
-import { ROOT } from '../made-with.js'
+import { ROOT } from '../software.js'
 
 /** Where the modules of the script think they are. Nothing is read from there. */
 const HOME = '/sluicegate'

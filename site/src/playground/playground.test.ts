@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { parseConfig } from 'sluicegate-config/read-config.js'
 import { arrivalsOf, type Demand, MOST_ARRIVALS } from './arrivals.js'
-import { ALGORITHMS, decide, decisionsCsv } from './decide.js'
+import { ALGORITHMS, decide, decisionsCsv, policyOf, type RatePolicy } from './decide.js'
 import { EXAMPLES } from './examples.js'
+import { DEFAULT_STATE, queryOf, stateOf } from './playground-state.js'
+import { policyCode } from './policy-code.js'
 import { readLog } from './read-log.js'
 import { binsOf, budgetAt, meaningOf, readingAt } from './summary.js'
 
@@ -87,4 +90,65 @@ test('a log of 50 MB is cut at a line, and says so; one that fits does not', () 
   assert.deepEqual([arrivals.length, isCut, skipped], [MOST_ARRIVALS, true, 0])
   assert.equal(readLog(line.repeat(10)).isCut, false)
   assert.equal(readLog(line.repeat(MOST_ARRIVALS + 1)).isCut, true)
+})
+
+test('an address leads back to what was shown', () => {
+  for (const { state } of EXAMPLES) assert.equal(queryOf(stateOf(queryOf(state))), queryOf(state))
+  const clicked = { ...DEFAULT_STATE, demand: { ...DEFAULT_STATE.demand, source: 'clicks' as const, clicks: [1, 250, 251] } }
+  assert.deepEqual(stateOf(queryOf(clicked)).demand.clicks, [1, 250, 251])
+})
+
+test('an address can be read', () => {
+  const query = queryOf(DEFAULT_STATE)
+  assert.equal(query, 'policy=token-bucket,10,10s,10&demand=poisson&rate=2&seed=1&seconds=60')
+})
+
+test('an address without numbers, with a script, or with a flood of clicks does no harm', () => {
+  for (const policy of ['token-bucket,10,10s,NaN', 'gcra,NaN,1s', 'gcra,10,<script>', 'gcra,10,1s,', '<script>,1,1s']) {
+    assert.deepEqual(stateOf(new URLSearchParams({ policy }).toString()).first, DEFAULT_STATE.first, policy)
+  }
+  const flood = Array.from({ length: MOST_ARRIVALS + 5 }, (_, i) => i + 1).join('-')
+  assert.equal(stateOf(`demand=clicks&clicks=${flood}`).demand.clicks.length, MOST_ARRIVALS)
+})
+
+test('what an address says wrong is as at first', () => {
+  const query = 'policy=leaky,10,10s&beside=gcra,0,1s&demand=flood&rate=-1&seconds=1e9&clicks=a-5'
+  const { first, second, demand } = stateOf(query)
+  assert.deepEqual(first, DEFAULT_STATE.first)
+  assert.equal(second, undefined)
+  assert.deepEqual({ ...demand, clicks: [] }, DEFAULT_STATE.demand)
+})
+
+const RATES: readonly RatePolicy[] = ALGORITHMS.map((algorithm) => ({ algorithm, limit: 10, window: '30s', burst: 4 }))
+
+/** The numbers of a policy, which its name is no part of. */
+function numbersOf({ algorithm, limit, windowMs, burst }: ReturnType<typeof policyOf>) {
+  return { algorithm, limit, windowMs, burst }
+}
+
+for (const rate of RATES) {
+  const [typeScript, service, envoy] = policyCode([rate])
+
+  test(`the service reads the YAML of ${rate.algorithm} as the same policy`, () => {
+    const [served] = parseConfig(service?.text ?? '').policies
+    assert.deepEqual(numbersOf(served?.policy as never), numbersOf(policyOf(rate)))
+  })
+
+  test(`the service reads Envoy's YAML of ${rate.algorithm}`, () => {
+    assert.ok(parseConfig(envoy?.text ?? ''))
+    assert.throws(() => parseConfig((envoy?.text ?? '').replace('rate_limit', 'rate_limits')))
+  })
+
+  test(`the program of ${rate.algorithm} runs`, async () => {
+    const text = `${(typeScript?.text ?? '').replace("'sluicegate'", `'${import.meta.resolve('sluicegate')}'`)}\nexport { limiter }`
+    const { limiter } = await import(`data:text/javascript,${encodeURIComponent(text)}`)
+    assert.deepEqual(numbersOf(limiter.policy), numbersOf(policyOf(rate)))
+    limiter.close()
+  })
+}
+
+test('two policies have a name each', () => {
+  const [typeScript, service] = policyCode(RATES.slice(0, 2))
+  assert.match(typeScript?.text ?? '', /const second = createLimiter\(gcra/)
+  assert.equal(parseConfig(service?.text ?? '').policies.length, 2)
 })

@@ -4,7 +4,7 @@ import { after, before } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { launchBrowser } from 'sluicegate-testkit/browser/launch-browser.js'
-import { BUILT } from '../generator.js'
+import { BUILT } from '../api-reference.js'
 import { type FolderServer, serveFolder } from '../static-server.js'
 
 /** A page that hangs, or whose process ended, fails its test: calls into it have no limit by themselves. */

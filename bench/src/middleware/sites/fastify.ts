@@ -2,8 +2,8 @@ import type { RequestListener } from 'node:http'
 import { rateLimit } from 'sluicegate/fastify'
 import { requireRival } from '../../rivals.js'
 import { clientAddresses } from '../exchange.js'
+import type { SitePlan } from '../middleware-settings.js'
 import { ourOptions, quotaOf } from '../quota.js'
-import type { SitePlan } from '../site-plan.js'
 
 interface App {
   register(plugin: unknown, options?: object): PromiseLike<unknown>

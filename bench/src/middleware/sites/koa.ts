@@ -1,8 +1,8 @@
 import type { RequestListener } from 'node:http'
 import { rateLimit } from 'sluicegate/koa'
 import { requireRival } from '../../rivals.js'
+import type { SitePlan } from '../middleware-settings.js'
 import { ourOptions, quotaOf } from '../quota.js'
-import type { SitePlan } from '../site-plan.js'
 
 interface App {
   proxy: boolean

@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import type { LineProcess } from '../line-process.js'
 import { startNode } from '../measure.js'
+import { type MiddlewareSetting, settingName, SIDES, type Side, sideName } from './middleware-settings.js'
+import { type Counted, checkedRun, type SettingRuns, type SideRun, forEachSide } from './side-runs.js'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { LineProcess } from '../line-process.js'
 import type { Load, LoadJob } from './load.js'
-import { type MiddlewareSetting, SIDES, type Side, sideName } from './middleware-settings.js'
-import { checkedRun, forEachSide, type SettingRuns, type SideRun } from './side-runs.js'
 import type { SiteJob } from './site-subject.js'
 
 const SITE = fileURLToPath(new URL('./site-subject.js', import.meta.url))
@@ -69,4 +69,50 @@ async function oneLoad(asker: LineProcess, { process, port }: Site, { clients }:
   const job: LoadJob = { port, ms, connections: CONNECTIONS, manyClients: clients === 'many' }
   const load = (await asker.ask(JSON.stringify(job))) as Load
   return { ...load, cpuUs: ((await process.ask('cpu')) as number) - before }
+}
+
+const ADDED_SUBJECT = fileURLToPath(new URL('./added-subject.js', import.meta.url))
+
+/** Processor time of a request, whole. */
+export interface SideTime extends Counted {
+  readonly ns: number
+}
+
+/** How often. */
+export interface AddedEffort {
+  /** How often each setting starts again: the compiler is not equally lucky each time. */
+  readonly lives: number
+  /** Repeats in each life. */
+  readonly repeats: number
+}
+
+/** What requests take without a limiter and with each of both: in one process, in blocks of a few milliseconds in turn. */
+export async function measureAdded(setting: MiddlewareSetting, { lives, repeats }: AddedEffort): Promise<SettingRuns<SideTime>> {
+  const runs: SideRun<SideTime>[] = []
+  for (let life = 0; life < lives; life++) {
+    const process = await startNode(settingName(setting), ADDED_SUBJECT, setting)
+    for (let repeat = 0; repeat < repeats; repeat++) runs.push(checkedRun(setting, (await process.ask('run')) as SideRun<SideTime>))
+    await process.stop()
+  }
+  return { setting, runs }
+}
+
+const SUBJECT = fileURLToPath(new URL('./allocation-subject.js', import.meta.url))
+/** A young generation in which a whole count fits, so that nothing is collected meanwhile. */
+const FLAGS = ['--expose-gc', '--min-semi-space-size=128', '--max-semi-space-size=128']
+
+/** Bytes of the heap that one request allocates. */
+export interface SideBytes extends Counted {
+  readonly bytes: number
+}
+
+/** What requests allocate without a limiter and with each of both; each run in a fresh process. */
+export async function countAllocations(setting: MiddlewareSetting, times: number): Promise<SettingRuns<SideBytes>> {
+  const runs: SideRun<SideBytes>[] = []
+  for (let run = 0; run < times; run++) {
+    const process = await startNode(settingName(setting), SUBJECT, setting, FLAGS)
+    runs.push(checkedRun(setting, (await process.ask('run')) as SideRun<SideBytes>))
+    await process.stop()
+  }
+  return { setting, runs }
 }
