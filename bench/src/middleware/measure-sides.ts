@@ -1,10 +1,10 @@
-import { fileURLToPath } from 'node:url'
-import { startNode } from '../measure.js'
-import { type MiddlewareSetting, settingName, SIDES, type Side, sideName } from './middleware-settings.js'
-import { type Counted, checkedRun, type SettingRuns, type SideRun, forEachSide } from './side-runs.js'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import type { LineProcess } from '../line-process.js'
+import { startNode } from '../measure.js'
 import type { Load, LoadJob } from './load.js'
+import { type MiddlewareSetting, SIDES, type Side, settingName, sideName } from './middleware-settings.js'
+import { type Counted, checkedRun, forEachSide, type SettingRuns, type SideRun } from './side-runs.js'
 import type { SiteJob } from './site-subject.js'
 
 const SITE = fileURLToPath(new URL('./site-subject.js', import.meta.url))

@@ -2,8 +2,6 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random, Zipf } from './random.js'
 
-
-
 test('ranks are drawn as often as their weights say', () => {
   for (const exponent of [0, 0.8, 1, 2]) {
     const [ranks, draws] = [50, 200_000]

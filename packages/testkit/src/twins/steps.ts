@@ -1,5 +1,5 @@
 import type { ScriptLease } from '../../../sluicegate/dist/shared/steps/script-call.js'
-import { type Handed, LeaseStep, NOTHING, type RecordRules, LimitStep } from './lease-step.js'
+import { type Handed, LeaseStep, LimitStep, NOTHING, type RecordRules } from './lease-step.js'
 
 const LEAST_TOKENS = 2
 
