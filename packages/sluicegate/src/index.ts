@@ -8,9 +8,11 @@ export type { HotKey, HotKeys } from './decision/hot-keys.js'
 export type { AnswerOf, Permit } from './decision/permit.js'
 export type { Reservation } from './decision/reservation.js'
 export { PolicyError, type PolicyErrorCode, StoreError, type StoreErrorCode } from './errors.js'
+export type { Hold, OpenOptions } from './holds/hold.js'
 export type {
   BoundKey,
   Key,
+  KeysByName,
   KeyList,
   Limiter,
   LimiterHandle,
@@ -24,6 +26,7 @@ export { carryKey } from './memory/carried-key.js'
 export type { Overrides, WithOverrides } from './overrides.js'
 export { allOf } from './policy/all-of.js'
 export type { Calendar, CalendarUnit } from './policy/calendar.js'
+export { levels } from './policy/levels.js'
 export type { Algorithm, AllOfPolicy, ConcurrencyPolicy, Policy } from './policy/policy.js'
 export {
   type ConcurrencyOptions,

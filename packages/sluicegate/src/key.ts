@@ -24,6 +24,29 @@ export function ownKey(key: Key): Key {
 /** The subject of a limit: a string of 1 to 1,024 UTF-16 units. With `allOf` also an array of them, one for each of its policies. */
 export type Key = string | readonly string[]
 
+/** A key for each policy of an `allOf` in memory, by its name; see {@link levels}. */
+export interface KeysByName {
+  readonly [name: string]: string
+}
+
+export function isByName(key: unknown): key is KeysByName {
+  return typeof key === 'object' && key !== null && !Array.isArray(key)
+}
+
+/**
+ * A key without names, in the order of the policies.
+ *
+ * @throws {PolicyError} `KEY_INVALID` when the names are not those of the policies.
+ */
+export function keyInOrder(names: readonly string[], key: Key | KeysByName): Key {
+  if (!isByName(key)) return key
+  const given = Object.keys(key)
+  if (given.length !== names.length || !names.every((name) => Object.hasOwn(key, name))) {
+    throw new PolicyError('KEY_INVALID', 'key', key, `must have one key for each of ${names.join(', ')}`)
+  }
+  return names.map((name) => key[name] as string)
+}
+
 /**
  * A unique string per key: a single key never equals a list of keys.
  *

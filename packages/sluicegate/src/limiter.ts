@@ -2,13 +2,14 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 import type { ReserveOptions, WaitOptions } from './arguments.js'
-import type { Answered, Decided, When } from './awaitable.js'
+import type { Answered, Awaitable, Decided, When } from './awaitable.js'
 import type { BanOptions } from './ban-options.js'
 import type { Decision } from './decision/decision.js'
 import type { DecisionCounts } from './decision/decision-counts.js'
 import type { HotKeys } from './decision/hot-keys.js'
 import type { Reservation } from './decision/reservation.js'
-import type { Key } from './key.js'
+import type { Hold, OpenOptions } from './holds/hold.js'
+import type { Key, KeysByName } from './key.js'
 import type { Policy } from './policy/policy.js'
 import type { QueueOptions } from './queue/queue-options.js'
 import type { QueueVerbs } from './queue/work-queue.js'
@@ -16,7 +17,7 @@ import type { Clock } from './time/clock.js'
 import type { Duration } from './time/duration.js'
 
 export type { ReserveOptions, WaitOptions } from './arguments.js'
-export type { Key } from './key.js'
+export type { Key, KeysByName } from './key.js'
 
 /** With a store the options are {@link SharedOptions}. */
 interface InMemory {
@@ -183,13 +184,13 @@ export interface LimiterHandle<Answer extends Decision = Decision> {
  * What every limiter does, in memory (`now`) and over a store (`later`): a policy applied to keys. A key is a string of 1 to 1,024 UTF-16 units,
  * a cost an integer >= 1.
  */
-export interface LimiterVerbs<Answer extends Decision = Decision, Time extends When = When> extends QueueVerbs {
+export interface LimiterVerbs<Answer extends Decision = Decision, Time extends When = When, Keys = Key> extends QueueVerbs {
   /** The policy in force now. In memory on any thread that shares this limiter; of `allOf` it is made again at each reading. */
   readonly policy: Policy
   /** Takes `cost` tokens if they are there. A denial changes nothing; a cost above the burst is denied with `retryAfterMs: Infinity`. */
-  take(key: Key, cost?: number): Decided<Time, Answer>
+  take(key: Keys, cost?: number): Decided<Time, Answer>
   /** What `take` would answer now; changes nothing, and `remaining` is what is there before it. */
-  peek(key: Key, cost?: number): Decided<Time, Decision>
+  peek(key: Keys, cost?: number): Decided<Time, Decision>
   /**
    * Resolves with an allowed decision when `cost` tokens are there, in the order of arrival for each key of this thread; neither `take`
    * nor `reserve` overtakes. Denied at once when the cost can never pass, when it would take longer than `maxWait`, or when
@@ -197,22 +198,22 @@ export interface LimiterVerbs<Answer extends Decision = Decision, Time extends W
    *
    * Rejects only when the signal aborts, with its reason, and with {@link StoreError} `CLOSED` when the limiter is closed.
    */
-  wait(key: Key, options?: WaitOptions): Promise<Answer>
+  wait(key: Keys, options?: WaitOptions): Promise<Answer>
   /**
    * Books `cost` tokens now, to be spent in `waitMs`: for work whose cost is known only afterwards, such as bytes or the tokens
    * of a language model. Say what it was with `settle`, or `cancel`. With `{ maxWait: 0 }` it books what may be spent now, or nothing.
    */
-  reserve(key: Key, cost: number, options?: ReserveOptions): Answered<Time, Reservation<Time>>
+  reserve(key: Keys, cost: number, options?: ReserveOptions): Answered<Time, Reservation<Time>>
   /** Gives back `tokens`, at most to full. */
-  refund(key: Key, tokens: number): Answered<Time, Decision>
+  refund(key: Keys, tokens: number): Answered<Time, Decision>
   /** Takes `tokens` whether they are there or not, down to ten bursts below empty. */
-  penalize(key: Key, tokens: number): Answered<Time, Decision>
+  penalize(key: Keys, tokens: number): Answered<Time, Decision>
   /** Denies the key everything for `duration`, apart from its tokens. The longest block wins; 0 lifts it. */
-  block(key: Key, duration: Duration): Answered<Time, Decision>
+  block(key: Keys, duration: Duration): Answered<Time, Decision>
   /** Refills the key and lifts its block. */
-  reset(key: Key): Answered<Time, Decision>
+  reset(key: Keys): Answered<Time, Decision>
   /** The key checked once. */
-  key(key: Key): BoundKey<Answer, Time>
+  key(key: Keys): BoundKey<Answer, Time>
   /** Changes the policy; its algorithm stays. */
   update(policy: Policy): void
   /** The `n` keys with the highest demand and the `n` with the most denials; empty unless the option `hotKeys` is set. Default 10. */
@@ -227,7 +228,7 @@ export interface LimiterVerbs<Answer extends Decision = Decision, Time extends W
  * Every method throws {@link PolicyError} `KEY_INVALID` or `COST_INVALID` on misuse, {@link StoreError} `CLOSED` after
  * `close()`, and `CONTENTION` if other threads kept it from deciding within a bounded wait.
  */
-export interface Limiter<Answer extends Decision = Decision> extends LimiterVerbs<Answer, 'now'> {
+export interface Limiter<Answer extends Decision = Decision> extends LimiterVerbs<Answer, 'now', Key | KeysByName> {
   /**
    * Changes the policy for all threads that share this limiter, at once. With the same numbers, as when only the name is another,
    * nothing changes about any key. With other numbers, spent tokens stay spent, at most the new burst: no key gets a new burst or is
@@ -238,6 +239,20 @@ export interface Limiter<Answer extends Decision = Decision> extends LimiterVerb
    * @throws {StoreError} `CONTENTION` when keys could not be carried over.
    */
   update(policy: Policy): void
+  /**
+   * Begins work whose cost is known only afterwards, such as an answer of a language model. What it will probably cost is held, which spends nothing;
+   * {@link Hold.add} spends as the work goes, {@link Hold.close} what is missing, and frees the rest. Passes if the policy has room beside what
+   * is spent and held. Holds are this thread's: other threads that share this limiter do not see them, though none spends more than the policy allows.
+   *
+   * @throws {PolicyError} `POLICY_INVALID` under `concurrency`, and for options what they say.
+   * @example
+   * const work = limiter.open('ada', { most: 4_096 })
+   * if (!work.allowed) return busy(work.retryAfterMs)
+   * for await (const piece of answer) if (!work.add(piece.tokens)) break
+   * work.close()
+   */
+  open(key: Key | KeysByName, options?: OpenOptions & { readonly over?: 'cut' | 'finish' }): Hold
+  open(key: Key | KeysByName, options: OpenOptions): Hold<Awaitable<boolean>>
   /** For a worker thread: `attachLimiter(handle)` there shares this exact budget. */
   handle(): LimiterHandle<Answer>
   stats(): LimiterStats

@@ -115,7 +115,7 @@ const WINDOW_FAULTS: Readonly<Record<string, Fault>> = {
       return {
         penalize(key, tokens) {
           limiter.penalize(key, tokens)
-          count(key, tokens)
+          count(key as Key, tokens)
           return limiter.peek(key)
         },
       }
@@ -156,7 +156,7 @@ const WINDOW_FAULTS: Readonly<Record<string, Fault>> = {
 
 /** Takes and peeks that another limiter answers. */
 function decidedBy(limiterOf: (key: Key) => Limiter): Pick<Limiter, 'take' | 'peek'> {
-  return { take: (key, cost) => limiterOf(key).take(key, cost), peek: (key, cost) => limiterOf(key).peek(key, cost) }
+  return { take: (key, cost) => limiterOf(key as Key).take(key, cost), peek: (key, cost) => limiterOf(key as Key).peek(key, cost) }
 }
 
 function denied(decision: Decision): Decision {
@@ -298,7 +298,7 @@ const PERMIT_FAULTS: Readonly<Record<string, Fault>> = {
         take(key, cost) {
           let decision: Decision | undefined
           for (const [i, part] of parts.entries()) {
-            decision = part.take(keyOf(key, i), cost)
+            decision = part.take(keyOf(key as Key, i), cost)
             if (!decision.allowed) return decision
           }
           return decision as Decision

@@ -133,7 +133,7 @@ export function keepRoomForLeases(limiter: PrimaryRate, termsOf: () => { readonl
       return lacking > 0 ? limiter.penalize(key, lacking) : after
     }
   }
-  limiter.refund = keeping(([key]) => key, limiter.refund.bind(limiter))
+  limiter.refund = keeping(([key]) => key as Key, limiter.refund.bind(limiter))
   limiter.giveBack = keeping(([{ key }]) => key, limiter.giveBack.bind(limiter))
 }
 

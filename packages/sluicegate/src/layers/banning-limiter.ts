@@ -5,6 +5,7 @@ import { isPermit, type PermitOf } from '../decision/permit.js'
 import { type Receipt, receiptWith, TAKE, WAIT } from '../decision/receipt.js'
 import type { Reservation } from '../decision/reservation.js'
 import { StoreError } from '../errors.js'
+import { type Hold, type OpenOptions, uncountedHold } from '../holds/hold.js'
 import type { BoundKey, Key, ReserveOptions, WaitOptions } from '../limiter.js'
 import type { Duration } from '../time/duration.js'
 import { type BanCounter, checkSingle } from './ban-counter.js'
@@ -47,6 +48,14 @@ export class BanningLimiter<Answer extends Decision> extends Layer<Answer> {
 
   reserve(key: Key, cost: number, options?: ReserveOptions): Awaitable<Reservation<When>> {
     return this.inner.reserve(key, cost, options)
+  }
+
+  override open(key: Key, options?: OpenOptions): Hold {
+    checkSingle(key)
+    const hold = super.open(key, options)
+    if (hold.allowed) return hold
+    // Of a cost that its tokens do not cover. In memory, where holds are, the answer comes at once.
+    return uncountedHold(this.counted(key as string, hold.remaining + 1, hold as unknown as Answer) as Decision)
   }
 
   refund(key: Key, tokens: number): Awaitable<Decision> {

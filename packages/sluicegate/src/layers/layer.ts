@@ -4,6 +4,7 @@ import type { Decision } from '../decision/decision.js'
 import type { HotKeys } from '../decision/hot-keys.js'
 import { type Receipt, type Receipting, TAKE, WAIT } from '../decision/receipt.js'
 import type { Reservation } from '../decision/reservation.js'
+import type { Hold, OpenOptions } from '../holds/hold.js'
 import type { BoundKey, Key, LimiterHandle, LimiterVerbs, ReserveOptions, WaitOptions } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import { closeQueueOf, QueuedLimiter } from '../queue/create-queue.js'
@@ -13,6 +14,7 @@ import type { Duration } from '../time/duration.js'
 /** What a limiter has beside the verbs of all: counters, in memory threads and snapshots, over a store its servers. */
 interface Besides {
   stats(): object
+  open(key: Key, options?: OpenOptions): Hold
   handle(): LimiterHandle
   snapshot(): Uint8Array
   shards(n?: number): unknown
@@ -58,6 +60,11 @@ export abstract class Layer<Answer extends Decision> extends QueuedLimiter imple
 
   update(policy: Policy): void {
     this.inner.update(policy)
+  }
+
+  /** In memory alone. */
+  open(key: Key, options?: OpenOptions): Hold {
+    return this.inner.open(key, options)
   }
 
   hotKeys(n?: number): HotKeys {

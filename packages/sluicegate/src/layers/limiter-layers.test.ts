@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { emptyPermit } from '../decision/permit.js'
+import { type Hold, uncountedHold } from '../holds/hold.js'
 import {
   allOf,
   type BoundKey,
@@ -75,6 +76,11 @@ class Counter implements Limiter<Decision> {
 
   async wait(key: unknown, { cost = 1 }: WaitOptions = {}): Promise<Decision> {
     return this.take(key, cost)
+  }
+
+  open(key: unknown): Hold {
+    this.calls.push('open')
+    return uncountedHold(this.peek(key))
   }
 
   reserve(_key: unknown, cost: number, { maxWait = Number.MAX_VALUE }: ReserveOptions = {}): Reservation {

@@ -6,7 +6,8 @@ import { holdsPermits, type PermitOf } from '../decision/permit.js'
 import { emptyReceipt, type Receipt, TAKE, WAIT } from '../decision/receipt.js'
 import { emptyReservation, type Reservation } from '../decision/reservation.js'
 import { PolicyError } from '../errors.js'
-import { checkKey, isKey, KEY_WORDS } from '../key.js'
+import { checkKey, isByName, isKey, KEY_WORDS, type KeysByName } from '../key.js'
+import { type Hold, type OpenOptions, uncountedHold } from '../holds/hold.js'
 import type { BoundKey, Key, KeyList, LimiterHandle, ReserveOptions, WaitOptions } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import { shownAs } from '../shown.js'
@@ -35,7 +36,9 @@ export interface KeyLists {
  *
  * @throws {PolicyError} `KEY_INVALID`
  */
-function verdictOn(key: Key, { allow, deny, keys }: KeyLists): 'allow' | 'deny' | undefined {
+function verdictOn(given: Key | KeysByName, { allow, deny, keys }: KeyLists): 'allow' | 'deny' | undefined {
+  // Their order says nothing here.
+  const key = isByName(given) ? Object.values(given) : given
   if (typeof key === 'string' || !Array.isArray(key)) {
     checkKey(key)
     return deny.has(key as string) ? 'deny' : allow.has(key as string) ? 'allow' : undefined
@@ -48,7 +51,7 @@ function verdictOn(key: Key, { allow, deny, keys }: KeyLists): 'allow' | 'deny' 
 
 /** The key for which a call is denied by {@link verdictOn}. */
 function culpritIn(key: Key, { deny }: KeyLists): string {
-  return typeof key === 'string' ? key : (key.find(deny.has) ?? '')
+  return typeof key === 'string' ? key : (Object.values(key).find(deny.has) ?? '')
 }
 
 /** @throws {PolicyError} `OPTION_INVALID`, or `KEY_INVALID` for a key that no call takes. */
@@ -178,6 +181,11 @@ export class ListedLimiter<Answer extends Decision> extends Layer<Answer> {
   reserve(key: Key, cost: number, options?: ReserveOptions): Awaitable<Reservation<When>> {
     const decision = this.listed.foreseen(key, cost)
     return decision === undefined ? this.inner.reserve(key, cost, options) : emptyReservation(decision, () => decision)
+  }
+
+  override open(key: Key, options?: OpenOptions): Hold {
+    const listed = this.listed.taken(key, 1)
+    return listed === undefined ? super.open(key, options) : uncountedHold(listed)
   }
 
   refund(key: Key, tokens: number): Awaitable<Decision> {

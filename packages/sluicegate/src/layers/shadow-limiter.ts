@@ -4,6 +4,7 @@ import type { Decision } from '../decision/decision.js'
 import { emptyPermit, isPermit, type PermitOf } from '../decision/permit.js'
 import { type Receipt, receiptWith, TAKE, WAIT } from '../decision/receipt.js'
 import { emptyReservation, type Reservation } from '../decision/reservation.js'
+import { type Hold, type OpenOptions, passingHold } from '../holds/hold.js'
 import type { BoundKey, Key, LimiterHandle, LimiterVerbs, ReserveOptions, WaitOptions } from '../limiter.js'
 import { shownAs } from '../shown.js'
 import type { Duration } from '../time/duration.js'
@@ -70,6 +71,12 @@ export class ShadowLimiter<Answer extends Decision> extends Layer<Answer> {
         return { allowed: true, waitMs: 0, decision: booked.decision, settle, cancel: () => this.passing(booked.cancel()) }
       })
     })
+  }
+
+  /** Refused pieces pass too, uncounted as denials are. */
+  override open(key: Key, options?: OpenOptions): Hold {
+    const hold = super.open(key, options)
+    return passingHold(hold, this.passed({ ...hold }))
   }
 
   refund(key: Key, tokens: number): Awaitable<Decision> {

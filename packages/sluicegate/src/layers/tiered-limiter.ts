@@ -4,6 +4,7 @@ import type { HotKeys } from '../decision/hot-keys.js'
 import { type Receipt, TAKE, WAIT } from '../decision/receipt.js'
 import type { Reservation } from '../decision/reservation.js'
 import { PolicyError } from '../errors.js'
+import type { Hold, OpenOptions } from '../holds/hold.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, ReserveOptions, WaitOptions } from '../limiter.js'
 import { carryKey, holdsKey } from '../memory/carried-key.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
@@ -117,6 +118,11 @@ export class TieredLimiter<Answer extends Decision> extends Layer<Answer> implem
 
   reserve(key: Key, cost: number, options?: ReserveOptions): Reservation {
     return this.limiterOf(key).reserve(key, cost, options)
+  }
+
+  /** A hold stays with the account that it was opened in, whatever the key's policy is by then. */
+  override open(key: Key, options: OpenOptions = {}): Hold {
+    return this.limiterOf(key).open(key, options) as Hold
   }
 
   refund(key: Key, tokens: number): Decision {

@@ -7,7 +7,8 @@ import { holdsPermits, isPermit } from '../decision/permit.js'
 import { emptyReceipt, type Receipt, type Receipting, TAKE, WAIT } from '../decision/receipt.js'
 import type { Reservation } from '../decision/reservation.js'
 import { PolicyError } from '../errors.js'
-import { keysFor, ownKey } from '../key.js'
+import type { Hold, OpenOptions } from '../holds/hold.js'
+import { keyInOrder, keysFor, ownKey } from '../key.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from '../limiter.js'
 import { checkChange, checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
@@ -20,7 +21,9 @@ import { type Booking, type BookingService, receiptOf, reserve, reserveBehind } 
 import { Waiting } from '../waiting/waiting.js'
 import { SharedName, WholePolicy } from './all-of-policy.js'
 import { type Hashes, TakesTogether } from './all-of-takes.js'
+import { high, low } from './fingerprint.js'
 import type { MemoryBooking } from './memory-bookings.js'
+import { MemoryHolds } from './memory-holds.js'
 import type { MemoryHandle, MemoryLimiter } from './memory-limiter.js'
 import { jointHold, MemoryPermit } from './memory-permit-limiter.js'
 import { pairedParts } from './paired-parts.js'
@@ -61,6 +64,8 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
   /** As all threads know it. */
   private readonly name: SharedName
   private readonly whole = new WholePolicy()
+  /** Made for the first that is opened. */
+  private holds: MemoryHolds | undefined
 
   private readonly counter = new DecisionCounter()
 
@@ -89,12 +94,12 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
   }
 
   take(key: Key, cost = 1): Decision {
-    return this.decided(key, cost)
+    return this.decided(this.inOrder(key), cost)
   }
 
   /** {@link take} with a receipt. */
   [TAKE](key: Key, cost = 1): Receipt {
-    const own = ownKey(key)
+    const own = ownKey(this.inOrder(key))
     if (this.waiting.isQueued(own)) return emptyReceipt(this.record(own, cost, this.refuse(own, cost)))
     const booking = this.taken(own, cost)
     this.record(own, cost, booking.decision)
@@ -106,13 +111,13 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
   }
 
   wait(key: Key, options?: WaitOptions): Promise<Decision> {
-    const own = ownKey(key)
+    const own = ownKey(this.inOrder(key))
     return this.waiting.wait(own, options).then((decision) => this.record(own, options?.cost ?? 1, decision))
   }
 
   /** {@link wait} with a receipt. */
   [WAIT](key: Key, options?: WaitOptions): Promise<Receipt> {
-    const own = ownKey(key)
+    const own = ownKey(this.inOrder(key))
     return this.waiting.waited(own, options, (answer, booking) => {
       this.record(own, options?.cost ?? 1, answer)
       return booking === undefined ? emptyReceipt(answer) : receiptOf(this, booking, answer)
@@ -121,13 +126,31 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
 
   reserve(key: Key, cost: number, options?: ReserveOptions): Reservation {
     checkedAheadMs(options)
-    const reservation = this.waiting.isQueued(key) ? reserveBehind(this, key, cost) : reserve(this, key, cost)
-    this.record(key, cost, { ...reservation.decision, allowed: reservation.allowed })
+    const own = this.inOrder(key)
+    const reservation = this.waiting.isQueued(own) ? reserveBehind(this, own, cost) : reserve(this, own, cost)
+    this.record(own, cost, { ...reservation.decision, allowed: reservation.allowed })
     return reservation
   }
 
+  open(key: Key, options: OpenOptions = {}): Hold {
+    this.holds ??= new MemoryHolds({
+      holders: () => this.parts.map((part) => part.decisions),
+      hashed: (own) =>
+        this.eachKey(own, (part, key) => {
+          part.hash(key)
+          return { key, low, high }
+        }),
+      isQueued: (own) => this.waiting.isQueued(own),
+      refuse: (own, cost) => this.refuse(own, cost),
+      wait: (own, of) => this.waiting.wait(own, of),
+      record: (own, cost, decision) => this.record(own, cost, decision),
+      freed: (own) => this.waiting.size > 0 && this.waiting.released(own),
+    })
+    return this.holds.open(ownKey(this.inOrder(key)), options)
+  }
+
   key(key: Key): BoundKey {
-    const own = ownKey(key)
+    const own = ownKey(this.inOrder(key))
     const keys = keysFor(this.parts.length, own)
     this.first.core.look()
     const hashes = this.together.hashesOf(keys)
@@ -272,8 +295,9 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
 
   /** A change of each part that may return tokens: waiters ask again after it. */
   private released(key: Key, verb: (part: MemoryLimiter, own: string) => Decision): Decision {
-    const decision = combined(this.eachKey(key, verb))
-    if (this.waiting.queued > 0) this.waiting.released(key)
+    const own = this.inOrder(key)
+    const decision = combined(this.eachKey(own, verb))
+    if (this.waiting.queued > 0) this.waiting.released(own)
     return decision
   }
 
@@ -282,12 +306,16 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
     return () => counts.reduce((sum, count) => (sum + count()) | 0, 0)
   }
 
+  private inOrder(key: Key): Key {
+    return typeof key === 'string' ? key : keyInOrder(this.parts.map((part) => part.policyOf().name), key)
+  }
+
   private get first(): MemoryLimiter {
     return this.parts[0] as MemoryLimiter
   }
 
   private eachKey<Each>(key: Key, verb: (part: MemoryLimiter, own: string) => Each): Each[] {
-    const keys = keysFor(this.parts.length, key)
+    const keys = keysFor(this.parts.length, this.inOrder(key))
     return this.parts.map((part, i) => verb(part, keys[i] as string))
   }
 }

@@ -1,11 +1,16 @@
 import { checkedCost } from '../arguments.js'
 import type { Decision } from '../decision/decision.js'
 import { RateDecoder } from '../decision/decision-decoder.js'
+import type { KeyHolds } from '../holds/key-holds.js'
 import type { Booking } from '../waiting/reserving.js'
-import { laterReading, type MemoryDecisions } from './memory-decisions.js'
+import { besideHolds, laterReading, type MemoryDecisions } from './memory-decisions.js'
 
 /** Of windows, logs and permits, which count tokens. */
 const WHOLE = { unitsPerToken: 1, unitsPerUs: 0 }
+function beside(decision: Decision, holds: KeyHolds | undefined, nowUs: number): Decision {
+  return holds === undefined ? decision : besideHolds(decision, holds, nowUs)
+}
+
 /** The core's answer to a cancel that finds nothing to give back. */
 const NOTHING_OWED = -1
 
@@ -72,7 +77,13 @@ export class MemoryBookings {
     const { decisions } = this
     const bookedUs = decisions.nowUs()
     const { opened } = decisions
-    const answer = opened.core.reserve(low, high, bookedUs, cost, mostUs)
+    const holds = decisions.held?.of(key, bookedUs)
+    if (holds !== undefined) {
+      const beside = decisions.peekBeside(holds, key, low, high, cost, bookedUs)
+      if (!beside.allowed) return this.heldBack(key, low, high, cost, bookedUs, beside)
+    }
+    // Nothing is booked ahead of what is held.
+    const answer = opened.core.reserve(low, high, bookedUs, cost, holds === undefined ? mostUs : 0)
     const { decoder, generation } = decisions
     const isEvicted = Number.isNaN(answer) && opened.reason() === 'EVICTED'
     const debt = isEvicted ? opened.core.detailOfUnanswered() : answer
@@ -80,7 +91,7 @@ export class MemoryBookings {
     if (isCharged && isEvicted) decisions.noteEviction(key)
     const waitUs = isCharged ? decoder.waitUs(debt) : answer < 0 ? decoder.untilFreeUs(-1 - answer, cost) : undefined
     const made = isCharged
-      ? decoder.allowed(debt)
+      ? beside(decoder.allowed(debt), holds, bookedUs)
       : answer < 0
         ? decoder.denied(-1 - answer, cost)
         : decisions.decisionForReason(key, low, high, bookedUs, cost)
@@ -106,6 +117,13 @@ export class MemoryBookings {
     }
   }
 
+  /** A take for which holds leave no room: one that is closed makes room at any time. */
+  private heldBack(key: string, low: number, high: number, cost: number, bookedUs: number, decision: Decision): MemoryBooking {
+    const atUs = bookedUs + decision.retryAfterMs * 1000
+    const { generation } = this.decisions
+    return { key, cost, low, high, bookedUs, atUs, allowed: false, maybeSooner: true, decision, debt: 0, generation }
+  }
+
   /**
    * A take that is written into a descriptor and takes effect when the descriptor is committed. A number instead of a booking is a later
    * clock reading: stage all parts again with it. The caller publishes the denial, for all parts together.
@@ -114,6 +132,11 @@ export class MemoryBookings {
     const { nowUs } = into
     const { decisions } = this
     const { opened } = decisions
+    const holds = decisions.held?.of(key, nowUs)
+    if (holds !== undefined) {
+      const beside = decisions.peekBeside(holds, key, low, high, cost, nowUs)
+      if (!beside.allowed) return this.heldBack(key, low, high, cost, nowUs, beside)
+    }
     const answer = opened.core.stage(into.address, low, high, nowUs, cost)
     // Read after the call, which may have found another policy.
     const { decoder } = decisions
@@ -125,7 +148,7 @@ export class MemoryBookings {
     const made =
       late ??
       (answer >= 0
-        ? decoder.allowed(answer)
+        ? beside(decoder.allowed(answer), holds, nowUs)
         : answer < 0
           ? decoder.denied(-1 - answer, cost)
           : decisions.decisionForReason(key, low, high, nowUs, cost))
@@ -205,12 +228,12 @@ export class MemoryBookings {
     }
     // A window that is booked stays closed until it begins, but for a reset.
     return (
-      decoder.policy.algorithm !== 'fixed-window' || decisions.peek(key as string, low, high, 1, nowUs).retryAfterMs * 1000 < atUs - nowUs
+      decoder.policy.algorithm !== 'fixed-window' || decisions.peekAlone(key as string, low, high, 1, nowUs).retryAfterMs * 1000 < atUs - nowUs
     )
   }
 
   private isFull({ key, low, high }: MemoryBooking, nowUs: number): boolean {
-    return this.decisions.peek(key as string, low, high, 1, nowUs).resetAfterMs === 0
+    return this.decisions.peekAlone(key as string, low, high, 1, nowUs).resetAfterMs === 0
   }
 
   /** Whether anything came back, or nothing is owed that could. */

@@ -4,6 +4,8 @@ import { DecisionCounter } from '../decision/decision-counts.js'
 import { CountDecoder, type DecisionDecoder, RateDecoder } from '../decision/decision-decoder.js'
 import { contentions, type EvictionEvent, evictions, publishDenial, type TableFullEvent, tablesFull } from '../decision/diagnostics.js'
 import { contentionError, StoreError } from '../errors.js'
+import type { HeldKeys } from '../holds/held-keys.js'
+import type { KeyHolds } from '../holds/key-holds.js'
 import { minuteWindow } from '../policy/calendar.js'
 import type { Policy } from '../policy/policy.js'
 import type { Ticker } from '../time/clock.js'
@@ -33,6 +35,21 @@ export function laterReading(ticker: Ticker, nowUs: number, readings: number, de
     if (laterUs > nowUs) return laterUs
   }
   return undefined
+}
+
+/** At most what the core reads as a cost: above every burst. */
+function fittingCost(cost: number): number {
+  return Math.min(cost, 2 ** 31 - 1)
+}
+
+/** A decision with what is held counted as spent. */
+export function besideHolds(decision: Decision, { total, lastUs }: KeyHolds, nowUs: number): Decision {
+  const { remaining, resetAfterMs } = decision
+  return {
+    ...decision,
+    remaining: Math.max(0, remaining - total),
+    resetAfterMs: Math.max(resetAfterMs, Math.ceil((lastUs - nowUs) / 1000)),
+  }
 }
 
 const warn = /* @__PURE__ */ warnOnce<'SLUICEGATE_TABLE_FULL'>()
@@ -74,6 +91,12 @@ class TableEvents {
 }
 
 /**
+ * What a piece of open work is charged as: of what is free, of its hold, as debt that its policy allows, or used already. What is held or used is
+ * charged although it is not there.
+ */
+export type ChargedAs = 'free' | 'held' | 'debt' | 'used'
+
+/**
  * Decisions about keys whose fingerprints are known: calls of the core, decoded into decisions or errors. One section of a shared memory, one
  * thread.
  */
@@ -88,12 +111,17 @@ export class MemoryDecisions {
   generation = 0
   /** Of the last decision of {@link takeAt} that allowed: the table had no room for the key. */
   isOverflow = false
+  /** Of work that is open in this thread; undefined until the first. */
+  held: HeldKeys | undefined
+  /** Whether other threads have this memory: they do not know what is held here. */
+  isShared: boolean
   /** Called after this thread has released something that others may wait for. */
   onRelease: (key: string) => void = () => undefined
 
   /** Initializes the section with `policy`, or joins one that another thread has initialized. */
   constructor(open: (host: CoreHost) => OpenCore, ticker: Ticker, policy?: Policy) {
     this.ticker = ticker
+    this.isShared = policy === undefined
     this.opened = open({
       policyChanged: () => {
         const published = publishedPolicy(this.opened)
@@ -121,6 +149,7 @@ export class MemoryDecisions {
   take(key: string, low: number, high: number, cost: number): Decision {
     const tokens = typeof cost === 'number' && (cost | 0) === cost && cost > 0 ? cost : checkedCost(cost)
     const nowUs = this.nowUs()
+    if (this.held !== undefined) return this.takeAt(nowUs, key, low, high, tokens)
     const answer = this.opened.core.take(low, high, nowUs, tokens)
     if (!(answer >= 0)) return this.notAllowed(key, low, high, nowUs, tokens, answer)
     this.counter.allowed++
@@ -130,11 +159,17 @@ export class MemoryDecisions {
   /** {@link take} by a given reading of the clock. */
   takeAt(nowUs: number, key: string, low: number, high: number, cost: number): Decision {
     const tokens = checkedCost(cost)
+    const holds = this.held?.of(key, nowUs)
+    if (holds !== undefined) {
+      const beside = this.peekBeside(holds, key, low, high, tokens, nowUs)
+      if (!beside.allowed) return this.denied(key, tokens, beside)
+    }
     const answer = this.opened.core.take(low, high, nowUs, tokens)
     this.isOverflow = Number.isNaN(answer) && this.opened.reason() === 'OVERFLOWED'
     if (!(answer >= 0)) return this.notAllowed(key, low, high, nowUs, tokens, answer)
     this.counter.allowed++
-    return this.decoder.allowed(answer)
+    const decision = this.decoder.allowed(answer)
+    return holds === undefined ? decision : besideHolds(decision, holds, nowUs)
   }
 
   /** A negative answer is -1 minus the debt of a denied take; NaN has its own reason. */
@@ -143,6 +178,10 @@ export class MemoryDecisions {
       answer < 0
         ? this.decoder.denied(-1 - answer, cost)
         : this.withPermit(this.decisionForReason(key, low, high, nowUs, cost), key, low, high, cost)
+    return this.denied(key, cost, decision)
+  }
+
+  private denied(key: string, cost: number, decision: Decision): Decision {
     this.counter.count(decision)
     this.events.publish()
     publishDenial(key, cost, decision)
@@ -207,6 +246,55 @@ export class MemoryDecisions {
 
   /** Peek, for a key whose fingerprint is known. */
   peek(key: string, low: number, high: number, cost: number, nowUs = this.nowUs()): Decision {
+    const holds = this.held?.of(key, nowUs)
+    return holds === undefined
+      ? this.peekAlone(key, low, high, cost, nowUs)
+      : this.peekBeside(holds, key, low, high, checkedCost(cost), nowUs)
+  }
+
+  /** What a take of `cost` gets beside what is held of the key. */
+  peekBeside(holds: KeyHolds, key: string, low: number, high: number, cost: number, nowUs: number): Decision {
+    const decision = besideHolds(this.peekAlone(key, low, high, fittingCost(holds.total + cost), nowUs), holds, nowUs)
+    if (decision.allowed) return decision
+    // The soonest time at which so many holds have ended by themselves, and the rest and the take fit beside what is spent.
+    let soonestMs = decision.retryAfterMs
+    for (const [fromUs, held] of holds.falls(nowUs)) {
+      const fromMs = Math.ceil((fromUs - nowUs) / 1000)
+      if (fromMs >= soonestMs) break
+      const { retryAfterMs } = this.peekAlone(key, low, high, fittingCost(held + cost), nowUs)
+      soonestMs = Math.min(soonestMs, Math.max(fromMs, retryAfterMs))
+    }
+    return { ...decision, retryAfterMs: soonestMs }
+  }
+
+  /** Charges a piece of open work, which nobody sees as a decision. False: nothing was charged. */
+  charge(key: string, low: number, high: number, nowUs: number, cost: number, as: ChargedAs): boolean {
+    const answer = this.opened.core.take(low, high, nowUs, fittingCost(cost))
+    return answer >= 0 || this.chargedBeyond(key, low, high, nowUs, cost, as, answer)
+  }
+
+  private chargedBeyond(key: string, low: number, high: number, nowUs: number, cost: number, as: ChargedAs, answer: number): boolean {
+    const { core } = this.opened
+    if (Number.isNaN(answer)) {
+      const reason = this.opened.reason()
+      if (reason === 'CONTENDED') throw this.contended(key)
+      if (reason === 'EVICTED') this.noteEviction(key)
+      if (reason === 'OVERFLOWED' || (reason === 'EVICTED' && core.detailOfUnanswered() >= 0)) return true
+      // A new key finds no room, or an operator has closed this one.
+      if (reason === 'REFUSED' || (reason === 'BANNED' && as !== 'used')) return false
+    }
+    if (as === 'free' || (as === 'held' && this.isShared)) return false
+    this.answered(core.penalize(low, high, nowUs, cost), key)
+    return true
+  }
+
+  /** Takes a charge of the same reading back. */
+  uncharge(low: number, high: number, nowUs: number, cost: number): void {
+    this.opened.core.refund(low, high, nowUs, cost)
+  }
+
+  /** {@link peek}, whatever is held. */
+  peekAlone(key: string, low: number, high: number, cost: number, nowUs: number): Decision {
     const tokens = checkedCost(cost)
     const debt = this.answered(this.opened.core.peek(low, high, nowUs, tokens), key)
     const blockMs = Math.ceil(this.answered(this.opened.core.banLeft(low, high, nowUs), key) / 1000)

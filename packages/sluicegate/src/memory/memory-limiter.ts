@@ -4,6 +4,7 @@ import { publishDenial } from '../decision/diagnostics.js'
 import { type HotKeys, TopLists } from '../decision/hot-keys.js'
 import { emptyReceipt, type Receipt, type Receipting, TAKE, WAIT } from '../decision/receipt.js'
 import type { Reservation } from '../decision/reservation.js'
+import type { Hold, OpenOptions } from '../holds/hold.js'
 import { checkKey } from '../key.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from '../limiter.js'
 import { checkChange, checkedPolicy } from '../policy/checked-policy.js'
@@ -19,6 +20,7 @@ import { Waiting } from '../waiting/waiting.js'
 import { fingerprint, high, low } from './fingerprint.js'
 import { type MemoryBooking, MemoryBookings } from './memory-bookings.js'
 import { MemoryDecisions } from './memory-decisions.js'
+import { MemoryHolds } from './memory-holds.js'
 import type { Core, CoreHost, OpenCore } from './open-core.js'
 import { PolicyChange, untouchedBytes } from './policy-record.js'
 import { type SnapshotSection, snapshotOf } from './snapshot/memory-snapshot.js'
@@ -67,6 +69,8 @@ export class MemoryLimiter<Answer extends Decision = Decision>
   /** Undefined without the option `hotKeys`. */
   private readonly lists: TopLists | undefined
   private readonly opened: OpenCore
+  /** Made for the first that is opened. */
+  private holds: MemoryHolds | undefined
 
   /** Initializes the section with `policy`, or joins one that another thread has initialized. */
   constructor(parts: MemoryLimiterParts, policy?: Policy, Decisions: typeof MemoryDecisions = MemoryDecisions) {
@@ -136,6 +140,22 @@ export class MemoryLimiter<Answer extends Decision = Decision>
     const reservation = this.waiting.isQueued(key) ? reserveBehind(this, key, cost) : reserve(this.settling, key, cost, mostMs)
     this.record(key, cost, { ...reservation.decision, allowed: reservation.allowed })
     return reservation
+  }
+
+  open(key: Key, options: OpenOptions = {}): Hold {
+    this.holds ??= new MemoryHolds({
+      holders: () => [this.decisions],
+      hashed: (own) => {
+        this.hash(own as string)
+        return [{ key: own as string, low, high }]
+      },
+      isQueued: (own) => this.waiting.isQueued(own),
+      refuse: (own, cost) => this.refuse(own, cost),
+      wait: (own, of) => this.waiting.wait(own, of),
+      record: (own, cost, decision) => this.record(own, cost, decision),
+      freed: (own) => this.waiting.size > 0 && this.waiting.released(own),
+    })
+    return this.holds.open(key, options)
   }
 
   key(key: Key): BoundKey<Answer> {
@@ -225,6 +245,7 @@ export class MemoryLimiter<Answer extends Decision = Decision>
 
   handle(): LimiterHandle<Answer> {
     this.opened.core.look()
+    this.decisions.isShared = true
     const { memory, section } = this.opened
     const { algorithm } = this.decisions.decoder.policy
     const clock = clockHandle(this.clock)

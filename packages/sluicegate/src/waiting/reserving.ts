@@ -3,7 +3,7 @@ import type { Decision } from '../decision/decision.js'
 import type { Receipt } from '../decision/receipt.js'
 import { emptyReservation, type Reservation } from '../decision/reservation.js'
 import { ownKey } from '../key.js'
-import type { Key, Limiter } from '../limiter.js'
+import type { Key, LimiterVerbs } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import { ShownReservation } from '../shown.js'
 
@@ -53,16 +53,16 @@ export interface BookingService<Answer extends Decision = Decision> {
 }
 
 /** What reserving needs of a limiter. */
-export interface ReservationService extends Pick<BookingService, 'book' | 'giveBack'>, Pick<Limiter, 'peek' | 'penalize'> {}
+export interface ReservationService extends Pick<BookingService, 'book' | 'giveBack'>, Pick<LimiterVerbs<Decision, 'now'>, 'peek' | 'penalize'> {}
 
-/** {@link Limiter.reserve}, at most `mostMs` ahead. */
+/** {@link LimiterVerbs.reserve}, at most `mostMs` ahead. */
 export function reserve(service: ReservationService, key: Key, cost: number, mostMs = Number.POSITIVE_INFINITY): Reservation {
   const booking = service.book(ownKey(key), cost, mostMs)
   return new BookedReservation(service, booking, booking.allowed ? service.peek(booking.key, 1) : booking.decision)
 }
 
-/** {@link Limiter.reserve} for a key with queued waiters: a reservation does not overtake them. */
-export function reserveBehind(service: Pick<BookingService, 'refuse'> & Pick<Limiter, 'peek'>, key: Key, cost: number): Reservation {
+/** {@link LimiterVerbs.reserve} for a key with queued waiters: a reservation does not overtake them. */
+export function reserveBehind(service: Pick<BookingService, 'refuse'> & Pick<ReservationService, 'peek'>, key: Key, cost: number): Reservation {
   const own = ownKey(key)
   return emptyReservation(service.refuse(own, cost), () => service.peek(own, 1))
 }

@@ -41,7 +41,7 @@ export class TurnQueues<Answer extends Decision> {
   /** Whether a new waiter at the end of the queue cannot be served before its deadline. */
   isTooLate(key: Key, cost: number, deadlineUs: number): boolean {
     const queue = this.queues.get(nameOf(key))
-    if (queue?.denied === undefined || deadlineUs === Number.POSITIVE_INFINITY) return false
+    if (queue?.denied === undefined || queue.denied.maybeSooner || deadlineUs === Number.POSITIVE_INFINITY) return false
     return this.parts.bookings.allPassedUs(queue.denied, queue.tokens + cost) > deadlineUs
   }
 

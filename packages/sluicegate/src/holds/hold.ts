@@ -1,0 +1,148 @@
+import { type Awaitable, ignore } from '../awaitable.js'
+import type { Decision } from '../decision/decision.js'
+import { PolicyError } from '../errors.js'
+import { checkOneOf, checkOptions, isInteger } from '../options/option-checks.js'
+import { type Duration, toMs } from '../time/duration.js'
+
+/** What `limiter.open` takes beside the key. */
+export interface OpenOptions {
+  /**
+   * Tokens that the work will probably cost, which are held for it: an integer >= 1, or `'learned'` for the median of what was closed of late, of
+   * the key where it is busy enough. Until something is known, `most` is held, or a hundredth of the burst.
+   *
+   * @defaultValue `'learned'`
+   * @example limiter.open('ada', { expect: 200 })
+   */
+  readonly expect?: number | 'learned'
+  /**
+   * The most that the work may cost: what would go beyond it is refused, whatever is free.
+   *
+   * @defaultValue none
+   * @example limiter.open('ada', { most: 4_096 })
+   */
+  readonly most?: number
+  /**
+   * How long a hold lives after its last `add`, from 10 ms to one day. It ends up to an eighth later.
+   *
+   * @defaultValue `'15s'`
+   * @example limiter.open('ada', { ttl: '1m' })
+   */
+  readonly ttl?: Duration
+  /**
+   * What an `add` does that neither the hold nor free room covers: `cut` refuses it, `wait` waits for room, at most for `ttl`, `finish` spends it
+   * all the same, as debt that later requests pay.
+   *
+   * @defaultValue `'cut'`
+   * @example limiter.open('ada', { over: 'finish' })
+   */
+  readonly over?: 'cut' | 'wait' | 'finish'
+}
+
+/**
+ * Work whose cost is known only afterwards, see {@link Limiter.open}: the decision that let it begin, and what it spends as it goes.
+ * `Hold<Awaitable<boolean>>`: an `add` may have to wait.
+ */
+export interface Hold<Added extends Awaitable<boolean> = boolean> extends Decision {
+  /** Tokens that are still held for it. 0 after its `ttl`: then it spends what is free. */
+  readonly held: number
+  /** Tokens that it has spent. */
+  readonly used: number
+  /** Those of them that were beyond the policy: debt. */
+  readonly over: number
+  /**
+   * Spends `cost` tokens, from the hold first, then of what is free; renews the hold. False: nothing was spent, and the work has to end. An integer >= 0.
+   *
+   * @throws {PolicyError} `COST_INVALID`
+   */
+  add(cost: number): Added
+  /**
+   * Ends the work and frees what is still held. Once.
+   *
+   * @param cost what it cost in all, if that is known: what is missing is spent, as debt if need be. Below what was added nothing comes back.
+   * @throws {PolicyError} `COST_INVALID`
+   */
+  close(cost?: number): Decision
+  /** How many pieces of this price it may still spend now, without waiting and without debt. A fraction is a price too. */
+  affordable(price: number): number
+  /** {@link Hold.close}, for `using`. */
+  [Symbol.dispose](): void
+}
+
+/** Work that no limiter counts: everything passes if it may begin, nothing if not. */
+export function uncountedHold(decision: Decision): Hold {
+  const { allowed } = decision
+  let used = 0
+  let isOpen = allowed
+  const add = (cost: number): boolean => {
+    checkSpent(cost)
+    if (isOpen) used += cost
+    return isOpen
+  }
+  const close = (cost?: number): Decision => {
+    if (cost !== undefined) checkSpent(cost)
+    isOpen = false
+    return decision
+  }
+  const affordable = (price: number): number => {
+    checkPrice(price)
+    return isOpen ? Number.POSITIVE_INFINITY : 0
+  }
+  const hold = { ...decision, held: 0, over: 0, add, close, affordable, [Symbol.dispose]: () => void close() }
+  return Object.defineProperty(hold as typeof hold & { used: number }, 'used', { get: () => used, enumerable: true })
+}
+
+/** The same work, whose pieces all pass. */
+export function passingHold(hold: Hold, decision: Decision): Hold {
+  const passing = uncountedHold(decision)
+  const add = (cost: number): boolean => {
+    ignore(hold.add(cost))
+    return passing.add(cost)
+  }
+  const close = (cost?: number): Decision => {
+    passing.close()
+    return hold.close(cost)
+  }
+  return { ...passing, add, close, [Symbol.dispose]: () => void close() }
+}
+
+const OPTIONS: readonly string[] = ['expect', 'most', 'ttl', 'over'] satisfies (keyof OpenOptions)[]
+const DEFAULT_TTL_MS = 15_000
+const LEAST_TTL_MS = 10
+const MOST_TTL_MS = 86_400_000
+
+/** {@link OpenOptions}, checked. */
+export interface OpenRequest {
+  readonly expect: number | 'learned'
+  /** `Infinity`: no bound. */
+  readonly most: number
+  readonly ttlUs: number
+  readonly over: 'cut' | 'wait' | 'finish'
+}
+
+/** @throws {PolicyError} `OPTION_UNKNOWN`, `OPTION_INVALID`, `COST_INVALID`, `DURATION_INVALID` */
+export function checkedOpenRequest(options: OpenOptions): OpenRequest {
+  const own = checkOptions(options, OPTIONS, "{ expect: 200, ttl: '15s' }", 'open()')
+  const { expect = 'learned', most = Number.POSITIVE_INFINITY, ttl = DEFAULT_TTL_MS, over = 'cut' } = own
+  if (expect !== 'learned') checkTokens('expect', expect)
+  if (most !== Number.POSITIVE_INFINITY) checkTokens('most', most)
+  checkOneOf('over', over, ['cut', 'wait', 'finish'])
+  const ttlMs = toMs(ttl, 'ttl')
+  if (ttlMs < LEAST_TTL_MS || ttlMs > MOST_TTL_MS) throw new PolicyError('DURATION_INVALID', 'ttl', ttl, 'must be from 10 ms to one day')
+  return { expect, most, ttlUs: Math.round(ttlMs * 1000), over }
+}
+
+function checkTokens(option: string, tokens: unknown): void {
+  if (!isInteger(tokens, 1, Number.MAX_SAFE_INTEGER)) throw new PolicyError('COST_INVALID', option, tokens, 'must be an integer >= 1')
+}
+
+/** What a piece, or the whole work, cost. @throws {PolicyError} `COST_INVALID` */
+export function checkSpent(cost: unknown): asserts cost is number {
+  if (isInteger(cost, 0, Number.MAX_SAFE_INTEGER)) return
+  throw new PolicyError('COST_INVALID', 'cost', cost, 'must be an integer >= 0')
+}
+
+/** What one piece costs. @throws {PolicyError} `COST_INVALID` */
+export function checkPrice(price: unknown): asserts price is number {
+  if (typeof price === 'number' && price > 0 && price < Number.POSITIVE_INFINITY) return
+  throw new PolicyError('COST_INVALID', 'price', price, 'must be a number above 0')
+}

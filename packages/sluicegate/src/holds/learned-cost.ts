@@ -1,0 +1,87 @@
+/** Each bucket ends at this multiple of the one before: an expectation is exact to 2.5 %. */
+const STEP = 1.05
+const BUCKETS = Math.ceil(Math.log(Number.MAX_SAFE_INTEGER) / Math.log(STEP)) + 1
+/** At this many costs each counts for half: what was long ago fades. */
+const MOST_COUNTED = 1024
+/** Fewer say nothing of a key, or of a policy. */
+const ENOUGH_OF_KEY = 200
+const ENOUGH = 10
+/** Keys with a sketch of their own, the busiest of late. */
+const MOST_KEYS = 256
+
+/**
+ * The share of works that cost no more than what is expected of each. The median: what an answer needs beyond it is found as it goes, in what
+ * shorter ones leave free. Measured by `npm run bench:holds`.
+ */
+export const LEARNED_QUANTILE = 0.5
+
+/** Costs of late in fixed memory: counts by size, each size a fixed ratio above the one before (DDSketch, Masson, Rim and Lee, VLDB 2019). */
+class CostSketch {
+  count = 0
+  /** Turns that it stays. */
+  chances = 0
+  private readonly counts = new Float32Array(BUCKETS)
+
+  add(cost: number): void {
+    const i = bucketOf(cost)
+    this.counts[i] = (this.counts[i] as number) + 1
+    if (++this.count >= MOST_COUNTED) this.fade()
+  }
+
+  /** The cost that this share of all costs is at most. */
+  quantile(share: number): number {
+    let left = share * this.count
+    for (let i = 0; i < BUCKETS; i++) {
+      left -= this.counts[i] as number
+      if (left <= 0) return Math.max(1, Math.round((2 * STEP ** i) / (STEP + 1)))
+    }
+    return 1
+  }
+
+  private fade(): void {
+    this.count = 0
+    for (let i = 0; i < BUCKETS; i++) this.count += this.counts[i] = (this.counts[i] as number) / 2
+  }
+}
+
+function bucketOf(cost: number): number {
+  return cost <= 1 ? 0 : Math.min(BUCKETS - 1, Math.ceil(Math.log(cost) / Math.log(STEP)))
+}
+
+/** What work is expected to cost, by what it cost of late: of the key where it is busy enough, else of all keys. */
+export class LearnedCost {
+  private readonly ofAll = new CostSketch()
+  private readonly ofKeys = new Map<string, CostSketch>()
+  private expected: number | undefined
+
+  add(key: string, cost: number): void {
+    this.ofAll.add(cost)
+    this.expected = undefined
+    const known = this.ofKeys.get(key)
+    if (known === undefined && this.ofKeys.size >= MOST_KEYS && !this.makeRoom()) return
+    const own = known ?? new CostSketch()
+    own.add(cost)
+    own.chances = Math.floor(Math.log2(own.count + 1))
+    if (known === undefined) this.ofKeys.set(key, own)
+  }
+
+  /** Looks at the next key in turn: one that closes often stays, for as many turns as its count has bits. */
+  private makeRoom(): boolean {
+    for (const [key, sketch] of this.ofKeys) {
+      this.ofKeys.delete(key)
+      if (--sketch.chances < 0) return true
+      this.ofKeys.set(key, sketch)
+      return false
+    }
+    return true
+  }
+
+  /** Undefined while too little is known. */
+  of(key: string): number | undefined {
+    const own = this.ofKeys.get(key)
+    if (own !== undefined && own.count >= ENOUGH_OF_KEY) return own.quantile(LEARNED_QUANTILE)
+    if (this.ofAll.count < ENOUGH) return undefined
+    this.expected ??= this.ofAll.quantile(LEARNED_QUANTILE)
+    return this.expected
+  }
+}
