@@ -13,7 +13,7 @@ const MOST_KEYS = 256
  * The share of works that cost no more than what is expected of each. The median: what an answer needs beyond it is found as it goes, in what
  * shorter ones leave free. Measured by `npm run bench:holds`.
  */
-export const LEARNED_QUANTILE = 0.5
+export const LEARNED_QUANTILE = 0.99
 
 /** Costs of late in fixed memory: counts by size, each size a fixed ratio above the one before (DDSketch, Masson, Rim and Lee, VLDB 2019). */
 class CostSketch {

@@ -123,7 +123,8 @@ class OpenWork {
   private missed = 0
   private isClosed = false
   private waiting: Promise<boolean> | undefined
-  private readonly closing = new AbortController()
+  /** Ends a wait when the work closes. */
+  private closing: AbortController | undefined
 
   constructor(
     limiter: HoldingLimiter,
@@ -183,7 +184,7 @@ class OpenWork {
       this.over += over
       this.learned.add(learnedBy(this.accounts), cost ?? this.used + this.missed)
       this.keep(0, us)
-      this.closing.abort()
+      this.closing?.abort()
       this.limiter.freed(this.key)
     }
     return wholeOf(this.accounts.map(({ decisions, key, low, high }) => decisions.peek(key, low, high, 1, us)))
@@ -264,6 +265,7 @@ class OpenWork {
 
   /** What is still held is free meanwhile: it waits for the whole piece. */
   private later(cost: number, us: number): Promise<boolean> {
+    this.closing ??= new AbortController()
     const options = { cost, maxWaitMs: this.request.ttlUs / 1000, signal: this.closing.signal }
     this.keep(0, us)
     const waiting = this.limiter.wait(this.key, options).then(
