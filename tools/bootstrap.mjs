@@ -58,6 +58,7 @@ const TASKS = {
   'bench:workers': (args) => run(process.execPath, ['bench/dist/workers/main.js', ...args]),
   'bench:server': (args) => run(process.execPath, ['bench/dist/server/main.js', ...args]),
   'bench:regions': (args) => run(process.execPath, ['bench/dist/regions/main.js', ...args]),
+  'bench:holds': (args) => run(process.execPath, ['bench/dist/holds/main.js', ...args]),
   'bench:replay': (args) => run(process.execPath, ['bench/dist/replay/main.js', ...args]),
   chaos: (args) => run(process.execPath, ['chaos/dist/main.js', ...args]),
   lab: (args) => run(process.execPath, ['lab/dist/main.js', ...args]),

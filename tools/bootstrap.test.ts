@@ -88,7 +88,7 @@ test('an unknown task is one line and a failure', () => {
   assert.equal(status, 1)
   assert.equal(
     stderr.trim(),
-    'no task "tset"; there are build, api, pack, start, test, test:watch, prove, bench, bench:redis, bench:postgres, bench:edge, bench:workers, bench:server, bench:regions, bench:replay, chaos, lab, lab:compare, lab:simulate, plots, site, executable, deb, image, sbom, notes, check',
+    'no task "tset"; there are build, api, pack, start, test, test:watch, prove, bench, bench:redis, bench:postgres, bench:edge, bench:workers, bench:server, bench:regions, bench:holds, bench:replay, chaos, lab, lab:compare, lab:simulate, plots, site, executable, deb, image, sbom, notes, check',
   )
 })
 

@@ -120,8 +120,9 @@ const BOUNDARIES: readonly Boundary[] = [
   },
   {
     why: 'the limiter in memory, its queues and what options put around it know no shared limiter, store, request or header',
-    files: sourcesOf('packages/sluicegate/src/(memory|waiting|layers)'),
-    allows: (edge) => leadsTo(edge, /\/src\/((memory|memory\/snapshot|waiting|layers|policy|queue|options|time|decision)\/)?[^/]*\.ts$/),
+    files: sourcesOf('packages/sluicegate/src/(memory|holds|waiting|layers)'),
+    allows: (edge) =>
+      leadsTo(edge, /\/src\/((memory|memory\/snapshot|holds|waiting|layers|policy|queue|options|time|decision)\/)?[^/]*\.ts$/),
   },
   ...Object.entries(EXTENSIONS).map(([folder, also]): Boundary => {
     const allowed = new RegExp(`^packages/sluicegate/src/(?:${folder}(?:/.*)?|${CONTRACT}${also && `|${also}`})\\.ts$`)

@@ -51,6 +51,7 @@ export const OPTION_SECTIONS: readonly { readonly title: string; readonly about:
       group('banAfter', 'BanOptions', 'ban-options.ts', 'exceptions.md#ban-after-repeated-denials'),
       group('wait', 'WaitOptions', 'arguments.ts', 'waiting.md'),
       group('reserve', 'ReserveOptions', 'arguments.ts', 'waiting.md'),
+      group('open', 'OpenOptions', 'holds/hold.ts', 'budgets.md'),
     ],
   },
   {

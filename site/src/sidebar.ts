@@ -17,7 +17,20 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
   Recipes: ['login', 'plans', 'behind-a-proxy', 'websocket', 'graphql', 'serverless', 'background-jobs', 'webhooks'].map(
     (name) => `recipes/${name}`,
   ),
-  Library: ['guide', 'waiting', 'exceptions', 'memory', 'clocks', 'frameworks', 'keys', 'headers', 'queue', 'outbound', 'testing'],
+  Library: [
+    'guide',
+    'budgets',
+    'waiting',
+    'exceptions',
+    'memory',
+    'clocks',
+    'frameworks',
+    'keys',
+    'headers',
+    'queue',
+    'outbound',
+    'testing',
+  ],
   Shared: ['redis', 'postgres', 'stores', 'outages', 'cluster', 'edge', 'regions', 'many-servers', 'scale'],
   Service: [
     'service',

@@ -32,7 +32,9 @@ const WAYS: readonly Metering[] = [
   METER,
 ]
 const EXPECTATIONS = [50, 129, 211, 300, 424, 601, 1000]
-const SWEEP = (['wait', 'cut'] as const).flatMap((over) => EXPECTATIONS.map((expect) => holding(`open ${expect}, ${over}`, { expect, over })))
+const SWEEP = (['wait', 'cut'] as const).flatMap((over) =>
+  EXPECTATIONS.map((expect) => holding(`open ${expect}, ${over}`, { expect, over })),
+)
 
 await run()
 

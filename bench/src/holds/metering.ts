@@ -34,7 +34,7 @@ export function reserving(tokens: number): Metering {
   return {
     name: `reserve ${tokens.toLocaleString('en')}, settle`,
     begin(limiter, key) {
-      const reservation: Reservation = limiter.reserve(key, tokens, { maxWaitMs: 0 })
+      const reservation: Reservation = limiter.reserve(key, tokens, { maxWait: 0 })
       if (!reservation.allowed) return again(reservation.waitMs)
       let sent = 0
       const piece = (): boolean => {

@@ -50,7 +50,10 @@ export async function streamed(policy: Policy, metering: Metering, streams: numb
       wasted += stream.sent
     }
     const passed = (stream: Stream, may: boolean): void => {
-      if (!may) return end(stream, true)
+      if (!may) {
+        end(stream, true)
+        return
+      }
       stream.sent++
       if (isCounted) sent++
       spent.add(clock.nowMs())

@@ -12,8 +12,8 @@ export type { Hold, OpenOptions } from './holds/hold.js'
 export type {
   BoundKey,
   Key,
-  KeysByName,
   KeyList,
+  KeysByName,
   Limiter,
   LimiterHandle,
   LimiterOptions,

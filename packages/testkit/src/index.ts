@@ -18,6 +18,8 @@ export {
   worstExcess,
   worstSureExcess,
 } from './history/excess.js'
+export { holdMismatch, savedHoldSeeds } from './holds/hold-history.js'
+export { HOLD_FAULTS } from './holds/holds-oracle.js'
 export { policyOf, replayedInMemory, specOf } from './kit.js'
 export type { Oracle, OracleBooking, OracleDecision, OracleKey } from './oracle/oracle.js'
 export {

@@ -1,7 +1,7 @@
 import { KeyHolds, type LatestTime } from './key-holds.js'
 
 /** Keys of which something is held at once. One more is denied: a flood of keys cannot fill the memory. */
-export const MOST_HELD_KEYS = 100_000
+const MOST_HELD_KEYS = 100_000
 /** Keys looked at with each hold that is opened, to drop those whose holds have ended: more than one, so the rest shrinks. */
 const SWEPT = 2
 

@@ -2,13 +2,13 @@ import { type Awaitable, ignore } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import { PolicyError } from '../errors.js'
 import { checkOneOf, checkOptions, isInteger } from '../options/option-checks.js'
-import { type Duration, toMs } from '../time/duration.js'
+import { checkedMs, type Duration } from '../time/duration.js'
 
 /** What `limiter.open` takes beside the key. */
 export interface OpenOptions {
   /**
-   * Tokens that the work will probably cost, which are held for it: an integer >= 1, or `'learned'` for the median of what was closed of late, of
-   * the key where it is busy enough. Until something is known, `most` is held, or a hundredth of the burst.
+   * Tokens that the work will probably cost, which are held for it: an integer >= 1, or `'learned'` for what 99 of 100 works cost at
+   * most that were closed of late, of the key where it is busy enough. Until something is known, `most` is held, or a hundredth of the burst.
    *
    * @defaultValue `'learned'`
    * @example limiter.open('ada', { expect: 200 })
@@ -126,9 +126,7 @@ export function checkedOpenRequest(options: OpenOptions): OpenRequest {
   if (expect !== 'learned') checkTokens('expect', expect)
   if (most !== Number.POSITIVE_INFINITY) checkTokens('most', most)
   checkOneOf('over', over, ['cut', 'wait', 'finish'])
-  const ttlMs = toMs(ttl, 'ttl')
-  if (ttlMs < LEAST_TTL_MS || ttlMs > MOST_TTL_MS) throw new PolicyError('DURATION_INVALID', 'ttl', ttl, 'must be from 10 ms to one day')
-  return { expect, most, ttlUs: Math.round(ttlMs * 1000), over }
+  return { expect, most, ttlUs: Math.round(checkedMs('ttl', ttl, LEAST_TTL_MS, MOST_TTL_MS) * 1000), over }
 }
 
 function checkTokens(option: string, tokens: unknown): void {

@@ -3,6 +3,8 @@ const STEP = 1.05
 const BUCKETS = Math.ceil(Math.log(Number.MAX_SAFE_INTEGER) / Math.log(STEP)) + 1
 /** At this many costs each counts for half: what was long ago fades. */
 const MOST_COUNTED = 1024
+/** Costs after which the expectation is found out anew. */
+const MOST_AT_ONCE = 32
 /** Fewer say nothing of a key, or of a policy. */
 const ENOUGH_OF_KEY = 200
 const ENOUGH = 10
@@ -10,10 +12,10 @@ const ENOUGH = 10
 const MOST_KEYS = 256
 
 /**
- * The share of works that cost no more than what is expected of each. The median: what an answer needs beyond it is found as it goes, in what
- * shorter ones leave free. Measured by `npm run bench:holds`.
+ * The share of works that cost no more than what is expected of each. What is held and not used costs nothing, as it is free for the next work when this
+ * one closes; what is held of too few cuts those under way. Measured by `npm run bench:holds -- --sweep`.
  */
-export const LEARNED_QUANTILE = 0.99
+const LEARNED_QUANTILE = 0.99
 
 /** Costs of late in fixed memory: counts by size, each size a fixed ratio above the one before (DDSketch, Masson, Rim and Lee, VLDB 2019). */
 class CostSketch {
@@ -21,21 +23,31 @@ class CostSketch {
   /** Turns that it stays. */
   chances = 0
   private readonly counts = new Float32Array(BUCKETS)
+  private known: number | undefined
+  /** Costs since it was found out. */
+  private news = 0
 
   add(cost: number): void {
     const i = bucketOf(cost)
     this.counts[i] = (this.counts[i] as number) + 1
     if (++this.count >= MOST_COUNTED) this.fade()
+    if (this.count < MOST_AT_ONCE || ++this.news >= MOST_AT_ONCE) {
+      this.news = 0
+      this.known = undefined
+    }
   }
 
-  /** The cost that this share of all costs is at most. */
-  quantile(share: number): number {
-    let left = share * this.count
-    for (let i = 0; i < BUCKETS; i++) {
+  /** The cost that {@link LEARNED_QUANTILE} of all costs are at most, as of a few costs ago. */
+  expected(): number {
+    if (this.known !== undefined) return this.known
+    let left = LEARNED_QUANTILE * this.count
+    let i = 0
+    for (; i < BUCKETS - 1; i++) {
       left -= this.counts[i] as number
-      if (left <= 0) return Math.max(1, Math.round((2 * STEP ** i) / (STEP + 1)))
+      if (left <= 0) break
     }
-    return 1
+    this.known = Math.max(1, Math.round((2 * STEP ** i) / (STEP + 1)))
+    return this.known
   }
 
   private fade(): void {
@@ -52,11 +64,9 @@ function bucketOf(cost: number): number {
 export class LearnedCost {
   private readonly ofAll = new CostSketch()
   private readonly ofKeys = new Map<string, CostSketch>()
-  private expected: number | undefined
 
   add(key: string, cost: number): void {
     this.ofAll.add(cost)
-    this.expected = undefined
     const known = this.ofKeys.get(key)
     if (known === undefined && this.ofKeys.size >= MOST_KEYS && !this.makeRoom()) return
     const own = known ?? new CostSketch()
@@ -79,9 +89,7 @@ export class LearnedCost {
   /** Undefined while too little is known. */
   of(key: string): number | undefined {
     const own = this.ofKeys.get(key)
-    if (own !== undefined && own.count >= ENOUGH_OF_KEY) return own.quantile(LEARNED_QUANTILE)
-    if (this.ofAll.count < ENOUGH) return undefined
-    this.expected ??= this.ofAll.quantile(LEARNED_QUANTILE)
-    return this.expected
+    if (own !== undefined && own.count >= ENOUGH_OF_KEY) return own.expected()
+    return this.ofAll.count < ENOUGH ? undefined : this.ofAll.expected()
   }
 }

@@ -307,7 +307,12 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
   }
 
   private inOrder(key: Key): Key {
-    return typeof key === 'string' ? key : keyInOrder(this.parts.map((part) => part.policyOf().name), key)
+    return typeof key === 'string'
+      ? key
+      : keyInOrder(
+          this.parts.map((part) => part.policyOf().name),
+          key,
+        )
   }
 
   private get first(): MemoryLimiter {

@@ -228,7 +228,8 @@ export class MemoryBookings {
     }
     // A window that is booked stays closed until it begins, but for a reset.
     return (
-      decoder.policy.algorithm !== 'fixed-window' || decisions.peekAlone(key as string, low, high, 1, nowUs).retryAfterMs * 1000 < atUs - nowUs
+      decoder.policy.algorithm !== 'fixed-window' ||
+      decisions.peekAlone(key as string, low, high, 1, nowUs).retryAfterMs * 1000 < atUs - nowUs
     )
   }
 

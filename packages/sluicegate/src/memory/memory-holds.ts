@@ -51,7 +51,12 @@ export class MemoryHolds {
     const latest = { us: Number.NEGATIVE_INFINITY }
     for (const { decoder } of limiter.holders()) {
       if (decoder.policy.algorithm === 'concurrency') {
-        throw new PolicyError('POLICY_INVALID', 'policy', decoder.policy.name, 'is concurrency, whose permits are holds already: take() one')
+        throw new PolicyError(
+          'POLICY_INVALID',
+          'policy',
+          decoder.policy.name,
+          'is concurrency, whose permits are holds already: take() one',
+        )
       }
     }
     for (const decisions of limiter.holders()) decisions.held = new HeldKeys(latest)
@@ -71,7 +76,12 @@ export class MemoryHolds {
     for (const [i, own] of keys.entries()) {
       const decisions = holders[i] as MemoryDecisions
       const holds = decisions.held?.claim(own.key, nowUs)
-      if (holds === undefined) return this.refused(key, expected, foreseen.map((decision) => withoutRoom(decision, request)))
+      if (holds === undefined)
+        return this.refused(
+          key,
+          expected,
+          foreseen.map((decision) => withoutRoom(decision, request)),
+        )
       accounts.push({ ...own, decisions, holds })
     }
     const decisions = foreseen.map((decision) => ({ ...decision, remaining: Math.max(0, decision.remaining - expected) }))
@@ -211,8 +221,11 @@ class OpenWork {
   /** Holds `rest`, which never grows, for another ttl. */
   private keep(rest: number, us: number): void {
     const before = this.restAt(us)
-    const endUs = endOf(us, this.request.ttlUs, this.widthUs)
-    for (const { holds } of this.accounts) {
+    const { ttlUs } = this.request
+    const endUs = us + ttlUs <= this.endUs ? this.endUs : endOf(us, ttlUs, this.widthUs)
+    const { accounts } = this
+    for (let i = 0; i < accounts.length; i++) {
+      const { holds } = accounts[i] as Account
       if (endUs === this.endUs) {
         holds.remove(endUs, before - rest)
         continue
@@ -266,7 +279,7 @@ class OpenWork {
   /** What is still held is free meanwhile: it waits for the whole piece. */
   private later(cost: number, us: number): Promise<boolean> {
     this.closing ??= new AbortController()
-    const options = { cost, maxWaitMs: this.request.ttlUs / 1000, signal: this.closing.signal }
+    const options = { cost, maxWait: this.request.ttlUs / 1000, signal: this.closing.signal }
     this.keep(0, us)
     const waiting = this.limiter.wait(this.key, options).then(
       ({ allowed }) => {

@@ -53,7 +53,9 @@ export interface BookingService<Answer extends Decision = Decision> {
 }
 
 /** What reserving needs of a limiter. */
-export interface ReservationService extends Pick<BookingService, 'book' | 'giveBack'>, Pick<LimiterVerbs<Decision, 'now'>, 'peek' | 'penalize'> {}
+export interface ReservationService
+  extends Pick<BookingService, 'book' | 'giveBack'>,
+    Pick<LimiterVerbs<Decision, 'now'>, 'peek' | 'penalize'> {}
 
 /** {@link LimiterVerbs.reserve}, at most `mostMs` ahead. */
 export function reserve(service: ReservationService, key: Key, cost: number, mostMs = Number.POSITIVE_INFINITY): Reservation {
@@ -62,7 +64,11 @@ export function reserve(service: ReservationService, key: Key, cost: number, mos
 }
 
 /** {@link LimiterVerbs.reserve} for a key with queued waiters: a reservation does not overtake them. */
-export function reserveBehind(service: Pick<BookingService, 'refuse'> & Pick<ReservationService, 'peek'>, key: Key, cost: number): Reservation {
+export function reserveBehind(
+  service: Pick<BookingService, 'refuse'> & Pick<ReservationService, 'peek'>,
+  key: Key,
+  cost: number,
+): Reservation {
   const own = ownKey(key)
   return emptyReservation(service.refuse(own, cost), () => service.peek(own, 1))
 }
