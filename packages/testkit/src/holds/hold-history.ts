@@ -165,7 +165,7 @@ function randomSpec(random: Random): SinglePolicySpec {
     case 'sliding-window':
       return { algorithm: 'sliding-window', limit, windowMs }
     default:
-      return { algorithm: 'sliding-log', limit, windowMs, slotBytes: 8 }
+      return { algorithm: 'sliding-log', limit, windowMs }
   }
 }
 
