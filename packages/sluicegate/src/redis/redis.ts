@@ -83,7 +83,6 @@ export function scriptedStore(
         under: () => ({
           places: scripts,
           crossSlot: CrossSlotBackend,
-          sharesGrants: true,
           connect: (policy, leaseUs) => new StepBackend(scripts, encodingsOf(policy, leaseUs), permitOf),
           ...(countNodes && { countNodes: (policies, id) => countNodes.call(scripts, policies, id) }),
         }),

@@ -90,7 +90,7 @@ export class Region {
     const rest = new HomeBackend(whole, link, alone)
     if (terms.mode === 'home') return rest
     const isColdAlone = options.cold === 'share' && alone.isOpen
-    const rules = { isEager: isColdAlone, sharesGrants: home.sharesGrants === true, share: alone }
+    const rules = { isEager: isColdAlone, share: alone }
     const renewals = new RegionRenewals(parts, terms, rules, clock, this.counts)
     const pools = parts.map(({ pool }) => pool)
     const backend = new PoolBackend({ policy, terms, leaseUs, pools, renewals, home: whole, rest, share: alone, isColdAlone })

@@ -66,8 +66,6 @@ export interface RenewalRules {
   readonly share: Pick<RegionShare, 'takeDebt' | 'payDebt'>
   /** Whether keys of any pace are renewed: takes never go to the home. */
   readonly isEager: boolean
-  /** Whether any process may return tokens that another one leased of the home. */
-  readonly sharesGrants: boolean
 }
 
 /** What a home's answer says when it brings no tokens. */
@@ -237,7 +235,7 @@ export class RegionRenewals {
       const total = await demand
       const agoUs = Math.ceil((this.ticker.read() - sentUs) * (1 + 1 / 1000))
       const endsUs = tokens > 0 ? Math.floor(surelyUs(grant.endUs(0))) : 0
-      const grantId = this.rules.sharesGrants ? (grant.id ?? 0) : 0
+      const { id: grantId = 0 } = grant
       // With its part alone, too, the region leaves the home alone until the next renewal: what is there belongs to others.
       const answer = { ...answerOf(grant), least: 1, isScarce: tokens < need }
       const endUs = await pool.refill(key, { ...answer, claimedUs, tokens, endsUs, agoUs, grantId, total })

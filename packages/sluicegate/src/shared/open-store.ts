@@ -34,7 +34,7 @@ export interface OpenStore {
   readonly isKnownByName?: boolean | undefined
   /** What a region of this name keeps here; absent where a region cannot be made of the store. */
   readonly regionStore?: ((region: string) => RegionStore) | undefined
-  /** Whether it can hold the budgets of several regions. */
+  /** Whether it can hold the budgets of several regions: then any process may give back what another leased. */
   readonly isHomeable?: boolean | undefined
   /** Hears of the limiter once it is created. */
   readonly created?: ((limiter: SharedLimiter) => void) | undefined
@@ -48,8 +48,6 @@ export interface PolicyStore extends Partial<Pick<StoreLimiterParts, 'lateAdvice
   readonly places: CallPlaces
   /** Of a store that charges several keys together only in one place. */
   readonly crossSlot?: typeof CrossSlotBackend | undefined
-  /** Whether any process may return tokens that another one leased; else only the one that did. */
-  readonly sharesGrants?: boolean | undefined
   /** How many limiters called of late under one of these policies, of several policies the most; `id` is one of them from now on. */
   readonly countNodes?: ((policies: readonly string[], id: string) => Promise<number>) | undefined
   /** The share in an outage, where the store knows better than by counting. */

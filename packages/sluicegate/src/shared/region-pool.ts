@@ -5,7 +5,7 @@ import type { CancelSignal } from './backend.js'
 export interface Batch {
   readonly tokens: number
   readonly endUs: number
-  /** By which the home takes them back; 0 where only the process that leased them may return them. */
+  /** By which the home takes them back; 0 where it does not. */
   readonly grantId: number
 }
 

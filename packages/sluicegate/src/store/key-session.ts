@@ -190,15 +190,25 @@ export class KeySession {
     }
   }
 
-  lease({ part, want, least }: Omit<LeaseRequest, 'key'>): MemoryLease {
-    const policy = this.policies[part] as Policy
+  /** Of the session of one policy, as are the next two. */
+  lease({ want, least }: Pick<LeaseRequest, 'want' | 'least'>): MemoryLease {
+    const policy = this.policy
     const leaseUs = this.leaseUsOf(policy)
     const request = { key: ONE_KEY, want: Math.max(want, least), least, horizonUs: 0, leaseUs, nowUs: this.clock.us }
-    return leasedFrom(this.parts[part] as unknown as OneLimiter, policy, request)
+    return leasedFrom(this.limiter, policy, request)
   }
 
-  giveBackLeased(part: number, back: readonly GivenBack[]): void {
-    for (const { booking, tokens } of back) (this.parts[part] as MemoryLimiter).giveBack(booking as MemoryBooking, tokens)
+  giveBackLeased(back: readonly GivenBack[]): void {
+    for (const { booking, tokens } of back) this.limiter.giveBack(booking, tokens)
+  }
+
+  /** Of what any process charged at a time: `tokens` of `cost`. */
+  giveBackOf(atUs: number, cost: number, tokens: number): void {
+    const [own] = this.parts as readonly [MemoryLimiter]
+    const decision = own.peek(ONE_KEY)
+    const { generation } = own.decisions
+    const charged = { key: ONE_KEY, cost, bookedUs: atUs, atUs, allowed: true, maybeSooner: false, debt: 0, decision, generation }
+    own.giveBack({ ...charged, ...hashed(own) }, tokens)
   }
 
   /** Whether what was charged for `us` would be spent in a later window when the store's clock reads `atUs`. */

@@ -7,16 +7,20 @@ import { StoreBackend } from './store-backend.js'
 import type { StoreLanes } from './store-lanes.js'
 import { isStepped, NoSteps, StoreSteps } from './store-steps.js'
 
-/** The backend of a policy in a store: steps where the store computes them, else swaps. */
+/**
+ * The backend of a policy in a store: steps where the store computes them, else swaps.
+ *
+ * @param inForce the backends of a limiter; undefined for the budgets of regions, of which any process may give back what another leased.
+ */
 export function backendIn(
   lanes: StoreLanes,
   policy: Policy,
   lengthOf: (policy: Policy) => number,
   prefix: string,
-  inForce?: Map<string, StoreBackend>,
+  inForce: Map<string, StoreBackend> | undefined,
 ): Backend {
   const name = `${policy.algorithm} ${policy.name}`
-  const swaps = new StoreBackend(lanes, policy, lengthOf, prefix, inForce?.get(name))
+  const swaps = new StoreBackend(lanes, policy, lengthOf, prefix, inForce === undefined ? 'shared' : inForce.get(name))
   inForce?.set(name, swaps)
   if (lanes.steps === undefined || !isStepped(policy)) return swaps
   return new SteppingBackend(new StepBackend(new StoreSteps(lanes.steps, prefix), encodingsOf(policy, lengthOf), () => ''), swaps)

@@ -51,13 +51,20 @@ export class StoreBackend implements Backend {
   private readonly lengthOf: (policy: Policy) => number
   private readonly permits: HeldPermits
   private readonly granted: GrantedLeases
+  /** Whether grants are known by the time at which they were charged, so that any process may give back what another leased. */
+  private readonly areShared: boolean
   /** The one in force since an update. */
   private next: StoreBackend | undefined
   /** What {@link GrantedLeases} says is to go back. */
   private back: GivenBack[] = []
 
-  /** @param before which this one replaces: what its holders give back goes on here, as it would make a key one of the old numbers. */
-  constructor(lanes: StoreLanes, policy: Policy, lengthOf: (policy: Policy) => number, prefix: string, before?: StoreBackend) {
+  /**
+   * @param before which this one replaces: what its holders give back goes on here, as it would make a key one of the old numbers. `'shared'`:
+   * any process may give back what another leased.
+   */
+  constructor(lanes: StoreLanes, policy: Policy, lengthOf: (policy: Policy) => number, prefix: string, given?: StoreBackend | 'shared') {
+    const before = given === 'shared' ? undefined : given
+    this.areShared = given === 'shared'
     this.lanes = lanes
     this.policy = policy
     this.policies = policy.policies ?? [policy]
@@ -100,29 +107,34 @@ export class StoreBackend implements Backend {
       signal,
       isReset: false,
       run: (session) => {
-        const lease = session.lease({ ...request, part: isAlone ? part : 0 })
+        const lease = session.lease(request)
         return { answer: { done: true }, lease }
       },
       answer: ({ lease }, nowUs, atUs) => {
         const { bookings } = lease as MemoryLease
+        const granted = (grantId: number): Grant => grantIn(numbersOfLease(later(lease as MemoryLease, atUs - nowUs)), own, least, grantId)
+        if (this.areShared) return granted(bookings[0]?.bookedUs ?? 0)
         const service = { giveBack: (booking: GivenBack['booking'], tokens: number) => this.back.push({ booking, tokens }) as never }
         this.granted.add(id, { service, policy: this.policy, bookings, flowsBack: flowsBack(own) }, atUs)
-        return grantIn(numbersOfLease(later(lease as MemoryLease, atUs - nowUs)), own, least, id)
+        return granted(id)
       },
     })
   }
 
   private giveBackGranted(key: string, { grantId, part, cost }: Granted, tokens: number): Promise<Answer> {
-    this.back = []
-    this.granted.giveBack(grantId, tokens, cost, this.policy)
-    const { back } = this
-    if (back.length === 0) return Promise.resolve({ done: false })
-    const isAlone = this.policies.length === 1
-    return this.inLane([this.keyOf(part, key)], this.sessionOf(isAlone ? undefined : part), {
+    let run = (session: KeySession): void => session.giveBackOf(grantId, cost, tokens)
+    if (!this.areShared) {
+      this.back = []
+      this.granted.giveBack(grantId, tokens, cost, this.policy)
+      const { back } = this
+      if (back.length === 0) return Promise.resolve({ done: false })
+      run = (session) => session.giveBackLeased(back)
+    }
+    return this.inLane([this.keyOf(part, key)], this.sessionOf(this.policies.length === 1 ? undefined : part), {
       signal: undefined,
       isReset: false,
       run: (session) => {
-        session.giveBackLeased(isAlone ? part : 0, back)
+        run(session)
         return { answer: { done: true } }
       },
       answer: ({ answer }) => answer,

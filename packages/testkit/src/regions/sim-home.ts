@@ -38,7 +38,6 @@ export class SimHome {
   /** As one region sees it. */
   behind(link: Link, countRegions: () => number): PolicyStore {
     return {
-      sharesGrants: true,
       places: { serverOf: () => undefined, slotOf: () => undefined },
       connect: (policy, lengthOf) => this.backendOf(policy, lengthOf(policy), link),
       countNodes: async () => countRegions(),
@@ -142,7 +141,6 @@ export class StoreSimHome {
   /** As one region sees it. */
   behind(link: Link, countRegions: () => number): PolicyStore {
     return {
-      sharesGrants: true,
       places: { serverOf: () => undefined, slotOf: () => undefined },
       connect: (policy, lengthOf) => this.behindLink(this.backendOf(policy, lengthOf), link),
       countNodes: async () => countRegions(),
@@ -154,7 +152,7 @@ export class StoreSimHome {
     const name = `${policy.name} ${policy.algorithm} ${policy.limit} ${policy.burst} ${policy.windowMs} ${lengthOf(policy)}`
     const known = this.backends.get(name)
     if (known !== undefined) return known
-    const made = new StoreBackend(this.lanes, policy, lengthOf, 'home')
+    const made = new StoreBackend(this.lanes, policy, lengthOf, 'home', 'shared')
     this.backends.set(name, made)
     return made
   }

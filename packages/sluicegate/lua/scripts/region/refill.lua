@@ -1,7 +1,7 @@
 --- What the home answered.
 ---
 --- given  tokens; endsUs, how long they last from the claim on; agoUs, how long ago that was by the caller's clock; grantId of the home, 0
----        where only its process may return them; claimedUs of a renewal, absent for what a take was told; isScarce, where that was too
+---        where none can be given back; claimedUs of a renewal, absent for what a take was told; isScarce, where that was too
 ---        little; least, the fewest of use; deniedUs, how long fewer would be denied; blockedUs, how long the key is banned; rest and
 ---        fullUs, tokens left at the home, and until it is full there; total, the pace of all regions, absent where unknown
 --- reply  when the tokens end
