@@ -184,7 +184,6 @@ export const CONFIG_LINKS: Readonly<Record<string, string>> = {
   'policies.NAME.max-priority': 'tiers.md#priorities',
   'policies.NAME.all-of': 'service.md#several-policies-at-once',
   'policies.NAME.max-keys': 'memory.md',
-  'policies.NAME.grow-to': 'memory.md',
   'policies.NAME.max-settle': 'service-api.md#reserve-and-settle',
   'policies.NAME.on-full': 'memory.md#when-the-table-is-full',
   processes: 'service-run.md#more-cores',

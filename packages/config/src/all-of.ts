@@ -6,7 +6,7 @@ import type { Section } from './section.js'
 
 /** The most parts that the library charges together. */
 export const MAX_PARTS = 8
-const OF_THE_WHOLE: ReadonlySet<string> = new Set(['max-keys', 'grow-to', 'on-full', 'max-settle'])
+const OF_THE_WHOLE: ReadonlySet<string> = new Set(['max-keys', 'on-full', 'max-settle'])
 const OF_A_PART: ReadonlySet<string> = new Set([...RULE_OPTIONS, 'name'])
 /** Replaces faulty parts, so that the name is checked as well. */
 const STAND_IN = tokenBucket({ limit: 1, window: '1s' })

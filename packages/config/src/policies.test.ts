@@ -46,9 +46,7 @@ test('the parts of an all-of are a list, each with a given name or its default n
 })
 
 test('a table grows to a number of keys, not below the number that it begins with', () => {
-  const { maxKeys, growTo } = read(`${BUCKET}, max-keys: 7, grow-to: 700`)
-  assert.deepEqual([maxKeys, growTo], [7, 700])
-  assert.match(faultsOf(onePolicy(`${BUCKET}, max-keys: 7, grow-to: 6`))[0] ?? '', /grow-to: must be an integer from 7 to 100000000/)
+  assert.equal(read(`${BUCKET}, max-keys: 7`).maxKeys, 7)
 })
 
 test('the algorithm all-of may be written, since the list says it already', () => {
@@ -128,8 +126,8 @@ const FAULTS: readonly [what: string, options: string, fault: RegExp][] = [
   ],
   [
     'more memory than there can be to grow to',
-    'algorithm: sliding-log, limit: 100000, window: 1m, grow-to: 1000000',
-    /policies\.api\.grow-to: keys up to this number take 1080\.\d GiB, and 4 GiB is the most/,
+    'algorithm: sliding-log, limit: 100000, window: 1m, max-keys: 1000000',
+    /policies\.api\.max-keys: keys up to this number take 1080\.\d GiB, and 4 GiB is the most/,
   ],
   [
     'two of one name',

@@ -50,7 +50,7 @@ function readPolicy(policies: Section, name: string): PolicyConfig | undefined {
   const more = { ...(tiers && { tiers }), ...(priorities && { priorities }), ...(maxSettle && { maxSettle }) }
   const config = { policy: rule.policy, ...table, ...more }
   const reason = memoryFault(config)
-  if (reason !== undefined) section.fault(table.growTo === undefined ? 'max-keys' : 'grow-to', reason)
+  if (reason !== undefined) section.fault('max-keys', reason)
   return config
 }
 

@@ -8,8 +8,6 @@ export interface PolicyConfig {
   readonly policy: Policy
   /** Undefined: the library's default for the policy. */
   readonly maxKeys: number | undefined
-  /** Undefined: `maxKeys`, or the library's default. */
-  readonly growTo?: number | undefined
   readonly onFull: OnFull
   /** Other limits for some keys; undefined: all keys have the policy's own. */
   readonly tiers?: Tiers | undefined

@@ -93,7 +93,7 @@ test('a misspelt name or choice is answered with the right one', () => {
   const [choice] = faults(one('algorithm: token_bucket, limit: 5, window: 1s'))
   assert.match(choice ?? '', /must be token-bucket, gcra, .* or all-of, not "token_bucket"; did you mean "token-bucket"\?/)
   const [far] = faults(one('algorithm: gcra, limit: 5, window: 1s, colour: 5'))
-  assert.match(far ?? '', /unknown option; there are algorithm, limit, window, burst, max-keys, grow-to, on-full/)
+  assert.match(far ?? '', /unknown option; there are algorithm, limit, window, burst, max-keys, on-full/)
 })
 
 const SINGLE_FAULTS: readonly [what: string, yaml: string, fault: RegExp][] = [
@@ -226,11 +226,11 @@ test('a second document in the file is a fault with its place, in words for the 
 
 test('the table of CL.THROTTLE has its own room, by default that of the library', () => {
   const policies = 'policies:\n  api: { algorithm: gcra, limit: 7, window: 10s }\n'
-  assert.deepEqual(parseConfig(policies).throttle, { maxKeys: undefined, growTo: undefined })
-  assert.deepEqual(parseConfig(`${policies}throttle: { max-keys: 10, grow-to: 20 }`).throttle, { maxKeys: 10, growTo: 20 })
-  assert.deepEqual(faults(`${policies}throttle: { max-keys: 10, grow-to: 5, keys: 1 }`), [
-    'gate.yaml:3:36: throttle.grow-to: must be an integer from 10 to 100000000, not 5',
-    'gate.yaml:3:39: throttle.keys: unknown option; there are max-keys, grow-to',
+  assert.deepEqual(parseConfig(policies).throttle, { maxKeys: undefined })
+  assert.deepEqual(parseConfig(`${policies}throttle: { max-keys: 10 }`).throttle, { maxKeys: 10 })
+  assert.deepEqual(faults(`${policies}throttle: { max-keys: 0, keys: 1 }`), [
+    'gate.yaml:3:23: throttle.max-keys: must be an integer from 1 to 100000000, not 0',
+    'gate.yaml:3:26: throttle.keys: unknown option; there are max-keys',
   ])
 })
 

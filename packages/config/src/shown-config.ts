@@ -51,7 +51,7 @@ export function configObject({
     ...(storage.kind !== 'memory' && { storage: shownStorage(storage) }),
     policies: Object.fromEntries(policies.map((each) => [each.policy.name, policyObject(each)])),
     ...(domains.length > 0 && { domains: domains.map(({ domain }) => domain) }),
-    ...((throttle.maxKeys ?? throttle.growTo) !== undefined && { throttle: shownOf(THROTTLE, throttle) }),
+    ...(throttle.maxKeys !== undefined && { throttle: shownOf(THROTTLE, throttle) }),
     quotas: { ...shownOf(QUOTAS, quotas), ...(quotaRules && { rules: quotaRules.map((rule) => shownOf(QUOTA_RULE, rule)) }) },
     dashboard,
     log,

@@ -146,7 +146,7 @@ test('refused reloads leave open what was open before, wherever they are refused
       `policies:\n  wide: { algorithm: gcra, limit: 9, window: 1m, tiers: { big: { limit: ${limit} } } }\n`
     const next = `${tiered(30)}${A_20}${B_5}`.replace('{ big:', '{ other: { limit: 7 }, big:')
     const engine = new Engine(parseConfig(`${tiered(20)}${A_10}`).policies, { storage: counted })
-    engine.add({ policy: gcra({ name: 'c', limit: 1, window: '1s' }), maxKeys: undefined, growTo: undefined, onFull: 'evict' })
+    engine.add({ policy: gcra({ name: 'c', limit: 1, window: '1s' }), maxKeys: undefined, onFull: 'evict' })
     let text = next
     let refuse = false
     const reloader = new Reloader(

@@ -100,18 +100,18 @@ export class Snapshots implements Part {
     const saved: SavedPolicy[] = []
     for (const served of this.#engine.policies) {
       const bytes = served.snapshot()
-      const { maxKeys, growTo, onFull } = served.config
-      if (bytes !== undefined) saved.push({ name: served.name, maxKeys, growTo, onFull, bytes })
+      const { maxKeys, onFull } = served.config
+      if (bytes !== undefined) saved.push({ name: served.name, maxKeys, onFull, bytes })
       for (const [tier, bytes] of served.tierSnapshots()) {
-        const { maxKeys, growTo, onFull } = served.config
-        saved.push({ name: served.name, tier, maxKeys, growTo, onFull, bytes })
+        const { maxKeys, onFull } = served.config
+        saved.push({ name: served.name, tier, maxKeys, onFull, bytes })
         await nextTurn()
       }
       await nextTurn()
     }
-    const { maxKeys, growTo } = this.#engine.callRates.room
+    const { maxKeys } = this.#engine.callRates.room
     const rates = this.#engine.callRates.snapshot()
-    if (rates !== undefined) saved.push({ name: CALL_RATES, maxKeys, growTo, onFull: 'evict', bytes: rates })
+    if (rates !== undefined) saved.push({ name: CALL_RATES, maxKeys, onFull: 'evict', bytes: rates })
     return [...saved, ...this.#leftOut(saved)]
   }
 }

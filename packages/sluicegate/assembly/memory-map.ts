@@ -66,9 +66,9 @@ export const OVERFLOW_COUNTER_COUNT: usize = 200
  */
 export const OVERFLOW_LIMIT: usize = 208
 export const OVERFLOW_WINDOW_US: usize = 216
-/** The option `growTo`, 0 without it: kept like `MAX_KEYS`. */
+/** To how many keys the table grows, where that is not by default, otherwise 0: kept like `MAX_KEYS`. */
 export const GROW_TO: usize = 224
-/** The option `newcomers: false`, kept likewise. */
+/** Whether no budget is shared by new keys without room, kept likewise. */
 export const OVERFLOW_DENIED: usize = 232
 
 /** Number of changes that gave something back early, 32 bits: waiting callers watch it. */

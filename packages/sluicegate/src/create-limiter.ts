@@ -6,7 +6,7 @@ import { PolicyError } from './errors.js'
 import { attachedLayers, layered, restoredLayers } from './layers/limiter-layers.js'
 import type { Limiter, LimiterHandle, LimiterOptions } from './limiter.js'
 import { noteMade } from './made-in-handler.js'
-import { checkedNewcomers, MOST_KEYS } from './memory/core-memory.js'
+import { MOST_KEYS, type SectionOptions } from './memory/core-memory.js'
 import { checkedHandle } from './memory/handle-check.js'
 import { attachedMemoryLimiter, newMemoryLimiter, optionsIn, restoredMemoryLimiter } from './memory/memory-limiters.js'
 import type { Snapshot } from './memory/snapshot/snapshot.js'
@@ -28,10 +28,8 @@ const STORE = ['store'] as const
 const OPTIONS: readonly string[] = [
   'store',
   'maxKeys',
-  'growTo',
   'clock',
   'onFull',
-  'newcomers',
   'hotKeys',
   'maxWaiters',
   'queue',
@@ -55,6 +53,8 @@ export type AttachOptions = Pick<
 
 /** What {@link restoreLimiter} takes beside the snapshot. */
 export type RestoreOptions = AttachOptions & Pick<LimiterOptions, 'policies' | 'overrides'>
+
+type InnerRoom = Pick<SectionOptions, 'growTo' | 'newcomers'>
 
 /** Policies of single keys, kept where the state is. */
 type KeepingOverrides = { readonly overrides: true | { readonly maxAge?: Duration } }
@@ -100,17 +100,20 @@ export function limiterOf(policy: Policy, given: LimiterOptions | SharedOptions)
   return store[LIMITER](policy, given) as SharedLimiter
 }
 
-/** The same for parts of the library, which make limiters when they need them. */
-export function makeLimiter<P extends Policy>(policy: P, options?: LimiterOptions): Limiter<AnswerOf<P>>
-export function makeLimiter(policy: Policy, given: LimiterOptions = {}): Limiter {
+/**
+ * The same for parts of the library, which make limiters when they need them.
+ *
+ * @param room otherwise than by default: to how many keys the table grows, and what new keys without room share.
+ */
+export function makeLimiter<P extends Policy>(policy: P, options?: LimiterOptions, room?: InnerRoom): Limiter<AnswerOf<P>>
+export function makeLimiter(policy: Policy, given: LimiterOptions = {}, inner: InnerRoom = {}): Limiter {
   const own = checkedPolicy(policy, 'policy', 'createLimiter')
   const options = checkOptions(given, OPTIONS, EXAMPLE, 'createLimiter()')
-  const { maxKeys, growTo, clock, onFull = 'evict' } = options
+  const { maxKeys, clock, onFull = 'evict' } = options
   if (maxKeys !== undefined) checkInteger('maxKeys', maxKeys, 1, MOST_KEYS)
-  if (growTo !== undefined) checkInteger('growTo', growTo, maxKeys ?? 1, MOST_KEYS)
   if (clock !== undefined) checkClock(clock)
   if (onFull !== 'evict' && onFull !== 'deny') throw new PolicyError('OPTION_INVALID', 'onFull', onFull, "must be 'evict' or 'deny'")
-  const room = { maxKeys, growTo, newcomers: checkedNewcomers(options.newcomers), denyWhenFull: onFull === 'deny' }
+  const room = { maxKeys, ...inner, denyWhenFull: onFull === 'deny' }
   const parts = { room, ...checkedSizes(options) }
   const limiter = layered(own, (each) => newMemoryLimiter(each, { ...parts, clock: clock ?? defaultClock(each) }), {
     ...options,
@@ -145,8 +148,8 @@ export function attachLimiter(handle: LimiterHandle, given: AttachOptions = {}):
  *
  * Say `restoreLimiter<Permit>(bytes)` where takes answer with permits.
  *
- * @param options as of {@link createLimiter}; functions and lists do not travel in a snapshot. `maxKeys`, `growTo`, `onFull` and
- * `newcomers` are those that the limiter was made with, also for policies that the snapshot does not know.
+ * @param options as of {@link createLimiter}; functions and lists do not travel in a snapshot. `maxKeys` and `onFull` are
+ * those that the limiter was made with, also for policies that the snapshot does not know.
  * @throws {PolicyError} `SNAPSHOT_INVALID` when the bytes are damaged, of another version, or hold what no limiter holds.
  * @example
  * writeFileSync('limits.bin', limiter.snapshot())

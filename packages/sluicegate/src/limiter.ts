@@ -27,21 +27,13 @@ interface InMemory {
 /** What {@link createLimiter} takes beside the policy. */
 export interface LimiterOptions extends InMemory {
   /**
-   * Keys that always find room, 1 to 100,000,000. A key takes about 23 bytes; more for wide windows, for each of `limit` permits (8 bytes)
-   * and for each slot of a log.
+   * Keys that always find room, 1 to 100,000,000, in a table of that size. A key takes about 23 bytes; more for wide windows, for each of
+   * `limit` permits (8 bytes) and for each slot of a log.
    *
-   * @defaultValue `100_000`, or as many as fit 1 GiB
+   * @defaultValue `100_000`, or as many as fit 1 GiB; this table grows to `1_600_000` keys, or as many as fit 256 MiB
    * @example createLimiter(policy, { maxKeys: 1_000_000 })
    */
   readonly maxKeys?: number
-  /**
-   * Keys that the table grows to when it is full of keys that cannot be evicted: `maxKeys` to 100,000,000. The room is laid out at once, and
-   * takes memory only when the table has grown.
-   *
-   * @defaultValue `maxKeys` if given; else `1_600_000`, or as many as fit 256 MiB
-   * @example createLimiter(policy, { maxKeys: 10_000, growTo: 5_000_000 })
-   */
-  readonly growTo?: number
   /**
    * The time of decisions, bans and waits.
    *
@@ -57,14 +49,6 @@ export interface LimiterOptions extends InMemory {
    * @example createLimiter(policy, { onFull: 'deny' })
    */
   readonly onFull?: 'evict' | 'deny'
-  /**
-   * Joint budget of new keys while the table is full of keys that are being denied, and at most what the policy allows for each. `false`
-   * denies each.
-   *
-   * @defaultValue 1 % of what `growTo` keys may spend; nothing with `onFull: 'deny'` and for `concurrency`
-   * @example createLimiter(policy, { newcomers: { limit: 100, window: '1m' } })
-   */
-  readonly newcomers?: { readonly limit: number; readonly window: Duration } | false
   /**
    * Length of the lists of the busiest and the most denied keys, for {@link Limiter.hotKeys}: at most 10,000.
    *
@@ -151,14 +135,14 @@ export interface LimiterStats {
   readonly evictions: number
   /** Requests of new keys that were denied because nothing near them could be forgotten. */
   readonly refusals: number
-  /** Requests of new keys that found no room either, and passed on what the option `newcomers` allows. */
+  /** Requests of new keys that found no room either, and passed on the budget that such keys share. */
   readonly overflows: number
   /** Swaps that lost against another thread and were tried again. */
   readonly casRetries: number
   /** Calls given up with `CONTENTION`. */
   readonly contentions: number
   /**
-   * Size of the shared memory that is in use, in bytes. It grows with the table, up to `growTo` keys; with an `update` to more slots than there is room for, and by a page when 64 threads have
+   * Size of the shared memory that is in use, in bytes. It grows with the table, unless `maxKeys` is given; with an `update` to more slots than there is room for, and by a page when 64 threads have
    * died in the middle of a change of several words, and again after each 127 more.
    */
   readonly memoryBytes: number

@@ -10,7 +10,6 @@ const TOP_KEYS = 10
 /** A list of the top keys is exact to within the requests divided by this. */
 const TRACKED_KEYS = 1_000
 /** Each key that the log can bring has room, up to this many for each policy: 16 bytes a key. */
-const DEFAULT_GROW_TO = 4_000_000
 
 /** One denial, for a list of all of them. */
 export type Denial = ReturnType<ReplayedPolicy['denial']>
@@ -35,7 +34,7 @@ export class ReplayedPolicy {
   #lastKey = ''
 
   constructor(config: PolicyConfig, rule: RequestRule, clock: ManualClock) {
-    const { policy, maxKeys, growTo, onFull, tiers } = config
+    const { policy, maxKeys, onFull, tiers } = config
     this.name = policy.name
     this.#config = config
     this.#rule = rule
@@ -45,8 +44,6 @@ export class ReplayedPolicy {
       hotKeys: TRACKED_KEYS,
       ...(tiers && { policyFor: (key) => tiers.policyOf(key) }),
       ...(maxKeys && { maxKeys }),
-      // A table that the file leaves to the default grows with the log.
-      ...((growTo ?? maxKeys) ? { ...(growTo && { growTo }) } : { growTo: DEFAULT_GROW_TO }),
     })
   }
 

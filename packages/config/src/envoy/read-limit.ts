@@ -95,7 +95,7 @@ function readPolicy(
   section.require(NAMES.limit, '; 0 denies every hit')
   const window = unit === undefined ? section.text('window', '30s, or day or month of the calendar') : `${UNITS[unit].windowMs}ms`
   const written: Record<string, unknown> = { window, ...readOptions(section, algorithm) }
-  const { maxKeys, growTo, onFull, maxSettle } = valuesOf(section, ENVOY_TABLE)
+  const { maxKeys, onFull, maxSettle } = valuesOf(section, ENVOY_TABLE)
   // A limit of 0 denies without a policy; the options are judged as with any other.
   const faults: OptionFaults = { fault: (option, reason) => section.fault(NAMES[option as RuleOption] ?? option, reason) }
   const name = limit === 0 ? 'x' : policyName(path, reading.names)
@@ -110,14 +110,13 @@ function readPolicy(
   const config = {
     policy,
     maxKeys: maxKeys ?? (open ? undefined : KEYS_OF_CLOSED_RULE),
-    growTo,
     onFull,
     ...(tiers && { tiers }),
     ...(priorities && { priorities }),
     ...(maxSettle && { maxSettle }),
   }
   const reason = memoryFault(config)
-  if (reason !== undefined) section.fault(growTo === undefined ? 'max_keys' : 'grow_to', reason)
+  if (reason !== undefined) section.fault('max_keys', reason)
   reading.policies.push(config)
   return policy
 }
@@ -134,18 +133,8 @@ function readOptions(section: Section, algorithm: AlgorithmName): Partial<Record
 
 function isOption(option: string): boolean {
   return (
-    [
-      'algorithm',
-      'max_keys',
-      'grow_to',
-      'on_full',
-      'tiers',
-      'keys',
-      'tier_file',
-      'priorities',
-      'default_priority',
-      'max_priority',
-    ].includes(option) || Object.values(NAMES).includes(option)
+    ['algorithm', 'max_keys', 'on_full', 'tiers', 'keys', 'tier_file', 'priorities', 'default_priority', 'max_priority'].includes(option) ||
+    Object.values(NAMES).includes(option)
   )
 }
 

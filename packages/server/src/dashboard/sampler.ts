@@ -267,9 +267,9 @@ function resultOf<Value>(steps: Iterator<unknown, Value>): Value {
 /** Undefined for calls with their own rate, and where a store has the keys. */
 function roomOf({ config, isShared }: Sampled): number | undefined {
   if (config === undefined || isShared) return undefined
-  const { policy, growTo, maxKeys } = config
+  const { policy, maxKeys } = config
   const isSmall = [policy, ...(policy.policies ?? [])].every(({ algorithm }) => algorithm !== 'sliding-log' && algorithm !== 'concurrency')
-  return growTo ?? maxKeys ?? (isSmall ? DEFAULT_ROOM : undefined)
+  return maxKeys ?? (isSmall ? DEFAULT_ROOM : undefined)
 }
 
 function partsOf({ policy, denialsByPart }: Sampled): PartSample[] {

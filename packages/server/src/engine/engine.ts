@@ -198,9 +198,9 @@ export class Engine {
 
   #restoreCallRates(saved: SavedPolicy): void {
     const onUnusable = this.#onUnusable
-    const { maxKeys, growTo } = this.callRates.room
+    const { maxKeys } = this.callRates.room
     try {
-      if (saved.maxKeys === maxKeys && saved.growTo === growTo) this.callRates.restore(saved.bytes)
+      if (saved.maxKeys === maxKeys) this.callRates.restore(saved.bytes)
       else onUnusable?.('CL.THROTTLE', 'its table is another now')
     } catch (error) {
       if (!(error instanceof PolicyError)) throw error

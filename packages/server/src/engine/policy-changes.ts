@@ -127,7 +127,7 @@ export function ended<Result>(steps: Generator<void, Result>): Result {
 function keepsTable(before: PolicyConfig, after: PolicyConfig): boolean {
   const { policy: from, tiers: _before, priorities: _was, maxSettle: _most, ...table } = before
   const { policy: to, tiers: _after, priorities: _is, maxSettle: _next, ...wanted } = after
-  return isDeepStrictEqual({ growTo: undefined, ...table }, { growTo: undefined, ...wanted }) && canBecome(from, to)
+  return isDeepStrictEqual(table, wanted) && canBecome(from, to)
 }
 
 /** A store keeps the keys; with priorities it is asked for each take. */

@@ -7,7 +7,6 @@ export interface SavedPolicy {
   /** The id of the limit, for keys of a tier. */
   readonly tier?: string
   readonly maxKeys: number | undefined
-  readonly growTo: number | undefined
   readonly onFull: OnFull
   /** Unix time in milliseconds since which no configuration has had it; left out for one that is served. */
   readonly leftOutMs?: number

@@ -92,12 +92,11 @@ export interface LimiterMaking {
 }
 
 /** What was saved of a policy, to begin with. */
-export type Saved = Pick<SavedPolicy, 'maxKeys' | 'growTo' | 'onFull' | 'bytes'>
+export type Saved = Pick<SavedPolicy, 'maxKeys' | 'onFull' | 'bytes'>
 
 /** Room for the keys whose rate comes with each call. Undefined: the library's defaults. */
 export interface CallRateRoom {
   readonly maxKeys?: number | undefined
-  readonly growTo?: number | undefined
 }
 
 /** Keys whose rate comes with each call, wherever they are. */
@@ -163,12 +162,11 @@ export interface Storage {
 
 /** Keys in the memory of this process. */
 export const MEMORY: Storage = {
-  limiter({ policy, maxKeys, growTo, onFull }, { clock, hotKeys }) {
-    const room = { ...(maxKeys && { maxKeys }), ...(growTo && { growTo }) }
-    return inMemory(createLimiter(policy, { onFull, hotKeys, ...room, ...(clock && { clock }) }))
+  limiter({ policy, maxKeys, onFull }, { clock, hotKeys }) {
+    return inMemory(createLimiter(policy, { onFull, hotKeys, ...(maxKeys && { maxKeys }), ...(clock && { clock }) }))
   },
-  restored({ policy, maxKeys, growTo, onFull }, { clock, hotKeys }, saved) {
-    if (saved.maxKeys !== maxKeys || saved.growTo !== growTo || saved.onFull !== onFull) return undefined
+  restored({ policy, maxKeys, onFull }, { clock, hotKeys }, saved) {
+    if (saved.maxKeys !== maxKeys || saved.onFull !== onFull) return undefined
     const limiter = restoreLimiter(saved.bytes, { hotKeys, ...(clock && { clock }) })
     try {
       if (!isDeepStrictEqual(limiter.policy, policy)) limiter.update(policy)
@@ -179,17 +177,12 @@ export const MEMORY: Storage = {
     }
     return inMemory(limiter)
   },
-  rateTable({ maxKeys, growTo }, { clock, hotKeys }, saved) {
+  rateTable({ maxKeys }, { clock, hotKeys }, saved) {
     if (saved !== undefined) {
       const restored = restoreRateTable(saved, { hotKeys, ...(clock && { clock }) })
       return Object.assign(restored, { outageDecisions: 0 })
     }
-    const table = createRateTable({
-      hotKeys,
-      ...(clock && { clock }),
-      ...(maxKeys !== undefined && { maxKeys }),
-      ...(growTo !== undefined && { growTo }),
-    })
+    const table = createRateTable({ hotKeys, ...(clock && { clock }), ...(maxKeys !== undefined && { maxKeys }) })
     return Object.assign(table, { outageDecisions: 0 })
   },
   name: 'memory',

@@ -360,12 +360,12 @@ export class TieredLimiter implements StoredLimiter {
   }
 }
 
-function tierConfig({ maxKeys, growTo, onFull, priorities }: PolicyConfig, policy: Policy, keys: number | undefined): PolicyConfig {
-  const config = { policy, maxKeys, growTo, onFull, priorities }
+function tierConfig({ maxKeys, onFull, priorities }: PolicyConfig, policy: Policy, keys: number | undefined): PolicyConfig {
+  const config = { policy, maxKeys, onFull, priorities }
   if (keys === undefined) return config
   // Keys of the data alone can have this limit.
   const room = Math.max(LEAST_KEYS, keys)
-  return maxKeys !== undefined && maxKeys <= room ? config : { ...config, maxKeys: room, growTo: undefined }
+  return maxKeys !== undefined && maxKeys <= room ? config : { ...config, maxKeys: room }
 }
 
 /** Of a limiter in memory, where every answer comes at once. */

@@ -8,7 +8,7 @@ import { type LimitOverride, LimitRequestError } from './limit-request.js'
 
 const MAX_LIMIT = 1_000_000_000
 /** Of each unit, in memory: 12 MB when it is full. */
-const ROOM = { maxKeys: 20_000, growTo: 500_000 } as const
+const MAX_KEYS = 500_000
 /** No classes: takes leave what the limit of the request does not have. */
 const NO_CLASSES: Priorities = { reserved: new Map(), default: '', max: '' }
 const UNIT_NAMES: ReadonlyMap<number, UnitName> = new Map(Object.entries(UNITS).map(([name, { number }]) => [number, name as UnitName]))
@@ -25,11 +25,11 @@ export interface FoundOverride extends FoundLimit {
  */
 export class Overrides {
   readonly #engine: Engine
-  readonly #room: { readonly maxKeys: number; readonly growTo: number }
+  readonly #maxKeys: number
 
-  constructor(engine: Engine, room: { readonly maxKeys: number; readonly growTo: number } = ROOM) {
+  constructor(engine: Engine, maxKeys = MAX_KEYS) {
     this.#engine = engine
-    this.#room = room
+    this.#maxKeys = maxKeys
   }
 
   /** @throws {LimitRequestError} for a limit that cannot be counted. */
@@ -66,6 +66,6 @@ export class Overrides {
     const known = this.#engine.policy(name)
     if (known !== undefined) return known
     const policy = fixedWindow({ limit: MAX_LIMIT, window: `${UNITS[unit].windowMs}ms`, name })
-    return this.#engine.add({ policy, ...this.#room, onFull: 'deny', priorities: NO_CLASSES })
+    return this.#engine.add({ policy, maxKeys: this.#maxKeys, onFull: 'deny', priorities: NO_CLASSES })
   }
 }

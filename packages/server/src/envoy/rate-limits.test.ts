@@ -277,7 +277,7 @@ test('limits that requests bring along push none out, however many there are, an
 
 test('a new key without room for what requests bring along is denied and counted, and no key that owes makes room', () => {
   const { engine } = setUp(USERS)
-  const overrides = new Overrides(engine, { maxKeys: 64, growTo: 64 })
+  const overrides = new Overrides(engine, 64)
   const take = (user: string): boolean => {
     const { limit, key, priority } = overrides.limit(
       'edge',

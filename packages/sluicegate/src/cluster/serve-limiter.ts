@@ -16,7 +16,7 @@ import { OwnedPolicy } from './owned-policy.js'
 import { type OtherRequests, OwnerSession } from './owner-session.js'
 
 /** What {@link serveLimiter} takes beside the policy. */
-export interface ServeOptions extends Pick<LimiterOptions, 'maxKeys' | 'growTo' | 'onFull' | 'newcomers' | 'clock'> {
+export interface ServeOptions extends Pick<LimiterOptions, 'maxKeys' | 'onFull' | 'clock'> {
   /**
    * The module `node:cluster`: serves all its workers, present and future.
    *
@@ -76,9 +76,7 @@ const OPTIONS: ReadonlySet<string> = new Set([
   'lease',
   'overrides',
   'maxKeys',
-  'growTo',
   'onFull',
-  'newcomers',
   'clock',
 ] satisfies (keyof ServeOptions)[])
 
@@ -126,12 +124,7 @@ class Served extends ShownLimiter<Policy> implements ServedLimiter {
   private readonly workers = new Map<WorkerProcess, () => void>()
   private readonly onClose: (() => void)[] = []
 
-  constructor(
-    policy: Policy,
-    name: string,
-    longestMs: number,
-    { clock, ...memory }: Pick<ServeOptions, 'maxKeys' | 'growTo' | 'onFull' | 'newcomers' | 'clock'>,
-  ) {
+  constructor(policy: Policy, name: string, longestMs: number, { clock, ...memory }: Pick<ServeOptions, 'maxKeys' | 'onFull' | 'clock'>) {
     super()
     this.name = name
     this.owned = new OwnedPolicy(policy, { longestMs, clock, make: (kept, own) => makeLimiter(kept, { clock: own, ...memory }) })

@@ -25,7 +25,7 @@ export class HeldPolicy extends OwnedPolicy {
     const { longestMs, clock, ...room } = options
     const make = (kept: Policy, own: Clock): PrimaryLimiter => {
       const restored = stored === undefined ? undefined : restoredAs(kept, stored.snapshot, own)
-      return restored ?? (makeLimiter(kept, { ...room, growTo: room.maxKeys, clock: own }) as PrimaryLimiter)
+      return restored ?? (makeLimiter(kept, { ...room, clock: own }) as PrimaryLimiter)
     }
     super(policy, { longestMs, clock, make })
     this.newAtMs = stored?.newAtMs ?? 0

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { test } from 'node:test'
 import { banSuite } from 'sluicegate-testkit/suites/ban-suite.js'
+import { makeLimiter } from '../create-limiter.js'
 import { attachLimiter, createLimiter, fixedWindow, manualClock } from '../index.js'
 
 const ONE = fixedWindow({ limit: 1, window: '365d', name: 'one' })
@@ -83,7 +84,7 @@ test('a key that finds no room in a full table is denied, not answered with an e
   const clock = manualClock(1_789_000_000_000)
   let bans = 0
   const banAfter = { denials: 3, within: '1m', for: '15m', onBan: () => bans++ } as const
-  const limiter = createLimiter(fixedWindow({ limit: 1, window: 'day' }), { clock, maxKeys: 100, newcomers: false, banAfter })
+  const limiter = makeLimiter(fixedWindow({ limit: 1, window: 'day' }), { clock, maxKeys: 100, banAfter }, { newcomers: false })
   for (let i = 0; i < 500; i++) limiter.take(`key ${i}`)
   const { refusals } = limiter.stats()
   for (let i = 0; i < 10; i++) assert.equal(limiter.take('new').allowed, false)

@@ -1,8 +1,7 @@
 import { PolicyError } from '../errors.js'
-import { asGiven, isInteger } from '../options/option-checks.js'
+import { isInteger } from '../options/option-checks.js'
 import type { Policy } from '../policy/policy.js'
 import { numbersOf } from '../policy/policy-numbers.js'
-import { type Duration, toMs } from '../time/duration.js'
 
 // The memory in which limiters live, from outside; the core's `memory-map.ts` says what is where in a section.
 
@@ -219,27 +218,8 @@ function bytesOf(stride: number): number {
 
 const MOST_REQUESTS = 1_000_000_000
 const LONGEST_MS = 366 * 86_400_000
-const MEND = 'must be { limit, window }, such as { limit: 100, window: "1m" }, or false'
 
-/**
- * The option of that name, checked.
- *
- * @throws {PolicyError} `OPTION_INVALID`, or `DURATION_INVALID` for the window.
- */
-export function checkedNewcomers(newcomers: unknown): SectionOptions['newcomers'] {
-  if (newcomers === undefined || newcomers === false) return newcomers
-  const { limit, window, ...others } = asGiven(Object(newcomers) as { readonly limit?: unknown; readonly window?: Duration }, [
-    'limit',
-    'window',
-  ])
-  if (Object.keys(others).length > 0 || window === undefined) throw new PolicyError('OPTION_INVALID', 'newcomers', newcomers, MEND)
-  const checked = { limit, windowMs: toMs(window, 'newcomers.window') }
-  if (isNewcomers(checked)) return checked
-  const range = `limit is an integer from 1 to ${MOST_REQUESTS}, window from 1ms to 366d`
-  throw new PolicyError('OPTION_INVALID', 'newcomers', newcomers, `${MEND}: ${range}`)
-}
-
-/** Whether it is what {@link checkedNewcomers} gives. */
+/** Whether it is a budget that {@link SectionOptions} may have. */
 export function isNewcomers(newcomers: unknown): newcomers is SectionOptions['newcomers'] {
   if (newcomers === undefined || newcomers === false) return true
   const { limit, windowMs } = Object(newcomers) as { readonly limit?: unknown; readonly windowMs?: unknown }

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { CREW_ALGORITHMS, crewFor, everyNth, policyOf, shortOrLong } from 'sluicegate-testkit'
+import { makeLimiter } from '../create-limiter.js'
 import { createLimiter, fixedWindow, type Limiter, manualClock, restoreLimiter, slidingLog, slidingWindow, tokenBucket } from '../index.js'
 
-// A table that grows: in steps, when what it has is full of keys that owe something, up to `growTo` keys.
+// A table that grows: in steps, when what it has is full of keys that owe something, up to a bound.
 
 const START_MS = 1_789_000_000_000
 const WORKERS = shortOrLong(2, 3)
-const SMALL = { maxKeys: 50, growTo: 2_000 } as const
+const SMALL = { growTo: 2_000 } as const
 
 const crew = crewFor({ after }, WORKERS)
 
@@ -16,7 +17,7 @@ for (const [i, { name, cost, specOf, keyOf }] of CREW_ALGORITHMS.entries()) {
     `I1, I2 ${name}: while the table grows, ${WORKERS} workers on the same new keys give each its budget, no more and no less`,
     async () => {
       const spec = specOf(7, 3_600_000)
-      const limiter = createLimiter(policyOf(spec), { clock: manualClock(START_MS), ...SMALL })
+      const limiter = makeLimiter(policyOf(spec), { clock: manualClock(START_MS), maxKeys: 50 }, SMALL)
       await crew.attach({ handle: limiter.handle() })
       const { memoryBytes } = limiter.stats()
       for (let round = 0; round < 5; round++) {
@@ -34,7 +35,7 @@ for (const [i, { name, cost, specOf, keyOf }] of CREW_ALGORITHMS.entries()) {
 
   everyNth(i + 1, 5)(`${name}: a table that has grown is snapshotted, restored and goes on growing, every key as it stood`, () => {
     const clock = manualClock(START_MS)
-    const limiter = createLimiter(policyOf(specOf(5, 3_600_000)), { clock, ...SMALL })
+    const limiter = makeLimiter(policyOf(specOf(5, 3_600_000)), { clock, maxKeys: 50 }, SMALL)
     const take = (of: Limiter, from: number, to: number, takes: number): void => {
       for (let i = from; i < to; i++)
         for (let n = 0; n < takes; n++) assert.equal(of.take(keyOf(`key ${i}`), cost).allowed, true, `key ${i}`)
@@ -52,12 +53,8 @@ for (const [i, { name, cost, specOf, keyOf }] of CREW_ALGORITHMS.entries()) {
 
 test(`I1: ${WORKERS} workers with new keys without room pass as often as their budget says, and no more`, async () => {
   const policy = fixedWindow({ limit: 1000, window: '1d' })
-  const limiter = createLimiter(policy, {
-    clock: manualClock(START_MS),
-    maxKeys: 10,
-    onFull: 'deny',
-    newcomers: { limit: 300, window: '1d' },
-  })
+  const options = { clock: manualClock(START_MS), maxKeys: 10, onFull: 'deny' } as const
+  const limiter = makeLimiter(policy, options, { newcomers: { limit: 300, windowMs: 86_400_000 } })
   for (let i = 0; i < 100; i++) limiter.take(`spent ${i}`, 1000)
   assert.equal(limiter.stats().overflows, 0)
   await crew.attach({ handle: limiter.handle() })
@@ -79,7 +76,7 @@ test('an update reaches the keys in every part of a grown table, also one that m
     [slidingWindow({ limit: 4, window }), slidingWindow({ limit: 70_000, window })],
     [slidingLog({ limit: 4, window }), slidingLog({ limit: 9, window })],
   ] as const) {
-    const limiter = createLimiter(policy, { clock: manualClock(START_MS), ...SMALL })
+    const limiter = makeLimiter(policy, { clock: manualClock(START_MS), maxKeys: 50 }, SMALL)
     for (let i = 0; i < 1_500; i++) for (let n = 0; n <= i % 4; n++) limiter.take(`key ${i}`)
     limiter.update(larger)
     for (let i = 0; i < 1_500; i++) assert.equal(limiter.peek(`key ${i}`).remaining, larger.limit - 1 - (i % 4), `${policy.name}, key ${i}`)
@@ -104,7 +101,7 @@ test('memory in use grows in steps, and not while there are few keys', () => {
 })
 
 test('with maxKeys alone a table does not grow', () => {
-  const limiter = createLimiter(fixedWindow({ limit: 1, window: '1h' }), { clock: manualClock(START_MS), maxKeys: 100, newcomers: false })
+  const limiter = createLimiter(fixedWindow({ limit: 1, window: '1h' }), { clock: manualClock(START_MS), maxKeys: 100, onFull: 'deny' })
   const { memoryBytes } = limiter.stats()
   for (let i = 0; i < 10_000; i++) limiter.take(`key ${i}`)
   const stats = limiter.stats()
@@ -113,7 +110,7 @@ test('with maxKeys alone a table does not grow', () => {
 
 test('keys that come after the crowd has gone live in the first part again', () => {
   const clock = manualClock(START_MS)
-  const limiter = createLimiter(fixedWindow({ limit: 1, window: '1h' }), { clock, ...SMALL })
+  const limiter = makeLimiter(fixedWindow({ limit: 1, window: '1h' }), { clock, maxKeys: 50 }, SMALL)
   for (let i = 0; i < 2_000; i++) limiter.take(`key ${i}`)
   const { keys } = limiter.stats()
   for (let hour = 0; hour < 20; hour++) {

@@ -74,7 +74,7 @@ class TableEvents {
       'SLUICEGATE_TABLE_FULL',
       () =>
         `limiter "${policy}" has no room for a new key: it tracks ${keys()} keys, and those near the new one are all being denied. ` +
-        'New keys now share a small budget or are denied. Raise maxKeys or growTo, or choose a coarser key',
+        'New keys now share a small budget or are denied. Raise maxKeys, or choose a coarser key',
     )
     if (!tablesFull.hasSubscribers) return
     const event: TableFullEvent = { policy, key, allowed }
@@ -306,7 +306,7 @@ export class MemoryDecisions {
     if (answer >= 0) return answer
     const reason = this.opened.reason()
     if (reason === 'REFUSED') {
-      throw new StoreError('TABLE_FULL', 'the table has no room for this key, because every key near it has debt: raise maxKeys or growTo')
+      throw new StoreError('TABLE_FULL', 'the table has no room for this key, because every key near it has debt: raise maxKeys')
     }
     if (reason !== 'EVICTED') throw this.contended(key)
     this.noteEviction(key)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { everyNth, shortOrLong } from 'sluicegate-testkit'
-import { createLimiter } from '../create-limiter.js'
+import { createLimiter, makeLimiter } from '../create-limiter.js'
 import { fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
 import type { Limiter, LimiterOptions } from '../limiter.js'
 import { manualClock } from '../time/clock.js'
@@ -68,7 +68,8 @@ test('435,000 requests of 156,000 keys in turn leave 1,000 new clients their fir
 })
 
 test(`I6, I7: ${FLOOD} keys of which none may be forgotten end at the bound; who was denied stays so, and some new clients pass`, () => {
-  const { limiter, clock } = limiterOf(fixedWindow({ limit: 1, window: '1d' }), { maxKeys: 2_000, growTo: 32_000 })
+  const clock = manualClock(MORNING_MS)
+  const limiter = makeLimiter(fixedWindow({ limit: 1, window: '1d' }), { clock, maxKeys: 2_000 }, { growTo: 32_000 })
   limiter.take('abuser')
   limiter.block('blocked', '1d')
   let full = 0
@@ -92,8 +93,9 @@ test(`I6, I7: ${FLOOD} keys of which none may be forgotten end at the bound; who
 test('I1: a new key without room gets no more than its policy, however often it asks, while others still pass', () => {
   const guessers = Array.from({ length: 20 }, (_, i) => `guesser ${i}`)
   for (const policy of POLICIES) {
-    const options = { maxKeys: 2000, onFull: 'deny', newcomers: { limit: 10_000, window: '1d' } } as const
-    const { limiter, clock } = limiterOf(policy, options)
+    const clock = manualClock(MORNING_MS)
+    const options = { clock, maxKeys: 2000, onFull: 'deny' } as const
+    const limiter = makeLimiter(policy, options, { newcomers: { limit: 10_000, windowMs: 24 * HOUR_MS } })
     for (let i = 0; limiter.stats().refusals + limiter.stats().overflows < 20; i++) spend(limiter, 1, `spent ${i}`)
     const passed = guessers.map(() => 0)
     // Before anything flows back to those that are tracked.

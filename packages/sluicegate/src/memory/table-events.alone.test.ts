@@ -21,7 +21,7 @@ test('the first new key without room causes one process warning, which says what
   assert.equal(code, 'SLUICEGATE_TABLE_FULL')
   assert.match(
     message,
-    /^limiter "login" has no room for a new key: it tracks \d+ keys, .* Raise maxKeys or growTo, or choose a coarser key; see node_modules\/sluicegate\/docs\/warnings/,
+    /^limiter "login" has no room for a new key: it tracks \d+ keys, .* Raise maxKeys, or choose a coarser key; see node_modules\/sluicegate\/docs\/warnings/,
   )
   await new Promise(setImmediate)
   assert.equal(warnings, 1)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, type TestContext } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { CREW_ALGORITHMS, crewFor, everyNth, IS_LONG_RUN, Mate, policyOf, Random, shortOrLong } from 'sluicegate-testkit'
+import { makeLimiter } from '../create-limiter.js'
 import { createLimiter, type Key, type Limiter, manualClock } from '../index.js'
 
 // Threads that end wherever they are. To start one takes long, so most of those who end here are ends of a limiter, each with a core of its
@@ -18,21 +19,21 @@ const DEATHS = LIVES + THREADS
 
 /** Room for a third of the keys and blocks: threads end while they forget keys and move others in, too. */
 const ROOMS = [
-  ['one part', { maxKeys: 32 }],
-  ['a table that grows', { maxKeys: 8, growTo: 32 }],
+  ['one part', { maxKeys: 32 }, {}],
+  ['a table that grows', { maxKeys: 8 }, { growTo: 32 }],
 ] as const
 
 const crew = crewFor({ after }, WORKERS)
 
 for (const [i, { name, cost, specOf, keyOf }] of CREW_ALGORITHMS.entries()) {
   // In a short run by turns.
-  for (const [table, room] of IS_LONG_RUN ? ROOMS : ROOMS.slice(i % 2, (i % 2) + 1)) {
+  for (const [table, room, inner] of IS_LONG_RUN ? ROOMS : ROOMS.slice(i % 2, (i % 2) + 1)) {
     everyNth(i >> 1, 6)(
       `I8 ${name}: ${DEATHS} ends at random moments, within any verb, in ${table}, leave nothing stuck: every key answers, and later has its whole budget`,
       async (t) => {
         const clock = manualClock(START_MS)
         const takes = 50
-        const limiter = createLimiter(policyOf(specOf(takes, HOUR_MS)), { clock, ...room })
+        const limiter = makeLimiter(policyOf(specOf(takes, HOUR_MS)), { clock, ...room }, inner)
         const keys = Array.from({ length: 48 }, (_, i) => keyOf(`key ${i}`))
         await endOneAfterAnother(t, limiter, { keys, cost, takesOnly: false }, () => {
           clock.advance(1000)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { seedsFrom, shortOrLong } from 'sluicegate-testkit'
 import { SETTLED_ALGORITHMS, settledInMemory } from 'sluicegate-testkit/receipts/settled-history.js'
-import { createLimiter } from '../create-limiter.js'
+import { createLimiter, makeLimiter } from '../create-limiter.js'
 import { fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
 import type { Limiter } from '../limiter.js'
 import { type ManualClock, manualClock } from '../time/clock.js'
@@ -136,7 +136,7 @@ test('listed keys, shadow denials and keys without room charge nothing, and retu
     assert.equal(limiter.peek('k').wouldDeny, 'shadow' in options ? true : undefined)
     limiter.close()
   }
-  const full = createLimiter(policy, { clock: manualClock(START_MS), maxKeys: 1, newcomers: { limit: 24, window: '1h' } })
+  const full = makeLimiter(policy, { clock: manualClock(START_MS), maxKeys: 1 }, { newcomers: { limit: 24, windowMs: 3_600_000 } })
   for (let i = 0; i < 12; i++) full.take(`spent ${i}`, 10)
   const job = await held(full, 1, 'new')
   const before = full.peek('new')

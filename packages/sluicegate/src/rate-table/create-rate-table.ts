@@ -9,14 +9,12 @@ import { LONGEST_NS } from './call-rate.js'
 import { MemoryRateTable } from './memory-rate-table.js'
 import type { RateTable, RateTableHandle } from './rate-table.js'
 import { isTableHandle } from './table-handle.js'
-import { restoreTable, tableInSnapshot } from './table-snapshot.js'
+import { restoreTable, type TableDescription, tableInSnapshot } from './table-snapshot.js'
 
 /** What {@link createRateTable} takes. */
 export interface RateTableOptions {
-  /** Keys that always find room; default 100,000. */
+  /** Keys that always find room, in a table of that size; default 100,000, and this table grows to 1,600,000. */
   readonly maxKeys?: number
-  /** Keys that the table grows to when it is full of keys that may be denied; default 16 times `maxKeys`. */
-  readonly growTo?: number
   /** How many keys each list of {@link RateTable.hotKeys} follows, 0 to 10,000; default 0. */
   readonly hotKeys?: number
   /** Default: the precise clock. */
@@ -24,7 +22,7 @@ export interface RateTableOptions {
 }
 
 const DEFAULT_MAX_KEYS = 100_000
-const DEFAULT_GROWTH = 16
+const DEFAULT_GROW_TO = 1_600_000
 /** Units of call-rate.ts in the core. */
 const UNITS_PER_US = 2_000
 const UNITS_PER_TOKEN = 2
@@ -50,11 +48,10 @@ const NO_HOST = { policyChanged() {}, calendarWindowStart: () => 0, calendarWind
  * table.throttle('user:42', { maxBurst: 15, count: 30, periodS: 60 }) // 16 at once, then 30 a minute
  */
 export function createRateTable(options: RateTableOptions = {}): RateTable {
-  const checked = checkOptions(options, ['maxKeys', 'growTo', 'hotKeys', 'clock'], '{ maxKeys: 100_000 }', 'createRateTable()')
+  const checked = checkOptions(options, ['maxKeys', 'hotKeys', 'clock'], '{ maxKeys: 100_000 }', 'createRateTable()')
   const { maxKeys = DEFAULT_MAX_KEYS, hotKeys, clock = preciseClock() } = checked
+  const growTo = checked.maxKeys ?? DEFAULT_GROW_TO
   checkInteger('maxKeys', maxKeys, 1, MOST_KEYS)
-  const { growTo = Math.min(DEFAULT_GROWTH * maxKeys, MOST_KEYS) } = checked
-  checkInteger('growTo', growTo, maxKeys, MOST_KEYS)
   checkClock(clock)
   const secret = randomSecret()
   return new MemoryRateTable(
@@ -86,7 +83,7 @@ export function restoreRateTable(snapshot: Uint8Array, options: Pick<RateTableOp
   return new MemoryRateTable(opened, clock, secret, { maxKeys, growTo }, new TopLists(checkedHotKeys(checked.hotKeys)))
 }
 
-function newTable({ maxKeys, growTo }: Required<Pick<RateTableOptions, 'maxKeys' | 'growTo'>>, clock: Clock): OpenCore {
+function newTable({ maxKeys, growTo }: Pick<TableDescription, 'maxKeys' | 'growTo'>, clock: Clock): OpenCore {
   const section = sectionAt(0, { maxKeys, growTo, stride: 0 })
   const opened = new OpenCore(createMemory(section.end, false), section.address, NO_HOST)
   const { core } = opened

@@ -105,7 +105,7 @@ test('no value of any type is answered with a TypeError, in any position: the ar
 
 test('a full table evicts the key with the least debt that would pass with one more, and denies new keys when none would', () => {
   const clock = manualClock(START_MS)
-  using table = createRateTable({ clock, maxKeys: 8, growTo: 8 })
+  using table = createRateTable({ clock, maxKeys: 8 })
   const slow = { maxBurst: 0, count: 1, periodS: 3600 }
   for (let key = 0; table.stats().refusals === 0; key++) table.throttle(`spent ${key}`, slow)
   const { keys } = table.stats()
@@ -160,7 +160,7 @@ function passedInWorker(table: RateTable, program: string): Promise<readonly num
 
 test('a restored table continues where the snapshot was taken, less what has flowed back', () => {
   const clock = manualClock(START_MS)
-  using table = createRateTable({ clock, maxKeys: 200, growTo: 2_000 })
+  using table = createRateTable({ clock, maxKeys: 2_000 })
   const rate = { maxBurst: 9, count: 1, periodS: 10 }
   for (let key = 0; key < 800; key++) table.throttle(`key ${key}`, rate, key % 11)
   const bytes = table.snapshot()

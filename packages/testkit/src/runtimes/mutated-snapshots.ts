@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
+import { makeLimiter } from '../../../sluicegate/dist/create-limiter.js'
 import {
   allOf,
   concurrency,
@@ -72,7 +73,7 @@ function usedLimiter(policy: Policy): { readonly snapshot: Snapshot; readonly no
 /** The same of a table that has grown to its bound, and of which new keys without room share a budget. */
 function fullLimiter(policy: Policy): { readonly snapshot: Snapshot; readonly nowMs: number } {
   const clock = manualClock(START_MS)
-  using limiter = createLimiter(policy, { clock, maxKeys: 4, growTo: 40, newcomers: { limit: 5, window: '1h' } })
+  using limiter = makeLimiter(policy, { clock, maxKeys: 4 }, { growTo: 40, newcomers: { limit: 5, windowMs: 3_600_000 } })
   for (let i = 0; i < 400; i++) limiter.take(`k${i >> 2}`, 2)
   return { snapshot: decodedSnapshot(limiter.snapshot()), nowMs: clock.nowMs() }
 }

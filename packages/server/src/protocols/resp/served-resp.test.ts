@@ -14,7 +14,7 @@ const YAML = `
 policies:
   api: { algorithm: token-bucket, limit: 10, window: 1m }
   jobs: { algorithm: concurrency, limit: 1, ttl: 1h }
-throttle: { max-keys: 1000, grow-to: 1000 }
+throttle: { max-keys: 1000 }
 tokens:
   - { name: gateway, scope: decide, secret: 0123456789abcdef-gateway }
 `

@@ -25,7 +25,7 @@ function ownFile(random: Random): Tree {
     ['stop', mapping(random, { drain: '5s', finish: '1s' })],
     ['dashboard', mapping(random, { keys: 'masked' })],
     ['log', mapping(random, { level: 'info' })],
-    ['throttle', mapping(random, { 'max-keys': '100', 'grow-to': '200' })],
+    ['throttle', mapping(random, { 'max-keys': '100' })],
     ['snapshot', mapping(random, { file: 'keys.snapshot', every: '1m' })],
     ['storage', mapping(random, { redis: '{ url: "redis://a" }', kind: 'memory' })],
     ['tokens', [mapping(random, { name: 'a', scope: 'admin', secret: 'a'.repeat(24), priority: 'high' })]],
@@ -53,7 +53,6 @@ function ownPolicy(random: Random): Tree {
   const more: Pairs = [
     ['burst', number(random)],
     ['time-zone', random.pick(['Europe/Rome', 'UTC', 'Nowhere'])],
-    ['grow-to', String(random.magnitude(16, 4_000))],
     ['max-settle', String(random.pick([1, 10, 0]))],
     ['on-full', random.pick(['evict', 'deny', 'drop'])],
     ['tiers', mapping(random, { pro: `{ limit: ${number(random)} }`, free: `{ limit: 1, window: ${span(random)} }` })],
