@@ -46,9 +46,6 @@ export type { Overflow, OwnQueueOptions, QueueLimiter, QueueOptions, RunningJob,
 export { QueueError, type QueueErrorCode, type QueueStats, type QueueVerbs, type WorkQueue } from './queue/work-queue.js'
 /** @internal */
 export { rateLimit } from './rate-limit-elsewhere.js'
-export type { CallRate } from './rate-table/call-rate.js'
-export { attachRateTable, createRateTable, type RateTableOptions, restoreRateTable } from './rate-table/create-rate-table.js'
-export type { RateTable, RateTableHandle, Throttled } from './rate-table/rate-table.js'
 export type { ServerLoad, ShardLoads, SlotLoad } from './shared/calls/shard-load.js'
 export type { OutageMode } from './shared/outage/local-share.js'
 export type { OutageEvent } from './shared/outage/outage-account.js'

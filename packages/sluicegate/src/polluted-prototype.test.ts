@@ -17,17 +17,14 @@ import { HeaderWriter } from './http.js'
 import {
   allOf,
   attachLimiter,
-  attachRateTable,
   concurrency,
   createLimiter,
   createQueue,
-  createRateTable,
   fixedWindow,
   gcra,
   type Limiter,
   type Policy,
   restoreLimiter,
-  restoreRateTable,
   slidingLog,
   slidingWindow,
   slowDown,
@@ -36,6 +33,7 @@ import {
 import { address, apiKey, header, subject } from './keys/index.js'
 import { Middleware } from './middleware/middleware.js'
 import { limited as limitedDispatch, limitedFetch } from './outbound/index.js'
+import { attachRateTable, createRateTable, restoreRateTable } from './rate-table/index.js'
 import { createRedisRateTable, type RedisClient, redis } from './redis/index.js'
 
 // One write to Object.prototype, by a fault of any module in the process, must change no limit. The names of options are collected from the

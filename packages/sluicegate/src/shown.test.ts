@@ -9,7 +9,6 @@ import {
   attachLimiter,
   concurrency,
   createLimiter,
-  createRateTable,
   fixedWindow,
   type Limiter,
   type Policy,
@@ -18,6 +17,7 @@ import {
   tokenBucket,
 } from './index.js'
 import type { WithOverrides } from './overrides.js'
+import { createRateTable } from './rate-table/index.js'
 import { redis, scriptedStore } from './redis/redis.js'
 import type { SharedOptions } from './shared/shared-options.js'
 

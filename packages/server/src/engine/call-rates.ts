@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import { type CallRate, type Decision, type HotKey, type HotKeys, type LimiterStats, StoreError, type Throttled } from 'sluicegate'
+import { type Decision, type HotKey, type HotKeys, type LimiterStats, StoreError } from 'sluicegate'
+import type { CallRate, Throttled } from 'sluicegate/rate-table'
 import type { Awaitable } from './awaitable.js'
 import type { DecisionObserver } from './decision-observer.js'
 import type { Latency } from './latency.js'

@@ -1,9 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import {
-  type CallRate,
   type Clock,
   createLimiter,
-  createRateTable,
   type Decision,
   type HotKeys,
   type Key,
@@ -14,10 +12,9 @@ import {
   PolicyError,
   type Reservation,
   restoreLimiter,
-  restoreRateTable,
   type SharedStats,
-  type Throttled,
 } from 'sluicegate'
+import { type CallRate, createRateTable, restoreRateTable, type Throttled } from 'sluicegate/rate-table'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { Awaitable } from './awaitable.js'
 import { reserveNowOf } from './reserve-now.js'

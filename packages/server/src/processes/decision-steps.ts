@@ -1,4 +1,5 @@
-import { type CallRate, type Decision, type Key, StoreError } from 'sluicegate'
+import { type Decision, type Key, StoreError } from 'sluicegate'
+import type { CallRate } from 'sluicegate/rate-table'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { Awaitable } from '../engine/awaitable.js'
 import { type Engine, type ServedPolicy, whenDone } from '../engine/engine.js'

@@ -1,4 +1,5 @@
-import type { CallRate, Decision, HotKeys, Key, Policy, Throttled } from 'sluicegate'
+import type { Decision, HotKeys, Key, Policy } from 'sluicegate'
+import type { CallRate, Throttled } from 'sluicegate/rate-table'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import {
   type LimiterMaking,

@@ -1,6 +1,7 @@
 import { checkedTop } from '../arguments.js'
 import type { Key } from '../key.js'
 import { checkInteger } from '../options/option-checks.js'
+import { type Counted, CountHeap } from './count-heap.js'
 
 const MOST_HOT_KEYS = 10_000
 
@@ -37,12 +38,9 @@ export function merged(lists: readonly HotKey[]): HotKey[] {
   return [...counts.values()].sort((a, b) => b.count - a.count)
 }
 
-interface Counter {
+interface Counter extends Counted {
   key: string
-  count: number
   overcount: number
-  /** Its place in the heap. */
-  at: number
 }
 
 /**
@@ -57,8 +55,7 @@ interface Counter {
 export class SpaceSaving {
   private readonly size: number
   private readonly counters = new Map<string, Counter>()
-  /** A binary heap, the smallest count first: the counter to take over. */
-  private readonly heap: Counter[] = []
+  private readonly heap = new CountHeap<Counter>()
 
   constructor(size: number) {
     this.size = size
@@ -69,58 +66,28 @@ export class SpaceSaving {
     const known = this.counters.get(key)
     if (known !== undefined) {
       known.count++
-      this.sink(known)
+      this.heap.sink(known)
       return
     }
-    if (this.heap.length < this.size) {
-      const counter = { key, count: 1, overcount: 0, at: this.heap.length }
+    if (this.heap.size < this.size) {
+      const counter = { key, count: 1, overcount: 0, at: 0 }
       this.heap.push(counter)
       this.counters.set(key, counter)
-      this.rise(counter)
       return
     }
-    const least = this.heap[0]
+    const { least } = this.heap
     if (least === undefined) return
     this.counters.delete(least.key)
     least.key = key
     least.overcount = least.count
     least.count++
     this.counters.set(key, least)
-    this.sink(least)
+    this.heap.sink(least)
   }
 
   /** The `n` highest counts, highest first. */
   top(n: number): HotKey[] {
-    return [...this.heap]
-      .sort((a, b) => b.count - a.count)
-      .slice(0, n)
-      .map(({ key, count, overcount }) => ({ key, count, overcount }))
-  }
-
-  private sink(counter: Counter): void {
-    for (;;) {
-      const left = this.heap[2 * counter.at + 1]
-      const right = this.heap[2 * counter.at + 2]
-      const smaller = right !== undefined && left !== undefined && right.count < left.count ? right : left
-      if (smaller === undefined || smaller.count >= counter.count) return
-      this.trade(counter, smaller)
-    }
-  }
-
-  private rise(counter: Counter): void {
-    for (;;) {
-      const parent = this.heap[(counter.at - 1) >> 1]
-      if (parent === undefined || parent.count <= counter.count) return
-      this.trade(counter, parent)
-    }
-  }
-
-  private trade(a: Counter, b: Counter): void {
-    const at = a.at
-    a.at = b.at
-    b.at = at
-    this.heap[a.at] = a
-    this.heap[b.at] = b
+    return this.heap.top(n).map(({ key, count, overcount }) => ({ key, count, overcount }))
   }
 }
 

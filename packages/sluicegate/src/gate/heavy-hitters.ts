@@ -1,10 +1,9 @@
-interface Counter {
+import { type Counted, CountHeap } from '../decision/count-heap.js'
+
+interface Counter extends Counted {
   readonly key: string
   readonly low: number
   readonly high: number
-  count: number
-  /** Its place in the heap. */
-  at: number
 }
 
 /**
@@ -17,8 +16,7 @@ interface Counter {
 export class HeavyHitters {
   readonly #size: number
   readonly #counters = new Map<string, Counter>()
-  /** A binary heap, the smallest count first. */
-  #heap: Counter[] = []
+  readonly #heap = new CountHeap<Counter>()
 
   constructor(size: number) {
     this.#size = size
@@ -26,15 +24,15 @@ export class HeavyHitters {
 
   /** The count of a key, as the sketch has it after a record. */
   offer(key: string, low: number, high: number, count: number): void {
-    const least = this.#heap[0]
-    const isFull = this.#heap.length >= this.#size
+    const { least } = this.#heap
+    const isFull = this.#heap.size >= this.#size
     if (isFull && (least === undefined || count <= least.count)) return
     const known = this.#counters.get(key)
     if (known !== undefined) {
       // A count falls when time goes on; the heap is put in order again by the next renewal.
       if (count > known.count) {
         known.count = count
-        this.#sink(known)
+        this.#heap.sink(known)
       }
       return
     }
@@ -42,56 +40,21 @@ export class HeavyHitters {
     this.#counters.set(key, counter)
     if (isFull) {
       this.#counters.delete((least as Counter).key)
-      this.#heap[0] = counter
-      this.#sink(counter)
-    } else {
-      counter.at = this.#heap.length
-      this.#heap.push(counter)
-      this.#rise(counter)
-    }
+      this.#heap.replaceLeast(counter)
+    } else this.#heap.push(counter)
   }
 
   /** Counts all keys again, and forgets those without a count. */
   renew(countOf: (low: number, high: number) => number): void {
-    for (const counter of this.#heap) {
+    this.#heap.renew((counter) => {
       counter.count = countOf(counter.low, counter.high)
       if (counter.count === 0) this.#counters.delete(counter.key)
-    }
-    this.#heap = this.#heap.filter(({ count }) => count > 0).sort((a, b) => a.count - b.count)
-    for (let i = 0; i < this.#heap.length; i++) (this.#heap[i] as Counter).at = i
+      return counter.count > 0
+    })
   }
 
   /** The `n` highest counts, highest first. */
   top(n: number): { readonly key: string; readonly count: number }[] {
-    return [...this.#heap]
-      .sort((a, b) => b.count - a.count)
-      .slice(0, n)
-      .map(({ key, count }) => ({ key, count }))
-  }
-
-  #sink(counter: Counter): void {
-    for (;;) {
-      const left = this.#heap[2 * counter.at + 1]
-      const right = this.#heap[2 * counter.at + 2]
-      const smaller = right !== undefined && left !== undefined && right.count < left.count ? right : left
-      if (smaller === undefined || smaller.count >= counter.count) return
-      this.#trade(counter, smaller)
-    }
-  }
-
-  #rise(counter: Counter): void {
-    for (;;) {
-      const parent = this.#heap[(counter.at - 1) >> 1]
-      if (parent === undefined || parent.count <= counter.count) return
-      this.#trade(counter, parent)
-    }
-  }
-
-  #trade(a: Counter, b: Counter): void {
-    const at = a.at
-    a.at = b.at
-    b.at = at
-    this.#heap[a.at] = a
-    this.#heap[b.at] = b
+    return this.#heap.top(n).map(({ key, count }) => ({ key, count }))
   }
 }

@@ -1,4 +1,4 @@
-import type { CallRate, Throttled } from 'sluicegate'
+import type { CallRate, Throttled } from 'sluicegate/rate-table'
 import { type Awaitable, PolicyError } from '../../engine/engine.js'
 import type { CallTracing } from '../call-tracing.js'
 import { type Client, type Command, CommandFault, type CommandList, NOT_AN_INTEGER, type Reply, wrongArguments } from './command.js'
