@@ -1,6 +1,6 @@
 import type { Decision, Policy } from 'sluicegate'
 import { type Admission, firstOver, specOf } from 'sluicegate-testkit'
-import { Timeline } from 'sluicegate-testkit/leases/lease-draws.js'
+import { Timeline } from 'sluicegate-testkit/virtual-time.js'
 import { leaseStepOf } from 'sluicegate-testkit/leases/leased-fleet.js'
 import { type LeaseStep, SOUND_RECORDS } from 'sluicegate-testkit/twins/lease-step.js'
 import type { Grant } from '../../../packages/sluicegate/dist/lease/grant.js'
@@ -25,12 +25,12 @@ class TimelineClock implements Clock {
   }
 
   nowMs(): number {
-    return this.#timeline.nowUs / 1000
+    return this.#timeline.now / 1000
   }
 
   after(ms: number, run: () => void): () => void {
     let isCancelled = false
-    this.#timeline.inUs(Math.max(0, Math.ceil(ms * 1000)), () => {
+    this.#timeline.after(Math.max(0, Math.ceil(ms * 1000)), () => {
       if (isCancelled) return
       this.isUnsettled = true
       // A timeout waits for turns of the event loop, in which sockets would be read.
@@ -99,7 +99,7 @@ export async function simulateLeased(
   const limiters = Array.from({ length: cell.nodes }, () => limiterOver(store, policy, clock, cell.nodes))
   const decided: Decided[] = []
   const passUntil = async (untilUs: number): Promise<void> => {
-    while (timeline.nextUs <= untilUs) {
+    while (timeline.next <= untilUs) {
       timeline.run(1)
       if (clock.isUnsettled) await clock.settle()
     }
@@ -107,10 +107,10 @@ export async function simulateLeased(
   for (const { atUs, node } of arrivals) {
     const dueUs = START_US + atUs
     await passUntil(dueUs)
-    timeline.nowUs = dueUs
+    timeline.now = dueUs
     const done = ({ allowed, source }: Decision): void => {
-      if (source === 'outage') throw new Error(`outage at ${atUs} node ${node}, after ${timeline.nowUs - START_US - atUs}`)
-      const nowUs = timeline.nowUs - START_US
+      if (source === 'outage') throw new Error(`outage at ${atUs} node ${node}, after ${timeline.now - START_US - atUs}`)
+      const nowUs = timeline.now - START_US
       // A take of the store was spent when the store decided it.
       decided.push({ node, askedUs: atUs, atUs: nowUs, spentUs: source === 'store' ? nowUs - store.backUs : nowUs, allowed })
     }
@@ -121,10 +121,10 @@ export async function simulateLeased(
     } else {
       done(decision)
       // A take that is decided at once may have begun a refill.
-      if (timeline.nextUs > dueUs) await undefined
+      if (timeline.next > dueUs) await undefined
     }
   }
-  await passUntil(timeline.nowUs + 5 * roundTripUs)
+  await passUntil(timeline.now + 5 * roundTripUs)
   for (const limiter of limiters) limiter.close()
   return { decided, callsUs: store.callsUs }
 }
@@ -181,10 +181,10 @@ class SimulatedBackend implements Backend {
   #call<Result>(run: (nowUs: number) => Result): Promise<Result> {
     const timeline = this.#timeline
     return new Promise((resolve) => {
-      timeline.inUs(this.#toUs, () => {
-        this.callsUs.push(timeline.nowUs - START_US)
-        const result = run(timeline.nowUs)
-        timeline.inUs(this.backUs, () => {
+      timeline.after(this.#toUs, () => {
+        this.callsUs.push(timeline.now - START_US)
+        const result = run(timeline.now)
+        timeline.after(this.backUs, () => {
           this.#clock.isUnsettled = true
           resolve(result)
         })

@@ -1,11 +1,10 @@
+import { turns } from 'sluicegate-testkit/turns.js'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { promisedLimiter } from 'sluicegate-testkit/adapters/harness.js'
 import { concurrency, createLimiter, fixedWindow, manualClock, slowDown } from './index.js'
 
 const FIVE = fixedWindow({ limit: 5, window: '365d', name: 'five' })
-const turn = (): Promise<void> => new Promise(setImmediate)
-
 function slowed(most = 10) {
   const clock = manualClock(1_789_000_000_000)
   const limiter = createLimiter(FIVE, { clock })
@@ -17,7 +16,7 @@ test('takes above `after` resolve later the more is in use, and a denial at once
   const { clock, takes } = slowed()
   const seen: string[] = []
   for (let i = 1; i <= 6; i++) void takes.take('k').then(({ allowed }) => seen.push(`${i} ${allowed}`))
-  await turn()
+  await turns()
   assert.deepEqual(seen, ['1 true', '2 true', '6 false'])
   for (const [i, after] of [
     [3, 10],
@@ -25,10 +24,10 @@ test('takes above `after` resolve later the more is in use, and a denial at once
     [5, 30],
   ] as const) {
     clock.set(1_789_000_000_000 + after - 1)
-    await turn()
+    await turns()
     assert.equal(seen.includes(`${i} true`), false)
     clock.advance(1)
-    await turn()
+    await turns()
     assert.equal(seen.includes(`${i} true`), true)
   }
 })
@@ -39,7 +38,7 @@ test('an abort rejects with its reason and gives back what was taken, as a permi
   const stop = new AbortController()
   const reason = new Error('no longer wanted')
   const delayed = takes.take('k', { cost: 2, signal: stop.signal })
-  await turn()
+  await turns()
   assert.equal(limiter.peek('k').remaining, 1)
   stop.abort(reason)
   await assert.rejects(delayed, reason)
@@ -49,7 +48,7 @@ test('an abort rejects with its reason and gives back what was taken, as a permi
   const places = slowDown(slots, { after: 0, delay: 10 }, { clock })
   const again = new AbortController()
   const place = places.take('k', { signal: again.signal })
-  await turn()
+  await turns()
   again.abort(reason)
   await assert.rejects(place, reason)
   assert.equal(slots.peek('k').remaining, 2)
@@ -70,7 +69,7 @@ test('a signal that is used for long is listened to only while something is dela
     remove(...args)
   }
   const all = Array.from({ length: 5 }, () => takes.take('k', { signal }))
-  await turn()
+  await turns()
   assert.ok(listeners >= 1)
   clock.advance(100)
   await Promise.all(all)
@@ -81,7 +80,7 @@ test('where as many are delayed as may be, one more is denied and costs nothing'
   const { clock, limiter, takes } = slowed(1)
   await takes.take('k', { cost: 2 })
   const delayed = takes.take('k')
-  await turn()
+  await turns()
   const { allowed, retryAfterMs } = await takes.take('k')
   assert.deepEqual([allowed, retryAfterMs, limiter.peek('k').remaining], [false, 20, 2])
   clock.advance(10)
@@ -108,7 +107,7 @@ test('a permit lasts through a delay that is longer than its time, and from then
   const limiter = createLimiter(concurrency({ limit: 2, ttl: '10s' }), { clock })
   const takes = slowDown(limiter, { after: 0, delay: 25_000 }, { clock })
   const first = takes.take('k')
-  await turn()
+  await turns()
   for (let i = 0; i < 5; i++) {
     assert.equal(limiter.peek('k').remaining, 1)
     clock.advance(5_000)
@@ -124,7 +123,7 @@ test('an abort after the limiter was closed rejects with its reason as well', as
   await takes.take('k', { cost: 2 })
   const stop = new AbortController()
   const delayed = takes.take('k', { signal: stop.signal })
-  await turn()
+  await turns()
   limiter.close()
   const reason = new Error('no longer wanted')
   stop.abort(reason)

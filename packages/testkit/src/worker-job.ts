@@ -1,3 +1,4 @@
+import { microtasks } from './turns.js'
 import type { Decision, Key, ManualClock, Policy, WaitOptions } from 'sluicegate'
 import { manualClock } from '../../sluicegate/dist/time/clock.js'
 import { Waiting } from '../../sluicegate/dist/waiting/waiting.js'
@@ -124,5 +125,5 @@ export class WaitLog {
 
 /** Lets every promise that can settle now do so. */
 export async function settled(): Promise<void> {
-  for (let i = 0; i < 10; i++) await Promise.resolve()
+  await microtasks(10)
 }

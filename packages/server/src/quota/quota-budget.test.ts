@@ -6,7 +6,8 @@ import { test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { BudgetNumbers } from 'sluicegate-server/dist/quota/quota-budget.js'
 import { longTest, Random, shortOrLong } from 'sluicegate-testkit'
-import { type BudgetClass, quotaHistory, Timeline } from 'sluicegate-testkit/service/quota-history.js'
+import { type BudgetClass, quotaHistory } from 'sluicegate-testkit/service/quota-history.js'
+import { Timeline } from 'sluicegate-testkit/virtual-time.js'
 import { SimulatedEnvoy } from 'sluicegate-testkit/service/simulated-envoy.js'
 import { BurstLedger } from './burst-ledger.js'
 import type { Holder } from './holder.js'
@@ -124,24 +125,24 @@ function runLoad({ numbers, ttlSeconds, reportMs, delayMs, seconds, demands, bre
       const arrived = poisson(random, ((demands[index]?.(second) ?? 0) * STEP_MS) / 1_000)
       each.counted += arrived
       admitted[second] = (admitted[second] ?? 0) + each.envoy.admit(arrived, timeline.now / 1_000)
-      timeline.add(timeline.now + STEP_MS, step)
+      timeline.at(timeline.now + STEP_MS, step)
     }
     const report = (): void => {
       if (each.isGone) return
       const { counted } = each
       each.counted = 0
-      timeline.add(timeline.now + delayMs, () => {
+      timeline.at(timeline.now + delayMs, () => {
         if (each.isGone) return
         if (each.holder === undefined) each.holder = budget.join(timeline.now)
         else budget.report(each.holder, counted, timeline.now)
       })
-      timeline.add(timeline.now + reportMs, report)
+      timeline.at(timeline.now + reportMs, report)
     }
-    timeline.add(random.fraction() * STEP_MS, step)
-    timeline.add(random.fraction() * reportMs, report)
+    timeline.at(random.fraction() * STEP_MS, step)
+    timeline.at(random.fraction() * reportMs, report)
     const breakAt = breaks?.get(index)
     if (breakAt !== undefined)
-      timeline.add(breakAt * 1_000, () => {
+      timeline.at(breakAt * 1_000, () => {
         each.isGone = true
         if (each.holder !== undefined) budget.leave(each.holder, timeline.now)
       })
@@ -153,12 +154,12 @@ function runLoad({ numbers, ttlSeconds, reportMs, delayMs, seconds, demands, bre
         const second = Math.floor(timeline.now / 1_000)
         changes[second] = (changes[second] ?? 0) + 1
       }
-      timeline.add(timeline.now + delayMs, () => to?.envoy.apply(assignment, timeline.now / 1_000))
-      timeline.add(timeline.now + 2 * delayMs, () => budget.confirm(holder, timeline.now))
+      timeline.at(timeline.now + delayMs, () => to?.envoy.apply(assignment, timeline.now / 1_000))
+      timeline.at(timeline.now + 2 * delayMs, () => budget.confirm(holder, timeline.now))
     }
-    timeline.add(timeline.now + PLAN_MS, plan)
+    timeline.at(timeline.now + PLAN_MS, plan)
   }
-  timeline.add(0, plan)
+  timeline.at(0, plan)
   timeline.runUntil(seconds * 1_000)
   return { admitted, changes }
 }

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
-import { type Answering, LimitedServer, turnsOf, until, withLimitedAgent } from 'sluicegate-testkit/outbound/limited-server.js'
+import { type Answering, LimitedServer, withLimitedAgent } from 'sluicegate-testkit/outbound/limited-server.js'
+import { turns, turnsUntil } from 'sluicegate-testkit/turns.js'
 import { Agent, Client, type Dispatcher, interceptors, request, fetch as undiciFetch } from 'undici'
 import { createLimiter } from '../create-limiter.js'
 import { gcra, tokenBucket } from '../policy/single-policy.js'
@@ -134,10 +135,10 @@ test('a request aborted while it waits takes no token, and the connection is not
     for (const call of calls) {
       const client = new AbortController()
       const rejected = assert.rejects(call(client.signal), gone)
-      await until(() => stats().waiting === 1)
+      await turnsUntil(() => stats().waiting === 1)
       client.abort(gone)
       await rejected
-      await until(() => stats().waiting === 0)
+      await turnsUntil(() => stats().waiting === 0)
     }
     await new Promise((resolve) => setImmediate(resolve))
     assert.ok(limiter.peek(host).retryAfterMs <= before)
@@ -173,7 +174,7 @@ test('a place is held until the body is through', async () => {
   await withLimitedAgent(answer, { concurrency: 1 }, async ({ server, dispatcher, stats }) => {
     const first = await request(server.url, { dispatcher })
     const second = request(server.url, { dispatcher })
-    await turnsOf(20)
+    await turns(20)
     assert.deepEqual([stats().sent, stats().waiting, server.asked.length], [1, 1, 1])
     open[0]?.end('k')
     assert.equal(await first.body.text(), 'ok')

@@ -4,7 +4,8 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { longTest } from 'sluicegate-testkit'
-import { type Answering, LimitedServer, turnsOf, until, withLimitedAgent } from 'sluicegate-testkit/outbound/limited-server.js'
+import { type Answering, LimitedServer, withLimitedAgent } from 'sluicegate-testkit/outbound/limited-server.js'
+import { turns, turnsUntil } from 'sluicegate-testkit/turns.js'
 import { request } from 'undici'
 import { manualClock } from '../time/clock.js'
 
@@ -18,8 +19,8 @@ test('with undici, too, an unread body frees its place after bodyTimeout, and st
   await withLimitedAgent(large, { clock, concurrency: 1, bodyTimeout: 1_000 }, async ({ server, dispatcher, stats }) => {
     const first = await request(server.url, { dispatcher })
     const second = request(server.url, { dispatcher })
-    await until(() => first.body.readableLength > 0 && first.body.readableLength >= first.body.readableHighWaterMark)
-    await turnsOf(20)
+    await turnsUntil(() => first.body.readableLength > 0 && first.body.readableLength >= first.body.readableHighWaterMark)
+    await turns(20)
     assert.equal(stats().waiting, 1)
     clock.advance(1_000)
     const { body } = await second
@@ -38,7 +39,7 @@ test('a reader who continues in time keeps the place', { timeout: 20_000 }, asyn
     for await (const chunk of body) {
       bytes += (chunk as Buffer).length
       if (bytes < LARGE) assert.equal(stats().sent, 1)
-      await turnsOf(2)
+      await turns(2)
       clock.advance(900)
     }
     assert.equal((await (await second).body.arrayBuffer()).byteLength, LARGE)

@@ -1,3 +1,4 @@
+import { microtasks } from 'sluicegate-testkit/turns.js'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -135,7 +136,7 @@ async function assertLife(
     else if (move.kind === 'pause') limiter.queue.pause()
     else if (move.kind === 'resume') limiter.queue.resume()
     else limiter.queue.clear()
-    await turns()
+    await microtasks(60)
     const { queued, running: taken } = limiter.queue.stats()
     assert.ok(queued <= queue.maxQueued && taken <= queue.concurrency, `${queued} wait, ${taken} run`)
   }
@@ -146,7 +147,7 @@ async function assertLife(
     assert.ok(i < 400, `${asked - settledCount} of ${asked} jobs never settled`)
     for (const end of [...running]) end()
     clock.advance(WINDOW_MS / 4)
-    await turns()
+    await microtasks(60)
   }
   await Promise.all([...outcomes, limiter.queue.onIdle()])
   assertWithin(policy, started)
@@ -183,6 +184,3 @@ function assertWithin(policy: Policy, started: readonly Started[]): void {
   }
 }
 
-async function turns(): Promise<void> {
-  for (let i = 0; i < 60; i++) await Promise.resolve()
-}

@@ -1,3 +1,4 @@
+import { microtasks } from 'sluicegate-testkit/turns.js'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { shortOrLong } from 'sluicegate-testkit'
@@ -12,11 +13,6 @@ import { createQueue } from './create-queue.js'
 import { QueueError, type QueueErrorCode } from './work-queue.js'
 
 const START_MS = 1_760_000_000_000
-
-/** Lets everything happen that needs no more time. */
-async function settled(): Promise<void> {
-  for (let i = 0; i < 300; i++) await Promise.resolve()
-}
 
 function made(policy: Policy, options: LimiterOptions = {}) {
   const clock = manualClock(START_MS)
@@ -35,11 +31,11 @@ function made(policy: Policy, options: LimiterOptions = {}) {
   }
   const advance = async (ms: number): Promise<void> => {
     clock.advance(ms)
-    await settled()
+    await microtasks(300)
   }
   const finish = async (name: string): Promise<void> => {
     jobs.get(name)?.()
-    await settled()
+    await microtasks(300)
   }
   return { clock, limiter, started, job, quick, advance, finish }
 }
@@ -71,7 +67,7 @@ for (const policy of [
   test(`jobs start one by one as ${policy.algorithm} admits them, in the order of arrival`, async () => {
     const { limiter, started, quick, advance } = made(policy)
     const done = Promise.all(['a', 'b', 'c'].map((name) => limiter.run('key', quick(name))))
-    await settled()
+    await microtasks(300)
     for (let i = 0; i < 20; i++) await advance(100)
     assert.deepEqual(await done, ['a', 'b', 'c'])
     assert.deepEqual(started, ['a@0', 'b@1000', 'c@2000'])
@@ -116,7 +112,7 @@ test('a job of higher priority and another cost overtakes one that was next, and
 test('no more jobs run at once than concurrency says, over all keys, by priority and then by arrival', async () => {
   const { limiter, started, job, finish } = made(tokenBucket({ limit: 100, window: '1s' }), { queue: { concurrency: 2 } })
   const runs = ['a', 'b', 'c', 'd'].map((name) => limiter.run(name, job(name), { priority: name === 'd' ? 1 : 0 }))
-  await settled()
+  await microtasks(300)
   assert.deepEqual(started, ['a@0', 'b@0'])
   await finish('b')
   assert.deepEqual(started, ['a@0', 'b@0', 'd@0'])
@@ -143,7 +139,7 @@ test('a key without tokens keeps no other key from running', async () => {
   const { limiter, started, quick, advance } = made(tokenBucket({ limit: 1, window: '1h' }), { queue: { concurrency: 1 } })
   const runs = [limiter.run('busy', quick('busy')), limiter.run('busy', quick('later'), { priority: 9 })]
   for (let i = 0; i < 100; i++) runs.push(limiter.run(`key ${i}`, quick(`key ${i}`)))
-  await settled()
+  await microtasks(300)
   assert.equal(started.length, 101)
   await advance(3_600_000)
   await Promise.all(runs)
@@ -312,7 +308,7 @@ test('a paused queue starts nothing, spends nothing, and goes on where it stoppe
   assert.deepEqual([started, queue.isPaused, queue.stats().queued], [[], true, 2])
   assert.equal(limiter.peek('key').remaining, 1)
   queue.resume()
-  await settled()
+  await microtasks(300)
   assert.deepEqual(started, ['a@1000'])
   queue.pause()
   await advance(5000)
@@ -485,7 +481,7 @@ test('a permit is renewed as its own policy says, also one of a tier, and after 
   const short = concurrency({ limit: 1, ttl: '4s', name: 'short' })
   const { limiter, job, finish, advance } = made(long, { policyFor: (key) => (key === 'tier' ? short : undefined) })
   const jobs = [limiter.run('tier', job('tier')), limiter.run('own', job('own'))]
-  await settled()
+  await microtasks(300)
   limiter.update(concurrency({ limit: 1, ttl: '6s' }))
   for (let i = 0; i < 60; i++) {
     await advance(1_000)

@@ -1,3 +1,4 @@
+import { turns } from 'sluicegate-testkit/turns.js'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { shortOrLong } from 'sluicegate-testkit'
@@ -21,8 +22,6 @@ function standStill(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 }
 
-const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
-
 /** When a call is made and when the process stands still. */
 const ORDERS: Readonly<Record<string, (take: () => unknown) => Promise<void>>> = {
   'in the turn that asks': async (take) => {
@@ -31,8 +30,8 @@ const ORDERS: Readonly<Record<string, (take: () => unknown) => Promise<void>>> =
   },
   'once the question is written': async (take) => {
     take()
-    await nextTurn()
-    await nextTurn()
+    await turns()
+    await turns()
     standStill(STALL_MS)
   },
   'a little less than a time-out, and asks within': async (take) => {

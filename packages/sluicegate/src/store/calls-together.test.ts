@@ -1,3 +1,4 @@
+import { turns } from 'sluicegate-testkit/turns.js'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CallsTogether } from './calls-together.js'
@@ -16,19 +17,17 @@ function held() {
   return { sent, together, shape: () => sent.map(({ calls }) => calls.join(' ')) }
 }
 
-const turn = (): Promise<void> => new Promise(setImmediate)
-
 test('a call goes at once; those of a turn, and those that come while others are under way, go together', async () => {
   const { sent, together, shape } = held()
   const answers: Promise<string>[] = []
   for (const calls of ['a', 'bc', 'd', 'e', 'f', 'g']) {
     answers.push(...[...calls].map((call) => together.ask(call, undefined)))
-    await turn()
+    await turns()
   }
   assert.deepEqual(shape(), ['a', 'b c', 'd', 'e'])
   for (let i = 0; i < 5; i++) {
     sent[i]?.answer()
-    await turn()
+    await turns()
   }
   assert.deepEqual(shape(), ['a', 'b c', 'd', 'e', 'f g'])
   assert.deepEqual(await Promise.all(answers), ['a!', 'b!', 'c!', 'd!', 'e!', 'f!', 'g!'])
@@ -40,7 +39,7 @@ test('two calls for one key do not go together, and one that was given up does n
   const answers = [together.ask('a1', undefined), together.ask('a2', undefined), together.ask('b', controller.signal)]
   controller.abort()
   await assert.rejects(answers[2] as Promise<string>)
-  await turn()
+  await turns()
   assert.deepEqual(shape(), ['a1', 'a2'])
   sent[0]?.answer(new Error('lost'))
   sent[1]?.answer()

@@ -1,3 +1,4 @@
+import { turns } from 'sluicegate-testkit/turns.js'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLimiter } from '../create-limiter.js'
@@ -22,10 +23,6 @@ function failing(how: 'fails' | 'is silent'): CasStore & { calls: number } {
     return how === 'fails' ? Promise.reject(new Error('the connection broke')) : new Promise(() => undefined)
   }
   return store
-}
-
-async function turns(count: number): Promise<void> {
-  for (let i = 0; i < count; i++) await new Promise(setImmediate)
 }
 
 test('many callers that one failed call was for are one failure: the circuit stays closed', async () => {

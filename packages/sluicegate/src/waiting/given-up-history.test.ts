@@ -1,3 +1,4 @@
+import { turns } from 'sluicegate-testkit/turns.js'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { oracleFor, Random, shortOrLong, specOf } from 'sluicegate-testkit'
@@ -17,10 +18,6 @@ const SEEDS = Array.from({ length: shortOrLong(4, 20) }, (_, i) => 20_261_122 + 
 
 /** As declared in the guide; a burst of nine flows back in one and a half windows. */
 const FURTHEST_MS = 2 * WINDOW_MS
-
-async function turn(): Promise<void> {
-  await new Promise((resolve) => setImmediate(resolve))
-}
 
 /** Takes, waits, aborts and deadlines at random; then all who still wait give up. */
 async function playedOut(policy: Policy, seed: number): Promise<void> {
@@ -53,10 +50,10 @@ async function playedOut(policy: Policy, seed: number): Promise<void> {
     } else if (step < 9) {
       for (let ms = random.integer(0, 60); ms > 0; ms--) {
         clock.advance(1)
-        await turn()
+        await turns()
       }
     } else if (controllers.length > 0) random.pick(controllers).abort(new Error('enough'))
-    await turn()
+    await turns()
   }
   for (const controller of controllers) controller.abort(new Error('enough'))
   await Promise.all(ends)

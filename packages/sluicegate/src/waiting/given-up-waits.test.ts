@@ -1,10 +1,7 @@
+import { turns } from 'sluicegate-testkit/turns.js'
 import { shortOrLong } from 'sluicegate-testkit'
 import { givenUpWaits } from 'sluicegate-testkit/suites/given-up-waits.js'
 import { attachLimiter, createLimiter, manualClock } from '../index.js'
-
-async function turn(): Promise<void> {
-  await new Promise((resolve) => setImmediate(resolve))
-}
 
 givenUpWaits(
   'memory',
@@ -14,10 +11,10 @@ givenUpWaits(
     return {
       limiter,
       witness: attachLimiter(limiter.handle(), { clock }),
-      settle: turn,
+      settle: turns,
       advance: async (ms) => {
         clock.advance(ms)
-        await turn()
+        await turns()
       },
       stop: () => limiter.close(),
     }

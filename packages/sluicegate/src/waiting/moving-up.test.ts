@@ -1,3 +1,4 @@
+import { microtasks } from 'sluicegate-testkit/turns.js'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random, shortOrLong } from 'sluicegate-testkit'
@@ -24,10 +25,6 @@ const POLICIES: readonly Policy[] = [
   fixedWindow({ limit: 10, window: '1s' }),
 ]
 
-async function turns(): Promise<void> {
-  for (let i = 0; i < 60; i++) await Promise.resolve()
-}
-
 function fixture(policy: Policy) {
   const clock = manualClock(START_MS)
   const limiter = createLimiter(policy, { clock })
@@ -40,7 +37,7 @@ function fixture(policy: Policy) {
   }
   const advanceTo = async (ms: number): Promise<void> => {
     clock.set(START_MS + ms)
-    await turns()
+    await microtasks(60)
   }
   return { clock, limiter, wait, passed, advanceTo }
 }
@@ -53,12 +50,12 @@ for (const policy of POLICIES) {
     const starts: number[] = []
     void limiter.run('k', () => 'never', { cost: 8, signal: controller.signal }).catch(() => undefined)
     const last = limiter.run('k', () => starts.push(clock.nowMs() - START_MS))
-    await turns()
+    await microtasks(60)
     clock.advance(30)
     controller.abort()
     for (let ms = 30; starts.length === 0 && ms < 3000; ms += 10) {
       clock.advance(10)
-      await turns()
+      await microtasks(60)
     }
     await last
     const other = fixture(policy)
@@ -96,7 +93,7 @@ for (const policy of POLICIES.slice(0, 2)) {
       if (what === 'refund') limiter.refund('k', 8)
       else if (what === 'reset') limiter.reset('k')
       else limiter.update((policy.algorithm === 'gcra' ? gcra : tokenBucket)({ limit: 100, window: '1s', burst: 100 }))
-      await turns()
+      await microtasks(60)
       const isBoth = what === 'update'
       assert.deepEqual(passed, isBoth ? ['a at 10', 'b at 10'] : ['a at 10'], what)
       for (let ms = 20; ms <= 310; ms += 10) await advanceTo(ms)
@@ -121,11 +118,11 @@ test('a settled job lets those start that wait', async () => {
   const { clock, limiter, passed, advanceTo } = fixture(tokenBucket({ limit: 10, window: '10s' }))
   let end = (): void => undefined
   void limiter.run('k', (job) => new Promise<void>((resolve) => (end = () => resolve(job.settle(2)))), { cost: 10 })
-  await turns()
+  await microtasks(60)
   void limiter.run('k', () => passed.push(`started at ${clock.nowMs() - START_MS}`), { cost: 5 })
   await advanceTo(10)
   end()
-  await turns()
+  await microtasks(60)
   assert.deepEqual(passed, ['started at 10'])
 })
 
@@ -183,7 +180,7 @@ async function live(policy: Policy, seed: number): Promise<void> {
       gift += limit
       limiter.update(policyOf(policy, limit))
     } else clock.advance(random.integer(1, 120))
-    await turns()
+    await microtasks(60)
     // The tokens of the first in line are not there, or its start is due by a timer that is set.
     const oldest = [...waiting][0]
     if (isRate && oldest !== undefined) {
@@ -195,10 +192,10 @@ async function live(policy: Policy, seed: number): Promise<void> {
     }
   }
   for (const controller of aborts.filter(() => random.chance(0.3))) controller.abort()
-  await turns()
+  await microtasks(60)
   for (let ms = 0; ended < asked && ms < 30_000; ms += 50) {
     clock.advance(50)
-    await turns()
+    await microtasks(60)
   }
   assert.equal(ended, asked, `seed ${seed}: ${asked - ended} hang`)
   if (isRate) {
@@ -226,9 +223,9 @@ for (const policy of POLICIES) {
     wait('first', 5)
     wait('second', 5)
     limiter.update(policyOf(policy, 18))
-    await turns()
+    await microtasks(60)
     limiter.reset('k')
-    await turns()
+    await microtasks(60)
     assert.deepEqual(passed, ['first at 0', 'second at 0'])
     limiter.close()
   })

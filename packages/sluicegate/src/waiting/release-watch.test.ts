@@ -1,3 +1,4 @@
+import { turns } from 'sluicegate-testkit/turns.js'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
@@ -35,26 +36,22 @@ function listener(then?: (times: number, release: () => void) => void) {
   return { release, heard, watch }
 }
 
-async function turns(n = 3): Promise<void> {
-  for (let i = 0; i < n; i++) await new Promise((resolve) => setImmediate(resolve))
-}
-
 test('a release is reported while a watch is open, and not before or after', async () => {
   const { release, heard, watch } = listener()
   release()
-  await turns()
+  await turns(3)
   assert.equal(heard.times, 0)
   watch.want(true)
   assert.equal(heard.times, 1)
   release()
-  await turns()
+  await turns(3)
   assert.equal(heard.times, 2)
   watch.want(true)
   watch.want(false)
   release()
-  await turns()
+  await turns(3)
   release()
-  await turns()
+  await turns(3)
   assert.equal(heard.times, 2)
 })
 
@@ -96,13 +93,13 @@ test('who wants to know again before the last watch ended hears of each release'
   watch.want(false)
   watch.want(true)
   release()
-  await turns()
+  await turns(3)
   assert.equal(heard.times, 2)
   watch.want(false)
   // No watch sees this release, but it counts for the next watch.
   release()
   watch.want(true)
-  await turns()
+  await turns(3)
   assert.equal(heard.times, 3)
   watch.close()
 })
@@ -112,7 +109,7 @@ test('close ends the watch, so that nothing holds the memory', async () => {
   const watch = new ReleaseWatch(at, () => undefined)
   watch.want(true)
   watch.close()
-  await turns()
+  await turns(3)
   assert.equal(Atomics.notify(at.words, at.released), 0)
 })
 

@@ -53,10 +53,5 @@ export async function statuses({ ask }: Site, ...paths: readonly string[]): Prom
   return found
 }
 
-/** Waits for what happens when a response has ended. */
-export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await new Promise(setImmediate)
-}
-
 /** How often the client of these tests was counted. */
 export const usedBy = async ({ limit }: Site): Promise<number> => (await limit.getKey('127.0.0.1'))?.totalHits ?? 0

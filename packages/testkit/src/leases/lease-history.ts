@@ -4,7 +4,8 @@ import type { PolicyEncoding } from '../../../sluicegate/dist/shared/steps/polic
 import { grantsOf } from '../../../sluicegate/dist/shared/steps/script-call.js'
 import { type Admission, type Excess, firstOver } from '../history/excess.js'
 import { Random } from '../random.js'
-import { type LeasedPolicy, randomVersions, Timeline } from './lease-draws.js'
+import { type LeasedPolicy, randomVersions } from './lease-draws.js'
+import { Timeline } from '../virtual-time.js'
 import { LeaseProcess } from './lease-process.js'
 import { LeaseRecords } from './lease-records.js'
 import type { LeaseHistory, LeaseRules } from './lease-rules.js'
@@ -74,7 +75,7 @@ class Fleet {
   }
 
   private get nowUs(): number {
-    return this.time.nowUs
+    return this.time.now
   }
 
   history(): LeaseHistory {
@@ -263,7 +264,7 @@ class Fleet {
   }
 
   private inUs(us: number, run: () => void): void {
-    this.time.inUs(us, run)
+    this.time.after(us, run)
   }
 }
 

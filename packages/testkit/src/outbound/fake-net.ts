@@ -1,3 +1,4 @@
+import { turns } from '../turns.js'
 import { type ManualClock, manualClock } from '../../../sluicegate/dist/time/clock.js'
 
 /** A request as the other side sees it. */
@@ -55,7 +56,7 @@ export class FakeNet {
 
 /** All that needs no time has happened. */
 export async function settled(): Promise<void> {
-  for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve))
+  await turns(2)
 }
 
 /** A refusal. */

@@ -83,13 +83,3 @@ export async function withLimitedAgent(answer: Answering, options: OutboundOptio
     await server.stop()
   }
 }
-
-/** Lets the event loop turn so often. */
-export async function turnsOf(count: number): Promise<void> {
-  for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve))
-}
-
-/** Lets it turn until it is so. */
-export async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await turnsOf(1)
-}

@@ -1,3 +1,4 @@
+import { microtasks } from '../turns.js'
 import { createLimiter } from '../../../sluicegate/dist/create-limiter.js'
 import type { Decision } from '../../../sluicegate/dist/decision/decision.js'
 import { Middleware } from '../../../sluicegate/dist/middleware/middleware.js'
@@ -377,18 +378,13 @@ export async function settledInMemory(
       account = next
     },
     update: (spec) => limiter.update(namedSpec(spec, 'own')),
-    flush: turns,
+    flush: () => microtasks(6),
   }
   try {
     return await playSettled(random, subject, plan, random.integer(STEPS.least, STEPS.most))
   } finally {
     limiter.close()
   }
-}
-
-/** What follows from something that was answered has run. */
-async function turns(): Promise<void> {
-  for (let turn = 0; turn < 6; turn++) await undefined
 }
 
 /** A policy of a name, whatever its numbers. */

@@ -11,7 +11,7 @@ import { StoreLanes } from '../../../sluicegate/dist/store/store-lanes.js'
 import { memoryStore } from '../../../sluicegate/dist/store-testing/index.js'
 import type { Admission } from '../history/excess.js'
 import { LeaseRecords } from '../leases/lease-records.js'
-import type { VirtualTime } from './virtual-time.js'
+import type { VirtualTime } from '../virtual-time.js'
 
 /**
  * Carries one message to the home and its answer back; `run` is what the home does, once for each time that the message arrives. What gives

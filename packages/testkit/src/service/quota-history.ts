@@ -1,3 +1,4 @@
+import { Timeline } from '../virtual-time.js'
 import type { Assignment } from 'sluicegate-server/dist/quota/assignment.js'
 import type { Holder } from 'sluicegate-server/dist/quota/holder.js'
 import { type BudgetNumbers, type BudgetOptions, EXPIRY_SLACK_MS, QuotaBudget } from 'sluicegate-server/dist/quota/quota-budget.js'
@@ -104,14 +105,14 @@ class History {
   run(): QuotaRun {
     const random = this.#random
     for (const member of this.#members) {
-      this.#timeline.add(random.fraction() * 20_000, () => this.#connect(member))
-      this.#timeline.add(random.fraction() * 100, () => this.#traffic(member))
-      if (random.chance(0.5)) this.#timeline.add(random.fraction() * LENGTH_MS, () => this.#stop(member))
+      this.#timeline.at(random.fraction() * 20_000, () => this.#connect(member))
+      this.#timeline.at(random.fraction() * 100, () => this.#traffic(member))
+      if (random.chance(0.5)) this.#timeline.at(random.fraction() * LENGTH_MS, () => this.#stop(member))
       for (let breaks = random.integer(0, random.pick([3, 3, 60])); breaks > 0; breaks--)
-        this.#timeline.add(random.fraction() * LENGTH_MS, () => this.#break(member))
+        this.#timeline.at(random.fraction() * LENGTH_MS, () => this.#break(member))
     }
-    if (this.#restarts) this.#timeline.add(random.fraction() * LENGTH_MS, () => this.#restart())
-    this.#timeline.add(100, () => this.#sweep())
+    if (this.#restarts) this.#timeline.at(random.fraction() * LENGTH_MS, () => this.#restart())
+    this.#timeline.at(100, () => this.#sweep())
     this.#timeline.runUntil(LENGTH_MS, () => this.#pass())
     return { admitted: this.#admitted, assignments: this.#assignments, highest: this.#highest, excess: this.#excess }
   }
@@ -137,7 +138,7 @@ class History {
     if (!member.isGreedy && this.#timeline.now >= member.stoppedUntil)
       this.#admit(member.envoy.admit(this.#random.magnitude(1, 1e6), this.#ownSeconds(member)))
     const gap = this.#random.pick([20, 200, 1_500])
-    this.#timeline.add(this.#timeline.now + this.#random.fraction() * gap, () => this.#traffic(member))
+    this.#timeline.at(this.#timeline.now + this.#random.fraction() * gap, () => this.#traffic(member))
   }
 
   /** The time from the last event to now: greedy members admit evenly. */
@@ -177,11 +178,11 @@ class History {
 
   #report(member: Member, stream: Stream): void {
     if (member.stream !== stream) return
-    this.#timeline.add(this.#timeline.now + this.#reportMs * (0.9 + this.#random.fraction() * 0.2), () => this.#report(member, stream))
+    this.#timeline.at(this.#timeline.now + this.#reportMs * (0.9 + this.#random.fraction() * 0.2), () => this.#report(member, stream))
     if (this.#timeline.now < member.stoppedUntil || this.#random.chance(0.02)) return
     const requests = this.#random.pick([0, 1, this.#random.magnitude(1, 1e6), Number.MAX_SAFE_INTEGER])
     stream.toServer = Math.max(stream.toServer, this.#timeline.now + this.#delay())
-    this.#timeline.add(stream.toServer, () => {
+    this.#timeline.at(stream.toServer, () => {
       if (!stream.isOpen) return
       const now = this.#timeline.now
       if (stream.holder === undefined || stream.holder.sent?.kind === 'abandon') stream.holder ??= this.#joined(member)
@@ -201,7 +202,7 @@ class History {
 
   #sweep(): void {
     this.#plan()
-    this.#timeline.add(this.#timeline.now + this.#random.pick([100, 1_000]), () => this.#sweep())
+    this.#timeline.at(this.#timeline.now + this.#random.pick([100, 1_000]), () => this.#sweep())
   }
 
   #plan(): void {
@@ -217,19 +218,19 @@ class History {
     stream.toClient = Math.max(stream.toClient, this.#timeline.now + this.#delay())
     const arrive = (): void => {
       if (this.#timeline.now < member.stoppedUntil) {
-        this.#timeline.add(member.stoppedUntil, arrive)
+        this.#timeline.at(member.stoppedUntil, arrive)
         return
       }
       if (member.stream !== stream) return
       this.#apply(member, assignment)
       stream.toServer = Math.max(stream.toServer, this.#timeline.now + this.#delay())
-      this.#timeline.add(stream.toServer, () => {
+      this.#timeline.at(stream.toServer, () => {
         if (!stream.isOpen) return
         this.#budget.confirm(holder, this.#timeline.now)
         if (assignment.kind === 'abandon') stream.holder = undefined
       })
     }
-    this.#timeline.add(stream.toClient, arrive)
+    this.#timeline.at(stream.toClient, arrive)
   }
 
   #apply(member: Member, assignment: Assignment): void {
@@ -240,7 +241,7 @@ class History {
     const expire = (): void => {
       if (member.timer === timer) member.envoy.expire()
     }
-    if (Number.isFinite(member.envoy.endsAt)) this.#timeline.add((member.envoy.endsAt / member.pace) * 1_000 + lateMs, expire)
+    if (Number.isFinite(member.envoy.endsAt)) this.#timeline.at((member.envoy.endsAt / member.pace) * 1_000 + lateMs, expire)
   }
 
   /** One side loses the stream, the other one sees it later. */
@@ -257,14 +258,14 @@ class History {
     const atClient = (): void => {
       if (member.stream !== stream) return
       member.stream = undefined
-      this.#timeline.add(this.#timeline.now + random.fraction() * 5_000, () => {
+      this.#timeline.at(this.#timeline.now + random.fraction() * 5_000, () => {
         if (member.stream === undefined) this.#connect(member)
       })
     }
     // What was sent before the service saw the end may arrive until shortly after it.
     const [first, second, gapMs] = random.chance(0.5) ? [atServer, atClient, EXPIRY_SLACK_MS - 1] : [atClient, atServer, 20_000]
     first()
-    this.#timeline.add(this.#timeline.now + random.fraction() * gapMs, second)
+    this.#timeline.at(this.#timeline.now + random.fraction() * gapMs, second)
   }
 
   /** No requests and no messages for a time. */
@@ -279,36 +280,5 @@ class History {
     const now = this.#timeline.now
     const quietUntilMs = now + this.#ttlSeconds * 1_000 * (1 + PACE) + EXPIRY_SLACK_MS
     this.#budget = new this.#Budget(this.#numbers, { ...this.#options(), quietUntilMs }, now)
-  }
-}
-
-/** Events in the order of their times; those of one time in the order in which they were added. */
-export class Timeline {
-  readonly #events: { readonly at: number; readonly act: () => void }[] = []
-  now = 0
-
-  add(at: number, act: () => void): void {
-    const events = this.#events
-    let low = 0
-    let high = events.length
-    // Latest first, so that the next is the last.
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if ((events[middle] as { at: number }).at > at) low = middle + 1
-      else high = middle
-    }
-    events.splice(low, 0, { at, act })
-  }
-
-  /** Runs all events before `end`; `pass` is called with each time at which there are some, before them. */
-  runUntil(end: number, pass: () => void = () => {}): void {
-    for (;;) {
-      const next = this.#events.at(-1)
-      if (next === undefined || next.at >= end) return
-      this.#events.pop()
-      this.now = Math.max(this.now, next.at)
-      pass()
-      next.act()
-    }
   }
 }

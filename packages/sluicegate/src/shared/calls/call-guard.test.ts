@@ -1,3 +1,4 @@
+import { turns } from 'sluicegate-testkit/turns.js'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { settled } from 'sluicegate-testkit'
@@ -25,11 +26,6 @@ function guardOver(clock = manualClock(), timeoutMs = 100) {
 
 const broken = (): Promise<never> => Promise.reject(new Error('ECONNRESET'))
 const silent = (): Promise<never> => new Promise(() => undefined)
-
-/** What was due is given up once the event loop has read what came. */
-async function turns(): Promise<void> {
-  for (let i = 0; i < 3; i++) await new Promise((resolve) => setImmediate(resolve))
-}
 
 async function fails(guard: CallGuard, key: string, times = 1): Promise<void> {
   for (let i = 0; i < times; i++) await assert.rejects(guard.guarded(key, broken), OUT)
@@ -122,7 +118,7 @@ test('a server that is given up is not asked, but by one call at a time after a 
   for (let ms = 0; ms < 1000; ms += 10) {
     clock.advance(10)
     for (let i = 0; i < 10; i++) guard.guarded('a', call).catch(() => undefined)
-    await turns()
+    await turns(3)
   }
   // Pauses of 50 to 100, 100 to 200, 200 to 400 ms, and 100 ms of silence each.
   assert.ok(asked >= 2 && asked <= 4, `${asked} calls`)
@@ -253,6 +249,6 @@ test('whatever a call does, its promise settles, and no timer is left', async ()
     OUT,
   )
   clock.advance(1000)
-  await turns()
+  await turns(3)
   assert.deepEqual([guard.counts.failed, guard.counts.timedOut], [3, 0])
 })

@@ -1,3 +1,4 @@
+import { turns } from 'sluicegate-testkit/turns.js'
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
 import { type Clock, manualClock } from '../../index.js'
@@ -33,14 +34,9 @@ function begun() {
   const pass = (ms: number): void => times.advance(ms)
   const passed = async (ms: number): Promise<void> => {
     pass(ms)
-    await turns()
+    await turns(3)
   }
   return { deadlines, added, expired, pass, passed, standStill }
-}
-
-/** Until whatever was to be looked at has been, or a call's turn is over. */
-async function turns(): Promise<void> {
-  for (let i = 0; i < 3; i++) await new Promise((resolve) => setImmediate(resolve))
 }
 
 afterEach(turns)
@@ -48,10 +44,10 @@ afterEach(turns)
 test('each call expires at its time, in order, and only once', async () => {
   const { added, expired, pass, passed } = begun()
   added('a')
-  await turns()
+  await turns(3)
   pass(30)
   added('b')
-  await turns()
+  await turns(3)
   await passed(69)
   assert.deepEqual(expired, [])
   await passed(1)
@@ -64,7 +60,7 @@ test('each call expires at its time, in order, and only once', async () => {
 test('what was answered does not expire, wherever it stood in the queue', async () => {
   const { deadlines, added, expired, passed } = begun()
   const calls = ['a', 'b', 'c', 'd', 'e'].map(added)
-  await turns()
+  await turns(3)
   for (const i of [2, 0, 4]) deadlines.remove(calls[i] as Expiring)
   await passed(100)
   assert.deepEqual(expired, ['b at 100', 'd at 100'])
@@ -77,11 +73,11 @@ test('what was answered does not expire, wherever it stood in the queue', async 
 test('an answer that is read after the timer rang, and before anything else is done, is in time', async () => {
   const { deadlines, added, expired, pass } = begun()
   const [read, unread] = [added('read'), added('unread')]
-  await turns()
+  await turns(3)
   pass(100)
   // As the event loop does after its timers: it reads sockets, and then come immediates.
   deadlines.remove(read)
-  await turns()
+  await turns(3)
   assert.deepEqual(expired, ['unread at 100'])
   assert.equal(unread.after, undefined)
 })
@@ -89,7 +85,7 @@ test('an answer that is read after the timer rang, and before anything else is d
 test('a late timer extends pending calls by one whole timeout, once', async () => {
   const { added, expired, passed, standStill } = begun()
   added('a')
-  await turns()
+  await turns(3)
   standStill(900)
   await passed(100)
   assert.deepEqual(expired, [])
@@ -103,7 +99,7 @@ test('a late timer extends pending calls by one whole timeout, once', async () =
 test('a little late is no stall', async () => {
   const { added, expired, passed, standStill } = begun()
   added('a')
-  await turns()
+  await turns(3)
   standStill(TIMEOUT_MS / 4)
   await passed(100)
   assert.deepEqual(expired, ['a at 125'])
@@ -114,7 +110,7 @@ test('a call begins when the turn that made it ends: only then is it written', a
   added('a')
   standStill(99)
   added('b')
-  await turns()
+  await turns(3)
   await passed(1)
   await passed(98)
   assert.deepEqual(expired, [])
@@ -127,7 +123,7 @@ test('calls that fail as they are made leave nothing behind', async () => {
   deadlines.remove(added('a'))
   const b = added('b')
   deadlines.remove(added('c'))
-  await turns()
+  await turns(3)
   deadlines.remove(b)
   deadlines.remove(added('d'))
   await passed(1000)
@@ -148,7 +144,7 @@ test('one that fails to expire keeps no other from it', async () => {
   try {
     deadlines.add(new Broken())
     added('a')
-    await turns()
+    await turns(3)
     await passed(100)
     await passed(0)
   } finally {
@@ -176,18 +172,18 @@ test('an empty queue has no timer once the turn in which it became empty is over
   const calls = Array.from({ length: 5 }, () => new Call())
   for (const call of calls) deadlines.add(call)
   assert.equal(timers, 1)
-  await turns()
+  await turns(3)
   for (const call of calls) deadlines.remove(call)
-  await turns()
+  await turns(3)
   assert.equal(timers, 0)
   deadlines.add(calls[0] as Call)
-  await turns()
+  await turns(3)
   assert.equal(timers, 1)
   deadlines.remove(calls[0] as Call)
   deadlines.add(calls[1] as Call)
-  await turns()
+  await turns(3)
   assert.equal(timers, 1, 'the next call of the turn goes on with it')
   deadlines.remove(calls[1] as Call)
-  await turns()
+  await turns(3)
   assert.equal(timers, 0)
 })

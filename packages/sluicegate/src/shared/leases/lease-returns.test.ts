@@ -1,3 +1,4 @@
+import { turns } from 'sluicegate-testkit/turns.js'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
@@ -18,10 +19,6 @@ const LOG = slidingLog({ limit: 200, window: '1h' })
 const BUCKET = tokenBucket({ limit: 500, window: '1s', burst: 1000 })
 const LEASE_MS = 100
 
-async function turn(): Promise<void> {
-  await new Promise((resolve) => setImmediate(resolve))
-}
-
 /** Takes at once, enough that the process leases ahead. */
 const DENSE = 40
 
@@ -36,9 +33,9 @@ for (const policy of WINDOWS) {
     const authority = new ManualAuthority({ policy, processes: 21 })
     let count = 0
     for (const takes of authority.fleet.slice(1)) count += await spent(takes, policy.limit / 25)
-    await turn()
+    await turns()
     authority.clock.advance(LEASE_MS)
-    await turn()
+    await turns()
     count += await spent(authority.takes, policy.limit)
     assert.ok(count >= 0.95 * policy.limit && count <= policy.limit, `${count} of ${policy.limit}`)
   })
@@ -59,7 +56,7 @@ async function holding(policy: Policy): Promise<{ authority: ManualAuthority; co
   const authority = new ManualAuthority({ policy })
   let count = await spent(authority.takes, DENSE)
   while (authority.lent === count && count < 2 * DENSE) count += await spent(authority.takes, 1)
-  await turn()
+  await turns()
   return { authority, count }
 }
 
@@ -68,13 +65,13 @@ test('what is closed gives back all that it holds, and what is still on its way 
     const { authority, count } = await holding(policy)
     authority.isHeld = true
     const late = authority.take('k', 19)
-    await turn()
+    await turns()
     authority.isHeld = false
     authority.takes.close()
     for (const message of authority.asked.splice(0)) message.answer()
     const { allowed } = await late
     authority.clock.advance(0)
-    await turn()
+    await turns()
     const used = count + (allowed ? 19 : 0)
     assert.ok(authority.broughtBack > 0)
     assert.ok(authority.takeElsewhere('k', policy.limit - used), `${policy.name}: ${authority.broughtBack} came back`)
@@ -88,7 +85,7 @@ test('a log gets tokens back, also after a take, unless a later lease followed: 
     await authority.take('k', 1)
     const takes = authority.fleet[1] as LeasedTakes
     assert.equal(await spent(takes, 8), 8)
-    await turn()
+    await turns()
     const { lent } = authority
     assert.ok(lent > 9)
     authority.clock.advance(1)
@@ -96,7 +93,7 @@ test('a log gets tokens back, also after a take, unless a later lease followed: 
     if (next === 'a lease') await Promise.all([authority.take('k', 1), authority.take('k', 1)])
     const later = authority.lent - lent
     authority.clock.advance(LEASE_MS)
-    await turn()
+    await turns()
     assert.ok(authority.returns > 0)
     assert.equal(later > 0, next === 'a lease')
     const free = { nothing: 191, 'a take': 190, 'a lease': 189 - (lent - 9) }[next] as number
@@ -109,7 +106,7 @@ test('a return that is lost loses what it would have brought, and nothing else',
   const policy = fixedWindow({ limit: 100, window: '1h' })
   const authority = new ManualAuthority({ policy, processes: 2 })
   const count = await spent(authority.takes, DENSE)
-  await turn()
+  await turns()
   const held = authority.lent - count
   assert.ok(held > 0)
   authority.isHeld = true
@@ -127,17 +124,17 @@ test('a key that was changed by hand here gives back all that it holds, and what
     assert.ok(held > 0, `${policy.name}: ${held}`)
     authority.isHeld = true
     const late = authority.take('k', held + 9)
-    await turn()
+    await turns()
     assert.equal(authority.asked.length, 1)
     authority.takes.forget('k', 'returned')
     authority.clock.advance(1)
     authority.isHeld = false
     // Of a log it comes back if it is there before the lease that was asked for meanwhile.
     for (const message of authority.asked.splice(0).reverse()) message.answer()
-    await turn()
+    await turns()
     assert.equal((await late).allowed, true)
     authority.takes.close()
-    await turn()
+    await turns()
     assert.ok(authority.takeElsewhere('k', policy.limit - count - held - 9), `${policy.name}: ${authority.broughtBack} came back`)
     assert.ok(!authority.takeElsewhere('k', 1))
   }
@@ -146,10 +143,10 @@ test('a key that was changed by hand here gives back all that it holds, and what
 test('a key that was reset here returns nothing: the backend has forgotten its leases', async () => {
   const authority = new ManualAuthority({ policy: fixedWindow({ limit: 100, window: '1h' }) })
   await spent(authority.takes, 9)
-  await turn()
+  await turns()
   authority.takes.forget('k', 'dropped')
   authority.clock.advance(LEASE_MS)
-  await turn()
+  await turns()
   assert.equal(authority.returns, 0)
 })
 
@@ -163,7 +160,7 @@ test('a hot key hardly gives anything back: it spends what it fetches', async ()
         if (answer instanceof Promise) pending++
       }
       authority.clock.advance(1)
-      await turn()
+      await turns()
     }
     const calls = authority.leases + authority.returns + authority.atOnce
     assert.ok(calls <= 0.01 * 25_000 && authority.returns <= 10, `${calls} calls, ${authority.returns} of them returns; ${pending} waited`)
@@ -207,10 +204,10 @@ test('tokens that expire before those of an earlier grant are spent first, and w
   }
   assert.ok(lease.spend(0, 1))
   clock.advance(100)
-  await turn()
+  await turns()
   assert.deepEqual(returned, [[2, 2]])
   clock.advance(4000)
-  await turn()
+  await turns()
   assert.deepEqual(returned, [
     [2, 2],
     [1, 3],

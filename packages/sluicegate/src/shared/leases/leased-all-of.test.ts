@@ -1,3 +1,4 @@
+import { turns } from 'sluicegate-testkit/turns.js'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Admission, firstOver, Random, shortOrLong, specOf } from 'sluicegate-testkit'
@@ -9,11 +10,6 @@ const USER = tokenBucket({ limit: 10, window: '1s', burst: 10, name: 'user' })
 const TENANT = tokenBucket({ limit: 500, window: '1s', burst: 1000, name: 'tenant' })
 const BOTH = allOf([USER, TENANT])
 const KEYS = ['u', 't'] as const
-
-/** All that can happen without time going by. */
-async function turn(): Promise<void> {
-  await new Promise((resolve) => setImmediate(resolve))
-}
 
 function partsOf(decision: Decision): unknown[] {
   return (decision.parts ?? []).map(({ allowed, policy, retryAfterMs }) => [policy, allowed, retryAfterMs])
@@ -148,12 +144,12 @@ test('I1: processes that take of several keys are never over any of the policies
     for (let i = 0; i < 300; i++) {
       const keys = [random.pick(['a', 'b', 'c']), random.pick(['x', 'y']), 'all']
       takes.push(taken(random.integer(0, 2), keys, random.pick([1, 1, 2, 6])))
-      if (random.chance(0.3)) await turn()
+      if (random.chance(0.3)) await turns()
       authority.clock.advance(random.pick([0, 0, 1, 5, 60]))
     }
     for (let i = 0; i < 2000; i++) {
       authority.clock.advance(1)
-      await turn()
+      await turns()
     }
     await Promise.all(takes)
     assert.ok(spent.size === 6)
@@ -187,7 +183,7 @@ test('without room for another key a take is one call, or leases of its own wher
     const authority = new ManualAuthority({ policy: BOTH, isApart, maxKeys: 1 })
     authority.isHeld = true
     const known = [1, 2].map(() => authority.take(['known', 'known']))
-    await turn()
+    await turns()
     authority.isHeld = false
     const { atOnce } = authority
     assert.equal((await authority.take(['new', 'other'], 4)).allowed, true)
@@ -217,11 +213,11 @@ test('one request is in flight for a key of a policy, and a caller waits for all
   const authority = new ManualAuthority({ policy: BOTH })
   authority.isHeld = true
   const taken = ['u', 'u', 'v', 'v'].map((user) => authority.take([user, 't']))
-  await turn()
+  await turns()
   assert.deepEqual(authority.asked.map(({ key, want }) => `${key} ${want}`).sort(), ['t 4', 'u 2', 'v 2'])
   const tenant = authority.asked.findIndex(({ key }) => key === 't')
   authority.asked.splice(tenant, 1)[0]?.answer()
-  await turn()
+  await turns()
   assert.equal(authority.asked.length, 2)
   for (const message of authority.asked.splice(0)) message.answer()
   assert.ok((await Promise.all(taken)).every(({ allowed, source }) => allowed && source === 'lease'))
@@ -234,6 +230,6 @@ test('when keys were changed by hand nothing that is held of either is spent', a
   authority.takes.forget(KEYS)
   authority.clock.advance(1)
   assert.ok(authority.takes.take(KEYS, 1) instanceof Promise)
-  await turn()
+  await turns()
   assert.ok(authority.leases + authority.atOnce > before)
 })

@@ -1,3 +1,4 @@
+import { turns } from 'sluicegate-testkit/turns.js'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random, shortOrLong } from 'sluicegate-testkit'
@@ -9,18 +10,13 @@ const BUCKET = tokenBucket({ limit: 500, window: '1s', burst: 1000 })
 /** Ten at once, of them nine by leases, and one every 100 ms. */
 const SLOW = tokenBucket({ limit: 10, window: '1s', burst: 10 })
 
-/** All that can happen without time going by. */
-async function turn(): Promise<void> {
-  await new Promise((resolve) => setImmediate(resolve))
-}
-
 test('one request is in flight for a key, however many ask, and the others look again when it is answered', async () => {
   const authority = new ManualAuthority({ policy: BUCKET })
   authority.isHeld = true
   const first = authority.take('k')
-  await turn()
+  await turns()
   const more = Array.from({ length: 300 }, () => authority.take('k'))
-  await turn()
+  await turns()
   assert.deepEqual(
     authority.asked.map(({ key, want }) => [key, want]),
     [
@@ -30,10 +26,10 @@ test('one request is in flight for a key, however many ask, and the others look 
     'the first alone, and the others, which do not wait for it, together',
   )
   const last = authority.take('k')
-  await turn()
+  await turns()
   assert.equal(authority.asked.length, 2, 'a lease is on its way')
   for (const message of authority.asked.splice(0)) message.answer()
-  await turn()
+  await turns()
   for (const message of authority.asked.splice(0)) message.answer()
   const decisions = await Promise.all([first, ...more, last])
   assert.ok(decisions.every(({ allowed }) => allowed))
@@ -65,7 +61,7 @@ test('waiting takes use a denial that arrived for another take, and do not stamp
   assert.ok(authority.takeElsewhere('k', 10))
   authority.isHeld = true
   const waiting = Array.from({ length: 500 }, () => authority.take('k'))
-  await turn()
+  await turns()
   authority.asked.shift()?.answer()
   const decisions = await Promise.all(waiting)
   assert.ok(decisions.every(({ allowed, retryAfterMs }) => !allowed && retryAfterMs === 100))
@@ -163,7 +159,7 @@ test('what the authority decides by itself counts at its time, however late the 
   const authority = new ManualAuthority({ policy: SLOW })
   authority.isHeld = true
   const late = authority.take('k', 3)
-  await turn()
+  await turns()
   authority.clock.advance(150)
   authority.asked.shift()?.answer()
   const { allowed, source } = await late
@@ -174,10 +170,10 @@ test('of a lease that comes too late nothing is spent, and the authority decides
   const authority = new ManualAuthority({ policy: BUCKET })
   authority.isHeld = true
   const [late, other] = [authority.take('k'), authority.take('k')]
-  await turn()
+  await turns()
   authority.clock.advance(100)
   authority.asked.shift()?.answer()
-  await turn()
+  await turns()
   const alone = authority.asked.splice(0)
   assert.equal(alone.length, 2)
   authority.clock.advance(100)
@@ -192,11 +188,11 @@ test('over a network slower than a lease each take becomes a call, and nothing i
   for (let ms = 0; ms < 4000; ms++) {
     if (ms % 4 === 0) takes.push(authority.take('k').then(({ allowed }) => allowed))
     authority.clock.advance(1)
-    await turn()
+    await turns()
   }
   for (let ms = 0; ms < 1000; ms++) {
     authority.clock.advance(1)
-    await turn()
+    await turns()
   }
   assert.ok((await Promise.all(takes)).every((allowed) => allowed))
   assert.equal(authority.withoutStore, 0)
@@ -212,9 +208,9 @@ test('a lease that is lost is asked for no more than once a horizon ahead of nee
   authority.clock.advance(95)
   for (let i = 0; i < 50; i++) {
     void authority.take('k')
-    await turn()
+    await turns()
     authority.asked.shift()?.lose()
-    await turn()
+    await turns()
   }
   assert.ok(authority.leases - before <= 2, `${authority.leases - before}`)
 })
@@ -238,11 +234,11 @@ test('I6: any number of keys takes no more memory than there is room for; the ot
     // A denial is something to remember, for as long as it holds.
     if (i % 2 === 0) assert.ok(authority.takeElsewhere(key, 10))
     const decision = authority.takes.take(key, 1)
-    if (i % 100 === 0) await turn()
+    if (i % 100 === 0) await turns()
     if (i % 5000 === 0) authority.clock.advance(200)
     if (i % 50 === 0) assert.equal((await decision).allowed, i % 2 !== 0)
     assert.ok(authority.takes.size <= 500)
   }
-  await turn()
+  await turns()
   assert.equal(authority.leases + authority.atOnce, count)
 })
