@@ -1,3 +1,4 @@
+import { microtasks } from 'sluicegate-testkit/turns.js'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLimiter, manualClock, tokenBucket } from '../index.js'
@@ -7,10 +8,6 @@ import { memoryStore } from '../store-testing/memory-store.js'
 const START_MS = 1_760_000_000_000
 const SMALL = tokenBucket({ limit: 1, window: '1m' })
 const LARGE = tokenBucket({ limit: 2, window: '1m', burst: 5 })
-
-async function turns(): Promise<void> {
-  for (let i = 0; i < 60; i++) await Promise.resolve()
-}
 
 test('an override that makes room is felt at once by those who wait, in their order, and leaves nothing charged elsewhere', async () => {
   const clock = manualClock(START_MS)
@@ -29,11 +26,11 @@ test('an override that makes room is felt at once by those who wait, in their or
   void limiter.run('k', () => passed.push(`job at ${clock.nowMs() - START_MS}`))
   wait('c', { maxWait: 300_000, cost: 1 })
   wait('d', { maxWait: 400_000 })
-  await turns()
+  await microtasks(60)
   clock.advance(1_000)
   limiter.overrides.set('k', LARGE)
   controller.abort()
-  await turns()
+  await microtasks(60)
   assert.deepEqual(passed.toSorted(), ['a true at 1000', 'b gave up', 'c true at 1000', 'd true at 1000', 'job at 1000'])
   assert.deepEqual(
     passed.filter((one) => one.includes('true')).map(([name]) => name),
@@ -50,12 +47,12 @@ test('a wait that is given another limit keeps its longest time', async () => {
   const limiter = createLimiter(SMALL, { clock, overrides: true })
   limiter.take('k')
   const waiting = limiter.wait('k', { maxWait: 70_000 })
-  await turns()
+  await microtasks(60)
   clock.advance(20_000)
   const twin = tokenBucket({ limit: 1, window: '2m' })
   limiter.overrides.set('k', twin)
   limiter.take('k')
-  await turns()
+  await microtasks(60)
   assert.equal((await waiting).allowed, false)
   limiter.close()
 })
@@ -98,10 +95,10 @@ test('a take under the new policy carries nothing along of what waits had booked
   limiter.take('k')
   let passed = 0
   for (let i = 0; i < 3; i++) void limiter.wait('k').then(() => passed++)
-  await turns()
+  await microtasks(60)
   plan = LARGE
   assert.equal(limiter.take('k').remaining, 3)
-  await turns()
+  await microtasks(60)
   assert.deepEqual([passed, limiter.peek('k').remaining], [3, 0])
   limiter.close()
 })

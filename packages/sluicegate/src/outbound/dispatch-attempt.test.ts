@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
-import { type Answering, turnsOf, until, withLimitedAgent } from 'sluicegate-testkit/outbound/limited-server.js'
+import { type Answering, withLimitedAgent } from 'sluicegate-testkit/outbound/limited-server.js'
+import { turns, turnsUntil } from 'sluicegate-testkit/turns.js'
 import { request } from 'undici'
 import { createLimiter } from '../create-limiter.js'
 import { tokenBucket } from '../policy/single-policy.js'
@@ -23,7 +24,7 @@ test('a refusal with an endless body is broken off', { timeout: 20_000 }, async 
   await withLimitedAgent(answer, { clock: manualClock() }, async ({ server, dispatcher }) => {
     const { statusCode, body } = await request(server.url, { dispatcher })
     assert.deepEqual([statusCode, await body.text()], [200, 'ok'])
-    await until(() => endless?.destroyed === true)
+    await turnsUntil(() => endless?.destroyed === true)
   })
 })
 
@@ -39,17 +40,17 @@ test('a refusal whose body drips delays no request, and keeps its place for at m
     let retries = 0
     await withLimitedAgent(answer, { clock, concurrency, onRetry: () => retries++ }, async ({ server, dispatcher, stats }) => {
       const answered = request(server.url, { dispatcher })
-      await until(() => retries === 1)
+      await turnsUntil(() => retries === 1)
       if (concurrency === 1) {
         clock.advance(999)
-        await turnsOf(20)
+        await turns(20)
         assert.equal(stats().sent, 1)
         clock.advance(1)
       }
       const { statusCode, body } = await answered
       assert.deepEqual([statusCode, await body.text()], [200, 'ok'])
       clock.advance(1_000)
-      await until(() => dripping?.destroyed === true)
+      await turnsUntil(() => dripping?.destroyed === true)
       assert.equal(stats().sent, 2)
     })
   }
@@ -71,8 +72,8 @@ test('a refusal that is read to its end keeps its connection', async () => {
   let retries = 0
   await withLimitedAgent(answer, { clock, onRetry: () => retries++ }, async ({ server, dispatcher }) => {
     const answered = request(server.url, { dispatcher })
-    await until(() => retries === 1 && isOver)
-    await turnsOf(20)
+    await turnsUntil(() => retries === 1 && isOver)
+    await turns(20)
     clock.advance(1_000)
     const { statusCode, body } = await answered
     assert.deepEqual([statusCode, await body.text()], [200, 'ok'])
@@ -97,7 +98,7 @@ test('a hook that throws fails its request, without a retry', async () => {
     }
     await withLimitedAgent(refusing, options, async ({ server, dispatcher, stats }) => {
       await assert.rejects(request(server.url, { dispatcher }), new RegExp(hook))
-      await until(() => stats().inFlight === 0 && stats().waiting === 0)
+      await turnsUntil(() => stats().inFlight === 0 && stats().waiting === 0)
       assert.equal(server.asked.length, sent, hook)
       assert.deepEqual(asked, hook === 'onRetry' ? [undefined] : [], hook)
     })

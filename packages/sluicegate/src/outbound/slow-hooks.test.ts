@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FakeNet, refusal, settled } from 'sluicegate-testkit/outbound/fake-net.js'
-import { type Answering, until, withLimitedAgent } from 'sluicegate-testkit/outbound/limited-server.js'
+import { type Answering, withLimitedAgent } from 'sluicegate-testkit/outbound/limited-server.js'
+import { turnsUntil } from 'sluicegate-testkit/turns.js'
 import { type Dispatcher, MockAgent, request } from 'undici'
 import { createLimiter } from '../create-limiter.js'
 import { gcra, tokenBucket } from '../policy/single-policy.js'
@@ -80,7 +81,7 @@ test('it is the same for undici', async () => {
   for (const hook of ['onWait', 'onThrottle', 'onRetry'] as const) {
     await withLimitedAgent(answer, { [hook]: failing }, async ({ server, dispatcher, stats }) => {
       await assert.rejects(request(server.url, { dispatcher }), /hook/)
-      await until(() => stats().inFlight === 0 && stats().waiting === 0)
+      await turnsUntil(() => stats().inFlight === 0 && stats().waiting === 0)
     })
   }
 })
@@ -93,7 +94,7 @@ test('a request aborted during a hook rejects at once', async () => {
     await withLimitedAgent(refusing, { retry }, async ({ server, dispatcher, stats }) => {
       const client = new AbortController()
       const rejected = assert.rejects(request(server.url, { dispatcher, signal: client.signal }), /gone/)
-      await until(() => decide !== undefined)
+      await turnsUntil(() => decide !== undefined)
       client.abort(new Error('gone'))
       await rejected
       decide?.(word)
@@ -130,7 +131,7 @@ test('what a handler of undici throws comes back to it as an error, as without l
         dispatcher.dispatch({ origin: server.url, path: '/', method: 'GET' }, handler)
       })
       assert.equal((error as Error).message, where)
-      await until(() => stats().inFlight === 0)
+      await turnsUntil(() => stats().inFlight === 0)
     }
   })
 })

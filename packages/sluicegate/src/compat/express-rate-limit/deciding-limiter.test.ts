@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Request } from 'express'
-import { clock, here, MINUTE, site, statuses, until, usedBy } from 'sluicegate-testkit/adapters/rate-limit-site.js'
+import { clock, here, MINUTE, site, statuses, usedBy } from 'sluicegate-testkit/adapters/rate-limit-site.js'
+import { turnsUntil } from 'sluicegate-testkit/turns.js'
 import { type Decision, fixedWindow, type Limiter, type Policy } from '../../index.js'
 import { MemoryStore, type RateLimitInfo, type RateLimitOptions, rateLimit } from './index.js'
 
@@ -17,7 +18,7 @@ test('a request that passes without a decision has no info, or what this process
       return false
     }
     const { headers } = await (await site(t, { limit: 50, create, skip, ...options })).ask()
-    await until(() => seen.length === 1)
+    await turnsUntil(() => seen.length === 1)
     const [info] = seen as RateLimitInfo[]
     return info === undefined ? headers['x-ratelimit-limit'] : [info.used, info.remaining]
   }

@@ -5,7 +5,8 @@ import express, { type Request, type Response } from 'express'
 import express4 from 'express4'
 import { listening } from 'sluicegate-testkit/adapters/harness.js'
 import { ask, openRequest } from 'sluicegate-testkit/adapters/http-client.js'
-import { clock, here, MINUTE, site, statuses, until, usedBy } from 'sluicegate-testkit/adapters/rate-limit-site.js'
+import { clock, here, MINUTE, site, statuses, usedBy } from 'sluicegate-testkit/adapters/rate-limit-site.js'
+import { turnsUntil } from 'sluicegate-testkit/turns.js'
 import { freshWarnings } from 'sluicegate-testkit/unhandled-rejections.js'
 import { createLimiter, type Limiter, type Policy, StoreError } from '../../index.js'
 import defaultExport, { type RateLimitInfo, type RateLimitOptions, rateLimit } from './index.js'
@@ -81,11 +82,11 @@ test('handlers find the count on the request, under the name that was asked for'
 test('what does not count comes back when its response has ended', async (t) => {
   const failures = await site(t, { skipSuccessfulRequests: true })
   assert.deepEqual(await statuses(failures, '/', '/', '/'), [200, 200, 200])
-  await until(async () => (await usedBy(failures)) === 0)
+  await turnsUntil(async () => (await usedBy(failures)) === 0)
   assert.deepEqual(await statuses(failures, '/status/404', '/status/500', '/'), [404, 500, 429])
   const successes = await site(t, { skipFailedRequests: true })
   assert.deepEqual(await statuses(successes, '/status/404', '/status/500', '/status/400'), [404, 500, 400])
-  await until(async () => (await usedBy(successes)) === 0)
+  await turnsUntil(async () => (await usedBy(successes)) === 0)
   assert.deepEqual(await statuses(successes, '/', '/', '/', '/'), [200, 200, 429, 429], 'a denial gives nothing back')
   assert.equal(await usedBy(successes), 3)
 })
@@ -93,14 +94,14 @@ test('what does not count comes back when its response has ended', async (t) => 
 test('requestWasSuccessful decides, also by a promise, and if it fails the request counts', async (t) => {
   const own = await site(t, { skipSuccessfulRequests: true, requestWasSuccessful: async (_request, { statusCode }) => statusCode === 404 })
   assert.deepEqual(await statuses(own, '/status/404', '/status/404'), [404, 404])
-  await until(async () => (await usedBy(own)) === 0)
+  await turnsUntil(async () => (await usedBy(own)) === 0)
   assert.deepEqual(await statuses(own, '/', '/', '/'), [200, 200, 429])
   for (const fails of [() => Promise.reject(new Error('later')), () => assert.fail('now'), () => Promise.reject()]) {
     const logged: unknown[] = []
     const logger = { error: (error: unknown) => void logged.push(error) }
     const app = await site(t, { skipSuccessfulRequests: true, requestWasSuccessful: fails, logger })
     assert.deepEqual(await statuses(app, '/', '/', '/'), [200, 200, 429])
-    await until(() => logged.length === 2)
+    await turnsUntil(() => logged.length === 2)
   }
 })
 
@@ -110,7 +111,7 @@ test('whose client breaks off counts', async (t) => {
   await open.begun
   open.hangUp()
   assert.deepEqual(await statuses(app, '/'), [200])
-  await until(async () => (await usedBy(app)) === 1)
+  await turnsUntil(async () => (await usedBy(app)) === 1)
   assert.deepEqual(await statuses(app, '/', '/', '/'), [200, 200, 200])
 })
 

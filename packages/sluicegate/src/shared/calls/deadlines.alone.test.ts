@@ -39,7 +39,7 @@ function begun() {
   return { deadlines, added, expired, pass, passed, standStill }
 }
 
-afterEach(turns)
+afterEach(() => turns(3))
 
 test('each call expires at its time, in order, and only once', async () => {
   const { added, expired, pass, passed } = begun()
