@@ -26,7 +26,7 @@ const ON_SERVERS = {
   'bench:server': ['bench/dist/server/main.js'],
   'bench:regions': ['bench/dist/regions/main.js'],
   'bench:replay': ['bench/dist/replay/main.js'],
-  chaos: ['chaos/dist/main.js'],
+  chaos: ['lab/dist/chaos/main.js'],
   lab: ['lab/dist/main.js'],
   executable: ['deploy/dist/build-executable.js'],
   deb: ['deploy/dist/build-deb.js'],
@@ -60,15 +60,11 @@ const TASKS = {
   'bench:regions': (args) => run(process.execPath, ['bench/dist/regions/main.js', ...args]),
   'bench:holds': (args) => run(process.execPath, ['bench/dist/holds/main.js', ...args]),
   'bench:replay': (args) => run(process.execPath, ['bench/dist/replay/main.js', ...args]),
-  chaos: (args) => run(process.execPath, ['chaos/dist/main.js', ...args]),
+  chaos: (args) => run(process.execPath, ['lab/dist/chaos/main.js', ...args]),
   lab: (args) => run(process.execPath, ['lab/dist/main.js', ...args]),
   'lab:compare': (args) => run(process.execPath, ['lab/dist/compare-main.js', ...args]),
   'lab:simulate': (args) => run(process.execPath, ['lab/dist/simulation/simulation-main.js', ...args]),
-  async plots() {
-    await run(process.execPath, ['bench/dist/publish.js'])
-    await run(process.execPath, ['lab/dist/main.js', '--render'])
-    await run(process.execPath, ['lab/dist/compare-main.js', '--render'])
-  },
+  plots: () => run(process.execPath, ['bench/dist/publish.js']),
   site: (args) => run(process.execPath, ['site/dist/main.js', ...args]),
   executable: () => run(process.execPath, ['deploy/dist/build-executable.js']),
   deb: () => run(process.execPath, ['deploy/dist/build-deb.js']),

@@ -127,7 +127,7 @@ function bareMachine({ installs = true } = {}) {
       const program = [
         `const { commandsFor, requireCommands } = await import(${JSON.stringify(new URL('../setup/system-packages.mjs', import.meta.url).href)})`,
         needed === undefined
-          ? "const needed = commandsFor(['chaos/dist/a.test.js']).filter(({ command }) => command === 'redis-server')"
+          ? "const needed = commandsFor(['lab/dist/a.test.js']).filter(({ command }) => command === 'redis-server')"
           : `const needed = [${JSON.stringify(needed)}]`,
         `try { await requireCommands(needed, { uid: ${uid}, servicePolicy: ${JSON.stringify(policy)} }) }`,
         'catch (error) { console.log(error.constructor.name + ": " + error.message) }',
@@ -356,7 +356,7 @@ longTest('a group ends, as failed, when a test has left a timer running', () => 
 
 test('no output of a build counts as a source, so that a second build does nothing', async () => {
   const { ROOT, sourcesBelow } = await setup('root.mjs')
-  const sources = ['packages', 'tools', 'bench', 'chaos', 'lab', 'site', 'deploy'].flatMap(sourcesBelow)
+  const sources = ['packages', 'tools', 'bench', 'lab', 'site', 'deploy'].flatMap(sourcesBelow)
   const { stdout: ignored } = spawnSync('git', ['check-ignore', '--stdin'], { cwd: ROOT, input: sources.join('\n'), encoding: 'utf8' })
   assert.equal(ignored, '')
 })

@@ -6,7 +6,7 @@ import { trackedFiles } from './check-import-circles.js'
 import { configOptions, exampleOf } from './config-options.js'
 import { missingOf, optionsPage } from './options-page.js'
 
-const SOURCE = /^(?<folder>(?:packages\/[^/]+|bench|chaos|lab|site|deploy)\/)src\/(?<path>.+?)(?<test>\.test)?\.ts$/
+const SOURCE = /^(?<folder>(?:packages\/[^/]+|bench|lab|site|deploy)\/)src\/(?<path>.+?)(?<test>\.test)?\.ts$/
 
 const known = new Map<string, ts.CompilerOptions>()
 

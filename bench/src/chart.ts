@@ -17,6 +17,8 @@ const TEXT = { color: INK, fontFamily: FONT, fontSize: 12 }
 const LINE = { lineStyle: { color: INK } }
 const AXIS = { nameTextStyle: TEXT, axisLabel: TEXT, axisLine: LINE, axisTick: LINE }
 
+const LEGEND = { bottom: 4, textStyle: TEXT, icon: 'roundRect', itemWidth: 18, itemHeight: 4, itemGap: 36 }
+
 /** What the drawing library makes of its options, as SVG without its own background, readable on light and on dark pages. */
 function drawnSvg(title: string, size: { width: number; height: number }, option: object): string {
   const { init } = requireRival('echarts') as Echarts
@@ -82,7 +84,7 @@ function optionFor({ title, subtitle, xName, yName, yScale, hasNoLines = false, 
   const furtherRows = Math.ceil(lines.length / NAMES_A_ROW) - 1
   return {
     title: heading(title, subtitle),
-    legend: { bottom: 4, textStyle: TEXT, icon: 'roundRect', itemWidth: 18, itemHeight: 4, itemGap: 36 },
+    legend: LEGEND,
     grid: { left: 70, right: 40, top: 78, bottom: 78 + furtherRows * ROW_HEIGHT },
     xAxis: { type: 'category', name: xName, nameLocation: 'middle', nameGap: 28, data: labels, boundaryGap: yScale === 'value', ...AXIS },
     yAxis: { type: yScale, name: yName, nameLocation: 'middle', nameGap: 48, splitLine: { lineStyle: { color: GRID } }, ...AXIS },
@@ -108,5 +110,111 @@ function errorSeries({ color, points }: Line): object {
     encode: { x: 0, y: [1, 2] },
     data: points.map(({ low, high }, index) => [index, low, high]),
     silent: true,
+  }
+}
+
+/** A part of the time in which something fails. */
+interface Mark {
+  readonly fromX: number
+  readonly toX: number
+  readonly label: string
+}
+
+/** Curves over time; their points belong to `xs`. */
+export interface OverTime {
+  readonly title: string
+  readonly subtitle: string
+  readonly xName: string
+  readonly yName: string
+  readonly xs: readonly number[]
+  readonly curves: readonly { readonly name: string; readonly ys: readonly number[]; readonly isDashed?: boolean }[]
+  readonly marks?: readonly Mark[]
+}
+
+/** Curves as SVG. */
+export function overTimeSvg({ title, subtitle, xName, yName, xs, curves, marks = [] }: OverTime): string {
+  return drawnSvg(title, SIZE, {
+    title: heading(title, subtitle),
+    legend: LEGEND,
+    grid: { left: 70, right: 40, top: 78, bottom: 78 },
+    xAxis: { type: 'value', name: xName, nameLocation: 'middle', nameGap: 28, max: xs.at(-1), splitLine: { show: false }, ...AXIS },
+    yAxis: { type: 'value', name: yName, nameLocation: 'middle', nameGap: 48, splitLine: { lineStyle: { color: GRID } }, ...AXIS },
+    series: curves.map(({ name, ys, isDashed }, i) => ({
+      ...curve(xs, ys, COLORS[i % COLORS.length] as string, 2, isDashed),
+      name,
+      ...(i === 0 && { markArea: faults(marks, true) }),
+    })),
+  })
+}
+
+/** One of many small plots: a rate over seconds, with faults marked. */
+export interface Panel {
+  readonly title: string
+  readonly xs: readonly number[]
+  readonly ys: readonly number[]
+  /** What `ys` is the sum of. */
+  readonly parts?: readonly (readonly number[])[]
+  /** Drawn as a dashed line; null where there is none. */
+  readonly budget: number | null
+  readonly marks: readonly Mark[]
+}
+
+const PANELS_A_ROW = 3
+const [PANEL_WIDTH, PANEL_HEIGHT, PANELS_TOP] = [273, 150, 62]
+
+/** Small plots side by side as SVG, each with its own axes: admitted per second, over seconds, with the budget dashed. */
+export function panelsSvg(title: string, subtitle: string, panels: readonly Panel[]): string {
+  const at = (i: number): [left: number, top: number] => [
+    (i % PANELS_A_ROW) * PANEL_WIDTH,
+    PANELS_TOP + Math.floor(i / PANELS_A_ROW) * PANEL_HEIGHT,
+  ]
+  const small = { ...TEXT, fontSize: 10 }
+  const axis = { ...AXIS, axisLabel: small, splitLine: { show: false }, splitNumber: 2 }
+  const height = PANELS_TOP + Math.ceil(panels.length / PANELS_A_ROW) * PANEL_HEIGHT
+  return drawnSvg(
+    title,
+    { width: SIZE.width, height },
+    {
+      title: [
+        heading(title, `${subtitle}; dashed: the budget, shaded: faults`),
+        ...panels.map((panel, i) => ({
+          text: panel.title,
+          left: at(i)[0] + 34,
+          top: at(i)[1],
+          textStyle: { ...TEXT, fontWeight: 'bold' },
+        })),
+      ],
+      grid: panels.map((_, i) => ({ left: at(i)[0] + 38, top: at(i)[1] + 26, width: PANEL_WIDTH - 52, height: PANEL_HEIGHT - 52 })),
+      xAxis: panels.map(({ xs }, gridIndex) => ({ type: 'value', gridIndex, max: xs.at(-1), ...axis })),
+      yAxis: panels.map((_, gridIndex) => ({ type: 'value', gridIndex, ...axis })),
+      series: panels.flatMap(({ xs, ys, parts = [], budget, marks }, i) => {
+        const place = { xAxisIndex: i, yAxisIndex: i }
+        return [
+          ...parts.map((part, of) => ({ ...place, ...curve(xs, part, COLORS[1 + (of % (COLORS.length - 1))] as string, 0.8) })),
+          { ...place, ...curve(xs, ys, COLORS[0], 1.3), markArea: faults(marks, false) },
+          ...(budget === null ? [] : [{ ...place, ...curve([0, xs.at(-1) ?? 0], [budget, budget], INK, 1.3, true) }]),
+        ]
+      }),
+    },
+  )
+}
+
+function curve(xs: readonly number[], ys: readonly number[], color: string, width: number, isDashed = false): object {
+  return {
+    type: 'line',
+    data: xs.map((x, i) => [x, ys[i]]),
+    color,
+    showSymbol: false,
+    silent: true,
+    lineStyle: { width, color, type: isDashed ? 'dashed' : 'solid' },
+  }
+}
+
+function faults(marks: readonly Mark[], isNamed: boolean): object {
+  return {
+    silent: true,
+    itemStyle: { color: '#f8514933' },
+    label: { show: isNamed, position: 'insideTopLeft', ...TEXT },
+    data: marks.map(({ fromX, toX, label }) => [{ xAxis: fromX, name: isNamed ? label : '' }, { xAxis: toX }]),
   }
 }

@@ -2,10 +2,21 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { accuracyTable, costTable, type GateResults } from 'sluicegate-testkit/gate/gate-tables.js'
-import type { ChaosResults } from '../../chaos/dist/chaos-results.js'
+import type { ChaosResults } from '../../lab/dist/chaos/chaos-results.js'
+import type { LabFiles } from '../../lab/dist/saved-runs.js'
 import { chaosMarkdownParts, recoveriesOf } from './chaos/chaos-markdown.js'
-import { type Chart, COLORS, chartSvg, type Line } from './chart.js'
+import { type Chart, COLORS, chartSvg, type Line, overTimeSvg, panelsSvg } from './chart.js'
 import { committedForm, RAW, RESULTS } from './committed-form.js'
+import {
+  comparedWays,
+  labFigures,
+  labSoak,
+  oceanFigures,
+  oceanPanels,
+  scenarioPanels,
+  soakOverTime,
+  waysOverTime,
+} from './lab/lab-markdown.js'
 import { filled, machineTable, markdownParts, minuteOf, type Table, table, tableMarkdown, targetsTable } from './markdown.js'
 import type { Measurement } from './measure.js'
 import { FRAMEWORKS, type Framework, type MiddlewareSetting, RIVALS, type Side } from './middleware/middleware-settings.js'
@@ -255,9 +266,13 @@ const COMMANDS: Readonly<Record<string, string>> = {
   gate: 'npm run prove:gate -- --save',
   ...Object.fromEntries(['redis', 'server', 'regions', 'replay', 'workers'].map((name) => [name, `npm run bench:${name}`])),
 }
-const CHAOS_RESULTS = fileURLToPath(new URL('../../chaos/results/chaos.json', import.meta.url))
+const LAB_RESULTS = fileURLToPath(new URL('../../lab/results/', import.meta.url))
+
+/** The files of the lab, each with its name. */
+type LabResults = { [Name in keyof LabFiles]: LabFiles[Name] & { readonly kind: Name } }[keyof LabFiles]
 
 type AnyResults =
+  | LabResults
   | Results
   | FleetResults
   | MiddlewareResults
@@ -272,7 +287,13 @@ type AnyResults =
 /** The files of results that this machine measured, and those that are committed whole. */
 export function measuredResults(): readonly string[] {
   const names = existsSync(RAW) ? readdirSync(RAW).filter((name) => name.endsWith('.json')) : []
-  return [...names.sort().map((name) => `${RAW}${name}`), `${RESULTS}postgres.json`, CHAOS_RESULTS]
+  return [
+    ...names.sort().map((name) => `${RAW}${name}`),
+    `${RESULTS}postgres.json`,
+    ...readdirSync(LAB_RESULTS)
+      .sort()
+      .map((name) => `${LAB_RESULTS}${name}`),
+  ]
 }
 
 /** The committed form of files of raw results, by name. */
@@ -331,6 +352,20 @@ export function published(files: readonly string[], pageText: (page: string) => 
       } else if (each.kind === 'chaos') {
         for (const [name, chart] of chaosPlots(each)) plot(name, chartSvg(chart))
         fill('chaos.md', chaosMarkdownParts(each))
+      } else if (each.kind === 'lab') {
+        plot('lab-scenarios', panelsSvg('Rate against budget while parts of the system fail', each.where, scenarioPanels(each)))
+        fill('lab.md', new Map([['lab-figures', labFigures(each)]]))
+      } else if (each.kind === 'ocean') {
+        plot('lab-ocean', panelsSvg('Rate of three regions against their one budget', each.where, oceanPanels(each)))
+        fill('lab.md', new Map([['lab-ocean', oceanFigures(each)]]))
+      } else if (each.kind === 'soak') {
+        plot('lab-soak', overTimeSvg(soakOverTime(each)))
+        fill('lab.md', new Map([['lab-soak', labSoak(each)]]))
+      } else if (each.kind === 'ocean-soak') {
+        fill('lab.md', new Map([['lab-ocean-soak', labSoak(each)]]))
+      } else if (each.kind === 'many-servers') {
+        plot('many-servers', overTimeSvg(waysOverTime(each)))
+        fill('many-servers.md', new Map([['ways', comparedWays(each)]]))
       } else {
         for (const [name, chart] of middlewarePlots(each)) plot(name, chartSvg(chart))
         fill('benchmarks-edge.md', middlewareMarkdownParts(each))

@@ -1,25 +1,19 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { setTimeout as rest } from 'node:timers/promises'
 import { measuredWhere } from 'sluicegate-commands/load/machine-text.js'
 import { freePorts } from 'sluicegate-testkit'
-import { oneEachLine } from 'sluicegate-testkit/markdown-tables.js'
-import { type Compared, comparisonPlot, comparisonTable, filledComparison, type SavedComparison, type Way } from './compare-page.js'
 import { Lab, POLICY } from './lab.js'
 import { startBalancer } from './lab-servers.js'
 import { runScenario, type ScenarioResult } from './run-scenario.js'
+import { type Compared, saveRun, type Way } from './saved-runs.js'
 import type { Scenario } from './scenarios.js'
 import type { ServiceNode } from './service-node.js'
 
-const USAGE = `npm run lab:compare -- [--render] [WAY]...
+const USAGE = `npm run lab:compare -- [WAY]...
 
-Sends the same traffic to four service nodes under each way of sharing a limit, kills one node in the middle, and writes the
-table and the plot of docs/many-servers.md. With a WAY it runs that one and only prints: split, exact, affinity, leases.
-With --render it writes table and plot from the results of the last run.`
+Sends the same traffic to four service nodes under each way of sharing a limit, kills one node in the middle, prints what each
+admitted and writes lab/results; then npm run plots makes the table and the plot of docs/many-servers.md. With a WAY it runs that one and
+only prints: split, exact, affinity, leases.`
 
-const PAGE = new URL('../../docs/many-servers.md', import.meta.url)
-const PLOT = new URL('../../docs/plots/many-servers.svg', import.meta.url)
-const RESULTS = new URL('../results/', import.meta.url)
-const SAVED = new URL('many-servers.json', RESULTS)
 const NODES = 4
 const [KEYS, RATE, SEED] = [8, 400, 42]
 const [WHOLE_MS, DEAD_MS] = [6_000, 6_000]
@@ -45,9 +39,7 @@ const CRASH: Scenario = {
 }
 
 const names = process.argv.slice(2)
-if (names.length === 1 && names[0] === '--render') {
-  publish(JSON.parse(readFileSync(SAVED, 'utf8')) as SavedComparison)
-} else if (names.some((name) => !WAYS.some((way) => way.name === name))) {
+if (names.some((name) => !WAYS.some((way) => way.name === name))) {
   console.error(USAGE)
   process.exitCode = names.includes('--help') ? 0 : 2
 } else {
@@ -61,22 +53,18 @@ async function compare(ways: readonly Way[]): Promise<void> {
   const affine = await startBalancer(port, lab.nodes, lab.folder, { isAffine: true })
   const found: Compared[] = []
   try {
-    for (const way of ways) found.push(await measured(lab, way, way.isAffine ? port : lab.balancerPort))
+    for (const way of ways) {
+      const one = await measured(lab, way, way.isAffine ? port : lab.balancerPort)
+      found.push(one)
+      const { useWhole, useDead, result } = one
+      console.log(
+        `${way.title}: ${useWhole.toFixed(2)} of the budget used, ${useDead.toFixed(2)} with a dead node, ${result.over} tokens over`,
+      )
+    }
   } finally {
     await affine.end()
   }
-  console.log(comparisonTable(found))
-  if (ways.length < WAYS.length) return
-  mkdirSync(RESULTS, { recursive: true })
-  const comparison: SavedComparison = { where, found }
-  writeFileSync(SAVED, oneEachLine(comparison))
-  publish(comparison)
-}
-
-/** Writes the table and the plot of the page. */
-function publish(comparison: SavedComparison): void {
-  writeFileSync(PLOT, comparisonPlot(comparison))
-  writeFileSync(PAGE, filledComparison(readFileSync(PAGE, 'utf8'), comparison))
+  if (ways.length === WAYS.length) saveRun('many-servers', { where, seed: SEED, results: found })
 }
 
 async function measured(lab: Lab, way: Way, port: number): Promise<Compared> {

@@ -1,6 +1,5 @@
 import { machineText } from 'sluicegate-commands/load/machine-text.js'
 import type { Report, ReportSection } from 'sluicegate-commands/report/report.js'
-import { markdownTable } from 'sluicegate-testkit/markdown-tables.js'
 import type { ScenarioResult } from './run-scenario.js'
 import { SLOW_DECISION_MS } from './service-node.js'
 
@@ -83,13 +82,4 @@ function plot({ name, plot: { xs, admitted, budget }, scraped, marks }: Scenario
       marks,
     },
   }
-}
-
-/** A table with its columns side by side: the head of each, and its cell of a row. */
-export function columnTable<Row>(rows: readonly Row[], columns: Readonly<Record<string, (row: Row) => string>>): string {
-  const cells = Object.values(columns)
-  return markdownTable(
-    Object.keys(columns),
-    rows.map((row) => cells.map((cell) => cell(row))),
-  )
 }

@@ -6,12 +6,12 @@ import { htmlReport } from 'sluicegate-commands/report/html-report.js'
 import { textReport } from 'sluicegate-commands/report/text-report.js'
 import { Random } from 'sluicegate-testkit'
 import { Lab } from './lab.js'
-import { soakResult } from './lab-page.js'
 import { labReport } from './lab-report.js'
-import { runOceans, saveOcean } from './ocean/ocean-runs.js'
+import { Ocean } from './ocean/ocean.js'
 import { OCEAN_SCENARIOS } from './ocean/ocean-scenarios.js'
+import { type OceanResult, runOcean } from './ocean/run-ocean.js'
 import { runScenario, type ScenarioResult } from './run-scenario.js'
-import { publishRuns, saveRun } from './saved-runs.js'
+import { saveRun, soakResult } from './saved-runs.js'
 import { SCENARIOS } from './scenarios.js'
 
 const USAGE = `npm run lab -- [SCENARIO]... [options]
@@ -27,8 +27,7 @@ Redis and two nodes, and a home far away.
   --soak MINUTES    scenarios in random order for this long
   --seed N          repeats the order and the requests of a run that printed it
   --out FOLDER      where lab.html and lab.json are written (default the current folder's lab-report)
-  --save            writes lab/results, and from it the tables and plots of docs/lab.md
-  --render          starts nothing: writes these tables and plots again from lab/results
+  --save            writes lab/results; then npm run plots makes the tables and plots of docs/lab.md
 
 ${[...SCENARIOS, ...OCEAN_SCENARIOS].map(({ name }) => `  ${name}`).join('\n')}`
 
@@ -42,7 +41,6 @@ const { values, positionals } = parseArgs({
     seed: { type: 'string' },
     out: { type: 'string', default: 'lab-report' },
     save: { type: 'boolean', default: false },
-    render: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 })
@@ -63,77 +61,59 @@ const isWrong =
 if (values.help || isWrong) {
   console.error(USAGE)
   process.exitCode = values.help ? 0 : 2
-} else if (values.render) {
-  publishRuns()
 } else {
   console.log(`seed ${seed}`)
-  if (chosen.length > 0) await run()
-  if (oceans.length > 0) await runOcean()
+  if (chosen.length > 0) await runCluster()
+  if (oceans.length > 0) await runOceans()
 }
 
-async function runOcean(): Promise<void> {
-  const where = measuredWhere()
-  const startMs = performance.now()
-  const results = await runOceans({
-    scenarios: oceans,
-    soakMs,
-    random: new Random(seed),
-    ran: (all) => {
-      mkdirSync(values.out, { recursive: true })
-      writeFileSync(join(values.out, 'ocean.json'), `${JSON.stringify({ seed, results: all }, undefined, 1)}\n`)
-    },
-  })
-  if (values.save) {
-    saveOcean({ where, seed, results }, soakMs === undefined ? undefined : minutesSince(startMs))
-    publishRuns()
-  }
-  if (results.some(({ violations }) => violations.length > 0)) process.exitCode = 1
-}
-
-async function run(): Promise<void> {
-  const random = new Random(seed)
-  const results: ScenarioResult[] = []
-  const endedMinutes: number[] = []
-  const startMs = performance.now()
-  const where = measuredWhere()
+async function runCluster(): Promise<void> {
   await using lab = await Lab.start(nodes)
   console.log(`Prometheus: http://127.0.0.1:${lab.prometheusPort}`)
-  const endMs = startMs + (soakMs ?? 0)
-  for (let i = 0; soakMs === undefined ? i < chosen.length : performance.now() < endMs; i++) {
-    const scenario = soakMs === undefined ? chosen[i] : random.pick(chosen)
-    if (scenario === undefined) break
-    const result = await runScenario(lab, scenario, rate, random.integer(0, 2 ** 31))
+  const write = (results: readonly ScenarioResult[]): void => {
+    writeFileSync(join(values.out, 'lab.html'), htmlReport(labReport(results, new Date())))
+    writeFileSync(join(values.out, 'lab.json'), `${JSON.stringify({ seed, nodes, results }, undefined, 1)}\n`)
+  }
+  const { results, ...setting } = await runAll(chosen, (scenario, own) => runScenario(lab, scenario, rate, own), write)
+  console.log(textReport(labReport(results, new Date())))
+  if (values.save && soakMs === undefined) saveRun('lab', { ...setting, nodes, rate, results })
+  else if (values.save)
+    saveRun('soak', { ...setting, nodes, rate, results: results.map((each, i) => soakResult(each, setting.ended[i] ?? 0)) })
+}
+
+async function runOceans(): Promise<void> {
+  await using ocean = await Ocean.start()
+  const write = (results: readonly OceanResult[]): void =>
+    writeFileSync(join(values.out, 'ocean.json'), `${JSON.stringify({ seed, results }, undefined, 1)}\n`)
+  const { results, ...setting } = await runAll(oceans, (scenario, own) => runOcean(ocean, scenario, own), write)
+  if (values.save && soakMs === undefined) saveRun('ocean', { ...setting, results })
+  else if (values.save) saveRun('ocean-soak', { ...setting, results: results.map((each, i) => soakResult(each, setting.ended[i] ?? 0)) })
+}
+
+/** Scenarios one after the other, or in random order for a time. @param write called after each: what fails later takes nothing back. */
+async function runAll<S extends { readonly name: string }, Result extends ScenarioResult | OceanResult>(
+  scenarios: readonly S[],
+  run: (scenario: S, seed: number) => Promise<Result>,
+  write: (results: readonly Result[]) => void,
+) {
+  const where = measuredWhere()
+  const random = new Random(seed)
+  const results: Result[] = []
+  const ended: number[] = []
+  const startMs = performance.now()
+  const minutes = (): number => Math.round((performance.now() - startMs) / 6_000) / 10
+  mkdirSync(values.out, { recursive: true })
+  for (let i = 0; soakMs === undefined ? i < scenarios.length : performance.now() < startMs + soakMs; i++) {
+    const scenario = soakMs === undefined ? (scenarios[i] as S) : random.pick(scenarios)
+    const result = await run(scenario, random.integer(0, 2 ** 31))
     results.push(result)
-    endedMinutes.push(minutesSince(startMs))
+    ended.push(minutes())
     const { perSecond, p99Ms, over, allowedOver, violations } = result
-    const at = soakMs === undefined ? `${i + 1} of ${chosen.length}` : `${endedMinutes.at(-1)} of ${soakMs / 60_000} min`
-    console.log(
-      `[${at}] ${scenario.name}: ${perSecond}/s, 99 % ${p99Ms} ms, ${over} over of ${allowedOver}; ${violations.join('; ') || 'invariants hold'}`,
-    )
+    const at = soakMs === undefined ? `${i + 1} of ${scenarios.length}` : `${minutes()} of ${soakMs / 60_000} min`
+    const text = violations.join('; ') || 'invariants hold'
+    console.log(`[${at}] ${scenario.name}: ${perSecond}/s, 99 % ${p99Ms} ms, ${over} over of ${allowedOver}; ${text}`)
+    if (violations.length > 0) process.exitCode = 1
     write(results)
   }
-  console.log(textReport(labReport(results, new Date())))
-  if (values.save) {
-    const setting = { where, seed, nodes, rate }
-    if (soakMs === undefined) saveRun('lab', { ...setting, results })
-    else
-      saveRun('soak', {
-        ...setting,
-        minutes: minutesSince(startMs),
-        results: results.map((each, i) => soakResult(each, endedMinutes[i] ?? 0)),
-      })
-    publishRuns()
-  }
-  if (results.some(({ violations }) => violations.length > 0)) process.exitCode = 1
-}
-
-function minutesSince(startMs: number): number {
-  return Math.round((performance.now() - startMs) / 6_000) / 10
-}
-
-/** After each scenario: what fails later takes nothing back. */
-function write(results: readonly ScenarioResult[]): void {
-  mkdirSync(values.out, { recursive: true })
-  writeFileSync(join(values.out, 'lab.html'), htmlReport(labReport(results, new Date())))
-  writeFileSync(join(values.out, 'lab.json'), `${JSON.stringify({ seed, nodes, results }, undefined, 1)}\n`)
+  return { where, seed, results, ended, ...(soakMs !== undefined && { minutes: minutes() }) }
 }

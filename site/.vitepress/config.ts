@@ -21,7 +21,7 @@ export default defineConfig({
   srcDir: root,
   outDir: `${root}.cache/site`,
   cacheDir: `${root}.cache/vitepress`,
-  srcExclude: ['{packages,tools,bench,chaos,lab,packed,coverage,.cache,.github}/**', 'site/node_modules/**', 'site/README.md', 'README.md'],
+  srcExclude: ['{packages,tools,bench,lab,packed,coverage,.cache,.github}/**', 'site/node_modules/**', 'site/README.md', 'README.md'],
   rewrites: (file) => pageOf(file) ?? file,
   cleanUrls: true,
   router: { prefetchLinks: false },

@@ -14,13 +14,12 @@ const COMPILED = [
   'packages/commands',
   'packages/server',
   'packages/testkit',
-  'bench',
-  'chaos',
   'lab',
+  'bench',
   'site',
   'deploy',
 ]
-const FOLDERS = ['packages', 'bench', 'chaos', 'lab', 'site', 'deploy']
+const FOLDERS = ['packages', 'bench', 'lab', 'site', 'deploy']
 /** What generated sources are made of, and one of each kind. */
 const GENERATED_FROM = [
   'packages/sluicegate/assembly',

@@ -8,7 +8,6 @@ const ON_REDIS = [
   'packages/commands',
   'packages/server',
   'packages/testkit',
-  'chaos',
   'lab',
   'bench/dist/redis',
   'bench/dist/server',
@@ -19,7 +18,7 @@ const ON_POSTGRES = [
   'packages/sluicegate/dist/postgres',
   'packages/server',
   'packages/testkit',
-  'chaos',
+  'lab/dist/chaos',
   'bench/dist/postgres',
   'tools/dist/examples',
 ]

@@ -1,5 +1,5 @@
 const PATTERNS = `PATTERN is a folder or a file (source or compiled), a part of a path, or a glob in quotes. Without one, all test files run, but for folders
-  around the product (tools, bench, chaos, lab, site, deploy, testkit) in which nothing changed.
+  around the product (tools, bench, lab, site, deploy, testkit) in which nothing changed.
   --long         every test in full length, also those of *.long.test.ts files: what continuous integration runs
   --name TEXT    run only tests whose names match TEXT, a part of a name or a regular expression
   --failed       run only the files with tests that failed in the last run

@@ -8,7 +8,7 @@ import { ROOT, sourcesBelow } from './root.mjs'
 const LONG_FILE = /\.long\.test\.[jt]s$/
 
 /** What stands around the product. Its own tests run where it changed, and in continuous integration. */
-const AROUND = ['tools', 'bench', 'chaos', 'lab', 'site', 'deploy', 'packages/testkit']
+const AROUND = ['tools', 'bench', 'lab', 'site', 'deploy', 'packages/testkit']
 
 /**
  * The compiled test files, and the options for `node --test`.
@@ -21,9 +21,7 @@ const AROUND = ['tools', 'bench', 'chaos', 'lab', 'site', 'deploy', 'packages/te
 export function chooseTests(args, unchanged = unchangedAround) {
   const { patterns, nodeOptions, long } = split(args)
   // From the sources, so that a deleted test whose output is still in dist does not run.
-  const every = ['packages', 'tools', 'bench', 'chaos', 'lab', 'site', 'deploy']
-    .flatMap(sourcesBelow)
-    .filter((file) => file.endsWith('.test.ts'))
+  const every = ['packages', 'tools', 'bench', 'lab', 'site', 'deploy'].flatMap(sourcesBelow).filter((file) => file.endsWith('.test.ts'))
   const all = long ? every : every.filter((file) => !isOnlyLong(file))
   for (const { text, matches } of patterns) {
     if (all.some(matches)) continue
@@ -101,7 +99,7 @@ export function isOnlyLong(file) {
 
 /** packages/a/src/b.test.ts is compiled to packages/a/dist/b.test.js, tools/b.test.ts to tools/dist/b.test.js. */
 function compiled(file) {
-  const inPackage = file.replace(/^(packages\/[^/]+|bench|chaos|lab|site|deploy)\/src\//, '$1/dist/').replace(/^tools\//, 'tools/dist/')
+  const inPackage = file.replace(/^(packages\/[^/]+|bench|lab|site|deploy)\/src\//, '$1/dist/').replace(/^tools\//, 'tools/dist/')
   return inPackage.replace(/\.ts$/, '.js')
 }
 

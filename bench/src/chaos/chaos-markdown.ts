@@ -1,4 +1,4 @@
-import type { ChaosResults } from '../../../chaos/dist/chaos-results.js'
+import type { ChaosResults } from '../../../lab/dist/chaos/chaos-results.js'
 import { table } from '../markdown.js'
 
 /** Least, median and most. */

@@ -1,8 +1,7 @@
 import { setTimeout as rest } from 'node:timers/promises'
 import type { Random } from 'sluicegate-testkit'
 import { around, type FaultMarker } from '../scenarios.js'
-import type { Ocean, OceanPolicy, OceanRegion } from './ocean.js'
-import type { OceanLoad } from './ocean-load.js'
+import type { Ocean, OceanLoad, OceanPolicy, OceanRegion } from './ocean.js'
 
 /** What a scenario works on. */
 export interface OceanRun {

@@ -1,11 +1,9 @@
 import { Random } from 'sluicegate-testkit'
 import { type RecordedAnswer, worstKey } from '../admissions.js'
-import { admittedOverTime, countsOf, type LoadCounts, machineUs, rounded } from '../lab-load.js'
-import { marked, sampled } from '../marked-run.js'
+import { admittedOverTime, countsOf, type LoadCounts, machineUs, marked, rounded, sampled } from '../lab-load.js'
 import { recoveryOf } from '../recovery.js'
 import { type LabPolicy, sumOfCounters } from '../service-node.js'
-import { OCEAN_POLICIES, type Ocean } from './ocean.js'
-import { OceanLoad } from './ocean-load.js'
+import { OCEAN_POLICIES, type Ocean, OceanLoad } from './ocean.js'
 import { type OceanScenario, PARTS } from './ocean-scenarios.js'
 
 /** How far a replica may be behind. */

@@ -1,5 +1,4 @@
-import { filledPage, markdownTable } from 'sluicegate-testkit/markdown-tables.js'
-import { columnTable } from '../lab-report.js'
+import { filledPage, inColumns, markdownTable } from 'sluicegate-testkit/markdown-tables.js'
 import type { SimulatedPhase } from './simulated-regions.js'
 import { type SimulatedCell, TARGETS } from './use-grid.js'
 
@@ -29,7 +28,7 @@ function gridTable(grid: readonly SimulatedCell[]): string {
     const shares = own.filter(({ demand }) => of(demand)).map(({ share }) => share)
     return shares.length === 0 ? '' : percent(Math.min(1, ...shares))
   }
-  return columnTable(rows, {
+  const table = inColumns(rows, {
     'requests a lease': (own) => String(own[0]?.requestsPerLease),
     cells: (own) => String(own.length),
     'admitted of exact, %, demand below 1': (own) => leastOf(own, (demand) => demand < 1),
@@ -39,6 +38,7 @@ function gridTable(grid: readonly SimulatedCell[]): string {
     most: (own) => Math.max(...own.map(({ callsPerRequest }) => callsPerRequest)).toFixed(2),
     'calls a token: most': (own) => Math.max(...own.map(({ callsPerToken }) => callsPerToken)).toFixed(1),
   })
+  return markdownTable(table.head, table.rows)
 }
 
 function targetsTable(grid: readonly SimulatedCell[]): string {

@@ -7,6 +7,14 @@ export function markdownTable(head: Cells, rows: readonly Cells[], isFigures = f
   return [line(head), rule, ...rows.map(line)].join('\n')
 }
 
+/** Rows with their columns side by side: the head of each, and its cell of a row. */
+export function inColumns<Row>(
+  rows: readonly Row[],
+  columns: Readonly<Record<string, (row: Row) => string>>,
+): { head: Cells; rows: Cells[] } {
+  return { head: Object.keys(columns), rows: rows.map((row) => Object.values(columns).map((cell) => cell(row))) }
+}
+
 /**
  * A page with each of the parts in its place, `<!-- MARK:NAME -->` to `<!-- /MARK -->`.
  *

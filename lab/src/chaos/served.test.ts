@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FleetLoad, RedisProcess, until } from 'sluicegate-testkit'
 import { stateOf } from './state.js'
-import { watchdog } from './watchdog.js'
+import { watchdog } from './watched.js'
+import { allowedOver } from './failover.js'
+import { boundOf, MIXES } from './redis-failovers.js'
 
 test('a wait that ends is what was waited for', async () => {
   const watched = watchdog(() => assert.fail('the state was not asked for'))
@@ -29,4 +31,28 @@ test('the state says which server answers, in what role, which caller has waited
   assert.match(state, new RegExp(`^server ${gone.port}: no answer`, 'm'))
   assert.match(state, /^who waits: 1 takes, 0 errors\n {2}last answer: user:7, store, \d+ ms ago\n {2}waiting: user:7 asked \d+ ms ago/m)
   assert.match(state, /counters: \{"storeCalls":1\}/)
+})
+
+test('versions pass the largest burst and the highest rate together, wherever each of them comes from', () => {
+  const versions = [
+    { limit: 200, burst: 210 },
+    { limit: 180, burst: 200 },
+    { limit: 220, burst: 100 },
+  ]
+  assert.deepEqual(boundOf(versions), { limit: 220, windowMs: 5000, burst: 210 })
+})
+
+test('each failover may add one burst and what flows in during the replication lag and the node timeout', () => {
+  const bound = { limit: 200, windowMs: 5000, burst: 210 }
+  // 40 a second: 44 in 1.1 s, and 8 in two time-outs of 100 ms.
+  assert.equal(allowedOver(bound, 1), 210 + 44 + 8)
+  assert.equal(allowedOver(bound, 3), 3 * (210 + 44) + 8)
+})
+
+test('there are mixes of bursts, limits, modes and horizons, and one that changes while a primary is gone', () => {
+  const all = MIXES.flatMap(({ versions }) => versions)
+  assert.deepEqual([...new Set(all.map(({ burst }) => burst))].sort(), [200, 210])
+  assert.deepEqual([...new Set(all.map(({ limit }) => limit))].sort(), [180, 200])
+  assert.ok(all.some(({ options }) => options?.mode === 'exact') && all.some(({ options }) => options?.lease !== undefined))
+  assert.equal(MIXES.filter(({ isRolling }) => isRolling).length, 1)
 })

@@ -1,9 +1,9 @@
 import { createLimiter, type SharedLimiter, tokenBucket } from 'sluicegate'
 import { redis } from 'sluicegate/redis'
 import { FleetLoad, RedisCluster, until } from 'sluicegate-testkit'
-import { clusterClients } from './clients.js'
+import { clusterClients } from './subject.js'
 import { stateOf } from './state.js'
-import { watchdog } from './watchdog.js'
+import { watchdog } from './watched.js'
 
 const KEYS = Array.from({ length: 300 }, (_, i) => `user:${i}`)
 /** So slow a rate that nothing comes back meanwhile: totals are exact. */

@@ -1,3 +1,6 @@
+
+
+
 /** No wait takes longer, on a machine that has other things to do as well. */
 const LONGEST_MS = 60_000
 

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { clusterFailovers } from './cluster-failover.js'
+import { clusterFailovers, sentinelFailovers } from './redis-failovers.js'
 import type { FailoverReport } from './failover.js'
-import { sentinelFailovers } from './sentinel-failover.js'
+import { resize } from './resize.js'
+import { sharedOutage } from './shared-outage.js'
 
 /** Far above what a call may take: this machine may have other things to do. */
 const MOST_MS = 10_000
@@ -30,3 +31,23 @@ function checkReport({ recoveryMs, allowedOver, allowedShare, subjects }: Failov
     assert.ok(own.length === count && own.every((ms, i) => ms > 0 && ms <= (recoveryMs[i] as number)), `${name}: ${own}`)
   }
 }
+
+// `npm run chaos` moves 5,000.
+test('a fourth primary joins under load, gets 1,000 slots, gives them back and leaves: no error, and every take is charged once', async () => {
+  const { clients } = await resize(1_000)
+  assert.equal(clients.length, 2)
+  for (const { name, takes, errors, wrongKeys } of clients) {
+    assert.deepEqual({ name, errors, wrongKeys }, { name, errors: 0, wrongKeys: 0 })
+    assert.ok(takes > 1000)
+  }
+})
+
+test('processes whose store is killed admit together no more than one policy, and a tenth for one that never saw it', async (t) => {
+  const policy = { limit: 120, windowMs: 1000, burst: 120 }
+  const report = await sharedOutage(12, 10, policy)
+  t.diagnostic(JSON.stringify(report))
+  assert.equal(report.errors, 0)
+  assert.ok(report.over <= report.allowedOver, `${report.over} over`)
+  assert.ok(report.admitted > report.budget * 0.6, 'the budget is used')
+  assert.ok(report.leastNodes >= report.processes, 'a store that began empty is not believed')
+})

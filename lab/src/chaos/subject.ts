@@ -1,7 +1,9 @@
 import { createLimiter, type Decision, tokenBucket } from 'sluicegate'
-import { redis } from 'sluicegate/redis'
+import { redis, type RedisClient } from 'sluicegate/redis'
 import { type Admission, FleetLoad, type LoadedTake, type RateSpec, worstExcess } from 'sluicegate-testkit'
-import type { OpenClient } from './clients.js'
+import { createCluster, createSentinel } from '@redis/client'
+import { Cluster, Redis } from 'ioredis'
+import { watchdog } from './watched.js'
 
 /** Far less than callers ask for: only who is denied now and then can see whether too much is admitted. */
 export const RATE: RateSpec = { limit: 30, windowMs: 1000, burst: 30 }
@@ -97,4 +99,81 @@ function admissionOf({ answeredMs }: RecordedTake): Admission {
 
 function isAdmitted({ decision }: RecordedTake): boolean {
   return decision.allowed
+}
+
+type IsServed = (decision: RecordedTake['decision']) => boolean
+
+/** An answer of the store. */
+const byStore: IsServed = ({ source }) => source !== 'outage'
+
+/** Whether every subject had an answer of the store about every key, of those asked for since then. */
+export function served(subjects: readonly Subject[], keys: readonly string[], sinceMs: number, isServed = byStore): () => boolean {
+  return () => unserved(subjects, keys, sinceMs, isServed).length === 0
+}
+
+export function unserved(subjects: readonly Subject[], keys: readonly string[], sinceMs: number, isServed = byStore): string[] {
+  return subjects.flatMap((subject) => {
+    const answered = firstAnswers(subject, sinceMs, isServed)
+    return keys.filter((key) => !answered.has(key)).map((key) => `${subject.name}, ${key}`)
+  })
+}
+
+/** When the last of the keys had its first answer of the store. */
+export function servedMs(subject: Subject, keys: readonly string[], sinceMs: number, isServed = byStore): number {
+  const answered = firstAnswers(subject, sinceMs, isServed)
+  return Math.max(...keys.map((key) => answered.get(key) ?? Number.NaN))
+}
+
+function firstAnswers({ load }: Subject, sinceMs: number, isServed: IsServed): ReadonlyMap<string, number> {
+  const first = new Map<string, number>()
+  for (const { key, answeredMs, decision } of load.since(sinceMs))
+    if (isServed(decision)) first.set(key, Math.min(answeredMs, first.get(key) ?? answeredMs))
+  return first
+}
+
+/** Where a client may begin to ask. */
+interface Root {
+  readonly host: string
+  readonly port: number
+}
+
+/** A connected client. */
+export interface OpenClient {
+  readonly name: string
+  readonly client: RedisClient
+  close(): unknown
+}
+
+/** node-redis waits for 5 s by default before it looks for the new primary. */
+const LOOK_AGAIN_MS = 300
+
+/** One client of each kind that tells which server has a slot, on a cluster. */
+export async function clusterClients(roots: readonly Root[]): Promise<OpenClient[]> {
+  const nodeRedis = createCluster({
+    rootNodes: roots.map(({ host, port }) => ({ url: `redis://${host}:${port}` })),
+    topologyRefreshOnReconnectionAttemptStrategy: LOOK_AGAIN_MS,
+  })
+  return opened(nodeRedis, () => new Cluster(roots.map(({ host, port }) => ({ host, port }))))
+}
+
+/** The same, of those who ask sentinels for the primary called so. */
+export async function sentinelClients(roots: readonly Root[], name: string): Promise<OpenClient[]> {
+  const addresses = roots.map(({ host, port }) => ({ host, port }))
+  const nodeRedis = createSentinel({ name, sentinelRootNodes: addresses })
+  return opened(nodeRedis, () => new Redis({ name, sentinels: addresses }))
+}
+
+type NodeRedis = RedisClient & { on(event: 'error', listener: () => void): unknown; connect(): Promise<unknown>; destroy(): unknown }
+
+async function opened(nodeRedis: NodeRedis, other: () => Redis | Cluster): Promise<OpenClient[]> {
+  nodeRedis.on('error', () => undefined)
+  await watchdog(async () => 'it has not said why')('node-redis connects', nodeRedis.connect())
+  const ioredis = other()
+  ioredis.on('error', () => undefined)
+  const ready = new Promise<void>((resolve) => ioredis.once('ready', () => resolve()))
+  await watchdog(async () => `it is ${ioredis.status}`)('ioredis connects', ready)
+  return [
+    { name: 'node-redis', client: nodeRedis, close: () => nodeRedis.destroy() },
+    { name: 'ioredis', client: ioredis, close: () => ioredis.disconnect() },
+  ]
 }

@@ -2,23 +2,23 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { oneEachLine } from 'sluicegate-testkit/markdown-tables.js'
 import type { ChaosResults, MixedReport } from './chaos-results.js'
-import { clusterFailovers, mixedFailovers } from './cluster-failover.js'
+import { clusterFailovers, mixedFailovers } from './redis-failovers.js'
 import { isWithin } from './failover.js'
-import { type PostgresChaosReport, postgresChaos } from './postgres/postgres-chaos.js'
+import { type PostgresChaosReport, postgresChaos } from './postgres/postgres-fault.js'
 import { resize } from './resize.js'
-import { sentinelFailovers } from './sentinel-failover.js'
+import { sentinelFailovers } from './redis-failovers.js'
 import { type SharedOutageReport, sharedOutage } from './shared-outage.js'
 import { LOCAL_SHARE, RATE } from './subject.js'
 
 const USAGE = `npm run chaos -- [NAME]... [--failovers N] [--seed N]
 
-  Breaks real servers under load, and writes what came of it to chaos/results. Then npm run plots makes docs/chaos.md from it.
+  Breaks real servers under load, and writes what came of it to lab/results. Then npm run plots makes docs/chaos.md from it.
 
   NAME            failover, mixed, sentinel, resize, outage or postgres; the results of the others stay as they are. Also --only NAME
   --failovers N   N of each kind instead of 20, 6, 5 and 3, and a short outage: a first look, nothing is written
   --seed N        which version of a mix each take asks; another in each run unless given`
 
-const RESULTS = new URL('../results/', import.meta.url)
+const RESULTS = new URL('../../results/', import.meta.url)
 const FILE = new URL('chaos.json', RESULTS)
 const SLOTS = 5_000
 /** Of the outage of a store that many processes share. */

@@ -3,12 +3,11 @@ import pg from 'pg'
 import { createLimiter } from 'sluicegate'
 import { postgres, postgresTable } from 'sluicegate/postgres'
 import { FaultProxy, PgBouncerProcess, PostgresProcess, SmallDisk, until, worstSureExcess } from 'sluicegate-testkit'
-import { allowedShare } from '../failover.js'
-import { served, servedMs } from '../served.js'
+import { allowedShare, isWithin } from '../failover.js'
+import { served, servedMs, admittedByKey, type RecordedTake, reportOf, type Subject } from '../subject.js'
 import { stateOfSubjects } from '../state.js'
-import { admittedByKey, type RecordedTake, reportOf, type Subject } from '../subject.js'
-import { type Watchdog, watchdog } from '../watchdog.js'
-import type { Faulted, PostgresFault } from './faults.js'
+import { type Watchdog, watchdog } from '../watched.js'
+import { type Faulted, type PostgresFault, POSTGRES_FAULTS } from './faults.js'
 import { ACCOUNT, Fleet, KEYS, PG_RATE, PG_TIMEOUT_MS, PLENTY, TABLE } from './fleet.js'
 
 const PROCESSES = 3
@@ -115,4 +114,24 @@ async function accountOf(fleet: Fleet, server: PostgresProcess, forgotMs: number
   const least = passed.filter(({ askedMs }) => askedMs >= forgotMs).length
   // Beside what passed, what failed without an answer and what was not reported: none too many, none too few.
   return { charges, chargedWrongly: Math.max(0, least - charges, charges - passed.length - fleet.unknown) }
+}
+
+/** What became of fleets over PostgreSQL, under each fault. */
+export interface PostgresChaosReport {
+  readonly date: string
+  /** Whether all was as stated. */
+  readonly isWithin: boolean
+  readonly faults: readonly PostgresFaultReport[]
+}
+
+/** Each fault again and again, on a server for each fault. @param times each is made */
+export async function postgresChaos(times: number, progress: (line: string) => void = () => undefined): Promise<PostgresChaosReport> {
+  const faults: PostgresFaultReport[] = []
+  for (const fault of POSTGRES_FAULTS) faults.push(await postgresFault(fault, times, progress))
+  return { date: new Date().toISOString().slice(0, 10), isWithin: faults.every(isAsStated), faults }
+}
+
+/** No error for callers, no more than the bound, nothing charged twice or lost. */
+export function isAsStated(report: PostgresFaultReport): boolean {
+  return isWithin(report) && report.chargedWrongly === 0
 }

@@ -1,5 +1,5 @@
 import type { FailoverReport } from './failover.js'
-import type { PostgresChaosReport } from './postgres/postgres-chaos.js'
+import type { PostgresChaosReport } from './postgres/postgres-fault.js'
 import type { ResizeReport } from './resize.js'
 import type { SharedOutageReport } from './shared-outage.js'
 

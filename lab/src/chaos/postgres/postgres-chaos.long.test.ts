@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { POSTGRES_FAULTS } from './faults.js'
-import { isAsStated } from './postgres-chaos.js'
+import { isAsStated } from './postgres-fault.js'
 import { postgresFault } from './postgres-fault.js'
 
 for (const fault of POSTGRES_FAULTS) {
