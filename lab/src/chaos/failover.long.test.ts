@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { clusterFailovers, sentinelFailovers } from './redis-failovers.js'
 import type { FailoverReport } from './failover.js'
+import { clusterFailovers, sentinelFailovers } from './redis-failovers.js'
 import { resize } from './resize.js'
 import { sharedOutage } from './shared-outage.js'
 

@@ -1,8 +1,7 @@
 import { type RateSpec, type RedisProcess, until } from 'sluicegate-testkit'
-import type { OpenClient } from './subject.js'
-import { served, servedMs, unserved } from './subject.js'
 import { stateOf } from './state.js'
-import { LOCAL_SHARE, reportOf, type Subject, TIMEOUT_MS } from './subject.js'
+import type { OpenClient } from './subject.js'
+import { LOCAL_SHARE, reportOf, type Subject, served, servedMs, TIMEOUT_MS, unserved } from './subject.js'
 import { type Watchdog, watchdog } from './watched.js'
 
 /** As servers are set up: after so long a silence a primary is taken for failed. */

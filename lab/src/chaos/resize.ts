@@ -1,8 +1,8 @@
 import { createLimiter, type SharedLimiter, tokenBucket } from 'sluicegate'
 import { redis } from 'sluicegate/redis'
 import { FleetLoad, RedisCluster, until } from 'sluicegate-testkit'
-import { clusterClients } from './subject.js'
 import { stateOf } from './state.js'
+import { clusterClients } from './subject.js'
 import { watchdog } from './watched.js'
 
 const KEYS = Array.from({ length: 300 }, (_, i) => `user:${i}`)

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FleetLoad, RedisProcess, until } from 'sluicegate-testkit'
-import { stateOf } from './state.js'
-import { watchdog } from './watched.js'
 import { allowedOver } from './failover.js'
 import { boundOf, MIXES } from './redis-failovers.js'
+import { stateOf } from './state.js'
+import { watchdog } from './watched.js'
 
 test('a wait that ends is what was waited for', async () => {
   const watched = watchdog(() => assert.fail('the state was not asked for'))

@@ -1,8 +1,8 @@
-import { createLimiter, type Decision, tokenBucket } from 'sluicegate'
-import { redis, type RedisClient } from 'sluicegate/redis'
-import { type Admission, FleetLoad, type LoadedTake, type RateSpec, worstExcess } from 'sluicegate-testkit'
 import { createCluster, createSentinel } from '@redis/client'
 import { Cluster, Redis } from 'ioredis'
+import { createLimiter, type Decision, tokenBucket } from 'sluicegate'
+import { type RedisClient, redis } from 'sluicegate/redis'
+import { type Admission, FleetLoad, type LoadedTake, type RateSpec, worstExcess } from 'sluicegate-testkit'
 import { watchdog } from './watched.js'
 
 /** Far less than callers ask for: only who is denied now and then can see whether too much is admitted. */

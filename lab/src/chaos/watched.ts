@@ -1,6 +1,3 @@
-
-
-
 /** No wait takes longer, on a machine that has other things to do as well. */
 const LONGEST_MS = 60_000
 

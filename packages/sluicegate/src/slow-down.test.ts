@@ -1,7 +1,7 @@
-import { turns } from 'sluicegate-testkit/turns.js'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { promisedLimiter } from 'sluicegate-testkit/adapters/harness.js'
+import { turns } from 'sluicegate-testkit/turns.js'
 import { concurrency, createLimiter, fixedWindow, manualClock, slowDown } from './index.js'
 
 const FIVE = fixedWindow({ limit: 5, window: '365d', name: 'five' })

@@ -1,6 +1,6 @@
-import { turns } from './turns.js'
 import type { Clock } from '../../sluicegate/dist/time/clock-interface.js'
 import { type Due, DueHeap } from '../../sluicegate/dist/waiting/due-heap.js'
+import { turns } from './turns.js'
 
 interface Event extends Due {
   run(): void

@@ -1,8 +1,8 @@
-import { microtasks } from './turns.js'
 import type { Decision, Key, ManualClock, Policy, WaitOptions } from 'sluicegate'
 import { manualClock } from '../../sluicegate/dist/time/clock.js'
 import { Waiting } from '../../sluicegate/dist/waiting/waiting.js'
 import { BookingBucket } from './booking-bucket.js'
+import { microtasks } from './turns.js'
 
 /** What a worker of a crew is started with. */
 export interface WorkerStart {

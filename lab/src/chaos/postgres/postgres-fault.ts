@@ -4,10 +4,10 @@ import { createLimiter } from 'sluicegate'
 import { postgres, postgresTable } from 'sluicegate/postgres'
 import { FaultProxy, PgBouncerProcess, PostgresProcess, SmallDisk, until, worstSureExcess } from 'sluicegate-testkit'
 import { allowedShare, isWithin } from '../failover.js'
-import { served, servedMs, admittedByKey, type RecordedTake, reportOf, type Subject } from '../subject.js'
 import { stateOfSubjects } from '../state.js'
+import { admittedByKey, type RecordedTake, reportOf, type Subject, served, servedMs } from '../subject.js'
 import { type Watchdog, watchdog } from '../watched.js'
-import { type Faulted, type PostgresFault, POSTGRES_FAULTS } from './faults.js'
+import { type Faulted, POSTGRES_FAULTS, type PostgresFault } from './faults.js'
 import { ACCOUNT, Fleet, KEYS, PG_RATE, PG_TIMEOUT_MS, PLENTY, TABLE } from './fleet.js'
 
 const PROCESSES = 3

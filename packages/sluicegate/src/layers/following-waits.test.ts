@@ -1,6 +1,6 @@
-import { microtasks } from 'sluicegate-testkit/turns.js'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { microtasks } from 'sluicegate-testkit/turns.js'
 import { createLimiter, manualClock, tokenBucket } from '../index.js'
 import { casStore } from '../store/cas.js'
 import { memoryStore } from '../store-testing/memory-store.js'

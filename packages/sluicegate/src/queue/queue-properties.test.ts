@@ -1,8 +1,8 @@
-import { microtasks } from 'sluicegate-testkit/turns.js'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { shortOrLong } from 'sluicegate-testkit'
+import { microtasks } from 'sluicegate-testkit/turns.js'
 import { concurrency, createLimiter, fixedWindow, gcra, manualClock, type Policy, slidingLog, tokenBucket } from '../index.js'
 import type { Overflow } from './queue-options.js'
 
@@ -183,4 +183,3 @@ function assertWithin(policy: Policy, started: readonly Started[]): void {
     }
   }
 }
-

@@ -1,7 +1,7 @@
-import { microtasks } from 'sluicegate-testkit/turns.js'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { shortOrLong } from 'sluicegate-testkit'
+import { microtasks } from 'sluicegate-testkit/turns.js'
 import { createLimiter } from '../create-limiter.js'
 import { PolicyError } from '../errors.js'
 import type { LimiterOptions } from '../limiter.js'

@@ -1,6 +1,6 @@
-import { turns } from 'sluicegate-testkit/turns.js'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { turns } from 'sluicegate-testkit/turns.js'
 import { CallsTogether } from './calls-together.js'
 
 /** Calls that are answered when the test says so. */

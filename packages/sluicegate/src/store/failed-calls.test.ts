@@ -1,6 +1,6 @@
-import { turns } from 'sluicegate-testkit/turns.js'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { turns } from 'sluicegate-testkit/turns.js'
 import { createLimiter } from '../create-limiter.js'
 import { fixedWindow, manualClock } from '../index.js'
 import { memoryStore } from '../store-testing/memory-store.js'

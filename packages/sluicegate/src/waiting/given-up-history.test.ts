@@ -1,7 +1,7 @@
-import { turns } from 'sluicegate-testkit/turns.js'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { oracleFor, Random, shortOrLong, specOf } from 'sluicegate-testkit'
+import { turns } from 'sluicegate-testkit/turns.js'
 import { createLimiter, fixedWindow, gcra, manualClock, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
 
 const WINDOW_MS = 200

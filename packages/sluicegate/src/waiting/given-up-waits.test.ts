@@ -1,6 +1,6 @@
-import { turns } from 'sluicegate-testkit/turns.js'
 import { shortOrLong } from 'sluicegate-testkit'
 import { givenUpWaits } from 'sluicegate-testkit/suites/given-up-waits.js'
+import { turns } from 'sluicegate-testkit/turns.js'
 import { attachLimiter, createLimiter, manualClock } from '../index.js'
 
 givenUpWaits(

@@ -1,7 +1,7 @@
-import { microtasks } from 'sluicegate-testkit/turns.js'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random, shortOrLong } from 'sluicegate-testkit'
+import { microtasks } from 'sluicegate-testkit/turns.js'
 import {
   attachLimiter,
   createLimiter,

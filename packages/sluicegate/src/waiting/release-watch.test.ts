@@ -1,7 +1,7 @@
-import { turns } from 'sluicegate-testkit/turns.js'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
+import { turns } from 'sluicegate-testkit/turns.js'
 import { ReleaseWatch, type ReleaseWords, releaseCount } from './release-watch.js'
 
 function fixture() {

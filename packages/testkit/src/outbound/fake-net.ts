@@ -1,5 +1,5 @@
-import { turns } from '../turns.js'
 import { type ManualClock, manualClock } from '../../../sluicegate/dist/time/clock.js'
+import { turns } from '../turns.js'
 
 /** A request as the other side sees it. */
 export interface Arrival {

@@ -1,4 +1,3 @@
-import { microtasks } from '../turns.js'
 import { createLimiter } from '../../../sluicegate/dist/create-limiter.js'
 import type { Decision } from '../../../sluicegate/dist/decision/decision.js'
 import { Middleware } from '../../../sluicegate/dist/middleware/middleware.js'
@@ -11,6 +10,7 @@ import { policyOf } from '../kit.js'
 import type { Oracle, PolicySpec, SinglePolicySpec } from '../oracle/oracle.js'
 import { oracleFor } from '../oracle/versioned-oracle.js'
 import { Random } from '../random.js'
+import { microtasks } from '../turns.js'
 import { type ReceiptFault, type SettlingLimiter, settlingLimiter } from './settling-limiter.js'
 
 const KEY = 'k'

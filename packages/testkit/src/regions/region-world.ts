@@ -16,9 +16,9 @@ import type { Clock } from '../../../sluicegate/dist/time/clock-interface.js'
 import type { Admission } from '../history/excess.js'
 import { LeaseRecords } from '../leases/lease-records.js'
 import { Random } from '../random.js'
+import { type SkewedClock, VirtualTime } from '../virtual-time.js'
 import { type PoolRules, PoolTwin, SOUND_POOL } from './pool-twin.js'
 import { type Link, SimHome, StoreSimHome } from './sim-home.js'
-import { type SkewedClock, VirtualTime } from '../virtual-time.js'
 
 /** A store in memory that can lose its data. Versions of before are never used again. */
 class ForgetfulStore implements CasStore {

@@ -1,8 +1,8 @@
-import { Timeline } from '../virtual-time.js'
 import type { Assignment } from 'sluicegate-server/dist/quota/assignment.js'
 import type { Holder } from 'sluicegate-server/dist/quota/holder.js'
 import { type BudgetNumbers, type BudgetOptions, EXPIRY_SLACK_MS, QuotaBudget } from 'sluicegate-server/dist/quota/quota-budget.js'
 import { Random } from 'sluicegate-testkit'
+import { Timeline } from '../virtual-time.js'
 import { SimulatedEnvoy } from './simulated-envoy.js'
 
 /** What is tested: the budget itself, or one with a planted fault. */

@@ -1,7 +1,7 @@
-import { turns } from 'sluicegate-testkit/turns.js'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { settled } from 'sluicegate-testkit'
+import { turns } from 'sluicegate-testkit/turns.js'
 import { PolicyError } from '../../errors.js'
 import { manualClock, StoreError } from '../../index.js'
 import type { CancelSignal } from '../backend.js'

@@ -1,6 +1,6 @@
-import { turns } from 'sluicegate-testkit/turns.js'
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
+import { turns } from 'sluicegate-testkit/turns.js'
 import { type Clock, manualClock } from '../../index.js'
 import { Deadlines, Expiring } from './deadlines.js'
 

@@ -1,8 +1,8 @@
-import { turns } from 'sluicegate-testkit/turns.js'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Admission, firstOver, Random, shortOrLong, specOf } from 'sluicegate-testkit'
 import { ManualAuthority } from 'sluicegate-testkit/leases/manual-authority.js'
+import { turns } from 'sluicegate-testkit/turns.js'
 import { allOf, type Decision, fixedWindow, slidingLog, tokenBucket } from '../../index.js'
 
 /** Of the user nine at once, and one every 100 ms; of the tenant 950 at once, and 50 every 100 ms. */

@@ -1,8 +1,8 @@
-import { turns } from 'sluicegate-testkit/turns.js'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random, shortOrLong } from 'sluicegate-testkit'
 import { ManualAuthority } from 'sluicegate-testkit/leases/manual-authority.js'
+import { turns } from 'sluicegate-testkit/turns.js'
 import { slidingLog, tokenBucket } from '../../index.js'
 
 /** A lease of 100 ms leaves 50 tokens of the burst to takes at the backend. */
