@@ -244,6 +244,30 @@ test('misuse throws and spends nothing', () => {
   assert.equal(JSON.stringify(work).includes('ada'), false)
 })
 
+test('what a piece that waits frees goes to those who wait already, and a closed limiter ends no block', async () => {
+  const clock = manualClock(START_MS)
+  const limiter = createLimiter(fixedWindow({ limit: 100, window: '1h' }), { clock })
+  const other = limiter.open('ada', { expect: 50 })
+  const work = limiter.open('ada', { expect: 50, over: 'wait' })
+  const first = limiter.wait('ada', { cost: 40, maxWait: '10s' })
+  const added = work.add(60)
+  assert.equal((await first).allowed, true)
+  other.close()
+  assert.equal(await added, true)
+  {
+    using last = limiter.open('bob', { expect: 1 })
+    assert.equal(last.allowed, true)
+    limiter.close()
+  }
+  assert.throws(() => work.add(1), { code: 'CLOSED' })
+})
+
+test('a thousand that open at once are as many as there is room for', () => {
+  const limiter = createLimiter(fixedWindow({ limit: 500, window: 'day' }), { clock: manualClock(START_MS) })
+  const works = Array.from({ length: 1_000 }, () => limiter.open('ada', { expect: 10 }))
+  assert.equal(works.filter(({ allowed }) => allowed).length, 50)
+})
+
 test('holds that are never closed take bounded memory, and leave the room of others alone', () => {
   const clock = manualClock(START_MS)
   const limiter = createLimiter(tokenBucket({ limit: 1_000, window: '1s' }), { clock, maxKeys: 1_000, growTo: 1_000 })

@@ -8,6 +8,7 @@ import { endOf, type KeyHolds, slotUs } from '../holds/key-holds.js'
 import { LearnedCost } from '../holds/learned-cost.js'
 import type { Key, WaitOptions } from '../limiter.js'
 import type { ChargedAs, MemoryDecisions } from './memory-decisions.js'
+import { closedCore } from './open-core.js'
 
 /** Of the burst, what is held for work of which nothing is known. */
 const UNKNOWN_SHARE = 0.01
@@ -155,6 +156,11 @@ class OpenWork {
     for (const { holds } of accounts) holds.add(this.endUs, expected)
   }
 
+  /** Whether it, or its limiter, is closed. */
+  get isOver(): boolean {
+    return this.isClosed || (this.accounts[0] as Account).decisions.opened.core === closedCore
+  }
+
   get held(): number {
     return this.isClosed ? 0 : this.restAt(this.time())
   }
@@ -279,8 +285,11 @@ class OpenWork {
   /** What is still held is free meanwhile: it waits for the whole piece. */
   private later(cost: number, us: number): Promise<boolean> {
     this.closing ??= new AbortController()
+    const wasHeld = this.restAt(us) > 0
     const options = { cost, maxWait: this.request.ttlUs / 1000, signal: this.closing.signal }
     this.keep(0, us)
+    // Those that wait already come first.
+    if (wasHeld) this.limiter.freed(this.key)
     const waiting = this.limiter.wait(this.key, options).then(
       ({ allowed }) => {
         this.waiting = undefined
@@ -340,7 +349,8 @@ class MemoryHold extends PermitDecision implements Hold {
     return Math.floor(this.#work.affordable() / price)
   }
 
+  /** A `using` block may end after its limiter is closed. That is no error: nobody counts any more. */
   [Symbol.dispose](): void {
-    this.close()
+    if (!this.#work.isOver) this.close()
   }
 }

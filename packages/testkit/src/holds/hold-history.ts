@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { allOf, createLimiter, type Hold, type Limiter, type ManualClock, manualClock } from 'sluicegate'
 import { policyOf } from '../kit.js'
-import type { SinglePolicySpec } from '../oracle/policy-spec.js'
+import type { SinglePolicySpec } from '../oracle/oracle.js'
 import { Random } from '../random.js'
 import { type HoldFault, HoldsOracle } from './holds-oracle.js'
 

@@ -1,7 +1,5 @@
-import { ceilMs, toUs } from '../oracle/emission.js'
-import type { Oracle } from '../oracle/oracle.js'
-import { oracleFor } from '../oracle/oracle-for.js'
-import { mostCost, type SinglePolicySpec } from '../oracle/policy-spec.js'
+import { ceilMs, mostCost, type Oracle, type SinglePolicySpec, toUs } from '../oracle/oracle.js'
+import { oracleFor } from '../oracle/versioned-oracle.js'
 
 /** Faults that limiters with holds have had, or that this one could have. */
 export type HoldFault =
