@@ -1,5 +1,5 @@
 import { createLimiter, fixedWindow, type Limiter, levels, type Policy, tokenBucket } from 'sluicegate'
-import { givenOptions, printReport, QUICK_RESULTS, RAW, writeResults } from '../bench-command.js'
+import { givenOptions, printReport, QUICK_RESULTS, RAW, writeResults } from '../committed-form.js'
 import { machine } from '../machine.js'
 import type { Table } from '../markdown.js'
 import { CHECKING, holding, METER, type Metering, reserving } from './metering.js'
