@@ -60,6 +60,10 @@ export abstract class Link {
     for (const id of ids) this.taken(id)?.reject(error)
   }
 
+  protected isUnanswered(requests: readonly Request[]): boolean {
+    return requests.some(([id]) => this.pending.has(id))
+  }
+
   protected get isIdle(): boolean {
     return this.pending.size === 0
   }

@@ -7,6 +7,9 @@ import type { Policy } from '../policy/policy.js'
 import type { Clock } from '../time/clock.js'
 import { emitWarning } from '../warn-once.js'
 
+/** The time at which all keys are full is stored whenever it changes: in whole seconds it seldom does. */
+const WHOLE_MS = 1000
+
 /** How an object holds a policy. */
 export interface HeldOptions extends Pick<LimiterOptions, 'onFull'> {
   readonly maxKeys: number
@@ -56,7 +59,8 @@ export class HeldPolicy extends OwnedPolicy {
 
   private noteFull(afterMs: number): void {
     // A lease still holds tokens when the key is full again.
-    this.newAtMs = Math.max(this.newAtMs, Math.ceil((this.nowUs() + this.leaseUs) / 1000 + afterMs))
+    const atMs = (this.nowUs() + this.leaseUs) / 1000 + afterMs
+    this.newAtMs = Math.max(this.newAtMs, Math.ceil(atMs / WHOLE_MS) * WHOLE_MS)
   }
 }
 

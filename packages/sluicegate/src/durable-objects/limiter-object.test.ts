@@ -147,6 +147,23 @@ test('the alarm deletes what is stored once all keys are full, and not before', 
   assert.equal(await take(), false, 'what is used after the alarm is stored again')
 })
 
+test('a take stores its key alone: when all are full is stored once a second at most', async () => {
+  const { clock, storage, evict, take } = setUp([tokenBucket({ limit: 1000, window: '10s', name: 'api' })])
+  await evict()
+  const put: string[][] = []
+  const { put: stored } = storage
+  storage.put = (entries) => {
+    put.push(Object.keys(entries))
+    return stored.call(storage, entries)
+  }
+  for (let i = 0; i < 50; i++) {
+    await take()
+    clock.advance(15)
+  }
+  assert.equal(put.length, 50)
+  assert.ok(put.flat().length <= 53, put.join(' '))
+})
+
 test('of several policies the alarm waits for the one whose key is full last', async () => {
   const { clock, storage, evict, alarm, take } = setUp([POLICIES[3] as typeof bucket])
   await evict()

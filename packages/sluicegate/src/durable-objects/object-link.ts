@@ -55,11 +55,12 @@ export class ObjectLink extends Link {
 
   /** Never rejects. Its timer belongs to the same request as the call, so that neither outlives the other. */
   private async sent(object: string, requests: readonly Request[]): Promise<void> {
-    const late = new StoreError('OUTAGE', 'the object did not answer in time')
-    const timer = setTimeout(() => this.unanswered(late, requests), this.parts.timeoutMs)
+    // An error costs as much as the rest of a message: none is made that is not needed.
+    const late = (): StoreError => new StoreError('OUTAGE', 'the object did not answer in time')
+    const timer = setTimeout(() => this.unanswered(late(), requests), this.parts.timeoutMs)
     try {
       this.answered(await this.answers(object, requests))
-      this.unanswered(new StoreError('OUTAGE', 'the object gave no answer'), requests)
+      if (this.isUnanswered(requests)) this.unanswered(new StoreError('OUTAGE', 'the object gave no answer'), requests)
     } catch (cause) {
       this.unanswered(cause instanceof StoreError ? cause : new StoreError('OUTAGE', 'the object gave no answer', { cause }), requests)
     } finally {
