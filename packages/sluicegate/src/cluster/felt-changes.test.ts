@@ -15,5 +15,5 @@ feltChanges(
     }
   },
   // What a worker has booked stays booked when the primary changes its policy.
-  ['reset'],
+  ['reset', 'refund'],
 )

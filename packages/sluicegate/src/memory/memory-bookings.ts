@@ -200,6 +200,16 @@ export class MemoryBookings {
     return this.decisions.peek(key, low, high, 1, nowUs)
   }
 
+  /** Whether what comes back of a booking is room in the window of this moment. */
+  isOfNow({ atUs, generation, isOverflow = false }: MemoryBooking): boolean {
+    const { decisions } = this
+    const { algorithm, windowMs, calendar } = decisions.decoder.policy
+    const isWindow = (algorithm === 'fixed-window' || algorithm === 'sliding-window') && calendar === undefined
+    if (!isWindow || isOverflow || generation !== decisions.generation) return false
+    const [nowUs, windowUs] = [decisions.nowUs(), windowMs * 1000]
+    return atUs <= nowUs && Math.floor(atUs / windowUs) === Math.floor(nowUs / windowUs)
+  }
+
   /** Takes a booking back before its time, to make it anew: in whole or not at all. True: the key owes nothing for it any more. */
   unbook(booking: MemoryBooking): boolean {
     const { bookedUs, atUs, debt, cost, generation } = booking

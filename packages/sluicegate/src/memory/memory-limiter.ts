@@ -13,7 +13,7 @@ import { closeQueueOf, QueuedLimiter } from '../queue/create-queue.js'
 import { Shown, shownAs } from '../shown.js'
 import { type Clock, clockHandle, tickerOf } from '../time/clock.js'
 import type { Duration } from '../time/duration.js'
-import { isBookedAhead } from '../waiting/booking-limits.js'
+import { isBookedAhead, isClosedAhead } from '../waiting/booking-limits.js'
 import { type ReleaseWords, releaseCount } from '../waiting/release-watch.js'
 import { type BookingService, type ReservationService, receiptOf, reserve, reserveBehind } from '../waiting/reserving.js'
 import { Waiting } from '../waiting/waiting.js'
@@ -59,7 +59,11 @@ export class MemoryLimiter<Answer extends Decision = Decision>
   /** For receipts: while waiters have booked, nothing comes back of what was charged before them, so they step aside. */
   private readonly settling: ReservationService = {
     book: (key, cost, mostMs) => this.book(key, cost, mostMs),
-    giveBack: (booking, tokens) => this.waiting.aside(booking.key, () => this.giveBack(booking as MemoryBooking<Answer>, tokens)),
+    giveBack: (booking, tokens) => {
+      const own = booking as MemoryBooking<Answer>
+      const left = this.bookings.isOfNow(own) ? this.waiting.gift(own.key, tokens) : tokens
+      return left === 0 ? this.peek(own.key) : this.waiting.aside(own.key, () => this.giveBack(own, left))
+    },
     peek: (key, cost) => this.peek(key, cost),
     penalize: (key, tokens) => this.penalize(key, tokens),
   }
@@ -167,7 +171,10 @@ export class MemoryLimiter<Answer extends Decision = Decision>
 
   refund(key: Key, tokens: number): Decision {
     const { refund } = this.opened.core
-    return this.released(key, (nowUs) => refund(low, high, nowUs, checkedTokens(tokens)))
+    checkKey(key)
+    const given = checkedTokens(tokens)
+    const left = isClosedAhead(this.decisions.decoder.policy) ? this.waiting.gift(key, given) : given
+    return left === 0 ? this.peek(key) : this.released(key, (nowUs) => refund(low, high, nowUs, left))
   }
 
   penalize(key: Key, tokens: number): Decision {

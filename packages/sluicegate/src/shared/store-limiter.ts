@@ -215,7 +215,9 @@ export class StoreLimiter extends QueuedLimiter implements SharedLimiter, Receip
   }
 
   async refund(key: Key, tokens: number): Promise<Decision> {
-    return this.changed({ verb: 'refund', key, tokens: checkedTokens(tokens) }, 'kept')
+    this.checkOpen()
+    const left = this.waiting.gift(key, checkedTokens(tokens))
+    return left === 0 ? this.peek(key) : this.changed({ verb: 'refund', key, tokens: left }, 'kept')
   }
 
   async penalize(key: Key, tokens: number): Promise<Decision> {

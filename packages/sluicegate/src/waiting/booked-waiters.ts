@@ -68,6 +68,11 @@ export class BookedWaiters<Answer extends Decision> {
     return () => queue.return(waiters)
   }
 
+  /** {@link Waiting.gift} */
+  gift(key: Key, tokens: number): number {
+    return this.queues.get(nameOf(key))?.gift(tokens) ?? tokens
+  }
+
   /** A release in any thread. */
   releasedAny(): void {
     for (const queue of [...this.queues.values()]) if (queue.mayGain()) queue.bookAgain()
@@ -198,6 +203,19 @@ class BookedQueue<Answer extends Decision> implements Alert {
     return waiters.reverse()
   }
 
+  /** {@link Waiting.gift} */
+  gift(tokens: number): number {
+    let left = tokens
+    // Runs whose waiters have all gone keep their bookings until the turn's end.
+    for (const run of this.runs) {
+      while (run.size > 0) {
+        if (run.cost > left || this.isLifting || !run.goesWithGift()) return left
+        left -= run.cost
+      }
+    }
+    return left
+  }
+
   /** Takes in waiters whose bookings were taken back. */
   return(waiters: readonly Waiter<Answer>[]): void {
     const { service, bookings, alarm, onDenied } = this.parts
@@ -271,7 +289,7 @@ class Run<Answer extends Decision> implements Alert {
   /** As many as waiters and abandoned ones, soonest first. */
   private readonly bookings = new Chain<Booking<Answer>>()
   private readonly parts: BookedWaitersParts<Answer>
-  private readonly cost: number
+  readonly cost: number
   private readonly host: RunHost
   private isGone = false
 
@@ -364,6 +382,23 @@ class Run<Answer extends Decision> implements Alert {
     }
   }
 
+  /** The first waiter goes now, for tokens that it is not charged for: those behind it move up. Not while the key is banned. */
+  goesWithGift(): boolean {
+    const { service } = this.parts
+    const [booking, place] = [this.bookings.first?.item, this.waiters.first]
+    if (booking === undefined || place === undefined) return false
+    const answer = service.redeem(booking)
+    if (!answer.allowed) return false
+    this.waiters.remove(place)
+    place.item.called()
+    this.abandoned++
+    if (this.host.isLast()) this.giveBackLatest((latest) => service.giveBack(latest, this.cost))
+    else this.host.changed()
+    place.item.resolve(answer)
+    this.setAlert()
+    return true
+  }
+
   private giveUp(place: Place<Waiter<Answer>>): void {
     this.waiters.remove(place)
     this.abandoned++
@@ -372,12 +407,12 @@ class Run<Answer extends Decision> implements Alert {
     this.setAlert()
   }
 
-  private giveBackLatest(): void {
+  private giveBackLatest(giveBack = (latest: Booking<Answer>): unknown => this.parts.bookings.giveUp(latest, this.cost)): void {
     const latest = this.bookings.last as Place<Booking<Answer>>
     this.abandoned--
     this.bookings.remove(latest)
     try {
-      this.parts.bookings.giveUp(latest.item, this.cost)
+      giveBack(latest.item)
       this.parts.onGivenBack(latest.item.key)
     } catch {
       // The store failed: the booking stays charged and expires. The caller receives the reason of its own abort.

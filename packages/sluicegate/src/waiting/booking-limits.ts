@@ -114,6 +114,11 @@ export function isBookedAhead({ algorithm }: Policy): boolean {
   return algorithm !== 'concurrency' && algorithm !== 'all-of'
 }
 
+/** Whether a key whose tokens are booked ahead is closed until then: what comes back of this moment is for those who wait. */
+export function isClosedAhead({ algorithm }: Policy): boolean {
+  return algorithm === 'fixed-window' || algorithm === 'sliding-window' || algorithm === 'sliding-log'
+}
+
 /**
  * How far ahead waiters book: as far as a single request may have to wait, and no further. Other waiters queue without a booking. So a key is
  * open again after this time at the latest, whatever is booked and given up.

@@ -236,3 +236,70 @@ for (const policy of POLICIES) {
     for (let seed = 1; seed <= SEEDS; seed++) await live(policy, seed)
   })
 }
+
+const WINDOWS: readonly Policy[] = [
+  slidingLog({ limit: 10, window: '1s' }),
+  slidingWindow({ limit: 10, window: '1s' }),
+  slidingWindow({ limit: 100_000, window: '1s' }),
+  fixedWindow({ limit: 10, window: '1s' }),
+]
+
+for (const policy of WINDOWS) {
+  test(`${policy.algorithm} of ${policy.limit}: a refund goes to the first who wait, in order, and those behind keep their places`, async () => {
+    const { limiter, wait, passed, advanceTo } = fixture(policy)
+    limiter.take('k', policy.limit)
+    const controller = new AbortController()
+    wait('first', 1)
+    wait('second', 2, controller.signal)
+    for (let i = 0; i < 12; i++) wait(`later ${i}`, 1, controller.signal)
+    await advanceTo(100)
+    assert.deepEqual(passed, [])
+    limiter.refund('k', 2)
+    await turns()
+    assert.deepEqual(passed, ['first at 100'])
+    limiter.refund('k', 4)
+    await turns()
+    assert.deepEqual(passed, ['first at 100', 'second at 100', 'later 0 at 100', 'later 1 at 100'])
+    assert.equal(limiter.take('k').allowed, false)
+    controller.abort()
+    await turns()
+    assert.equal(passed.length, 14)
+  })
+
+  test(`${policy.algorithm} of ${policy.limit}: no refund passes a ban`, async () => {
+    const { limiter, wait, passed } = fixture(policy)
+    limiter.take('k', policy.limit)
+    wait('first', 1)
+    await turns()
+    limiter.block('k', '1m')
+    limiter.refund('k', 1)
+    await turns()
+    assert.deepEqual(passed, [])
+    limiter.close()
+    await turns()
+  })
+
+  if (policy.algorithm === 'sliding-log') continue
+  test(`${policy.algorithm} of ${policy.limit}: what is settled below its estimate in this window is for those who wait, and no more than that`, async () => {
+    const { limiter, wait, passed, advanceTo } = fixture(policy)
+    limiter.take('k', policy.limit - 6)
+    const reservation = limiter.reserve('k', 6)
+    for (let i = 0; i < 6; i++) wait(String(i), 1)
+    await advanceTo(100)
+    reservation.settle(2)
+    await turns()
+    assert.deepEqual(passed, ['0 at 100', '1 at 100', '2 at 100', '3 at 100'])
+    assert.equal(limiter.take('k').allowed, false)
+    // What was charged in a window before is not room in this one.
+    const late = fixture(policy)
+    late.limiter.take('k', policy.limit - 6)
+    const old = late.limiter.reserve('k', 6)
+    await late.advanceTo(2000)
+    late.limiter.take('k', policy.limit)
+    late.wait('none', 1)
+    await turns()
+    old.settle(0)
+    await turns()
+    assert.deepEqual(late.passed, [])
+  })
+}

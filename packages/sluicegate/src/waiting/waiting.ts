@@ -140,6 +140,17 @@ export class Waiting<Answer extends Decision> {
     }
   }
 
+  /**
+   * Tokens of `key` come back that were charged for this moment, under a policy that is closed until the time of its latest booking: the first
+   * waiters go with them, in order, and their bookings come back. Returns the tokens that are left.
+   */
+  gift(key: Key, tokens: number): number {
+    if (this.bookedKeys === 0) return tokens
+    const left = this.booked.gift(key, tokens)
+    if (left < tokens) this.turns.gaveBack(key)
+    return left
+  }
+
   /** Takes all bookings back, before a change of what they count by; the result makes them anew. */
   lift(): () => void {
     return this.booked.lift()

@@ -23,6 +23,7 @@ interface ChangedSubject {
     peek(key: string, cost?: number): Awaitable<Decision>
     wait(key: string, options?: WaitOptions): Promise<Decision>
     reset(key: string): Awaitable<Decision>
+    refund(key: string, tokens: number): Awaitable<Decision>
     update(policy: Policy): void
   }
   /** Lets all that is on its way arrive. */
@@ -39,11 +40,11 @@ function policyOf(maker: keyof typeof MAKERS, limit: number, name: string): Poli
   return maker === 'gcra' ? gcra({ ...own, burst: limit }) : MAKERS[maker](own)
 }
 
-/** That those who have booked ahead pass at once when a reset or an update makes room, under each algorithm. */
+/** That those who have booked ahead pass at once when a reset, a refund or an update makes room, under each algorithm. */
 export function feltChanges(
   name: string,
   make: (policy: Policy) => Awaitable<ChangedSubject>,
-  changes: readonly ('reset' | 'update')[] = ['reset', 'update'],
+  changes: readonly ('reset' | 'refund' | 'update')[] = ['reset', 'refund', 'update'],
 ): void {
   for (const maker of Object.keys(MAKERS) as (keyof typeof MAKERS)[]) {
     for (const change of changes) {
@@ -63,11 +64,12 @@ export function feltChanges(
           await settle()
           assert.deepEqual(passed, [])
           if (change === 'reset') await limiter.reset('k')
+          else if (change === 'refund') await limiter.refund('k', 9)
           else limiter.update(policyOf(maker, 40, own))
           await settle()
           assert.deepEqual(passed, ['a', 'b', 'c'])
           const { remaining } = await limiter.peek('k')
-          assert.ok(remaining <= (change === 'reset' ? 1 : 21), `${remaining} are left`)
+          assert.ok(remaining <= (change === 'update' ? 21 : 1), `${remaining} are left`)
         } finally {
           await stop()
         }

@@ -7,7 +7,7 @@ import type { Key, WaitOptions } from '../../limiter.js'
 import type { Policy } from '../../policy/policy.js'
 import type { Clock } from '../../time/clock.js'
 import { AbortWatch } from '../../waiting/abort-watch.js'
-import { BookingLimits, isBookedAhead } from '../../waiting/booking-limits.js'
+import { BookingLimits, isBookedAhead, isClosedAhead } from '../../waiting/booking-limits.js'
 import type { Booked } from '../backend.js'
 import type { Reservations } from './reservations.js'
 import { Sleepers } from './sleepers.js'
@@ -29,6 +29,8 @@ interface Keeping {
   readonly own: symbol
   /** Its reservation is no more: it has to reserve again. */
   isLifted: boolean
+  /** It goes with tokens that came back, and its reservation is not needed. */
+  isGiven: boolean
 }
 
 /** One caller of `wait`. */
@@ -130,6 +132,8 @@ export class SharedWaiting {
   private readonly asleep = new Map<string, Set<Keeping>>()
   /** Reservations of waiters that gave up before others, by key. */
   private readonly abandoned = new Map<string, Booked[]>()
+  /** Reservations whose waiters went without them: nothing of them comes back once more. */
+  private readonly given = new WeakSet<Booked>()
   private arrivals = 0
   private readonly meanwhile: OutageWaiting
   private waiters = 0
@@ -177,6 +181,20 @@ export class SharedWaiting {
     if (queue !== undefined) this.wakeFirst(queue)
   }
 
+  /** {@link Waiting.gift}, for those that sleep until their reservations. */
+  gift(key: Key, tokens: number): number {
+    if (!isClosedAhead(this.reservations.policy)) return tokens
+    let left = tokens
+    for (const keeping of this.asleep.get(nameOf(key)) ?? []) {
+      if (keeping.isLifted || keeping.isGiven) continue
+      if (keeping.booked.cost > left) break
+      keeping.isGiven = true
+      left -= keeping.booked.cost
+      this.sleepers.wake(keeping.own)
+    }
+    return left
+  }
+
   /**
    * Call it before a reset of the key, and the result when it is done: nothing that was reserved before it is charged any more. Those that
    * slept reserve anew.
@@ -184,7 +202,7 @@ export class SharedWaiting {
   resetting(key: Key): () => void {
     const slept = [...(this.asleep.get(nameOf(key)) ?? [])]
     return () => {
-      const lifted = slept.filter(({ isLifted }) => !isLifted)
+      const lifted = slept.filter(({ isLifted, isGiven }) => !isLifted && !isGiven)
       for (const keeping of lifted) keeping.isLifted = true
       this.wakeAll(lifted)
     }
@@ -215,7 +233,7 @@ export class SharedWaiting {
     for (;;) {
       const { booked, answer } = await this.booking(wait)
       const final = booked === undefined ? answer : await this.inOrder(booked, wait)
-      if (final !== undefined) return { decision: final, booked }
+      if (final !== undefined) return { decision: final, booked: booked !== undefined && this.given.has(booked) ? undefined : booked }
     }
   }
 
@@ -367,7 +385,7 @@ export class SharedWaiting {
     const served = this.awaited.add(name, booked.sentMs + booked.waitUs / 1000)
     const dueUs = this.dueUs(name, booked, untilMs)
     const woken = this.slept.add(name, dueUs / 1000)
-    const keeping: Keeping = { booked, dueMs: dueUs / 1000, own: Symbol(), isLifted: false }
+    const keeping: Keeping = { booked, dueMs: dueUs / 1000, own: Symbol(), isLifted: false, isGiven: false }
     const others = this.asleep.get(name) ?? new Set()
     this.asleep.set(name, others.add(keeping))
     try {
@@ -386,6 +404,10 @@ export class SharedWaiting {
     if (signal?.aborted) {
       if (answer?.allowed) this.giveBack(booked, booked.sentMs)
       throw signal.reason
+    }
+    if (keeping.isGiven && answer?.allowed) {
+      this.given.add(booked)
+      this.discard(booked)
     }
     return answer
   }
@@ -460,7 +482,7 @@ export class SharedWaiting {
 
   /** The sleepers of a key, which have to reserve anew; none where there are many. */
   private lifted(name: string): readonly Keeping[] {
-    const all = [...(this.asleep.get(name) ?? [])].filter(({ isLifted }) => !isLifted)
+    const all = [...(this.asleep.get(name) ?? [])].filter(({ isLifted, isGiven }) => !isLifted && !isGiven)
     if (all.length > MOST_MOVED) return []
     for (const keeping of all) keeping.isLifted = true
     return all
