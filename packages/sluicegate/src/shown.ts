@@ -1,5 +1,3 @@
-import type { Decision } from './decision/decision.js'
-
 // How objects are logged. Limiters and their results hold keys and the secret of the key hash; logs must contain neither.
 
 /** What `console.log` and `util.inspect` of Node and Bun ask an object for. */
@@ -19,25 +17,6 @@ export abstract class Shown {
 
   [DENO_INSPECT](inspect?: Inspect, options?: object): string {
     return textOf(this.constructor.name, this.toJSON(), inspect, options)
-  }
-}
-
-/** A reservation, which is logged without what it holds. */
-export abstract class ShownReservation<Answer extends Decision> extends Shown {
-  readonly allowed: boolean
-  readonly waitMs: number
-  readonly decision: Answer
-
-  constructor(allowed: boolean, waitMs: number, decision: Answer) {
-    super()
-    this.allowed = allowed
-    this.waitMs = waitMs
-    this.decision = decision
-  }
-
-  toJSON(): object {
-    const { allowed, waitMs, decision } = this
-    return { allowed, waitMs, decision }
   }
 }
 

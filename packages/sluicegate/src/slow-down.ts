@@ -2,7 +2,7 @@ import { checkedWaitRequest } from './arguments.js'
 import { type Awaitable, ignore, isPromise } from './awaitable.js'
 import type { Decision } from './decision/decision.js'
 import { type After, emptyPermit, isPermit, keptPermit, renew } from './decision/permit.js'
-import { takeOf } from './decision/receipt-of-any.js'
+import { takeOf } from './decision/settled-takes.js'
 import { PolicyError } from './errors.js'
 import { nameOf } from './key.js'
 import type { Key, WaitOptions } from './limiter.js'
@@ -190,12 +190,12 @@ export function slowDown<Answer extends Decision>(
     async take(key, waitOptions = {}) {
       const { cost, signal } = checkedWaitRequest(key, waitOptions)
       signal?.throwIfAborted()
-      const receipt = await takeOf(limiter, key, cost, () => ticking.nowMs())
-      const decision = receipt.decision as Answer
+      const reservation = await takeOf(limiter, key, cost, () => ticking.nowMs())
+      const decision = reservation.decision as Answer
       if (!decision.allowed) return decision
       const giveBack = (): void => {
         try {
-          ignore(isPermit(decision) ? decision.release() : receipt.cancel())
+          ignore(isPermit(decision) ? decision.release() : reservation.cancel())
         } catch {
           // The limiter is closed or unreachable: the charge wears off.
         }

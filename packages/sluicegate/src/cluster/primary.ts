@@ -1,7 +1,7 @@
 import { checkedCost } from '../arguments.js'
-import type { Awaitable } from '../awaitable.js'
+import type { Awaitable, When } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
-import { emptyReceipt, type Receipt, TAKE } from '../decision/receipt.js'
+import { type Reservation, TAKE, uncharged } from '../decision/reservation.js'
 import { PolicyError, StoreError } from '../errors.js'
 import { keysUnder } from '../key.js'
 import type { Key } from '../limiter.js'
@@ -110,8 +110,8 @@ class ClusterLimiter extends StoreLimiter {
     return this.isGreeted ? super.take(key, cost) : this.onceGreeted(key, cost, () => super.take(key, cost), same)
   }
 
-  override [TAKE](key: Key, cost = 1): Awaitable<Receipt> {
-    return this.isGreeted ? super[TAKE](key, cost) : this.onceGreeted(key, cost, () => super[TAKE](key, cost), emptyReceipt)
+  override [TAKE](key: Key, cost = 1): Awaitable<Reservation<When>> {
+    return this.isGreeted ? super[TAKE](key, cost) : this.onceGreeted(key, cost, () => super[TAKE](key, cost), uncharged)
   }
 
   /** Applies the primary's terms. Terms that are invalid change nothing. */

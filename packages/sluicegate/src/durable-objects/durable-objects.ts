@@ -1,7 +1,7 @@
 import { LinkBackend } from '../cluster/link-backend.js'
 import { horizonMsFor } from '../cluster/memory-lease.js'
 import type { Decision } from '../decision/decision.js'
-import { type Receipt, WAIT } from '../decision/receipt.js'
+import { type Reservation, WAIT } from '../decision/reservation.js'
 import { PolicyError } from '../errors.js'
 import type { Key } from '../limiter.js'
 import { checkOptions } from '../options/option-checks.js'
@@ -72,7 +72,7 @@ export function durableObjects(namespace: ObjectNamespace, options: DurableObjec
             connect: (each) => new LinkBackend(link, each),
             places: { serverOf: () => undefined, slotOf: (key) => placeOf(objectFor(key)) },
             horizonMs: horizonMsFor(policy, horizonMs),
-            lateAdvice: "raise lease.horizonMs here and of limiterObject, or use mode 'exact'",
+            lateAdvice: "raise lease here and of limiterObject, or use mode 'exact'",
             isMadeLate: true,
             limiter: (parts) => new ObjectLimiter(parts),
           }
@@ -92,7 +92,7 @@ class ObjectLimiter extends StoreLimiter {
     return refusedWait(key)
   }
 
-  override [WAIT](key: Key): Promise<Receipt> {
+  override [WAIT](key: Key): Promise<Reservation<'later'>> {
     return refusedWait(key)
   }
 

@@ -2,14 +2,13 @@ import { blockUs } from '../arguments.js'
 import { type Awaitable, chained, isPromise, type When } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import { isPermit, type PermitOf } from '../decision/permit.js'
-import { type Receipt, receiptWith, TAKE, WAIT } from '../decision/receipt.js'
-import type { Reservation } from '../decision/reservation.js'
+import { decidedAs, type Reservation, TAKE, WAIT } from '../decision/reservation.js'
 import { StoreError } from '../errors.js'
 import { type Hold, type OpenOptions, uncountedHold } from '../holds/hold.js'
 import type { BoundKey, Key, ReserveOptions, WaitOptions } from '../limiter.js'
 import type { Duration } from '../time/duration.js'
 import { type BanCounter, checkSingle } from './ban-counter.js'
-import { type InnerLimiter, Layer, receiptsOf } from './layer.js'
+import { type InnerLimiter, Layer, settling } from './layer.js'
 
 /** Bans keys whose takes are denied too often. Each process and thread counts its own denials; the ban is for all. */
 export class BanningLimiter<Answer extends Decision> extends Layer<Answer> {
@@ -35,15 +34,15 @@ export class BanningLimiter<Answer extends Decision> extends Layer<Answer> {
     return this.inner.wait(key, options)
   }
 
-  [TAKE](key: Key, cost = 1): Awaitable<Receipt<Answer>> {
+  [TAKE](key: Key, cost = 1): Awaitable<Reservation<When, Answer>> {
     checkSingle(key)
-    return chained(receiptsOf(this.inner)[TAKE](key, cost), (receipt) =>
-      chained(this.counted(key as string, cost, receipt.decision), (decision) => receiptWith(receipt, decision)),
+    return chained(settling(this.inner)[TAKE](key, cost), (taken) =>
+      chained(this.counted(key as string, cost, taken.decision), (decision) => decidedAs(taken, decision)),
     )
   }
 
-  [WAIT](key: Key, options?: WaitOptions): Promise<Receipt<Answer>> {
-    return receiptsOf(this.inner)[WAIT](key, options)
+  [WAIT](key: Key, options?: WaitOptions): Promise<Reservation<When, Answer>> {
+    return settling(this.inner)[WAIT](key, options)
   }
 
   reserve(key: Key, cost: number, options?: ReserveOptions): Awaitable<Reservation<When>> {

@@ -2,8 +2,7 @@ import { checkedWaitRequest } from '../arguments.js'
 import type { Awaitable, When } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import type { HotKeys } from '../decision/hot-keys.js'
-import { type Receipt, type Receipting, TAKE, WAIT } from '../decision/receipt.js'
-import type { Reservation } from '../decision/reservation.js'
+import { type Reservation, type Settling, TAKE, WAIT } from '../decision/reservation.js'
 import type { Hold, OpenOptions } from '../holds/hold.js'
 import type { BoundKey, Key, LimiterHandle, LimiterVerbs, ReserveOptions, WaitOptions } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
@@ -27,7 +26,7 @@ export type InnerLimiter<Answer extends Decision = Decision> = LimiterVerbs<Answ
  * A limiter around an inner one, whose answers come when the inner one's do: in memory at once. Verbs without a key go to the inner limiter
  * directly. To its user a layer has the type of the limiter within.
  */
-export abstract class Layer<Answer extends Decision> extends QueuedLimiter implements LimiterVerbs<Answer>, Receipting<Answer> {
+export abstract class Layer<Answer extends Decision> extends QueuedLimiter implements LimiterVerbs<Answer>, Settling<Answer> {
   protected readonly inner: LimiterVerbs<Answer> & Besides
 
   constructor(inner: InnerLimiter<Answer>) {
@@ -37,8 +36,8 @@ export abstract class Layer<Answer extends Decision> extends QueuedLimiter imple
     if ('shards' in inner && !('shards' in this)) Object.defineProperty(this, 'shards', { value: (n?: number) => this.inner.shards(n) })
   }
 
-  abstract [TAKE](key: Key, cost?: number): Awaitable<Receipt<Answer>>
-  abstract [WAIT](key: Key, options?: WaitOptions): Promise<Receipt<Answer>>
+  abstract [TAKE](key: Key, cost?: number): Awaitable<Reservation<When, Answer>>
+  abstract [WAIT](key: Key, options?: WaitOptions): Promise<Reservation<When, Answer>>
   abstract override take(key: Key, cost?: number): Awaitable<Answer>
   abstract peek(key: Key, cost?: number): Awaitable<Decision>
   abstract override wait(key: Key, options?: WaitOptions): Promise<Answer>
@@ -99,9 +98,9 @@ export function policyIn(limiter: Pick<InnerLimiter, 'policy'>, key: Key): Polic
   return limiter instanceof Layer ? limiter.policyOf(key) : limiter.policy
 }
 
-/** The receipts of a limiter of this library. */
-export function receiptsOf<Answer extends Decision>(limiter: LimiterVerbs<Answer>): Receipting<Answer> {
-  return limiter as LimiterVerbs<Answer> & Receipting<Answer>
+/** A limiter of this library, whose takes can be settled. */
+export function settling<Answer extends Decision>(limiter: LimiterVerbs<Answer>): Settling<Answer> {
+  return limiter as LimiterVerbs<Answer> & Settling<Answer>
 }
 
 /** A wait that ends at once; throws what it rejects with. */

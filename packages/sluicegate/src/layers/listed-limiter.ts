@@ -3,8 +3,7 @@ import type { Awaitable, When } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import { denials } from '../decision/diagnostics.js'
 import { holdsPermits, type PermitOf } from '../decision/permit.js'
-import { emptyReceipt, type Receipt, TAKE, WAIT } from '../decision/receipt.js'
-import { emptyReservation, type Reservation } from '../decision/reservation.js'
+import { type Reservation, TAKE, uncharged, WAIT } from '../decision/reservation.js'
 import { PolicyError } from '../errors.js'
 import { type Hold, type OpenOptions, uncountedHold } from '../holds/hold.js'
 import { checkKey, isByName, isKey, KEY_WORDS, type KeysByName } from '../key.js'
@@ -12,7 +11,7 @@ import type { BoundKey, Key, KeyList, LimiterHandle, ReserveOptions, WaitOptions
 import type { Policy } from '../policy/policy.js'
 import { shownAs } from '../shown.js'
 import type { Duration } from '../time/duration.js'
-import { atOnce, type InnerLimiter, Layer, policyIn, receiptsOf } from './layer.js'
+import { atOnce, type InnerLimiter, Layer, policyIn, settling } from './layer.js'
 
 /** The form that is posted to another thread; functions cannot be posted. */
 export type PostedKeyList = ReadonlySet<string> | 'function'
@@ -168,19 +167,19 @@ export class ListedLimiter<Answer extends Decision> extends Layer<Answer> {
     return atOnce(key, options, (cost) => this.take(key, cost))
   }
 
-  [TAKE](key: Key, cost = 1): Awaitable<Receipt<Answer>> {
+  [TAKE](key: Key, cost = 1): Awaitable<Reservation<When, Answer>> {
     const listed = this.listed.taken(key, cost)
-    return listed === undefined ? receiptsOf(this.inner)[TAKE](key, cost) : emptyReceipt(listed)
+    return listed === undefined ? settling(this.inner)[TAKE](key, cost) : uncharged(listed)
   }
 
-  async [WAIT](key: Key, options: WaitOptions = {}): Promise<Receipt<Answer>> {
-    if (!this.listed.has(key)) return receiptsOf(this.inner)[WAIT](key, options)
+  async [WAIT](key: Key, options: WaitOptions = {}): Promise<Reservation<When, Answer>> {
+    if (!this.listed.has(key)) return settling(this.inner)[WAIT](key, options)
     return atOnce(key, options, (cost) => this[TAKE](key, cost))
   }
 
   reserve(key: Key, cost: number, options?: ReserveOptions): Awaitable<Reservation<When>> {
     const decision = this.listed.foreseen(key, cost)
-    return decision === undefined ? this.inner.reserve(key, cost, options) : emptyReservation(decision, () => decision)
+    return decision === undefined ? this.inner.reserve(key, cost, options) : uncharged(decision, () => decision)
   }
 
   override open(key: Key, options?: OpenOptions): Hold {

@@ -2,13 +2,12 @@ import { checkedAheadMs } from '../arguments.js'
 import { type Awaitable, chained, type When } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import { emptyPermit, isPermit, type PermitOf } from '../decision/permit.js'
-import { type Receipt, receiptWith, TAKE, WAIT } from '../decision/receipt.js'
-import { emptyReservation, type Reservation } from '../decision/reservation.js'
+import { decidedAs, type Reservation, TAKE, uncharged, WAIT } from '../decision/reservation.js'
 import { type Hold, type OpenOptions, passingHold } from '../holds/hold.js'
 import type { BoundKey, Key, LimiterHandle, LimiterVerbs, ReserveOptions, WaitOptions } from '../limiter.js'
 import { shownAs } from '../shown.js'
 import type { Duration } from '../time/duration.js'
-import { atOnce, type InnerLimiter, Layer, receiptsOf } from './layer.js'
+import { atOnce, type InnerLimiter, Layer, settling } from './layer.js'
 
 /** The property of a shadow limiter that holds its inner limiter, for callers that hide denials themselves. */
 export const WITHIN: unique symbol = Symbol.for('sluicegate.within')
@@ -47,11 +46,11 @@ export class ShadowLimiter<Answer extends Decision> extends Layer<Answer> {
     return atOnce(key, options, (cost) => this.take(key, cost))
   }
 
-  [TAKE](key: Key, cost?: number): Awaitable<Receipt<Answer>> {
-    return chained(receiptsOf(this.inner)[TAKE](key, cost), (receipt) => receiptWith(receipt, this.passed(receipt.decision)))
+  [TAKE](key: Key, cost?: number): Awaitable<Reservation<When, Answer>> {
+    return chained(settling(this.inner)[TAKE](key, cost), (taken) => decidedAs(taken, this.passed(taken.decision)))
   }
 
-  async [WAIT](key: Key, options: WaitOptions = {}): Promise<Receipt<Answer>> {
+  async [WAIT](key: Key, options: WaitOptions = {}): Promise<Reservation<When, Answer>> {
     return atOnce(key, options, (cost) => this[TAKE](key, cost))
   }
 
@@ -61,7 +60,7 @@ export class ShadowLimiter<Answer extends Decision> extends Layer<Answer> {
    */
   reserve(key: Key, cost: number, options?: ReserveOptions): Awaitable<Reservation<When>> {
     checkedAheadMs(options)
-    const empty = (decision: Decision): Reservation<When> => emptyReservation(this.passed(decision), () => this.peek(key))
+    const empty = (decision: Decision): Reservation<When> => uncharged(this.passed(decision), () => this.peek(key))
     return chained(this.inner.peek(key, cost), (foreseen): Awaitable<Reservation<When>> => {
       if (!foreseen.allowed) return empty(foreseen)
       return chained(this.inner.reserve(key, cost, { maxWait: 0 }), (booked): Reservation<When> => {

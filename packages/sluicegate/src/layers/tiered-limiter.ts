@@ -1,8 +1,7 @@
-import type { Awaitable } from '../awaitable.js'
+import type { Awaitable, When } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import type { HotKeys } from '../decision/hot-keys.js'
-import { type Receipt, TAKE, WAIT } from '../decision/receipt.js'
-import type { Reservation } from '../decision/reservation.js'
+import { type Reservation, TAKE, WAIT } from '../decision/reservation.js'
 import { PolicyError } from '../errors.js'
 import type { Hold, OpenOptions } from '../holds/hold.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, ReserveOptions, WaitOptions } from '../limiter.js'
@@ -15,7 +14,7 @@ import { sumOfStats } from '../sum-of-stats.js'
 import type { Clock } from '../time/clock.js'
 import type { Duration } from '../time/duration.js'
 import { FollowingWaits } from './following-waits.js'
-import { Layer, receiptsOf } from './layer.js'
+import { Layer, settling } from './layer.js'
 import { type OverrideMap, OverrideTiers } from './override-map.js'
 import { checkTier, checkTieredKey, contentOf, hotKeysOfAll, type Tier, TierTable } from './tier-table.js'
 import { tieredSnapshot } from './tiered-snapshot.js'
@@ -107,13 +106,13 @@ export class TieredLimiter<Answer extends Decision> extends Layer<Answer> implem
     return this.waits.wait(key, options, (limiter, own) => this.holding(limiter, key).wait(key, own))
   }
 
-  /** Receipts return to the limiter that charged, whatever the key's policy is by then. */
-  [TAKE](key: Key, cost?: number): Awaitable<Receipt<Answer>> {
-    return receiptsOf(this.limiterOf(key))[TAKE](key, cost)
+  /** What is settled returns to the limiter that charged, whatever the key's policy is by then. */
+  [TAKE](key: Key, cost?: number): Awaitable<Reservation<When, Answer>> {
+    return settling(this.limiterOf(key))[TAKE](key, cost)
   }
 
-  async [WAIT](key: Key, options?: WaitOptions): Promise<Receipt<Answer>> {
-    return this.waits.wait(key, options, (limiter, own) => receiptsOf(this.holding(limiter, key))[WAIT](key, own))
+  async [WAIT](key: Key, options?: WaitOptions): Promise<Reservation<When, Answer>> {
+    return this.waits.wait(key, options, (limiter, own) => settling(this.holding(limiter, key))[WAIT](key, own))
   }
 
   reserve(key: Key, cost: number, options?: ReserveOptions): Reservation {

@@ -34,6 +34,18 @@ export interface Grant {
   readonly isNone?: boolean
 }
 
+/** Tokens of a grant of policy `part` of `allOf`, else 0: what one take has spent of it, or what none has. */
+export interface Granted {
+  readonly grantId: number
+  readonly part: number
+  readonly cost: number
+}
+
+/** Receives what a take spends of each grant. */
+export interface Drawn {
+  push(granted: Granted): unknown
+}
+
 /** How long an answer may take: a lease, or as long as its tokens last where that is longer. */
 export function spentWithinUs(grant: Grant, leaseUs: number): number {
   return grant.availableNow > 0 ? Math.max(leaseUs, grant.endUs(0)) : leaseUs

@@ -1,4 +1,4 @@
-import type { Grant } from './grant.js'
+import type { Drawn, Grant, Granted } from './grant.js'
 import { CLOCK_DRIFT } from './leasing.js'
 
 /**
@@ -136,12 +136,6 @@ function firstAfter(nowUs: number, from: number, timeOf: (number: number) => num
 /** `retryAfterMs` is rounded up to whole milliseconds: a caller may return up to one later than was computed. */
 export const RETRY_ROUNDING_US = 1000
 
-/** Tokens of a grant, unspent or spent by one take. */
-export interface Unspent {
-  readonly id: number
-  readonly tokens: number
-}
-
 /** The leased tokens of one key, from several grants; those that expire first are spent first. */
 export class HeldTokens {
   private readonly batches: Batch[] = []
@@ -149,12 +143,17 @@ export class HeldTokens {
   private ready = 0
   private tokens = 0
   private recountUs = Number.NEGATIVE_INFINITY
-  private unspent: Unspent[] = []
+  private unspent: Granted[] = []
   private readonly wasted: (part: number) => void
+  private readonly part: number
 
-  /** @param wasted called with the part of a lease that expired unspent. */
-  constructor(wasted: (part: number) => void) {
+  /**
+   * @param wasted called with the part of a lease that expired unspent.
+   * @param part which policy of `allOf` they are of; else 0.
+   */
+  constructor(wasted: (part: number) => void, part: number) {
     this.wasted = wasted
+    this.part = part
   }
 
   /** Tokens that may be spent now or later, as of the last time read. */
@@ -189,7 +188,7 @@ export class HeldTokens {
   }
 
   /** Spends `cost` tokens if as many may be spent now. @param drawn receives what was spent of each grant. */
-  spend(nowUs: number, cost: number, drawn?: Unspent[]): boolean {
+  spend(nowUs: number, cost: number, drawn?: Drawn): boolean {
     if (this.readyAt(nowUs) < cost) return false
     this.ready -= cost
     this.tokens -= cost
@@ -213,7 +212,7 @@ export class HeldTokens {
   }
 
   /** Returnable tokens that expired unspent since the last call. */
-  takeUnspent(): readonly Unspent[] {
+  takeUnspent(): readonly Granted[] {
     const { unspent } = this
     if (unspent.length > 0) this.unspent = []
     return unspent
@@ -270,18 +269,18 @@ export class HeldTokens {
   private note(batch: Batch): void {
     const tokens = batch.takeEnded()
     if (tokens > 0) this.wasted(tokens / batch.granted)
-    if (tokens > 0 && batch.unspentId !== undefined) this.unspent.push({ id: batch.unspentId, tokens })
+    if (tokens > 0 && batch.unspentId !== undefined) this.unspent.push({ grantId: batch.unspentId, part: this.part, cost: tokens })
   }
 
   /** Spends from the lease that expires first on, and drops leases that are used up. */
-  private drop(cost: number, drawn: Unspent[] | undefined): void {
+  private drop(cost: number, drawn: Drawn | undefined): void {
     const { batches } = this
     let missing = cost
     for (let i = 0; missing > 0; i++) {
       const batch = batches[i] as Batch
       const tokens = Math.min(missing, batch.ready)
       batch.drop(tokens)
-      if (drawn !== undefined && batch.id !== undefined && tokens > 0) drawn.push({ id: batch.id, tokens })
+      if (drawn !== undefined && batch.id !== undefined && tokens > 0) drawn.push({ grantId: batch.id, part: this.part, cost: tokens })
       missing -= tokens
       if (batch.left === 0) batches.splice(i--, 1)
     }

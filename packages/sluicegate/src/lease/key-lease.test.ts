@@ -157,7 +157,7 @@ for (const [change, [here, onTheirWay, back, isForgotten, remaining]] of Object.
     lease.addGrant(grantOf({ ...OF_A_WINDOW, ready: 4, remaining: 9 }), asked, 3)
     assert.equal(lease.readyAt(3), (here as number) + (onTheirWay as number))
     assert.deepEqual(
-      lease.unspentAt(3).map(({ tokens }) => tokens),
+      lease.unspentAt(3).map(({ cost }) => cost),
       back,
     )
   })

@@ -1,7 +1,7 @@
 import type { Decision } from '../decision/decision.js'
 import { CachedDenial, DenialTimes } from './denial-cache.js'
-import { type Grant, type RefillOutcome, spentWithinUs, type TokenRequest } from './grant.js'
-import { HeldTokens, RETRY_ROUNDING_US, type Unspent } from './held-tokens.js'
+import { type Drawn, type Grant, type Granted, type RefillOutcome, spentWithinUs, type TokenRequest } from './grant.js'
+import { HeldTokens, RETRY_ROUNDING_US } from './held-tokens.js'
 import { LeaseDemand } from './lease-demand.js'
 import { LEASE_HORIZONS } from './leasing.js'
 import { LONGEST_PAUSE_HORIZONS, RefillPause, Scarcity } from './refill-pause.js'
@@ -62,10 +62,10 @@ export class KeyLease {
   /** The whole denial of the same cost. */
   readonly cachedDenial = new CachedDenial()
 
-  constructor(nowUs: number, horizonUs: number, mostTokens: number, random = Math.random) {
+  constructor(nowUs: number, horizonUs: number, mostTokens: number, random = Math.random, part = 0) {
     this.mostTokens = mostTokens
     this.demand = new LeaseDemand(nowUs, LEASE_HORIZONS * horizonUs)
-    this.held = new HeldTokens((part) => this.demand.wasted(part))
+    this.held = new HeldTokens((share) => this.demand.wasted(share), part)
     this.scarcity = new Scarcity(LEASE_HORIZONS * horizonUs, random)
     this.horizonUs = horizonUs
     this.pause = new RefillPause(horizonUs)
@@ -74,7 +74,7 @@ export class KeyLease {
   }
 
   /** Spends `cost` tokens if they are held. @param drawn receives what was spent of each grant. */
-  spend(nowUs: number, cost: number, drawn?: Unspent[]): boolean {
+  spend(nowUs: number, cost: number, drawn?: Drawn): boolean {
     if (!this.held.spend(nowUs, cost, drawn)) return false
     this.forgetDenied()
     return true
@@ -283,7 +283,7 @@ export class KeyLease {
   }
 
   /** Returnable tokens that expired unspent since the last call: no take spends them. */
-  unspentAt(nowUs: number): readonly Unspent[] {
+  unspentAt(nowUs: number): readonly Granted[] {
     this.readyAt(nowUs)
     return this.held.takeUnspent()
   }

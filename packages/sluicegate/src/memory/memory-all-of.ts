@@ -4,8 +4,7 @@ import { DecisionCounter } from '../decision/decision-counts.js'
 import { publishDenial } from '../decision/diagnostics.js'
 import { TopLists } from '../decision/hot-keys.js'
 import { holdsPermits, isPermit } from '../decision/permit.js'
-import { emptyReceipt, type Receipt, type Receipting, TAKE, WAIT } from '../decision/receipt.js'
-import type { Reservation } from '../decision/reservation.js'
+import { type Reservation, type Settling, TAKE, uncharged, WAIT } from '../decision/reservation.js'
 import { PolicyError } from '../errors.js'
 import type { Hold, OpenOptions } from '../holds/hold.js'
 import { keyInOrder, keysFor, ownKey } from '../key.js'
@@ -17,7 +16,7 @@ import { shownAs } from '../shown.js'
 import { sumOfStats } from '../sum-of-stats.js'
 import { type Clock, clockHandle, tickerOf } from '../time/clock.js'
 import type { Duration } from '../time/duration.js'
-import { type Booking, type BookingService, receiptOf, reserve, reserveBehind } from '../waiting/reserving.js'
+import { type Booking, type BookingService, reservationOf, reserve, reserveBehind } from '../waiting/reserving.js'
 import { Waiting } from '../waiting/waiting.js'
 import { SharedName, WholePolicy } from './all-of-policy.js'
 import { type Hashes, TakesTogether } from './all-of-takes.js'
@@ -52,7 +51,7 @@ interface AllOfBooking extends Booking {
 }
 
 /** Several policies as one, in sections of one shared memory: charged together by one multi-word swap, or not at all. */
-export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, BookingService, Receipting {
+export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, BookingService, Settling {
   /** In the order of the policy; after an update in another order they are other arrays, as bookings know them by their places. */
   parts: readonly MemoryLimiter[]
   private readonly clock: Clock
@@ -97,13 +96,13 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
     return this.decided(this.inOrder(key), cost)
   }
 
-  /** {@link take} with a receipt. */
-  [TAKE](key: Key, cost = 1): Receipt {
+  /** {@link take} that can be settled. */
+  [TAKE](key: Key, cost = 1): Reservation {
     const own = ownKey(this.inOrder(key))
-    if (this.waiting.isQueued(own)) return emptyReceipt(this.record(own, cost, this.refuse(own, cost)))
+    if (this.waiting.isQueued(own)) return uncharged(this.record(own, cost, this.refuse(own, cost)))
     const booking = this.taken(own, cost)
     this.record(own, cost, booking.decision)
-    return receiptOf(this, booking)
+    return reservationOf(this, booking)
   }
 
   peek(key: Key, cost = 1): Decision {
@@ -115,12 +114,12 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
     return this.waiting.wait(own, options).then((decision) => this.record(own, options?.cost ?? 1, decision))
   }
 
-  /** {@link wait} with a receipt. */
-  [WAIT](key: Key, options?: WaitOptions): Promise<Receipt> {
+  /** {@link wait} that can be settled. */
+  [WAIT](key: Key, options?: WaitOptions): Promise<Reservation> {
     const own = ownKey(this.inOrder(key))
     return this.waiting.waited(own, options, (answer, booking) => {
       this.record(own, options?.cost ?? 1, answer)
-      return booking === undefined ? emptyReceipt(answer) : receiptOf(this, booking, answer)
+      return booking === undefined ? uncharged(answer) : reservationOf(this, booking, answer)
     })
   }
 

@@ -2,8 +2,7 @@ import { blockUs, checkedAheadMs, checkedTokens, type ReserveOptions } from '../
 import { type Decision, refusal } from '../decision/decision.js'
 import { publishDenial } from '../decision/diagnostics.js'
 import { type HotKeys, TopLists } from '../decision/hot-keys.js'
-import { emptyReceipt, type Receipt, type Receipting, TAKE, WAIT } from '../decision/receipt.js'
-import type { Reservation } from '../decision/reservation.js'
+import { type Reservation, type Settling, TAKE, uncharged, WAIT } from '../decision/reservation.js'
 import type { Hold, OpenOptions } from '../holds/hold.js'
 import { checkKey } from '../key.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from '../limiter.js'
@@ -15,7 +14,7 @@ import { type Clock, clockHandle, tickerOf } from '../time/clock.js'
 import type { Duration } from '../time/duration.js'
 import { isBookedAhead, isClosedAhead } from '../waiting/booking-limits.js'
 import { type ReleaseWords, releaseCount } from '../waiting/release-watch.js'
-import { type BookingService, type ReservationService, receiptOf, reserve, reserveBehind } from '../waiting/reserving.js'
+import { type BookingService, type ReservationService, reservationOf, reserve, reserveBehind } from '../waiting/reserving.js'
 import { Waiting } from '../waiting/waiting.js'
 import { fingerprint, high, low } from './fingerprint.js'
 import { type MemoryBooking, MemoryBookings } from './memory-bookings.js'
@@ -50,13 +49,13 @@ export interface MemoryLimiterParts {
  */
 export class MemoryLimiter<Answer extends Decision = Decision>
   extends QueuedLimiter
-  implements Limiter<Answer>, BookingService<Answer>, Receipting<Answer>
+  implements Limiter<Answer>, BookingService<Answer>, Settling<Answer>
 {
   /** Decides about keys whose fingerprints are known. */
   readonly decisions: MemoryDecisions
   readonly bookings: MemoryBookings
   protected readonly waiting: Waiting<Answer>
-  /** For receipts: while waiters have booked, nothing comes back of what was charged before them, so they step aside. */
+  /** For what is settled later: while waiters have booked, nothing comes back of what was charged before them, so they step aside. */
   private readonly settling: ReservationService = {
     book: (key, cost, mostMs) => this.book(key, cost, mostMs),
     giveBack: (booking, tokens) => {
@@ -110,13 +109,13 @@ export class MemoryLimiter<Answer extends Decision = Decision>
     return decision as Answer
   }
 
-  /** {@link take} with a receipt. */
-  [TAKE](key: Key, cost = 1): Receipt<Answer> {
+  /** {@link take} that can be settled. */
+  [TAKE](key: Key, cost = 1): Reservation<'now', Answer> {
     this.hash(key as string)
-    if (this.waiting.isQueued(key)) return emptyReceipt(this.record(key, cost, this.refuse(key, cost)))
+    if (this.waiting.isQueued(key)) return uncharged(this.record(key, cost, this.refuse(key, cost)))
     const booking = this.bookings.take(key as string, low, high, cost)
     this.lists?.count(key, booking.allowed)
-    return receiptOf(this.settling, booking as MemoryBooking<Answer>)
+    return reservationOf(this.settling, booking as MemoryBooking<Answer>)
   }
 
   // The other verbs.
@@ -131,11 +130,11 @@ export class MemoryLimiter<Answer extends Decision = Decision>
     return answer.then((decision) => this.record(key, options?.cost ?? 1, decision))
   }
 
-  /** {@link wait} with a receipt. */
-  [WAIT](key: Key, options?: WaitOptions): Promise<Receipt<Answer>> {
+  /** {@link wait} that can be settled. */
+  [WAIT](key: Key, options?: WaitOptions): Promise<Reservation<'now', Answer>> {
     return this.waiting.waited(key, options, (answer, booking) => {
       this.record(key, options?.cost ?? 1, answer)
-      return booking === undefined ? emptyReceipt(answer) : receiptOf(this.settling, booking, answer)
+      return booking === undefined ? uncharged(answer) : reservationOf(this.settling, booking, answer)
     })
   }
 

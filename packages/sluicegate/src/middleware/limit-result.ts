@@ -1,7 +1,7 @@
-import { ignore } from '../awaitable.js'
+import { ignore, type When } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import { type After, isPermit, keptPermit, type Permit, renew } from '../decision/permit.js'
-import type { Receipt } from '../decision/receipt.js'
+import type { Reservation } from '../decision/reservation.js'
 import type { QuotaUnit } from '../headers/quota.js'
 import { passing } from '../layers/shadow-limiter.js'
 import type { Key } from '../limiter.js'
@@ -27,8 +27,8 @@ export class LimitResult {
   /** The policy that decided. */
   readonly policy: Policy
   readonly decision: Decision
-  /** The receipt of the charge; undefined once it is settled or undone. */
-  private charged: Receipt | undefined
+  /** What was charged; undefined once it is settled or undone. */
+  private charged: Reservation<When> | undefined
   private mayNotCount = false
   private cancelRenewal: (() => void) | undefined
 
@@ -41,7 +41,7 @@ export class LimitResult {
   }
 
   /** Records a charge. @param mayNotCount whether the request may turn out not to count. */
-  charge(charged: Receipt, mayNotCount: boolean): void {
+  charge(charged: Reservation<When>, mayNotCount: boolean): void {
     this.charged = charged
     this.mayNotCount = mayNotCount
   }
@@ -114,7 +114,7 @@ export class LimitResult {
 }
 
 /** Gives back what was charged. If that fails it stays until it wears off: the request was decided and does not fail for it. */
-export function giveBack(charged: Receipt): void {
+export function giveBack(charged: Reservation<When>): void {
   const { decision } = charged
   try {
     ignore(charged.cancel())

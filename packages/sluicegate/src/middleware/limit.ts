@@ -1,8 +1,8 @@
-import { type Awaitable, chained, ignore, isPromise } from '../awaitable.js'
+import { type Awaitable, chained, ignore, isPromise, type When } from '../awaitable.js'
 import { combined, type Decision } from '../decision/decision.js'
 import { holdsPermits, isPermit } from '../decision/permit.js'
-import { emptyReceipt, type Receipt } from '../decision/receipt.js'
-import { takeOf } from '../decision/receipt-of-any.js'
+import { type Reservation, uncharged } from '../decision/reservation.js'
+import { takeOf } from '../decision/settled-takes.js'
 import { StoreError } from '../errors.js'
 import type { QuotaUnit } from '../headers/quota.js'
 import type { RequestFacts } from '../keys/key-reader.js'
@@ -136,8 +136,8 @@ export class Limit<Request> implements ResultLimit, ChargeSource<Request> {
       throw error
     }
     if (isAllowed(answer)) return answer
-    // Nothing is given back: all receipts are empty.
-    return this.resultOf(charge, request, chained(answer, emptyReceipt))
+    // Nothing is given back: what was taken needs no way back.
+    return this.resultOf(charge, request, chained(answer, uncharged))
   }
 
   /** The policy in force for a key, as its limiter knows it since it last decided. */
@@ -184,24 +184,24 @@ export class Limit<Request> implements ResultLimit, ChargeSource<Request> {
     if (tally !== undefined && !tally.count(request, key)) this.tally = undefined
   }
 
-  private resultOf(charge: Charge<Request>, request: Request, answer: Awaitable<Receipt> | StoreError): Awaitable<LimitResult> {
+  private resultOf(charge: Charge<Request>, request: Request, answer: Awaitable<Reservation<When>> | StoreError): Awaitable<LimitResult> {
     if (answer instanceof StoreError) return this.undecided(answer, charge, request)
     if (!isPromise(answer)) return this.checked(answer, charge, request)
     return answer.then(
-      (receipt) => this.checked(receipt, charge, request),
+      (reservation) => this.checked(reservation, charge, request),
       (error) => this.undecided(error, charge, request),
     )
   }
 
-  private checked(receipt: Receipt, charge: Charge<Request>, request: Request): LimitResult {
-    const { decision } = receipt
-    if (isAllowed(decision) || isDecision(decision)) return this.decided(receipt, charge, request)
+  private checked(reservation: Reservation<When>, charge: Charge<Request>, request: Request): LimitResult {
+    const { decision } = reservation
+    if (isAllowed(decision) || isDecision(decision)) return this.decided(reservation, charge, request)
     const error = new StoreError('OUTAGE', 'the limiter answered with something that is not a decision', { cause: decision })
     return this.undecided(error, charge, request)
   }
 
-  private decided(receipt: Receipt, { key, cost }: Charge<Request>, request: Request): LimitResult {
-    const { decision } = receipt
+  private decided(reservation: Reservation<When>, { key, cost }: Charge<Request>, request: Request): LimitResult {
+    const { decision } = reservation
     // A denial in shadow mode is not charged. A decision without the store is charged to this process's share at most, and reported to the
     // store later: nothing of it comes back.
     const isCharged = decision.allowed && !decision.wouldDeny && (decision.source !== 'outage' || isPermit(decision))
@@ -209,12 +209,12 @@ export class Limit<Request> implements ResultLimit, ChargeSource<Request> {
       const chosen = decision.source === 'outage' ? this.chosenInOutage(decision, undefined, request) : decision
       const result = new LimitResult(this, key, cost, this.policyOf(key), chosen)
       if (!isCharged) return result
-      result.charge(receipt, this.parts.isRefunding)
+      result.charge(reservation, this.parts.isRefunding)
       if (!chosen.allowed) result.undo()
       return result
     } catch (error) {
       // A function of the application threw: the request fails, and nothing stays charged.
-      if (isCharged) giveBack(receipt)
+      if (isCharged) giveBack(reservation)
       throw error
     }
   }
@@ -235,7 +235,7 @@ export class Limit<Request> implements ResultLimit, ChargeSource<Request> {
 }
 
 /** What the limiter answers, or the outage that it throws. */
-function asked(take: () => Awaitable<Receipt>): Awaitable<Receipt> | StoreError {
+function asked(take: () => Awaitable<Reservation<When>>): Awaitable<Reservation<When>> | StoreError {
   try {
     return take()
   } catch (error) {

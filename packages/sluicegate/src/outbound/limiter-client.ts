@@ -1,8 +1,8 @@
-import { chained } from '../awaitable.js'
+import { chained, type When } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import { type After, holdsPermits, isPermit, keptPermit } from '../decision/permit.js'
-import type { Receipt } from '../decision/receipt.js'
-import { takeOf, waitOf } from '../decision/receipt-of-any.js'
+import type { Reservation } from '../decision/reservation.js'
+import { takeOf, waitOf } from '../decision/settled-takes.js'
 import type { OutboundLimiter } from './outbound-options.js'
 
 /** Answers for one key that may be outstanding at once. */
@@ -57,7 +57,7 @@ export class LimiterClient {
   private denials = 0
   private isLeased = false
   /** Of decisions that allowed, until these are forgotten. */
-  private readonly receipts = new WeakMap<Decision, Receipt>()
+  private readonly reservations = new WeakMap<Decision, Reservation<When>>()
 
   constructor(limiter: OutboundLimiter, key: string) {
     this.limiter = limiter
@@ -91,7 +91,7 @@ export class LimiterClient {
 
   /** Gives back a charge, as far as it is still owed. */
   giveBack(decision: Decision): void {
-    if (!release(decision)) quietly(() => this.receipts.get(decision)?.cancel())
+    if (!release(decision)) quietly(() => this.reservations.get(decision)?.cancel())
   }
 
   /** Takes a token even if none is left. */
@@ -110,10 +110,10 @@ export class LimiterClient {
     return () => unkeep?.()
   }
 
-  /** The decision of a receipt, which is kept for {@link giveBack}. */
-  private readonly noted = (receipt: Receipt): Decision => {
-    const { decision } = receipt
-    if (decision?.allowed) this.receipts.set(decision, receipt)
+  /** The decision of a take, which is kept for {@link giveBack}. */
+  private readonly noted = (reservation: Reservation<When>): Decision => {
+    const { decision } = reservation
+    if (decision?.allowed) this.reservations.set(decision, reservation)
     return decision
   }
 

@@ -1,8 +1,8 @@
 import { checkActualCost } from '../arguments.js'
-import { ignore } from '../awaitable.js'
+import { ignore, type When } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import { type After, isPermit, keptPermit } from '../decision/permit.js'
-import type { Receipt } from '../decision/receipt.js'
+import type { Reservation } from '../decision/reservation.js'
 import { droppable } from '../dropped-promise.js'
 import { PolicyError, StoreError } from '../errors.js'
 import type { Key } from '../limiter.js'
@@ -69,8 +69,8 @@ export interface RunningHost {
  * A time-out rejects the job and frees its place at once. An abort by the caller rejects the job at once, too, but its place stays taken until its
  * function has ended: the work may still be going on.
  */
-export function runAdmitted(job: Job, receipt: Receipt, host: RunningHost): void {
-  const { decision } = receipt
+export function runAdmitted(job: Job, reservation: Reservation<When>, host: RunningHost): void {
+  const { decision } = reservation
   const { signal, timeoutMs } = job.settings
   const controller = new AbortController()
   let letGo = (): void => {}
@@ -107,7 +107,7 @@ export function runAdmitted(job: Job, receipt: Receipt, host: RunningHost): void
       job.reject(signal.reason)
       controller.abort(signal.reason)
     })
-  const context: RunningJob = { signal: controller.signal, decision, settle: settling(receipt) }
+  const context: RunningJob = { signal: controller.signal, decision, settle: settling(reservation) }
   // A function that throws rejects like one whose promise does.
   new Promise((resolve) => resolve(job.fn(context))).then(
     (value) => {
@@ -135,21 +135,21 @@ function held(key: Key, decision: Decision, { limiter, afterUnheld }: RunningHos
   }
 }
 
-function settling(receipt: Receipt): RunningJob['settle'] {
+function settling(reservation: Reservation<When>): RunningJob['settle'] {
   let isSettled = false
   const settle: RunningJob['settle'] = async (actualCost) => {
     checkActualCost(actualCost)
-    if (isPermit(receipt.decision)) {
+    if (isPermit(reservation.decision)) {
       throw new PolicyError('OPTION_INVALID', 'actualCost', actualCost, 'is not for permits: they count places, not tokens')
     }
     if (isSettled) return
     isSettled = true
     try {
-      await receipt.settle(actualCost)
+      await reservation.settle(actualCost)
     } catch (error) {
       // Of a closed limiter nothing is left that could come back.
       if (!(error instanceof StoreError && error.code === 'CLOSED')) throw error
     }
   }
-  return (actualCost) => droppable(settle(actualCost), 'settle', () => receipt.decision.policy)
+  return (actualCost) => droppable(settle(actualCost), 'settle', () => reservation.decision.policy)
 }

@@ -1,8 +1,8 @@
-import { ignore, isPromise } from '../awaitable.js'
+import { ignore, isPromise, type When } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import { isPermit } from '../decision/permit.js'
-import type { Receipt } from '../decision/receipt.js'
-import { takeOf, waitOf } from '../decision/receipt-of-any.js'
+import type { Reservation } from '../decision/reservation.js'
+import { takeOf, waitOf } from '../decision/settled-takes.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import { type Due, DueHeap } from '../waiting/due-heap.js'
@@ -26,7 +26,7 @@ export interface LaneHost {
   /** Whether one job more may start now. */
   canStart(): boolean
   /** Starts a job that waits; it leaves its lane. */
-  start(job: Job, receipt: Receipt): void
+  start(job: Job, reservation: Reservation<When>): void
   /** Rejects a job that waits; it leaves its lane. */
   reject(job: Job, reason: unknown): void
   /** A take that is under way keeps a place for the job that it lets start. */
@@ -126,7 +126,7 @@ export class Lane implements Due {
     this.cancelSleep = undefined
   }
 
-  private takeLater(answer: Promise<Receipt>, cost: number): void {
+  private takeLater(answer: Promise<Reservation<When>>, cost: number): void {
     const over = (): void => {
       this.takes--
       this.host.keepPlaces(-1)
@@ -135,9 +135,9 @@ export class Lane implements Due {
     this.host.keepPlaces(1)
     answer
       .then(
-        (receipt) => {
+        (reservation) => {
           over()
-          this.taken(receipt, cost)
+          this.taken(reservation, cost)
         },
         (error) => {
           over()
@@ -149,11 +149,11 @@ export class Lane implements Due {
       .then(() => this.host.changed(this))
   }
 
-  private taken(receipt: Receipt, cost: number): void {
-    const { decision } = receipt
+  private taken(reservation: Reservation<When>, cost: number): void {
+    const { decision } = reservation
     if (decision.allowed) this.looks = 0
     this.mostTakes = decision.allowed ? Math.max(1, Math.min(MOST_TAKES, Math.floor(decision.remaining / cost))) : 1
-    this.answered(receipt, cost)
+    this.answered(reservation, cost)
   }
 
   /** @param maxWaitMs the job's own ends by a timer of the queue in any case. */
@@ -172,15 +172,15 @@ export class Lane implements Due {
       this.host.changed(this)
     }
     waitOf(this.host.limiter, this.key, { cost, maxWait: maxWaitMs, signal }, this.nowMs).then(
-      (receipt) => {
-        const { decision } = receipt
+      (reservation) => {
+        const { decision } = reservation
         if (signal.aborted) {
-          if (decision.allowed) giveBack(receipt)
+          if (decision.allowed) giveBack(reservation)
           return
         }
         over(() => {
           this.isSpent = decision.allowed && decision.remaining < cost
-          this.answered(receipt, cost, maxWaitMs)
+          this.answered(reservation, cost, maxWaitMs)
         })
       },
       (error) => {
@@ -190,17 +190,17 @@ export class Lane implements Due {
   }
 
   /** @param waitedMs for how long at most the limiter was asked to wait, if it was: a denial then says that it would take too long. */
-  private answered(receipt: Receipt, cost: number, waitedMs?: number): void {
-    const { decision } = receipt
+  private answered(reservation: Reservation<When>, cost: number, waitedMs?: number): void {
+    const { decision } = reservation
     const job = this.first
     const isFor = job?.settings.cost === cost
     if (!decision.allowed) {
       if (isFor) this.denied(job, decision, waitedMs)
     } else if (isFor && this.host.canStart()) {
-      this.host.start(job, receipt)
+      this.host.start(job, reservation)
     } else {
       this.isSpent = false
-      giveBack(receipt)
+      giveBack(reservation)
     }
   }
 
@@ -250,10 +250,10 @@ export class Lane implements Due {
 }
 
 /** For a token that no job can use. */
-function giveBack(receipt: Receipt): void {
-  const { decision } = receipt
+function giveBack(reservation: Reservation<When>): void {
+  const { decision } = reservation
   try {
-    ignore(isPermit(decision) ? decision.release() : receipt.cancel())
+    ignore(isPermit(decision) ? decision.release() : reservation.cancel())
   } catch {
     // The limiter is closed or out of reach: the token stays spent.
   }

@@ -1,4 +1,5 @@
-import type { Receipt } from '../decision/receipt.js'
+import type { When } from '../awaitable.js'
+import type { Reservation } from '../decision/reservation.js'
 import { nameOf, ownKey } from '../key.js'
 import type { Key } from '../limiter.js'
 import { Shown } from '../shown.js'
@@ -148,10 +149,10 @@ export class LimiterQueue extends Shown implements WorkQueue, LaneHost, RunningH
     return !this.isPaused && this.running + this.kept < this.settings.concurrency
   }
 
-  start(job: Job, receipt: Receipt): void {
+  start(job: Job, reservation: Reservation<When>): void {
     this.running++
     this.leave(job)
-    runAdmitted(job, receipt, this)
+    runAdmitted(job, reservation, this)
   }
 
   ended(isSuccess: boolean): void {

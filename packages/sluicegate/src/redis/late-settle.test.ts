@@ -15,7 +15,7 @@ import {
   STEPS,
   settledPlan,
 } from 'sluicegate-testkit/receipts/settled-history.js'
-import { type AnyLimiter, type ReceiptFault, settlingLimiter } from 'sluicegate-testkit/receipts/settling-limiter.js'
+import { type AnyLimiter, type SettlingFault, settlingLimiter } from 'sluicegate-testkit/receipts/settling-limiter.js'
 import { GivenTime } from 'sluicegate-testkit/redis/given-time.js'
 import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import type { CommandRunner } from '../../dist/redis/command-runner.js'
@@ -38,7 +38,7 @@ async function settledOnStore(
   seed: number,
   algorithm: SettledAlgorithm,
   mode: 'exact' | 'leased',
-  fault?: ReceiptFault,
+  fault?: SettlingFault,
 ): Promise<SettledResult> {
   const random = new Random(seed)
   const plan = settledPlan(random, algorithm)

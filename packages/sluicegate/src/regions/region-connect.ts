@@ -8,7 +8,7 @@ import { GivenShare, type LocalShare, shareCountedBy } from '../shared/outage/lo
 import { shareOfPolicy } from '../shared/outage/share-of-policy.js'
 import type { RegionPool } from '../shared/region-pool.js'
 import type { RegionStats } from '../shared/region-stats.js'
-import type { LeaseLength } from '../shared/shared-parts.js'
+import type { LeaseLength } from '../shared/policy-in-force.js'
 import type { Clock } from '../time/clock.js'
 import { HomeBackend } from './home-backend.js'
 import { HomeLink } from './home-link.js'

@@ -1,6 +1,6 @@
 import type { Decision } from '../decision/decision.js'
 import { StoreError } from '../errors.js'
-import type { Grant } from '../lease/grant.js'
+import type { Grant, Granted } from '../lease/grant.js'
 import type { Key } from '../limiter.js'
 import { onceInProcess } from '../once-in-process.js'
 
@@ -54,13 +54,6 @@ export interface GiveBackOperation {
 
 /** What an operation has charged, of which some may come back: a reservation or held take, or tokens of a grant. */
 export type Charge = Booked | Granted
-
-/** Tokens of a grant of policy `part`: `cost` that one take has spent, or that none has. */
-export interface Granted {
-  readonly grantId: number
-  readonly part: number
-  readonly cost: number
-}
 
 /** What came of an {@link Operation}. */
 export interface Answer {

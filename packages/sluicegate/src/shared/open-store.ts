@@ -6,9 +6,9 @@ import type { CallPlaces } from './calls/call-guard.js'
 import type { OverrideStore } from './layers/override-cache.js'
 import type { CrossSlotBackend } from './leases/cross-slot-backend.js'
 import type { LocalShare } from './outage/local-share.js'
+import type { LeaseLength } from './policy-in-force.js'
 import type { RegionPool, SwapCalls } from './region-pool.js'
 import type { SharedLimiter } from './shared-limiter.js'
-import type { LeaseLength } from './shared-parts.js'
 import type { StoreLimiter, StoreLimiterParts } from './store-limiter.js'
 
 /** What a store is opened for: a limiter with its tiers and overrides. */

@@ -1,12 +1,11 @@
 import { blockUs, checkedAheadMs, checkedCost, checkedTokens, checkedTop, type ReserveOptions } from '../arguments.js'
-import { type Awaitable, chained } from '../awaitable.js'
+import { type Awaitable, chained, type When } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import { DecisionCounter } from '../decision/decision-counts.js'
 import { publishDenial } from '../decision/diagnostics.js'
 import { type HotKeys, TopLists } from '../decision/hot-keys.js'
 import { holdsPermits, isPermit } from '../decision/permit.js'
-import { emptyReceipt, type Receipt, type Receipting, TAKE, WAIT } from '../decision/receipt.js'
-import type { Reservation } from '../decision/reservation.js'
+import { ChargedReservation, type Reservation, type Settling, TAKE, uncharged, WAIT } from '../decision/reservation.js'
 import { closedError } from '../errors.js'
 import { keysUnder, ownKey } from '../key.js'
 import type { BoundKey, Key, WaitOptions } from '../limiter.js'
@@ -15,24 +14,22 @@ import type { Policy } from '../policy/policy.js'
 import { closeQueueOf, QueuedLimiter } from '../queue/create-queue.js'
 import { shownAs } from '../shown.js'
 import type { Duration } from '../time/duration.js'
-import { type Booked, bookedBy, canComeBack, decisionOf, newOperationId, type Operation, takenBy } from './backend.js'
+import { bookedBy, canComeBack, decisionOf, newOperationId, type Operation, takenBy } from './backend.js'
 import { CallGuard, type CallPlaces } from './calls/call-guard.js'
 import type { ShardLoads } from './calls/shard-load.js'
+import { KeyChanges } from './key-changes.js'
 import { LateAnswers } from './leases/late-answers.js'
 import type { ForgottenTokens } from './leases/lease-table.js'
-import type { LeasedTakes } from './leases/leased-takes.js'
-import { Spending } from './leases/spending.js'
-import type { InForce } from './leases/waiting-takes.js'
 import { type LocalShare, localShareOf } from './outage/local-share.js'
 import { Outage } from './outage/outage.js'
 import { OutageAccount } from './outage/outage-account.js'
+import { hasOtherNumbers, PolicyInForce, policyAfter, type SharedBase, type SharedParts, withPermit } from './policy-in-force.js'
 import type { RegionStats } from './region-stats.js'
 import type { SharedLimiter, SharedStats } from './shared-limiter.js'
 import type { SharedOptions } from './shared-options.js'
-import { partsOver, policyAfter, type SharedBase, type SharedParts, withPermit } from './shared-parts.js'
 import { SharedPermit } from './shared-permit.js'
-import { Reservations, SharedReservation } from './waiting/reservations.js'
-import { type ChargedAccount, SharedReceipt } from './waiting/shared-receipt.js'
+import { AskedAccount, LaterReservation, StoreAccount } from './store-account.js'
+import { Reservations } from './waiting/reservations.js'
 import { SharedWaiting } from './waiting/shared-waiting.js'
 
 /** Counts and publishes the decisions that callers get, each once, wherever it was made. */
@@ -85,60 +82,45 @@ export interface StoreLimiterParts extends Pick<SharedBase, 'connect' | 'crossSl
  * The limiter of a policy whose state a backend holds. `take` is decided by the tokens leased ahead if it can be, else by one call to the
  * backend, and in an outage by the option `outage`.
  */
-export class StoreLimiter extends QueuedLimiter implements SharedLimiter, Receipting {
-  protected parts: SharedParts
+export class StoreLimiter extends QueuedLimiter implements SharedLimiter, Settling {
   protected readonly guard: CallGuard
-  private readonly base: SharedBase
+  private readonly inForce: PolicyInForce
   private readonly horizonMs: number
   private readonly late: LateAnswers
   private readonly decisions: DecisionStats
   private readonly reservations: Reservations
   private readonly waiting: SharedWaiting
+  private readonly changes: KeyChanges
   private readonly account: OutageAccount
   private readonly share: LocalShare
   private readonly region: StoreLimiterParts['region']
   private isClosed = false
-  /** Grows with each change of the numbers: what was charged before it may have been forgiven, and does not come back. */
-  private generation = 0
 
-  constructor({
-    connect,
-    crossSlot,
-    policy,
-    places,
-    options,
-    countedShare,
-    timeoutMs,
-    horizonMs,
-    lateAdvice,
-    isMadeLate,
-    clock,
-    region,
-  }: StoreLimiterParts) {
+  constructor(parts: StoreLimiterParts) {
     super()
-    this.region = region
-    const { outage = 'local', localShare, maxKeys = 100_000, hotKeys = 0, maxWaiters = 10_000 } = options
-    const current = (): SharedParts => this.parts
-    this.share = localShareOf(outage, localShare, countedShare)
-    this.account = new OutageAccount(current, clock, this.share)
-    this.guard = new CallGuard(places, clock, timeoutMs, this.account)
-    this.late = new LateAnswers(lateAdvice)
-    this.horizonMs = horizonMs
-    this.base = {
-      connect,
-      crossSlot,
-      guard: this.guard,
-      outage: new Outage(outage, policy, this.share, clock, isMadeLate),
-      late: this.late,
-      inForce: {} as InForce,
-      clock,
-      maxKeys,
-      isLeased: region && ((each) => region.isLeased(each)),
-    }
-    this.parts = partsOver(this.base, policy, horizonMs)
-    this.decisions = new DecisionStats(hotKeys)
-    this.reservations = new Reservations(current)
+    const { connect, crossSlot, policy, places, options, countedShare, timeoutMs, horizonMs, lateAdvice, isMadeLate, clock, region } = parts
+    const { outage: mode = 'local', localShare, maxKeys = 100_000, hotKeys = 0, maxWaiters = 10_000 } = options
+    const isLeased = region && ((each: Policy) => region.isLeased(each))
+    const share = localShareOf(mode, localShare, countedShare)
+    const guard = new CallGuard(places, clock, timeoutMs)
+    const late = new LateAnswers(lateAdvice)
+    const outage = new Outage(mode, policy, share, clock, isMadeLate)
+    this.inForce = new PolicyInForce({ connect, crossSlot, guard, outage, late, clock, maxKeys, isLeased }, policy, horizonMs)
+    this.account = new OutageAccount(this.inForce, clock, share)
+    guard.events = this.account
+    this.reservations = new Reservations(this.inForce)
     this.waiting = new SharedWaiting(this.reservations, clock, maxWaiters)
+    this.changes = new KeyChanges(this.inForce, this.waiting)
+    this.decisions = new DecisionStats(hotKeys)
+    this.guard = guard
+    this.share = share
+    this.late = late
+    this.horizonMs = horizonMs
+    this.region = region
+  }
+
+  protected get parts(): SharedParts {
+    return this.inForce.parts
   }
 
   get policy(): Policy {
@@ -158,34 +140,29 @@ export class StoreLimiter extends QueuedLimiter implements SharedLimiter, Receip
       : this.decisions.record(key, tokens, decision)
   }
 
-  /** {@link take} with a receipt. */
-  [TAKE](key: Key, cost = 1): Awaitable<Receipt> {
+  /** {@link take} that can be settled. */
+  [TAKE](key: Key, cost = 1): Awaitable<Reservation<When>> {
     this.checkOpen()
-    // A permit is its own receipt.
-    if (holdsPermits(this.parts.policy)) return chained(this.take(key, cost), emptyReceipt)
+    // A permit is released.
+    if (holdsPermits(this.parts.policy)) return chained(this.take(key, cost), uncharged)
     const own = ownKey(key)
     const tokens = checkedCost(cost)
+    if (this.waiting.isQueued(own)) return chained(this.take(own, tokens), uncharged)
+    const account = new StoreAccount(this.changes, own, tokens)
     const { leases } = this.parts
-    if (this.waiting.isQueued(own)) return chained(this.take(own, tokens), emptyReceipt)
-    if (leases === undefined) return this.takeHeld(own, tokens)
-    const spending = new Spending()
-    const account = this.leasedAccount(own, leases, spending)
-    return chained(leases.take(own, tokens, spending), (decision) =>
-      this.receipt(own, tokens, decision, decision.source === 'outage' && spending.booked === undefined ? undefined : account),
-    )
+    const decision = leases === undefined ? this.takenAt(own, tokens, account) : leases.take(own, tokens, account.charges)
+    return chained(decision, (decided) => this.reservationOf(own, tokens, decided, account))
   }
 
-  /** {@link wait} with a receipt. */
-  [WAIT](key: Key, options?: WaitOptions): Promise<Receipt> {
-    if (this.isClosed) return Promise.reject(closedError())
+  /** {@link wait} that can be settled. */
+  async [WAIT](key: Key, options?: WaitOptions): Promise<Reservation<When>> {
+    if (this.isClosed) throw closedError()
     const own = ownKey(key)
     const cost = options?.cost ?? 1
-    const { generation } = this
-    return this.waiting
-      .wait(own, options)
-      .then(({ decision, booked }) =>
-        this.receipt(own, cost, decision, booked && canComeBack(booked) ? this.accountOf(booked, generation) : undefined),
-      )
+    const account = new StoreAccount(this.changes, own, cost)
+    const { decision, booked } = await this.waiting.wait(own, options)
+    if (booked && canComeBack(booked)) account.charges.push(booked)
+    return this.reservationOf(own, cost, decision, account)
   }
 
   peek(key: Key, cost = 1): Awaitable<Decision> {
@@ -203,15 +180,18 @@ export class StoreLimiter extends QueuedLimiter implements SharedLimiter, Receip
   async reserve(key: Key, cost: number, options?: ReserveOptions): Promise<Reservation<'later'>> {
     this.checkOpen()
     const maxWaitUs = checkedAheadMs(options) * 1000
-    const { generation } = this
-    const { fallback, backend } = this.parts
     const own = ownKey(key)
     const tokens = checkedCost(cost)
+    const account = new AskedAccount(this.changes, own, tokens)
     const operation = { verb: 'reserve', key: own, cost: tokens, id: newOperationId(), maxWaitUs } as const
-    const booked = bookedBy(operation, await fallback.execute(operation))
-    const reservation = new SharedReservation(backend, booked, this.accountOf(booked, generation))
-    this.decisions.record(own, tokens, { ...reservation.decision, allowed: reservation.allowed })
-    return reservation
+    const booked = bookedBy(operation, await this.parts.fallback.execute(operation))
+    const { allowed, decision, waitUs } = booked
+    // One that was decided in an outage holds nothing at the backend: nothing of it comes back.
+    const isHeld = canComeBack(booked)
+    if (isHeld) account.charges.push(booked)
+    this.decisions.record(own, tokens, { ...decision, allowed })
+    const waitMs = isHeld ? Math.ceil(waitUs / 1000) : decision.retryAfterMs
+    return new LaterReservation(decision, allowed, waitMs, tokens, isHeld ? account : undefined)
   }
 
   async refund(key: Key, tokens: number): Promise<Decision> {
@@ -294,15 +274,10 @@ export class StoreLimiter extends QueuedLimiter implements SharedLimiter, Receip
     this.region?.close()
   }
 
-  /** Tokens leased under the policy before go back at once: no take spends them. */
   protected changeTo(policy: Policy, horizonMs: number): void {
-    const isOther = numbersOf(policy) !== numbersOf(this.parts.policy)
-    if (isOther) this.generation++
+    const isOther = hasOtherNumbers(policy, this.parts.policy)
     if (isOther) this.waiting.changing()
-    const next = partsOver(this.base, policy, horizonMs)
-    this.base.outage.update(policy)
-    this.parts.leases?.close()
-    this.parts = next
+    this.inForce.change(policy, horizonMs)
     if (isOther) this.waiting.changed()
   }
 
@@ -312,54 +287,20 @@ export class StoreLimiter extends QueuedLimiter implements SharedLimiter, Receip
     return parts.fallback.execute(operation).then((answer) => this.record(key, cost, withPermit(parts, decisionOf(answer), operation)))
   }
 
-  private takeHeld(key: Key, cost: number): Promise<Receipt> {
-    const { generation } = this
+  /** A take at the backend that can be settled. */
+  private async takenAt(key: Key, cost: number, account: StoreAccount): Promise<Decision> {
     const operation = { verb: 'take', key, cost, id: newOperationId(), isHeld: true } as const
-    return this.parts.fallback.execute(operation).then((answer) => {
-      const booked = bookedBy(operation, answer)
-      return this.receipt(key, cost, takenBy(operation, answer), canComeBack(booked) ? this.accountOf(booked, generation) : undefined)
-    })
+    const answer = await this.parts.fallback.execute(operation)
+    const booked = bookedBy(operation, answer)
+    if (canComeBack(booked)) account.charges.push(booked)
+    return takenBy(operation, answer)
   }
 
-  /** @param account undefined where nothing of it comes back: a decision of an outage has charged nothing at the backend. */
-  private receipt(key: Key, cost: number, decision: Decision, account: ChargedAccount | undefined): Receipt {
+  /** Nothing comes back where nothing was charged: a decision of an outage has charged nothing at the backend. */
+  private reservationOf(key: Key, cost: number, decision: Decision, account: StoreAccount): Reservation<When> {
     const recorded = this.record(key, cost, decision)
-    const isCharged = decision.allowed && !isPermit(decision)
-    return isCharged && account !== undefined ? new SharedReceipt(recorded, cost, account) : emptyReceipt(recorded)
-  }
-
-  /** Of what one operation has charged at the backend. @param generation of the numbers when it began. */
-  private accountOf(booked: Booked, generation: number): ChargedAccount {
-    const { key, cost, id } = booked
-    return {
-      giveBack: async (tokens) => {
-        const { backend, leases, policy } = this.parts
-        if (this.generation !== generation && policy.algorithm !== 'concurrency') {
-          // A place is held or not, whatever the numbers.
-          if (holdsPermits(policy) && tokens === cost) await backend.execute({ verb: 'release', key, cost, id })
-          return this.peek(key)
-        }
-        const decision = decisionOf(await backend.execute({ verb: 'giveBack', key, charge: booked, tokens }))
-        leases?.refunded(key, decision)
-        this.waiting.released(key, decision.retryAfterMs)
-        return decision
-      },
-      charge: (tokens) => this.penalize(key, tokens),
-    }
-  }
-
-  /** Of what one take has spent of leases, or charged at the backend because these did not decide it. */
-  private leasedAccount(key: Key, leases: LeasedTakes, spending: Spending): ChargedAccount {
-    const { generation } = this
-    return {
-      giveBack: async (tokens) => {
-        if (spending.booked !== undefined) return this.accountOf(spending.booked, generation).giveBack(tokens)
-        if (this.generation !== generation) return undefined
-        await leases.giveBack(key, spending, tokens)
-        return this.waiting.released(key)
-      },
-      charge: (tokens) => this.penalize(key, tokens),
-    }
+    const isCharged = decision.allowed && !isPermit(decision) && (account.charges.length > 0 || decision.source === 'lease')
+    return isCharged ? new ChargedReservation(recorded, true, 0, cost, account) : uncharged(recorded)
   }
 
   protected record(key: Key, cost: number, decision: Decision): Decision {
@@ -373,19 +314,6 @@ export class StoreLimiter extends QueuedLimiter implements SharedLimiter, Receip
 
   private async changed(operation: Operation, held?: ForgottenTokens | 'kept'): Promise<Decision> {
     this.checkOpen()
-    const { leases, backend } = this.parts
-    const { key } = operation
-    // Tokens that expire while the backend forgets its leases would reduce later charges when returned.
-    if (held === 'dropped') leases?.forget(key, held)
-    const decision = decisionOf(await backend.execute(operation))
-    if (held === 'kept') leases?.refunded(key, decision)
-    else leases?.forget(key, held)
-    this.waiting.released(key, decision.retryAfterMs)
-    return decision
+    return this.changes.make(operation, held)
   }
-}
-
-/** What of a policy its numbers at the backend depend on. */
-function numbersOf({ name, ...numbers }: Policy): string {
-  return JSON.stringify({ ...numbers, policies: numbers.policies?.map(numbersOf) })
 }

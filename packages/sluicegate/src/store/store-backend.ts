@@ -4,7 +4,7 @@ import { grantIn, numbersOfLease } from '../cluster/message.js'
 import type { Decision } from '../decision/decision.js'
 import { PolicyError } from '../errors.js'
 import { keysUnder } from '../key.js'
-import type { Grant } from '../lease/grant.js'
+import type { Grant, Granted } from '../lease/grant.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import {
@@ -12,7 +12,6 @@ import {
   type Backend,
   type CallerSignal,
   type Charge,
-  type Granted,
   isGranted,
   type LeaseRequest,
   newOperationId,

@@ -1,11 +1,8 @@
-import { checkActualCost } from '../arguments.js'
 import type { Decision } from '../decision/decision.js'
-import type { Receipt } from '../decision/receipt.js'
-import { emptyReservation, type Reservation } from '../decision/reservation.js'
+import { ChargedReservation, type Reservation, uncharged } from '../decision/reservation.js'
 import { ownKey } from '../key.js'
 import type { Key, LimiterVerbs } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
-import { ShownReservation } from '../shown.js'
 
 /** Tokens charged now for use at `atUs`; or the denial. */
 export interface Booking<Answer extends Decision = Decision> {
@@ -60,7 +57,7 @@ export interface ReservationService
 /** {@link LimiterVerbs.reserve}, at most `mostMs` ahead. */
 export function reserve(service: ReservationService, key: Key, cost: number, mostMs = Number.POSITIVE_INFINITY): Reservation {
   const booking = service.book(ownKey(key), cost, mostMs)
-  return new BookedReservation(service, booking, booking.allowed ? service.peek(booking.key, 1) : booking.decision)
+  return reservationOf(service, booking, booking.allowed ? service.peek(booking.key, 1) : booking.decision)
 }
 
 /** {@link LimiterVerbs.reserve} for a key with queued waiters: a reservation does not overtake them. */
@@ -70,47 +67,19 @@ export function reserveBehind(
   cost: number,
 ): Reservation {
   const own = ownKey(key)
-  return emptyReservation(service.refuse(own, cost), () => service.peek(own, 1))
+  return uncharged(service.refuse(own, cost), () => service.peek(own, 1))
 }
 
-/** The receipt of a booking; empty when it was not allowed. */
-export function receiptOf<Answer extends Decision>(
+/** A booking in the hands of its taker. */
+export function reservationOf<Answer extends Decision>(
   service: ReservationService,
   booking: Booking<Answer>,
   decision = booking.decision,
-): Receipt<Answer> {
-  return new BookedReservation(service, booking, decision)
-}
-
-class BookedReservation<Answer extends Decision = Decision> extends ShownReservation<Answer> implements Reservation, Receipt<Answer> {
-  private readonly service: ReservationService
-  private readonly booking: Booking
-  private isOpen: boolean
-
-  constructor(service: ReservationService, booking: Booking, decision: Answer) {
-    super(booking.allowed, Math.ceil((booking.atUs - booking.bookedUs) / 1000), decision)
-    this.service = service
-    this.booking = booking
-    this.isOpen = booking.allowed
-  }
-
-  settle(actualCost: number): Decision {
-    checkActualCost(actualCost)
-    const { key, cost } = this.booking
-    if (actualCost > cost) return this.once(() => this.service.penalize(key, actualCost - cost))
-    if (actualCost < cost) return this.once(() => this.service.giveBack(this.booking, cost - actualCost))
-    return this.once(() => this.service.peek(key, 1))
-  }
-
-  cancel(): Decision {
-    return this.once(() => this.service.giveBack(this.booking, this.booking.cost))
-  }
-
-  /** A change that throws has changed nothing and may be tried again. */
-  private once(change: () => Decision): Decision {
-    if (!this.isOpen) return this.service.peek(this.booking.key, 1)
-    const decision = change()
-    this.isOpen = false
-    return decision
-  }
+): Reservation<'now', Answer> {
+  const { key, cost, allowed, atUs, bookedUs } = booking
+  return new ChargedReservation<'now', Answer>(decision, allowed, Math.ceil((atUs - bookedUs) / 1000), cost, {
+    giveBack: (tokens) => service.giveBack(booking, tokens),
+    penalize: (tokens) => service.penalize(key, tokens),
+    peek: () => service.peek(key, 1),
+  })
 }

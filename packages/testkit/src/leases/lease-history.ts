@@ -138,7 +138,7 @@ class Fleet {
     if (isAll) process.lease.end()
     const unspent = process.lease.unspentAt(atUs)
     if (!rules.voidsReturned && before > 0) this.admissions.push({ atUs: this.nowUs, cost: before })
-    for (const { id, tokens } of unspent) this.send(process, id, rules.backOf(tokens, 0))
+    for (const { grantId, cost } of unspent) this.send(process, grantId, rules.backOf(cost, 0))
     const tooMany = rules.backOf(0, process.spent)
     if (process.lastId !== undefined && tooMany > 0) this.send(process, process.lastId, tooMany)
     process.spent = 0

@@ -1,8 +1,8 @@
 import { type Awaitable, chained } from '../../awaitable.js'
 import { makeLimiter } from '../../create-limiter.js'
 import { holdsPermits } from '../../decision/permit.js'
-import { type Receipting, TAKE } from '../../decision/receipt.js'
-import { takeOf } from '../../decision/receipt-of-any.js'
+import { type Settling, TAKE } from '../../decision/reservation.js'
+import { takeOf } from '../../decision/settled-takes.js'
 import { PolicyError, StoreError } from '../../errors.js'
 import { fittedKey } from '../../keys/key-reader.js'
 import { onceInProcess } from '../../once-in-process.js'
@@ -143,7 +143,7 @@ export class SluicegateStore {
    * @internal
    * @throws {PolicyError} `OPTION_INVALID` if the store has its own limiter, or belongs to another middleware.
    */
-  decideBy(policy: Policy): LimiterVerbs & Pick<Receipting, typeof TAKE> {
+  decideBy(policy: Policy): LimiterVerbs & Pick<Settling, typeof TAKE> {
     if (this.given !== undefined) {
       throw new PolicyError('OPTION_INVALID', 'store', this, 'has a limiter: here say create: () => limiter, of the same limit and window')
     }

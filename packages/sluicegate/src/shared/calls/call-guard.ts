@@ -164,7 +164,8 @@ export class PendingCall<Answer> extends Expiring implements CallerSignal {
  */
 export class CallGuard implements CallListener {
   readonly counts: CallCounts = { answered: 0, failed: 0, timedOut: 0, circuitsOpened: 0, charged: 0 }
-  readonly events: CallEvents
+  /** Who hears of calls. */
+  events: CallEvents
   /** Reservations to cancel. */
   readonly unwanted: UnwantedBookings = new UnwantedBookings(this)
   /** Calls by server, slot and key. */

@@ -1,11 +1,10 @@
 import { checkedTop } from '../../arguments.js'
-import { type Awaitable, ignore } from '../../awaitable.js'
+import { type Awaitable, ignore, type When } from '../../awaitable.js'
 import type { Decision } from '../../decision/decision.js'
 import type { HotKeys } from '../../decision/hot-keys.js'
-import { type Receipt, TAKE, WAIT } from '../../decision/receipt.js'
-import type { Reservation } from '../../decision/reservation.js'
+import { type Reservation, TAKE, WAIT } from '../../decision/reservation.js'
 import { FollowingWaits } from '../../layers/following-waits.js'
-import { Layer, receiptsOf } from '../../layers/layer.js'
+import { Layer, settling } from '../../layers/layer.js'
 import { type Override, OverrideTiers } from '../../layers/override-map.js'
 import { checkTier, checkTieredKey, contentOf, hotKeysOfAll, TierTable } from '../../layers/tier-table.js'
 import type { BoundKey, Key, ReserveOptions, WaitOptions } from '../../limiter.js'
@@ -94,16 +93,16 @@ export class TieredSharedLimiter<Answer extends Decision> extends Layer<Answer> 
     return this.waits.wait(key, options, (each, own) => each.wait(key, own))
   }
 
-  /** Receipts return to the limiter that charged, whatever the key's policy is by then. */
-  [TAKE](key: Key, cost?: number): Awaitable<Receipt<Answer>> {
+  /** What is settled returns to the limiter that charged, whatever the key's policy is by then. */
+  [TAKE](key: Key, cost?: number): Awaitable<Reservation<When, Answer>> {
     const refreshed = this.refreshed()
-    const taken = (): Awaitable<Receipt<Answer>> => receiptsOf(this.limiterOf(key))[TAKE](key, cost)
+    const taken = (): Awaitable<Reservation<When, Answer>> => settling(this.limiterOf(key))[TAKE](key, cost)
     return refreshed === undefined ? taken() : refreshed.then(taken)
   }
 
-  async [WAIT](key: Key, options?: WaitOptions): Promise<Receipt<Answer>> {
+  async [WAIT](key: Key, options?: WaitOptions): Promise<Reservation<When, Answer>> {
     await this.fresh(key)
-    return this.waits.wait(key, options, (each, own) => receiptsOf(each)[WAIT](key, own))
+    return this.waits.wait(key, options, (each, own) => settling(each)[WAIT](key, own))
   }
 
   async reserve(key: Key, cost: number, options?: ReserveOptions): Promise<Reservation<'later'>> {

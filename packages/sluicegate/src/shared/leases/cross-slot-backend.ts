@@ -1,15 +1,23 @@
 import { combined, type Decision } from '../../decision/decision.js'
 import { keysFor } from '../../key.js'
 import type { Grant } from '../../lease/grant.js'
-import { type Answer, type Backend, decisionOf, type GiveBackOperation, isGranted, type LeaseRequest, type Operation } from '../backend.js'
+import {
+  type Answer,
+  type Backend,
+  type Charge,
+  decisionOf,
+  type GiveBackOperation,
+  isGranted,
+  type LeaseRequest,
+  type Operation,
+} from '../backend.js'
 import type { CallGuard } from '../calls/call-guard.js'
 import type { LeasedTakes } from './leased-takes.js'
-import { Spending } from './spending.js'
 
-/** Of a reservation that was made of leased tokens. */
+/** The receipt of a reservation that was made of leased tokens. */
 interface LeasedReceipt {
   readonly leases: LeasedTakes
-  readonly spending: Spending
+  readonly charges: readonly Charge[]
 }
 
 /**
@@ -60,17 +68,17 @@ export class CrossSlotBackend implements Backend {
   }
 
   private async reserveFromLeases({ key, cost }: Extract<Operation, { verb: 'reserve' }>): Promise<Answer> {
-    const spending = new Spending()
-    const decision: Decision = await this.leases.take(key, cost, spending)
-    return { done: decision.allowed, decision, receipt: { leases: this.leases, spending } satisfies LeasedReceipt }
+    const charges: Charge[] = []
+    const decision: Decision = await this.leases.take(key, cost, charges)
+    return { done: decision.allowed, decision, receipt: { leases: this.leases, charges } satisfies LeasedReceipt }
   }
 
   /** The leases are those that were drawn from, also where an update has replaced them. */
   private async giveBack(operation: GiveBackOperation): Promise<Answer> {
     const { key, charge, tokens } = operation
-    const { leases, spending } = ((isGranted(charge) ? undefined : charge.receipt) ?? {}) as Partial<LeasedReceipt>
-    if (leases === undefined || spending === undefined) return this.backend.execute(operation)
-    await leases.giveBack(key, spending, tokens)
+    const { leases, charges } = ((isGranted(charge) ? undefined : charge.receipt) ?? {}) as Partial<LeasedReceipt>
+    if (leases === undefined || charges === undefined) return this.backend.execute(operation)
+    await leases.giveBack(key, charges, tokens)
     return this.execute({ verb: 'peek', key, cost: 1 })
   }
 }

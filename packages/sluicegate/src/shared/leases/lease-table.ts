@@ -1,13 +1,12 @@
 import type { Decision } from '../../decision/decision.js'
 import { isOutage } from '../../errors.js'
 import { type RefillOutcome, spentWithinUs } from '../../lease/grant.js'
-import type { Unspent } from '../../lease/held-tokens.js'
 import { KeyLease } from '../../lease/key-lease.js'
 import { leaseUsOf, mostLeased, surelyUs } from '../../lease/leasing.js'
 import type { Policy } from '../../policy/policy.js'
 import { type Clock, type Ticker, tickerOf } from '../../time/clock.js'
 import { Alarm, type Alert, alertOf } from '../../waiting/alarm.js'
-import type { Backend } from '../backend.js'
+import { type Backend, type Charge, isGranted } from '../backend.js'
 
 /** Keys checked to make room for one. */
 const LOOKED_AT = 16
@@ -114,16 +113,16 @@ export class LeaseTable {
     return deniedMs > retryAfterMs ? { ...decision, retryAfterMs: deniedMs } : decision
   }
 
-  /** Gives back `tokens` that one take drew from grants, of the newest first. The leases of the key stay. */
-  async giveBack(key: string, drawn: readonly Unspent[], tokens: number): Promise<void> {
+  /** Gives back `tokens` of what one take drew from grants, of the newest first. The leases of the key stay. */
+  async giveBack(key: string, charges: readonly Charge[], tokens: number): Promise<void> {
     const { backend, part } = this.parts
     let left = tokens
     const returns: Promise<unknown>[] = []
-    for (const { id, tokens: cost } of drawn.toReversed()) {
-      const back = Math.min(left, cost)
+    for (const charge of charges.toReversed()) {
+      if (!isGranted(charge) || charge.part !== part) continue
+      const back = Math.min(left, charge.cost)
       left -= back
-      if (back > 0)
-        returns.push(backend.execute({ verb: 'giveBack', key, charge: { grantId: id, part, cost }, tokens: back, isSilent: true }))
+      if (back > 0) returns.push(backend.execute({ verb: 'giveBack', key, charge, tokens: back, isSilent: true }))
     }
     await Promise.all(returns)
     this.leases.get(key)?.reopen(this.ticker.read())
@@ -209,7 +208,7 @@ export class LeaseTable {
   }
 
   private madeLease(nowUs: number): KeyLease {
-    return new KeyLease(nowUs, this.horizonUs, this.mostTokens, this.parts.random)
+    return new KeyLease(nowUs, this.horizonUs, this.mostTokens, this.parts.random, this.parts.part)
   }
 }
 
@@ -218,7 +217,7 @@ export class LeaseTable {
  * returned token is ever spent. If the call is lost, the tokens stay charged, as those of a crashed process do.
  */
 export class LeaseReturns {
-  private readonly parts: Pick<LeaseTableParts, 'backend' | 'part' | 'clock'>
+  private readonly parts: Pick<LeaseTableParts, 'backend' | 'clock'>
   private readonly ticker: Ticker
   /** One timer for all keys. */
   private readonly alarm: Alarm
@@ -257,12 +256,10 @@ export class LeaseReturns {
 
   /** Returns tokens that have expired. */
   send(lease: KeyLease, key: string): void {
-    const { backend, part } = this.parts
-    for (const { id, tokens } of lease.unspentAt(this.ticker.read())) {
+    const { backend } = this.parts
+    for (const charge of lease.unspentAt(this.ticker.read())) {
       const reopen = (): void => lease.reopen(this.ticker.read())
-      backend
-        .execute({ verb: 'giveBack', key, charge: { grantId: id, part, cost: tokens }, tokens, isSilent: true })
-        .then(reopen, () => undefined)
+      backend.execute({ verb: 'giveBack', key, charge, tokens: charge.cost, isSilent: true }).then(reopen, () => undefined)
     }
   }
 

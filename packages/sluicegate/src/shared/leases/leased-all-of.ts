@@ -3,9 +3,9 @@ import { keysFor } from '../../key.js'
 import type { RefillOutcome } from '../../lease/grant.js'
 import type { KeyLease } from '../../lease/key-lease.js'
 import type { Key } from '../../limiter.js'
+import type { Charge } from '../backend.js'
 import type { ForgottenTokens, LeaseTable } from './lease-table.js'
 import type { LeasedTakes } from './leased-takes.js'
-import type { Spending } from './spending.js'
 import { WaitingTakes, type WaitingTakesParts } from './waiting-takes.js'
 
 /** Outcomes of refills, the worst last. */
@@ -31,23 +31,23 @@ export class LeasedAllOf extends WaitingTakes implements LeasedTakes {
     return this.tables.reduce((sum, { size }) => sum + size, 0)
   }
 
-  take(key: Key, cost: number, spending?: Spending): Decision | Promise<Decision> {
+  take(key: Key, cost: number, charges?: Charge[]): Decision | Promise<Decision> {
     const keys = keysFor(this.tables.length, key)
-    if (cost > this.mostTokens) return this.impossible(key, keys, cost, spending)
+    if (cost > this.mostTokens) return this.impossible(key, keys, cost, charges)
     const nowUs = this.ticker.read()
     const leases = this.leasesOf(keys, nowUs)
-    if (leases === undefined) return this.alone(key, cost, spending)
+    if (leases === undefined) return this.alone(key, cost, charges)
     const look = lookAt(leases, cost, nowUs)
     for (let i = 0; i < leases.length; i++)
       if (!look.isDenied || look.deniedUs[i] !== undefined) (leases[i] as KeyLease).demand.request(cost)
-    const decision = this.decided(look, leases, keys, cost, nowUs, spending)
+    const decision = this.decided(look, leases, keys, cost, nowUs, charges)
     if (decision !== undefined) return decision
-    return look.lacking.some((i) => this.isOut(keys[i] as string)) ? this.without(key, cost) : this.decideLater(key, cost, spending)
+    return look.lacking.some((i) => this.isOut(keys[i] as string)) ? this.without(key, cost) : this.decideLater(key, cost, charges)
   }
 
-  giveBack(key: Key, spending: Spending, tokens: number): Promise<unknown> {
+  giveBack(key: Key, charges: readonly Charge[], tokens: number): Promise<unknown> {
     const keys = keysFor(this.tables.length, key)
-    return Promise.all(this.tables.map((table, i) => table.giveBack(keys[i] as string, spending.drawnOf(i), tokens)))
+    return Promise.all(this.tables.map((table, i) => table.giveBack(keys[i] as string, charges, tokens)))
   }
 
   forget(key: Key, held: ForgottenTokens = 'returned'): void {
@@ -82,7 +82,7 @@ export class LeasedAllOf extends WaitingTakes implements LeasedTakes {
     keys: readonly string[],
     cost: number,
     nowUs: number,
-    spending: Spending | undefined,
+    charges: Charge[] | undefined,
   ): Decision | undefined {
     const { isDenied, lacking, deniedUs } = look
     if (!isDenied && lacking.length > 0) return undefined
@@ -92,18 +92,18 @@ export class LeasedAllOf extends WaitingTakes implements LeasedTakes {
       const table = this.tables[i] as LeaseTable
       const lease = leases[i] as KeyLease
       const untilUs = deniedUs[i]
-      if (!isDenied) lease.spend(nowUs, cost, spending?.drawnOf(i))
+      if (!isDenied) lease.spend(nowUs, cost, charges)
       if (!isDenied || untilUs !== undefined) table.refillIfLow(lease, keys[i] as string, nowUs)
       parts.push(table.decision(lease, nowUs, untilUs))
     }
     return combined(parts)
   }
 
-  protected decide(key: Key, cost: number, spending: Spending | undefined): Decision | undefined {
+  protected decide(key: Key, cost: number, charges: Charge[] | undefined): Decision | undefined {
     const keys = keysFor(this.tables.length, key)
     const nowUs = this.ticker.read()
     const leases = this.leasesOf(keys, nowUs)
-    return leases && this.decided(lookAt(leases, cost, nowUs), leases, keys, cost, nowUs, spending)
+    return leases && this.decided(lookAt(leases, cost, nowUs), leases, keys, cost, nowUs, charges)
   }
 
   /**
@@ -132,17 +132,17 @@ export class LeasedAllOf extends WaitingTakes implements LeasedTakes {
   }
 
   /** A cost above what a lease may hold takes nothing from the leases: it passes where one call charges all policies, else never. */
-  private async impossible(key: Key, keys: readonly string[], cost: number, spending: Spending | undefined): Promise<Decision> {
-    if (this.parts.guard.isTogether(keys)) return this.exact(key, cost, spending)
+  private async impossible(key: Key, keys: readonly string[], cost: number, charges: Charge[] | undefined): Promise<Decision> {
+    if (this.parts.guard.isTogether(keys)) return this.exact(key, cost, charges)
     const decision = await this.refused(key, cost)
     return decision.source === 'outage' ? decision : { ...decision, retryAfterMs: Number.POSITIVE_INFINITY }
   }
 
   /** By one call if one server holds all keys; else from leases of its own, each of exactly the cost. */
-  protected async alone(key: Key, cost: number, spending: Spending | undefined): Promise<Decision> {
+  protected async alone(key: Key, cost: number, charges: Charge[] | undefined): Promise<Decision> {
     const keys = keysFor(this.tables.length, key)
-    if (!this.parts.guard.isTogether(keys)) return this.crossSlot(key, keys, cost, spending)
-    const decision = await this.exact(key, cost, spending)
+    if (!this.parts.guard.isTogether(keys)) return this.crossSlot(key, keys, cost, charges)
+    const decision = await this.exact(key, cost, charges)
     if (decision.source !== 'store') return decision
     const parts = (decision.parts ?? []).map((part, i) => {
       // What passes is charged only if all do.
@@ -152,14 +152,14 @@ export class LeasedAllOf extends WaitingTakes implements LeasedTakes {
     return combined(parts)
   }
 
-  private async crossSlot(key: Key, keys: readonly string[], cost: number, spending: Spending | undefined): Promise<Decision> {
+  private async crossSlot(key: Key, keys: readonly string[], cost: number, charges: Charge[] | undefined): Promise<Decision> {
     if (keys.some((own) => this.isOut(own))) return this.without(key, cost)
     const sentUs = this.ticker.read()
     const leases = this.tables.map((table) => table.aside(cost, sentUs))
     const refills = this.tables.map((table, i) => table.refill(leases[i] as KeyLease, keys[i] as string, false))
     const answer = worst(await Promise.all(refills))
     const nowUs = this.ticker.read()
-    const decision = this.decided(lookAt(leases, cost, nowUs), leases, keys, cost, nowUs, spending)
+    const decision = this.decided(lookAt(leases, cost, nowUs), leases, keys, cost, nowUs, charges)
     return decision ?? (answer === 'out' ? this.without(key, cost) : this.refused(key, cost))
   }
 

@@ -3,8 +3,8 @@ import { checkKey } from '../../key.js'
 import type { RefillOutcome } from '../../lease/grant.js'
 import type { KeyLease } from '../../lease/key-lease.js'
 import type { Key } from '../../limiter.js'
+import type { Charge } from '../backend.js'
 import type { ForgottenTokens, LeaseTable } from './lease-table.js'
-import type { Spending } from './spending.js'
 import { WaitingTakes, type WaitingTakesParts } from './waiting-takes.js'
 
 /** Takes decided by leases and cached denials of this process where these can decide, else by the backend. */
@@ -13,10 +13,10 @@ export interface LeasedTakes {
   readonly decisions: number
   /** Keys with a lease or cached denial, summed over the policies. */
   readonly size: number
-  /** @param spending receives what the take spends, for {@link LeasedTakes.giveBack}. */
-  take(key: Key, cost: number, spending?: Spending): Decision | Promise<Decision>
+  /** @param charges receives what the take charges, for {@link LeasedTakes.giveBack}. */
+  take(key: Key, cost: number, charges?: Charge[]): Decision | Promise<Decision>
   /** Gives back as much as is safe of `tokens` that one take has spent of grants. */
-  giveBack(key: Key, spending: Spending, tokens: number): Promise<unknown>
+  giveBack(key: Key, charges: readonly Charge[], tokens: number): Promise<unknown>
   /**
    * A verb changed the key: what this process knows of it is no longer true. Tokens leased by other processes stay theirs until they expire.
    *
@@ -54,26 +54,26 @@ export class SingleLeasedTakes extends WaitingTakes implements LeasedTakes {
     return this.table.size
   }
 
-  take(key: Key, cost: number, spending?: Spending): Decision | Promise<Decision> {
+  take(key: Key, cost: number, charges?: Charge[]): Decision | Promise<Decision> {
     checkKey(key)
     // A cost that can never pass takes nothing from the lease.
-    if (cost > this.mostTokens) return this.exact(key, cost, spending)
+    if (cost > this.mostTokens) return this.exact(key, cost, charges)
     const nowUs = this.ticker.read()
     const lease = this.table.of(key, nowUs)
-    if (lease === undefined) return this.exact(key, cost, spending)
+    if (lease === undefined) return this.exact(key, cost, charges)
     lease.demand.request(cost)
     const cached = lease.cachedDenial.at(nowUs, cost)
     if (cached !== undefined) {
       this.decisions++
       return cached
     }
-    const decision = this.decided(lease, key, cost, nowUs, spending)
+    const decision = this.decided(lease, key, cost, nowUs, charges)
     if (decision !== undefined) return decision
-    return this.isOut(key) ? this.without(key, cost) : this.decideLater(key, cost, spending)
+    return this.isOut(key) ? this.without(key, cost) : this.decideLater(key, cost, charges)
   }
 
-  giveBack(key: Key, spending: Spending, tokens: number): Promise<unknown> {
-    return this.table.giveBack(key as string, spending.drawnOf(0), tokens)
+  giveBack(key: Key, charges: readonly Charge[], tokens: number): Promise<unknown> {
+    return this.table.giveBack(key as string, charges, tokens)
   }
 
   forget(key: Key, held: ForgottenTokens = 'returned'): void {
@@ -88,10 +88,10 @@ export class SingleLeasedTakes extends WaitingTakes implements LeasedTakes {
     this.table.close()
   }
 
-  protected decide(key: Key, cost: number, spending: Spending | undefined): Decision | undefined {
+  protected decide(key: Key, cost: number, charges: Charge[] | undefined): Decision | undefined {
     const nowUs = this.ticker.read()
     const lease = this.table.of(key as string, nowUs)
-    return lease && this.decided(lease, key as string, cost, nowUs, spending)
+    return lease && this.decided(lease, key as string, cost, nowUs, charges)
   }
 
   protected async awaitRefill(key: Key, cost: number): Promise<RefillOutcome> {
@@ -106,16 +106,16 @@ export class SingleLeasedTakes extends WaitingTakes implements LeasedTakes {
     }
   }
 
-  protected async alone(key: Key, cost: number, spending: Spending | undefined): Promise<Decision> {
+  protected async alone(key: Key, cost: number, charges: Charge[] | undefined): Promise<Decision> {
     const demand = this.table.of(key as string, this.ticker.read())?.demand.report()
-    const decision = await this.exact(key, cost, spending, demand)
+    const decision = await this.exact(key, cost, charges, demand)
     return decision.source === 'store' ? this.table.answered(key as string, cost, decision) : decision
   }
 
   /** A decision, if this process can make one. */
-  private decided(lease: KeyLease, key: string, cost: number, nowUs: number, spending: Spending | undefined): Decision | undefined {
+  private decided(lease: KeyLease, key: string, cost: number, nowUs: number, charges: Charge[] | undefined): Decision | undefined {
     let untilUs: number | undefined
-    if (!lease.spend(nowUs, cost, spending?.drawnOf(0))) {
+    if (!lease.spend(nowUs, cost, charges)) {
       untilUs = lease.deniedUntil(nowUs, cost)
       if (untilUs === undefined) return undefined
     }

@@ -2,10 +2,9 @@ import type { Decision } from '../../decision/decision.js'
 import type { RefillOutcome } from '../../lease/grant.js'
 import type { Key } from '../../limiter.js'
 import { type Clock, type Ticker, tickerOf } from '../../time/clock.js'
-import { type Answer, bookedBy, canComeBack, decisionOf, newOperationId, takenBy } from '../backend.js'
+import { type Answer, bookedBy, type Charge, canComeBack, decisionOf, newOperationId, takenBy } from '../backend.js'
 import type { CallGuard } from '../calls/call-guard.js'
 import type { FallbackBackend } from '../outage/fallback-backend.js'
-import type { Spending } from './spending.js'
 
 /** How often a caller looks again before it asks the backend alone. Larger costs find what others left. */
 const MOST_LOOKS = 8
@@ -15,7 +14,7 @@ const SURE_CALLS = 2
 
 /** Of the policy that is in force now: a take that waits across an update is decided under the new one. */
 export interface InForce {
-  fallback: Pick<FallbackBackend, 'execute' | 'without'>
+  readonly fallback: Pick<FallbackBackend, 'execute' | 'without'>
 }
 
 /** What {@link WaitingTakes} use. */
@@ -36,37 +35,37 @@ export abstract class WaitingTakes {
   }
 
   /** Spends and decides, if this process can now. */
-  protected abstract decide(key: Key, cost: number, spending: Spending | undefined): Decision | undefined
+  protected abstract decide(key: Key, cost: number, charges: Charge[] | undefined): Decision | undefined
   /** Waits for more tokens. */
   protected abstract awaitRefill(key: Key, cost: number): Promise<RefillOutcome> | RefillOutcome
   /** Decides by the backend alone, and caches what it says. */
-  protected abstract alone(key: Key, cost: number, spending: Spending | undefined): Promise<Decision>
+  protected abstract alone(key: Key, cost: number, charges: Charge[] | undefined): Promise<Decision>
 
   /**
    * Waits for leases, and looks again after each. After {@link SURE_CALLS} it waits for no further call once the timeout is over: other takes of
    * the key may have spent what each of them brought.
    */
-  protected async decideLater(key: Key, cost: number, spending: Spending | undefined): Promise<Decision> {
+  protected async decideLater(key: Key, cost: number, charges: Charge[] | undefined): Promise<Decision> {
     const mostLooks = cost > 1 ? MOST_LOOKS_OF_LARGER : MOST_LOOKS
     const sinceUs = this.ticker.read()
     for (let looks = 0; looks < mostLooks; looks++) {
       const outcome = await this.awaitRefill(key, cost)
       if (outcome === 'alone') break
-      const decision = this.decide(key, cost, spending)
+      const decision = this.decide(key, cost, charges)
       if (decision !== undefined) return decision
       // Over a slow network, or after a stop of this process, no lease can be spent; what the backend decides by itself counts at its time.
       if (outcome === 'late') break
       if (outcome === 'out' || this.isOver(sinceUs, looks + 1)) return this.without(key, cost)
     }
-    return this.alone(key, cost, spending)
+    return this.alone(key, cost, charges)
   }
 
   /** By the backend, by whose clock it counts: it may take as long as it will. */
-  protected async exact(key: Key, cost: number, spending: Spending | undefined, demand?: number): Promise<Decision> {
-    const operation = { verb: 'take', key, cost, id: newOperationId(), isHeld: spending !== undefined, demand } as const
+  protected async exact(key: Key, cost: number, charges: Charge[] | undefined, demand?: number): Promise<Decision> {
+    const operation = { verb: 'take', key, cost, id: newOperationId(), isHeld: charges !== undefined, demand } as const
     const answer = await this.parts.inForce.fallback.execute(operation)
     const booked = bookedBy(operation, answer)
-    if (spending !== undefined && canComeBack(booked)) spending.booked = booked
+    if (charges !== undefined && canComeBack(booked)) charges.push(booked)
     return takenBy(operation, answer)
   }
 

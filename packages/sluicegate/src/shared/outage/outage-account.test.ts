@@ -29,7 +29,7 @@ class RecordedAccount {
     const execute = ({ key, tokens }: { key: Key; tokens: readonly number[] }): Promise<void> =>
       this.charge(key as string, tokens[0] as number)
     const parts = { policy: POLICY, guard, backend: { execute }, outage: this.outage, leases: undefined } as unknown as AccountParts
-    this.account = new OutageAccount(() => parts, this.clock, this.outage.shares)
+    this.account = new OutageAccount({ parts }, this.clock, this.outage.shares)
   }
 
   use(keys: Iterable<string>): void {

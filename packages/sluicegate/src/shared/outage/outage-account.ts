@@ -32,7 +32,7 @@ export interface AccountParts {
 export class OutageAccount implements CallEvents {
   /** Tokens that were charged. */
   tokens = 0
-  private readonly parts: () => AccountParts
+  private readonly inForce: { readonly parts: AccountParts }
   private readonly clock: Clock
   private readonly share: Pick<LocalShare, 'answered'>
   private isCharging = false
@@ -40,15 +40,15 @@ export class OutageAccount implements CallEvents {
   private isClosed = false
   private nextMs = Number.NEGATIVE_INFINITY
 
-  constructor(parts: () => AccountParts, clock: Clock, share: Pick<LocalShare, 'answered'>) {
-    this.parts = parts
+  constructor(inForce: { readonly parts: AccountParts }, clock: Clock, share: Pick<LocalShare, 'answered'>) {
+    this.inForce = inForce
     this.clock = clock
     this.share = share
   }
 
   /** The circuit of a server opened or closed. */
   outage(server: string | undefined, isOut: boolean): void {
-    if (outages.hasSubscribers) outages.publish({ policy: this.parts().policy.name, server, isOut })
+    if (outages.hasSubscribers) outages.publish({ policy: this.inForce.parts.policy.name, server, isOut })
     if (!isOut) this.recovered()
   }
 
@@ -66,13 +66,13 @@ export class OutageAccount implements CallEvents {
   /** A call was answered. */
   answered(): void {
     this.share.answered()
-    if (this.parts().outage.isOwing && !this.isCharging && !this.isClosed && this.clock.nowMs() >= this.nextMs) this.recovered()
+    if (this.inForce.parts.outage.isOwing && !this.isCharging && !this.isClosed && this.clock.nowMs() >= this.nextMs) this.recovered()
   }
 
   /** The backend has charged a take that had timed out: what was decided in its place needs no charge. */
   charged(keys: readonly string[], tokens: number): void {
     if (this.isClosed) return
-    this.tokens += Math.max(0, ...this.parts().outage.covered(keys, tokens))
+    this.tokens += Math.max(0, ...this.inForce.parts.outage.covered(keys, tokens))
   }
 
   private async charge(): Promise<void> {
@@ -81,7 +81,7 @@ export class OutageAccount implements CallEvents {
     const sinceMs = this.clock.nowMs()
     while (this.isDue && !this.isClosed) {
       this.isDue = false
-      const { outage, guard } = this.parts()
+      const { outage, guard } = this.inForce.parts
       const owed = outage.settle((key) => isBack(guard, key))
       await Promise.all(Array.from({ length: CHARGED_AT_ONCE }, () => this.chargeEach(owed)))
     }
@@ -100,9 +100,9 @@ export class OutageAccount implements CallEvents {
 
   private async chargeOne({ key, tokens }: Owed): Promise<void> {
     // Once another take came after it, nothing of an unwanted reservation comes back.
-    await this.parts().guard.unwanted.settled(key)
+    await this.inForce.parts.guard.unwanted.settled(key)
     if (this.isClosed) return
-    const { backend, leases } = this.parts()
+    const { backend, leases } = this.inForce.parts
     try {
       await backend.execute({ verb: 'charge', key, tokens })
       this.tokens += Math.max(...tokens)

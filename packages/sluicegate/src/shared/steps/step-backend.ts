@@ -1,6 +1,6 @@
 import { holdsPermits } from '../../decision/permit.js'
 import { keysFor } from '../../key.js'
-import type { Grant } from '../../lease/grant.js'
+import type { Grant, Granted } from '../../lease/grant.js'
 import type { Key } from '../../limiter.js'
 import {
   type Answer,
@@ -8,7 +8,6 @@ import {
   type Booked,
   type CallerSignal,
   type GiveBackOperation,
-  type Granted,
   isGranted,
   type LeaseRequest,
   newOperationId,

@@ -31,7 +31,6 @@ export interface SharedBase {
   readonly guard: CallGuard
   readonly outage: Outage
   readonly late: LateAnswers
-  readonly inForce: InForce
   readonly clock: Clock
   readonly maxKeys: number
   /** Whether a policy is leased; default: where it can be. */
@@ -53,12 +52,47 @@ export interface SharedParts {
   readonly leaseUs: number
 }
 
-/**
- * The parts under a policy, which is in force from now on.
- *
- * @param horizonMs how far ahead tokens are leased; 0 for not at all.
- */
-export function partsOver(base: SharedBase, policy: Policy, horizonMs: number): SharedParts {
+/** The policy that is in force, with what decides under it. */
+export class PolicyInForce implements InForce {
+  parts: SharedParts
+  /** Grows with each change of the numbers: what was charged before it may have been forgiven, and does not come back. */
+  generation = 0
+  private readonly base: SharedBase
+
+  /** @param horizonMs how far ahead tokens are leased; 0 for not at all. */
+  constructor(base: SharedBase, policy: Policy, horizonMs: number) {
+    this.base = base
+    this.parts = partsOver(base, this, policy, horizonMs)
+  }
+
+  get policy(): Policy {
+    return this.parts.policy
+  }
+
+  get fallback(): FallbackBackend {
+    return this.parts.fallback
+  }
+
+  /** Tokens leased under the policy before go back at once: no take spends them. */
+  change(policy: Policy, horizonMs: number): void {
+    const next = partsOver(this.base, this, policy, horizonMs)
+    if (hasOtherNumbers(policy, this.policy)) this.generation++
+    this.base.outage.update(policy)
+    this.parts.leases?.close()
+    this.parts = next
+  }
+}
+
+/** Whether two policies differ at the backend by more than their names. */
+export function hasOtherNumbers(policy: Policy, before: Policy): boolean {
+  return numbersOf(policy) !== numbersOf(before)
+}
+
+function numbersOf({ name, ...numbers }: Policy): string {
+  return JSON.stringify({ ...numbers, policies: numbers.policies?.map(numbersOf) })
+}
+
+function partsOver(base: SharedBase, inForce: InForce, policy: Policy, horizonMs: number): SharedParts {
   const { connect, crossSlot: CrossSlot, guard, outage } = base
   const policies = policy.policies ?? [policy]
   const canLease = base.isLeased?.(policy) ?? true
@@ -68,16 +102,15 @@ export function partsOver(base: SharedBase, policy: Policy, horizonMs: number): 
   const leaseUs = Math.min(...policies.map(lengthOf))
   const guardedOf = (each: Policy): Backend => new GuardedBackend(connect(each, lengthOf), guard, each)
   const guarded = guardedOf(policy)
-  const leases = leaseUs > 0 ? leasesOver(guarded, base, policy, horizonMs) : undefined
+  const leases = leaseUs > 0 ? leasesOver(guarded, base, inForce, policy, horizonMs) : undefined
   const isSplit = CrossSlot !== undefined && leases !== undefined && policy.policies !== undefined
   const backend = isSplit ? new CrossSlot(guarded, policies.map(guardedOf), leases, guard) : guarded
   const fallback = new FallbackBackend(backend, outage, guard)
-  base.inForce.fallback = fallback
   return { policy, guard, outage, backend, fallback, leases, leaseUs }
 }
 
-function leasesOver(backend: Backend, base: SharedBase, policy: Policy, horizonMs: number): LeasedTakes {
-  const { guard, late, clock, maxKeys, inForce } = base
+function leasesOver(backend: Backend, base: SharedBase, inForce: InForce, policy: Policy, horizonMs: number): LeasedTakes {
+  const { guard, late, clock, maxKeys } = base
   const policies = policy.policies ?? [policy]
   const leaseUs = leaseUsOf(horizonMs)
   const ticker = tickerOf(clock)

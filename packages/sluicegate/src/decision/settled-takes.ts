@@ -1,12 +1,12 @@
-import { type Awaitable, chained } from '../awaitable.js'
+import { type Awaitable, chained, type When } from '../awaitable.js'
 import type { Key, WaitOptions } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import type { Decision } from './decision.js'
 import { isPermit } from './permit.js'
-import { emptyReceipt, type Receipt, type Receipting, TAKE, WAIT } from './receipt.js'
+import { type Account, ChargedReservation, type Reservation, type Settling, TAKE, uncharged, WAIT } from './reservation.js'
 
-/** Any limiter: receipts of one that this library did not make refund by its own verbs. */
-export interface ReceiptSource {
+/** Any limiter: what one that this library did not make has charged comes back by its own verbs. */
+export interface AnyLimiter {
   readonly policy?: Policy
   policyOf?(key: Key): Policy
   take?(key: Key, cost?: number): Awaitable<Decision>
@@ -14,62 +14,61 @@ export interface ReceiptSource {
   penalize?(key: Key, tokens: number): unknown
 }
 
-/** A take with its receipt. @param nowMs measures how long ago a limiter of the user's charged. */
+/** A take that can be settled. @param nowMs measures how long ago a limiter of the user's charged. */
 export function takeOf(
-  limiter: ReceiptSource & { take(key: Key, cost?: number): Awaitable<Decision> },
+  limiter: AnyLimiter & { take(key: Key, cost?: number): Awaitable<Decision> },
   key: Key,
   cost: number,
   nowMs: () => number,
-): Awaitable<Receipt> {
-  if (isReceipting(limiter)) return limiter[TAKE](key, cost)
-  return refundingReceipt(limiter, key, cost, nowMs, () => limiter.take(key, cost))
+): Awaitable<Reservation<When>> {
+  if (isSettling(limiter)) return limiter[TAKE](key, cost)
+  return refunding(limiter, key, cost, nowMs, () => limiter.take(key, cost))
 }
 
-/** A wait with its receipt. */
+/** A wait that can be settled. */
 export function waitOf(
-  limiter: ReceiptSource & { wait(key: Key, options?: WaitOptions): Promise<Decision> },
+  limiter: AnyLimiter & { wait(key: Key, options?: WaitOptions): Promise<Decision> },
   key: Key,
   options: WaitOptions & { readonly cost: number },
   nowMs: () => number,
-): Promise<Receipt> {
-  if (isReceipting(limiter)) return limiter[WAIT](key, options)
-  return Promise.resolve(refundingReceipt(limiter, key, options.cost, nowMs, () => limiter.wait(key, options)))
+): Promise<Reservation<When>> {
+  if (isSettling(limiter)) return limiter[WAIT](key, options)
+  return Promise.resolve(refunding(limiter, key, options.cost, nowMs, () => limiter.wait(key, options)))
 }
 
 /** Not where another `take` stands in its place, as tracing does: that is called. */
-function isReceipting(limiter: object): limiter is Receipting {
+function isSettling(limiter: object): limiter is Settling {
   if (!(TAKE in limiter)) return false
   const { take } = limiter as { take?: unknown }
   return Object.hasOwn(limiter, TAKE) || take === (Object.getPrototypeOf(limiter) as { take?: unknown } | null)?.take
 }
 
 /**
- * The receipt of a decision by a limiter that only has the public verbs. It refunds what cannot have come back by itself since the call began:
+ * The decision of a limiter that only has the public verbs. It refunds what cannot have come back by itself since the call began:
  * nothing once the policy of the key is another object, nothing of a log, whose refund drops requests of others.
  */
-function refundingReceipt(
-  limiter: ReceiptSource,
+function refunding(
+  limiter: AnyLimiter,
   key: Key,
   cost: number,
   nowMs: () => number,
   decide: () => Awaitable<Decision>,
-): Awaitable<Receipt> {
+): Awaitable<Reservation<When>> {
   const sinceMs = nowMs()
   const policyNow = (): Policy | undefined => limiter.policyOf?.(key) ?? limiter.policy
   const policy = policyNow()
-  return chained(decide(), (decision): Receipt => {
+  return chained(decide(), (decision): Reservation<When> => {
     const { allowed, wouldDeny, source } = decision ?? {}
-    if (!allowed || wouldDeny || source === 'outage' || isPermit(decision)) return emptyReceipt(decision)
-    let isOver = false
-    const settle = (actualCost: number): unknown => {
-      if (isOver) return undefined
-      isOver = true
-      if (actualCost > cost) return limiter.penalize?.(key, actualCost - cost)
-      if (policy === undefined || policyNow() !== policy) return undefined
-      const tokens = Math.min(cost - actualCost, stillOwed(policy, decision, cost, nowMs() - sinceMs))
-      return tokens > 0 ? limiter.refund(key, tokens) : undefined
+    if (!allowed || wouldDeny || source === 'outage' || isPermit(decision)) return uncharged(decision)
+    const account: Account = {
+      giveBack: (tokens) => {
+        if (policy === undefined || policyNow() !== policy) return decision
+        const owed = Math.min(tokens, stillOwed(policy, decision, cost, nowMs() - sinceMs))
+        return owed > 0 ? (limiter.refund(key, owed) as Awaitable<Decision>) : decision
+      },
+      penalize: (tokens) => (limiter.penalize?.(key, tokens) as Awaitable<Decision> | undefined) ?? decision,
     }
-    return { decision, settle, cancel: () => settle(0) }
+    return new ChargedReservation(decision, true, 0, cost, account)
   })
 }
 

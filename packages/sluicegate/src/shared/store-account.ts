@@ -1,0 +1,73 @@
+import type { Decision } from '../decision/decision.js'
+import { holdsPermits } from '../decision/permit.js'
+import { type Account, ChargedReservation } from '../decision/reservation.js'
+import type { Key } from '../limiter.js'
+import { type Booked, type Charge, decisionOf, isGranted } from './backend.js'
+import type { KeyChanges } from './key-changes.js'
+import type { LeasedTakes } from './leases/leased-takes.js'
+
+/**
+ * What one operation charges, at the store or of leased tokens, and the one rule of what comes back of it. Create it before the operation: what was
+ * charged before a change of the numbers may have been forgiven by it, and does not come back.
+ */
+export class StoreAccount implements Account<'later'> {
+  /** The operation adds what it charges. */
+  readonly charges: Charge[] = []
+  protected readonly changes: KeyChanges
+  protected readonly key: Key
+  private readonly cost: number
+  private readonly generation: number
+  /** From which tokens were drawn, also where an update has replaced them. */
+  private readonly leases: LeasedTakes | undefined
+
+  constructor(changes: KeyChanges, key: Key, cost: number) {
+    this.changes = changes
+    this.key = key
+    this.cost = cost
+    this.generation = changes.inForce.generation
+    this.leases = changes.inForce.parts.leases
+  }
+
+  async giveBack(tokens: number): Promise<Decision> {
+    const { changes, key, cost, booked } = this
+    const { backend, policy } = changes.inForce.parts
+    const isForgiven = this.generation !== changes.inForce.generation && policy.algorithm !== 'concurrency'
+    if (booked === undefined) {
+      if (isForgiven) return this.state()
+      await this.leases?.giveBack(key, this.charges, tokens)
+      changes.released(key)
+      return this.state()
+    }
+    if (!isForgiven) return changes.make({ verb: 'giveBack', key, charge: booked, tokens }, 'kept')
+    // A place is held or not, whatever the numbers.
+    if (holdsPermits(policy) && tokens === cost) await backend.execute({ verb: 'release', key, cost, id: booked.id })
+    return this.state()
+  }
+
+  penalize(tokens: number): Promise<Decision> {
+    return this.changes.make({ verb: 'penalize', key: this.key, tokens })
+  }
+
+  /** The charge at the store; undefined where leases were spent, or nothing was charged. */
+  private get booked(): Booked | undefined {
+    return this.charges.find((charge) => !isGranted(charge)) as Booked | undefined
+  }
+
+  protected state(): Promise<Decision> {
+    return this.changes.inForce.parts.fallback.execute({ verb: 'peek', key: this.key, cost: 1 }).then(decisionOf)
+  }
+}
+
+/** The account of a reservation, whose holder is told how the key stands. */
+export class AskedAccount extends StoreAccount {
+  peek(): Promise<Decision> {
+    return this.state()
+  }
+}
+
+/** Over a store misuse rejects. */
+export class LaterReservation extends ChargedReservation<'later'> {
+  override async settle(actualCost: number): Promise<Decision> {
+    return super.settle(actualCost)
+  }
+}
