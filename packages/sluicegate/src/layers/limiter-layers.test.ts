@@ -212,10 +212,14 @@ test('a reservation that would have to wait, or could never be, passes in the sh
   const { limiter, counter } = around(TEN, { shadow: true })
   limiter.take('k', 8)
   for (const cost of [3, 11]) {
-    const { allowed, waitMs, decision, settle, cancel } = limiter.reserve('k', cost)
+    const reservation = limiter.reserve('k', cost)
+    const { allowed, waitMs, decision } = reservation
     assert.deepEqual([allowed, waitMs, decision.allowed, decision.retryAfterMs, decision.wouldDeny], [true, 0, true, 0, true])
-    assert.deepEqual([settle(50).remaining, settle(0).remaining, cancel().remaining, counter.spent], [2, 2, 2, 8])
-    assert.throws(() => settle(-1), { code: 'COST_INVALID', option: 'actualCost' })
+    assert.deepEqual(
+      [reservation.settle(50).remaining, reservation.settle(0).remaining, reservation.cancel().remaining, counter.spent],
+      [2, 2, 2, 8],
+    )
+    assert.throws(() => reservation.settle(-1), { code: 'COST_INVALID', option: 'actualCost' })
   }
 })
 
@@ -228,10 +232,11 @@ test('a reservation that another thread made late is not charged, and no caller 
     counter.spent = 10
     return foreseen
   }
-  const { allowed, waitMs, decision, settle, cancel } = limiter.reserve('k', 4)
+  const reservation = limiter.reserve('k', 4)
+  const { allowed, waitMs, decision } = reservation
   assert.deepEqual([allowed, waitMs, decision.allowed, decision.wouldDeny, counter.spent], [true, 0, true, true, 10])
-  settle(6)
-  cancel()
+  reservation.settle(6)
+  reservation.cancel()
   assert.equal(counter.spent, 10)
 })
 

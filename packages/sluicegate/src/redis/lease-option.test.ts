@@ -8,18 +8,11 @@ import { scriptedStore } from './redis.js'
 
 const POLICY = tokenBucket({ limit: 100, window: '1s', name: 'p' })
 
-for (const [lease, code, option] of [
-  [{ horizon: 20 }, 'OPTION_UNKNOWN', 'lease.horizon'],
-  [{ horizonMS: 20 }, 'OPTION_UNKNOWN', 'lease.horizonMS'],
-  [{ horizonMs: 0 }, 'OPTION_INVALID', 'lease.horizonMs'],
-  [5, 'OPTION_INVALID', 'lease'],
-  [null, 'OPTION_INVALID', 'lease'],
-  ['x', 'OPTION_INVALID', 'lease'],
-  [[50], 'OPTION_INVALID', 'lease'],
-] as const) {
+for (const lease of [{ horizonMs: 20 }, 0, 10_001, '11s', null, 'x', [50]]) {
   test(`lease: ${JSON.stringify(lease)} is refused, by those who lease and those who hand out`, () => {
     const options = { lease } as unknown as Omit<SharedOptions, 'store'>
-    assert.throws(() => createLimiter(POLICY, { store: scriptedStore({} as never), ...options }), { code, option })
-    assert.throws(() => serveLimiter(POLICY, options as never), { code, option })
+    const refused = { code: 'DURATION_INVALID', option: 'lease' }
+    assert.throws(() => createLimiter(POLICY, { store: scriptedStore({} as never), ...options }), refused)
+    assert.throws(() => serveLimiter(POLICY, options as never), refused)
   })
 }

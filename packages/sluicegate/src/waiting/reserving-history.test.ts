@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { firstExcess, Random, type RateSpec, shortOrLong } from 'sluicegate-testkit'
 import { RESERVED_SPECS, reservedHistory } from 'sluicegate-testkit/history/reserved-history.js'
 import { createLimiter, gcra, manualClock, tokenBucket } from '../index.js'
+import { type ReservationService, reservationOf } from './reserving.js'
 
 const SEEDS = Array.from({ length: shortOrLong(250, 1000) }, (_, i) => 20_261_121 + i)
 
@@ -16,9 +17,10 @@ function played(seed: number, policyOf: typeof tokenBucket | typeof gcra) {
     nowUs: () => Math.round(clock.nowMs() * 1000),
     take: (cost) => limiter.take('k', cost).allowed,
     book(cost) {
-      const reservation = limiter.reserve('k', cost)
+      const service = limiter as unknown as ReservationService
       // A caller that returns at the end of `waitMs` comes at its microsecond or up to a millisecond later: the earliest is the time booked for.
-      const { booking } = reservation as unknown as { booking: { atUs: number } }
+      const booking = service.book('k', cost, Number.POSITIVE_INFINITY)
+      const reservation = reservationOf(service, booking)
       return { atUs: booking.atUs, settle: (actual) => void reservation.settle(actual) }
     },
   })
