@@ -11,7 +11,7 @@ import type { Oracle, PolicySpec, SinglePolicySpec } from '../oracle/oracle.js'
 import { oracleFor } from '../oracle/versioned-oracle.js'
 import { Random } from '../random.js'
 import { microtasks } from '../turns.js'
-import { type ReceiptFault, type SettlingLimiter, settlingLimiter } from './settling-limiter.js'
+import { type SettlingFault, type SettlingLimiter, settlingLimiter } from './settling-limiter.js'
 
 const KEY = 'k'
 
@@ -356,7 +356,7 @@ export function settledPlan(random: Random, algorithm: SettledAlgorithm): Settle
 export async function settledInMemory(
   seed: number,
   algorithm: SettledAlgorithm,
-  fault?: ReceiptFault,
+  fault?: SettlingFault,
   waits = true,
 ): Promise<SettledResult> {
   const random = new Random(seed)
