@@ -325,10 +325,12 @@ test('misuse of the option says what to do', () => {
   assert.throws(over({ home: kept }, { overrides: true }), { code: 'OPTION_INVALID', message: /use policyFor/ })
   const { name, read, swap } = memoryStore()
   const apart = casStore({ name, read, swap })
-  assert.throws(over({ home: apart }, {}, allOf([policy, fixedWindow({ limit: 9, window: '1s' })])), {
-    code: 'CROSS_SLOT',
-    message: /swapAll/,
-  })
+  for (const option of ['local', 'home']) {
+    assert.throws(over({ [option]: apart }, {}, allOf([policy, fixedWindow({ limit: 9, window: '1s' })])), {
+      code: 'CROSS_SLOT',
+      message: /swapAll/,
+    })
+  }
 })
 
 test('a policy too small to hold tokens of is split by fixed shares where that is chosen: no call to the home, and together the policy', async () => {

@@ -77,6 +77,8 @@ export class Region {
     const atHome = (each: Policy): Backend => guarded(each, () => terms.leaseUs)
     const shareOf = (each: Policy): ShareBackend | undefined =>
       options.share === 0 ? undefined : new ShareBackend(each, share, (part) => store.connect(part, () => leaseUs), clock)
+    // A store that cannot charge several policies together says so now, not in an outage.
+    if (options.share !== 0) store.connect(policy, () => 0)
     const [whole, wholeShare] = [atHome(policy), shareOf(policy)]
     const parts = (policy.policies ?? [policy]).map((part) => ({
       policy: part,

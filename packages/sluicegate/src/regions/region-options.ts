@@ -13,7 +13,8 @@ export interface RegionOptions {
    */
   readonly name: string
   /**
-   * The Redis of this region. It holds tokens that the home charged ahead, so a take waits for the home only where it has none.
+   * The store of this region: Redis, PostgreSQL or one that compares and swaps. It holds tokens that the home charged ahead, so a take waits for
+   * the home only where it has none.
    *
    * @defaultValue required
    * @example region({ name: 'eu-west', local: redis(a), home: redis(b) })

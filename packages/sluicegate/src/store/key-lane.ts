@@ -337,12 +337,12 @@ export class KeyLane {
         nowUs,
       )
     }
-    if (states.some((state) => !(state instanceof Uint8Array))) {
-      // What a step has left is as it would be swapped, so that what changes nothing swaps nothing.
+    if (session.isCarried || states.some((state) => !(state instanceof Uint8Array))) {
+      // What changes nothing swaps nothing: it would make a key one of these numbers, and forgive what was spent beyond them.
       const same = session.save()
       for (const [i, key] of keys.entries()) {
         const was = before.get(key) as StoredValue
-        if (was.stepped !== undefined && !after.has(key)) before.set(key, { ...was, state: same[i] as Uint8Array })
+        if (!after.has(key)) before.set(key, { ...was, state: same[i] as Uint8Array })
       }
     }
     for (let i = from; i < to; i++) {

@@ -80,8 +80,12 @@ export class KeyMemory {
     this.noteRecord()
   }
 
+  /** Whether the loaded state was left under other numbers, and may stay as it is until something changes. */
+  isCarried = false
+
   /** @throws {RangeError} when no limiter could have left the state. Then the memory holds no key. */
   load(state: Uint8Array, nowUs: number): void {
+    this.isCarried = false
     this.clear()
     if (state.length === 0) return
     const reader = new ByteReader(state)
@@ -102,6 +106,8 @@ export class KeyMemory {
     if (isSectionOf(section, this.identity)) return
     // Its words stay readable by the old record until they are migrated, which saving does.
     this.limiter.changeTo(this.policy)()
+    // A log forgets nothing by that but what time takes from it: it is carried over when it is first seen.
+    this.isCarried = this.policy.algorithm !== 'sliding-log'
   }
 
   save(nowUs: number): Uint8Array {

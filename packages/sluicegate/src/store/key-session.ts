@@ -97,6 +97,11 @@ export class KeySession {
     }
   }
 
+  /** Whether a loaded state was left under other numbers. */
+  get isCarried(): boolean {
+    return this.memories.some(({ isCarried }) => isCarried)
+  }
+
   /** What a store that computes has left, as whole tokens that were charged earlier: up to a microsecond more. */
   private loadStepped(i: number, { at, rest, unit, pace, cap, ahead, blocked }: CasStepState, nowUs: number): void {
     const part = this.parts[i] as MemoryLimiter
