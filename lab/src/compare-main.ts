@@ -1,5 +1,5 @@
 import { setTimeout as rest } from 'node:timers/promises'
-import { measuredWhere } from 'sluicegate-commands/load/machine-text.js'
+import { measuredWhere } from 'sluicegate-commands/load/load-result.js'
 import { freePorts } from 'sluicegate-testkit'
 import { Lab, POLICY } from './lab.js'
 import { startBalancer } from './lab-servers.js'

@@ -1,4 +1,4 @@
-import { machineText } from 'sluicegate-commands/load/machine-text.js'
+import { machineText } from 'sluicegate-commands/load/load-result.js'
 import type { Report, ReportSection } from 'sluicegate-commands/report/report.js'
 import type { ScenarioResult } from './run-scenario.js'
 import { SLOW_DECISION_MS } from './service-node.js'

@@ -1,4 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
+import { clientNetwork } from 'sluicegate/keys'
 import type { Scope, Token } from 'sluicegate-config/tokens.js'
 
 /** Which callers may do what, for all protocols. Secrets are kept as digests of equal length, and compared in constant time. */
@@ -61,4 +62,16 @@ function includes(has: Scope, wanted: Scope): boolean {
 
 function digestOf(secret: string): Buffer {
   return createHash('sha256').update(secret).digest()
+}
+
+const networks = new Map<number, (text: string) => string | undefined>()
+
+/** A key that a proxy writes, or the host of a socket: an address as the network that its client is counted by, any other text as it is. */
+export function clientKey(text: string, ipv6Subnet = 56): string {
+  let networkOf = networks.get(ipv6Subnet)
+  if (networkOf === undefined) {
+    networkOf = clientNetwork({ ipv6Subnet })
+    networks.set(ipv6Subnet, networkOf)
+  }
+  return networkOf(text) ?? text
 }

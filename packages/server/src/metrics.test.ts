@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { allOf, manualClock, StoreError, slidingLog, tokenBucket } from 'sluicegate'
 import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
 import { Engine } from './engine/engine.js'
-import { LATENCY_BOUNDS_S } from './engine/latency.js'
+import { LATENCY_BOUNDS_S } from './engine/outcome.js'
 import { measuresOf } from './measures/measures.js'
 import { createMetrics } from './metrics.js'
 

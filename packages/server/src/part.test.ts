@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { pino } from 'pino'
 import type { Config } from 'sluicegate-config/config.js'
+import { inLaterTurn, isInputTimeOver } from './later-turns.js'
+import { openFiles } from './open-files.js'
 import { type Part, Parts } from './part.js'
 
 const NOW = { drainMs: 0, finishMs: 0 }
@@ -59,3 +63,64 @@ test('a reload is prepared by all parts before the first puts it in force; one t
   assert.throws(() => refusing.reload(CONFIG), /quotas refuses/)
   assert.deepEqual(notes, ['discard limits'])
 })
+
+function workFor(ms: number): void {
+  for (const untilMs = performance.now() + ms; performance.now() < untilMs; );
+}
+
+test('input of a turn has its time once, and again in the next turn', async () => {
+  await nextTurn()
+  assert.equal(isInputTimeOver(), false)
+  workFor(1)
+  assert.equal(isInputTimeOver(), true)
+  assert.equal(isInputTimeOver(), true)
+  await nextTurn()
+  assert.equal(isInputTimeOver(), false)
+})
+
+test('calls that wait run in their order, a few in a turn, and each turn runs one at least', async () => {
+  const ran: number[] = []
+  const alone: boolean[] = []
+  let turns = 0
+  for (let i = 0; i < 6; i++)
+    inLaterTurn((isAlone) => {
+      ran.push(i)
+      alone.push(isAlone)
+      workFor(1)
+    })
+  assert.deepEqual(ran, [])
+  while (ran.length < 6 && turns < 100) {
+    const before = ran.length
+    await nextTurn()
+    assert.ok(ran.length - before <= 1)
+    turns++
+  }
+  assert.deepEqual(ran, [0, 1, 2, 3, 4, 5])
+  assert.deepEqual(alone, [false, false, false, false, false, true])
+})
+
+function linesOf(t: TestContext, canOpen: () => boolean, most: number | undefined): string[] {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const lines: string[] = []
+  const part = openFiles(pino({}, { write: (line: string) => void lines.push(line) }), 1_000, canOpen, most)
+  part.ready?.()
+  t.mock.timers.tick(5_000)
+  part.stop?.({ drainMs: 0, finishMs: 0 })
+  return lines
+}
+
+test('that no more files can be opened is in the log, once', (t) => {
+  const lines = linesOf(t, () => false, undefined)
+  assert.equal(lines.length, 1)
+  assert.match(lines[0] as string, /closed without an answer: too many files are open: raise the limit/)
+})
+
+test('a limit below max-connections is said at the start; enough is not', (t) => {
+  assert.match(linesOf(t, () => true, 1_000).join(), /^[^\n]*"openFiles":1000,"maxConnections":1000[^\n]*\n$/)
+})
+
+test('with room for all connections nothing is said', (t) =>
+  assert.deepEqual(
+    linesOf(t, () => true, 65_536),
+    [],
+  ))

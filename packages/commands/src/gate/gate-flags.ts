@@ -1,9 +1,8 @@
 import type { GateOptions, Threshold } from 'sluicegate/gate'
 import { timeSpanMs } from 'sluicegate-config/time-span.js'
-import { LineTemplate } from '../replay/line-template.js'
+import { LineTemplate } from '../replay/log-reader.js'
 import { KeyTemplate, RequestFilter, subnetOf } from '../replay/request-rule.js'
-import { fileText } from '../terminal/file-text.js'
-import { UsageError } from '../terminal/usage-error.js'
+import { fileText, UsageError } from '../terminal/usage-error.js'
 import type { LineRule } from './line-records.js'
 
 /** Options of the command line, as written. */

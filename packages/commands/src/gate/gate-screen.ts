@@ -1,7 +1,6 @@
 import type { GateStats, TopKey, VerdictChange, VerdictInForce } from 'sluicegate/gate'
-import { outputFailed } from '../terminal/closed-output.js'
 import { LineOutput } from '../terminal/line-output.js'
-import { printable } from '../terminal/printable.js'
+import { outputFailed, printable } from '../terminal/usage-error.js'
 
 const CLEAR = '\x1b[H\x1b[J'
 const TOP_KEYS = 10

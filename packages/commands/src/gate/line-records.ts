@@ -1,6 +1,6 @@
 import type { GateRecord } from 'sluicegate/gate'
 import type { OnLine } from '../replay/line-splitter.js'
-import type { LineTemplate } from '../replay/line-template.js'
+import type { LineTemplate } from '../replay/log-reader.js'
 import { guessFormat, type LogReader, logReader } from '../replay/log-reader.js'
 import type { KeyTemplate, RequestFilter } from '../replay/request-rule.js'
 import { RecordTime } from './record-time.js'

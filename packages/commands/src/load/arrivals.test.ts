@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type ArrivalPlan, Arrivals } from './arrivals.js'
 import { keysOf, zipfDistribution } from './key-choice.js'
 import { LoadInterval } from './load-interval.js'
 import type { LoadPlan } from './load-plan.js'
+import { type ArrivalPlan, Arrivals, ErrorTexts, type LoadOutcome } from './load-plan.js'
 import { type LoadAnswer, type LoadClock, LoadRun } from './load-run.js'
-import { ErrorTexts, type LoadOutcome } from './load-target.js'
 
 const ALONE = { index: 0, of: 1 }
 

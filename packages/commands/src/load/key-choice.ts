@@ -1,5 +1,4 @@
-import { fileText } from '../terminal/file-text.js'
-import { UsageError } from '../terminal/usage-error.js'
+import { fileText, UsageError } from '../terminal/usage-error.js'
 import { SeededRandom } from './seeded-random.js'
 
 const MAX_KEYS = 10_000_000

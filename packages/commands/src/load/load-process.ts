@@ -1,4 +1,4 @@
-import type { OpenEngine } from './load-target.js'
+import type { OpenEngine } from './load-plan.js'
 import { type LoadMessage, type LoadOrder, type PreparedShare, prepareShare, reportSecond } from './run-load.js'
 
 /** Makes this process one of those of a load, started with a channel to the one that adds up. */

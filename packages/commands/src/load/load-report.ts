@@ -2,7 +2,7 @@ import type { Report, ReportSection } from '../report/report.js'
 import type { KeyPlan } from './key-choice.js'
 import type { LoadPlan } from './load-plan.js'
 import type { LoadResult, Percentiles } from './load-result.js'
-import { machineText } from './machine-text.js'
+import { machineText } from './load-result.js'
 
 /** The result as a report with tables and plots. */
 export function loadReport(result: LoadResult, date: Date): Report {

@@ -1,8 +1,7 @@
-import { Arrivals, type ProcessShare } from './arrivals.js'
 import { keysOf } from './key-choice.js'
 import { LoadInterval, recordMs } from './load-interval.js'
-import type { LoadPlan } from './load-plan.js'
-import type { LoadOutcome, LoadTarget } from './load-target.js'
+import type { LoadOutcome, LoadPlan, LoadTarget } from './load-plan.js'
+import { Arrivals, type ProcessShare } from './load-plan.js'
 
 const INTERVAL_MS = 1_000
 const SHORTEST_S = 0.001

@@ -2,10 +2,9 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { UsageError } from '../terminal/usage-error.js'
 import { type LoadInterval, receivedInterval, type SentInterval, sentInterval } from './load-interval.js'
-import type { LoadPlan, TargetPlan } from './load-plan.js'
+import type { LoadPlan, LoadTarget, OpenEngine, TargetPlan } from './load-plan.js'
 import { type LoadResult, type LoadSecond, LoadTotals } from './load-result.js'
 import { type LoadAnswer, LoadRun, processClock } from './load-run.js'
-import type { LoadTarget, OpenEngine } from './load-target.js'
 
 /**
  * Opens what receives the load. Only the chosen client is loaded: the others would take longer to load than a short run lasts.

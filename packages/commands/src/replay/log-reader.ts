@@ -1,9 +1,49 @@
 import { UsageError } from '../terminal/usage-error.js'
-import { behindPrefix, PREFIX_NAMES, type PrefixName } from './line-prefix.js'
-import type { LineTemplate } from './line-template.js'
 import { COMBINED, COMMON, HAPROXY, LineFormat } from './log-format.js'
 import { TimeReader, timeOf, unixMs } from './log-time.js'
-import { TextCache } from './text-cache.js'
+
+/** A variable of a line in a {@link LineTemplate}. */
+interface TemplateVariable {
+  readonly name: string
+  /** Which element of a list, from the right; 1 is the last. Undefined: the whole value. */
+  readonly hop: number | undefined
+}
+
+/** `$remote_addr`, `$httpRequest.clientIp`, `${request.headers.X-Forwarded-For}`, `$http_x_forwarded_for[-2]`. */
+const VARIABLE = /\$(?:\{([^{}[\]]+)(?:\[-(\d{1,2})\])?\}|(@?\w+(?:\.@?\w+)*))(?:\[-(\d{1,2})\])?/g
+const MOST_HOPS = 32
+
+/** A text made from variables of a line. */
+export class LineTemplate {
+  readonly text: string
+  readonly variables: readonly TemplateVariable[]
+  /** The text before the first variable, and after each. */
+  readonly literals: readonly string[]
+
+  /** @throws {UsageError} for a text without a variable. */
+  constructor(option: string, text: string, example: string) {
+    const variables: TemplateVariable[] = []
+    const literals: string[] = []
+    let last = 0
+    for (const match of text.matchAll(VARIABLE)) {
+      const hop = match[2] ?? match[4]
+      if (hop !== undefined && !(Number(hop) >= 1 && Number(hop) <= MOST_HOPS))
+        throw new UsageError(`${option}: [-${hop}] must be the number of an element from the right, -1 to -${MOST_HOPS}`)
+      literals.push(text.slice(last, match.index))
+      variables.push({ name: (match[1] ?? match[3]) as string, hop: hop === undefined ? undefined : Number(hop) })
+      last = match.index + match[0].length
+    }
+    if (variables.length === 0) throw new UsageError(`${option}: "${text}" names no variable, such as ${example}`)
+    literals.push(text.slice(last))
+    this.text = text
+    this.variables = variables
+    this.literals = literals
+  }
+
+  get names(): readonly string[] {
+    return this.variables.map(({ name }) => name)
+  }
+}
 
 /** One request of a log, as {@link LogReader} read it last. */
 export interface LogRecord {
@@ -339,4 +379,105 @@ function requestPart(request: string, part: RequestPart): string {
 function withoutQuery(target: string): string {
   const query = target.indexOf('?')
   return query < 0 ? target : target.slice(0, query)
+}
+
+const SLOTS = 1 << 16
+const MAX_CACHED_BYTES = 64
+
+/**
+ * Short texts out of bytes. A log repeats its values, and a call into the runtime for each of them costs more than all the rest of a line:
+ * a text that was made before is found by its bytes. Bytes are Latin-1, so that every value of a line has a text and no two share one.
+ */
+class TextCache {
+  readonly #texts: string[] = new Array(SLOTS).fill('')
+
+  read(bytes: Buffer, start: number, end: number): string {
+    const length = end - start
+    if (length > MAX_CACHED_BYTES) return bytes.toString('latin1', start, end)
+    let hash = length
+    for (let i = start; i < end; i++) hash = Math.imul(hash ^ (bytes[i] as number), 0x01000193)
+    const slot = (hash ^ (hash >>> 15)) & (SLOTS - 1)
+    const cached = this.#texts[slot] as string
+    if (cached.length === length && isText(cached, bytes, start)) return cached
+    const text = bytes.toString('latin1', start, end)
+    this.#texts[slot] = text
+    return text
+  }
+}
+
+function isText(text: string, bytes: Buffer, start: number): boolean {
+  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) !== bytes[start + i]) return false
+  return true
+}
+
+/** What stands before the line of a server: what forwards or stores logs puts it there. */
+type PrefixName = keyof typeof PREFIXES
+
+/** The line behind a prefix. */
+interface LineInside {
+  readonly bytes: Buffer
+  readonly start: number
+  readonly end: number
+}
+
+/** Longer prefixes are none: RFC 5424 has structured data in them. */
+const LONGEST_PREFIX = 2_048
+
+/** Program and process, and a colon: `nginx:`, `haproxy[123]:`. */
+const TAG = String.raw`[^\s:[\]]+(?:\[[^\]\s]*\])?: ?`
+const PRIORITY = String.raw`(?:<\d{1,3}>)?`
+const ISO_TIME = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?`
+
+/** RFC 3164, section 4.1; the time as rsyslog writes it in RFC 3339, too. */
+const BSD_SYSLOG = new RegExp(
+  `^${PRIORITY}(?:[A-Z][a-z]{2} [ \\d]\\d (?:\\d{4} )?\\d\\d:\\d\\d:\\d\\d(?:\\.\\d{1,9})?|${ISO_TIME}) (?:[^\\s:]\\S* )?${TAG}`,
+)
+/** RFC 5424, section 6; a count of bytes in front by RFC 6587. */
+const SYSLOG = new RegExp(
+  `^(?:\\d{1,6} )?${PRIORITY}1 (?:${ISO_TIME}|-) \\S+ \\S+ \\S+ \\S+ (?:-|(?:\\[(?:[^\\]"]|"(?:[^"\\\\]|\\\\.)*")*\\])+) (?:\\xef\\xbb\\xbf)?`,
+)
+/** Kubernetes' files of containers. Parts of a line (`P`) are not joined. */
+const CRI = new RegExp(`^${ISO_TIME} (?:stdout|stderr) F(?::\\S+)? `)
+/** `docker compose logs`, `kubectl logs --prefix`, and the times of `docker logs -t` and `kubectl logs --timestamps`. */
+const CONTAINER = new RegExp(`^(?:[\\w.-]+ +\\| (?:${ISO_TIME} )?|\\[pod/[^\\]\\s]+\\] (?:${ISO_TIME} )?|${ISO_TIME} )`)
+/** Apache's `%v:%p`. */
+const VHOST = /^(?:\[[^\]\s]+\]|[\w.*-]+)(?::\d{1,5})? /
+
+const PREFIXES = {
+  syslog: (bytes: Buffer, start: number, end: number) => behind(BSD_SYSLOG, bytes, start, end) ?? behind(SYSLOG, bytes, start, end),
+  cri: (bytes: Buffer, start: number, end: number) => behind(CRI, bytes, start, end),
+  envelope: insideEnvelope,
+  container: (bytes: Buffer, start: number, end: number) => behind(CONTAINER, bytes, start, end),
+  vhost: (bytes: Buffer, start: number, end: number) => behind(VHOST, bytes, start, end),
+} as const
+
+/** In the order in which they are tried. */
+const PREFIX_NAMES = Object.keys(PREFIXES) as readonly PrefixName[]
+
+/** The line behind the prefix; undefined for a line without it. */
+function behindPrefix(name: PrefixName, bytes: Buffer, start: number, end: number): LineInside | undefined {
+  return PREFIXES[name](bytes, start, end)
+}
+
+function behind(prefix: RegExp, bytes: Buffer, start: number, end: number): LineInside | undefined {
+  const found = prefix.exec(bytes.toString('latin1', start, Math.min(end, start + LONGEST_PREFIX)))
+  return found === null ? undefined : { bytes, start: start + found[0].length, end }
+}
+
+/** Of Docker's driver `json-file`, of the journal (`journalctl -o json`), and of Logstash, Fluent Bit and others. */
+const LINE_MEMBERS = ['log', 'MESSAGE', 'message', 'msg']
+
+/** A line as a text within JSON: `{"log":"...\n","stream":"stdout","time":"..."}`. */
+function insideEnvelope(bytes: Buffer, start: number, end: number): LineInside | undefined {
+  if (bytes[start] !== 0x7b) return undefined
+  let envelope: Readonly<Record<string, unknown>>
+  try {
+    envelope = JSON.parse(bytes.toString('utf8', start, end))
+  } catch {
+    return undefined
+  }
+  const line = LINE_MEMBERS.map((name) => envelope[name]).find((value) => typeof value === 'string')
+  if (typeof line !== 'string') return undefined
+  const inside = Buffer.from(line.replace(/\r?\n$/, ''))
+  return { bytes: inside, start: 0, end: inside.length }
 }

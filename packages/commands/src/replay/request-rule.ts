@@ -1,7 +1,7 @@
 import { clientNetwork, fittedKey } from 'sluicegate/keys'
 import { UsageError } from '../terminal/usage-error.js'
-import { LineTemplate } from './line-template.js'
 import type { LogRecord } from './log-reader.js'
+import { LineTemplate } from './log-reader.js'
 
 /** Which requests a policy counts, by which key and cost. */
 export interface RequestRule {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { openPage } from 'sluicegate-testkit/browser/browser.js'
-import { htmlReport } from './html-report.js'
+import { htmlReport } from './text-report.js'
 
 test('a report is drawn from one file, plots with their names and tables, without a complaint, in either theme', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'report-'))

@@ -1,5 +1,4 @@
-import { printableJson, printableLines } from '../terminal/printable.js'
-import { UsageError } from '../terminal/usage-error.js'
+import { printableJson, printableLines, UsageError } from '../terminal/usage-error.js'
 import { ServiceClient } from './service-client.js'
 
 /** Of a server that is none of ours, such as a page. */

@@ -1,5 +1,4 @@
-import { printable, printableJson } from '../terminal/printable.js'
-import { UsageError } from '../terminal/usage-error.js'
+import { printable, printableJson, UsageError } from '../terminal/usage-error.js'
 import { ServiceClient } from './service-client.js'
 
 /** Options of `sluicegate take`. */

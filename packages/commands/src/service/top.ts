@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { printable, printableJson } from '../terminal/printable.js'
-import { UsageError } from '../terminal/usage-error.js'
+import { printable, printableJson, UsageError } from '../terminal/usage-error.js'
 import { ServiceClient } from './service-client.js'
 
 /** Options of `sluicegate top`. */

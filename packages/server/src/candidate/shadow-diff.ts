@@ -1,7 +1,7 @@
 import type { Clock } from 'sluicegate'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import { type Decision, Engine, type Key, type ServedPolicy, type TakeAllOptions, type TakePart } from '../engine/engine.js'
-import type { Follower, KeyChange } from '../engine/follower.js'
+import type { Follower, KeyChange } from '../engine/shared-limiter.js'
 import { FrequentKeys, type KeyCount } from './frequent-keys.js'
 
 /** Candidates for the list of keys, of each policy and difference: a key may have 1,024 characters. */

@@ -1,5 +1,5 @@
 import type { TargetPlan } from 'sluicegate-commands/load/load-plan.js'
-import { ErrorTexts, type LoadOutcome, type LoadTarget } from 'sluicegate-commands/load/load-target.js'
+import { ErrorTexts, type LoadOutcome, type LoadTarget } from 'sluicegate-commands/load/load-plan.js'
 import { UsageError } from 'sluicegate-commands/terminal/usage-error.js'
 import type { StorageConfig } from 'sluicegate-config/config.js'
 import { allPolicies } from 'sluicegate-config/domains.js'

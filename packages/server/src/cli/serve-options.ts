@@ -7,7 +7,6 @@ import { MAX_PROCESSES, processesOfMachine } from 'sluicegate-config/processes.j
 import { redisUrlFault } from 'sluicegate-config/storage.js'
 import { timeSpanMs } from 'sluicegate-config/time-span.js'
 import { secretFault, type Token } from 'sluicegate-config/tokens.js'
-import { ENVIRONMENT } from './environment.js'
 
 /** Options of `sluicegate serve` as they are written, from the command line or the environment. */
 export interface ServeTexts {
@@ -107,3 +106,45 @@ function logLevelOf(text: string | undefined): LogLevel | undefined {
   if (level === undefined) throw new UsageError(`--log-level must be one of ${LOG_LEVELS.join(', ')}, not "${text}"`)
   return level
 }
+
+/** Environment variables of the service, by what they set. Options of the command line win over them, and they over the file. */
+export const ENVIRONMENT = {
+  config: 'SLUICEGATE_CONFIG',
+  http: 'SLUICEGATE_HTTP',
+  grpc: 'SLUICEGATE_GRPC',
+  resp: 'SLUICEGATE_RESP',
+  admin: 'SLUICEGATE_ADMIN',
+  redis: 'SLUICEGATE_REDIS',
+  tlsCert: 'SLUICEGATE_TLS_CERT',
+  tlsKey: 'SLUICEGATE_TLS_KEY',
+  tlsClientCa: 'SLUICEGATE_TLS_CLIENT_CA',
+  drain: 'SLUICEGATE_DRAIN',
+  maxConnections: 'SLUICEGATE_MAX_CONNECTIONS',
+  processes: 'SLUICEGATE_PROCESSES',
+  threads: 'SLUICEGATE_THREADS',
+  snapshot: 'SLUICEGATE_SNAPSHOT',
+  candidate: 'SLUICEGATE_CANDIDATE',
+  logLevel: 'SLUICEGATE_LOG_LEVEL',
+  url: 'SLUICEGATE_URL',
+  /** A token of scope decide. */
+  token: 'SLUICEGATE_TOKEN',
+  /** A token of scope admin. Secrets have no option: other users of a machine can read command lines. */
+  adminToken: 'SLUICEGATE_ADMIN_TOKEN',
+} as const
+
+// Loaded before all else: the default for SIGHUP is to end the process, and a start takes a second or two.
+
+let heard: () => void = () => undefined
+let isDue = false
+
+/** Calls `reload` at each SIGHUP, also for one that came while the service was starting. */
+export function onHangup(reload: () => void): void {
+  heard = reload
+  if (isDue) reload()
+}
+
+if (process.argv[2] === 'serve')
+  process.on('SIGHUP', () => {
+    isDue = true
+    heard()
+  })

@@ -1,7 +1,6 @@
 import { type Stats, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { whenOutputFails } from 'sluicegate-commands/terminal/closed-output.js'
-import { UsageError } from 'sluicegate-commands/terminal/usage-error.js'
+import { UsageError, whenOutputFails } from 'sluicegate-commands/terminal/usage-error.js'
 import type { Config, ListenerName, StopTimes } from 'sluicegate-config/config.js'
 import { type ListenAddress, listenAddressText } from 'sluicegate-config/listen-address.js'
 import { describePolicy } from 'sluicegate-config/policy-text.js'
@@ -17,8 +16,8 @@ import { type ConfigSource, isConfigFault } from '../reload.js'
 import { startService } from '../service.js'
 import { SnapshotPlaceError } from '../snapshot-lock.js'
 import { VERSION } from '../version.js'
-import { onHangup } from './hangup.js'
 import { endOnHungReads, endProcess } from './hung-reads.js'
+import { onHangup } from './serve-options.js'
 
 /** Options of `sluicegate serve` that are no part of the configuration. */
 export interface ServeOptions {

@@ -1,6 +1,6 @@
+import { clientKey } from '../access.js'
 import type { Candidate } from '../candidate/candidate.js'
 import type { KeyCount } from '../candidate/frequent-keys.js'
-import { clientKey } from '../client-key.js'
 import {
   type Awaitable,
   answersOf,
@@ -12,11 +12,11 @@ import {
   whenDone,
 } from '../engine/engine.js'
 import { keyDisplay } from '../key-display.js'
-import { refuseOtherSites } from '../protocols/http/cross-site.js'
 import { fromJson } from '../protocols/http/decide.js'
 import { decisionObject } from '../protocols/http/decision-json.js'
 import type { Route } from '../protocols/http/handler.js'
 import { Parameters } from '../protocols/http/parameters.js'
+import { refuseOtherSites } from '../protocols/http/problem.js'
 import { JSON_TYPE, reply } from '../protocols/http/reply.js'
 
 /** A key is looked up in this many policies, the first of the configuration: each is a peek, at a store a call. */

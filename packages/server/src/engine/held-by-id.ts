@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { idOfSlot } from './peers.js'
+import { idOfSlot } from './shared-limiter.js'
 
 /** No room: too many reservations or permits, in all or of one key. */
 export class TooManyHeldError extends Error {

@@ -2,12 +2,15 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
-import { type Decision, manualClock } from 'sluicegate'
+import { describe, type TestContext, test } from 'node:test'
+import { attachLimiter, createLimiter, type Decision, fixedWindow, manualClock, slidingLog, slidingWindow, tokenBucket } from 'sluicegate'
 import { readConfig } from 'sluicegate-config/read-config.js'
 import { Random, shortOrLong } from 'sluicegate-testkit'
 import { Engine, type ServedPolicy } from './engine.js'
+import { HeldById, TooManyHeldError } from './held-by-id.js'
 import type { Reserved } from './reservations.js'
+import { reserveNowOf } from './reserve-now.js'
+import type { StoredReservation } from './stored-limiter.js'
 
 const WINDOW_MS = 60_000
 /** By the keys of a file: which of them has the key `a`. What is spent under the largest is within the debt that the smallest can carry. */
@@ -167,3 +170,107 @@ for (const algorithm of ALGORITHMS) {
     assert.ok(returned > HISTORIES, 'something comes back')
   })
 }
+
+for (const maxSettle of [undefined, 3]) {
+  test(`settling charges at most ${maxSettle ?? 'ten'} times what was reserved, however much it asks for`, () => {
+    const policy = tokenBucket({ limit: 100, window: '1m', name: 'tokens' })
+    const engine = new Engine([{ policy, maxKeys: undefined, onFull: 'evict', maxSettle }], { clock: manualClock(0) })
+    const served = engine.policy('tokens') as ServedPolicy
+    const settled = (cost: number): number => {
+      const { id } = engine.reservations.reserve([{ policy: served, key: 'k', cost: 2 }], 60_000) as Reserved
+      return 100 - ((engine.reservations.settle(id as string, cost) as Decision[])[0] as Decision).remaining
+    }
+    const most = 2 * (maxSettle ?? 10)
+    assert.equal(settled(most - 1), most - 1)
+    assert.equal(settled(1_000_000_000), 2 * most - 1)
+    engine.close()
+  })
+}
+
+const LIMITS = { limit: 3, window: '1h' } as const
+
+for (const policy of [fixedWindow(LIMITS), slidingWindow(LIMITS), slidingLog(LIMITS)]) {
+  test(`${policy.algorithm}: of tokens that another thread took after the look nothing is booked ahead, and what comes back may be taken`, () => {
+    const clock = manualClock(0)
+    const limiter = createLimiter(policy, { clock })
+    const reserve = reserveNowOf(limiter)
+    const other = attachLimiter(limiter.handle(), { clock })
+    assert.ok(limiter.peek('a', 1).allowed)
+    const taken = Array.from({ length: 3 }, () => other.reserve('a', 1))
+    const made = reserve('a', 1) as StoredReservation
+    assert.deepEqual([made.allowed, made.decision.allowed], [false, false])
+    made.cancel()
+    taken.at(-1)?.cancel()
+    assert.equal((reserve('a', 1) as StoredReservation).waitMs, 0)
+    assert.equal(limiter.take('a').allowed, false)
+  })
+}
+
+describe('held by id', () => {
+  function setUp(max = 10, maxPerKey = 3) {
+    const clock = manualClock(500)
+    const ended: string[] = []
+    const held = new HeldById<string>(
+      { what: 'things', max, maxPerKey },
+      () => clock.nowMs(),
+      (value) => ended.push(value),
+    )
+    const add = (key: string, value: string, ttlMs: number): string => {
+      held.requireRoom(key)
+      return held.add(key, value, ttlMs)
+    }
+    return { clock, ended, held, add }
+  }
+
+  test('a value is there until its time is over, and then ends once', () => {
+    const { clock, ended, held, add } = setUp()
+    const id = add('alice', 'a', 1_000)
+    clock.advance(999)
+    assert.equal(held.get(id), 'a')
+    clock.advance(1)
+    assert.deepEqual([held.get(id), held.remove(id), held.renew(id, 5)], [undefined, undefined, false])
+    clock.advance(10_000)
+    held.sweep()
+    assert.deepEqual([ended, held.expired, held.size], [['a'], 1, 0])
+  })
+
+  test('values end without being asked for, also short ones, and renewed ones later', () => {
+    const { clock, ended, held, add } = setUp()
+    add('alice', 'short', 1)
+    const renewed = add('alice', 'renewed', 2_000)
+    add('bob', 'long', 60_000)
+    clock.advance(1_500)
+    held.sweep()
+    assert.deepEqual(ended, ['short'])
+    assert.equal(held.renew(renewed, 2_000), true)
+    clock.advance(1_000)
+    held.sweep()
+    assert.deepEqual(ended, ['short'])
+    clock.advance(3_000)
+    held.sweep()
+    assert.deepEqual(ended, ['short', 'renewed'])
+    clock.advance(3_600_000)
+    held.sweep()
+    assert.deepEqual([ended, held.size], [['short', 'renewed', 'long'], 0])
+  })
+
+  test('values are bounded for each key and in all, and room comes back with each that ends', () => {
+    const { clock, held, add } = setUp()
+    const ids = ['a', 'b', 'c'].map((value) => add('alice', value, 5_000))
+    assert.throws(() => held.requireRoom('alice'), TooManyHeldError)
+    held.remove(ids[0] ?? '')
+    add('alice', 'd', 5_000)
+    for (let i = 0; i < 7; i++) add(`key ${i}`, 'x', 5_000)
+    assert.throws(() => held.requireRoom('somewhere else'), TooManyHeldError)
+    clock.advance(6_500)
+    held.requireRoom('alice')
+    assert.equal(held.size, 0)
+  })
+
+  test('an id is used once, and other texts are no ids', () => {
+    const { held, add } = setUp()
+    const id = add('alice', 'a', 1_000)
+    for (const other of ['', '__proto__', id.toUpperCase(), `${id} `]) assert.equal(held.get(other), undefined)
+    assert.deepEqual([held.remove(id), held.remove(id)], ['a', undefined])
+  })
+})

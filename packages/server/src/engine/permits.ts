@@ -1,10 +1,10 @@
 import type { Decision, Key, Permit } from 'sluicegate'
 import { type Awaitable, whenDone } from './awaitable.js'
 import { HeldById } from './held-by-id.js'
-import { otherSlotOf, type Peers } from './peers.js'
 import type { AskedPriority } from './priorities.js'
 import { nameOf } from './reservations.js'
 import type { ServedPolicy } from './served-policy.js'
+import { otherSlotOf, type Peers } from './shared-limiter.js'
 
 const MAX_PERMITS = 1_000_000
 const MAX_PERMITS_PER_KEY = 100_000

@@ -2,9 +2,9 @@ import { type Decision, type Key, PolicyError, StoreError } from 'sluicegate'
 import { DEFAULT_MAX_SETTLE } from 'sluicegate-config/table-size.js'
 import { type Awaitable, answersOf, whenDone } from './awaitable.js'
 import { HeldById } from './held-by-id.js'
-import type { Latency } from './latency.js'
-import { otherSlotOf, type Peers } from './peers.js'
+import type { Latency } from './outcome.js'
 import type { ServedPolicy } from './served-policy.js'
+import { otherSlotOf, type Peers } from './shared-limiter.js'
 import { type HeldPart, reserveAll, type TakeAllOptions, type TakePart } from './take-all.js'
 
 /** The longest time for which a reservation can be held. */

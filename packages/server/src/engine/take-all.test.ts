@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fixedWindow, manualClock, PolicyError, slidingLog, tokenBucket } from 'sluicegate'
 import { atOnce } from 'sluicegate-testkit/service/running-service.js'
+import { answersOf } from './awaitable.js'
 import { type Decision, Engine, type ServedPolicy, type TakePart } from './engine.js'
+import type { StoredLimiter } from './stored-limiter.js'
+import { takeAbove } from './take-above.js'
 
 function setUp() {
   const clock = manualClock(1_000)
@@ -136,3 +141,78 @@ test('policies are added and removed while the engine runs, up to a bound', () =
   assert.deepEqual([engine.remove('new'), engine.remove('new')], [true, false])
   assert.equal(engine.policy('new'), undefined)
 })
+
+test('values are there at once, and one promise makes all of them come later', async () => {
+  assert.deepEqual(
+    answersOf(['a', 'b'], (item, i) => item + i),
+    ['a0', 'b1'],
+  )
+  assert.deepEqual(await answersOf([1, 2], (item) => (item === 1 ? Promise.resolve(item) : item)), [1, 2])
+})
+
+test('promises before a call that throws are handled: nothing is left to end the process', async (t) => {
+  const unhandled = new AbortController()
+  t.after(() => unhandled.abort())
+  const rejected = once(process, 'unhandledRejection', { signal: unhandled.signal }).then(
+    () => assert.fail('a promise was left'),
+    () => undefined,
+  )
+  assert.throws(
+    () =>
+      answersOf([1, 2], (item) => {
+        if (item === 2) throw new RangeError('second')
+        return Promise.reject(new Error('first'))
+      }),
+    RangeError,
+  )
+  await nextTurn()
+  await nextTurn()
+  unhandled.abort()
+  await rejected
+})
+
+const FLOOR = 20
+
+function decision(allowed: boolean, remaining: number): Decision {
+  return { allowed, limit: 100, remaining, retryAfterMs: 0, resetAfterMs: 9, policy: 'api', source: 'store' }
+}
+
+/** A limiter over a store where a take meets `remaining` tokens that a look before it did not see. */
+function racing(remaining: number, cancel: () => Promise<Decision>) {
+  const calls: string[] = []
+  const limiter = {
+    isShared: true,
+    policy: { algorithm: 'token-bucket' },
+    peek: async () => decision(true, 100),
+    reserve: async () => {
+      calls.push('reserve')
+      return {
+        allowed: true,
+        waitMs: 0,
+        decision: decision(true, remaining),
+        cancel: () => {
+          calls.push('cancel')
+          return cancel()
+        },
+      }
+    },
+  } as unknown as StoredLimiter
+  return { limiter, calls }
+}
+
+test('a take over a store that left enough is not given back', async () => {
+  const { limiter, calls } = racing(FLOOR, () => assert.fail())
+  assert.equal((await takeAbove(limiter, 'k', 1, FLOOR)).allowed, true)
+  assert.deepEqual(calls, ['reserve'])
+})
+
+for (const [what, cancel] of [
+  ['is given back', async () => decision(true, FLOOR)],
+  ['stays charged when the store fails', () => Promise.reject(new Error('the connection broke'))],
+] as const) {
+  test(`a take over a store that went below the floor is denied, and ${what}`, async () => {
+    const { limiter, calls } = racing(FLOOR - 1, cancel)
+    const { allowed, retryAfterMs } = await takeAbove(limiter, 'k', 1, FLOOR)
+    assert.deepEqual([allowed, retryAfterMs, calls], [false, 1, ['reserve', 'cancel']])
+  })
+}

@@ -1,6 +1,6 @@
 import type { Decision, Key, Permit } from 'sluicegate'
 import { type Awaitable, answersOf, whenDone } from './awaitable.js'
-import type { Latency } from './latency.js'
+import type { Latency } from './outcome.js'
 import type { AskedPriority } from './priorities.js'
 import type { ServedPolicy, ServedReservation } from './served-policy.js'
 

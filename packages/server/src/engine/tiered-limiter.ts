@@ -16,7 +16,7 @@ import { movesBetween, type TierMove } from 'sluicegate-config/tiers/tier-moves.
 import type { Tiers } from 'sluicegate-config/tiers/tiers.js'
 import { type Awaitable, whenDone } from './awaitable.js'
 import { canBecome } from './can-become.js'
-import { sumOfRegion } from './region-figures.js'
+import { sumOfRegion } from './shared-limiter.js'
 import type { LimiterFigures, StoredLimiter, StoredReservation } from './stored-limiter.js'
 import { takeAbove } from './take-above.js'
 

@@ -3,6 +3,8 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { envoyDomains } from 'sluicegate-testkit/service/running-service.js'
 import { type FoundLimit, findLimit, keyOf } from './find-rule.js'
+import { HitCounts, OTHER } from './hit-counts.js'
+import { DEFAULT_LIMIT_SETTINGS, limitSettings, matchesParts } from './limit-settings.js'
 
 const digest = (text: string): string => `${text.length}`
 
@@ -106,4 +108,84 @@ test('different lists of values give different keys of at most 1,024 units, and 
   )
   assert.equal(keyOf(['alice'], digest), 'alice')
   assert.ok(keyOf(['x'.repeat(5_000)], digest).length <= 1_024)
+})
+
+test('a pattern matches what the regular expression with .* in the place of each * matches', () => {
+  const text = fc.string({ unit: fc.constantFrom('a', 'b', '/', '.'), maxLength: 12 })
+  const pattern = fc.string({ unit: fc.constantFrom('a', 'b', '/', '.', '*'), maxLength: 8 })
+  fc.assert(
+    fc.property(pattern, text, (shape, value) => {
+      const expected = new RegExp(`^${shape.replace(/[./]/g, '\\$&').replaceAll('*', '.*')}$`).test(value)
+      assert.equal(matchesParts(shape.split('*'), value), expected, `${shape} ${value}`)
+    }),
+    { numRuns: 20_000 },
+  )
+})
+
+test('prefix and suffix of a pattern do not share characters of a value', () => {
+  assert.equal(matchesParts('aba*ba'.split('*'), 'aba'), false)
+  assert.equal(matchesParts('aba*ba'.split('*'), 'ababa'), true)
+})
+
+test('a hostile pattern costs no more than its length times that of the value', () => {
+  const parts = `${'a*'.repeat(500)}b`.split('*')
+  const startMs = performance.now()
+  assert.equal(matchesParts(parts, 'a'.repeat(100_000)), false)
+  assert.ok(performance.now() - startMs < 1_000)
+})
+
+test('names with values of requests are bounded in number, and never crowd out those of rules', () => {
+  const hits = new HitCounts()
+  for (let i = 0; i < 20_000; i++) hits.count(`edge.user_${i}`, 'allowed', 1, true)
+  hits.count('edge.rule', 'denied', 2, false)
+  const names = new Map(hits.entries())
+  assert.equal(names.size, 2_002)
+  assert.equal(names.get(OTHER)?.allowed, 18_000)
+  assert.equal(names.get('edge.rule')?.denied, 2)
+})
+
+test('a long value is cut, and halves of characters count as one name', () => {
+  const hits = new HitCounts()
+  for (const end of ['a', 'b']) hits.count(`edge.user_${'x'.repeat(2_000)}${end}`, 'allowed', 1, true)
+  for (const half of ['\ud800', '\ud801']) hits.count(`edge.user_${half}`, 'allowed', 1, true)
+  const names = Array.from(hits.entries(), ([name, { allowed }]) => [name.length, allowed])
+  assert.deepEqual(names, [
+    [201, 2],
+    [11, 2],
+  ])
+})
+
+test('a name that is both of a rule and of values is one series', () => {
+  const hits = new HitCounts()
+  hits.count('edge.user_a', 'allowed', 1, true)
+  hits.count('edge.user_a', 'denied', 2, false)
+  assert.deepEqual([...hits.entries()], [['edge.user_a', { allowed: 1, denied: 2, over_quota: 0, shadowed: 0, refunded: 0 }]])
+})
+
+const noFault = (variable: string, reason: string): void => assert.fail(`${variable}: ${reason}`)
+
+test('without variables there are the defaults', () => {
+  assert.deepEqual(limitSettings({}, noFault), DEFAULT_LIMIT_SETTINGS)
+  assert.deepEqual(
+    limitSettings({ SHADOW_MODE: '', QUOTA_MODE: 'false', LIMIT_RESPONSE_HEADERS_ENABLED: '0' }, noFault),
+    DEFAULT_LIMIT_SETTINGS,
+  )
+})
+
+test('each variable of Envoy’s ratelimit service is read', () => {
+  const env = { SHADOW_MODE: 'true', QUOTA_MODE: 'T', RESPONSE_DYNAMIC_METADATA: '1', LIMIT_RESPONSE_HEADERS_ENABLED: 'TRUE' }
+  assert.deepEqual(limitSettings(env, noFault), {
+    shadowMode: true,
+    quotaMode: true,
+    dynamicMetadata: true,
+    headers: { limit: 'RateLimit-Limit', remaining: 'RateLimit-Remaining', reset: 'RateLimit-Reset' },
+  })
+  const names = { LIMIT_LIMIT_HEADER: 'x-limit', LIMIT_REMAINING_HEADER: 'x-left', LIMIT_RESET_HEADER: 'x-reset' }
+  assert.deepEqual(limitSettings({ ...env, ...names }, noFault).headers, { limit: 'x-limit', remaining: 'x-left', reset: 'x-reset' })
+})
+
+test('a variable that is neither true nor false is a fault', () => {
+  const faults: string[] = []
+  limitSettings({ SHADOW_MODE: 'yes' }, (variable, reason) => faults.push(`${variable} ${reason}`))
+  assert.deepEqual(faults, ['SHADOW_MODE must be true or false, not "yes"'])
 })

@@ -1,6 +1,6 @@
 import type { Rule, RuleLevel, RuleLimit, RulesOfKey } from 'sluicegate-config/envoy/rule.js'
-import { clientKey } from '../client-key.js'
-import { matchesParts } from './wildcard.js'
+import { clientKey } from '../access.js'
+import { matchesParts } from './limit-settings.js'
 
 /** One entry of a descriptor. */
 export interface Entry {

@@ -1,7 +1,7 @@
 import { fixedWindow } from 'sluicegate'
 import { type RuleLimit, UNITS, type UnitName } from 'sluicegate-config/envoy/rule.js'
 import type { Priorities } from 'sluicegate-config/priorities.js'
-import { clientKey } from '../client-key.js'
+import { clientKey } from '../access.js'
 import type { AskedPriority, Engine, ServedPolicy } from '../engine/engine.js'
 import { type Entry, type FoundLimit, keyOf } from './find-rule.js'
 import { type LimitOverride, LimitRequestError } from './limit-request.js'

@@ -1,22 +1,28 @@
 import { createHash } from 'node:crypto'
 import type { EnvoyDomain } from 'sluicegate-config/envoy/envoy-domain.js'
-import type { RuleLimit } from 'sluicegate-config/envoy/rule.js'
+import { type RuleLimit, UNITS } from 'sluicegate-config/envoy/rule.js'
 import {
   type AskedPriority,
   type Awaitable,
   answersOf,
   type Decision,
   type Engine,
+  type Policy,
   type ServedPolicy,
   type TakePart,
   whenDone,
 } from '../engine/engine.js'
-import { descriptorStatus, limitHeaders, NO_LIMIT, UNLIMITED } from './descriptor-status.js'
-import { dynamicMetadata } from './dynamic-metadata.js'
 import { type Entry, type FoundLimit, findLimit } from './find-rule.js'
 import { HitCounts, type HitOutcome } from './hit-counts.js'
-import { type Descriptor, type DescriptorStatus, type LimitRequest, LimitRequestError, type LimitResponse } from './limit-request.js'
-import { DEFAULT_LIMIT_SETTINGS, type LimitSettings } from './limit-settings.js'
+import {
+  type CurrentLimit,
+  type Descriptor,
+  type DescriptorStatus,
+  type LimitRequest,
+  LimitRequestError,
+  type LimitResponse,
+} from './limit-request.js'
+import { DEFAULT_LIMIT_SETTINGS, type LimitHeaderNames, type LimitSettings } from './limit-settings.js'
 import { type FoundOverride, Overrides } from './overrides.js'
 
 /** A request of Envoy has a handful of both. */
@@ -338,4 +344,117 @@ function withoutPriority(
 
 function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('base64url')
+}
+
+type Metadata = Readonly<Record<string, unknown>>
+
+/** The dynamic metadata of a response: the request, and the metadata of the limits that it has passed, merged. */
+function dynamicMetadata({ domain, descriptors, hitsAddend }: LimitRequest, passed: readonly (Metadata | undefined)[]): Metadata {
+  const merged: Record<string, unknown> = {}
+  for (const metadata of passed) if (metadata !== undefined) merge(merged, metadata)
+  return {
+    domain,
+    descriptors: descriptors.map(descriptorMetadata),
+    ...(hitsAddend !== 0 && { hitsAddend }),
+    ...(Object.keys(merged).length > 0 && { metadata: merged }),
+  }
+}
+
+function descriptorMetadata({ entries, limit, hitsAddend }: Descriptor): Metadata {
+  return {
+    entries: entries.map(({ key, value }) => `${key}=${value}`),
+    ...(limit && { limit: `requests_per_unit:${limit.requestsPerUnit} unit:${unitName(limit.unit)}` }),
+    ...(hitsAddend !== undefined && { hitsAddend }),
+  }
+}
+
+function unitName(number: number): string {
+  const [name = 'UNKNOWN'] = Object.entries(UNITS).find(([, unit]) => unit.number === number) ?? []
+  return name.toUpperCase()
+}
+
+/** The first value of a name stays; mappings are merged. */
+function merge(target: Record<string, unknown>, source: Metadata): void {
+  for (const [name, value] of Object.entries(source)) {
+    const present = Object.hasOwn(target, name) ? target[name] : undefined
+    if (present === undefined) define(target, name, isMapping(value) ? structuredClone(value) : value)
+    else if (isMapping(present) && isMapping(value)) merge(present, value)
+  }
+}
+
+/** Names come from files, and one of them may be `__proto__`. */
+function define(target: Record<string, unknown>, name: string, value: unknown): void {
+  Object.defineProperty(target, name, { value, enumerable: true, writable: true, configurable: true })
+}
+
+function isMapping(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+const MAX_UINT32 = 0xffff_ffff
+
+const NO_LIMIT: DescriptorStatus = { over: false, limit: undefined, remaining: 0, resetS: 0 }
+const UNLIMITED: DescriptorStatus = { over: false, limit: undefined, remaining: MAX_UINT32, resetS: 0 }
+
+/**
+ * What a response says of a descriptor with a limit. Without `decision` the limit is 0.
+ *
+ * @param floor tokens that are left in any case, which the limit does not have.
+ */
+function descriptorStatus(
+  limit: RuleLimit,
+  policy: Policy | undefined,
+  decision: Decision | undefined,
+  over: boolean,
+  nowMs: number,
+  { isTiered, floor }: { readonly isTiered: boolean; readonly floor: number },
+): DescriptorStatus {
+  const current = currentLimit(limit, isTiered ? policy : undefined)
+  const windowEndMs = windowLeftMs(limit, policy, nowMs)
+  if (decision === undefined) return { over, limit: current, remaining: 0, resetS: Math.ceil(windowEndMs / 1_000) }
+  const { allowed, remaining, retryAfterMs, resetAfterMs } = decision
+  const waitMs = allowed || !Number.isFinite(retryAfterMs) ? resetAfterMs : retryAfterMs
+  return {
+    over,
+    limit: current,
+    remaining: Math.min(Math.floor(Math.max(0, remaining - floor) / limit.cost), MAX_UINT32),
+    resetS: Math.ceil((waitMs > 0 ? waitMs : windowEndMs) / 1_000),
+  }
+}
+
+/** The limit of the rule, or of the key's tier. */
+function currentLimit({ requestsPerUnit, unit, name }: RuleLimit, tier: Policy | undefined): CurrentLimit {
+  if (tier === undefined) return { requestsPerUnit, unit: unit === undefined ? 0 : UNITS[unit].number, name }
+  const number = Object.values(UNITS).find(({ windowMs }) => windowMs === tier.windowMs)?.number
+  return { requestsPerUnit: tier.limit, unit: number ?? 0, name }
+}
+
+/** The time to the end of an aligned window, also for a key that nothing was taken from; 0 for buckets and windows of the calendar. */
+function windowLeftMs({ unit }: RuleLimit, policy: Policy | undefined, nowMs: number): number {
+  if (policy !== undefined && (policy.algorithm !== 'fixed-window' || policy.calendar !== undefined)) return 0
+  const windowMs = policy?.windowMs ?? (unit === undefined ? 1_000 : UNITS[unit].windowMs)
+  return windowMs - (nowMs % windowMs)
+}
+
+/** Headers of the descriptor that is nearest to its limit; of those that are over it the last one, and quotas after all others. */
+function limitHeaders(
+  names: LimitHeaderNames,
+  statuses: readonly DescriptorStatus[],
+  isQuota: (place: number) => boolean,
+): (readonly [string, string])[] {
+  let nearest: DescriptorStatus | undefined
+  let remaining = Number.POSITIVE_INFINITY
+  for (const [i, status] of statuses.entries()) {
+    if (status.limit === undefined) continue
+    const isDenying = status.over && !isQuota(i)
+    if (!isDenying && status.remaining >= remaining) continue
+    nearest = status
+    remaining = isDenying ? 0 : status.remaining
+  }
+  if (nearest?.limit === undefined) return []
+  return [
+    [names.limit, String(nearest.limit.requestsPerUnit)],
+    [names.remaining, String(nearest.remaining)],
+    [names.reset, String(nearest.resetS)],
+  ]
 }

@@ -1,9 +1,9 @@
 import type { HotKey } from 'sluicegate'
 import type { SampledEngine, SampledPolicy } from '../dashboard/sampler.js'
 import type { Engine } from '../engine/engine.js'
-import { Latency } from '../engine/latency.js'
-import { type RegionFigures, sumOfRegion } from '../engine/region-figures.js'
+import { Latency } from '../engine/outcome.js'
 import type { Counts } from '../engine/served-policy.js'
+import { type RegionFigures, sumOfRegion } from '../engine/shared-limiter.js'
 import type { ReloadState } from '../reload.js'
 
 /** As many as the page may rank, and ten times as many to merge. */

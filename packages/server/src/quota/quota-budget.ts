@@ -1,6 +1,5 @@
 import type { Assignment } from './assignment.js'
 import { BurstLedger } from './burst-ledger.js'
-import { fairShares } from './fair-shares.js'
 import { type Grant, Holder } from './holder.js'
 
 /** What all data planes together may admit: `burst + ratePerSecond * length` in any interval, and the tokens by which the bound is exceeded. */
@@ -451,4 +450,22 @@ function fillSecondsFor(ratePerSecond: number): number {
 
 function numbersOf({ tokensPerFill, maxTokens }: Grant): Grant {
   return { tokensPerFill, maxTokens }
+}
+
+/**
+ * Splits `total` by max-min fairness: who wants less than an equal share gets it whole, and what they leave is split equally among the others. A
+ * claim above the equal share gains nothing, so an absurd one harms no other.
+ *
+ * @returns one share for each of `wanted`, none above it.
+ */
+function fairShares(wanted: readonly number[], total: number): number[] {
+  const shares = new Array<number>(wanted.length).fill(0)
+  const order = Array.from(wanted, (_, index) => index).sort((a, b) => (wanted[a] as number) - (wanted[b] as number))
+  let left = total
+  for (const [position, index] of order.entries()) {
+    const share = Math.max(0, Math.min(wanted[index] as number, left / (order.length - position)))
+    shares[index] = share
+    left -= share
+  }
+  return shares
 }

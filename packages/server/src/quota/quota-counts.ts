@@ -1,3 +1,4 @@
+import type { Entry } from '../envoy/find-rule.js'
 import type { Assignment } from './assignment.js'
 
 /** What became of the buckets of one policy. */
@@ -39,4 +40,56 @@ export class QuotaCounts {
   get byPolicy(): ReadonlyMap<string, PolicyQuotaCounts> {
     return this.#byPolicy
   }
+}
+
+/** Bounds on what data planes may use. */
+export interface QuotaBounds {
+  readonly maxStreams: number
+  /** Buckets of all streams, and budgets that wait to be full again. */
+  readonly maxBuckets: number
+  readonly maxBucketsPerStream: number
+  /** Buckets that share one budget: its parts are planned together. */
+  readonly maxBucketsPerBudget: number
+  /** Usages that one stream may report at once, and each second. */
+  readonly reportBurst: number
+  readonly reportsPerSecond: number
+  /** How long the first report of a stream may take, how long it may be without a report later, and how long it may leave an assignment unread. */
+  readonly firstReportMs: number
+  readonly idleStreamMs: number
+  readonly unreadMs: number
+}
+
+export const DEFAULT_QUOTA_BOUNDS: QuotaBounds = {
+  maxStreams: 2_000,
+  maxBuckets: 50_000,
+  maxBucketsPerStream: 1_000,
+  maxBucketsPerBudget: 2_000,
+  reportBurst: 20_000,
+  reportsPerSecond: 5_000,
+  firstReportMs: 15_000,
+  idleStreamMs: 300_000,
+  unreadMs: 30_000,
+}
+
+const MAX_ENTRIES = 16
+const MAX_LENGTH = 1_024
+
+/** What identifies a bucket: entries in the order of their keys, each key once. */
+export interface BucketId {
+  readonly entries: readonly Entry[]
+  /** The same for the same entries, and for no others. */
+  readonly text: string
+}
+
+/** The id of these entries; undefined for one that has none or an empty one, the same key twice, or too much text. */
+export function bucketIdOf(entries: readonly Entry[]): BucketId | undefined {
+  if (entries.length === 0 || entries.length > MAX_ENTRIES) return undefined
+  const sorted = [...entries].sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
+  let length = 0
+  for (const [i, { key, value }] of sorted.entries()) {
+    if (key === '' || value === '' || key === sorted[i - 1]?.key) return undefined
+    length += key.length + value.length
+  }
+  if (length > MAX_LENGTH) return undefined
+  return { entries: sorted, text: JSON.stringify(sorted.flatMap(({ key, value }) => [key, value])) }
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { parseConfig } from 'sluicegate-config/read-config.js'
 import { envoyDomains } from 'sluicegate-testkit/service/running-service.js'
 import { Engine } from '../engine/engine.js'
-import { bucketIdOf } from './bucket-id.js'
+import { bucketIdOf } from './quota-counts.js'
 import { budgetNumbers, QuotaRules } from './quota-rules.js'
 
 const POLICIES = `policies:

@@ -4,7 +4,7 @@ import type { RuleLevel } from 'sluicegate-config/envoy/rule.js'
 import { isSplittable, type QuotaRule } from 'sluicegate-config/quotas.js'
 import type { Engine, Policy } from '../engine/engine.js'
 import { type Entry, findLimit, keyOf, ruleOf } from '../envoy/find-rule.js'
-import { matchesParts } from '../envoy/wildcard.js'
+import { matchesParts } from '../envoy/limit-settings.js'
 import type { BudgetNumbers } from './quota-budget.js'
 
 /** What a bucket may use: a part of a budget, everything, or nothing. */

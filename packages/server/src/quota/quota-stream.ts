@@ -1,7 +1,7 @@
 import type { Entry } from '../envoy/find-rule.js'
 import type { Assignment } from './assignment.js'
-import type { BucketId } from './bucket-id.js'
 import type { Holder } from './holder.js'
+import type { BucketId } from './quota-counts.js'
 import type { SharedQuota } from './shared-quota.js'
 
 /** What a data plane reports of one bucket. */

@@ -1,5 +1,5 @@
+import { Places } from './burst-ledger.js'
 import type { Holder } from './holder.js'
-import { Places } from './places.js'
 import { type BudgetNumbers, type BudgetOptions, QuotaBudget } from './quota-budget.js'
 import type { FoundQuota, QuotaLimit } from './quota-rules.js'
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { type Admission, firstOver, Random, shortOrLong, specOf } from 'sluicegate-testkit'
 import { createLimiter } from '../create-limiter.js'
 import type { Grant } from '../lease/grant.js'
@@ -9,7 +9,8 @@ import type { Limiter } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import { fixedWindow, gcra, slidingLog, slidingWindow, tokenBucket } from '../policy/single-policy.js'
 import { type ManualClock, manualClock } from '../time/clock.js'
-import type { BookingService } from '../waiting/reserving.js'
+import type { Booking, BookingService } from '../waiting/reserving.js'
+import { GrantedLeases, Holdings } from './holdings.js'
 import { keepRoomForLeases, leasedFrom, policyUnderLease } from './memory-lease.js'
 import { grantIn, numbersOfLease } from './message.js'
 
@@ -203,3 +204,75 @@ function history(policy: Policy, random: Random, rules: Rules): Admission[] {
   desk.close()
   return admissions
 }
+
+const MOST_HELD = 100_000
+const POLICY = gcra({ limit: 10, window: '1s', burst: 20 })
+
+function booking(atUs: number): Booking {
+  const decision = { allowed: true, limit: 10, remaining: 0, retryAfterMs: 0, resetAfterMs: 0, policy: 'x', source: 'memory' } as const
+  return { key: 'a', cost: 1, allowed: true, bookedUs: atUs, atUs, maybeSooner: false, decision }
+}
+
+test('a booking is held until nothing of it could come back, and those that are over make room', () => {
+  const holdings = new Holdings(() => POLICY)
+  for (let id = 0; id < shortOrLong(2, 10) * MOST_HELD; id++) {
+    // A bucket is full again after 2 s; so 20 are ever of use.
+    const nowUs = id * 100_000
+    holdings.addBooking(id, booking(nowUs), nowUs)
+    assert.ok(holdings.booking(id) !== undefined && (id < 19 || holdings.booking(id - 19) !== undefined))
+  }
+  const held = [...holdings.latestFirst()]
+  assert.ok(held.length <= 40, `${held.length}`)
+  assert.deepEqual([...holdings.latestFirst()], [])
+})
+
+test('one worker holds so much at once, and no more', () => {
+  const holdings = new Holdings(() => slidingWindow({ limit: 10, window: '1h' }))
+  for (let id = 0; id <= MOST_HELD; id++) holdings.addBooking(id, booking(0), 0)
+  assert.equal(holdings.booking(MOST_HELD), undefined)
+  assert.equal([...holdings.latestFirst()].length, MOST_HELD)
+})
+
+test('what is held comes back the latest first, whatever came between', () => {
+  const holdings = new Holdings(() => slidingWindow({ limit: 10, window: '1h' }))
+  const times = Array.from({ length: 20 }, (_, i) => i)
+  for (const us of times) holdings.addBooking(us, booking(us), 0)
+  assert.deepEqual(
+    [...holdings.latestFirst()].map((holding) => holding.booking?.atUs),
+    times.reverse(),
+  )
+})
+
+describe('granted leases', () => {
+  const POLICY = fixedWindow({ limit: 100, window: '1h' })
+
+  function lentFrom(tokens: number) {
+    const clock = manualClock(3_600_000)
+    const desk = createLimiter(POLICY, { clock }) as Limiter & BookingService
+    const granted = new GrantedLeases()
+    const nowUs = clock.nowMs() * 1000
+    granted.add(1, { service: desk, policy: POLICY, bookings: [desk.book('k', tokens, 0)], flowsBack: false }, nowUs)
+    return { clock, desk, granted, left: () => desk.peek('k').remaining }
+  }
+
+  test('a worker gives back what it was granted, and no more than that', () => {
+    const { granted, left } = lentFrom(10)
+    granted.giveBack(1, 4, 4, POLICY)
+    assert.equal(left(), 94)
+    granted.giveBack(1, 40, 40, POLICY)
+    assert.equal(left(), 100)
+    granted.giveBack(1, 10, 10, POLICY)
+    granted.giveBack(2, 10, 10, POLICY)
+    assert.equal(left(), 100)
+  })
+
+  test('nothing comes back into another window, nor of what was granted under another policy', () => {
+    const { clock, desk, granted, left } = lentFrom(10)
+    granted.giveBack(1, 1, 1, { ...POLICY } as typeof POLICY)
+    assert.equal(left(), 90)
+    clock.advance(3_600_000)
+    desk.take('k', 50)
+    granted.giveBack(1, 10, 10, POLICY)
+    assert.equal(left(), 50)
+  })
+})

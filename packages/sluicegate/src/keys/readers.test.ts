@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
+import { Random, shortOrLong } from 'sluicegate-testkit'
 import { factsOf } from 'sluicegate-testkit/keys/address-corpus.js'
 import { address } from './address.js'
-import { type KeyReader, keyOf } from './key-reader.js'
-import { type ApiKeyOptions, apiKey, header, method, route, type Subject, subject } from './readers.js'
+import { fittedKey, type KeyReader, keyOf } from './key-reader.js'
+import { type ApiKeyOptions, apiKey, compose, header, method, route, type Subject, subject } from './readers.js'
 
 const SECRET_KEY = 'sk_live_4eC39HqLyjWDarjtT1zdp7dc'
 
@@ -130,4 +131,188 @@ test('a reader of one’s own is as good; without a key it is refused by its nam
       message: /^key: mine found no key/,
     })
   }
+})
+
+const part = (key: string | undefined): KeyReader => ({ name: 'part', read: () => key })
+const composed = (...parts: readonly (string | undefined)[]): string | undefined => compose(...parts.map(part)).read(factsOf(), undefined)
+
+test('parts stand beside each other, readable', () => {
+  const facts = factsOf({ remoteAddress: '::ffff:203.0.113.7', method: 'POST', route: '/login' })
+  assert.equal(keyOf(compose(address(), method(), route()), facts, undefined), '203.0.113.7|method:POST|route:/login')
+})
+
+test('other parts make another key, whatever they hold and however they are nested', () => {
+  const seen = new Map<string, string>()
+  const pieces = ['|', '\\', 'a', 'b', '||', '\\|', '|\\', '\\\\', ':', '_', '\0', '\ud800', '\udc00', '{', '}', 'sha256:']
+  for (let seed = 0; seed < 20_000; seed++) {
+    const random = new Random(seed)
+    const parts = Array.from({ length: random.integer(2, 4) }, () =>
+      Array.from({ length: random.integer(1, 3) }, () => random.pick(pieces)).join(''),
+    )
+    const key = composed(...parts) as string
+    const what = JSON.stringify(parts)
+    assert.equal(seen.get(key) ?? what, what, key)
+    seen.set(key, what)
+    const [first = '', second = '', ...rest] = parts
+    if (rest.length > 0) assert.notEqual(composed(composed(first, second), ...rest), key)
+  }
+  assert.ok(seen.size > 5000)
+})
+
+test('parts can be parsed from a composed key, at its unescaped separators', () => {
+  for (let seed = 0; seed < 2000; seed++) {
+    const random = new Random(seed)
+    const parts = Array.from({ length: random.integer(2, 8) }, () =>
+      String.fromCharCode(
+        ...Array.from({ length: random.integer(1, 6) }, () => random.pick([0x7c, 0x5c, 0x61, random.integer(0, 0xffff)])),
+      ),
+    )
+    assert.deepEqual(taken(composed(...parts) as string), parts)
+  }
+})
+
+test('long keys stay apart by any of their units, and fit', () => {
+  const long = 'x'.repeat(600)
+  const keys = [composed(long, long), composed(`${long}x`, long), composed(long, `${long}x`), composed(long, `${long.slice(1)}y`)]
+  assert.equal(new Set(keys).size, 4)
+  for (const key of keys) assert.match(key as string, /^sha256:[\w-]{43}$/)
+  assert.equal(composed('x'.repeat(511), 'x'.repeat(512))?.length, 1024)
+})
+
+test('a part without a key leaves the whole without; a part has an otherwise of its own', () => {
+  assert.equal(composed('a', undefined), undefined)
+  assert.equal(composed('', 'a'), undefined)
+  const user = subject((request: { user?: string }) => request.user, { otherwise: address() })
+  const key = compose(user, method())
+  const facts = factsOf({ remoteAddress: '203.0.113.7' })
+  assert.equal(keyOf(key, facts, { user: 'ann' }), 'subject:ann|method:GET')
+  assert.equal(keyOf(key, facts, {}), '203.0.113.7|method:GET')
+  const strict = compose(header('x-tenant'), method())
+  assert.throws(() => keyOf(strict, facts, {}), { code: 'KEY_MISSING', message: /compose\(header\(x-tenant\), method\(\)\) found no key/ })
+})
+
+test('fewer than two readers, more than eight, and what is no reader are refused', () => {
+  assert.throws(() => compose(), { code: 'OPTION_INVALID', option: 'readers' })
+  assert.throws(() => compose(method()), { code: 'OPTION_INVALID', option: 'readers' })
+  assert.throws(() => compose(...Array.from({ length: 9 }, method)), { code: 'OPTION_INVALID', option: 'readers' })
+  assert.throws(() => compose(method(), (() => 'x') as never), { code: 'OPTION_INVALID', option: 'readers[1]' })
+  assert.throws(() => compose(method(), 'x' as never), { code: 'OPTION_INVALID', option: 'readers[1]' })
+})
+
+/** The parts of a composed key. */
+function taken(key: string): string[] {
+  const parts = ['']
+  for (let i = 0; i < key.length; i++) {
+    if (key[i] === '|') parts.push('')
+    else parts.push((parts.pop() as string) + (key[i] === '\\' ? key[++i] : key[i]))
+  }
+  return parts
+}
+
+interface Asked {
+  readonly reader: KeyReader
+  readonly key: string
+  /** Whose key it is, in a form that is surely injective. */
+  readonly whose: unknown
+}
+
+const PIECES = [
+  '|',
+  '\\',
+  '\\|',
+  ':',
+  'a',
+  'ada',
+  'x-user',
+  'header:',
+  'subject:',
+  'method:GET',
+  'route',
+  'route:',
+  'key:',
+  'sha256:',
+  '203.0.113.7',
+]
+
+/** A value that a client made up; now and then a key that was seen, or one too long for a limiter. */
+function hostile(random: Random, seen: readonly string[]): string {
+  if (seen.length > 0 && random.chance(0.15)) return random.pick(seen)
+  if (random.chance(0.05)) return random.pick(PIECES).repeat(1_100)
+  return Array.from({ length: random.integer(1, 4) }, () => random.pick(PIECES)).join('')
+}
+
+function single(random: Random, seen: readonly string[]): Asked {
+  const value = hostile(random, seen)
+  const ask = (reader: KeyReader, facts: Parameters<typeof factsOf>[0], kind: string, own: string): Asked => ({
+    reader,
+    key: keyOf(reader, factsOf(facts), undefined),
+    whose: [kind, own],
+  })
+  switch (random.integer(0, 5)) {
+    case 0: {
+      const name = random.pick(['x-user', 'x|user', 'x-user|method'])
+      return ask(header(name), { headers: { [name]: value } }, `header ${name}`, value.trim())
+    }
+    case 1:
+      return ask(
+        subject(() => value),
+        {},
+        'subject',
+        value,
+      )
+    case 2:
+      return ask(route(), { route: value }, 'route', value)
+    case 3: {
+      const name = random.pick(['GET', 'POST', 'MADE|UP'])
+      return ask(method(), { method: name }, 'method', name === 'MADE|UP' ? 'other' : name)
+    }
+    case 4: {
+      const remoteAddress = random.pick(['203.0.113.7', '203.0.113.8', '2001:db8::1'])
+      return ask(address(), { remoteAddress }, 'address', remoteAddress)
+    }
+    default:
+      return ask(apiKey(), { headers: { 'x-api-key': value } }, 'api key', value.trim())
+  }
+}
+
+function asked(random: Random, seen: readonly string[], depth = 2): Asked {
+  if (depth === 0 || random.chance(0.4)) return single(random, seen)
+  const parts = Array.from({ length: random.integer(2, 3) }, () => asked(random, seen, depth - 1))
+  const readers = parts.map(({ reader, key }): KeyReader => ({ name: reader.name, read: () => key }))
+  return { reader: compose(...readers), key: keyOf(compose(...readers), factsOf(), undefined), whose: parts.map(({ whose }) => whose) }
+}
+
+const KEYS = shortOrLong(8_000, 30_000)
+
+test('no key of readers, however they are composed, is that of another, whatever clients send', () => {
+  const random = new Random(20_261_122)
+  const seen = new Map<string, string>()
+  const keys: string[] = []
+  for (let i = 0; i < KEYS; i++) {
+    const { key, whose } = asked(random, keys)
+    const owner = JSON.stringify(whose)
+    assert.equal(seen.get(key) ?? owner, owner, key)
+    assert.ok(key.length <= 1_024)
+    if (!seen.has(key) && keys.length < 2_000) keys.push(key)
+    seen.set(key, owner)
+  }
+  assert.ok(seen.size > KEYS / 3, `only ${seen.size} keys`)
+})
+
+test('the value of one header is never the key of a header and a method', () => {
+  const user = header('x-user')
+  const of = (reader: KeyReader, value: string): string => keyOf(reader, factsOf({ headers: { 'x-user': value } }), undefined)
+  assert.equal(of(compose(user, method()), 'ada'), 'header:x-user:ada|method:GET')
+  assert.notEqual(of(user, 'ada|method:GET'), of(compose(user, method()), 'ada'))
+  assert.equal(of(user, 'ada'), 'header:x-user:ada', 'a value without a bar is written as it is')
+})
+
+test('a short key that looks like the digest of a long one is another key', () => {
+  const digest = fittedKey('x'.repeat(2_000))
+  assert.match(digest, /^sha256:[\w-]{43}$/)
+  assert.notEqual(fittedKey(digest), digest)
+  assert.equal(fittedKey('sha256:short'), 'sha256:short')
+  const long = header('x-user')
+  const key = keyOf(long, factsOf({ headers: { 'x-user': 'x'.repeat(2_000) } }), undefined)
+  assert.equal(key, long.read(factsOf({ headers: { 'x-user': 'x'.repeat(2_000) } }), undefined), 'a digest is not digested again')
 })

@@ -1,17 +1,22 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { after, type TestContext, test } from 'node:test'
 import {
   ALGORITHM_NAMES,
   compareSeeds,
+  crewFor,
+  EndlessDemand,
   firstMismatch,
+  firstPositionExcess,
+  firstShortfall,
   newestFirst,
+  Random,
   replayedInMemory,
   savedSeeds,
   seedsFrom,
   sequenceOf,
   shortOrLong,
 } from 'sluicegate-testkit'
-import type { Limiter } from '../index.js'
+import { createLimiter, type Limiter, slidingLog } from '../index.js'
 
 const PLAIN_SEQUENCES = shortOrLong(150, 1_500)
 /** Of each algorithm, with all verbs. */
@@ -70,3 +75,72 @@ test('a wrong answer in any field and at any step is noticed', () => {
     }
   }
 })
+
+const WORKERS = shortOrLong(2, 4)
+const LIMIT = 1000
+const WINDOW_US = 1_000_000
+const LENGTH_US = 10 * WINDOW_US
+/** At the start of a window. */
+const START_US = 1_789_000_000_000_000
+const PLANTED = shortOrLong(8, 20)
+const HOT = 'hot'
+
+const crew = crewFor({ after }, WORKERS)
+
+test(`the log proof: ${WORKERS} threads that never stop asking get ${LIMIT} in every window of ten seconds, and in no position one more`, async (t) => {
+  const clockUs = new BigInt64Array(new SharedArrayBuffer(8)).fill(BigInt(START_US))
+  const clock = { nowMs: () => Number(Atomics.load(clockUs, 0)) / 1000 }
+  const limiter = createLimiter(slidingLog({ limit: LIMIT, window: WINDOW_US / 1000 }), { clock, maxKeys: 10 })
+  await crew.attach({ handle: limiter.handle(), clockUs })
+  const random = new Random(8)
+  // First some demand here and there, so that what passes is spread over the window; from then on more than there can be.
+  const early = await sparseDemand(clockUs, random)
+  const { momentsUs, readings } = await endlessDemand(t, clockUs, random)
+  const admissions = [...early, ...readings].sort((a, b) => a - b).map((atUs) => ({ atUs, cost: 1 }))
+
+  assert.equal(firstPositionExcess(LIMIT, WINDOW_US, admissions), undefined)
+  assert.equal(firstShortfall(LIMIT, WINDOW_US, admissions, momentsUs), undefined)
+  assert.ok(early.length > LIMIT / 2 && early.length < LIMIT && momentsUs.length > 500)
+  assert.ok(new Set(admissions.map(({ atUs }) => atUs)).size > 200)
+
+  // One more anywhere, or one fewer, and the proof would have failed.
+  for (let planted = 0; planted < PLANTED; planted++) {
+    const atUs = random.integer(START_US + WINDOW_US, Number(clockUs[0]))
+    const over = firstPositionExcess(LIMIT, WINDOW_US, [...admissions, { atUs: momentsUs.find((us) => us >= atUs) ?? atUs, cost: 1 }])
+    assert.equal(over?.admitted, LIMIT + 1)
+    const gone = random.integer(early.length, admissions.length - 1)
+    assert.equal(firstShortfall(LIMIT, WINDOW_US, admissions.toSpliced(gone, 1), momentsUs)?.admitted, LIMIT - 1)
+  }
+})
+
+/** Answers the readings by which takes passed. */
+async function sparseDemand(clockUs: BigInt64Array, random: Random): Promise<readonly number[]> {
+  const readings: number[] = []
+  while (readings.length < LIMIT / 2 + 2 * WORKERS) {
+    const passed = (await crew.ask({ kind: 'take', keys: [HOT], rounds: 1 })) as number[][]
+    for (const count of passed.flat()) for (let i = 0; i < count; i++) readings.push(Number(clockUs[0]))
+    Atomics.add(clockUs, 0, BigInt(random.integer(1, WINDOW_US / 150)))
+  }
+  return readings
+}
+
+/** Returns the times of denials, each as the clock showed it, and the readings by which takes passed. */
+async function endlessDemand(
+  t: TestContext,
+  clockUs: BigInt64Array,
+  random: Random,
+): Promise<{ momentsUs: readonly number[]; readings: readonly number[] }> {
+  const demand = new EndlessDemand(crew, HOT, 1)
+  t.after(() => demand.end())
+  const momentsUs: number[] = []
+  for (
+    let nowUs = Number(clockUs[0]);
+    nowUs < START_US + LENGTH_US;
+    nowUs += random.pick([1, random.integer(1, 1000), random.integer(1, 15_000)])
+  ) {
+    Atomics.store(clockUs, 0, BigInt(nowUs))
+    demand.awaitDenialAt(nowUs)
+    momentsUs.push(nowUs)
+  }
+  return { momentsUs, readings: await demand.end() }
+}

@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
+import { Hono } from 'hono'
 import { headerOf, type PlainRequest, plainFacts, statusOf as statusNow } from 'sluicegate-testkit/adapters/http-client.js'
+import { freshWarnings } from 'sluicegate-testkit/unhandled-rejections.js'
+import { rateLimit as limitFetch } from '../adapters/fetch.js'
+import { rateLimit as limitHono } from '../adapters/hono.js'
 import type { Awaitable } from '../awaitable.js'
-import { allOf, createLimiter, gcra } from '../index.js'
-import { address, apiKey } from '../keys/index.js'
+import { allOf, createLimiter, gcra, tokenBucket } from '../index.js'
+import { address, apiKey, compose, method } from '../keys/index.js'
 import type { Denial } from './denial.js'
 import type { DenialResponse } from './denial-response.js'
+import { type GivenKey, keyFinder } from './key-source.js'
 import { Middleware, type MiddlewareResult } from './middleware.js'
 import type { MiddlewareOptions } from './middleware-options.js'
 
@@ -75,4 +80,103 @@ test('of several limits one without a key denies before any is charged, or is le
   assert.equal(counted.peek('all').remaining, 1)
   assert.equal(statusOf(asking({ limits, onMissingKey: 'skip' })()), 200)
   assert.equal(counted.peek('all').remaining, 0)
+})
+
+const found = (given: unknown): Awaitable<unknown> => keyFinder(() => given as GivenKey)(plainFacts({}), {})
+
+test('a function may give a number, which is one key with its text', () => {
+  assert.deepEqual([7, '7', 7n].map(found), ['7', '7', '7'])
+  assert.deepEqual(found([7, 'ada']), ['7', 'ada'])
+})
+
+test('no key is none, and what can be none is a fault', () => {
+  for (const none of [undefined, null, '', [], ['ada', null]]) assert.equal(found(none), undefined)
+  for (const wrong of [Number.NaN, Number.POSITIVE_INFINITY, true, {}, Symbol('ada'), ['ada', {}]]) {
+    assert.throws(() => found(wrong), { code: 'KEY_INVALID', option: 'key' })
+  }
+})
+
+describe('whole ipv6', () => {
+  freshWarnings()
+
+  test('a function that returns a whole IPv6 address is warned of, once', async () => {
+    const codes: unknown[] = []
+    const listen = (warning: Error & { code?: string }): void => void codes.push(warning.code)
+    process.on('warning', listen)
+    let key = ''
+    const find = keyFinder(() => key)
+    const keys = ['203.0.113.7', '::1', 'user:7', '2001:db8:0:4200::/56', '::ffff:203.0.113.7', '00:11:22:33:44:55:66:77']
+    for (key of keys) assert.equal(find(plainFacts({}), {}), key)
+    await new Promise(setImmediate)
+    assert.deepEqual(codes, [])
+    for (key of ['2001:db8:0:4217::1', '2001:db8:0:4217::2']) assert.equal(find(plainFacts({}), {}), key)
+    await new Promise(setImmediate)
+    process.off('warning', listen)
+    assert.deepEqual(codes, ['SLUICEGATE_IPV6_WHOLE'])
+  })
+})
+
+describe('fetch address', () => {
+  freshWarnings()
+
+  const limiter = createLimiter(tokenBucket({ limit: 5, window: '1m' }))
+  const CURE = /say remoteAddress, or a key that needs none/
+
+  /** Runs as if in a runtime that is known to tell no address. */
+  function onTheEdge(run: () => void): void {
+    Object.assign(globalThis, { EdgeRuntime: 'edge-runtime' })
+    try {
+      run()
+    } finally {
+      Reflect.deleteProperty(globalThis, 'EdgeRuntime')
+    }
+  }
+
+  test('in a runtime without addresses a limit by address is refused when it is made, with a remedy', () => {
+    onTheEdge(() => {
+      for (const make of [limitFetch, limitHono] as ((options: object) => unknown)[]) {
+        for (const options of [{ limiter }, { limiter, key: address() }, { limits: [{ limiter, key: apiKey() }, { limiter }] }]) {
+          assert.throws(() => make(options), { code: 'KEY_MISSING', option: 'key', message: CURE })
+        }
+        const seen = { limiter, remoteAddress: () => '192.0.2.1' }
+        const others = [address({ trustedHops: 1 }), apiKey(), apiKey({ otherwise: address() }), compose(apiKey(), method())]
+        for (const options of [seen, { limiter, key: () => 'all' }, ...others.map((key) => ({ limiter, key }))]) assert.ok(make(options))
+      }
+    })
+  })
+
+  test('in other runtimes a request without an address is denied, and one warning has a remedy', async () => {
+    const warned = new Promise<Error & { code?: string }>((resolve) => process.once('warning', resolve))
+    const limit = limitFetch({ limiter })
+    const late = limitHono({ limiter, cost: async () => 1 })
+    const answers = [
+      await limit(new Request('http://a/')),
+      await limit.wrap(() => new Response())(new Request('http://a/')),
+      await new Hono().use(limitHono({ limiter })).request('/'),
+      await new Hono().use(late).request('/'),
+    ]
+    for (const response of answers) {
+      assert.deepEqual([response?.status, response?.headers.get('content-type')], [400, 'application/problem+json'])
+      assert.ok(!CURE.test((await response?.text()) ?? ''), 'the remedy is for the application')
+    }
+    const { code, message } = await warned
+    assert.equal(code, 'SLUICEGATE_ADDRESS_MISSING')
+    assert.match(message, CURE)
+  })
+
+  test('a warning about another missing key, once for a policy, does not mention addresses', async () => {
+    const warnings: (Error & { code?: string })[] = []
+    const listen = (warning: Error): void => void warnings.push(warning)
+    process.on('warning', listen)
+    const limit = limitFetch({ limiter, key: apiKey() })
+    for (let i = 0; i < 3; i++) assert.equal((await limit(new Request('http://a/')))?.status, 401)
+    await new Promise(setImmediate)
+    process.off('warning', listen)
+    assert.deepEqual(
+      warnings.map(({ code }) => code),
+      ['SLUICEGATE_KEY_MISSING'],
+    )
+    assert.match(warnings[0]?.message ?? '', /apiKey\(x-api-key\) found no key in a request, .* say onMissingKey: 'skip'/)
+    assert.doesNotMatch(warnings[0]?.message ?? '', CURE)
+  })
 })

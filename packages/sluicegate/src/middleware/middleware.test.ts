@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { promisedLimiter } from 'sluicegate-testkit/adapters/harness.js'
 import { headerOf, type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/http-client.js'
+import { unhandledRejections } from 'sluicegate-testkit/unhandled-rejections.js'
 import { isPromise } from '../awaitable.js'
 import { allOf, createLimiter, gcra, type Limiter, type ManualClock, manualClock, type Policy, PolicyError, tokenBucket } from '../index.js'
 import { address } from '../keys/address.js'
@@ -201,4 +202,50 @@ test('with a limiter, keys, costs, bodies and hooks that take their time the out
   const denied = await middleware.handle(plainFacts({}), {})
   assert.deepEqual([statusOf(denied), (denied as DenialResponse).body], [499, 'later'])
   assert.equal(statusOf(await middleware.handle(plainFacts({}), { path: '/health' })), 200)
+})
+
+describe('failing functions', () => {
+  const TWO = tokenBucket({ name: 'two', limit: 2, window: '10s' })
+
+  test('when several functions of a request fail, one error is reported, and no rejection is unhandled', async () => {
+    const rejects = async (): Promise<never> => {
+      throw new Error('seen')
+    }
+    const throws = (): never => {
+      throw new Error('seen')
+    }
+    const one = gcra({ name: 'one', limit: 1, window: '1h' })
+    const faults: MiddlewareOptions<PlainRequest>[] = [
+      { policy: TWO, cost: rejects, key: throws },
+      { policy: TWO, cost: rejects, key: rejects },
+      { policy: allOf([TWO, one]), key: [rejects, throws] },
+      { policy: allOf([TWO, one]), key: [rejects, rejects, throws] },
+      {
+        limits: [
+          { policy: TWO, key: rejects },
+          { policy: one, key: throws },
+        ],
+      },
+      {
+        limits: [
+          { policy: TWO, cost: rejects },
+          { policy: one, cost: rejects, key: throws },
+        ],
+      },
+    ]
+    const reasons = await unhandledRejections(async () => {
+      for (const options of faults) {
+        const middleware = new Middleware<PlainRequest>(options)
+        await assert.rejects(async () => middleware.handle(plainFacts({}), {}), /seen/)
+      }
+    })
+    assert.deepEqual(reasons, [])
+  })
+
+  test('what costs nothing needs no key, whenever the cost is known', async () => {
+    for (const cost of [() => 0, async () => 0]) {
+      const middleware = new Middleware<PlainRequest>({ policy: TWO, cost, key: () => undefined })
+      assert.equal(statusOf(await middleware.handle(plainFacts({}), {})), 200)
+    }
+  })
 })

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { exactEmission, Random, type RateSpec } from 'sluicegate-testkit'
 import { PolicyError } from '../errors.js'
+import { HeaderWriter } from '../headers/header-writer.js'
+import { readRateLimit } from '../headers/read-rate-limit.js'
+import { createLimiter, manualClock, type Policy } from '../index.js'
+import { allOf } from './all-of.js'
 import { checkedPolicy } from './checked-policy.js'
+import { emissionOf } from './policy-numbers.js'
 import { concurrency, fixedWindow, gcra, type RateOptions, slidingLog, slidingWindow, tokenBucket } from './single-policy.js'
 
 test('a policy is frozen data with its defaults filled in', () => {
@@ -149,4 +155,105 @@ test('options of Bottleneck and p-queue in the place of a policy lead to their g
         Object.keys(options).some((name) => error.message.includes(name)),
     )
   }
+})
+
+test('the integers of any policy are the ones that exact arithmetic finds, refusals included', () => {
+  let refused = 0
+  let rounded = 0
+  for (let seed = 1; seed <= 60_000; seed++) {
+    const spec = anySpec(new Random(seed))
+    const exact = exactEmission(spec)
+    const expected = exact && { unitsPerUs: Number(exact.q), unitsPerToken: Number(exact.perToken), capacity: Number(exact.capacity) }
+    assert.deepEqual(emissionOrRefusal(spec), expected, `seed ${seed}: ${JSON.stringify(spec)}`)
+    if (exact === undefined) refused++
+    else if (exact.perToken * BigInt(spec.limit) !== exact.q * BigInt(Math.round(spec.windowMs * 1000))) rounded++
+  }
+  assert.ok(refused > 1000 && rounded > 1000, `${refused} refused, ${rounded} rounded`)
+})
+
+test('a policy that no state word can hold is refused by what it is about', () => {
+  const faultOf = (spec: RateSpec) => {
+    try {
+      emissionOf(spec)
+      return undefined
+    } catch (error) {
+      assert.ok(error instanceof PolicyError)
+      return [error.code, error.option]
+    }
+  }
+  assert.deepEqual(faultOf({ limit: 1, windowMs: 366 * 86_400_000, burst: 24 }), ['RANGE_UNSUPPORTED', 'burst'])
+  assert.deepEqual(faultOf({ limit: 999_999_937, windowMs: 1, burst: 1 }), ['RANGE_UNSUPPORTED', 'limit'])
+})
+
+function emissionOrRefusal(spec: RateSpec): unknown {
+  try {
+    return emissionOf(spec)
+  } catch (error) {
+    assert.ok(error instanceof PolicyError)
+    return undefined
+  }
+}
+
+/** Over the whole range of options, accepted or not. */
+function anySpec(random: Random): RateSpec {
+  const windowUs = random.chance(0.3) ? random.magnitude(1, 31_622_400) * 1_000_000 : random.magnitude(1000, 366 * 86_400_000_000)
+  return { limit: random.magnitude(1, 1_000_000_000), windowMs: windowUs / 1000, burst: random.magnitude(1, 1_000_000_000) }
+}
+
+function namesOf(...names: string[]): string[] {
+  return allOf(names.map((name) => tokenBucket({ limit: 10, window: '1m', name }))).policies.map(({ name }) => name)
+}
+
+test('of several parts of one name the second and later ones are numbered', () => {
+  assert.deepEqual(namesOf('a', 'b'), ['a', 'b'])
+  assert.deepEqual(namesOf('a', 'b', 'a', 'a'), ['a', 'b', 'a 2', 'a 3'])
+  assert.deepEqual(namesOf('a', 'a', 'a 2'), ['a', 'a 3', 'a 2'])
+  assert.deepEqual(namesOf('a 2', 'a', 'a', 'a 2'), ['a 2', 'a', 'a 3', 'a 2 2'])
+})
+
+test('the longest names are distinguished as well, and stay valid names', () => {
+  const [first, second = '', third = ''] = namesOf('x'.repeat(120), 'x'.repeat(120), 'x'.repeat(120))
+  assert.deepEqual([first, second, third], ['x'.repeat(120), `${'x'.repeat(118)} 2`, `${'x'.repeat(118)} 3`])
+})
+
+test('made anew, and cloned, a policy keeps the names of its parts', () => {
+  const part = tokenBucket({ limit: 10, window: '1m' })
+  const policy = allOf([part, part, fixedWindow({ limit: 10, window: '1m', name: part.name })])
+  assert.equal(policy.policies[0].name, 'token-bucket-10-1m')
+  assert.ok(policy.policies.every(Object.isFrozen))
+  assert.deepEqual(allOf(policy.policies), policy)
+  assert.deepEqual(checkedPolicy(structuredClone(policy)), policy)
+})
+
+test('reports about parts of the same name can be distinguished', () => {
+  const policy: Policy = allOf([tokenBucket({ limit: 10, window: '1m' }), tokenBucket({ limit: 10, window: '1m', burst: 3 })])
+  using limiter = createLimiter(policy, { clock: manualClock() })
+  const decision = limiter.take('ada')
+  assert.deepEqual(
+    decision.parts?.map((part) => part.policy),
+    ['token-bucket-10-1m', 'token-bucket-10-1m 2'],
+  )
+  const { policies, ...binding } = readRateLimit(Object.fromEntries(new HeaderWriter().write(limiter.policy, decision)))
+  assert.deepEqual(binding, { limit: 3, remaining: 2, resetAfterMs: 12_000 })
+  assert.deepEqual(
+    policies?.map(({ name, limit, remaining }) => [name, limit, remaining]),
+    [
+      ['token-bucket-10-1m', 10, 9],
+      ['token-bucket-10-1m 2', 3, 2],
+    ],
+  )
+})
+
+test('an update may give parts one name, too', () => {
+  const named = (limit: number, name: string): Policy => tokenBucket({ limit, window: '1m', name })
+  using limiter = createLimiter(allOf([named(10, 'a'), named(5, 'b')]), { clock: manualClock() })
+  limiter.update(allOf([named(10, 'c'), named(5, 'c')]))
+  assert.deepEqual(
+    limiter.take('ada').parts?.map(({ policy }) => policy),
+    ['c', 'c 2'],
+  )
+  assert.deepEqual(
+    limiter.policy.policies?.map(({ name }) => name),
+    ['c', 'c 2'],
+  )
 })

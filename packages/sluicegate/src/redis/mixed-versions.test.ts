@@ -1,13 +1,19 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import { createClient } from '@redis/client'
-import { everyNth, Random, type RateSpec, shortOrLong } from 'sluicegate-testkit'
+import { everyNth, Random, type RateSpec, seedsFrom, shortOrLong, until } from 'sluicegate-testkit'
 import { positionBudget, rateBudget, type Spent, surelyOver } from 'sluicegate-testkit/history/excess.js'
+import { GivenTime } from 'sluicegate-testkit/redis/given-time.js'
 import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { createLimiter } from '../create-limiter.js'
 import { fixedWindow, gcra, type Policy, type SharedLimiter, slidingLog, slidingWindow, tokenBucket } from '../index.js'
 import type { SharedOptions } from '../shared/shared-options.js'
+import { encodingsOf, type PolicyEncoding } from '../shared/steps/policy-encoding.js'
+import type { KeyState } from '../shared/steps/script-call.js'
 import { type RedisClient, redis as redisStore } from './index.js'
+import { RedisKeys } from './redis-keys.js'
+import { RedisScripts } from './redis-scripts.js'
 
 // Several versions of a policy saturate one key of a real server, as while a fleet is deployed: together they pass no more than the largest burst
 // and the highest rate, or the largest limit, over every interval.
@@ -168,3 +174,96 @@ async function saturated(prefix: string, versions: readonly Version[], { forMs =
 function machineUs(): number {
   return Number(process.hrtime.bigint() / 1000n)
 }
+
+describe('accounted after bookings', async () => {
+  const BURST = 50
+  /** Hardly anything flows back by itself. */
+  const POLICY = tokenBucket({ limit: BURST, window: '1d', burst: BURST, name: 'api' })
+  /** Of the whole burst, a tenth. */
+  const SHARE = 5
+  /** The charge after the outage is sent once: on a busy machine its answer must not come too late. */
+  const TIMEOUT_MS = 1_500
+
+  const redis = await ownRedis()
+  after(() => redis.stop())
+
+  // valkey-glide cannot recall a command: what was given up may be charged after what follows it.
+  for (const kind of clientsForRun(SERVER_CLIENTS.filter(({ library }) => library !== 'valkey-glide'))) {
+    test(`with ${kind.name} late bookings are returned before the store is charged for the outage`, async () => {
+      await using open = await kind.open([redis.server])
+      const limiter = createLimiter(POLICY, { store: redisStore(open.client, { prefix: kind.name }), mode: 'exact', timeout: TIMEOUT_MS })
+      await limiter.peek('k')
+      redis.server.pause()
+      const given = await Promise.all(Array.from({ length: BURST + 20 }, () => limiter.reserve('k', 1)))
+      redis.server.resume()
+      assert.ok(given.every(({ decision }) => decision.source === 'outage'))
+      await until('the tokens of the outage are charged', () => limiter.stats().accountedTokens >= SHARE)
+      const { remaining, source } = await limiter.peek('k')
+      assert.equal(source, 'store')
+      // Of the bookings whose time had come so much stays as could have flowed back meanwhile, less than a token.
+      assert.ok(remaining >= BURST - SHARE - 1, `${remaining}`)
+      limiter.close()
+    })
+  }
+})
+
+describe('booked log versions', async () => {
+  /** Tokens that passed, spent at any time from `fromUs` to `untilUs`. */
+  interface Spent {
+    readonly fromUs: number
+    readonly untilUs: number
+    readonly tokens: number
+  }
+
+  const redis = await ownRedis()
+  after(() => redis.stop())
+
+  function formOf(limit: number, windowMs: number, leaseUs: number): PolicyEncoding {
+    return encodingsOf(slidingLog({ limit, window: windowMs, name: 'log' }), () => leaseUs).encodings[0] as PolicyEncoding
+  }
+
+  /** The most that can be spent in one window, when every leased token is spent at its worst time. */
+  function mostInAWindow(spent: readonly Spent[], windowUs: number): number {
+    return Math.max(
+      0,
+      ...spent.map(({ untilUs }) =>
+        spent.reduce((sum, other) => (other.untilUs >= untilUs && other.fromUs < untilUs + windowUs ? sum + other.tokens : sum), 0),
+      ),
+    )
+  }
+
+  /** No lease is longer than a twentieth of the window. Random calls of exact processes that book ahead, and of leased ones, under several limits and horizons of one window. */
+  async function played(given: GivenTime, seed: number): Promise<{ readonly most: number; readonly limit: number }> {
+    const random = new Random(seed)
+    const windowMs = random.pick([40, 150, 1000])
+    const limits = [random.integer(2, 20), random.integer(2, 20)]
+    const store = new RedisScripts(given, new RedisKeys(`booked ${seed}`))
+    const spent: Spent[] = []
+    given.nowUs = 1_000_000_000
+    for (let i = 0; i < 80; i++) {
+      given.nowUs += random.chance(0.3) ? 0 : random.magnitude(1, windowMs * random.pick([30, 30, 30, 300, 1000]))
+      const { nowUs } = given
+      const leaseUs = random.pick([0, 0, windowMs * 10, windowMs * 50])
+      const encoding = formOf(random.pick(limits), windowMs, leaseUs)
+      if (leaseUs > 0) {
+        const { availableNow } = await store.lease(encoding, 'k', random.integer(1, 10), leaseUs, 1)
+        if (availableNow > 0) spent.push({ fromUs: nowUs, untilUs: nowUs + leaseUs, tokens: availableNow })
+        continue
+      }
+      const tokens = random.integer(1, 6)
+      const verb = random.pick(['take', 'reserve'] as const)
+      const { states } = await store.ask(verb, [{ encoding, key: 'k', tokens, mostUs: windowMs * random.pick([20, 1000]) }])
+      const { done, waitUs } = states[0] as KeyState
+      if (done) spent.push({ fromUs: nowUs + waitUs, untilUs: nowUs + waitUs, tokens })
+    }
+    return { most: mostInAWindow(spent, windowMs * 1000), limit: Math.max(...limits) }
+  }
+
+  test('a log that is booked ahead passes no more than the largest limit, whatever versions and leases share it', async () => {
+    const given = new GivenTime(redis.runner)
+    for (const seed of seedsFrom(1, shortOrLong(12, 50))) {
+      const { most, limit } = await played(given, seed)
+      assert.ok(most <= limit, `seed ${seed}: ${most} of ${limit} in one window`)
+    }
+  })
+})

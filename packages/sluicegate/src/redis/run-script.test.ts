@@ -1,9 +1,19 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { test } from 'node:test'
-import { serverOfFile } from 'sluicegate-testkit/redis/own-redis.js'
+import { after, test } from 'node:test'
+import { seedsFrom, shortOrLong } from 'sluicegate-testkit'
+import { compareLeases } from 'sluicegate-testkit/leases/compare-leases.js'
+import { LEASED_ENCODINGS } from 'sluicegate-testkit/leases/lease-history.js'
+import { ownRedis, serverOfFile } from 'sluicegate-testkit/redis/own-redis.js'
 import { clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { StoreError } from '../errors.js'
+import { fixedWindow } from '../index.js'
+import type { CancelSignal } from '../shared/backend.js'
+import { encodingsOf } from '../shared/steps/policy-encoding.js'
+import { answerIn, leaseIn } from '../shared/steps/script-call.js'
 import type { CommandRunner } from './command-runner.js'
+import { RedisKeys } from './redis-keys.js'
+import { RedisScripts } from './redis-scripts.js'
 import { runScript, type Script } from './run-script.js'
 import { runnerFor } from './runner-for.js'
 import { SCRIPTS } from './scripts.gen.js'
@@ -125,3 +135,76 @@ test('a script unknown to the server is not sent in full for a cancelled call', 
     assert.equal(await server.ask('EXISTS', (kind.keyPrefix ?? '') + key), '0')
   }
 })
+
+const { encodings } = encodingsOf(fixedWindow({ limit: 10, window: 'month' }))
+
+/** How often a server is asked that knows of another window of the calendar. */
+async function timesAsked(isGone: boolean): Promise<number> {
+  let count = 0
+  const runner: CommandRunner = {
+    client: 'none',
+    isCluster: false,
+    serverOf: () => undefined,
+    send: () => {
+      count++
+      return Promise.reject(new Error(`WINDOW ${Date.now() * 1000}`))
+    },
+    sendToAll: () => Promise.resolve([]),
+  }
+  const recall: CancelSignal = { aborted: isGone, addEventListener: () => undefined, removeEventListener: () => undefined }
+  const store = new RedisScripts(runner, new RedisKeys('test'))
+  await assert.rejects(store.ask('take', [{ encoding: encodings[0] as (typeof encodings)[0], key: 'a', tokens: 1 }], recall), /WINDOW/)
+  return count
+}
+
+test('a server whose clock is in another calendar window gets a second call, but not for a cancelled call', async () => {
+  assert.deepEqual(await Promise.all([timesAsked(false), timesAsked(true)]), [2, 1])
+})
+
+const TIMES = { blockedUs: 0, untilFreeUs: 0, untilNewUs: 0, waitUs: 0 }
+
+test('one number is the debt after a take that passed, below 0 that of a key that would not bear it', () => {
+  const all = Number.MAX_SAFE_INTEGER - 1
+  for (const [reply, standing] of [
+    [7, { done: true, debt: 7 }],
+    ['7', { done: true, debt: 7 }],
+    [-1, { done: false, debt: 0 }],
+    [-8, { done: false, debt: 7 }],
+    [-1 - all, { done: false, debt: all }],
+  ] as const) {
+    assert.deepEqual(answerIn(reply, 1), { states: [{ ...TIMES, ...standing }] })
+  }
+})
+
+test('three are that, and two times', () => {
+  assert.deepEqual(answerIn([-4, 20, 30], 1), { states: [{ ...TIMES, done: false, debt: 3, untilFreeUs: 20, untilNewUs: 30 }] })
+})
+
+test('seven are the whole answer of one policy, thirteen of two', () => {
+  const standing = { done: true, debt: 1, blockedUs: 2, untilFreeUs: 3, untilNewUs: 4, waitUs: 5 }
+  assert.deepEqual(answerIn([9, 1, 1, 2, 3, 4, 5], 1), { nowUs: 9, states: [standing] })
+  const other = { ...standing, done: false }
+  assert.deepEqual(answerIn([9, 1, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5], 2), { nowUs: 9, states: [standing, other] })
+})
+
+test('whatever else a server says is an outage, and no decision', () => {
+  const isOutage = (error: unknown): boolean => error instanceof StoreError && error.code === 'OUTAGE'
+  for (const reply of [null, undefined, '', 'OK', {}, true, 1.5, Number.NaN, 2 ** 53, [], [1], [null, 1, 2], [1, 2, 3, 4, 5, 6]]) {
+    assert.throws(() => answerIn(reply, 1), isOutage, JSON.stringify(reply))
+    assert.throws(() => leaseIn(reply), isOutage, JSON.stringify(reply))
+  }
+  for (const reply of [7, [7, 1, 1], [9, 1, 1, 2, 3, 4, 5]]) assert.throws(() => answerIn(reply, 2), isOutage, JSON.stringify(reply))
+})
+
+// What the histories of leases run on is what the scripts do.
+
+const SEQUENCES = shortOrLong(25, 100)
+
+const redis = await ownRedis()
+after(() => redis.stop())
+
+for (const encoding of LEASED_ENCODINGS) {
+  test(`the authority of the histories decides as the scripts of a ${encoding} do, also for several versions of a policy`, async () => {
+    await compareLeases(redis.runner, encoding, [...seedsFrom(1, SEQUENCES)])
+  })
+}

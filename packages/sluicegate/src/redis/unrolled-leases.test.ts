@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
+import { after, describe, test } from 'node:test'
 import { Random, shortOrLong } from 'sluicegate-testkit'
 import { GivenTime } from 'sluicegate-testkit/redis/given-time.js'
 import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { exactLimiter } from 'sluicegate-testkit/twins/fleet-replay.js'
 import { fixedWindow, gcra, type Policy, slidingWindow, tokenBucket } from '../index.js'
 import { leaseUsOf } from '../lease/leasing.js'
 import { encodingsOf, type PolicyEncoding } from '../shared/steps/policy-encoding.js'
@@ -103,3 +104,99 @@ async function keptOf(prefix: string): Promise<readonly unknown[]> {
   const [name = ''] = (await redis.send('KEYS', `${prefix}:*`)) as readonly string[]
   return Promise.all([redis.send('GET', name), redis.send('PEXPIRETIME', name)])
 }
+
+describe('unrolled takes', async () => {
+  const SEQUENCES = shortOrLong(1, 15)
+  const STEPS = 60
+  const START_MS = 1_789_000_000_000
+
+  const redis = await ownRedis()
+  after(() => redis.stop())
+
+  /** An ordinary take of one policy has two arguments, before the time that the tests give; with its verb it is not unrolled. */
+  const whole: CommandRunner = {
+    ...redis.runner,
+    send: (key, command, recall) => redis.runner.send(key, command.length === 7 ? command.toSpliced(6, 0, 'take') : command, recall),
+  }
+
+  let shortReplies = 0
+  const short: CommandRunner = {
+    ...redis.runner,
+    send: async (key, command, recall) => {
+      const reply = await redis.runner.send(key, command, recall)
+      if (!Array.isArray(reply) || reply.length === 3) shortReplies++
+      return reply
+    },
+  }
+
+  function randomPolicy(random: Random, make: (typeof MAKERS)[number]): Policy {
+    const limit = random.pick([1, 3, 7, 10, 1000, 999_983])
+    const window = random.pick([1, 16.667, 1000, 60_000, 86_400_000])
+    return make({ limit, window, name: 'policy' })
+  }
+
+  const MAKERS = [tokenBucket, gcra, fixedWindow, slidingWindow] as const
+
+  for (const make of MAKERS) {
+    test(`${make.name}: an unrolled take answers, writes and keeps as the whole script does, among other verbs and steps of the clock`, async () => {
+      let takes = 0
+      shortReplies = 0
+      for (let seed = 1; seed <= SEQUENCES; seed++) {
+        const random = new Random(seed)
+        const policy = randomPolicy(random, make)
+        const name = `${make.name} ${seed}`
+        const pair = [exactLimiter(short, `short ${name}`, policy), exactLimiter(whole, `whole ${name}`, policy)]
+        let ms = START_MS + random.fraction() * policy.windowMs
+        for (let step = 0; step < STEPS; step++) {
+          ms += random.chance(0.1)
+            ? -random.pick([0.001, 1, policy.windowMs])
+            : random.pick([0, 0, 0.001, 1, policy.windowMs / 3, policy.windowMs])
+          const verb = random.chance(0.75) ? 'take' : random.pick(['refund', 'penalize', 'reserve', 'block', 'reset'] as const)
+          const tokens =
+            verb === 'block' ? random.pick([0, 0, policy.windowMs]) : random.pick([1, 1, 2, policy.limit, policy.limit + 1, 1e300])
+          const cost = verb === 'take' || verb === 'reserve' ? Math.min(tokens, 1e9) : tokens
+          const [one, other] = await Promise.all(
+            pair.map(async ({ limiter, set }) => {
+              set(ms)
+              const { decision = undefined, ...rest } = { ...(await limiter[verb]('k', cost)) } as { readonly decision?: unknown }
+              return decision ?? rest
+            }),
+          )
+          assert.deepEqual(one, other, `seed ${seed}, step ${step}, ${verb}`)
+          const [kept, keptWhole] = await Promise.all(['short', 'whole'].map((prefix) => keptAs(`${prefix} ${name}`)))
+          assert.deepEqual(kept, keptWhole, `seed ${seed}, step ${step}, ${verb}`)
+          if (verb === 'take') takes++
+        }
+      }
+      assert.ok(shortReplies > takes / 4, `${shortReplies} of ${takes}`)
+    })
+  }
+
+  /** The value and its end. */
+  async function keptAs(prefix: string): Promise<readonly unknown[]> {
+    const [name = ''] = (await redis.send('KEYS', `${prefix}:*`)) as readonly string[]
+    return Promise.all([redis.send('GET', name), redis.send('PEXPIRETIME', name)])
+  }
+
+  test('an ordinary take sends its numbers and its amount, and is answered by one number', async () => {
+    const sent: (readonly string[])[] = []
+    const replies: unknown[] = []
+    const watched: CommandRunner = {
+      ...redis.runner,
+      send: async (key, command, recall) => {
+        sent.push([...command])
+        const reply = await redis.runner.send(key, command, recall)
+        replies.push(reply)
+        return reply
+      },
+    }
+    const { limiter, set } = exactLimiter(watched, 'ordinary', tokenBucket({ limit: 10, window: '1s', name: 'policy' }))
+    set(START_MS)
+    for (const cost of [1, 9, 1]) await limiter.take('k', cost)
+    assert.deepEqual(
+      sent.slice(-2).map((command) => command.slice(2, 6)),
+      [9, 1].map((cost) => ['1', 'ordinary:rate:policy:{k}', '100000 1 1000000 1000000', String(cost * 100_000)]),
+    )
+    assert.deepEqual(replies.slice(-3), [100_000, 1_000_000, -1_000_001])
+  })
+})

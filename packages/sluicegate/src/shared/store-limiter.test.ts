@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { existsSync, readFileSync } from 'node:fs'
+import { describe, test } from 'node:test'
 import { turns } from 'sluicegate-testkit/cluster/channel-pair.js'
 import { type HeldQuestion, HeldScripts } from 'sluicegate-testkit/redis/held-scripts.js'
 import { createLimiter } from '../create-limiter.js'
-import { allOf, fixedWindow, gcra, manualClock, type Policy, slidingLog } from '../index.js'
+import { allOf, fixedWindow, gcra, manualClock, type Policy, slidingLog, tokenBucket } from '../index.js'
 import { scriptedStore } from '../redis/redis.js'
+import { casStore } from '../store/cas.js'
+import { memoryStore } from '../store-testing/memory-store.js'
 import type { SharedLimiter } from './shared-limiter.js'
 import type { SharedOptions } from './shared-options.js'
 
@@ -209,4 +212,59 @@ test('tokens that expire during a reset are not returned: the return would reduc
   limiter.close()
   await turns()
   assert.deepEqual(store.of('giveBack'), [])
+})
+
+const sources = new URL('../../src/', import.meta.url)
+
+function sorted(names: Iterable<string | undefined>): readonly (string | undefined)[] {
+  return [...new Set(names)].sort()
+}
+
+test('the table of operations lists the verbs that there are', () => {
+  const text = readFileSync(new URL('shared/backend.ts', sources), 'utf8')
+  const rows = [...text.matchAll(/^ \* \| (`[^|]*`) \|/gm)].flatMap(([, cell = '']) =>
+    [...cell.matchAll(/`(\w+)`/g)].map(([, verb]) => verb),
+  )
+  const [, union = ''] = /export type Operation =([\s\S]*?)\/\*\* What came of/.exec(text) ?? []
+  const verbs = [...union.matchAll(/verb: ((?:'\w+'(?: \| )?)+)/g)].flatMap(([, list = '']) =>
+    [...list.matchAll(/'(\w+)'/g)].map(([, verb]) => verb),
+  )
+  assert.ok(verbs.length > 10)
+  assert.deepEqual(sorted(rows), sorted(verbs))
+})
+
+test('the files that the declarations of WebAssembly name are there', () => {
+  const [line = ''] = readFileSync(new URL('webassembly.d.ts', sources), 'utf8').split('\n')
+  const names = [...line.matchAll(/[\w-]+\.ts/g)].map(([name]) => name)
+  assert.equal(names.length, 2)
+  for (const name of names) assert.ok(existsSync(new URL(`memory/${name}`, sources)), name)
+})
+
+describe('reordered all of', () => {
+  const SMALL = tokenBucket({ limit: 50, window: '1d', name: 'small' })
+  const LARGE = tokenBucket({ limit: 1000, window: '1d', name: 'large' })
+  const WINDOW = fixedWindow({ limit: 70, window: '1d', name: 'window' })
+
+  const clock = manualClock(1_760_000_000_000)
+  const MAKERS = {
+    memory: (policy: Policy) => createLimiter(policy, { clock }),
+    'a store': (policy: Policy) => createLimiter(policy, { store: casStore(memoryStore({ clock })), clock, mode: 'exact' }),
+    'leases of a store': (policy: Policy) => createLimiter(policy, { store: casStore(memoryStore({ clock })), clock, mode: 'leased' }),
+  }
+
+  for (const [where, make] of Object.entries(MAKERS)) {
+    test(`in ${where} policies of allOf in another order keep what was spent by name, and what is cancelled comes back there`, async () => {
+      const limiter = make(allOf([SMALL, LARGE, WINDOW], { name: 'all' }))
+      const left = async (key: string | string[]) =>
+        Object.fromEntries(((await limiter.peek(key, 1)).parts ?? []).map(({ policy, remaining }) => [policy, remaining]))
+      await limiter.take(['s', 'l', 'w'], 30)
+      const booked = await limiter.reserve(['s', 'l', 'w'], 10)
+      limiter.update(allOf([WINDOW, SMALL, LARGE], { name: 'all' }))
+      assert.deepEqual(await left(['w', 's', 'l']), { window: 30, small: 10, large: 960 })
+      assert.equal((await limiter.take(['w', 's', 'l'], 11)).policy, 'small')
+      await booked.cancel()
+      if (where === 'memory') assert.deepEqual(await left(['w', 's', 'l']), { window: 40, small: 20, large: 970 })
+      limiter.close()
+    })
+  }
 })

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { createLimiter, tokenBucket } from '../index.js'
-import { clockFromHandle, clockHandle, coarseClock, manualClock, preciseClock } from './clock.js'
+import { afterUnheld, clockFromHandle, clockHandle, coarseClock, manualClock, preciseClock, preciseFrom } from './clock.js'
 
 test('a manual clock stands still until it is moved', () => {
   const clock = manualClock(1000.25)
@@ -248,4 +248,74 @@ test('where threads count time from their own start, their clocks are related by
   const attached = clockFromHandle({ ...handle, monotonicMs: handle.monotonicMs - 3_600_000 })
   assert.ok(Math.abs((attached?.nowMs() ?? 0) - clock.nowMs() - 3_600_000) < 60_000)
   assert.equal(handle.monotonicMs, performance.timeOrigin)
+})
+
+test('a timer that keeps no process alive fires unless it is cancelled', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const fired: string[] = []
+  afterUnheld(1_000, () => fired.push('kept'))
+  const cancel = afterUnheld(1_000, () => fired.push('cancelled'))
+  cancel()
+  t.mock.timers.tick(999)
+  assert.deepEqual(fired, [])
+  t.mock.timers.tick(1)
+  assert.deepEqual(fired, ['kept'])
+})
+
+test('it keeps no process alive, and Node takes it however long it is', (t) => {
+  const { mock } = t.mock.method(process, 'emitWarning', () => undefined)
+  const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+  const before = timers()
+  const cancel = afterUnheld(366 * 86_400_000, () => undefined)
+  assert.deepEqual([timers(), mock.callCount()], [before, 0])
+  cancel()
+})
+
+const HOUR_MS = 3_600_000
+
+function machine(hasUptime = true) {
+  const at = { awakeMs: 5_000, wallMs: 1_760_000_000_000, bootMs: 90_000 }
+  const time = { awakeMs: () => at.awakeMs, wallMs: () => at.wallMs, sinceBootMs: () => (hasUptime ? at.bootMs : undefined) }
+  const pass = (ms: number): void => {
+    for (const clock of ['awakeMs', 'wallMs', 'bootMs'] as const) at[clock] += ms
+  }
+  const sleep = (ms: number): void => {
+    at.wallMs += ms
+    at.bootMs += ms
+  }
+  return { at, pass, sleep, clock: preciseFrom(at.wallMs - at.awakeMs, time) }
+}
+
+test('a bucket has refilled on a machine that slept', () => {
+  const { pass, sleep, clock } = machine()
+  const limiter = createLimiter(tokenBucket({ limit: 10, window: '1h' }), { clock })
+  for (let i = 0; i < 2; i++) {
+    assert.equal(limiter.take('k', 10).allowed, true)
+    assert.equal(limiter.take('k').allowed, false)
+    pass(1_000)
+    sleep(8 * HOUR_MS)
+  }
+  limiter.close()
+})
+
+test('a wall clock that is set moves nothing, and the next sleep is seen', () => {
+  const { at, pass, sleep, clock } = machine()
+  const fromMs = clock.nowMs()
+  for (const ms of [HOUR_MS, -2 * HOUR_MS, 400]) {
+    at.wallMs += ms
+    pass(1_000)
+    clock.nowMs()
+  }
+  assert.equal(clock.nowMs() - fromMs, 3_000)
+  sleep(HOUR_MS + 300)
+  pass(1_000)
+  assert.equal(clock.nowMs() - fromMs, 4_000 + HOUR_MS)
+})
+
+test('without a clock that cannot be set no sleep is believed', () => {
+  const { pass, sleep, clock } = machine(false)
+  const fromMs = clock.nowMs()
+  sleep(HOUR_MS)
+  pass(1_000)
+  assert.equal(clock.nowMs() - fromMs, 1_000)
 })

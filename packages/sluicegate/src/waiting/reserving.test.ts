@@ -3,6 +3,9 @@ import { test } from 'node:test'
 import { BookingBucket, type GiveBackRule } from 'sluicegate-testkit'
 import type { Reservation } from '../decision/reservation.js'
 import { StoreError } from '../errors.js'
+import { createLimiter, fixedWindow, slidingLog, slidingWindow, tokenBucket } from '../index.js'
+import { casStore } from '../store/cas.js'
+import { memoryStore } from '../store-testing/memory-store.js'
 import { manualClock } from '../time/clock.js'
 import { reserve } from './reserving.js'
 
@@ -144,3 +147,21 @@ test('nothing comes back while others wait for their time', () => {
   spent.settle(1)
   assert.equal(tokens(), 10)
 })
+
+for (const policy of [fixedWindow, slidingWindow, slidingLog, tokenBucket].map((make) => make({ limit: 100, window: '1h' }))) {
+  test(`${policy.algorithm}: what may not be spent within maxWait is not booked, and leaves the key as it was`, async () => {
+    const clock = manualClock(1_760_000_000_000)
+    const overStore = createLimiter(policy, { store: casStore(memoryStore({ clock })), clock })
+    for (const limiter of [createLimiter(policy, { clock }), createLimiter(policy, { clock, shadow: false, overrides: true }), overStore]) {
+      await limiter.take('k', 90)
+      const refused = await limiter.reserve('k', 11, { maxWait: 0 })
+      assert.equal(refused.allowed, false)
+      assert.ok(refused.waitMs > 0 && refused.waitMs <= 7_200_000)
+      await refused.cancel()
+      assert.equal((await limiter.reserve('k', 101, { maxWait: 0 })).waitMs, Number.POSITIVE_INFINITY)
+      assert.equal((await limiter.take('k', 10)).allowed, true)
+      await assert.rejects(async () => limiter.reserve('k', 1, { maxWait: -1 }), { code: 'DURATION_INVALID' })
+      limiter.close()
+    }
+  })
+}

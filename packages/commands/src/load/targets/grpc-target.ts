@@ -2,7 +2,7 @@ import { type ClientHttp2Session, connect, type OutgoingHttpHeaders } from 'node
 import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 import { UsageError } from '../../terminal/usage-error.js'
 import type { TargetPlan } from '../load-plan.js'
-import { ErrorTexts, type LoadOutcome, type LoadTarget } from '../load-target.js'
+import { ErrorTexts, type LoadOutcome, type LoadTarget } from '../load-plan.js'
 import { type PooledConnection, RequestPool } from './request-pool.js'
 
 /** Calls at once on one connection. */

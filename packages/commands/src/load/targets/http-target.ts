@@ -1,5 +1,5 @@
 import { UsageError } from '../../terminal/usage-error.js'
-import { ErrorTexts, type LoadOutcome, type LoadTarget } from '../load-target.js'
+import { ErrorTexts, type LoadOutcome, type LoadTarget } from '../load-plan.js'
 import { RequestPool } from './request-pool.js'
 import { type AnswerReader, type SocketAddress, type SocketCodec, SocketConnection } from './socket-connection.js'
 

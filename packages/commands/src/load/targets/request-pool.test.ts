@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { LoadOutcome } from '../load-target.js'
+import type { LoadOutcome } from '../load-plan.js'
 import { type PooledConnection, RequestPool } from './request-pool.js'
 
 /** Connections that answer when the test says so. */

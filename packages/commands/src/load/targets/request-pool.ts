@@ -1,4 +1,4 @@
-import type { LoadOutcome } from '../load-target.js'
+import type { LoadOutcome } from '../load-plan.js'
 
 /** A connection that answers its requests in their order. */
 export interface PooledConnection {

@@ -1,6 +1,6 @@
 import { UsageError } from '../../terminal/usage-error.js'
 import type { TargetPlan } from '../load-plan.js'
-import { ErrorTexts, type LoadOutcome, type LoadTarget } from '../load-target.js'
+import { ErrorTexts, type LoadOutcome, type LoadTarget } from '../load-plan.js'
 import { RequestPool } from './request-pool.js'
 import { type AnswerReader, type SocketCodec, SocketConnection } from './socket-connection.js'
 

@@ -1,6 +1,6 @@
 import { connect as connectTcp, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import type { ErrorTexts, LoadOutcome } from '../load-target.js'
+import type { ErrorTexts, LoadOutcome } from '../load-plan.js'
 import type { PooledConnection } from './request-pool.js'
 
 /** Where a socket connects to. */

@@ -1,6 +1,5 @@
 import type { CandidateSample, DiffSample, RankedKey } from '../sample.js'
-import { byId, made } from './element.js'
-import { count, rate } from './figures.js'
+import { byId, count, made, rate } from './figures.js'
 
 /** Where the candidate differs from the configuration in force. */
 export function showCandidate(candidate: CandidateSample | undefined): void {

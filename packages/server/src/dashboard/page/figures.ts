@@ -39,3 +39,18 @@ export function span(ms: number): string {
   if (ms < 3_600_000) return `${fine.format(ms / 60_000)} min`
   return ms < 86_400_000 ? `${fine.format(ms / 3_600_000)} h` : `${fine.format(ms / 86_400_000)} d`
 }
+
+/** The element of the page with that id. */
+export function byId(id: string): HTMLElement {
+  const element = document.getElementById(id)
+  if (element === null) throw new Error(`the page has no #${id}`)
+  return element
+}
+
+/** A new element. Content is text or elements, never markup: names and keys are untrusted. */
+export function made(tag: string, className: string, ...content: (Node | string)[]): HTMLElement {
+  const element = document.createElement(tag)
+  if (className !== '') element.className = className
+  element.append(...content)
+  return element
+}

@@ -1,5 +1,4 @@
-import { byId, made } from './element.js'
-import { count, span } from './figures.js'
+import { byId, count, made, span } from './figures.js'
 
 /** The state of a key in one policy, as `/key` answers. */
 interface PolicyState {

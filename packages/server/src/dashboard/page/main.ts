@@ -1,8 +1,7 @@
 import type { History, Percentiles, RegionalPolicy, RegionSample, Sample, ServerSample } from '../sample.js'
 import { showCandidate } from './candidate-card.js'
 import { Chart, type Drawing } from './chart.js'
-import { byId, made } from './element.js'
-import { count, rate, time } from './figures.js'
+import { byId, count, made, rate, time } from './figures.js'
 import { KeyLookup } from './key-lookup.js'
 import { PolicyCard } from './policy-card.js'
 

@@ -1,5 +1,4 @@
 import { create, toBinary } from '@bufbuild/protobuf'
-import { decoded } from './decoded.js'
 import {
   HealthCheckRequestSchema,
   HealthCheckResponseSchema,
@@ -7,7 +6,7 @@ import {
   HealthCheckResponse_ServingStatus as ServingStatus,
 } from './messages/grpc/health/v1/health.gen.js'
 import type { Method, Methods, RequestHandler, ResponseStream } from './method.js'
-import { GrpcError, STATUS } from './status.js'
+import { decoded, GrpcError, STATUS } from './status.js'
 
 const SERVICE = 'grpc.health.v1.Health'
 

@@ -4,7 +4,6 @@ import type { Access } from '../../access.js'
 import { type AskedPriority, MAX_RESERVATION_MS, whenDone } from '../../engine/engine.js'
 import type { LimitRequest } from '../../envoy/limit-request.js'
 import type { RateLimits } from '../../envoy/rate-limits.js'
-import { decoded } from './decoded.js'
 import type { ServedService } from './grpc-service.js'
 import type { RateLimitDescriptor } from './messages/envoy/extensions/common/ratelimit/v3/ratelimit.gen.js'
 import {
@@ -18,7 +17,7 @@ import type { Method } from './method.js'
 import { priorityOf } from './priority.js'
 import { limitResponseWriter, written } from './rls.js'
 import { CODE, readLimitRequest } from './rls-codec.js'
-import { GrpcError, STATUS } from './status.js'
+import { decoded, GrpcError, STATUS } from './status.js'
 
 const PATH = `/${RateLimitService.typeName}/`
 const DEFAULT_TTL_MS = 60_000

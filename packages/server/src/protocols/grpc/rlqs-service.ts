@@ -1,4 +1,4 @@
-import { DEFAULT_QUOTA_BOUNDS } from '../../quota/quota-bounds.js'
+import { DEFAULT_QUOTA_BOUNDS } from '../../quota/quota-counts.js'
 import type { QuotaService } from '../../quota/quota-service.js'
 import type { QuotaOutlet } from '../../quota/quota-stream.js'
 import type { ServedService } from './grpc-service.js'

@@ -1,10 +1,10 @@
 import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
-import { clientKey } from '../../client-key.js'
+import { clientKey } from '../../access.js'
 import { type Guard, type Guarded, listen } from '../guard.js'
-import type { GrpcBounds } from './grpc-bounds.js'
 import { destroyLater, isGone, peerAddress, ping } from './live-session.js'
 import { SessionTurns } from './session-turns.js'
+import type { GrpcBounds } from './status.js'
 
 /** `NGHTTP2_CANCEL` of HTTP/2. */
 const CANCEL = 8

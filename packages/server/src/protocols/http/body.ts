@@ -2,9 +2,8 @@ import { isAscii } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { type Awaitable, whenDone } from '../../engine/engine.js'
 import { type Guard, listen, rejecting } from '../guard.js'
-import { isGivenTwice } from './given-twice.js'
 import type { WholeRequest } from './handler.js'
-import { Problem } from './problem.js'
+import { isGivenTwice, Problem } from './problem.js'
 import { quoted } from './query.js'
 
 /** Holds the longest key, each of its 1,024 units escaped as six bytes, with room to spare. */

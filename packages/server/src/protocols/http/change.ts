@@ -1,9 +1,8 @@
 import { type Awaitable, type Decision, type Engine, type Key, type ServedPolicy, whenDone } from '../../engine/engine.js'
-import { refuseOtherSites } from './cross-site.js'
 import { fromJson, replyState } from './decide.js'
 import type { Route } from './handler.js'
 import { Parameters } from './parameters.js'
-import { Problem } from './problem.js'
+import { Problem, refuseOtherSites } from './problem.js'
 import { JSON_TYPE, reply } from './reply.js'
 
 /** The library's longest block, 100 years. */

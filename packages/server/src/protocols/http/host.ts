@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { isGivenTwice } from './given-twice.js'
-import { Problem } from './problem.js'
+import { isGivenTwice, Problem } from './problem.js'
 
 /** A name, an IPv4 address or an IPv6 address in brackets, and a port (RFC 3986, section 3.2); it may be empty. */
 const HOST = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/i

@@ -1,9 +1,8 @@
 import { type Awaitable, type Engine, type ServedPolicy, whenDone } from '../../engine/engine.js'
-import { refuseOtherSites } from './cross-site.js'
 import { fromJson } from './decide.js'
 import type { Route } from './handler.js'
 import { Parameters } from './parameters.js'
-import { Problem } from './problem.js'
+import { Problem, refuseOtherSites } from './problem.js'
 import { JSON_TYPE, reply } from './reply.js'
 
 /** `/v1/release`: gives a permit back. 200, or 404 when it has ended. */

@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import { type HeaderPair, problemJson } from 'sluicegate/http'
+import type { RequestHead } from './handler.js'
 
 /** What to answer when there is no decision to answer with. */
 export type ProblemCode =
@@ -54,4 +55,28 @@ export class Problem extends Error {
     const { status, code, message } = this
     return problemJson({ title: STATUS_CODES[status], status, detail: message, code })
   }
+}
+
+/**
+ * Whether a header field stands more than once in `rawHeaders`, names and values in turn. Of most fields Node keeps the first, and a proxy
+ * may have used the last.
+ */
+export function isGivenTwice(rawHeaders: readonly string[], lowerCaseName: string): boolean {
+  let times = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] as string
+    if (name.length === lowerCaseName.length && name.toLowerCase() === lowerCaseName) times++
+  }
+  return times > 1
+}
+
+/**
+ * A page on another site may not spend tokens through its visitor's browser: an image's address would be enough.
+ *
+ * @throws {Problem} for a request that a browser marked so.
+ */
+export function refuseOtherSites({ headers }: RequestHead): void {
+  // Node joins several fields of that name.
+  if (String(headers['sec-fetch-site']).includes('cross-site'))
+    throw new Problem(403, 'CROSS_SITE', 'pages of other sites may not take tokens')
 }

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { ClientBounds } from 'sluicegate-config/config.js'
-import { clientKey } from '../../client-key.js'
+import { clientKey } from '../../access.js'
 import type { Guard } from '../guard.js'
 import type { SessionContext } from './command.js'
 import { Connection, type ConnectionOwner } from './connection.js'

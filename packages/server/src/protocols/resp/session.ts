@@ -2,8 +2,8 @@ import { PolicyError, StoreError } from '../../engine/engine.js'
 import { type User, userWithoutToken } from './access.js'
 import { type Client, type Command, CommandFault, type Reply, type SessionContext, wrongArguments } from './command.js'
 import { CommandReader, MAX_ARGUMENT_BYTES, MAX_ARGUMENTS, MAX_ARGUMENTS_UNAUTHENTICATED } from './command-reader.js'
-import { ProtocolFault } from './protocol-fault.js'
 import { ReplyWriter } from './reply-writer.js'
+import { ProtocolFault } from './resp-bytes.js'
 
 /** Commands of one connection that are answered before other connections have their turn. */
 const COMMANDS_PER_TURN = 128

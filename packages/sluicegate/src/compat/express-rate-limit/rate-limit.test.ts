@@ -6,10 +6,19 @@ import express4 from 'express4'
 import { listening } from 'sluicegate-testkit/adapters/harness.js'
 import { ask, openRequest } from 'sluicegate-testkit/adapters/http-client.js'
 import { clock, here, MINUTE, site, statuses, usedBy } from 'sluicegate-testkit/adapters/rate-limit-site.js'
+import { channelPair } from 'sluicegate-testkit/cluster/channel-pair.js'
 import { turnsUntil } from 'sluicegate-testkit/turns.js'
 import { freshWarnings } from 'sluicegate-testkit/unhandled-rejections.js'
-import { createLimiter, type Limiter, type Policy, StoreError } from '../../index.js'
-import defaultExport, { type RateLimitInfo, type RateLimitOptions, rateLimit } from './index.js'
+import { primary, serveLimiter } from '../../cluster/index.js'
+import { createLimiter, type Decision, fixedWindow, type Limiter, type Policy, StoreError } from '../../index.js'
+import defaultExport, {
+  countingPolicy,
+  MemoryStore,
+  type RateLimitInfo,
+  type RateLimitOptions,
+  rateLimit,
+  SluicegateStore,
+} from './index.js'
 
 freshWarnings()
 
@@ -203,4 +212,149 @@ test('headers of keys with a policy of their own describe it', async (t) => {
     [1, 2],
   ])
   assert.deepEqual([(await app.limit.getKey('vip'))?.totalHits, (await app.limit.getKey('guest'))?.totalHits], [4, 2])
+})
+
+const TEN_MINUTES = 600_000
+
+test('a prefix of its own is in the name of what a store counts by', () => {
+  assert.equal(countingPolicy(TEN_MINUTES).name, 'express-rate-limit-10m')
+  assert.equal(countingPolicy(TEN_MINUTES, 'rl:').name, 'express-rate-limit-10m')
+  assert.equal(countingPolicy(TEN_MINUTES, 'login:').name, 'express-rate-limit-10m-login:')
+  for (const prefix of ['grün', 'x'.repeat(120)]) {
+    assert.throws(() => countingPolicy(TEN_MINUTES, prefix), { code: 'NAME_INVALID', option: 'prefix' })
+  }
+})
+
+test('stores of one window and two prefixes count apart on the channel of a cluster', async (t) => {
+  const { worker, parent } = channelPair()
+  const stores = ['a:', 'b:'].map((prefix) => {
+    const served = serveLimiter(countingPolicy(TEN_MINUTES, prefix))
+    served.serve(worker)
+    const store = new SluicegateStore({
+      prefix,
+      create: (policy) => createLimiter(policy, { store: primary({ process: parent }), timeout: 30_000 }),
+    })
+    store.init({ windowMs: TEN_MINUTES, limit: 5 })
+    t.after(() => {
+      store.shutdown()
+      served.close()
+    })
+    return store
+  })
+  for (const hits of [1, 2]) for (const store of stores) assert.equal((await store.increment('ada')).totalHits, hits)
+})
+
+test('a store that has its limiter to itself takes any prefix', async () => {
+  const store = new SluicegateStore({ prefix: 'grün' })
+  store.init({ windowMs: TEN_MINUTES, limit: 5 })
+  assert.equal((await store.increment('ada')).totalHits, 1)
+})
+
+test('a request that passes without a decision has no info, or what this process knows', async (t) => {
+  // Of a store that is away, whose answer is a share of 5 of the 50 there are.
+  const spent = { spent: 1, limit: 50, remaining: 4, retryAfterMs: 0, resetAfterMs: 60_000 }
+  const take = (): Decision => ({ allowed: true, policy: 'share', source: 'outage', ...spent })
+  const create = (policy: Policy): Limiter => ({ ...here(policy), policy, take, peek: take }) as never
+  const found = async (options: RateLimitOptions): Promise<unknown> => {
+    const seen: unknown[] = []
+    const skip = (request: Request): boolean => {
+      request.res?.once('finish', () => seen.push((request as never as { rateLimit?: RateLimitInfo }).rateLimit))
+      return false
+    }
+    const { headers } = await (await site(t, { limit: 50, create, skip, ...options })).ask()
+    await turnsUntil(() => seen.length === 1)
+    const [info] = seen as RateLimitInfo[]
+    return info === undefined ? headers['x-ratelimit-limit'] : [info.used, info.remaining]
+  }
+  assert.equal(await found({ passOnStoreError: true }), undefined)
+  assert.deepEqual(await found({}), [1, 4])
+})
+
+test('a limit of 0 denies every request, and the next window too', async (t) => {
+  const app = await site(t, { limit: 0 })
+  assert.deepEqual(await statuses(app, '/', '/'), [429, 429])
+  clock.set(Math.ceil((clock.nowMs() + 1) / MINUTE) * MINUTE)
+  const { status, headers } = await app.ask()
+  assert.deepEqual([status, headers['x-ratelimit-limit'], headers['retry-after']], [429, '0', '60'])
+  assert.equal(await usedBy(app), 1)
+  await app.limit.resetKey('127.0.0.1')
+  assert.deepEqual(await statuses(app, '/'), [429])
+})
+
+test('a store of this library counts for the middleware, and for nothing else', async (t) => {
+  const store = new MemoryStore({ prefix: 'a:', create: here })
+  const app = await site(t, { create: undefined, store } as never)
+  assert.deepEqual(await statuses(app, '/', '/', '/'), [200, 200, 429])
+  assert.equal((await store.get('127.0.0.1'))?.totalHits, 3)
+  await store.resetKey('127.0.0.1')
+  assert.deepEqual(await statuses(app, '/', '/', '/'), [200, 200, 429])
+  assert.throws(() => rateLimit({ store }), { option: 'store' })
+  assert.throws(() => rateLimit({ store: new MemoryStore(), create: here }), { option: 'create' })
+  assert.throws(() => rateLimit({ store: new MemoryStore({ limiter: here(fixedWindow({ limit: 2, window: '1m' })) }) }), {
+    option: 'store',
+  })
+  const own = new MemoryStore()
+  const fresh = await site(t, { create: undefined, store: own } as never)
+  assert.deepEqual(await statuses(fresh, '/', '/', '/'), [200, 200, 429])
+  await own.resetAll()
+  assert.deepEqual(await statuses(fresh, '/', '/', '/'), [200, 200, 429])
+})
+
+/** The message of the error for invalid options. */
+function mend(options: unknown): string {
+  try {
+    rateLimit(options as RateLimitOptions)
+  } catch (error) {
+    return String(error)
+  }
+  return 'taken'
+}
+
+test('an option that does not exist is refused', () => {
+  assert.match(mend({ limitt: 5 }), /^PolicyError: limitt: is not one of windowMs, limit, /)
+  assert.doesNotMatch(mend({ limitt: 5 }), /onLimitReached/)
+  assert.match(mend('5 a minute'), /^PolicyError: options: must be an object/)
+})
+
+test('the error of an unsupported option has the replacement', () => {
+  assert.match(mend({ store: {} }), /^PolicyError: store: .*redis\(client\)/)
+  assert.match(mend({ store: null }), /^PolicyError: store: .*redis\(client\)/)
+  assert.match(mend({ limit: () => 5 }), /^PolicyError: limit: .*policy: \(request\) => .*SluicegateStore/)
+  assert.match(mend({ max: () => 5 }), /^PolicyError: limit: .*policy: \(request\)/)
+  assert.match(mend({ onLimitReached: () => undefined }), /^PolicyError: onLimitReached: .*handler/)
+  assert.match(mend({ draft_polli_ratelimit_headers: true }), /^PolicyError: draft_polli_ratelimit_headers: .*draft-6/)
+  assert.match(mend({ delayAfter: 1 }), /^PolicyError: delayAfter: .*slowDown: \{ after, delay, maxDelay \}/)
+  assert.match(mend({ identifier: () => 'api' }), /^PolicyError: identifier: must be a string/)
+})
+
+test('a value out of range is refused by the name that it was given by', () => {
+  const cases: readonly [unknown, string][] = [
+    [{ windowMs: '1m' }, 'windowMs'],
+    [{ windowMs: 0 }, 'windowMs'],
+    [{ windowMs: 400 * 86_400_000 }, 'windowMs'],
+    [{ limit: 1.5 }, 'limit'],
+    [{ limit: Number.POSITIVE_INFINITY }, 'limit'],
+    [{ limit: null }, 'limit'],
+    [{ statusCode: 99 }, 'statusCode'],
+    [{ standardHeaders: 'draft-9' }, 'standardHeaders'],
+    [{ identifier: 'ü' }, 'identifier'],
+    [{ retryAfter: -1 }, 'retryAfter'],
+    [{ retryAfter: '1' }, 'retryAfter'],
+    [{ skip: true }, 'skip'],
+    [{ keyGenerator: 'ip' }, 'keyGenerator'],
+    [{ handler: 'deny' }, 'handler'],
+    [{ requestWasSuccessful: true }, 'requestWasSuccessful'],
+    [{ create: 'redis' }, 'create'],
+    [{ logger: {} }, 'logger'],
+    [{ logger: null }, 'logger'],
+    [{ logger: { error: 'to the console' } }, 'logger'],
+    [{ logger: console.error }, 'logger'],
+  ]
+  for (const [options, option] of cases) assert.match(mend(options), new RegExp(`^PolicyError: ${option}: `), JSON.stringify(options))
+})
+
+test('what is undefined is not given', () => {
+  const names = ['store', 'onLimitReached', 'limit', 'windowMs', 'validate', 'nothing']
+  assert.equal(mend(Object.fromEntries(names.map((name) => [name, undefined]))), 'taken')
+  assert.equal(mend({ validate: { trustProxy: false }, logger: console, skipFailedRequests: true }), 'taken')
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { attachLimiter, concurrency, createLimiter, fixedWindow, type Limiter, manualClock, type Policy, tokenBucket } from '../../index.js'
-import type { HitCount } from './hit-counts.js'
+import { type HitCount, WindowEnd } from './hit-counts.js'
 import { SluicegateStore, type SluicegateStoreOptions, type StoreSettings } from './sluicegate-store.js'
 
 const MINUTE = 60_000
@@ -225,4 +225,66 @@ test('a store is for one middleware, and not before that is made', () => {
   const store = ready({})
   assert.throws(() => store.init({ windowMs: MINUTE, limit: 5 }), { option: 'store' })
   assert.throws(() => store.increment('ada'), { option: 'store' })
+})
+
+test('the end of a window is one Date for all callers, never before the window ends', (t) => {
+  t.mock.timers.enable({ apis: ['Date'], now: 1_000_000 })
+  const end = new WindowEnd()
+  const first = end.after(60_000)
+  assert.equal(first.getTime(), 1_060_000)
+  t.mock.timers.tick(500)
+  assert.equal(end.after(59_500), first)
+  assert.equal(end.after(59_499), first, 'a millisecond later than it is')
+  assert.equal(end.after(59_501).getTime(), 1_060_001)
+  assert.equal(end.after(59_498).getTime(), 1_059_998)
+  t.mock.timers.tick(59_500)
+  assert.equal(end.after(60_000).getTime(), 1_120_000)
+})
+
+test('a Date that a caller changed is not returned again', (t) => {
+  t.mock.timers.enable({ apis: ['Date'], now: 1_000_000 })
+  const end = new WindowEnd()
+  end.after(60_000).setTime(0)
+  assert.equal(end.after(60_000).getTime(), 1_060_000)
+  end.after(60_000).setTime(Number.NaN)
+  assert.equal(end.after(60_000).getTime(), 1_060_000)
+})
+
+describe('store keys', () => {
+  const clock = manualClock(600_000)
+  const here = (policy: Policy): Limiter => createLimiter(policy, { clock })
+
+  /** A store that express-rate-limit has initialised. */
+  function ready(options: SluicegateStoreOptions): SluicegateStore {
+    const store = new SluicegateStore(options)
+    store.init({ windowMs: 60_000, limit: 5 })
+    return store
+  }
+
+  const hitsOf = async (store: SluicegateStore, key: string): Promise<number> => (await store.increment(key)).totalHits
+
+  test('any key that express-rate-limit may have is counted: empty, long, none at all', async () => {
+    const store = ready({ create: here })
+    for (const key of ['', 'x'.repeat(5_000), undefined as never, 7 as never]) assert.equal(await hitsOf(store, key), 1)
+    assert.equal(await hitsOf(store, `${'x'.repeat(5_000)}y`), 1)
+    assert.equal(await hitsOf(store, 'x'.repeat(5_000)), 2)
+    const limiter = here(fixedWindow({ limit: 5, window: '1m' }))
+    for (const key of ['', '\0', 'ada', undefined as never]) assert.equal(await hitsOf(ready({ limiter }), key), 1)
+  })
+
+  test('what is no text is refused as a key, which all such requests would share', () => {
+    for (const store of [ready({}), ready({ create: here })]) {
+      for (const key of [{ id: 1 }, ['ada'], () => 'ada', Symbol('ada')]) {
+        assert.throws(() => store.increment(key as never), { code: 'KEY_INVALID', option: 'key' })
+      }
+    }
+  })
+
+  test('in a memory of its own no two keys are one, whatever they begin with', async () => {
+    const store = ready({})
+    for (const key of ['', '\0', '\0\0', '\0a', 'a', 'rl:', 'rl:a', 'x'.repeat(2_000)]) assert.equal(await hitsOf(store, key), 1)
+    assert.equal(await hitsOf(store, ''), 2)
+    assert.equal(await hitsOf(store, undefined as never), 1)
+    assert.equal(await hitsOf(store, 7 as never), 1)
+  })
 })

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { crc32 as zlibCrc32 } from 'node:zlib'
 import { CREW_ALGORITHMS, everyNth, policyOf } from 'sluicegate-testkit'
-import { createLimiter, type Key, type Limiter, manualClock, restoreLimiter } from '../../index.js'
+import { createLimiter, type Key, type Limiter, manualClock, restoreLimiter, slidingLog, tokenBucket } from '../../index.js'
 import { ENTRIES_PER_LINE } from '../core-memory.js'
 import { low } from '../fingerprint.js'
 import type { MemoryLimiter } from '../memory-limiter.js'
 import type { OpenCore } from '../open-core.js'
+import { crc32, decodedSnapshot, encodedSnapshot } from './snapshot.js'
 
 // Keys that come, go and move while a small table is copied: at the beginning, after each line that holds any, and at the end. Lines are
 // of four entries; who finds no room in the first goes into the second, then into the third.
@@ -210,3 +213,56 @@ function spentOf(limiter: Pick<Limiter, 'peek'>, key: Key): number {
   const { limit, remaining } = limiter.peek(key)
   return limit - remaining
 }
+
+test('the check value of the standard', () => {
+  assert.equal(crc32(new TextEncoder().encode('123456789')), 0xcbf43926)
+})
+
+test('any bytes give what zlib gives', () => {
+  for (let length = 0; length < 600; length += 7) {
+    const bytes = Uint8Array.from({ length }, (_, i) => (i * 167 + length) & 0xff)
+    assert.equal(crc32(bytes), zlibCrc32(bytes))
+  }
+})
+
+const START_MS = 1_789_000_000_000
+
+test('a description that is not one of a limiter is refused', () => {
+  const limiter = createLimiter(slidingLog({ limit: 10, window: '1s' }), { clock: manualClock(START_MS), maxKeys: 30 })
+  limiter.take('k')
+  const { description, contents } = decodedSnapshot(limiter.snapshot())
+  const restore = (wrong: object): Limiter => restoreLimiter(encodedSnapshot({ ...description, ...wrong }, [contents]))
+  assert.equal(restore({}).policy.name, limiter.policy.name)
+  const [section] = description.sections as [Record<string, unknown>]
+  const withSection = (wrong: object): object => ({ sections: [{ ...section, ...wrong }] })
+  const wrongs: readonly object[] = [
+    { secret: [1] },
+    { secret: [1, 'two'] },
+    { options: null },
+    { options: { denyWhenFull: false, maxKeys: 0 } },
+    { sections: [] },
+    { sections: null },
+    { sections: [null] },
+    { sections: [section, section] },
+    { allOf: 'two', sections: [section, section] },
+    { allOf: '' },
+    { allOf: 7 },
+    withSection({ policy: tokenBucket({ limit: 1, window: '1s' }) }),
+    withSection({ policy: { ...limiter.policy, limit: 0 } }),
+    withSection({ policy: null }),
+    withSection({ lines: [] }),
+    withSection({ lines: [0] }),
+    withSection({ lines: [1] }),
+    withSection({ lines: [2, 2, 2, 2] }),
+    withSection({ lines: [100_000_000] }),
+    withSection({ lines: '2' }),
+    withSection({ counters: -1 }),
+    withSection({ counters: 2, overflow: { limit: 0, windowUs: 0 } }),
+    withSection({ overflow: null }),
+  ]
+  for (const wrong of wrongs) assert.throws(() => restore(wrong), { name: 'PolicyError', code: 'SNAPSHOT_INVALID' }, JSON.stringify(wrong))
+  for (const cut of [8, 16, contents.length - 3]) {
+    const cutOff = encodedSnapshot(description, [contents.subarray(0, cut)])
+    assert.throws(() => restoreLimiter(cutOff), { name: 'PolicyError', code: 'SNAPSHOT_INVALID' }, `${cut} bytes`)
+  }
+})

@@ -1,10 +1,28 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { crewFor, everyNth, shortOrLong } from 'sluicegate-testkit'
+import { after, describe, test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import { CREW_ALGORITHMS, crewFor, everyNth, Mate, policyOf, shortOrLong } from 'sluicegate-testkit'
+import type { MutationReport } from 'sluicegate-testkit/runtimes/mutated-snapshots.js'
 import { createLimiter, restoreLimiter } from '../../create-limiter.js'
-import { allOf, concurrency, fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../../index.js'
+import {
+  allOf,
+  attachLimiter,
+  concurrency,
+  fixedWindow,
+  gcra,
+  type Key,
+  type Policy,
+  StoreError,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+} from '../../index.js'
 import type { Limiter } from '../../limiter.js'
 import { manualClock } from '../../time/clock.js'
+import { high, low } from '../fingerprint.js'
+import type { MemoryLimiter } from '../memory-limiter.js'
+import type { OpenCore } from '../open-core.js'
 
 const POLICIES: readonly Policy[] = [
   tokenBucket({ limit: 10, window: '1s' }),
@@ -139,3 +157,218 @@ for (const [i, policy] of [
     await taking
   })
 }
+
+describe('memory snapshot', () => {
+  const START_MS = 1_789_000_000_000
+  const KEYS = Array.from({ length: 60 }, (_, i) => `key ${i}`)
+
+  /** [before, after, spent, left afterwards] */
+  const CHANGES: readonly (readonly [Policy, Policy, number, number])[] = [
+    [concurrency({ limit: 2, ttl: '1h' }), concurrency({ limit: 3, ttl: '1h' }), 2, 1],
+    [slidingLog({ limit: 5, window: '1h' }), slidingLog({ limit: 50, window: '1h' }), 5, 45],
+    [slidingWindow({ limit: 6, window: '1h' }), slidingWindow({ limit: 100_000, window: '1h' }), 6, 99_994],
+  ]
+
+  for (const [before, after, spent, left] of CHANGES) {
+    for (const isSeen of [false, true]) {
+      const seen = isSeen ? 'sees the change' : 'does not see the change'
+      test(`${after.name}, in force once the copy has begun, by a thread that ${seen} at once: what was spent is spent`, () => {
+        const clock = manualClock(START_MS)
+        const limiter = createLimiter(before, { clock, maxKeys: KEYS.length })
+        const other = attachLimiter(limiter.handle())
+        for (const key of KEYS) limiter.take(key, spent === 2 ? 1 : spent)
+        if (spent === 2) for (const key of KEYS) limiter.take(key)
+        onceSaved(openOf(limiter), () => {
+          other.update(after)
+          if (isSeen) assert.equal(limiter.policy.name, after.name)
+        })
+        const restored = restoreLimiter(limiter.snapshot(), { clock })
+        assert.equal(restored.policy.name, after.name)
+        for (const key of KEYS) assert.equal(restored.peek(key).remaining, left, key)
+      })
+    }
+  }
+
+  test('all parts of a snapshot are of one policy: a change between two of them begins it anew', () => {
+    const clock = manualClock(START_MS)
+    const parts = (limit: number): Policy => allOf([slidingLog({ limit, window: '1h' }), concurrency({ limit, ttl: '1h' })])
+    const limiter = createLimiter(parts(5), { clock, maxKeys: 10 })
+    const other = attachLimiter(limiter.handle())
+    for (let i = 0; i < 5; i++) limiter.take('k')
+    const [, second] = (limiter as unknown as { parts: readonly MemoryLimiter[] }).parts
+    onceSaved(second?.section.open as OpenCore, () => other.update(parts(50)))
+    const restored = restoreLimiter(limiter.snapshot(), { clock })
+    assert.deepEqual([restored.policy, restored.peek('k').remaining], [limiter.policy, 45])
+  })
+
+  test('a thread that died with its ticket in a permit does not keep a snapshot from being taken', () => {
+    const clock = manualClock(START_MS)
+    const limiter = createLimiter(concurrency({ limit: 2, ttl: '1h' }), { clock, maxKeys: 2 })
+    limiter.take('k')
+    const open = openOf(limiter)
+    const words = new BigUint64Array(open.memory.buffer)
+    const descriptor = open.core.openDescriptor()
+    ;(limiter as unknown as MemoryLimiter).hash('k')
+    open.core.stage(descriptor, low, high, START_MS * 1000, 1)
+    // As far as `commit` of the core comes before it dies: of a state and a permit the second bears the ticket.
+    const [status = 0n, , , , , permit = 0n] = words.subarray(descriptor / 8)
+    words[Number(permit) / 8] = (3n << 62n) | (BigInt(descriptor / 512) << 39n) | (status >> 2n)
+    assert.equal(restoreLimiter(limiter.snapshot(), { clock }).peek('k').remaining, 1)
+    assert.equal(limiter.peek('k').remaining, 1)
+  })
+
+  function openOf(limiter: Limiter): OpenCore {
+    return (limiter as unknown as MemoryLimiter).section.open
+  }
+
+  /** Does something as soon as the core has saved a part of its table once more. */
+  function onceSaved(open: OpenCore, something: () => void): void {
+    const { saveEntries } = open.core
+    open.core.saveEntries = (...range) => {
+      open.core.saveEntries = saveEntries
+      const isDone = saveEntries(...range)
+      something()
+      return isDone
+    }
+  }
+})
+
+describe('snapshot workers', () => {
+  // Snapshots one after another while worker threads are at it. The clock stands still: nothing comes back by itself.
+
+  const START_MS = 1_789_000_000_000
+  const MONTH_MS = 30 * 86_400_000
+  const NAMES = ['a', 'b', 'c']
+  const MAX_KEYS = 20
+  /** More than the workers take in all, and fewer. */
+  const LARGER = 4000
+  const LARGE = 3000
+  const TAKES = 400
+  const UPDATES = 120
+  const WILD_MS = 40
+
+  const crew = crewFor({ after }, 2)
+
+  // In a short run each algorithm has one of the three at most, by turns: the last one starts a thread of its own.
+  for (const [i, { name, cost, specOf, keyOf }] of CREW_ALGORITHMS.entries()) {
+    const clock = manualClock(START_MS)
+    const keys = NAMES.map(keyOf)
+    const [large, larger] = [LARGE, LARGER].map((takes) => policyOf(specOf(takes, MONTH_MS))) as [Policy, Policy]
+
+    everyNth(i, 10)(`${name}: a snapshot taken while workers take holds what was spent at some time while it was taken`, async (t) => {
+      const limiter = createLimiter(large, { clock, maxKeys: MAX_KEYS })
+      await crew.attach({ handle: limiter.handle() })
+      const taken = await whileBusy(crew.ask({ kind: 'take', keys, rounds: TAKES, cost }), () => checkMoment(limiter, keys))
+      t.diagnostic(`${taken} snapshots`)
+      for (const key of keys) assert.equal(spentOf(limiter, key), 2 * TAKES * cost)
+    })
+
+    everyNth(i + 1, 10)(`${name}: the same while workers put one policy after another in force`, async (t) => {
+      const limiter = createLimiter(large, { clock, maxKeys: MAX_KEYS })
+      await crew.attach({ handle: limiter.handle() })
+      const storm = crew.ask({ kind: 'storm', keys, cost, policies: [larger, large], rounds: UPDATES })
+      let contended = 0
+      const taken = await whileBusy(storm, () => {
+        try {
+          checkMoment(limiter, keys)
+        } catch (error) {
+          if (!(error instanceof StoreError)) throw error
+          contended++
+        }
+      })
+      t.diagnostic(`${taken} snapshots, ${contended} of them given up`)
+      assert.ok(taken > contended)
+    })
+
+    everyNth(i + 2, 10)(`${name}: a snapshot taken while a worker does anything at all can be restored and used`, async () => {
+      const limiter = createLimiter(large, { clock, maxKeys: MAX_KEYS })
+      const mate = new Mate({ handle: limiter.handle() })
+      const counts = new Int32Array(new SharedArrayBuffer(4 * (1 + keys.length)))
+      try {
+        mate.start({ kind: 'for-ever', keys, cost, seed: 7, counts, takesOnly: false })
+        for (let calls = 0; calls === 0; calls = Atomics.load(counts, 0)) await nextTurn()
+        const untilMs = performance.now() + WILD_MS
+        while (performance.now() < untilMs) {
+          const restored = restoreLimiter(limiter.snapshot(), { clock })
+          for (const key of keys) {
+            restored.take(key, cost)
+            restored.reset(key)
+            assert.equal(spentOf(restored, key), 0)
+          }
+          restored.close()
+        }
+      } finally {
+        await mate.terminate()
+      }
+    })
+  }
+
+  /** Does something again and again, until the promise is fulfilled; at least once. How often. */
+  async function whileBusy(promise: Promise<unknown>, something: () => void): Promise<number> {
+    let isBusy = true
+    const ended = promise.finally(() => {
+      isBusy = false
+    })
+    let times = 0
+    do {
+      something()
+      times++
+      await nextTurn()
+    } while (isBusy)
+    await ended
+    return times
+  }
+
+  function checkMoment(limiter: Limiter, keys: readonly Key[]): void {
+    const before = keys.map((key) => spentOf(limiter, key))
+    const restored = restoreLimiter(limiter.snapshot(), { clock: manualClock(START_MS) })
+    const later = keys.map((key) => spentOf(limiter, key))
+    for (const [i, key] of keys.entries()) {
+      const spent = spentOf(restored, key)
+      assert.ok((before[i] as number) <= spent && spent <= (later[i] as number), `${key}: ${before[i]} <= ${spent} <= ${later[i]}`)
+    }
+    restored.close()
+  }
+
+  function spentOf(limiter: Limiter, key: Key): number {
+    const { limit, remaining } = limiter.peek(key)
+    return limit - remaining
+  }
+})
+
+// A checksum tells damage, not who computed it: what was changed on purpose has to be refused, or to stay within bounds.
+
+/** Longer than a seed takes on a busy machine. */
+const LONGEST_MS = 20_000
+const MUTATIONS = shortOrLong(60, 500)
+
+async function reported(from: number, to: number): Promise<MutationReport> {
+  const progress = new SharedArrayBuffer(8)
+  const worker = new Worker(new URL(import.meta.resolve('sluicegate-testkit/runtimes/mutated-snapshots.js')), {
+    workerData: { from, to, progress },
+    resourceLimits: { maxOldGenerationSizeMb: 512 },
+  })
+  const at = new Int32Array(progress)
+  let [seen, sinceMs] = [0, Date.now()]
+  let watch: ReturnType<typeof setInterval> | undefined
+  try {
+    return await new Promise((resolve, reject) => {
+      worker.once('message', resolve)
+      worker.once('error', reject)
+      watch = setInterval(() => {
+        const count = Atomics.load(at, 1)
+        if (count !== seen) [seen, sinceMs] = [count, Date.now()]
+        else if (Date.now() - sinceMs > LONGEST_MS) reject(new Error(`seed ${Atomics.load(at, 0)} hangs`))
+      }, 100)
+    })
+  } finally {
+    clearInterval(watch)
+    await worker.terminate()
+  }
+}
+
+test('a snapshot whose words were changed is refused, or neither hangs, nor traps, nor takes memory without end, whatever is asked of it', async () => {
+  const { refused, driven, faults } = await reported(0, MUTATIONS)
+  assert.deepEqual(faults, [])
+  assert.ok(refused > MUTATIONS / 6 && driven > MUTATIONS / 12, `${refused} refused, ${driven} driven`)
+})

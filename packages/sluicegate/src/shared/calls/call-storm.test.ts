@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { once } from 'node:events'
+import { describe, test } from 'node:test'
 import { Random, shortOrLong } from 'sluicegate-testkit'
 import { countTimers } from 'sluicegate-testkit/conformance/timer-count.js'
-import { type Clock, manualClock } from '../../index.js'
+import { freshWarnings } from 'sluicegate-testkit/unhandled-rejections.js'
+import { createLimiter } from '../../create-limiter.js'
+import { type Clock, type Decision, manualClock, tokenBucket } from '../../index.js'
+import { casStore } from '../../store/cas.js'
+import type { CasStore } from '../../store/cas-store.js'
+import { memoryStore } from '../../store-testing/memory-store.js'
 import { CallGuard } from './call-guard.js'
 
 // Calls that end in every way and order, in a process that stands still now and then.
@@ -81,3 +87,102 @@ async function storm(seed: number): Promise<void> {
 test('each of many calls settles once and in bounded time, however they end and wherever the process stands still', async () => {
   for (let seed = 1; seed <= SEEDS; seed++) await storm(seed)
 })
+
+describe('silent store', () => {
+  freshWarnings()
+
+  const closed = (): Promise<never> => Promise.reject(new Error('The client is closed'))
+
+  function guarded(): CallGuard {
+    return new CallGuard({ serverOf: () => undefined, slotOf: () => undefined }, manualClock(), 100)
+  }
+
+  async function failed(guard: CallGuard): Promise<Error> {
+    return guard.guarded('k', closed).then(assert.fail, (error) => error)
+  }
+
+  test('of a store that was given up before it ever answered the process is warned, once', async () => {
+    const codes: unknown[] = []
+    const note = (warning: Error & { code?: string }): unknown => codes.push(warning.code)
+    process.on('warning', note)
+    const well = guarded()
+    await well.guarded('k', async () => 'yes')
+    for (let i = 0; i < 3; i++) await failed(well)
+    assert.deepEqual(codes, [])
+    const warned = once(process, 'warning')
+    for (let i = 0; i < 2; i++) {
+      const silent = guarded()
+      for (let n = 0; n < 3; n++) await failed(silent)
+    }
+    const [warning] = await warned
+    assert.match(warning.message, /The client is closed.*is the client connected/)
+    process.off('warning', note)
+    assert.deepEqual(codes, ['SLUICEGATE_SILENT_STORE'])
+  })
+
+  test('with an open circuit, errors have the last failure as their cause', async () => {
+    const guard = guarded()
+    for (let n = 0; n < 3; n++) await failed(guard)
+    const { message, cause } = await failed(guard)
+    assert.match(message, /is not asked for now/)
+    assert.match((cause as Error).message, /The client is closed/)
+  })
+})
+
+const KEYS = 3
+const STEP_MS = 10
+const PAUSE_MS = 1000
+/** After a pause of one second a probe is due within 800 ms, and may wait for a call that was sent before. */
+const BACK_MS = 3000
+
+/** Answers after `STEP_MS`, but stands still from `fromMs` for a second: then it answers what has waited. */
+function pausing(clock: ReturnType<typeof manualClock>, fromMs: number): CasStore {
+  const memory = memoryStore({ clock })
+  const answered = <Answer>(call: () => Promise<Answer>): Promise<Answer> => {
+    const nowMs = clock.nowMs()
+    const isPaused = nowMs >= fromMs && nowMs < fromMs + PAUSE_MS
+    return new Promise((resolve, reject) => {
+      clock.after(isPaused ? fromMs + PAUSE_MS - nowMs : STEP_MS, () => call().then(resolve, reject))
+    })
+  }
+  return {
+    name: 'pausing',
+    read: (key) => answered(() => memory.read(key)),
+    swap: (swap) => answered(() => memory.swap(swap)),
+    readAll: (keys) => answered(() => memory.readAll(keys)),
+    swapMany: (swaps) => answered(() => memory.swapMany(swaps)),
+  }
+}
+
+for (const mode of ['exact', 'leased'] as const) {
+  for (const keys of [1, KEYS]) {
+    test(`a store that stands still for a second under load is asked again afterwards: ${mode}, ${keys} keys`, async () => {
+      const clock = manualClock(1_700_000_000_000)
+      const fromMs = clock.nowMs() + 500
+      const limiter = createLimiter(tokenBucket({ limit: 1_000_000, window: '1s', name: 'many' }), {
+        store: casStore(pausing(clock, fromMs)),
+        clock,
+        mode,
+        outage: 'closed',
+      })
+      const takes: Promise<{ readonly atMs: number; readonly source: Decision['source'] }>[] = []
+      const endMs = fromMs + PAUSE_MS + BACK_MS + 200
+      while (clock.nowMs() < endMs + 200) {
+        const atMs = clock.nowMs()
+        for (let i = 0; i < 2 * keys && atMs < endMs; i++) {
+          takes.push(Promise.resolve(limiter.take(`k${i % keys}`, 100)).then(({ source }) => ({ atMs, source })))
+        }
+        clock.advance(STEP_MS)
+        for (let i = 0; i < 4; i++) await new Promise(setImmediate)
+      }
+      const ended = await Promise.all(takes)
+      const outages = ended.filter(({ source }) => source === 'outage')
+      const isFelt = outages.some(({ atMs }) => atMs > fromMs && atMs < fromMs + PAUSE_MS)
+      assert.ok(isFelt, 'no outage during the pause')
+      const lastMs = Math.max(...outages.map(({ atMs }) => atMs)) - (fromMs + PAUSE_MS)
+      assert.ok(lastMs < BACK_MS, `an outage ${lastMs} ms after the pause`)
+      assert.equal(limiter.stats().openCircuits, 0)
+      limiter.close()
+    })
+  }
+}

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
+import { Random, shortOrLong } from 'sluicegate-testkit'
+import { fleet, turns } from 'sluicegate-testkit/cluster/channel-pair.js'
+import { feltChanges } from 'sluicegate-testkit/suites/layer-suite.js'
 import { createLimiter } from '../../create-limiter.js'
-import { manualClock, tokenBucket } from '../../index.js'
+import { concurrency, fixedWindow, gcra, manualClock, type Policy, slidingLog, slidingWindow, tokenBucket } from '../../index.js'
 import { casStore } from '../../store/cas.js'
 import { memoryStore } from '../../store-testing/memory-store.js'
 
@@ -90,4 +93,177 @@ test('waits pass at once after a refund, a reset and a new policy', async () => 
     assert.deepEqual(passed, ['a at 10'], change)
     limiter.close()
   }
+})
+
+describe('felt changes', () => {
+  // What makes room is felt at once by those who have booked ahead already: in memory and over a store, under each algorithm.
+
+  const START_MS = 1_760_000_000_300
+  const policyOf = (algorithm: string, limit: number): Policy => {
+    const options = { limit, window: '1s', name: 'p' } as const
+    const makers = { 'token-bucket': tokenBucket, 'fixed-window': fixedWindow, 'sliding-window': slidingWindow, 'sliding-log': slidingLog }
+    return algorithm === 'gcra' ? gcra({ ...options, burst: limit }) : makers[algorithm as keyof typeof makers](options)
+  }
+  const ALGORITHMS = ['token-bucket', 'gcra', 'fixed-window', 'sliding-window', 'sliding-log'] as const
+
+  function fixture(policy: Policy, where: string) {
+    const clock = manualClock(START_MS)
+    const limiter =
+      where === 'memory'
+        ? createLimiter(policy, { clock })
+        : createLimiter(policy, { store: casStore(memoryStore({ clock })), clock, mode: 'exact' })
+    const settle = async (): Promise<void> => {
+      for (let i = 0; i < 20; i++) await new Promise(setImmediate)
+    }
+    return { clock, limiter, settle }
+  }
+
+  for (const where of ['memory', 'store']) {
+    feltChanges(where, (policy) => {
+      const { limiter, settle } = fixture(policy, where)
+      return { limiter, settle, stop: () => limiter.close() }
+    })
+  }
+
+  const SEEDS = shortOrLong(20, 120)
+
+  /** Arrivals, aborts, refunds, resets and updates: all end, none twice, and in no window does more pass than its limits and gifts. */
+  async function live(algorithm: string, seed: number): Promise<void> {
+    const random = new Random(seed)
+    const { clock, limiter, settle } = fixture(policyOf(algorithm, 10), 'store')
+    let limit = 10
+    let most = 10
+    let gifts = 0
+    let asked = 0
+    let ended = 0
+    let spent = 0
+    const aborts: AbortController[] = []
+    for (let step = 0; step < 40; step++) {
+      const what = random.integer(0, 9)
+      if (what < 5) {
+        const controller = new AbortController()
+        const cost = random.integer(1, 6)
+        aborts.push(controller)
+        asked++
+        limiter
+          .wait('k', { cost, signal: controller.signal })
+          .then(
+            ({ allowed }) => {
+              if (allowed) spent += cost
+            },
+            () => undefined,
+          )
+          .finally(() => ended++)
+      } else if (what === 5) aborts[random.integer(0, aborts.length)]?.abort()
+      else if (what === 6) {
+        gifts += 3
+        await limiter.refund('k', 3)
+      } else if (what === 7) {
+        gifts += most
+        await limiter.reset('k')
+      } else if (what === 8) {
+        limit = random.integer(6, 30)
+        gifts += most
+        most = Math.max(most, limit)
+        limiter.update(policyOf(algorithm, limit))
+      } else clock.advance(random.integer(1, 400))
+      await settle()
+    }
+    for (let ms = 0; ended < asked && ms < 60_000; ms += 100) {
+      clock.advance(100)
+      await settle()
+    }
+    assert.equal(ended, asked, `seed ${seed}: ${asked - ended} of ${asked} hang`)
+    const windows = Math.ceil((clock.nowMs() - START_MS) / 1000) + 1
+    assert.ok(spent <= windows * most + gifts, `seed ${seed}: ${spent} passed`)
+    clock.advance(60_000)
+    assert.equal((await limiter.peek('k')).remaining, limit, `seed ${seed}: something is left charged`)
+    limiter.close()
+  }
+
+  for (const algorithm of ALGORITHMS) {
+    test(`${algorithm} over a store: in ${SEEDS} lives of waits and changes none hangs, passes twice or is lost`, async () => {
+      for (let seed = 1; seed <= SEEDS; seed++) await live(algorithm, seed)
+    })
+  }
+})
+
+const ONE = concurrency({ limit: 1, ttl: '1h' })
+
+test('a wait that times out does not end the queue for the waits before it', async () => {
+  const { clock, limiter } = fleet(ONE)
+  const held = await limiter.take('a')
+  const first = limiter.wait('a')
+  await turns()
+  const hasty = limiter.wait('a', { maxWait: 10 })
+  await turns()
+  clock.advance(10)
+  await turns(12)
+  assert.equal((await hasty).allowed, false)
+  await held.release()
+  assert.equal((await limiter.take('a')).allowed, false, 'no take overtakes the queue')
+  clock.advance(2000)
+  await turns(12)
+  assert.equal((await first).allowed, true)
+})
+
+test('the waits behind it still wait for the first', async () => {
+  const { clock, limiter } = fleet(ONE)
+  const held = await limiter.take('a')
+  const order: string[] = []
+  const wait = async (name: string, maxWaitMs: number): Promise<void> => {
+    const { allowed } = await limiter.wait('a', { maxWait: maxWaitMs })
+    order.push(`${name} ${allowed}`)
+  }
+  const waits: Promise<void>[] = []
+  for (const [name, maxWaitMs] of [
+    ['first', 60_000],
+    ['hasty', 5000],
+    ['last', 60_000],
+  ] as const) {
+    waits.push(wait(name, maxWaitMs))
+    await turns()
+  }
+  const pass = async (ms: number): Promise<void> => {
+    for (let passed = 0; passed < ms; passed += 10) {
+      clock.advance(10)
+      await turns(4)
+    }
+  }
+  await pass(5000)
+  assert.deepEqual(order, ['hasty false'])
+  await held.release()
+  await pass(1010)
+  assert.deepEqual(order, ['hasty false', 'first true'])
+  limiter.close()
+  await assert.rejects(Promise.all(waits), { code: 'CLOSED' })
+})
+
+test('a process that stood still for longer than a lease when its time came books anew, as what it had is void', async () => {
+  const { clock, limiter } = fleet(tokenBucket({ limit: 100, window: '1s', burst: 50 }))
+  await turns()
+  await limiter.penalize('a', 60)
+  for (const [lateMs, charged] of [
+    [90, 1],
+    [110, 3],
+  ] as const) {
+    await limiter.penalize('a', 40)
+    const waiting = limiter.wait('a')
+    await turns()
+    const { retryAfterMs } = await limiter.peek('a')
+    clock.advance(retryAfterMs - 10 + lateMs)
+    await turns(12)
+    assert.equal((await waiting).allowed, true)
+    assert.equal(limiter.stats().chargedTokens, charged)
+  }
+})
+
+test('who gets his place lets the next one ask at once', async () => {
+  const { limiter } = fleet(concurrency({ limit: 3, ttl: '1h' }))
+  const held = await limiter.take('a', 3)
+  const waits = [1, 2, 3].map(() => limiter.wait('a'))
+  await turns(12)
+  await held.release()
+  // The clock stands still.
+  for (const waiting of waits) assert.equal((await waiting).allowed, true)
 })
