@@ -59,15 +59,15 @@ export const OPTION_SECTIONS: readonly { readonly title: string; readonly about:
     about:
       'All also take `policyFor`, `policies`, `banAfter`, `allow`, `deny` and `shadow` of limiters in memory. What a store cannot have it refuses, with what to do instead.',
     groups: [
-      group('createLimiter', 'SharedOptions', 'shared/shared-options.ts', 'redis.md', {
+      group('createLimiter', 'SharedOptions', 'shared/shared-options.ts', 'shared.md', {
         links: {
-          mode: 'redis.md#leased-or-exact',
-          lease: 'redis.md#leased-or-exact',
+          mode: 'shared.md#leased-or-exact',
+          lease: 'shared.md#leased-or-exact',
           outage: 'outages.md',
           localShare: 'outages.md#the-share-of-a-process',
           timeout: 'outages.md',
           queue: 'queue.md',
-          overrides: 'redis.md#policies-of-single-keys',
+          overrides: 'shared.md#policies-of-single-keys',
         },
       }),
       group('redis', 'RedisOptions', 'redis/redis.ts', 'redis.md'),

@@ -31,7 +31,7 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
     'outbound',
     'testing',
   ],
-  Shared: ['redis', 'postgres', 'stores', 'outages', 'cluster', 'edge', 'regions', 'many-servers', 'scale'],
+  Shared: ['shared', 'redis', 'postgres', 'stores', 'outages', 'cluster', 'edge', 'regions', 'many-servers', 'scale'],
   Service: [
     'service',
     'service-api',
