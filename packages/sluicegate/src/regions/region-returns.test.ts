@@ -63,6 +63,31 @@ test('what processes bring back until a moment after the end of tokens goes back
   assert.equal(at().reclaim(endUs), 0)
 })
 
+test('a debt that a renewal has paid is not owed once more when the region does not hear of it', async () => {
+  const policy = fixedWindow({ limit: LIMIT, window: '1d', name: 'a day' })
+  const clock = manualClock(1_000_000)
+  const twin = new PoolTwin()
+  twin.load(1_000_000_000)
+  const debts: number[] = []
+  const pool: Partial<RegionPool> = {
+    claim: async (_key, claim) => twin.claim(claim),
+    refill: () => Promise.reject(new Error('the store of the region is out')),
+    addDebt: async (_key, tokens) => debts.push(tokens),
+  }
+  const home: Backend = {
+    lease: async () => grantOf({ ...OF_A_WINDOW, ready: 4, endUs: 4_000_000 }),
+    execute: async () => ({ done: true }),
+  }
+  const share = { takeDebt: async () => 5, payDebt: async () => undefined }
+  const part = { policy, pool: pool as RegionPool, home, demand: home }
+  const renewals = new RegionRenewals([part], regionTermsOf(policy), { isEager: true, share }, clock, noCounts())
+  renewals.drew(0, 'k', twin.draw({ want: 1, least: 1, demand: 1, leadUs: 250_000, foreseenUs: 0 }), true)
+  await turns()
+  clock.advance(20)
+  await turns()
+  assert.deepEqual(debts, [1])
+})
+
 /** Takes in bursts. */
 function bursts({ time }: RegionWorld, random: Random, region: SimRegion, fromUs: number, untilUs: number): void {
   const [most, longestUs] = [random.magnitude(2, 30), random.magnitude(10_000, 400_000)]

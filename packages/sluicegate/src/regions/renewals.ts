@@ -109,6 +109,7 @@ export class RegionRenewals {
   /** Keys that this process is about to claim. */
   private readonly claiming = new Set<string>()
   private leadUs = FIRST_LEAD_US
+  private isClosed = false
   /** How far the clock of the region's store is ahead of that of this process, and since when that is known. */
   private aheadUs = Number.NaN
   private aheadSinceUs = 0
@@ -120,13 +121,13 @@ export class RegionRenewals {
     this.parts = parts
     this.terms = terms
     this.ticker = tickerOf(clock)
-    this.alarm = new Alarm(clock, () => void this.close(Promise.resolve()))
+    this.alarm = new Alarm(clock, () => void this.giveUp(Promise.resolve()))
     this.alert = alertOf(() => this.renewAll())
   }
 
   /** Whether nothing waits for its time. */
   get isIdle(): boolean {
-    return this.due.length === 0 && this.reclaims.size === 0
+    return this.due.length + this.reclaims.size + this.keeps.size + this.claiming.size === 0
   }
 
   /** For a draw from now on. */
@@ -162,6 +163,10 @@ export class RegionRenewals {
       const claimUs = Math.max(LEAST_CLAIM_US, CLAIM_LEADS * leadUs)
       const claimedUs = await this.poolOf(part).claim(key, { claimedUs: drawn.claimedUs, claimUs })
       if (claimedUs === 0) return
+      if (this.isClosed) {
+        await this.poolOf(part).addDebt(key, 0)
+        return
+      }
       this.due.push({ part, key, drawn, claimedUs, sentUs, isKept })
       if (this.due.length === 1) this.alarm.set(this.alert, this.ticker.read() + TOGETHER_US, 0)
     } catch {
@@ -192,7 +197,12 @@ export class RegionRenewals {
    *
    * @param returned when what the process held of them is back in the region.
    */
-  async close(returned: Promise<unknown>): Promise<void> {
+  close(returned: Promise<unknown>): Promise<void> {
+    this.isClosed = true
+    return this.giveUp(returned)
+  }
+
+  private async giveUp(returned: Promise<unknown>): Promise<void> {
     this.alarm.clear(this.alert)
     for (const { part, key } of this.due) this.poolOf(part).addDebt(key, 0).catch(noMatter)
     this.due = []
@@ -220,7 +230,7 @@ export class RegionRenewals {
     const { pool, home, policy } = this.parts[part] as RenewalPart
     const [need, want] = wantedOf(drawn, policy, this.terms, this.leadUs)
     // The take that set off the renewal may have been admitted without the home since.
-    const debt = drawn.debt > 0 || this.rules.isEager ? await this.rules.share.takeDebt(part, key).catch(() => 0) : 0
+    let debt = drawn.debt > 0 || this.rules.isEager ? await this.rules.share.takeDebt(part, key).catch(() => 0) : 0
     const atUs = this.ticker.read()
     const demand = drawn.isScarce ? this.demandOf(due) : undefined
     try {
@@ -228,6 +238,7 @@ export class RegionRenewals {
       this.took(this.ticker.read() - atUs)
       // What was admitted already is paid with the first of them.
       const paid = Math.min(debt, grant.availableNow)
+      debt -= paid
       const tokens = grant.availableNow - paid
       this.counts.renewals++
       this.counts.tokens += tokens
@@ -243,7 +254,7 @@ export class RegionRenewals {
         this.reclaimLater({ part, key, endUs, grantId: grant.id }, endsUs - agoUs)
       const isKept = tokens > 0 && !due.isKept && !this.rules.isEager && isSlowlyUsed(drawn, this.terms)
       if (isKept) this.keepLater(part, key, endsUs - agoUs)
-      await this.rules.share.payDebt(part, key, debt - paid)
+      await this.rules.share.payDebt(part, key, debt)
     } catch {
       this.counts.failed++
       await pool.addDebt(key, debt).catch(noMatter)

@@ -106,8 +106,8 @@ export class KeyMemory {
     if (isSectionOf(section, this.identity)) return
     // Its words stay readable by the old record until they are migrated, which saving does.
     this.limiter.changeTo(this.policy)()
-    // A log forgets nothing by that but what time takes from it: it is carried over when it is first seen.
-    this.isCarried = this.policy.algorithm !== 'sliding-log'
+    // The count of a window is the same whenever it is carried over; what refills goes by other numbers from then on.
+    this.isCarried = this.policy.algorithm === 'fixed-window'
   }
 
   save(nowUs: number): Uint8Array {

@@ -92,15 +92,13 @@ test('an uncontended take is one call', async () => {
   limiter.close()
 })
 
-for (const make of [fixedWindow, slidingWindow]) {
-  test(`a process with a smaller limit forgives nothing by what it denies: ${make.name}`, async () => {
-    const store = casStore(memoryStore({ clock: manualClock(3_600_000) }))
-    const [large, small] = [200, 100].map((limit) => createLimiter(make({ limit, window: '1h', name: 'p' }), { store, mode: 'exact' }))
-    let passed = 0
-    for (let i = 0; i < 150; i++) {
-      for (const limiter of [large, large, small, small]) passed += (await limiter?.take('k'))?.allowed ? 1 : 0
-      await small?.peek('k')
-    }
-    assert.equal(passed, 200)
-  })
-}
+test('a process with a smaller limit forgives nothing of a window by what it denies', async () => {
+  const store = casStore(memoryStore({ clock: manualClock(3_600_000) }))
+  const [large, small] = [200, 100].map((limit) => createLimiter(fixedWindow({ limit, window: '1h', name: 'p' }), { store, mode: 'exact' }))
+  let passed = 0
+  for (let i = 0; i < 150; i++) {
+    for (const limiter of [large, large, small, small]) passed += (await limiter?.take('k'))?.allowed ? 1 : 0
+    await small?.peek('k')
+  }
+  assert.equal(passed, 200)
+})
