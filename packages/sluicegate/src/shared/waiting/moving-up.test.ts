@@ -125,6 +125,27 @@ describe('felt changes', () => {
     })
   }
 
+  for (const algorithm of ['token-bucket', 'gcra', 'fixed-window']) {
+    test(`${algorithm} over a store: an update reaches ninety who have booked, and none of them is charged twice`, async () => {
+      const { limiter, settle } = fixture(policyOf(algorithm, 100), 'store')
+      await limiter.take('k', 100)
+      let passed = 0
+      for (let i = 0; i < 90; i++) {
+        limiter.wait('k').then(
+          ({ allowed }) => (passed += allowed ? 1 : 0),
+          () => undefined,
+        )
+      }
+      await settle()
+      assert.equal(passed, 0)
+      limiter.update(policyOf(algorithm, 300))
+      for (let i = 0; i < 20; i++) await settle()
+      assert.equal(passed, 90)
+      assert.equal((await limiter.peek('k')).remaining, 110)
+      limiter.close()
+    })
+  }
+
   const SEEDS = shortOrLong(20, 120)
 
   /** Arrivals, aborts, refunds, resets and updates: all end, none twice, and in no window does more pass than its limits and gifts. */

@@ -19,6 +19,8 @@ const LAST_LOOK_MS = 5_000
 
 /** Waiters of one key that move up together: each costs two calls. */
 const MOST_MOVED = 64
+/** The same of all keys, when the policy changes, which is rare. */
+const MOST_MOVED_BY_CHANGE = 1_000
 /** Answers are in whole milliseconds, and take unequal times. */
 const SLACK_MS = 2
 
@@ -208,11 +210,14 @@ export class SharedWaiting {
     }
   }
 
-  /** Call it before the numbers of the policy change: what is counted in windows has to be given back under the old ones. */
+  /** Call it before the numbers of the policy change: what is reserved has to be given back under the old ones, or it stays charged. */
   changing(): void {
-    if (!isWindow(this.reservations.policy)) return
+    const { policy } = this.reservations
+    if (!isWindow(policy) && !isRate(policy)) return
+    let left = MOST_MOVED_BY_CHANGE
     for (const name of this.asleep.keys()) {
-      const lifted = this.lifted(name)
+      const lifted = this.lifted(name, Math.max(MOST_MOVED, left))
+      left -= lifted.length
       const newestFirst = [...lifted].reverse()
       const back = newestFirst.map(({ booked }) => this.reservations.discardNow(booked))
       void Promise.allSettled(back).then(() => this.wakeAll(lifted))
@@ -481,9 +486,9 @@ export class SharedWaiting {
   }
 
   /** The sleepers of a key, which have to reserve anew; none where there are many. */
-  private lifted(name: string): readonly Keeping[] {
+  private lifted(name: string, most = MOST_MOVED): readonly Keeping[] {
     const all = [...(this.asleep.get(name) ?? [])].filter(({ isLifted, isGiven }) => !isLifted && !isGiven)
-    if (all.length > MOST_MOVED) return []
+    if (all.length > most) return []
     for (const keeping of all) keeping.isLifted = true
     return all
   }
