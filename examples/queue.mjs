@@ -1,7 +1,7 @@
 // Runs jobs under a rate, two at once: by priority, with a timeout, and with a cost that is known only afterwards.
 import { createLimiter, QueueError, tokenBucket } from 'sluicegate'
 
-const limiter = createLimiter(tokenBucket({ limit: 1000, window: '1s' }), { queue: { concurrency: 1, maxQueued: 3 } })
+const limiter = createLimiter(tokenBucket({ limit: 1000, window: '1s' }), { queue: { concurrency: 1, maxWaiting: 3 } })
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
 
 const first = limiter.run('model', async () => pause(20))

@@ -37,7 +37,7 @@ export const OPTION_SECTIONS: readonly { readonly title: string; readonly about:
         links: {
           clock: 'clocks.md',
           hotKeys: 'memory.md#watching',
-          maxWaiters: 'waiting.md',
+          maxWaiting: 'waiting.md',
           queue: 'queue.md',
           policyFor: 'exceptions.md#another-policy-for-some-keys',
           policies: 'exceptions.md#another-policy-for-some-keys',

@@ -126,7 +126,7 @@ for (const [strategy, overflow] of [
     test(`highWater: ${strategy} keeps and drops what ${overflow} does, at priorities ${priorities}`, async () => {
       const [theirs, ours] = [new Outcomes(), new Outcomes()]
       const bottleneck = new Bottleneck({ maxConcurrent: 1, highWater: 2, strategy: Bottleneck.strategy[strategy] })
-      using limiter = createLimiter(FREELY, { queue: { concurrency: 1, maxQueued: 2, overflow } })
+      using limiter = createLimiter(FREELY, { queue: { concurrency: 1, maxWaiting: 2, overflow } })
       const busy = await occupied(bottleneck, (job) => limiter.run('service', job))
       const all = (outcomes: Outcomes, run: (job: Job, priority: number) => Promise<unknown>): Promise<unknown> =>
         Promise.all(priorities.map((priority, i) => outcomes.of(`job ${i}`, run(outcomes.job(`job ${i}`), priority))))

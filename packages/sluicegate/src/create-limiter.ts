@@ -31,7 +31,7 @@ const OPTIONS: readonly string[] = [
   'clock',
   'onFull',
   'hotKeys',
-  'maxWaiters',
+  'maxWaiting',
   'queue',
   'policyFor',
   'policies',
@@ -41,14 +41,14 @@ const OPTIONS: readonly string[] = [
   'deny',
   'shadow',
 ]
-const ATTACH_OPTIONS: readonly string[] = ['clock', 'hotKeys', 'maxWaiters', 'queue', 'policyFor', 'banAfter', 'allow', 'deny', 'shadow']
+const ATTACH_OPTIONS: readonly string[] = ['clock', 'hotKeys', 'maxWaiting', 'queue', 'policyFor', 'banAfter', 'allow', 'deny', 'shadow']
 
 const RESTORE_OPTIONS: readonly string[] = [...ATTACH_OPTIONS, 'policies', 'overrides']
 
 /** What {@link attachLimiter} takes beside the handle. */
 export type AttachOptions = Pick<
   LimiterOptions,
-  'clock' | 'hotKeys' | 'maxWaiters' | 'queue' | 'policyFor' | 'banAfter' | 'allow' | 'deny' | 'shadow'
+  'clock' | 'hotKeys' | 'maxWaiting' | 'queue' | 'policyFor' | 'banAfter' | 'allow' | 'deny' | 'shadow'
 >
 
 /** What {@link restoreLimiter} takes beside the snapshot. */
@@ -171,8 +171,8 @@ export function restoreLimiter(snapshot: Uint8Array, given: RestoreOptions = {})
   return withQueue(restoredLayers(snapshot, restore, make, options), options.queue, clock)
 }
 
-function checkedSizes({ hotKeys = 0, maxWaiters = DEFAULT_MAX_WAITERS }: LimiterOptions): { hotKeys: number; maxWaiters: number } {
+function checkedSizes({ hotKeys = 0, maxWaiting = DEFAULT_MAX_WAITERS }: LimiterOptions): { hotKeys: number; maxWaiting: number } {
   checkedHotKeys(hotKeys)
-  checkInteger('maxWaiters', maxWaiters, 0, MOST_WAITERS)
-  return { hotKeys, maxWaiters }
+  checkInteger('maxWaiting', maxWaiting, 0, MOST_WAITERS)
+  return { hotKeys, maxWaiting }
 }

@@ -60,9 +60,9 @@ export interface LimiterOptions extends InMemory {
    * Callers that may be in {@link Limiter.wait} at once in this thread, 0 to 1,000,000.
    *
    * @defaultValue `10_000`
-   * @example createLimiter(policy, { maxWaiters: 100 })
+   * @example createLimiter(policy, { maxWaiting: 100 })
    */
-  readonly maxWaiters?: number
+  readonly maxWaiting?: number
   /**
    * Bounds of the queue behind {@link Limiter.run} and {@link Limiter.wrap}, which belongs to this thread.
    *
@@ -178,7 +178,7 @@ export interface LimiterVerbs<Answer extends Decision = Decision, Time extends W
   /**
    * Resolves with an allowed decision when `cost` tokens are there, in the order of arrival for each key of this thread; neither `take`
    * nor `reserve` overtakes. Denied at once when the cost can never pass, when it would take longer than `maxWait`, or when
-   * `maxWaiters` are waiting.
+   * `maxWaiting` are waiting.
    *
    * Rejects only when the signal aborts, with its reason, and with {@link StoreError} `CLOSED` when the limiter is closed.
    */

@@ -79,10 +79,10 @@ export interface StormReport {
 }
 
 /** Waits over a bucket of ten tokens, one a millisecond. */
-export function loggedWaiting({ maxWaiters = 100_000 } = {}) {
+export function loggedWaiting({ maxWaiting = 100_000 } = {}) {
   const clock = manualClock(1_790_000_000_000)
   const bucket = new BookingBucket({ limit: 1000, windowMs: 1000, burst: 10 }, clock)
-  const waiting = new Waiting<Decision>({ service: bucket, clock, maxWaiters })
+  const waiting = new Waiting<Decision>({ service: bucket, clock, maxWaiting })
   return { clock, bucket, waiting, log: new WaitLog(waiting, clock) }
 }
 

@@ -172,7 +172,7 @@ test('jobs of a worker start as the primary admits them', async () => {
 })
 
 test('a place of the primary is held while a job runs, and is free for the next job after it', async () => {
-  const { limiter, served } = fleet(concurrency({ limit: 1, ttl: '1h' }), { worker: { queue: { maxQueued: 1 } } })
+  const { limiter, served } = fleet(concurrency({ limit: 1, ttl: '1h' }), { worker: { queue: { maxWaiting: 1 } } })
   let end: () => void = () => undefined
   const first = limiter.run('key', () => new Promise<void>((resolve) => (end = resolve)))
   await turns(12)

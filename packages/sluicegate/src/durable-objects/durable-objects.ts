@@ -60,7 +60,7 @@ export function durableObjects(namespace: ObjectNamespace, options: DurableObjec
   if (typeof objectFor !== 'function') throw new PolicyError('OPTION_INVALID', 'objectFor', objectFor, 'must be a function of a key')
   return storeOf({
     name: 'durable objects',
-    refused: { queue: NO_TIMERS, maxWaiters: NO_TIMERS },
+    refused: { queue: NO_TIMERS, maxWaiting: NO_TIMERS },
     open: ({ clock: given, timeoutMs }) => {
       const clock = withoutTimers(given)
       return {

@@ -39,7 +39,7 @@ export class BanCounter {
       // After a step back of the clock a log denies, which would look like enough denials for a ban.
       clock: forwardClock(clock),
       hotKeys: 0,
-      maxWaiters: 0,
+      maxWaiting: 0,
     })
   }
 

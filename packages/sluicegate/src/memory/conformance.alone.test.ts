@@ -22,8 +22,8 @@ conformanceInLongRun(
 // The timers of a clock that a handle took fire a moment after it was moved: here those who wait have the clock itself.
 conformanceInLongRun(
   'memory, attached with its clock',
-  (policy, { hotKeys = 0, maxWaiters = 10_000, clock, ...options }) =>
-    attachLimiter(createLimiter(policy, { ...options, clock }).handle(), { hotKeys, maxWaiters, clock }),
+  (policy, { hotKeys = 0, maxWaiting = 10_000, clock, ...options }) =>
+    attachLimiter(createLimiter(policy, { ...options, clock }).handle(), { hotKeys, maxWaiting, clock }),
   { ...AGAIN, shared: [...AT_ANY_END, 'waiting'], own: false },
 )
 

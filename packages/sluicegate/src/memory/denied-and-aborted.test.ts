@@ -27,8 +27,8 @@ test('what would take longer than maxWait is denied at once and charges nothing,
   assert.equal(log.lines[2], 'enough passed at 3')
 })
 
-test('with maxWaiters waiting others are denied as by take, unless they pass at once', async () => {
-  const { bucket, waiting, log } = loggedWaiting({ maxWaiters: 2 })
+test('with maxWaiting waiting others are denied as by take, unless they pass at once', async () => {
+  const { bucket, waiting, log } = loggedWaiting({ maxWaiting: 2 })
   bucket.take(10)
   void log.wait('a')
   void log.wait('b')

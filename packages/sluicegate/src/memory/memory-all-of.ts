@@ -41,7 +41,7 @@ export interface AllOfParts {
   readonly name: string | SharedArrayBuffer
   readonly clock: Clock
   readonly hotKeys: number
-  readonly maxWaiters: number
+  readonly maxWaiting: number
 }
 
 /** A booking of every part. */
@@ -68,7 +68,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
 
   private readonly counter = new DecisionCounter()
 
-  constructor({ parts, name, clock, hotKeys, maxWaiters }: AllOfParts) {
+  constructor({ parts, name, clock, hotKeys, maxWaiting }: AllOfParts) {
     super()
     this.parts = parts
     this.name = new SharedName(name)
@@ -77,7 +77,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
     this.lists = new TopLists(hotKeys)
     this.holdsPermits = parts.some((part) => holdsPermits(part.policy))
     const releases = { countOf: (key: Key) => this.countOf(key), words: () => parts.map((part) => part.releases()) }
-    this.waiting = new Waiting({ service: this, clock, maxWaiters, releases })
+    this.waiting = new Waiting({ service: this, clock, maxWaiting, releases })
     for (const part of parts) part.decisions.onRelease = (key) => this.waiting.released(key)
   }
 

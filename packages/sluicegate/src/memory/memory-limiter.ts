@@ -41,7 +41,7 @@ export interface MemoryLimiterParts {
   /** Size of the top lists; 0 for none. */
   readonly hotKeys: number
   /** How many callers may wait at once. */
-  readonly maxWaiters: number
+  readonly maxWaiting: number
 }
 
 /**
@@ -88,7 +88,7 @@ export class MemoryLimiter<Answer extends Decision = Decision>
     this.waiting = new Waiting<Answer>({
       service: this,
       clock: parts.clock,
-      maxWaiters: parts.maxWaiters,
+      maxWaiting: parts.maxWaiting,
       releases: { countOf: (key) => this.countOf(key as string), words: () => [this.releases()] },
     })
   }

@@ -28,7 +28,7 @@ import { SectionWords } from './snapshot/section-words.js'
 import { invalidSnapshot, type Snapshot } from './snapshot/snapshot.js'
 
 /** What a new limiter in memory is given beside its policy. */
-export interface NewMemory extends Pick<MemoryLimiterParts, 'clock' | 'hotKeys' | 'maxWaiters'> {
+export interface NewMemory extends Pick<MemoryLimiterParts, 'clock' | 'hotKeys' | 'maxWaiting'> {
   readonly room: SectionOptions
 }
 
@@ -99,7 +99,7 @@ function layOut(opened: OpenCore, { section, counterCount, overflow }: Place, ro
 }
 
 /** What a thread gives its own end of a limiter. */
-export interface AttachedMemory extends Pick<MemoryLimiterParts, 'hotKeys' | 'maxWaiters'> {
+export interface AttachedMemory extends Pick<MemoryLimiterParts, 'hotKeys' | 'maxWaiting'> {
   readonly clock: Clock | undefined
 }
 
@@ -122,7 +122,7 @@ export function attachedMemoryLimiter(handle: LimiterHandle, options: AttachedMe
 /** @throws {PolicyError} `HANDLE_INVALID` when no such policy is in force there. */
 function attachedPart(
   { memory, section, secret, algorithm }: MemoryHandle,
-  parts: Pick<MemoryLimiterParts, 'clock' | 'hotKeys' | 'maxWaiters'>,
+  parts: Pick<MemoryLimiterParts, 'clock' | 'hotKeys' | 'maxWaiting'>,
   handle: LimiterHandle,
 ): MemoryLimiter {
   const open: MemoryLimiterParts['open'] = (host) => {
@@ -147,7 +147,7 @@ function attachedPart(
  */
 export function restoredMemoryLimiter(
   { description, contents }: Snapshot,
-  sizes: Pick<MemoryLimiterParts, 'hotKeys' | 'maxWaiters'>,
+  sizes: Pick<MemoryLimiterParts, 'hotKeys' | 'maxWaiting'>,
   clockFor: (policy: Policy) => Clock,
 ): Limiter {
   const { allOf: name, options, secret, sections } = checkedDescription(description)

@@ -23,7 +23,7 @@ test('a heartbeat that comes too late for one of several policies gives the othe
 test('every denial of a limiter with permits is a permit that holds nothing, whatever it is for', async () => {
   const clock = manualClock(START_MS)
   for (const policy of [ONE, allOf([ONE, tokenBucket({ limit: 10, window: '1s' })])]) {
-    const limiter: Limiter<Permit> = createLimiter(policy, { clock, maxKeys: 10, maxWaiters: 2 })
+    const limiter: Limiter<Permit> = createLimiter(policy, { clock, maxKeys: 10, maxWaiting: 2 })
     const denied: unknown[] = []
     const held = limiter.take('k')
     denied.push(limiter.take('k', 2), limiter.take('k'))

@@ -291,7 +291,7 @@ export class KeyLimiters {
     }
     const { maxKeys, clock } = this.parts
     // Each key waits at most once.
-    const limiter = makeLimiter(policy, { maxKeys, maxWaiters: maxKeys, clock })
+    const limiter = makeLimiter(policy, { maxKeys, maxWaiting: maxKeys, clock })
     this.made.set(name, limiter)
     return limiter
   }

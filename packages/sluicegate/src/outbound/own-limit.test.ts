@@ -72,7 +72,7 @@ test('a block by hand is waited for', async () => {
 
 test('a limiter in which too many others wait is asked again', async () => {
   const net = new FakeNet()
-  const limiter = createLimiter(EVEN, { clock: net.clock, maxWaiters: 1 })
+  const limiter = createLimiter(EVEN, { clock: net.clock, maxWaiting: 1 })
   await limiter.wait('other')
   const other = limiter.wait('other')
   const polite = limitedFetch(net.fetch, { limiter, clock: net.clock })

@@ -24,7 +24,7 @@ import type { QueueVerbs, WorkQueue } from './work-queue.js'
  *
  * @throws {PolicyError} `OPTION_UNKNOWN` or `OPTION_INVALID`
  * @example
- * const queue = createQueue(limiter, { concurrency: 2, maxQueued: 100, overflow: 'drop-oldest' })
+ * const queue = createQueue(limiter, { concurrency: 2, maxWaiting: 100, overflow: 'drop-oldest' })
  * const page = await queue.run('example.org', () => fetch('https://example.org/'), { priority: 1 })
  */
 export function createQueue(limiter: QueueLimiter, options: OwnQueueOptions = {}): WorkQueue {

@@ -193,8 +193,8 @@ export class LimiterQueue extends Shown implements WorkQueue, LaneHost, RunningH
     this.watch(job)
     this.changed(lane)
     if (job.settings.maxWaitMs === 0 && isWaiting(job)) this.hurry(job, lane)
-    if (lane.size - lane.takes > this.settings.maxQueuedPerKey) this.shed(job, lane.drops, 'of this key')
-    if (this.size - this.kept > this.settings.maxQueued) this.shed(job, this.drops, 'in all')
+    if (lane.size - lane.takes > this.settings.maxWaitingPerKey) this.shed(job, lane.drops, 'of this key')
+    if (this.size - this.kept > this.settings.maxWaiting) this.shed(job, this.drops, 'in all')
     this.startJobs()
   }
 

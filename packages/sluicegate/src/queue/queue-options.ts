@@ -35,16 +35,16 @@ export interface QueueOptions {
    * Jobs that may wait at once, over all keys: 0 to 1,000,000. With 0 a job runs at once or not at all.
    *
    * @defaultValue `10_000`
-   * @example createQueue(limiter, { maxQueued: 100 })
+   * @example createQueue(limiter, { maxWaiting: 100 })
    */
-  readonly maxQueued?: number
+  readonly maxWaiting?: number
   /**
    * The same for each key.
    *
-   * @defaultValue `maxQueued`
-   * @example createQueue(limiter, { maxQueuedPerKey: 10 })
+   * @defaultValue `maxWaiting`
+   * @example createQueue(limiter, { maxWaitingPerKey: 10 })
    */
-  readonly maxQueuedPerKey?: number
+  readonly maxWaitingPerKey?: number
   /**
    * One job more than fit: `refuse-newest` rejects it with `QUEUE_FULL`; `drop-oldest` rejects the longest waiting job of the lowest
    * priority with `DROPPED`; `drop-lowest-priority` does so only for a job of higher priority.
@@ -146,8 +146,8 @@ export interface RunningJob {
 /** {@link QueueOptions}, checked and complete. */
 export interface QueueSettings {
   readonly concurrency: number
-  readonly maxQueued: number
-  readonly maxQueuedPerKey: number
+  readonly maxWaiting: number
+  readonly maxWaitingPerKey: number
   readonly overflow: Overflow
   readonly maxWaitMs: number
   readonly timeoutMs: number
@@ -168,8 +168,8 @@ const MOST_QUEUED = 1_000_000
 const OVERFLOWS: readonly unknown[] = ['refuse-newest', 'drop-oldest', 'drop-lowest-priority'] satisfies Overflow[]
 const QUEUE_OPTIONS: readonly string[] = [
   'concurrency',
-  'maxQueued',
-  'maxQueuedPerKey',
+  'maxWaiting',
+  'maxWaitingPerKey',
   'overflow',
   'maxWait',
   'timeout',
@@ -181,16 +181,16 @@ const WRAP_OPTIONS: readonly string[] = [...RUN_OPTIONS, 'key']
 /** @throws {PolicyError} `OPTION_UNKNOWN` or `OPTION_INVALID` */
 export function checkedQueueOptions(given: QueueOptions): QueueSettings {
   const options = checkOptions(given, QUEUE_OPTIONS, 'queue: { concurrency: 2 }')
-  const { concurrency = Number.POSITIVE_INFINITY, maxQueued = DEFAULT_MAX_QUEUED, overflow = 'refuse-newest', paused = false } = options
-  const { maxQueuedPerKey = maxQueued, maxWait = Number.POSITIVE_INFINITY, timeout = Number.POSITIVE_INFINITY } = options
+  const { concurrency = Number.POSITIVE_INFINITY, maxWaiting = DEFAULT_MAX_QUEUED, overflow = 'refuse-newest', paused = false } = options
+  const { maxWaitingPerKey = maxWaiting, maxWait = Number.POSITIVE_INFINITY, timeout = Number.POSITIVE_INFINITY } = options
   if (concurrency !== Number.POSITIVE_INFINITY) checkInteger('concurrency', concurrency, 1)
-  checkInteger('maxQueued', maxQueued, 0, MOST_QUEUED)
-  checkInteger('maxQueuedPerKey', maxQueuedPerKey, 0, MOST_QUEUED)
+  checkInteger('maxWaiting', maxWaiting, 0, MOST_QUEUED)
+  checkInteger('maxWaitingPerKey', maxWaitingPerKey, 0, MOST_QUEUED)
   checkOneOf('overflow', overflow, OVERFLOWS)
   checkBoolean('paused', paused)
   const maxWaitMs = checkedMs('maxWait', maxWait, 0)
   const timeoutMs = checkedMs('timeout', timeout, 1)
-  return { concurrency, maxQueued, maxQueuedPerKey, overflow, maxWaitMs, timeoutMs, paused }
+  return { concurrency, maxWaiting, maxWaitingPerKey, overflow, maxWaitMs, timeoutMs, paused }
 }
 
 /** @throws {PolicyError} `OPTION_UNKNOWN`, `OPTION_INVALID` or `COST_INVALID` */

@@ -71,12 +71,12 @@ for (const policy of POLICIES) {
   test(`${policy.algorithm}: in ${RUNS} random lives of a queue nothing goes over the policy or the bounds, and all settles`, async () => {
     const settings = fc.record({
       places: fc.constantFrom(1, 2, 100),
-      maxQueued: fc.constantFrom(0, 3, 1000),
+      maxWaiting: fc.constantFrom(0, 3, 1000),
       overflow: fc.constantFrom<Overflow>('refuse-newest', 'drop-oldest', 'drop-lowest-priority'),
     })
     await fc.assert(
-      fc.asyncProperty(settings, moves, async ({ places, maxQueued, overflow }, life) => {
-        await assertLife(policy, { concurrency: places, maxQueued, overflow }, life)
+      fc.asyncProperty(settings, moves, async ({ places, maxWaiting, overflow }, life) => {
+        await assertLife(policy, { concurrency: places, maxWaiting, overflow }, life)
       }),
       { numRuns: RUNS, seed: SEED },
     )
@@ -85,7 +85,7 @@ for (const policy of POLICIES) {
 
 async function assertLife(
   policy: Policy,
-  queue: { concurrency: number; maxQueued: number; overflow: Overflow },
+  queue: { concurrency: number; maxWaiting: number; overflow: Overflow },
   life: readonly Move[],
 ): Promise<void> {
   const clock = manualClock(START_MS)
@@ -138,7 +138,7 @@ async function assertLife(
     else limiter.queue.clear()
     await microtasks(60)
     const { queued, running: taken } = limiter.queue.stats()
-    assert.ok(queued <= queue.maxQueued && taken <= queue.concurrency, `${queued} wait, ${taken} run`)
+    assert.ok(queued <= queue.maxWaiting && taken <= queue.concurrency, `${queued} wait, ${taken} run`)
   }
 
   // Everything can end: what waits gets its tokens, what runs is let go.

@@ -225,7 +225,7 @@ test('a job that does not start in time is rejected: at once where that is known
 })
 
 test('a job that does not wait runs at once or not at all, also where places are what is missing', async () => {
-  const { limiter, job, finish } = made(tokenBucket({ limit: 9, window: '1s' }), { queue: { concurrency: 1, maxQueued: 0 } })
+  const { limiter, job, finish } = made(tokenBucket({ limit: 9, window: '1s' }), { queue: { concurrency: 1, maxWaiting: 0 } })
   const first = limiter.run('key', job('a'))
   await assert.rejects(limiter.run('key', job('b')), hasCode('QUEUE_FULL'))
   await assert.rejects(limiter.run('other', job('b'), { maxWait: 0 }), hasCode('WAIT_TOO_LONG'))
@@ -252,7 +252,7 @@ test('what can never pass is measured by the burst, of the policy of the key, an
 })
 
 test('a full queue refuses the newest job by default', async () => {
-  const { limiter, started, quick, advance } = made(tokenBucket({ limit: 1, window: '1s' }), { queue: { maxQueued: 2 } })
+  const { limiter, started, quick, advance } = made(tokenBucket({ limit: 1, window: '1s' }), { queue: { maxWaiting: 2 } })
   const runs = ['a', 'b', 'c'].map((name) => limiter.run('key', quick(name)))
   await assert.rejects(limiter.run('key', quick('d'), { priority: 9 }), hasCode('QUEUE_FULL'))
   for (let i = 0; i < 3; i++) await advance(1000)
@@ -262,7 +262,7 @@ test('a full queue refuses the newest job by default', async () => {
 
 test('drop-oldest drops the oldest job of the lowest priority, and refuses one that matters less than all others', async () => {
   const { limiter, started, quick, advance } = made(tokenBucket({ limit: 1, window: '1s' }), {
-    queue: { maxQueued: 2, overflow: 'drop-oldest' },
+    queue: { maxWaiting: 2, overflow: 'drop-oldest' },
   })
   const first = limiter.run('key', quick('a'))
   const dropped = assert.rejects(limiter.run('key', quick('b')), hasCode('DROPPED'))
@@ -276,7 +276,7 @@ test('drop-oldest drops the oldest job of the lowest priority, and refuses one t
 
 test('drop-lowest-priority drops only what matters less than the newest', async () => {
   const { limiter, started, quick, advance } = made(tokenBucket({ limit: 1, window: '1s' }), {
-    queue: { maxQueued: 1, overflow: 'drop-lowest-priority' },
+    queue: { maxWaiting: 1, overflow: 'drop-lowest-priority' },
   })
   const first = limiter.run('key', quick('a'))
   const second = assert.rejects(limiter.run('key', quick('b')), hasCode('DROPPED'))
@@ -289,7 +289,7 @@ test('drop-lowest-priority drops only what matters less than the newest', async 
 })
 
 test('one key cannot fill the queue of all', async () => {
-  const { limiter, started, quick } = made(tokenBucket({ limit: 1, window: '1h' }), { queue: { maxQueued: 100, maxQueuedPerKey: 3 } })
+  const { limiter, started, quick } = made(tokenBucket({ limit: 1, window: '1h' }), { queue: { maxWaiting: 100, maxWaitingPerKey: 3 } })
   const runs: Promise<unknown>[] = []
   for (let i = 0; i < 1000; i++) runs.push(limiter.run('mallory', quick(`mallory ${i}`)).catch((error: QueueError) => error.code))
   await limiter.run('ada', quick('ada'))
@@ -430,7 +430,7 @@ test('a job may add jobs, pause the queue and close it', async () => {
 
 test('a queue of its own over a limiter has bounds of its own, and leaves the limiter open when it is closed', async () => {
   const { clock, limiter, quick } = made(tokenBucket({ limit: 1, window: '1s' }))
-  const queue = createQueue(limiter, { clock, maxQueued: 0 })
+  const queue = createQueue(limiter, { clock, maxWaiting: 0 })
   assert.equal(await queue.run('key', quick('a')), 'a')
   await assert.rejects(queue.run('key', quick('b')), hasCode('QUEUE_FULL'))
   queue.close()

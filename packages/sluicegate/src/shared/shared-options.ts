@@ -81,9 +81,9 @@ export interface SharedOptions extends Omit<LayerOptions, 'overrides' | 'clock'>
    * Callers that may be in `wait` at once, 0 to 1,000,000.
    *
    * @defaultValue `10_000`
-   * @example createLimiter(policy, { store, maxWaiters: 100 })
+   * @example createLimiter(policy, { store, maxWaiting: 100 })
    */
-  readonly maxWaiters?: number
+  readonly maxWaiting?: number
   /**
    * Bounds of the queue behind `run` and `wrap`, which belongs to this process.
    *
@@ -111,7 +111,7 @@ export const SHARED_OPTIONS: readonly (keyof SharedOptions)[] = [
   'timeout',
   'maxKeys',
   'hotKeys',
-  'maxWaiters',
+  'maxWaiting',
   'queue',
   'policyFor',
   'policies',
@@ -130,14 +130,14 @@ const DEFAULT_HORIZON_MS = 50
 
 /** @throws {PolicyError} `OPTION_INVALID` */
 export function checkSharedOptions(options: SharedOptions): void {
-  const { outage, localShare, timeout, maxKeys, hotKeys, maxWaiters, queue, clock } = options
+  const { outage, localShare, timeout, maxKeys, hotKeys, maxWaiting, queue, clock } = options
   if (clock !== undefined) checkClock(clock)
   checkOneOf('outage', outage, ['local', 'open', 'closed'])
   if (localShare !== undefined) checkNumber('localShare', localShare, Number.MIN_VALUE, 1)
   if (timeout !== undefined) checkedTimeoutMs(timeout)
   if (maxKeys !== undefined) checkInteger('maxKeys', maxKeys, 1, 10_000_000)
   checkedHotKeys(hotKeys)
-  if (maxWaiters !== undefined) checkInteger('maxWaiters', maxWaiters, 0, 1_000_000)
+  if (maxWaiting !== undefined) checkInteger('maxWaiting', maxWaiting, 0, 1_000_000)
   if (queue !== undefined) checkedQueueOptions(queue)
 }
 

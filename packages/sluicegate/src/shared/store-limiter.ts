@@ -99,7 +99,7 @@ export class StoreLimiter extends QueuedLimiter implements SharedLimiter, Settli
   constructor(parts: StoreLimiterParts) {
     super()
     const { connect, crossSlot, policy, places, options, countedShare, timeoutMs, horizonMs, lateAdvice, isMadeLate, clock, region } = parts
-    const { outage: mode = 'local', localShare, maxKeys = 100_000, hotKeys = 0, maxWaiters = 10_000 } = options
+    const { outage: mode = 'local', localShare, maxKeys = 100_000, hotKeys = 0, maxWaiting = 10_000 } = options
     const isLeased = region && ((each: Policy) => region.isLeased(each))
     const share = localShareOf(mode, localShare, countedShare)
     const guard = new CallGuard(places, clock, timeoutMs)
@@ -109,7 +109,7 @@ export class StoreLimiter extends QueuedLimiter implements SharedLimiter, Settli
     this.account = new OutageAccount(this.inForce, clock, share)
     guard.events = this.account
     this.reservations = new Reservations(this.inForce)
-    this.waiting = new SharedWaiting(this.reservations, clock, maxWaiters)
+    this.waiting = new SharedWaiting(this.reservations, clock, maxWaiting)
     this.changes = new KeyChanges(this.inForce, this.waiting)
     this.decisions = new DecisionStats(hotKeys)
     this.guard = guard

@@ -78,7 +78,7 @@ export class KeySession {
     this.leaseUsOf = leaseUs
     const most = Math.max(...this.policies.map(leaseUs))
     const kept = most > 0 ? policyUnderLease(policy, most) : policy
-    this.limiter = newMemoryLimiter(kept, { clock: this.clock, hotKeys: 0, maxWaiters: 0, room: ROOM }) as unknown as OneLimiter
+    this.limiter = newMemoryLimiter(kept, { clock: this.clock, hotKeys: 0, maxWaiting: 0, room: ROOM }) as unknown as OneLimiter
     this.parts = partsOf(this.limiter as never) as unknown as readonly MemoryLimiter[]
     this.memories = this.parts.map((part, i) => new KeyMemory(part, (kept.policies ?? [kept])[i] as Policy))
     for (const [i, part] of this.parts.entries()) {

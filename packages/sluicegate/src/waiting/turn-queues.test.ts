@@ -80,7 +80,7 @@ class BookingPlaces {
   }
 }
 
-function fixture({ maxWaiters = 1000 } = {}) {
+function fixture({ maxWaiting = 1000 } = {}) {
   const clock = manualClock(5_000)
   let timers = 0
   const counted: Clock = {
@@ -98,7 +98,7 @@ function fixture({ maxWaiters = 1000 } = {}) {
     },
   }
   const places = new BookingPlaces(clock)
-  const waiting = new Waiting<Decision>({ service: places, clock: counted, maxWaiters })
+  const waiting = new Waiting<Decision>({ service: places, clock: counted, maxWaiting })
   const log: string[] = []
   return {
     clock,
@@ -218,8 +218,8 @@ test('who can no longer pass after a change of the limit is denied, and those be
   assert.deepEqual(log, ['big denied for Infinity', 'small'])
 })
 
-test('with maxWaiters waiting others are denied', async () => {
-  const { wait, log, take } = fixture({ maxWaiters: 1 })
+test('with maxWaiting waiting others are denied', async () => {
+  const { wait, log, take } = fixture({ maxWaiting: 1 })
   take('k', 3)
   void wait('a')
   await wait('b')
@@ -228,7 +228,7 @@ test('with maxWaiters waiting others are denied', async () => {
 })
 
 test('an abort of thousands asks the service once for those that stay', async () => {
-  const { wait, log, take, places, waiting } = fixture({ maxWaiters: 10_000 })
+  const { wait, log, take, places, waiting } = fixture({ maxWaiting: 10_000 })
   take('k', 3)
   const controller = new AbortController()
   for (let i = 0; i < 5000; i++) void wait('gone', { signal: controller.signal })

@@ -56,7 +56,7 @@ test('waiters of several keys that fall due together pass in the order of arriva
   const of = (key: unknown): BookingBucket => buckets.get(key as string) as BookingBucket
   const waiting = new Waiting<Decision>({
     clock,
-    maxWaiters: 10,
+    maxWaiting: 10,
     service: {
       book: (key, cost, mostMs) => of(key).book(key, cost, mostMs),
       redeem: (booking) => of(booking.key).redeem(booking),
@@ -116,7 +116,7 @@ test('after a refund a new caller of the same cost does not overtake: the waits 
 test('a pending wait keeps the process alive by one timer, and nothing else does', async () => {
   const clock = preciseClock()
   const bucket = new BookingBucket({ limit: 1, windowMs: 3_600_000, burst: 1 }, clock)
-  const waiting = new Waiting<Decision>({ service: bucket, clock, maxWaiters: 1000 })
+  const waiting = new Waiting<Decision>({ service: bucket, clock, maxWaiting: 1000 })
   const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
   const idle = timers()
   await waiting.wait('k')
@@ -136,7 +136,7 @@ test('a pending wait keeps the process alive by one timer, and nothing else does
 test('with real timers no wait passes early, and all pass in order', async () => {
   const clock = preciseClock()
   const bucket = new BookingBucket({ limit: 1000, windowMs: 1000, burst: 1 }, clock)
-  const waiting = new Waiting<Decision>({ service: bucket, clock, maxWaiters: 100 })
+  const waiting = new Waiting<Decision>({ service: bucket, clock, maxWaiting: 100 })
   const early: unknown[] = []
   const { redeem } = bucket
   bucket.redeem = (booking) => {
@@ -188,7 +188,7 @@ async function played(seed: number) {
     },
     refuse: (key, cost) => of(key).refuse(key as string, cost),
   }
-  const waiting = new Waiting<Decision>({ service, clock, maxWaiters: 30 })
+  const waiting = new Waiting<Decision>({ service, clock, maxWaiting: 30 })
   const ends: Promise<void>[] = []
   const controllers: AbortController[] = []
   const passed = new Map<string, number[]>(KEYS.map((key) => [key, []]))

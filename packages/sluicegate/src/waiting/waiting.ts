@@ -26,7 +26,7 @@ export interface WaitingParts<Answer extends Decision> {
   /** The limiter's. */
   readonly clock: Clock
   /** How many callers may wait at once. */
-  readonly maxWaiters: number
+  readonly maxWaiting: number
   /** Releases of other threads. */
   readonly releases?: Releases
 }
@@ -45,7 +45,7 @@ export class Waiting<Answer extends Decision> {
   /** The number of waiters without a booking. While it is 0, a take overtakes none. */
   queued = 0
   private readonly service: BookingService<Answer>
-  private readonly maxWaiters: number
+  private readonly maxWaiting: number
   private readonly alarm: Alarm
   private readonly bookings: BoundedBookings<Answer>
   private readonly booked: BookedWaiters<Answer>
@@ -59,9 +59,9 @@ export class Waiting<Answer extends Decision> {
   private arrivals = 0
   private isClosed = false
 
-  constructor({ service, clock, maxWaiters, releases }: WaitingParts<Answer>) {
+  constructor({ service, clock, maxWaiting, releases }: WaitingParts<Answer>) {
     this.service = service
-    this.maxWaiters = maxWaiters
+    this.maxWaiting = maxWaiting
     this.alarm = new Alarm(clock, (error) => this.rejectAll(error))
     this.bookings = new BoundedBookings(service, this.alarm)
     const { alarm, bookings } = this
@@ -182,7 +182,7 @@ export class Waiting<Answer extends Decision> {
 
   private enter(waiter: Waiter<Answer>): void {
     const { key, cost, maxWaitMs } = waiter.request
-    const isFull = this.waiters >= this.maxWaiters
+    const isFull = this.waiters >= this.maxWaiting
     if (this.turns.has(key)) {
       const refusal = this.service.refuse(key, cost)
       const isNever = isFull || maxWaitMs === 0 || refusal.retryAfterMs === Number.POSITIVE_INFINITY

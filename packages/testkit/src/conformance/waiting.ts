@@ -151,8 +151,8 @@ export function waiting(name: string, fixture: Fixtures, policyOf: MakePolicy): 
     assert.equal((await limiter.peek('k')).remaining, 3)
   })
 
-  test(`${name}: beyond maxWaiters a wait is denied at once`, async () => {
-    const { limiter, clock } = await fixture(threeAtOnce, { maxWaiters: 2 })
+  test(`${name}: beyond maxWaiting a wait is denied at once`, async () => {
+    const { limiter, clock } = await fixture(threeAtOnce, { maxWaiting: 2 })
     await limiter.take('k', 3)
     const waits = [limiter.wait('k'), limiter.wait('k')]
     assert.equal((await atOnce(limiter.wait('k'))).allowed, false)

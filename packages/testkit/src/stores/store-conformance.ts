@@ -222,8 +222,8 @@ type RedisConnection = Parameters<typeof nodeRedisRunner>[0] & { sendCommand(com
 let made = 0
 
 /** The options of a limiter over a store. */
-function shared(mode: Mode, { hotKeys = 0, maxWaiters }: LimiterOptions) {
-  return { mode, hotKeys, outage: 'closed', timeout: 60_000, ...(maxWaiters !== undefined && { maxWaiters }) } as const
+function shared(mode: Mode, { hotKeys = 0, maxWaiting }: LimiterOptions) {
+  return { mode, hotKeys, outage: 'closed', timeout: 60_000, ...(maxWaiting !== undefined && { maxWaiting }) } as const
 }
 
 export function overRedis(client: RedisConnection): MakeOver {

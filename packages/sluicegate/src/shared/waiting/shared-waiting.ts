@@ -120,7 +120,7 @@ interface Attempt {
 export class SharedWaiting {
   private readonly reservations: Reservations
   private readonly sleepers: Sleepers
-  private readonly maxWaiters: number
+  private readonly maxWaiting: number
   /** The queue of each key, in the order of arrival. */
   private readonly queues = new Map<string, WaitingQueue>()
   private readonly limits: BookingLimits
@@ -140,19 +140,19 @@ export class SharedWaiting {
   private readonly meanwhile: OutageWaiting
   private waiters = 0
 
-  constructor(reservations: Reservations, clock: Clock, maxWaiters: number) {
+  constructor(reservations: Reservations, clock: Clock, maxWaiting: number) {
     this.reservations = reservations
     this.sleepers = new Sleepers(clock)
     this.meanwhile = new OutageWaiting(reservations, this.sleepers, (wait) => this.turn(wait))
     this.limits = new BookingLimits(() => (isBookedAhead(reservations.policy) ? reservations.policy : undefined))
-    this.maxWaiters = maxWaiters
+    this.maxWaiting = maxWaiting
   }
 
   /** {@link Limiter.wait} */
   async wait(key: Key, options: WaitOptions = {}): Promise<Waited> {
     const request = checkedWaitRequest(key, options)
     request.signal?.throwIfAborted()
-    const untilMs = this.sleepers.nowMs() + (this.waiters < this.maxWaiters ? request.maxWaitMs : 0)
+    const untilMs = this.sleepers.nowMs() + (this.waiters < this.maxWaiting ? request.maxWaitMs : 0)
     const wait = { request, untilMs, arrival: this.arrivals++ }
     this.waiters++
     try {
