@@ -1,5 +1,6 @@
 import cluster from 'node:cluster'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
+import type { ParentChannel, WorkerProcess } from 'sluicegate/cluster'
 
 /** The variable by which a primary process gives a worker its slot. */
 const SLOT_VARIABLE = 'SLUICEGATE_WORKER_SLOT'
@@ -8,6 +9,8 @@ const SHARED_PORTS = { major: 22, minor: 12 } as const
 
 /** A worker, a process or a thread, as the primary process sees it. */
 export interface Child {
+  /** For others who send messages to it. */
+  readonly channel: WorkerProcess
   send(message: object): void
   /** Ends it at once. */
   kill(): void
@@ -40,6 +43,7 @@ export function forkChild(slot: number, events: ChildEvents): Child {
   worker.on('error', (error) => events.error(error))
   worker.once('exit', (code, signal) => events.exit(signal ?? `exit code ${code}`))
   return {
+    channel: worker as WorkerProcess,
     // A worker that ends does not take its last messages.
     send: (message) => void worker.send(message, () => undefined),
     kill: () => void worker.process.kill('SIGKILL'),
@@ -54,9 +58,23 @@ export function threadChild(slot: number, events: ChildEvents): Child {
   worker.on('message', (message) => events.message(message))
   worker.on('error', (error) => events.error(error))
   worker.once('exit', (code) => events.exit(`exit code ${code}`))
+  const channel: WorkerProcess = {
+    send: sendBy(worker),
+    on: (event: string, listener: (...values: never[]) => void) => worker.on(event, listener as never),
+    removeListener: (event: string, listener: (...values: never[]) => void) => worker.removeListener(event, listener as never),
+  }
   return {
+    channel,
     send: (message) => worker.postMessage(message),
     kill: () => void worker.terminate(),
+  }
+}
+
+function sendBy(port: { postMessage(message: object): void }): NonNullable<ParentChannel['send']> {
+  return (message, callback) => {
+    port.postMessage(message)
+    callback(null)
+    return true
   }
 }
 
@@ -73,6 +91,8 @@ export function ownSlot(): number | undefined {
 
 /** The primary process, as a worker sees it. */
 export interface PrimaryChannel {
+  /** For others who send messages to it. */
+  readonly channel: ParentChannel
   send(message: object): void
   /** Ends this worker. */
   leave(): void
@@ -83,13 +103,20 @@ export function primaryChannel(receive: (message: unknown) => void): PrimaryChan
   if (parentPort !== null) {
     const port = parentPort
     port.on('message', receive)
-    return { send: (message) => port.postMessage(message), leave: () => process.exit(0) }
+    // A thread does not outlive its process.
+    const channel: ParentChannel = {
+      send: sendBy(port),
+      on: (event: string, listener: (message: unknown) => void) => event === 'message' && port.on(event, listener),
+      removeListener: (event: string, listener: (message: unknown) => void) => port.removeListener(event, listener),
+    }
+    return { channel, send: (message) => port.postMessage(message), leave: () => process.exit(0) }
   }
   // They are for the primary process, and a terminal sends them to all.
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined)
   process.on('message', receive)
   process.on('disconnect', () => process.exit(0))
   return {
+    channel: process as ParentChannel,
     send: (message) => void process.send?.(message, undefined, undefined, () => undefined),
     leave: () => process.disconnect(),
   }

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { PolicyError, StoreError } from 'sluicegate'
-import { longTest, until } from 'sluicegate-testkit'
-import { TooManyHeldError } from '../engine/held-by-id.js'
+import { PolicyError } from 'sluicegate'
+import { longTest } from 'sluicegate-testkit'
 import { Exchange, type Methods } from './exchange.js'
 
 /** Two ends of a channel, whose messages wait while it is stopped. */
@@ -37,20 +36,13 @@ test('calls of one turn are one message, and each has its answer or its error', 
     misuse() {
       throw new PolicyError('KEY_INVALID', 'key', '', 'must not be empty')
     },
-    full: () => Promise.reject(new TooManyHeldError('too many')),
   })
-  const [four, text, misuse, full] = await Promise.allSettled([
-    caller.call('double', 2),
-    caller.call('later', 'a'),
-    caller.call('misuse'),
-    caller.call('full'),
-  ])
+  const [four, text, misuse] = await Promise.allSettled([caller.call('double', 2), caller.call('later', 'a'), caller.call('misuse')])
   assert.deepEqual(
     [four, text].map((each) => each.status === 'fulfilled' && each.value),
     [4, 'a!'],
   )
   assert.ok(misuse.status === 'rejected' && misuse.reason instanceof PolicyError && misuse.reason.code === 'KEY_INVALID')
-  assert.ok(full.status === 'rejected' && full.reason instanceof TooManyHeldError)
   assert.equal(sent(), 1)
 })
 
@@ -61,21 +53,6 @@ test('a call that the other process does not begin in time is rejected, and neve
   await assert.rejects(caller.callWith({ timeoutMs: 1 }, 'take'), { name: 'StoreError', code: 'OUTAGE' })
   go()
   assert.equal(await caller.call('take'), 1)
-})
-
-test('an answer that comes too late is handed to the call, which gives back what it holds', async () => {
-  let answer: (value: string) => void = () => undefined
-  const { caller } = connected({
-    take: () =>
-      new Promise<string>((resolve) => {
-        answer = resolve
-      }),
-  })
-  const late: string[] = []
-  await assert.rejects(caller.callWith<string>({ timeoutMs: 50, onLate: (value) => late.push(value) }, 'take'), StoreError)
-  answer('permit')
-  await until('the answer has come', async () => late.length === 1)
-  assert.deepEqual(late, ['permit'])
 })
 
 longTest('a process that has stopped does not fill the memory of another one', async () => {

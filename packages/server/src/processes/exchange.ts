@@ -1,6 +1,5 @@
 import { PolicyError, type PolicyErrorCode, StoreError, type StoreErrorCode } from 'sluicegate'
 import { ConfigError } from 'sluicegate-config/fault.js'
-import { TooManyHeldError } from '../engine/held-by-id.js'
 
 /** What marks messages of the service on a channel that others may use too. */
 const MARK = 'sluicegate:service'
@@ -18,7 +17,7 @@ type Batch = readonly [mark: typeof MARK, calls: readonly Call[], answers: reado
 
 /** An error of the other process that its caller distinguishes. */
 interface Fault {
-  readonly kind: 'policy' | 'store' | 'held' | 'config' | 'range' | 'other'
+  readonly kind: 'policy' | 'store' | 'config' | 'range' | 'other'
   readonly message: string
   readonly code?: string
   readonly option?: string
@@ -28,21 +27,21 @@ interface Fault {
 export type Methods = Readonly<Record<string, (...args: never[]) => unknown>>
 
 /** Options of one call. */
-export interface CallOptions<Value> {
+export interface CallOptions {
   /** Default 2,000. */
   readonly timeoutMs?: number
-  /** Receives an answer that came after the call had been rejected. */
-  readonly onLate?: (value: Value) => void
 }
 
 interface Unanswered {
   /** Undefined when the call has been rejected. */
   settle: { resolve(value: unknown): void; reject(error: Error): void } | undefined
   readonly untilMs: number
-  readonly onLate: ((value: never) => void) | undefined
 }
 
-/** Calls between two processes, in both directions, over the channel between them: one message for all calls and answers of a turn. */
+/**
+ * Calls between two processes, in both directions, over the channel between them: one message for all calls and answers of a turn. They start,
+ * reload, watch and stop workers. Decisions go over `sluicegate/cluster`, but for those whose rate comes with the call.
+ */
 export class Exchange {
   readonly #send: (message: object) => void
   readonly #methods: Methods
@@ -68,7 +67,7 @@ export class Exchange {
   }
 
   /** {@link Exchange.call} with options. */
-  callWith<Value>({ timeoutMs = CALL_MS, onLate }: CallOptions<Value>, method: string, ...args: readonly unknown[]): Promise<Value> {
+  callWith<Value>({ timeoutMs = CALL_MS }: CallOptions, method: string, ...args: readonly unknown[]): Promise<Value> {
     if (this.#isClosed) return Promise.reject(gone())
     if (this.#unanswered.size >= MAX_UNANSWERED) return Promise.reject(late())
     const id = this.#nextId++
@@ -77,7 +76,7 @@ export class Exchange {
     this.#schedule()
     this.#looking ??= setInterval(() => this.#rejectLate(), LOOK_MS)
     return new Promise((resolve, reject) => {
-      this.#unanswered.set(id, { settle: { resolve: resolve as (value: unknown) => void, reject }, untilMs, onLate })
+      this.#unanswered.set(id, { settle: { resolve: resolve as (value: unknown) => void, reject }, untilMs })
     })
   }
 
@@ -101,10 +100,8 @@ export class Exchange {
   #take([id, value, fault]: Answer): void {
     const entry = this.#unanswered.get(id)
     this.#unanswered.delete(id)
-    if (entry?.settle === undefined) {
-      if (fault === undefined) entry?.onLate?.(value as never)
-    } else if (fault === undefined) entry.settle.resolve(value)
-    else entry.settle.reject(errorOf(fault))
+    if (fault === undefined) entry?.settle?.resolve(value)
+    else entry?.settle?.reject(errorOf(fault))
   }
 
   #rejectLate(): void {
@@ -181,7 +178,7 @@ function faultOf(error: unknown): Fault {
   const { message } = error as Error
   if (error instanceof ConfigError) return { kind: 'config', message }
   if (error instanceof RangeError) return { kind: 'range', message }
-  return { kind: error instanceof TooManyHeldError ? 'held' : 'other', message }
+  return { kind: 'other', message }
 }
 
 function errorOf({ kind, message, code, option = '' }: Fault): Error {
@@ -190,8 +187,6 @@ function errorOf({ kind, message, code, option = '' }: Fault): Error {
       return new PolicyError(code as PolicyErrorCode, option, undefined, message)
     case 'store':
       return new StoreError(code as StoreErrorCode, message)
-    case 'held':
-      return new TooManyHeldError(message)
     // The text of a ConfigError holds all its faults.
     case 'config':
     case 'range':

@@ -1,5 +1,7 @@
+import type { CallRate } from 'sluicegate/rate-table'
 import type { ListenerName, StopTimes } from 'sluicegate-config/config.js'
 import { allPolicies } from 'sluicegate-config/domains.js'
+import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import { configFiles } from 'sluicegate-config/read-config.js'
 import { Engine } from '../engine/engine.js'
 import type { HeldVerb } from '../engine/shared-limiter.js'
@@ -14,13 +16,12 @@ import { Snapshots } from '../snapshots.js'
 import { telemetryOf } from '../telemetry/telemetry.js'
 import { VERSION } from '../version.js'
 import { forkChild, shareByProcesses, threadChild } from './child.js'
-import { type AddedPolicies, decisionSteps } from './decision-steps.js'
 import type { Methods } from './exchange.js'
 import { FiguresCollector } from './figures-collector.js'
+import { OwnedPolicies, UNCOUNTED_MEMORY } from './owned-policies.js'
 import { ReloadCoordinator } from './reload-coordinator.js'
 import { type PageFigures, pageFigures } from './shared-figures.js'
 import { type Ports, sharedPorts } from './shared-ports.js'
-import { tableSharing } from './thread-storage.js'
 import { WorkerPool } from './worker-pool.js'
 
 /** Several processes that share ports and budgets. */
@@ -46,20 +47,21 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
   const snapshotFile = await snapshotFileOf(config, log)
   const engine = new Engine(allPolicies(config), {
     hotKeys: config.storage.kind === 'memory' && config.dashboard.keys !== 'off' ? HOT_KEYS_TRACKED : 0,
+    storage: UNCOUNTED_MEMORY,
     callRates: config.throttle,
     ...savedIn(snapshotFile, log),
   })
-  const added: AddedPolicies = new Map()
-  const tables = isThreads && config.storage.kind === 'memory' ? tableSharing(engine, added) : undefined
+  const owned = config.storage.kind === 'memory' ? new OwnedPolicies(engine, isThreads) : undefined
   const snapshots = snapshotFile === undefined ? undefined : new Snapshots(snapshotFile, config.snapshot.everyMs, engine, log)
   const reloader = new Reloader(source, config, engine, log)
   let ports: Ports = {}
   let urls: ReadonlyMap<ListenerName, string> = new Map()
 
   const methodsOf = (slot: number): Methods & { end(): void } => {
-    const steps = decisionSteps(engine, added, slot)
     return {
-      ...steps,
+      serve: (policy: PolicyConfig): void => owned?.add(slot, policy),
+      drop: (name: string): void => owned?.drop(slot, name),
+      throttle: (key: string, rate: CallRate, quantity: number) => engine.callRates.throttle(key, rate, quantity),
       held: (other: number, verb: HeldVerb, id: string, costs: readonly number[]) =>
         workers.begun(other)?.exchange.call('held', verb, id, costs),
       page: async (withKeys: boolean): Promise<PageFigures> => ({
@@ -69,22 +71,26 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
       metrics: async () => figures.metrics(await metrics.json()),
       reload: () => reloads.reload('admin'),
       end() {
-        steps.end()
+        owned?.ended(slot)
         figures.ended(slot)
       },
     }
   }
   const workers: WorkerPool = new WorkerPool({
     log,
-    spawn: isThreads ? threadChild : forkChild,
+    spawn(slot, events) {
+      const child = (isThreads ? threadChild : forkChild)(slot, events)
+      owned?.serve(child.channel)
+      return child
+    },
     methods: methodsOf,
-    begin: () => ({ files: reloads.files, tls: reloader.tls, generation: reloads.generation, ports, tables: tables?.() }),
+    begin: () => ({ files: reloads.files, tls: reloader.tls, generation: reloads.generation, ports, tables: owned?.update() }),
     onReady(worker, generation) {
       void reloads.bringUpToDate(worker, generation)
     },
   })
   const figures = new FiguresCollector(workers)
-  const reloads = new ReloadCoordinator({ source, reloader, workers, tables, log, files })
+  const reloads = new ReloadCoordinator({ source, reloader, workers, tables: owned && (() => owned.update()), log, files })
   const measures = measuresOf(engine, { all: () => [] }, VERSION, { reloads: reloader, snapshots, restarts: workers.restarts })
   const metrics = createMetrics(measures)
 

@@ -1,7 +1,7 @@
 import { type ConfigFile, configFiles } from 'sluicegate-config/read-config.js'
 import type { Log } from '../log.js'
 import type { ConfigSource, PreparedReload, Reloader, ReloadTrigger } from '../reload.js'
-import type { SharedTables } from './thread-storage.js'
+import type { SharedTables } from './owned-policies.js'
 import type { ReadyWorker, WorkerPool } from './worker-pool.js'
 
 /** How long a worker may take to read a changed configuration; data files of tiers may have a million rows. */
@@ -13,8 +13,8 @@ export interface ReloadCoordinatorParts {
   /** That of this process. */
   readonly reloader: Pick<Reloader, 'prepare' | 'prepareData' | 'fail' | 'tls'>
   readonly workers: Pick<WorkerPool, 'call' | 'ready'>
-  /** The tables that threads share, as they are now. */
-  readonly tables: (() => SharedTables) | undefined
+  /** Serves the policies that are in force now, and returns the tables that threads share. */
+  readonly tables: (() => SharedTables | undefined) | undefined
   readonly log: Log
   /** As they were read at the start. */
   readonly files: readonly ConfigFile[]

@@ -1,52 +1,23 @@
-import { attachLimiter, type HotKeys, type Limiter, type LimiterHandle } from 'sluicegate'
+import { attachLimiter, type Limiter } from 'sluicegate'
+import type { ParentChannel } from 'sluicegate/cluster'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
-import type { Engine } from '../engine/engine.js'
 import { reserveNowOf } from '../engine/reserve-now.js'
 import type { LimiterMaking, StoredLimiter } from '../engine/stored-limiter.js'
 import { takeAbove } from '../engine/take-above.js'
-import type { AddedPolicies } from './decision-steps.js'
 import type { Exchange } from './exchange.js'
-import { PrimaryStorage } from './primary-storage.js'
-
-const NO_HOT_KEYS: HotKeys = { demand: [], denials: [] }
-
-/** A table of the primary thread, for other threads. */
-export interface SharedTable {
-  /** Another table of the same policy has another number. */
-  readonly number: number
-  readonly handle: LimiterHandle
-}
-
-/** The tables of the policies that have one, by name. */
-export type SharedTables = ReadonlyMap<string, SharedTable>
-
-/** What makes the tables of an engine known to other threads, but not those of policies that a worker may remove. */
-export function tableSharing(engine: Engine, added: AddedPolicies): () => SharedTables {
-  const numbers = new WeakMap<object, SharedTable>()
-  let last = 0
-  return () => {
-    const tables = new Map<string, SharedTable>()
-    for (const served of engine.policies) {
-      const limiter = served.sharedLimiter
-      if (limiter?.handle === undefined || added.has(served.name)) continue
-      const table = numbers.get(limiter) ?? { number: ++last, handle: limiter.handle() }
-      numbers.set(limiter, table)
-      tables.set(served.name, table)
-    }
-    return tables
-  }
-}
+import type { SharedTable, SharedTables } from './owned-policies.js'
+import { OwnerStorage } from './owner-storage.js'
 
 /**
  * In a worker thread: keys in tables of the primary thread, whose memory is shared. A decision is a step of this thread there. Policies without a shared
  * table, as those with tiers, are decided by the primary thread.
  */
-export class ThreadStorage extends PrimaryStorage {
+export class ThreadStorage extends OwnerStorage {
   readonly #limiters = new Set<ThreadLimiter>()
   #tables: SharedTables
 
-  constructor(primary: Exchange, tables: SharedTables) {
-    super(primary)
+  constructor(calls: Exchange, channel: ParentChannel, tables: SharedTables) {
+    super(calls, channel)
     this.#tables = tables
   }
 
@@ -101,7 +72,7 @@ function threadLimiter(primary: StoredLimiter, name: string, hotKeys: number, on
     // The primary thread counts what is in the table.
     stats: () => primary.stats(),
     storeStats: () => undefined,
-    hotKeys: (n) => attached?.limiter.hotKeys(n) ?? NO_HOT_KEYS,
+    hotKeys: (n) => attached?.limiter.hotKeys(n) ?? primary.hotKeys(n),
     snapshot: () => undefined,
     close() {
       onClose()

@@ -6,8 +6,8 @@ import type { Log } from '../log.js'
 import type { WorkerRestarts } from '../measures/service-measures.js'
 import type { Child, ChildEvents } from './child.js'
 import { Exchange, type Methods } from './exchange.js'
+import type { SharedTables } from './owned-policies.js'
 import type { Ports } from './shared-ports.js'
-import type { SharedTables } from './thread-storage.js'
 
 /** A worker that dies is started again after 100 ms, then after twice as long each time, until one has lived for ten seconds. */
 const RESTART_MS = { first: 100, most: 5_000, steadyAfter: 10_000 } as const

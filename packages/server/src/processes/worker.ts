@@ -9,10 +9,11 @@ import type { ConfigSource, PreparedReload } from '../reload.js'
 import { type Service, startService } from '../service.js'
 import { primaryChannel } from './child.js'
 import { Exchange } from './exchange.js'
-import { PrimaryStorage } from './primary-storage.js'
+import type { SharedTables } from './owned-policies.js'
+import { OwnerStorage } from './owner-storage.js'
 import { type PageFigures, pageFigures, SharedFigures } from './shared-figures.js'
 import type { Ports } from './shared-ports.js'
-import { type SharedTables, ThreadStorage } from './thread-storage.js'
+import { ThreadStorage } from './thread-storage.js'
 import type { WorkerStart } from './worker-pool.js'
 
 const FIGURES_MS = 1_000
@@ -80,14 +81,14 @@ export async function serveWorker(source: ConfigSource, slot: number, explain: (
   const log = createLog(config.log.level)
   const isMemory = config.storage.kind === 'memory'
   const peers: Peers = { slot, call: (other, verb, id, costs) => primary.call('held', other, verb, id, costs) }
-  if (tables !== undefined) threadStorage = new ThreadStorage(primary, tables)
+  if (tables !== undefined) threadStorage = new ThreadStorage(primary, channel.channel, tables)
   const figures = new SharedFigures(() => service?.engine, isMemory)
   try {
     service = await startService(shared(config, slot, ports), {
       log,
       source,
       worker: {
-        ...(isMemory && { storage: threadStorage ?? new PrimaryStorage(primary) }),
+        ...(isMemory && { storage: threadStorage ?? new OwnerStorage(primary, channel.channel) }),
         peers,
         figures,
         metrics: () => primary.callWith<string>({ timeoutMs: ALL_WORKERS_MS }, 'metrics'),

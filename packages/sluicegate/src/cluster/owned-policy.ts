@@ -1,21 +1,29 @@
+import type { Reservation } from '../decision/reservation.js'
 import { defaultClock } from '../default-clock.js'
 import { leaseUsOf } from '../lease/leasing.js'
-import type { Limiter } from '../limiter.js'
+import type { Key, Limiter } from '../limiter.js'
 import { MemoryAllOfLimiter } from '../memory/memory-all-of.js'
 import { checkChange } from '../policy/checked-policy.js'
 import { changedPolicy, type Policy } from '../policy/policy.js'
 import { type Clock, tickerOf } from '../time/clock.js'
-import type { BookingService } from '../waiting/reserving.js'
+import type { Booking, BookingService } from '../waiting/reserving.js'
 import { horizonMsFor, keepRoomForLeases, policyUnderLease } from './memory-lease.js'
 
 /** The limiter in this process's memory: the true state. */
 export type PrimaryLimiter = Limiter & BookingService
+
+/** What is needed of a limiter in memory whose state others share. */
+export interface ServableLimiter
+  extends Pick<Limiter, 'policy' | 'take' | 'peek' | 'reserve' | 'refund' | 'penalize' | 'block' | 'reset'>,
+    Partial<Pick<Limiter, 'update'>> {}
 
 /** What {@link OwnedPolicy} is made of. */
 interface OwnedParts {
   /** How far ahead tokens are leased; 0 for not at all. */
   readonly longestMs: number
   readonly clock: Clock | undefined
+  /** A limiter that is there already; its state is kept under the policy itself. */
+  readonly limiter?: ServableLimiter | undefined
   /** @param kept the policy under which the state is kept. */
   readonly make: (kept: Policy, clock: Clock) => Limiter
 }
@@ -27,16 +35,21 @@ export class OwnedPolicy {
   readonly nowUs: () => number
   private readonly longestMs: number
 
-  constructor(policy: Policy, { longestMs, clock = defaultClock(policy), make }: OwnedParts) {
+  constructor(policy: Policy, { longestMs, clock = defaultClock(policy), limiter, make }: OwnedParts) {
     this.policy = policy
-    this.longestMs = longestMs
+    // What is leased of a log has to count for longer than its window, and what makes no reservations of its own grants nothing ahead.
+    const canLease =
+      limiter === undefined || (isBooking(limiter) && (policy.policies ?? [policy]).every((each) => each.algorithm !== 'sliding-log'))
+    this.longestMs = canLease ? longestMs : 0
+    const ticker = tickerOf(clock)
+    this.nowUs = () => ticker.read()
     // Without layers a limiter also makes its reservations.
-    this.limiter = make(this.kept(policy), clock) as PrimaryLimiter
+    if (limiter === undefined) this.limiter = make(this.kept(policy), clock) as PrimaryLimiter
+    else this.limiter = isBooking(limiter) ? limiter : bookingOver(limiter, this.nowUs)
+    if (this.longestMs === 0) return
     for (const [i, part] of this.parts.entries()) {
       keepRoomForLeases(part, () => ({ policy: this.policy.policies?.[i] ?? this.policy, leaseUs: this.leaseUs }))
     }
-    const ticker = tickerOf(clock)
-    this.nowUs = () => ticker.read()
   }
 
   /** 0 where nothing is leased. */
@@ -56,7 +69,9 @@ export class OwnedPolicy {
   update(policy: Policy): void {
     const next = changedPolicy(policy, { name: this.policy.name })
     checkChange(this.policy, next)
-    this.limiter.update(this.kept(next))
+    const kept = this.kept(next)
+    // One that is served may have been updated by its owner.
+    if (JSON.stringify(this.limiter.policy) !== JSON.stringify(kept)) this.limiter.update(kept)
     this.policy = next
   }
 
@@ -68,4 +83,38 @@ export class OwnedPolicy {
 /** Of `allOf` the limiter of each policy. */
 export function partsOf(limiter: PrimaryLimiter): readonly PrimaryLimiter[] {
   return limiter instanceof MemoryAllOfLimiter ? limiter.parts : [limiter]
+}
+
+function isBooking(limiter: ServableLimiter): limiter is PrimaryLimiter {
+  return typeof (limiter as Partial<PrimaryLimiter>).book === 'function'
+}
+
+/** A limiter that makes its reservations by its public verbs, as one with layers. */
+function bookingOver(limiter: ServableLimiter, nowUs: () => number): PrimaryLimiter {
+  const made = new WeakMap<Booking, Reservation>()
+  const book = (key: Key, cost: number, mostMs: number): Booking => {
+    const reservation = limiter.reserve(key, cost, { maxWait: mostMs })
+    const { allowed, waitMs, decision } = reservation
+    const bookedUs = nowUs()
+    const booking = { key, cost, allowed, bookedUs, atUs: bookedUs + waitMs * 1000, maybeSooner: true, decision }
+    made.set(booking, reservation)
+    return booking
+  }
+  const own: ServableLimiter & Pick<PrimaryLimiter, 'update' | 'book' | 'redeem' | 'giveBack'> = {
+    get policy() {
+      return limiter.policy
+    },
+    take: (key, cost) => limiter.take(key, cost),
+    peek: (key, cost) => limiter.peek(key, cost),
+    reserve: (key, cost, options) => limiter.reserve(key, cost, options),
+    refund: (key, tokens) => limiter.refund(key, tokens),
+    penalize: (key, tokens) => limiter.penalize(key, tokens),
+    block: (key, duration) => limiter.block(key, duration),
+    reset: (key) => limiter.reset(key),
+    update: (policy) => limiter.update?.(policy),
+    book,
+    redeem: ({ key }) => limiter.peek(key),
+    giveBack: (booking, tokens) => made.get(booking)?.settle(booking.cost - tokens) ?? limiter.peek(booking.key),
+  }
+  return own as PrimaryLimiter
 }

@@ -12,7 +12,7 @@ import type { Duration } from '../time/duration.js'
 import { type PrimaryCluster, receiveFromWorker, type WorkerProcess } from './channel.js'
 import { ServedOverrides } from './cluster-overrides.js'
 import { ANSWER, type Message, MOST_AT_ONCE, overrideChannel, REQUESTS, TERMS, VERSION } from './message.js'
-import { OwnedPolicy } from './owned-policy.js'
+import { OwnedPolicy, type ServableLimiter } from './owned-policy.js'
 import { type OtherRequests, OwnerSession } from './owner-session.js'
 
 /** What {@link serveLimiter} takes beside the policy. */
@@ -32,6 +32,14 @@ export interface ServeOptions extends Pick<LimiterOptions, 'maxKeys' | 'onFull' 
    * @example serveLimiter(policy, { cluster, mode: 'exact' })
    */
   readonly mode?: 'leased' | 'exact'
+  /**
+   * Serves this limiter in memory, such as a restored one, instead of one of its own: the options of the table are its own, and `close()` leaves
+   * it open. Where it holds a log, or has layers, each take is a request.
+   *
+   * @defaultValue a limiter of its own
+   * @example serveLimiter(limiter.policy, { cluster, limiter })
+   */
+  readonly limiter?: ServableLimiter
   /**
    * Policies of single keys, for workers whose limiter has this option: see `served.overrides`.
    *
@@ -75,6 +83,7 @@ const OPTIONS: ReadonlySet<string> = new Set([
   'mode',
   'lease',
   'overrides',
+  'limiter',
   'maxKeys',
   'onFull',
   'clock',
@@ -94,7 +103,7 @@ export function serveLimiter(policy: Policy, options: ServeOptions & { readonly 
 export function serveLimiter(policy: Policy, options?: ServeOptions): ServedLimiter
 export function serveLimiter(policy: Policy, options: ServeOptions = {}): ServedLimiter {
   const own = checkOptionNames(options, OPTIONS, '{ cluster }', undefined, 'serveLimiter()')
-  const { cluster, mode, lease, overrides, ...memory } = own
+  const { cluster, mode, lease, overrides, limiter, ...memory } = own
   checkOneOf('mode', mode, ['leased', 'exact'])
   const horizonMs = checkedHorizonMs(lease)
   if (overrides !== undefined && typeof overrides !== 'boolean') {
@@ -105,7 +114,10 @@ export function serveLimiter(policy: Policy, options: ServeOptions = {}): Served
   }
   const checked = checkedPolicy(policy, 'policy', 'serveLimiter')
   const longestMs = mode === 'exact' ? 0 : horizonMs
-  const served = new Served(checked, checked.name, longestMs, memory)
+  if (limiter !== undefined && typeof limiter?.take !== 'function') {
+    throw new PolicyError('OPTION_INVALID', 'limiter', limiter, 'must be a limiter in memory')
+  }
+  const served = new Served(checked, checked.name, longestMs, memory, limiter)
   if (overrides === true) {
     const make = ({ policy: each, content }: Override): Served =>
       new Served(each, overrideChannel(checked.name, content), longestMs, memory)
@@ -118,16 +130,25 @@ export function serveLimiter(policy: Policy, options: ServeOptions = {}): Served
 class Served extends ShownLimiter<Policy> implements ServedLimiter {
   declare overrides?: ServedOverrides
   private readonly owned: OwnedPolicy
+  /** Whether it has made its limiter. */
+  private readonly isOwn: boolean
   /** Its name on the channel. */
   private readonly name: string
   /** Stops serving a worker. */
   private readonly workers = new Map<WorkerProcess, () => void>()
   private readonly onClose: (() => void)[] = []
 
-  constructor(policy: Policy, name: string, longestMs: number, { clock, ...memory }: Pick<ServeOptions, 'maxKeys' | 'onFull' | 'clock'>) {
+  constructor(
+    policy: Policy,
+    name: string,
+    longestMs: number,
+    { clock, ...memory }: Pick<ServeOptions, 'maxKeys' | 'onFull' | 'clock'>,
+    limiter?: ServableLimiter,
+  ) {
     super()
     this.name = name
-    this.owned = new OwnedPolicy(policy, { longestMs, clock, make: (kept, own) => makeLimiter(kept, { clock: own, ...memory }) })
+    this.isOwn = limiter === undefined
+    this.owned = new OwnedPolicy(policy, { longestMs, clock, limiter, make: (kept, own) => makeLimiter(kept, { clock: own, ...memory }) })
   }
 
   get policy(): Policy {
@@ -178,7 +199,7 @@ class Served extends ShownLimiter<Policy> implements ServedLimiter {
 
   close(): void {
     for (const end of [...this.workers.values(), ...this.onClose]) end()
-    this.limiter.close()
+    if (this.isOwn) this.limiter.close()
     this.overrides?.close()
   }
 
