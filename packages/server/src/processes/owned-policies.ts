@@ -1,7 +1,7 @@
 import type { Decision, Limiter } from 'sluicegate'
 import { type ServableLimiter, type ServedLimiter, serveLimiter, type WorkerProcess } from 'sluicegate/cluster'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
-import type { Engine, ServedPolicy } from '../engine/engine.js'
+import type { Engine, Key, ServedPolicy } from '../engine/engine.js'
 import { MEMORY, type Storage } from '../engine/stored-limiter.js'
 
 /** The table of a policy for other threads. */
@@ -121,16 +121,16 @@ export class OwnedPolicies {
   }
 }
 
-/** In memory, where all answers are there at once. */
+/** In memory, where all answers are there at once. Workers name no keys: they send them in the order of the policies. */
 function servableOf(served: ServedPolicy): ServableLimiter {
   return {
     get policy() {
       return served.policy
     },
-    take: (key, cost = 1) => served.takeAbove(key, cost, 0) as Decision,
-    peek: (key, cost = 1) => served.peekAbove(key, cost, 0) as Decision,
+    take: (key, cost = 1) => served.takeAbove(key as Key, cost, 0) as Decision,
+    peek: (key, cost = 1) => served.peekAbove(key as Key, cost, 0) as Decision,
     reserve(key, cost) {
-      const { decision, settle, cancel } = served.reserveAbove(key, cost, 0) as Extract<
+      const { decision, settle, cancel } = served.reserveAbove(key as Key, cost, 0) as Extract<
         ReturnType<ServedPolicy['reserveAbove']>,
         { decision: unknown }
       >
@@ -143,9 +143,9 @@ function servableOf(served: ServedPolicy): ServableLimiter {
         cancel: () => cancel() as Decision,
       }
     },
-    refund: (key, tokens) => served.refund(key, tokens) as Decision,
-    penalize: (key, tokens) => served.penalize(key, tokens) as Decision,
-    block: (key, forMs) => served.block(key, forMs as number) as Decision,
-    reset: (key) => served.reset(key) as Decision,
+    refund: (key, tokens) => served.refund(key as Key, tokens) as Decision,
+    penalize: (key, tokens) => served.penalize(key as Key, tokens) as Decision,
+    block: (key, forMs) => served.block(key as Key, forMs as number) as Decision,
+    reset: (key) => served.reset(key as Key) as Decision,
   }
 }
