@@ -7,6 +7,11 @@ import type { RedisKeys } from './redis-keys.js'
 import { runScript } from './run-script.js'
 import { REGION_SCRIPTS } from './scripts.gen.js'
 
+/** Numbers of the reply to a draw, before the batches. */
+const FIELDS = 16
+type Four = [number, number, number, number]
+type Fields = [...Four, ...Four, ...Four, ...Four]
+
 /** What a region holds of one policy's keys, in its Redis: a script of `lua/scripts/region/` for each verb. */
 export class RedisRegionPool implements RegionPool {
   private readonly runner: CommandRunner
@@ -67,18 +72,18 @@ export class RedisRegionPool implements RegionPool {
   }
 }
 
-/** Names, each with its number; the last one with three numbers for each batch. */
+/** The reply of `draw.lua`; after it three numbers for each batch of the drawn tokens. */
 function drawnIn(reply: unknown): Drawn {
-  if (!Array.isArray(reply) || !Array.isArray(reply.at(-1))) throw notUnderstood(reply)
-  const named: Record<string, number> = {}
-  for (let at = 0; at < reply.length - 2; at += 2) named[reply[at]] = Number(reply[at + 1])
+  if (!Array.isArray(reply) || reply.length < FIELDS) throw notUnderstood(reply)
+  const numbers = reply.map(Number)
+  const [nowUs, bornUs, tokens, left, meteredUs, blockedUs, deniedUs, deniedCost, scarce, claimedUs, renewing, ...more] = numbers as Fields
+  const [rest, fullUs, pace, total, debt] = more
   const batches: Batch[] = []
-  const lots = (reply.at(-1) as unknown[]).map(Number)
-  for (let at = 0; at < lots.length; at += 3) {
-    const [tokens = 0, endUs = 0, grantId = 0] = lots.slice(at, at + 3)
-    batches.push({ tokens, endUs, grantId })
+  for (let at = FIELDS; at < numbers.length; at += 3) {
+    batches.push({ tokens: numbers[at] as number, endUs: numbers[at + 1] as number, grantId: numbers[at + 2] as number })
   }
-  return { ...(named as unknown as Drawn), batches, isScarce: named.isScarce === 1, isRenewing: named.isRenewing === 1 }
+  const home = { meteredUs, blockedUs, deniedUs, deniedCost, isScarce: scarce === 1, rest, fullUs }
+  return { nowUs, bornUs, tokens, left, ...home, claimedUs, isRenewing: renewing === 1, pace, total, debt, batches }
 }
 
 function numberIn(reply: unknown): number {

@@ -2,7 +2,7 @@
 ---
 --- given  want; least, with fewer none are drawn; demand, tokens that callers requested, absent for a look that changes nothing; leadUs, how
 ---        long a renewal takes; foreseenUs, the time of this server as the caller foresees it, 0 for unknown
---- reply  names and numbers: nowUs; bornUs; tokens drawn; those left; meteredUs, after which the fewest could be drawn of tokens too few for
+--- reply  numbers, which `redis-region-pool.ts` names: nowUs; bornUs; tokens drawn; those left; meteredUs, after which the fewest could be drawn of tokens too few for
 ---        all; blockedUs; deniedUs and deniedCost; isScarce while the home has less than is wanted; claimedUs, the last renewal;
 ---        isRenewing; rest; fullUs; pace; total; debt. Then for each batch of the drawn tokens its number, its end and its id
 
@@ -44,10 +44,10 @@ if not isLook then
   left = left - tokens
   save()
 end
-return {
-  'nowUs', now, 'bornUs', key.born, 'tokens', tokens, 'left', left, 'meteredUs', meteredUs,
-  'blockedUs', math.max(0, key.blocked - now), 'deniedUs', math.max(0, key.denied - now), 'deniedCost', key.deniedCost,
-  'isScarce', isScarce and 1 or 0, 'claimedUs', key.claimed, 'isRenewing', isRenewing and 1 or 0, 'rest', key.rest,
-  'fullUs', math.max(0, key.full - now), 'pace', string.format('%.9g', pace), 'total', string.format('%.9g', key.total),
-  'debt', key.debt, 'lots', lots,
+local reply = {
+  now, key.born, tokens, left, meteredUs, math.max(0, key.blocked - now), math.max(0, key.denied - now), key.deniedCost,
+  isScarce and 1 or 0, key.claimed, isRenewing and 1 or 0, key.rest, math.max(0, key.full - now), string.format('%.9g', pace),
+  string.format('%.9g', key.total), key.debt,
 }
+for at = 1, #lots do reply[#reply + 1] = lots[at] end
+return reply
