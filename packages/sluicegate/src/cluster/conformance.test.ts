@@ -1,11 +1,11 @@
-import { conformance, IS_LONG_RUN, shortOrLong } from 'sluicegate-testkit'
-import { overCluster } from 'sluicegate-testkit/stores/store-conformance.js'
+import { shortOrLong } from 'sluicegate-testkit'
+import { conformanceOverStore } from 'sluicegate-testkit/stores/store-conformance.js'
+import { overPrimary } from 'sluicegate-testkit/stores/store-limiters.js'
 
-// The policy is changed at the primary, see cluster-limiter.alone.test.ts.
-conformance('exact, a primary', overCluster('exact'), {
-  source: 'store',
-  own: false,
+conformanceOverStore('a primary', overPrimary, {
   share: shortOrLong(0.002, 0.01),
-  shared: IS_LONG_RUN ? ['verbs', 'blocks', 'budget', 'time', 'reserving', 'keys'] : ['verbs', 'budget'],
-  ...(!IS_LONG_RUN && { algorithms: ['token bucket', 'all-of'] }),
+  inShortRun: ['sliding log', 'all-of'],
+  // The policy is changed at the primary, which is this process as well and publishes its own denials: see cluster-limiter.alone.test.ts.
+  without: ['updates', 'denialEvents'],
+  hasTable: true,
 })

@@ -179,3 +179,16 @@ test('a policy that its objects do not hold is an outage', async () => {
   })
   assert.equal((await other.take('ada')).source, 'outage')
 })
+
+test('a look at a key that never came stores nothing, and a ban of it is stored', async () => {
+  const { objects, limiter } = setUp(POLICIES[0] as Policy, { mode: 'exact' })
+  const worker = limiter()
+  await worker.peek('ada')
+  assert.deepEqual(
+    Array.from(objects.kept.values(), ({ storage }) => [storage.entries.size, storage.alarmAtMs]),
+    [[0, null]],
+  )
+  await worker.block('ada', '1h')
+  objects.evict()
+  assert.equal((await worker.take('ada')).allowed, false)
+})

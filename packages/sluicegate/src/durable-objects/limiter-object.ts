@@ -186,6 +186,8 @@ class HeldObject implements LimiterObject {
    */
   private save({ terms, stored }: Held): void {
     const { newAtMs, limiter } = terms
+    // Looks at a key that never came leave nothing behind.
+    if (stored.isEmpty && limiter.stats().keys === 0) return
     const isArmed = this.alarmAtMs !== null
     stored.write(limiter.snapshot(), newAtMs)
     if (!isArmed) this.wakeAt(newAtMs)

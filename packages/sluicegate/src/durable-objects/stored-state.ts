@@ -52,6 +52,11 @@ export class StoredState {
     gated(this.storage.put(entries))
   }
 
+  /** Whether nothing is stored. */
+  get isEmpty(): boolean {
+    return this.pieces.length === 0
+  }
+
   /** Everything was deleted. */
   forget(): void {
     this.pieces = []

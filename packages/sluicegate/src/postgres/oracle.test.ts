@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import pg from 'pg'
 import { ALGORITHM_NAMES, PostgresProcess, seedsOf, shortOrLong } from 'sluicegate-testkit'
 import { limiterAtGivenTimes } from 'sluicegate-testkit/postgres/given-time.js'
-import { type LimiterOnStore, mismatchOnStore } from 'sluicegate-testkit/stores/store-conformance.js'
+import { type LimiterOnStore, mismatchOnStore } from 'sluicegate-testkit/stores/compare-on-store.js'
 import { postgresTable } from './table-name.js'
 
 /** Of each algorithm; some 22 steps each. */

@@ -51,6 +51,11 @@ export function redis(client: RedisClient, options: RedisOptions = {}): Store {
   const runner = runnerFor(client)
   void warnAtStart(runner)
   warnOfMissingListener(runner, client)
+  return redisOver(runner, { prefix, hashTag })
+}
+
+/** The store over commands, however they are sent. */
+export function redisOver(runner: CommandRunner, { prefix = 'sluicegate', hashTag }: RedisOptions): Store {
   const keys = new RedisKeys(prefix, hashTag)
   const place = { runner, prefix, hashTag, keys }
   return scriptedStore(new RedisScripts(runner, keys), (use, permitOf) => ({

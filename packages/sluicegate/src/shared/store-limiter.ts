@@ -184,7 +184,9 @@ export class StoreLimiter extends QueuedLimiter implements SharedLimiter, Settli
     const tokens = checkedCost(cost)
     const account = new AskedAccount(this.changes, own, tokens)
     const operation = { verb: 'reserve', key: own, cost: tokens, id: newOperationId(), maxWaitUs } as const
-    const booked = bookedBy(operation, await this.parts.fallback.execute(operation))
+    const booked = this.waiting.isQueued(own)
+      ? await this.reservations.denyBooking(operation)
+      : bookedBy(operation, await this.parts.fallback.execute(operation))
     const { allowed, decision, waitUs } = booked
     // One that was decided in an outage holds nothing at the backend: nothing of it comes back.
     const isHeld = canComeBack(booked)

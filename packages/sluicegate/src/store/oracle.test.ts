@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ALGORITHM_NAMES, seedsOf, shortOrLong } from 'sluicegate-testkit'
-import { mismatchOnStore } from 'sluicegate-testkit/stores/store-conformance.js'
+import { mismatchOnStore } from 'sluicegate-testkit/stores/compare-on-store.js'
 import { createLimiter } from '../create-limiter.js'
 import { memoryStore } from '../store-testing/index.js'
 import { manualClock } from '../time/clock.js'

@@ -62,14 +62,4 @@ export function blocks(name: string, fixture: Fixtures, policyOf: MakePolicy): v
     assert.deepEqual(denied, [])
     assert.equal((await limiter.take('bad')).allowed, false)
   })
-
-  test(`${name}: a block outlasts an update of the policy`, async () => {
-    const { limiter, clock } = await fixture(tenASecond)
-    await limiter.block('k', '10s')
-    clock.advance(3000)
-    limiter.update(policyOf({ limit: 7, window: '1m' }))
-    assert.equal((await limiter.take('k')).retryAfterMs, 7000)
-    clock.advance(7000)
-    assert.equal((await limiter.take('k')).allowed, true)
-  })
 }

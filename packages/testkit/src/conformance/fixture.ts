@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type {
   Decision,
   DecisionSource,
@@ -151,6 +152,10 @@ export interface OverStore {
   readonly limiter: AnyLimiter
   /** How many keys the store has of this limiter. */
   keys(): Awaitable<number>
+  /** The counters of the table where the keys are, where it is one. */
+  table?(): LimiterStats
+  /** Whether messages are under way. Left out: none ever is, the limiter answers within the turn. */
+  isBusy?(): boolean
 }
 
 /** A limiter under examination and the clock that it reads. */
@@ -163,6 +168,14 @@ export interface Fixture {
   readonly timers: TimerCount
   /** How many keys are tracked. */
   keys(): Awaitable<number>
+  /** The counters of the table where the keys are. */
+  table(): LimiterStats
+  /** Resolves when all that was sent has been answered, and all who wait for it have acted upon it. */
+  settled(): Promise<void>
+  /** Lets the clock run, millisecond by millisecond, and everybody act upon it. */
+  passing(ms: number): Promise<void>
+  /** What a promise comes to without time going by. */
+  atOnce<Value>(promise: Promise<Value>): Promise<Value>
 }
 
 /** In what stores may differ. */
@@ -194,8 +207,19 @@ export function fixturesOf(make: MakeLimiter, store: StoreTraits): Fixtures {
     const timers = countTimers(clock)
     const maxKeys = policy.algorithm === 'token-bucket' || policy.algorithm === 'gcra' ? {} : { maxKeys: FEW_KEYS }
     const made = await make(policy, { ...maxKeys, ...options, clock })
-    const { limiter, keys } = 'limiter' in made ? made : { limiter: made, keys: () => tableOf(made).keys }
-    return { clock, timers, limiter, keys, checked: new CheckedLimiter(limiter, specOf(policy), clock) }
+    const over: OverStore = 'limiter' in made ? made : { limiter: made, keys: () => tableOf(made).keys }
+    const { limiter, isBusy } = over
+    const table = (): LimiterStats => over.table?.() ?? tableOf(limiter)
+    const settled = (): Promise<void> => (isBusy === undefined ? nextTurn() : settledOver(isBusy))
+    const passing = async (ms: number): Promise<void> => {
+      await settled()
+      for (let passed = 0; passed < ms; passed++) {
+        clock.advance(1)
+        await settled()
+      }
+    }
+    const checked = new CheckedLimiter(limiter, specOf(policy), clock)
+    return { clock, timers, limiter, keys: () => over.keys(), table, settled, passing, atOnce: atOnceBy(settled), checked }
   }
   return Object.assign(fixture, { store })
 }
@@ -215,8 +239,24 @@ export async function admitted(limiter: Pick<AnyLimiter, 'take'>, key: string, t
   return passed
 }
 
+/** Turns between a message and what comes of its answer, with some to spare. */
+const IDLE_TURNS = 8
+
+async function settledOver(isBusy: () => boolean): Promise<void> {
+  for (let idle = 0; idle < IDLE_TURNS; idle = isBusy() ? 0 : idle + 1) await nextTurn()
+}
+
+function atOnceBy(settled: () => Promise<void>): Fixture['atOnce'] {
+  const late = Symbol('late')
+  return async (promise) => {
+    const value = await Promise.race([promise, settled().then(() => late)])
+    if (value === late) throw new Error('this should have been answered at once')
+    return value as Awaited<typeof promise>
+  }
+}
+
 /** The counters of a limiter in memory. */
-export function tableOf(limiter: AnyLimiter): LimiterStats {
+function tableOf(limiter: AnyLimiter): LimiterStats {
   return limiter.stats() as LimiterStats
 }
 

@@ -4,7 +4,7 @@ import type { Policy, RateOptions } from 'sluicegate'
 import { shareOfBudget } from '../history/excess.js'
 import { shortOrLong } from '../run-length.js'
 import { budget } from './budget.js'
-import { admitted, type Fixtures, tableOf } from './fixture.js'
+import { admitted, type Fixtures } from './fixture.js'
 
 /** Makes a policy of a rate, which may have its own burst. */
 type MakeRate = (options: RateOptions) => Policy
@@ -223,7 +223,7 @@ function rateCrowd(name: string, fixture: Fixtures, policyOf: MakeRate): void {
   const five = policyOf({ limit: 5, window: '1h' })
 
   test(`${name}: a limiter for 100,000 keys takes 16 to 26 bytes a key`, async () => {
-    const { memoryBytes } = tableOf((await fixture(five)).limiter)
+    const { memoryBytes } = (await fixture(five)).table()
     assert.ok(memoryBytes > 100_000 * 16 && memoryBytes < 100_000 * 26)
   })
 

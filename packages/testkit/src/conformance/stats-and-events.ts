@@ -3,26 +3,26 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { test } from 'node:test'
 import type { Decision, DenialEvent, EvictionEvent } from 'sluicegate'
 import { eventsDuring } from './events-during.js'
-import { type Fixtures, type MakePolicy, tableOf } from './fixture.js'
+import type { Fixtures, MakePolicy } from './fixture.js'
 
 /** What can be seen of a table and of waiting calls: stats, evictions, and the end of a wait. */
 export function statsAndEvents(name: string, fixture: Fixtures, policyOf: MakePolicy): void {
   const five = policyOf({ limit: 5, window: '1h', name: 'five' })
 
   test(`${name}: stats of a fresh limiter are all zero but its memory`, async () => {
-    const { memoryBytes, decisions, ...counters } = tableOf((await fixture(five)).limiter)
+    const { memoryBytes, decisions, ...counters } = (await fixture(five)).table()
     assert.deepEqual(decisions, { five: { allowed: 0, denied: 0, impossible: 0, outage: 0 } })
     assert.deepEqual(counters, { keys: 0, evictions: 0, refusals: 0, overflows: 0, casRetries: 0, contentions: 0 })
     assert.ok(memoryBytes > 0)
   })
 
   test(`${name}: each eviction is published with the key that came and the tokens forgotten`, async () => {
-    const { limiter } = await fixture(five, { maxKeys: 1 })
+    const { limiter, table } = await fixture(five, { maxKeys: 1 })
     const [events] = await eventsDuring<EvictionEvent, void>('sluicegate:eviction', async () => {
       for (let i = 0; i < 100; i++) await limiter.take(`key ${i}`, 2)
       return []
     })
-    assert.equal(events.length, tableOf(limiter).evictions)
+    assert.equal(events.length, table().evictions)
     assert.ok(events.length > 50)
     const names = five.policies?.map(({ name: part }) => part) ?? [five.name]
     for (const { policy, key, tokens } of events)
@@ -30,13 +30,13 @@ export function statsAndEvents(name: string, fixture: Fixtures, policyOf: MakePo
   })
 
   test(`${name}: evictions by reserve and wait are published, too`, async () => {
-    const { limiter } = await fixture(five, { maxKeys: 1 })
+    const { limiter, table } = await fixture(five, { maxKeys: 1 })
     const [events, waits] = await eventsDuring<EvictionEvent, Promise<Decision>>('sluicegate:eviction', async () => {
       for (let i = 0; i < 50; i++) await limiter.reserve(`reserved ${i}`, 2)
       return Array.from({ length: 50 }, (_, i) => limiter.wait(`waited ${i}`, { cost: 2 }))
     })
     await Promise.all(waits)
-    assert.equal(events.length, tableOf(limiter).evictions)
+    assert.equal(events.length, table().evictions)
     assert.ok(events.filter(({ key }) => key.startsWith('reserved')).length > 20)
     assert.ok(events.filter(({ key }) => key.startsWith('waited')).length > 20)
   })

@@ -20,6 +20,16 @@ export function updates(name: string, fixture: Fixtures, policyOf: MakePolicy): 
     assert.equal((await checked.peek('k')).remaining, 0)
   })
 
+  test(`${name}: a block outlasts an update of the policy`, async () => {
+    const { limiter, clock } = await fixture(hundred)
+    await limiter.block('k', '10s')
+    clock.advance(3000)
+    limiter.update(policyOf({ limit: 7, window: '1m' }))
+    assert.equal((await limiter.take('k')).retryAfterMs, 7000)
+    clock.advance(7000)
+    assert.equal((await limiter.take('k')).allowed, true)
+  })
+
   test(`${name}: an update of the window keeps what was spent, too`, async () => {
     const { checked, clock } = await fixture(hundred)
     await checked.take('k', 80)

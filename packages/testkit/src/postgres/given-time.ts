@@ -15,6 +15,8 @@ const NO_DRIFT = Number.POSITIVE_INFINITY
 
 /** A client of `pg` whose statements run at times that are given: every statement at the clock's time, as it is when it is sent. */
 class GivenTimeClient {
+  /** Statements without an answer so far. */
+  underway = 0
   private readonly pool: pg.Pool
   private readonly clock: ManualClock
 
@@ -23,8 +25,13 @@ class GivenTimeClient {
     this.clock = clock
   }
 
-  query({ text, values }: { readonly text: string; readonly values: unknown[] }) {
-    return this.pool.query({ text: text.replaceAll(NOW, `${Math.round(this.clock.nowMs() * 1000)}::bigint`), values })
+  async query({ text, values }: { readonly text: string; readonly values: unknown[] }) {
+    this.underway++
+    try {
+      return await this.pool.query({ text: text.replaceAll(NOW, `${Math.round(this.clock.nowMs() * 1000)}::bigint`), values })
+    } finally {
+      this.underway--
+    }
   }
 
   connect(): never {
@@ -36,6 +43,8 @@ class GivenTimeClient {
 export interface GivenTimeLimiter {
   readonly limiter: SharedLimiter
   set(ms: number): void
+  /** Whether a statement has no answer so far. */
+  isBusy(): boolean
 }
 
 /** A limiter over a table of PostgreSQL, at given times. */
@@ -49,5 +58,5 @@ export function limiterAtGivenTimes(
   const client = new GivenTimeClient(pool, clock)
   const store = casStoreOf(postgresStore({ client, table }), { prefix }, NO_DRIFT)
   const limiter = createLimiter(policy, { outage: 'closed', timeout: TIMEOUT_MS, ...options, store, clock })
-  return { limiter, set: (ms) => clock.set(ms) }
+  return { limiter, set: (ms) => clock.set(ms), isBusy: () => client.underway > 0 }
 }

@@ -29,6 +29,8 @@ const SHA1S: ReadonlyMap<string, string> = new Map(
 /** The scripts of the store at times that are given: every call runs at `nowUs`, or at the time of a clock, as it is when the call is made. */
 export class GivenTime implements CommandRunner {
   nowUs = 0
+  /** Calls without an answer so far. */
+  underway = 0
   private readonly clock: Clock | undefined
   readonly client: string
   readonly isCluster: boolean
@@ -45,12 +47,17 @@ export class GivenTime implements CommandRunner {
     return this.runner.serverOf(slot)
   }
 
-  send(key: string, command: readonly string[]): Promise<unknown> {
+  async send(key: string, command: readonly string[]): Promise<unknown> {
     const [verb = '', script = '', ...rest] = command
     const given = verb === 'EVALSHA' ? SHA1S.get(script) : verb === 'EVAL' ? withGivenTime(script) : undefined
     if (given === undefined) throw new Error(`${verb} knows no time`)
     const nowUs = this.clock === undefined ? this.nowUs : Math.round(this.clock.nowMs() * 1000)
-    return this.runner.send(key, [verb, given, ...rest, String(nowUs)])
+    this.underway++
+    try {
+      return await this.runner.send(key, [verb, given, ...rest, String(nowUs)])
+    } finally {
+      this.underway--
+    }
   }
 
   sendToAll(command: readonly string[]): Promise<readonly unknown[]> {

@@ -84,7 +84,16 @@ export class Reservations {
 
   /** The denial of a request that must not overtake those in the queue. */
   async deny(key: Key, cost: number): Promise<Decision> {
-    return this.refuse(decisionOf(await this.inForce.parts.fallback.execute({ verb: 'peek', key, cost })))
+    return this.refuse(await this.denial(key, cost))
+  }
+
+  /** A reservation that must not overtake them: none, and nothing is charged. */
+  async denyBooking({ key, cost, id }: Pick<Booked, 'key' | 'cost' | 'id'>): Promise<Booked> {
+    return { key, cost, id, allowed: false, waitUs: 0, order: 0, decision: refusal(await this.denial(key, cost)) }
+  }
+
+  private async denial(key: Key, cost: number): Promise<Decision> {
+    return decisionOf(await this.inForce.parts.fallback.execute({ verb: 'peek', key, cost }))
   }
 
   /** Waits for what is decided during an outage. */

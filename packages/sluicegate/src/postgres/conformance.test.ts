@@ -1,0 +1,19 @@
+import { after } from 'node:test'
+import pg from 'pg'
+import { PostgresProcess } from 'sluicegate-testkit'
+import { conformanceOverStore } from 'sluicegate-testkit/stores/store-conformance.js'
+import { overPostgres } from 'sluicegate-testkit/stores/store-limiters.js'
+
+const server = await PostgresProcess.start()
+const pool = new pg.Pool({ connectionString: server.url, max: 4 })
+after(async () => {
+  await pool.end()
+  await server.stop()
+})
+
+conformanceOverStore('PostgreSQL', overPostgres(pool), {
+  share: 0.002,
+  inShortRun: ['all-of'],
+  whole: ['token bucket'],
+  furthestBackMs: 300,
+})

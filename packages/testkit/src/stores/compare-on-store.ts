@@ -1,0 +1,135 @@
+import type { Policy } from '../../../sluicegate/dist/policy/policy.js'
+import { AllOfOracle } from '../oracle/all-of-oracle.js'
+import type { AlgorithmName, Oracle, OracleBooking, OracleDecision, OracleKey, PolicySpec, SinglePolicySpec } from '../oracle/oracle.js'
+import { oracleFor } from '../oracle/versioned-oracle.js'
+import type { Answer } from '../replay.js'
+import { type Mismatch, mismatchIn, oracleAnswers } from '../replay.js'
+import type { Sequence, Step } from '../sequences/draws.js'
+import { sequenceOf } from '../sequences/sequence-of.js'
+import { FleetReplay, namedPolicy, type TimedLimiter } from '../twins/fleet-replay.js'
+
+interface Carried {
+  readonly oracle: Oracle
+  /** Under which it was touched last. */
+  spec: SinglePolicySpec
+}
+
+/** What a store must answer that keeps with each key the policy by which it was written: see {@link CarriedOracle}. */
+export function carriedOracleFor(spec: PolicySpec): Oracle {
+  if (spec.algorithm === 'all-of') return new AllOfOracle(spec.parts.map(carriedOracleFor))
+  // Permits keep their time whatever the numbers.
+  return spec.algorithm === 'concurrency' ? oracleFor(spec) : new CarriedOracle(spec)
+}
+
+/** A key is carried over to other numbers when it is next touched, at that time. */
+class CarriedOracle implements Oracle {
+  #spec: SinglePolicySpec
+  readonly #keys = new Map<string, Carried>()
+
+  constructor(spec: SinglePolicySpec) {
+    this.#spec = spec
+  }
+
+  take(key: OracleKey, cost: number, nowMs: number): OracleDecision {
+    return this.#touched(key, nowMs).take(key, cost, nowMs)
+  }
+
+  peek(key: OracleKey, cost: number, nowMs: number): OracleDecision {
+    return this.#touched(key, nowMs).peek(key, cost, nowMs)
+  }
+
+  refund(key: OracleKey, tokens: number, nowMs: number): OracleDecision {
+    return this.#touched(key, nowMs).refund(key, tokens, nowMs)
+  }
+
+  penalize(key: OracleKey, tokens: number, nowMs: number): OracleDecision {
+    return this.#touched(key, nowMs).penalize(key, tokens, nowMs)
+  }
+
+  block(key: OracleKey, durationMs: number, nowMs: number): OracleDecision {
+    return this.#touched(key, nowMs).block(key, durationMs, nowMs)
+  }
+
+  reset(key: OracleKey, nowMs: number): OracleDecision {
+    return this.#touched(key, nowMs).reset(key, nowMs)
+  }
+
+  reserve(key: OracleKey, cost: number, nowMs: number): OracleBooking {
+    return this.#touched(key, nowMs).reserve(key, cost, nowMs)
+  }
+
+  cancel(booking: OracleBooking, tokens: number, nowMs: number): OracleDecision {
+    return this.#touched(booking.key, nowMs).cancel(booking, tokens, nowMs)
+  }
+
+  update(spec: PolicySpec): void {
+    this.#spec = spec as SinglePolicySpec
+  }
+
+  copy(): Oracle {
+    throw new TypeError('not copied')
+  }
+
+  stateTextOf(key: OracleKey): string {
+    return this.#keys.get(String(key))?.oracle.stateTextOf(key) ?? ''
+  }
+
+  forget(key: OracleKey): void {
+    this.#keys.get(String(key))?.oracle.forget(key)
+  }
+
+  #touched(key: OracleKey, nowMs: number): Oracle {
+    const spec = this.#spec
+    const carried = this.#keys.get(String(key)) ?? { oracle: oracleFor(spec), spec }
+    this.#keys.set(String(key), carried)
+    if (carried.spec !== spec) carried.oracle.update(spec, nowMs)
+    carried.spec = spec
+    return carried.oracle
+  }
+}
+
+/** An exact limiter over a store at given times, whose keys begin with `prefix`. */
+export type LimiterOnStore = (policy: Policy, prefix: string) => TimedLimiter
+
+/**
+ * Plays the sequence of a seed on a store that keeps with each key the policy by which it was written: once under its first policy, and once
+ * with its changes of policy. The first answer that is not the oracle's.
+ */
+export async function mismatchOnStore(seed: number, algorithm: AlgorithmName, make: LimiterOnStore): Promise<Mismatch | undefined> {
+  const { policy, steps } = sequenceOf(seed, algorithm)
+  const forward = forwards(steps)
+  const steady = { policy, steps: forward.filter(({ verb }) => verb !== 'update') }
+  const mismatch = await played(steady, make(namedPolicy(policy), `${algorithm} ${seed}`))
+  if (mismatch !== undefined || steady.steps.length === forward.length) return mismatch
+  return played({ policy, steps: settledBefore(forward, algorithm) }, make(namedPolicy(policy), `${algorithm} ${seed} changed`))
+}
+
+async function played(sequence: Sequence, limiter: TimedLimiter): Promise<Mismatch | undefined> {
+  const replay = new FleetReplay(limiter)
+  const answers: (Answer | undefined)[] = []
+  try {
+    for (const step of sequence.steps) answers.push(await replay.answer(step))
+  } finally {
+    replay.close()
+  }
+  return mismatchIn(sequence, oracleAnswers(sequence, carriedOracleFor), answers)
+}
+
+/** A store keeps nothing of a key that has been full for a while, so it does not know that its clock ran back since. */
+function forwards(steps: readonly Step[]): readonly Step[] {
+  let latestMs = Number.NEGATIVE_INFINITY
+  return steps.map((step) => {
+    latestMs = Math.max(latestMs, step.atMs)
+    return { ...step, atMs: latestMs }
+  })
+}
+
+/** What was charged before the numbers changed may have been forgiven: only permits come back. */
+function settledBefore(steps: readonly Step[], algorithm: AlgorithmName): readonly Step[] {
+  if (algorithm === 'concurrency') return steps
+  let isChanged = false
+  return steps.filter(({ verb }) => {
+    isChanged ||= verb === 'update'
+    return !isChanged || (verb !== 'settle' && verb !== 'cancel')
+  })
+}
