@@ -15,5 +15,6 @@ conformanceOverStore('PostgreSQL', overPostgres(pool), {
   share: 0.002,
   inShortRun: ['all-of'],
   whole: ['token bucket'],
+  own: ['all-of'],
   furthestBackMs: 300,
 })

@@ -10,7 +10,7 @@ import { scriptedStore } from './redis.js'
 import { RedisKeys } from './redis-keys.js'
 import { RedisScripts } from './redis-scripts.js'
 
-// Faults that other limiters over a store have had.
+// Faults that other limiters over a store have had, of the server's own time, names and scripts; those of any store are in the suite of all stores.
 
 const START_MS = 1_789_000_000_000
 const DAY_MS = 86_400_000
@@ -38,69 +38,11 @@ async function admitted(limiter: SharedLimiter, times: number, cost = 1): Promis
   return answers.filter(({ allowed }) => allowed).length
 }
 
-test('polled every microsecond, a bucket still refills: a refused call does not write the time', async () => {
-  const { limiter, set } = timed(tokenBucket({ limit: 1000, window: '1s', burst: 2 }))
-  await limiter.take('k', 2)
-  const calls = []
-  for (let us = 1; us <= 3000; us++) {
-    set(START_MS + us / 1000)
-    calls.push(limiter.take('k'))
-  }
-  assert.equal((await Promise.all(calls)).filter(({ allowed }) => allowed).length, 3)
-})
-
-test('fractions of a token are not cut to whole ones: 0.35 a poll at 10/s admit 40 in 3 s from a burst of 10', async () => {
-  const { limiter, set } = timed(tokenBucket({ limit: 10, window: '1s' }))
-  let passed = await admitted(limiter, 10)
-  for (let ms = 35; ms < 3035; ms += 35) {
-    set(START_MS + Math.min(ms, 3000))
-    if ((await limiter.take('k')).allowed) passed++
-  }
-  assert.equal(passed, 40)
-})
-
-test('a retry hint is never 0 on a denial, above 1,000 a second either', async () => {
-  for (const limit of [999, 1001, 1_000_000, 1_000_000_000]) {
-    const { limiter } = timed(tokenBucket({ limit, window: '1s', burst: 3 }))
-    await limiter.take('k', 3)
-    const { allowed, retryAfterMs } = await limiter.take('k')
-    assert.ok(!allowed && retryAfterMs >= 1, `${limit}: ${retryAfterMs}`)
-  }
-})
-
-test('a wait of 900 ms reads as 900, not as 0 s or 1 s', async () => {
-  const { limiter } = timed(gcra({ limit: 1, window: 900 }))
-  await limiter.take('k')
-  assert.equal((await limiter.take('k')).retryAfterMs, 900)
-})
-
-test('a window of 30 days, more than 2^31 ms, holds day by day, and so does the end of its key', async () => {
-  for (const make of [tokenBucket, slidingLog, slidingWindow, fixedWindow]) {
-    const { limiter, set } = timed(make({ limit: 1, window: '30d' }))
-    const { resetAfterMs } = await limiter.take('k')
-    for (let day = 0; (day + 1) * DAY_MS < resetAfterMs && day < 10; day++) {
-      set(START_MS + day * DAY_MS)
-      assert.equal((await limiter.take('k')).allowed, false, `day ${day}`)
-    }
-  }
+test('a key of a window of 30 days, more than 2^31 ms, ends with it', async () => {
   const limiter = real(tokenBucket({ limit: 1, window: '30d', name: 'month' }), 'month')
   await limiter.take('k')
   const leftMs = Number(await redis.send('PTTL', 'month:rate:month:{k}'))
   assert.ok(leftMs > 29.9 * DAY_MS && leftMs <= 30 * DAY_MS + 2, `${leftMs}`)
-})
-
-test('a burst of one admits one of 1,000 at once, also after a long idle time', async () => {
-  const { limiter, set } = timed(gcra({ limit: 100, window: '1s', burst: 1 }))
-  assert.equal(await admitted(limiter, 1000), 1)
-  set(START_MS + 365 * DAY_MS)
-  assert.equal(await admitted(limiter, 1000), 1)
-})
-
-test('windows are aligned: a key’s first call sets none of its own', async () => {
-  const { limiter, set } = timed(fixedWindow({ limit: 10, window: '1s' }))
-  set(START_MS + 700)
-  assert.equal(await admitted(limiter, 20), 10)
-  assert.equal((await limiter.take('k')).retryAfterMs, 300)
 })
 
 test('counters do not run over: 65,535 and more, and penalties on top, are not 0', async () => {
@@ -178,16 +120,6 @@ test('the time is the server’s: a host whose clock is off by years decides as 
     } finally {
       Date.now = now
     }
-  }
-})
-
-test('a denied request adds nothing: a large one does not lock the key out', async () => {
-  for (const make of [tokenBucket, fixedWindow, slidingWindow, slidingLog]) {
-    const { limiter, set } = timed(make({ limit: 10, window: '1s' }))
-    await limiter.take('k', 10)
-    for (const cost of [10, 11, 1_000_000]) assert.equal((await limiter.take('k', cost)).allowed, false)
-    set(START_MS + 2000)
-    assert.equal((await limiter.take('k', 10)).allowed, true, make.name)
   }
 })
 

@@ -12,7 +12,8 @@ type MakeRate = (options: RateOptions) => Policy
 /** What is true of rates alone: bursts, and tokens that flow in continuously. */
 export function ratesOf(policyOf: MakeRate): (name: string, fixture: Fixtures) => void {
   return (name, fixture) => {
-    for (const part of [rateVerbs, rateBlocks, rateBudget, rateTime, rateUpdates, rateCrowd]) part(name, fixture, policyOf)
+    for (const part of [rateVerbs, rateBlocks, rateBudget, rateTime, rateUpdates]) part(name, fixture, policyOf)
+    if (fixture.store.source === 'memory') rateCrowd(name, fixture, policyOf)
   }
 }
 
@@ -88,13 +89,15 @@ function rateBudget(name: string, fixture: Fixtures, policyOf: MakeRate): void {
     const spec = { limit: policy.limit, windowMs: policy.windowMs, burst: policy.burst }
     const intervalMs = policy.windowMs / policy.limit
 
+    // The part that is lost at the ends has to stay below a thousandth.
+    const polled = fixture.store.source === 'memory' ? 5000 : 1200
     test(`I2 ${label}: a caller that always asks gets at least 99.9 % of the budget, at any call rate`, async () => {
       for (const polls of [1, 97, 3, 10].slice(0, shortOrLong(2, 4))) {
         const { limiter, clock } = await fixture(policy)
         const everyMs = Math.max(0.001, Math.floor((intervalMs / polls) * 1000) / 1000)
         const startMs = clock.nowMs()
         let passed = await admitted(limiter, 'k', policy.burst)
-        for (let i = 0; i < 5000; i++) {
+        for (let i = 0; i < polled; i++) {
           clock.advance(everyMs)
           // Empties the bucket each time: never more than two tokens come between two polls.
           passed += await admitted(limiter, 'k', 3)
@@ -117,17 +120,19 @@ function rateTime(name: string, fixture: Fixtures, policyOf: MakeRate): void {
     await limiter.take('k', 2)
     let passed = 0
     const startMs = clock.nowMs()
-    for (let us = 1; us <= 20_000; us++) {
+    const inMs = fixture.store.source === 'memory' ? 20 : 3
+    for (let us = 1; us <= inMs * 1000; us++) {
       clock.set(startMs + us / 1000)
       if ((await limiter.take('k')).allowed) passed++
     }
-    assert.equal(passed, 20)
+    assert.equal(passed, inMs)
   })
 
   test(`${name}: 7 per 60 s does not drift in ten years`, async () => {
     const { limiter, clock } = await fixture(policyOf({ limit: 7, window: '60s' }))
     const startMs = clock.nowMs()
-    for (let minute = 0; minute < 5_259_600; minute += 1 + (minute % 1999)) {
+    const longest = fixture.store.source === 'memory' ? 1999 : 19_993
+    for (let minute = 0; minute < 5_259_600; minute += 1 + (minute % longest)) {
       clock.set(startMs + minute * 60_000)
       assert.equal((await limiter.take('k', 7)).allowed, true)
       assert.deepEqual([(await limiter.peek('k')).retryAfterMs, (await limiter.peek('k')).resetAfterMs], [8572, 60_000])

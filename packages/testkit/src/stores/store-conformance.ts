@@ -19,6 +19,8 @@ export interface StoreExam {
   readonly inShortRun: readonly [AlgorithmName, ...AlgorithmName[]]
   /** The algorithms that a long run asks everything, default all; the others are asked less. */
   readonly whole?: readonly AlgorithmName[]
+  /** Those of which a long run asks what is true of them alone, default a rate and several policies at once. */
+  readonly own?: readonly AlgorithmName[]
   /** What the store does not offer, or not as one limiter alone sees it. */
   readonly without?: readonly Part[]
   /** Whether keys are in a table, whose counters are known. */
@@ -31,7 +33,16 @@ export interface StoreExam {
 
 /** The one suite on limiters over a store, exact and leased; a short run samples it: stores have their kit and the oracle as well. */
 export function conformanceOverStore(name: string, make: MakeOver, exam: StoreExam): void {
-  const { share, inShortRun, whole = ALL, without = [], hasTable = false, isLeased = true, furthestBackMs } = exam
+  const {
+    share,
+    inShortRun,
+    whole = ALL,
+    own = ['token bucket', 'all-of'],
+    without = [],
+    hasTable = false,
+    isLeased = true,
+    furthestBackMs,
+  } = exam
   const traits = {
     source: 'store',
     own: false,
@@ -60,7 +71,7 @@ export function conformanceOverStore(name: string, make: MakeOver, exam: StoreEx
     FEWER,
   )
   permits(PARTS)
-  if (!without.includes('updates')) exact(['all-of'], [], { own: true })
+  if (!without.includes('updates')) exact(own, [], { own: true })
   if (hasTable) exact(['token bucket', 'all-of'], ['table'])
 
   // What a lease leaves as it is. Beside it the suite asks for the whole burst, of which a lease leaves a part to takes at the store.
