@@ -16,7 +16,7 @@ import type { MakeLimiter } from '../conformance/fixture.js'
 import { limiterAtGivenTimes } from '../postgres/given-time.js'
 import { GivenTime } from '../redis/given-time.js'
 import type { OwnRedis } from '../redis/own-redis.js'
-import { KeptObjects } from '../workers/kept-objects.js'
+import { KeptObjects } from '../workers/kept-storage.js'
 
 /** Whether tokens may be leased. */
 export type Mode = 'exact' | 'leased'
