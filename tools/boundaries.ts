@@ -59,7 +59,7 @@ const TIMERS = 'waiting/(?:abort-watch|alarm|due-heap)'
 const EXTENSIONS: Readonly<Record<string, string>> = {
   queue: TIMERS,
   outbound: `${TIMERS}|headers/(?:header|read-rate-limit)`,
-  gate: 'memory/(?:core-memory|fingerprint|handle-check)',
+  gate: 'decision/count-heap|memory/(?:core-memory|fingerprint|handle-check)',
   'compat/express-rate-limit':
     'compat/limiter-verbs|headers/(?:header-writer|quota)|keys/(?:address|hop-list|ip-address|key-reader)|middleware/(?:denial|denial-response|keyless|limit|limit-result|limits|middleware-options|misuse-watch|node-exchange)',
   'compat/limiter-verbs': '',

@@ -51,7 +51,7 @@ export const OPTION_SECTIONS: readonly { readonly title: string; readonly about:
       group('banAfter', 'BanOptions', 'ban-options.ts', 'exceptions.md#ban-after-repeated-denials'),
       group('wait', 'WaitOptions', 'arguments.ts', 'waiting.md'),
       group('reserve', 'ReserveOptions', 'arguments.ts', 'waiting.md'),
-      group('open', 'OpenOptions', 'holds/hold.ts', 'budgets.md'),
+      group('open', 'OpenOptions', 'holds/hold.ts', 'budgets.md', { prelude: 'const limiter = createLimiter(policy)' }),
     ],
   },
   {
@@ -75,7 +75,7 @@ export const OPTION_SECTIONS: readonly { readonly title: string; readonly about:
       group('postgresTable', 'PostgresTableOptions', 'postgres/table-name.ts', 'postgres.md'),
       group('casStore', 'CasStoreOptions', 'store/cas.ts', 'stores.md'),
       group('primary', 'PrimaryOptions', 'cluster/primary.ts', 'cluster.md'),
-      group('serveLimiter', 'ServeOptions', 'cluster/serve-limiter.ts', 'cluster.md'),
+      group('serveLimiter', 'ServeOptions', 'cluster/serve-limiter.ts', 'cluster.md', { prelude: 'const limiter = createLimiter(policy)' }),
       group('region', 'RegionOptions', 'regions/region-options.ts', 'regions.md'),
       group('durableObjects', 'DurableObjectsOptions', 'durable-objects/durable-objects.ts', 'edge.md'),
       group('limiterObject', 'LimiterObjectOptions', 'durable-objects/limiter-object.ts', 'edge.md'),

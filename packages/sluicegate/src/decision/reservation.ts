@@ -1,6 +1,6 @@
-import { checkActualCost } from '../arguments.js'
+import { checkActualCost, type WaitOptions } from '../arguments.js'
 import type { Answered, Awaitable, When } from '../awaitable.js'
-import type { Key, WaitOptions } from '../limiter.js'
+import type { Key } from '../key.js'
 import { Shown } from '../shown.js'
 import type { Decision } from './decision.js'
 

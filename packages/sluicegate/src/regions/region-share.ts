@@ -9,7 +9,18 @@ import type { LocalShare } from '../shared/outage/local-share.js'
 import { shareOfPolicy } from '../shared/outage/share-of-policy.js'
 import type { RegionPool } from '../shared/region-pool.js'
 import type { Clock } from '../time/clock.js'
-import type { RegionCounts } from './renewals.js'
+
+/** Counts since the limiter was created, under all its policies. */
+export interface RegionCounts {
+  /** Renewals that the home answered. */
+  renewals: number
+  /** Tokens that they brought to the region. */
+  tokens: number
+  /** Renewals that the home did not answer. */
+  failed: number
+  /** Tokens admitted without the home that were charged there since. */
+  charged: number
+}
 
 /** How long a take is denied that nothing decides: neither the home, nor a share of this region. */
 const CLOSED_RETRY_MS = 1000

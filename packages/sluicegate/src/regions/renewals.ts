@@ -7,7 +7,7 @@ import type { Draw, Drawn, HomeAnswer, RegionPool } from '../shared/region-pool.
 import { type Clock, type Ticker, tickerOf } from '../time/clock.js'
 import { Alarm, type Alert, alertOf } from '../waiting/alarm.js'
 import { deniedUsOf, isDue, isSlowlyUsed, wantedOf } from './need.js'
-import type { RegionShare } from './region-share.js'
+import type { RegionCounts, RegionShare } from './region-share.js'
 import type { RegionTerms } from './region-terms.js'
 
 /** Renewals of so long are one message, and meanwhile keys that would fall due within {@link EAGER_US} join it. */
@@ -73,18 +73,6 @@ type Denial = Pick<Grant, 'untilFreeUs' | 'blockedUs' | 'remaining' | 'untilNewU
 
 export function noCounts(): RegionCounts {
   return { renewals: 0, tokens: 0, failed: 0, charged: 0 }
-}
-
-/** Counts since the limiter was created, under all its policies. */
-export interface RegionCounts {
-  /** Renewals that the home answered. */
-  renewals: number
-  /** Tokens that they brought to the region. */
-  tokens: number
-  /** Renewals that the home did not answer. */
-  failed: number
-  /** Tokens admitted without the home that were charged there since. */
-  charged: number
 }
 
 /**

@@ -1,6 +1,7 @@
 import { StoreError } from '../errors.js'
 import type { CancelSignal } from '../shared/backend.js'
-import type { Batch, Draw, Drawn, HomeAnswer, Refill, RegionPool, SwapCalls } from '../shared/region-pool.js'
+import type { Batch, Draw, Drawn, HomeAnswer, Refill, RegionPool } from '../shared/region-pool.js'
+import type { SwapCalls } from '../shared/swap-calls.js'
 import type { CasState } from '../store/cas-store.js'
 import { RegionKey } from './region-key.js'
 

@@ -7,9 +7,10 @@ import type { OverrideStore } from './layers/override-cache.js'
 import type { CrossSlotBackend } from './leases/cross-slot-backend.js'
 import type { LocalShare } from './outage/local-share.js'
 import type { LeaseLength } from './policy-in-force.js'
-import type { RegionPool, SwapCalls } from './region-pool.js'
+import type { RegionPool } from './region-pool.js'
 import type { SharedLimiter } from './shared-limiter.js'
 import type { StoreLimiter, StoreLimiterParts } from './store-limiter.js'
+import type { SwapCalls } from './swap-calls.js'
 
 /** What a store is opened for: a limiter with its tiers and overrides. */
 export interface StoreUse {

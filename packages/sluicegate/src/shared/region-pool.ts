@@ -1,4 +1,3 @@
-import type { CasOutcomes, CasState, CasSwap } from '../store/cas-store.js'
 import type { CancelSignal } from './backend.js'
 
 /** Tokens that end together, by the clock of the region's store. */
@@ -120,10 +119,4 @@ export interface RegionPool {
   takeDebt(key: string): Promise<number>
   /** Denies everything for `us` microseconds; 0 lifts that. Tokens are void. */
   block(key: string, us: number): Promise<unknown>
-}
-
-/** The calls of a store that compares and swaps. */
-export interface SwapCalls {
-  read(keys: readonly string[]): Promise<readonly CasState[]>
-  swap(swaps: readonly CasSwap[]): Promise<CasOutcomes>
 }
