@@ -169,7 +169,7 @@ test('an option of the limiter that the store is given, or the other way round, 
   )
 })
 
-test('a region is made of a Redis and of a store that can hold its budgets', () => {
+test('a region is made of two stores that hold budgets', () => {
   const here = redis({ sendCommand: async () => '', isOpen: true, listenerCount: () => 1 } as never)
   const made = region({ name: 'a', local: here, home: store })
   const parent = { send: () => true, on: () => undefined, off: () => undefined }
@@ -179,11 +179,10 @@ test('a region is made of a Redis and of a store that can hold its budgets', () 
       /^home: cannot be (region a|primary): give redis/,
     )
   }
-  for (const local of [made, store])
-    assert.match(
-      said((each) => region({ name: 'b', local: each, home: store }), local),
-      /^local: cannot be .*: give a Redis/,
-    )
+  assert.match(
+    said((each) => region({ name: 'b', local: each, home: store }), made),
+    /^local: cannot be region a: give redis/,
+  )
 })
 
 test('rateLimit of the main entry point says where the middleware is', () => {

@@ -190,7 +190,7 @@ const NAMES = await optionNames()
 test('the names of options are known', () => {
   for (const name of ['shadow', 'allow', 'burst', 'outage', 'trustedHops', 'onDenied', 'keyGenerator', 'maxWait'])
     assert.ok(NAMES.includes(name), name)
-  assert.ok(NAMES.length > 120, `${NAMES.length} names`)
+  assert.ok(NAMES.length > 100, `${NAMES.length} names`)
 })
 
 for (const [name, make] of Object.entries(ENTRIES)) {

@@ -1,22 +1,16 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
-import { everyNth } from 'sluicegate-testkit'
 import {
   allOf,
   attachLimiter,
   concurrency,
   createLimiter,
   fixedWindow,
-  gcra,
   type LimiterHandle,
   manualClock,
   slidingLog,
   tokenBucket,
 } from '../index.js'
-import { createMemory, ENTRIES_PER_LINE, neededOfRuntime, sectionAt } from './core-memory.js'
-import { MemoryLimiter } from './memory-limiter.js'
-import { OpenCore } from './open-core.js'
 
 interface SharedMemory {
   readonly buffer: SharedArrayBuffer
@@ -150,98 +144,4 @@ test('what a handle lists or shadows is checked as an option is', () => {
   for (const part of ['allow', 'deny', 'shadow']) {
     assert.throws(() => attachLimiter({ ...handle, [part]: 5 } as LimiterHandle), { code: 'OPTION_INVALID', option: part })
   }
-})
-
-const STRIDE = 24
-
-test('a section is laid out as the core reads it', () => {
-  const { address, lines, end } = sectionAt(512, { maxKeys: 1000, stride: STRIDE })
-  const core = new OpenCore(createMemory(end, false), address, {
-    policyChanged: () => undefined,
-    calendarWindowStart: () => 0,
-    calendarWindowEnd: () => 0,
-  })
-  core.core.create(address, lines, false)
-  const { entries } = core
-  assert.equal(ENTRIES_PER_LINE, core.constant('LINE_SIZE') / core.constant('ENTRY_SIZE'))
-  assert.equal(address % core.constant('DESCRIPTOR_SIZE'), 0)
-  const used = core.constant('TABLE') + entries * (core.constant('ENTRY_SIZE') + STRIDE)
-  assert.ok(end - address >= used && end - address < used + core.constant('DESCRIPTOR_SIZE'))
-  assert.equal(core.firstExtensions(), address + used - entries * STRIDE)
-})
-
-/** More than are laid out with the memory. */
-const LOST = 300
-
-test('I8: however many threads died in the middle of a swap over several words, all goes on', () => {
-  const policies = [
-    { before: concurrency({ limit: 2 }), after: concurrency({ limit: 3 }) },
-    { before: slidingLog({ limit: 2, window: '1h' }), after: slidingLog({ limit: 3, window: '2h' }) },
-  ]
-  for (const { before, after } of policies) {
-    const limiter = createLimiter(before, { clock: manualClock(1_789_000_000_000), maxKeys: 10 })
-    limiter.take('k')
-    assert.ok(limiter instanceof MemoryLimiter)
-    for (let i = 0; i < LOST; i++) assert.ok(limiter.core.openDescriptor() > 0)
-    limiter.refund('k', 1)
-    limiter.take('k')
-    limiter.update(after)
-    assert.equal(limiter.peek('k').remaining, 2)
-    assert.equal(limiter.stats().contentions, 0)
-  }
-})
-
-test('I8: so do several policies at once', () => {
-  const parts = [gcra({ limit: 5, window: '1h' }), fixedWindow({ limit: 5, window: '1h' })]
-  const limiter = createLimiter(allOf(parts), { clock: manualClock(1_789_000_000_000), maxKeys: 10 })
-  const { core } = (limiter as unknown as { readonly first: MemoryLimiter }).first
-  for (let i = 0; i < LOST; i++) assert.ok(core.openDescriptor() > 0)
-  for (let i = 0; i < 5; i++) assert.equal(limiter.take('k').allowed, true)
-  assert.equal(limiter.take('k').allowed, false)
-})
-
-const LIBRARY = new URL('../adapters/fetch.js', import.meta.url).href
-const CORE = new URL('../index.js', import.meta.url).href
-
-/** What its own program prints, in a runtime that was made poorer beforehand. */
-function printed(poorer: string, program: string): string {
-  const source = `${poorer}
-    const { rateLimit } = await import('${LIBRARY}')
-    const { tokenBucket } = await import('${CORE}')
-    const policy = tokenBucket({ name: 'p', limit: 1, window: '1h' })
-    ${program}`
-  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', source], { encoding: 'utf8', timeout: 30_000 })
-  assert.equal(stderr, '')
-  return stdout.trim()
-}
-
-const NO_COMPILER = `WebAssembly.Module = class { constructor() { throw new WebAssembly.CompileError('code generation disallowed by embedder') } }`
-const NO_SHARING = `delete globalThis.SharedArrayBuffer; WebAssembly.Memory = class { constructor() { throw new TypeError('shared') } }`
-
-for (const [i, [poorer, what]] of (
-  [
-    [NO_COMPILER, 'WebAssembly'],
-    [NO_SHARING, 'shared memory'],
-  ] as const
-).entries()) {
-  test(`a runtime without ${what} gets an error that says so, and what to do instead`, () => {
-    const program = `try { rateLimit(policy) } catch ({ code, message }) { console.log(code, message) }`
-    assert.match(printed(poorer, program), new RegExp(`^RUNTIME_UNSUPPORTED ${what}.*docs/frameworks\\.md#`))
-  })
-
-  everyNth(i, 2)(`without ${what} a limiter elsewhere does all the same`, () => {
-    const program = `
-      const decision = { allowed: false, limit: 1, remaining: 0, retryAfterMs: 1500, resetAfterMs: 1500, policy: 'p', source: 'store' }
-      const elsewhere = { policy, take: async () => decision, peek: async () => decision, refund: async () => decision }
-      const response = await rateLimit({ limiter: elsewhere, key: () => 'all' })(new Request('http://localhost/'))
-      console.log(response.status, response.headers.get('retry-after'))`
-    assert.equal(printed(poorer, program), '429 2')
-  })
-}
-
-test('out of memory is no refusal', () => {
-  const full = (): never => {
-    throw new RangeError('could not allocate memory')
-  }
-  assert.throws(() => neededOfRuntime('shared memory', full), RangeError)
 })

@@ -1,16 +1,8 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { longTest } from 'sluicegate-testkit'
 import { FakeNet, refusal, settled } from 'sluicegate-testkit/outbound/fake-net.js'
-import { type Answering, LimitedServer, withLimitedAgent } from 'sluicegate-testkit/outbound/limited-server.js'
-import { turns, turnsUntil } from 'sluicegate-testkit/turns.js'
-import { request } from 'undici'
 import { createLimiter } from '../create-limiter.js'
 import { gcra, tokenBucket } from '../policy/single-policy.js'
-import { manualClock } from '../time/clock.js'
 import { limitedFetch } from './limited-fetch.js'
 import { OutboundError } from './outbound-error.js'
 import type { OutboundLimiter } from './outbound-options.js'
@@ -240,110 +232,4 @@ test('an abort in flight rejects also where fetch ignores its signal, frees the 
   answers[1]?.(new Response('second'))
   assert.equal(await (await second).text(), 'second')
   assert.equal(isDropped, true)
-})
-
-const LARGE = 500_000
-const large: Answering = (_, response) => void response.end(Buffer.alloc(LARGE))
-
-test('with undici, too, an unread body frees its place after bodyTimeout, and stays readable', {
-  timeout: 20_000,
-}, async () => {
-  const clock = manualClock()
-  await withLimitedAgent(large, { clock, concurrency: 1, bodyTimeout: 1_000 }, async ({ server, dispatcher, stats }) => {
-    const first = await request(server.url, { dispatcher })
-    const second = request(server.url, { dispatcher })
-    await turnsUntil(() => first.body.readableLength > 0 && first.body.readableLength >= first.body.readableHighWaterMark)
-    await turns(20)
-    assert.equal(stats().waiting, 1)
-    clock.advance(1_000)
-    const { body } = await second
-    assert.equal((await body.arrayBuffer()).byteLength, LARGE)
-    assert.equal((await first.body.arrayBuffer()).byteLength, LARGE)
-    assert.deepEqual([stats().sent, stats().inFlight], [2, 0])
-  })
-})
-
-test('a reader who continues in time keeps the place', { timeout: 20_000 }, async () => {
-  const clock = manualClock()
-  await withLimitedAgent(large, { clock, concurrency: 1, bodyTimeout: 1_000 }, async ({ server, dispatcher, stats }) => {
-    const { body } = await request(server.url, { dispatcher })
-    const second = request(server.url, { dispatcher })
-    let bytes = 0
-    for await (const chunk of body) {
-      bytes += (chunk as Buffer).length
-      if (bytes < LARGE) assert.equal(stats().sent, 1)
-      await turns(2)
-      clock.advance(900)
-    }
-    assert.equal((await (await second).body.arrayBuffer()).byteLength, LARGE)
-  })
-})
-
-longTest('an unread body does not keep the process alive, but a request waiting for its place does', { timeout: 60_000 }, async () => {
-  const server = await LimitedServer.answering((_, response) => void response.end('body'))
-  const program = (calls: number): string => `
-    import { limitedFetch } from ${JSON.stringify(new URL('./index.js', import.meta.url).href)}
-    const polite = limitedFetch(fetch, { concurrency: 1, bodyTimeout: ${calls > 1 ? 50 : 3_600_000} })
-    for (let i = 0; i < ${calls}; i++) console.log((await polite('${server.url}')).status)`
-  try {
-    for (const calls of [1, 3]) {
-      const options = { cwd: fileURLToPath(new URL('.', import.meta.url)) }
-      const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program(calls)], options)
-      assert.equal(stdout, '200\n'.repeat(calls))
-    }
-  } finally {
-    await server.stop()
-  }
-})
-
-const SPENT = { RateLimit: '"a";r=0;t=60', 'RateLimit-Policy': '"a";q=5;w=60', 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': '60' }
-
-test('limitedFetch does not wait for the quota of a cached response', async () => {
-  const net = new FakeNet(() => new Response('ok', { headers: { ...SPENT, Age: '30' } }))
-  const polite = limitedFetch(net.fetch, { clock: net.clock, jitter: 0 })
-  await polite('http://a/1')
-  await polite('http://a/2')
-  assert.deepEqual(net.times, [0, 0])
-  assert.equal(polite.statsOf('a')?.remaining, undefined)
-})
-
-test('nor does the interceptor of undici', async () => {
-  await withLimitedAgent(
-    (_, response) => response.writeHead(200, { ...SPENT, Age: '1' }).end(),
-    { maxWait: 50 },
-    async ({ server, dispatcher }) => {
-      for (let i = 0; i < 3; i++) assert.equal((await request(server.url, { dispatcher })).statusCode, 200)
-    },
-  )
-})
-
-test('a cached refusal is waited for only as long as its Retry-After has still to run', async () => {
-  const net = new FakeNet((_, number) =>
-    number === 1 ? new Response(null, { status: 429, headers: { 'Retry-After': '60', Age: '50' } }) : new Response('ok'),
-  )
-  const polite = limitedFetch(net.fetch, { clock: net.clock, jitter: 0 })
-  const call = polite('http://a/')
-  await net.pass(10_100, 10)
-  assert.equal((await call).status, 200)
-  assert.ok((net.times[1] as number) >= 10_000 && (net.times[1] as number) <= 10_100, String(net.times))
-})
-
-test('after a cached refusal whose Retry-After is over, the pause is that of refusals without one', async () => {
-  const net = new FakeNet((_, number) =>
-    number === 1 ? new Response(null, { status: 503, headers: { 'Retry-After': '60', Age: '90' } }) : new Response('ok'),
-  )
-  const polite = limitedFetch(net.fetch, { clock: net.clock, jitter: 0, backoff: 500 })
-  const call = polite('http://a/')
-  await net.pass(1_100, 10)
-  assert.equal((await call).status, 200)
-  assert.equal(net.arrivals.length, 2)
-})
-
-test('Retry-After has precedence over a reset beside it', async () => {
-  const headers = { ...SPENT, 'Retry-After': '2' }
-  const net = new FakeNet((_, number) => (number === 1 ? new Response(null, { status: 429, headers }) : new Response('ok')))
-  const polite = limitedFetch(net.fetch, { clock: net.clock, jitter: 0 })
-  const call = polite('http://a/')
-  await net.pass(2_100, 10)
-  assert.equal((await call).status, 200)
 })

@@ -110,7 +110,7 @@ export const ENCODING_MUTANTS: readonly Mutant[] = [
   }),
   mutant(
     'the header does not turn when requests go',
-    'log: take | refund | take',
+    'log: reserve | reserve | refund',
     [1, 0],
     inLog('(place, held, costSoFar, whole, true)', '(place, held, costSoFar, whole, false)'),
   ),
@@ -201,11 +201,6 @@ export const ENCODING_MUTANTS: readonly Mutant[] = [
     file: 'table/update.ts',
     from: 'else if (epoch != seenEpoch) break',
     to: 'else if (false) break',
-  }),
-  mutant('slots of a log are believed without a look at their header', 'log: take | take | peek, full', [2, 0], {
-    file: 'table/cas-loop.ts',
-    from: ' || !isUnchanged(entry, ofBan)',
-    to: '',
   }),
 ]
 
