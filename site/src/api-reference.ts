@@ -44,7 +44,8 @@ export function writeApiReference(): void {
   // TypeDoc numbers the page of an entry point, too, that something else is named like, as `Store` is.
   const numbered = pages.filter((page) => /-\d+\.md$/.test(page) && !pages.includes(unnumbered(page)))
   for (const page of pages) {
-    const text = withAnchorsThatAre(readFileSync(`${out}/${page}`, 'utf8'))
+    // A name that several pages have is numbered as if they were one: a page has each of its headings once.
+    const text = withAnchorsThatAre(readFileSync(`${out}/${page}`, 'utf8')).replace(/(\.md#[a-z]+)-\d+\)/g, '$1)')
     const linked = numbered.reduce((all, name) => all.replaceAll(basename(name), basename(unnumbered(name))), text)
     rmSync(`${out}/${page}`)
     writeFileSync(`${out}/${numbered.includes(page) ? unnumbered(page) : page}`, linked)

@@ -6,7 +6,7 @@ import { publishDenial } from '../decision/diagnostics.js'
 import { type HotKeys, TopLists } from '../decision/hot-keys.js'
 import { holdsPermits, isPermit } from '../decision/permit.js'
 import { ChargedReservation, type Reservation, type Settling, TAKE, uncharged, WAIT } from '../decision/reservation.js'
-import { closedError } from '../errors.js'
+import { closedError, PolicyError } from '../errors.js'
 import { keysUnder, ownKey } from '../key.js'
 import type { BoundKey, Key, WaitOptions } from '../limiter.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
@@ -194,6 +194,11 @@ export class StoreLimiter extends QueuedLimiter implements SharedLimiter, Settli
     this.decisions.record(own, tokens, { ...decision, allowed })
     const waitMs = isHeld ? Math.ceil(waitUs / 1000) : decision.retryAfterMs
     return new LaterReservation(decision, allowed, waitMs, tokens, isHeld ? account : undefined)
+  }
+
+  /** Not among the verbs of a shared limiter: says so to those who call it without types. */
+  open(): never {
+    throw new PolicyError('OPTION_INVALID', 'open', this.policy.name, 'is of limiters in memory: over a store use reserve() and settle()')
   }
 
   async refund(key: Key, tokens: number): Promise<Decision> {
