@@ -101,9 +101,11 @@ longTest(
     assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))
     assert.ok(performance.now() - startMs < 8_000)
     const left = async (): Promise<number> => (await send(url, '/v1/peek?policy=other&key=paul')).body.remaining as number
-    await until('they are charged', async () => (await left()) <= 100_000 - 9)
-    // Leases that came too late stay charged, more of them the slower the machine is.
-    assert.ok((await left()) > 100_000 - 300)
+    // While a worker decides by its share of a half, that is what it knows of the rest. Leases that came too late stay charged.
+    await until('they are charged', async () => {
+      const rest = await left()
+      return rest > 100_000 - 300 && rest <= 100_000 - 9
+    })
   },
 )
 
