@@ -1,6 +1,6 @@
 import type { Grant } from '../lease/grant.js'
 import type { Policy } from '../policy/policy.js'
-import type { Answer, Backend, LeaseRequest, Operation } from '../shared/backend.js'
+import { type Answer, type Backend, type LeaseRequest, type Operation, withoutHolds } from '../shared/backend.js'
 import type { Link } from './link.js'
 import { decisionIn, grantIn, numbersIn, requestOf } from './message.js'
 
@@ -30,6 +30,8 @@ export class LinkBackend implements Backend {
       case 'release':
       case 'heartbeat':
         return { done: numbersIn(await link.request(requestOf(operation)), 1)[0] === 1 }
+      case 'hold':
+        throw withoutHolds('the primary')
     }
     const decision = decisionIn(await link.request(requestOf(operation)), policy)
     return { done: decision.allowed, decision }
@@ -43,6 +45,6 @@ export class LinkBackend implements Backend {
 
   /** The owner gets it in order with all requests, also from a limiter that was closed and gets no answers. */
   tell(operation: Operation): void {
-    this.link.tell(requestOf(operation))
+    if (operation.verb !== 'hold') this.link.tell(requestOf(operation))
   }
 }

@@ -2,7 +2,7 @@ import { combined, type Decision } from '../decision/decision.js'
 import { StoreError } from '../errors.js'
 import type { Grant } from '../lease/grant.js'
 import type { Policy } from '../policy/policy.js'
-import { isGranted, type LeaseRequest, newOperationId, type Operation } from '../shared/backend.js'
+import { type HoldOperation, isGranted, type LeaseRequest, newOperationId, type Operation } from '../shared/backend.js'
 import { flowsBack, type LeaseRun, type MemoryLease } from './memory-lease.js'
 
 /*
@@ -93,7 +93,7 @@ const FIELDS = {
 } as const satisfies Record<SentOperation['verb'], readonly string[]>
 
 /** What an owner is asked. */
-export type SentOperation = Operation | ({ readonly verb: 'lease' } & LeaseRequest)
+export type SentOperation = Exclude<Operation, HoldOperation> | ({ readonly verb: 'lease' } & LeaseRequest)
 
 /** An operation as it was received: nothing of it is checked. */
 export type ReceivedOperation = { readonly verb: keyof typeof FIELDS; readonly key: unknown } & Readonly<

@@ -1,5 +1,5 @@
 import type { Decision } from '../decision/decision.js'
-import { StoreError } from '../errors.js'
+import { PolicyError, StoreError } from '../errors.js'
 import type { Grant, Granted } from '../lease/grant.js'
 import type { Key } from '../limiter.js'
 import { onceInProcess } from '../once-in-process.js'
@@ -19,6 +19,7 @@ import { onceInProcess } from '../once-in-process.js'
  * | `redeem` | reads the key when the time of a reservation has come; not `done` when the key is banned |
  * | `giveBack` | gives `tokens` of a charge back, as many as is safe; unspent ones of a grant all |
  * | `release`, `heartbeat` | ends or renews the permit that operation `id` took |
+ * | `hold` | opens, moves or closes the hold of work whose cost is known afterwards, see {@link HoldOperation} |
  */
 export type Operation =
   | TakeOperation
@@ -30,6 +31,7 @@ export type Operation =
   | { readonly verb: 'reserve'; readonly key: Key; readonly cost: number; readonly id: number; readonly maxWaitUs: number }
   | { readonly verb: 'redeem'; readonly key: Key; readonly charge: Booked }
   | GiveBackOperation
+  | HoldOperation
   | { readonly verb: 'release' | 'heartbeat'; readonly key: Key; readonly cost: number; readonly id: number }
 
 /** `demand` is that of a {@link LeaseRequest}; default `cost`. */
@@ -52,6 +54,71 @@ export interface GiveBackOperation {
   readonly isSilent?: boolean
 }
 
+/**
+ * A hold from what it was to what it is (ADR 26), for the keys of all policies or for none. In one step it charges `spent`, holds `hold`, and
+ * grants some of that to this process, renewed for `ttlUs`.
+ *
+ * A granted token is one that this process may spend by itself until the hold ends. It stays held until it is reported as `spent`, so nothing is charged ahead,
+ * and nothing has to return. When a hold ends that nobody renewed, what was granted is charged, as it may have been spent; the rest is free.
+ *
+ * | step | `before` | `spent` | `hold` |
+ * | --- | --- | --- | --- |
+ * | open | absent | 0 | the expectation, which has to fit |
+ * | add | of the last answer | what was spent of the grant, or the piece itself | `'rest'` |
+ * | close | of the last answer | the same, and what is missing of the true cost | 0 |
+ *
+ * What is beyond what was held has to fit beside all other holds, unless `isDebt`. Not `done`: nothing has changed, at the keys of all policies.
+ */
+export interface HoldOperation {
+  readonly verb: 'hold'
+  readonly key: Key
+  /** Of the operation that opened it. */
+  readonly id: number
+  /** The hold as the last answer left it. With a record the backend knows it. After a lost answer absent, too: the rest then ends by itself. */
+  readonly before?: OpenHold | undefined
+  readonly spent: number
+  readonly hold: number | 'rest'
+  /** Tokens that this process wants to have granted, of the rest and then of free room; not `done` when they would be fewer than `least`. */
+  readonly want: number
+  readonly least: number
+  readonly ttlUs: number
+  /** Whether `spent` is charged whatever is free. */
+  readonly isDebt: boolean
+  readonly record?: HoldRecord | undefined
+}
+
+/**
+ * The backend remembers the hold by an id, for one `ttl` longer than it lasts: any process may add to it or close it. It keeps `ttlUs`, `isDebt` and `most` of
+ * the step that opened it, which those of later steps do not change.
+ */
+export interface HoldRecord {
+  /** 128 random bits in hexadecimal digits, made by who opens. */
+  readonly id: string
+  /** Counts the steps of the hold, from 0. A step whose number was answered gets that answer again, and changes nothing. */
+  readonly call: number
+  /** The most that the work may cost. */
+  readonly most?: number | undefined
+  /** What it cost in all, in place of `spent`: what is missing is charged. */
+  readonly total?: number | undefined
+}
+
+/** A hold, as the answer to a {@link HoldOperation} has it. All policies hold the same. */
+export interface OpenHold {
+  /** Tokens that are held, those granted to this process not counted. */
+  readonly rest: number
+  readonly granted: number
+  /** How long it lasts, from the answer on. */
+  readonly forUs: number
+  /** Of what this step charged, or with a record of all: tokens that were beyond the policy. */
+  readonly over: number
+  /** With a record: what was spent in all. */
+  readonly used?: number | undefined
+  /** With a record: why nothing was done, apart from room. `unknown`: no such hold, or one of another key. */
+  readonly fault?: 'unknown' | 'closed' | undefined
+  /** What the backend needs for the next step. Opaque to everything else. */
+  readonly state?: unknown
+}
+
 /** What an operation has charged, of which some may come back: a reservation or held take, or tokens of a grant. */
 export type Charge = Booked | Granted
 
@@ -67,6 +134,8 @@ export interface Answer {
   readonly order?: number
   /** Of `reserve` and held takes: what the backend needs for `giveBack`. Opaque to everything else. */
   readonly receipt?: unknown
+  /** Of `hold`. */
+  readonly hold?: OpenHold
 }
 
 /** A reservation at a backend. */
@@ -171,4 +240,9 @@ export interface CancelSignal {
 export interface CallerSignal extends CancelSignal {
   /** `call`: an object for each call to the store, the newest one of those that this caller waits for. */
   partOf?: { readonly call: object } | undefined
+}
+
+/** What a backend without holds says. */
+export function withoutHolds(store: string): PolicyError {
+  return new PolicyError('OPTION_INVALID', 'open', store, 'has no holds: use reserve() and settle()')
 }

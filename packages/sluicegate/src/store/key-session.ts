@@ -8,7 +8,7 @@ import type { MemoryLimiter } from '../memory/memory-limiter.js'
 import { newMemoryLimiter } from '../memory/memory-limiters.js'
 import type { Policy } from '../policy/policy.js'
 import { emissionOf } from '../policy/policy-numbers.js'
-import type { Answer, LeaseRequest, Operation } from '../shared/backend.js'
+import { type Answer, type LeaseRequest, type Operation, withoutHolds } from '../shared/backend.js'
 import type { Clock } from '../time/clock.js'
 import type { Booking, BookingService } from '../waiting/reserving.js'
 import type { CasStepState } from './cas-store.js'
@@ -192,6 +192,8 @@ export class KeySession {
       case 'release':
       case 'heartbeat':
         return this.changedPermits(operation.verb === 'heartbeat', operation.cost, held)
+      case 'hold':
+        throw withoutHolds('the store')
     }
   }
 

@@ -12,6 +12,7 @@ import {
   type LeaseRequest,
   newOperationId,
   type Operation,
+  withoutHolds,
 } from '../backend.js'
 import type { PolicyEncoding, PolicyEncodings } from './policy-encoding.js'
 import {
@@ -101,6 +102,8 @@ export class StepBackend implements Backend {
       case 'release':
       case 'heartbeat':
         return this.held(operation.verb, operation, signal)
+      case 'hold':
+        return Promise.reject(withoutHolds('the store'))
     }
   }
 
