@@ -1,4 +1,6 @@
+import type { Machine } from './machine.js'
 import { requireRival } from './rivals.js'
+import type { Summary } from './samples.js'
 
 interface Echarts {
   init(dom: null, theme: null, options: object): { setOption(option: object): void; renderToSVGString(): string; dispose(): void }
@@ -11,7 +13,11 @@ const GRID = '#d0d7de'
 const DARK = `@media (prefers-color-scheme: dark) { [fill="${INK}"] { fill: #c9d1d9 } [stroke="${GRID}"] { stroke: #3d444d } [stroke="${INK}"] { stroke: #8b949e } }`
 
 /** Colours of lines, readable on light and on dark pages. */
-export const COLORS = ['#2f81f7', '#1b9e8f', '#8b949e', '#d4712a', '#c2437e'] as const
+const COLORS = ['#2f81f7', '#1b9e8f', '#8b949e', '#d4712a', '#c2437e', '#7c5cc4', '#a08c2c'] as const
+
+function colorOf(i: number): string {
+  return COLORS[i % COLORS.length] as string
+}
 
 const TEXT = { color: INK, fontFamily: FONT, fontSize: 12 }
 const LINE = { lineStyle: { color: INK } }
@@ -48,8 +54,24 @@ function renamed(svg: string): string {
 /** A line of a chart: its points, each with the quartiles around it. */
 export interface Line {
   readonly name: string
-  readonly color: string
-  readonly points: readonly { readonly x: string; readonly y: number; readonly low: number; readonly high: number }[]
+  readonly points: readonly Point[]
+}
+
+interface Point {
+  readonly x: string
+  readonly y: number
+  readonly low: number
+  readonly high: number
+}
+
+/** The median with its quartiles. @param of what is drawn of a value, such as the same in another unit. */
+export function pointOf(x: string, { median, lowerQuartile, upperQuartile }: Summary, of = (value: number): number => value): Point {
+  return { x, y: of(median), low: of(lowerQuartile), high: of(upperQuartile) }
+}
+
+/** The end of a subtitle: the machine and the day. @param shared who shares the cores. */
+export function measuredOn({ cpu, cores, node }: Machine, time: string, shared = ''): string {
+  return `${cpu}, ${cores} cores${shared}, Node ${node.split(' ')[0]}, ${time.slice(0, 10)}`
 }
 
 export interface Chart {
@@ -88,17 +110,20 @@ function optionFor({ title, subtitle, xName, yName, yScale, hasNoLines = false, 
     grid: { left: 70, right: 40, top: 78, bottom: 78 + furtherRows * ROW_HEIGHT },
     xAxis: { type: 'category', name: xName, nameLocation: 'middle', nameGap: 28, data: labels, boundaryGap: yScale === 'value', ...AXIS },
     yAxis: { type: yScale, name: yName, nameLocation: 'middle', nameGap: 48, splitLine: { lineStyle: { color: GRID } }, ...AXIS },
-    series: [...lines.map((line) => lineSeries(line, hasNoLines ? 0 : 2)), ...lines.map(errorSeries)],
+    series: [
+      ...lines.map((line, i) => lineSeries(line, colorOf(i), hasNoLines ? 0 : 2)),
+      ...lines.map((line, i) => errorSeries(line, colorOf(i))),
+    ],
   }
 }
 
-function lineSeries({ name, color, points }: Line, width: number): object {
+function lineSeries({ name, points }: Line, color: string, width: number): object {
   const data = points.map(({ y }) => y)
   return { type: 'line', name, data, color, symbol: 'circle', symbolSize: 7, lineStyle: { width, color }, itemStyle: { color } }
 }
 
 /** Vertical bars from the lower to the upper quartile. */
-function errorSeries({ color, points }: Line): object {
+function errorSeries({ points }: Line, color: string): object {
   const renderItem = (_: unknown, pen: Pen): object => {
     const [x, top] = pen.coord([pen.value(0), pen.value(2)])
     const [, bottom] = pen.coord([pen.value(0), pen.value(1)])
@@ -140,7 +165,7 @@ export function overTimeSvg({ title, subtitle, xName, yName, xs, curves, marks =
     xAxis: { type: 'value', name: xName, nameLocation: 'middle', nameGap: 28, max: xs.at(-1), splitLine: { show: false }, ...AXIS },
     yAxis: { type: 'value', name: yName, nameLocation: 'middle', nameGap: 48, splitLine: { lineStyle: { color: GRID } }, ...AXIS },
     series: curves.map(({ name, ys, isDashed }, i) => ({
-      ...curve(xs, ys, COLORS[i % COLORS.length] as string, 2, isDashed),
+      ...curve(xs, ys, colorOf(i), 2, isDashed),
       name,
       ...(i === 0 && { markArea: faults(marks, true) }),
     })),
@@ -190,7 +215,7 @@ export function panelsSvg(title: string, subtitle: string, panels: readonly Pane
       series: panels.flatMap(({ xs, ys, parts = [], budget, marks }, i) => {
         const place = { xAxisIndex: i, yAxisIndex: i }
         return [
-          ...parts.map((part, of) => ({ ...place, ...curve(xs, part, COLORS[1 + (of % (COLORS.length - 1))] as string, 0.8) })),
+          ...parts.map((part, of) => ({ ...place, ...curve(xs, part, colorOf(1 + of), 0.8) })),
           { ...place, ...curve(xs, ys, COLORS[0], 1.3), markArea: faults(marks, false) },
           ...(budget === null ? [] : [{ ...place, ...curve([0, xs.at(-1) ?? 0], [budget, budget], INK, 1.3, true) }]),
         ]

@@ -1,11 +1,6 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { oneEachLine } from 'sluicegate-testkit/markdown-tables.js'
-import { type Table, tableText } from './markdown.js'
-import type { Verdict } from './question.js'
-import { verdictsText } from './report.js'
 import { type Summary, summaryOf } from './samples.js'
 
 /** The folder of the results that are committed, and within it that of the raw ones, which are not. `npm run plots` makes those of these. */
@@ -29,17 +24,6 @@ export function givenOptions<const Options extends NonNullable<ParseArgsConfig['
 /** Servers end when this process exits, and it would not by itself when it is ended. */
 export function exitOnSignals(): void {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
-}
-
-export function printReport(tables: readonly Table[], verdicts: readonly Verdict[]): void {
-  for (const table of tables) console.log(tableText(table))
-  if (verdicts.length > 0) console.log(verdictsText(verdicts))
-}
-
-export function writeResults(file: string, results: object): void {
-  mkdirSync(dirname(file), { recursive: true })
-  writeFileSync(file, `${JSON.stringify(results)}\n`)
-  console.log(`\nwritten to ${file}`)
 }
 
 // What is committed of a run: the machine, the command, and of whatever was repeated the median with its quartiles. Raw samples stay in

@@ -1,9 +1,10 @@
-import { givenOptions, QUICK_RESULTS, RAW, writeResults } from './committed-form.js'
+import { givenOptions, QUICK_RESULTS, RAW } from './committed-form.js'
 import { ALGORITHM_NAMES, type AlgorithmName, LOG_LIMITS, type LogContenderName } from './contenders/algorithms.js'
 import type { ContenderName } from './contenders.js'
+import { answerTable, type Results } from './in-process-report.js'
 import { load, machine } from './machine.js'
 import { type Effort, type Measurement, measure, type Subject, subject } from './measure.js'
-import { type Answer, atMost, atMostTimes, of, type Question, ratioOf } from './question.js'
+import { type Answer, atMost, atMostTimes, compared, of, type Question } from './question.js'
 import { hotKey, hotKeySubject } from './questions/hot-key.js'
 import {
   algorithms,
@@ -16,9 +17,9 @@ import {
   workersName,
   workersSweep,
 } from './questions.js'
-import type { Results } from './report.js'
-import { answerText, verdictsText } from './report.js'
+import { claimsTable, writeResults } from './report.js'
 import { installRivals, rivalVersions } from './rivals.js'
+import { tableText } from './table.js'
 
 const TAKES_PER_TURN = [1, 4, 16, 64]
 
@@ -55,8 +56,6 @@ const oneKey: Question = {
   },
 }
 
-const THIRD = 1 / 3
-
 /** 100,000 keys in random order, precise clock. */
 const hundredThousandKeys: Question = {
   name: '100k-keys',
@@ -81,8 +80,8 @@ const hundredThousandKeys: Question = {
         unit: 'ns',
         measurements,
         verdicts: [
-          atMostTimes(what, ours, of(measurements, 'rate-limiter-flexible'), 1 / 4, '1/4'),
-          atMostTimes(what, ours, of(measurements, 'express-rate-limit store'), 1, '1'),
+          atMostTimes(what, ours, of(measurements, 'rate-limiter-flexible'), '1/4'),
+          atMostTimes(what, ours, of(measurements, 'express-rate-limit store'), '1'),
         ],
       },
     ]
@@ -98,8 +97,8 @@ const millionKeys: Question = {
     const what = '1,000,000 keys, coarse clock, 16 takes a turn'
     const ours = of(made, 'sluicegate, coarse')
     const verdicts = [
-      atMostTimes(what, ours, of(made, 'rate-limiter-flexible'), THIRD, '1/3'),
-      atMostTimes(what, ours, of(made, 'plain Map'), THIRD, '1/3'),
+      atMostTimes(what, ours, of(made, 'rate-limiter-flexible'), '1/3'),
+      atMostTimes(what, ours, of(made, 'plain Map'), '1/3'),
     ]
     const note = 'All in turns of 16 takes, net of the same turns without takes.'
     return [
@@ -151,7 +150,7 @@ const denial: Question = {
     )
     const measurements = await measure([...coarse, ...others], effort)
     const verdicts = ['sluicegate, precise', 'sluicegate, coarse, 16 a turn'].map((who) =>
-      atMostTimes('a denial', of(measurements, `${who}, deny`), of(measurements, `${who}, allow`), 1, '1'),
+      atMostTimes('a denial', of(measurements, `${who}, deny`), of(measurements, `${who}, allow`), '1'),
     )
     return [{ title: 'A denial beside an allow, 1 key', note: 'One loop, but where turns are named.', unit: 'ns', measurements, verdicts }]
   },
@@ -183,7 +182,7 @@ async function asked(effort: Effort, keys: number): Promise<Answer> {
     unit: 'ns',
     measurements,
     verdicts: [],
-    comparison: { head: 'lock-free / mutex', ratios: Object.fromEntries(pairs.map(([lockFree, mutex]) => ratioOf(lockFree, mutex))) },
+    comparison: compared('lock-free / mutex', pairs),
   }
 }
 
@@ -279,11 +278,17 @@ async function run(questions: readonly Question[]): Promise<void> {
   for (const question of questions) {
     for (const answer of await question.ask(effort)) {
       answers.push({ question: question.name, ...answer })
-      console.log(answerText(answer))
+      console.log(tableText(answerTable(question.name, answer)))
     }
   }
-  const verdicts = answers.flatMap((answer) => answer.verdicts)
-  if (verdicts.length > 0) console.log(verdictsText(verdicts))
   const results: Results = { ...about, loadBefore, loadAfter: load(), answers }
+  console.log(
+    tableText(
+      claimsTable(
+        'targets',
+        answers.flatMap(({ verdicts }) => verdicts),
+      ),
+    ),
+  )
   writeResults(values.json ?? resultsFile(), results)
 }

@@ -3,9 +3,10 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { test } from 'node:test'
 import { chartSvg } from './chart.js'
 import { committedForm, RAW, RESULTS } from './committed-form.js'
-import { filled, table, tableMarkdown, targetsTable } from './markdown.js'
 import { committed, measuredResults, published } from './published.js'
+import { claim, claimsTable } from './report.js'
 import { summaryOf } from './samples.js'
+import { tableMarkdown, tableText } from './table.js'
 
 const textOf = (path: string): string => readFileSync(new URL(`../../docs/${path}`, import.meta.url), 'utf8')
 
@@ -48,7 +49,7 @@ test('a chart has no background of its own and a dress for dark pages', () => {
     xName: 'x',
     yName: 'y',
     yScale: 'log',
-    lines: [{ name: 'a', color: '#2f81f7', points }],
+    lines: [{ name: 'a', points }],
   })
   assert.match(svg, /^<svg /)
   assert.match(svg, /prefers-color-scheme: dark/)
@@ -56,43 +57,50 @@ test('a chart has no background of its own and a dress for dark pages', () => {
   assert.doesNotMatch(svg, /fill="#fff/)
 })
 
-test('a part replaces what stood in its place, and nothing else', () => {
-  const document = 'before\n<!-- bench:a -->\nold\n<!-- /bench -->\nbetween\n<!-- bench:b -->\nkept\n<!-- /bench -->\nafter\n'
-  const expected = 'before\n<!-- bench:a -->\n\nnew\n\n<!-- /bench -->\nbetween\n<!-- bench:b -->\nkept\n<!-- /bench -->\nafter\n'
-  assert.equal(filled(document, new Map([['a', 'new']])), expected)
-})
-
-test('filling twice with the same part changes nothing', () => {
-  const parts = new Map([['a', '| x |']])
-  const once = filled('<!-- bench:a --><!-- /bench -->', parts)
-  assert.equal(filled(once, parts), once)
-})
-
-test('a part of a line stays in its line', () => {
-  const row = '| service | <!-- bench-inline:a -->old<!-- /bench --> |\n'
-  assert.equal(filled(row, new Map([['a', 'new']])), '| service | <!-- bench-inline:a -->new<!-- /bench --> |\n')
-})
-
 test('a unit that all figures of a column have stands in its head', () => {
   const rows = [
     ['a', '1.5 ms', '2 ms'],
     ['b', '0', '3 ns'],
   ]
-  assert.equal(table(['', 'p50', 'p99'], rows), '|  | p50, ms | p99 |\n|---|---:|---:|\n| a | 1.5 | 2 ms |\n| b | 0 | 3 ns |')
+  const table = { name: 'n', head: ['', 'p50', 'p99'], rows }
+  assert.equal(tableMarkdown(table), '|  | p50, ms | p99 |\n|---|---:|---:|\n| a | 1.5 | 2 ms |\n| b | 0 | 3 ns |')
 })
 
 test('targets that differ in their last part alone share a row', () => {
-  const verdict = (what: string, median: number) => ({
-    what,
-    target: '>= 2',
-    measured: summaryOf([median]),
-    unit: 'x' as const,
-    met: median >= 2,
-  })
-  const verdicts = [verdict('HTTP, 16 connections', 3), verdict('gRPC', 2), verdict('HTTP, 64 connections', 1)]
-  const [, , first = '', second = ''] = targetsTable(verdicts).split('\n')
-  assert.match(first, /^\| HTTP, 16\/64 connections \| ≥ 2 \| 3\.00\/1\.00 × \| .* \| met\/\*\*missed\*\* \|$/)
-  assert.match(second, /^\| gRPC \| ≥ 2 \| 2\.00 × \| .* \| met \|$/)
+  const claims = [
+    claim('HTTP, 16 connections', summaryOf([3]), '>= 2'),
+    claim('gRPC', summaryOf([2]), '>= 2'),
+    claim('HTTP, 64 connections', summaryOf([1]), '>= 2'),
+  ]
+  const [first, second] = claimsTable('targets', claims).rows
+  assert.deepEqual(first, ['HTTP, 16/64 connections', '≥ 2', '3.00/1.00 ×', '3.00..3.00/1.00..1.00', 'met/**missed**'])
+  assert.deepEqual(second, ['gRPC', '≥ 2', '2.00 ×', '2.00..2.00', 'met'])
+})
+
+test('a target is met at its bound, and missed beyond it, whatever its unit', () => {
+  const met = (target: string, median: number): boolean => claim('x', summaryOf([median]), target).met
+  assert.deepEqual(
+    [met('<= 3 ms', 3), met('<= 3 ms', 3.1), met('>= 80 %', 80), met('>= 80 %', 79), met('<= 1/4', 0.25), met('<= 1/4', 0.26)],
+    [true, false, true, false, true, false],
+  )
+  assert.deepEqual(
+    ['<= 3 ms', '>= 80 %', '<= 1/4'].map((target) => claim('x', summaryOf([1]), target).unit),
+    ['ms', '%', 'x'],
+  )
+})
+
+test('what is off the page stands in the terminal', () => {
+  const table = {
+    name: 'n',
+    head: ['a', 'b'],
+    rows: [
+      ['x', '1'],
+      ['y', '2'],
+    ],
+    offPage: { columns: ['b'], rows: ([a]: readonly string[]) => a === 'y' },
+  }
+  assert.equal(tableMarkdown(table), '| a |\n|---|\n| x |')
+  assert.equal(tableText(table), 'n\n\na  b\nx  1\ny  2\n')
 })
 
 test('a table has its title above it', () => {

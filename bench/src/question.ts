@@ -1,15 +1,6 @@
 import type { Effort, Measurement } from './measure.js'
-import { ratios, type Summary, summaryOf } from './samples.js'
-
-/** A line of the targets' table, judged. */
-export interface Verdict {
-  readonly what: string
-  readonly target: string
-  readonly measured: Summary
-  readonly unit: 'ns' | 'ms' | 'x' | 'bytes' | 'calls' | 'tokens' | '%'
-  /** By the median. */
-  readonly met: boolean
-}
+import { type Claim, claim } from './report.js'
+import { ratioOf, type Summary } from './samples.js'
 
 /** Ratios that nothing is judged by: a column of the table. */
 export interface Comparison {
@@ -25,7 +16,7 @@ export interface Answer {
   readonly note: string
   readonly unit: 'ns' | 'bytes'
   readonly measurements: readonly Measurement[]
-  readonly verdicts: readonly Verdict[]
+  readonly verdicts: readonly Claim[]
   readonly comparison?: Comparison
 }
 
@@ -43,26 +34,18 @@ export function of(measurements: readonly Measurement[], subject: string): Measu
 }
 
 /** Judges a figure against a bound. */
-export function atMost(what: string, measurement: Measurement, bound: number, unit: 'ns' | 'bytes' = 'ns'): Verdict {
-  const target = `<= ${bound} ${unit}`
-  return { what, target, measured: measurement.ns, unit, met: measurement.ns.median <= bound }
+export function atMost(what: string, { ns }: Measurement, bound: number, unit: 'ns' | 'bytes' = 'ns'): Claim {
+  return claim(what, ns, `<= ${bound} ${unit}`)
 }
 
-/** Judges the ratio of two subjects of one run, round by round, against a bound. */
-export function atMostTimes(what: string, over: Measurement, under: Measurement, bound: number, boundAsWritten: string): Verdict {
-  const measured = summaryOf(ratios(over.samples, under.samples))
-  return {
-    what: `${what}: ${over.subject} / ${under.subject}`,
-    target: `<= ${boundAsWritten}`,
-    measured,
-    unit: 'x',
-    met: measured.median <= bound,
-  }
+/** Judges the ratio of two subjects of one run, round by round, against a bound such as `1/3`. */
+export function atMostTimes(what: string, over: Measurement, under: Measurement, bound: string): Claim {
+  return claim(`${what}: ${over.subject} / ${under.subject}`, ratioOf(over.samples, under.samples), `<= ${bound}`)
 }
 
-/** The ratio of two subjects of one run, round by round, as it stands in the row of the first. */
-export function ratioOf(over: Measurement, under: Measurement): [string, Summary] {
-  return [over.subject, summaryOf(ratios(over.samples, under.samples))]
+/** Ratios of subjects of one run, round by round, each in the row of the first. */
+export function compared(head: string, pairs: readonly (readonly [over: Measurement, under: Measurement])[]): Comparison {
+  return { head, ratios: Object.fromEntries(pairs.map(([over, under]) => [over.subject, ratioOf(over.samples, under.samples)])) }
 }
 
 /** Those of `all` that a command line names, or all where it names none; a name that is none of them ends the program with its usage. */

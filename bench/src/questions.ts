@@ -5,7 +5,7 @@ import type { ContenderName } from './contenders.js'
 import type { Job } from './job.js'
 import { type Effort, type Measurement, measure, type Subject, startNode, subject } from './measure.js'
 import type { Filled } from './memory-subject.js'
-import { type Answer, atMost, of, type Question, ratioOf } from './question.js'
+import { type Answer, atMost, compared, of, type Question } from './question.js'
 import { hotKeySubject } from './questions/hot-key.js'
 import { buildGoRival, type GoLimiter, startGoRival } from './rivals.js'
 import { summaryOf } from './samples.js'
@@ -119,12 +119,10 @@ async function asked(effort: Effort, keying: 'bound' | 'keyed', clock: ClockName
     unit: 'ns',
     measurements,
     verdicts: [],
-    comparison: {
-      head: 'deny / allow',
-      ratios: Object.fromEntries(
-        ALGORITHM_NAMES.map((name) => ratioOf(of(measurements, `${name}: deny`), of(measurements, `${name}: allow`))),
-      ),
-    },
+    comparison: compared(
+      'deny / allow',
+      ALGORITHM_NAMES.map((name) => [of(measurements, `${name}: deny`), of(measurements, `${name}: allow`)]),
+    ),
   }
 }
 

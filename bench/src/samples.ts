@@ -23,6 +23,11 @@ export function ratios(over: readonly number[], under: readonly number[]): numbe
   return over.map((value, round) => value / (under[round] as number))
 }
 
+/** The same of all rounds together. */
+export function ratioOf(over: readonly number[], under: readonly number[]): Summary {
+  return summaryOf(ratios(over, under))
+}
+
 function quantile(sorted: readonly number[], share: number): number {
   const at = (sorted.length - 1) * share
   const below = sorted[Math.floor(at)] as number

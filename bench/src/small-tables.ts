@@ -1,7 +1,7 @@
 import type { Machine } from './machine.js'
-import type { Table } from './markdown.js'
-import { figure, spread, whole } from './report.js'
-import { ratios, type Summary, summaryOf } from './samples.js'
+import type { Report } from './report.js'
+import { ratioOf, summaryOf } from './samples.js'
+import { figure, tableOf, whole, withSpread } from './table.js'
 import { type Way, WITH_OBJECT } from './workers/worker.js'
 
 /** Processor time of a warm take, in microseconds: one sample a round, of both ways in turn. */
@@ -21,25 +21,17 @@ export interface RegionsResults {
   readonly figures: readonly WarmFigure[]
 }
 
-/** The table of docs/regions.md. */
-export function warmTable({ figures, takesPerSecond, where }: RegionsResults): Table {
-  return {
-    name: 'regions-warm',
-    title: `Processor time of the whole process for a warm take, leased, ${takesPerSecond.toLocaleString('en')} takes a second, ${figures[0]?.withHome.length} rounds in turn. ${where}`,
-    head: ['keys', 'one store, µs', 'with a home, µs', 'with / without', 'quartiles', 'calls for 1,000 takes', 'with a home'],
-    rows: figures.map(({ keys, withoutHome, withHome, calls }) => {
-      const share = summaryOf(ratios(withHome, withoutHome))
-      return [
-        keys.toLocaleString('en'),
-        figure(summaryOf(withoutHome).median),
-        figure(summaryOf(withHome).median),
-        figure(share.median),
-        spread(share),
-        figure(summaryOf(calls.withoutHome).median),
-        figure(summaryOf(calls.withHome).median),
-      ]
-    }),
-  }
+export function regionsReport({ figures, takesPerSecond, where }: RegionsResults): Report {
+  const title = `Processor time of the whole process for a warm take, leased, ${takesPerSecond.toLocaleString('en')} takes a second, ${figures[0]?.withHome.length} rounds in turn. ${where}`
+  const table = tableOf({ name: 'regions-warm', title }, figures, {
+    keys: ({ keys }) => whole(keys),
+    'one store, µs': ({ withoutHome }) => figure(summaryOf(withoutHome).median),
+    'with a home, µs': ({ withHome }) => figure(summaryOf(withHome).median),
+    'with / without': ({ withHome, withoutHome }) => withSpread(ratioOf(withHome, withoutHome)),
+    'calls for 1,000 takes': ({ calls }) => figure(summaryOf(calls.withoutHome).median),
+    'with a home': ({ calls }) => figure(summaryOf(calls.withHome).median),
+  })
+  return { pages: ['regions.md'], tables: [table] }
 }
 
 /** One way with a number of keys: samples of the same round were measured one after another. */
@@ -68,24 +60,16 @@ export interface WorkersResults {
   readonly rows: readonly WorkersRow[]
 }
 
-/** The table of docs/benchmarks-edge.md. */
-export function workersTable({ rows, effort, loadBefore, loadAfter }: WorkersResults): Table {
+export function workersReport({ rows, effort, loadBefore, loadAfter }: WorkersResults): Report {
   const { rounds, roundMs, connections } = effort
   const where = `${connections} connections, ${rounds} rounds of ${roundMs / 1000} s; load average ${loadBefore} before and ${loadAfter} after`
-  return {
-    name: 'workers',
-    title: `Requests a second of a Worker. ${where}`,
-    head: ['keys', 'limit', 'requests/s', 'quartiles', 'calls a token'],
-    rows: rows.map(({ way, keys, perSecond, calls }) => {
-      const { median, lowerQuartile, upperQuartile } = summaryOf(perSecond)
-      const each = WITH_OBJECT.includes(way) ? figure(summaryOf(calls).median) : ''
-      return [keys.toLocaleString('en'), way, count(median), `${count(lowerQuartile)}..${count(upperQuartile)}`, each]
-    }),
-  }
-}
-
-function count(number: number): string {
-  return Math.round(number).toLocaleString('en')
+  const table = tableOf({ name: 'workers', title: `Requests a second of a Worker. ${where}` }, rows, {
+    keys: ({ keys }) => whole(keys),
+    limit: ({ way }) => way,
+    'requests/s': ({ perSecond }) => withSpread(summaryOf(perSecond), whole),
+    'calls a token': ({ way, calls }) => (WITH_OBJECT.includes(way) ? figure(summaryOf(calls).median) : ''),
+  })
+  return { pages: ['benchmarks-edge.md'], tables: [table] }
 }
 
 /** Rounds of one log, read by `wc -l` and by `sluicegate replay` in turn. */
@@ -106,29 +90,15 @@ export interface ReplayResults {
   readonly figures: readonly ReplayFigure[]
 }
 
-/** The table of docs/replay.md. */
-export function replayTable({ figures, lines, where }: ReplayResults): Table {
-  return {
-    name: 'replay-speed',
-    title: `${lines.toLocaleString('en')} lines of each log. ${where}`,
-    head: ['log', 'MB', 'lines/s', 'quartiles', '`wc -l`, lines/s', 'of `wc -l`', 'quartiles', 'most memory, MB'],
-    rows: figures.map(({ log, megabytes, linesPerSecond, wcLinesPerSecond, peakMegabytes }) => {
-      const [ours, theirs] = [summaryOf(linesPerSecond), summaryOf(wcLinesPerSecond)]
-      const share = summaryOf(ratios(linesPerSecond, wcLinesPerSecond))
-      return [
-        log,
-        megabytes.toFixed(0),
-        whole(ours.median),
-        quartiles(ours, whole),
-        whole(theirs.median),
-        figure(share.median),
-        quartiles(share, figure),
-        peakMegabytes.toFixed(0),
-      ]
-    }),
-  }
-}
-
-function quartiles({ lowerQuartile, upperQuartile }: Summary, text: (value: number) => string): string {
-  return `${text(lowerQuartile)} .. ${text(upperQuartile)}`
+export function replayReport({ figures, lines, where }: ReplayResults): Report {
+  const title = `${lines.toLocaleString('en')} lines of each log. ${where}`
+  const table = tableOf({ name: 'replay-speed', title }, figures, {
+    log: ({ log }) => log,
+    MB: ({ megabytes }) => megabytes.toFixed(0),
+    'lines/s': ({ linesPerSecond }) => withSpread(summaryOf(linesPerSecond), whole),
+    '`wc -l`, lines/s': ({ wcLinesPerSecond }) => whole(summaryOf(wcLinesPerSecond).median),
+    'of `wc -l`': ({ linesPerSecond, wcLinesPerSecond }) => withSpread(ratioOf(linesPerSecond, wcLinesPerSecond)),
+    'most memory, MB': ({ peakMegabytes }) => peakMegabytes.toFixed(0),
+  })
+  return { pages: ['replay.md'], tables: [table] }
 }

@@ -1,7 +1,8 @@
 import { createLimiter, fixedWindow, type Limiter, levels, type Policy, tokenBucket } from 'sluicegate'
-import { givenOptions, printReport, QUICK_RESULTS, RAW, writeResults } from '../committed-form.js'
+import { givenOptions, QUICK_RESULTS, RAW } from '../committed-form.js'
 import { machine } from '../machine.js'
-import type { Table } from '../markdown.js'
+import { printReport, writeResults } from '../report.js'
+import { type Table, tableOf, whole } from '../table.js'
 import { CHECKING, holding, METER, type Metering, reserving } from './metering.js'
 import { type StreamsRow, streamed } from './streams.js'
 
@@ -47,33 +48,24 @@ async function run(): Promise<void> {
       const of: StreamsRow[] = []
       for (const way of ways) of.push(await streamed(policy, way, streams, values.quick ? 2 : 20))
       rows.push(...of.map((row) => ({ ...row, policy: policy.algorithm, streams })))
-      tables.push(tableOf(`${policy.algorithm}, ${streams} streams`, of))
+      tables.push(waysTable(`${policy.algorithm}, ${streams} streams`, of))
     }
   }
   const costs = costsOf(values.quick ? 200_000 : 2_000_000)
-  tables.push({
-    name: 'piece',
-    title: 'a piece, in process',
-    head: ['', 'ns'],
-    rows: Object.entries(costs).map(([what, ns]) => [what, ns.toFixed(0)]),
-  })
-  printReport(tables, [])
+  tables.push(tableOf({ name: 'a piece, in process' }, Object.entries(costs), { '': ([what]) => what, ns: ([, ns]) => ns.toFixed(0) }))
+  printReport({ pages: [], tables })
   writeResults(values.json ?? `${values.quick ? QUICK_RESULTS : RAW}holds.json`, { kind: 'holds', machine: machine(), rows, costs })
 }
 
-function tableOf(name: string, rows: readonly StreamsRow[]): Table {
-  return {
-    name,
-    title: name,
-    head: ['', 'budget used', 'over, tokens', 'answers cut', 'tokens in them'],
-    rows: rows.map(({ name, used, over, cut, wasted }) => [
-      name,
-      `${used.toFixed(1)} %`,
-      over.toLocaleString('en'),
-      `${cut.toFixed(1)} %`,
-      `${wasted.toFixed(1)} %`,
-    ]),
-  }
+function waysTable(name: string, rows: readonly StreamsRow[]): Table {
+  const percent = (value: number): string => `${value.toFixed(1)} %`
+  return tableOf({ name }, rows, {
+    '': (row) => row.name,
+    'budget used': ({ used }) => percent(used),
+    'over, tokens': ({ over }) => whole(over),
+    'answers cut': ({ cut }) => percent(cut),
+    'tokens in them': ({ wasted }) => percent(wasted),
+  })
 }
 
 /** Nanoseconds, the median of seven rounds in turns. */

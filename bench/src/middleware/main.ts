@@ -1,8 +1,10 @@
-import { givenOptions, printReport, QUICK_RESULTS, RAW, writeResults } from '../committed-form.js'
+import { givenOptions, QUICK_RESULTS, RAW } from '../committed-form.js'
 import { load, machine } from '../machine.js'
 import { chosenNames } from '../question.js'
+import { printReport, writeResults } from '../report.js'
 import { installRivals, rivalVersions } from '../rivals.js'
 import { countAllocations, measureAdded, measureSockets } from './measure-sides.js'
+import { type MiddlewareEffort, type MiddlewareResults, middlewareReport } from './middleware-report.js'
 import {
   addedSettings,
   allocationSettings,
@@ -12,7 +14,6 @@ import {
   settingName,
   socketSettings,
 } from './middleware-settings.js'
-import { type MiddlewareEffort, type MiddlewareResults, middlewareTables, middlewareVerdicts } from './middleware-tables.js'
 
 const PARTS = ['added', 'allocations', 'sockets'] as const
 type Part = (typeof PARTS)[number]
@@ -62,7 +63,7 @@ async function run(): Promise<void> {
     sockets: await each('sockets', of('sockets', socketSettings(frameworks)), (setting) => measureSockets(setting, effort.sockets)),
   }
   const results: MiddlewareResults = { ...about, loadBefore, loadAfter: load(), ...found }
-  printReport(middlewareTables(results), middlewareVerdicts(results))
+  printReport(middlewareReport(results))
   writeResults(file, results)
 }
 

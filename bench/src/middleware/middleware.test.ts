@@ -4,6 +4,7 @@ import { type AddressInfo, isIP } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { clientAddresses, exchange, exchangeWalk, LightSocket } from './exchange.js'
 import { type FirstResponse, firstResponse, load } from './load.js'
+import { type MiddlewareResults, middlewareReport } from './middleware-report.js'
 import {
   addedSettings,
   allocationSettings,
@@ -16,7 +17,6 @@ import {
   settingName,
   socketSettings,
 } from './middleware-settings.js'
-import { type MiddlewareResults, middlewareTables, middlewareVerdicts } from './middleware-tables.js'
 import { checkedRun, type SettingRuns, type SideRun, sideTimes } from './side-runs.js'
 import { SITES } from './site.js'
 
@@ -80,12 +80,19 @@ function results(found: Partial<MiddlewareResults>): MiddlewareResults {
 }
 
 function rows(found: Partial<MiddlewareResults>, name: string): readonly (readonly string[])[] {
-  return middlewareTables(results(found)).find((table) => table.name === name)?.rows ?? []
+  return middlewareReport(results(found)).tables.find((table) => table.name === name)?.rows ?? []
+}
+
+function targets(added: MiddlewareResults['added']): readonly (readonly string[])[] {
+  return rows({ added }, 'middleware-targets')
 }
 
 test('what was not measured is neither judged nor shown', () => {
-  assert.deepEqual(middlewareTables(results({})), [])
-  assert.deepEqual(middlewareVerdicts(results({})), [])
+  const tables = middlewareReport(results({})).tables.filter(({ rows }) => rows.length > 0)
+  assert.deepEqual(
+    tables.map(({ name }) => name),
+    ['middleware-machine'],
+  )
 })
 
 test('what is added is judged run by run', () => {
@@ -95,24 +102,22 @@ test('what is added is judged run by run', () => {
     [50_000, 53_000, 60_000],
     [5_000, 5_400, 6_000],
   ])
-  const [verdict] = middlewareVerdicts(results({ added: [found] }))
-  assert.equal(verdict?.measured.median, 0.3)
-  assert.equal(verdict?.met, true)
-  const [row] = rows({ added: [found] }, 'middleware-express-allow')
-  assert.deepEqual([row?.[0], row?.[1], row?.[3]], ['allow, one address', '400', '1000'])
-  assert.deepEqual([row?.[5], row?.[7]], ['0.30', '5000'])
+  const [target] = targets([found])
+  assert.deepEqual([target?.[2], target?.at(-1)], ['0.30 ×', 'met'])
+  const [row] = rows({ added: [found] }, 'middleware-added')
+  assert.deepEqual(row, ['express: allow, one address', '400', '1000', '0.30', '0.30..0.35', '5000'])
 })
 
 test('a third is enough, and more is not', () => {
-  const verdict = (ours: number) => middlewareVerdicts(results({ added: [timed(SETTING, [[0, ours, 3_000]])] }))[0]?.met
-  assert.deepEqual([verdict(1_000), verdict(1_001)], [true, false])
+  const verdict = (ours: number) => targets([timed(SETTING, [[0, ours, 3_000]])])[0]?.at(-1)
+  assert.deepEqual([verdict(1_000), verdict(1_001)], ['met', '**missed**'])
 })
 
 test('a denial is reported whole, because it may cost less than what the app answers', () => {
   const added = [timed(DENIED, [[5_000, 4_000, 8_000]])]
-  const [row] = rows({ added }, 'middleware-express-deny')
-  assert.deepEqual([row?.[1], row?.[3], row?.[5], row?.[7]], ['4000', '8000', '0.50', '5000'])
-  assert.deepEqual(middlewareVerdicts(results({ added })), [])
+  const [row] = rows({ added }, 'middleware-added')
+  assert.deepEqual(row, ['express: deny, one address', '4000', '8000', '0.50', '0.50..0.50', '5000'])
+  assert.deepEqual(targets(added), [])
 })
 
 test('allocations are the difference to the app alone', () => {
@@ -123,7 +128,7 @@ test('allocations are the difference to the app alone', () => {
   })
   const allocations = [{ setting: SETTING, runs: [run(4_500), run(4_600)] }]
   const [row] = rows({ allocations }, 'middleware-allocations')
-  assert.deepEqual(row?.slice(1), ['550', '500..600', '2,200', '2,200..2,200', '0.25', '4,000'])
+  assert.deepEqual(row?.slice(1), ['550', '2200', '0.25', '0.24..0.26', '4000'])
 })
 
 test('over sockets each side is compared with the unlimited app in the same round', () => {

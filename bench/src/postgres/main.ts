@@ -5,10 +5,11 @@ import { PostgresProcess } from 'sluicegate-testkit'
 import { givenOptions, RESULTS } from '../committed-form.js'
 import { load, machine } from '../machine.js'
 import { chosenNames } from '../question.js'
+import { printReport } from '../report.js'
 import { installRivals } from '../rivals.js'
 import { CONTENDERS, callFor, TABLES } from './contenders.js'
 import { measureBloat, measureRates, measureSize } from './measure-rates.js'
-import { type BudgetRow, type PostgresResults, postgresMarkdownParts, type RatesEffort } from './postgres-results.js'
+import { type BudgetRow, type PostgresResults, postgresReport, type RatesEffort } from './postgres-results.js'
 
 const BUDGET = 1_000
 const CALLERS = 64
@@ -84,6 +85,6 @@ async function run(): Promise<void> {
     mkdirSync(dirname(file), { recursive: true })
     writeFileSync(file, `${JSON.stringify(results)}\n`)
   }
-  for (const text of postgresMarkdownParts(results).values()) console.log(`${text}\n`)
+  printReport(postgresReport(results))
   console.log(`written to ${file}`)
 }

@@ -1,6 +1,7 @@
 import type { Machine } from '../machine.js'
-import { table } from '../markdown.js'
+import type { Report } from '../report.js'
 import type { Summary } from '../samples.js'
+import { tableOf, whole } from '../table.js'
 
 /** Decisions a second of one contender, in one cell. */
 export interface PostgresRow {
@@ -63,38 +64,35 @@ export interface PostgresResults {
   readonly bloat: readonly BloatStep[]
 }
 
-/** The parts of docs/postgres.md, by the names of their places. */
-export function postgresMarkdownParts(results: Partial<PostgresResults>): ReadonlyMap<string, string> {
-  const parts = new Map<string, string>()
-  if (results.rows !== undefined) parts.set('postgres', ratesText(results as PostgresResults))
-  if (results.bloat !== undefined) parts.set('postgres-bloat', bloatTable(results.bloat))
-  return parts
-}
-
-function ratesText({ machine, effort, loadBefore, loadAfter, rows }: PostgresResults): string {
-  const names = [...new Set(rows.map(({ name }) => name))]
-  const cellOf = ({ addedMs, processes, keys, callers }: PostgresRow): string => `${addedMs} ms|${processes}|${callers}|${count(keys)}`
-  const cells = [...new Set(rows.map(cellOf))].map((cell) => [
-    ...cell.split('|'),
-    ...names.map((name) => {
-      const found = rows.find((row) => row.name === name && cellOf(row) === cell)
-      return found === undefined ? '' : `${count(found.perSecond.median)} (${found.p99Ms.toFixed(1)})`
-    }),
-  ])
-  const { cpu, cores, node } = machine
-  const { rounds, roundMs } = effort
-  const where = `Median of ${rounds} rounds of ${roundMs / 1000} s, p99 in milliseconds; ${cpu}, ${cores} cores, Node ${node}, PostgreSQL 15, load average ${loadBefore} before and ${loadAfter} after.`
-  return `${table(['added', 'processes', 'callers each', 'keys', ...names], cells)}\n\n${where}`
-}
-
-function bloatTable(steps: readonly BloatStep[]): string {
-  const head = ['decisions', 'after, s', 'updates', 'in place', 'dead rows', 'runs of autovacuum', 'table, KiB', 'with index']
-  const rows = steps.map(({ decisions, seconds, updates, inPlace, dead, vacuums, tableKiB, allKiB }) =>
-    [decisions, seconds, updates, inPlace, dead, vacuums, tableKiB, allKiB].map(count),
-  )
-  return table(head, rows)
-}
-
-function count(number: number): string {
-  return Math.round(number).toLocaleString('en')
+/** What docs/postgres.md says of a run, as far as its parts were measured. */
+export function postgresReport({ rows = [], bloat = [], machine, effort, loadBefore, loadAfter }: Partial<PostgresResults>): Report {
+  const { cpu, cores, node } = machine ?? {}
+  const { rounds, roundMs = 0 } = effort ?? {}
+  const below = `Median of ${rounds} rounds of ${roundMs / 1000} s, p99 in milliseconds; ${cpu}, ${cores} cores, Node ${node}, PostgreSQL 15, load average ${loadBefore} before and ${loadAfter} after.`
+  const cellOf = ({ addedMs, processes, keys, callers }: PostgresRow): string => `${addedMs} ms|${processes}|${callers}|${whole(keys)}`
+  const ofContender = (name: string) => (cell: string) => {
+    const found = rows.find((row) => row.name === name && cellOf(row) === cell)
+    return found === undefined ? '' : `${whole(found.perSecond.median)} (${found.p99Ms.toFixed(1)})`
+  }
+  return {
+    pages: ['postgres.md'],
+    tables: [
+      tableOf({ name: 'postgres', below }, [...new Set(rows.map(cellOf))], {
+        ...Object.fromEntries(
+          ['added', 'processes', 'callers each', 'keys'].map((head, i) => [head, (cell: string) => cell.split('|')[i] ?? '']),
+        ),
+        ...Object.fromEntries(rows.map(({ name }) => [name, ofContender(name)])),
+      }),
+      tableOf({ name: 'postgres-bloat' }, bloat, {
+        decisions: ({ decisions }) => whole(decisions),
+        'after, s': ({ seconds }) => whole(seconds),
+        updates: ({ updates }) => whole(updates),
+        'in place': ({ inPlace }) => whole(inPlace),
+        'dead rows': ({ dead }) => whole(dead),
+        'runs of autovacuum': ({ vacuums }) => whole(vacuums),
+        'table, KiB': ({ tableKiB }) => whole(tableKiB),
+        'with index': ({ allKiB }) => whole(allKiB),
+      }),
+    ],
+  }
 }

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import type { HotKeyJob } from '../hot-key.js'
 import { type Effort, measure, type Subject, startNode } from '../measure.js'
-import { type Answer, atMostTimes, of, type Question, type Verdict } from '../question.js'
+import { type Answer, atMostTimes, of, type Question } from '../question.js'
 import { buildGoRival, type GoLimiter, startGoRival } from '../rivals.js'
 
 const SUBJECT = fileURLToPath(new URL('../hot-key-subject.js', import.meta.url))
@@ -28,8 +28,8 @@ export const hotKey: Question = {
       effort,
     )
     const what = '2 workers, one hot key, wall time a decision'
-    const verdicts: Verdict[] = [atMostTimes(what, of(measurements, OURS), of(measurements, MUTEX), 1 / 2, '1/2')]
-    if (go) verdicts.push(atMostTimes(what, of(measurements, OURS), of(measurements, GO), 1 / 2, '1/2'))
+    const verdicts = [atMostTimes(what, of(measurements, OURS), of(measurements, MUTEX), '1/2')]
+    if (go) verdicts.push(atMostTimes(what, of(measurements, OURS), of(measurements, GO), '1/2'))
     const note = 'Wall time over the decisions of both; bursts of 1,024, a turn of the event loop after each.'
     return [{ title: 'Two workers on one hot key', note, unit: 'ns', measurements, verdicts }]
   },

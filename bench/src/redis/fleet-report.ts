@@ -1,11 +1,9 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { inColumns } from 'sluicegate-testkit/markdown-tables.js'
-import { type Chart, COLORS, type Line } from '../chart.js'
+import { type Chart, chartSvg, type Line, measuredOn, pointOf } from '../chart.js'
 import type { Machine } from '../machine.js'
-import { machineTable, minuteOf, type Table, tableMarkdown, targetsTable } from '../markdown.js'
-import type { Verdict } from '../question.js'
-import { figure, whole } from '../report.js'
-import { ratios, type Summary, summaryOf } from '../samples.js'
+import { type Claim, claim, claimsTable, machineTable, type Report } from '../report.js'
+import { ratioOf, type Summary } from '../samples.js'
+import { figure, minuteOf, type Table, tableOf, whole } from '../table.js'
 import { CALLERS, type Cell, type CellResult, cellName, type FleetRun, MOST_CALLERS, SHAPES, type Shape } from './cell.js'
 import { FLEET_CONTENDER_NAMES, type FleetContenderName } from './contenders.js'
 import { TOPOLOGIES, type Topology } from './servers.js'
@@ -36,71 +34,52 @@ function resultOf({ cells }: FleetResults, wanted: Cell): CellResult | undefined
 const SERVERS: Readonly<Record<Topology, string>> = { standalone: 'one server', cluster: 'cluster' }
 
 /** The targets, each by its median, as far as the cells are there. A ratio is taken between runs of the same round. */
-export function fleetVerdicts(results: FleetResults): Verdict[] {
+function fleetClaims(results: FleetResults): Claim[] {
   return TOPOLOGIES.flatMap((topology) => {
     const at = (contender: FleetContenderName, shape: Shape): CellResult | undefined =>
       resultOf(results, { contender, topology, shape, callers: MOST_CALLERS, pace: 0 })
-    const leased = at('sluicegate leased', 'per_user')
     const where = SERVERS[topology]
+    const over = (what: string, ours: FleetContenderName, theirs: FleetContenderName, shape: Shape, times: number): Claim[] =>
+      timesClaim(
+        `${what}, ${shape === 'per_user' ? 'a key each' : 'one hot key'}, ops/s, ${where}`,
+        at(ours, shape),
+        at(theirs, shape),
+        times,
+      )
+    const leased = at('sluicegate leased', 'per_user')
     return [
-      ...atLeastTimes(`leased over exact, a key each, ops/s, ${where}`, leased, at('sluicegate exact', 'per_user'), 50),
-      ...(leased === undefined ? [] : leasedVerdicts(leased, where)),
-      ...atLeastTimes(
-        `leased over exact, one hot key, ops/s, ${where}`,
-        at('sluicegate leased', 'hot_key'),
-        at('sluicegate exact', 'hot_key'),
-        100,
-      ),
-      ...(['per_user', 'hot_key'] as const).flatMap((shape) => exactVerdicts(at, shape, where)),
+      ...over('leased over exact', 'sluicegate leased', 'sluicegate exact', 'per_user', 50),
+      ...(leased === undefined ? [] : leasedClaims(leased, where)),
+      ...over('leased over exact', 'sluicegate leased', 'sluicegate exact', 'hot_key', 100),
+      ...SHAPES.flatMap((shape) => [
+        ...over('exact over rate-limiter-flexible, both on node-redis', 'sluicegate exact', 'rate-limiter-flexible', shape, 1.2),
+        ...over(
+          'exact over rate-limiter-flexible, both on ioredis',
+          'sluicegate exact, ioredis',
+          'rate-limiter-flexible, ioredis',
+          shape,
+          1.2,
+        ),
+      ]),
     ]
   })
 }
 
-function leasedVerdicts(leased: CellResult, where: string): Verdict[] {
-  const calls = figureOf(leased, 'callsPerAdmitted')
-  const use = figureOf(leased, 'leasedBudgetPercent')
+function leasedClaims(leased: CellResult, where: string): Claim[] {
   const over = figureOf(leased, 'overGrant')
   return [
-    {
-      what: `leased, a key each: calls an admitted token, ${where}`,
-      target: '<= 0.06',
-      measured: calls,
-      unit: 'calls',
-      met: calls.median <= 0.06,
-    },
-    {
-      what: `leased, a key each: of burst - rate * L + rate * t, ${where}`,
-      target: '>= 99 %',
-      measured: use,
-      unit: '%',
-      met: use.median >= 99,
-    },
+    claim(`leased, a key each: calls an admitted token, ${where}`, figureOf(leased, 'callsPerAdmitted'), '<= 0.06', 'calls'),
+    claim(`leased, a key each: of burst - rate * L + rate * t, ${where}`, figureOf(leased, 'leasedBudgetPercent'), '>= 99 %'),
     // One token too many in one run is one too many.
     { what: `leased, a key each: over-grant, ${where}`, target: '0', measured: over, unit: 'tokens', met: over.max === 0 },
   ]
 }
 
-function exactVerdicts(
-  at: (contender: FleetContenderName, shape: Shape) => CellResult | undefined,
-  shape: Shape,
-  where: string,
-): Verdict[] {
-  const keys = shape === 'per_user' ? 'a key each' : 'one hot key'
-  const pairs = [
-    ['node-redis', at('sluicegate exact', shape), at('rate-limiter-flexible', shape)],
-    ['ioredis', at('sluicegate exact, ioredis', shape), at('rate-limiter-flexible, ioredis', shape)],
-  ] as const
-  return pairs.flatMap(([client, ours, theirs]) =>
-    atLeastTimes(`exact over rate-limiter-flexible, both on ${client}, ${keys}, ops/s, ${where}`, ours, theirs, 1.2),
-  )
-}
-
-function atLeastTimes(what: string, over: CellResult | undefined, under: CellResult | undefined, bound: number): Verdict[] {
+function timesClaim(what: string, over: CellResult | undefined, under: CellResult | undefined, bound: number): Claim[] {
   if (over === undefined || under === undefined) return []
   const runs = Math.min(over.runs.length, under.runs.length)
   const opsPerS = (result: CellResult): number[] => result.runs.slice(0, runs).map(FIGURES.opsPerS)
-  const measured = summaryOf(ratios(opsPerS(over), opsPerS(under)))
-  return [{ what, target: `>= ${bound}`, measured, unit: 'x', met: measured.median >= bound }]
+  return [claim(what, ratioOf(opsPerS(over), opsPerS(under)), `>= ${bound}`)]
 }
 
 /** On one client, so that the lines differ in nothing else. */
@@ -113,31 +92,26 @@ const DRAWN: readonly FleetContenderName[] = [
   'MULTI/EXEC, racy',
   'WATCH/MULTI/EXEC',
 ]
-const MORE_COLORS = ['#7c5cc4', '#a08c2c']
 
 /** Decisions a second over the number of callers: a plot for each kind of server and of keys, by the name of its file. */
-export function fleetPlots(results: FleetResults): ReadonlyMap<string, Chart> {
-  const plots = TOPOLOGIES.flatMap((topology) =>
-    SHAPES.map((shape): [string, Chart] => [`redis-${topology}-${shape.replace('_', '-')}`, overCallers(results, topology, shape)]),
+function fleetPlots(results: FleetResults): NonNullable<Report['plots']> {
+  const charts = TOPOLOGIES.flatMap((topology) =>
+    SHAPES.map((shape) => [`redis-${topology}-${shape.replace('_', '-')}`, overCallers(results, topology, shape)] as const),
   )
-  return new Map(plots.filter(([, { lines }]) => lines.length > 0))
+  return Object.fromEntries(charts.filter(([, { lines }]) => lines.length > 0).map(([name, chart]) => [name, () => chartSvg(chart)]))
 }
 
 function overCallers(results: FleetResults, topology: Topology, shape: Shape): Chart {
-  const lines = DRAWN.flatMap((contender, index): Line[] => {
+  const lines = DRAWN.flatMap((contender): Line[] => {
     const points = CALLERS.flatMap((callers) => {
       const result = resultOf(results, { contender, topology, shape, callers, pace: 0 })
-      if (result === undefined) return []
-      const { median, lowerQuartile, upperQuartile } = figureOf(result, 'opsPerS')
-      return [{ x: String(callers), y: median, low: lowerQuartile, high: upperQuartile }]
+      return result === undefined ? [] : [pointOf(String(callers), figureOf(result, 'opsPerS'))]
     })
-    return points.length === CALLERS.length ? [{ name: contender, color: [...COLORS, ...MORE_COLORS][index] as string, points }] : []
+    return points.length === CALLERS.length ? [{ name: contender, points }] : []
   })
-  const keys = shape === 'hot_key' ? 'one hot key' : 'a key for each caller'
   const servers = topology === 'cluster' ? 'a cluster of three primaries' : 'one server'
-  const title = `Decisions a second, ${keys}, ${servers}`
-  const { machine } = results
-  const subtitle = `Median and quartiles, node-redis. ${machine.cpu}, ${machine.cores} cores for load and servers, Node ${machine.node.split(' ')[0]}, ${results.finishedAt.slice(0, 10)}`
+  const title = `Decisions a second, ${KEYS[shape]}, ${servers}`
+  const subtitle = `Median and quartiles, node-redis. ${measuredOn(results.machine, results.finishedAt, ' for load and servers')}`
   return { title, subtitle, xName: 'callers', yName: 'decisions a second', yScale: 'log', lines }
 }
 
@@ -194,50 +168,57 @@ const PERCENTILES = {
   'p99.9': (result: CellResult): string => duration(latencyOf(result, 'all', 'p999Ns')),
 }
 
-/** Every table of a run, by the name of its place in the page. What was not measured is left out. */
-export function fleetTables(results: FleetResults): Table[] {
-  const ofTopology = TOPOLOGIES.flatMap((topology) => [
-    ...SHAPES.map((shape) => judgedTable(results, topology, shape)),
-    pacedTable(results, topology),
-  ])
-  return ofTopology.filter(({ rows }) => rows.length > 0)
+/** What a run says. What was not measured is left out. */
+export function fleetReport(results: FleetResults): Report {
+  const { finishedAt, server, rivals, effort } = results
+  const rows = {
+    server: `${server}, on loopback, nothing kept on disk`,
+    'clients and rivals': ['@redis/client', 'ioredis', 'rate-limiter-flexible'].map((name) => `${name} ${rivals[name]}`).join(', '),
+    run: `finished ${minuteOf(finishedAt)}, ${effort.runs} runs of ${effort.longMs / 1000} s at 256 callers, of ${effort.shortMs / 1000} s elsewhere`,
+  }
+  return {
+    pages: ['benchmarks-redis.md'],
+    tables: [
+      machineTable('redis-machine', results, rows, ': the servers and the load share them'),
+      claimsTable('redis-targets', fleetClaims(results)),
+      ...TOPOLOGIES.flatMap((topology) => [...SHAPES.map((shape) => judgedTable(results, topology, shape)), pacedTable(results, topology)]),
+    ],
+    plots: fleetPlots(results),
+  }
 }
 
 /** Everything at 256 callers. */
 function judgedTable(results: FleetResults, topology: Topology, shape: Shape): Table {
-  const cells = measured(results, { topology, shape, callers: MOST_CALLERS, pace: 0 })
-  return {
-    name: `${topology}-${shape}`,
-    title: `${MOST_CALLERS} callers, ${KEYS[shape]}, ${SERVER_TITLES[topology]}`,
-    ...inColumns(cells, {
-      '': ({ cell }) => cell.contender,
-      'decisions/s': (result) => whole(figureOf(result, 'opsPerS').median),
-      'min..max': (result) => `${whole(figureOf(result, 'opsPerS').min)}..${whole(figureOf(result, 'opsPerS').max)}`,
-      'calls a request': (result) => share(figureOf(result, 'callsPerRequest').median),
-      'calls an admitted token': (result) => share(figureOf(result, 'callsPerAdmitted').median),
-      'budget used': (result) => `${figure(figureOf(result, 'budgetPercent').median)} %`,
-      'over-grant': (result) => whole(figureOf(result, 'overGrant').max),
-      'without store': (result) => whole(figureOf(result, 'withoutStore').max),
-      ...PERCENTILES,
-    }),
-  }
+  const name = `${topology}-${shape}`
+  const title = `${MOST_CALLERS} callers, ${KEYS[shape]}, ${SERVER_TITLES[topology]}`
+  const offPage = { columns: ['min..max', 'calls a request', 'without store', 'p99.9'] }
+  return tableOf({ name, title, offPage }, measured(results, { topology, shape, callers: MOST_CALLERS, pace: 0 }), {
+    '': ({ cell }) => cell.contender,
+    'decisions/s': (result) => whole(figureOf(result, 'opsPerS').median),
+    'min..max': (result) => `${whole(figureOf(result, 'opsPerS').min)}..${whole(figureOf(result, 'opsPerS').max)}`,
+    'calls a request': (result) => share(figureOf(result, 'callsPerRequest').median),
+    'calls an admitted token': (result) => share(figureOf(result, 'callsPerAdmitted').median),
+    'budget used': (result) => `${figure(figureOf(result, 'budgetPercent').median)} %`,
+    'over-grant': (result) => whole(figureOf(result, 'overGrant').max),
+    'without store': (result) => whole(figureOf(result, 'withoutStore').max),
+    ...PERCENTILES,
+  })
 }
 
-/** A steady pace, timed from when each question was due. */
+/** A steady pace, timed from when each question was due; the page has one hot key alone, without columns that stay in the results. */
 function pacedTable(results: FleetResults, topology: Topology): Table {
   const cells = SHAPES.flatMap((shape) => measured(results, { topology, shape, callers: MOST_CALLERS, pace: PACE_PER_S }))
-  return {
-    name: `${topology}-paced`,
-    title: `${whole(PACE_PER_S)} questions a second, from when each was due, ${SERVER_TITLES[topology]}`,
-    ...inColumns(cells, {
-      '': ({ cell }) => cell.contender,
-      keys: ({ cell }) => KEYS[cell.shape],
-      'answers/s': (result) => whole(figureOf(result, 'opsPerS').median),
-      'calls a request': (result) => share(figureOf(result, 'callsPerRequest').median),
-      ...PERCENTILES,
-      longest: (result) => duration(latencyOf(result, 'all', 'maxNs')),
-    }),
-  }
+  const name = `${topology}-paced`
+  const title = `${whole(PACE_PER_S)} questions a second, from when each was due, ${SERVER_TITLES[topology]}`
+  const offPage = { columns: ['calls a request', 'p99.9', 'keys'], rows: (row: readonly string[]) => row.includes(KEYS.per_user) }
+  return tableOf({ name, title, offPage }, cells, {
+    '': ({ cell }) => cell.contender,
+    keys: ({ cell }) => KEYS[cell.shape],
+    'answers/s': (result) => whole(figureOf(result, 'opsPerS').median),
+    'calls a request': (result) => share(figureOf(result, 'callsPerRequest').median),
+    ...PERCENTILES,
+    longest: (result) => duration(latencyOf(result, 'all', 'maxNs')),
+  })
 }
 
 function measured(results: FleetResults, setting: Omit<Cell, 'contender'>): CellResult[] {
@@ -255,34 +236,4 @@ function duration(ns: Summary | undefined): string {
 function share(value: number): string {
   if (!Number.isFinite(value)) return '-'
   return value.toFixed(value >= 0.1 ? 2 : value >= 0.01 ? 3 : 5)
-}
-
-/** The parts of the page about the fleet that come out of a run, by the names of their places in it. */
-export function fleetMarkdownParts(results: FleetResults): ReadonlyMap<string, string> {
-  const paced = fleetTables(results).find(({ name }) => name === 'standalone-paced')
-  return new Map([
-    ['redis-machine', machineTable(results, machineRows(results), ': the servers and the load share them')],
-    ['redis-targets', targetsTable(fleetVerdicts(results))],
-    ...(paced === undefined ? [] : [[paced.name, tableMarkdown(onPage(paced))] as const]),
-  ])
-}
-
-/** Of the steady pace one hot key alone, without columns that stay in the results. */
-function onPage(each: Table): Table {
-  const left = each.head.flatMap((name, column) => (OFF_PAGE.has(name) ? [] : [column]))
-  const cells = (row: readonly string[]): string[] => left.map((column) => row[column] ?? '')
-  const rows = each.rows.filter((row) => !row.includes('a key for each caller'))
-  return { ...each, head: cells(each.head), rows: rows.map(cells) }
-}
-
-const OFF_PAGE: ReadonlySet<string> = new Set(['calls a request', 'p99.9', 'keys'])
-
-function machineRows({ finishedAt, server, rivals, effort }: FleetResults): string[][] {
-  const clients = ['@redis/client', 'ioredis', 'rate-limiter-flexible'].map((name) => `${name} ${rivals[name]}`)
-  const { runs, longMs, shortMs } = effort
-  return [
-    ['server', `${server}, on loopback, nothing kept on disk`],
-    ['clients and rivals', clients.join(', ')],
-    ['run', `finished ${minuteOf(finishedAt)}, ${runs} runs of ${longMs / 1000} s at 256 callers, of ${shortMs / 1000} s elsewhere`],
-  ]
 }

@@ -8,7 +8,7 @@ import { afterTake, BURST, RATE_PER_S, untilFreeUs } from './bucket.js'
 import { budgetUse } from './budget.js'
 import { type Cell, type CellResult, cellName, type FleetRun, type Shape } from './cell.js'
 import type { FleetContender, FleetContenderName } from './contenders.js'
-import { CellFiles, cellGroups, type FleetResults, fleetTables, fleetVerdicts } from './fleet-report.js'
+import { CellFiles, cellGroups, type FleetResults, fleetReport } from './fleet-report.js'
 import { closedLoop, paced } from './loads.js'
 import { countsIn, sentBetween, TOPOLOGIES } from './servers.js'
 
@@ -202,28 +202,34 @@ function results(cells: readonly CellResult[]): FleetResults {
   return { kind: 'redis', finishedAt: '', machine, server: '', rivals: {}, effort, loadBefore: 0, loadAfter: 0, cells }
 }
 
+function targets(cells: readonly CellResult[]): readonly (readonly string[])[] {
+  return fleetReport(results(cells)).tables.find(({ name }) => name === 'redis-targets')?.rows ?? []
+}
+
 test('what was not measured is neither judged nor shown', () => {
-  assert.deepEqual(fleetVerdicts(results([])), [])
-  assert.deepEqual(fleetTables(results([])), [])
+  const { tables, plots } = fleetReport(results([]))
+  assert.deepEqual(
+    tables.filter(({ name, rows }) => name !== 'redis-machine' && rows.length > 0),
+    [],
+  )
+  assert.deepEqual(plots, {})
 })
 
 test('leased over exact is judged round by round', () => {
   const exact = cell('sluicegate exact', 'per_user', [run(100), run(10)])
-  const [over] = fleetVerdicts(results([cell('sluicegate leased', 'per_user', [run(4_900), run(510)]), exact]))
-  assert.equal(over?.measured.median, 50)
-  assert.equal(over?.met, true)
+  const [over] = targets([cell('sluicegate leased', 'per_user', [run(4_900), run(510)]), exact])
+  assert.deepEqual(over, ['leased over exact, a key each, ops/s, cluster', '≥ 50', '50.0 ×', '49.5..50.5', 'met'])
 })
 
 test('one token over in one run is a target missed', () => {
   const runs = [run(100), run(100), run(100, { overGrant: 1 })]
-  const verdicts = fleetVerdicts(results([cell('sluicegate leased', 'per_user', runs)]))
-  assert.equal(verdicts.find(({ what }) => what.includes('over-grant'))?.met, false)
-  assert.equal(verdicts.find(({ what }) => what.includes('calls'))?.met, true)
-  assert.equal(verdicts.find(({ what }) => what.includes('burst - rate'))?.met, true)
+  const rows = targets([cell('sluicegate leased', 'per_user', runs)])
+  const metOf = (part: string): string | undefined => rows.find(([what]) => what?.includes(part))?.at(-1)
+  assert.deepEqual(['over-grant', 'calls', 'burst - rate'].map(metOf), ['**missed**', 'met', 'met'])
 })
 
 test('a table shows figures of the median run', () => {
-  const tables = fleetTables(results([cell('sluicegate leased', 'hot_key', [run(1_000), run(2_000), run(4_000)])]))
+  const { tables } = fleetReport(results([cell('sluicegate leased', 'hot_key', [run(1_000), run(2_000), run(4_000)])]))
   const judged = tables.find(({ name }) => name === 'cluster-hot_key')
   assert.deepEqual(judged?.rows, [
     ['sluicegate leased', '2,000', '1,000..4,000', '0.00250', '0.050', '50.0 %', '0', '0', '900 ns', '2.00 µs', '3.00 ms'],

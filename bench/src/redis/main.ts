@@ -1,17 +1,18 @@
 import { rmSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { exitOnSignals, givenOptions, printReport, QUICK_RESULTS, RAW, writeResults } from '../committed-form.js'
+import { exitOnSignals, givenOptions, QUICK_RESULTS, RAW } from '../committed-form.js'
 import type { LineProcess } from '../line-process.js'
 import { load, machine } from '../machine.js'
 import { startNode } from '../measure.js'
 import { chosenNames } from '../question.js'
+import { printReport, writeResults } from '../report.js'
 import { installRivals, rivalVersions } from '../rivals.js'
 import { budgetUse } from './budget.js'
 import { type Cell, cellName, type FleetRun } from './cell.js'
 import { FLEET_CONTENDER_NAMES, type FleetContenderName, LEASE_MS } from './contenders.js'
 import type { FleetResults } from './fleet-report.js'
-import { CellFiles, cellGroups, fleetTables, fleetVerdicts } from './fleet-report.js'
+import { CellFiles, cellGroups, fleetReport } from './fleet-report.js'
 import { commandCounts, type Place, sentBetween, serverVersion, startServers, TOPOLOGIES, type Topology } from './servers.js'
 import { type FleetEffort, type FleetJob, type FleetStint, FULL, msOf, QUICK } from './stint.js'
 
@@ -108,7 +109,7 @@ async function run(): Promise<void> {
     rivals: rivalVersions(),
   } as const
   const results: FleetResults = { ...about, effort, loadBefore, loadAfter: load(), cells: cells.filter(({ runs }) => runs.length > 0) }
-  printReport(fleetTables(results), fleetVerdicts(results))
+  printReport(fleetReport(results))
   writeResults(resultsFile, results)
   rmSync(folder, { recursive: true })
 }

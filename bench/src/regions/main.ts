@@ -4,10 +4,10 @@ import { createLimiter, type SharedLimiter, tokenBucket } from 'sluicegate'
 import { redis } from 'sluicegate/redis'
 import { region as regionOf } from 'sluicegate/regions'
 import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
-import { RAW, writeResults } from '../committed-form.js'
+import { RAW } from '../committed-form.js'
 import { load, machine } from '../machine.js'
-import { tableText } from '../markdown.js'
-import { type RegionsResults, type WarmFigure, warmTable } from '../small-tables.js'
+import { printReport, writeResults } from '../report.js'
+import { type RegionsResults, regionsReport, type WarmFigure } from '../small-tables.js'
 
 const USAGE = `npm run bench:regions -- [--rounds N]
 
@@ -48,7 +48,7 @@ async function measure(): Promise<void> {
     const figures: WarmFigure[] = []
     for (const keys of KEYS) figures.push(await figureOf(alone, split, keys, [region, home]))
     const results: RegionsResults = { kind: 'regions', where, takesPerSecond: TAKES_PER_SECOND, figures }
-    console.log(tableText(warmTable(results)))
+    printReport(regionsReport(results))
     alone.close()
     split.close()
     if (rounds === ROUNDS) writeResults(`${RAW}regions.json`, results)

@@ -7,10 +7,10 @@ import { pipeline } from 'node:stream/promises'
 import { fileURLToPath } from 'node:url'
 import { createGzip } from 'node:zlib'
 import { Random } from 'sluicegate-testkit'
-import { givenOptions, RAW, writeResults } from '../committed-form.js'
+import { givenOptions, RAW } from '../committed-form.js'
 import { load, machine } from '../machine.js'
-import { tableText } from '../markdown.js'
-import { type ReplayFigure, type ReplayResults, replayTable } from '../small-tables.js'
+import { printReport, writeResults } from '../report.js'
+import { type ReplayFigure, type ReplayResults, replayReport } from '../small-tables.js'
 
 const USAGE = `npm run bench:replay -- [--lines N] [--rounds N]
 
@@ -60,7 +60,7 @@ async function measure(folder: string): Promise<void> {
   const figures: ReplayFigure[] = []
   for (const [log, file] of logs) figures.push(await figureOf(log, file, config))
   const results: ReplayResults = { kind: 'replay', where, lines, figures }
-  console.log(tableText(replayTable(results)))
+  printReport(replayReport(results))
   if (lines === LINES && rounds === ROUNDS) writeResults(`${RAW}replay.json`, results)
 }
 

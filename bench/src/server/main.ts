@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
-import { exitOnSignals, givenOptions, printReport, QUICK_RESULTS, RAW, writeResults } from '../committed-form.js'
+import { exitOnSignals, givenOptions, QUICK_RESULTS, RAW } from '../committed-form.js'
 import { load, machine } from '../machine.js'
 import { chosenNames } from '../question.js'
+import { printReport, writeResults } from '../report.js'
 import { measureGenerators } from './generators.js'
 import { measureGrpc, measureResp } from './measure-grpc.js'
 import { measureHttp } from './measure-http.js'
@@ -15,9 +16,8 @@ import {
   type ServerEffort,
   type ServerPart,
   type ServerResults,
-  serverTables,
-  serverVerdicts,
-} from './server-tables.js'
+  serverReport,
+} from './server-report.js'
 
 /** On each of four connections. */
 const OUTSTANDING = [1, 16, 64] as const
@@ -79,7 +79,7 @@ async function run(): Promise<void> {
   const generators = await part(parts, 'generators', () => measureGenerators(effort.generators))
   const startup = await part(parts, 'startup', () => measureStartup(effort.startup))
   const results: ServerResults = { ...about, loadAfter: load(), http, nginx, grpc, resp, rates, generators, startup }
-  printReport(serverTables(results), serverVerdicts(results))
+  printReport(serverReport(results))
   const kept = values.merge && !values.quick ? merged(JSON.parse(readFileSync(file, 'utf8')), results, parts) : results
   writeResults(file, kept)
 }

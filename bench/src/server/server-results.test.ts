@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { merged, type ServerResults } from './server-tables.js'
+import { merged, type ServerResults } from './server-report.js'
 
 const earlier = {
   kind: 'server',

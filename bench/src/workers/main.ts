@@ -1,11 +1,12 @@
 import { fileURLToPath } from 'node:url'
 import { WorkerRuntime } from 'sluicegate-testkit/workers/kept-storage.js'
-import { givenOptions, printReport, QUICK_RESULTS, RAW, writeResults } from '../committed-form.js'
+import { givenOptions, QUICK_RESULTS, RAW } from '../committed-form.js'
 import type { LineProcess } from '../line-process.js'
 import { load, machine } from '../machine.js'
 import { startNode } from '../measure.js'
 import type { Load, LoadJob } from '../middleware/load.js'
-import { type WorkersEffort, type WorkersResults, type WorkersRow, workersTable } from '../small-tables.js'
+import { printReport, writeResults } from '../report.js'
+import { type WorkersEffort, type WorkersResults, type WorkersRow, workersReport } from '../small-tables.js'
 import { WAYS, type Way, WITH_OBJECT, WORKER } from './worker.js'
 
 const LOAD = fileURLToPath(new URL('../middleware/load-subject.js', import.meta.url))
@@ -30,7 +31,7 @@ async function run(): Promise<void> {
   const loadBefore = load()
   const rows = await measured(effort)
   const results: WorkersResults = { kind: 'workers', machine: machine(), effort, loadBefore, loadAfter: load(), rows }
-  printReport([workersTable(results)], [])
+  printReport(workersReport(results))
   writeResults(file, results)
 }
 

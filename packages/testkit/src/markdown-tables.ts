@@ -7,28 +7,34 @@ export function markdownTable(head: Cells, rows: readonly Cells[], isFigures = f
   return [line(head), rule, ...rows.map(line)].join('\n')
 }
 
-/** Rows with their columns side by side: the head of each, and its cell of a row. */
+/** A cell, or the two of a column with its spread beside it. */
+export type Cell = string | readonly [median: string, quartiles: string]
+
+/** Rows with their columns side by side: the head of each, and its cell of a row. Cells of two get a second head, `quartiles`. */
 export function inColumns<Row>(
   rows: readonly Row[],
-  columns: Readonly<Record<string, (row: Row) => string>>,
+  columns: Readonly<Record<string, (row: Row) => Cell>>,
 ): { head: Cells; rows: Cells[] } {
-  return { head: Object.keys(columns), rows: rows.map((row) => Object.values(columns).map((cell) => cell(row))) }
+  const cells = rows.map((row) => Object.values(columns).map((cell) => cell(row)))
+  const head = Object.keys(columns).flatMap((name, i) => (Array.isArray(cells[0]?.[i]) ? [name, 'quartiles'] : [name]))
+  return { head, rows: cells.map((row) => row.flat()) }
 }
 
 /**
- * A page with each of the parts in its place, `<!-- MARK:NAME -->` to `<!-- /MARK -->`.
+ * A page with each of the parts in its place, `<!-- MARK:NAME -->` to `<!-- /MARK -->`; after `MARK-inline:` it stands within its line.
  *
- * @throws {Error} when a part has no place.
+ * @throws {Error} when a part has no place, unless they `mayLack` one.
  */
-export function filledPage(page: string, mark: string, parts: ReadonlyMap<string, string>): string {
-  const places = new RegExp(`(<!-- ${mark}:([\\w-]+) -->)[\\s\\S]*?(<!-- /${mark} -->)`, 'g')
+export function filledPage(page: string, mark: string, parts: ReadonlyMap<string, string>, mayLack = false): string {
+  const places = new RegExp(`(<!-- ${mark}(-inline)?:([\\w-]+) -->)[\\s\\S]*?(<!-- /${mark} -->)`, 'g')
   const left = new Set(parts.keys())
-  const filled = page.replace(places, (place, open: string, name: string, close: string) => {
+  const filled = page.replace(places, (place, open: string, inline: string | undefined, name: string, close: string) => {
     const part = parts.get(name)
     left.delete(name)
-    return part === undefined ? place : `${open}\n\n${part}\n\n${close}`
+    if (part === undefined) return place
+    return inline === undefined ? `${open}\n\n${part}\n\n${close}` : `${open}${part}${close}`
   })
-  if (left.size > 0) throw new Error(`the page has no place <!-- ${mark}:NAME --> for ${[...left].join(', ')}`)
+  if (left.size > 0 && !mayLack) throw new Error(`the page has no place <!-- ${mark}:NAME --> for ${[...left].join(', ')}`)
   return filled
 }
 

@@ -1,12 +1,42 @@
-import { inColumns } from 'sluicegate-testkit/markdown-tables.js'
-import type { Compared, OceanResult, Saved, SavedLab, ScenarioResult, SoakResult } from '../../../lab/dist/saved-runs.js'
-import type { OverTime, Panel } from '../chart.js'
-import { table } from '../markdown.js'
+import type { Compared, LabFiles, OceanResult, Saved, SavedLab, ScenarioResult, SoakResult } from '../../../lab/dist/saved-runs.js'
+import { type OverTime, overTimeSvg, type Panel, panelsSvg } from '../chart.js'
+import type { Report } from '../report.js'
 import { summaryOf } from '../samples.js'
+import { percent, type Table, tableOf } from '../table.js'
+
+/** The files of the lab, each with its name. */
+export type LabResults = { [Name in keyof LabFiles]: LabFiles[Name] & { readonly kind: Name } }[keyof LabFiles]
+
+const LAB = { pages: ['lab.md'], tables: [] }
+
+/** What a file of the lab says. */
+export function labReport(saved: LabResults): Report {
+  const { where } = saved
+  switch (saved.kind) {
+    case 'lab': {
+      const svg = () => panelsSvg('Rate against budget while parts of the system fail', where, scenarioPanels(saved))
+      return { ...LAB, tables: [scenarios(saved)], plots: { 'lab-scenarios': svg } }
+    }
+    case 'ocean': {
+      const svg = () => panelsSvg('Rate of three regions against their one budget', where, oceanPanels(saved))
+      return { ...LAB, tables: [oceanScenarios(saved)], plots: { 'lab-ocean': svg } }
+    }
+    case 'soak':
+      return { ...LAB, texts: { 'lab-soak': soakText(saved) }, plots: { 'lab-soak': () => overTimeSvg(soakOverTime(saved)) } }
+    case 'ocean-soak':
+      return { ...LAB, texts: { 'lab-ocean-soak': soakText(saved) } }
+    case 'many-servers':
+      return {
+        pages: ['many-servers.md'],
+        tables: [comparedWays(saved)],
+        plots: { 'many-servers': () => overTimeSvg(waysOverTime(saved)) },
+      }
+  }
+}
 
 /** Each scenario of the cluster once. */
-export function labFigures({ results, ...setting }: SavedLab<ScenarioResult>): string {
-  const { head, rows } = inColumns(results, {
+function scenarios({ results, ...setting }: SavedLab<ScenarioResult>): Table {
+  return tableOf({ name: 'lab-figures', below: settingText(setting) }, results, {
     scenario: ({ name }) => name,
     'answers/s': ({ perSecond }) => perSecond.toFixed(0),
     '99 %, ms': ({ p99Ms }) => p99Ms.toFixed(0),
@@ -17,11 +47,37 @@ export function labFigures({ results, ...setting }: SavedLab<ScenarioResult>): s
     'not admitted': ({ recovery }) => (recovery === null ? '' : String(recovery.lost)),
     'recovered after, s': ({ recovery }) => (recovery === null ? '' : secondsText(recovery.seconds)),
   })
-  return `${table(head, rows)}\n\n${settingText(setting)}`
+}
+
+/** Scenarios with three regions. */
+function oceanScenarios({ results, ...setting }: SavedLab<OceanResult>): Table {
+  return tableOf({ name: 'lab-ocean', below: settingText(setting) }, results, {
+    scenario: ({ name }) => name.replace('ocean: ', ''),
+    policy: ({ policy }) => policy,
+    '50 / 99 %, ms': ({ p50Ms, p99Ms }) => `${p50Ms.toFixed(1)} / ${p99Ms.toFixed(0)}`,
+    'calls to the home, a second and region': ({ homeCalls }) => homeCalls.toFixed(1),
+    'tokens over': ({ over }) => over.toFixed(0),
+    'allowed over': ({ allowedOver }) => allowedOver.toFixed(0),
+    'failed requests': ({ errors }) => String(errors),
+  })
+}
+
+/** Ways to hold one limit on many servers. */
+function comparedWays({ results, where }: SavedLab<Compared>): Table {
+  return tableOf({ name: 'ways', below: `${where}.` }, results, {
+    way: ({ way }) => way.title,
+    'budget used': ({ useWhole }) => percent(useWhole),
+    'with a dead node': ({ useDead }) => percent(useDead),
+    'worst key over, tokens': ({ result }) => result.over.toFixed(1),
+    '50 %, ms': ({ result }) => result.p50Ms.toFixed(1),
+    '99 %, ms': ({ result }) => result.p99Ms.toFixed(1),
+    'calls a request': ({ result }) => ((result.callsPerToken * result.allowed) / result.sent).toFixed(2),
+    'failed requests': ({ result }) => String(result.errors),
+  })
 }
 
 /** Scenarios in random order: what became of all of them. */
-export function labSoak({ results, ...setting }: SavedLab<SoakResult>): string {
+function soakText({ results, ...setting }: SavedLab<SoakResult>): string {
   const times = results.flatMap(({ recovery }) => recovery?.seconds ?? [])
   const recovered =
     times.length === 0
@@ -36,50 +92,20 @@ export function labSoak({ results, ...setting }: SavedLab<SoakResult>): string {
   return `${setting.minutes} minutes, ${results.length} scenarios, ${counts}, **${violations} violations**. ${over}${recovered}. ${settingText(setting)}`
 }
 
-/** Scenarios with three regions. */
-export function oceanFigures({ results, ...setting }: SavedLab<OceanResult>): string {
-  const { head, rows } = inColumns(results, {
-    scenario: ({ name }) => name.replace('ocean: ', ''),
-    policy: ({ policy }) => policy,
-    '50 / 99 %, ms': ({ p50Ms, p99Ms }) => `${p50Ms.toFixed(1)} / ${p99Ms.toFixed(0)}`,
-    'calls to the home, a second and region': ({ homeCalls }) => homeCalls.toFixed(1),
-    'tokens over': ({ over }) => over.toFixed(0),
-    'allowed over': ({ allowedOver }) => allowedOver.toFixed(0),
-    'failed requests': ({ errors }) => String(errors),
-  })
-  return `${table(head, rows)}\n\n${settingText(setting)}`
-}
-
-/** Ways to hold one limit on many servers. */
-export function comparedWays({ results, where }: SavedLab<Compared>): string {
-  const percent = (share: number): string => `${(share * 100).toFixed(0)} %`
-  const { head, rows } = inColumns(results, {
-    way: ({ way }) => way.title,
-    'budget used': ({ useWhole }) => percent(useWhole),
-    'with a dead node': ({ useDead }) => percent(useDead),
-    'worst key over, tokens': ({ result }) => result.over.toFixed(1),
-    '50 %, ms': ({ result }) => result.p50Ms.toFixed(1),
-    '99 %, ms': ({ result }) => result.p99Ms.toFixed(1),
-    'calls a request': ({ result }) => ((result.callsPerToken * result.allowed) / result.sent).toFixed(2),
-    'failed requests': ({ result }) => String(result.errors),
-  })
-  return `${table(head, rows)}\n\n${where}.`
-}
-
 /** The rate of each scenario, small, beside those of the others. */
-export function scenarioPanels({ results }: SavedLab<ScenarioResult>): Panel[] {
+function scenarioPanels({ results }: SavedLab<ScenarioResult>): Panel[] {
   return results.map(({ name, plot, marks }) => ({ title: name, xs: plot.xs, ys: plot.admitted, budget: plot.budget, marks }))
 }
 
 /** What each region admitted, and all of them together. */
-export function oceanPanels({ results }: SavedLab<OceanResult>): Panel[] {
+function oceanPanels({ results }: SavedLab<OceanResult>): Panel[] {
   return results.map(({ name, plot, marks }) => {
     const ys = plot.xs.map((_, i) => sumOf(plot.byRegion, (each) => each[i] ?? 0))
     return { title: name, xs: plot.xs, ys, parts: plot.byRegion, budget: plot.budget, marks }
   })
 }
 
-export function soakOverTime({ where, results }: SavedLab<SoakResult>): OverTime {
+function soakOverTime({ where, results }: SavedLab<SoakResult>): OverTime {
   return {
     title: 'Worst key of each scenario of the soak',
     subtitle: where,
@@ -93,7 +119,7 @@ export function soakOverTime({ where, results }: SavedLab<SoakResult>): OverTime
   }
 }
 
-export function waysOverTime({ where, results }: SavedLab<Compared>): OverTime {
+function waysOverTime({ where, results }: SavedLab<Compared>): OverTime {
   const [first] = results
   const seconds = Math.floor(Math.min(...results.map(({ result }) => result.plot.xs.at(-1) ?? 0)))
   const xs = Array.from({ length: seconds }, (_, i) => i)
