@@ -52,7 +52,7 @@ const PLAIN_DATA =
 
 /** What every extension of the library imports: the files of its public names that all limiters share, checks, messages and state of the process. */
 const CONTRACT =
-  'limiter|key|awaitable|errors|create-limiter|decision/(?:decision|permit|reservation|settled-takes)|policy/(?:policy|policy-options|single-policy)|time/(?:clock|duration)|options/[^/]*|arguments|shown|once-in-process|warn-once|dropped-promise'
+  'limiter|key|awaitable|errors|create-limiter|holds/(?:hold|metered)|decision/(?:decision|permit|reservation|settled-takes)|policy/(?:policy|policy-options|single-policy)|time/(?:clock|duration)|options/[^/]*|arguments|shown|once-in-process|warn-once|dropped-promise'
 const TIMERS = 'waiting/(?:abort-watch|alarm|due-heap)'
 
 /** Folders of the library that could be packages, and what each imports beside the contract. */

@@ -92,17 +92,19 @@ export function uncountedHold(decision: Decision): Hold {
 }
 
 /** The same work, whose pieces all pass. */
-export function passingHold(hold: Hold, decision: Decision): Hold {
+export function passingHold(hold: Hold<Awaitable<boolean>>, decision: Decision): Hold {
   const passing = uncountedHold(decision)
+  const { add: pass, close: end } = passing
   const add = (cost: number): boolean => {
     ignore(hold.add(cost))
-    return passing.add(cost)
+    return pass(cost)
   }
   const close = (cost?: number): Decision => {
-    passing.close()
+    end()
     return hold.close(cost)
   }
-  return { ...passing, add, close, [Symbol.dispose]: () => void close() }
+  // Not copied: what is used changes.
+  return Object.assign(passing, { add, close, [Symbol.dispose]: () => void close() })
 }
 
 const OPTIONS: readonly string[] = ['expect', 'most', 'ttl', 'over'] satisfies (keyof OpenOptions)[]

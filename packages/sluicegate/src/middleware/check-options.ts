@@ -2,6 +2,7 @@ import { checkedBan } from '../ban-options.js'
 import { holdsPermits } from '../decision/permit.js'
 import { PolicyError } from '../errors.js'
 import { checkHeaderOptions, checkUnit } from '../headers/header-writer.js'
+import { checkMetered, meteredBy } from '../holds/metered.js'
 import { asGiven, checkBoolean, checkFunction, checkOneOf, isInteger } from '../options/option-checks.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
@@ -45,7 +46,11 @@ export function checkFunctions<Request>({ skip, onDenied }: MiddlewareOptions<Re
 /** The options of each limit, checked before anything is made of them. @throws {PolicyError} */
 export function checkedLimits<Request>(given: MiddlewareOptions<Request>): readonly LimitOptions<Request>[] {
   const options = checkOptionNames(given)
-  const { limits } = options
+  const { limits, counts = 'all' } = options
+  const isMetered = ({ cost }: LimitOptions<Request>): boolean => meteredBy(cost) !== undefined
+  if (counts !== 'all' && (limits ?? [options]).every((limit) => isMetered(Object(limit)))) {
+    throw new PolicyError('OPTION_INVALID', 'counts', counts, 'has nothing to give back: a metered request costs what its handler adds')
+  }
   if (limits === undefined) {
     checkLimit(options)
     return [options]
@@ -118,12 +123,16 @@ export function isRefunding<Request>({ algorithm }: Policy, counts: Counts<Reque
 }
 
 /**
- * Whether the middleware has to see the end of responses: to refund requests that do not count, or to release permits of `concurrency`. Not known
- * here for policies that are chosen for each request.
+ * Whether the middleware has to see the end of responses: to refund requests that do not count, to release permits of `concurrency`, or to close
+ * holds. Not known here for policies and costs that are chosen for each request.
  */
 export function needsResponse<Request>(options: MiddlewareOptions<Request>): boolean {
   const { counts = 'all', limits = [options] } = options
-  return counts !== 'all' || limits.map(policyIn).some((policy) => policy !== undefined && holdsPermits(policy))
+  const isHeld = ({ cost, ...limit }: LimitOptions<Request>): boolean => {
+    const policy = policyIn(limit as LimitOptions<Request>)
+    return meteredBy(cost) !== undefined || (policy !== undefined && holdsPermits(policy))
+  }
+  return counts !== 'all' || limits.some(isHeld)
 }
 
 function checkLimit<Request>(limit: LimitOptions<Request>): void {
@@ -139,8 +148,10 @@ function checkLimit<Request>(limit: LimitOptions<Request>): void {
   if (limiter !== undefined && typeof limiter !== 'function' && !isLimiter(limiter)) {
     throw new PolicyError('OPTION_INVALID', 'limiter', limiter, 'must be a limiter such as createLimiter(policy)')
   }
-  if (typeof cost !== 'function' && !isInteger(cost, 0)) {
-    throw new PolicyError('COST_INVALID', 'cost', cost, 'must be an integer >= 0 or a function of the request')
+  const metered = meteredBy(cost)
+  if (metered !== undefined) checkMetered(metered, typeof limiter === 'object' ? limiter : undefined)
+  else if (typeof cost !== 'function' && !isInteger(cost, 0)) {
+    throw new PolicyError('COST_INVALID', 'cost', cost, "must be an integer >= 0, 'metered' or a function of the request")
   }
   checkBoolean('shadow', shadow)
   checkOneOf('problem', problem, PROBLEMS)

@@ -3,6 +3,8 @@ import type { Decision } from '../decision/decision.js'
 import { type After, isPermit, keptPermit, type Permit, renew } from '../decision/permit.js'
 import type { Reservation } from '../decision/reservation.js'
 import type { QuotaUnit } from '../headers/quota.js'
+import { type OpenOptions, passingHold, uncountedHold } from '../holds/hold.js'
+import { type AnyHold, closeQuietly, isHold, keptHold } from '../holds/metered.js'
 import { passing } from '../layers/shadow-limiter.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
@@ -27,17 +29,20 @@ export class LimitResult {
   /** The policy that decided. */
   readonly policy: Policy
   readonly decision: Decision
+  /** Of work whose cost is known only afterwards: how its hold was opened. */
+  private readonly metered: OpenOptions | undefined
   /** What was charged; undefined once it is settled or undone. */
   private charged: Reservation<When> | undefined
   private mayNotCount = false
   private cancelRenewal: (() => void) | undefined
 
-  constructor(limit: ResultLimit, key: Key, cost: number, policy: Policy, decision: Decision) {
+  constructor(limit: ResultLimit, key: Key, cost: number, policy: Policy, decision: Decision, metered?: OpenOptions) {
     this.limit = limit
     this.key = key
     this.cost = cost
     this.policy = policy
     this.decision = decision
+    this.metered = metered
   }
 
   /** Records a charge. @param mayNotCount whether the request may turn out not to count. */
@@ -68,25 +73,36 @@ export class LimitResult {
     return this.limit.shadow ? passing(this.decision) : this.decision
   }
 
+  /** The hold of metered work, for the handler of a request that passes: one that counts nothing where the limiter gave none. */
+  get hold(): AnyHold | undefined {
+    if (this.metered === undefined) return undefined
+    const { decision, passing: passed } = this
+    const own = this.charged?.decision ?? decision
+    if (!isHold(own)) return uncountedHold(passed)
+    return own.allowed ? own : passingHold(own, passed)
+  }
+
   /** Whether {@link settle} has to be called after the response. */
   get needsSettling(): boolean {
-    return this.charged !== undefined && (this.mayNotCount || this.holdsPermit)
+    return this.charged !== undefined && (this.mayNotCount || this.isHeld)
   }
 
-  /** Whether a permit is held, which expires unless it is renewed. */
-  get holdsPermit(): boolean {
-    return this.charged !== undefined && isPermit(this.charged.decision)
-  }
-
-  /** Renews a permit until {@link stopRenewing} or {@link settle}. */
-  renewPermit(after: After): void {
-    const { limit, key } = this
+  /** Whether a permit or a hold is held, which ends unless it is renewed. */
+  get isHeld(): boolean {
     const decision = this.charged?.decision
-    if (decision === undefined || this.cancelRenewal !== undefined || !isPermit(decision)) return
-    this.cancelRenewal = keptPermit(decision, limit.limiter, key, after)
+    return decision !== undefined && (isPermit(decision) || isHold(decision))
   }
 
-  /** From now on a permit expires after its time to live, unless it is renewed again. */
+  /** Renews what is held until {@link stopRenewing} or {@link settle}. */
+  renew(after: After): void {
+    const { limit, key, metered } = this
+    const decision = this.charged?.decision
+    if (decision === undefined || this.cancelRenewal !== undefined) return
+    if (isPermit(decision)) this.cancelRenewal = keptPermit(decision, limit.limiter, key, after)
+    else if (metered !== undefined && isHold(decision)) this.cancelRenewal = keptHold(decision, metered, after)
+  }
+
+  /** From now on it ends after its time to live, unless it is renewed again. */
   stopRenewing(): void {
     const decision = this.charged?.decision
     this.cancelRenewal?.()
@@ -94,14 +110,16 @@ export class LimitResult {
     if (decision !== undefined && isPermit(decision)) renew(decision)
   }
 
-  /** The response has ended: a permit is released; what a request that does not count has charged goes back, as far as it is still owed. */
+  /** The response has ended: a permit is released, a hold closed; what a request that does not count has charged goes back, as far as it is still owed. */
   settle(counts: boolean): void {
     const { charged } = this
     if (charged === undefined) return
     this.charged = undefined
     this.cancelRenewal?.()
+    const { decision } = charged
     if (!counts && this.mayNotCount) giveBack(charged)
-    else if (isPermit(charged.decision)) release(charged.decision)
+    else if (isPermit(decision)) release(decision)
+    else closeQuietly(decision)
   }
 
   /** Gives the charge back at once, because the request does not pass after all. */

@@ -5,6 +5,8 @@ import { type Reservation, uncharged } from '../decision/reservation.js'
 import { takeOf } from '../decision/settled-takes.js'
 import { StoreError } from '../errors.js'
 import type { QuotaUnit } from '../headers/quota.js'
+import type { OpenOptions } from '../holds/hold.js'
+import { isHold, type Metered, meteredBy, openOf } from '../holds/metered.js'
 import type { RequestFacts } from '../keys/key-reader.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
@@ -27,7 +29,7 @@ export interface LimitParts<Request> {
   readonly key: KeySource<Request>
   /** Undefined: denied, with a warning. */
   readonly onMissingKey: MissingKey<Request> | undefined
-  readonly cost: number | ((request: Request, facts: RequestFacts) => Awaitable<number>)
+  readonly cost: number | Metered | ((request: Request, facts: RequestFacts) => Awaitable<number | Metered>)
   readonly shadow: boolean
   readonly unit: QuotaUnit | undefined
   readonly problem: ProblemKind | undefined
@@ -44,7 +46,10 @@ export interface LimitParts<Request> {
 export interface Charge<Request> {
   readonly limit: Limit<Request>
   readonly key: Key
+  /** Of metered work what is expected, where that is said. */
   readonly cost: number
+  /** Of a cost that is known only afterwards: how to open the hold. */
+  readonly metered: OpenOptions | undefined
 }
 
 /** Finds what a request takes: a limit, or limits by a policy that is chosen for each request. */
@@ -89,14 +94,14 @@ export class Limit<Request> implements ResultLimit, ChargeSource<Request> {
 
   chargeFor(facts: RequestFacts, request: Request): Awaitable<Charge<Request> | undefined> {
     const { cost } = this.parts
-    if (typeof cost === 'number') return this.chargeOf(cost, facts, request)
+    if (typeof cost !== 'function') return this.chargeOf(cost, facts, request)
     const found = cost(request, facts)
     return isPromise(found) ? this.chargeLater(found, facts, request) : this.chargeOf(found, facts, request)
   }
 
   /** What a take would decide, without taking; undefined where the limiter does not answer at once and by itself. */
-  preview({ key, cost }: Charge<Request>): LimitResult | undefined {
-    if (!this.peeksAtOnce) return undefined
+  preview({ key, cost, metered }: Charge<Request>): LimitResult | undefined {
+    if (!this.peeksAtOnce || metered !== undefined) return undefined
     try {
       const decision = this.limiter.peek(key, cost)
       if (isPromise(decision)) {
@@ -116,17 +121,18 @@ export class Limit<Request> implements ResultLimit, ChargeSource<Request> {
 
   take(charge: Charge<Request>, request: Request): Awaitable<LimitResult> {
     const { limiter, parts } = this
+    const { key, cost, metered } = charge
     this.note(charge, request)
     return this.resultOf(
       charge,
       request,
-      asked(() => takeOf(limiter, charge.key, charge.cost, parts.nowMs)),
+      asked(() => (metered === undefined ? takeOf(limiter, key, cost, parts.nowMs) : openOf(limiter, key, metered))),
     )
   }
 
   /** As {@link take}, but the bare decision where it allows and there is nothing else to know. Nearly every request takes this path. */
   takePlain(charge: Charge<Request>, request: Request): Decision | Awaitable<LimitResult> {
-    if (!this.isPlain) return this.take(charge, request)
+    if (!this.isPlain || charge.metered !== undefined) return this.take(charge, request)
     this.note(charge, request)
     let answer: Awaitable<Decision>
     try {
@@ -147,14 +153,23 @@ export class Limit<Request> implements ResultLimit, ChargeSource<Request> {
     return this.policy
   }
 
-  private chargeOf(cost: number, facts: RequestFacts, request: Request): Awaitable<Charge<Request> | undefined> {
+  private chargeOf(cost: number | Metered, facts: RequestFacts, request: Request): Awaitable<Charge<Request> | undefined> {
     if (cost === 0) return undefined
     const key = this.parts.keyOf(facts, request)
     if (isPromise<Key | undefined>(key)) return this.chargeOnceKnown(key, cost, facts, request)
-    return key === undefined ? this.chargeWithoutKey(cost, facts, request) : { limit: this, key, cost }
+    return key === undefined ? this.chargeWithoutKey(cost, facts, request) : this.chargeTo(key, cost)
   }
 
-  private chargeWithoutKey(cost: number, facts: RequestFacts, request: Request): Awaitable<Charge<Request> | undefined> {
+  private chargeTo(key: Key, cost: number | Metered): Charge<Request> {
+    if (typeof cost === 'number') return { limit: this, key, cost, metered: undefined }
+    const metered = meteredBy(cost)
+    const expect = metered?.expect
+    // What is no cost at all is refused by the limiter.
+    const tokens = metered === undefined ? (cost as unknown as number) : typeof expect === 'number' ? expect : 1
+    return { limit: this, key, cost: tokens, metered }
+  }
+
+  private chargeWithoutKey(cost: number | Metered, facts: RequestFacts, request: Request): Awaitable<Charge<Request> | undefined> {
     const { onMissingKey } = this.parts
     if (onMissingKey === 'skip' || this.shadow) return undefined
     const keyless = new KeylessRequest(this.policy, this.parts.key as KeySource<never>)
@@ -162,21 +177,21 @@ export class Limit<Request> implements ResultLimit, ChargeSource<Request> {
     if (typeof onMissingKey !== 'function') throw keyless
     return chained(onMissingKey(facts, request), (key) => {
       if (key === undefined) throw keyless
-      return { limit: this, key, cost }
+      return this.chargeTo(key, cost)
     })
   }
 
-  private chargeLater(cost: Promise<number>, facts: RequestFacts, request: Request): Promise<Charge<Request> | undefined> {
+  private chargeLater(cost: Promise<number | Metered>, facts: RequestFacts, request: Request): Promise<Charge<Request> | undefined> {
     return cost.then((found) => this.chargeOf(found, facts, request))
   }
 
   private chargeOnceKnown(
     key: Promise<Key | undefined>,
-    cost: number,
+    cost: number | Metered,
     facts: RequestFacts,
     request: Request,
   ): Promise<Charge<Request> | undefined> {
-    return key.then((found) => (found === undefined ? this.chargeWithoutKey(cost, facts, request) : { limit: this, key: found, cost }))
+    return key.then((found) => (found === undefined ? this.chargeWithoutKey(cost, facts, request) : this.chargeTo(found, cost)))
   }
 
   private note({ key }: Charge<Request>, request: Request): void {
@@ -200,16 +215,16 @@ export class Limit<Request> implements ResultLimit, ChargeSource<Request> {
     return this.undecided(error, charge, request)
   }
 
-  private decided(reservation: Reservation<When>, { key, cost }: Charge<Request>, request: Request): LimitResult {
+  private decided(reservation: Reservation<When>, { key, cost, metered }: Charge<Request>, request: Request): LimitResult {
     const { decision } = reservation
     // A denial in shadow mode is not charged. A decision without the store is charged to this process's share at most, and reported to the
     // store later: nothing of it comes back.
-    const isCharged = decision.allowed && !decision.wouldDeny && (decision.source !== 'outage' || isPermit(decision))
+    const isCharged = decision.allowed && !decision.wouldDeny && (decision.source !== 'outage' || isPermit(decision) || isHold(decision))
     try {
       const chosen = decision.source === 'outage' ? this.chosenInOutage(decision, undefined, request) : decision
-      const result = new LimitResult(this, key, cost, this.policyOf(key), chosen)
+      const result = new LimitResult(this, key, cost, this.policyOf(key), chosen, metered)
       if (!isCharged) return result
-      result.charge(reservation, this.parts.isRefunding)
+      result.charge(reservation, this.parts.isRefunding && metered === undefined)
       if (!chosen.allowed) result.undo()
       return result
     } catch (error) {
@@ -220,9 +235,9 @@ export class Limit<Request> implements ResultLimit, ChargeSource<Request> {
   }
 
   /** The limiter threw: an outage if it is a `StoreError`, otherwise misuse, which is rethrown. */
-  private undecided(error: unknown, { key, cost }: Charge<Request>, request: Request): LimitResult {
+  private undecided(error: unknown, { key, cost, metered }: Charge<Request>, request: Request): LimitResult {
     if (!(error instanceof StoreError)) throw error
-    return new LimitResult(this, key, cost, this.policy, this.chosenInOutage(undecidedDenial(this.policy), error, request))
+    return new LimitResult(this, key, cost, this.policy, this.chosenInOutage(undecidedDenial(this.policy), error, request), metered)
   }
 
   private chosenInOutage(decision: Decision, error: StoreError | undefined, request: Request): Decision {

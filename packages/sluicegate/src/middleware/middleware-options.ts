@@ -5,6 +5,8 @@ import { PolicyError, type StoreError } from '../errors.js'
 import type { HeaderOptions, HeaderVersion } from '../headers/header-writer.js'
 import type { QuotaUnit } from '../headers/quota.js'
 import type { RequestFacts } from '../keys/key-reader.js'
+import type { OpenOptions } from '../holds/hold.js'
+import type { AnyHold, Metered } from '../holds/metered.js'
 import type { WITHIN } from '../layers/shadow-limiter.js'
 import type { Key } from '../limiter.js'
 import type { NoPolicy, Policy } from '../policy/policy.js'
@@ -62,12 +64,15 @@ export interface LimitOptions<Request> extends NoPolicy {
    */
   readonly onMissingKey?: MissingKeyOption<Request>
   /**
-   * Tokens that a request takes, an integer >= 0. With 0 a request passes uncounted.
+   * Tokens that a request takes, an integer >= 0. With 0 a request passes uncounted. `'metered'`, or what {@link OpenOptions} say, where the
+   * cost is known only afterwards: the request opens a hold, which `holdOf(request)` gives to its handler. It is renewed until the response ends,
+   * in any way, and closed then.
    *
    * @defaultValue `1`
    * @example rateLimit({ policy, cost: (request) => (request.method === 'POST' ? 5 : 1) })
+   * @example rateLimit({ policy, cost: { most: 4_096, over: 'wait' } })
    */
-  readonly cost?: number | ((request: Request, facts: RequestFacts) => Awaitable<number>)
+  readonly cost?: number | Metered | ((request: Request, facts: RequestFacts) => Awaitable<number | Metered>)
   /**
    * Requests are counted and all of them pass. Headers do not mention the limit; `onDenied` is called.
    *
@@ -216,6 +221,8 @@ export interface MiddlewareLimiter {
   /** What a take would decide. Called only where several limits apply; once it answered by a promise it is not called again. */
   peek(key: Key, cost?: number): Awaitable<Decision>
   refund(key: Key, tokens: number): Awaitable<Decision>
+  /** Of metered requests. */
+  open?(key: Key, options?: OpenOptions): Awaitable<AnyHold>
 }
 
 /** A decision that was made without the store. */

@@ -18,6 +18,7 @@ import { type LimitEnvironment, limitsOf, readersOf } from './limits.js'
 import type { MiddlewareOptions } from './middleware-options.js'
 import { MisuseWatch, type ReceivedFacts } from './misuse-watch.js'
 import { countsOf, type Settle, settleOf } from './settle.js'
+import { giveHolds } from './hold-of.js'
 import { longestDelay, TakeAll } from './several-limits.js'
 
 /** The request passes to its handler. */
@@ -51,7 +52,7 @@ const processWatch = /* @__PURE__ */ onceInProcess('misuse watch', () => new Mis
  * 5. `onDenied` is called with denials in shadow mode.
  * 6. Headers are written, and the request passes, at once or after a delay, or
  * 7. is denied with a response.
- * 8. After the response the adapter calls `settle`: permits are released, and requests that do not count are refunded (`settle.ts`).
+ * 8. After the response the adapter calls `settle`: permits are released, holds closed, and requests that do not count are refunded (`settle.ts`).
  *
  * Every step returns at once if what it calls does, so that a limiter in memory decides without a promise. Such steps call a method named
  * `...Later` with a promise: a closure in the step itself would be allocated for every request.
@@ -199,6 +200,7 @@ export class Middleware<Request> {
     const headers = this.writer.writeAll(shown)
     const denying = shown.filter(({ denies }) => denies)
     if (denying.length > 0) return this.deny(denialOf(denying, false), headers, request)
+    giveHolds(request, results)
     const open = results.filter(({ needsSettling }) => needsSettling)
     const settle = open.length === 0 ? undefined : settleOf(open, (status) => this.counts(status, request), this.afterRenewal)
     const pass: Pass = { passes: true, headers, decision: strictestOf(results)?.decision, settle }

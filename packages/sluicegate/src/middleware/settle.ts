@@ -5,7 +5,7 @@ import { warnProcess } from '../warn-once.js'
 import type { LimitResult } from './limit-result.js'
 import type { Counts } from './middleware-options.js'
 
-/** Called by an adapter after the response: releases permits, and refunds what does not count. */
+/** Called by an adapter after the response: releases permits, closes holds, and refunds what does not count. */
 export interface Settle {
   /**
    * With the status, or undefined if the client had gone before the response ended. It throws or rejects with what `counts` does. Further
@@ -13,7 +13,7 @@ export interface Settle {
    */
   (status: number | undefined): Awaitable<void>
   /**
-   * Present where permits are held: renews them until then, or until the returned function is called. For callers that are certain to notice the end
+   * Present where permits or holds are held: renews them until then, or until the returned function is called. For callers that are certain to notice the end
    * of the response.
    */
   readonly keep?: () => () => void
@@ -28,8 +28,8 @@ export function settleOf(results: readonly LimitResult[], counts: (status: numbe
   const settle = (status: number | undefined): Awaitable<void> => {
     if (isSettled) return undefined
     isSettled = true
-    // Permits are released at once, whatever `counts` will return.
-    for (const result of results) if (result.holdsPermit) result.settle(true)
+    // What is held is released at once, whatever `counts` will return.
+    for (const result of results) if (result.isHeld) result.settle(true)
     if (status === undefined) return settleAll(results, true)
     let found: Awaitable<boolean>
     try {
@@ -43,10 +43,10 @@ export function settleOf(results: readonly LimitResult[], counts: (status: numbe
       (error) => settleFailed(results, error),
     )
   }
-  if (!results.some(({ holdsPermit }) => holdsPermit)) return settle
+  if (!results.some(({ isHeld }) => isHeld)) return settle
   return Object.assign(settle, {
     keep: () => {
-      for (const result of results) result.renewPermit(after)
+      for (const result of results) result.renew(after)
       return () => {
         for (const result of results) result.stopRenewing()
       }

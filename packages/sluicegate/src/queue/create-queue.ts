@@ -1,6 +1,6 @@
 import type { Awaitable } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
-import type { Key, WaitOptions } from '../limiter.js'
+import type { Key, KeysByName, WaitOptions } from '../limiter.js'
 import { onceInProcess } from '../once-in-process.js'
 import { asGiven } from '../options/option-checks.js'
 import type { Policy } from '../policy/policy.js'
@@ -81,13 +81,13 @@ export abstract class QueuedLimiter extends ShownLimiter<Policy> implements Queu
     return queueOf(this)
   }
 
-  run<Result>(key: Key, fn: (job: RunningJob) => Result, options?: RunOptions): Promise<Awaited<Result>> {
+  run<Result>(key: Key | KeysByName, fn: (job: RunningJob) => Result, options?: RunOptions): Promise<Awaited<Result>> {
     return this.queue.run(key, fn, options)
   }
 
   wrap<This, Args extends unknown[], Result>(
     fn: (this: This, ...args: Args) => Result,
-    options?: WrapOptions<Args>,
+    options?: WrapOptions<Args, Result>,
   ): (this: This, ...args: Args) => Promise<Awaited<Result>> {
     return this.queue.wrap(fn, options)
   }

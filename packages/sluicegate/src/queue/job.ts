@@ -5,6 +5,7 @@ import { type After, isPermit, keptPermit } from '../decision/permit.js'
 import type { Reservation } from '../decision/reservation.js'
 import { droppable } from '../dropped-promise.js'
 import { PolicyError, StoreError } from '../errors.js'
+import { closeQuietly, isHold, keptHold } from '../holds/metered.js'
 import type { Key } from '../limiter.js'
 import type { AbortWatch } from '../waiting/abort-watch.js'
 import type { Due } from '../waiting/due-heap.js'
@@ -60,7 +61,7 @@ export interface RunningHost {
   /** {@link after}, with timers that do not keep the process alive. */
   readonly afterUnheld: After
   /** The job's place is free again. Called once. */
-  ended(isSuccess: boolean): void
+  ended(job: Job, isSuccess: boolean): void
 }
 
 /**
@@ -83,10 +84,10 @@ export function runAdmitted(job: Job, reservation: Reservation<When>, host: Runn
     untime?.()
     unwatch?.()
     letGo()
-    host.ended(isSuccess)
+    host.ended(job, isSuccess)
   }
   try {
-    letGo = held(job.key, decision, host)
+    letGo = held(job, decision, host)
     if (timeoutMs !== Number.POSITIVE_INFINITY) {
       untime = host.after(timeoutMs, () => {
         const error = new QueueError('TIMEOUT', `still running after ${timeoutMs} ms`, job.key, decision)
@@ -107,7 +108,8 @@ export function runAdmitted(job: Job, reservation: Reservation<When>, host: Runn
       job.reject(signal.reason)
       controller.abort(signal.reason)
     })
-  const context: RunningJob = { signal: controller.signal, decision, settle: settling(reservation) }
+  const hold = isHold(decision) ? decision : undefined
+  const context: RunningJob = { signal: controller.signal, decision, hold, settle: settling(reservation) }
   // A function that throws rejects like one whose promise does.
   new Promise((resolve) => resolve(job.fn(context))).then(
     (value) => {
@@ -122,7 +124,14 @@ export function runAdmitted(job: Job, reservation: Reservation<When>, host: Runn
 }
 
 /** Keeps what the decision holds from running out, until the returned function is called. */
-function held(key: Key, decision: Decision, { limiter, afterUnheld }: RunningHost): () => void {
+function held({ key, settings }: Job, decision: Decision, { limiter, afterUnheld }: RunningHost): () => void {
+  if (typeof settings.cost !== 'number' && isHold(decision)) {
+    const unkeep = keptHold(decision, settings.cost, afterUnheld)
+    return () => {
+      unkeep()
+      closeQuietly(decision)
+    }
+  }
   if (!isPermit(decision)) return () => {}
   const unkeep = keptPermit(decision, limiter, key, afterUnheld)
   return () => {

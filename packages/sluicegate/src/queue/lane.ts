@@ -3,11 +3,12 @@ import type { Decision } from '../decision/decision.js'
 import { isPermit } from '../decision/permit.js'
 import type { Reservation } from '../decision/reservation.js'
 import { takeOf, waitOf } from '../decision/settled-takes.js'
+import { openOf } from '../holds/metered.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import { type Due, DueHeap } from '../waiting/due-heap.js'
 import type { Job, Rank } from './job.js'
-import type { QueueLimiter } from './queue-options.js'
+import type { Cost, QueueLimiter } from './queue-options.js'
 import { QueueError } from './work-queue.js'
 
 /** Concurrent takes of one key, for limiters that answer later. */
@@ -54,13 +55,13 @@ export class Lane implements Due {
   takes = 0
   private readonly turns = new DueHeap<Rank>()
   /** How many jobs have each cost. */
-  private readonly costs = new Map<number, number>()
+  private readonly costs = new Map<Cost, number>()
   private readonly host: LaneHost
   private mostTakes = 1
   private looks = 0
   /** Whether a take would be denied: the last decision left too few tokens. */
   private isSpent = false
-  private waiting: { readonly controller: AbortController; readonly cost: number } | undefined
+  private waiting: { readonly controller: AbortController; readonly cost: Cost } | undefined
   private cancelSleep: (() => void) | undefined
   private readonly nowMs = (): number => this.host.nowMs()
 
@@ -105,11 +106,11 @@ export class Lane implements Due {
     const job = this.first as Job
     const { cost } = job.settings
     try {
-      if (this.isSpent) {
-        this.wait(job)
+      if (this.isSpent && typeof cost === 'number') {
+        this.wait(job, cost)
         return
       }
-      const answer = takeOf(this.host.limiter, this.key, cost, this.nowMs)
+      const answer = typeof cost === 'number' ? takeOf(this.host.limiter, this.key, cost, this.nowMs) : openOf(this.host.limiter, this.key, cost)
       if (isPromise(answer)) this.takeLater(answer, cost)
       else this.taken(answer, cost)
     } catch (error) {
@@ -126,7 +127,13 @@ export class Lane implements Due {
     this.cancelSleep = undefined
   }
 
-  private takeLater(answer: Promise<Reservation<When>>, cost: number): void {
+  /** A hold of the key has closed: the lane does not sleep on. */
+  wake(): void {
+    this.cancelSleep?.()
+    this.cancelSleep = undefined
+  }
+
+  private takeLater(answer: Promise<Reservation<When>>, cost: Cost): void {
     const over = (): void => {
       this.takes--
       this.host.keepPlaces(-1)
@@ -149,16 +156,17 @@ export class Lane implements Due {
       .then(() => this.host.changed(this))
   }
 
-  private taken(reservation: Reservation<When>, cost: number): void {
+  private taken(reservation: Reservation<When>, cost: Cost): void {
     const { decision } = reservation
     if (decision.allowed) this.looks = 0
-    this.mostTakes = decision.allowed ? Math.max(1, Math.min(MOST_TAKES, Math.floor(decision.remaining / cost))) : 1
+    // What each hold will be is not known.
+    const fitting = typeof cost === 'number' ? Math.floor(decision.remaining / cost) : 1
+    this.mostTakes = decision.allowed ? Math.max(1, Math.min(MOST_TAKES, fitting)) : 1
     this.answered(reservation, cost)
   }
 
   /** @param maxWaitMs the job's own ends by a timer of the queue in any case. */
-  private wait(job: Job, maxWaitMs = Math.max(0, job.deadlineMs - this.host.nowMs())): void {
-    const { cost } = job.settings
+  private wait(job: Job, cost: number, maxWaitMs = Math.max(0, job.deadlineMs - this.host.nowMs())): void {
     const controller = new AbortController()
     const { signal } = controller
     this.waiting = { controller, cost }
@@ -190,7 +198,7 @@ export class Lane implements Due {
   }
 
   /** @param waitedMs for how long at most the limiter was asked to wait, if it was: a denial then says that it would take too long. */
-  private answered(reservation: Reservation<When>, cost: number, waitedMs?: number): void {
+  private answered(reservation: Reservation<When>, cost: Cost, waitedMs?: number): void {
     const { decision } = reservation
     const job = this.first
     const isFor = job?.settings.cost === cost
@@ -217,17 +225,19 @@ export class Lane implements Due {
     }
     // Another concurrent take was denied before.
     if (this.waiting !== undefined || this.cancelSleep !== undefined) return
-    if (waitedMs === Number.POSITIVE_INFINITY) {
+    const { cost } = job.settings
+    // Nobody waits for a hold in its limiter: the lane looks again, also when one of its own closes.
+    if (waitedMs === Number.POSITIVE_INFINITY || typeof cost !== 'number') {
       this.sleep(Math.min(LATEST_RETRY_MS, retryAfterMs))
     } else if (waitedMs !== undefined) {
       // Those before it may give up, or tokens come back, which a sleeping lane would not hear of.
-      this.wait(job, Number.POSITIVE_INFINITY)
+      this.wait(job, cost, Number.POSITIVE_INFINITY)
     } else if (source === 'lease' && retryAfterMs <= SOON_MS && this.looks < MOST_LOOKS) {
       this.looks++
       this.sleep(retryAfterMs)
     } else {
       this.looks = 0
-      this.wait(job)
+      this.wait(job, cost)
     }
   }
 
@@ -263,9 +273,10 @@ function refusalOf(job: Job, decision: Decision, limiter: QueueLimiter): QueueEr
   const { cost } = job.settings
   const { source, policy } = decision
   if (source === 'outage') return new QueueError('OUTAGE', `policy "${policy}" cannot reach its store`, job.key, decision)
-  if (cost > mostAtOnce(limiter.policyOf?.(job.key) ?? limiter.policy))
-    return new QueueError('IMPOSSIBLE', `a cost of ${cost} can never pass policy "${policy}"`, job.key, decision)
-  return new QueueError('DENIED', `policy "${policy}" never admits this key at a cost of ${cost}`, job.key, decision)
+  const tokens = typeof cost === 'number' ? cost : typeof cost.expect === 'number' ? cost.expect : 1
+  if (tokens > mostAtOnce(limiter.policyOf?.(job.key) ?? limiter.policy))
+    return new QueueError('IMPOSSIBLE', `a cost of ${tokens} can never pass policy "${policy}"`, job.key, decision)
+  return new QueueError('DENIED', `policy "${policy}" never admits this key at a cost of ${tokens}`, job.key, decision)
 }
 
 function mostAtOnce({ burst, policies }: Policy): number {

@@ -1,7 +1,6 @@
 import type { When } from '../awaitable.js'
 import type { Reservation } from '../decision/reservation.js'
-import { nameOf, ownKey } from '../key.js'
-import type { Key } from '../limiter.js'
+import { type Key, type KeysByName, nameOf } from '../key.js'
 import { Shown } from '../shown.js'
 import { type Clock, unheldClock } from '../time/clock.js'
 import { AbortWatch } from '../waiting/abort-watch.js'
@@ -12,8 +11,8 @@ import { Lane, type LaneHost, tooLate } from './lane.js'
 import {
   checkedRunOptions,
   checkedWrapOptions,
-  checkKeys,
   checkWork,
+  keyOfJob,
   type QueueLimiter,
   type QueueSettings,
   type RunningJob,
@@ -62,12 +61,11 @@ export class LimiterQueue extends Shown implements WorkQueue, LaneHost, RunningH
     this.background = new Alarm(unheldClock(clock), (error) => this.rejectAll(() => error))
   }
 
-  run<Result>(key: Key, fn: (job: RunningJob) => Result, options: RunOptions = {}): Promise<Awaited<Result>> {
+  run<Result>(key: Key | KeysByName, fn: (job: RunningJob) => Result, options: RunOptions = {}): Promise<Awaited<Result>> {
     return new Promise((resolve, reject) => {
       checkWork(fn)
-      checkKeys(key)
+      const own = keyOfJob(this.limiter, key)
       const settings = checkedRunOptions(options, this.settings)
-      const own = ownKey(key)
       if (this.isClosed) throw new QueueError('CLOSED', 'this queue is closed', own)
       if (settings.signal?.aborted) return reject(settings.signal.reason)
       const { maxWaitMs } = settings
@@ -79,14 +77,17 @@ export class LimiterQueue extends Shown implements WorkQueue, LaneHost, RunningH
 
   wrap<This, Args extends unknown[], Result>(
     fn: (this: This, ...args: Args) => Result,
-    wrapOptions: WrapOptions<Args> = {},
+    wrapOptions: WrapOptions<Args, Result> = {},
   ): (this: This, ...args: Args) => Promise<Awaited<Result>> {
     checkWork(fn)
-    const { options, keyOf } = checkedWrapOptions(wrapOptions, this.settings)
+    const { options, keyOf, costOf } = checkedWrapOptions(wrapOptions, this.settings)
     const queue = this
     return function (this: This, ...args: Args) {
       // An error of the key function rejects too.
-      return new Promise((resolve) => resolve(queue.run(keyOf(args), () => fn.apply(this, args), options)))
+      return new Promise((resolve) => {
+        const work = costOf === undefined ? () => fn.apply(this, args) : settled(() => fn.apply(this, args), costOf)
+        resolve(queue.run(keyOf(args), work as (job: RunningJob) => Result, options))
+      })
     }
   }
 
@@ -155,10 +156,15 @@ export class LimiterQueue extends Shown implements WorkQueue, LaneHost, RunningH
     runAdmitted(job, reservation, this)
   }
 
-  ended(isSuccess: boolean): void {
+  ended({ key, settings }: Job, isSuccess: boolean): void {
     this.running--
     if (isSuccess) this.completed++
     else this.failed++
+    const lane = typeof settings.cost === 'number' ? undefined : this.lanes.get(nameOf(key))
+    if (lane !== undefined) {
+      lane.wake()
+      this.rank(lane)
+    }
     this.startJobs()
   }
 
@@ -292,6 +298,15 @@ export class LimiterQueue extends Shown implements WorkQueue, LaneHost, RunningH
   private tell(): void {
     if (this.size === 0) for (const resolve of this.emptiers.splice(0)) resolve()
     if (this.isIdle) for (const resolve of this.idlers.splice(0)) resolve()
+  }
+}
+
+/** Work that says by its result what it cost. */
+function settled<Result>(work: () => Result, costOf: (result: Awaited<Result>) => number) {
+  return async ({ settle }: RunningJob): Promise<Awaited<Result>> => {
+    const result = await work()
+    await settle(costOf(result))
+    return result
   }
 }
 

@@ -2,8 +2,10 @@ import { checkedCost, type WaitOptions } from '../arguments.js'
 import type { Awaitable } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import { PolicyError } from '../errors.js'
-import { checkKey, type Key } from '../key.js'
-import { checkBoolean, checkInteger, checkOneOf, checkOptions, checkSignal } from '../options/option-checks.js'
+import type { OpenOptions } from '../holds/hold.js'
+import { type AnyHold, checkMetered, type HoldOpener, type Metered, meteredBy } from '../holds/metered.js'
+import { checkKey, isByName, type Key, type KeysByName, keyInOrder, ownKey } from '../key.js'
+import { checkBoolean, checkFunction, checkInteger, checkOneOf, checkOptions, checkSignal } from '../options/option-checks.js'
 import type { Policy } from '../policy/policy.js'
 import type { Clock } from '../time/clock.js'
 import { checkedMs, type Duration } from '../time/duration.js'
@@ -12,7 +14,7 @@ import { checkedMs, type Duration } from '../time/duration.js'
 export type Overflow = 'refuse-newest' | 'drop-oldest' | 'drop-lowest-priority'
 
 /** What a queue asks of a limiter: limiters in memory, in Redis and of a cluster have it all. */
-export interface QueueLimiter {
+export interface QueueLimiter extends HoldOpener {
   readonly policy: Policy
   /** The policy in force for a key, where that may be another. */
   policyOf?(key: Key): Policy
@@ -79,12 +81,14 @@ export interface QueueOptions {
 /** Options of one job. */
 export interface RunOptions {
   /**
-   * Tokens that the job takes: an integer >= 1. If the real cost is known only afterwards, give an estimate and call `job.settle`.
+   * Tokens that the job takes: an integer >= 1. `'metered'`, or what {@link OpenOptions} say, where the cost is known only afterwards: the job
+   * has a hold, `job.hold`, which is renewed while it runs and closed when it ends.
    *
    * @defaultValue `1`
    * @example await limiter.run('ada', job, { cost: 5 })
+   * @example await limiter.run('ada', (job) => answer(job.hold), { cost: 'metered' })
    */
-  readonly cost?: number
+  readonly cost?: number | Metered
   /**
    * Jobs with a higher number start first; of equal ones the first that came.
    *
@@ -116,14 +120,21 @@ export interface RunOptions {
 }
 
 /** Options of a wrapped function. */
-export interface WrapOptions<Args extends unknown[]> extends RunOptions {
+export interface WrapOptions<Args extends unknown[], Result = unknown> extends RunOptions {
   /**
    * The key of a call, or a function of its arguments.
    *
    * @defaultValue `'default'`: all calls share one budget
    * @example limiter.wrap(send, { key: (user: string) => user })
    */
-  readonly key?: Key | ((...args: Args) => Key)
+  readonly key?: Key | KeysByName | ((...args: Args) => Key | KeysByName)
+  /**
+   * What a call cost, by its result. The wrapped function does not see its job: under `cost: 'metered'` this spends, otherwise it corrects `cost`.
+   *
+   * @defaultValue none
+   * @example limiter.wrap(ask, { cost: 'metered', costOf: (answer) => answer.usage.total_tokens })
+   */
+  readonly costOf?: (result: Awaited<Result>) => number
 }
 
 /** What a running job knows of itself. */
@@ -132,6 +143,8 @@ export interface RunningJob {
   readonly signal: AbortSignal
   /** The decision that let it start. */
   readonly decision: Decision
+  /** Of a job under `cost: 'metered'`: what it spends as it goes. Undefined for a cost in numbers. */
+  readonly hold: AnyHold | undefined
   /**
    * Corrects the cost once it is known: below the estimate the rest is refunded, above it the difference is charged. A second call does nothing.
    *
@@ -154,9 +167,12 @@ export interface QueueSettings {
   readonly paused: boolean
 }
 
+/** Tokens, or how to open a hold: of one object for each `cost: 'metered'`, as jobs of one cost are admitted in turn. */
+export type Cost = number | OpenOptions
+
 /** {@link RunOptions}, checked and complete. */
 export interface RunSettings {
-  readonly cost: number
+  readonly cost: Cost
   readonly priority: number
   readonly signal: AbortSignal | undefined
   readonly maxWaitMs: number
@@ -176,7 +192,7 @@ const QUEUE_OPTIONS: readonly string[] = [
   'paused',
 ] satisfies (keyof QueueOptions)[]
 const RUN_OPTIONS: readonly string[] = ['cost', 'priority', 'signal', 'maxWait', 'timeout'] satisfies (keyof RunOptions)[]
-const WRAP_OPTIONS: readonly string[] = [...RUN_OPTIONS, 'key']
+const WRAP_OPTIONS: readonly string[] = [...RUN_OPTIONS, 'key', 'costOf']
 
 /** @throws {PolicyError} `OPTION_UNKNOWN` or `OPTION_INVALID` */
 export function checkedQueueOptions(given: QueueOptions): QueueSettings {
@@ -203,7 +219,15 @@ export function checkedRunOptions(given: RunOptions, defaults: QueueSettings): R
   checkSignal(signal)
   const maxWaitMs = checkedMs('maxWait', maxWait, 0)
   const timeoutMs = checkedMs('timeout', timeout, 1)
-  return { cost: checkedCost(cost), priority, signal, maxWaitMs, timeoutMs }
+  return { cost: checkedJobCost(cost), priority, signal, maxWaitMs, timeoutMs }
+}
+
+/** @throws {PolicyError} `COST_INVALID`, and what `open` throws */
+function checkedJobCost(cost: number | Metered): Cost {
+  const metered = meteredBy(cost)
+  if (metered === undefined) return checkedCost(cost)
+  checkMetered(metered)
+  return metered
 }
 
 /**
@@ -211,19 +235,32 @@ export function checkedRunOptions(given: RunOptions, defaults: QueueSettings): R
  *
  * @throws {PolicyError} as {@link checkedRunOptions}, when the function is wrapped
  */
-export function checkedWrapOptions<Args extends unknown[]>(
-  wrapOptions: WrapOptions<Args>,
+export function checkedWrapOptions<Args extends unknown[], Result>(
+  wrapOptions: WrapOptions<Args, Result>,
   defaults: QueueSettings,
-): { readonly options: RunOptions; readonly keyOf: (args: Args) => Key } {
-  const { key = 'default', ...options } = checkOptions(wrapOptions, WRAP_OPTIONS, "{ key: 'user:42' }")
+): {
+  readonly options: RunOptions
+  readonly keyOf: (args: Args) => Key | KeysByName
+  readonly costOf: ((result: Awaited<Result>) => number) | undefined
+} {
+  const { key = 'default', costOf, ...options } = checkOptions(wrapOptions, WRAP_OPTIONS, "{ key: 'user:42' }")
+  checkFunction('costOf', costOf, 'must be a function of what the wrapped function returns')
   checkedRunOptions(options, defaults)
-  if (typeof key === 'function') return { options, keyOf: (args) => key(...args) }
-  checkKeys(key)
-  return { options, keyOf: () => key }
+  if (typeof key === 'function') return { options, keyOf: (args) => key(...args), costOf }
+  if (!isByName(key)) checkKeys(key)
+  return { options, keyOf: () => key, costOf }
+}
+
+/** A key as the limiter's policies are in order. @throws {PolicyError} `KEY_INVALID` */
+export function keyOfJob(limiter: QueueLimiter, key: Key | KeysByName): Key {
+  const names = isByName(key) ? (limiter.policy.policies ?? []).map(({ name }) => name) : []
+  const own = keyInOrder(names, key)
+  checkKeys(own)
+  return ownKey(own)
 }
 
 /** @throws {PolicyError} `KEY_INVALID` */
-export function checkKeys(key: Key): void {
+function checkKeys(key: Key): void {
   if (Array.isArray(key)) for (const each of key) checkKey(each)
   else checkKey(key)
 }

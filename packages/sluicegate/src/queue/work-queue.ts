@@ -1,5 +1,5 @@
 import type { Decision } from '../decision/decision.js'
-import type { Key } from '../key.js'
+import type { Key, KeysByName } from '../key.js'
 import { onceInProcess } from '../once-in-process.js'
 import type { RunningJob, RunOptions, WrapOptions } from './queue-options.js'
 
@@ -27,11 +27,11 @@ export interface WorkQueue {
    * Rejects with {@link QueueError} when the job does not start or does not end in time, with the signal's reason on abort, and with
    * `PolicyError` on misuse.
    */
-  run<Result>(key: Key, fn: (job: RunningJob) => Result, options?: RunOptions): Promise<Awaited<Result>>
+  run<Result>(key: Key | KeysByName, fn: (job: RunningJob) => Result, options?: RunOptions): Promise<Awaited<Result>>
   /** The same function, each call of which goes through {@link run}. */
   wrap<This, Args extends unknown[], Result>(
     fn: (this: This, ...args: Args) => Result,
-    options?: WrapOptions<Args>,
+    options?: WrapOptions<Args, Result>,
   ): (this: This, ...args: Args) => Promise<Awaited<Result>>
   /** Starts no more jobs until {@link resume}; running ones go on. */
   pause(): void

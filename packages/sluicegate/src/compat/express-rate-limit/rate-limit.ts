@@ -72,7 +72,7 @@ export function rateLimit(options: RateLimitOptions = {}): RateLimitMiddleware {
       return chained(keyGenerator(request, response), (key) => {
         if (key === undefined || key === null || key === '') return new KeylessRequest(limiter.policy, () => key)
         checkAddress?.(key, request)
-        return limit.take({ limit, key: keyText(key), cost: 1 }, request)
+        return limit.take({ limit, key: keyText(key), cost: 1, metered: undefined }, request)
       })
     })
 
