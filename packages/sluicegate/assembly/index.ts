@@ -1,5 +1,5 @@
 import {
-  BANNED_UNTIL, CONTENTIONS, DENY_WHEN_FULL, EPOCH, FIRST_LINES, LINES, OVERFLOW_COUNTERS, OVERFLOW_COUNTER_COUNT, OVERFLOW_LIMIT,
+  BANNED_UNTIL, CONTENTIONS, DENY_WHEN_FULL, EPOCH, FIRST_LINES, LINES, LONG_AGO, OVERFLOW_COUNTERS, OVERFLOW_COUNTER_COUNT, OVERFLOW_LIMIT,
   OVERFLOW_WINDOW_US, SECOND_LINES, TAKEOVER_HIGH, base, openSection,
 } from "./memory-map"
 import { debt, detail, evictedDebt, givenPermit as permitGiven, givenUntilUs as untilGiven, waitUs as reservedIn, why } from "./results"
@@ -7,7 +7,7 @@ import { add, load, store } from "./atomics/atomics"
 import { backOff } from "./atomics/back-off"
 import * as kcas from "./atomics/kcas"
 import { signalRelease, signalReleaseOfAll } from "./atomics/release-signal"
-import { refresh } from "./policy/policy"
+import { refresh, setGeneration as generationIs } from "./policy/policy"
 import { UNITS_PER_NS, owedBy } from "./algorithms/call-rate"
 import { untilFree as usUntilFree, untilNew as usUntilNew } from "./algorithms/key-state"
 import { CANCEL, PEEK, PENALIZE, REFUND, RESET } from "./algorithms/verbs"
@@ -15,20 +15,19 @@ import * as bans from "./table/bans"
 import { cancelOnlyOf, change } from "./table/cas-loop"
 import { changePermitOf } from "./table/change-permit"
 import { homeLine, openTable } from "./table/layout"
-import { loadSaved, save } from "./table/saved-key"
+import { clear, isAsNoted, loadSaved, note, save } from "./table/saved-key"
 import { find } from "./table/search"
 import { changedHands as hasChangedHands, loadTable, saveBeside, saveEntries as saveTable } from "./table/saved-table"
 import * as takes from "./table/takes"
 import { IN_FORCE, update as putInForce } from "./table/update"
 
 export {
-  BANNED_UNTIL, BAN_FILTER, CAS_RETRIES, CONTENTIONS, DENY_WHEN_FULL, DESCRIPTORS, DESCRIPTOR_SIZE,
-  ENTRY_SIZE, EPOCH, EVICTIONS, FIRST_LINES, GROWN, GROW_TO, KEYS, LINES, LINE_SIZE, MAX_KEYS, MIGRATED, OVERFLOWS, OVERFLOW_BUDGET,
-  OVERFLOW_COUNTERS, OVERFLOW_COUNTER_COUNT, OVERFLOW_DENIED, OVERFLOW_LIMIT, OVERFLOW_WINDOW_US, RECORDS, RECORD_BASE_US, RECORD_CALENDAR,
-  RECORD_CAPACITY, RECORD_COUNT, RECORD_COUNT_BITS, RECORD_DESCRIPTION, RECORD_ENCODING, RECORD_EPOCH, RECORD_ERA, RECORD_EXTENSIONS,
-  RECORD_GENERATION, RECORD_KEEPS_DEBT, RECORD_NUMBER_BITS, RECORD_REBASE_AT_US, RECORD_SINCE_US, RECORD_SIZE, RECORD_SLOTS, RECORD_STRIDE,
-  RECORD_TICK_US, RECORD_UNITS_PER_TOKEN, RECORD_UNITS_PER_US, RECORD_WINDOW_US, REFUSALS, RELEASED, RELEASED_BY_ALL, RELEASE_GROUPS,
-  RELEASE_GROUP_COUNT, RELEASE_WATCHERS, SECOND_LINES, STATE, TABLE, TAKEOVER_HIGH,
+  CAS_RETRIES, CONTENTIONS, DENY_WHEN_FULL, DESCRIPTORS, DESCRIPTOR_SIZE, ENTRY_SIZE, EPOCH, EVICTIONS, FIRST_LINES, GROWN, GROW_TO, KEYS,
+  LINES, LINE_SIZE, MAX_KEYS, OVERFLOWS, OVERFLOW_BUDGET, OVERFLOW_COUNTERS, OVERFLOW_COUNTER_COUNT, OVERFLOW_DENIED, OVERFLOW_LIMIT,
+  OVERFLOW_WINDOW_US, RECORD_CALENDAR, RECORD_CAPACITY, RECORD_COUNT_BITS, RECORD_DESCRIPTION, RECORD_ENCODING, RECORD_EPOCH,
+  RECORD_EXTENSIONS, RECORD_GENERATION, RECORD_NUMBER_BITS, RECORD_SLOTS, RECORD_STRIDE, RECORD_TICK_US, RECORD_UNITS_PER_TOKEN,
+  RECORD_UNITS_PER_US, RECORD_WINDOW_US, REFUSALS, RELEASED, RELEASED_BY_ALL, RELEASE_GROUPS, RELEASE_GROUP_COUNT, RELEASE_WATCHERS,
+  SECOND_LINES, TABLE,
 } from './memory-map'
 export { ARRIVAL, BUCKET, CONCURRENCY, FIXED, LOG, SLIDING, WIDE } from './policy/encodings'
 export { isWhole, policyRecord } from './policy/policy'
@@ -47,7 +46,6 @@ export function update(record: usize, nowUs: f64, seenEpoch: f64): i32 {
 
 const UNITS_PER_MICROSECOND: i64 = UNITS_PER_NS * 1000
 const UNITS_PER_MILLISECOND: i64 = UNITS_PER_MICROSECOND * 1000
-const LONG_AGO: i64 = -(1 << 62)
 
 /** Lays out a fresh, zeroed section of the memory. Publish a policy with `propose` and `update` before the first take. */
 export function create(section: usize, lines: i32, denyWhenFull: bool): void {
@@ -184,11 +182,34 @@ export function saveKey(low: u32, high: u32, nowUs: f64, takesOut: bool): f64 {
 }
 
 /**
- * Adds the key whose numbers the host reads. Returns 1, or 0 when they are none that a key under the algorithm in force could have. Another
- * policy of the algorithm may have saved it: what is spent is then at most the burst.
+ * Adds the key whose numbers the host reads. Returns 1, or 0 when they are none that a key under the algorithm in force could have; 2 when
+ * another policy of the algorithm saved it: what is spent is then at most the burst.
  */
 export function loadKey(low: u32, high: u32, nowUs: f64): f64 {
   return loadSaved(fingerprintFrom(low, high), homeLine(low), <i64>nowUs)
+}
+
+// A table that holds one key at a time, for one thread.
+
+/** Forgets the key. */
+export function clearKey(low: u32, high: u32, nowUs: f64): void {
+  refresh()
+  clear(fingerprintFrom(low, high), homeLine(low), <i64>nowUs)
+}
+
+/** What is charged from now on is of this generation; of what was charged under another nothing comes back. */
+export function setGeneration(generation: f64): void {
+  generationIs(<i64>generation)
+}
+
+/** Notes the key as it is now, for {@link isKeyAsNoted}. */
+export function noteKey(low: u32, high: u32): void {
+  note(fingerprintFrom(low, high), homeLine(low))
+}
+
+/** Whether the key is as it was noted. Its ban does not count. */
+export function isKeyAsNoted(low: u32, high: u32): bool {
+  return isAsNoted(fingerprintFrom(low, high), homeLine(low))
 }
 
 // The whole table.

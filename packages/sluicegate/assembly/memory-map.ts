@@ -39,6 +39,9 @@ export const MAX_KEYS: usize = 32
 export const FIRST_LINES: usize = 40
 export const SECOND_LINES: usize = 48
 
+/** Before any time. */
+export const LONG_AGO: i64 = -(1 << 62)
+
 /** Latest time at which an owner was judged idle and evicted, in microseconds since the Unix epoch. */
 export const TAKEOVER_HIGH: usize = 64
 export const KEYS: usize = 72

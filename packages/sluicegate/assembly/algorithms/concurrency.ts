@@ -42,6 +42,20 @@ export function emptyValue(us: i64): u64 {
   return <u64>us << TURN_BITS
 }
 
+/** The value of a key that was changed last at `us`. */
+export function valueAt(us: i64, turn: i64): u64 {
+  return emptyValue(us) | (<u64>turn & TURN_MASK)
+}
+
+/** Microseconds since the time base at which a value was changed last. */
+@inline export function changedAt(value: u64): i64 {
+  return <i64>(value >> TURN_BITS)
+}
+
+@inline export function turnOf(value: u64): i64 {
+  return <i64>(value & TURN_MASK)
+}
+
 /** The value for a change at the time last read. */
 export function turned(value: u64): u64 {
   return (<u64>(nowUs - baseUs) << TURN_BITS) | ((value + 1) & TURN_MASK)

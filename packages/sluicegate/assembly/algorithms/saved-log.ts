@@ -50,6 +50,11 @@ export function readTerms(): void {
   fromCapacity = next(MOST_NUMBER)
 }
 
+/** Whether the terms last read are those in force. */
+export function areOwnTerms(): bool {
+  return fromWindowUs == windowUs && fromCapacity == capacity
+}
+
 function readHead(): void {
   lastUs = nextSigned(MOST_US)
   requests = next(MOST_REQUESTS)
@@ -69,7 +74,7 @@ function readRequest(): void {
 /** Whether the request last read counts at `nowUs`: under a longer window what has expired must not come back. */
 function counts(nowUs: i64): bool {
   if ((ageUs + tickUs - 1) / tickUs >= windowTicks) return false
-  return lastUs - ageUs + fromWindowUs > nowUs || (fromWindowUs == windowUs && fromCapacity == capacity)
+  return lastUs - ageUs + fromWindowUs > nowUs || areOwnTerms()
 }
 
 /** Reads all once, and counts what is to be loaded. */

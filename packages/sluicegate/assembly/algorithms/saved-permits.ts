@@ -2,14 +2,18 @@ import { STATE } from "../memory-map"
 import { load } from "../atomics/atomics"
 import { resolved, swapBoth } from "../atomics/kcas"
 import { ownerOf, valueOf, withValue } from "../atomics/words"
-import { epoch, slots } from "../policy/policy"
-import { costOf, debtOf, freeSlot, freeWord, leftUs, permitOf, readAt, readingUs, serialOf, slotOf, turned } from "./concurrency"
+import { baseUs, epoch, mostAheadUs, sinceBase, slots } from "../policy/policy"
+import {
+  changedAt, costOf, debtOf, freeSlot, freeWord, leftUs, permitOf, readAt, readingUs, serialOf, slotOf, turnOf, turned, valueAt,
+} from "./concurrency"
 import { MOST_US, next, nextSigned, put, putSigned, sound } from "./saved-numbers"
 
-// Saved permits: owner | number, then of each permit: slot | expiry | serial | cost. A permit whose slot is free in the table where it
-// is loaded, under the same owner, can be renewed and released there by its handle; any other expires.
+// Saved permits: owner | time of the last change | turn | number, then of each permit: slot | expiry | serial | cost. A permit whose slot is free in
+// the table where it is loaded, under the same owner, can be renewed and released there by its handle; any other expires. Turns go on, so that no
+// permit that follows at the same microsecond has the handle of one that was released.
 
 const MOST_SLOTS: i64 = 1 << 17
+const MOST_TURN: i64 = (1 << 9) - 1
 const MOST_COST: i64 = (1 << 14) - 1
 /** Longer than any permit lasts. */
 const LONGEST_US: i64 = 1 << 45
@@ -17,6 +21,8 @@ const LONGEST_US: i64 = 1 << 45
 export function savePermits(entry: usize, state: u64, us: i64): void {
   const value = valueOf(state)
   put(<i64>ownerOf(state))
+  putSigned(changedAt(value) + baseUs)
+  put(turnOf(value))
   debtOf(entry, value, us)
   let count: i64 = 0
   for (let i: i64 = 0; i < slots; i++) if (leftUs(resolved(slotOf(entry, i))) > 0) count++
@@ -36,6 +42,8 @@ export function savePermits(entry: usize, state: u64, us: i64): void {
 /** Owner of the permits, and how many there are. */
 export let owner: u64 = 0
 export let count: i64 = 0
+let changedUs: i64 = 0
+let turn: i64 = 0
 let slot: i64 = 0
 let untilUs: i64 = 0
 let serial: u64 = 0
@@ -43,6 +51,8 @@ let cost: i64 = 0
 
 function readHead(): void {
   owner = <u64>next(7)
+  changedUs = nextSigned(MOST_US)
+  turn = next(MOST_TURN)
   count = next(MOST_SLOTS)
 }
 
@@ -62,6 +72,11 @@ export function readPermits(): void {
 export function skipPermits(from: i64): void {
   readHead()
   for (let i: i64 = 0; i < from; i++) readPermit()
+}
+
+/** The value with which a key goes on that holds no permit and has this one: it never goes back. */
+export function continued(value: u64, nowUs: i64): u64 {
+  return max<u64>(value, valueAt(sinceBase(min<i64>(changedUs, nowUs + mostAheadUs())), turn))
 }
 
 /** The state after {@link loadPermit}. */

@@ -46,6 +46,11 @@ export function readTerms(): void {
   atUs = nextSigned(MOST_US)
 }
 
+/** Whether the terms last read are those in force. */
+export function areOwnTerms(): bool {
+  return fromPerUs == unitsPerUs && fromPerToken == unitsPerToken && fromCapacity == capacity
+}
+
 export function readRate(): void {
   debt = nextWide(MOST_DEBT)
 }
@@ -54,8 +59,7 @@ export function readRate(): void {
 function debtNow(nowUs: i64): i64 {
   const elapsedUs = min<i64>(max<i64>(nowUs, baseUs) - atUs, MOST_ELAPSED / fromPerUs)
   const owed = debt - max<i64>(elapsedUs, -(MOST_ELAPSED / fromPerUs)) * fromPerUs
-  const isSame = fromPerUs == unitsPerUs && fromPerToken == unitsPerToken && fromCapacity == capacity
-  if (isSame) return min<i64>(owed, deepest())
+  if (areOwnTerms()) return min<i64>(owed, deepest())
   return <i64>scaled(<u64>max<i64>(owed, 0), <u64>unitsPerToken, <u64>fromPerToken, <u64>capacity)
 }
 

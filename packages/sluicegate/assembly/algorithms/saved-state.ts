@@ -54,6 +54,13 @@ export function readTerms(): void {
   else if (encoding != CONCURRENCY) window.readTerms()
 }
 
+/** Whether the terms last read are those in force. */
+export function areOwnTerms(): bool {
+  if (isRate()) return rate.areOwnTerms()
+  if (encoding == LOG) return log.areOwnTerms()
+  return encoding == CONCURRENCY || window.areOwnTerms()
+}
+
 /** Puts the numbers of a key with this state, under the policy in force and after the terms. */
 export function saveState(entry: usize, state: u64, nowUs: i64): void {
   if (isRate()) rate.saveRate(valueOf(state))

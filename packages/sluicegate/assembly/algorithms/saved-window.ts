@@ -61,6 +61,16 @@ export function readTerms(): void {
   else if (fromWindowUs == 0) unsound()
 }
 
+/** Whether the terms last read are those in force. */
+export function areOwnTerms(): bool {
+  return areOwnWindows() && fromCapacity == capacity
+}
+
+/** Whether windows begin and end as those in force. */
+function areOwnWindows(): bool {
+  return fromWindowUs == windowUs && (encoding != FIXED || fromCalendar == field(policyRecord(), RECORD_CALENDAR))
+}
+
 export function readWindow(): void {
   if (encoding == FIXED) {
     beginUs = nextSigned(MOST_US)
@@ -84,20 +94,20 @@ export function loadedWindow(nowUs: i64): u64 {
 
 function loadedFixed(nowUs: i64): u64 {
   const record = policyRecord()
-  const isSame = fromWindowUs == windowUs && fromCalendar == field(record, RECORD_CALENDAR)
+  const isSame = areOwnWindows()
   spent = 0
   if (!isSame && (current == 0 || endUs <= nowUs)) return 0
   const begin = isSame ? min<i64>(beginUs, nowUs + mostAheadUs()) : window.beginOf(record, nowUs)
   if (begin < baseUs) return 0
-  const most = isSame && fromCapacity == capacity ? (<i64>1 << countBits) - 1 : capacity
+  const most = areOwnTerms() ? (<i64>1 << countBits) - 1 : capacity
   const count = min<i64>(current, most)
   if (!isSame || endUs > nowUs) spent = count
   return (<u64>window.atMost((begin - baseUs) / tickUs, record) << <u64>countBits) | <u64>count
 }
 
 function loadedSliding(nowUs: i64): u64 {
-  const isSame = fromWindowUs == windowUs
-  const most = mostCounted(isSame && fromCapacity == capacity)
+  const isSame = areOwnWindows()
+  const most = mostCounted(areOwnTerms())
   if (isSame) {
     const latest = (nowUs + mostAheadUs()) / windowUs
     window.setCounts(min<i64>(number, latest) - baseUs / windowUs, min<i64>(previous, most), min<i64>(current, most))

@@ -7,7 +7,7 @@ import {
 import { load } from "../atomics/atomics"
 import { headOf, stateHead } from "../atomics/words"
 import { ARRIVAL, BUCKET } from "./encodings"
-import { field, recordAddress, sequenceIn, sequenceOf, ticksOfWindow } from "./policy-record"
+import { field, setField, recordAddress, sequenceIn, sequenceOf, ticksOfWindow } from "./policy-record"
 
 // The policy in force: the epoch word names its record. Each thread keeps a copy of the record's numbers in these globals and
 // compares the epoch word at each take.
@@ -88,6 +88,14 @@ function reload(): void {
     policyChanged()
     if (isWhole()) return
   }
+}
+
+/** Says, where no other thread is, that nothing may come back of what was charged before. */
+export function setGeneration(to: i64): void {
+  if (generation == to) return
+  setField(policyRecord(), RECORD_GENERATION, to)
+  generation = to
+  policyChanged()
 }
 
 /** Whether the numbers read from this thread's record belong together: no thread has begun to write another policy there since. */

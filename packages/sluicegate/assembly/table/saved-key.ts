@@ -1,10 +1,10 @@
 import { beginKey } from "../host"
-import { STATE, TAKEOVER_HIGH, base } from "../memory-map"
+import { LONG_AGO, STATE, TAKEOVER_HIGH, base } from "../memory-map"
 import { EVICTED, noAnswer, seenState, why } from "../results"
-import { load, swap } from "../atomics/atomics"
+import { load, store, swap } from "../atomics/atomics"
 import { backOff } from "../atomics/back-off"
 import { resolved, swapBoth } from "../atomics/kcas"
-import { lagOf, ownerOf, valueOf, withValue } from "../atomics/words"
+import { NEVER_USED, lagOf, ownerOf, valueOf, withValue } from "../atomics/words"
 import { CONCURRENCY, LOG, WIDE } from "../policy/encodings"
 import { extensionOf } from "../policy/extension"
 import { burst, encoding, epoch, isRate, refresh, sinceBase, unitsPerToken } from "../policy/policy"
@@ -15,7 +15,7 @@ import { loadLog } from "../algorithms/saved-log"
 import { beginReading, endReading, sound } from "../algorithms/saved-numbers"
 import * as permits from "../algorithms/saved-permits"
 import {
-  bannedUs, isBanAlone, loadedValue, readHeadOfKey, readState, readTerms, saveHead, saveState, saveTerms, spentTokens,
+  areOwnTerms, bannedUs, isBanAlone, loadedValue, readHeadOfKey, readState, readTerms, saveHead, saveState, saveTerms, spentTokens,
 } from "../algorithms/saved-state"
 import { before, windowBefore } from "../algorithms/saved-window"
 import { INSERT, PENALIZE, RESET } from "../algorithms/verbs"
@@ -65,7 +65,31 @@ export function save(fingerprint: u64, home: i32, nowUs: i64, takesOut: bool): f
   return givenUp()
 }
 
-/** Returns 1 when the key is loaded, 0 when the numbers are none that a key of the policy's algorithm could have; NaN without an answer. */
+/** Forgets the key of a table that holds no other: the next one may come at an earlier time. */
+export function clear(fingerprint: u64, home: i32, nowUs: i64): void {
+  const entry = find(fingerprint, home)
+  if (entry != 0) evict(entry, seenState)
+  if (bans.banLeft(fingerprint, home, nowUs) != 0) bans.ban(fingerprint, home, 0, nowUs)
+  store(base + TAKEOVER_HIGH, <u64>LONG_AGO)
+}
+
+let noted: u64 = 0
+
+/** Notes the key as it is now. */
+export function note(fingerprint: u64, home: i32): void {
+  noted = stateOf(fingerprint, home)
+}
+
+/** Whether the key is still as noted: nothing beside a state word changes without it. */
+export function isAsNoted(fingerprint: u64, home: i32): bool {
+  return stateOf(fingerprint, home) == noted
+}
+
+function stateOf(fingerprint: u64, home: i32): u64 {
+  return find(fingerprint, home) == 0 ? NEVER_USED : seenState
+}
+
+/** Returns 1 when the key is loaded, 2 when under other numbers than it was saved, 0 when it is none of the policy's algorithm; NaN without an answer. */
 export function loadSaved(fingerprint: u64, home: i32, nowUs: i64): f64 {
   refresh()
   beginKey()
@@ -82,7 +106,9 @@ export function loadSaved(fingerprint: u64, home: i32, nowUs: i64): f64 {
     if (left != left && why != EVICTED) return left
   }
   if (isBanAlone) return 1
-  return encoding == CONCURRENCY ? loadPermits(fingerprint, home, nowUs) : loadState(fingerprint, home, nowUs)
+  const isOwn = areOwnTerms()
+  const answer = encoding == CONCURRENCY ? loadPermits(fingerprint, home, nowUs) : loadState(fingerprint, home, nowUs)
+  return answer == 1 && !isOwn ? 2 : answer
 }
 
 /** The entry of the key, inserted if need be, with a state of the policy in force; 0: see {@link unanswered}, AGAIN if that is 0. */
@@ -167,10 +193,11 @@ const MOST_OWNERS: i32 = 16
 
 function loadPermits(fingerprint: u64, home: i32, nowUs: i64): f64 {
   let loaded: i64 = 0
+  let goesOn = false
   let owners = 0
   let lost = 0
   const all = permits.count
-  while (loaded < all) {
+  while (!goesOn || loaded < all) {
     if (lost > 0) backOff(lost)
     if (lost++ > MAX_ATTEMPTS) return givenUp()
     const entry = entryOf(fingerprint, home, nowUs)
@@ -180,12 +207,18 @@ function loadPermits(fingerprint: u64, home: i32, nowUs: i64): f64 {
     }
     const state = seen
     const us = sinceBase(nowUs)
-    if (loaded == 0 && owners < MOST_OWNERS && ownerOf(state) != permits.owner && debtOf(false, entry, valueOf(state), us) == 0) {
-      // Each key of an entry has the next owner, and so has one that was evicted.
-      owners++
-      if (evict(entry, state)) lost = 0
+    if (!goesOn && debtOf(false, entry, valueOf(state), us) == 0) {
+      if (owners < MOST_OWNERS && ownerOf(state) != permits.owner) {
+        // Each key of an entry has the next owner, and so has one that was evicted.
+        owners++
+        if (evict(entry, state)) lost = 0
+        continue
+      }
+      goesOn = true
+      if (swap(entry + STATE, state, withValue(state, epoch, permits.continued(valueOf(state), nowUs)))) lost = 0
       continue
     }
+    goesOn = true
     beginKey()
     beginReading()
     readHeadOfKey()

@@ -347,7 +347,7 @@ export class MemoryLimiter<Answer extends Decision = Decision>
   loadKey(key: string, bytes: Uint8Array): boolean {
     const nowUs = this.decisions.nowUs()
     this.hash(key)
-    return this.opened.loadKey(low, high, nowUs, bytes, (answer) => this.decisions.answered(answer, key))
+    return this.opened.loadKey(low, high, nowUs, bytes, (answer) => this.decisions.answered(answer, key)) !== undefined
   }
 
   // What limiters of several sections need of each of them.

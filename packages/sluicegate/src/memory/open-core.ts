@@ -85,6 +85,10 @@ export interface Core {
   /** Puts a key as numbers, see {@link OpenCore.saveKey}. */
   saveKey(low: number, high: number, nowUs: number, takesOut: boolean): number
   loadKey(low: number, high: number, nowUs: number): number
+  clearKey(low: number, high: number, nowUs: number): void
+  setGeneration(generation: number): void
+  noteKey(low: number, high: number): void
+  isKeyAsNoted(low: number, high: number): number
   /** Puts entries of the table, see {@link OpenCore.saveTable}. */
   saveEntries(from: number, to: number, nowUs: number): number
   changedHands(entry: number, fingerprint: number): number
@@ -123,6 +127,12 @@ const REASONS: readonly Reason[] = ['REFUSED', 'BANNED', 'CONTENDED', 'LATE', 'E
 const EPOCH_HALF = 4
 
 const shared = /* @__PURE__ */ onceInProcess('core', (): { module?: WebAssembly.Module } => ({}))
+
+/** Whether a key was saved under the very numbers under which it was loaded, or under others of the algorithm. */
+export type LoadedAs = 'saved' | 'changed'
+
+/** By the answers of the core. */
+const LOADED_AS: readonly (LoadedAs | undefined)[] = [undefined, 'saved', 'changed']
 
 /** A memory that is made when it is needed. */
 export interface LaterMemory {
@@ -192,10 +202,21 @@ export class OpenCore {
     return answered(this.core.saveKey(low, high, nowUs, takesOut)) === 0 ? undefined : this.numbers.written()
   }
 
-  /** Adds a saved key. False, and nothing has changed: the bytes are no saved key of this algorithm. */
-  loadKey(low: number, high: number, nowUs: number, bytes: Uint8Array, answered: (answer: number) => number): boolean {
-    this.numbers.read(bytes)
-    return answered(this.core.loadKey(low, high, nowUs)) === 1
+  /**
+   * Adds a saved key. Undefined, and nothing has changed: the bytes are no saved key of this algorithm.
+   *
+   * @param begin where they begin.
+   */
+  loadKey(
+    low: number,
+    high: number,
+    nowUs: number,
+    bytes: Uint8Array,
+    answered: (answer: number) => number,
+    begin = 0,
+  ): LoadedAs | undefined {
+    this.numbers.read(bytes, begin)
+    return LOADED_AS[answered(this.core.loadKey(low, high, nowUs))]
   }
 
   /**

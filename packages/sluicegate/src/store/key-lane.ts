@@ -337,7 +337,7 @@ export class KeyLane {
         nowUs,
       )
     }
-    if (session.isCarried || states.some((state) => !(state instanceof Uint8Array))) {
+    if (states.some((state) => !(state instanceof Uint8Array))) {
       // What changes nothing swaps nothing: it would make a key one of these numbers, and forgive what was spent beyond them.
       const same = session.save()
       for (const [i, key] of keys.entries()) {

@@ -1,7 +1,7 @@
 import { flowsBack, keepRoomForLeases, leasedFrom, type MemoryLease, policyUnderLease, windowEndUs } from '../cluster/memory-lease.js'
 import { partsOf } from '../cluster/owned-policy.js'
 import type { Decision } from '../decision/decision.js'
-import { holdsPermits } from '../decision/permit.js'
+import { holdsPermits, type Permit } from '../decision/permit.js'
 import { high, low } from '../memory/fingerprint.js'
 import type { MemoryBooking } from '../memory/memory-bookings.js'
 import type { MemoryLimiter } from '../memory/memory-limiter.js'
@@ -80,7 +80,7 @@ export class KeySession {
     const kept = most > 0 ? policyUnderLease(policy, most) : policy
     this.limiter = newMemoryLimiter(kept, { clock: this.clock, hotKeys: 0, maxWaiting: 0, room: ROOM }) as unknown as OneLimiter
     this.parts = partsOf(this.limiter as never) as unknown as readonly MemoryLimiter[]
-    this.memories = this.parts.map((part, i) => new KeyMemory(part, (kept.policies ?? [kept])[i] as Policy))
+    this.memories = this.parts.map((part) => new KeyMemory(part))
     for (const [i, part] of this.parts.entries()) {
       const own = this.policies[i] as Policy
       if (leaseUs(own) > 0) keepRoomForLeases(part, () => ({ policy: own, leaseUs: leaseUs(own) }))
@@ -95,11 +95,6 @@ export class KeySession {
       memory.load(state instanceof Uint8Array ? state : NOTHING, nowUs)
       if (!(state instanceof Uint8Array)) this.loadStepped(i, state, nowUs)
     }
-  }
-
-  /** Whether a loaded state was left under other numbers. */
-  get isCarried(): boolean {
-    return this.memories.some(({ isCarried }) => isCarried)
   }
 
   /** What a store that computes has left, as whole tokens that were charged earlier: up to a microsecond more. */
@@ -183,7 +178,7 @@ export class KeySession {
       case 'block':
         return decided(limiter.block(ONE_KEY, operation.us / 1000))
       case 'reset':
-        return decided(limiter.reset(ONE_KEY))
+        return decided(this.reset())
       case 'redeem':
         return { answer: { ...decided(limiter.peek(ONE_KEY)).answer, done: !this.isBanned() } }
       case 'giveBack':
@@ -233,6 +228,15 @@ export class KeySession {
       if (permit === undefined) part.giveBack(booking, Math.min(tokens, booking.cost))
       else this.changePermit(part, permit, false, Math.min(tokens, booking.cost))
     }
+  }
+
+  /** Permits that a reset has ended differ from those that follow at the same microsecond: their keys stay, and go on from there. */
+  private reset(): Decision {
+    const decision = this.limiter.reset(ONE_KEY)
+    for (const [i, { isNew }] of this.memories.entries()) {
+      if (!isNew && holdsPermits(this.policies[i] as Policy)) (this.parts[i]?.take(ONE_KEY, 1) as Permit).release()
+    }
+    return decision
   }
 
   private charged(cost: number, maxWaitUs: number, isHeld: boolean): Ran {

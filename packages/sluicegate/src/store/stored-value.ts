@@ -6,14 +6,15 @@ import type { WriteId } from './write-ids.js'
 
 // The value of a key in a store:
 //
-//   version 1 | write number | time of the last decision, microseconds | writes: count, then of each id 4 + 4 and how many have followed |
+//   version 3 | write number | time of the last decision, microseconds | writes: count, then of each id 4 + 4 and how many have followed |
 //   state | CRC-32 of all before it 4
 //
 // The state is that of the key under one policy (key-memory.ts), with no bytes when the key owes nothing. The writes are the last one of
 // each of the last writers, the newest first: a process that lost the answer to a swap reads there whether it was made. An id is the writer
 // and a count.
 
-const VERSION = 1
+/** Values of version 1 had the words of the core. */
+const VERSION = 3
 /** Of a key whose state a store that computes has written: its numbers as text, see {@link CasStepState}. No swap writes it. */
 export const STEPPED = 2
 const CRC_BYTES = 4
