@@ -5,7 +5,7 @@ import { ConfigError } from 'sluicegate-config/fault.js'
 import { Access } from './access.js'
 import { Candidate } from './candidate/candidate.js'
 import { LivePage } from './dashboard/live-page.js'
-import { Engine, type EngineOptions } from './engine/engine.js'
+import { Engine, type EngineOptions, type HoldVerbs } from './engine/engine.js'
 import type { Peers } from './engine/shared-limiter.js'
 import { MEMORY, type Storage } from './engine/stored-limiter.js'
 import { type LimitSettings, limitSettings } from './envoy/limit-settings.js'
@@ -68,6 +68,8 @@ export interface WorkerParts {
   /** Undefined: as the configuration says. */
   readonly storage?: Storage
   readonly peers: Peers
+  /** Undefined: in this process, or in the store. */
+  readonly holds?: HoldVerbs
   /** Of all processes, for the page. */
   readonly figures: SharedFigures
   /** Of all processes. */
@@ -104,6 +106,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     ...(candidate && { follower: candidate.follower }),
     storage,
     peers: worker?.peers,
+    holds: worker?.holds,
     hotKeys: hasPage ? HOT_KEYS_TRACKED : 0,
     callRates: config.throttle,
     ...savedIn(snapshotFile, log),

@@ -93,10 +93,24 @@ export interface PolicySample {
   /** Keys that its table grows to; absent at a store, and where memory bounds it. */
   readonly room?: number
   readonly memoryBytes: number
+  /** Work whose cost is known only at its end; absent until there was some. */
+  readonly holds?: HoldSample
   /** The parts of an all-of; empty for a single policy. */
   readonly parts: readonly PartSample[]
   readonly demand: readonly RankedKey[]
   readonly denials: readonly RankedKey[]
+}
+
+/** Work that is open and what is held for it, in tokens; the rest since the service started. */
+export interface HoldSample {
+  readonly open: number
+  readonly held: number
+  readonly spent: number
+  /** Of what was spent, the debt. */
+  readonly over: number
+  readonly lapsed: number
+  /** Pieces that were refused. */
+  readonly cut: number
 }
 
 /** One of several policies that are charged together. */

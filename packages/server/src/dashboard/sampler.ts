@@ -46,7 +46,9 @@ interface Deciding extends Pick<ServedPolicy, 'counts' | 'hotKeys'> {
 }
 
 /** What decides: a policy, or calls with their own rate, which have none. */
-type Sampled = Deciding & { readonly name: string } & Partial<Pick<ServedPolicy, 'policy' | 'denialsByPart' | 'config' | 'isShared'>>
+type Sampled = Deciding & { readonly name: string } & Partial<
+    Pick<ServedPolicy, 'policy' | 'holds' | 'denialsByPart' | 'config' | 'isShared'>
+  >
 
 /** A policy as the page samples it. */
 export type SampledPolicy = Sampled & Pick<ServedPolicy, 'servers' | 'region'>
@@ -189,6 +191,7 @@ export class Sampler {
       keysTracked,
       memoryBytes,
       ...(room !== undefined && { room }),
+      ...(hasHeld(served) && { holds: { ...served.holds } }),
       parts: partsOf(served),
       demand: this.#ranked(demand),
       denials: this.#ranked(denials),
@@ -270,6 +273,11 @@ function roomOf({ config, isShared }: Sampled): number | undefined {
   const { policy, maxKeys } = config
   const isSmall = [policy, ...(policy.policies ?? [])].every(({ algorithm }) => algorithm !== 'sliding-log' && algorithm !== 'concurrency')
   return maxKeys ?? (isSmall ? DEFAULT_ROOM : undefined)
+}
+
+/** Whether work was ever opened. */
+function hasHeld(served: Sampled): served is Sampled & Pick<ServedPolicy, 'holds'> {
+  return Object.values(served.holds ?? {}).some((count) => count !== 0)
 }
 
 function partsOf({ policy, denialsByPart }: Sampled): PartSample[] {

@@ -51,6 +51,10 @@ export class CarryingLimiter implements StoredLimiter {
     return this.#of(key).reserve(key, cost)
   }
 
+  limiterOf(key: Key): StoredLimiter {
+    return this.#of(key)
+  }
+
   refund(key: Key, tokens: number): Awaitable<Decision> {
     return this.#of(key).refund(key, tokens)
   }

@@ -2,6 +2,7 @@ import { type Clock, type Decision, PolicyError, preciseClock } from 'sluicegate
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { Awaitable } from './awaitable.js'
 import { CallRates } from './call-rates.js'
+import { Holds, type HoldVerbs } from './holds.js'
 import type { DecisionObserver } from './outcome.js'
 import { Latency } from './outcome.js'
 import { Permits } from './permits.js'
@@ -18,10 +19,11 @@ export { type Decision, type Key, type Policy, PolicyError, StoreError } from 's
 export { type Awaitable, answersOf, whenDone } from './awaitable.js'
 export { CallRates } from './call-rates.js'
 export { TooManyHeldError } from './held-by-id.js'
+export * from './holds.js'
 export type { DecisionObserver } from './outcome.js'
 export type { AskedPriority } from './priorities.js'
 export { MAX_RESERVATION_MS } from './reservations.js'
-export { type Counts, ServedPolicy } from './served-policy.js'
+export { type Counts, type HoldCounts, ServedPolicy } from './served-policy.js'
 export type { TakeAllOptions, TakePart } from './take-all.js'
 
 /** Options of {@link Engine} beside the policies. */
@@ -40,6 +42,8 @@ export interface EngineOptions {
   readonly callRates?: CallRateRoom
   /** Other processes of the same service. */
   readonly peers?: Peers | undefined
+  /** Open work of another process, which has the keys; undefined: of this one. */
+  readonly holds?: HoldVerbs | undefined
   /** Receives each decision, within the call that it is made for. */
   readonly observer?: DecisionObserver | undefined
   /** Sees the decisions of all policies. */
@@ -63,6 +67,8 @@ export class Engine {
   readonly callRates: CallRates
   readonly reservations: Reservations
   readonly permits: Permits
+  readonly holds: HoldVerbs
+  readonly #ownHolds: Holds
   readonly #making: LimiterMaking
   readonly observer: DecisionObserver | undefined
   readonly #nowMs: () => number
@@ -87,6 +93,8 @@ export class Engine {
     const nowMs = (): number => ticking.nowMs()
     this.reservations = new Reservations(nowMs, this.latency, peers)
     this.permits = new Permits(nowMs, peers)
+    this.#ownHolds = new Holds(nowMs)
+    this.holds = options.holds ?? this.#ownHolds
     this.#nowMs = nowMs
     this.#onUnusable = options.onUnusable
     for (const each of saved) {
@@ -255,10 +263,11 @@ export class Engine {
     return takeAll(parts, { ...options, latency: this.latency })
   }
 
-  /** Frees reservations and permits whose time is over; to be called about once a second. */
+  /** Frees reservations, permits and holds whose time is over; to be called about once a second. */
   sweep(): void {
     this.reservations.sweep()
     this.permits.sweep()
+    this.#ownHolds.sweep()
   }
 
   close(): void {

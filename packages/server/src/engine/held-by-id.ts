@@ -29,7 +29,7 @@ interface Entry<Value> {
 export class HeldById<Value> {
   readonly #bounds: HeldBounds
   readonly #nowMs: () => number
-  readonly #onExpiry: (value: Value) => void
+  readonly #onExpiry: (value: Value, id: string) => void
   readonly #entries = new Map<string, Entry<Value>>()
   readonly #countByKey = new Map<string, number>()
   /** Ids by the second in which their time may be over: one timer for all of them. */
@@ -37,7 +37,7 @@ export class HeldById<Value> {
   #sweptSecond = Number.NEGATIVE_INFINITY
   expired = 0
 
-  constructor(bounds: HeldBounds, nowMs: () => number, onExpiry: (value: Value) => void) {
+  constructor(bounds: HeldBounds, nowMs: () => number, onExpiry: (value: Value, id: string) => void) {
     this.#bounds = bounds
     this.#nowMs = nowMs
     this.#onExpiry = onExpiry
@@ -56,9 +56,7 @@ export class HeldById<Value> {
   }
 
   /** Adds a value for `ttlMs`, and returns its id. {@link HeldById.requireRoom} comes before. */
-  add(keyName: string, value: Value, ttlMs: number): string {
-    const { slot } = this.#bounds
-    const id = slot === undefined ? randomUUID() : idOfSlot(randomUUID(), slot)
+  add(keyName: string, value: Value, ttlMs: number, id: string = this.#newId()): string {
     const untilMs = this.#nowMs() + ttlMs
     this.#entries.set(id, { value, keyName, untilMs })
     this.#countByKey.set(keyName, (this.#countByKey.get(keyName) ?? 0) + 1)
@@ -115,6 +113,11 @@ export class HeldById<Value> {
     this.#idsBySecond.clear()
   }
 
+  #newId(): string {
+    const { slot } = this.#bounds
+    return slot === undefined ? randomUUID() : idOfSlot(randomUUID(), slot)
+  }
+
   #schedule(id: string, untilMs: number): void {
     const second = Math.max(Math.ceil(untilMs / 1000), this.#sweptSecond + 1)
     const ids = this.#idsBySecond.get(second) ?? new Set()
@@ -124,7 +127,7 @@ export class HeldById<Value> {
   #expire(id: string, { value }: Entry<Value>): void {
     this.#forget(id)
     this.expired++
-    this.#onExpiry(value)
+    this.#onExpiry(value, id)
   }
 
   #forget(id: string): void {

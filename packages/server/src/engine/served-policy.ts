@@ -13,6 +13,24 @@ import { type PreparedTiers, TieredLimiter } from './tiered-limiter.js'
 /** What a policy has answered since the service started. */
 export type Counts = Record<Outcome | 'peeks', number>
 
+/** Work whose cost is known only afterwards: tokens, and how often it ended so since the service started. */
+export type HoldCounts = Record<
+  /** Work that is open now, and what is held for it. */
+  | 'open'
+  | 'held'
+  | 'spent'
+  /** Of what was spent, the debt. */
+  | 'over'
+  | 'lapsed'
+  /** Pieces that were refused. */
+  | 'cut',
+  number
+>
+
+export function noHolds(): HoldCounts {
+  return { open: 0, held: 0, spent: 0, over: 0, lapsed: 0, cut: 0 }
+}
+
 /** Puts tiers around the limiter of a policy's own limit. */
 export type MakeTiered = (own: StoredLimiter, config: PolicyConfig) => TieredLimiter
 
@@ -39,6 +57,7 @@ export interface ServedReservation {
 export class ServedPolicy {
   readonly name: string
   readonly counts: Counts = { allowed: 0, denied: 0, impossible: 0, peeks: 0 }
+  readonly holds: HoldCounts = noHolds()
   /** Of an all-of: denials by the name of the binding part. Empty for a single policy. */
   readonly denialsByPart = new Map<string, number>()
   /** Answers to takes by what decided: memory, a lease, the store, or this process in an outage. */
@@ -97,7 +116,7 @@ export class ServedPolicy {
     const startMs = performance.now()
     if (this.#config.priorities !== undefined) {
       return this.#counting(
-        () => takeAbove(this.#limiter, key, cost, this.#floor(key, priority)),
+        () => takeAbove(this.#limiter, key, cost, this.floorOf(key, priority)),
         (decision) => this.#taken(decision, startMs, key, cost),
       )
     }
@@ -120,7 +139,7 @@ export class ServedPolicy {
   /** What {@link ServedPolicy.take} would answer now; changes nothing. */
   peek(key: Key, cost: number, priority?: AskedPriority): Awaitable<Decision> {
     return this.#counting(
-      () => this.#limiter.peek(key, cost + this.#floor(key, priority)),
+      () => this.#limiter.peek(key, cost + this.floorOf(key, priority)),
       (decision) => {
         this.counts.peeks++
         this.#observer?.decided({ policy: this.name, outcome: outcomeOf(decision), source: decision.source })
@@ -162,7 +181,7 @@ export class ServedPolicy {
 
   /** {@link ServedPolicy.take} without counting: for takes of several policies, whose outcome is known only together. */
   takeUncounted(key: Key, cost: number, priority?: AskedPriority): Awaitable<Decision> {
-    return this.takeAbove(key, cost, this.#floor(key, priority))
+    return this.takeAbove(key, cost, this.floorOf(key, priority))
   }
 
   /** {@link ServedPolicy.takeUncounted} that leaves `floor` tokens, or takes none: another process has read the priority. So do the next two. */
@@ -179,6 +198,11 @@ export class ServedPolicy {
       () => whenDone(this.#limiter.peek(key, cost + floor), (seen) => (seen.allowed ? this.#reserved(key, cost) : seen)),
       (made) => ('waitMs' in made ? dueNow(made, floor) : { decision: made, settle: () => made, cancel: () => made }),
     ) as Awaitable<ServedReservation>
+  }
+
+  /** The limiter that has the key now. */
+  limiterOf(key: Key): StoredLimiter {
+    return this.#limiter.limiterOf?.(key) ?? this.#limiter
   }
 
   /** Settled by way of the tiers that the policy may have by then. */
@@ -206,12 +230,12 @@ export class ServedPolicy {
 
   /** {@link ServedPolicy.peek} without counting. */
   peekUncounted(key: Key, cost: number, priority?: AskedPriority): Awaitable<Decision> {
-    return this.peekAbove(key, cost, this.#floor(key, priority))
+    return this.peekAbove(key, cost, this.floorOf(key, priority))
   }
 
   /** {@link ServedPolicy.reserve} without counting. */
   reserveUncounted(key: Key, cost: number, priority?: AskedPriority): Awaitable<ServedReservation> {
-    return this.reserveAbove(key, cost, this.#floor(key, priority))
+    return this.reserveAbove(key, cost, this.floorOf(key, priority))
   }
 
   /** Counts the outcome of a take. */
@@ -316,7 +340,7 @@ export class ServedPolicy {
   }
 
   /** Tokens that a request of this class must leave. */
-  #floor(key: Key, priority: AskedPriority | undefined): number {
+  floorOf(key: Key, priority: AskedPriority | undefined): number {
     const { priorities } = this.#config
     return priorities === undefined ? 0 : floorOf(priorities, priority, this.policyOf(key).burst)
   }

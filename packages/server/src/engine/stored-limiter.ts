@@ -3,11 +3,13 @@ import {
   type Clock,
   createLimiter,
   type Decision,
+  type Hold,
   type HotKeys,
   type Key,
   type Limiter,
   type LimiterHandle,
   type LimiterStats,
+  type OpenOptions,
   type Policy,
   PolicyError,
   type Reservation,
@@ -62,6 +64,10 @@ export interface StoredLimiter {
   peek(key: Key, cost: number): Awaitable<Decision>
   /** Reserves what may be spent at once, or nothing. */
   reserve(key: Key, cost: number): Awaitable<StoredReservation>
+  /** Opens work whose cost is known only afterwards; absent where there are no holds. */
+  open?(key: Key, options: OpenOptions): Hold<Awaitable<boolean>>
+  /** The limiter that has the key now, where that is not this one. */
+  limiterOf?(key: Key): StoredLimiter
   refund(key: Key, tokens: number): Awaitable<Decision>
   penalize(key: Key, tokens: number): Awaitable<Decision>
   block(key: Key, forMs: number): Awaitable<Decision>

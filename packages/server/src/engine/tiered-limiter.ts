@@ -192,6 +192,11 @@ export class TieredLimiter implements StoredLimiter {
     }
   }
 
+  limiterOf(key: Key): StoredLimiter {
+    const limiter = this.#of(key)
+    return limiter.limiterOf?.(key) ?? limiter
+  }
+
   refund(key: Key, tokens: number): Awaitable<Decision> {
     return this.#of(key).refund(key, tokens)
   }

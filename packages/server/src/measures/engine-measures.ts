@@ -1,5 +1,5 @@
 import type { SharedStats } from 'sluicegate'
-import type { CallRates, Engine } from '../engine/engine.js'
+import type { CallRates, Engine, HoldCounts } from '../engine/engine.js'
 import { LATENCY_BOUNDS_S } from '../engine/outcome.js'
 import type { RegionFigures } from '../engine/shared-limiter.js'
 import type { LimiterFigures } from '../engine/stored-limiter.js'
@@ -231,9 +231,20 @@ function reachMeasures({ storage }: Engine): Measure[] {
   ]
 }
 
+const HOLD_ROWS: readonly MeasureRow<HoldCounts>[] = [
+  ['gauge', 'sluicegate_holds', 'Open holds: work whose cost is known only at its end.', 'open'],
+  ['gauge', 'sluicegate_held_tokens', 'Tokens that open holds keep free for their work, as of its last call.', 'held'],
+  ['counter', 'sluicegate_hold_spent_tokens_total', 'Tokens that work with holds has spent, debt included.', 'spent'],
+  ['counter', 'sluicegate_hold_over_tokens_total', 'Those of them that were beyond the policy: debt, which later requests pay.', 'over'],
+  ['counter', 'sluicegate_holds_lapsed_total', 'Holds that ended without a call in their time.', 'lapsed'],
+  ['counter', 'sluicegate_hold_cuts_total', 'Pieces of such work that were refused.', 'cut'],
+]
+
 /** What callers hold by an id. */
-export function heldMeasures({ reservations, permits }: Engine): Measure[] {
+export function heldMeasures(engine: Engine): Measure[] {
+  const { reservations, permits } = engine
   return [
+    ...measuresOf<HoldCounts>((read) => perPolicy(engine, ({ holds }) => read(holds)), HOLD_ROWS),
     gauge(
       'sluicegate_reservations',
       'Open reservations.',

@@ -1,5 +1,6 @@
 import { PolicyError, type PolicyErrorCode, StoreError, type StoreErrorCode } from 'sluicegate'
 import { ConfigError } from 'sluicegate-config/fault.js'
+import { TooManyHeldError } from '../engine/held-by-id.js'
 
 /** What marks messages of the service on a channel that others may use too. */
 const MARK = 'sluicegate:service'
@@ -17,7 +18,7 @@ type Batch = readonly [mark: typeof MARK, calls: readonly Call[], answers: reado
 
 /** An error of the other process that its caller distinguishes. */
 interface Fault {
-  readonly kind: 'policy' | 'store' | 'config' | 'range' | 'other'
+  readonly kind: 'policy' | 'store' | 'config' | 'range' | 'held' | 'other'
   readonly message: string
   readonly code?: string
   readonly option?: string
@@ -178,6 +179,7 @@ function faultOf(error: unknown): Fault {
   const { message } = error as Error
   if (error instanceof ConfigError) return { kind: 'config', message }
   if (error instanceof RangeError) return { kind: 'range', message }
+  if (error instanceof TooManyHeldError) return { kind: 'held', message }
   return { kind: 'other', message }
 }
 
@@ -191,6 +193,8 @@ function errorOf({ kind, message, code, option = '' }: Fault): Error {
     case 'config':
     case 'range':
       return new RangeError(message)
+    case 'held':
+      return new TooManyHeldError(message)
     case 'other':
       return new Error(message)
   }

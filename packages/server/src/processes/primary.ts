@@ -19,6 +19,7 @@ import { forkChild, shareByProcesses, threadChild } from './child.js'
 import type { Methods } from './exchange.js'
 import { FiguresCollector } from './figures-collector.js'
 import { OwnedPolicies, UNCOUNTED_MEMORY } from './owned-policies.js'
+import { holdMethods } from './primary-holds.js'
 import { ReloadCoordinator } from './reload-coordinator.js'
 import { type PageFigures, pageFigures } from './shared-figures.js'
 import { type Ports, sharedPorts } from './shared-ports.js'
@@ -61,6 +62,7 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
     return {
       serve: (policy: PolicyConfig): void => owned?.add(slot, policy),
       drop: (name: string): void => owned?.drop(slot, name),
+      ...holdMethods(engine),
       throttle: (key: string, rate: CallRate, quantity: number) => engine.callRates.throttle(key, rate, quantity),
       held: (other: number, verb: HeldVerb, id: string, costs: readonly number[]) =>
         workers.begun(other)?.exchange.call('held', verb, id, costs),

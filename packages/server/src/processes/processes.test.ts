@@ -90,6 +90,28 @@ test('permits and reservations work whichever worker a connection reaches; those
   assert.equal((await send(url, '/v1/peek?policy=other&key=alice')).body.remaining, 100_000 - 140)
 })
 
+test('work goes on whichever worker hears of it, also when the one that opened it was killed; a lost reply counts once', async () => {
+  const post = (path: string, value: unknown): ReturnType<typeof send> => send(url, path, { value })
+  const { hold } = (await post('/v1/open', { policy: 'other', key: 'holder', expect: 500 })).body
+  for (let call = 1; call <= 8; call++) assert.equal((await post('/v1/add', { hold, cost: 10, call })).body.used, 10 * call)
+  let log = ''
+  child.stderr.on('data', (chunk) => {
+    log += chunk
+  })
+  for (const worker of workersOf(service)) process.kill(worker, 'SIGKILL')
+  await until('both of the others listen', async () => log.split('a worker listens again').length === 3)
+  // The reply to the last call may have been lost with its worker.
+  assert.equal((await post('/v1/add', { hold, cost: 10, call: 8 })).body.used, 80)
+  assert.equal((await post('/v1/add', { hold, cost: 10, call: 9 })).body.used, 90)
+  const left = async (): Promise<unknown> => (await send(url, '/v1/peek?policy=other&key=holder')).body.remaining
+  assert.equal(await left(), 100_000 - 500, 'others do not get what is held')
+  for (let i = 0; i < 4; i++) assert.equal((await post('/v1/close', { hold, cost: 120 })).body.used, 120)
+  assert.equal(await left(), 100_000 - 120)
+  assert.equal((await post('/v1/add', { hold, cost: 1, call: 10 })).body.code, 'HOLD_CLOSED')
+  assert.equal(await service.metric('sluicegate_hold_spent_tokens_total', { policy: 'other' }), 120)
+  assert.equal(await service.metric('sluicegate_holds', { policy: 'other' }), 0)
+})
+
 longTest(
   'while the primary process does not run, takes are decided in time by a share of the budget, and charged once it runs again',
   async () => {

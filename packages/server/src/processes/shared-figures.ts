@@ -2,7 +2,7 @@ import type { HotKey } from 'sluicegate'
 import type { SampledEngine, SampledPolicy } from '../dashboard/sampler.js'
 import type { Engine } from '../engine/engine.js'
 import { Latency } from '../engine/outcome.js'
-import type { Counts } from '../engine/served-policy.js'
+import { type Counts, type HoldCounts, noHolds } from '../engine/served-policy.js'
 import { type RegionFigures, sumOfRegion } from '../engine/shared-limiter.js'
 import type { ReloadState } from '../reload.js'
 
@@ -12,6 +12,7 @@ const KEYS_MERGED = 100
 /** Figures of one policy, or of calls with their own rate. */
 interface PolicyFigures {
   readonly counts: Counts
+  readonly holds: HoldCounts
   readonly parts: Record<string, number>
   /** Calls to the servers of a store. */
   readonly servers: Record<string, number>
@@ -41,6 +42,7 @@ export function pageFigures(engine: Engine, withKeys: boolean): PageFigures {
   const policies = noPolicies()
   for (const served of engine.policies) {
     policies[served.name] = figuresOf(served, withKeys, {
+      holds: { ...served.holds },
       parts: Object.fromEntries(served.denialsByPart),
       servers: Object.fromEntries(served.servers().map(({ server = '', calls }) => [server, calls])),
       region: served.region(),
@@ -48,7 +50,7 @@ export function pageFigures(engine: Engine, withKeys: boolean): PageFigures {
   }
   return {
     policies,
-    callRates: figuresOf(engine.callRates, withKeys, { parts: {}, servers: {}, region: undefined }),
+    callRates: figuresOf(engine.callRates, withKeys, { holds: noHolds(), parts: {}, servers: {}, region: undefined }),
     latency: engine.latency.buckets.slice(),
   }
 }
@@ -56,7 +58,7 @@ export function pageFigures(engine: Engine, withKeys: boolean): PageFigures {
 function figuresOf(
   deciding: SampledEngine['callRates'],
   withKeys: boolean,
-  more: Pick<PolicyFigures, 'parts' | 'servers' | 'region'>,
+  more: Pick<PolicyFigures, 'holds' | 'parts' | 'servers' | 'region'>,
 ): PolicyFigures {
   const { demand, denials } = withKeys ? deciding.hotKeys(KEYS_MERGED) : { demand: [], denials: [] }
   const { keys, memoryBytes } = deciding.stats()
@@ -81,6 +83,7 @@ export function summed(all: readonly PageFigures[]): PageFigures {
 export function withoutKeys({ policies, callRates, latency }: PageFigures): PageFigures {
   const bare = (figures: PolicyFigures): PolicyFigures => ({
     ...figures,
+    holds: { ...figures.holds, open: 0, held: 0 },
     region: figures.region && { ...figures.region, isHomeOut: false },
     keys: 0,
     memoryBytes: 0,
@@ -93,6 +96,7 @@ export function withoutKeys({ policies, callRates, latency }: PageFigures): Page
 
 function addTo(sum: PolicyFigures, figures: PolicyFigures): void {
   addCounts(sum.counts, figures.counts)
+  addCounts(sum.holds, figures.holds)
   addCounts(sum.parts, figures.parts)
   addCounts(sum.servers, figures.servers)
   sum.region = sumOfRegion([sum.region, figures.region])
@@ -119,7 +123,7 @@ function noPolicies(): Record<string, PolicyFigures> {
 
 function noPolicy(): PolicyFigures {
   const counts = { allowed: 0, denied: 0, impossible: 0, peeks: 0 }
-  return { counts, parts: {}, servers: {}, region: undefined, keys: 0, memoryBytes: 0, demand: [], denials: [] }
+  return { counts, holds: noHolds(), parts: {}, servers: {}, region: undefined, keys: 0, memoryBytes: 0, demand: [], denials: [] }
 }
 
 /** In a worker: the figures of the whole service, as the primary process last gave them. */
@@ -166,6 +170,7 @@ export class SharedFigures implements SampledEngine {
         policy,
         config,
         isShared: !this.#inMemory,
+        holds: figures.holds,
         denialsByPart: new Map(Object.entries(figures.parts)),
         region: () => figures.region,
         servers: () => Object.entries(figures.servers).map(([server, calls]) => ({ server, calls })),

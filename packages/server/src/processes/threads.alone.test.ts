@@ -61,6 +61,10 @@ testThreads(
       assert.equal((await send(url, '/v1/settle', { value: { reservation, cost: 10 } })).status, 200)
     }
     assert.equal((await send(url, '/v1/peek?policy=other&key=alice')).body.remaining, 100_000 - 40)
+    const { hold } = (await send(url, '/v1/open', { value: { policy: 'both', key: 'holder', expect: 30 } })).body
+    for (let call = 1; call <= 4; call++) assert.equal((await send(url, '/v1/add', { value: { hold, cost: 5, call } })).body.used, 5 * call)
+    assert.equal((await send(url, '/v1/close', { value: { hold, cost: 25 } })).body.used, 25)
+    assert.equal((await send(url, '/v1/peek?policy=both&key=holder')).body.remaining, 25)
     // Other numbers keep what was spent, another algorithm starts full, and a new policy has one budget.
     writeFileSync(
       path,

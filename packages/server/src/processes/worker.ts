@@ -11,6 +11,7 @@ import { primaryChannel } from './child.js'
 import { Exchange } from './exchange.js'
 import type { SharedTables } from './owned-policies.js'
 import { OwnerStorage } from './owner-storage.js'
+import { PrimaryHolds } from './primary-holds.js'
 import { type PageFigures, pageFigures, SharedFigures } from './shared-figures.js'
 import type { Ports } from './shared-ports.js'
 import { ThreadStorage } from './thread-storage.js'
@@ -88,7 +89,10 @@ export async function serveWorker(source: ConfigSource, slot: number, explain: (
       log,
       source,
       worker: {
-        ...(isMemory && { storage: threadStorage ?? new OwnerStorage(primary, channel.channel) }),
+        ...(isMemory && {
+          storage: threadStorage ?? new OwnerStorage(primary, channel.channel),
+          holds: new PrimaryHolds(primary),
+        }),
         peers,
         figures,
         metrics: () => primary.callWith<string>({ timeoutMs: ALL_WORKERS_MS }, 'metrics'),

@@ -1,4 +1,4 @@
-import type { PartSample, PolicySample, RankedKey } from '../sample.js'
+import type { HoldSample, PartSample, PolicySample, RankedKey } from '../sample.js'
 import { Chart, type Drawing } from './chart.js'
 import { amount, bytes, count, made, rate } from './figures.js'
 
@@ -31,7 +31,7 @@ export class PolicyCard {
 
   /** `onKey` receives a key that is clicked; undefined where keys are masked. */
   show(policy: PolicySample, atS: number, onKey: KeyChoice | undefined): void {
-    const { allowed, denied, impossible, keysTracked, room, memoryBytes, description, parts, demand, denials } = policy
+    const { allowed, denied, impossible, keysTracked, room, memoryBytes, description, holds, parts, demand, denials } = policy
     const values = {
       'allowed-rate': rate(allowed.perSecond),
       'denied-rate': rate(denied.perSecond),
@@ -46,6 +46,9 @@ export class PolicyCard {
     const share = room === undefined ? '' : `${share100(keysTracked / room)} of room for ${amount(room)} keys, `
     part(table, '.table-text').textContent = `Table: ${share}${bytes(memoryBytes)}`
     part(table, '.fill').style.setProperty('--share', `${room === undefined ? 0 : Math.min(100, (100 * keysTracked) / room)}%`)
+    const held = part(this.element, '.holds')
+    held.hidden = holds === undefined
+    if (holds !== undefined) held.textContent = holdText(holds)
     part(this.element, '.description').textContent = description
     showParts(part(this.element, '.parts'), parts)
     this.#chartPlace.ariaLabel = `Last two minutes of ${policy.name}: now ${values['allowed-rate']} allowed and ${values['denied-rate']} denied a second`
@@ -53,6 +56,11 @@ export class PolicyCard {
     showRanking(part(this.element, '[data-ranking="demand"]'), demand, 'No requests yet', onKey)
     showRanking(part(this.element, '[data-ranking="denials"]'), denials, 'No denials', onKey)
   }
+}
+
+function holdText({ open, held, spent, over, lapsed, cut }: HoldSample): string {
+  const now = `Holds: ${count(open)} open, ${amount(held)} tokens held`
+  return `${now}; ${amount(spent)} spent, ${amount(over)} of them over, ${count(lapsed)} lapsed, ${count(cut)} cut`
 }
 
 function share100(share: number): string {

@@ -47,6 +47,28 @@ const SCHEMAS: Record<string, Schema> = {
   Decision: object(DECISION_MEMBERS, MAYBE),
   Taken: object({ ...DECISION_MEMBERS, permit: TEXT, ttlMs: INTEGER }, [...MAYBE, 'permit', 'ttlMs']),
   Reserved: object({ ...DECISION_MEMBERS, reservation: TEXT, ttlMs: INTEGER }, [...MAYBE, 'reservation', 'ttlMs']),
+  Opened: object({ ...DECISION_MEMBERS, hold: TEXT, held: INTEGER, over: INTEGER, affordable: INTEGER, ttlMs: INTEGER }, [
+    ...MAYBE,
+    'hold',
+    'held',
+    'over',
+    'affordable',
+    'ttlMs',
+  ]),
+  Added: object(
+    {
+      allowed: BOOLEAN,
+      policy: { type: 'string', description: 'Which denies it; absent beyond the most that the work said.' },
+      retryAfterMs: { type: ['number', 'null'], minimum: 0 },
+      impossible: { const: true },
+      used: { ...INTEGER, description: 'Tokens that the work has spent.' },
+      held: { ...INTEGER, description: 'Tokens that are still held for it.' },
+      over: { ...INTEGER, description: 'Of what it spent, the debt.' },
+      affordable: { ...INTEGER, description: 'Tokens that it may spend at once, without debt.' },
+    },
+    ['policy', 'retryAfterMs', 'impossible'],
+  ),
+  Closed: object({ ...DECISION_MEMBERS, used: INTEGER, over: INTEGER }, MAYBE),
   Batch: object({ allowed: BOOLEAN, decisions: { type: 'array', items: ref('Decision') } }),
   RateLimitRequest: object(
     {
@@ -92,7 +114,7 @@ const SCHEMAS: Record<string, Schema> = {
   Problem: object({ type: TEXT, title: TEXT, status: INTEGER, detail: TEXT, code: TEXT }),
 }
 
-const PROBLEMS = [400, 401, 403, 404, 405, 408, 413, 415, 422, 431, 500, 503]
+const PROBLEMS = [400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 431, 500, 503]
 
 function content(schema: Schema): Schema {
   return { content: { [JSON_TYPE]: { schema } } }
@@ -136,6 +158,9 @@ function get(summary: string, schemas: Readonly<Record<number, Schema>>): Schema
 
 const ASK = object({ policy: POLICY, key: KEY, cost: COST, priority: PRIORITY }, ['cost', 'priority'])
 const TTL: Schema = { type: 'integer', minimum: 1, description: 'Milliseconds.' }
+const HOLD_COST: Schema = { oneOf: [{ type: 'integer', minimum: 1 }, { const: 'learned' }] }
+const CALL: Schema = { type: 'integer', minimum: 1, description: 'The number of the call: a repeated one receives the first answer.' }
+const HOLD_ANSWERS = decided(ref('Added'))
 const ADMIN = { security: [{ token: [] }], tags: ['admin'] }
 const text = (summary: string, statuses: readonly number[]): Schema => ({
   summary,
@@ -202,6 +227,30 @@ const PATHS: Readonly<Record<string, Schema>> = {
   },
   '/v1/settle': { post: post('Commits what a reservation cost.', object({ reservation: TEXT, cost: INTEGER }), { 200: ref('Decision') }) },
   '/v1/cancel': { post: post('Gives the tokens of a reservation back.', object({ reservation: TEXT }), { 200: ref('Decision') }) },
+  '/v1/open': {
+    post: post(
+      'Begins work whose cost is known only afterwards.',
+      object(
+        {
+          policy: POLICY,
+          key: KEY,
+          expect: { ...HOLD_COST, description: 'Tokens that are held for it; `learned`: what most work of late cost.', default: 'learned' },
+          most: { type: 'integer', minimum: 1, description: 'The most that it may cost.' },
+          ttlMs: { ...TTL, minimum: 10, default: 15_000, maximum: 3_600_000 },
+          over: { enum: ['cut', 'wait', 'finish'], default: 'cut', description: 'What a piece does for which there is no room.' },
+          priority: PRIORITY,
+        },
+        ['expect', 'most', 'ttlMs', 'over', 'priority'],
+      ),
+      decided(ref('Opened')),
+    ),
+  },
+  '/v1/add': { post: post('Spends a piece of open work.', object({ hold: TEXT, cost: INTEGER, call: CALL }, ['call']), HOLD_ANSWERS) },
+  '/v1/close': {
+    post: post('Ends open work with its true cost.', object({ hold: TEXT, cost: INTEGER, call: CALL }, ['cost', 'call']), {
+      200: ref('Closed'),
+    }),
+  },
   '/v1/heartbeat': { post: post('Keeps a permit.', object({ permit: TEXT }), { 200: object({ renewed: { const: true } }) }) },
   '/v1/release': { post: post('Gives a permit back.', object({ permit: TEXT }), { 200: object({ released: { const: true } }) }) },
   '/v1/refund': {

@@ -5,6 +5,7 @@ import { quoted } from './query.js'
 
 const LONE_SURROGATE = /\p{Surrogate}/u
 const DIGITS = /^\d{1,15}$/
+const ANSWERED_BY = { reservation: '/v1/reserve', permit: '/v1/take', hold: '/v1/open' }
 /** Longer than every id that the service makes. */
 const MAX_ID_LENGTH = 64
 
@@ -54,7 +55,7 @@ export class Parameters {
   }
 
   /** A whole number of tokens; the engine checks its range. `missing` is for a parameter that is left out; undefined: it has to be given. */
-  tokens(name: 'cost' | 'tokens', missing: number | undefined): number {
+  tokens(name: 'cost' | 'expect' | 'most' | 'tokens', missing: number | undefined): number {
     const given = this.#values.get(name)
     const value = given === undefined ? missing : given
     if (typeof value === 'number') return value
@@ -84,11 +85,31 @@ export class Parameters {
     throw new Problem(400, 'PARAMETER_INVALID', `${name} must be true or false`)
   }
 
-  /** The id of a reservation or permit. */
-  id(name: 'reservation' | 'permit'): string {
+  /** The id of what is held. */
+  id(name: keyof typeof ANSWERED_BY): string {
     const value = this.#values.get(name)
     if (typeof value === 'string' && value !== '' && value.length <= MAX_ID_LENGTH) return value
-    throw new Problem(400, 'PARAMETER_INVALID', `${name} must be the id that ${name === 'permit' ? '/v1/take' : '/v1/reserve'} answered`)
+    throw new Problem(400, 'PARAMETER_INVALID', `${name} must be the id that ${ANSWERED_BY[name]} answered`)
+  }
+
+  /** The number of a call, by which a repeated one is known. */
+  call(): number | undefined {
+    const value = this.#values.get('call')
+    if (value === undefined || (Number.isSafeInteger(value) && (value as number) >= 1)) return value as number | undefined
+    throw new Problem(400, 'PARAMETER_INVALID', 'call must be an integer of at least 1, larger than that of the call before')
+  }
+
+  /** One of several words. */
+  word<Word extends string>(name: string, words: readonly Word[]): Word | undefined {
+    const value = this.#values.get(name)
+    const word = words.find((known) => known === value)
+    if (value === undefined || word !== undefined) return word
+    throw new Problem(400, 'PARAMETER_INVALID', `${name} must be ${words.slice(0, -1).join(', ')} or ${words.at(-1)}`)
+  }
+
+  /** The value as it was given. */
+  given(name: string): unknown {
+    return this.#values.get(name)
   }
 
   /** The objects of a list of 1 to `max`. */

@@ -99,6 +99,7 @@ function fail(response: ServerResponse, error: unknown, guard: Guard): void {
 
 function asProblem(error: unknown, guard: Guard): Problem {
   if (error instanceof Problem) return error
+  if (error instanceof PolicyError && error.code === 'POLICY_INVALID') return new Problem(400, 'POLICY_UNSUITABLE', error.message)
   if (error instanceof PolicyError) return new Problem(400, error.code === 'COST_INVALID' ? 'COST_INVALID' : 'KEY_INVALID', error.message)
   if (error instanceof TooManyHeldError)
     return new Problem(503, 'TOO_MANY_HELD', `${error.message}: nothing was taken`, [['Retry-After', '1']])

@@ -20,6 +20,7 @@ import { blockRoute, penalizeRoute, refundRoute, resetRoute } from './change.js'
 import { fromJson, peekRoute, replyTaken, STATUS, takeRoute } from './decide.js'
 import { decisionJson, decisionObject, priorityOf } from './decision-json.js'
 import type { RequestHead, Route, WholeHandler } from './handler.js'
+import { addRoute, closeRoute, openRoute } from './hold.js'
 import { openapiRoute } from './openapi.js'
 import { Parameters } from './parameters.js'
 import { heartbeatRoute, refusePermits, releaseRoute } from './permit.js'
@@ -60,6 +61,9 @@ export function decisionRoutes(engine: Engine, limits: RateLimits, access: Acces
     ['/v1/reserve', reserveRoute(engine, access)],
     ['/v1/settle', settleRoute(engine)],
     ['/v1/cancel', cancelRoute(engine)],
+    ['/v1/open', openRoute(engine, access)],
+    ['/v1/add', addRoute(engine)],
+    ['/v1/close', closeRoute(engine)],
     ['/v1/release', releaseRoute(engine)],
     ['/v1/heartbeat', heartbeatRoute(engine)],
     ['/json', jsonRoute(limits, access)],

@@ -1,0 +1,236 @@
+import { type Decision, type Key, PolicyError, StoreError } from 'sluicegate'
+import { type Awaitable, whenDone } from './awaitable.js'
+import { HeldById } from './held-by-id.js'
+import { nameOf } from './reservations.js'
+import type { ServedPolicy } from './served-policy.js'
+import { ServedWork, type WorkAsked, type WorkState } from './served-work.js'
+
+export type { WorkAsked, WorkState } from './served-work.js'
+
+/** The longest time for which work is held without a call: `add` renews it. */
+export const MAX_HOLD_MS = 3_600_000
+export const DEFAULT_HOLD_MS = 15_000
+/** The longest wait of an `add`. */
+export const MAX_HOLD_WAIT_MS = 60_000
+const MAX_HOLDS = 200_000
+const MAX_HOLDS_PER_KEY = 2_000
+/** Work that has ended, whose answers are repeated: the oldest is forgotten first. */
+const MAX_ENDED = 100_000
+
+/** The answer to `open`. */
+export interface Opened extends WorkState {
+  readonly decision: Decision
+  /** For the next two; undefined when it may not begin. */
+  readonly id: string | undefined
+}
+
+/** The answer to `add`. Refused: `decision` is what denies it, or undefined beyond `most`. */
+export interface Added extends WorkState {
+  readonly isAdded: boolean
+  readonly decision?: Decision
+}
+
+/** The answer to `close`, with the state of the key as `peek(key, 1)`. */
+export interface Closed extends WorkState {
+  readonly decision: Decision
+}
+
+/** Why there is no answer. `passed`: a later call was answered before. */
+export interface HoldFault {
+  readonly fault: 'unknown' | 'closed' | 'passed'
+}
+
+/**
+ * Work whose cost is known only afterwards, by an id that cannot be guessed. A call with the number of the last call receives the answer of that
+ * again, and does nothing: a lost reply counts once. Calls of one hold have rising numbers; without numbers each counts.
+ *
+ * All of them throw, or reject with, `PolicyError`: the caller's mistake, which spends nothing, and `StoreError`: an outage.
+ */
+export interface HoldVerbs {
+  /** @param floor tokens that it must leave. @throws {TooManyHeldError} */
+  open(served: ServedPolicy, key: Key, asked: WorkAsked, floor: number): Awaitable<Opened>
+  add(id: string, cost: number, call?: number): Awaitable<Added | HoldFault>
+  /** @param cost the true cost of the whole; undefined: what was added counts. */
+  close(id: string, cost?: number, call?: number): Awaitable<Closed | HoldFault>
+}
+
+/** Open work, as it was last counted. */
+interface Entry {
+  readonly work: ServedWork
+  readonly keyName: string
+  counted: Omit<WorkState, 'affordable'>
+  /** The number of the last call, and its answer. */
+  call: number
+  answer: Awaitable<Added> | undefined
+}
+
+/** Work that lapsed, which goes on when it is heard of again; or that was closed. */
+interface Ended {
+  readonly entry: Entry
+  readonly untilMs: number
+  readonly closed: { readonly call: number | undefined; readonly answer: Awaitable<Closed> } | undefined
+}
+
+/** Open work in the process that has the keys. */
+export class Holds implements HoldVerbs {
+  readonly #held: HeldById<Entry>
+  readonly #ended = new Map<string, Ended>()
+  readonly #nowMs: () => number
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs
+    const bounds = { what: 'open holds', max: MAX_HOLDS, maxPerKey: MAX_HOLDS_PER_KEY }
+    this.#held = new HeldById(bounds, nowMs, (entry, id) => this.#lapse(id, entry))
+  }
+
+  /** Open work. */
+  get size(): number {
+    return this.#held.size
+  }
+
+  open(served: ServedPolicy, key: Key, asked: WorkAsked, floor: number): Awaitable<Opened> {
+    const keyName = nameOf(served, key)
+    this.#held.requireRoom(keyName)
+    if (floor === 0) return this.#opened(served, key, asked, keyName)
+    const least = asked.expect === 'learned' ? 1 : Math.min(asked.expect, asked.most)
+    return whenDone(served.peekAbove(key, least, floor), (seen) => {
+      if (seen.allowed) return this.#opened(served, key, asked, keyName)
+      served.count(seen)
+      return { decision: seen, id: undefined, used: 0, held: 0, over: 0, affordable: 0 }
+    }) as Awaitable<Opened>
+  }
+
+  add(id: string, cost: number, call?: number): Awaitable<Added | HoldFault> {
+    checkCost(cost)
+    const entry = this.#held.get(id) ?? this.#endedNow(id)?.entry
+    if (entry?.answer !== undefined && call === entry.call) return entry.answer
+    if (entry === undefined || this.#ended.get(id)?.closed !== undefined) return { fault: entry === undefined ? 'unknown' : 'closed' }
+    if (call !== undefined && call <= entry.call) return { fault: 'passed' }
+    this.#reopen(id, entry)
+    const answer = this.#unlessGone(id, () => this.#added(id, entry, cost))
+    if (call !== undefined && !('fault' in answer)) {
+      entry.call = call
+      entry.answer = answer as Awaitable<Added>
+    }
+    return answer
+  }
+
+  close(id: string, cost?: number, call?: number): Awaitable<Closed | HoldFault> {
+    if (cost !== undefined) checkCost(cost)
+    const ended = this.#endedNow(id)
+    if (ended?.closed !== undefined) return ended.closed.call === call ? ended.closed.answer : { fault: 'closed' }
+    const entry = this.#held.get(id) ?? ended?.entry
+    if (entry === undefined) return { fault: 'unknown' }
+    if (call !== undefined && call <= entry.call) return { fault: 'passed' }
+    return this.#unlessGone(id, () => {
+      const { work } = entry
+      const answer = whenDone(work.close(cost), (decision) => {
+        const { used, over } = work.state
+        const state = { used, over, held: 0 }
+        this.#count(entry, state)
+        return { decision, ...state, affordable: 0 }
+      }) as Awaitable<Closed>
+      if (this.#held.remove(id) !== undefined) work.served.holds.open--
+      this.#end(id, entry, { call, answer })
+      return answer
+    })
+  }
+
+  /** Ends work whose time is over. */
+  sweep(): void {
+    this.#held.sweep()
+    const nowMs = this.#nowMs()
+    for (const [id, { untilMs }] of this.#ended) {
+      if (untilMs > nowMs) break
+      this.#ended.delete(id)
+    }
+  }
+
+  #opened(served: ServedPolicy, key: Key, asked: WorkAsked, keyName: string): Opened {
+    const work = new ServedWork(served, key, asked)
+    const { decision, state } = work
+    served.count(decision)
+    if (!decision.allowed) return { decision, id: undefined, ...state }
+    const entry: Entry = { work, keyName, counted: NOTHING, call: 0, answer: undefined }
+    this.#count(entry, state)
+    served.holds.open++
+    return { decision, id: this.#held.add(keyName, entry, asked.ttlMs), ...state }
+  }
+
+  #added(id: string, entry: Entry, cost: number): Awaitable<Added> {
+    const { work } = entry
+    return whenDone(work.add(cost), (isAdded): Awaitable<Added> => {
+      const { state } = work
+      this.#count(entry, state)
+      this.#held.renew(id, work.asked.ttlMs)
+      if (isAdded) return { isAdded, ...state }
+      work.served.holds.cut++
+      if (cost > work.asked.most - state.used) return { isAdded, ...state }
+      const missing = Math.max(1, cost - state.held)
+      return whenDone(work.served.peekAbove(work.key, missing, 0), (decision) => ({ isAdded, decision, ...state })) as Awaitable<Added>
+    }) as Awaitable<Added>
+  }
+
+  #endedNow(id: string): Ended | undefined {
+    const ended = this.#ended.get(id)
+    return ended !== undefined && ended.untilMs > this.#nowMs() ? ended : undefined
+  }
+
+  /** Work that lapsed goes on. */
+  #reopen(id: string, entry: Entry): void {
+    if (!this.#ended.has(id)) return
+    this.#held.requireRoom(entry.keyName)
+    this.#ended.delete(id)
+    this.#held.add(entry.keyName, entry, entry.work.asked.ttlMs, id)
+    entry.work.served.holds.open++
+  }
+
+  #lapse(id: string, entry: Entry): void {
+    const { holds } = entry.work.served
+    holds.open--
+    holds.lapsed++
+    this.#count(entry, { ...entry.counted, held: 0 })
+    this.#end(id, entry, undefined)
+  }
+
+  #end(id: string, entry: Entry, closed: Ended['closed']): void {
+    this.#ended.delete(id)
+    this.#ended.set(id, { entry, untilMs: this.#nowMs() + entry.work.asked.ttlMs, closed })
+    for (const oldest of this.#ended.keys()) {
+      if (this.#ended.size <= MAX_ENDED) break
+      this.#ended.delete(oldest)
+    }
+  }
+
+  #count(entry: Entry, { held, used, over }: Entry['counted']): void {
+    const { counted } = entry
+    const { holds } = entry.work.served
+    holds.held += held - counted.held
+    holds.spent += used - counted.used
+    holds.over += over - counted.over
+    entry.counted = { held, used, over }
+  }
+
+  /** What `step` answers. The keys of a policy that was removed went with it. */
+  #unlessGone<Answer>(id: string, step: () => Awaitable<Answer>): Awaitable<Answer | HoldFault> {
+    const gone = (error: unknown): HoldFault => {
+      if (!(error instanceof StoreError && error.code === 'CLOSED')) throw error
+      const entry = this.#held.remove(id)
+      if (entry !== undefined) entry.work.served.holds.open--
+      return { fault: 'unknown' }
+    }
+    try {
+      const answer = step()
+      return answer instanceof Promise ? answer.catch(gone) : answer
+    } catch (error) {
+      return gone(error)
+    }
+  }
+}
+
+const NOTHING = { held: 0, used: 0, over: 0 }
+
+/** @throws {PolicyError} `COST_INVALID` */
+function checkCost(cost: number): void {
+  if (!Number.isSafeInteger(cost) || cost < 0) throw new PolicyError('COST_INVALID', 'cost', cost, 'must be an integer of at least 0')
+}

@@ -1,0 +1,98 @@
+import type { HeaderPair } from 'sluicegate/http'
+import type { Access } from '../../access.js'
+import {
+  type Added,
+  DEFAULT_HOLD_MS,
+  type Engine,
+  type HoldFault,
+  MAX_HOLD_MS,
+  MAX_HOLD_WAIT_MS,
+  type WorkAsked,
+  whenDone,
+} from '../../engine/engine.js'
+import { fromJson, replyTaken, STATUS } from './decide.js'
+import { decisionJson, priorityOf } from './decision-json.js'
+import type { Route, WholeResponse } from './handler.js'
+import { Parameters } from './parameters.js'
+import { refusePermits } from './permit.js'
+import { Problem, type ProblemCode, refuseOtherSites } from './problem.js'
+import { JSON_TYPE, reply } from './reply.js'
+
+/** The shortest time of the library. */
+const LEAST_HOLD_MS = 10
+
+/** `/v1/open`: begins work whose cost is known only afterwards. 200, 429 or 422 as a take, and the id of the hold. */
+export function openRoute(engine: Engine, access: Access): Route {
+  return fromJson((values, response) => {
+    refuseOtherSites(response.req)
+    const parameters = new Parameters(values, ['policy', 'key', 'expect', 'most', 'ttlMs', 'over', 'priority'])
+    const served = parameters.policy(engine)
+    refusePermits(served)
+    const key = parameters.key()
+    const floor = served.floorOf(key, priorityOf(response.req, access, parameters))
+    const asked = askedOf(parameters)
+    return whenDone(engine.holds.open(served, key, asked, floor), ({ decision, id, used: _, ...state }) =>
+      replyTaken(response, served.policyOf(key), decision, id === undefined ? undefined : { hold: id, ...state, ttlMs: asked.ttlMs }),
+    )
+  })
+}
+
+/** `/v1/add`: spends a piece. 200, or 429 or 422 when it is refused and nothing was spent. */
+export function addRoute(engine: Engine): Route {
+  return fromJson((values, response) => {
+    refuseOtherSites(response.req)
+    const parameters = new Parameters(values, ['hold', 'cost', 'call'])
+    return whenDone(engine.holds.add(parameters.id('hold'), parameters.tokens('cost', undefined), parameters.call()), (answer) =>
+      replyAdded(response, answered(answer)),
+    )
+  })
+}
+
+/** `/v1/close`: ends the work with its true cost. 200 with the state of the key. */
+export function closeRoute(engine: Engine): Route {
+  return fromJson((values, response) => {
+    refuseOtherSites(response.req)
+    const parameters = new Parameters(values, ['hold', 'cost', 'call'])
+    const cost = parameters.has('cost') ? parameters.tokens('cost', undefined) : undefined
+    return whenDone(engine.holds.close(parameters.id('hold'), cost, parameters.call()), (answer) => {
+      const { decision, used, over } = answered(answer)
+      reply(response, 200, JSON_TYPE, decisionJson(decision, { used, over }))
+    })
+  })
+}
+
+function askedOf(parameters: Parameters): WorkAsked {
+  const expect =
+    parameters.given('expect') === 'learned' ? 'learned' : parameters.has('expect') ? parameters.tokens('expect', undefined) : 'learned'
+  const most = parameters.has('most') ? parameters.tokens('most', undefined) : Number.POSITIVE_INFINITY
+  const over = parameters.word('over', ['cut', 'wait', 'finish']) ?? 'cut'
+  const mostMs = over === 'wait' ? MAX_HOLD_WAIT_MS : MAX_HOLD_MS
+  return { expect, most, over, ttlMs: parameters.milliseconds('ttlMs', LEAST_HOLD_MS, mostMs) ?? DEFAULT_HOLD_MS }
+}
+
+function replyAdded(response: WholeResponse, { isAdded, decision, ...state }: Added): void {
+  // Without a decision it is beyond what the work said that it costs at most.
+  const { policy, retryAfterMs = Number.POSITIVE_INFINITY } = decision ?? {}
+  const outcome = isAdded ? 'allowed' : retryAfterMs === Number.POSITIVE_INFINITY ? 'impossible' : 'denied'
+  const refusal = { policy, retryAfterMs, ...(outcome === 'impossible' && { impossible: true }) }
+  const body = JSON.stringify({ allowed: isAdded, ...(!isAdded && refusal), ...state })
+  const headers: HeaderPair[] = outcome === 'denied' ? [['Retry-After', String(Math.max(1, Math.ceil(retryAfterMs / 1000)))]] : []
+  reply(response, STATUS[outcome], JSON_TYPE, body, headers)
+}
+
+const FAULTS: Readonly<Record<HoldFault['fault'], readonly [status: number, code: ProblemCode, detail: string]>> = {
+  unknown: [404, 'HOLD_UNKNOWN', 'there is no such hold: it never was, or it ended more than its ttlMs ago'],
+  closed: [409, 'HOLD_CLOSED', 'this hold was closed'],
+  passed: [
+    409,
+    'CALL_PASSED',
+    'a call of this hold with a larger number was answered before, and this one was not made: number each call one higher',
+  ],
+}
+
+/** @throws {Problem} where there is no answer. */
+function answered<Answer extends object>(answer: Answer | HoldFault): Answer {
+  if (!('fault' in answer)) return answer
+  const [status, code, detail] = FAULTS[answer.fault]
+  throw new Problem(status, code, detail)
+}
