@@ -1,14 +1,18 @@
 import { fullAfterMs, numbersOfDecision } from '../cluster/message.js'
 import { OwnedPolicy, type PrimaryLimiter } from '../cluster/owned-policy.js'
-import { makeLimiter, restoreLimiter } from '../create-limiter.js'
-import { PolicyError } from '../errors.js'
+import { makeLimiter } from '../create-limiter.js'
+import { keysUnder } from '../key.js'
 import type { Key, LimiterOptions } from '../limiter.js'
+import type { MemoryLimiter } from '../memory/memory-limiter.js'
 import type { Policy } from '../policy/policy.js'
 import type { Clock } from '../time/clock.js'
 import { emitWarning } from '../warn-once.js'
+import type { StoredKey, StoredKeys } from './stored-keys.js'
 
-/** The time at which all keys are full is stored whenever it changes: in whole seconds it seldom does. */
+/** The alarm is set for whole seconds. */
 const WHOLE_MS = 1000
+/** Keys that are stored and no longer in memory, beside as many as are. */
+const MOST_FORGOTTEN = 16
 
 /** How an object holds a policy. */
 export interface HeldOptions extends Pick<LimiterOptions, 'onFull'> {
@@ -20,59 +24,77 @@ export interface HeldOptions extends Pick<LimiterOptions, 'onFull'> {
 
 /** The true state of one policy, in the memory of an object. */
 export class HeldPolicy extends OwnedPolicy {
-  /** The latest time at which a key that was used is full; Unix milliseconds. */
-  newAtMs: number
+  /** The time at which all its keys are full. */
+  newAtMs = 0
 
-  /** @param stored a snapshot of the limiter, and what `newAtMs` then was. */
-  constructor(policy: Policy, options: HeldOptions, stored?: { readonly snapshot: Uint8Array; readonly newAtMs: number }) {
+  /** @param stored what its keys were when the object was last in memory. */
+  constructor(policy: Policy, options: HeldOptions, stored: readonly StoredKey[]) {
     const { longestMs, clock, ...room } = options
-    const make = (kept: Policy, own: Clock): PrimaryLimiter => {
-      const restored = stored === undefined ? undefined : restoredAs(kept, stored.snapshot, own)
-      return restored ?? (makeLimiter(kept, { ...room, clock: own }) as PrimaryLimiter)
-    }
+    // A budget that keys without room share would not outlive the memory.
+    const make = (kept: Policy, own: Clock): PrimaryLimiter =>
+      makeLimiter(kept, { ...room, clock: own }, { newcomers: false }) as PrimaryLimiter
     super(policy, { longestMs, clock, make })
-    this.newAtMs = stored?.newAtMs ?? 0
+    this.load(stored)
   }
 
-  /** Notes when the keys of requests that were carried out will be full. */
-  note(requests: readonly unknown[], answers: readonly (readonly unknown[])[]): void {
+  /** Stores the keys of requests that were carried out and may have changed them, and notes when they will be full. */
+  store(requests: readonly unknown[], answers: readonly (readonly unknown[])[], into: StoredKeys): void {
     // Invalid requests have no answers.
     const isEach = answers.length === requests.length
     for (const [i, request] of requests.entries()) {
       if (!Array.isArray(request)) continue
       const [, verb, key, , , part] = request
       const [, ...answer] = isEach ? (answers[i] as readonly unknown[]) : []
-      const afterMs = verb === 'take' ? fullAfterMs(answer) : undefined
-      if (afterMs !== undefined) this.noteFull(afterMs)
-      else this.noteKey(key, verb === 'lease' ? part : undefined)
+      const isDenied = verb === 'take' && answer[0] === 0
+      if (verb === 'peek' || isDenied) continue
+      for (const [at, own] of this.keysOf(key))
+        if (verb !== 'lease' || at === part) this.storeKey(this.keyParts[at] as MemoryLimiter, own, into)
+    }
+    // Others have the places of keys that were forgotten.
+    if (into.size <= 2 * this.limiter.stats().keys + MOST_FORGOTTEN) return
+    for (const { policy, key } of into.keys()) {
+      const part = this.partOf(policy)
+      into.write(policy, key, part?.saveKey(key))
     }
   }
 
-  private noteKey(key: Key, part: unknown): void {
+  private storeKey(part: MemoryLimiter, key: string, into: StoredKeys): void {
+    into.write(part.policyOf().name, key, part.saveKey(key))
+    this.noteFull(part, key)
+  }
+
+  /** Those that a request names, by the places of their policies; none where it was refused, and changed nothing. */
+  private keysOf(key: unknown): Iterable<readonly [number, string]> {
     try {
-      const limiter = part === undefined ? this.limiter : this.parts[part as number]
-      if (limiter !== undefined) this.noteFull(fullAfterMs(numbersOfDecision(limiter.peek(key))) ?? 0)
+      return keysUnder(this.policy, key as Key).entries()
     } catch {
-      // The request was refused: it changed nothing.
+      return []
     }
   }
 
-  private noteFull(afterMs: number): void {
+  private noteFull(part: MemoryLimiter, key: string): void {
     // A lease still holds tokens when the key is full again.
-    const atMs = (this.nowUs() + this.leaseUs) / 1000 + afterMs
+    const atMs = (this.nowUs() + this.leaseUs) / 1000 + (fullAfterMs(numbersOfDecision(part.peek(key))) ?? 0)
     this.newAtMs = Math.max(this.newAtMs, Math.ceil(atMs / WHOLE_MS) * WHOLE_MS)
   }
-}
 
-/** Undefined where nothing can be taken over: under another algorithm, and from a version that wrote another form. */
-function restoredAs(policy: Policy, snapshot: Uint8Array, clock: Clock): PrimaryLimiter | undefined {
-  try {
-    const limiter = restoreLimiter(snapshot, { clock }) as PrimaryLimiter
-    if (JSON.stringify(limiter.policy) !== JSON.stringify(policy)) limiter.update(policy)
-    return limiter
-  } catch (error) {
-    if (!(error instanceof PolicyError)) throw error
-    emitWarning('SLUICEGATE_POLICY', `what the object stored cannot be taken over, and its keys begin anew: ${error.message}`)
-    return undefined
+  private load(stored: readonly StoredKey[]): void {
+    let lost = 0
+    for (const { policy, key, saved } of stored) {
+      const part = this.partOf(policy)
+      if (part?.loadKey(key, saved) === true) this.noteFull(part, key)
+      else lost++
+    }
+    if (lost === 0) return
+    const why = 'they were stored under another algorithm, under a policy of another name, or by another version'
+    emitWarning('SLUICEGATE_POLICY', `${lost} keys of ${this.policy.name} begin anew in a Durable Object: ${why}`)
+  }
+
+  private partOf(policy: string): MemoryLimiter | undefined {
+    return this.keyParts.find((part) => part.policyOf().name === policy)
+  }
+
+  private get keyParts(): readonly MemoryLimiter[] {
+    return this.parts as unknown as readonly MemoryLimiter[]
   }
 }

@@ -147,9 +147,10 @@ test('the alarm deletes what is stored once all keys are full, and not before', 
   assert.equal(await take(), false, 'what is used after the alarm is stored again')
 })
 
-test('a take stores its key alone: when all are full is stored once a second at most', async () => {
-  const { clock, storage, evict, take } = setUp([tokenBucket({ limit: 1000, window: '10s', name: 'api' })])
+test('a take stores its key alone, of as many keys as there are', async () => {
+  const { clock, storage, evict, take } = setUp([tokenBucket({ limit: 1000, window: '10s', name: 'api' })], { maxKeys: 1000 })
   await evict()
+  for (let i = 0; i < 500; i++) await take(`key ${i}`)
   const put: string[][] = []
   const { put: stored } = storage
   storage.put = (entries) => {
@@ -157,11 +158,53 @@ test('a take stores its key alone: when all are full is stored once a second at 
     return stored.call(storage, entries)
   }
   for (let i = 0; i < 50; i++) {
-    await take()
+    await take(`key ${i % 3}`)
     clock.advance(15)
   }
   assert.equal(put.length, 50)
-  assert.ok(put.flat().length <= 53, put.join(' '))
+  assert.deepEqual(new Set(put.map(({ length }) => length)), new Set([1]))
+  assert.equal(new Set(put.flat()).size, 3)
+})
+
+test('keys of any characters and of many bytes are as they were after an eviction', async () => {
+  const log = slidingLog({ limit: 40_000, window: '1h', name: 'api' })
+  const { clock, storage, evict, send } = setUp([log], { maxKeys: 10 })
+  await evict()
+  const keys = ['ada\n1', '\ud800', 'é'.repeat(1024), '__proto__', '0']
+  for (const key of keys) await send([['take', key, 7]])
+  for (let i = 0; i < 60; i++) {
+    clock.advance(1_000)
+    await send(Array.from({ length: 500 }, () => ['take', 'busy', 1]))
+  }
+  assert.ok(
+    [...storage.entries.keys()].some((name) => name.endsWith('\n1') && name !== 'api\n1'),
+    'a long key takes several entries',
+  )
+  await evict()
+  for (const key of keys) assert.equal((await send([['peek', key, 1]]))[0]?.[2], 40_000 - 7, JSON.stringify(key.slice(0, 10)))
+  assert.equal((await send([['peek', 'busy', 1]]))[0]?.[2], 40_000 - 30_000)
+})
+
+test('keys that made room for others leave storage too', async () => {
+  const { storage, evict, take } = setUp([bucket], { maxKeys: 10 })
+  await evict()
+  for (let i = 0; i < 300; i++) await take(`key ${i}`)
+  assert.ok(storage.entries.size < 80, `${storage.entries.size} entries`)
+  await evict()
+  assert.equal(await admitted(() => take('key 299'), 15), 9)
+})
+
+test('entries that are cut or none are passed over, and the other keys are as they were', async () => {
+  const { storage, evict, take } = setUp()
+  await evict()
+  for (const key of ['ada', 'bob']) assert.equal(await admitted(() => take(key), 10), 10)
+  const [first, second] = [...storage.entries.keys()] as [string, string]
+  storage.entries.set(first, (storage.entries.get(first) as Uint8Array).slice(0, 5))
+  storage.entries.set('api\nnone', new Uint8Array(3))
+  storage.entries.set('api\n7', { count: 1 })
+  await evict()
+  assert.equal(await take('bob'), false, second)
+  assert.equal(await take('ada'), true)
 })
 
 test('of several policies the alarm waits for the one whose key is full last', async () => {

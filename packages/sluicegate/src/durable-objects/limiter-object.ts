@@ -11,18 +11,20 @@ import type { Duration } from '../time/duration.js'
 import { type HeldOptions, HeldPolicy } from './held-policy.js'
 import { answerBody, LONGEST_BODY, type ObjectRequests, requestsIn } from './object-message.js'
 import type { ObjectRequest, ObjectState } from './object-types.js'
-import { gated, MOST_BYTES, StoredState } from './stored-state.js'
+import { gated, StoredKeys } from './stored-keys.js'
 
 /** Limiters that one object remembers, each an isolate of a Worker. Of those forgotten, permits and reservations end by themselves. */
 const MOST_SENDERS = 1_000
 const DEFAULT_MAX_KEYS = 100
 const MOST_KEYS = 100_000
+/** Of the memory of an object, which has 128 MB. */
+const MOST_BYTES = 64 * 1024 * 1024
 
 /** What {@link limiterObject} takes beside the policies. */
 export interface LimiterObjectOptions {
   /**
-   * Keys of one object, 1 to 100,000. Each object holds one key unless the limiters' `objectFor` groups them, and stores all its keys with
-   * each change.
+   * Keys of one object, 1 to 100,000. Each object holds one key unless the limiters' `objectFor` groups them. When all have spent what they may,
+   * a new key is denied.
    *
    * @defaultValue `100`
    * @example limiterObject([policy], { maxKeys: 1_000 })
@@ -110,17 +112,22 @@ export function limiterObject(
   }
 }
 
-/** @throws {PolicyError} `RANGE_UNSUPPORTED` where the state of `maxKeys` keys does not fit into storage. */
+/** @throws {PolicyError} `RANGE_UNSUPPORTED` where the state of `maxKeys` keys does not fit into memory. */
 function checkRoom(policy: Policy, maxKeys: number): void {
   const bytes = (policy.policies ?? [policy]).reduce((sum, part) => sum + 2 * maxKeys * (16 + numbersOf(part).stride), 0)
   if (bytes <= MOST_BYTES) return
-  throw new PolicyError('RANGE_UNSUPPORTED', 'maxKeys', maxKeys, `of ${policy.name} may take ${bytes} bytes, and storage ${MOST_BYTES}`)
+  throw new PolicyError(
+    'RANGE_UNSUPPORTED',
+    'maxKeys',
+    maxKeys,
+    `of ${policy.name} may take ${bytes} bytes, and an object has room for ${MOST_BYTES}`,
+  )
 }
 
 /** A policy with its state, where that is stored, and the limiters that use it. */
 interface Held {
   readonly terms: HeldPolicy
-  readonly stored: StoredState
+  readonly stored: StoredKeys
   /** The last used at the end. */
   readonly sessions: Map<string, OwnerSession>
 }
@@ -139,7 +146,10 @@ class HeldObject implements LimiterObject {
     this.options = options
     void state.blockConcurrencyWhile(async () => {
       ;[this.entries, this.alarmAtMs] = await Promise.all([state.storage.list(), state.storage.getAlarm()])
-      for (const name of this.entries.keys()) if (policies.has(name)) this.heldOf(name)
+      for (const entry of this.entries.keys()) {
+        const [name = ''] = entry.split('\n', 1)
+        if (policies.has(name)) this.heldOf(name)
+      }
       this.entries = new Map()
     })
   }
@@ -174,7 +184,7 @@ class HeldObject implements LimiterObject {
     }
     const held = this.heldOf(name)
     const answers = sessionOf(held, sender).answers(requests)
-    held.terms.note(requests, answers)
+    held.terms.store(requests, answers, held.stored)
     this.save(held)
     return answers
   }
@@ -185,12 +195,7 @@ class HeldObject implements LimiterObject {
    * the object begins again with what is stored.
    */
   private save({ terms, stored }: Held): void {
-    const { newAtMs, limiter } = terms
-    // Looks at a key that never came leave nothing behind.
-    if (stored.isEmpty && limiter.stats().keys === 0) return
-    const isArmed = this.alarmAtMs !== null
-    stored.write(limiter.snapshot(), newAtMs)
-    if (!isArmed) this.wakeAt(newAtMs)
+    if (stored.flush() && this.alarmAtMs === null) this.wakeAt(terms.newAtMs)
   }
 
   private wakeAt(atMs: number): void {
@@ -201,7 +206,7 @@ class HeldObject implements LimiterObject {
   private heldOf(name: string): Held {
     const known = this.held.get(name)
     if (known !== undefined) return known
-    const stored = new StoredState(this.state.storage, name)
+    const stored = new StoredKeys(this.state.storage, name)
     const terms = new HeldPolicy(this.policies.get(name) as Policy, this.options, stored.read(this.entries))
     const held: Held = { terms, stored, sessions: new Map() }
     this.held.set(name, held)

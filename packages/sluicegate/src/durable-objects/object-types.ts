@@ -24,6 +24,7 @@ export interface ObjectState {
 export interface ObjectStorage {
   list<Value>(): Promise<Map<string, Value>>
   put(entries: Record<string, unknown>): Promise<void>
+  delete(names: string[]): Promise<number>
   deleteAll(): Promise<void>
   getAlarm(): Promise<number | null>
   setAlarm(atMs: number): Promise<void>

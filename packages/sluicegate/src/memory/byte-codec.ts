@@ -158,6 +158,11 @@ export class ByteReader {
     return view
   }
 
+  /** A view of all that follows. */
+  rest(): Uint8Array {
+    return this.raw(this.end - this.at)
+  }
+
   block(): Uint8Array {
     return this.raw(this.whole())
   }

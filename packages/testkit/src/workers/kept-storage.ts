@@ -44,6 +44,11 @@ export class KeptStorage implements ObjectStorage {
     for (const [key, value] of Object.entries(copied)) this.entries.set(key, value)
   }
 
+  async delete(names: string[]): Promise<number> {
+    await this.before()
+    return names.filter((name) => this.entries.delete(name)).length
+  }
+
   deleteAll(): Promise<void> {
     this.entries.clear()
     return Promise.resolve()
