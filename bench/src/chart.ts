@@ -1,6 +1,6 @@
+import type { Summary } from 'sluicegate-testkit/samples.js'
 import type { Machine } from './machine.js'
 import { requireRival } from './rivals.js'
-import type { Summary } from './samples.js'
 
 interface Echarts {
   init(dom: null, theme: null, options: object): { setOption(option: object): void; renderToSVGString(): string; dispose(): void }

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { oneEachLine } from 'sluicegate-testkit/markdown-tables.js'
-import { type Summary, summaryOf } from './samples.js'
+import { type Summary, summaryOf } from 'sluicegate-testkit/samples.js'
 
 /** The folder of the results that are committed, and within it that of the raw ones, which are not. `npm run plots` makes those of these. */
 export const RESULTS = fileURLToPath(new URL('../results/', import.meta.url))

@@ -3,11 +3,11 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { coarseClock, createLimiter, preciseClock, tokenBucket } from 'sluicegate'
+import { sum } from 'sluicegate-testkit/samples.js'
 import type { HotKeyJob, HotKeyStart, Stint } from './hot-key.js'
 import { ALLOW, type Repeat } from './job.js'
 import { answerRuns } from './line-process.js'
 import { createMutexTwin } from './mutex/mutex-twin.js'
-import { sum } from './samples.js'
 
 const job = JSON.parse(process.argv[2] ?? '') as HotKeyJob
 const create = job.store === 'mutex' ? createMutexTwin : createLimiter

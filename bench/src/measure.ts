@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { type Summary, summaryOf } from 'sluicegate-testkit/samples.js'
 import type { ContenderName } from './contenders.js'
 import type { Job, Repeat } from './job.js'
 import { LineProcess } from './line-process.js'
 import { coresLeftBy, disturbed, quiet, usage } from './machine.js'
-import { type Summary, summaryOf } from './samples.js'
 
 /** What one subject did in all rounds of one run. */
 export interface Measurement {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { summaryOf } from 'sluicegate-testkit/samples.js'
 import { chartSvg } from './chart.js'
 import { committedForm, RAW, RESULTS } from './committed-form.js'
 import { committed, measuredResults, published } from './published.js'
 import { claim, claimsTable } from './report.js'
-import { summaryOf } from './samples.js'
 import { tableMarkdown, tableText } from './table.js'
 
 const textOf = (path: string): string => readFileSync(new URL(`../../docs/${path}`, import.meta.url), 'utf8')

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { ratios, summaryOf } from 'sluicegate-testkit/samples.js'
 import { freshKeys, idleWalk, inOneLoop, inTurns, madeKeys, sink, walkOf } from './key-row.js'
 import { disturbed, usage } from './machine.js'
 import type { Measurement } from './measure.js'
 import { atMost, atMostTimes, of } from './question.js'
-import { ratios, summaryOf } from './samples.js'
 
 function measured(subject: string, samples: readonly number[]): Measurement {
   return { subject, ns: summaryOf(samples), grossNs: summaryOf(samples), samples, takes: 1, allowed: 1, voided: 0 }

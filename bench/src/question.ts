@@ -1,6 +1,6 @@
+import { ratioOf, type Summary } from 'sluicegate-testkit/samples.js'
 import type { Effort, Measurement } from './measure.js'
 import { type Claim, claim } from './report.js'
-import { ratioOf, type Summary } from './samples.js'
 
 /** Ratios that nothing is judged by: a column of the table. */
 export interface Comparison {

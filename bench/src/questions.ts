@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url'
+import { summaryOf } from 'sluicegate-testkit/samples.js'
 import type { ClockName } from './contenders/algorithms.js'
 import { ALGORITHM_NAMES } from './contenders/algorithms.js'
 import type { ContenderName } from './contenders.js'
@@ -8,7 +9,6 @@ import type { Filled } from './memory-subject.js'
 import { type Answer, atMost, compared, of, type Question } from './question.js'
 import { hotKeySubject } from './questions/hot-key.js'
 import { buildGoRival, type GoLimiter, startGoRival } from './rivals.js'
-import { summaryOf } from './samples.js'
 
 /** Sizes of the plot over keys. */
 export const KEY_COUNTS = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000] as const

@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { filledPage } from 'sluicegate-testkit/markdown-tables.js'
+import type { Summary } from 'sluicegate-testkit/samples.js'
 import type { Machine } from './machine.js'
-import type { Summary } from './samples.js'
 import { figure, spread, type Table, tableMarkdown, tableText } from './table.js'
 
 /** What a run has to say: in the terminal all tables, in pages those that have a place there. */

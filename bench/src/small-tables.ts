@@ -1,6 +1,6 @@
+import { ratioOf, summaryOf } from 'sluicegate-testkit/samples.js'
 import type { Machine } from './machine.js'
 import type { Report } from './report.js'
-import { ratioOf, summaryOf } from './samples.js'
 import { figure, tableOf, whole, withSpread } from './table.js'
 import { type Way, WITH_OBJECT } from './workers/worker.js'
 

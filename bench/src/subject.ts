@@ -1,9 +1,10 @@
 // A process with one contender in it. Reads `run` lines, runs one repeat for each and answers a line of JSON.
+
+import { summaryOf } from 'sluicegate-testkit/samples.js'
 import { CONTENDERS, type ContenderName } from './contenders.js'
 import type { Job, Repeat } from './job.js'
 import { freshKeys, idleWalk, inOneLoop, inTurns, madeKeys, type Walk, walkOf } from './key-row.js'
 import { answerRuns } from './line-process.js'
-import { summaryOf } from './samples.js'
 
 /**
  * Pairs of blocks, one with takes and one without, that make up one repeat in turns. Short ones, and the median over them, so

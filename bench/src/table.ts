@@ -1,5 +1,5 @@
 import { type Cell, inColumns, markdownTable } from 'sluicegate-testkit/markdown-tables.js'
-import type { Summary } from './samples.js'
+import type { Summary } from 'sluicegate-testkit/samples.js'
 
 /** A table of a report, under the name of its place in a page. */
 export interface Table {

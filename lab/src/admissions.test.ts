@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { budgetUse, type RecordedAnswer, worstKey, worstSureWindow } from './admissions.js'
-import { recoveryOf } from './recovery.js'
+import { budgetUse, type RecordedAnswer, recoveryOf, worstKey, worstSureWindow } from './admissions.js'
 
 const POLICY = { limit: 10, windowMs: 1_000, burst: 5 }
 

@@ -60,16 +60,3 @@ export async function startPrometheus(port: number, nodes: readonly ServiceNode[
   await until('Prometheus answers', async () => (await fetch(`http://127.0.0.1:${port}/-/ready`).catch(() => undefined))?.status === 200)
   return prometheus
 }
-
-/** Values of a query at points of time, in Unix seconds. */
-export async function prometheusRange(
-  port: number,
-  query: string,
-  fromS: number,
-  toS: number,
-): Promise<(readonly [atS: number, value: number])[]> {
-  const parameters = new URLSearchParams({ query, start: String(fromS), end: String(toS), step: '1' })
-  const response = await fetch(`http://127.0.0.1:${port}/api/v1/query_range?${parameters}`)
-  const { data } = (await response.json()) as { data: { result: readonly { values: readonly [number, string][] }[] } }
-  return (data.result[0]?.values ?? []).map(([atS, value]) => [atS, Number(value)] as const)
-}

@@ -2,10 +2,8 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { measuredWhere } from 'sluicegate-commands/load/load-result.js'
-import { htmlReport, textReport } from 'sluicegate-commands/report/text-report.js'
 import { Random } from 'sluicegate-testkit'
 import { Lab } from './lab.js'
-import { labReport } from './lab-report.js'
 import { Ocean } from './ocean/ocean.js'
 import { OCEAN_SCENARIOS } from './ocean/ocean-scenarios.js'
 import { type OceanResult, runOcean } from './ocean/run-ocean.js'
@@ -25,7 +23,7 @@ Redis and two nodes, and a home far away.
   --only PART       the cluster, or the ocean; default both, and for a soak the cluster
   --soak MINUTES    scenarios in random order for this long
   --seed N          repeats the order and the requests of a run that printed it
-  --out FOLDER      where lab.html and lab.json are written (default the current folder's lab-report)
+  --out FOLDER      where lab.json and ocean.json are written (default the current folder's lab-report)
   --save            writes lab/results; then npm run plots makes the tables and plots of docs/lab.md
 
 ${[...SCENARIOS, ...OCEAN_SCENARIOS].map(({ name }) => `  ${name}`).join('\n')}`
@@ -69,12 +67,8 @@ if (values.help || isWrong) {
 async function runCluster(): Promise<void> {
   await using lab = await Lab.start(nodes)
   console.log(`Prometheus: http://127.0.0.1:${lab.prometheusPort}`)
-  const write = (results: readonly ScenarioResult[]): void => {
-    writeFileSync(join(values.out, 'lab.html'), htmlReport(labReport(results, new Date())))
-    writeFileSync(join(values.out, 'lab.json'), `${JSON.stringify({ seed, nodes, results }, undefined, 1)}\n`)
-  }
+  const write = written('lab', { seed, nodes })
   const { results, ...setting } = await runAll(chosen, (scenario, own) => runScenario(lab, scenario, rate, own), write)
-  console.log(textReport(labReport(results, new Date())))
   if (values.save && soakMs === undefined) saveRun('lab', { ...setting, nodes, rate, results })
   else if (values.save)
     saveRun('soak', { ...setting, nodes, rate, results: results.map((each, i) => soakResult(each, setting.ended[i] ?? 0)) })
@@ -82,11 +76,14 @@ async function runCluster(): Promise<void> {
 
 async function runOceans(): Promise<void> {
   await using ocean = await Ocean.start()
-  const write = (results: readonly OceanResult[]): void =>
-    writeFileSync(join(values.out, 'ocean.json'), `${JSON.stringify({ seed, results }, undefined, 1)}\n`)
+  const write = written('ocean', { seed })
   const { results, ...setting } = await runAll(oceans, (scenario, own) => runOcean(ocean, scenario, own), write)
   if (values.save && soakMs === undefined) saveRun('ocean', { ...setting, results })
   else if (values.save) saveRun('ocean-soak', { ...setting, results: results.map((each, i) => soakResult(each, setting.ended[i] ?? 0)) })
+}
+
+function written(name: string, about: object): (results: readonly object[]) => void {
+  return (results) => writeFileSync(join(values.out, `${name}.json`), `${JSON.stringify({ ...about, results }, undefined, 1)}\n`)
 }
 
 /** Scenarios one after the other, or in random order for a time. @param write called after each: what fails later takes nothing back. */

@@ -1,112 +1,166 @@
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { LoadResult } from 'sluicegate-commands/load/load-result.js'
+import type { ReportMark } from 'sluicegate-commands/report/report.js'
 import { until } from 'sluicegate-testkit'
-import { budgetUse, readRecord, worstKey } from './admissions.js'
+import { budgetUse, type RecordedAnswer, readRecord, recoveryOf, worstKey } from './admissions.js'
 import { type Lab, POLICY, type ShardUse } from './lab.js'
-import { admittedOverTime, countsOf, type LoadCounts, loadOn, marked, rounded, sampled } from './lab-load.js'
-import { prometheusRange } from './lab-servers.js'
-import { recoveryOf } from './recovery.js'
-import type { Scenario } from './scenarios.js'
-import { type NodeCounters, sumOfCounters } from './service-node.js'
+import { admittedOverTime, loadOn, machineUs, rounded } from './lab-load.js'
+import type { FaultMarker, Scenario } from './scenarios.js'
+import { type LabPolicy, type NodeCounters, type ServiceNode, sumOfCounters } from './service-node.js'
 
 /** A silence after which a primary is replaced, and how far a replica may be behind: what a failover may forget. */
 const FORGOTTEN_MS = 1_100
 /** A shard with this many times the calls of a mean one is hot. */
 const HOT_FACTOR = 1.5
+const SAMPLE_MS = 500
 
-/** What one scenario measured, and whether its invariants held. */
+/** Load that runs, and afterwards what came of it. */
+export interface RunningLoad {
+  stop(): Promise<unknown>
+  results(): readonly LoadResult[]
+  /** By region, where there are some. */
+  answers(): readonly (readonly RecordedAnswer[])[]
+}
+
+/** What is seen of nodes under load while a scenario runs. */
+export type Observed = Awaited<ReturnType<typeof observed>>
+
+/** Runs a scenario under load while the counters of the nodes are read, marks the times of its faults in seconds, and stops the load also when it fails. */
+export async function observed(
+  nodes: readonly ServiceNode[],
+  begin: () => Promise<RunningLoad>,
+  run: (load: RunningLoad, fault: FaultMarker) => Promise<void>,
+) {
+  const sampled = async (): Promise<NodeCounters> => {
+    await Promise.all(nodes.map((node) => node.sample()))
+    return sumOfCounters(nodes.map(({ counters }) => counters))
+  }
+  const before = await sampled()
+  const load = await begin()
+  const startUs = machineUs()
+  const sinceS = (): number => (machineUs() - startUs) / 1_000_000
+  const sampling = setInterval(() => void sampled(), SAMPLE_MS)
+  const marks: ReportMark[] = []
+  try {
+    await run(load, async (label, fault) => {
+      const fromX = sinceS()
+      await fault()
+      marks.push({ fromX, toX: sinceS(), label })
+    })
+  } finally {
+    clearInterval(sampling)
+    await load.stop()
+  }
+  const seconds = sinceS()
+  const after = await sampled()
+  const since = (name: keyof NodeCounters): number => after[name] - before[name]
+  return { startUs, seconds, marks, since, results: load.results(), answers: load.answers() }
+}
+
+/** Tokens that a failover may add. */
+export function forgottenBy(failovers: number | undefined, { limit, windowMs, burst }: LabPolicy): number {
+  return (failovers ?? 0) * (burst + (limit * FORGOTTEN_MS) / windowMs)
+}
+
+/** What is measured of every scenario. */
+export function figuresOf({ results, answers, since, marks }: Observed, policy: LabPolicy) {
+  const sum = (of: 'sent' | 'allowed' | 'denied' | 'errors' | 'unanswered'): number => results.reduce((all, each) => all + each[of], 0)
+  return {
+    sent: sum('sent'),
+    allowed: sum('allowed'),
+    denied: sum('denied'),
+    errors: sum('errors'),
+    unanswered: sum('unanswered'),
+    errorTexts: Object.assign({}, ...results.map(({ errorTexts }) => errorTexts)) as Readonly<Record<string, number>>,
+    /** Decisions that took a node longer than `SLOW_DECISION_MS`, by its own clock. Time in queues before the node is not in it. */
+    slowDecisions: since('slowDecisions'),
+    /** Tokens of the worst key over its policy. */
+    over: rounded(worstKey(policy, answers.flat()).over),
+    /** Tokens that nodes admitted without the store. */
+    outageTokens: since('outageTokens'),
+    marks,
+  }
+}
+
+interface Checked extends ReturnType<typeof figuresOf> {
+  readonly allowedOver: number
+}
+
+/** What no scenario may do. */
+export function violationsIn({ over, allowedOver, allowed, errors, errorTexts, unanswered }: Checked, mayFail = false): string[] {
+  const violations: string[] = []
+  if (over > allowedOver) violations.push(`a key is ${over} tokens over its policy, ${allowedOver} are allowed`)
+  if (allowed === 0) violations.push('nothing was admitted')
+  if (!mayFail && errors > 0) violations.push(`${errors} requests failed: ${JSON.stringify(errorTexts)}`)
+  if (unanswered > 0) violations.push(`${unanswered} requests have no answer`)
+  return violations
+}
+
+/** What one scenario of the cluster measured, and whether its invariants held. */
 export type ScenarioResult = Awaited<ReturnType<typeof runScenario>>
 
 export async function runScenario(lab: Lab, scenario: Scenario, rate: number, seed: number, port = lab.balancerPort) {
   await lab.use({ mode: scenario.mode ?? 'leased' })
-  const record = join(lab.folder, 'record')
-  rmSync(record, { force: true })
-  await sampled(lab.nodes)
-  const before = { shards: await lab.shardUse(), ...countersOf(lab) }
-  const startedS = Date.now() / 1_000
-  const load = loadOn(port, 'api', record, ['--rate', String(scenario.rate ?? rate), '--keys', scenario.keys, '--seed', String(seed)])
-  await until('the load runs', () => existsSync(record))
-  const { startUs, marks } = await marked(
+  const shardsBefore = await lab.shardUse()
+  const seen = await observed(
     lab.nodes,
-    (fault) => scenario.run(lab, fault),
-    () => {
-      load.child.kill('SIGINT')
-      return load.ended
-    },
+    () => loadFrom(lab, port, ['--rate', String(scenario.rate ?? rate), '--keys', scenario.keys, '--seed', String(seed)]),
+    (_, fault) => scenario.run(lab, fault),
   )
-  const endedS = Date.now() / 1_000
-  await sampled(lab.nodes)
   const hot = scenario.hotKey === undefined ? [] : (await Promise.all(lab.nodes.map((node) => node.hotKeys()))).flat()
-  const after = { shards: await lab.shardUse(), ...countersOf(lab) }
-  if (load.stdout === '') throw new Error(`the load ended without a result: ${load.stderr}`)
-  const result = JSON.parse(load.stdout) as LoadResult
-  const answers = readRecord(record)
+  const [result] = seen.results as [LoadResult]
+  const answers = seen.answers.flat()
+  const shards = shardsOf(shardsBefore, await lab.shardUse(), result.seconds)
   const policy = { ...POLICY, limit: scenario.highestLimit ?? POLICY.limit }
-  const { over } = worstKey(policy, answers)
-  const outageTokens = after.outageTokens - before.outageTokens
-  const forgotten = (scenario.failovers ?? 0) * (policy.burst + (policy.limit * FORGOTTEN_MS) / policy.windowMs)
-  const allowedOver = outageTokens + forgotten
-  const shards = shardsOf(before.shards, after.shards, result.seconds)
-  const hotShard = await hotShardOf(lab, shards, hot)
+  const figures = figuresOf(seen, policy)
   const keys = Number(/^uniform:(\d+)$/.exec(scenario.keys)?.[1] ?? Number.NaN)
   const use = budgetUse(POLICY, answers)
   const budget = keys <= 100 ? (keys * POLICY.limit * 1_000) / POLICY.windowMs : null
-  const overTime = admittedOverTime(answers, startUs, result.seconds)
+  const overTime = admittedOverTime(answers, seen.startUs, result.seconds)
   const measured = {
     name: scenario.name,
     seed,
     seconds: result.seconds,
-    ...countsOf([result]),
     perSecond: result.perSecond,
     p50Ms: result.latencyMs.p50,
     p99Ms: result.latencyMs.p99,
-    /** Decisions that took a node longer than `SLOW_DECISION_MS`, by its own clock. Time in queues before the node is not in it. */
-    slowDecisions: after.slowDecisions - before.slowDecisions,
+    ...figures,
     /** Calls to Redis for each admitted token. */
-    callsPerToken: rounded((after.storeCalls - before.storeCalls) / Math.max(1, result.allowed)),
+    callsPerToken: rounded(seen.since('storeCalls') / Math.max(1, result.allowed)),
     shards,
     /** Of saturated keys; null where no key is. */
     budgetUse: use === undefined ? null : rounded(use),
-    /** Tokens of the worst key over its policy. */
-    over: rounded(over),
-    allowedOver: rounded(allowedOver),
-    /** Tokens that nodes admitted without the store. */
-    outageTokens,
-    hotShard,
+    allowedOver: rounded(figures.outageTokens + forgottenBy(scenario.failovers, policy)),
+    hotShard: await hotShardOf(lab, shards, hot),
     plot: { ...overTime, budget },
-    marks,
     /** Null also where keys are not saturated. */
-    recovery: budget === null ? null : recoveryOf(overTime, marks),
-    /** Decisions a second as Prometheus saw them, at seconds from the start. */
-    scraped: (await prometheusRange(lab.prometheusPort, 'sum(rate(sluicegate_decisions_total[3s]))', startedS, endedS)).map(
-      ([atS, value]) => [rounded(atS - startedS), rounded(value)] as const,
-    ),
+    recovery: budget === null ? null : recoveryOf(overTime, seen.marks),
   }
-  return { ...measured, violations: violationsOf(scenario, measured) }
-}
-
-type Checked = {
-  readonly over: number
-  readonly allowedOver: number
-  readonly hotShard: HotShard | null
-}
-
-function violationsOf(scenario: Scenario, result: LoadCounts & Checked): string[] {
-  const { over, allowedOver, errors, unanswered, denied, allowed, hotShard } = result
-  const violations: string[] = []
-  if (over > allowedOver) violations.push(`a key is ${over} tokens over its policy, ${allowedOver} are allowed`)
-  if (allowed === 0) violations.push('nothing was admitted')
-  if (!scenario.mayFail && errors > 0) violations.push(`${errors} requests failed: ${JSON.stringify(result.errorTexts)}`)
-  if (unanswered > 0) violations.push(`${unanswered} requests have no answer`)
+  const { denied, hotShard } = measured
+  const violations = violationsIn(measured, scenario.mayFail)
   if (scenario.allPass && denied > 0) violations.push(`${denied} requests were denied below the limit`)
   if (scenario.hotKey !== undefined && hotShard?.key !== scenario.hotKey)
     violations.push(`the hot shard is not found by ${scenario.hotKey}, but ${JSON.stringify(hotShard)}`)
-  return violations
+  return { ...measured, violations }
 }
 
-function countersOf({ nodes }: Lab): NodeCounters {
-  return sumOfCounters(nodes.map(({ counters }) => counters))
+async function loadFrom({ folder }: Lab, port: number, requests: readonly string[]): Promise<RunningLoad> {
+  const record = join(folder, 'record')
+  rmSync(record, { force: true })
+  const load = loadOn(port, 'api', record, requests)
+  await until('the load runs', () => existsSync(record))
+  return {
+    stop: () => {
+      load.child.kill('SIGINT')
+      return load.ended
+    },
+    results: () => {
+      if (load.stdout === '') throw new Error(`the load ended without a result: ${load.stderr}`)
+      return [JSON.parse(load.stdout) as LoadResult]
+    },
+    answers: () => [readRecord(record)],
+  }
 }
 
 interface HotShard {

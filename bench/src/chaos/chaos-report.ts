@@ -1,7 +1,7 @@
-import type { ChaosResults } from '../../../lab/dist/chaos/chaos-results.js'
+import { summaryOf } from 'sluicegate-testkit/samples.js'
+import type { ChaosResults } from '../../../lab/dist/chaos/main.js'
 import { type Chart, chartSvg, type Line } from '../chart.js'
 import type { Report } from '../report.js'
-import { summaryOf } from '../samples.js'
 import { type Table, tableOf } from '../table.js'
 
 type Failovers = ChaosResults['failover']

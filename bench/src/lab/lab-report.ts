@@ -1,7 +1,7 @@
+import { summaryOf } from 'sluicegate-testkit/samples.js'
 import type { Compared, LabFiles, OceanResult, Saved, SavedLab, ScenarioResult, SoakResult } from '../../../lab/dist/saved-runs.js'
 import { type OverTime, overTimeSvg, type Panel, panelsSvg } from '../chart.js'
 import type { Report } from '../report.js'
-import { summaryOf } from '../samples.js'
 import { percent, type Table, tableOf } from '../table.js'
 
 /** The files of the lab, each with its name. */

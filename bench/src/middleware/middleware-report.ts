@@ -1,7 +1,7 @@
+import { ratioOf, type Summary, summaryOf } from 'sluicegate-testkit/samples.js'
 import { type Chart, chartSvg, type Line, measuredOn, pointOf } from '../chart.js'
 import type { Machine } from '../machine.js'
 import { type Claim, claim, claimsTable, machineTable, type Report } from '../report.js'
-import { ratioOf, type Summary, summaryOf } from '../samples.js'
 import { figure, minuteOf, type Table, tableOf, withSpread } from '../table.js'
 import type { AddedEffort, SideBytes, SideLoad, SideTime, SocketEffort } from './measure-sides.js'
 import { FRAMEWORKS, isSameSetting, type MiddlewareSetting, RIVALS, type Side, settingName } from './middleware-settings.js'

@@ -1,5 +1,5 @@
+import { summaryOf } from 'sluicegate-testkit/samples.js'
 import type { Walk } from '../key-row.js'
-import { summaryOf } from '../samples.js'
 import { clientAddresses, exchange, exchangeWalk, LightSocket } from './exchange.js'
 import { type MiddlewareSetting, SIDES, type Side, sideName } from './middleware-settings.js'
 import { SITES } from './site.js'

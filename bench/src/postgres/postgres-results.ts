@@ -1,6 +1,6 @@
+import type { Summary } from 'sluicegate-testkit/samples.js'
 import type { Machine } from '../machine.js'
 import type { Report } from '../report.js'
-import type { Summary } from '../samples.js'
 import { tableOf, whole } from '../table.js'
 
 /** Decisions a second of one contender, in one cell. */

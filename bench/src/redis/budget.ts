@@ -1,4 +1,4 @@
-import { sum } from '../samples.js'
+import { sum } from 'sluicegate-testkit/samples.js'
 import { BURST, RATE_PER_S } from './bucket.js'
 import type { Stint } from './stint.js'
 

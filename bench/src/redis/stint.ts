@@ -1,4 +1,4 @@
-import { type Summary, summaryOf } from '../samples.js'
+import { type Summary, summaryOf } from 'sluicegate-testkit/samples.js'
 import { type Cell, type CellResult, type FleetRun, Latency, type LatencyFigures, MOST_CALLERS } from './cell.js'
 import type { Place } from './servers.js'
 

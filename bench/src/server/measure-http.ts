@@ -4,8 +4,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { sum } from 'sluicegate-testkit/samples.js'
 import { residentBytes } from 'sluicegate-testkit/service/sluicegate-process.js'
-import { sum } from '../samples.js'
 import { wrk } from './generators.js'
 import { inRounds, type ServerRun, ServiceProcess, type TimedEffort } from './service-process.js'
 

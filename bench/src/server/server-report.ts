@@ -1,7 +1,7 @@
+import { ratioOf, type Summary, summaryOf } from 'sluicegate-testkit/samples.js'
 import { chartSvg, type Line, measuredOn, pointOf } from '../chart.js'
 import type { Machine } from '../machine.js'
 import { type Claim, claim, claimsTable, machineTable, type Report } from '../report.js'
-import { ratioOf, type Summary, summaryOf } from '../samples.js'
 import { figure, minuteOf, spread, type Table, tableOf, whole, withSpread } from '../table.js'
 import type { GeneratorPair } from './generators.js'
 import type { GrpcEffort, RespEffort, RespFigure } from './measure-grpc.js'

@@ -1,8 +1,7 @@
 import { type RateSpec, type RedisProcess, until } from 'sluicegate-testkit'
-import { stateOf } from './state.js'
-import type { OpenClient } from './subject.js'
-import { LOCAL_SHARE, reportOf, type Subject, served, servedMs, TIMEOUT_MS, unserved } from './subject.js'
-import { type Watchdog, watchdog } from './watched.js'
+import { LOCAL_SHARE, type OpenClient, type Subject, TIMEOUT_MS } from './subject.js'
+import { underFaults } from './under-faults.js'
+import { stateOf } from './watched.js'
 
 /** As servers are set up: after so long a silence a primary is taken for failed. */
 const SILENCE_MS = 1000
@@ -32,38 +31,50 @@ export interface FailoverPlan {
 
 /** Kills one primary after another, under load, and lets each come back as a replica. */
 export async function failovers(replacing: Replacing, { clients, subjects, keys, count, progress }: FailoverPlan) {
-  const watched = watchdog(() => stateOf(replacing.servers, subjects))
-  const beganMs = performance.now()
-  const recoveries: ReadonlyMap<string, number>[] = []
+  const stop = (): Promise<unknown> => Promise.all(subjects.map(({ load }) => load.stop()))
   try {
-    await watched('the store decides', until('about every key', served(subjects, keys, 0)))
-    for (let round = 0; round < count; round++) {
-      recoveries.push(await failover(replacing, await watched('there is a primary', replacing.primary(round)), subjects, keys, watched))
-      progress?.(`failover ${round + 1} of ${count}: ${slowestOf(recoveries[round])} ms`)
+    const { recoveryMs, seconds, ...found } = await underFaults({
+      name: 'failover',
+      times: count,
+      subjects,
+      keys,
+      state: () => stateOf(replacing.servers, subjects),
+      stop,
+      progress,
+      async make(round, watched) {
+        const primary = await watched('there is a primary', replacing.primary(round))
+        const fromMs = performance.now()
+        await primary.kill()
+        for (const subject of subjects) subject.primaryGone?.()
+        await watched(
+          `after ${primary.port} was killed`,
+          until('a replica takes over', () => replacing.hasReplaced(primary)),
+        )
+        const repair = async (): Promise<void> => {
+          await watched(`${primary.port} starts again`, primary.start())
+          await watched(
+            `${primary.port} is back`,
+            until('the old primary follows the new one', () => replacing.isWhole(primary)),
+          )
+        }
+        return { fromMs, sinceMs: performance.now(), repair }
+      },
+    })
+    const secondsOut = recoveryMs.reduce((sum, ms) => sum + ms, 0) / 1000
+    return {
+      failovers: count,
+      /** Milliseconds from the kill until every subject had an answer of the store about every key again, of each failover. */
+      recoveryMs,
+      /** Tokens by which a key may be over the policy after that many failovers of its shard, of the subject that may be over by the least. */
+      allowedOver: Math.min(...subjects.map(({ bound }) => allowedOver(bound, count))),
+      /** What the share of one process may add while shards are out. */
+      allowedShare: Math.max(...subjects.map((subject) => allowedShare(subject, seconds, secondsOut))),
+      ...found,
     }
-    await watched('every caller has its last answer', stopped(subjects))
   } finally {
     // After a failure, subjects that may have failed are not awaited.
-    void stopped(subjects)
+    void stop()
     for (const client of clients) client.close()
-  }
-  const recoveryMs = recoveries.map(slowestOf)
-  const seconds = (performance.now() - beganMs) / 1000
-  const secondsOut = recoveryMs.reduce((sum, ms) => sum + ms, 0) / 1000
-  return {
-    failovers: count,
-    /** Milliseconds from the kill until every subject had an answer of the store about every key again, of each failover. */
-    recoveryMs,
-    /** Tokens by which a key may be over the policy after that many failovers of its shard, of the subject that may be over by the least. */
-    allowedOver: Math.min(...subjects.map(({ bound }) => allowedOver(bound, count))),
-    /** What the share of one process may add while shards are out. */
-    allowedShare: Math.max(...subjects.map((subject) => allowedShare(subject, seconds, secondsOut))),
-    subjects: subjects.map((subject) =>
-      reportOf(
-        subject,
-        recoveries.map((recovery) => recovery.get(subject.name) ?? Number.NaN),
-      ),
-    ),
   }
 }
 
@@ -78,47 +89,10 @@ export function isWithin({
   )
 }
 
-/** Milliseconds from the kill until the store decided about every key again, for each subject. */
-async function failover(
-  replacing: Replacing,
-  primary: RedisProcess,
-  subjects: readonly Subject[],
-  keys: readonly string[],
-  watched: Watchdog,
-): Promise<ReadonlyMap<string, number>> {
-  const killedMs = performance.now()
-  await primary.kill()
-  for (const subject of subjects) subject.primaryGone?.()
-  await watched(
-    `after ${primary.port} was killed`,
-    until('a replica takes over', () => replacing.hasReplaced(primary)),
-  )
-  const sinceMs = performance.now()
-  const again = until('the store decides about every key again', served(subjects, keys, sinceMs))
-  await watched(`after another took over from ${primary.port}`, again).catch((error) => {
-    throw new Error(`${error.message}\nstill without the store: ${unserved(subjects, keys, sinceMs).join('; ')}`, { cause: error })
-  })
-  const recovery = new Map(subjects.map((subject) => [subject.name, Math.round(servedMs(subject, keys, sinceMs) - killedMs)]))
-  await watched(`${primary.port} starts again`, primary.start())
-  await watched(
-    `${primary.port} is back`,
-    until('the old primary follows the new one', () => replacing.isWhole(primary)),
-  )
-  return recovery
-}
-
 /** Whether a server is a replica that has all of its primary. Who is made one closes its connections, that of this question among them. */
 export async function isFollowing(server: RedisProcess): Promise<boolean> {
   const info = await server.ask('INFO', 'replication').catch(() => '')
   return info.includes('master_link_status:up')
-}
-
-async function stopped(subjects: readonly Subject[]): Promise<void> {
-  await Promise.all(subjects.map(({ load }) => load.stop()))
-}
-
-function slowestOf(recovery: ReadonlyMap<string, number> | undefined): number {
-  return Math.max(...(recovery?.values() ?? []))
 }
 
 /** `burst + rate * (replication lag + node timeout)` for each failover; an answer may also reach its caller later than the store gave it. */

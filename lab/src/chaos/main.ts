@@ -1,13 +1,33 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { oneEachLine } from 'sluicegate-testkit/markdown-tables.js'
-import type { ChaosResults, MixedReport } from './chaos-results.js'
-import { isWithin } from './failover.js'
-import { type PostgresChaosReport, postgresChaos } from './postgres/postgres-fault.js'
+import { type FailoverReport, isWithin } from './failover.js'
+import { type PostgresChaosReport, postgresChaos } from './postgres-chaos.js'
 import { clusterFailovers, mixedFailovers, sentinelFailovers } from './redis-failovers.js'
-import { resize } from './resize.js'
+import { type ResizeReport, resize } from './resize.js'
 import { type SharedOutageReport, sharedOutage } from './shared-outage.js'
 import { LOCAL_SHARE, RATE } from './subject.js'
+
+/** Failovers under mixes of versions, and whether all stayed within the bound. */
+export interface MixedReport extends FailoverReport {
+  readonly seed: number
+  readonly date: string
+  readonly isWithin: boolean
+}
+
+/** What a run found, and the setting of all its subjects. */
+export interface ChaosResults {
+  readonly kind: 'chaos'
+  readonly node: string
+  readonly rate: { readonly limit: number; readonly burst: number }
+  readonly localShare: number
+  readonly failover: FailoverReport
+  readonly mixed: MixedReport
+  readonly sentinel: FailoverReport
+  readonly resize: ResizeReport
+  readonly outage: SharedOutageReport
+  readonly postgres: PostgresChaosReport
+}
 
 const USAGE = `npm run chaos -- [NAME]... [--failovers N] [--seed N]
 

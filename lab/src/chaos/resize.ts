@@ -1,9 +1,8 @@
 import { createLimiter, type SharedLimiter, tokenBucket } from 'sluicegate'
 import { redis } from 'sluicegate/redis'
 import { FleetLoad, RedisCluster, until } from 'sluicegate-testkit'
-import { stateOf } from './state.js'
 import { clusterClients } from './subject.js'
-import { watchdog } from './watched.js'
+import { stateOf, watchdog } from './watched.js'
 
 const KEYS = Array.from({ length: 300 }, (_, i) => `user:${i}`)
 /** So slow a rate that nothing comes back meanwhile: totals are exact. */

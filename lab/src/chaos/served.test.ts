@@ -3,8 +3,7 @@ import { test } from 'node:test'
 import { FleetLoad, RedisProcess, until } from 'sluicegate-testkit'
 import { allowedOver } from './failover.js'
 import { boundOf, MIXES } from './redis-failovers.js'
-import { stateOf } from './state.js'
-import { watchdog } from './watched.js'
+import { stateOf, watchdog } from './watched.js'
 
 test('a wait that ends is what was waited for', async () => {
   const watched = watchdog(() => assert.fail('the state was not asked for'))

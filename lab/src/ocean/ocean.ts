@@ -217,7 +217,7 @@ export class OceanLoad {
     await this.demand(this.#ocean.regions.map(() => 0))
   }
 
-  get results(): readonly LoadResult[] {
+  results(): readonly LoadResult[] {
     return this.#results
   }
 

@@ -1,6 +1,7 @@
 import type { Decision, Policy } from 'sluicegate'
 import { type Admission, firstOver, specOf } from 'sluicegate-testkit'
 import { leaseStepOf } from 'sluicegate-testkit/leases/leased-fleet.js'
+import { quantile } from 'sluicegate-testkit/samples.js'
 import { type LeaseStep, SOUND_RECORDS } from 'sluicegate-testkit/twins/lease-step.js'
 import { Timeline } from 'sluicegate-testkit/virtual-time.js'
 import type { Grant } from '../../../packages/sluicegate/dist/lease/grant.js'
@@ -37,7 +38,11 @@ function figuresOf(cell: UseCell, seconds: number, exact: SimulatedUse, leased: 
     exactShare: admitted(theirs) / Math.max(1, theirs.length),
     callsPerRequest: calls / Math.max(1, ours.length),
     callsPerToken: calls / Math.max(1, admitted(ours)),
-    p99Ms: p99(ours.map(({ askedUs, atUs }) => atUs - askedUs)) / 1000,
+    p99Ms:
+      quantile(
+        ours.map(({ askedUs, atUs }) => atUs - askedUs).sort((a, b) => a - b),
+        0.99,
+      ) / 1000,
     /** Jain's index of what equal nodes got in 5 s, the mean. */
     jain: jainOf(cell, ours, seconds),
     jainExact: jainOf(cell, theirs, seconds),
@@ -83,11 +88,6 @@ function starvedS(cell: UseCell, decided: readonly Decided[]): number {
     } else if (admitted > (others[node] as number)) longestUs = Math.max(longestUs, askedUs - (sinceUs[node] as number))
   }
   return longestUs / 1e6
-}
-
-/** Of values in any order; 0 of none. */
-function p99(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(0.99 * values.length)] ?? 0
 }
 
 /** A cell of the simulated grid and what came of it. */

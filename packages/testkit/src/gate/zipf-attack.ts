@@ -1,6 +1,7 @@
 import { manualClock } from 'sluicegate'
 import { createGate, type Gate, type GateStats } from 'sluicegate/gate'
 import { Random, Zipf } from '../random.js'
+import { quantile } from '../samples.js'
 
 /** Exact counts of numbered keys in a sliding window: each record is kept until it leaves the window. */
 class ExactWindow {
@@ -225,6 +226,7 @@ class ZipfAttack {
     const stats = gate.stats()
     gate.close()
     const { statedDelayMs } = this
+    const [late, off] = [delays, errors].map((values) => Float64Array.from(values).sort()) as [Float64Array, Float64Array]
     return {
       records,
       rises,
@@ -235,14 +237,14 @@ class ZipfAttack {
       right,
       rightInWindow,
       statedDelayMs,
-      delaysMs: { median: quantile(delays, 0.5), p99: quantile(delays, 0.99), most: quantile(delays, 1) },
+      delaysMs: { median: quantile(late, 0.5), p99: quantile(late, 0.99), most: quantile(late, 1) },
       compared,
       under,
       beyond,
       error: {
         mean: errors.reduce((sum, error) => sum + error, 0) / errors.length,
-        p99: quantile(errors, 0.99),
-        most: quantile(errors, 1),
+        p99: quantile(off, 0.99),
+        most: quantile(off, 1),
         bound: this.bound,
       },
       mostMargin,
@@ -310,9 +312,4 @@ function attackersOf({ attackers, seconds, above, windowMs }: AttackOptions, ran
 /** Requests due in this millisecond, of `perSecond` in each second. */
 function due(perSecond: number, ms: number): number {
   return Math.floor(((ms + 1) * perSecond) / 1_000) - Math.floor((ms * perSecond) / 1_000)
-}
-
-function quantile(values: readonly number[], share: number): number {
-  const sorted = Float64Array.from(values).sort()
-  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0
 }

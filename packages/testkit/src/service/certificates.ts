@@ -28,23 +28,7 @@ export function makeCertificates(t: Cleanup): Certificates {
   writeFileSync(join(folder, 'san'), 'subjectAltName=IP:127.0.0.1,DNS:localhost\n')
   const issue = (name: string): CertificateFiles => {
     openssl('req', ...newKey.slice(0, -2), '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', `/CN=${name}`)
-    openssl(
-      'x509',
-      '-req',
-      '-in',
-      `${name}.csr`,
-      '-CA',
-      'ca.pem',
-      '-CAkey',
-      'ca.key',
-      '-CAcreateserial',
-      '-days',
-      '2',
-      '-extfile',
-      'san',
-      '-out',
-      `${name}.pem`,
-    )
+    openssl(...`x509 -req -in ${name}.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile san -out ${name}.pem`.split(' '))
     return { cert: join(folder, `${name}.pem`), key: join(folder, `${name}.key`) }
   }
   return { folder, ca: readFileSync(join(folder, 'ca.pem'), 'utf8'), server: issue('server'), client: issue('client') }

@@ -1,45 +1,37 @@
-import { type ChildProcess, type ChildProcessWithoutNullStreams, execFile, fork, spawn } from 'node:child_process'
+import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import { Agent, request } from 'node:http'
+import { Agent } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { readExposition, seriesValue } from './exposition.js'
+import type { LoadResult } from 'sluicegate-commands/load/load-result.js'
+import { quantile } from '../samples.js'
 import { ATTACKS, type AttackOrder, type AttackReport } from './hostile-attacks.js'
-import { announcement, MAIN, residentBytes } from './sluicegate-process.js'
+import { type Received, send } from './many-connections.js'
+import { type Cleanup, ended, type ServiceProcess, served, sluicegate } from './sluicegate-process.js'
 
 const CALLERS_AT_ONCE = 8
 
-/** What a proof may use; `after` ends what it started. */
-interface ProofRun {
+/** What a proof may use. */
+interface ProofRun extends Cleanup {
   readonly folder: string
   /** Below 1 for a short run. */
   readonly scale: number
-  after(end: () => unknown): void
 }
 
 /** `holds`, and what was measured. */
 export type Verdict = { readonly holds: boolean } & Readonly<Record<string, unknown>>
 
-interface Served {
-  readonly url: string
-  readonly text: string
-  readonly child: ChildProcessWithoutNullStreams
-  readonly ended: Promise<unknown>
-}
-
 const limitOf = (limit: number): string => `policies: { api: { algorithm: fixed-window, limit: ${limit}, window: year } }\n`
 
-async function serve(run: ProofRun, yaml: string, ...flags: string[]): Promise<Served> {
-  const file = join(run.folder, 'gate.yaml')
-  writeFileSync(file, yaml)
-  const child = spawn(process.execPath, [MAIN, 'serve', '--config', file, '--http', '127.0.0.1:0', ...flags])
-  child.stderr.resume()
-  run.after(() => child.kill('SIGKILL'))
-  const ended = once(child, 'close')
-  return { ...(await announcement(child)), child, ended }
+function fileOf({ folder }: ProofRun): string {
+  return join(folder, 'gate.yaml')
+}
+
+function serve(run: ProofRun, yaml: string, ...flags: string[]): Promise<ServiceProcess> {
+  writeFileSync(fileOf(run), yaml)
+  return served(sluicegate(run, 'serve', '--config', fileOf(run), '--http', '127.0.0.1:0', ...flags))
 }
 
 /** What callers got that take from a service one after the other. */
@@ -60,7 +52,7 @@ function startTraffic(url: string, callers = CALLERS_AT_ONCE): { traffic: Traffi
   const call = async (index: number): Promise<void> => {
     while (!isOver) {
       const startMs = performance.now()
-      const outcome = await take(agent, `${url}/v1/take?policy=api&key=caller-${index}`)
+      const outcome = await outcomeOf(send(url, `/v1/take?policy=api&key=caller-${index}`, { agent }))
       if (outcome === 'ECONNREFUSED') {
         traffic.refused++
         return
@@ -83,20 +75,11 @@ function startTraffic(url: string, callers = CALLERS_AT_ONCE): { traffic: Traffi
 }
 
 /** `answered`, or why not. */
-function take(agent: Agent, url: string): Promise<string> {
-  return new Promise((resolve) => {
-    const sent = request(url, { agent }, (response) => {
-      response.resume()
-      response.once('end', () => resolve((response.statusCode ?? 500) < 500 ? 'answered' : `status ${response.statusCode}`))
-      response.once('error', (error) => resolve(String(error)))
-    })
-    sent.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? String(error)))
-    sent.end()
-  })
-}
-
-async function metric(url: string, name: string, labels: Readonly<Record<string, string>> = {}): Promise<number> {
-  return seriesValue(readExposition(await (await fetch(`${url}/metrics`)).text()), name, labels)
+function outcomeOf(sent: Promise<Received>): Promise<string> {
+  return sent.then(
+    ({ status }) => (status < 500 ? 'answered' : `status ${status}`),
+    (error: NodeJS.ErrnoException) => error.code ?? String(error),
+  )
 }
 
 const TIMES = 5
@@ -111,21 +94,9 @@ const CALLERS = 64
 /** Five times the capacity, over five times as many connections: at least 80 % of the capacity is answered, and a second later all is as before. */
 async function overload(run: ProofRun): Promise<Verdict> {
   const seconds = Math.max(1, Math.round(8 * run.scale))
-  const { url } = await serve(run, limitOf(1_000_000_000))
-  const load = async (...flags: readonly string[]): Promise<LoadResult> => {
-    const { stdout } = await promisify(execFile)(process.execPath, [
-      MAIN,
-      'load',
-      url,
-      '--policy',
-      'api',
-      '--warm-up',
-      '1s',
-      '--json',
-      ...flags,
-    ])
-    return JSON.parse(stdout) as LoadResult
-  }
+  const { url, metric } = await serve(run, limitOf(1_000_000_000))
+  const load = async (...flags: string[]): Promise<LoadResult> =>
+    JSON.parse((await ended(sluicegate(run, 'load', url, '--policy', 'api', '--warm-up', '1s', '--json', ...flags))).out) as LoadResult
   const capacities: number[] = []
   for (let i = 0; i <= 3; i++) {
     const { perSecond } = await load('--closed', `${CALLERS}`, '--connections', `${CALLERS}`, '--duration', `${Math.min(3, seconds)}s`)
@@ -134,28 +105,15 @@ async function overload(run: ProofRun): Promise<Verdict> {
   }
   const capacity = medianOf(capacities)
   const before = await probed(url)
-  const { perSecond, errors } = await load(
-    '--rate',
-    String(Math.round(capacity * TIMES)),
-    '--connections',
-    String(CALLERS * TIMES),
-    '--duration',
-    `${seconds}s`,
-    '--grace',
-    '100ms',
-  )
+  const [rate, connections] = [String(Math.round(capacity * TIMES)), String(CALLERS * TIMES)]
+  const { perSecond, errors } = await load('--rate', rate, '--connections', connections, '--duration', `${seconds}s`, '--grace', '100ms')
   await sleep(RECOVERY_MS)
-  const inFlight = await metric(url, 'sluicegate_requests_in_flight')
+  const inFlight = await metric('sluicegate_requests_in_flight')
   const after = await probed(url)
   const goodput = perSecond / capacity
   const isRecovered = after.failed === 0 && after.p50Ms <= RECOVERED.times * before.p50Ms + RECOVERED.ms
   const holds = goodput >= LEAST_GOODPUT && isRecovered && inFlight <= 1
   return { holds, capacity: Math.round(capacity), offered: TIMES, goodput, errors, inFlight, beforeMs: before.p50Ms, afterMs: after.p50Ms }
-}
-
-interface LoadResult {
-  readonly perSecond: number
-  readonly errors: number
 }
 
 /** One request after another, for half a second. */
@@ -167,7 +125,7 @@ async function probed(url: string): Promise<{ p50Ms: number; failed: number }> {
 }
 
 function medianOf(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.POSITIVE_INFINITY
+  return quantile(Float64Array.from(values).sort(), 0.5)
 }
 
 const ATTACKER = fileURLToPath(new URL('./attacker.js', import.meta.url))
@@ -181,24 +139,26 @@ const CLOSED: ReadonlySet<string> = new Set(['slowloris', 'oversizedCommands', '
 
 /** Clients that are slow, silent or greedy, on all protocols: p99 of the others at most doubles, and memory is bounded. */
 async function hostile(run: ProofRun): Promise<Verdict> {
-  const { url, text, child } = await serve(run, `${CLIENTS}${limitOf(1_000_000_000)}`, '--grpc', '127.0.0.1:0', '--resp', '127.0.0.1:0')
-  const port = (scheme: RegExp): number => Number(scheme.exec(text)?.[1])
-  const ports = { http: Number(new URL(url).port), grpc: port(/grpcs?:\/\/[^\s:]+:(\d+)/), resp: port(/redis:\/\/[^\s:]+:(\d+)/) }
+  const { url, urls, rssBytes } = await serve(run, `${CLIENTS}${limitOf(1_000_000_000)}`, '--grpc', '127.0.0.1:0', '--resp', '127.0.0.1:0')
+  const [http = 0, grpc = 0, resp = 0] = [new URL(url), urls.get('grpc'), urls.get('resp')].map((at) => Number(at?.port))
   const seconds = 10 * run.scale
   let peakRssMb = 0
   const besides: Record<string, unknown> = {}
   const measured = async (): Promise<number> => {
     const { stop } = startTraffic(url, 4)
     for (const endMs = performance.now() + seconds * 1_000; performance.now() < endMs; await sleep(50))
-      peakRssMb = Math.max(peakRssMb, rssMb(child))
+      peakRssMb = Math.max(peakRssMb, rssBytes() / 2 ** 20)
     const { latenciesMs, failed, refused } = await stop()
     if (failed + refused > 0) throw new Error(`${failed + refused} requests of others failed`)
-    return p99(latenciesMs)
+    return quantile(
+      latenciesMs.sort((a, b) => a - b),
+      0.99,
+    )
   }
   let holds = true
   for (const name of Object.keys(ATTACKS)) {
     const baseMs = await measured()
-    const attack = await begun({ name, ports, scale: run.scale })
+    const attack = await begun({ name, ports: { http, grpc, resp }, scale: run.scale })
     const p99Ms = await measured()
     const { closed, count } = await attack.end()
     besides[name] = { quietP99Ms: round(baseMs), p99Ms: round(p99Ms), ratio: round(p99Ms / baseMs), closed: `${closed} of ${count}` }
@@ -227,14 +187,6 @@ async function begun(order: AttackOrder): Promise<{ end(): Promise<AttackReport>
   }
 }
 
-function rssMb({ pid }: ChildProcessWithoutNullStreams): number {
-  return residentBytes(pid) / 2 ** 20
-}
-
-function p99(latenciesMs: number[]): number {
-  return latenciesMs.sort((a, b) => a - b)[Math.floor(latenciesMs.length * 0.99)] ?? Number.NaN
-}
-
 function round(value: number): number {
   return Math.round(value * 100) / 100
 }
@@ -245,16 +197,15 @@ export const SERVICE_PROOFS: Readonly<Record<string, (run: ProofRun) => Promise<
 /** 1,000 files under load, every fifth of them broken: no request is dropped, and a broken file changes nothing. */
 async function reloads(run: ProofRun): Promise<Verdict> {
   const files = Math.round(1_000 * run.scale)
-  const { url, text } = await serve(run, limitOf(1_000_000), '--admin', '127.0.0.1:0')
-  const admin = /admin: (\S+)/.exec(text)?.[1] ?? ''
-  const file = join(run.folder, 'gate.yaml')
+  const { url, urls } = await serve(run, limitOf(1_000_000), '--admin', '127.0.0.1:0')
+  const admin = urls.get('admin')?.origin ?? ''
   const { stop } = startTraffic(url)
   const statuses: Record<number, number> = {}
   let wrong = 0
   for (let i = 1; i <= files; i++) {
     const isBroken = i % 5 === 0
-    writeFileSync(file, isBroken ? 'policies: { api: { algorithm: no-such' : limitOf(1_000_000 + i))
-    const { status } = await fetch(`${admin}/v1/reload`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' })
+    writeFileSync(fileOf(run), isBroken ? 'policies: { api: { algorithm: no-such' : limitOf(1_000_000 + i))
+    const { status } = await send(admin, '/v1/reload', { value: {} })
     statuses[status] = (statuses[status] ?? 0) + 1
     if (isBroken === status < 300) wrong++
   }
@@ -269,12 +220,10 @@ async function stops(run: ProofRun): Promise<Verdict> {
   let [answered, failed, refused, unclean] = [0, 0, 0, 0]
   const failures = new Set<string>()
   for (let round = 0; round < rounds; round++) {
-    const { url, child, ended } = await serve(run, limitOf(1_000_000), '--drain', '100ms')
+    const { url, end } = await serve(run, limitOf(1_000_000), '--drain', '100ms')
     const { traffic, stop } = startTraffic(url)
     while (traffic.latenciesMs.length < 50) await sleep(5)
-    child.kill('SIGTERM')
-    const [code] = (await ended) as [number | null]
-    if (code !== 0) unclean++
+    if ((await end('SIGTERM')) !== 0) unclean++
     await stop()
     answered += traffic.latenciesMs.length
     failed += traffic.failed
@@ -299,10 +248,10 @@ async function kill(run: ProofRun): Promise<Verdict> {
   let wrong = 0
   const forgotten: number[] = []
   for (let round = 0; round < rounds; round++) {
-    const { url, child, ended } = await serve(run, yaml)
+    const { url, metric, end } = await serve(run, yaml)
     const before = await spent(url)
     const { traffic, stop } = startTraffic(url, 1)
-    const snapshotS = (): Promise<number> => metric(url, 'sluicegate_snapshot_last_success_timestamp_seconds')
+    const snapshotS = (): Promise<number> => metric('sluicegate_snapshot_last_success_timestamp_seconds')
     // The second of two snapshots holds every take that was answered before the first one was written.
     let known = 0
     let seenS = await snapshotS()
@@ -314,8 +263,7 @@ async function kill(run: ProofRun): Promise<Verdict> {
       seenS = nowS
       await sleep(20)
     }
-    child.kill('SIGKILL')
-    await ended
+    await end('SIGKILL')
     const { latenciesMs } = await stop()
     const taken = before + latenciesMs.length
     const next = await serve(run, yaml)
@@ -323,13 +271,12 @@ async function kill(run: ProofRun): Promise<Verdict> {
     forgotten.push(taken - after)
     // One take may have been charged without an answer.
     if (after > taken + 1 || after < before + known) wrong++
-    next.child.kill('SIGKILL')
-    await next.ended
+    await next.end('SIGKILL')
   }
   return { holds: wrong === 0, rounds, wrong, forgotten }
 }
 
 async function spent(url: string): Promise<number> {
-  const { remaining } = (await (await fetch(`${url}/v1/peek?policy=api&key=caller-0`)).json()) as { remaining: number }
-  return 100_000_000 - remaining
+  const { body } = await send(url, '/v1/peek?policy=api&key=caller-0')
+  return 100_000_000 - Number(body.remaining)
 }

@@ -28,9 +28,10 @@ export function ratioOf(over: readonly number[], under: readonly number[]): Summ
   return summaryOf(ratios(over, under))
 }
 
-function quantile(sorted: readonly number[], share: number): number {
+/** Of sorted values, linear between neighbours; NaN of none. */
+export function quantile(sorted: ArrayLike<number>, share: number): number {
   const at = (sorted.length - 1) * share
-  const below = sorted[Math.floor(at)] as number
-  const above = sorted[Math.ceil(at)] as number
-  return below + (above - below) * (at - Math.floor(at))
+  const [below, above] = [sorted[Math.floor(at)] ?? Number.NaN, sorted[Math.ceil(at)] ?? Number.NaN]
+  // Both may be infinite.
+  return below === above ? below : below + (above - below) * (at - Math.floor(at))
 }

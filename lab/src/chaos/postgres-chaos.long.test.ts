@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { POSTGRES_FAULTS } from './faults.js'
-import { isAsStated, postgresFault } from './postgres-fault.js'
+import { isAsStated, postgresFault } from './postgres-chaos.js'
+import { POSTGRES_FAULTS } from './postgres-faults.js'
 
 for (const fault of POSTGRES_FAULTS) {
   test(`PostgreSQL, ${fault.name}: no error reaches a caller, no more passes than is stated, and nothing is charged twice or lost`, async (t) => {

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { fixedWindow } from 'sluicegate'
 import type { RateSpec } from 'sluicegate-testkit'
-import type { RecordedLoad, RecordedTake, Subject } from '../subject.js'
+import type { RecordedLoad, RecordedTake, Subject } from './subject.js'
 
 const PROGRAM = fileURLToPath(new URL('./fleet-process.js', import.meta.url))
 
@@ -20,24 +20,27 @@ export const REPORT_MS = 100
 /** Between two takes of a caller. */
 export const REST_MS = 20
 
-export type SubjectName = 'exact' | 'leased' | 'account' | 'new keys'
-
-/** What a process is started with. */
-export interface NodeStart {
-  readonly url: string
-  readonly table: string
-  readonly driver: 'pg' | 'postgres'
-  readonly clock: { readonly offMs: number; readonly pace: number }
-}
+/** What a process is started with: its store, and the limiters over it. */
+export type NodeStart =
+  | {
+      readonly store: 'postgres'
+      readonly url: string
+      readonly driver: 'pg' | 'postgres'
+      readonly clock: { readonly offMs: number; readonly pace: number }
+    }
+  | { readonly store: 'redis'; readonly url: string; readonly policy: RateSpec }
 
 /** What a process did since its last report, in milliseconds of the machine's monotonic clock. */
 export interface NodeReport {
   readonly isLast: boolean
-  readonly takes: Readonly<Record<SubjectName, readonly RecordedTake[]>>
+  /** By the name of the limiter. */
+  readonly takes: Readonly<Record<string, readonly RecordedTake[]>>
   /** All of them so far. */
   readonly errors: readonly string[]
   /** Calls of the account that failed so far: whether they were charged is unknown. */
   readonly failures: number
+  /** Processes that it knows of, itself among them. */
+  readonly nodes: number
 }
 
 /** The monotonic clock of the machine, which all processes share, and this process's `performance.now()` are apart by these milliseconds. */
@@ -45,7 +48,7 @@ export function machineOffMs(): number {
   return Number(process.hrtime.bigint()) / 1e6 - performance.now()
 }
 
-/** The takes of one subject, of all processes. */
+/** The takes of one limiter, of all processes. */
 class GatheredLoad implements RecordedLoad {
   readonly takes: RecordedTake[] = []
   readonly open = []
@@ -67,44 +70,46 @@ class GatheredLoad implements RecordedLoad {
 }
 
 /** Processes that share budgets in one table: through both clients, with clocks minutes apart and of another pace. */
-export class Fleet {
-  readonly loads: Readonly<Record<SubjectName, GatheredLoad>>
-  private readonly server: Pick<NodeStart, 'url' | 'table'>
-  private readonly children: ChildProcess[]
-  private readonly reports = new Map<ChildProcess, NodeReport>()
+export function postgresFleet(processes: number, url: string): Fleet<'exact' | 'leased' | 'account' | 'new keys'> {
+  const startOf = (i: number): NodeStart => {
+    const clock = { offMs: i * 180_000, pace: 1 + (i - 1) * 2e-4 }
+    return { store: 'postgres', url, driver: i % 2 === 0 ? 'pg' : 'postgres', clock }
+  }
+  return new Fleet(processes, startOf, ['exact', 'leased', 'account', 'new keys'])
+}
+
+/** Processes whose limiters take all the time, and all that they report. */
+export class Fleet<Name extends string = string> {
+  readonly loads: Readonly<Record<Name, GatheredLoad>>
+  readonly errors: string[] = []
+  /** The last report of each. */
+  readonly reports = new Map<ChildProcess, NodeReport>()
+  readonly children: ChildProcess[]
+  private readonly startOf: (i: number) => NodeStart
+  private readonly onReport: (child: ChildProcess, report: NodeReport) => void
   private readonly reportedMs = new Map<ChildProcess, number>()
   private readonly ended = new Map<ChildProcess, Promise<void>>()
-  private readonly errors: string[] = []
   private started = 0
   private unreported = 0
 
-  constructor(processes: number, server: Pick<NodeStart, 'url' | 'table'>) {
-    const load = (): GatheredLoad => new GatheredLoad(this.errors, () => this.stop())
-    this.loads = { exact: load(), leased: load(), account: load(), 'new keys': load() }
-    this.server = server
+  constructor(
+    processes: number,
+    startOf: (i: number) => NodeStart,
+    names: readonly Name[],
+    onReport: (child: ChildProcess, report: NodeReport) => void = () => undefined,
+  ) {
+    const loads = names.map((name) => [name, new GatheredLoad(this.errors, () => this.stop())])
+    this.loads = Object.fromEntries(loads) as Record<Name, GatheredLoad>
+    this.startOf = startOf
+    this.onReport = onReport
     this.children = Array.from({ length: processes }, () => this.startOne())
   }
 
-  private startOne(): ChildProcess {
-    const i = this.started++
-    const clock = { offMs: i * 180_000, pace: 1 + (i - 1) * 2e-4 }
-    const start: NodeStart = { ...this.server, driver: i % 2 === 0 ? 'pg' : 'postgres', clock }
-    const child = fork(PROGRAM, [JSON.stringify(start)], {
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-      // That the store is silent is meant.
-      execArgv: ['--no-warnings'],
-    })
-    const last = this.lastOf(child)
-    last.catch(() => undefined)
-    this.ended.set(child, last)
-    return child
-  }
-
-  /** What can be judged by the bound of the rate. */
-  get subjects(): Subject[] {
-    return (['exact', 'leased'] as const).map((name) => ({
+  /** What can be judged by the bound of a rate. */
+  subjects(names: readonly Name[], bound: RateSpec): Subject[] {
+    return names.map((name) => ({
       name,
-      bound: PG_RATE,
+      bound,
       processes: this.children.length,
       limiter: { stats: () => this.failures },
       load: this.loads[name],
@@ -120,16 +125,22 @@ export class Fleet {
     return this.failures + this.unreported
   }
 
-  /** Kills the first process in the middle of whatever it does, and starts another one. */
+  /** One more process. */
+  join(): ChildProcess {
+    const child = this.startOne()
+    this.children.push(child)
+    return child
+  }
+
+  /** Kills the first process in the middle of whatever it does. */
   killOne(): void {
-    const [child] = this.children
+    const child = this.children.shift()
     if (child === undefined) return
     child.kill('SIGKILL')
     this.ended.delete(child)
     // A report was made before it came.
     const silentMs = performance.now() - (this.reportedMs.get(child) ?? 0) + REPORT_MS
     this.unreported += Math.ceil(KEYS.length * (silentMs / REST_MS + 1))
-    this.children[0] = this.startOne()
   }
 
   /** Stops the first process in the middle of whatever it does, until {@link resumeOne}. */
@@ -151,6 +162,18 @@ export class Fleet {
     for (const child of this.children) child.kill('SIGKILL')
   }
 
+  private startOne(): ChildProcess {
+    const child = fork(PROGRAM, [JSON.stringify(this.startOf(this.started++))], {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      // That the store is silent is meant.
+      execArgv: ['--no-warnings'],
+    })
+    const last = this.lastOf(child)
+    last.catch(() => undefined)
+    this.ended.set(child, last)
+    return child
+  }
+
   private lastOf(child: ChildProcess): Promise<void> {
     return new Promise((resolve, reject) => {
       child.once('exit', (code) => reject(new Error(`a process of the fleet ended (${code})`)))
@@ -159,7 +182,8 @@ export class Fleet {
         this.reports.set(child, report)
         this.reportedMs.set(child, performance.now())
         this.errors.push(...report.errors.slice(before))
-        for (const [name, load] of Object.entries(this.loads)) load.takes.push(...report.takes[name as SubjectName].map(onOwnClock))
+        for (const [name, load] of Object.entries<GatheredLoad>(this.loads)) load.takes.push(...(report.takes[name] ?? []).map(onOwnClock))
+        this.onReport(child, report)
         if (report.isLast) resolve()
       })
     })

@@ -17,7 +17,7 @@ export interface Faulted {
   readonly proxy: FaultProxy
   readonly disk: SmallDisk | undefined
   readonly bouncer: PgBouncerProcess | undefined
-  readonly fleet: Fleet
+  readonly fleet: Pick<Fleet, 'killOne' | 'join' | 'pauseOne' | 'resumeOne'>
 }
 
 /** One thing that goes wrong, and what it may cost. */
@@ -195,6 +195,7 @@ export const POSTGRES_FAULTS: readonly PostgresFault[] = [
     processes: 8,
     make: async ({ fleet }) => {
       fleet.killOne()
+      fleet.join()
       await after(HOLD_MS)
     },
   },

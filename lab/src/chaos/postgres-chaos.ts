@@ -3,12 +3,12 @@ import pg from 'pg'
 import { createLimiter } from 'sluicegate'
 import { postgres, postgresTable } from 'sluicegate/postgres'
 import { FaultProxy, PgBouncerProcess, PostgresProcess, SmallDisk, until, worstSureExcess } from 'sluicegate-testkit'
-import { allowedShare, isWithin } from '../failover.js'
-import { stateOfSubjects } from '../state.js'
-import { admittedByKey, type RecordedTake, reportOf, type Subject, served, servedMs } from '../subject.js'
-import { type Watchdog, watchdog } from '../watched.js'
-import { type Faulted, POSTGRES_FAULTS, type PostgresFault } from './faults.js'
-import { ACCOUNT, Fleet, KEYS, PG_RATE, PG_TIMEOUT_MS, PLENTY, TABLE } from './fleet.js'
+import { allowedShare, isWithin } from './failover.js'
+import { ACCOUNT, KEYS, PG_RATE, PG_TIMEOUT_MS, PLENTY, postgresFleet, TABLE } from './fleet.js'
+import { type Faulted, POSTGRES_FAULTS, type PostgresFault } from './postgres-faults.js'
+import { admittedByKey, type RecordedTake, type Subject, served } from './subject.js'
+import { underFaults } from './under-faults.js'
+import { stateOfSubjects } from './watched.js'
 
 const PROCESSES = 3
 /** Connections of PgBouncer to the server. */
@@ -27,28 +27,40 @@ export async function postgresFault(fault: PostgresFault, times: number, progres
   await server.ask(postgresTable({ table: TABLE, logged: fault.isLogged }))
   await using proxy = await FaultProxy.before(server)
   await using bouncer = fault.isPooled ? await PgBouncerProcess.before(server, POOLED) : undefined
-  const fleet = new Fleet(fault.processes ?? PROCESSES, { url: bouncer?.url ?? server.urlAt(proxy.port), table: TABLE })
+  const fleet = postgresFleet(fault.processes ?? PROCESSES, bouncer?.url ?? server.urlAt(proxy.port))
   const faulted: Faulted = { server, proxy, disk, bouncer, fleet }
-  const { subjects } = fleet
-  const watched = watchdog(async () => stateOfSubjects(subjects))
-  const beganMs = performance.now()
-  const recoveries: ReadonlyMap<string, number>[] = []
+  const subjects = fleet.subjects(['exact', 'leased'], PG_RATE)
   let forgotMs = 0
   let msOut = 0
   try {
-    await watched('every process decides by the store', until('about every key', served(subjects, KEYS, 0)))
-    for (let time = 0; time < times; time++) {
-      await watched('every key is spent', until('denied by the store', served(subjects, KEYS, performance.now(), isDenied)))
-      const atMs = performance.now()
-      await watched(`${fault.name} is over`, fault.make(faulted))
-      const overMs = performance.now()
-      if (fault.forgets) forgotMs = overMs
-      recoveries.push(await recovery(subjects, overMs, watched))
-      msOut += performance.now() - atMs
-      progress(`${fault.name}, ${time + 1} of ${times}: ${JSON.stringify(Object.fromEntries(recoveries[time] ?? []))}`)
-    }
-    await after(QUIET_MS)
-    await watched('every caller has its last answer', fleet.stop())
+    const {
+      recoveryMs: _,
+      seconds,
+      subjects: reports,
+    } = await underFaults({
+      name: fault.name,
+      times,
+      subjects,
+      keys: KEYS,
+      isServed: isPassed,
+      state: async () => stateOfSubjects(subjects),
+      progress,
+      async make(_round, watched) {
+        await watched('every key is spent', until('denied by the store', served(subjects, KEYS, performance.now(), isDenied)))
+        const fromMs = performance.now()
+        await watched(`${fault.name} is over`, fault.make(faulted))
+        const overMs = performance.now()
+        const repair = async (): Promise<void> => {
+          msOut += performance.now() - fromMs
+        }
+        if (fault.forgets) forgotMs = overMs
+        return { fromMs: overMs, sinceMs: overMs, repair }
+      },
+      stop: async () => {
+        await after(QUIET_MS)
+        await fleet.stop()
+      },
+    })
     for (const error of new Set(fleet.loads.exact.errors.map(String))) progress(`error: ${error}`)
     const account = await accountOf(fleet, faulted.server, forgotMs)
     const { limit, windowMs, burst } = PG_RATE
@@ -60,15 +72,9 @@ export async function postgresFault(fault: PostgresFault, times: number, progres
       allowedOver: Math.ceil(
         (fault.forgets ? times * (burst + (limit / windowMs) * LEASE_MS) : 0) + (limit / windowMs) * 2 * PG_TIMEOUT_MS,
       ),
-      allowedShare: allowedShare(subjects[0] as Subject, (performance.now() - beganMs) / 1000, msOut / 1000),
-      subjects: subjects.map((subject) => ({
-        ...reportOf(
-          subject,
-          recoveries.map((each) => each.get(subject.name) ?? Number.NaN),
-        ),
-        /** Tokens over the policy in the worst interval, counting only those that were surely spent within it. */
-        surelyOver: surelyOver(subject),
-      })),
+      allowedShare: allowedShare(subjects[0] as Subject, seconds, msOut / 1000),
+      /** Beside it the tokens over the policy in the worst interval, counting only those that were surely spent within it. */
+      subjects: reports.map((report, i) => ({ ...report, surelyOver: surelyOver(subjects[i] as Subject) })),
       ...account,
       /** Of takes of keys that were new: decided without the store. */
       newKeys: { takes: takes.length, outageDecisions: takes.filter(({ decision }) => decision.source === 'outage').length },
@@ -83,12 +89,6 @@ export async function postgresFault(fault: PostgresFault, times: number, progres
 const isPassed = ({ allowed, source }: RecordedTake['decision']): boolean => allowed && source !== 'outage'
 const isDenied = ({ allowed, source }: RecordedTake['decision']): boolean => !allowed && source !== 'outage'
 
-/** Milliseconds from the end of a fault until a take of every key passed by the store, for each subject. */
-async function recovery(subjects: readonly Subject[], overMs: number, watched: Watchdog): Promise<ReadonlyMap<string, number>> {
-  await watched('takes of every key pass again', until('by the store', served(subjects, KEYS, overMs, isPassed)))
-  return new Map(subjects.map((subject) => [subject.name, Math.round(servedMs(subject, KEYS, overMs, isPassed) - overMs)]))
-}
-
 function surelyOver({ bound, load }: Subject): number {
   const byStore = load.takes.filter(({ decision }) => decision.source !== 'outage')
   const worst = admittedByKey(byStore).map((takes) =>
@@ -101,7 +101,7 @@ function surelyOver({ bound, load }: Subject): number {
 }
 
 /** What the store has charged of the account, against what passed since it forgot, and what passed or failed in all. */
-async function accountOf(fleet: Fleet, server: PostgresProcess, forgotMs: number) {
+async function accountOf(fleet: ReturnType<typeof postgresFleet>, server: PostgresProcess, forgotMs: number) {
   const client = new pg.Client({ connectionString: server.url })
   await client.connect()
   const limiter = createLimiter(ACCOUNT, { store: postgres(client, { table: TABLE }), mode: 'exact', outage: 'closed', timeout: 10_000 })
