@@ -1,4 +1,4 @@
-import { RECORD_BASE_US, RECORD_COUNT_BITS, RECORD_SLOTS, RECORD_TICK_US, STATE } from "../memory-map"
+import { RECORD_BASE_US, RECORD_CAPACITY, RECORD_COUNT_BITS, RECORD_SINCE_US, RECORD_SLOTS, RECORD_TICK_US, RECORD_WINDOW_US, STATE } from "../memory-map"
 import { load } from "../atomics/atomics"
 import { resolved, swapBoth } from "../atomics/kcas"
 import { valueOf, withValue } from "../atomics/words"
@@ -6,7 +6,7 @@ import { extensionIn, extensionMoved } from "../policy/extension"
 import { baseUs, countBits, epoch, tickUs } from "../policy/policy"
 import { field } from "../policy/policy-record"
 import * as ring from "./log-ring"
-import { expiredBy } from "./migrate-value"
+import { expiredBy, firstNewNumbers, recordOf } from "./migrate-value"
 
 // Migrates a log. When a policy needs more slots, or other ones, its extensions have another place in the memory. Each key's
 // extension is copied there before its state word is written for the new policy. The state word of the old policy stands until
@@ -26,6 +26,14 @@ export function migrateLog(entry: usize, state: u64, from: usize, lag: u64): boo
   const total = valueOf(state) & ((<u64>1 << fromBits) - 1)
   const overByUs = expiredBy(lag, lastTick * fromTickUs)
   ring.readRingAt(source, field(from, RECORD_SLOTS))
+  const changes = firstNewNumbers(lag)
+  if (changes > 0) {
+    const next = recordOf(changes - 1)
+    const sinceTick = (field(next, RECORD_SINCE_US) + fromTickUs - 1) / fromTickUs
+    if (isWider(from, next) && isEmptyAhead(lastTick, total, sinceTick, fromBits)) {
+      return openFull(entry, state, source, from, sinceTick * fromTickUs, expiredBy(changes - 1, sinceTick * fromTickUs))
+    }
+  }
 
   let first = ring.held
   const isOver = lastTick * fromTickUs <= overByUs
@@ -40,6 +48,25 @@ export function migrateLog(entry: usize, state: u64, from: usize, lag: u64): boo
   const whole = ring.whole && first == 0
   const next = ring.headerWith(ring.place, left > 0 ? ring.held - left : ring.held, ring.costSoFar, whole, true)
   return rewritten(entry, state, source, false, lastTick - baseUs / tickUs, total, next)
+}
+
+/** Whether more may pass now, or what has passed counts for longer. Under a smaller limit a closed log may stay closed. */
+@inline function isWider(from: usize, to: usize): bool {
+  return field(to, RECORD_CAPACITY) > field(from, RECORD_CAPACITY) || field(to, RECORD_WINDOW_US) != field(from, RECORD_WINDOW_US)
+}
+
+/** Whether a log, its ring as read, waits for a time later than `sinceTick` in which nothing is booked any more. */
+function isEmptyAhead(lastTick: i64, total: u64, sinceTick: i64, fromBits: u64): bool {
+  if (lastTick <= sinceTick || total != <u64>ring.costSoFar) return false
+  return ring.held == 0 || lastTick - ring.ageIn(ring.held - 1, lastTick, fromBits) <= sinceTick
+}
+
+/** What had expired by that time is gone from the ring: it opens as one that is full at the time of the change. */
+function openFull(entry: usize, state: u64, source: usize, from: usize, sinceUs: i64, overByUs: i64): bool {
+  const isOver = sinceUs <= overByUs
+  const spent = isOver ? 0 : min<u64>(<u64>field(from, RECORD_CAPACITY), (<u64>1 << <u64>countBits) - 1)
+  const tick = isOver ? 0 : ticksIn(sinceUs) - baseUs / tickUs
+  return rewritten(entry, state, source, extensionMoved(from), tick, spent, ring.headerWith(0, 0, 0, true, true))
 }
 
 /**

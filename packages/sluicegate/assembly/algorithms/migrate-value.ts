@@ -40,6 +40,17 @@ export function countLimitAfter(lag: u64): i64 {
   return most
 }
 
+/** The first of the last `lag` changes that changed numbers, as how many changes ago it came; 0 if none did. */
+export function firstNewNumbers(lag: u64): u64 {
+  let first: u64 = 0
+  let record = recordAddress(sequenceOf(epochWord))
+  for (let i: u64 = 1; i <= lag; i++) {
+    if (field(record, RECORD_KEEPS_DEBT) == 0) first = i
+    record = recordAddress(<u64>field(record, RECORD_PREVIOUS))
+  }
+  return first
+}
+
 /**
  * The time by which all of a log had expired when one of the last `lag` policies ended, in microseconds. A log whose newest
  * request lies ahead is read as of then.

@@ -48,6 +48,8 @@ function migratedFixed(value: u64, from: usize, to: usize, sinceUs: i64): u64 {
   let beginUs = field(from, RECORD_BASE_US) + <i64>(value >> bits) * field(from, RECORD_TICK_US)
   const sameWindows = field(from, RECORD_WINDOW_US) == field(to, RECORD_WINDOW_US) && field(from, RECORD_CALENDAR) == field(to, RECORD_CALENDAR)
   if (!sameWindows) {
+    // What a closed key has spent in this window is not known: all of it.
+    if (beginUs > sinceUs) count = max<i64>(count, field(from, RECORD_CAPACITY))
     if (count == 0 || beginUs < beginOf(from, sinceUs)) return 0
     beginUs = beginOf(to, sinceUs)
   } else if (count == 0 && isOtherCapacity(from, to) && beginUs == endOf(from, sinceUs) && beginOf(from, sinceUs) >= field(to, RECORD_BASE_US)) {
@@ -118,16 +120,31 @@ function sameSliding(value: u64, from: usize, to: usize, sinceUs: i64): u64 {
   read(value, from)
   const now = max<i64>(sinceUs - field(from, RECORD_BASE_US), 0) / field(from, RECORD_WINDOW_US)
   // The wide encoding has the previous count elsewhere.
-  if (current == 0 && number == now + 1 && isOtherCapacity(from, to) && <i32>field(from, RECORD_ENCODING) != WIDE) {
-    number = now
-    current = previous
-    previous = field(from, RECORD_CAPACITY)
-  }
+  if (isOtherCapacity(from, to) && <i32>field(from, RECORD_ENCODING) != WIDE) openEmpty(from, now, sinceUs)
   number += (field(from, RECORD_BASE_US) - field(to, RECORD_BASE_US)) / field(to, RECORD_WINDOW_US)
   previous = min<i64>(previous, mostIn(to))
   current = min<i64>(current, mostIn(to))
   const sealed = <i32>field(from, RECORD_ENCODING) == WIDE && isSealed(value)
   return written(to) | (sealed && number >= 0 ? sealedBit : 0)
+}
+
+/**
+ * A key that waits for a window in which nothing is booked any more is full at the time of the change: what it has spent in the window before
+ * is known, and no more of the one before that counts than passed beside it.
+ */
+function openEmpty(from: usize, now: i64, sinceUs: i64): void {
+  const capacity = field(from, RECORD_CAPACITY)
+  if (current != 0) return
+  if (number == now + 1) {
+    current = previous
+    const windowUs = field(from, RECORD_WINDOW_US)
+    const leftUs = (now + 1) * windowUs - max<i64>(sinceUs - field(from, RECORD_BASE_US), 0)
+    previous = min<i64>(quotientUp(max<i64>(capacity - current, 0), windowUs, leftUs), capacity)
+    number = now
+  } else if (number == now + 2 && previous == 0) {
+    current = capacity
+    number = now
+  }
 }
 
 function otherSliding(value: u64, entry: usize, from: usize, to: usize, sinceUs: i64): u64 {
@@ -143,7 +160,8 @@ function otherSliding(value: u64, entry: usize, from: usize, to: usize, sinceUs:
     } else if (entry != 0) previous = previousIn(from, entry)
   }
   let used = current + previous
-  if (number <= now) {
+  if (number > now) used = max<i64>(used, field(from, RECORD_CAPACITY))
+  else {
     const fading = number == now ? previous : number == now - 1 ? current : 0
     used = (number == now ? current : 0) + quotientUp(fading, baseUs + (now + 1) * windowUs - sinceUs, windowUs)
   }

@@ -116,13 +116,24 @@ export function stepped(verb: i32, entry: usize, value: u64, us: i64, amount: i6
     advance(earliest / windowUs)
     spent = current + amount
     return changed(spent)
-  } else if (verb == CANCEL && number == (bound - baseUs) / windowUs) spent = max<i64>(current - amount, 0)
+  } else if (verb == CANCEL) {
+    const dueUs = bound - baseUs
+    if (number == dueUs / windowUs) spent = max<i64>(current - amount, 0)
+    // Of one that is not due yet others may lie behind: they lie no sooner than before.
+    else if (number == dueUs / windowUs + 1 && dueUs > us && encoding != WIDE) return changedBefore(max<i64>(previous - amount, 0), value)
+  }
   // A key that has spent nothing keeps its window too: a clock set back must not find an earlier window empty.
   return spent == current ? value : changed(spent)
 }
 
 @inline function changed(spent: i64): u64 {
   current = spent
+  return encoded()
+}
+
+@inline function changedBefore(spent: i64, value: u64): u64 {
+  if (spent == previous) return value
+  previous = spent
   return encoded()
 }
 

@@ -64,7 +64,8 @@ function fixed.carried(part, other)
   local count = other.count
   -- A window in which nothing is booked any more: the one before it is full.
   local isFull = other.windows == part.windows and count == 0 and other.limit ~= part.limit and other.begin == part.finish
-  if isFull then count = other.limit end
+  -- What a closed key has spent in the current one of other windows is not known: all of it.
+  if isFull or (other.windows ~= part.windows and isClosed(other)) then count = math.max(count, other.limit) end
   part.count = math.min(count, part.limit)
   if other.windows == part.windows and not isFull then part.begin, part.finish, part.ahead = other.begin, other.finish, other.ahead end
 end

@@ -81,6 +81,22 @@ local function readKept(part, windowUs, limit, kept)
   part.kept = kept
 end
 
+--- The log as one with no more than these tokens, spent now.
+local function spentNow(part, spent)
+  part.mended, part.ahead, part.isShut, part.keptSinceUs = true, false, false, 0
+  part.newest = { us = now + part.leaseUs, total = spent, cost = spent }
+  part.lastUs, part.total, part.sequence, part.used, part.first = now + part.leaseUs, spent, 0, spent, part.newest
+end
+
+--- Whether a log under other numbers, by which more may pass now or requests count for longer, waits for a time in which nothing is booked any more.
+--- What had expired by then may be gone.
+local function isEmptyAhead(part, windowUs, limit)
+  if part.limit <= limit and part.windowUs == windowUs then return false end
+  if part.newest.cost > 0 or not part.newest.id or not isClosed(part) then return false end
+  local before = newestUpTo(part, '(' .. part.newest.id)
+  return not before or before.us <= now
+end
+
 function log.read(part)
   local limit, windowUs, leaseUs = string.match(part.numbers, '^(%d+) (%d+) (%d+)$')
   part.limit, part.windowUs, part.leaseUs = tonumber(limit), tonumber(windowUs), tonumber(leaseUs)
@@ -98,10 +114,9 @@ function log.read(part)
   readKept(part, tonumber(itsWindowUs), tonumber(itsLimit), kept)
   if part.lastUs > now + part.leaseUs + longestUs(part) + (part.ahead and FURTHEST_US or 0) then
     -- Written under a clock that was ahead of this one: all is spent, now.
-    local spent = math.max(part.limit, part.kept and part.kept.limit or 0)
-    part.mended, part.ahead, part.isShut, part.keptSinceUs = true, false, false, 0
-    part.newest = { us = now + part.leaseUs, total = spent, cost = spent }
-    part.lastUs, part.total, part.sequence, part.used, part.first = now + part.leaseUs, spent, 0, spent, part.newest
+    spentNow(part, math.max(part.limit, part.kept and part.kept.limit or 0))
+  elseif isEmptyAhead(part, tonumber(itsWindowUs), tonumber(itsLimit)) then
+    spentNow(part, part.kept.limit)
   else
     readUsed(part)
   end

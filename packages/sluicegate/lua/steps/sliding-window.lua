@@ -63,20 +63,30 @@ function sliding.restored(part, state)
   advance(part, to)
 end
 
---- With the same windows a key keeps its window; else its used tokens count as spent in the current window.
+--- The counts of a key that waits for a window in which nothing is booked any more, full at this moment: no more counts of the window before than
+--- passed beside what is known. Nothing for other keys.
+local function openedEmpty(other)
+  local number = numberNow(other)
+  if other.current ~= 0 then return nil end
+  if other.number == number + 2 and other.previous == 0 then return 0, other.limit end
+  if other.number ~= number + 1 then return nil end
+  local left, leftUs = math.max(other.limit - other.previous, 0), (number + 1) * other.windowUs - now
+  local rest = other.windowUs % leftUs
+  return math.min(left * ((other.windowUs - rest) / leftUs) + mulDivUp(left, rest, leftUs), other.limit), other.previous
+end
+
+--- With the same windows a key keeps its window; else its used tokens count as spent in the current window, all of them of a closed key.
 function sliding.carried(part, other)
   if other.windowUs == part.windowUs then
-    local number = numberNow(part)
-    if other.current == 0 and other.number == number + 1 and other.limit ~= part.limit then
-      -- A window in which nothing is booked any more: the one before it is full.
-      part.number, part.previous, part.current = number, math.min(other.limit, part.limit), math.min(other.previous, part.limit)
-      return
-    end
-    part.number, part.ahead = other.number, other.ahead
-    part.previous, part.current = math.min(other.previous, part.limit), math.min(other.current, part.limit)
+    local previous, current
+    if other.limit ~= part.limit then previous, current = openedEmpty(other) end
+    if previous then part.number = numberNow(part)
+    else part.number, previous, current, part.ahead = other.number, other.previous, other.current, other.ahead end
+    part.previous, part.current = math.min(previous, part.limit), math.min(current, part.limit)
     return
   end
-  part.current = math.min(part.limit, isClosed(other) and other.previous + other.current or usedAt(other, now))
+  local used = isClosed(other) and math.max(other.previous + other.current, other.limit) or usedAt(other, now)
+  part.current = math.min(part.limit, used)
 end
 
 local function untilNew(part)
@@ -135,7 +145,15 @@ function sliding.stepped(part, verb, amount, bound)
   elseif verb == 'penalize' then current = math.max(current, math.min(current + amount, DEEPEST_DEBT_BURSTS * part.limit))
   elseif verb == 'reserve' then return reserved(part, amount, bound)
   elseif verb == 'giveBack' then
-    if bound >= startUs(part) and bound < startUs(part) + part.windowUs then current = math.max(current - amount, 0) end
+    local beginUs = startUs(part)
+    if bound >= beginUs and bound < beginUs + part.windowUs then current = math.max(current - amount, 0)
+    elseif bound > now and bound < beginUs and bound >= beginUs - part.windowUs then
+      -- Of one that is not due yet others may lie behind: they lie no sooner than before.
+      local previous = math.max(part.previous - amount, 0)
+      local isLess = previous ~= part.previous
+      part.previous, part.returned = previous, 0
+      return isLess
+    end
   end
   local changed = current ~= part.current
   part.current, part.returned = current, part.current - current

@@ -57,22 +57,46 @@ async function answersOverChannel({ policy, steps }: Sequence): Promise<(Answer 
   return answers
 }
 
-feltChanges(
-  'cluster',
-  (policy) => {
-    const { served, limiter } = fleet(policy, { worker: { timeout: 60_000, outage: 'closed' } })
-    return {
-      limiter: limiter as never,
-      settle: () => turns(80),
-      stop: () => {
-        limiter.close()
-        served.close()
-      },
+feltChanges('cluster', (policy) => {
+  const { served, limiter } = fleet(policy, { worker: { timeout: 60_000, outage: 'closed' } })
+  return {
+    limiter: limiter as never,
+    settle: () => turns(80),
+    stop: () => {
+      limiter.close()
+      served.close()
+    },
+  }
+})
+
+for (const make of [tokenBucket, fixedWindow]) {
+  test(`${make.name}: what two workers have booked is charged once after an update, and passes in the order of before`, async () => {
+    const policyOf = (limit: number) => make({ limit, window: '10d', name: 'p' })
+    const { served, limiter } = fleet(policyOf(10), { worker: { timeout: 60_000, outage: 'closed' } })
+    const pair = channelPair()
+    served.serve(pair.worker)
+    using other = createLimiter(policyOf(10), { store: primary({ process: pair.parent }), timeout: 60_000, outage: 'closed' })
+    await limiter.take('k', 10)
+    const passed: string[] = []
+    const wait = async (who: string, by: SharedLimiter, cost: number): Promise<void> => {
+      if ((await by.wait('k', { cost })).allowed) passed.push(who)
     }
-  },
-  // What a worker has booked stays booked when the primary changes its policy.
-  ['reset', 'refund'],
-)
+    for (const [who, by, cost] of [
+      ['a', limiter, 2],
+      ['b', other, 3],
+      ['c', limiter, 1],
+    ] as const) {
+      wait(who, by, cost).catch(() => undefined)
+      await turns(40)
+    }
+    served.update(policyOf(24))
+    await turns(200)
+    assert.deepEqual(passed.sort(), ['a', 'b', 'c'])
+    assert.equal(served.limiter.peek('k').remaining, 8)
+    limiter.close()
+    served.close()
+  })
+}
 
 givenUpWaits(
   'cluster',

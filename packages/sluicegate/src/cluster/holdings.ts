@@ -9,11 +9,23 @@ const LOOKED_AT = 2
 
 /** A reservation that may be cancelled, or a permit. */
 interface Holding {
-  readonly booking?: Booking
+  booking?: Booking
   readonly permit?: Permit
   /** From then on nothing can be given back. */
   overUs: number
+  readonly order: number
+  readonly isWait?: boolean
 }
+
+/** A reservation of a wait. */
+export interface BookedAhead {
+  /** Replaced when it is booked anew. */
+  booking: Booking
+  /** Among those of all workers. */
+  readonly order: number
+}
+
+let orders = 0
 
 /** The reservations and permits of one worker, by the ids of their requests. */
 export class Holdings {
@@ -28,12 +40,14 @@ export class Holdings {
   }
 
   addPermit(id: number, permit: Permit, nowUs: number): void {
-    this.add(id, { permit, overUs: nowUs + lifeUs(this.policy()) }, nowUs)
+    this.add(id, { permit, overUs: nowUs + lifeUs(this.policy()), order: ++orders }, nowUs)
   }
 
-  addBooking(id: number, booking: Booking, nowUs: number): void {
+  /** @param isWait whether it may be made anew, for another time. */
+  addBooking(id: number, booking: Booking, nowUs: number, isWait = false): void {
     const { decision, atUs } = booking
-    this.add(id, { booking, ...(isPermit(decision) && { permit: decision }), overUs: atUs + lifeUs(this.policy()) }, nowUs)
+    const overUs = atUs + lifeUs(this.policy())
+    this.add(id, { booking, ...(isPermit(decision) && { permit: decision }), overUs, order: ++orders, isWait }, nowUs)
   }
 
   booking(id: unknown): Booking | undefined {
@@ -52,6 +66,13 @@ export class Holdings {
 
   drop(id: unknown): void {
     this.byId.delete(id as number)
+  }
+
+  /** Those of waits whose time has not come. */
+  ahead(nowUs: number): readonly BookedAhead[] {
+    return [...this.byId.values()].filter(
+      (holding): holding is Holding & BookedAhead => holding.isWait === true && (holding.booking?.atUs ?? 0) > nowUs,
+    )
   }
 
   /** All entries, the latest first (ids grow): only the latest reservation comes back in full. */

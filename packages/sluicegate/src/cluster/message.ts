@@ -84,7 +84,7 @@ const FIELDS = {
   charge: ['tokens'],
   block: ['us'],
   reset: [],
-  reserve: ['cost', 'maxWaitUs'],
+  reserve: ['cost', 'maxWaitUs', 'isWait'],
   redeem: ['charge'],
   giveBack: ['charge', 'tokens', 'cost'],
   release: ['id'],

@@ -7,7 +7,11 @@ import { checkChange } from '../policy/checked-policy.js'
 import { changedPolicy, type Policy } from '../policy/policy.js'
 import { type Clock, tickerOf } from '../time/clock.js'
 import type { Booking, BookingService } from '../waiting/reserving.js'
+import type { BookedAhead } from './holdings.js'
 import { horizonMsFor, keepRoomForLeases, policyUnderLease } from './memory-lease.js'
+
+/** Reservations of workers that are made anew when the numbers change, the latest: the others keep their times. */
+const MOST_MOVED = 10_000
 
 /** The limiter in this process's memory: the true state. */
 export type PrimaryLimiter = Limiter & BookingService
@@ -16,6 +20,11 @@ export type PrimaryLimiter = Limiter & BookingService
 export interface ServableLimiter
   extends Pick<Limiter, 'policy' | 'take' | 'peek' | 'reserve' | 'refund' | 'penalize' | 'block' | 'reset'>,
     Partial<Pick<Limiter, 'update'>> {}
+
+/** One that may have booked ahead. */
+interface HoldsBookings {
+  ahead(nowUs: number): readonly BookedAhead[]
+}
 
 /** What {@link OwnedPolicy} is made of. */
 interface OwnedParts {
@@ -65,14 +74,38 @@ export class OwnedPolicy {
     return partsOf(this.limiter)
   }
 
-  /** @throws {PolicyError} */
-  update(policy: Policy): void {
+  /**
+   * @param workers those who may have booked ahead.
+   * @throws {PolicyError}
+   */
+  update(policy: Policy, workers: Iterable<HoldsBookings> = []): void {
     const next = changedPolicy(policy, { name: this.policy.name })
     checkChange(this.policy, next)
     const kept = this.kept(next)
     // One that is served may have been updated by its owner.
-    if (JSON.stringify(this.limiter.policy) !== JSON.stringify(kept)) this.limiter.update(kept)
+    if (JSON.stringify(this.limiter.policy) !== JSON.stringify(kept)) {
+      const bookAgain = this.lift(workers)
+      try {
+        this.limiter.update(kept)
+      } finally {
+        bookAgain()
+      }
+    }
     this.policy = next
+  }
+
+  /**
+   * Takes back what workers have booked ahead, the latest first: after the change nothing of it would come back. The result books it anew, in
+   * the order of before.
+   */
+  private lift(workers: Iterable<HoldsBookings>): () => void {
+    const { limiter } = this
+    const nowUs = this.nowUs()
+    const latestFirst = [...workers].flatMap((each) => each.ahead(nowUs)).sort((a, b) => b.order - a.order)
+    const lifted = latestFirst.slice(0, MOST_MOVED).filter(({ booking }) => limiter.unbook?.(booking))
+    return () => {
+      for (const ahead of lifted.reverse()) ahead.booking = limiter.book(ahead.booking.key, ahead.booking.cost, Number.POSITIVE_INFINITY)
+    }
   }
 
   private kept(policy: Policy): Policy {

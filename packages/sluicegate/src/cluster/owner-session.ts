@@ -2,7 +2,7 @@ import { isPermit } from '../decision/permit.js'
 import { PolicyError, StoreError } from '../errors.js'
 import { keysUnder } from '../key.js'
 import type { Key } from '../limiter.js'
-import { GrantedLeases, Holdings } from './holdings.js'
+import { type BookedAhead, GrantedLeases, Holdings } from './holdings.js'
 import { flowsBack, leasedFrom, type MemoryLease } from './memory-lease.js'
 import { numbersOfDecision, numbersOfLease, operationIn, type ReceivedOperation } from './message.js'
 import type { OwnedPolicy } from './owned-policy.js'
@@ -37,6 +37,11 @@ export class OwnerSession {
     return answers
   }
 
+  /** What waits of the worker have booked for later times. */
+  ahead(nowUs: number): readonly BookedAhead[] {
+    return this.holdings.ahead(nowUs)
+  }
+
   /** The worker is gone: its permits and future reservations are returned. */
   leave(): void {
     const { limiter } = this.owned
@@ -44,7 +49,7 @@ export class OwnerSession {
       // A closed limiter holds nothing.
       unlessRefused(() => {
         if (permit !== undefined) permit.release()
-        else if (booking !== undefined && booking.atUs > this.owned.nowUs()) limiter.giveBack(booking, booking.cost)
+        else if (booking?.allowed && booking.atUs > this.owned.nowUs()) limiter.giveBack(booking, booking.cost)
       })
     }
   }
@@ -134,12 +139,12 @@ export class OwnerSession {
     return lease
   }
 
-  private reserved(id: number, key: Key, { cost, maxWaitUs }: ReceivedOperation): readonly number[] {
+  private reserved(id: number, key: Key, { cost, maxWaitUs, isWait }: ReceivedOperation): readonly number[] {
     checkWhole('maxWaitUs', maxWaitUs, 0)
     const { limiter } = this.owned
     const booking = limiter.book(key, cost as number, maxWaitUs / 1000)
     const { allowed, atUs, bookedUs } = booking
-    if (allowed) this.holdings.addBooking(id, booking, bookedUs)
+    if (allowed) this.holdings.addBooking(id, booking, bookedUs, isWait === true)
     const decision = allowed ? limiter.peek(key) : booking.decision
     return [allowed ? 1 : 0, allowed ? atUs - bookedUs : 0, ...numbersOfDecision(decision)]
   }
@@ -150,6 +155,8 @@ export class OwnerSession {
     const booking = this.holdings.booking(id)
     if (booking === undefined) return numbersOfDecision(limiter.peek(key))
     this.holdings.drop(id)
+    // Under the numbers of now it costs more than ever passes.
+    if (!booking.allowed) return numbersOfDecision(limiter.peek(key, booking.cost))
     const decision = limiter.redeem(booking)
     if (!decision.allowed) limiter.giveBack(booking, booking.cost)
     return numbersOfDecision(decision)
@@ -164,7 +171,7 @@ export class OwnerSession {
       return []
     }
     const booking = this.holdings.booking(charge)
-    if (booking === undefined) return numbersOfDecision(limiter.peek(key))
+    if (!booking?.allowed) return numbersOfDecision(limiter.peek(key))
     checkWhole('tokens', tokens, 1)
     const permit = this.holdings.permit(charge)
     this.holdings.drop(charge)

@@ -136,6 +136,7 @@ class Served extends ShownLimiter<Policy> implements ServedLimiter {
   private readonly name: string
   /** Stops serving a worker. */
   private readonly workers = new Map<WorkerProcess, () => void>()
+  private readonly sessions = new Set<OwnerSession>()
   private readonly onClose: (() => void)[] = []
 
   constructor(
@@ -170,6 +171,7 @@ class Served extends ShownLimiter<Policy> implements ServedLimiter {
     const before = this.workers.get(worker)
     if (before !== undefined) return before
     const session = new OwnerSession(this.owned, this.othersOf(worker))
+    this.sessions.add(session)
     const stop = receiveFromWorker(worker, this.name, {
       receiver: (kind, [requests]) => {
         if (kind !== REQUESTS || !Array.isArray(requests) || requests.length > MOST_AT_ONCE) return
@@ -183,6 +185,7 @@ class Served extends ShownLimiter<Policy> implements ServedLimiter {
     const endOverrides = this.overrides?.serve(worker)
     const end = (): void => {
       this.workers.delete(worker)
+      this.sessions.delete(session)
       stop()
       endOverrides?.()
       this.sendTermsToAll()
@@ -193,7 +196,7 @@ class Served extends ShownLimiter<Policy> implements ServedLimiter {
   }
 
   update(policy: Policy): void {
-    this.owned.update(checkedPolicy(policy))
+    this.owned.update(checkedPolicy(policy), this.sessions)
     this.sendTermsToAll()
   }
 

@@ -20,6 +20,8 @@ export interface MemoryBooking<Answer extends Decision = Decision> extends Booki
   readonly high: number
   /** Buckets and GCRA: the debt after the booking. */
   readonly debt: number
+  /** Buckets and GCRA, booked ahead: what counts it. */
+  readonly rate?: RateDecoder | undefined
   /** Of the policy's numbers when it was charged. */
   readonly generation: number
   /** Allowed although the table has no room for the key: nothing of it can come back. */
@@ -112,6 +114,7 @@ export class MemoryBookings {
       isBlocked: waitUs === undefined,
       decision,
       debt: isCharged ? debt : 0,
+      rate: decoder instanceof RateDecoder ? decoder : undefined,
       generation,
       isOverflow,
     }
@@ -218,10 +221,27 @@ export class MemoryBookings {
     decisions.opened.core.look()
     const { decoder } = decisions
     const isRate = decoder instanceof RateDecoder
-    // The change has forgiven what lies ahead under a bucket; of a window it may still count, until a reset.
-    if (generation !== decisions.generation) return isRate || this.isFull(booking, nowUs)
+    if (generation !== decisions.generation) {
+      return (isRate && this.unbookBefore(booking, decoder, nowUs)) || this.isFull(booking, nowUs)
+    }
     const { unitsPerToken, unitsPerUs } = isRate ? decoder : WHOLE
     return this.cancelled(booking, nowUs, cost * unitsPerToken, isRate ? debt - (nowUs - bookedUs) * unitsPerUs : atUs)
+  }
+
+  /** {@link unbook} of a booking under the numbers before these: what the change has not forgiven of it comes back, if nothing was booked after it. */
+  private unbookBefore(booking: MemoryBooking, { unitsPerToken, unitsPerUs, capacity }: RateDecoder, nowUs: number): boolean {
+    const { bookedUs, debt, cost, rate } = booking
+    const { opened, generation } = this.decisions
+    const record = opened.core.policyRecord()
+    const isLastChange = generation === booking.generation + 1 && opened.field(record, 'RECORD_KEEPS_DEBT') === 0
+    if (rate === undefined || !isLastChange) return false
+    const changedUs = opened.field(record, 'RECORD_SINCE_US')
+    const before = BigInt(debt - (changedUs - bookedUs) * rate.unitsPerUs)
+    const [to, from] = [BigInt(unitsPerToken), BigInt(rate.unitsPerToken)]
+    const level = Number((before * to + from - 1n) / from)
+    const top = Math.min(level, capacity)
+    const back = top - (level - cost * unitsPerToken)
+    return back <= 0 || this.cancelled({ ...booking, generation }, nowUs, back, top - (nowUs - changedUs) * unitsPerUs)
   }
 
   /** Whether a waiting booking may be for a sooner time if it is made anew: something came back of what was charged before it. */

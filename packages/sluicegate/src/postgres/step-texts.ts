@@ -49,7 +49,8 @@ function restoredText(row: StepRow, input: StepInput, now = NOW): string {
   CASE WHEN ${isWindow} THEN
     CASE WHEN h.pace <> 0 OR h.unit = 0 THEN 0
       WHEN ${isFull} THEN least(h.cap, ${input.cap})
-      WHEN h.unit <> ${input.unit} THEN CASE WHEN h.at + h.unit > n.now THEN least(h.rest, ${input.cap}) ELSE 0 END
+      WHEN h.unit <> ${input.unit} THEN CASE WHEN h.at > n.now THEN least(greatest(h.rest, h.cap), ${input.cap})
+        WHEN h.at + h.unit > n.now THEN least(h.rest, ${input.cap}) ELSE 0 END
       WHEN h.at > CASE WHEN h.ahead THEN greatest(${finish}, n.now + ${FURTHEST_US}) ELSE ${finish} END THEN ${input.cap}
       WHEN h.at + h.unit > n.now THEN CASE WHEN h.cap = ${input.cap} THEN h.rest ELSE least(h.rest, ${input.cap}) END
       ELSE 0 END

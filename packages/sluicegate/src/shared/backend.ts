@@ -28,7 +28,7 @@ export type Operation =
   | { readonly verb: 'charge'; readonly key: Key; readonly tokens: readonly number[] }
   | { readonly verb: 'block'; readonly key: Key; readonly us: number }
   | { readonly verb: 'reset'; readonly key: Key }
-  | { readonly verb: 'reserve'; readonly key: Key; readonly cost: number; readonly id: number; readonly maxWaitUs: number }
+  | ReserveOperation
   | { readonly verb: 'redeem'; readonly key: Key; readonly charge: Booked }
   | GiveBackOperation
   | HoldOperation
@@ -42,6 +42,16 @@ export interface TakeOperation {
   readonly id: number
   readonly isHeld?: boolean
   readonly demand?: number | undefined
+}
+
+/** `isWait`: its caller sleeps, and hears of another time when the numbers change. */
+export interface ReserveOperation {
+  readonly verb: 'reserve'
+  readonly key: Key
+  readonly cost: number
+  readonly id: number
+  readonly maxWaitUs: number
+  readonly isWait?: boolean
 }
 
 /** The one way back for what was charged. */

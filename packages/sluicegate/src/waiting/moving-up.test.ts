@@ -208,8 +208,8 @@ async function live(policy: Policy, seed: number): Promise<void> {
   limiter.close()
 }
 
-function policyOf({ algorithm }: Policy, limit: number): Policy {
-  const options = { limit, window: '1s' } as const
+function policyOf({ algorithm }: Policy, limit: number, window = 1000): Policy {
+  const options = { limit, window }
   if (algorithm === 'token-bucket') return tokenBucket(options)
   if (algorithm === 'gcra') return gcra({ ...options, burst: limit })
   if (algorithm === 'sliding-log') return slidingLog(options)
@@ -234,6 +234,94 @@ for (const policy of POLICIES) {
 for (const policy of POLICIES) {
   test(`${policy.algorithm}: in ${SEEDS} lives of arrivals, aborts, refunds, resets and updates nothing waits for what is there, hangs or starts twice`, async () => {
     for (let seed = 1; seed <= SEEDS; seed++) await live(policy, seed)
+  })
+}
+
+const BOOKED_BY_WINDOWS = POLICIES.slice(2)
+
+for (const policy of BOOKED_BY_WINDOWS) {
+  test(`${policy.algorithm}: a higher limit lets those pass at once who have booked, over two windows as well, and no more`, async () => {
+    for (const [limit, windowMs, atOnce] of [
+      [20, 1000, 10],
+      [15, 1000, 5],
+      [15, 2000, 5],
+      [5, 2000, 0],
+    ] as const) {
+      const { limiter, wait, passed, advanceTo } = fixture(policy)
+      limiter.take('k', 10)
+      for (let i = 0; i < 10; i++) wait(String(i), 1)
+      await advanceTo(200)
+      limiter.update(policyOf(policy, limit, windowMs))
+      await microtasks(60)
+      const expected = Array.from({ length: atOnce }, (_, i) => `${i} at 200`)
+      assert.deepEqual(passed, expected, `${limit} in ${windowMs} ms`)
+      assert.equal(limiter.take('k').allowed, false)
+      limiter.close()
+      await microtasks(60)
+    }
+  })
+
+  test(`${policy.algorithm}: a lower limit takes times back that were booked beyond it`, async () => {
+    const { clock, limiter, wait, passed, advanceTo } = fixture(policy)
+    limiter.take('k', 10)
+    for (let i = 0; i < 10; i++) wait(String(i), 1)
+    await advanceTo(200)
+    limiter.update(policyOf(policy, 5))
+    for (let ms = 200; ms < 2000; ms += 10) await advanceTo(ms)
+    assert.ok(passed.length <= 5, passed.join())
+    for (let ms = 2000; passed.length < 10 && ms < 5000; ms += 10) await advanceTo(ms)
+    assert.equal(passed.length, 10, `by ${clock.nowMs() - START_MS}`)
+  })
+}
+
+test('sliding-window: a booking comes back before its time also where the next window is booked behind it', () => {
+  const { limiter, clock } = fixture(slidingWindow({ limit: 10, window: '1s' }))
+  limiter.take('k', 10)
+  clock.advance(900)
+  const first = limiter.reserve('k', 8)
+  const second = limiter.reserve('k', 6)
+  assert.deepEqual([first.waitMs > 100, second.waitMs > 1100], [true, true])
+  first.cancel()
+  second.cancel()
+  clock.set(START_MS + 2000)
+  assert.equal(limiter.peek('k').remaining, 10)
+  // Once its time has come it counts as spent there.
+  const due = fixture(slidingWindow({ limit: 10, window: '1s' }))
+  due.limiter.take('k', 10)
+  const spent = due.limiter.reserve('k', 8)
+  due.limiter.reserve('k', 6)
+  due.clock.advance(spent.waitMs)
+  spent.cancel()
+  due.clock.set(START_MS + 2000)
+  assert.equal(due.limiter.peek('k').remaining < 10, true)
+})
+
+for (const policy of POLICIES.slice(0, 2)) {
+  test(`${policy.algorithm}: what another thread has booked is charged once after an update, and what the update forgave once more`, async () => {
+    for (const [limit, left] of [
+      [24, 8],
+      [16, 0],
+      [8, 0],
+    ] as const) {
+      const { clock, limiter } = fixture(policyOf(policy, 10, 10_000))
+      const other = attachLimiter(limiter.handle(), { clock })
+      limiter.take('k', 10)
+      let passed = 0
+      for (const cost of [4, 2]) {
+        other.wait('k', { cost }).then(
+          () => (passed += cost),
+          () => undefined,
+        )
+      }
+      await microtasks(60)
+      limiter.update(policyOf(policy, limit, 10_000))
+      for (let i = 0; i < 20; i++) await new Promise(setImmediate)
+      const spent = Math.round(limiter.peek('k').resetAfterMs / (10_000 / limit))
+      assert.deepEqual([limiter.peek('k').remaining, spent], [left, limit === 8 ? 14 : 16], `to ${limit}`)
+      assert.equal(passed, limit === 8 ? 0 : 6)
+      other.close()
+      limiter.close()
+    }
   })
 }
 

@@ -94,8 +94,12 @@ export class SlidingLogOracle extends KeyedOracle<Log, SlidingLogSpec> {
     this.spec = spec
     const isSame = old.#limit() === this.#limit() && old.spec.windowMs === spec.windowMs && old.#tickUs() === this.#tickUs()
     if (isSame) return (log) => log
-    // A log that is ahead is read as of its newest.
-    return (log) => old.#live(log, max(nowUs, log.at(-1)?.atUs ?? nowUs)).map(({ atUs, cost }) => ({ atUs: this.#stored(atUs), cost }))
+    const isWider = this.#limit() > old.#limit() || old.spec.windowMs !== spec.windowMs
+    // A log that is ahead is read as of its newest; where nothing is booked ahead any more, it is one that is full at the change.
+    return (log) =>
+      isWider && old.#isEmptyAhead(log, nowUs)
+        ? [{ atUs: this.#stored(old.#stored(nowUs)), cost: old.#limit() }]
+        : old.#live(log, max(nowUs, log.at(-1)?.atUs ?? nowUs)).map(({ atUs, cost }) => ({ atUs: this.#stored(atUs), cost }))
   }
 
   protected override sibling(): SlidingLogOracle {
@@ -106,6 +110,12 @@ export class SlidingLogOracle extends KeyedOracle<Log, SlidingLogSpec> {
   #opensUs(log: Log, nowUs: bigint): bigint {
     const newest = log.at(-1)
     return newest === undefined ? nowUs : max(nowUs, newest.atUs - this.#tickUs() + 1n)
+  }
+
+  #isEmptyAhead(log: Log, nowUs: bigint): boolean {
+    const storedUs = this.#stored(nowUs)
+    const newest = log.at(-1)
+    return newest !== undefined && newest.atUs > storedUs && log.every(({ atUs, cost }) => cost === 0n || atUs <= storedUs)
   }
 
   #lessened(log: Log, tokens: bigint, nowUs: bigint, counts: (entry: Entry) => boolean): Log {

@@ -148,7 +148,8 @@ export class FixedWindowOracle extends KeyedOracle<Counted, FixedWindowSpec> {
       if (sameWindows && !isSameLimit && count === 0n && window.startUs === here.endUs)
         return { window: here, count: min(oldLimit, this.#limit()) }
       if (sameWindows) return { window, count: isSameLimit ? count : min(count, this.#limit()) }
-      const spent = window.startUs >= old(nowUs).startUs ? count : 0n
+      // What a closed key has spent in this window is not known: all of it.
+      const spent = window.startUs > nowUs ? max(count, oldLimit) : window.startUs === old(nowUs).startUs ? count : 0n
       return spentIn(this.#windows(nowUs), min(spent, this.#limit()), nowUs)
     }
   }
@@ -245,7 +246,10 @@ export class SlidingWindowOracle extends KeyedOracle<Counts, SlidingWindowSpec> 
 
   protected override givenBack(state: Counts, { atUs }: OracleBooking, tokens: bigint, nowUs: bigint): Counts | undefined {
     const counts = this.#stateAt(state, nowUs)
-    return counts.number === this.#numberOf(atUs) && counts.current > 0n ? lessened(counts, tokens) : state
+    if (counts.number === this.#numberOf(atUs)) return counts.current > 0n ? lessened(counts, tokens) : state
+    // Of one that is not due yet others may lie behind.
+    const isBehind = counts.number === this.#numberOf(atUs) + 1n && atUs > nowUs && !this.#isWide()
+    return isBehind ? { ...counts, previous: max(0n, counts.previous - tokens) } : state
   }
 
   /** Over the same windows a key stays where it is; else what it has used counts as spent in the new window of now. */
@@ -258,22 +262,35 @@ export class SlidingWindowOracle extends KeyedOracle<Counts, SlidingWindowSpec> 
     if (isSame) return (state) => state
     if (old.#windowUs() === this.#windowUs() && old.#words() === this.#words()) {
       const here = this.#numberOf(nowUs)
-      const isWide = this.#words() === 'wide' || this.#words() === 'short'
-      return ({ number, previous, current }) =>
-        current === 0n && number === here + 1n && limit !== old.#limit() && !isWide
-          ? // Nothing is booked in the next window any more: the one before it is full.
-            { number: here, previous: min(old.#limit(), limit), current: min(previous, limit) }
-          : { number, previous: min(previous, limit), current: min(current, limit) }
+      const isOpened = limit !== old.#limit() && !this.#isWide()
+      return (state) => {
+        const { number, previous, current } = isOpened ? old.#openedEmpty(state, nowUs, here) : state
+        return { number, previous: min(previous, limit), current: min(current, limit) }
+      }
     }
     return (state) => {
       const counts = old.#stateAt(state, nowUs)
-      const used = old.#startUs(counts) > nowUs ? counts.previous + counts.current : old.#usedIn(counts, nowUs)
+      const isAhead = old.#startUs(counts) > nowUs
+      const used = isAhead ? max(counts.previous + counts.current, old.#limit()) : old.#usedIn(counts, nowUs)
       return used === 0n ? undefined : { number: this.#numberOf(nowUs), previous: 0n, current: min(used, limit) }
     }
   }
 
   protected override sibling(): SlidingWindowOracle {
     return new SlidingWindowOracle(this.spec)
+  }
+
+  /**
+   * A key that waits for a window in which nothing is booked any more, full at this moment: no more counts of the window before than passed
+   * beside what is known.
+   */
+  #openedEmpty(state: Counts, nowUs: bigint, here: bigint): Counts {
+    const { number, previous, current } = state
+    const limit = this.#limit()
+    if (current === 0n && number === here + 2n && previous === 0n) return { number: here, previous: 0n, current: limit }
+    if (current > 0n || number !== here + 1n) return state
+    const room = ceilDiv(max(0n, limit - previous) * this.#windowUs(), (here + 1n) * this.#windowUs() - nowUs)
+    return { number: here, previous: min(limit, room), current: previous }
   }
 
   /** The counts as the window of now sees them, or those of a later one that the key is in already. */
@@ -315,6 +332,11 @@ export class SlidingWindowOracle extends KeyedOracle<Counts, SlidingWindowSpec> 
     if (this.spec.isUnpacked) return 'unpacked'
     if (this.#limit() > PACKED_MOST) return 'wide'
     return this.#windowUs() < PACKED_WINDOW_US ? 'short' : 'packed'
+  }
+
+  /** The count before has a word of its own. */
+  #isWide(): boolean {
+    return this.#words() === 'wide' || this.#words() === 'short'
   }
 
   #windowUs(): bigint {

@@ -48,8 +48,6 @@ export function feltChanges(
 ): void {
   for (const maker of Object.keys(MAKERS) as (keyof typeof MAKERS)[]) {
     for (const change of changes) {
-      // A log keeps what is booked.
-      if (maker === 'slidingLog' && change === 'update') continue
       test(`${name}, ${maker}: after ${change} those who have booked pass at once, in their order, and are charged`, async () => {
         const own = `${maker} ${change}`
         const { limiter, settle, stop } = await make(policyOf(maker, 10, own))

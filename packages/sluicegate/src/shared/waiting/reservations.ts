@@ -23,7 +23,7 @@ export class Reservations {
 
   /** Charges `cost` at the earliest time, within `maxWaitMs`. Rejects with `OUTAGE`. */
   async reserve(key: Key, cost: number, maxWaitMs: number): Promise<Booked> {
-    const operation = { verb: 'reserve', key, cost, id: newOperationId(), maxWaitUs: maxWaitMs * 1000 } as const
+    const operation = { verb: 'reserve', key, cost, id: newOperationId(), maxWaitUs: maxWaitMs * 1000, isWait: true } as const
     return bookedBy(operation, await this.inForce.parts.backend.execute(operation))
   }
 

@@ -213,7 +213,7 @@ export class SharedWaiting {
   /** Call it before the numbers of the policy change: what is reserved has to be given back under the old ones, or it stays charged. */
   changing(): void {
     const { policy } = this.reservations
-    if (!isWindow(policy) && !isRate(policy)) return
+    if (!isBookedAhead(policy)) return
     let left = MOST_MOVED_BY_CHANGE
     for (const name of this.asleep.keys()) {
       const lifted = this.lifted(name, Math.max(MOST_MOVED, left))
@@ -515,10 +515,6 @@ async function after<Value>(before: Promise<unknown>, promise: Promise<Value>): 
   const value = await promise
   await before.catch(() => undefined)
   return value
-}
-
-function isWindow({ algorithm }: Policy): boolean {
-  return algorithm === 'fixed-window' || algorithm === 'sliding-window'
 }
 
 function isRate({ algorithm }: Policy): boolean {
