@@ -29,7 +29,7 @@ const sourcesOf = (folder: string): RegExp => new RegExp(`^${folder}/(?!.*\\.tes
 /** What is published of a package: not its tests. */
 const publishedOf = (name: string): RegExp => new RegExp(`^packages/${name}/src/(?!.*\\.test\\.ts$)`)
 
-/** Adapters, by the framework whose types they use; that of Nest also makes its exceptions and decorators. */
+/** Adapters, by the framework whose types they use; that of Nest also makes its exceptions and decorators, and looks at its modules. */
 const FRAMEWORKS = { express: 'express', fastify: 'fastify', hono: 'hono', koa: 'koa', nest: '@nestjs/common' } as const
 const ADAPTER = /^packages\/sluicegate\/src\/adapters\/(express|fastify|fetch|hono|koa|nest)(?:\.ts$|\/(?!.*\.test\.ts$))/
 
@@ -88,7 +88,8 @@ const BOUNDARIES: readonly Boundary[] = [
       // Imported by path, it is beside the code in every form of the package.
       if (isRelative(edge)) return leadsTo(edge, /^packages\/sluicegate\/(src\/|core\.wasm$)/)
       const framework = frameworkOf(edge.from)
-      return framework !== undefined && isPackage(edge, framework) && (edge.typeOnly || framework === FRAMEWORKS.nest)
+      return framework !== undefined && [framework, ...(framework === FRAMEWORKS.nest ? ['@nestjs/core'] : [])].some((each) => isPackage(edge, each)) &&
+        (edge.typeOnly || framework === FRAMEWORKS.nest)
     },
   },
   {

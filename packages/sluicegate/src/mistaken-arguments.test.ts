@@ -20,6 +20,7 @@ import { allOf, attachLimiter, concurrency, createLimiter, fixedWindow, gcra, sl
 import { address, apiKey, header, subject } from './keys/index.js'
 import { limitedFetch } from './outbound/index.js'
 import { postgres } from './postgres/index.js'
+import { createQueue } from './queue/create-queue.js'
 import { redis } from './redis/index.js'
 import { region } from './regions/index.js'
 import { casStore } from './store/index.js'
@@ -166,6 +167,23 @@ test('an option of the limiter that the store is given, or the other way round, 
   assert.match(
     said((each) => casStore(memoryStore(), each), { timeout: 5 }),
     /createLimiter\(policy, \{ store, timeout \}\)/,
+  )
+})
+
+test('an option under an earlier name is sent to its new one, and what is automatic now is left out', () => {
+  const over = (options: object) => said((each) => createLimiter(policy, each), options)
+  assert.match(over({ maxWaiters: 5 }), /did you mean maxWaiting\?/)
+  assert.match(over({ growTo: 5 }), /did you mean maxKeys\?/)
+  for (const option of ['newcomers', 'slotBytes', 'counters']) assert.match(over({ [option]: 5 }), /: leave it out, it is automatic/)
+  assert.match(over({ store, horizonMs: 5 }), /did you mean lease\?/)
+  assert.match(
+    said((each) => createQueue(createLimiter(policy), each), { maxQueuedPerKey: 5 }),
+    /did you mean maxWaitingPerKey\?/,
+  )
+  // A name that the new one is not known beside gets no hint of it.
+  assert.doesNotMatch(
+    said((each) => createQueue(createLimiter(policy), each), { growTo: 5 }),
+    /maxKeys\?/,
   )
 })
 

@@ -232,6 +232,26 @@ test('nest: messages of microservices pass, those of clients without a request t
   assert.equal(guard.canActivate(context('ws', skipped)), true)
 })
 
+test('nest: an app with a gateway whose messages the guard would see does not start, until they are skipped', async () => {
+  const started = async (isSkipped: boolean): Promise<void> => {
+    class Chat {
+      say() {
+        return 'said'
+      }
+    }
+    Reflect.defineMetadata('websockets:is_gateway', true, Chat)
+    Reflect.defineMetadata('websockets:message_mapping', true, Chat.prototype.say)
+    if (isSkipped) SkipRateLimit()(Chat)
+    @Module({ imports: [RateLimitModule.forRoot(perDay(1, 'app'))], providers: [Chat] })
+    class App {}
+    const app = await NestFactory.create(App, new ExpressAdapter(), { logger: false, abortOnError: false })
+    await app.init()
+    await app.close()
+  }
+  await assert.rejects(started(false), /WebSocket gateway.*@SkipRateLimit\(\) \(got "Chat\.say"\)/)
+  await started(true)
+})
+
 test('nest: a request of GraphQL counts once and is denied in all of its fields; a field with a limit of its own counts each call', async () => {
   const guard = new RateLimitGuard(perDay(2))
   const login = (): void => {}

@@ -1,9 +1,11 @@
 import type { DynamicModule, FactoryProvider, ModuleMetadata, Provider } from '@nestjs/common'
+import { ModulesContainer } from '@nestjs/core'
 import { PolicyError } from '../errors.js'
 import { checkMiddlewareOptions } from '../middleware/check-options.js'
 import { type LimitArgument, optionsOf } from '../middleware/limit-argument.js'
 import type { LimitingOptions } from '../middleware/middleware-options.js'
 import { asGiven, checkBoolean } from '../options/option-checks.js'
+import { refuseGateways } from './nest/limited-gateways.js'
 import type { NestRequest } from './nest/nest-exchange.js'
 import { RateLimitFilter, RateLimitGuard, RateLimits } from './nest/rate-limit-guard.js'
 
@@ -26,7 +28,10 @@ export interface AsyncRateLimit<Request> extends RateLimitPlace, Pick<ModuleMeta
 const GUARD_OF_ALL = 'APP_GUARD'
 const FILTER_OF_ALL = 'APP_FILTER'
 
-/** Rate limits the handlers of a Nest app, on Express or on Fastify. Requests without a handler reach no guard and are not limited. */
+/**
+ * Rate limits the handlers of a Nest app, on Express or on Fastify. Requests without a handler reach no guard and are not limited. An app with a
+ * WebSocket gateway that the limit of all handlers would see does not start.
+ */
 // biome-ignore lint/complexity/noStaticOnlyClass: a module of Nest is a class
 export class RateLimitModule {
   /**
@@ -60,7 +65,12 @@ export class RateLimitModule {
 
 function moduleOf(limits: Provider, global: boolean): DynamicModule {
   const filter: Provider = { provide: FILTER_OF_ALL, useClass: RateLimitFilter }
-  const ofAll: Provider[] = global ? [{ provide: GUARD_OF_ALL, useExisting: RateLimitGuard }] : []
+  const atStart = {
+    provide: 'sluicegate: gateways',
+    inject: [ModulesContainer, RateLimits],
+    useFactory: (modules: ModulesContainer, ofApp: RateLimits) => ({ onApplicationBootstrap: () => refuseGateways(modules, ofApp) }),
+  }
+  const ofAll: Provider[] = global ? [{ provide: GUARD_OF_ALL, useExisting: RateLimitGuard }, atStart] : []
   return {
     module: RateLimitModule,
     global: true,

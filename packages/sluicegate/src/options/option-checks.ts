@@ -124,14 +124,32 @@ const OWNERS: readonly (readonly [options: readonly string[], owner: string])[] 
   [['client'], 'a store, such as redis($)'],
 ]
 
-/** The error for an unknown option, with the most similar known one. */
-export function unknownOption({ option, value, known, of, mend }: UnknownOption): PolicyError {
-  const owner = OWNERS.find(([names]) => names.includes(option))?.[1]
-  const meant = (mend ?? owner) === undefined ? nearest(option.slice(option.lastIndexOf('.') + 1), known) : undefined
-  const guess =
-    mend ?? (owner && `give it to ${owner.replace('$', option)}`) ?? (meant === undefined ? undefined : `did you mean ${meant}?`)
+/** Earlier names of options. */
+const RENAMED: Readonly<Record<string, string>> = {
+  maxWaiters: 'maxWaiting',
+  maxQueued: 'maxWaiting',
+  maxQueuedPerKey: 'maxWaitingPerKey',
+  growTo: 'maxKeys',
+  horizonMs: 'lease',
+}
+/** What these set chooses itself now. */
+const AUTOMATIC = ['newcomers', 'slotBytes', 'counters', 'freeShare', 'recoverMs', 'random']
+
+/** The error for an unknown option, with what to write instead where that is known: it belongs elsewhere, has another name, or a similar one. */
+export function unknownOption({ option, value, known, of, mend = hintFor(option, known) }: UnknownOption): PolicyError {
+  const name = option.slice(option.lastIndexOf('.') + 1)
+  const meant = mend === undefined ? nearest(name, known) : undefined
+  const guess = mend ?? (meant === undefined ? undefined : `did you mean ${meant}?`)
   const list = `is not one of ${known.join(', ')}${of === undefined ? '' : `, which are the options of ${of}`}`
   return new PolicyError('OPTION_UNKNOWN', option, value, guess === undefined ? list : `${list}: ${guess}`)
+}
+
+function hintFor(option: string, known: readonly string[]): string | undefined {
+  const owner = OWNERS.find(([names]) => names.includes(option))?.[1]
+  if (owner !== undefined) return `give it to ${owner.replace('$', option)}`
+  if (AUTOMATIC.includes(option)) return 'leave it out, it is automatic'
+  const renamed = Object.hasOwn(RENAMED, option) ? RENAMED[option] : undefined
+  return renamed !== undefined && known.includes(renamed) ? `did you mean ${renamed}?` : undefined
 }
 
 /** The most similar of several names, with at most two differing letters, and fewer than half of them; undefined if there is none. */
