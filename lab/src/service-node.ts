@@ -36,7 +36,7 @@ export interface NodeCounters {
 }
 
 /** Five times the timeout of the store: a decision that takes longer waited for something without a bound. */
-export const SLOW_DECISION_MS = 500
+const SLOW_DECISION_MS = 500
 const NO_COUNTS: NodeCounters = { storeCalls: 0, homeCalls: 0, outageTokens: 0, decisions: 0, slowDecisions: 0 }
 
 /** `sluicegate serve` as a process that can crash, restart and change its configuration. */

@@ -1,5 +1,6 @@
 import { type RateSpec, type RedisProcess, until } from 'sluicegate-testkit'
-import { LOCAL_SHARE, type OpenClient, type Subject, TIMEOUT_MS } from './subject.js'
+import { LOCAL_SHARE } from './fleet.js'
+import { type OpenClient, type Subject, TIMEOUT_MS } from './subject.js'
 import { underFaults } from './under-faults.js'
 import { stateOf } from './watched.js'
 

@@ -1,14 +1,22 @@
-import { createClient } from '@redis/client'
-import pg from 'pg'
-import postgres from 'postgres'
 import { createLimiter, type SharedLimiter, tokenBucket } from 'sluicegate'
 import { type PostgresClient, postgres as postgresStore } from 'sluicegate/postgres'
 import { redis } from 'sluicegate/redis'
-import { FleetLoad } from 'sluicegate-testkit'
-import { ACCOUNT, KEYS, machineOffMs, type NodeReport, type NodeStart, PG_RATE, PG_TIMEOUT_MS, REPORT_MS, REST_MS, TABLE } from './fleet.js'
-import { LOCAL_SHARE } from './subject.js'
+import { FleetLoad } from 'sluicegate-testkit/fleet-load.js'
+import {
+  ACCOUNT,
+  KEYS,
+  LOCAL_SHARE,
+  machineOffMs,
+  type NodeReport,
+  type NodeStart,
+  PG_RATE,
+  PG_TIMEOUT_MS,
+  REPORT_MS,
+  REST_MS,
+  TABLE,
+} from './fleet.js'
 
-// A process of a fleet: takes all the time, and reports ten times a second what came of it.
+// A process of a fleet: takes all the time, and reports ten times a second what came of it. It loads the library of its store alone: many start at once.
 
 const CONNECTIONS = 4
 const CALLERS = 6
@@ -24,7 +32,7 @@ interface Node {
 }
 
 const start = JSON.parse(process.argv[2] as string) as NodeStart
-const { loads, counted } = start.store === 'redis' ? overRedis(start) : overPostgres(start)
+const { loads, counted } = await (start.store === 'redis' ? overRedis(start) : overPostgres(start))
 const names = Object.keys(loads)
 const reported = new Map<string, number>()
 
@@ -58,7 +66,8 @@ function report(isLast: boolean): NodeReport {
 }
 
 /** One budget, also without the store. */
-function overRedis({ url, policy }: Extract<NodeStart, { readonly store: 'redis' }>): Node {
+async function overRedis({ url, policy }: Extract<NodeStart, { readonly store: 'redis' }>): Promise<Node> {
+  const { createClient } = await import('@redis/client')
   const { limit, windowMs: window, burst } = policy
   const client = createClient({ url, disableOfflineQueue: true, socket: { reconnectStrategy: () => 100, connectTimeout: 500 } })
   client.on('error', () => undefined)
@@ -68,8 +77,8 @@ function overRedis({ url, policy }: Extract<NodeStart, { readonly store: 'redis'
 }
 
 /** On a clock that is off from the clocks of all others, and of another pace. */
-function overPostgres({ url, driver, clock: own }: Extract<NodeStart, { readonly store: 'postgres' }>): Node {
-  const client = clientOf(url, driver)
+async function overPostgres({ url, driver, clock: own }: Extract<NodeStart, { readonly store: 'postgres' }>): Promise<Node> {
+  const client = await clientOf(url, driver)
   const { limit, windowMs: window, burst } = PG_RATE
   const rate = tokenBucket({ limit, window, burst, name: 'chaos' })
   const common = { timeout: PG_TIMEOUT_MS, clock: { nowMs: () => performance.now() * own.pace + own.offMs } }
@@ -91,9 +100,11 @@ function overPostgres({ url, driver, clock: own }: Extract<NodeStart, { readonly
   return { loads, counted: account }
 }
 
-function clientOf(url: string, driver: 'pg' | 'postgres'): PostgresClient {
+async function clientOf(url: string, driver: 'pg' | 'postgres'): Promise<PostgresClient> {
   // With types to fetch, a connection that breaks before it has them ends the process: the driver lets that rejection go.
-  if (driver === 'postgres') return postgres(url, { max: CONNECTIONS, connect_timeout: 1, fetch_types: false, onnotice: () => undefined })
+  if (driver === 'postgres')
+    return (await import('postgres')).default(url, { max: CONNECTIONS, connect_timeout: 1, fetch_types: false, onnotice: () => undefined })
+  const { default: pg } = await import('pg')
   const pool = new pg.Pool({ connectionString: url, max: CONNECTIONS, connectionTimeoutMillis: 1000, query_timeout: 2000 })
   pool.on('error', () => undefined)
   return pool

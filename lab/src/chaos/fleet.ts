@@ -15,6 +15,9 @@ export const PG_TIMEOUT_MS = 500
 export const PLENTY = 1_000_000_000
 export const ACCOUNT = fixedWindow({ limit: PLENTY, window: '30d', name: 'account' })
 
+/** What each process decides by itself in an outage, of a policy. */
+export const LOCAL_SHARE = 0.1
+
 /** Of what a process does it reports so often. */
 export const REPORT_MS = 100
 /** Between two takes of a caller. */

@@ -2,11 +2,12 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { oneEachLine } from 'sluicegate-testkit/markdown-tables.js'
 import { type FailoverReport, isWithin } from './failover.js'
+import { LOCAL_SHARE } from './fleet.js'
 import { type PostgresChaosReport, postgresChaos } from './postgres-chaos.js'
 import { clusterFailovers, mixedFailovers, sentinelFailovers } from './redis-failovers.js'
 import { type ResizeReport, resize } from './resize.js'
 import { type SharedOutageReport, sharedOutage } from './shared-outage.js'
-import { LOCAL_SHARE, RATE } from './subject.js'
+import { RATE } from './subject.js'
 
 /** Failovers under mixes of versions, and whether all stayed within the bound. */
 export interface MixedReport extends FailoverReport {

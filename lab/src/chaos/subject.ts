@@ -3,11 +3,11 @@ import { Cluster, Redis } from 'ioredis'
 import { createLimiter, type Decision, tokenBucket } from 'sluicegate'
 import { type RedisClient, redis } from 'sluicegate/redis'
 import { type Admission, FleetLoad, type LoadedTake, type RateSpec, worstExcess } from 'sluicegate-testkit'
+import { LOCAL_SHARE } from './fleet.js'
 import { watchdog } from './watched.js'
 
 /** Far less than callers ask for: only who is denied now and then can see whether too much is admitted. */
 export const RATE: RateSpec = { limit: 30, windowMs: 1000, burst: 30 }
-export const LOCAL_SHARE = 0.1
 export const TIMEOUT_MS = 100
 
 /** One take of a load, in milliseconds of one clock. */
