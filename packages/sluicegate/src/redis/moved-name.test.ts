@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { createClient } from '@redis/client'
 import { Redis } from 'ioredis'
 import { FaultProxy, RedisProcess, until } from 'sluicegate-testkit'
+import { freshWarnings } from 'sluicegate-testkit/unhandled-rejections.js'
 import { createLimiter } from '../create-limiter.js'
 import { tokenBucket } from '../policy/single-policy.js'
 import { redis } from './redis.js'
@@ -37,6 +38,8 @@ const CLIENTS: Readonly<Record<string, (url: string) => Promise<{ client: RedisC
     return { client: client as unknown as RedisClient, end }
   },
 }
+
+freshWarnings()
 
 test('with the settings of docs/redis.md a client leaves a server that became a replica, and a warning says so once', async () => {
   const warnings: string[] = []
