@@ -2,17 +2,14 @@
 // dependencies, because it has to work in a fresh clone, where there are none yet.
 import { availableParallelism } from 'node:os'
 import { buildWhenStale, TSC } from './setup/build.mjs'
-import { installWhenStale } from './setup/dependencies.mjs'
+import { installWhenStale, requireRivals } from './setup/dependencies.mjs'
 import { failedFiles, printSummary, recordingOptions } from './setup/failed-tests.mjs'
 import { requireNode } from './setup/node-version.mjs'
-import { Refusal } from './setup/refusal.mjs'
-import { requireRivals } from './setup/rivals.mjs'
-import { run, serve } from './setup/run.mjs'
+import { Refusal } from './setup/root.mjs'
+import { run, runTogether, serve } from './setup/run.mjs'
 import { commandsFor, requireCommands } from './setup/system-packages.mjs'
 import { groupTests, writeGroups } from './setup/test-groups.mjs'
-import { TEST_HELP } from './setup/test-help.mjs'
-import { chooseProof, chooseTests } from './setup/tests.mjs'
-import { runTogether } from './setup/watch.mjs'
+import { chooseProof, chooseTests, TEST_HELP } from './setup/tests.mjs'
 
 /** A test that hangs becomes one that fails. Files have the same time, and groups of files: on a machine busy with other things, minutes. */
 const LONGEST_TEST_MS = 900_000
@@ -37,8 +34,8 @@ const ON_SERVERS = {
 
 const TASKS = {
   build() {},
-  api: () => run(process.execPath, ['tools/dist/write-public-api.js']),
-  pack: () => run(process.execPath, ['tools/dist/write-packages.js']),
+  api: () => run(process.execPath, ['tools/dist/write.js', 'api']),
+  pack: () => run(process.execPath, ['tools/dist/write.js', 'packages']),
   start: (args) => serve('packages/server/bundle/main.js', ['serve', ...withConfig(args)]),
   test: (args) => {
     // Read by packages/testkit/src/run-length.ts.
@@ -69,8 +66,8 @@ const TASKS = {
   executable: () => run(process.execPath, ['deploy/dist/build-executable.js']),
   deb: () => run(process.execPath, ['deploy/dist/build-deb.js']),
   image: () => run(process.execPath, ['deploy/dist/build-image.js']),
-  sbom: () => run(process.execPath, ['tools/dist/write-sbom.js']),
-  notes: (args) => run(process.execPath, ['tools/dist/write-release-notes.js', ...args]),
+  sbom: () => run(process.execPath, ['tools/dist/write.js', 'sbom']),
+  notes: (args) => run(process.execPath, ['tools/dist/write.js', 'notes', ...args]),
   // The gate builds for itself, as its first step: a fault in the types is one of its findings.
   check: (args) => run(process.execPath, ['tools/dist/check.js', ...args]),
 }

@@ -88,8 +88,11 @@ const BOUNDARIES: readonly Boundary[] = [
       // Imported by path, it is beside the code in every form of the package.
       if (isRelative(edge)) return leadsTo(edge, /^packages\/sluicegate\/(src\/|core\.wasm$)/)
       const framework = frameworkOf(edge.from)
-      return framework !== undefined && [framework, ...(framework === FRAMEWORKS.nest ? ['@nestjs/core'] : [])].some((each) => isPackage(edge, each)) &&
+      return (
+        framework !== undefined &&
+        [framework, ...(framework === FRAMEWORKS.nest ? ['@nestjs/core'] : [])].some((each) => isPackage(edge, each)) &&
         (edge.typeOnly || framework === FRAMEWORKS.nest)
+      )
     },
   },
   {

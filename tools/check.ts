@@ -17,7 +17,7 @@ type Step = () => readonly string[] | Promise<readonly string[]>
 const STEPS: Readonly<Record<string, Step>> = {
   'generated sources': () => faultsOfCommand(process.execPath, ['tools/dist/generate.js']),
   types: () => faultsOfCompiler('-b'),
-  'CommonJS form': () => faultsOfCommand(process.execPath, ['tools/dist/write-commonjs.js']),
+  'CommonJS form': () => faultsOfCommand(process.execPath, ['tools/dist/write.js', 'commonjs']),
   'lint and format': () => faultsOfTool('biome', 'ci', '--colors=off'),
   'import boundaries': checkBoundaries,
   'import circles': checkImportCircles,

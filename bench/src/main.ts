@@ -5,12 +5,13 @@ import { answerTable, type Results } from './in-process-report.js'
 import { load, machine } from './machine.js'
 import { type Effort, type Measurement, measure, type Subject, subject } from './measure.js'
 import { type Answer, atMost, atMostTimes, compared, of, type Question } from './question.js'
-import { hotKey, hotKeySubject } from './questions/hot-key.js'
 import {
   algorithms,
   algorithmsManyKeys,
   boundKey,
   bytesAKey,
+  hotKey,
+  hotKeySubject,
   keysSweep,
   memory,
   WORKER_COUNTS,

@@ -1,5 +1,4 @@
-import { launchBrowser } from 'sluicegate-testkit/browser/launch-browser.js'
-import { takePicture } from 'sluicegate-testkit/browser/picture.js'
+import { launchBrowser, takePicture } from 'sluicegate-testkit/browser/launch-browser.js'
 import { BUILT, ROOT } from './api-reference.js'
 import { EXAMPLES } from './playground/examples.js'
 import { queryOf } from './playground/playground-state.js'

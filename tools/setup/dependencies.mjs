@@ -1,8 +1,17 @@
+import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ROOT } from './root.mjs'
+import { Refusal, ROOT } from './root.mjs'
 import { step } from './run.mjs'
+
+/** Installs the packages of bench/versus, clients and rivals among them, if one of these test files belongs to the benchmarks. */
+export function requireRivals(testFiles) {
+  if (!testFiles.some((file) => file.startsWith('bench/'))) return
+  const { status } = spawnSync(process.execPath, ['bench/dist/install-rivals.js'], { cwd: ROOT, stdio: 'inherit' })
+  if (status !== 0)
+    throw new Refusal('The tests of the benchmarks need what package-lock.json in bench/versus names, and it was not installed')
+}
 
 const STAMP = join(ROOT, 'node_modules/.sluicegate-install')
 const LOCKFILE = join(ROOT, 'package-lock.json')

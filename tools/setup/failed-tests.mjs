@@ -1,7 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
-import { Refusal } from './refusal.mjs'
-import { ROOT } from './root.mjs'
+import { Refusal, ROOT } from './root.mjs'
 
 /** `.ci/run` keeps its record apart. */
 const LAST_RUN = process.env.SLUICEGATE_FAILED_TESTS ?? join(ROOT, '.cache/failed-tests.json')

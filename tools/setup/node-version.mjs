@@ -1,4 +1,4 @@
-import { Refusal } from './refusal.mjs'
+import { Refusal } from './root.mjs'
 
 /** Refuses a Node.js older than `least`. */
 export function requireNode(least, found = process.versions.node) {

@@ -2,6 +2,9 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
+/** An error that the user can correct: shown without a stack. */
+export class Refusal extends Error {}
+
 /** The checkout. */
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 

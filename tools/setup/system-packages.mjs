@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { Refusal } from './refusal.mjs'
+import { Refusal } from './root.mjs'
 import { stepBeside } from './run.mjs'
 
 const ON_REDIS = [

@@ -5,12 +5,12 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { createLimiter, manualClock, tokenBucket } from 'sluicegate'
 import { afterTake, BURST, RATE_PER_S, untilFreeUs } from './bucket.js'
-import { budgetUse } from './budget.js'
 import { type Cell, type CellResult, cellName, type FleetRun, type Shape } from './cell.js'
 import type { FleetContender, FleetContenderName } from './contenders.js'
 import { CellFiles, cellGroups, type FleetResults, fleetReport } from './fleet-report.js'
 import { closedLoop, paced } from './loads.js'
 import { countsIn, sentBetween, TOPOLOGIES } from './servers.js'
+import { budgetUse } from './stint.js'
 
 test('the budget is that of all keys', () => {
   assert.deepEqual(budgetUse({ admitted: [2_000, 1_500, 500, 0], elapsedMs: 2_000 }, 100), {

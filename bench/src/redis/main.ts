@@ -8,13 +8,12 @@ import { startNode } from '../measure.js'
 import { chosenNames } from '../question.js'
 import { printReport, writeResults } from '../report.js'
 import { installRivals, rivalVersions } from '../rivals.js'
-import { budgetUse } from './budget.js'
 import { type Cell, cellName, type FleetRun } from './cell.js'
 import { FLEET_CONTENDER_NAMES, type FleetContenderName, LEASE_MS } from './contenders.js'
 import type { FleetResults } from './fleet-report.js'
 import { CellFiles, cellGroups, fleetReport } from './fleet-report.js'
 import { commandCounts, type Place, sentBetween, serverVersion, startServers, TOPOLOGIES, type Topology } from './servers.js'
-import { type FleetEffort, type FleetJob, type FleetStint, FULL, msOf, QUICK } from './stint.js'
+import { budgetUse, type FleetEffort, type FleetJob, type FleetStint, FULL, msOf, QUICK } from './stint.js'
 
 const SUBJECT = fileURLToPath(new URL('./fleet-subject.js', import.meta.url))
 const SETTLE_MS = 200

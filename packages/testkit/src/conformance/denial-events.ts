@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Decision, DenialEvent } from 'sluicegate'
-import { eventsDuring } from './events-during.js'
 import type { Fixtures, MakePolicy } from './fixture.js'
+import { eventsDuring } from './fixture.js'
 
 /** What is reported of decisions, wherever they are made: denials as they come, and the top lists. */
 export function denialEvents(name: string, fixture: Fixtures, policyOf: MakePolicy): void {

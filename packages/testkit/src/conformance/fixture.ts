@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type {
   Decision,
@@ -20,6 +21,21 @@ import { specOf } from '../kit.js'
 import type { Oracle, OracleBooking, OracleDecision, PolicySpec } from '../oracle/oracle.js'
 import { oracleFor } from '../oracle/versioned-oracle.js'
 import { countTimers, type TimerCount } from './timer-count.js'
+
+/** What is published on a channel while `act` runs, and what that returned. */
+export async function eventsDuring<Event, Answer>(
+  channel: string,
+  act: () => Awaitable<readonly Answer[]>,
+): Promise<readonly [readonly Event[], readonly Answer[]]> {
+  const events: Event[] = []
+  const hear = (event: unknown): void => void events.push(event as Event)
+  subscribe(channel, hear)
+  try {
+    return [events, await act()]
+  } finally {
+    unsubscribe(channel, hear)
+  }
+}
 
 /** A reservation, and when it may be spent, which the library does not tell to the microsecond. */
 interface CheckedReservation {

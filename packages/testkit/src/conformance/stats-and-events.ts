@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { test } from 'node:test'
 import type { Decision, DenialEvent, EvictionEvent } from 'sluicegate'
-import { eventsDuring } from './events-during.js'
 import type { Fixtures, MakePolicy } from './fixture.js'
+import { eventsDuring } from './fixture.js'
 
 /** What can be seen of a table and of waiting calls: stats, evictions, and the end of a wait. */
 export function statsAndEvents(name: string, fixture: Fixtures, policyOf: MakePolicy): void {

@@ -1,6 +1,24 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { childrenOf } from './children.js'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
 import { until } from './until.js'
+
+/** The processes that a process has started. Linux has them in a file, which costs a hundredth of a program that lists them. */
+export function childrenOf(pid: number): readonly number[] {
+  const ids = existsSync('/proc/self/task') ? listed(pid) : spawnSync('ps', ['-o', 'pid=', '--ppid', String(pid)]).stdout?.toString()
+  return (ids ?? '')
+    .split(/\s+/)
+    .map(Number)
+    .filter((each) => each > 0)
+}
+
+function listed(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+  } catch {
+    // It has just ended.
+    return ''
+  }
+}
 
 /** Servers that still run when this process ends, for whatever reason, end with it. */
 const running = new Set<ChildProcess>()

@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:http'
 import { Agent as EncryptedAgent, request as encryptedRequest } from 'node:https'
 import { connect, type Socket } from 'node:net'
-import { childrenOf } from '../servers/children.js'
+import { childrenOf } from '../servers/server-child.js'
 import type { ServiceProcess } from './sluicegate-process.js'
 
 /** What a request received. */

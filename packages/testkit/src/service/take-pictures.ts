@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseConfig } from 'sluicegate-config/read-config.js'
 import { type Service, startService } from 'sluicegate-server/dist/service.js'
-import { launchBrowser } from '../browser/launch-browser.js'
-import { takePicture } from '../browser/picture.js'
+import { launchBrowser, takePicture } from '../browser/launch-browser.js'
 
 const POLICIES = (perUser: number, uploads: number): string => `policies:
   per-user: { algorithm: token-bucket, limit: ${perUser}, window: 1m }

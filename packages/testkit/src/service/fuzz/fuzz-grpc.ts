@@ -17,8 +17,7 @@ import { StreamAnswer } from 'sluicegate-server/dist/protocols/grpc/stream-answe
 import { UnaryCalls } from 'sluicegate-server/dist/protocols/grpc/unary-calls.js'
 import type { Random } from 'sluicegate-testkit'
 import { aGuard } from '../running-service.js'
-import { damaged } from './damaged.js'
-import { fuzzInput, fuzzRounds, inPieces, pieceSizes } from './fuzz-input.js'
+import { damaged, fuzzInput, fuzzRounds, inPieces, pieceSizes } from './fuzz-input.js'
 
 const MAX_MESSAGE_BYTES = 4_096
 const RULES = `domain: web

@@ -2,6 +2,20 @@ import { type Clock, manualClock } from 'sluicegate'
 import type { Engine } from 'sluicegate-server/dist/engine/engine.js'
 import { Random } from '../../random.js'
 
+/** With a few bytes changed, removed or repeated. */
+export function damaged(random: Random, input: Buffer): Buffer {
+  const bytes = [...input]
+  for (let faults = random.integer(1, 3); faults > 0 && bytes.length > 0; faults--) {
+    const at = random.integer(0, bytes.length - 1)
+    const fault = random.integer(0, 3)
+    if (fault === 0) bytes[at] = random.integer(0, 255)
+    else if (fault === 1) bytes.splice(at, random.magnitude(1, 8))
+    else if (fault === 2) bytes.splice(at, 0, ...bytes.slice(at, at + random.magnitude(1, 8)))
+    else bytes.length = at
+  }
+  return Buffer.from(bytes)
+}
+
 const START_MS = 1.7e12
 
 /** What inputs are fed to: three of a kind, on one clock that moves on now and then. They are closed after the last. */

@@ -16,8 +16,7 @@ import type { Random } from '../../index.js'
 import { commandBytes, repliesIn } from '../../servers/resp.js'
 import { sessionContext } from '../running-resp.js'
 import { aGuard } from '../running-service.js'
-import { damaged } from './damaged.js'
-import { fuzzInput, fuzzRounds, inPieces, pieceSizes } from './fuzz-input.js'
+import { damaged, fuzzInput, fuzzRounds, inPieces, pieceSizes } from './fuzz-input.js'
 
 const POLICIES = `policies:
   api: { algorithm: token-bucket, limit: 10, window: 1m }

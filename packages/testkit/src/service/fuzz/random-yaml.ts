@@ -1,5 +1,5 @@
 import type { Random } from 'sluicegate-testkit'
-import { damaged } from './damaged.js'
+import { damaged } from './fuzz-input.js'
 
 /** `own`: policies and settings of the service. `envoy`: a domain and its descriptors. */
 export type YamlForm = 'own' | 'envoy'

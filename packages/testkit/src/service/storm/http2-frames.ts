@@ -1,6 +1,6 @@
 import type { Random } from 'sluicegate-testkit'
-import { damaged } from '../fuzz/damaged.js'
 import { randomBody } from '../fuzz/fuzz-grpc.js'
+import { damaged } from '../fuzz/fuzz-input.js'
 
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
 const TYPE = {

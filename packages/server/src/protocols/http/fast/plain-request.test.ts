@@ -5,7 +5,7 @@ import { Duplex } from 'node:stream'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Random, shortOrLong } from 'sluicegate-testkit'
-import { damaged } from 'sluicegate-testkit/service/fuzz/damaged.js'
+import { damaged } from 'sluicegate-testkit/service/fuzz/fuzz-input.js'
 import { readPlainRequest } from './plain-request.js'
 
 const bytes = (text: string): Buffer => Buffer.from(text, 'latin1')
