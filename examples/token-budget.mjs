@@ -1,4 +1,4 @@
-// A language model with N tokens per minute, which counts the real cost of each answer: reserve before, settle after.
+// A language model with N tokens per minute, which counts the real cost of each answer: a job holds what it may cost.
 import { createServer } from 'node:http'
 import { createLimiter, tokenBucket } from 'sluicegate'
 import { limitedFetch } from 'sluicegate/outbound'
@@ -24,36 +24,32 @@ const url = `http://127.0.0.1:${model.address().port}/v1/complete`
 
 // Requests: two at once; a 429 is retried after its time, because the request was not processed.
 const polite = limitedFetch(fetch, { concurrency: 2, onRetry: ({ status }) => console.log(`received ${status}, sent again`) })
-// Tokens: our own count of the model's limit. A reservation is charged at once, so concurrent requests see each other.
+// Tokens: our own count of the model's limit. A job holds what it may cost, so that jobs at the same time see each other, and pays what it did cost.
 const tokens = createLimiter(tokenBucket({ limit: 6_000, window: '1m' }))
 
-async function ask(prompt, { most }) {
-  const reservation = tokens.reserve('model', most, { maxWait: '30s' })
-  if (reservation.waitMs === Infinity) throw new Error(`${most} tokens are more than the model ever allows`)
-  if (!reservation.allowed) throw new Error(`not enough tokens for "${prompt}" soon`)
-  await new Promise((resolve) => setTimeout(resolve, reservation.waitMs))
-  try {
+function ask(prompt, { most }) {
+  const job = async ({ settle }) => {
     const response = await polite(url, { method: 'POST', body: prompt })
     if (!response.ok) {
       await response.body?.cancel() // otherwise its slot is held for bodyTimeout
       throw new Error(`the model says ${response.status}`)
     }
     const { text, usage } = await response.json()
-    reservation.settle(usage.total_tokens) // a surplus is returned, a shortfall becomes debt
+    await settle(usage.total_tokens)
     return text
-  } catch (error) {
-    reservation.cancel()
-    throw error
   }
+  return tokens.run('model', job, { cost: { most }, maxWait: '30s' })
 }
 
 console.log(await ask('one', { most: 2_000 }))
 console.log(await ask('two', { most: 2_000 }))
-console.log(await ask('three', { most: 300 })) // takes 500: a debt of 200 beyond the estimate
+console.log(await ask('three', { most: 300 })) // takes 500: more than it held, and there is room
 const left = tokens.peek('model').remaining
 console.log(left >= 4_900 && left < 5_400 ? 'about 4,900 tokens are left, and the refill of a second or two' : `${left} tokens are left`)
-await ask('everything', { most: 7_000 }).catch((error) => console.log(error.message))
-await Promise.all([ask('a', { most: 4_000 }), ask('b', { most: 5_000 }).catch((error) => console.log(error.message))])
+// The second does not fit beside the first, and starts when that has said what it cost.
+const order = []
+await Promise.all(['a', 'b'].map((prompt) => ask(prompt, { most: 4_000 }).then((text) => order.push(text))))
+console.log(order.join(' before '))
 model.close()
 model.closeAllConnections()
 
@@ -63,5 +59,4 @@ model.closeAllConnections()
 //   TWO
 //   THREE
 //   about 4,900 tokens are left, and the refill of a second or two
-//   7000 tokens are more than the model ever allows
-//   not enough tokens for "b" soon
+//   A before B

@@ -27,6 +27,7 @@ export const OPTION_SECTIONS: readonly { readonly title: string; readonly about:
       }),
       group('slidingLog', 'SlidingLogOptions', 'policy/single-policy.ts', 'policies/sliding-log.md', { omit: ['window', 'name'] }),
       group('concurrency', 'ConcurrencyOptions', 'policy/single-policy.ts', 'policies/concurrency.md', { omit: ['name'] }),
+      group('credits', 'CreditsOptions', 'policy/single-policy.ts', 'budgets.md#a-plan-then-credits'),
     ],
   },
   {
@@ -48,6 +49,10 @@ export const OPTION_SECTIONS: readonly { readonly title: string; readonly about:
           shadow: 'exceptions.md#shadow-see-what-would-be-denied',
         },
       }),
+      group('createLimiter', 'WatchOptions', 'watch-options.ts', 'budgets.md#a-ledger'),
+      group('createLimiter', 'SoftLimitOptions', 'soft-limit-options.ts', 'budgets.md#soft-limits'),
+      group('createLedger', 'LedgerOptions', 'ledger/ledger.ts', 'budgets.md#a-ledger'),
+      group('postgresLedger', 'PostgresLedgerOptions', 'postgres/postgres-ledger.ts', 'budgets.md#a-ledger'),
       group('banAfter', 'BanOptions', 'ban-options.ts', 'exceptions.md#ban-after-repeated-denials'),
       group('wait', 'WaitOptions', 'arguments.ts', 'waiting.md'),
       group('reserve', 'ReserveOptions', 'arguments.ts', 'waiting.md'),
@@ -137,13 +142,14 @@ function group(of: string, interfaceName: string, file: string, link: string, mo
 /** Names that examples use. */
 export const EXAMPLES_PRELUDE = `
 import cluster from 'node:cluster'
-import { type BanOptions, concurrency, createLimiter, createQueue, fixedWindow, manualClock, type Policy, type Store, slidingLog, slidingWindow, type SlowDownOptions, tokenBucket } from 'sluicegate'
+import { type BanOptions, concurrency, createLimiter, createQueue, credits, fixedWindow, levels, manualClock, type Policy, type Store, slidingLog, slidingWindow, type SlowDownOptions, tokenBucket } from 'sluicegate'
 import { primary, serveLimiter } from 'sluicegate/cluster'
 import { durableObjects, limiterObject, type ObjectNamespace } from 'sluicegate/durable-objects'
 import { type HeaderOptions } from 'sluicegate/http'
 import { address, apiKey, header } from 'sluicegate/keys'
+import { createLedger, type LedgerSink } from 'sluicegate/ledger'
 import { limitedFetch } from 'sluicegate/outbound'
-import { postgres, type PostgresClient, postgresTable } from 'sluicegate/postgres'
+import { postgres, type PostgresClient, postgresLedger, postgresTable } from 'sluicegate/postgres'
 import { redis, type RedisClient } from 'sluicegate/redis'
 import { region } from 'sluicegate/regions'
 import { casStore, type CasStore } from 'sluicegate/store'
@@ -158,10 +164,13 @@ declare const waitUntil: (promise: Promise<unknown>) => void
 declare const policy: Policy, free: Policy, pro: Policy
 declare const plans: Map<string, Policy>
 declare const policyFor: (key: string) => Policy | undefined
+declare const org: Policy, team: Policy
+declare const sink: LedgerSink
 declare const banned: Set<string>
 declare const limiter: ReturnType<typeof createLimiter>
 declare const job: () => Promise<void>
 declare const send: (user: string) => Promise<void>
+declare const ask: () => Promise<{ usage: { total_tokens: number } }>
 declare const getConnInfo: (context: unknown) => { remote: { address: string } }
 `
 

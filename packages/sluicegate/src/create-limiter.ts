@@ -4,6 +4,7 @@ import type { AnswerOf } from './decision/permit.js'
 import { defaultClock } from './default-clock.js'
 import { PolicyError } from './errors.js'
 import { attachedLayers, layered, restoredLayers } from './layers/limiter-layers.js'
+import { watched } from './layers/watched.js'
 import type { Limiter, LimiterHandle, LimiterOptions } from './limiter.js'
 import { noteMade } from './made-in-handler.js'
 import { MOST_KEYS, type SectionOptions } from './memory/core-memory.js'
@@ -24,7 +25,7 @@ import type { Duration } from './time/duration.js'
 const DEFAULT_MAX_WAITERS = 10_000
 const MOST_WAITERS = 1_000_000
 const EXAMPLE = '{ hotKeys: 10 }'
-const STORE = ['store'] as const
+const OF_BOTH = ['store', 'soft', 'onSoft', 'ledger'] as const
 const OPTIONS: readonly string[] = [
   'store',
   'maxKeys',
@@ -40,6 +41,9 @@ const OPTIONS: readonly string[] = [
   'allow',
   'deny',
   'shadow',
+  'soft',
+  'onSoft',
+  'ledger',
 ]
 const ATTACH_OPTIONS: readonly string[] = ['clock', 'hotKeys', 'maxWaiting', 'queue', 'policyFor', 'banAfter', 'allow', 'deny', 'shadow']
 
@@ -94,10 +98,12 @@ export function createLimiter(policy: Policy, given: LimiterOptions | SharedOpti
 /** In memory, or over the store that the options name. */
 export function limiterOf(policy: Policy, given: LimiterOptions | SharedOptions): Limiter | SharedLimiter {
   if (isStore(given)) throw new PolicyError('OPTION_INVALID', 'options', given, 'must be an object, and this is a store: say { store }')
-  const { store } = asGiven(Object(given) as Partial<SharedOptions>, STORE)
-  if (store === undefined) return makeLimiter(policy, given as LimiterOptions)
-  checkStore('store', store)
-  return store[LIMITER](policy, given) as SharedLimiter
+  const { store, soft, onSoft, ledger } = asGiven(Object(given) as Partial<SharedOptions>, OF_BOTH)
+  if (store !== undefined) checkStore('store', store)
+  const make = (each: Policy, options: LimiterOptions | SharedOptions): Limiter | SharedLimiter =>
+    store === undefined ? makeLimiter(each, options as LimiterOptions) : (store[LIMITER](each, options) as SharedLimiter)
+  const limiter = make(policy, given)
+  return soft === undefined && onSoft === undefined && ledger === undefined ? limiter : watched(limiter, make, given)
 }
 
 /**

@@ -9,6 +9,8 @@ export type { AnswerOf, Permit } from './decision/permit.js'
 export type { Reservation } from './decision/reservation.js'
 export { PolicyError, type PolicyErrorCode, StoreError, type StoreErrorCode } from './errors.js'
 export type { Hold, OpenOptions } from './holds/hold.js'
+export type { AnyHold, Metered } from './holds/metered.js'
+export { type FirstOf, type FirstOfSource, firstOf } from './layers/first-of.js'
 export type {
   BoundKey,
   Key,
@@ -30,7 +32,9 @@ export { levels } from './policy/levels.js'
 export type { Algorithm, AllOfPolicy, ConcurrencyPolicy, Policy } from './policy/policy.js'
 export {
   type ConcurrencyOptions,
+  type CreditsOptions,
   concurrency,
+  credits,
   type FixedWindowOptions,
   fixedWindow,
   gcra,
@@ -54,5 +58,7 @@ export type { SharedLimiter, SharedStats } from './shared/shared-limiter.js'
 export type { SharedOptions } from './shared/shared-options.js'
 export type { Store } from './shared/store.js'
 export { type SlowDownOptions, type SlowedTakes, slowDown } from './slow-down.js'
+export type { SoftLimitEvent, SoftLimitOptions, SoftThreshold } from './soft-limit-options.js'
 export { type Clock, coarseClock, type ManualClock, manualClock, preciseClock, wallClock } from './time/clock.js'
 export type { Duration } from './time/duration.js'
+export type { Recording, WatchOptions } from './watch-options.js'

@@ -15,6 +15,7 @@ import type { QueueOptions } from './queue/queue-options.js'
 import type { QueueVerbs } from './queue/work-queue.js'
 import type { Clock } from './time/clock.js'
 import type { Duration } from './time/duration.js'
+import type { WatchOptions } from './watch-options.js'
 
 export type { ReserveOptions, WaitOptions } from './arguments.js'
 export type { Key, KeysByName } from './key.js'
@@ -25,7 +26,7 @@ interface InMemory {
 }
 
 /** What {@link createLimiter} takes beside the policy. */
-export interface LimiterOptions extends InMemory {
+export interface LimiterOptions extends InMemory, WatchOptions {
   /**
    * Keys that always find room, 1 to 100,000,000, in a table of that size. A key takes about 23 bytes; more for wide windows, for each of
    * `limit` permits (8 bytes) and for each slot of a log.

@@ -52,18 +52,20 @@ function nest(platform: () => ExpressAdapter | FastifyAdapter): Start {
     @Controller()
     class Answers {
       @Get('ends')
-      ends(@Req() request: object) {
+      ends(request: object) {
         return whole(request, '/ends')
       }
       @Get('throws')
-      throws(@Req() request: object) {
+      throws(request: object) {
         return whole(request, '/throws')
       }
       @Get('hangs')
-      async hangs(@Req() request: object, @Res() response: { readonly raw?: NodeJS.WritableStream } & NodeJS.WritableStream) {
+      async hangs(request: object, response: { readonly raw?: NodeJS.WritableStream } & NodeJS.WritableStream) {
         for await (const piece of answer(request, '/hangs')) (response.raw ?? response).write(piece)
       }
     }
+    for (const name of ['ends', 'throws', 'hangs']) Req()(Answers.prototype, name, 0)
+    Res()(Answers.prototype, 'hangs', 1)
     @Module({ imports: [RateLimitModule.forRoot({ ...options, key: () => 'ada' })], controllers: [Answers] })
     class App {}
     return nestApp(App, platform())

@@ -1,3 +1,4 @@
+import { untilUs } from '../policy/calendar.js'
 import type { Policy } from '../policy/policy.js'
 import { emissionOf } from '../policy/policy-numbers.js'
 import type { Decision } from './decision.js'
@@ -160,7 +161,7 @@ export class CountDecoder implements DecisionDecoder {
   }
 
   untilFreeUs(_debt: number, cost: number): number {
-    return cost > this.policy.limit ? Number.POSITIVE_INFINITY : this.times.untilFree(cost)
+    return cost > this.policy.limit ? Number.POSITIVE_INFINITY : untilUs(this.times.untilFree(cost))
   }
 
   private decision(allowed: boolean, debt: number, retryAfterMs: number, resetAfterMs: number): Decision {
@@ -171,5 +172,5 @@ export class CountDecoder implements DecisionDecoder {
 }
 
 function toMs(us: number): number {
-  return Math.ceil(us / 1000)
+  return Math.ceil(untilUs(us) / 1000)
 }

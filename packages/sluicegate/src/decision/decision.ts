@@ -25,6 +25,8 @@ export interface Decision {
   readonly spent?: number
   /** Of `allOf`: the decision of each of its policies, in their order. */
   readonly parts?: readonly Decision[]
+  /** The names of the policies of which the key has reached a soft limit, see {@link SoftLimitOptions}; absent if of none. */
+  readonly soft?: readonly string[]
   /** From a shadow limiter: this would have been denied, or made to wait. */
   readonly wouldDeny?: true
 }

@@ -1,5 +1,6 @@
 import type { BanEvent } from '../ban-options.js'
 import type { Key } from '../limiter.js'
+import type { SoftLimitEvent } from '../soft-limit-options.js'
 import type { Decision } from './decision.js'
 
 /** Published on `sluicegate:denial`. */
@@ -52,6 +53,7 @@ export function channel<Event>(name: string): Channel<Event> {
 export const denials = channel<DenialEvent>('sluicegate:denial')
 export const evictions = channel<EvictionEvent>('sluicegate:eviction')
 export const bans = channel<BanEvent>('sluicegate:ban')
+export const softLimits = channel<SoftLimitEvent>('sluicegate:soft-limit')
 export const tablesFull = channel<TableFullEvent>('sluicegate:table-full')
 export const contentions = channel<ContentionEvent>('sluicegate:contention')
 

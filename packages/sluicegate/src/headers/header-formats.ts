@@ -75,7 +75,7 @@ function windowParameter(seconds: number): string {
 }
 
 /** RFC 9651, section 3.3.3. Policy names are printable ASCII, as such a string has to be. */
-function structuredString(text: string): string {
+export function structuredString(text: string): string {
   return `"${text.replace(/["\\]/g, '\\$&')}"`
 }
 

@@ -14,6 +14,7 @@ import {
   RESET_MEANINGS,
   type ResetMeaning,
   type Served,
+  structuredString,
   xRateLimit,
 } from './header-formats.js'
 import { partitionKey, type SipSecret, sipSecret } from './partition-key.js'
@@ -111,6 +112,8 @@ export interface Answered {
 }
 
 const POLICY = 'RateLimit-Policy'
+/** No draft has soft limits: a list of the names of the policies, as those fields have them. */
+const SOFT = 'RateLimit-Soft'
 
 /**
  * Writes decisions as header pairs, in one version. Parts that are the same for all decisions of a policy are made once.
@@ -120,6 +123,7 @@ const POLICY = 'RateLimit-Policy'
  * - For several policies the fields of draft 11 are lists with an item for each.
  * - A denial that ends with time has `Retry-After`: whole seconds, rounded up, >= 1, of several the longest. An impossible cost has none,
  *   as waiting does not help.
+ * - `RateLimit-Soft` names the policies of which a soft limit is reached.
  * - For a decision without the store in an outage only the policy is written: what remains is not known. The same for a key on a deny list.
  *
  * Source: draft-ietf-httpapi-ratelimit-headers-11, -07 and -06; RFC 9110, section 10.2.3.
@@ -162,6 +166,7 @@ export class HeaderWriter extends Shown {
     if (decision.parts !== undefined) return this.writeAll([{ policy, decision, key }])
     const headers = this.fieldsOfOne(policy, decision, key)
     if (!decision.allowed) addRetryAfter(headers, decision.retryAfterMs)
+    this.addSoft(headers, softOf(decision))
     return headers
   }
 
@@ -177,7 +182,15 @@ export class HeaderWriter extends Shown {
     }
     const headers = this.fieldsOf(served)
     if (retryAfterMs > 0) addRetryAfter(headers, retryAfterMs)
+    this.addSoft(
+      headers,
+      answers.flatMap(({ decision }) => softOf(decision)),
+    )
     return headers
+  }
+
+  private addSoft(headers: HeaderPair[], policies: readonly string[]): void {
+    if (policies.length > 0 && this.format !== undefined) headers.push([SOFT, policies.map(structuredString).join(', ')])
   }
 
   /** For nearly every response: no list is made. */
@@ -242,6 +255,11 @@ export class HeaderWriter extends Shown {
     }
     return this.lastField
   }
+}
+
+/** Its own: what another module wrote into `Object.prototype` is none. */
+function softOf(decision: Decision): readonly string[] {
+  return Object.hasOwn(decision, 'soft') ? (decision.soft ?? []) : []
 }
 
 const standard = new HeaderWriter()

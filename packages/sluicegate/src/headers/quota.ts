@@ -47,7 +47,7 @@ export function quotaOf({ algorithm, name, limit, windowMs, burst }: Policy, uni
  * requests over this time is not denied, and does not exceed the rate. Special cases:
  *
  * - sliding windows and logs may admit the next request later than that, which its denial then says;
- * - a fixed window: its end, or its whole length if it has not begun;
+ * - a fixed window: its end, or its whole length if it has not begun, and of credits, which have no end, that of their window;
  * - permits: the expiry of the last one, if it is not renewed;
  * - a denial: at most its retry-after.
  */
@@ -55,7 +55,7 @@ export function effectiveWindowMs(quota: Quota, decision: Decision): number {
   const { remaining, resetAfterMs, retryAfterMs } = decision
   let ms: number
   if (quota.isConcurrency) ms = resetAfterMs
-  else if (quota.endsAtOnce) ms = resetAfterMs === 0 ? quota.windowS * 1000 : resetAfterMs
+  else if (quota.endsAtOnce) ms = resetAfterMs === 0 ? quota.windowS * 1000 : Math.min(resetAfterMs, quota.windowS * 1000)
   else ms = (Math.max(1, remaining) * quota.windowMs) / quota.limit
   return isDenial(decision) ? Math.min(ms, retryAfterMs) : ms
 }

@@ -36,6 +36,7 @@ export function whyNotLeased(policy: Policy, horizonMs: number): string | undefi
       return burst < LEAST_BURST + perLease ? `a burst of ${burst} has no room for a lease of ${leaseMs} ms` : undefined
     }
     default:
+      if (policy.calendar?.unit === 'ever') return 'what a process that dies has leased would never come back'
       if (windowMs < LEAST_LEASES * leaseMs) return `its window is shorter than ${LEAST_LEASES} leases of ${leaseMs} ms`
       return limit < LEAST_LIMIT ? `its limit is below ${LEAST_LIMIT}` : undefined
   }

@@ -84,8 +84,9 @@ export class MemoryBookings {
       const beside = decisions.peekBeside(holds, key, low, high, cost, bookedUs)
       if (!beside.allowed) return this.heldBack(key, low, high, cost, bookedUs, beside)
     }
-    // Nothing is booked ahead of what is held.
-    const answer = opened.core.reserve(low, high, bookedUs, cost, holds === undefined ? mostUs : 0)
+    // Nothing is booked ahead of what is held, or in a window that never comes.
+    const isAhead = holds === undefined && decisions.decoder.policy.calendar?.unit !== 'ever'
+    const answer = opened.core.reserve(low, high, bookedUs, cost, isAhead ? mostUs : 0)
     const { decoder, generation } = decisions
     const isEvicted = Number.isNaN(answer) && opened.reason() === 'EVICTED'
     const debt = isEvicted ? opened.core.detailOfUnanswered() : answer

@@ -198,7 +198,9 @@ class OpenWork {
       this.isClosed = true
       this.used += missing
       this.over += over
-      this.learned.add(learnedBy(this.accounts), cost ?? this.used + this.missed)
+      const whole = cost ?? this.used + this.missed
+      // Work that was called off before it began says nothing of what work costs.
+      if (cost !== undefined || whole > 0) this.learned.add(learnedBy(this.accounts), whole)
       this.keep(0, us)
       this.closing?.abort()
       this.limiter.freed(this.key)

@@ -111,7 +111,7 @@ export class Limit<Request> implements ResultLimit, ChargeSource<Request> {
         return undefined
       }
       if (!isDecision(decision) || decision.source === 'outage') return undefined
-      return new LimitResult(this, key, cost, this.policyOf(key), decision)
+      return new LimitResult(this, key, cost, this.policyOf(key, decision), decision)
     } catch (error) {
       // An outage: the take reports it.
       if (error instanceof StoreError) return undefined
@@ -146,10 +146,10 @@ export class Limit<Request> implements ResultLimit, ChargeSource<Request> {
     return this.resultOf(charge, request, chained(answer, uncharged))
   }
 
-  /** The policy in force for a key, as its limiter knows it since it last decided. */
-  policyOf(key: Key): Policy {
+  /** The policy in force for a key, as its limiter knows it since it last decided; of several sources that of the decision. */
+  policyOf(key: Key, decision?: Decision): Policy {
     const { limiter } = this
-    this.policy = limiter.policyOf === undefined ? limiter.policy : limiter.policyOf(key)
+    this.policy = limiter.policyOf === undefined ? limiter.policy : limiter.policyOf(key, decision)
     return this.policy
   }
 
@@ -222,7 +222,7 @@ export class Limit<Request> implements ResultLimit, ChargeSource<Request> {
     const isCharged = decision.allowed && !decision.wouldDeny && (decision.source !== 'outage' || isPermit(decision) || isHold(decision))
     try {
       const chosen = decision.source === 'outage' ? this.chosenInOutage(decision, undefined, request) : decision
-      const result = new LimitResult(this, key, cost, this.policyOf(key), chosen, metered)
+      const result = new LimitResult(this, key, cost, this.policyOf(key, chosen), chosen, metered)
       if (!isCharged) return result
       result.charge(reservation, this.parts.isRefunding && metered === undefined)
       if (!chosen.allowed) result.undo()

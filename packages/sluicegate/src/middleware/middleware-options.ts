@@ -4,9 +4,9 @@ import type { Decision } from '../decision/decision.js'
 import { PolicyError, type StoreError } from '../errors.js'
 import type { HeaderOptions, HeaderVersion } from '../headers/header-writer.js'
 import type { QuotaUnit } from '../headers/quota.js'
-import type { RequestFacts } from '../keys/key-reader.js'
 import type { OpenOptions } from '../holds/hold.js'
 import type { AnyHold, Metered } from '../holds/metered.js'
+import type { RequestFacts } from '../keys/key-reader.js'
 import type { WITHIN } from '../layers/shadow-limiter.js'
 import type { Key } from '../limiter.js'
 import type { NoPolicy, Policy } from '../policy/policy.js'
@@ -215,8 +215,8 @@ export interface MiddlewareLimiter {
   readonly policy: Policy
   /** Of a shadow limiter: the limiter that decides and denies. */
   readonly [WITHIN]?: MiddlewareLimiter
-  /** The policy in force for a key, where keys may have a policy of their own. */
-  policyOf?(key: Key): Policy
+  /** The policy in force for a key, where keys may have a policy of their own. @param decision of several sources: one of theirs. */
+  policyOf?(key: Key, decision?: Decision): Policy
   take(key: Key, cost?: number): Awaitable<Decision>
   /** What a take would decide. Called only where several limits apply; once it answered by a promise it is not called again. */
   peek(key: Key, cost?: number): Awaitable<Decision>

@@ -10,6 +10,7 @@ import { afterHeld, afterUnheld, preciseClock } from '../time/clock.js'
 import { checkFunctions } from './check-options.js'
 import { type Denial, denialOf } from './denial.js'
 import { DenialResponder, type DenialResponse } from './denial-response.js'
+import { giveHolds } from './hold-of.js'
 import { KeylessRequest } from './keyless.js'
 import type { Charge, ChargeSource } from './limit.js'
 import { checkOptionNames } from './limit-argument.js'
@@ -18,7 +19,6 @@ import { type LimitEnvironment, limitsOf, readersOf } from './limits.js'
 import type { MiddlewareOptions } from './middleware-options.js'
 import { MisuseWatch, type ReceivedFacts } from './misuse-watch.js'
 import { countsOf, type Settle, settleOf } from './settle.js'
-import { giveHolds } from './hold-of.js'
 import { longestDelay, TakeAll } from './several-limits.js'
 
 /** The request passes to its handler. */
@@ -160,7 +160,7 @@ export class Middleware<Request> {
     if (taken instanceof LimitResult) return this.conclude([taken], request)
     if (isPromise<LimitResult | Decision>(taken)) return this.concludeLater(taken, request)
     // Nearly every request ends here.
-    return { passes: true, headers: this.writer.write(limit.policyOf(key), taken, key), decision: taken, settle: undefined }
+    return { passes: true, headers: this.writer.write(limit.policyOf(key, taken), taken, key), decision: taken, settle: undefined }
   }
 
   private concludeLater(result: Promise<LimitResult>, request: Request): Promise<MiddlewareResult> {

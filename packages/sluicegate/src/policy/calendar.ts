@@ -1,9 +1,9 @@
 import { PolicyError } from '../errors.js'
 import { DAY_MS } from '../time/duration.js'
 
-export type CalendarUnit = 'day' | 'week' | 'month' | 'year'
+export type CalendarUnit = 'day' | 'week' | 'month' | 'year' | 'ever'
 
-/** A window of the calendar: a day, week (from Monday), month or year of a time zone. */
+/** A window of the calendar: a day, week (from Monday), month or year of a time zone; or one that does not end, as of {@link credits}. */
 export interface Calendar {
   readonly unit: CalendarUnit
   /** IANA name, for example `Europe/Rome`. */
@@ -17,10 +17,14 @@ export interface CalendarWindow {
 }
 
 const SECOND_MS = 1000
+/** A window that nobody sees the end of: 255 years from the Unix epoch on, in whole minutes. */
+const EVER_MS = 2 ** 27 * 60_000
+/** What ends later than this does not end: blocks last 100 years at most. */
+const NEVER_US = 101 * 366 * DAY_MS * 1000
 const MINUTE_US = 60_000_000
 /** No zone was ever further from UTC: Manila had -15:56:08 and Metlakatla 15:13:42 before their change of the date line. */
 const FURTHEST_MS = 16 * 3_600_000
-const LONGEST_DAYS: Readonly<Record<CalendarUnit, number>> = { day: 1, week: 7, month: 31, year: 366 }
+const LONGEST_DAYS: Readonly<Record<CalendarUnit, number>> = { day: 1, week: 7, month: 31, year: 366, ever: EVER_MS / DAY_MS }
 /** In the order by which snapshots know them. */
 export const CALENDAR_UNITS = Object.keys(LONGEST_DAYS) as readonly CalendarUnit[]
 /** Making a formatter takes longer than finding a window with it. */
@@ -31,7 +35,15 @@ export function calendarOf(unit: CalendarUnit, timeZone = 'UTC'): Calendar {
   if (!Object.hasOwn(LONGEST_DAYS, unit)) {
     throw new PolicyError('WINDOW_INVALID', 'window', unit, "must be 'day', 'week', 'month' or 'year'")
   }
+  if (unit === 'ever') return EVER
   return Object.freeze({ unit, timeZone: formatterOf(timeZone).resolvedOptions().timeZone })
+}
+
+const EVER: Calendar = Object.freeze({ unit: 'ever', timeZone: 'UTC' })
+
+/** A time until the end of a window: `Infinity` for one that does not end. */
+export function untilUs(us: number): number {
+  return us > NEVER_US ? Number.POSITIVE_INFINITY : us
 }
 
 /** The nominal length of the longest such window. */
@@ -46,6 +58,7 @@ export function longestMs(unit: CalendarUnit): number {
  * clocks are set back over midnight.
  */
 export function calendarWindow({ unit, timeZone }: Calendar, us: number): CalendarWindow {
+  if (unit === 'ever') return everWindow(us)
   // Whole seconds, as all offsets and bounds are.
   const ms = Math.floor(us / 1_000_000) * SECOND_MS
   let start = firstDayMs(unit, ms + offsetMs(timeZone, ms), 0)
@@ -56,6 +69,11 @@ export function calendarWindow({ unit, timeZone }: Calendar, us: number): Calend
     // Set back over midnight, the clocks here show the day before once more.
     start = next
   }
+}
+
+function everWindow(us: number): CalendarWindow {
+  const startUs = Math.floor(us / (EVER_MS * 1000)) * EVER_MS * 1000
+  return { startUs, endUs: startUs + EVER_MS * 1000 }
 }
 
 /** The same from whole minute to whole minute, as the core counts them: a few zones had offsets of seconds, the last until 1972. */

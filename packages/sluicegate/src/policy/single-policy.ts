@@ -188,6 +188,39 @@ export function fixedWindow(options: FixedWindowOptions): Policy {
   return frozenPolicy({ algorithm: 'fixed-window', name, limit, windowMs, burst: limit })
 }
 
+/** What {@link credits} takes. */
+export interface CreditsOptions {
+  /**
+   * Tokens of a new key, and the most that it ever has: an integer from 1 to 1,000,000,000.
+   *
+   * @defaultValue none: it must be given
+   * @example credits({ limit: 5_000 })
+   */
+  readonly limit: number
+  /**
+   * Part of decisions, headers and keys in stores.
+   *
+   * @defaultValue `credits-<limit>`
+   * @example credits({ limit: 5_000, name: 'prepaid' })
+   */
+  readonly name?: string
+}
+
+/**
+ * Credits: tokens that never come back by themselves. `refund` is a top-up, `penalize(key, limit)` empties an account that is to begin with nothing.
+ * A denial has `retryAfterMs: Infinity`, as waiting does not help. Keep them in a store that keeps its data; there they are not leased, as what a
+ * process that dies has leased would be lost.
+ *
+ * @throws {PolicyError} `LIMIT_INVALID`, `NAME_INVALID`
+ * @example
+ * const prepaid = createLimiter(credits({ limit: 100_000 }), { store: postgres(pool) })
+ * await prepaid.refund('ada', 5_000)
+ */
+export function credits(options: CreditsOptions): Policy {
+  const { limit, name } = checkOptions(options, ['limit', 'name'], '{ limit: 5000 }', 'credits()')
+  return fixedWindow({ limit, window: 'ever', name: name ?? `credits-${limit}` })
+}
+
 /**
  * Approximated sliding window: the count of this window, plus that of the window before, weighted by how much of it the sliding
  * window still covers. At most `limit` in each aligned window and fewer than `2 * limit` in any position.

@@ -110,7 +110,8 @@ export class Lane implements Due {
         this.wait(job, cost)
         return
       }
-      const answer = typeof cost === 'number' ? takeOf(this.host.limiter, this.key, cost, this.nowMs) : openOf(this.host.limiter, this.key, cost)
+      const answer =
+        typeof cost === 'number' ? takeOf(this.host.limiter, this.key, cost, this.nowMs) : openOf(this.host.limiter, this.key, cost)
       if (isPromise(answer)) this.takeLater(answer, cost)
       else this.taken(answer, cost)
     } catch (error) {

@@ -86,7 +86,7 @@ export interface RunOptions {
    *
    * @defaultValue `1`
    * @example await limiter.run('ada', job, { cost: 5 })
-   * @example await limiter.run('ada', (job) => answer(job.hold), { cost: 'metered' })
+   * @example await limiter.run('ada', (job) => job.hold?.add(5), { cost: 'metered' })
    */
   readonly cost?: number | Metered
   /**

@@ -7,11 +7,12 @@ import type { Policy } from '../policy/policy.js'
 import { checkedQueueOptions, type QueueOptions } from '../queue/queue-options.js'
 import { type Clock, checkClock } from '../time/clock.js'
 import { checkedMs, type Duration } from '../time/duration.js'
+import type { WatchOptions } from '../watch-options.js'
 import type { OutageMode } from './outage/local-share.js'
 import type { Store } from './store.js'
 
 /** Options of every limiter that shares its budget with other processes. */
-export interface SharedOptions extends Omit<LayerOptions, 'overrides' | 'clock'> {
+export interface SharedOptions extends Omit<LayerOptions, 'overrides' | 'clock'>, WatchOptions {
   /**
    * Where the budget is: `redis(client)`, `postgres(pool)`, `casStore(store)`, `primary()`, `durableObjects(namespace)`, `region({ ... })`.
    *
@@ -120,6 +121,9 @@ export const SHARED_OPTIONS: readonly (keyof SharedOptions)[] = [
   'shadow',
   'overrides',
   'banAfter',
+  'soft',
+  'onSoft',
+  'ledger',
 ]
 
 const OVERRIDES_OPTIONS: ReadonlySet<string> = new Set(['maxAge'])

@@ -110,8 +110,8 @@ export class BoundedBookings<Answer extends Decision> {
 const SHORTEST_CALENDAR = 0.9
 
 /** Whether waiters book ahead under a policy: permits are released any time, and takes under several policies are made together. */
-export function isBookedAhead({ algorithm }: Policy): boolean {
-  return algorithm !== 'concurrency' && algorithm !== 'all-of'
+export function isBookedAhead({ algorithm, calendar }: Policy): boolean {
+  return algorithm !== 'concurrency' && algorithm !== 'all-of' && calendar?.unit !== 'ever'
 }
 
 /** Whether a key whose tokens are booked ahead is closed until then: what comes back of this moment is for those who wait. */

@@ -1,6 +1,6 @@
-import { withDroppable } from '../../dropped-promise.js'
 import { checkedPolicies, outerLayers } from '../../layers/limiter-layers.js'
 import type { Override } from '../../layers/override-map.js'
+import { withPromises } from '../../layers/promised.js'
 import type { Policy } from '../../policy/policy.js'
 import { withQueue } from '../../queue/create-queue.js'
 import type { Clock } from '../../time/clock.js'
@@ -39,17 +39,4 @@ export function layeredShared(own: Policy, maker: SharedMaker, options: SharedOp
     : plain
   const queued = withQueue(withPromises(outer(tiered)), options.queue, maker.clock)
   return overrides === undefined ? queued : Object.assign(queued, { overrides })
-}
-
-/**
- * Corrections of an account answer with promises also where a layer knows the answer at once, and may be called without `await`; takes, waits
- * and reservations are their answers, and reject as any promise.
- */
-function withPromises(limiter: SharedLimiter): SharedLimiter {
-  const policyName = (): string => limiter.policy.name
-  const reserve = limiter.reserve.bind(limiter)
-  const value: SharedLimiter['reserve'] = async (key, cost, options) =>
-    withDroppable(await reserve(key, cost, options), ['settle', 'cancel'], policyName)
-  Object.defineProperty(limiter, 'reserve', { value, configurable: true, writable: true })
-  return withDroppable(limiter, ['refund', 'penalize', 'block', 'reset'], policyName)
 }
