@@ -11,25 +11,52 @@ const OF_A_PART: ReadonlySet<string> = new Set([...RULE_OPTIONS, 'name'])
 /** Replaces faulty parts, so that the name is checked as well. */
 const STAND_IN = tokenBucket({ limit: 1, window: '1s' })
 
-/** Whether `section` describes an all-of. */
+/** Whether `section` describes an all-of, in a list or as levels with names. */
 export function isAllOf(section: Section): boolean {
-  return section.names().includes('all-of') || section.written('algorithm') === 'all-of'
+  const names = section.names()
+  return names.includes('all-of') || names.includes('levels') || section.written('algorithm') === 'all-of'
 }
 
-/** The policies listed under `all-of` as one policy; `algorithm` may be left out, since the list implies it. */
+/** The policies listed under `all-of`, or named under `levels`, as one policy; `algorithm` may be left out, since both imply it. */
 export function readAllOf(section: Section, name: string, nameFault: NameFault): Rule {
   if (section.has('algorithm')) section.oneOf('algorithm', ['all-of'])
+  const policies = section.has('levels') ? readLevels(section) : readList(section)
+  return {
+    policy: wholeOf(policies.length === 0 ? [STAND_IN] : policies.slice(0, MAX_PARTS), name, nameFault),
+    belongs: (option) => (OF_A_PART.has(option) ? 'is for a policy in all-of or levels: write it there' : undefined),
+  }
+}
+
+function readList(section: Section): readonly Policy[] {
   section.require('all-of', ': list the policies that all have to agree')
   const list = section.list('all-of', 'policies')
   const parts = list ?? []
-  if (list !== undefined && (parts.length < 1 || parts.length > MAX_PARTS))
-    section.fault('all-of', `must have 1 to ${MAX_PARTS} policies, not ${parts.length}`)
+  if (list !== undefined) checkNumber(section, 'all-of', parts.length)
   const names = new Map<string, string>()
-  const policies = parts.flatMap((part) => readPart(part, names) ?? [])
-  return {
-    policy: wholeOf(policies.length === 0 ? [STAND_IN] : policies.slice(0, MAX_PARTS), name, nameFault),
-    belongs: (option) => (OF_A_PART.has(option) ? 'is for a policy in the list all-of: write it there' : undefined),
-  }
+  return parts.flatMap((part) => readPart(part, names) ?? [])
+}
+
+/** Each policy under its name, by which requests give its key. */
+function readLevels(section: Section): readonly Policy[] {
+  if (section.has('all-of')) section.nameFault('all-of', 'cannot stand beside levels: name all policies there')
+  const levels = section.section('levels')
+  const names = levels.names()
+  if (levels.isMapping) checkNumber(section, 'levels', names.length)
+  return names.flatMap((name) => {
+    if (/^\d+$/.test(name)) levels.nameFault(name, 'must not be a number, as an object would have it first')
+    const level = levels.section(name)
+    if (isAllOf(level)) {
+      level.fault(level.has('levels') ? 'levels' : 'all-of', 'cannot stand in a level: name all policies beside each other')
+      return []
+    }
+    const rule = readRule(level, ALGORITHM_NAMES, name, (reason) => levels.nameFault(name, `name: ${reason}`))
+    level.done((option) => (OF_THE_WHOLE.has(option) ? 'is for the whole policy: write it beside levels' : rule.belongs(option)))
+    return rule.policy ?? []
+  })
+}
+
+function checkNumber(section: Section, option: string, policies: number): void {
+  if (policies < 1 || policies > MAX_PARTS) section.fault(option, `must have 1 to ${MAX_PARTS} policies, not ${policies}`)
 }
 
 function wholeOf(policies: readonly Policy[], name: string, nameFault: NameFault): Policy | undefined {

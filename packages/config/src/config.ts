@@ -3,6 +3,7 @@ import type { EnvoyDomain } from './envoy/envoy-domain.js'
 import type { Listen } from './listen.js'
 import { choice, option, text, type ValuesOf } from './option.js'
 import type { PolicyConfig } from './policy-config.js'
+import type { PricesConfig } from './prices.js'
 import type { QuotaRule, QuotaTimes } from './quotas.js'
 import type { SnapshotConfig } from './snapshot.js'
 import type { StorageConfig } from './storage.js'
@@ -32,6 +33,8 @@ export interface Config {
   readonly quotas: QuotaTimes
   /** Undefined: the entry `name` of a bucket id names the policy. */
   readonly quotaRules: readonly QuotaRule[] | undefined
+  /** What tokens of models cost; undefined: no costs by model. */
+  readonly prices: PricesConfig | undefined
   readonly dashboard: ValuesOf<typeof DASHBOARD>
   readonly log: ValuesOf<typeof LOG>
   readonly snapshot: SnapshotConfig
@@ -82,6 +85,7 @@ export const SETTINGS = [
   'storage',
   'throttle',
   'quotas',
+  'prices',
   'dashboard',
   'log',
   'snapshot',

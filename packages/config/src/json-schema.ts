@@ -5,6 +5,7 @@ import { CHOICES, MAX_COST, MAX_REQUESTS_PER_UNIT, UNIT_NAMES } from './envoy/re
 import { LISTEN } from './listen.js'
 import { type JsonSchema, type Option, option, part, schemaOf } from './option.js'
 import { MAX_POLICIES } from './policies.js'
+import { PRICES } from './prices.js'
 import { MAX_CLASSES } from './priorities.js'
 import { PROCESSES } from './processes.js'
 import { QUOTAS } from './quotas.js'
@@ -89,8 +90,19 @@ const ALL_OF = {
       { algorithm: 'fixed-window', limit: 10_000, window: 'month' },
     ],
   ),
+  levels: told(
+    'levels',
+    { type: 'object', minProperties: 1, maxProperties: MAX_PARTS, additionalProperties: { $ref: '#/$defs/level' } },
+    `The same with names, by which requests give their keys: 1 to ${MAX_PARTS}, the widest first. Default: none.`,
+    {
+      org: { algorithm: 'fixed-window', limit: 1_000_000, window: 'month' },
+      user: { algorithm: 'token-bucket', limit: 5_000, window: '1m' },
+    },
+  ),
   ...TABLE,
 }
+
+const SEVERAL = [{ required: ['all-of'] }, { required: ['levels'] }]
 
 const ROOT = {
   listen: part('listen', LISTEN, { what: 'Where each protocol listens.' }),
@@ -116,6 +128,7 @@ const ROOT = {
   quotas: part('quotas', QUOTAS, {
     what: "Budgets that are split among data planes, by Envoy's rate limit quota service.",
   }),
+  prices: part('prices', PRICES),
   dashboard: part('dashboard', DASHBOARD),
   log: part('log', LOG),
   snapshot: part('snapshot', SNAPSHOT),
@@ -131,10 +144,11 @@ export function ownSchema(): JsonSchema {
     $defs: {
       tier: tierSchema('limit'),
       part: ruleSchema({ name: NAMED_PART }),
+      level: ruleSchema({}),
       policy: {
-        if: { required: ['all-of'] },
+        if: { anyOf: SEVERAL },
         // biome-ignore lint/suspicious/noThenProperty: a word of JSON Schema
-        then: schemaOf(ALL_OF, { required: ['all-of'] }),
+        then: schemaOf(ALL_OF, { oneOf: SEVERAL }),
         else: ruleSchema({ ...TABLE, ...ofPolicies((name) => name) }),
       },
     },

@@ -60,6 +60,19 @@ test('an all-of has at most eight parts', () => {
 })
 
 /** The mistake, the options of the file's one policy, and the only fault expected. */
+test('levels are policies under their names, in the order of the file', () => {
+  const { policy } = read(
+    'levels: { org: { algorithm: fixed-window, limit: 50, window: month }, user: { algorithm: gcra, limit: 5, window: 1s } }',
+  )
+  assert.deepEqual(
+    policy.policies?.map(({ name, algorithm }) => [name, algorithm]),
+    [
+      ['org', 'fixed-window'],
+      ['user', 'gcra'],
+    ],
+  )
+})
+
 const FAULTS: readonly [what: string, options: string, fault: RegExp][] = [
   [
     'an option of another algorithm',
@@ -118,7 +131,26 @@ const FAULTS: readonly [what: string, options: string, fault: RegExp][] = [
     `all-of: [{ all-of: [{ ${BUCKET} }] }]`,
     /all-of\[0\]\.all-of: cannot stand in another all-of: list all policies in one$/,
   ],
-  ['a limit beside the list', `all-of: [{ ${BUCKET} }], limit: 5`, /api\.limit: is for a policy in the list all-of: write it there$/],
+  ['a limit beside the list', `all-of: [{ ${BUCKET} }], limit: 5`, /api\.limit: is for a policy in all-of or levels: write it there$/],
+  ['a list of levels', `levels: [{ ${BUCKET} }]`, /levels: must be a mapping of options, not a list$/],
+  ['no levels', 'levels: {}', /levels: must have 1 to 8 policies, not 0$/],
+  [
+    'levels beside a list',
+    `all-of: [{ ${BUCKET} }], levels: { a: { ${BUCKET} } }`,
+    /all-of: cannot stand beside levels: name all policies there$/,
+  ],
+  [
+    'a level with a number as its name',
+    `levels: { 1: { ${BUCKET} } }`,
+    /levels\.1: must not be a number, as an object would have it first$/,
+  ],
+  ['a level with a name of its own', `levels: { a: { ${BUCKET}, name: b } }`, /levels\.a\.name: unknown option/],
+  ['keys of a level', `levels: { a: { ${BUCKET}, max-keys: 5 } }`, /levels\.a\.max-keys: is for the whole policy: write it beside levels$/],
+  [
+    'levels within a level',
+    `levels: { a: { levels: { b: { ${BUCKET} } } } }`,
+    /levels\.a\.levels: cannot stand in a level: name all policies beside each other$/,
+  ],
   [
     'keys of one of several',
     `all-of: [{ ${BUCKET}, max-keys: 5 }]`,

@@ -9,6 +9,7 @@ import { readListen } from './listen.js'
 import { wholeOf } from './option.js'
 import { parseYaml } from './parse-yaml.js'
 import { readPolicies } from './policies.js'
+import { readPrices } from './prices.js'
 import { PROCESSES } from './processes.js'
 import { readQuotas } from './quotas.js'
 import { readText } from './read-file.js'
@@ -125,6 +126,7 @@ function readSources(sources: readonly Source[], before: Known): Config {
     domains,
     throttle: wholeOf(settings('throttle').section('throttle'), THROTTLE),
     ...readQuotas(settings('quotas').section('quotas'), policies),
+    prices: readPrices(settings('prices')),
     dashboard: wholeOf(settings('dashboard').section('dashboard'), DASHBOARD),
     log: wholeOf(settings('log').section('log'), LOG),
     snapshot: wholeOf(settings('snapshot').section('snapshot'), SNAPSHOT),

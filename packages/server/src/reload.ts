@@ -88,7 +88,7 @@ interface Retry {
 
 /**
  * Puts a changed configuration in force while the service runs: all of it, or nothing. After a fault the configuration before stays in force, and
- * where the reason may pass (a file that is not there yet) it is tried again. Policies, certificates and tokens change; other sections wait for a
+ * where the reason may pass (a file that is not there yet) it is tried again. Policies, certificates, tokens and prices change; other sections wait for a
  * restart, and the log says so.
  */
 export class Reloader {
@@ -119,7 +119,7 @@ export class Reloader {
     this.#engine = engine
     this.#log = log
     this.#prepareOthers = prepareOthers
-    this.#watch = new FileWatch(source.path, started.tls?.files)
+    this.#watch = new FileWatch(source.path, besideOf(started))
     this.#policies = allPolicies(started)
     this.#dataSignature = filesOfTiers(this.#policies).map(signatureOf).join('\n')
   }
@@ -185,7 +185,7 @@ export class Reloader {
         this.#policies = configs
         this.#dataSignature = data
         this.#tls = config.tls
-        await this.#watch.with(config.tls?.files ?? [])
+        await this.#watch.with(besideOf(config))
         this.#succeeded(trigger, config.tls?.fault)
         if (trigger === 'primary') return
         this.#log.info({ trigger, ...changes }, 'configuration reloaded')
@@ -326,9 +326,14 @@ export class Reloader {
   }
 }
 
+/** Files that a configuration names, read with it as a whole. */
+function besideOf({ tls, prices }: Config): string[] {
+  return [...(tls?.files ?? []), ...(prices === undefined ? [] : [prices.file])]
+}
+
 /** What of a section cannot change while the service runs. */
 function waitsFor(section: (typeof SETTINGS)[number], config: Config): unknown {
-  if (section === 'tokens') return undefined
+  if (section === 'tokens' || section === 'prices') return undefined
   if (section !== 'tls') return config[section]
   return config.tls && { clients: config.tls.clientCa !== undefined }
 }

@@ -111,6 +111,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     callRates: config.throttle,
     ...savedIn(snapshotFile, log),
   })
+  engine.costs.use(config.prices)
   const snapshots = snapshotFile === undefined ? undefined : new Snapshots(snapshotFile, config.snapshot.everyMs, engine, log)
   const access = new Access(config.tokens)
   const settings = environmentSettings()
@@ -148,6 +149,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     { name: 'limits', reload: (next) => ({ commit: () => limits.use(next.domains) }) },
     quotas,
     ticking('sweep', SWEEP_MS, () => engine.sweep()),
+    { name: 'prices', reload: ({ prices }) => ({ commit: () => engine.costs.use(prices) }) },
     { name: 'tokens', reload: ({ tokens }) => ({ commit: () => access.use(tokens) }) },
     openFiles(log, clients.maxConnections),
     listeners,

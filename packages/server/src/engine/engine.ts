@@ -2,6 +2,7 @@ import { type Clock, type Decision, PolicyError, preciseClock } from 'sluicegate
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { Awaitable } from './awaitable.js'
 import { CallRates } from './call-rates.js'
+import { type Cost, Costs } from './costs.js'
 import { Holds, type HoldVerbs } from './holds.js'
 import type { DecisionObserver } from './outcome.js'
 import { Latency } from './outcome.js'
@@ -18,6 +19,7 @@ import { type MakeTier, TieredLimiter } from './tiered-limiter.js'
 export { type Decision, type Key, type Policy, PolicyError, StoreError } from 'sluicegate'
 export { type Awaitable, answersOf, whenDone } from './awaitable.js'
 export { CallRates } from './call-rates.js'
+export type { Cost, Usage } from './costs.js'
 export { TooManyHeldError } from './held-by-id.js'
 export * from './holds.js'
 export type { DecisionObserver } from './outcome.js'
@@ -68,6 +70,8 @@ export class Engine {
   readonly reservations: Reservations
   readonly permits: Permits
   readonly holds: HoldVerbs
+  /** By the prices of the configuration. */
+  readonly costs = new Costs()
   readonly #ownHolds: Holds
   readonly #making: LimiterMaking
   readonly observer: DecisionObserver | undefined
@@ -93,7 +97,7 @@ export class Engine {
     const nowMs = (): number => ticking.nowMs()
     this.reservations = new Reservations(nowMs, this.latency, peers)
     this.permits = new Permits(nowMs, peers)
-    this.#ownHolds = new Holds(nowMs)
+    this.#ownHolds = new Holds(nowMs, this.costs)
     this.holds = options.holds ?? this.#ownHolds
     this.#nowMs = nowMs
     this.#onUnusable = options.onUnusable
@@ -127,6 +131,11 @@ export class Engine {
   /** The policy of that name. Looked up in a map, so that only configured names are found. */
   policy(name: string): ServedPolicy | undefined {
     return this.#policies.get(name)
+  }
+
+  /** Tokens. @throws {PolicyError} `COST_INVALID` for a usage that has no price. */
+  costOf(cost: Cost): number {
+    return this.costs.of(cost)
   }
 
   /** How many policies there are. */

@@ -1,5 +1,6 @@
 import { type Decision, type Key, PolicyError, StoreError } from 'sluicegate'
 import { type Awaitable, whenDone } from './awaitable.js'
+import { type Cost, type Costs, WorkUsage } from './costs.js'
 import { HeldById } from './held-by-id.js'
 import { nameOf } from './reservations.js'
 import type { ServedPolicy } from './served-policy.js'
@@ -49,15 +50,16 @@ export interface HoldFault {
 export interface HoldVerbs {
   /** @param floor tokens that it must leave. @throws {TooManyHeldError} */
   open(served: ServedPolicy, key: Key, asked: WorkAsked, floor: number): Awaitable<Opened>
-  add(id: string, cost: number, call?: number): Awaitable<Added | HoldFault>
+  add(id: string, cost: Cost, call?: number): Awaitable<Added | HoldFault>
   /** @param cost the true cost of the whole; undefined: what was added counts. */
-  close(id: string, cost?: number, call?: number): Awaitable<Closed | HoldFault>
+  close(id: string, cost?: Cost, call?: number): Awaitable<Closed | HoldFault>
 }
 
 /** Open work, as it was last counted. */
 interface Entry {
   readonly work: ServedWork
   readonly keyName: string
+  readonly usage: WorkUsage
   counted: Omit<WorkState, 'affordable'>
   /** The number of the last call, and its answer. */
   call: number
@@ -76,9 +78,11 @@ export class Holds implements HoldVerbs {
   readonly #held: HeldById<Entry>
   readonly #ended = new Map<string, Ended>()
   readonly #nowMs: () => number
+  readonly #costs: Costs
 
-  constructor(nowMs: () => number) {
+  constructor(nowMs: () => number, costs: Costs) {
     this.#nowMs = nowMs
+    this.#costs = costs
     const bounds = { what: 'open holds', max: MAX_HOLDS, maxPerKey: MAX_HOLDS_PER_KEY }
     this.#held = new HeldById(bounds, nowMs, (entry, id) => this.#lapse(id, entry))
   }
@@ -100,8 +104,8 @@ export class Holds implements HoldVerbs {
     }) as Awaitable<Opened>
   }
 
-  add(id: string, cost: number, call?: number): Awaitable<Added | HoldFault> {
-    checkCost(cost)
+  add(id: string, cost: Cost, call?: number): Awaitable<Added | HoldFault> {
+    checkCost(this.#costs.of(cost))
     const entry = this.#held.get(id) ?? this.#endedNow(id)?.entry
     if (entry?.answer !== undefined && call === entry.call) return entry.answer
     if (entry === undefined || this.#ended.get(id)?.closed !== undefined) return { fault: entry === undefined ? 'unknown' : 'closed' }
@@ -115,7 +119,8 @@ export class Holds implements HoldVerbs {
     return answer
   }
 
-  close(id: string, cost?: number, call?: number): Awaitable<Closed | HoldFault> {
+  close(id: string, whole?: Cost, call?: number): Awaitable<Closed | HoldFault> {
+    const cost = whole === undefined ? undefined : this.#costs.of(whole)
     if (cost !== undefined) checkCost(cost)
     const ended = this.#endedNow(id)
     if (ended?.closed !== undefined) return ended.closed.call === call ? ended.closed.answer : { fault: 'closed' }
@@ -151,15 +156,17 @@ export class Holds implements HoldVerbs {
     const { decision, state } = work
     served.count(decision)
     if (!decision.allowed) return { decision, id: undefined, ...state }
-    const entry: Entry = { work, keyName, counted: NOTHING, call: 0, answer: undefined }
+    const entry: Entry = { work, keyName, usage: new WorkUsage(), counted: NOTHING, call: 0, answer: undefined }
     this.#count(entry, state)
     served.holds.open++
     return { decision, id: this.#held.add(keyName, entry, asked.ttlMs), ...state }
   }
 
-  #added(id: string, entry: Entry, cost: number): Awaitable<Added> {
+  #added(id: string, entry: Entry, piece: Cost): Awaitable<Added> {
     const { work } = entry
+    const { tokens: cost, keep } = entry.usage.piece(this.#costs, piece)
     return whenDone(work.add(cost), (isAdded): Awaitable<Added> => {
+      if (isAdded) keep()
       const { state } = work
       this.#count(entry, state)
       this.#held.renew(id, work.asked.ttlMs)

@@ -2,6 +2,7 @@ import { type Key, StoreError } from 'sluicegate'
 import {
   type Added,
   type Closed,
+  type Cost,
   type Engine,
   type HoldFault,
   type HoldVerbs,
@@ -27,11 +28,11 @@ export class PrimaryHolds implements HoldVerbs {
     return this.#calls.call('open', name, key, asked, floor)
   }
 
-  add(id: string, cost: number, call?: number): Promise<Added | HoldFault> {
+  add(id: string, cost: Cost, call?: number): Promise<Added | HoldFault> {
     return this.#calls.callWith(WAITING, 'add', id, cost, call)
   }
 
-  close(id: string, cost?: number, call?: number): Promise<Closed | HoldFault> {
+  close(id: string, cost?: Cost, call?: number): Promise<Closed | HoldFault> {
     return this.#calls.call('close', id, cost, call)
   }
 }
@@ -46,7 +47,7 @@ export function holdMethods(engine: Engine): Methods {
       if (served === undefined) throw new StoreError('CLOSED', `the policy ${JSON.stringify(name)} was removed`)
       return holds.open(served, key, asked, floor)
     },
-    add: (id: string, cost: number, call: number | undefined) => holds.add(id, cost, call),
-    close: (id: string, cost: number | undefined, call: number | undefined) => holds.close(id, cost, call),
+    add: (id: string, cost: Cost, call: number | undefined) => holds.add(id, cost, call),
+    close: (id: string, cost: Cost | undefined, call: number | undefined) => holds.close(id, cost, call),
   }
 }

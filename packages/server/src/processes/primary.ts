@@ -54,7 +54,8 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
   })
   const owned = config.storage.kind === 'memory' ? new OwnedPolicies(engine, isThreads) : undefined
   const snapshots = snapshotFile === undefined ? undefined : new Snapshots(snapshotFile, config.snapshot.everyMs, engine, log)
-  const reloader = new Reloader(source, config, engine, log)
+  engine.costs.use(config.prices)
+  const reloader = new Reloader(source, config, engine, log, ({ prices }) => ({ commit: () => engine.costs.use(prices) }))
   let ports: Ports = {}
   let urls: ReadonlyMap<ListenerName, string> = new Map()
 

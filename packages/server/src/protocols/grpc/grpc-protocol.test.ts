@@ -264,3 +264,42 @@ longTest('the client of gRPC in C, as Python has it, gets the same verdicts and 
   await once(python, 'close')
   assert.deepEqual(Buffer.concat(chunks).toString().trim().split('\n'), ['1 2 2', 'UNKNOWN rate limit domain must not be empty', '500'])
 })
+
+test('work opens, adds and closes over gRPC, by counted calls and by price', async (t) => {
+  const prices = { file: 'prices.yaml', table: { models: { small: { input: 1, output: 2 } } } }
+  const { client, clock } = await setUp(t, { prices })
+  const { open, add, close } = Limiter.method
+  const key = { policy: 'tokens', keys: ['ada'] }
+  const tokens = (value: bigint) => ({ cost: { case: 'tokens' as const, value } })
+  const opened = await client.call(open, { ...key, expect: tokens(60n), ttl: { seconds: 30n } })
+  assert.deepEqual([opened.decision?.allowed, opened.work?.held, opened.work?.affordable], [true, 60n, 100n])
+  const { holdId } = opened
+  const denied = await client.call(open, { ...key, expect: tokens(60n) })
+  assert.deepEqual([denied.decision?.allowed, denied.decision?.policy, denied.holdId], [false, 'tokens', ''])
+  const first = await client.call(add, {
+    holdId,
+    cost: { cost: { case: 'usage', value: { model: 'small', input: 4n, output: 3n } } },
+    call: 1n,
+  })
+  assert.deepEqual([first.allowed, first.work?.used, first.work?.held], [true, 10n, 50n])
+  assert.deepEqual(await client.call(add, { holdId, cost: tokens(10n), call: 1n }), first, 'a repeated call')
+  const cut = await client.call(add, { holdId, cost: tokens(99n), call: 2n })
+  assert.deepEqual([cut.allowed, cut.policy, cut.work?.used, (cut.retryAfter?.seconds ?? 0n) > 0n], [false, 'tokens', 10n, true])
+  const closed = await client.call(close, { holdId, cost: tokens(25n), call: 3n })
+  assert.deepEqual([closed.work?.used, closed.work?.over, closed.decision?.remaining], [25n, 0n, 75n])
+  for (const [call, code] of [
+    [client.call(add, { holdId, cost: tokens(1n) }), STATUS.failedPrecondition],
+    [client.call(add, { holdId: 'none', cost: tokens(1n) }), STATUS.notFound],
+    [client.call(close, { holdId: 'none' }), STATUS.notFound],
+    [client.call(open, { ...key, ttl: { seconds: 3_601n } }), STATUS.invalidArgument],
+    [client.call(open, { policy: 'tokens', namedKeys: { org: 'acme' } }), STATUS.invalidArgument],
+    [client.call(open, { policy: 'none', keys: ['ada'] }), STATUS.notFound],
+    [client.call(open, { policy: 'slots', keys: ['ada'] }), STATUS.invalidArgument],
+    [client.call(add, { holdId, cost: tokens(2n ** 63n) }), STATUS.invalidArgument],
+    [client.call(open, { ...key, expect: { cost: { case: 'usage', value: { model: 'none' } } } }), STATUS.invalidArgument],
+  ] as const)
+    await assert.rejects(call, { code })
+  const { holdId: lapsing } = await client.call(open, { ...key, expect: tokens(75n) })
+  clock.advance(40_000)
+  await assert.rejects(client.call(close, { holdId: lapsing }), { code: STATUS.notFound })
+})

@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http2'
-import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
-import type { DurationSchema } from '@bufbuild/protobuf/wkt'
+import { create, toBinary } from '@bufbuild/protobuf'
 import type { ClientBounds } from 'sluicegate-config/config.js'
 import type { Certificates } from 'sluicegate-config/tls.js'
 import type { Scope } from 'sluicegate-config/tokens.js'
@@ -20,7 +19,9 @@ import type { Log } from '../../log.js'
 import type { QuotaService } from '../../quota/quota-service.js'
 import type { CallTracing } from '../call-tracing.js'
 import type { Guard } from '../guard.js'
+import { decisionOf } from './decision-message.js'
 import { GrpcService, type ServedService, tracedService } from './grpc-service.js'
+import { holdMethods } from './hold-methods.js'
 import { inTime } from './in-time.js'
 import { kuadrantService, ttlMsOf } from './kuadrant-service.js'
 import { RateLimitService } from './messages/envoy/service/ratelimit/v3/rls.gen.js'
@@ -63,6 +64,7 @@ function limiterService(engine: Engine, access: Access): ServedService {
     [`${path}TakeAll`, { kind: 'unary', answer: (message, call) => takeAll(engine, access, message, call) }],
     [`${path}Reserve`, { kind: 'unary', answer: (message, call) => reserve(engine, access, message, call) }],
     [`${path}Commit`, { kind: 'unary', answer: (message, call) => commit(engine, message, call) }],
+    ...holdMethods(engine, access, (name) => policyOf(engine, name)).map(([name, method]): [string, Method] => [path + name, method]),
   ])
   return { service: Limiter, methods }
 }
@@ -101,7 +103,7 @@ function partsOf(engine: Engine, takes: readonly TakeRequest[], priority: AskedP
   return takes.map((take) => ({ ...partOf(engine, take), priority }))
 }
 
-function partOf(engine: Engine, { policy, keys, cost }: TakeRequest): TakePart {
+function policyOf(engine: Engine, policy: string): ServedPolicy {
   const served = engine.policy(policy)
   if (served === undefined) throw new GrpcError(STATUS.notFound, `there is no policy ${JSON.stringify(policy)}`)
   if (Number.isFinite(served.permitMs))
@@ -109,30 +111,14 @@ function partOf(engine: Engine, { policy, keys, cost }: TakeRequest): TakePart {
       STATUS.invalidArgument,
       `policy ${JSON.stringify(policy)} gives permits, which have to be released: use HTTP for it`,
     )
+  return served
+}
+
+function partOf(engine: Engine, { policy, keys, cost }: TakeRequest): TakePart {
+  const served = policyOf(engine, policy)
   const [key] = keys
   if (key === undefined) throw new GrpcError(STATUS.invalidArgument, 'keys must have at least one key')
   return { policy: served, key: keys.length === 1 ? key : keys, cost: cost === 0n ? 1 : Number(cost) }
-}
-
-function decisionOf(decision: Decision): MessageInitShape<typeof DecisionSchema> {
-  const { allowed, policy, limit, remaining, retryAfterMs, resetAfterMs, source, parts } = decision
-  const impossible = retryAfterMs === Number.POSITIVE_INFINITY
-  return {
-    allowed,
-    policy,
-    limit: BigInt(limit),
-    remaining: BigInt(remaining),
-    ...(!impossible && { retryAfter: durationOf(retryAfterMs) }),
-    resetAfter: durationOf(resetAfterMs),
-    impossible,
-    source,
-    parts: parts?.map(decisionOf) ?? [],
-  }
-}
-
-function durationOf(ms: number): MessageInitShape<typeof DurationSchema> {
-  const whole = Number.isFinite(ms) ? Math.ceil(ms) : 0
-  return { seconds: BigInt(Math.floor(whole / 1_000)), nanos: (whole % 1_000) * 1_000_000 }
 }
 
 /** Methods that change keys of other callers. */

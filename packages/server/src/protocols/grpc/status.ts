@@ -9,6 +9,7 @@ export const STATUS = {
   deadlineExceeded: 4,
   notFound: 5,
   resourceExhausted: 8,
+  failedPrecondition: 9,
   unimplemented: 12,
   internal: 13,
   unavailable: 14,

@@ -50,7 +50,7 @@ const CASES: readonly [what: string, bytes: string | Buffer, status: number, det
   ['a key that is a number', json('{"policy":"burst","key":5}'), 400, /key must be a string/],
   ['a key that is null', json('{"policy":"burst","key":null}'), 400, /key must be a string/],
   ['a policy that is a list', json('{"policy":["burst"],"key":"a"}'), 400, /policy must be a string/],
-  ['a cost that is a string in an object', json('{"policy":"burst","key":"a","cost":{}}'), 400, /cost must be an integer/],
+  ['a cost that is a string in an object', json('{"policy":"burst","key":"a","cost":{}}'), 400, /cost: must be an integer/],
   ['a cost that is a fraction in JSON', json('{"policy":"burst","key":"a","cost":1.5}'), 400, /cost: must be an integer/],
   ['a cost beyond all numbers', json('{"policy":"burst","key":"a","cost":1e999}'), 400, /cost: must be an integer/],
   ['half of a surrogate pair in JSON', json('{"policy":"burst","key":"a\\ud800"}'), 400, /surrogate/],

@@ -162,25 +162,28 @@ function tooLarge(maxBytes: number): Problem {
 }
 
 /**
- * The first name that the object in `text` has twice; undefined where each is there once. `JSON.parse` takes the last of them and a gateway may have looked
- * at the first (RFC 8259, section 4). Only the outermost object counts, since no parameter is an object.
+ * The first name that an object in `text` has twice; undefined where each is there once. `JSON.parse` takes the last of them and a gateway may have looked
+ * at the first (RFC 8259, section 4).
  *
- * @param text what `JSON.parse` takes for an object: then a string before a colon at depth 1 is a name. A parser that reports
- * such names would have to read the text a second time as well; this function reads nothing but names.
+ * @param text what `JSON.parse` takes for an object: then a string before a colon is a name. A parser that reports such names would have to read
+ * the text a second time as well; this function reads nothing but names.
  */
 export function repeatedMember(text: string): string | undefined {
-  const names = new Set<string>()
-  let depth = 0
+  let names = new Set<string>()
+  /** Of the objects and lists around. */
+  const outer: Set<string>[] = []
   let string = ''
   for (let at = 0; at < text.length; at++) {
     const sign = text.charCodeAt(at)
     if (sign === QUOTE) {
       const end = endOfString(text, at)
-      if (depth === 1) string = text.slice(at, end)
+      string = text.slice(at, end)
       at = end - 1
-    } else if ((sign | BRACE_BIT) === OPENING) depth++
-    else if ((sign | BRACE_BIT) === CLOSING) depth--
-    else if (sign === COLON && depth === 1) {
+    } else if ((sign | BRACE_BIT) === OPENING) {
+      outer.push(names)
+      names = new Set()
+    } else if ((sign | BRACE_BIT) === CLOSING) names = outer.pop() as Set<string>
+    else if (sign === COLON) {
       // Escapes are undone: "k\u0065y" is "key".
       const name = string.includes('\\') ? (JSON.parse(string) as string) : string.slice(1, -1)
       if (names.has(name)) return name

@@ -45,7 +45,7 @@ function changing(
     refuseOtherSites(response.req)
     const parameters = new Parameters(values, known)
     const served = parameters.policy(engine)
-    const key = parameters.key()
+    const key = parameters.key(served)
     return whenDone(change(served, key, parameters), (state) => replyState(response, served.policyOf(key), state))
   })
 }

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { manualClock } from 'sluicegate'
+import { readConfig } from 'sluicegate-config/read-config.js'
+import { until } from 'sluicegate-testkit'
 import { runService } from 'sluicegate-testkit/service/running-service.js'
+import { createLog } from '../../log.js'
 
 const YAML = `
 listen: { port: 0, admin: "127.0.0.1:0" }
@@ -188,4 +194,108 @@ test('with tokens work needs one of scope decide', async (t) => {
     assert.equal((await post(path, { hold: body.hold, cost: 1 })).status, 401)
     assert.equal((await post(path, { hold: body.hold, cost: 1 }, bearer)).status, 200)
   }
+})
+
+const LEVELS = `
+listen: { port: 0 }
+policies:
+  money:
+    levels:
+      org: { algorithm: fixed-window, limit: 1000, window: month }
+      user: { algorithm: token-bucket, limit: 100, window: 1m }
+prices: { file: prices.yaml }
+`
+const PRICES = 'per: 1000\nmodels: { small: { input: 150, cached: 75, output: 600 } }\n'
+
+async function withPrices(t: TestContext) {
+  const folder = mkdtempSync(join(tmpdir(), 'sluicegate-prices-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  writeFileSync(join(folder, 'prices.yaml'), PRICES)
+  const path = join(folder, 'gate.yaml')
+  writeFileSync(path, LEVELS)
+  const clock = manualClock(0)
+  const service = await runService(t, readConfig(path), {
+    clock,
+    source: { path, read: () => readConfig(path) },
+    watchMs: 10,
+    log: createLog('silent'),
+  })
+  const post = async (route: string, value: unknown): Promise<Answer> => {
+    const response = await fetch(service.url + route, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(value),
+    })
+    return { status: response.status, headers: response.headers, body: (await response.json()) as Record<string, unknown> }
+  }
+  return { service, post, clock, folder }
+}
+
+test('keys are given by the names of the levels, and a denial names the level', async (t) => {
+  const { post } = await withPrices(t)
+  const key = { org: 'acme', user: 'ada' }
+  const open = (more: object) => post('/v1/open', { policy: 'money', key, expect: 60, ...more })
+  assert.equal((await open({})).status, 200)
+  const denied = await open({})
+  assert.deepEqual([denied.status, denied.body.policy], [429, 'user'])
+  assert.equal((await open({ key: { user: 'bob', org: 'acme' } })).status, 200, 'in any order')
+  assert.deepEqual(
+    ((await post('/v1/peek', { policy: 'money', key: ['acme', 'ada'] })).body.parts as { remaining: number }[]).map(
+      ({ remaining }) => remaining,
+    ),
+    [880, 40],
+  )
+  for (const wrong of [{ org: 'acme' }, { org: 'acme', user: 'ada', team: 'x' }, { org: 'acme', team: 'x' }]) {
+    const { status, body } = await open({ key: wrong })
+    assert.deepEqual([status, body.code], [400, 'KEY_INVALID'], String(body.detail))
+  }
+  assert.equal((await open({ key: { org: 'acme', user: 1 } })).body.code, 'PARAMETER_INVALID')
+})
+
+test('what was used of a model costs its price: rounded once for a work, however small its pieces', async (t) => {
+  const { post } = await withPrices(t)
+  const key = { org: 'acme', user: 'ada' }
+  const most = { model: 'small', input: 100, output: 50 }
+  const { body } = await post('/v1/open', { policy: 'money', key, expect: { model: 'small', input: 100 }, most })
+  // 100 of input cost 15, 50 of output 30.
+  assert.deepEqual([body.held, body.affordable, body.affordableOutput], [15, 45, 50])
+  const { hold } = body
+  let used: unknown
+  for (let i = 0; i < 50; i++) used = (await post('/v1/add', { hold, cost: { model: 'small', output: 1 }, call: i + 1 })).body.used
+  assert.equal(used, 30)
+  const closed = await post('/v1/close', { hold, cost: { model: 'small', input: 40, cached: 60, output: 50 } })
+  assert.equal(closed.body.used, 6 + 5 + 30, '4.5 is rounded with the rest: 40.5')
+  assert.equal((await post('/v1/take', { policy: 'money', key, cost: { model: 'small', output: 10 } })).body.remaining, 100 - 41 - 6)
+  const { reservation } = (await post('/v1/reserve', { policy: 'money', key, cost: { model: 'small', output: 20 } })).body
+  assert.equal((await post('/v1/settle', { reservation, cost: { model: 'small', output: 10 } })).body.remaining, 100 - 41 - 12)
+  for (const cost of [
+    { model: 'none' },
+    { output: 1 },
+    { model: 'small', output: -1 },
+    { model: 'small', output: 0.5 },
+    { model: 'small', tokens: 1 },
+    [],
+  ]) {
+    for (const [path, value] of [
+      ['/v1/add', { hold, cost }],
+      ['/v1/take', { policy: 'money', key, cost }],
+    ] as const) {
+      const refused = await post(path, value)
+      assert.deepEqual([refused.status, refused.body.code], [400, 'COST_INVALID'], JSON.stringify(value))
+    }
+  }
+})
+
+test('other prices take effect without a restart, and a faulty file none', async (t) => {
+  const { service, post, folder } = await withPrices(t)
+  const key = { org: 'acme', user: 'ada' }
+  const file = join(folder, 'prices.yaml')
+  const peek = async () => (await post('/v1/peek', { policy: 'money', key, cost: { model: 'small', output: 100 } })).body.allowed
+  assert.equal(await peek(), true)
+  writeFileSync(file, 'per: 1000\nmodels: { small: { input: 150, output: 60000 } }\n')
+  await until('the prices are in force', async () => (await peek()) === false)
+  writeFileSync(file, 'per: 1000\nmodels: { small: { input: 150, output: 0.5 } }\n')
+  await until('the fault is known', async () => (service.reloader?.state.failed ?? 0) > 0)
+  assert.match(service.reloader?.state.fault ?? '', /prices\.yaml:2:\d+: models\.small\.output: must be an integer from 0/)
+  assert.equal(await peek(), false)
 })

@@ -7,6 +7,7 @@ import {
   type HoldFault,
   MAX_HOLD_MS,
   MAX_HOLD_WAIT_MS,
+  type Usage,
   type WorkAsked,
   whenDone,
 } from '../../engine/engine.js'
@@ -28,12 +29,14 @@ export function openRoute(engine: Engine, access: Access): Route {
     const parameters = new Parameters(values, ['policy', 'key', 'expect', 'most', 'ttlMs', 'over', 'priority'])
     const served = parameters.policy(engine)
     refusePermits(served)
-    const key = parameters.key()
+    const key = parameters.key(served)
     const floor = served.floorOf(key, priorityOf(response.req, access, parameters))
-    const asked = askedOf(parameters)
-    return whenDone(engine.holds.open(served, key, asked, floor), ({ decision, id, used: _, ...state }) =>
-      replyTaken(response, served.policyOf(key), decision, id === undefined ? undefined : { hold: id, ...state, ttlMs: asked.ttlMs }),
-    )
+    const asked = askedOf(engine, parameters)
+    return whenDone(engine.holds.open(served, key, asked, floor), ({ decision, id, used: _, ...state }) => {
+      const output = affordableOutput(engine, parameters, state.affordable)
+      const more = { hold: id, ...state, ...(output !== undefined && { affordableOutput: output }), ttlMs: asked.ttlMs }
+      replyTaken(response, served.policyOf(key), decision, id === undefined ? undefined : more)
+    })
   })
 }
 
@@ -42,7 +45,7 @@ export function addRoute(engine: Engine): Route {
   return fromJson((values, response) => {
     refuseOtherSites(response.req)
     const parameters = new Parameters(values, ['hold', 'cost', 'call'])
-    return whenDone(engine.holds.add(parameters.id('hold'), parameters.tokens('cost', undefined), parameters.call()), (answer) =>
+    return whenDone(engine.holds.add(parameters.id('hold'), parameters.cost('cost', undefined), parameters.call()), (answer) =>
       replyAdded(response, answered(answer)),
     )
   })
@@ -53,7 +56,7 @@ export function closeRoute(engine: Engine): Route {
   return fromJson((values, response) => {
     refuseOtherSites(response.req)
     const parameters = new Parameters(values, ['hold', 'cost', 'call'])
-    const cost = parameters.has('cost') ? parameters.tokens('cost', undefined) : undefined
+    const cost = parameters.has('cost') ? parameters.cost('cost', undefined) : undefined
     return whenDone(engine.holds.close(parameters.id('hold'), cost, parameters.call()), (answer) => {
       const { decision, used, over } = answered(answer)
       reply(response, 200, JSON_TYPE, decisionJson(decision, { used, over }))
@@ -61,13 +64,23 @@ export function closeRoute(engine: Engine): Route {
   })
 }
 
-function askedOf(parameters: Parameters): WorkAsked {
-  const expect =
-    parameters.given('expect') === 'learned' ? 'learned' : parameters.has('expect') ? parameters.tokens('expect', undefined) : 'learned'
-  const most = parameters.has('most') ? parameters.tokens('most', undefined) : Number.POSITIVE_INFINITY
+/** Where the cost was said by model: the output tokens that the work may have beside its input. */
+function affordableOutput(engine: Engine, parameters: Parameters, affordable: number): number | undefined {
+  const usage = [parameters.given('most'), parameters.given('expect')].find((given) => typeof given === 'object')
+  return usage === undefined ? undefined : engine.costs.affordable({ ...(usage as Usage), output: 0 }, affordable)
+}
+
+function askedOf(engine: Engine, parameters: Parameters): WorkAsked {
+  const tokens = (name: 'expect' | 'most'): number | undefined =>
+    parameters.has(name) ? engine.costOf(parameters.cost(name, undefined)) : undefined
   const over = parameters.word('over', ['cut', 'wait', 'finish']) ?? 'cut'
   const mostMs = over === 'wait' ? MAX_HOLD_WAIT_MS : MAX_HOLD_MS
-  return { expect, most, over, ttlMs: parameters.milliseconds('ttlMs', LEAST_HOLD_MS, mostMs) ?? DEFAULT_HOLD_MS }
+  return {
+    expect: parameters.given('expect') === 'learned' ? 'learned' : (tokens('expect') ?? 'learned'),
+    most: tokens('most') ?? Number.POSITIVE_INFINITY,
+    over,
+    ttlMs: parameters.milliseconds('ttlMs', LEAST_HOLD_MS, mostMs) ?? DEFAULT_HOLD_MS,
+  }
 }
 
 function replyAdded(response: WholeResponse, { isAdded, decision, ...state }: Added): void {

@@ -127,6 +127,7 @@ test('an object of any members has none twice, and with one of them again it has
 })
 
 test('equal names in values do not count', () => {
+  assert.equal(repeatedMember('{"a":[{"b":{"c":1}},{"b":{"d":1,"e":[],"\\u0064":2}}]}'), 'd')
   assert.equal(repeatedMember('{"a":{"b":1,"c":2},"b":[{"a":1,"b":2}],"c":"\\"a\\":1"}'), undefined)
 })
 

@@ -10,22 +10,30 @@ const TEXT: Schema = { type: 'string' }
 const INTEGER: Schema = { type: 'integer', minimum: 0 }
 const BOOLEAN: Schema = { type: 'boolean' }
 
-const KEY: Schema = {
-  description: 'Who is limited. A list has one key for each policy of an all-of.',
-  oneOf: [
-    { type: 'string', minLength: 1, maxLength: 1_024 },
-    { type: 'array', items: { type: 'string', minLength: 1, maxLength: 1_024 }, minItems: 1, maxItems: 8 },
-  ],
-}
-const COST: Schema = { type: 'integer', minimum: 1, default: 1, description: 'Tokens.' }
-const PRIORITY: Schema = { type: 'string', maxLength: 64, description: 'The class of the request, under a policy with priorities.' }
-const POLICY: Schema = { type: 'string', description: 'Name of a policy of the configuration.' }
-
 /** An object with these members and no other; those in `optional` may be left out. */
 function object(properties: Record<string, Schema>, optional: readonly string[] = []): Schema {
   const required = Object.keys(properties).filter((name) => !optional.includes(name))
   return { type: 'object', properties, required, additionalProperties: false }
 }
+
+const KEY: Schema = {
+  description: 'Who is limited. A list has one key for each policy of an all-of, an object has them by name.',
+  oneOf: [
+    { type: 'string', minLength: 1, maxLength: 1_024 },
+    { type: 'array', items: { type: 'string', minLength: 1, maxLength: 1_024 }, minItems: 1, maxItems: 8 },
+    { type: 'object', additionalProperties: { type: 'string', minLength: 1, maxLength: 1_024 } },
+  ],
+}
+const TOKENS: Schema = { type: 'integer', minimum: 1, default: 1, description: 'Tokens.' }
+const USAGE: Schema = object({ model: TEXT, input: INTEGER, cached: INTEGER, output: INTEGER }, ['input', 'cached', 'output'])
+const COST: Schema = {
+  oneOf: [{ type: 'integer', minimum: 1 }, ref('Usage')],
+  default: 1,
+  description: 'Tokens, or what was used of a model.',
+}
+const TRUE_COST: Schema = { oneOf: [INTEGER, ref('Usage')] }
+const PRIORITY: Schema = { type: 'string', maxLength: 64, description: 'The class of the request, under a policy with priorities.' }
+const POLICY: Schema = { type: 'string', description: 'Name of a policy of the configuration.' }
 
 const DECISION_MEMBERS: Record<string, Schema> = {
   allowed: BOOLEAN,
@@ -38,23 +46,21 @@ const DECISION_MEMBERS: Record<string, Schema> = {
   impossible: { const: true, description: 'The cost can never pass.' },
   parts: { type: 'array', items: ref('Decision') },
 }
+const AFFORDABLE: Schema = { type: ['integer', 'null'], description: 'Output tokens that the work may have; null where they are free.' }
 const MAYBE = ['impossible', 'parts']
 
 const LIMIT_CODE: Schema = { enum: ['OK', 'OVER_LIMIT'] }
 const UNIT_NAMES = Object.keys(UNITS).map((name) => name.toUpperCase())
 
 const SCHEMAS: Record<string, Schema> = {
+  Usage: USAGE,
   Decision: object(DECISION_MEMBERS, MAYBE),
   Taken: object({ ...DECISION_MEMBERS, permit: TEXT, ttlMs: INTEGER }, [...MAYBE, 'permit', 'ttlMs']),
   Reserved: object({ ...DECISION_MEMBERS, reservation: TEXT, ttlMs: INTEGER }, [...MAYBE, 'reservation', 'ttlMs']),
-  Opened: object({ ...DECISION_MEMBERS, hold: TEXT, held: INTEGER, over: INTEGER, affordable: INTEGER, ttlMs: INTEGER }, [
-    ...MAYBE,
-    'hold',
-    'held',
-    'over',
-    'affordable',
-    'ttlMs',
-  ]),
+  Opened: object(
+    { ...DECISION_MEMBERS, hold: TEXT, held: INTEGER, over: INTEGER, affordable: INTEGER, affordableOutput: AFFORDABLE, ttlMs: INTEGER },
+    [...MAYBE, 'hold', 'held', 'over', 'affordable', 'affordableOutput', 'ttlMs'],
+  ),
   Added: object(
     {
       allowed: BOOLEAN,
@@ -150,7 +156,7 @@ function get(summary: string, schemas: Readonly<Record<number, Schema>>): Schema
   const parameters = [
     parameter('policy', POLICY, true),
     parameter('key', TEXT, true),
-    parameter('cost', COST, false),
+    parameter('cost', TOKENS, false),
     parameter('priority', PRIORITY, false),
   ]
   return { summary, parameters, responses: responses(schemas) }
@@ -158,7 +164,7 @@ function get(summary: string, schemas: Readonly<Record<number, Schema>>): Schema
 
 const ASK = object({ policy: POLICY, key: KEY, cost: COST, priority: PRIORITY }, ['cost', 'priority'])
 const TTL: Schema = { type: 'integer', minimum: 1, description: 'Milliseconds.' }
-const HOLD_COST: Schema = { oneOf: [{ type: 'integer', minimum: 1 }, { const: 'learned' }] }
+const HOLD_COST: Schema = { oneOf: [{ type: 'integer', minimum: 1 }, ref('Usage'), { const: 'learned' }] }
 const CALL: Schema = { type: 'integer', minimum: 1, description: 'The number of the call: a repeated one receives the first answer.' }
 const HOLD_ANSWERS = decided(ref('Added'))
 const ADMIN = { security: [{ token: [] }], tags: ['admin'] }
@@ -225,7 +231,9 @@ const PATHS: Readonly<Record<string, Schema>> = {
       decided(ref('Reserved')),
     ),
   },
-  '/v1/settle': { post: post('Commits what a reservation cost.', object({ reservation: TEXT, cost: INTEGER }), { 200: ref('Decision') }) },
+  '/v1/settle': {
+    post: post('Commits what a reservation cost.', object({ reservation: TEXT, cost: TRUE_COST }), { 200: ref('Decision') }),
+  },
   '/v1/cancel': { post: post('Gives the tokens of a reservation back.', object({ reservation: TEXT }), { 200: ref('Decision') }) },
   '/v1/open': {
     post: post(
@@ -235,7 +243,7 @@ const PATHS: Readonly<Record<string, Schema>> = {
           policy: POLICY,
           key: KEY,
           expect: { ...HOLD_COST, description: 'Tokens that are held for it; `learned`: what most work of late cost.', default: 'learned' },
-          most: { type: 'integer', minimum: 1, description: 'The most that it may cost.' },
+          most: { oneOf: [{ type: 'integer', minimum: 1 }, ref('Usage')], description: 'The most that it may cost.' },
           ttlMs: { ...TTL, minimum: 10, default: 15_000, maximum: 3_600_000 },
           over: { enum: ['cut', 'wait', 'finish'], default: 'cut', description: 'What a piece does for which there is no room.' },
           priority: PRIORITY,
@@ -245,19 +253,19 @@ const PATHS: Readonly<Record<string, Schema>> = {
       decided(ref('Opened')),
     ),
   },
-  '/v1/add': { post: post('Spends a piece of open work.', object({ hold: TEXT, cost: INTEGER, call: CALL }, ['call']), HOLD_ANSWERS) },
+  '/v1/add': { post: post('Spends a piece of open work.', object({ hold: TEXT, cost: TRUE_COST, call: CALL }, ['call']), HOLD_ANSWERS) },
   '/v1/close': {
-    post: post('Ends open work with its true cost.', object({ hold: TEXT, cost: INTEGER, call: CALL }, ['cost', 'call']), {
+    post: post('Ends open work with its true cost.', object({ hold: TEXT, cost: TRUE_COST, call: CALL }, ['cost', 'call']), {
       200: ref('Closed'),
     }),
   },
   '/v1/heartbeat': { post: post('Keeps a permit.', object({ permit: TEXT }), { 200: object({ renewed: { const: true } }) }) },
   '/v1/release': { post: post('Gives a permit back.', object({ permit: TEXT }), { 200: object({ released: { const: true } }) }) },
   '/v1/refund': {
-    post: post('Gives tokens back to a key.', object({ policy: POLICY, key: KEY, tokens: COST }), { 200: ref('Decision') }, ADMIN),
+    post: post('Gives tokens back to a key.', object({ policy: POLICY, key: KEY, tokens: TOKENS }), { 200: ref('Decision') }, ADMIN),
   },
   '/v1/penalize': {
-    post: post('Takes tokens, also into debt.', object({ policy: POLICY, key: KEY, tokens: COST }), { 200: ref('Decision') }, ADMIN),
+    post: post('Takes tokens, also into debt.', object({ policy: POLICY, key: KEY, tokens: TOKENS }), { 200: ref('Decision') }, ADMIN),
   },
   '/v1/block': {
     post: post(

@@ -1,11 +1,12 @@
 import { didYouMean } from 'sluicegate-config/spelling.js'
-import type { Engine, Key, ServedPolicy } from '../../engine/engine.js'
+import type { Cost, Engine, Key, ServedPolicy, Usage } from '../../engine/engine.js'
 import { Problem } from './problem.js'
 import { quoted } from './query.js'
 
 const LONE_SURROGATE = /\p{Surrogate}/u
 const DIGITS = /^\d{1,15}$/
 const ANSWERED_BY = { reservation: '/v1/reserve', permit: '/v1/take', hold: '/v1/open' }
+type TokensName = 'cost' | 'expect' | 'most' | 'tokens'
 /** Longer than every id that the service makes. */
 const MAX_ID_LENGTH = 64
 
@@ -47,20 +48,41 @@ export class Parameters {
     throw new Problem(404, 'POLICY_UNKNOWN', `there is no policy ${quoted(name)}${guess}`)
   }
 
-  /** One for each part of an `all-of`, or one for all. The engine checks its length. */
-  key(): Key {
+  /** One for each part of an `all-of`, by place or by name, or one for all. The engine checks its length. */
+  key(served?: ServedPolicy): Key {
     const key = this.#values.get('key')
     // Only JSON distinguishes one key with a comma from two keys.
-    return Array.isArray(key) ? key.map(readKey) : readKey(key)
+    if (Array.isArray(key)) return key.map(readKey)
+    if (!isObject(key)) return readKey(key)
+    const names = served?.policy.policies?.map(({ name }) => name)
+    const given = Object.keys(key)
+    if (names === undefined || given.length !== names.length || !names.every((name) => given.includes(name))) {
+      const mend = names === undefined ? 'must be a string under this policy' : `must have one key for each of ${names.join(', ')}`
+      throw new Problem(400, 'KEY_INVALID', `key ${mend}`)
+    }
+    return names.map((name) => readKey((key as Record<string, unknown>)[name]))
   }
 
   /** A whole number of tokens; the engine checks its range. `missing` is for a parameter that is left out; undefined: it has to be given. */
-  tokens(name: 'cost' | 'expect' | 'most' | 'tokens', missing: number | undefined): number {
+  tokens(name: TokensName, missing: number | undefined): number {
+    const value = this.cost(name, missing)
+    if (typeof value === 'number') return value
+    throw this.#costProblem(name, missing)
+  }
+
+  /** The same, or what was used of a model, which has a price. */
+  cost(name: TokensName, missing: number | undefined): Cost {
     const given = this.#values.get(name)
     const value = given === undefined ? missing : given
     if (typeof value === 'number') return value
     if (typeof value === 'string' && DIGITS.test(value)) return Number(value)
-    throw new Problem(400, 'COST_INVALID', `${name} must be an integer of at least ${name === 'cost' && missing === undefined ? 0 : 1}`)
+    // The prices check what it has.
+    if (isObject(value)) return value as Usage
+    throw this.#costProblem(name, missing)
+  }
+
+  #costProblem(name: TokensName, missing: number | undefined): Problem {
+    return new Problem(400, 'COST_INVALID', `${name} must be an integer of at least ${name === 'cost' && missing === undefined ? 0 : 1}`)
   }
 
   /** Milliseconds from `min` to `max`. */

@@ -23,5 +23,6 @@ export function parseTakeRequest(engine: Engine, values: ReadonlyMap<string, unk
 
 /** The same from parameters that may have others beside them. */
 export function takeRequestFrom(engine: Engine, parameters: Parameters): TakeRequest {
-  return { served: parameters.policy(engine), key: parameters.key(), cost: parameters.tokens('cost', 1) }
+  const served = parameters.policy(engine)
+  return { served, key: parameters.key(served), cost: engine.costOf(parameters.cost('cost', 1)) }
 }

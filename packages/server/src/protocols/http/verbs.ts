@@ -102,7 +102,7 @@ function reserveRoute(engine: Engine, access: Access): Route {
 /** `/v1/settle`: commits what a reservation cost. 200 with the state of the key, or 404 when it has lapsed. */
 function settleRoute(engine: Engine): Route {
   return ending(['reservation', 'cost'], (parameters) =>
-    engine.reservations.settle(parameters.id('reservation'), parameters.tokens('cost', undefined)),
+    engine.reservations.settle(parameters.id('reservation'), engine.costOf(parameters.cost('cost', undefined))),
   )
 }
 

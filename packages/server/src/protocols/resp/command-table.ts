@@ -4,6 +4,7 @@ import type { CallTracing } from '../call-tracing.js'
 import { type Client, type Command, CommandFault, type CommandList, NOT_AN_INTEGER, type Reply, wrongArguments } from './command.js'
 import { client } from './commands/client.js'
 import * as connection from './commands/connection.js'
+import * as holds from './commands/holds.js'
 import * as policies from './commands/policies.js'
 import * as server from './commands/server.js'
 import type { ReplyWriter } from './reply-writer.js'
@@ -111,6 +112,9 @@ export const ALL_COMMANDS: readonly Command[] = [
   throttle,
   policies.take,
   policies.peek,
+  holds.open,
+  holds.add,
+  holds.close,
   policies.refund,
   policies.reset,
   connection.ping,

@@ -50,6 +50,38 @@ test('CL.THROTTLE answers with five integers, as redis-cell does', () => {
   assert.deepEqual(client.call('CL.THROTTLE', 'user123', 15, 30, 60, 0), [0, 16, 1, -1, 29])
 })
 
+test('work opens, adds and closes over RESP, by counted calls', () => {
+  const clock = manualClock(0)
+  const client = new TestSession(sessionContext({ clock, policies: [tokenBucket({ name: 'api', limit: 100, window: '1m' })] }))
+  const opened = client.call('SG.OPEN', 'api', 'ada', 'EXPECT', 60, 'MOST', 80, 'TTL', 20_000, 'OVER', 'cut') as RespReply[]
+  assert.deepEqual(opened.slice(0, -1), [0, 100, 40, -1, 0, 60, 80])
+  const id = String(opened.at(-1))
+  const [limited, , remaining, retryMs, , , , none] = client.call('SG.OPEN', 'api', 'ada', 'EXPECT', 50) as RespReply[]
+  assert.deepEqual([limited, remaining, none, Number(retryMs) >= 20_000], [1, 40, null, true])
+  assert.deepEqual(client.call('sg.add', id, 10, 'CALL', 1), [0, 10, 50, 0, 70, -1])
+  assert.deepEqual(client.call('SG.ADD', id, 10, 'CALL', 1), [0, 10, 50, 0, 70, -1])
+  assert.deepEqual(client.call('SG.ADD', id, 71), [1, 10, 50, 0, 70, -1], 'beyond its most')
+  assert.deepEqual(client.call('SG.CLOSE', id, 25), [25, 0, 75])
+  assert.deepEqual(client.call('SG.CLOSE', id, 25), [25, 0, 75])
+  for (const [words, error] of [
+    [['SG.ADD', id, 1], /^HOLDCLOSED/],
+    [['SG.CLOSE', id, 25, 'CALL', 9], /^HOLDCLOSED/],
+    [['SG.ADD', 'none', 1], /^NOHOLD/],
+    [['SG.OPEN', 'none', 'ada'], /^NOPOLICY/],
+    [['SG.OPEN', 'api', 'ada', 'EXPECT'], /^ERR syntax error/],
+    [['SG.OPEN', 'api', 'ada', 'WANT', 1], /^ERR syntax error/],
+    [['SG.OPEN', 'api', 'ada', 'EXPECT', 0], /^ERR .*integer/],
+    [['SG.OPEN', 'api', 'ada', 'TTL', 9], /^ERR TTL must be 10 to 3600000/],
+    [['SG.OPEN', 'api', 'ada', 'OVER', 'wait', 'TTL', 60_001], /^ERR TTL must be 10 to 60000/],
+    [['SG.OPEN', 'api', 'ada', 'OVER', 'never'], /^ERR OVER/],
+    [['SG.ADD', id, -1], /^ERR/],
+    [['SG.ADD', id, '1.5'], /^ERR value is not an integer/],
+    [['SG.ADD', id, 1, 'CALL', 0], /^ERR CALL/],
+    [['SG.ADD', id, 1, 'CALL'], /^ERR wrong number/],
+  ] as const)
+    assert.match(String((client.call(...words) as ErrorReply).message), error, words.join(' '))
+})
+
 test('keys of CL.THROTTLE differ by every byte', () => {
   const client = new TestSession()
   const keys = ['', 'k', 'K', '\0', 'k\r\n', Buffer.from([0xff]), Buffer.from([0xc3, 0xbf]), Buffer.from([0xc3]), 'x'.repeat(16_384)]

@@ -1,4 +1,4 @@
-import { PolicyError, StoreError } from '../../engine/engine.js'
+import { PolicyError, StoreError, TooManyHeldError } from '../../engine/engine.js'
 import { type User, userWithoutToken } from './access.js'
 import { type Client, type Command, CommandFault, type Reply, type SessionContext, wrongArguments } from './command.js'
 import { CommandReader, MAX_ARGUMENT_BYTES, MAX_ARGUMENTS, MAX_ARGUMENTS_UNAUTHENTICATED } from './command-reader.js'
@@ -225,6 +225,7 @@ export class Session implements Client {
   #errorText(error: unknown): string {
     if (error instanceof CommandFault) return error.message
     if (error instanceof PolicyError) return `ERR ${error.message}`
+    if (error instanceof TooManyHeldError) return `BUSY ${error.message}`
     if (error instanceof StoreError) return `${error.code === 'OUTAGE' ? 'OUTAGE' : 'TRYAGAIN'} ${error.message}`
     this.context.onFault(error)
     // A part of the reply may be written already, and the client would take the next reply for the rest of it.

@@ -79,7 +79,8 @@ function priorityIn(args: CommandReader): string {
   return args.text(args.count - 1)
 }
 
-function policyOf({ context: { engine } }: Client, name: string): ServedPolicy {
+/** @throws {CommandFault} */
+export function policyOf({ context: { engine } }: Client, name: string): ServedPolicy {
   const policy = engine.policy(name)
   if (policy !== undefined) return policy
   const names = Array.from(engine.policies, (known) => known.name)
@@ -87,13 +88,13 @@ function policyOf({ context: { engine } }: Client, name: string): ServedPolicy {
 }
 
 /** A permit could not be released here, and would be held for its whole time. */
-function withoutPermits(policy: ServedPolicy): ServedPolicy {
+export function withoutPermits(policy: ServedPolicy): ServedPolicy {
   if (!Number.isFinite(policy.permitMs)) return policy
   throw new CommandFault(`NOPERMITS policy ${JSON.stringify(policy.name)} gives permits, which have to be released: use HTTP for it`)
 }
 
 /** The key as text, the same as in other protocols. Bytes that are no UTF-8 make a key that only they can spell. */
-function keyOf(args: CommandReader): string {
+export function keyOf(args: CommandReader): string {
   const key = args.text(2)
   if (!key.includes(REPLACEMENT) || isUtf8(args.copy(2))) return key
   return BINARY_KEY + args.latin1(2)
