@@ -1,4 +1,5 @@
 import { type Decision, type Key, PolicyError, StoreError } from 'sluicegate'
+import { DEFAULT_MAX_SETTLE } from 'sluicegate-config/table-size.js'
 import { type Awaitable, whenDone } from './awaitable.js'
 import { type Cost, type Costs, WorkUsage } from './costs.js'
 import { HeldById } from './held-by-id.js'
@@ -25,7 +26,7 @@ export interface Opened extends WorkState {
   readonly id: string | undefined
 }
 
-/** The answer to `add`. Refused: `decision` is what denies it, or undefined beyond `most`. */
+/** The answer to `add`. Refused: `decision` is what denies it; undefined beyond `most`, or beyond the debt that it may make. */
 export interface Added extends WorkState {
   readonly isAdded: boolean
   readonly decision?: Decision
@@ -59,7 +60,11 @@ export interface HoldVerbs {
 interface Entry {
   readonly work: ServedWork
   readonly keyName: string
+  /** The most debt that it may make. */
+  readonly mostOver: number
   readonly usage: WorkUsage
+  /** When it was last heard of. */
+  heardMs: number
   counted: Omit<WorkState, 'affordable'>
   /** The number of the last call, and its answer. */
   call: number
@@ -122,21 +127,23 @@ export class Holds implements HoldVerbs {
   close(id: string, whole?: Cost, call?: number): Awaitable<Closed | HoldFault> {
     const cost = whole === undefined ? undefined : this.#costs.of(whole)
     if (cost !== undefined) checkCost(cost)
+    // Its time may be over by now: then this ends it.
+    const open = this.#held.get(id)
     const ended = this.#endedNow(id)
     if (ended?.closed !== undefined) return ended.closed.call === call ? ended.closed.answer : { fault: 'closed' }
-    const entry = this.#held.get(id) ?? ended?.entry
+    const entry = open ?? ended?.entry
     if (entry === undefined) return { fault: 'unknown' }
     if (call !== undefined && call <= entry.call) return { fault: 'passed' }
     return this.#unlessGone(id, () => {
       const { work } = entry
-      const answer = whenDone(work.close(cost), (decision) => {
+      const answer = whenDone(work.close(cost === undefined ? undefined : Math.min(cost, mostOf(entry))), (decision) => {
         const { used, over } = work.state
         const state = { used, over, held: 0 }
         this.#count(entry, state)
         return { decision, ...state, affordable: 0 }
       }) as Awaitable<Closed>
       if (this.#held.remove(id) !== undefined) work.served.holds.open--
-      this.#end(id, entry, { call, answer })
+      this.#end(id, entry, { call, answer }, this.#nowMs() + work.asked.ttlMs)
       return answer
     })
   }
@@ -156,7 +163,17 @@ export class Holds implements HoldVerbs {
     const { decision, state } = work
     served.count(decision)
     if (!decision.allowed) return { decision, id: undefined, ...state }
-    const entry: Entry = { work, keyName, usage: new WorkUsage(), counted: NOTHING, call: 0, answer: undefined }
+    const mostOver = (served.config.maxSettle ?? DEFAULT_MAX_SETTLE) * Math.max(1, state.held)
+    const entry: Entry = {
+      work,
+      keyName,
+      mostOver,
+      heardMs: this.#nowMs(),
+      usage: new WorkUsage(),
+      counted: NOTHING,
+      call: 0,
+      answer: undefined,
+    }
     this.#count(entry, state)
     served.holds.open++
     return { decision, id: this.#held.add(keyName, entry, asked.ttlMs), ...state }
@@ -165,14 +182,16 @@ export class Holds implements HoldVerbs {
   #added(id: string, entry: Entry, piece: Cost): Awaitable<Added> {
     const { work } = entry
     const { tokens: cost, keep } = entry.usage.piece(this.#costs, piece)
-    return whenDone(work.add(cost), (isAdded): Awaitable<Added> => {
+    const isBounded = work.asked.over === 'finish' && work.state.used + cost > mostOf(entry)
+    return whenDone(isBounded ? false : work.add(cost), (isAdded): Awaitable<Added> => {
       if (isAdded) keep()
       const { state } = work
       this.#count(entry, state)
+      entry.heardMs = this.#nowMs()
       this.#held.renew(id, work.asked.ttlMs)
       if (isAdded) return { isAdded, ...state }
       work.served.holds.cut++
-      if (cost > work.asked.most - state.used) return { isAdded, ...state }
+      if (isBounded || cost > work.asked.most - state.used) return { isAdded, ...state }
       const missing = Math.max(1, cost - state.held)
       return whenDone(work.served.peekAbove(work.key, missing, 0), (decision) => ({ isAdded, decision, ...state })) as Awaitable<Added>
     }) as Awaitable<Added>
@@ -197,12 +216,12 @@ export class Holds implements HoldVerbs {
     holds.open--
     holds.lapsed++
     this.#count(entry, { ...entry.counted, held: 0 })
-    this.#end(id, entry, undefined)
+    this.#end(id, entry, undefined, entry.heardMs + 2 * entry.work.asked.ttlMs)
   }
 
-  #end(id: string, entry: Entry, closed: Ended['closed']): void {
+  #end(id: string, entry: Entry, closed: Ended['closed'], untilMs: number): void {
     this.#ended.delete(id)
-    this.#ended.set(id, { entry, untilMs: this.#nowMs() + entry.work.asked.ttlMs, closed })
+    this.#ended.set(id, { entry, untilMs, closed })
     for (const oldest of this.#ended.keys()) {
       if (this.#ended.size <= MAX_ENDED) break
       this.#ended.delete(oldest)
@@ -233,6 +252,12 @@ export class Holds implements HoldVerbs {
       return gone(error)
     }
   }
+}
+
+/** The most that work may cost in all: taking is not penalizing, and without a bound whoever may open could close a key for long. */
+function mostOf({ work, mostOver }: Entry): number {
+  const { used, over, affordable } = work.state
+  return used + affordable + Math.max(0, mostOver - over)
 }
 
 const NOTHING = { held: 0, used: 0, over: 0 }

@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { type Decision, manualClock } from 'sluicegate'
+import { parseConfig } from 'sluicegate-config/read-config.js'
+import { type Added, type Closed, Engine, type Opened, TooManyHeldError, type WorkAsked } from './engine.js'
+
+const ASKED: WorkAsked = { expect: 60, most: Number.POSITIVE_INFINITY, ttlMs: 15_000, over: 'cut' }
+
+function yamlOf(policy: string): string {
+  return `policies: { api: { ${policy} } }`
+}
+
+function setUp(t: TestContext, policy: string) {
+  const clock = manualClock(0)
+  const engine = new Engine(parseConfig(yamlOf(policy)).policies, { clock })
+  t.after(() => engine.close())
+  const served = () => engine.policy('api') ?? assert.fail()
+  const open = (more: Partial<WorkAsked> = {}, key = 'ada') => engine.holds.open(served(), key, { ...ASKED, ...more }, 0) as Opened
+  const opened = (more: Partial<WorkAsked> = {}): string => open(more).id ?? assert.fail()
+  const add = (id: string, cost: number): Added => engine.holds.add(id, cost) as Added
+  const close = (id: string, cost?: number): Closed => engine.holds.close(id, cost) as Closed
+  const left = (): number => (served().peekUncounted('ada', 1) as Decision).remaining
+  const reload = (next: string): void => void engine.prepare(parseConfig(yamlOf(next)).policies)()
+  return { engine, clock, served, open, opened, add, close, left, reload }
+}
+
+const BUCKET = 'algorithm: token-bucket, limit: 100, window: 30d'
+const TIERS = 'tiers: { large: { limit: 300 }, small: { limit: 20 } }'
+
+test('work goes on under the plan to which its key moves, with what it holds where there is room', (t) => {
+  const { opened, add, close, left, reload, served } = setUp(t, `${BUCKET}, ${TIERS}`)
+  const id = opened()
+  assert.equal(add(id, 30).used, 30)
+  reload(`${BUCKET}, ${TIERS}, keys: { ada: large }`)
+  assert.deepEqual([add(id, 10).isAdded, left()], [true, 300 - 40 - 20])
+  assert.deepEqual([close(id, 45).used, left()], [45, 255])
+  assert.deepEqual(served().holds, { open: 0, held: 0, spent: 45, over: 0, lapsed: 0, cut: 0 })
+})
+
+test('under a plan without room its pieces are refused, or debt, as the work said', (t) => {
+  const { opened, add, close, left, reload } = setUp(t, `${BUCKET}, ${TIERS}`)
+  const cut = opened({ expect: 40 })
+  const finish = opened({ expect: 40, over: 'finish', most: 60 })
+  assert.deepEqual([add(cut, 15).used, add(finish, 5).used], [15, 5])
+  reload(`${BUCKET}, ${TIERS}, keys: { ada: small }`)
+  const refused = add(cut, 1)
+  assert.deepEqual([refused.isAdded, refused.used, refused.decision?.limit], [false, 15, 20])
+  const debt = add(finish, 9)
+  assert.deepEqual([debt.isAdded, debt.used, debt.over, debt.affordable], [true, 14, 9, 0])
+  assert.equal(add(finish, 47).isAdded, false, 'beyond its most, under whatever plan')
+  assert.deepEqual([close(cut).used, close(finish, 16).over, left()], [15, 11, 0])
+})
+
+test('another algorithm or other numbers keep what work has spent, and its hold', (t) => {
+  const { opened, add, close, left, reload } = setUp(t, BUCKET)
+  const id = opened()
+  add(id, 30)
+  reload('algorithm: gcra, limit: 100, window: 30d, burst: 100')
+  assert.deepEqual([add(id, 10).used, left()], [40, 100 - 40 - 20])
+  reload('algorithm: gcra, limit: 200, window: 30d, burst: 200')
+  assert.deepEqual([add(id, 10).isAdded, close(id, 55).used], [true, 55])
+  assert.ok(left() >= 100 - 55)
+})
+
+test('a block ends what work may add, a reset gives back what it spent, and a removed policy takes its holds along', (t) => {
+  const { engine, served, opened, add, close, left } = setUp(t, BUCKET)
+  const id = opened()
+  add(id, 30)
+  served().block('ada', 60_000)
+  assert.equal(add(id, 1).isAdded, false)
+  served().block('ada', 0)
+  assert.equal(add(id, 1).isAdded, true)
+  served().reset('ada')
+  assert.deepEqual([left(), add(id, 4).used, left()], [100 - 29, 35, 100 - 29])
+  const other = opened({ expect: 10 })
+  engine.remove('api')
+  assert.deepEqual(engine.holds.add(id, 1), { fault: 'unknown' })
+  assert.deepEqual(engine.holds.close(other, 5), { fault: 'unknown' })
+  assert.deepEqual(close(other, 5), { fault: 'unknown' })
+})
+
+test('the debt of work is bounded by max-settle: no close and no piece shuts a key out for years', (t) => {
+  const { opened, add, close, served, clock } = setUp(t, `${BUCKET.replace('30d', '1m')}, max-settle: 2`)
+  const id = opened({ expect: 40 })
+  add(id, 30)
+  // 70 are left, and twice the expectation is the most debt.
+  const { used, over } = close(id, Number.MAX_SAFE_INTEGER)
+  assert.deepEqual([used, over], [30 + 70 + 80, 80])
+  clock.advance(108_000 + 60_000)
+  const finish = opened({ expect: 10, over: 'finish' })
+  assert.equal(add(finish, 121).isAdded, false)
+  assert.deepEqual([add(finish, 120).isAdded, add(finish, 1).isAdded, add(finish, 0).isAdded], [true, false, true])
+  assert.equal(served().holds.over, 100)
+})
+
+test('a hold whose time is over at the very call is heard of all the same', (t) => {
+  const { opened, add, close, clock } = setUp(t, BUCKET)
+  const [first, second] = [opened({ expect: 10 }), opened({ expect: 10 })]
+  clock.advance(18_000)
+  assert.deepEqual([add(first, 5).used, close(second, 7).used], [5, 7])
+})
+
+test('a flood of holds that nobody closes takes bounded memory, and ends by itself', (t) => {
+  const { engine, clock, open, served } = setUp(t, `${BUCKET}, max-keys: 400000`)
+  const before = process.memoryUsage().heapUsed
+  let refused = 0
+  for (let i = 0; i < 260_000; i++) {
+    try {
+      if (open({ expect: 1 }, `flood ${i % 90_000}`).id === undefined) refused++
+    } catch (error) {
+      assert.ok(error instanceof TooManyHeldError)
+      refused++
+    }
+  }
+  assert.deepEqual([served().holds.open, refused], [200_000, 60_000])
+  assert.ok(process.memoryUsage().heapUsed - before < 600e6, `${(process.memoryUsage().heapUsed - before) / 1e6} MB`)
+  assert.throws(() => open(), TooManyHeldError)
+  clock.advance(17_000)
+  engine.sweep()
+  assert.deepEqual([served().holds.open, served().holds.lapsed, served().holds.held], [0, 200_000, 0])
+  assert.equal(open().decision.allowed, true)
+})
+
+test('histories of random calls, repeated ones among them, spend what each call spent once, and no more than the policy', (t) => {
+  const SEED = 47
+  let state = SEED
+  const random = (n: number): number => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return Math.floor((state / 2 ** 32) * n)
+  }
+  for (let round = 0; round < 40; round++) {
+    const { engine, clock, open, left, served } = setUp(t, 'algorithm: fixed-window, limit: 200, window: year')
+    const works: { id: string; call: number; used: number; isClosed: boolean; last?: unknown }[] = []
+    let debt = 0
+    for (let step = 0; step < 120; step++) {
+      const work = works[random(works.length)]
+      const kind = random(10)
+      if (work === undefined || kind < 2) {
+        const { id } = open({ expect: 1 + random(30), over: random(3) === 0 ? 'finish' : 'cut' })
+        if (id !== undefined) works.push({ id, call: 0, used: 0, isClosed: false })
+      } else if (kind < 7) {
+        const cost = random(20)
+        const answer = engine.holds.add(work.id, cost, ++work.call)
+        // The reply was lost: the call is repeated.
+        if (random(2) === 0) assert.deepEqual(engine.holds.add(work.id, cost, work.call), answer)
+        const made = answer as Added
+        if (work.isClosed || 'fault' in made) {
+          // Closed, or not heard of for long.
+          assert.ok('fault' in made, JSON.stringify(made))
+          work.isClosed = true
+        } else {
+          if (made.isAdded) work.used += cost
+          assert.equal(made.used, work.used)
+        }
+      } else if (kind < 9) {
+        if (work.isClosed) continue
+        const whole = random(2) === 0 ? undefined : work.used + random(10)
+        const answer = engine.holds.close(work.id, whole, ++work.call) as Closed
+        assert.deepEqual(engine.holds.close(work.id, whole, work.call), answer)
+        work.isClosed = true
+        if ('fault' in answer) continue
+        work.used = Math.max(work.used, whole ?? 0)
+        assert.equal(answer.used, work.used)
+      } else clock.advance(random(9_000))
+      debt = served().holds.over
+      const spent = works.reduce((sum, { used }) => sum + used, 0)
+      assert.equal(served().holds.spent, spent, `seed ${SEED}, round ${round}`)
+      assert.ok(spent <= 200 + debt, `seed ${SEED}, round ${round}`)
+    }
+    engine.sweep()
+    clock.advance(60_000)
+    engine.sweep()
+    assert.equal(left(), Math.max(0, 200 - works.reduce((sum, { used }) => sum + used, 0)))
+    engine.close()
+  }
+})
