@@ -180,12 +180,12 @@ const BOUNDARIES: readonly Boundary[] = [
     allows: ({ target }) => !isOf(target, 'redis') && !isOf(target, 'store-testing'),
   },
   {
-    why: 'PostgreSQL is a store: it knows the port, the limiter over any store, checks and errors',
+    why: 'PostgreSQL is a store, and the sink of a ledger: it knows both ports, the limiter over any store, checks and errors',
     files: sourcesOf('packages/sluicegate/src/postgres'),
     allows: (edge) =>
       leadsTo(
         edge,
-        /\/src\/((store|postgres|postgres\/runners|options|policy|decision)\/[^/]*|errors|awaitable|once-in-process|warn-once|shared\/(backend|store|outage\/[^/]*))\.ts$/,
+        /\/src\/((store|postgres|postgres\/runners|options|policy|decision)\/[^/]*|errors|awaitable|once-in-process|warn-once|ledger\/ledger-record|shared\/(backend|store|outage\/[^/]*))\.ts$/,
       ),
   },
   {

@@ -1,5 +1,4 @@
 import { PolicyError } from './errors.js'
-import type { LimiterVerbs } from './limiter.js'
 import type { SoftLimitOptions } from './soft-limit-options.js'
 
 /** Puts a limiter behind a ledger. By `Symbol.for`, so that both forms of the package in one process know each other's ledgers. */
@@ -8,7 +7,7 @@ export const RECORDED: unique symbol = Symbol.for('sluicegate.recorded')
 /** Where limiters write what they charge: what `createLedger` of `sluicegate/ledger` returns. */
 export interface Recording {
   /** For the library. */
-  readonly [RECORDED]: (limiter: LimiterVerbs) => LimiterVerbs
+  readonly [RECORDED]: (limiter: object) => object
 }
 
 /** Options that look at what a limiter, in memory or over a store, decides. */

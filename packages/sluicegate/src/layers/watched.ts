@@ -35,7 +35,7 @@ export function watched<Made extends LimiterVerbs>(
   // In an outage nobody announces: what was seen is asked again.
   const shared = { ...(store !== undefined && { store, mode: 'exact', outage: 'closed', ...(timeout !== undefined && { timeout }) }) }
   const once = (policy: Policy): LimiterVerbs => make(policy, { ...shared, clock } as never)
-  const recorded = ledger === undefined ? limiter : ledger[RECORDED](limiter)
+  const recorded = ledger === undefined ? limiter : (ledger[RECORDED](limiter) as Made)
   const soft = limits && new SoftLimiter(recorded as unknown as InnerLimiter, { limits, onSoft, clock, make: once })
   const whole = (soft ?? recorded) as unknown as Made
   const queued = withQueue(store === undefined ? whole : withPromises(whole), queue, clock)

@@ -1,10 +1,11 @@
 import { PolicyError } from '../errors.js'
-import type { LimiterVerbs } from '../limiter.js'
+import type { InnerLimiter } from '../layers/layer.js'
 import { checkFunction, checkInteger, checkOptions } from '../options/option-checks.js'
 import { type Clock, checkClock, unheldClock, wallClock } from '../time/clock.js'
 import { checkedMs, type Duration } from '../time/duration.js'
 import { RECORDED, type Recording } from '../watch-options.js'
 import type { LedgerRecord, LedgerSink } from './ledger-record.js'
+import type { LedgerEntry, LedgerWriter, SummedWork } from './ledger-writer.js'
 import { RecordedLimiter } from './recorded-limiter.js'
 
 /** What {@link createLedger} takes beside the sink. */
@@ -52,26 +53,6 @@ export interface Ledger extends Recording {
   /** {@link Ledger.flush}; what happens later is not recorded. */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
-}
-
-/** Work whose pieces are summed until the next batch. */
-export interface SummedWork {
-  /** Writes what it has spent since the last time, if there is room; notes a hold that has lapsed. False: it need not be asked again. */
-  sum(): boolean
-}
-
-/** What happened, before it has a number. */
-export type LedgerEntry = Omit<LedgerRecord, 'writer' | 'number' | 'atMs'>
-
-/** What a limiter writes to. */
-export interface LedgerWriter {
-  /** Whether one more record finds room. */
-  readonly hasRoom: boolean
-  write(entry: LedgerEntry): void
-  /** Asks the work for what it has spent with each batch. */
-  follow(work: SummedWork): void
-  unfollow(work: SummedWork): void
-  nextHold(): number
 }
 
 const OPTIONS: readonly string[] = ['every', 'maxWaiting', 'clock'] satisfies (keyof LedgerOptions)[]
@@ -125,8 +106,8 @@ class BufferedLedger implements Ledger, LedgerWriter {
     this.clock = unheldClock(clock)
   }
 
-  [RECORDED](limiter: LimiterVerbs): LimiterVerbs {
-    return new RecordedLimiter(limiter as never, this) as unknown as LimiterVerbs
+  [RECORDED](limiter: object): object {
+    return new RecordedLimiter(limiter as InnerLimiter, this)
   }
 
   stats(): LedgerStats {

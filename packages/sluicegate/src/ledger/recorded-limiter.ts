@@ -6,8 +6,8 @@ import type { AnyHold } from '../holds/metered.js'
 import type { Key } from '../key.js'
 import type { InnerLimiter } from '../layers/layer.js'
 import { type Deed, WatchingLayer } from '../layers/watching-layer.js'
-import type { LedgerWriter, SummedWork } from './ledger.js'
 import type { LedgerLevel } from './ledger-record.js'
+import type { LedgerWriter, SummedWork } from './ledger-writer.js'
 
 /** A limiter whose charges are written to a ledger. */
 export class RecordedLimiter<Answer extends Decision> extends WatchingLayer<Answer> {
