@@ -21,11 +21,13 @@ import type { SharedOptions } from './shared/shared-options.js'
 import { checkStore, isStore, LIMITER } from './shared/store.js'
 import { checkClock, clockFromHandle } from './time/clock.js'
 import type { Duration } from './time/duration.js'
+import type { WatchOptions } from './watch-options.js'
 
 const DEFAULT_MAX_WAITERS = 10_000
 const MOST_WAITERS = 1_000_000
 const EXAMPLE = '{ hotKeys: 10 }'
-const OF_BOTH = ['store', 'soft', 'onSoft', 'ledger'] as const
+const STORE = ['store'] as const
+const WATCHED = ['soft', 'onSoft', 'ledger'] as const
 const OPTIONS: readonly string[] = [
   'store',
   'maxKeys',
@@ -90,20 +92,21 @@ export function createLimiter<P extends Policy>(
   options: LimiterOptions | SharedOptions,
 ): Limiter<AnswerOf<P>> | SharedLimiter<AnswerOf<P, 'later'>>
 export function createLimiter(policy: Policy, given: LimiterOptions | SharedOptions = {}): Limiter | SharedLimiter {
-  const limiter = limiterOf(policy, given)
+  const plain = limiterOf(policy, given)
+  const { soft, onSoft, ledger } = asGiven(Object(given) as WatchOptions, WATCHED)
+  const isWatched = soft !== undefined || onSoft !== undefined || ledger !== undefined
+  const limiter = isWatched ? watched(plain, limiterOf, given) : plain
   noteMade(limiter.policy, createLimiter)
   return limiter
 }
 
-/** In memory, or over the store that the options name. */
+/** In memory, or over the store that the options name; without what looks at its decisions. */
 export function limiterOf(policy: Policy, given: LimiterOptions | SharedOptions): Limiter | SharedLimiter {
   if (isStore(given)) throw new PolicyError('OPTION_INVALID', 'options', given, 'must be an object, and this is a store: say { store }')
-  const { store, soft, onSoft, ledger } = asGiven(Object(given) as Partial<SharedOptions>, OF_BOTH)
-  if (store !== undefined) checkStore('store', store)
-  const make = (each: Policy, options: LimiterOptions | SharedOptions): Limiter | SharedLimiter =>
-    store === undefined ? makeLimiter(each, options as LimiterOptions) : (store[LIMITER](each, options) as SharedLimiter)
-  const limiter = make(policy, given)
-  return soft === undefined && onSoft === undefined && ledger === undefined ? limiter : watched(limiter, make, given)
+  const { store } = asGiven(Object(given) as Partial<SharedOptions>, STORE)
+  if (store === undefined) return makeLimiter(policy, given as LimiterOptions)
+  checkStore('store', store)
+  return store[LIMITER](policy, given) as SharedLimiter
 }
 
 /**
