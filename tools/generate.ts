@@ -74,7 +74,7 @@ const GENERATED = 'packages/sluicegate/src/redis/scripts.gen.ts'
 
 /** Steps of every script, in this order, after `FIRST`; the steps of the forms follow, then those of the script, and the script itself. */
 const FIRST = ['now', 'whole']
-const SHARED = ['arithmetic', 'parts', 'bounds', 'records']
+const SHARED = ['arithmetic', 'parts', 'bounds', 'holds', 'records']
 const LEASED = ['rate', 'fixed-window', 'sliding-window', 'sliding-log']
 const FORMS = ['rate', 'fixed-window', 'sliding-window', 'sliding-log', 'concurrency']
 /** What can be done with a key of a region. */
@@ -89,12 +89,13 @@ export async function embedLua(): Promise<string> {
   for (const form of FORMS) scripts.push(await pieces.scriptOf(form, [...unrolled(form, 'take'), ...SHARED, form, 'verbs'], 'decide'))
   for (const form of LEASED) scripts.push(await pieces.scriptOf(`lease ${form}`, [...unrolled(form, 'lease'), ...SHARED, form], 'lease'))
   scripts.push(await pieces.scriptOf('all-of', [...SHARED, ...FORMS, 'verbs'], 'decide-all'))
+  scripts.push(await pieces.scriptOf('hold', [...SHARED, ...FORMS, 'verbs'], 'hold'))
   const callRate = await pieces.composed(FIRST, 'call-rate')
   const overrides = await pieces.composed([], 'overrides')
   const nodes = await pieces.composed(FIRST, 'nodes')
   const region: string[] = []
   for (const verb of REGION) region.push(`  '${verb}': ${await pieces.composed([...FIRST, 'region-key'], `region/${verb}`)},\n`)
-  const names = [...FORMS, ...LEASED.map((form) => `lease ${form}`), 'all-of']
+  const names = [...FORMS, ...LEASED.map((form) => `lease ${form}`), 'all-of', 'hold']
   const text = [
     "// Composed from lua/ by tools/embed-lua.\nimport type { Script } from './run-script.js'\n\n",
     '// Pieces of the scripts.\n',

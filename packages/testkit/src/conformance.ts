@@ -3,6 +3,7 @@ import { blocks } from './conformance/blocks.js'
 import { budgets } from './conformance/budget.js'
 import { denialEvents } from './conformance/denial-events.js'
 import { fixturesOf, type MakeLimiter, type StoreTraits } from './conformance/fixture.js'
+import { holds } from './conformance/holds.js'
 import { keys } from './conformance/keys.js'
 import { misuse } from './conformance/misuse.js'
 import { reserving } from './conformance/reserving.js'
@@ -13,7 +14,7 @@ import { updates } from './conformance/updates.js'
 import { verbs } from './conformance/verbs.js'
 import { waiting } from './conformance/waiting.js'
 
-const SHARED = { verbs, blocks, budget: budgets, time, updates, misuse, keys, table, denialEvents, statsAndEvents, reserving, waiting }
+const SHARED = { verbs, blocks, budget: budgets, time, updates, misuse, keys, table, denialEvents, statsAndEvents, reserving, waiting, holds }
 
 /** Which tests to register; default all. */
 export interface ConformanceChoice {

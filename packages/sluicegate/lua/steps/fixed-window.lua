@@ -107,6 +107,21 @@ local function untilFree(part, amount)
   return fits and 0 or part.finish - now
 end
 
+fixed.untilFree = untilFree
+
+function fixed.room(part)
+  return isClosed(part) and 0 or part.limit - part.count
+end
+
+function fixed.lifeUs(part)
+  return part.finish - part.begin
+end
+
+--- What was spent in a window that is over counts no more.
+function fixed.charged(part, tokens, us)
+  if part.begin and us >= part.begin then part.count = part.count + tokens end
+end
+
 local function reserved(part, amount, bound)
   local earliest = now + untilFree(part, amount)
   local begin, finish = windowAround(part, earliest)

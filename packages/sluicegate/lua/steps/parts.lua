@@ -9,14 +9,15 @@
 --        bound     of `reserve` the longest wait in microseconds, of `giveBack` the time that the booking was for
 --        more      further arguments of an encoding
 --        verb      take, peek, refund, penalize, block, reset, reserve, giveBack; of permits release, heartbeat
--- reply  the time; then for each policy six:
+-- reply  the time; then for each policy seven:
 --        1    whether the verb changed anything, or a peek would
 --        2    debt, in the unit of the amount
 --        3    microseconds for which the key stays banned
---        4    microseconds until the requested amount would pass, one token where none was requested; not of a rate, whose debt
---             determines it, and without meaning after a take that passed
---        5    microseconds until it is full; not of a rate
+--        4    microseconds until the requested amount would pass, one token where none was requested; not of a rate of which nothing is held,
+--             whose debt determines it, and without meaning after a take that passed
+--        5    microseconds until it is full, and nothing held; not of a rate of which nothing is held
 --        6    microseconds until the reserved tokens may be spent; not of a rate
+--        7    tokens that are held, see steps/holds.lua
 --        or fewer, for an ordinary take: steps/*-take.lua
 -- error  WINDOW <time>: no calendar window that the caller supplied contains that time
 --
@@ -27,12 +28,16 @@
 -- write     stores it, with its ban, for as long as either matters
 -- status    debt, microseconds until the amount would pass, microseconds until it is full
 -- leased    see scripts/lease.lua
+-- and what steps/holds.lua needs
 
 local encodings = {}
 
 local function partOf(encoding, key, numbers, request)
   local amount, bound, more = string.match(request, '^(%S+) ?(%S*) ?(.*)$')
-  return { encoding = encodings[encoding], key = key, numbers = numbers, amount = tonumber(amount), bound = tonumber(bound) or 0, more = more }
+  return {
+    encoding = encodings[encoding], key = key, numbers = numbers, amount = tonumber(amount), bound = tonumber(bound) or 0, more = more,
+    slots = {}, held = 0,
+  }
 end
 
 --- The expiry of a key that is kept for `us` microseconds from now, in milliseconds since the Unix epoch: always finite. A time, not a

@@ -40,18 +40,26 @@ function rate.numbered(part)
 end
 
 function rate.renewed(part)
-  part.debt = 0
+  part.debt, part.paid = 0, -math.huge
 end
 
 --- A server's clock may step back: a debt beyond the possible was written under another clock, and is reduced.
 function rate.restored(part, state)
   local us, beyond, ahead = string.match(state, '^(%d+) (%d+)(.*)$')
   local most = ahead == '' and part.capacity + part.lent or deepest(part)
-  part.debt = math.max(0, (us - now) * part.unitsPerUs + beyond + part.lent)
+  part.paid = (us - now) * part.unitsPerUs + beyond + part.lent
+  part.debt = math.max(0, part.paid)
   if part.debt > most then
     part.mended = true
     part.debt = most
   end
+end
+
+--- What was spent at a time flows back from then on, or from when the debt before it was paid.
+function rate.charged(part, tokens, us)
+  local since = part.debt > 0 and part.debt or math.max(part.paid, (us - now) * part.unitsPerUs)
+  part.debt = math.max(0, since + tokens * part.unitsPerToken)
+  part.paid = since + tokens * part.unitsPerToken
 end
 
 --- An amount in the units of other numbers, rounded up.
@@ -92,6 +100,7 @@ function rate.carried(part, other)
     local keptUs = (each.lent + math.min(math.max(each.debt - each.capacity, 0), each.lent)) / each.unitsPerUs
     if each.debt > 0 and each.lent > 0 then us = math.max(us, math.ceil(keptUs)) end
   end
+  part.paid = 0
   local gained = part.unitsPerUs * us - unitsOf(part, fastest.unitsPerUs * us, fastest.unitsPerToken)
   part.debt = math.min(debt, beyondOf(part, other), part.capacity + lent)
   if gained <= 0 then return end
@@ -170,6 +179,18 @@ rate.read = readNumbered
 
 function rate.passes(part, amount)
   return part.debt + amount <= part.capacity
+end
+
+function rate.room(part)
+  return math.floor((part.capacity - part.debt) / part.unitsPerToken)
+end
+
+function rate.untilFree(part, amount)
+  return ceilDiv(math.max(part.debt + amount - part.capacity, 0), part.unitsPerUs)
+end
+
+function rate.lifeUs(part)
+  return ceilDiv(part.capacity + part.lent, part.unitsPerUs)
 end
 
 --- The part of a booking that comes back: never what has been refilled since its time. Before its time all or nothing, and nothing

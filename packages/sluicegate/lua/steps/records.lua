@@ -16,7 +16,7 @@
 -- The time for which a token may be kept after its grant: steps/rate.lua.
 --
 -- value     records joined by "|", those written last first: "<state>;<numbers>", after the first "<state>;<numbers>;<until>", in microseconds;
---           and "#<block>" while the key is banned, also where nothing was spent
+--           and "#<block>" while the key is banned, "~<holds>" while something is held (steps/holds.lua), also where nothing was spent
 --
 -- An encoding with records has
 -- numbered  reads `part.numbers`, as the record of another has them
@@ -62,10 +62,11 @@ end
 
 local function readRecords(part)
   local encoding = part.encoding
-  local records, endUs, lengthUs = string.match(redis.call('GET', part.key) or '', '^([^#]*)#?(%d*) ?(%d*)$')
+  local records, endUs, lengthUs, holds = string.match(redis.call('GET', part.key) or '', '^([^#~]*)#?(%d*) ?(%d*)~?(.*)$')
   readBlock(part, endUs, lengthUs)
+  readHolds(part, holds)
   encoding.renewed(part)
-  if records == '' then return end
+  if records == '' then return chargeLapsed(part) end
   local others, isKnown = {}, false
   for state, numbers, untilUs in string.gmatch(records, '([^;|]+);([^;|]+);?(%d*)') do
     if numbers == part.numbers then
@@ -80,6 +81,7 @@ local function readRecords(part)
     part.mended = true
     encoding.carried(part, largestOf(others))
   end
+  chargeLapsed(part)
 end
 
 --- The parts that encodings with records have in common.
@@ -135,6 +137,9 @@ local function writeRecords(part)
   part.mended = false
   if lifeUs == 0 then value, part.others = '', nil end
   if part.blockedUs > 0 then value = value .. '#' .. blockOf(part) end
+  local holds, holdsUs = holdsOf(part)
+  if holds ~= '' then value = value .. '~' .. holds end
+  lifeUs = math.max(lifeUs, holdsUs)
   if value == '' then return redis.call('DEL', part.key) end
   redis.call('SET', part.key, value, 'PXAT', endMs(math.max(lifeUs, part.blockedUs)))
 end

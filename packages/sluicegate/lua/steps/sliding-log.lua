@@ -3,9 +3,10 @@
 -- later, such as leased ones, count from that later time.
 --
 -- entries   id "<time in microseconds>-<sequence>"; the newest id is the highest of all time; one field, named
---           "<window in microseconds>:<limit>:<ahead>:<kept>:<block>", the numbers under which it was written, "ahead" when it was booked
---           ahead, "closed" when until then nothing passes under any lease, the other numbers that need the entries, and the ban of the key,
---           as of the newest entry; its value is "<cost> <cost of all requests so far>". An entry of cost 0 serves where there is no other: for the newest time, or at 0 for a ban
+--           "<window in microseconds>:<limit>:<ahead>:<kept>:<block>:<holds>", the numbers under which it was written, "ahead" when it was booked
+--           ahead, "closed" when until then nothing passes under any lease, the other numbers that need the entries, and the ban of the key and
+--           its holds, as of the newest entry; its value is "<cost> <cost of all requests so far>". An entry of cost 0 serves where there is no
+--           other: for the newest time, or at 0 for a ban or holds
 -- kept      "" or "<window> <limit> <until>": while other numbers are in use, as in steps/records.lua, entries stay as long as these need them
 -- numbers   limit, window in microseconds; the length of a lease, 0 where none is given
 
@@ -105,11 +106,13 @@ function log.read(part)
   part.lastUs, part.total, part.sequence = newest and newest.us or 0, newest and newest.total or 0, newest and newest.sequence or 0
   if not newest then
     readBlock(part)
+    readHolds(part)
     readUsed(part)
     return true
   end
-  local itsWindowUs, itsLimit, ahead, kept, endUs, lengthUs = string.match(newest.field, '^(%d+):(%d+):(%a*):([^:]*):(%d*) ?(%d*)$')
+  local itsWindowUs, itsLimit, ahead, kept, endUs, lengthUs, holds = string.match(newest.field, '^(%d+):(%d+):(%a*):([^:]*):(%d*) ?(%d*):(.*)$')
   readBlock(part, endUs, lengthUs)
+  readHolds(part, holds)
   part.ahead, part.isShut = ahead ~= '', ahead == 'closed' and part.lastUs > now
   readKept(part, tonumber(itsWindowUs), tonumber(itsLimit), kept)
   if part.lastUs > now + part.leaseUs + longestUs(part) + (part.ahead and FURTHEST_US or 0) then
@@ -120,8 +123,11 @@ function log.read(part)
   else
     readUsed(part)
   end
+  chargeLapsed(part)
   return true
 end
+
+log.whole, log.amountOf = limitOf, sameAmount
 
 function log.passes(part, amount)
   return not isClosed(part) and part.used + amount <= part.limit
@@ -132,7 +138,7 @@ local function add(part, us, cost, total, ahead)
   local kept = ''
   if part.kept then kept = whole(part.kept.windowUs) .. ' ' .. whole(part.kept.limit) .. ' ' .. whole(part.kept.untilUs) end
   local block = part.blockedUs > 0 and blockOf(part) or ''
-  local field = whole(part.windowUs) .. ':' .. whole(part.limit) .. ':' .. (part.isShut and 'closed' or ahead and 'ahead' or '') .. ':' .. kept .. ':' .. block
+  local field = whole(part.windowUs) .. ':' .. whole(part.limit) .. ':' .. (part.isShut and 'closed' or ahead and 'ahead' or '') .. ':' .. kept .. ':' .. block .. ':' .. holdsOf(part)
   part.sequence = us > part.lastUs and 0 or part.sequence + 1
   local id = whole(us) .. '-' .. whole(part.sequence)
   -- An entry for a ban alone is older than all others.
@@ -157,6 +163,11 @@ local function appended(part, us, cost, ahead)
   add(part, math.max(us, part.lastUs), cost, part.total + cost, ahead)
   part.first = part.first or part.newest
   return true
+end
+
+--- At its time, or that of the newest request if that is later.
+function log.charged(part, tokens, us)
+  if us + longestUs(part) > now then appended(part, us, tokens, part.ahead) end
 end
 
 --- Without the newest `cost` tokens of those since `fromUs`. The newest time stays, and what is left of a request counts from there.
@@ -218,6 +229,16 @@ local function untilFree(part, amount)
   return found.us + part.windowUs - now
 end
 
+log.untilFree = untilFree
+
+function log.room(part)
+  return isClosed(part) and 0 or part.limit - part.used
+end
+
+function log.lifeUs(part)
+  return longestUs(part)
+end
+
 function log.stepped(part, verb, amount, bound)
   if verb == 'take' then return log.passes(part, amount) and appended(part, now, amount) end
   if verb == 'reserve' then
@@ -240,14 +261,15 @@ function log.write(part)
     if isOver or not newest.id then redis.call('DEL', part.key) else takeOut(part, newest) end
     if not isOver then add(part, part.lastUs, newest.cost, newest.total, part.ahead)
     else part.newest, part.lastUs, part.total, part.sequence = nil, 0, 0, 0 end
-    if isOver and part.blockedUs > 0 then
+    if isOver and (part.blockedUs > 0 or part.held > 0) then
       part.kept = nil
       add(part, 0, 0, 0, false)
     end
     part.mended, part.keptSinceUs = false, 0
     readUsed(part)
   end
-  redis.call('PEXPIREAT', part.key, endMs(math.max(part.lastUs + longestUs(part) - now, part.blockedUs)))
+  local _, holdsUs = holdsOf(part)
+  redis.call('PEXPIREAT', part.key, endMs(math.max(part.lastUs + longestUs(part) - now, part.blockedUs, holdsUs)))
 end
 
 function log.status(part, amount)

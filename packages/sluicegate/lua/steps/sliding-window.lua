@@ -125,6 +125,25 @@ local function earliestUs(part, amount)
   return within(part.current, part.limit - amount, endUs, endUs + part.windowUs, part.windowUs)
 end
 
+function sliding.untilFree(part, amount)
+  return earliestUs(part, amount) - now
+end
+
+function sliding.room(part)
+  return isClosed(part) and 0 or part.limit - usedAt(part, now)
+end
+
+function sliding.lifeUs(part)
+  return 2 * part.windowUs
+end
+
+--- In the window of its time.
+function sliding.charged(part, tokens, us)
+  local number = (us - us % part.windowUs) / part.windowUs
+  if number == part.number then part.current = part.current + tokens
+  elseif number == part.number - 1 then part.previous = part.previous + tokens end
+end
+
 local function reserved(part, amount, bound)
   if amount > part.limit then return false end
   local earliest = earliestUs(part, amount)

@@ -1,4 +1,4 @@
-import { type Awaitable, ignore } from '../awaitable.js'
+import { type Answered, type Awaitable, ignore, type When } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import { PolicyError } from '../errors.js'
 import { checkOneOf, checkOptions, isInteger } from '../options/option-checks.js'
@@ -40,9 +40,9 @@ export interface OpenOptions {
 
 /**
  * Work whose cost is known only afterwards, see {@link Limiter.open}: the decision that let it begin, and what it spends as it goes.
- * `Hold<Awaitable<boolean>>`: an `add` may have to wait.
+ * `Hold<Awaitable<boolean>>`: an `add` may have to wait. Over a store (`'later'`) it may, too, and the work ends with a promise.
  */
-export interface Hold<Added extends Awaitable<boolean> = boolean> extends Decision {
+export interface Hold<Added extends Awaitable<boolean> = boolean, Time extends When = 'now'> extends Decision {
   /** Tokens that are still held for it. 0 after its `ttl`: then it spends what is free. */
   readonly held: number
   /** Tokens that it has spent. */
@@ -61,7 +61,7 @@ export interface Hold<Added extends Awaitable<boolean> = boolean> extends Decisi
    * @param cost what it cost in all, if that is known: what is missing is spent, as debt if need be. Below what was added nothing comes back.
    * @throws {PolicyError} `COST_INVALID`
    */
-  close(cost?: number): Decision
+  close(cost?: number): Answered<Time, Decision>
   /** How many pieces of this price it may still spend now, without waiting and without debt. A fraction is a price too. */
   affordable(price: number): number
   /** {@link Hold.close}, for `using`. */
@@ -91,20 +91,23 @@ export function uncountedHold(decision: Decision): Hold {
   return Object.defineProperty(hold as typeof hold & { used: number }, 'used', { get: () => used, enumerable: true })
 }
 
+/** Work over any limiter. */
+export type AnyHold = Hold<boolean> | Hold<Awaitable<boolean>, 'later'>
+
 /** The same work, whose pieces all pass. */
-export function passingHold(hold: Hold<Awaitable<boolean>>, decision: Decision): Hold {
+export function passingHold(hold: AnyHold, decision: Decision): AnyHold {
   const passing = uncountedHold(decision)
   const { add: pass, close: end } = passing
   const add = (cost: number): boolean => {
     ignore(hold.add(cost))
     return pass(cost)
   }
-  const close = (cost?: number): Decision => {
+  const close = (cost?: number): Awaitable<Decision> => {
     end()
     return hold.close(cost)
   }
   // Not copied: what is used changes.
-  return Object.assign(passing, { add, close, [Symbol.dispose]: () => void close() })
+  return Object.assign(passing, { add, close, [Symbol.dispose]: () => ignore(close()) }) as AnyHold
 }
 
 const OPTIONS: readonly string[] = ['expect', 'most', 'ttl', 'over'] satisfies (keyof OpenOptions)[]

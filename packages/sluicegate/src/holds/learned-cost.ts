@@ -60,6 +60,16 @@ function bucketOf(cost: number): number {
   return cost <= 1 ? 0 : Math.min(BUCKETS - 1, Math.ceil(Math.log(cost) / Math.log(STEP)))
 }
 
+/** Of the burst, what is held for work of which nothing is known. */
+const UNKNOWN_SHARE = 0.01
+
+/** What is asked of work that is to begin. */
+interface Expecting {
+  readonly expect: number | 'learned'
+  /** `Infinity`: no bound. */
+  readonly most: number
+}
+
 /** What work is expected to cost, by what it cost of late: of the key where it is busy enough, else of all keys. */
 export class LearnedCost {
   private readonly ofAll = new CostSketch()
@@ -84,6 +94,14 @@ export class LearnedCost {
       return false
     }
     return true
+  }
+
+  /** What is held for work of which this is asked. @param burst of the narrowest policy, which bounds what is learned. */
+  expected({ expect, most }: Expecting, key: string, burst: number): number {
+    if (expect !== 'learned') return Math.min(expect, most)
+    const learned = this.of(key)
+    if (learned !== undefined) return Math.min(learned, most, burst)
+    return Math.min(most < Number.POSITIVE_INFINITY ? most : Math.max(1, Math.floor(burst * UNKNOWN_SHARE)), burst)
   }
 
   /** Undefined while too little is known. */

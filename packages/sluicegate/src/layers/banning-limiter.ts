@@ -4,7 +4,7 @@ import type { Decision } from '../decision/decision.js'
 import { isPermit, type PermitOf } from '../decision/permit.js'
 import { decidedAs, type Reservation, TAKE, WAIT } from '../decision/reservation.js'
 import { StoreError } from '../errors.js'
-import { type Hold, type OpenOptions, uncountedHold } from '../holds/hold.js'
+import { type AnyHold, type OpenOptions, uncountedHold } from '../holds/hold.js'
 import type { BoundKey, Key, ReserveOptions, WaitOptions } from '../limiter.js'
 import type { Duration } from '../time/duration.js'
 import { type BanCounter, checkSingle } from './ban-counter.js'
@@ -49,12 +49,13 @@ export class BanningLimiter<Answer extends Decision> extends Layer<Answer> {
     return this.inner.reserve(key, cost, options)
   }
 
-  override open(key: Key, options?: OpenOptions): Hold {
+  override open(key: Key, options?: OpenOptions): Awaitable<AnyHold> {
     checkSingle(key)
-    const hold = super.open(key, options)
-    if (hold.allowed) return hold
-    // Of a cost that its tokens do not cover. In memory, where holds are, the answer comes at once.
-    return uncountedHold(this.counted(key as string, hold.remaining + 1, hold as unknown as Answer) as Decision)
+    return chained(super.open(key, options), (hold): Awaitable<AnyHold> => {
+      if (hold.allowed) return hold
+      // Of a cost that its tokens do not cover.
+      return chained(this.counted(key as string, hold.remaining + 1, hold as unknown as Answer), uncountedHold)
+    })
   }
 
   refund(key: Key, tokens: number): Awaitable<Decision> {

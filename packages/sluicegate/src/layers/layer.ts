@@ -3,7 +3,7 @@ import type { Awaitable, When } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import type { HotKeys } from '../decision/hot-keys.js'
 import { type Reservation, type Settling, TAKE, WAIT } from '../decision/reservation.js'
-import type { Hold, OpenOptions } from '../holds/hold.js'
+import type { AnyHold, OpenOptions } from '../holds/hold.js'
 import type { BoundKey, Key, LimiterHandle, LimiterVerbs, ReserveOptions, WaitOptions } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import { closeQueueOf, QueuedLimiter } from '../queue/create-queue.js'
@@ -13,7 +13,7 @@ import type { Duration } from '../time/duration.js'
 /** What a limiter has beside the verbs of all: counters, in memory threads and snapshots, over a store its servers. */
 interface Besides {
   stats(): object
-  open(key: Key, options?: OpenOptions): Hold
+  open(key: Key, options?: OpenOptions): Awaitable<AnyHold>
   handle(): LimiterHandle
   snapshot(): Uint8Array
   shards(n?: number): unknown
@@ -61,8 +61,7 @@ export abstract class Layer<Answer extends Decision> extends QueuedLimiter imple
     this.inner.update(policy)
   }
 
-  /** In memory alone. */
-  open(key: Key, options?: OpenOptions): Hold {
+  open(key: Key, options?: OpenOptions): Awaitable<AnyHold> {
     return this.inner.open(key, options)
   }
 

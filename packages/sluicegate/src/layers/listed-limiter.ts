@@ -5,7 +5,7 @@ import { denials } from '../decision/diagnostics.js'
 import { holdsPermits, type PermitOf } from '../decision/permit.js'
 import { type Reservation, TAKE, uncharged, WAIT } from '../decision/reservation.js'
 import { PolicyError } from '../errors.js'
-import { type Hold, type OpenOptions, uncountedHold } from '../holds/hold.js'
+import { type AnyHold, type OpenOptions, uncountedHold } from '../holds/hold.js'
 import { checkKey, isByName, isKey, KEY_WORDS, type KeysByName } from '../key.js'
 import type { BoundKey, Key, KeyList, LimiterHandle, ReserveOptions, WaitOptions } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
@@ -182,7 +182,7 @@ export class ListedLimiter<Answer extends Decision> extends Layer<Answer> {
     return decision === undefined ? this.inner.reserve(key, cost, options) : uncharged(decision, () => decision)
   }
 
-  override open(key: Key, options?: OpenOptions): Hold {
+  override open(key: Key, options?: OpenOptions): Awaitable<AnyHold> {
     const listed = this.listed.taken(key, 1)
     return listed === undefined ? super.open(key, options) : uncountedHold(listed)
   }

@@ -3,7 +3,7 @@ import { type Awaitable, chained, type When } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import { emptyPermit, isPermit, type PermitOf } from '../decision/permit.js'
 import { decidedAs, type Reservation, TAKE, uncharged, WAIT } from '../decision/reservation.js'
-import { type Hold, type OpenOptions, passingHold } from '../holds/hold.js'
+import { type AnyHold, type OpenOptions, passingHold } from '../holds/hold.js'
 import type { BoundKey, Key, LimiterHandle, LimiterVerbs, ReserveOptions, WaitOptions } from '../limiter.js'
 import { shownAs } from '../shown.js'
 import type { Duration } from '../time/duration.js'
@@ -73,9 +73,8 @@ export class ShadowLimiter<Answer extends Decision> extends Layer<Answer> {
   }
 
   /** Refused pieces pass too, uncounted as denials are. */
-  override open(key: Key, options?: OpenOptions): Hold {
-    const hold = super.open(key, options)
-    return passingHold(hold, this.passed({ ...hold }))
+  override open(key: Key, options?: OpenOptions): Awaitable<AnyHold> {
+    return chained(super.open(key, options), (hold) => passingHold(hold, this.passed({ ...hold })))
   }
 
   refund(key: Key, tokens: number): Awaitable<Decision> {

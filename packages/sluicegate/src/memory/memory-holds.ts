@@ -10,9 +10,6 @@ import type { Key, WaitOptions } from '../limiter.js'
 import type { ChargedAs, MemoryDecisions } from './memory-decisions.js'
 import { closedCore } from './open-core.js'
 
-/** Of the burst, what is held for work of which nothing is known. */
-const UNKNOWN_SHARE = 0.01
-
 /** What opening holds needs of a limiter. */
 export interface HoldingLimiter {
   /** The parts of `allOf`, or the limiter itself. */
@@ -94,12 +91,9 @@ export class MemoryHolds {
     return uncountedHold(this.limiter.record(key, expected, wholeOf(parts)))
   }
 
-  private expected({ expect, most }: OpenRequest, keys: readonly HashedKey[]): number {
-    if (expect !== 'learned') return Math.min(expect, most)
+  private expected(request: OpenRequest, keys: readonly HashedKey[]): number {
     const burst = Math.min(...this.limiter.holders().map(({ decoder }) => decoder.policy.burst))
-    const learned = this.learned.of(learnedBy(keys))
-    if (learned !== undefined) return Math.min(learned, most, burst)
-    return Math.min(most < Number.POSITIVE_INFINITY ? most : Math.max(1, Math.floor(burst * UNKNOWN_SHARE)), burst)
+    return this.learned.expected(request, learnedBy(keys), burst)
   }
 }
 

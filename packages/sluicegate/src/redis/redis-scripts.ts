@@ -1,7 +1,7 @@
 import { PolicyError } from '../errors.js'
-import type { CancelSignal } from '../shared/backend.js'
+import type { CancelSignal, HoldOperation } from '../shared/backend.js'
 import type { PolicyEncoding } from '../shared/steps/policy-encoding.js'
-import { answerIn, leaseIn, type ScriptAnswer, type ScriptLease, type ScriptRequest, type ScriptVerb } from '../shared/steps/script-call.js'
+import { answerIn, heldIn, leaseIn, type ScriptAnswer, type ScriptHeld, type ScriptHold, type ScriptLease, type ScriptRequest, type ScriptVerb } from '../shared/steps/script-call.js'
 import type { ScriptCalls } from '../shared/steps/step-backend.js'
 import type { CommandRunner } from './command-runner.js'
 import { countNodes } from './node-count.js'
@@ -52,7 +52,7 @@ export class RedisScripts implements ScriptCalls {
       if (request.encoding.policy.calendar !== undefined) return this.inItsWindow(() => this.askOne(verb, request, signal), signal)
       return this.askOne(verb, request, signal)
     }
-    const crossSlot = this.crossSlotFault(requests)
+    const crossSlot = this.crossSlotFault(requests.map(({ key }) => key))
     if (crossSlot !== undefined) return Promise.reject(crossSlot)
     return this.inItsWindow(() => this.askAll(verb, requests, signal), signal)
   }
@@ -75,6 +75,20 @@ export class RedisScripts implements ScriptCalls {
       () => runScript(this.runner, script, names, [encoding.numbersAt(this.storeUs()), amounts], leaseIn, signal),
       signal,
     )
+  }
+
+  hold({ encodings, keys, operation }: ScriptHold, signal?: CancelSignal): Promise<ScriptHeld> {
+    const crossSlot = this.crossSlotFault(keys)
+    if (crossSlot !== undefined) return Promise.reject(crossSlot)
+    const { record } = operation
+    const names = keys.map((key, i) => this.nameOf(encodings[i] as PolicyEncoding, key))
+    if (record !== undefined) names.push(this.keys.before('hold', record.id) + this.keys.after(keys[0] as string))
+    const call = (): Promise<ScriptHeld> => {
+      const args = [stepText(operation)]
+      for (const encoding of encodings) args.push(encoding.name, encoding.numbersAt(this.storeUs()), heldText(operation, encoding))
+      return runScript(this.runner, SCRIPTS.hold, names, args, (reply) => heldIn(reply, encodings.length), signal)
+    }
+    return this.inItsWindow(call, signal)
   }
 
   /** How many limiters share these policies, as {@link countNodes} says. */
@@ -124,10 +138,10 @@ export class RedisScripts implements ScriptCalls {
     return before + this.keys.after(key)
   }
 
-  private crossSlotFault(requests: readonly ScriptRequest[]): PolicyError | undefined {
+  private crossSlotFault(keys: readonly string[]): PolicyError | undefined {
     if (!this.runner.isCluster) return undefined
-    if (new Set(requests.map(({ key }) => this.slotOf(key))).size === 1) return undefined
-    const tags = [...new Set(requests.map(({ key }) => this.keys.tagOf(key)))]
+    if (new Set(keys.map((key) => this.slotOf(key))).size === 1) return undefined
+    const tags = [...new Set(keys.map((key) => this.keys.tagOf(key)))]
     const mend = 'have no hash slot in common, so no server could charge them together: give hashTag, or the same key for all'
     return new PolicyError('CROSS_SLOT', 'key', tags, mend)
   }
@@ -135,6 +149,17 @@ export class RedisScripts implements ScriptCalls {
 
 function answerOfOne(reply: unknown): ScriptAnswer {
   return answerIn(reply, 1)
+}
+
+/** What `lua/scripts/hold.lua` calls the step. */
+function stepText({ ttlUs, hold, want, least, isDebt, record, spent }: HoldOperation): string {
+  const { call = -1, most = -1, total = -1 } = record ?? {}
+  return [ttlUs, hold === 'rest' ? -1 : hold, want, least, isDebt ? 1 : 0, call, most, total, spent].join(' ')
+}
+
+function heldText({ before, spent, record }: HoldOperation, { mostTokens }: PolicyEncoding): string {
+  const tokens = Math.min(record?.total ?? spent, mostTokens)
+  return before === undefined || before.state === undefined ? String(tokens) : `${tokens} 0 ${before.state} ${before.rest} ${before.granted}`
 }
 
 /** `<amount>`, or `<amount> <bound> <more>`. */

@@ -1,6 +1,8 @@
 import type { Decision } from '../decision/decision.js'
 import type { DecisionCounts } from '../decision/decision-counts.js'
-import type { LimiterVerbs } from '../limiter.js'
+import type { Awaitable } from '../awaitable.js'
+import type { Hold, OpenOptions } from '../holds/hold.js'
+import type { Key, KeysByName, LimiterVerbs } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import type { ShardLoads } from './calls/shard-load.js'
 import type { RegionStats } from './region-stats.js'
@@ -56,7 +58,7 @@ export interface SharedStats {
  * Methods throw, or reject with, `PolicyError` on misuse (including `CROSS_SLOT`), and `StoreError` `CLOSED` after `close()`. In an outage
  * `take`, `peek`, `wait` and `reserve` decide as the option `outage` says; the other verbs reject with `StoreError` `OUTAGE`.
  */
-export interface SharedLimiter<Answer extends Decision = Decision> extends LimiterVerbs<Answer, 'later'> {
+export interface SharedLimiter<Answer extends Decision = Decision> extends LimiterVerbs<Answer, 'later', Key | KeysByName> {
   /**
    * Changes the policy of this process; call it in each process. The policy keeps its name, which is part of its keys.
    *
@@ -69,6 +71,17 @@ export interface SharedLimiter<Answer extends Decision = Decision> extends Limit
    * @throws {PolicyError} `ALGORITHM_CHANGE`, of `allOf` also of any of its policies.
    */
   update(policy: Policy): void
+  /**
+   * {@link Limiter.open} over the store: what is held counts for all processes. The store grants tokens of a hold to this process, so `add` answers at once
+   * while these last, else with a promise. `close` resolves in an outage, too; a hold of which the store hears nothing ends by itself.
+   *
+   * @example
+   * const work = await limiter.open('ada', { most: 4_096 })
+   * if (!work.allowed) return busy(work.retryAfterMs)
+   * for await (const piece of answer) if (!(await work.add(piece.tokens))) break
+   * await work.close()
+   */
+  open(key: Key | KeysByName, options?: OpenOptions): Promise<Hold<Awaitable<boolean>, 'later'>>
   stats(): SharedStats
   /** The `n` servers and hash slots that this process calls most, and the `n` keys that cause it for each. Default 10. */
   shards(n?: number): ShardLoads

@@ -6,7 +6,8 @@ import { publishDenial } from '../decision/diagnostics.js'
 import { type HotKeys, TopLists } from '../decision/hot-keys.js'
 import { holdsPermits, isPermit } from '../decision/permit.js'
 import { ChargedReservation, type Reservation, type Settling, TAKE, uncharged, WAIT } from '../decision/reservation.js'
-import { closedError, PolicyError } from '../errors.js'
+import { closedError } from '../errors.js'
+import type { Hold, OpenOptions } from '../holds/hold.js'
 import { keysUnder, ownKey } from '../key.js'
 import type { BoundKey, Key, WaitOptions } from '../limiter.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
@@ -17,6 +18,7 @@ import type { Duration } from '../time/duration.js'
 import { bookedBy, canComeBack, decisionOf, newOperationId, type Operation, takenBy } from './backend.js'
 import { CallGuard, type CallPlaces } from './calls/call-guard.js'
 import type { ShardLoads } from './calls/shard-load.js'
+import { SharedHolds } from './holds/shared-holds.js'
 import { KeyChanges } from './key-changes.js'
 import { LateAnswers } from './leases/late-answers.js'
 import type { ForgottenTokens } from './leases/lease-table.js'
@@ -90,6 +92,7 @@ export class StoreLimiter extends QueuedLimiter implements SharedLimiter, Settli
   private readonly decisions: DecisionStats
   private readonly reservations: Reservations
   private readonly waiting: SharedWaiting
+  private readonly holds: SharedHolds
   private readonly changes: KeyChanges
   private readonly account: OutageAccount
   private readonly share: LocalShare
@@ -112,6 +115,8 @@ export class StoreLimiter extends QueuedLimiter implements SharedLimiter, Settli
     this.waiting = new SharedWaiting(this.reservations, clock, maxWaiting)
     this.changes = new KeyChanges(this.inForce, this.waiting)
     this.decisions = new DecisionStats(hotKeys)
+    const record = (key: Key, cost: number, decision: Decision): Decision => this.record(key, cost, decision)
+    this.holds = new SharedHolds({ inForce: this.inForce, waiting: this.waiting, clock, record })
     this.guard = guard
     this.share = share
     this.late = late
@@ -196,9 +201,9 @@ export class StoreLimiter extends QueuedLimiter implements SharedLimiter, Settli
     return new LaterReservation(decision, allowed, waitMs, tokens, isHeld ? account : undefined)
   }
 
-  /** Not among the verbs of a shared limiter: says so to those who call it without types. */
-  open(): never {
-    throw new PolicyError('OPTION_INVALID', 'open', this.policy.name, 'is of limiters in memory: over a store use reserve() and settle()')
+  async open(key: Key, options: OpenOptions = {}): Promise<Hold<Awaitable<boolean>, 'later'>> {
+    this.checkOpen()
+    return this.holds.begin(ownKey(key), options)
   }
 
   async refund(key: Key, tokens: number): Promise<Decision> {
@@ -275,6 +280,7 @@ export class StoreLimiter extends QueuedLimiter implements SharedLimiter, Settli
     closeQueueOf(this)
     this.isClosed = true
     this.waiting.close()
+    this.holds.close()
     this.parts.leases?.close()
     this.account.close()
     this.parts.outage.close()

@@ -3,7 +3,7 @@ import type { Policy } from '../policy/policy.js'
 import { DEEPEST_DEBT_BURSTS, emissionOf, FURTHEST_US } from '../policy/policy-numbers.js'
 import type { CallerSignal } from '../shared/backend.js'
 import type { EncodingName, PolicyEncoding } from '../shared/steps/policy-encoding.js'
-import type { KeyState, ScriptAnswer, ScriptLease, ScriptRequest, ScriptVerb } from '../shared/steps/script-call.js'
+import type { KeyState, ScriptAnswer, ScriptHeld, ScriptLease, ScriptRequest, ScriptVerb } from '../shared/steps/script-call.js'
 import type { ScriptCalls } from '../shared/steps/step-backend.js'
 import type { CasStep, CasStepped } from './cas-store.js'
 import { KeySession } from './key-session.js'
@@ -62,6 +62,10 @@ export class StoreSteps implements ScriptCalls {
     return { nowUs: Math.max(...outcome.steps.map(({ nowUs }) => nowUs)), states }
   }
 
+  hold(): Promise<ScriptHeld> {
+    return Promise.reject(new NoSteps('holds are swapped'))
+  }
+
   async lease(
     encoding: PolicyEncoding,
     key: string,
@@ -80,7 +84,7 @@ export class StoreSteps implements ScriptCalls {
     const before = step.pace > 0 ? (done > 0 ? debt - done * step.unit : Math.max(debt, step.lent)) : isClosed ? step.cap : debt - done
     const { untilFreeUs, untilNewUs, blockedUs } = timesOf(step, stepped, debt, least)
     const endUs = step.pace > 0 || isClosed ? 0 : state.at + step.unit - nowUs
-    return { nowUs, availableNow: done, availableLater: 0, debt: before, blockedUs, untilFreeUs, untilNewUs, laterUs: 0, endUs }
+    return { nowUs, availableNow: done, availableLater: 0, debt: before, blockedUs, untilFreeUs, untilNewUs, laterUs: 0, endUs, held: 0 }
   }
 
   private keyOf({ encoding, key }: ScriptRequest): string {
@@ -158,9 +162,9 @@ function timesOf(
   { nowUs, state }: CasStepped,
   debt: number,
   amount: number,
-): Pick<KeyState, 'debt' | 'blockedUs' | 'untilFreeUs' | 'untilNewUs' | 'waitUs'> {
+): Pick<KeyState, 'debt' | 'blockedUs' | 'untilFreeUs' | 'untilNewUs' | 'waitUs' | 'held'> {
   const blockedUs = Math.max(0, state.blocked - nowUs)
-  if (pace > 0) return { debt, blockedUs, untilFreeUs: 0, untilNewUs: 0, waitUs: 0 }
+  if (pace > 0) return { debt, blockedUs, untilFreeUs: 0, untilNewUs: 0, waitUs: 0, held: 0 }
   const closedUs = Math.max(0, state.at - nowUs)
   const leftUs = state.at + state.unit - nowUs
   const fits = debt + amount <= cap
@@ -170,5 +174,6 @@ function timesOf(
     untilFreeUs: fits ? closedUs : leftUs,
     untilNewUs: debt === 0 ? closedUs : leftUs,
     waitUs: closedUs,
+    held: 0,
   }
 }

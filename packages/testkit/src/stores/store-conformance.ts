@@ -6,9 +6,9 @@ type Part = NonNullable<ConformanceChoice['shared']>[number]
 type AlgorithmName = NonNullable<ConformanceChoice['algorithms']>[number]
 
 /** Not `table` and `statsAndEvents`: a store has no table that fills, but that of a primary process. */
-const PARTS: readonly Part[] = ['verbs', 'blocks', 'budget', 'time', 'misuse', 'reserving', 'denialEvents', 'updates', 'waiting']
+const PARTS: readonly Part[] = ['verbs', 'blocks', 'budget', 'time', 'misuse', 'reserving', 'denialEvents', 'updates', 'waiting', 'holds']
 /** Of algorithms that are asked less: what differs by the store. */
-const FEWER: readonly Part[] = ['verbs', 'budget', 'updates']
+const FEWER: readonly Part[] = ['verbs', 'budget', 'updates', 'holds']
 const ALL: readonly AlgorithmName[] = ['token bucket', 'gcra', 'sliding log', 'fixed window', 'sliding window', 'all-of']
 
 /** How a store is examined. */
@@ -62,7 +62,7 @@ export function conformanceOverStore(name: string, make: MakeOver, exam: StoreEx
   if (!IS_LONG_RUN) {
     exact(inShortRun, FEWER, { furthestBackMs: 0 })
     exact([inShortRun[0]], ['waiting'])
-    leased(['fixed window'], ['updates', 'denialEvents'])
+    leased(['fixed window'], ['updates', 'denialEvents', 'holds'])
     return
   }
   exact(whole, [...PARTS, 'keys'])

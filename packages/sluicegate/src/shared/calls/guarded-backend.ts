@@ -2,7 +2,7 @@ import { holdsPermits } from '../../decision/permit.js'
 import { keysUnder } from '../../key.js'
 import type { Grant } from '../../lease/grant.js'
 import type { Policy } from '../../policy/policy.js'
-import { type Answer, type Backend, bookedBy, firstKeyOf, giveAllBack, type LeaseRequest, type Operation } from '../backend.js'
+import { type Answer, type Backend, bookedBy, firstKeyOf, giveAllBack, type HoldOperation, type LeaseRequest, type Operation } from '../backend.js'
 import type { CallEnds, CallGuard } from './call-guard.js'
 
 const SENT: Answer = { done: true }
@@ -36,8 +36,7 @@ export class GuardedBackend implements Backend {
       return Promise.resolve(SENT)
     }
     keysUnder(this.policy, operation.key)
-    const isCharge = verb === 'take' || verb === 'reserve'
-    const call = guard.begin<Answer>(firstKeyOf(operation.key), isCharge ? this.endsOf(operation) : NO_ENDS)
+    const call = guard.begin<Answer>(firstKeyOf(operation.key), this.endsOf(operation))
     if (call.isOver) return call.promise
     try {
       const answer = backend.execute(operation, call)
@@ -60,13 +59,22 @@ export class GuardedBackend implements Backend {
     return call.promise
   }
 
-  private endsOf(operation: ChargingOperation): CallEnds<Answer> {
+  private endsOf(operation: Operation): CallEnds<Answer> {
+    if (operation.verb === 'hold' && operation.before === undefined) return { late: (answer) => this.unhold(operation, answer) }
+    if (operation.verb !== 'take' && operation.verb !== 'reserve') return NO_ENDS
     return {
       late: (answer) => this.undo(operation, answer),
       inTime: ({ done }) => {
         if (done) this.guard.counts.charged += operation.cost
       },
     }
+  }
+
+  /** Nobody knows of what a late step has opened. */
+  private unhold(operation: HoldOperation, { done, hold }: Answer): void {
+    if (!done || hold === undefined || operation.record !== undefined) return
+    const closing: HoldOperation = { ...operation, before: hold, spent: 0, hold: 0, want: 0, least: 0, isDebt: true }
+    this.backend.execute(closing).catch(() => undefined)
   }
 
   private undo(operation: ChargingOperation, answer: Answer): void {

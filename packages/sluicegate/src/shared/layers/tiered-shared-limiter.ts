@@ -3,6 +3,7 @@ import { type Awaitable, ignore, type When } from '../../awaitable.js'
 import type { Decision } from '../../decision/decision.js'
 import type { HotKeys } from '../../decision/hot-keys.js'
 import { type Reservation, TAKE, WAIT } from '../../decision/reservation.js'
+import type { Hold, OpenOptions } from '../../holds/hold.js'
 import { FollowingWaits } from '../../layers/following-waits.js'
 import { Layer, settling } from '../../layers/layer.js'
 import { type Override, OverrideTiers } from '../../layers/override-map.js'
@@ -107,6 +108,11 @@ export class TieredSharedLimiter<Answer extends Decision> extends Layer<Answer> 
 
   async reserve(key: Key, cost: number, options?: ReserveOptions): Promise<Reservation<'later'>> {
     return (await this.fresh(key)).reserve(key, cost, options)
+  }
+
+  /** A hold stays with the account that it was opened in, whatever the key's policy is by then. */
+  override async open(key: Key, options?: OpenOptions): Promise<Hold<Awaitable<boolean>, 'later'>> {
+    return (await this.fresh(key)).open(key, options)
   }
 
   async refund(key: Key, tokens: number): Promise<Decision> {

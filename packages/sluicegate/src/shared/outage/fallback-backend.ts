@@ -43,6 +43,10 @@ export class FallbackBackend implements Backend {
     return this.outage.take(key, cost, this.pausedMs(key))
   }
 
+  foreseenWithout(key: Key, cost: number): Decision {
+    return this.outage.peek(key, cost, this.pausedMs(key))
+  }
+
   waitWithout(request: WaitRequest): Promise<Decision> {
     return this.outage.wait(request, this.pausedMs(request.key))
   }

@@ -91,6 +91,18 @@ export class Outage {
     return this.local === undefined ? this.flat(cost, pausedMs) : this.asOutage(this.local.peek(key, cost), cost, pausedMs)
   }
 
+  /** Counts what was spent without being asked for, to be charged later. */
+  owe(key: Key, tokens: number): void {
+    if (this.isClosed) return
+    this.begin()
+    const { local } = this
+    if (local === undefined) this.pass(key, tokens)
+    else {
+      remember(local, key, tokens)
+      this.used.add(key)
+    }
+  }
+
   /** Waits for the share of the budget. Answers at once where there is no share, or the cost can never pass. */
   async wait({ key, cost, maxWaitMs, signal }: WaitRequest, pausedMs: number): Promise<Decision> {
     signal?.throwIfAborted()
@@ -235,7 +247,7 @@ function partsOf(policy: Policy): readonly Policy[] {
   return policy.policies ?? [policy]
 }
 
-function remember(counts: Limiter, key: string, tokens: number): void {
+function remember(counts: Limiter, key: Key, tokens: number): void {
   try {
     counts.penalize(key, tokens)
   } catch (error) {

@@ -11,6 +11,8 @@ export interface PolicyEncoding {
   readonly policy: Policy
   /** The length of a lease in microseconds, 0 where it is not leased. */
   readonly leaseUs: number
+  /** More tokens than a key can owe count as that many. */
+  readonly mostTokens: number
   /** The amount that `tokens` are in the script's unit. */
   amountOf(tokens: number): number
   /** Its numbers, joined by spaces, for a time in microseconds since the Unix epoch. */
@@ -59,13 +61,13 @@ function rateEncoding(policy: Policy, leaseUs: number): PolicyEncoding {
   const { unitsPerToken, unitsPerUs, capacity } = emissionOf(policy)
   const numbers = [unitsPerToken, unitsPerUs, capacity - leaseUs * unitsPerUs, capacity].join(' ')
   const terms = new RateDecoder(policy)
-  // More tokens than a key can owe count as that many.
-  const most = DEEPEST_DEBT_BURSTS * policy.burst + 1
+  const mostTokens = DEEPEST_DEBT_BURSTS * policy.burst + 1
   return {
     name: 'rate',
     policy,
     leaseUs,
-    amountOf: (tokens) => Math.min(tokens, most) * unitsPerToken,
+    mostTokens,
+    amountOf: (tokens) => Math.min(tokens, mostTokens) * unitsPerToken,
     numbersAt: () => numbers,
     termsOf: () => terms,
   }
@@ -93,7 +95,8 @@ function calendarEncoding(policy: Policy, calendar: Calendar, leaseUs: number): 
 }
 
 function countEncoding(name: EncodingName, policy: Policy, leaseUs: number, numbersAt: (us: number) => string): PolicyEncoding {
-  return { name, policy, leaseUs, amountOf: (tokens) => tokens, numbersAt, termsOf: (times) => new CountDecoder(policy, times) }
+  const mostTokens = DEEPEST_DEBT_BURSTS * policy.limit + 1
+  return { name, policy, leaseUs, mostTokens, amountOf: (tokens) => tokens, numbersAt, termsOf: (times) => new CountDecoder(policy, times) }
 }
 
 function usOf({ windowMs }: Policy): number {

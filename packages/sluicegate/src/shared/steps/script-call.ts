@@ -3,9 +3,30 @@ import type { CountTimes } from '../../decision/decision-decoder.js'
 import { StoreError } from '../../errors.js'
 import type { Grant } from '../../lease/grant.js'
 import { emissionOf } from '../../policy/policy-numbers.js'
+import type { HoldOperation } from '../backend.js'
 import type { PolicyEncoding, PolicyEncodings } from './policy-encoding.js'
 
 export type ScriptVerb = 'take' | 'peek' | 'refund' | 'penalize' | 'block' | 'reset' | 'reserve' | 'giveBack' | 'release' | 'heartbeat'
+
+/** A step of a hold in a script, see `lua/scripts/hold.lua`. */
+export interface ScriptHold {
+  readonly encodings: readonly PolicyEncoding[]
+  readonly keys: readonly string[]
+  readonly operation: HoldOperation
+}
+
+/** The answer to it. */
+export interface ScriptHeld extends ScriptAnswer {
+  readonly nowUs: number
+  readonly done: boolean
+  readonly rest: number
+  readonly granted: number
+  /** When it ends, on the server's clock; 0 where nothing is held. */
+  readonly endUs: number
+  readonly over: number
+  readonly used: number
+  readonly fault: 'unknown' | 'closed' | undefined
+}
 
 /** A request about the key of one policy. */
 export interface ScriptRequest {
@@ -40,6 +61,8 @@ export interface KeyState {
   readonly untilFreeUs: number
   readonly untilNewUs: number
   readonly waitUs: number
+  /** Tokens that are held of it; then the times are of rates, too. */
+  readonly held: number
 }
 
 export interface ScriptAnswer {
@@ -60,13 +83,16 @@ const LEASE_FIELDS = [
   'untilNewUs',
   'laterUs',
   'endUs',
+  'held',
 ] as const
 
 /** The answer to a lease. */
 export type ScriptLease = Readonly<Record<(typeof LEASE_FIELDS)[number], number>>
 
-const ANSWERS = 6
+const ANSWERS = 7
+const HOLD_ANSWERS = 7
 const TAKE_ANSWERS = 3
+const HOLD_FAULTS = [undefined, 'unknown', 'closed'] as const
 
 /**
  * Decodes the reply to `count` requests: all fields of `lua/steps/parts.lua`, or the few of `lua/steps/*-take.lua` for an ordinary take.
@@ -87,9 +113,19 @@ export function answerIn(reply: unknown, count: number): ScriptAnswer {
       untilFreeUs: Number(reply[at + 3]),
       untilNewUs: Number(reply[at + 4]),
       waitUs: Number(reply[at + 5]),
+      held: Number(reply[at + 6]),
     })
   }
   return { nowUs: Number(reply[0]), states }
+}
+
+/** @throws {StoreError} `OUTAGE` for a reply that `lua/scripts/hold.lua` does not give. */
+export function heldIn(reply: unknown, count: number): ScriptHeld {
+  const at = 1 + ANSWERS * count
+  if (!Array.isArray(reply) || reply.length !== at + HOLD_ANSWERS) throw notUnderstood(reply)
+  const { states, nowUs = 0 } = answerIn(reply.slice(0, at), count)
+  const [done, rest, granted, endUs, over, used, fault] = reply.slice(at).map(Number) as [number, number, number, number, number, number, 0]
+  return { states, nowUs, done: done === 1, rest, granted, endUs, over, used, fault: HOLD_FAULTS[fault] }
 }
 
 /** A negative debt means denied: nothing was spent. */
@@ -104,13 +140,15 @@ function taken(debt: unknown, reply: unknown, untilFreeUs: unknown = 0, untilNew
     untilFreeUs: Number(untilFreeUs),
     untilNewUs: Number(untilNewUs),
     waitUs: 0,
+    held: 0,
   }
 }
 
 /** @throws {StoreError} `OUTAGE` for a reply that `lua/scripts/lease.lua` does not give. */
 export function leaseIn(reply: unknown): ScriptLease {
-  if (!Array.isArray(reply) || reply.length !== LEASE_FIELDS.length) throw notUnderstood(reply)
-  return Object.fromEntries(LEASE_FIELDS.map((field, i) => [field, Number(reply[i])])) as ScriptLease
+  // The fast path, of a key of which nothing is held, says nothing of that.
+  if (!Array.isArray(reply) || reply.length < LEASE_FIELDS.length - 1) throw notUnderstood(reply)
+  return Object.fromEntries(LEASE_FIELDS.map((field, i) => [field, Number(reply[i] ?? 0)])) as ScriptLease
 }
 
 export function notUnderstood(reply: unknown): StoreError {
@@ -133,7 +171,27 @@ function partDecision(verb: ScriptVerb, encoding: PolicyEncoding, state: KeyStat
   const terms = encoding.termsOf(timesIn(state))
   const seenCost = verb === 'take' || verb === 'peek' || (verb === 'reserve' && !done) ? cost : 1
   const decision = verb === 'take' && done ? terms.allowed(debt) : terms.foreseen(debt, seenCost, Math.ceil(blockedUs / 1000))
-  return { ...decision, source: 'store' }
+  return { ...(state.held > 0 ? besideHolds(decision, state, verb === 'take' && done) : decision), source: 'store' }
+}
+
+/** With what is held counted as spent. */
+function besideHolds(decision: Decision, { held, blockedUs, untilFreeUs, untilNewUs }: KeyState, isTaken: boolean): Decision {
+  const untilMs = isTaken ? 0 : Math.ceil(Math.max(blockedUs, untilFreeUs) / 1000)
+  const retryAfterMs = decision.retryAfterMs === Number.POSITIVE_INFINITY ? decision.retryAfterMs : untilMs
+  const resetAfterMs = Math.max(decision.resetAfterMs, Math.ceil(untilNewUs / 1000), untilMs)
+  return { ...decision, allowed: retryAfterMs === 0, remaining: Math.max(0, decision.remaining - held), retryAfterMs, resetAfterMs }
+}
+
+/** The decision in the answer to a step of a hold: of one that was done as after a take, else as of a peek for what it lacks. */
+export function heldDecision({ encodings, isAllOf }: PolicyEncodings, { done, states }: ScriptHeld, cost: number): Decision {
+  const parts = encodings.map((encoding, i) => {
+    const state = states[i] as KeyState
+    if (done) return partDecision('take', encoding, { ...state, done }, 1)
+    const blockMs = Math.ceil(state.blockedUs / 1000)
+    const foreseen = encoding.termsOf(timesIn(state)).foreseen(state.debt, cost, blockMs)
+    return { ...besideHolds(foreseen, state, false), source: 'store' as const }
+  })
+  return isAllOf ? combined(parts) : (parts[0] as Decision)
 }
 
 /** Microseconds until reserved tokens may be spent. */
@@ -157,10 +215,10 @@ export function grantsOf(encoding: PolicyEncoding, leaseUs: number): GrantOf {
 function rateGrants({ policy }: PolicyEncoding, leaseUs: number): GrantOf {
   const { unitsPerToken, unitsPerUs, capacity } = emissionOf(policy)
   const conformsUs = (units: number): number => Math.max(0, Math.ceil((units - capacity) / unitsPerUs))
-  return ({ nowUs, availableNow, availableLater, debt, blockedUs }, least) => {
+  return ({ nowUs, availableNow, availableLater, debt, blockedUs, held, untilFreeUs: besideUs }, least) => {
     const after = debt + (availableNow + availableLater) * unitsPerToken
     const beginUs = (token: number): number => (token < availableNow ? 0 : conformsUs(debt + (token + 1) * unitsPerToken))
-    const untilFreeFor = (tokens: number): number => conformsUs(after + tokens * unitsPerToken)
+    const untilFreeFor = (tokens: number): number => Math.max(conformsUs(after + tokens * unitsPerToken), tokens >= least ? besideUs : 0)
     const untilFreeUs = untilFreeFor(least)
     return {
       availableNow,
@@ -172,7 +230,7 @@ function rateGrants({ policy }: PolicyEncoding, leaseUs: number): GrantOf {
       untilFreeUs,
       untilFreeFor,
       blockedUs,
-      remaining: Math.max(0, Math.floor((capacity - after) / unitsPerToken)),
+      remaining: Math.max(0, Math.floor((capacity - after) / unitsPerToken) - held),
       untilNewUs: Math.ceil(after / unitsPerUs),
     }
   }
@@ -180,7 +238,7 @@ function rateGrants({ policy }: PolicyEncoding, leaseUs: number): GrantOf {
 
 /** With a window, tokens may be spent for the length of a lease, but not after the window's end. */
 function windowGrants({ policy: { limit } }: PolicyEncoding, leaseUs: number): GrantOf {
-  return ({ nowUs, availableNow, availableLater, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs }, least) => {
+  return ({ nowUs, availableNow, availableLater, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs, held }, least) => {
     const beginUs = (token: number): number => (token < availableNow ? 0 : laterUs)
     return {
       availableNow,
@@ -193,7 +251,7 @@ function windowGrants({ policy: { limit } }: PolicyEncoding, leaseUs: number): G
       // In a fixed window every cost waits for its end; elsewhere a larger cost waits as long, or longer.
       untilFreeFor: (tokens) => (tokens === least || (tokens > least && untilFreeUs > 0) ? untilFreeUs : undefined),
       blockedUs,
-      remaining: Math.max(0, limit - debt - availableNow - availableLater),
+      remaining: Math.max(0, limit - debt - availableNow - availableLater - held),
       untilNewUs,
     }
   }

@@ -8,19 +8,22 @@ import {
   type Booked,
   type CallerSignal,
   type GiveBackOperation,
+  type HoldOperation,
   isGranted,
   type LeaseRequest,
   newOperationId,
   type Operation,
-  withoutHolds,
 } from '../backend.js'
 import type { PolicyEncoding, PolicyEncodings } from './policy-encoding.js'
 import {
   decisionFrom,
   type GrantOf,
   grantsOf,
+  heldDecision,
   type KeyState,
   type ScriptAnswer,
+  type ScriptHeld,
+  type ScriptHold,
   type ScriptLease,
   type ScriptRequest,
   type ScriptVerb,
@@ -34,6 +37,8 @@ const ANY_US = Number.MAX_SAFE_INTEGER
 export interface ScriptCalls {
   /** Changes the state of all keys or of none. */
   ask(verb: ScriptVerb, requests: readonly ScriptRequest[], signal?: CallerSignal): Promise<ScriptAnswer>
+  /** One step of a hold, on all keys or on none. */
+  hold(step: ScriptHold, signal?: CallerSignal): Promise<ScriptHeld>
   lease(encoding: PolicyEncoding, key: string, want: number, horizonUs: number, least: number, signal?: CallerSignal): Promise<ScriptLease>
 }
 
@@ -103,7 +108,7 @@ export class StepBackend implements Backend {
       case 'heartbeat':
         return this.held(operation.verb, operation, signal)
       case 'hold':
-        return Promise.reject(withoutHolds('the store'))
+        return this.moved(operation, signal)
     }
   }
 
@@ -117,6 +122,16 @@ export class StepBackend implements Backend {
     return this.store
       .ask(verb, this.requests(key, tokens, id), signal)
       .then(({ states }) => ({ done: allDone(states), decision: decisionFrom(verb, this.policies, states, tokens) }))
+  }
+
+  private async moved(operation: HoldOperation, signal: CallerSignal | undefined): Promise<Answer> {
+    const { encodings } = this.policies
+    const { hold, spent, least, record } = operation
+    const held = await this.store.hold({ encodings, keys: keysFor(encodings.length, operation.key), operation }, signal)
+    const { done, rest, granted, endUs, nowUs, over, used, fault } = held
+    const decision = heldDecision(this.policies, held, Math.max(hold === 'rest' ? 0 : hold, spent, least, 1))
+    const forUs = Math.max(0, endUs - nowUs)
+    return { done, decision, hold: { rest, granted, forUs, over, used: record && used, fault, state: endUs } }
   }
 
   private async charge(key: Key, tokens: readonly number[], signal: CallerSignal | undefined): Promise<Answer> {

@@ -41,6 +41,7 @@ export interface Wait {
   /** The reading at which it stops waiting. */
   readonly untilMs: number
   readonly arrival: number
+  readonly asksOn: boolean
 }
 
 /** How a wait ended: its answer, and what was charged at the backend for it. */
@@ -148,12 +149,12 @@ export class SharedWaiting {
     this.maxWaiting = maxWaiting
   }
 
-  /** {@link Limiter.wait} */
-  async wait(key: Key, options: WaitOptions = {}): Promise<Waited> {
+  /** {@link Limiter.wait}. @param asksOn whatever the backend says of when it would pass: a hold may be closed any time. */
+  async wait(key: Key, options: WaitOptions = {}, asksOn = false): Promise<Waited> {
     const request = checkedWaitRequest(key, options)
     request.signal?.throwIfAborted()
     const untilMs = this.sleepers.nowMs() + (this.waiters < this.maxWaiting ? request.maxWaitMs : 0)
-    const wait = { request, untilMs, arrival: this.arrivals++ }
+    const wait = { request, untilMs, arrival: this.arrivals++, asksOn }
     this.waiters++
     try {
       return await this.turn(wait)
@@ -338,7 +339,7 @@ export class SharedWaiting {
     if (queue.first !== undefined) this.sleepers.wake(queue.first.own)
   }
 
-  private async attempt({ request, untilMs }: Wait): Promise<Attempt> {
+  private async attempt({ request, untilMs, asksOn }: Wait): Promise<Attempt> {
     const { key, cost, signal } = request
     // Of most policies nothing comes back once another reservation came after.
     const freeing = this.reservations.freeing(key)
@@ -358,7 +359,7 @@ export class SharedWaiting {
     }
     const againMs = booked.decision.retryAfterMs
     const stillMs = this.leftMs(untilMs)
-    const isFinal = againMs === Number.POSITIVE_INFINITY || stillMs <= 0 || (againMs > stillMs && !holdsPermits(this.reservations.policy))
+    const isFinal = againMs === Number.POSITIVE_INFINITY || stillMs <= 0 || (againMs > stillMs && !asksOn && !holdsPermits(this.reservations.policy))
     if (isFinal) return { answer: this.reservations.refuse(booked.decision) }
     return { denied: { atMs: this.sleepers.nowMs() + againMs } }
   }

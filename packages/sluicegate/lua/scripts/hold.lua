@@ -1,0 +1,162 @@
+--- Moves the hold of work whose cost is known afterwards, on all its keys or on none: HoldOperation of src/shared/backend.ts.
+--
+-- KEYS   for each policy its key; then, where the hold has a record, the key of that; all in one hash slot
+-- ARGV   the step; then for each policy its encoding, numbers, and request as in steps/parts.lua
+--        step      "<ttl> <hold> <want> <least> <debt> <call> <most> <total> <spent>": the time to live in microseconds; what is held afterwards, -1
+--                  for what is left; tokens to grant, and the fewest; 1 where what is spent is charged whatever is free; the number of the call,
+--                  -1 without a record; the most that it may cost, and what it cost in all, each -1 where nothing is said; what it spent
+--        request   "<spent> 0 <end> <held> <granted>" in tokens, with how the hold stood; "<spent>" where it opens, or has a record
+-- reply  as of several policies in steps/parts.lua; then 1 where it was done; what is held that is not granted; what is granted; when it ends; what was
+--        charged beyond the policy, with a record in all; with a record what was spent in all, else 0; and 0, or why nothing was done: 1 there is no
+--        such hold, 2 it is closed
+-- record "<call> <closed> <done> <held> <granted> <end> <over> <used> <ttl> <debt> <most>", as the last call left it. It outlives the hold by one ttl
+
+local SLOTS = 8
+local UNKNOWN, CLOSED = 1, 2
+local RECORD = { 'call', 'closed', 'done', 'held', 'granted', 'us', 'over', 'used', 'ttlUs', 'debt', 'most' }
+
+local function numbersIn(text)
+  local numbers = {}
+  for number in string.gmatch(text, '%S+') do numbers[#numbers + 1] = tonumber(number) end
+  return unpack(numbers)
+end
+
+local ttlUs, hold, want, least, debt, call, most, total, spent = numbersIn(ARGV[1])
+local parts = {}
+for i = 2, #ARGV, 3 do
+  local at = #parts + 1
+  parts[at] = partOf(ARGV[i], KEYS[at], ARGV[i + 1], ARGV[i + 2])
+end
+local recordKey = KEYS[#parts + 1]
+
+--- The hold as the last call left it.
+local known = { call = -1, closed = 0, done = 0, held = 0, granted = 0, us = 0, over = 0, used = 0, ttlUs = ttlUs, debt = debt, most = most }
+local hasBefore = false
+
+local function readRecord()
+  local text = recordKey and redis.call('GET', recordKey)
+  if not text then return false end
+  local values = { numbersIn(text) }
+  for i, name in ipairs(RECORD) do known[name] = values[i] end
+  ttlUs, most = known.ttlUs, known.most
+  if hold ~= 0 then debt = known.debt end
+  hasBefore = true
+  return true
+end
+
+local function writeRecord()
+  if not recordKey then return end
+  local texts = {}
+  for i, name in ipairs(RECORD) do texts[i] = known[name] < 0 and '-1' or whole(known[name]) end
+  redis.call('SET', recordKey, table.concat(texts, ' '), 'PXAT', endMs(math.max(known.us - now, 0) + ttlUs))
+end
+
+--- What is there of the hold. One that has ended is free, and what was granted of it has been charged.
+local function readOwn(part, spentBy)
+  local before = hasBefore and known or part.before
+  part.spent, part.own, part.sure = math.min(spentBy, DEEPEST_DEBT_BURSTS * part.encoding.whole(part) + 1), 0, 0
+  if not before then return end
+  if before.us <= now then
+    part.spent = math.max(part.spent - before.granted, 0)
+    return
+  end
+  part.sure = before.granted
+  for _, slot in ipairs(part.slots) do
+    if slot.us == before.us then
+      part.ownUs, part.ownHeld, part.ownGranted = slot.us, math.min(slot.held, before.held), math.min(slot.granted, before.granted)
+      part.own = part.ownHeld + part.ownGranted
+    end
+  end
+end
+
+--- What is held afterwards, and granted of it; nil where there is no room.
+local function planned()
+  local kept, room = nil, math.huge
+  for _, part in ipairs(parts) do
+    local left = hold >= 0 and hold or math.max(part.own - part.spent, 0)
+    kept = math.min(kept or left, left)
+  end
+  for _, part in ipairs(parts) do
+    -- Without what others hold.
+    part.free = math.max(part.own, part.sure, part.encoding.room(part) - part.held + part.own)
+    part.lacks = math.max(part.spent + kept - part.own, 1)
+    if debt == 0 and (part.blockedUs > 0 or part.spent + kept > part.free) then return nil end
+    room = math.min(room, math.max(part.free - part.spent - kept, 0))
+  end
+  local granted = math.min(want, kept + room)
+  if granted < least then
+    for _, part in ipairs(parts) do part.lacks = math.max(part.spent + least - part.own, 1) end
+    return nil
+  end
+  return math.max(kept, granted), granted
+end
+
+local function charged(part)
+  local amount = part.encoding.amountOf(part, part.spent)
+  if amount == 0 then return end
+  local verb = part.encoding.passes(part, amount) and 'take' or 'penalize'
+  if part.encoding.stepped(part, verb, amount, 0) then countElsewhere(part, verb, amount) end
+end
+
+local function slotAfter(us)
+  local widthUs = 2 ^ math.floor(math.log(math.max(SLOTS, ttlUs) / SLOTS) / math.log(2))
+  while 2 * widthUs * SLOTS <= ttlUs do widthUs = 2 * widthUs end
+  while widthUs > 1 and widthUs * SLOTS > ttlUs do widthUs = widthUs / 2 end
+  return ceilDiv(us + ttlUs, widthUs) * widthUs
+end
+
+local function moved(kept, granted)
+  known.us, known.held, known.granted = kept > 0 and slotAfter(now) or 0, kept - granted, granted
+  local over = 0
+  for _, part in ipairs(parts) do
+    over = math.max(over, part.spent - part.free)
+    if part.own > 0 then moveHeld(part, part.ownUs, -part.ownHeld, -part.ownGranted) end
+    moveHeld(part, known.us, known.held, known.granted)
+    charged(part)
+    -- A log writes what is held with its newest request.
+    part.mended = true
+    part.encoding.write(part)
+  end
+  known.over = (recordKey and known.over or 0) + over
+end
+
+local fault = 0
+for _, part in ipairs(parts) do
+  local request = part.more
+  if not part.encoding.read(part) then return redis.error_reply('WINDOW ' .. whole(now)) end
+  local us, held, granted = string.match(request, '^(%d+) (%d+) (%d+)$')
+  if us then part.before = { us = tonumber(us), held = tonumber(held), granted = tonumber(granted) } end
+end
+local isRecorded = readRecord()
+local isAgain = isRecorded and call <= known.call
+if recordKey and call > 0 and not isRecorded then fault = UNKNOWN
+elseif isRecorded and not isAgain and known.closed == 1 then fault = CLOSED end
+
+local isDone = isAgain and known.done == 1
+if fault == 0 and not isAgain then
+  if total >= 0 then spent = math.max(total - known.used, 0) end
+  for _, part in ipairs(parts) do readOwn(part, total >= 0 and spent or part.amount) end
+  local kept, granted
+  local isBeyond = recordKey and most >= 0 and total < 0 and known.used + spent > most
+  if not isBeyond then kept, granted = planned() end
+  isDone = kept ~= nil
+  if isDone then
+    known.used, known.closed = known.used + spent, hold == 0 and 1 or 0
+    moved(kept, granted)
+  end
+  known.call, known.done = call, isDone and 1 or 0
+  -- Of work that may not begin nothing is kept.
+  if isDone or isRecorded then writeRecord() end
+end
+
+local reply = { now }
+for i, part in ipairs(parts) do
+  if not isDone and part.mended then part.encoding.write(part) end
+  local lacks = part.encoding.amountOf(part, part.lacks or 1)
+  replied(reply, i, part, isDone, isDone and part.encoding.amountOf(part, 1) or lacks)
+  if not isDone and part.held == 0 then reply[7 * i - 2] = part.encoding.untilFree(part, lacks) end
+end
+for _, value in ipairs({ isDone and 1 or 0, known.held, known.granted, known.us, known.over, recordKey and known.used or 0, fault }) do
+  reply[#reply + 1] = value
+end
+return reply

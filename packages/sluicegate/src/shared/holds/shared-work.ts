@@ -1,0 +1,322 @@
+import type { Awaitable } from '../../awaitable.js'
+import type { Decision } from '../../decision/decision.js'
+import { checkSpent, type OpenRequest } from '../../holds/hold.js'
+import type { Key } from '../../limiter.js'
+import type { Alert } from '../../waiting/alarm.js'
+import { type Answer, decisionOf, type HoldOperation, type OpenHold } from '../backend.js'
+import { learnedBy, type SharedHolds } from './shared-holds.js'
+
+/** What of a grant is left when the next is asked for. */
+const LOW_SHARE = 0.25
+/** Pieces of so long are granted at once. */
+const AHEAD_US = 2_000_000
+/** For the pace of clocks. */
+const PACE = 0.999
+
+type Step = Pick<HoldOperation, 'verb' | 'key' | 'id' | 'ttlUs' | 'isDebt'>
+
+/**
+ * Work that is open over a store. Of its hold the store grants tokens, which `add` spends here; a step reports what was spent, and is granted more.
+ * There is one step at a time. Pieces that are spent meanwhile are of the same grant, which the step does not lessen.
+ */
+export class SharedWork implements Alert {
+  used = 0
+  over = 0
+  // As an alert: its ttl is over.
+  dueUs = 0
+  order = 0
+  place = -1
+  private readonly holds: SharedHolds
+  private readonly step: Step
+  private readonly request: OpenRequest
+  private readonly beganUs: number
+  /** As the store left it; undefined when nothing is known to be held. */
+  private stood: OpenHold | undefined
+  /** Tokens of the grant, and those of them that were spent since the last report. */
+  private granted = 0
+  private spent = 0
+  /** The answer to a report was lost: the store charges all of the grant when it ends. */
+  private isLost = false
+  /** When the grant ends. */
+  private untilUs = Number.NEGATIVE_INFINITY
+  private lastUs: number
+  /** Free at the store as of its last answer. */
+  private free = 0
+  /** What was refused: the work would have cost as much more. */
+  private missed = 0
+  /** Spent as debt in an outage. */
+  private owed = 0
+  private isClosed = false
+  private renewal: Promise<unknown> | undefined
+  private pending: Promise<boolean> | undefined
+  /** Ends a wait when the work closes. */
+  private closing: AbortController | undefined
+
+  constructor(holds: SharedHolds, step: Step, request: OpenRequest) {
+    this.holds = holds
+    this.step = step
+    this.request = request
+    this.beganUs = holds.ticker.read()
+    this.lastUs = this.beganUs
+    holds.open.add(this)
+    holds.alarm.set(this, this.beganUs + request.ttlUs, step.id)
+  }
+
+  get held(): number {
+    if (this.isClosed || this.holds.ticker.read() >= this.untilUs) return 0
+    return (this.stood?.rest ?? 0) + this.granted - this.spent
+  }
+
+  /** Tokens that it may spend without waiting, as far as is known. */
+  affordable(): number {
+    if (this.isClosed) return 0
+    return Math.min(this.request.most - this.used, this.held + this.free)
+  }
+
+  add(cost: number): Awaitable<boolean> {
+    checkSpent(cost)
+    if (this.isClosed) return false
+    if (this.pending !== undefined) return this.behind(cost)
+    if (cost > this.request.most - this.used) return this.refused(cost)
+    const us = this.holds.ticker.read()
+    if (this.spend(cost, us)) return true
+    const pending = this.grown(cost).finally(() => {
+      if (this.pending === pending) this.pending = undefined
+    })
+    this.pending = pending
+    return pending
+  }
+
+  /** @param cost undefined: what was added counts. */
+  async close(cost: number | undefined): Promise<Decision> {
+    if (cost !== undefined) checkSpent(cost)
+    const { key } = this.step
+    if (this.isClosed) return this.seen()
+    this.isClosed = true
+    this.holds.open.delete(this)
+    this.holds.alarm.clear(this)
+    this.closing?.abort()
+    await Promise.allSettled([this.pending, this.renewal])
+    const missing = Math.max(0, (cost ?? this.used) - this.used)
+    this.holds.learned.add(learnedBy(key), cost ?? this.used + this.missed)
+    this.endIfOver(this.holds.ticker.read())
+    const spent = this.reported() + missing + this.owed
+    this.used += missing
+    if (this.stood === undefined && spent === 0) return this.seen()
+    const answer = await this.holds.answerTo(this.operation({ spent, hold: 0, want: 0, isDebt: true }))
+    this.stood = undefined
+    const { waiting, inForce } = this.holds.parts
+    waiting.released(key)
+    if (answer === undefined) {
+      // What was granted is charged when it ends.
+      if (missing + this.owed > 0) inForce.parts.outage.owe(key, missing + this.owed)
+      return this.seen()
+    }
+    this.over += answer.hold?.over ?? 0
+    return decisionOf(answer)
+  }
+
+  /** Its ttl is over: what is left is free, and it has cost what was added. */
+  ring(nowUs: number): void {
+    const dueUs = this.lastUs + this.request.ttlUs
+    if (dueUs > nowUs || this.pending !== undefined || this.renewal !== undefined) {
+      this.holds.alarm.set(this, Math.max(dueUs, nowUs + this.request.ttlUs / 8), this.step.id)
+      return
+    }
+    this.holds.open.delete(this)
+    void this.given()
+  }
+
+  /** Takes over what the store says. */
+  answered({ done, decision, hold }: Answer, sentUs: number, spent = 0): void {
+    this.free = decision?.remaining ?? 0
+    if (hold === undefined || (!done && hold.state === undefined)) return
+    this.stood = hold
+    this.spent = this.isLost ? 0 : Math.max(0, this.spent - spent)
+    this.isLost = false
+    this.granted = hold.granted
+    this.untilUs = sentUs + hold.forUs * PACE
+  }
+
+  /** Of the grant, if that is enough. */
+  private spend(cost: number, us: number): boolean {
+    this.endIfOver(us)
+    const left = this.granted - this.spent - cost
+    if (left < 0 || us >= this.untilUs) return false
+    this.spent += cost
+    this.used += cost
+    this.lastUs = us
+    if (this.renewal === undefined && this.isDue(left, us)) this.renew(us)
+    return true
+  }
+
+  private isDue(left: number, us: number): boolean {
+    if (this.untilUs - us < this.request.ttlUs) return true
+    return left < this.granted * LOW_SHARE && (this.stood?.rest ?? 0) > 0
+  }
+
+  /** Ahead of need. */
+  private renew(us: number): void {
+    if (this.isOut()) return
+    const left = this.granted - this.spent
+    const renewal = this.moved(Math.max(left, Math.min(this.ahead(us), left + (this.stood?.rest ?? 0))), 0).catch(() => undefined)
+    this.renewal = renewal.finally(() => {
+      this.renewal = undefined
+    })
+  }
+
+  /** Reports what was spent, and has `want` granted, `least` at least. */
+  private async moved(want: number, least: number): Promise<Answer | undefined> {
+    const spent = this.reported()
+    const sentUs = this.holds.ticker.read()
+    const answer = await this.holds.answerTo(this.operation({ spent, hold: 'rest', want, least }))
+    if (answer !== undefined) this.answered(answer, sentUs, spent)
+    else this.lost(spent)
+    return answer
+  }
+
+  private reported(): number {
+    return this.isLost ? 0 : this.spent
+  }
+
+  private operation(moved: Pick<HoldOperation, 'spent' | 'hold' | 'want'> & { readonly least?: number; readonly isDebt?: boolean }): HoldOperation {
+    return { least: 0, ...this.step, before: this.stood, ...moved }
+  }
+
+  /** Nothing is known of the hold: it ends by itself, and what was granted of it is charged then. Until then the rest of the grant may be spent. */
+  private lost(spent: number): void {
+    if (!this.isLost) {
+      this.granted -= spent
+      this.spent -= spent
+    }
+    this.isLost = true
+    this.stood = undefined
+  }
+
+  private endIfOver(us: number): void {
+    if (us < this.untilUs) return
+    this.stood = undefined
+    this.granted = 0
+    this.spent = 0
+    this.isLost = false
+  }
+
+  /** A piece for which the grant is not enough. */
+  private async grown(cost: number): Promise<boolean> {
+    await this.renewal
+    if (this.isClosed) return false
+    const us = this.holds.ticker.read()
+    if (this.spend(cost, us)) return true
+    if (this.isOut()) return this.without(cost)
+    const ahead = Math.min(this.ahead(us), this.request.most - this.used)
+    const answer = await this.moved(Math.max(cost, ahead), cost)
+    if (answer === undefined) return this.without(cost)
+    this.watch()
+    if (answer.done) {
+      this.spent += cost
+      this.used += cost
+      this.lastUs = this.holds.ticker.read()
+      return true
+    }
+    return this.beyond(cost)
+  }
+
+  /** Neither held nor free. */
+  private async beyond(cost: number): Promise<boolean> {
+    const { over } = this.request
+    if (over === 'wait') return this.waited(cost)
+    if (over === 'cut') return this.refused(cost)
+    const spent = this.reported() + cost
+    const sentUs = this.holds.ticker.read()
+    const answer = await this.holds.answerTo(this.operation({ spent, hold: 'rest', want: 0, isDebt: true }))
+    if (answer === undefined) {
+      this.lost(spent - cost)
+      return this.without(cost)
+    }
+    this.answered(answer, sentUs, spent - cost)
+    this.used += cost
+    this.over += answer.hold?.over ?? 0
+    return true
+  }
+
+  /** What is still held is free meanwhile: it waits for the whole piece. */
+  private async waited(cost: number): Promise<boolean> {
+    const { waiting } = this.holds.parts
+    const { key } = this.step
+    await this.given()
+    if (this.isClosed) return false
+    this.closing ??= new AbortController()
+    const options = { cost, maxWait: this.request.ttlUs / 1000, signal: this.closing.signal }
+    try {
+      const { decision } = await waiting.wait(key, options, true)
+      if (!decision.allowed) return this.refused(cost)
+      this.used += cost
+      this.lastUs = this.holds.ticker.read()
+      return true
+    } catch (error) {
+      if (this.isClosed) return false
+      throw error
+    }
+  }
+
+  /** Frees what is held, and reports what was spent of it. */
+  private async given(): Promise<void> {
+    const { stood } = this
+    if (stood === undefined) return
+    const operation = this.operation({ spent: this.reported(), hold: 0, want: 0, isDebt: true })
+    this.stood = undefined
+    this.granted = 0
+    this.spent = 0
+    this.untilUs = Number.NEGATIVE_INFINITY
+    const answer = await this.holds.answerTo(operation).catch(() => undefined)
+    this.free = answer?.decision?.remaining ?? this.free
+    this.holds.parts.waiting.released(this.step.key)
+  }
+
+  /** In an outage the limiter decides about the piece as about a take. */
+  private without(cost: number): boolean {
+    const { allowed } = this.holds.parts.inForce.fallback.without(this.step.key, cost)
+    const isDebt = !allowed && this.request.over === 'finish'
+    if (!allowed && !isDebt) return this.refused(cost)
+    if (isDebt) {
+      this.owed += cost
+      this.over += cost
+    }
+    this.used += cost
+    this.lastUs = this.holds.ticker.read()
+    return true
+  }
+
+  private isOut(): boolean {
+    const { guard } = this.holds.parts.inForce.parts
+    const { key } = this.step
+    return (typeof key === 'string' ? [key] : key).some((own) => guard.pausedMs(own) > 0)
+  }
+
+  /** Tokens for the pieces of the next while, at the pace of those before. */
+  private ahead(us: number): number {
+    const ranUs = Math.max(us - this.beganUs, AHEAD_US / 8)
+    return Math.max(1, Math.ceil((this.used * AHEAD_US) / ranUs))
+  }
+
+  private watch(): void {
+    if (this.place >= 0) return
+    this.holds.open.add(this)
+    this.holds.alarm.set(this, this.holds.ticker.read() + this.request.ttlUs, this.step.id)
+  }
+
+  private refused(cost: number): false {
+    this.missed = Math.max(this.missed, cost)
+    return false
+  }
+
+  /** After the piece that waits. */
+  private async behind(cost: number): Promise<boolean> {
+    await this.pending?.catch(() => undefined)
+    return this.add(cost)
+  }
+
+  private async seen(): Promise<Decision> {
+    return decisionOf(await this.holds.parts.inForce.fallback.execute({ verb: 'peek', key: this.step.key as Key, cost: 1 }))
+  }
+}
