@@ -72,18 +72,25 @@ local function passesBeside(part, amount)
   return part.encoding.passes(part, amount + part.encoding.amountOf(part, part.held))
 end
 
+--- Until an amount passes beside others, whatever of it can never be there at once.
+local function untilFreeBeside(part, amount)
+  if amount > part.encoding.amountOf(part, part.encoding.whole(part)) then return math.huge end
+  return part.encoding.untilFree(part, amount)
+end
+
 --- What an encoding says of its status, with what is held: the soonest time at which enough holds have ended by themselves, and the rest fits.
 local function statusBeside(part, amount)
   local encoding = part.encoding
   local debt, untilFree, untilNew = encoding.status(part, amount)
   if part.held == 0 then return debt, untilFree, untilNew end
   local held = part.held
-  local soonest = encoding.untilFree(part, amount + encoding.amountOf(part, held))
+  local soonest = untilFreeBeside(part, amount + encoding.amountOf(part, held))
   for _, slot in ipairs(part.slots) do
     local us = slot.us - now
     if us >= soonest then break end
     held = held - slot.held
-    soonest = math.min(soonest, math.max(us, encoding.untilFree(part, amount + encoding.amountOf(part, held))))
+    soonest = math.min(soonest, math.max(us, untilFreeBeside(part, amount + encoding.amountOf(part, held))))
   end
-  return debt, soonest, math.max(untilNew, part.slots[#part.slots].us - now)
+  local lastUs = part.slots[#part.slots].us - now
+  return debt, soonest < math.huge and soonest or lastUs, math.max(untilNew, lastUs)
 end

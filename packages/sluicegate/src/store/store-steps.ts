@@ -84,7 +84,7 @@ export class StoreSteps implements ScriptCalls {
     const before = step.pace > 0 ? (done > 0 ? debt - done * step.unit : Math.max(debt, step.lent)) : isClosed ? step.cap : debt - done
     const { untilFreeUs, untilNewUs, blockedUs } = timesOf(step, stepped, debt, least)
     const endUs = step.pace > 0 || isClosed ? 0 : state.at + step.unit - nowUs
-    return { nowUs, availableNow: done, availableLater: 0, debt: before, blockedUs, untilFreeUs, untilNewUs, laterUs: 0, endUs, held: 0 }
+    return { nowUs, availableNow: done, availableLater: 0, debt: before, blockedUs, untilFreeUs, untilNewUs, laterUs: 0, endUs }
   }
 
   private keyOf({ encoding, key }: ScriptRequest): string {
@@ -162,9 +162,9 @@ function timesOf(
   { nowUs, state }: CasStepped,
   debt: number,
   amount: number,
-): Pick<KeyState, 'debt' | 'blockedUs' | 'untilFreeUs' | 'untilNewUs' | 'waitUs' | 'held'> {
+): Pick<KeyState, 'debt' | 'blockedUs' | 'untilFreeUs' | 'untilNewUs' | 'waitUs'> {
   const blockedUs = Math.max(0, state.blocked - nowUs)
-  if (pace > 0) return { debt, blockedUs, untilFreeUs: 0, untilNewUs: 0, waitUs: 0, held: 0 }
+  if (pace > 0) return { debt, blockedUs, untilFreeUs: 0, untilNewUs: 0, waitUs: 0 }
   const closedUs = Math.max(0, state.at - nowUs)
   const leftUs = state.at + state.unit - nowUs
   const fits = debt + amount <= cap
@@ -174,6 +174,5 @@ function timesOf(
     untilFreeUs: fits ? closedUs : leftUs,
     untilNewUs: debt === 0 ? closedUs : leftUs,
     waitUs: closedUs,
-    held: 0,
   }
 }

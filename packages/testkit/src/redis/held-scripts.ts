@@ -1,5 +1,5 @@
 import type { PolicyEncoding } from '../../../sluicegate/dist/shared/steps/policy-encoding.js'
-import type { KeyState, ScriptAnswer, ScriptLease, ScriptRequest, ScriptVerb } from '../../../sluicegate/dist/shared/steps/script-call.js'
+import type { KeyState, ScriptAnswer, ScriptHeld, ScriptLease, ScriptRequest, ScriptVerb } from '../../../sluicegate/dist/shared/steps/script-call.js'
 import type { ScriptCalls } from '../../../sluicegate/dist/shared/steps/step-backend.js'
 
 const STANDING: KeyState = { done: true, debt: 0, blockedUs: 0, untilFreeUs: 0, untilNewUs: 0, waitUs: 0 }
@@ -36,6 +36,11 @@ export class HeldScripts implements ScriptCalls {
       }
       this.asked.push({ verb, requests, answer, fail })
     })
+  }
+
+  /** Never answers. */
+  hold(): Promise<ScriptHeld> {
+    return new Promise(() => undefined)
   }
 
   lease(encoding: PolicyEncoding): Promise<ScriptLease> {

@@ -53,13 +53,13 @@ export class SharedHolds {
     if (waiting.isQueued(key)) return this.refused(key, expected, await this.denied(key, expected))
     const sentUs = this.ticker.read()
     const want = Math.max(1, Math.ceil(expected * FIRST_SHARE))
-    const operation = { ...stepOf(key, newOperationId(), request), spent: 0, hold: expected, want, least: 1 } as const
-    const answer = await this.answerTo(operation)
+    const step = stepOf(key, request)
+    const answer = await this.answerTo({ ...step, spent: 0, hold: expected, want, least: 1 })
     if (answer !== undefined && !answer.done) return this.refused(key, expected, decisionOf(answer))
     const decision = answer === undefined ? this.without(key, expected) : decisionOf(answer)
     if (!decision.allowed) return this.refused(key, expected, decision)
     this.parts.record(key, expected, decision)
-    const work = new SharedWork(this, operation, request)
+    const work = new SharedWork(this, step, request)
     if (answer !== undefined) work.answered(answer, sentUs)
     return new SharedHold(decision, work)
   }
@@ -104,9 +104,11 @@ export class SharedHolds {
 }
 
 /** What all steps of one work have in common. */
-export function stepOf(key: Key, id: number, { ttlUs }: OpenRequest): Pick<HoldOperation, 'verb' | 'key' | 'id' | 'ttlUs' | 'isDebt'> {
+export type HoldStep = Pick<HoldOperation, 'verb' | 'key' | 'id' | 'ttlUs' | 'isDebt'>
+
+function stepOf(key: Key, { ttlUs }: OpenRequest): HoldStep {
   // Half a ttl longer than here, so that an add has to reach the store only when half a ttl has gone by.
-  return { verb: 'hold', key, id, ttlUs: Math.ceil(ttlUs * 1.5), isDebt: false }
+  return { verb: 'hold', key, id: newOperationId(), ttlUs: Math.ceil(ttlUs * 1.5), isDebt: false }
 }
 
 /** Of several levels the last is the narrowest, as a rule. */

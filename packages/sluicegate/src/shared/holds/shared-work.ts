@@ -1,10 +1,9 @@
 import type { Awaitable } from '../../awaitable.js'
 import type { Decision } from '../../decision/decision.js'
 import { checkSpent, type OpenRequest } from '../../holds/hold.js'
-import type { Key } from '../../limiter.js'
 import type { Alert } from '../../waiting/alarm.js'
 import { type Answer, decisionOf, type HoldOperation, type OpenHold } from '../backend.js'
-import { learnedBy, type SharedHolds } from './shared-holds.js'
+import { type HoldStep, learnedBy, type SharedHolds } from './shared-holds.js'
 
 /** What of a grant is left when the next is asked for. */
 const LOW_SHARE = 0.25
@@ -12,8 +11,6 @@ const LOW_SHARE = 0.25
 const AHEAD_US = 2_000_000
 /** For the pace of clocks. */
 const PACE = 0.999
-
-type Step = Pick<HoldOperation, 'verb' | 'key' | 'id' | 'ttlUs' | 'isDebt'>
 
 /**
  * Work that is open over a store. Of its hold the store grants tokens, which `add` spends here; a step reports what was spent, and is granted more.
@@ -27,7 +24,7 @@ export class SharedWork implements Alert {
   order = 0
   place = -1
   private readonly holds: SharedHolds
-  private readonly step: Step
+  private readonly step: HoldStep
   private readonly request: OpenRequest
   private readonly beganUs: number
   /** As the store left it; undefined when nothing is known to be held. */
@@ -52,7 +49,7 @@ export class SharedWork implements Alert {
   /** Ends a wait when the work closes. */
   private closing: AbortController | undefined
 
-  constructor(holds: SharedHolds, step: Step, request: OpenRequest) {
+  constructor(holds: SharedHolds, step: HoldStep, request: OpenRequest) {
     this.holds = holds
     this.step = step
     this.request = request
@@ -130,8 +127,10 @@ export class SharedWork implements Alert {
   /** Takes over what the store says. */
   answered({ done, decision, hold }: Answer, sentUs: number, spent = 0): void {
     this.free = decision?.remaining ?? 0
-    if (hold === undefined || (!done && hold.state === undefined)) return
+    if (hold === undefined) return
     this.stood = hold
+    // Of several keys on several servers some may have moved.
+    if (!done) return
     this.spent = this.isLost ? 0 : Math.max(0, this.spent - spent)
     this.isLost = false
     this.granted = hold.granted
@@ -317,6 +316,6 @@ export class SharedWork implements Alert {
   }
 
   private async seen(): Promise<Decision> {
-    return decisionOf(await this.holds.parts.inForce.fallback.execute({ verb: 'peek', key: this.step.key as Key, cost: 1 }))
+    return decisionOf(await this.holds.parts.inForce.fallback.execute({ verb: 'peek', key: this.step.key, cost: 1 }))
   }
 }

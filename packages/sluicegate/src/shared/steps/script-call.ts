@@ -1,4 +1,4 @@
-import { combined, type Decision } from '../../decision/decision.js'
+import { combined, type Decision, refusal } from '../../decision/decision.js'
 import type { CountTimes } from '../../decision/decision-decoder.js'
 import { StoreError } from '../../errors.js'
 import type { Grant } from '../../lease/grant.js'
@@ -62,7 +62,7 @@ export interface KeyState {
   readonly untilNewUs: number
   readonly waitUs: number
   /** Tokens that are held of it; then the times are of rates, too. */
-  readonly held: number
+  readonly held?: number
 }
 
 export interface ScriptAnswer {
@@ -83,11 +83,10 @@ const LEASE_FIELDS = [
   'untilNewUs',
   'laterUs',
   'endUs',
-  'held',
 ] as const
 
 /** The answer to a lease. */
-export type ScriptLease = Readonly<Record<(typeof LEASE_FIELDS)[number], number>>
+export type ScriptLease = Readonly<Record<(typeof LEASE_FIELDS)[number], number>> & { readonly held?: number }
 
 const ANSWERS = 7
 const HOLD_ANSWERS = 7
@@ -140,15 +139,16 @@ function taken(debt: unknown, reply: unknown, untilFreeUs: unknown = 0, untilNew
     untilFreeUs: Number(untilFreeUs),
     untilNewUs: Number(untilNewUs),
     waitUs: 0,
-    held: 0,
   }
 }
 
 /** @throws {StoreError} `OUTAGE` for a reply that `lua/scripts/lease.lua` does not give. */
 export function leaseIn(reply: unknown): ScriptLease {
   // The fast path, of a key of which nothing is held, says nothing of that.
-  if (!Array.isArray(reply) || reply.length < LEASE_FIELDS.length - 1) throw notUnderstood(reply)
-  return Object.fromEntries(LEASE_FIELDS.map((field, i) => [field, Number(reply[i] ?? 0)])) as ScriptLease
+  const count = LEASE_FIELDS.length
+  if (!Array.isArray(reply) || reply.length < count || reply.length > count + 1) throw notUnderstood(reply)
+  const lease = Object.fromEntries(LEASE_FIELDS.map((field, i) => [field, Number(reply[i])])) as ScriptLease
+  return reply.length > count ? { ...lease, held: Number(reply[count]) } : lease
 }
 
 export function notUnderstood(reply: unknown): StoreError {
@@ -171,11 +171,11 @@ function partDecision(verb: ScriptVerb, encoding: PolicyEncoding, state: KeyStat
   const terms = encoding.termsOf(timesIn(state))
   const seenCost = verb === 'take' || verb === 'peek' || (verb === 'reserve' && !done) ? cost : 1
   const decision = verb === 'take' && done ? terms.allowed(debt) : terms.foreseen(debt, seenCost, Math.ceil(blockedUs / 1000))
-  return { ...(state.held > 0 ? besideHolds(decision, state, verb === 'take' && done) : decision), source: 'store' }
+  return { ...((state.held ?? 0) > 0 ? besideHolds(decision, state, verb === 'take' && done) : decision), source: 'store' }
 }
 
 /** With what is held counted as spent. */
-function besideHolds(decision: Decision, { held, blockedUs, untilFreeUs, untilNewUs }: KeyState, isTaken: boolean): Decision {
+function besideHolds(decision: Decision, { held = 0, blockedUs, untilFreeUs, untilNewUs }: KeyState, isTaken: boolean): Decision {
   const untilMs = isTaken ? 0 : Math.ceil(Math.max(blockedUs, untilFreeUs) / 1000)
   const retryAfterMs = decision.retryAfterMs === Number.POSITIVE_INFINITY ? decision.retryAfterMs : untilMs
   const resetAfterMs = Math.max(decision.resetAfterMs, Math.ceil(untilNewUs / 1000), untilMs)
@@ -191,7 +191,8 @@ export function heldDecision({ encodings, isAllOf }: PolicyEncodings, { done, st
     const foreseen = encoding.termsOf(timesIn(state)).foreseen(state.debt, cost, blockMs)
     return { ...besideHolds(foreseen, state, false), source: 'store' as const }
   })
-  return isAllOf ? combined(parts) : (parts[0] as Decision)
+  const decision = isAllOf ? combined(parts) : (parts[0] as Decision)
+  return done ? decision : refusal(decision)
 }
 
 /** Microseconds until reserved tokens may be spent. */
@@ -215,7 +216,7 @@ export function grantsOf(encoding: PolicyEncoding, leaseUs: number): GrantOf {
 function rateGrants({ policy }: PolicyEncoding, leaseUs: number): GrantOf {
   const { unitsPerToken, unitsPerUs, capacity } = emissionOf(policy)
   const conformsUs = (units: number): number => Math.max(0, Math.ceil((units - capacity) / unitsPerUs))
-  return ({ nowUs, availableNow, availableLater, debt, blockedUs, held, untilFreeUs: besideUs }, least) => {
+  return ({ nowUs, availableNow, availableLater, debt, blockedUs, held = 0, untilFreeUs: besideUs }, least) => {
     const after = debt + (availableNow + availableLater) * unitsPerToken
     const beginUs = (token: number): number => (token < availableNow ? 0 : conformsUs(debt + (token + 1) * unitsPerToken))
     const untilFreeFor = (tokens: number): number => Math.max(conformsUs(after + tokens * unitsPerToken), tokens >= least ? besideUs : 0)
@@ -238,7 +239,7 @@ function rateGrants({ policy }: PolicyEncoding, leaseUs: number): GrantOf {
 
 /** With a window, tokens may be spent for the length of a lease, but not after the window's end. */
 function windowGrants({ policy: { limit } }: PolicyEncoding, leaseUs: number): GrantOf {
-  return ({ nowUs, availableNow, availableLater, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs, held }, least) => {
+  return ({ nowUs, availableNow, availableLater, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs, held = 0 }, least) => {
     const beginUs = (token: number): number => (token < availableNow ? 0 : laterUs)
     return {
       availableNow,

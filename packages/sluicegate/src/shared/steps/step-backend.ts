@@ -131,6 +131,7 @@ export class StepBackend implements Backend {
     const { done, rest, granted, endUs, nowUs, over, used, fault } = held
     const decision = heldDecision(this.policies, held, Math.max(hold === 'rest' ? 0 : hold, spent, least, 1))
     const forUs = Math.max(0, endUs - nowUs)
+    if (!done && record === undefined) return { done, decision }
     return { done, decision, hold: { rest, granted, forUs, over, used: record && used, fault, state: endUs } }
   }
 
