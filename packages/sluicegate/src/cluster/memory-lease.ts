@@ -72,7 +72,7 @@ export function horizonMsFor(policy: Policy, longestMs: number): number {
  * Tokens of a rate that leave a key no less debt than flows back during a lease, together with what it owes: leased tokens arrive when the lease
  * ends. What it owes is known to the token, and counts as one less.
  */
-function tokensForLease(policy: Policy, leaseUs: number, { remaining }: Pick<Decision, 'remaining'>): number {
+export function tokensForLease(policy: Policy, leaseUs: number, { remaining }: Pick<Decision, 'remaining'>): number {
   const { limit, windowMs, burst } = policy
   if (!flowsBack(policy)) return 0
   return Math.max(0, Math.ceil((limit * leaseUs) / (windowMs * 1000)) - Math.max(0, burst - remaining - 1))

@@ -1,6 +1,6 @@
-import { flowsBack, keepRoomForLeases, leasedFrom, type MemoryLease, policyUnderLease, windowEndUs } from '../cluster/memory-lease.js'
+import { flowsBack, keepRoomForLeases, leasedFrom, type MemoryLease, policyUnderLease, tokensForLease, windowEndUs } from '../cluster/memory-lease.js'
 import { partsOf } from '../cluster/owned-policy.js'
-import type { Decision } from '../decision/decision.js'
+import { combined, type Decision, refusal } from '../decision/decision.js'
 import { holdsPermits, type Permit } from '../decision/permit.js'
 import { high, low } from '../memory/fingerprint.js'
 import type { MemoryBooking } from '../memory/memory-bookings.js'
@@ -8,12 +8,14 @@ import type { MemoryLimiter } from '../memory/memory-limiter.js'
 import { newMemoryLimiter } from '../memory/memory-limiters.js'
 import type { Policy } from '../policy/policy.js'
 import { emissionOf } from '../policy/policy-numbers.js'
-import { type Answer, type LeaseRequest, type Operation, withoutHolds } from '../shared/backend.js'
+import { type Answer, type HoldOperation, type LeaseRequest, type Operation, passed } from '../shared/backend.js'
 import type { Clock } from '../time/clock.js'
 import type { Booking, BookingService } from '../waiting/reserving.js'
 import type { CasStepState } from './cas-store.js'
+import { type HoldingKey, holdStep } from './hold-step.js'
 import { KeyMemory, ONE_KEY } from './key-memory.js'
 import { decisionWith } from './store-decision.js'
+import { holdsIn, StoredHolds, withHolds } from './stored-holds.js'
 
 type OneLimiter = MemoryLimiter & BookingService
 
@@ -56,6 +58,8 @@ class StoppedClock implements Clock {
 }
 
 const NOTHING = new Uint8Array(0)
+/** At most what the core reads as a cost: above every burst. */
+const MOST_COST = 2 ** 31 - 1
 const ROOM = { denyWhenFull: true, maxKeys: 1, growTo: 1, newcomers: false } as const
 
 /**
@@ -70,6 +74,8 @@ export class KeySession {
   private readonly policies: readonly Policy[]
   private readonly leaseUsOf: (policy: Policy) => number
   private readonly clock = new StoppedClock()
+  /** What is held of each key. */
+  private holds: readonly StoredHolds[] = []
 
   /** @param leaseUs the length of a lease of each policy, 0 where it is not leased. */
   constructor(policy: Policy, leaseUs: (policy: Policy) => number) {
@@ -90,10 +96,27 @@ export class KeySession {
   /** @throws {RangeError} when no limiter could have left a state. */
   load(states: readonly (Uint8Array | CasStepState)[], nowUs: number): void {
     this.clock.us = nowUs
-    for (const [i, memory] of this.memories.entries()) {
+    this.holds = this.memories.map((memory, i) => {
       const state = states[i] as Uint8Array | CasStepState
-      memory.load(state instanceof Uint8Array ? state : NOTHING, nowUs)
+      const [own, holds] = state instanceof Uint8Array ? holdsIn(state) : [NOTHING, new StoredHolds()]
+      memory.load(own, nowUs)
       if (!(state instanceof Uint8Array)) this.loadStepped(i, state, nowUs)
+      return holds
+    })
+    for (const [i, holds] of this.holds.entries()) this.chargeEnded(i, holds, nowUs)
+  }
+
+  /** Whether something is held of a loaded key. */
+  get isHeld(): boolean {
+    return this.holds.some(({ slots, records }) => slots.length > 0 || records.size > 0)
+  }
+
+  /** Charges what was granted and not reported in time, as of the time at which its hold ended. */
+  private chargeEnded(i: number, holds: StoredHolds, nowUs: number): void {
+    for (const { us, granted } of holds.ended(nowUs)) {
+      this.clock.us = Math.min(us, nowUs)
+      this.parts[i]?.penalize(ONE_KEY, granted)
+      this.clock.us = nowUs
     }
   }
 
@@ -141,7 +164,7 @@ export class KeySession {
   }
 
   save(): readonly Uint8Array[] {
-    return this.memories.map((memory) => memory.save(this.clock.us))
+    return this.memories.map((memory, i) => withHolds(memory.save(this.clock.us), this.holds[i] as StoredHolds))
   }
 
   /** Microseconds until each key is full, its ban and its leases included. */
@@ -150,12 +173,18 @@ export class KeySession {
       const { resetAfterMs } = part.peek(ONE_KEY)
       const { low, high } = hashed(part)
       const bannedUs = Math.max(0, part.core.banLeft(low, high, this.clock.us))
-      return Math.max(resetAfterMs * 1000, bannedUs) + this.leaseUsOf(this.policies[i] as Policy)
+      const ownUs = Math.max(resetAfterMs * 1000, bannedUs) + this.leaseUsOf(this.policies[i] as Policy)
+      const { lastUs, slots } = this.holds[i] as StoredHolds
+      if (lastUs === 0) return ownUs
+      // What was granted is charged when its hold ends, and counts from then on.
+      const chargedUs = slots.some(({ granted }) => granted > 0) ? 2 * Math.round((this.policies[i] as Policy).windowMs * 1000) : 0
+      return Math.max(ownUs, lastUs - this.clock.us + chargedUs)
     })
   }
 
   /** @param held what the operation is about. */
   run(operation: Operation, held: Held | undefined): Ran {
+    if (this.isHeld || operation.verb === 'hold') return this.runBeside(operation, held)
     const { limiter } = this
     const decided = (decision: Decision): Ran => {
       const own = decisionWith(decision)
@@ -187,9 +216,77 @@ export class KeySession {
       case 'release':
       case 'heartbeat':
         return this.changedPermits(operation.verb === 'heartbeat', operation.cost, held)
-      case 'hold':
-        throw withoutHolds('the store')
     }
+  }
+
+  /** Beside what is held: nothing is booked ahead of it. */
+  private runBeside(operation: Operation, held: Held | undefined): Ran {
+    switch (operation.verb) {
+      case 'hold':
+        return this.moved(operation)
+      case 'peek': {
+        const decision = this.beside(operation.cost)
+        return { answer: { done: decision.allowed, decision } }
+      }
+      case 'take':
+      case 'reserve': {
+        const foreseen = this.beside(operation.cost)
+        if (!foreseen.allowed) return { answer: { done: false, decision: foreseen } }
+        const isHeld = operation.verb === 'reserve' || operation.isHeld === true
+        const ran = this.charged(operation.cost, 0, isHeld)
+        const decision = this.beside(1)
+        const taken = isHeld || !ran.answer.done ? decision : passed(decision)
+        return { ...ran, answer: { ...ran.answer, decision: ran.answer.done ? taken : refusal(decision) } }
+      }
+      default: {
+        const { holds } = this
+        this.holds = holds.map(() => new StoredHolds())
+        const ran = this.run(operation, held)
+        this.holds = holds
+        const { decision } = ran.answer
+        if (decision === undefined) return ran
+        const own = this.beside(1)
+        return { ...ran, answer: { done: ran.answer.done === decision.allowed ? own.allowed : ran.answer.done, decision: own } }
+      }
+    }
+  }
+
+  /** What a take would get beside what is held. */
+  private beside(cost: number): Decision {
+    const parts = this.parts.map((part, i) => decisionWith(this.partBeside(part, this.holds[i] as StoredHolds, cost)))
+    return this.policy.policies === undefined ? (parts[0] as Decision) : combined(parts)
+  }
+
+  private partBeside(part: MemoryLimiter, holds: StoredHolds, cost: number): Decision {
+    const { total, slots } = holds
+    const nowUs = this.clock.us
+    const atOnce = part.peek(ONE_KEY, Math.min(total + cost, MOST_COST))
+    if (total === 0) return atOnce
+    const last = slots[slots.length - 1] as (typeof slots)[number]
+    const resetAfterMs = Math.max(atOnce.resetAfterMs, Math.ceil((last.us - nowUs) / 1000))
+    const decision = { ...atOnce, remaining: Math.max(0, atOnce.remaining - total), resetAfterMs }
+    if (decision.allowed) return decision
+    // The soonest time at which so many holds have ended by themselves, and the rest and the cost fit.
+    let soonestMs = decision.retryAfterMs
+    for (const [fromUs, held] of holds.falls(nowUs)) {
+      const fromMs = Math.ceil((fromUs - nowUs) / 1000)
+      if (fromMs >= soonestMs) break
+      soonestMs = Math.min(soonestMs, Math.max(fromMs, part.peek(ONE_KEY, Math.min(held + cost, MOST_COST)).retryAfterMs))
+    }
+    return { ...decision, retryAfterMs: soonestMs }
+  }
+
+  private moved(operation: HoldOperation): Ran {
+    const keys = this.parts.map((part, i): HoldingKey => {
+      const { allowed, remaining, retryAfterMs } = part.peek(ONE_KEY)
+      const { low, high } = hashed(part)
+      const isBlocked = part.core.banLeft(low, high, this.clock.us) > 0
+      const room = allowed || retryAfterMs === 0 ? remaining : 0
+      return { holds: this.holds[i] as StoredHolds, room: isBlocked ? 0 : room, isBlocked, charge: (tokens) => chargeAnyhow(part, tokens) }
+    })
+    const { done, lacks, hold } = holdStep(keys, operation, this.clock.us)
+    const decision = done ? passed(this.beside(1)) : refusal(this.beside(lacks))
+    return { answer: { done, decision, ...(hold && { hold }) } }
   }
 
   /** Of the session of one policy, as are the next two. */
@@ -197,7 +294,29 @@ export class KeySession {
     const policy = this.policy
     const leaseUs = this.leaseUsOf(policy)
     const request = { key: ONE_KEY, want: Math.max(want, least), least, horizonUs: 0, leaseUs, nowUs: this.clock.us }
-    return leasedFrom(this.limiter, policy, request)
+    const held = (this.holds[0] as StoredHolds).total
+    if (held === 0) return leasedFrom(this.limiter, policy, request)
+    return this.leasedBeside(policy, request, held)
+  }
+
+  /** Of what nobody holds: what is held is taken away while the lease is made. */
+  private leasedBeside(policy: Policy, request: Parameters<typeof leasedFrom>[2], held: number): MemoryLease {
+    const seen = this.limiter.peek(ONE_KEY)
+    const left = Math.max(0, seen.remaining - held - tokensForLease(policy, request.leaseUs, seen))
+    const { least } = request
+    if (left >= least) {
+      const lease = leasedFrom(this.limiter, policy, { ...request, want: Math.min(request.want, left) })
+      return { ...lease, remaining: Math.max(0, lease.remaining - held) }
+    }
+    const { retryAfterMs, resetAfterMs, remaining: beside } = this.beside(least)
+    return {
+      runs: [],
+      bookings: [],
+      untilFreeUs: retryAfterMs * 1000,
+      blockedUs: 0,
+      remaining: beside,
+      untilNewUs: resetAfterMs * 1000,
+    }
   }
 
   giveBackLeased(back: readonly GivenBack[]): void {
@@ -279,6 +398,13 @@ export class KeySession {
       return part.core.banLeft(low, high, this.clock.us) > 0
     })
   }
+}
+
+/** As a take where it passes, so that no log merges it with another. */
+function chargeAnyhow(part: MemoryLimiter, tokens: number): void {
+  const charged = Math.min(tokens, MOST_COST)
+  if (part.peek(ONE_KEY, charged).allowed) part.take(ONE_KEY, charged)
+  else part.penalize(ONE_KEY, charged)
 }
 
 function hashed(part: MemoryLimiter): { readonly low: number; readonly high: number } {

@@ -129,7 +129,9 @@ export class StoreSteps implements ScriptCalls {
         session = new KeySession(request.encoding.policy, () => request.encoding.leaseUs)
         this.sessions.set(request.encoding, session)
       }
-      return { version, state: { ...session.stepStateOf(decodedValue(value).state, nowUs), unit, pace, cap } }
+      const state = session.stepStateOf(decodedValue(value).state, nowUs)
+      if (session.isHeld) throw new NoSteps('something is held of the key, which the columns of a step have no place for')
+      return { version, state: { ...state, unit, pace, cap } }
     }
   }
 }
