@@ -6,7 +6,7 @@
 --                  for what is left; tokens to grant, and the fewest; 1 where what is spent is charged whatever is free; the number of the call,
 --                  -1 without a record; the most that it may cost, and what it cost in all, each -1 where nothing is said; what it spent
 --        request   "<spent> 0 <end> <held> <granted>" in tokens, with how the hold stood; "<spent>" where it opens, or has a record
--- reply  as of several policies in steps/parts.lua; then 1 where it was done; what is held that is not granted; what is granted; when it ends; what was
+-- reply  as in steps/parts.lua, also where nothing is held; then 1 where it was done; what is held that is not granted; what is granted; when it ends; what was
 --        charged beyond the policy, with a record in all; with a record what was spent in all, else 0; and 0, or why nothing was done: 1 there is no
 --        such hold, 2 it is closed
 -- record "<call> <closed> <done> <held> <granted> <end> <over> <used> <ttl> <debt> <most>", as the last call left it. It outlives the hold by one ttl
@@ -154,8 +154,9 @@ for i, part in ipairs(parts) do
   if not isDone and part.mended then part.encoding.write(part) end
   local lacks = part.encoding.amountOf(part, part.lacks or 1)
   replied(reply, i, part, isDone, isDone and part.encoding.amountOf(part, 1) or lacks)
-  if not isDone and part.held == 0 then reply[7 * i - 2] = part.encoding.untilFree(part, lacks) end
+  if not isDone and part.held == 0 then reply[6 * i - 1] = part.encoding.untilFree(part, lacks) end
 end
+repliedHeld(reply, parts)
 for _, value in ipairs({ isDone and 1 or 0, known.held, known.granted, known.us, known.over, recordKey and known.used or 0, fault }) do
   reply[#reply + 1] = value
 end

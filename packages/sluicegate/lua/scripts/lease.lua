@@ -5,8 +5,8 @@
 --        later; the fewest useful tokens: with fewer available the script grants none
 -- reply  the time; tokens that may be spent from now on; tokens that may be spent later, one after another as they conform; debt before;
 --        microseconds for which the key is banned; microseconds until the fewest would pass, and until the key is full, not of a rate;
---        microseconds until the later tokens may be spent, and until all of them are void, not of a rate, whose debt determines both; tokens
---        that are held, of which none are granted
+--        microseconds until the later tokens may be spent, and until all of them are void, not of a rate, whose debt determines both; where
+--        something is held how much, of which none is granted
 
 local part = partOf(next(encodings), KEYS[1], ARGV[1], ARGV[2])
 local least = tonumber(part.more)
@@ -25,4 +25,4 @@ if ready + later > 0 then
   part.encoding.write(part)
 end
 local _, untilFree, untilNew = statusBeside(part, part.held > 0 and part.encoding.amountOf(part, least) or least)
-return { now, ready, later, before, part.blockedUs, untilFree, untilNew, laterUs, endUs, part.held }
+return { now, ready, later, before, part.blockedUs, untilFree, untilNew, laterUs, endUs, part.held > 0 and part.held or nil }

@@ -9,7 +9,7 @@
 --        bound     of `reserve` the longest wait in microseconds, of `giveBack` the time that the booking was for
 --        more      further arguments of an encoding
 --        verb      take, peek, refund, penalize, block, reset, reserve, giveBack; of permits release, heartbeat
--- reply  the time; then for each policy seven:
+-- reply  the time; then for each policy six:
 --        1    whether the verb changed anything, or a peek would
 --        2    debt, in the unit of the amount
 --        3    microseconds for which the key stays banned
@@ -17,7 +17,7 @@
 --             whose debt determines it, and without meaning after a take that passed
 --        5    microseconds until it is full, and nothing held; not of a rate of which nothing is held
 --        6    microseconds until the reserved tokens may be spent; not of a rate
---        7    tokens that are held, see steps/holds.lua
+--        then for each policy the tokens that are held, unless these are none of all: steps/holds.lua
 --        or fewer, for an ordinary take: steps/*-take.lua
 -- error  WINDOW <time>: no calendar window that the caller supplied contains that time
 --

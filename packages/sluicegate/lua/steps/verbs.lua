@@ -37,9 +37,14 @@ end
 --- What the reply says of a part, see steps/parts.lua.
 local function replied(reply, i, part, isDone, amount)
   local debt, untilFree, untilNew = statusBeside(part, amount)
-  local at = 7 * (i - 1) + 1
+  local at = 6 * (i - 1) + 1
   reply[at + 1], reply[at + 2], reply[at + 3] = isDone and 1 or 0, debt, part.blockedUs
-  reply[at + 4], reply[at + 5], reply[at + 6], reply[at + 7] = untilFree, untilNew, part.waitUs or 0, part.held
+  reply[at + 4], reply[at + 5], reply[at + 6] = untilFree, untilNew, part.waitUs or 0
+end
+
+--- After all of them, where something is held.
+local function repliedHeld(reply, parts)
+  for _, part in ipairs(parts) do reply[#reply + 1] = part.held end
 end
 
 --- The whole reply, see steps/parts.lua.
@@ -60,5 +65,6 @@ local function decided(verb, parts)
     local asks = verb == 'take' or verb == 'peek' or (verb == 'reserve' and not isDone)
     replied(reply, i, part, isDone, asks and part.amount or 1)
   end
+  if isHeld then repliedHeld(reply, parts) end
   return reply
 end

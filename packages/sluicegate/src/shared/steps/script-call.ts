@@ -88,7 +88,7 @@ const LEASE_FIELDS = [
 /** The answer to a lease. */
 export type ScriptLease = Readonly<Record<(typeof LEASE_FIELDS)[number], number>> & { readonly held?: number }
 
-const ANSWERS = 7
+const ANSWERS = 6
 const HOLD_ANSWERS = 7
 const TAKE_ANSWERS = 3
 const HOLD_FAULTS = [undefined, 'unknown', 'closed'] as const
@@ -102,9 +102,10 @@ export function answerIn(reply: unknown, count: number): ScriptAnswer {
   const isArray = Array.isArray(reply)
   if (count === 1 && !isArray) return { states: [taken(reply, reply)] }
   if (count === 1 && isArray && reply.length === TAKE_ANSWERS) return { states: [taken(reply[0], reply, reply[1], reply[2])] }
-  if (!isArray || reply.length !== 1 + ANSWERS * count) throw notUnderstood(reply)
+  const end = 1 + ANSWERS * count
+  if (!isArray || (reply.length !== end && reply.length !== end + count)) throw notUnderstood(reply)
   const states: KeyState[] = []
-  for (let at = 1; at < reply.length; at += ANSWERS) {
+  for (let at = 1; at < end; at += ANSWERS) {
     states.push({
       done: Number(reply[at]) === 1,
       debt: Number(reply[at + 1]),
@@ -112,7 +113,7 @@ export function answerIn(reply: unknown, count: number): ScriptAnswer {
       untilFreeUs: Number(reply[at + 3]),
       untilNewUs: Number(reply[at + 4]),
       waitUs: Number(reply[at + 5]),
-      held: Number(reply[at + 6]),
+      ...(reply.length > end && { held: Number(reply[end + states.length]) }),
     })
   }
   return { nowUs: Number(reply[0]), states }
@@ -120,7 +121,7 @@ export function answerIn(reply: unknown, count: number): ScriptAnswer {
 
 /** @throws {StoreError} `OUTAGE` for a reply that `lua/scripts/hold.lua` does not give. */
 export function heldIn(reply: unknown, count: number): ScriptHeld {
-  const at = 1 + ANSWERS * count
+  const at = 1 + (ANSWERS + 1) * count
   if (!Array.isArray(reply) || reply.length !== at + HOLD_ANSWERS) throw notUnderstood(reply)
   const { states, nowUs = 0 } = answerIn(reply.slice(0, at), count)
   const [done, rest, granted, endUs, over, used, fault] = reply.slice(at).map(Number) as [number, number, number, number, number, number, 0]
@@ -144,7 +145,6 @@ function taken(debt: unknown, reply: unknown, untilFreeUs: unknown = 0, untilNew
 
 /** @throws {StoreError} `OUTAGE` for a reply that `lua/scripts/lease.lua` does not give. */
 export function leaseIn(reply: unknown): ScriptLease {
-  // The fast path, of a key of which nothing is held, says nothing of that.
   const count = LEASE_FIELDS.length
   if (!Array.isArray(reply) || reply.length < count || reply.length > count + 1) throw notUnderstood(reply)
   const lease = Object.fromEntries(LEASE_FIELDS.map((field, i) => [field, Number(reply[i])])) as ScriptLease
