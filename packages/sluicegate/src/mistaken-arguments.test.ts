@@ -187,14 +187,6 @@ test('an option under an earlier name is sent to its new one, and what is automa
   )
 })
 
-test('a hold over a store says what to do instead', () => {
-  const shared = createLimiter(policy, { store }) as unknown as { open(key: unknown): never }
-  assert.match(
-    said((key) => shared.open(key), 'ada'),
-    /^open: .*over a store use reserve\(\) and settle\(\)/,
-  )
-})
-
 test('a region is made of two stores that hold budgets', () => {
   const here = redis({ sendCommand: async () => '', isOpen: true, listenerCount: () => 1 } as never)
   const made = region({ name: 'a', local: here, home: store })

@@ -91,8 +91,8 @@ export function uncountedHold(decision: Decision): Hold {
   return Object.defineProperty(hold as typeof hold & { used: number }, 'used', { get: () => used, enumerable: true })
 }
 
-/** Work over any limiter. */
-export type AnyHold = Hold<boolean> | Hold<Awaitable<boolean>, 'later'>
+/** A hold of any limiter: over a store, or with `over: 'wait'`, an `add` is a promise. */
+export type AnyHold = Hold<Awaitable<boolean>, When>
 
 /** The same work, whose pieces all pass. */
 export function passingHold(hold: AnyHold, decision: Decision): AnyHold {

@@ -5,13 +5,12 @@ import type { Reservation } from '../decision/reservation.js'
 import { PolicyError } from '../errors.js'
 import type { Key } from '../key.js'
 import { toMs } from '../time/duration.js'
-import { checkedOpenRequest, type Hold, type OpenOptions } from './hold.js'
+import { type AnyHold, checkedOpenRequest, type OpenOptions } from './hold.js'
+
+export type { AnyHold } from './hold.js'
 
 /** A cost that is known only afterwards: `'metered'`, or how to open the hold of the work. */
 export type Metered = 'metered' | OpenOptions
-
-/** A hold of any limiter: over a store, or with `over: 'wait'`, an `add` is a promise. */
-export type AnyHold = Hold<Awaitable<boolean>>
 
 /** What opens holds. Limiters of the user's may have none. */
 export interface HoldOpener {

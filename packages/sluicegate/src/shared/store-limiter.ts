@@ -8,7 +8,7 @@ import { holdsPermits, isPermit } from '../decision/permit.js'
 import { ChargedReservation, type Reservation, type Settling, TAKE, uncharged, WAIT } from '../decision/reservation.js'
 import { closedError } from '../errors.js'
 import type { Hold, OpenOptions } from '../holds/hold.js'
-import { keysUnder, ownKey } from '../key.js'
+import { isByName, type KeysByName, keyInOrder, keysUnder, ownKey } from '../key.js'
 import type { BoundKey, Key, WaitOptions } from '../limiter.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
@@ -133,8 +133,9 @@ export class StoreLimiter extends QueuedLimiter implements SharedLimiter, Settli
     return this.parts.policy
   }
 
-  take(key: Key, cost = 1): Awaitable<Decision> {
+  take(given: Key | KeysByName, cost = 1): Awaitable<Decision> {
     this.checkOpen()
+    const key = this.inOrder(given)
     const tokens = checkedCost(cost)
     const { leases } = this.parts
     if (this.waiting.isQueued(key)) return this.reservations.deny(key, tokens).then((decision) => this.record(key, tokens, decision))
@@ -146,11 +147,11 @@ export class StoreLimiter extends QueuedLimiter implements SharedLimiter, Settli
   }
 
   /** {@link take} that can be settled. */
-  [TAKE](key: Key, cost = 1): Awaitable<Reservation<When>> {
+  [TAKE](key: Key | KeysByName, cost = 1): Awaitable<Reservation<When>> {
     this.checkOpen()
     // A permit is released.
     if (holdsPermits(this.parts.policy)) return chained(this.take(key, cost), uncharged)
-    const own = ownKey(key)
+    const own = ownKey(this.inOrder(key))
     const tokens = checkedCost(cost)
     if (this.waiting.isQueued(own)) return chained(this.take(own, tokens), uncharged)
     const account = new StoreAccount(this.changes, own, tokens)
@@ -160,9 +161,9 @@ export class StoreLimiter extends QueuedLimiter implements SharedLimiter, Settli
   }
 
   /** {@link wait} that can be settled. */
-  async [WAIT](key: Key, options?: WaitOptions): Promise<Reservation<When>> {
+  async [WAIT](key: Key | KeysByName, options?: WaitOptions): Promise<Reservation<When>> {
     if (this.isClosed) throw closedError()
-    const own = ownKey(key)
+    const own = ownKey(this.inOrder(key))
     const cost = options?.cost ?? 1
     const account = new StoreAccount(this.changes, own, cost)
     const { decision, booked } = await this.waiting.wait(own, options)
@@ -170,22 +171,22 @@ export class StoreLimiter extends QueuedLimiter implements SharedLimiter, Settli
     return this.reservationOf(own, cost, decision, account)
   }
 
-  peek(key: Key, cost = 1): Awaitable<Decision> {
+  peek(key: Key | KeysByName, cost = 1): Awaitable<Decision> {
     this.checkOpen()
-    return this.parts.fallback.execute({ verb: 'peek', key, cost: checkedCost(cost) }).then(decisionOf)
+    return this.parts.fallback.execute({ verb: 'peek', key: this.inOrder(key), cost: checkedCost(cost) }).then(decisionOf)
   }
 
-  wait(key: Key, options?: WaitOptions): Promise<Decision> {
+  wait(key: Key | KeysByName, options?: WaitOptions): Promise<Decision> {
     if (this.isClosed) return Promise.reject(closedError())
-    const own = ownKey(key)
+    const own = ownKey(this.inOrder(key))
     const cost = options?.cost ?? 1
     return this.waiting.wait(own, options).then(({ decision }) => this.record(own, cost, decision))
   }
 
-  async reserve(key: Key, cost: number, options?: ReserveOptions): Promise<Reservation<'later'>> {
+  async reserve(key: Key | KeysByName, cost: number, options?: ReserveOptions): Promise<Reservation<'later'>> {
     this.checkOpen()
     const maxWaitUs = checkedAheadMs(options) * 1000
-    const own = ownKey(key)
+    const own = ownKey(this.inOrder(key))
     const tokens = checkedCost(cost)
     const account = new AskedAccount(this.changes, own, tokens)
     const operation = { verb: 'reserve', key: own, cost: tokens, id: newOperationId(), maxWaitUs } as const
@@ -201,36 +202,38 @@ export class StoreLimiter extends QueuedLimiter implements SharedLimiter, Settli
     return new LaterReservation(decision, allowed, waitMs, tokens, isHeld ? account : undefined)
   }
 
-  async open(key: Key, options: OpenOptions = {}): Promise<Hold<Awaitable<boolean>, 'later'>> {
+  async open(key: Key | KeysByName, options: OpenOptions = {}): Promise<Hold<Awaitable<boolean>, 'later'>> {
     this.checkOpen()
-    return this.holds.begin(ownKey(key), options)
+    return this.holds.begin(ownKey(this.inOrder(key)), options)
   }
 
-  async refund(key: Key, tokens: number): Promise<Decision> {
+  async refund(given: Key | KeysByName, tokens: number): Promise<Decision> {
     this.checkOpen()
+    const key = this.inOrder(given)
     const left = this.waiting.gift(key, checkedTokens(tokens))
     return left === 0 ? this.peek(key) : this.changed({ verb: 'refund', key, tokens: left }, 'kept')
   }
 
-  async penalize(key: Key, tokens: number): Promise<Decision> {
-    return this.changed({ verb: 'penalize', key, tokens: checkedTokens(tokens) })
+  async penalize(key: Key | KeysByName, tokens: number): Promise<Decision> {
+    return this.changed({ verb: 'penalize', key: this.inOrder(key), tokens: checkedTokens(tokens) })
   }
 
-  async block(key: Key, duration: Duration): Promise<Decision> {
-    return this.changed({ verb: 'block', key, us: blockUs(duration) })
+  async block(key: Key | KeysByName, duration: Duration): Promise<Decision> {
+    return this.changed({ verb: 'block', key: this.inOrder(key), us: blockUs(duration) })
   }
 
-  async reset(key: Key): Promise<Decision> {
+  async reset(given: Key | KeysByName): Promise<Decision> {
+    const key = this.inOrder(given)
     const wake = this.waiting.resetting(key)
     const decision = await this.changed({ verb: 'reset', key }, 'dropped')
     wake()
     return decision
   }
 
-  key(key: Key): BoundKey<Decision, 'later'> {
+  key(key: Key | KeysByName): BoundKey<Decision, 'later'> {
     this.checkOpen()
-    keysUnder(this.policy, key)
-    const own = ownKey(key)
+    const own = ownKey(this.inOrder(key))
+    keysUnder(this.policy, own)
     const bound: BoundKey<Decision, 'later'> = { key: own, take: (cost) => this.take(own, cost), peek: (cost) => this.peek(own, cost) }
     return shownAs(bound, 'BoundKey', this.toJSON())
   }
@@ -319,6 +322,11 @@ export class StoreLimiter extends QueuedLimiter implements SharedLimiter, Settli
   protected record(key: Key, cost: number, decision: Decision): Decision {
     if (decision instanceof SharedPermit) decision.onRelease(() => this.waiting.released(key))
     return this.decisions.record(key, cost, decision)
+  }
+
+  /** Keys by name in the order of the policies. */
+  private inOrder(key: Key | KeysByName): Key {
+    return isByName(key) ? keyInOrder((this.parts.policy.policies ?? []).map(({ name }) => name), key) : key
   }
 
   protected checkOpen(): void {

@@ -5,7 +5,7 @@ import { allOf } from 'sluicegate'
 import type { Awaitable } from '../../../sluicegate/dist/awaitable.js'
 import { type AnyLimiter, type Fixtures, type MakePolicy, times } from './fixture.js'
 
-type AnyHold = Hold<Awaitable<boolean>, 'later'> | Hold
+type AnyHold = Hold<Awaitable<boolean>, 'now' | 'later'>
 
 /** A limiter that opens work, in memory or over a store. */
 interface Opening extends AnyLimiter {

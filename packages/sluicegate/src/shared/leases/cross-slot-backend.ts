@@ -7,12 +7,20 @@ import {
   type Charge,
   decisionOf,
   type GiveBackOperation,
+  type HoldOperation,
   isGranted,
   type LeaseRequest,
+  type OpenHold,
   type Operation,
 } from '../backend.js'
 import type { CallGuard } from '../calls/call-guard.js'
 import type { LeasedTakes } from './leased-takes.js'
+
+/** A hold at the key of one policy, and how much that was spent it knows of, beyond what all know. */
+interface PartHold {
+  readonly hold: OpenHold | undefined
+  readonly told: number
+}
 
 /** The receipt of a reservation that was made of leased tokens. */
 interface LeasedReceipt {
@@ -45,6 +53,8 @@ export class CrossSlotBackend implements Backend {
     switch (operation.verb) {
       case 'reserve':
         return this.reserveFromLeases(operation)
+      case 'hold':
+        return this.moved(operation, keys)
       case 'charge':
         return this.each(keys, (key, i) => ({ verb: 'charge', key, tokens: [operation.tokens[i] ?? 0] }))
       case 'peek':
@@ -65,6 +75,49 @@ export class CrossSlotBackend implements Backend {
   private async each(keys: readonly string[], operationOf: (key: string, i: number) => Operation): Promise<Answer> {
     const answers = await Promise.all(this.parts.map((part, i) => part.execute(operationOf(keys[i] as string, i))))
     return { done: answers.every(({ done }) => done), decision: combined(answers.map(decisionOf)) }
+  }
+
+  /**
+   * A step of a hold at each key by itself. What opens at some keys and not at others is closed again: a hold charges nothing. A step that some keys
+   * refuse has told the others what was spent, which is not said twice.
+   */
+  private async moved(operation: HoldOperation, keys: readonly string[]): Promise<Answer> {
+    const { before, spent, record, isDebt } = operation
+    if (record !== undefined) return this.backend.execute(operation)
+    const known = before?.state as readonly PartHold[] | undefined
+    const steps = await Promise.allSettled(
+      this.parts.map(async (part, i): Promise<Answer> => {
+        const own = known?.[i]
+        return part.execute({ ...operation, key: keys[i] as string, before: own?.hold, spent: Math.max(0, spent - (own?.told ?? 0)) })
+      }),
+    )
+    const fault = steps.find((step) => step.status === 'rejected')
+    const answers = steps.map((step) => (step.status === 'fulfilled' ? step.value : undefined))
+    const done = answers.every((answer) => answer?.done)
+    if (before === undefined && !done) {
+      for (const [i, answer] of answers.entries()) {
+        const closing = { ...operation, key: keys[i] as string, before: answer?.hold, spent: 0, hold: 0, want: 0, least: 0, isDebt: true } as const
+        if (answer?.done) this.parts[i]?.execute(closing).catch(() => undefined)
+      }
+    }
+    if (fault !== undefined) throw fault.reason
+    const decision = combined(answers.map((answer) => decisionOf(answer as Answer)))
+    const state = answers.map((answer, i): PartHold => {
+      if (answer?.done) return { hold: answer.hold, told: done ? 0 : spent }
+      return known?.[i] ?? { hold: undefined, told: 0 }
+    })
+    const holds = state.map(({ hold }) => hold)
+    if (before === undefined && !done) return { done, decision }
+    const least = (of: (hold: OpenHold) => number): number => Math.min(...holds.map((hold) => (hold === undefined ? 0 : of(hold))))
+    // Unless all have moved, the grant of before is what they agree on.
+    const hold: OpenHold = {
+      rest: least(({ rest }) => rest),
+      granted: done ? least(({ granted }) => granted) : (before?.granted ?? 0),
+      forUs: least(({ forUs }) => forUs),
+      over: isDebt ? Math.max(0, ...holds.map((each) => each?.over ?? 0)) : 0,
+      state,
+    }
+    return { done, decision, hold }
   }
 
   private async reserveFromLeases({ key, cost }: Extract<Operation, { verb: 'reserve' }>): Promise<Answer> {
