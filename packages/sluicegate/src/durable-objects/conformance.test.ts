@@ -6,5 +6,5 @@ conformanceOverStore('objects', overObjects, {
   share: shortOrLong(0.002, 0.01),
   inShortRun: ['sliding window'],
   // A Worker times no wait, which `misuse` tries as well, and the policy is the object's own.
-  without: ['waiting', 'misuse', 'updates', 'denialEvents'],
+  without: ['waiting', 'misuse', 'updates', 'denialEvents', 'holds'],
 })
