@@ -44,6 +44,7 @@ export class SharedWork implements Alert {
   /** Spent as debt in an outage. */
   private owed = 0
   private isClosed = false
+  private ended: Promise<Decision> | undefined
   private renewal: Promise<unknown> | undefined
   private pending: Promise<boolean> | undefined
   /** Ends a wait when the work closes. */
@@ -84,11 +85,15 @@ export class SharedWork implements Alert {
     return pending
   }
 
-  /** @param cost undefined: what was added counts. */
+  /** Once: later calls get the same answer. @param cost undefined: what was added counts. */
   async close(cost: number | undefined): Promise<Decision> {
     if (cost !== undefined) checkSpent(cost)
+    this.ended ??= this.end(cost)
+    return this.ended
+  }
+
+  private async end(cost: number | undefined): Promise<Decision> {
     const { key } = this.step
-    if (this.isClosed) return this.seen()
     this.isClosed = true
     this.holds.open.delete(this)
     this.holds.alarm.clear(this)
