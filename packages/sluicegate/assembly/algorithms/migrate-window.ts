@@ -69,7 +69,7 @@ function migratedFixed(value: u64, from: usize, to: usize, sinceUs: i64): u64 {
 }
 
 /** End of the window around a time. */
-function endOf(record: usize, us: i64): i64 {
+export function endOf(record: usize, us: i64): i64 {
   const windowUs = field(record, RECORD_WINDOW_US)
   return windowUs == 0 ? <i64>calendarWindowEnd(record, <f64>us) : beginOf(record, us) + windowUs
 }
@@ -120,7 +120,10 @@ function sameSliding(value: u64, from: usize, to: usize, sinceUs: i64): u64 {
   read(value, from)
   const now = max<i64>(sinceUs - field(from, RECORD_BASE_US), 0) / field(from, RECORD_WINDOW_US)
   // The wide encoding has the previous count elsewhere.
-  if (isOtherCapacity(from, to) && <i32>field(from, RECORD_ENCODING) != WIDE) openEmpty(from, now, sinceUs)
+  if (isOtherCapacity(from, to) && <i32>field(from, RECORD_ENCODING) != WIDE) {
+    const windowUs = field(from, RECORD_WINDOW_US)
+    openEmpty(field(from, RECORD_CAPACITY), windowUs, now, (now + 1) * windowUs - max<i64>(sinceUs - field(from, RECORD_BASE_US), 0))
+  }
   number += (field(from, RECORD_BASE_US) - field(to, RECORD_BASE_US)) / field(to, RECORD_WINDOW_US)
   previous = min<i64>(previous, mostIn(to))
   current = min<i64>(current, mostIn(to))
@@ -130,15 +133,12 @@ function sameSliding(value: u64, from: usize, to: usize, sinceUs: i64): u64 {
 
 /**
  * A key that waits for a window in which nothing is booked any more is full at the time of the change: what it has spent in the window before
- * is known, and no more of the one before that counts than passed beside it.
+ * is known, and no more of the one before that counts than passed beside it. `now` is the window of the change, which lasts for `leftUs` more.
  */
-function openEmpty(from: usize, now: i64, sinceUs: i64): void {
-  const capacity = field(from, RECORD_CAPACITY)
+export function openEmpty(capacity: i64, windowUs: i64, now: i64, leftUs: i64): void {
   if (current != 0) return
   if (number == now + 1) {
     current = previous
-    const windowUs = field(from, RECORD_WINDOW_US)
-    const leftUs = (now + 1) * windowUs - max<i64>(sinceUs - field(from, RECORD_BASE_US), 0)
     previous = min<i64>(quotientUp(max<i64>(capacity - current, 0), windowUs, leftUs), capacity)
     number = now
   } else if (number == now + 2 && previous == 0) {

@@ -44,6 +44,8 @@ let requests: i64 = 0
 /** Of the requests that count at the time of loading: their cost, and how many they are. */
 export let spent: i64 = 0
 let room: i64 = 0
+/** Of the log last read: it waits for a time in which nothing is booked any more, and opens as one that is full now: migrate-log.ts. */
+let opensFull: bool = false
 
 export function readTerms(): void {
   fromWindowUs = next(MOST_WINDOW_US)
@@ -89,6 +91,11 @@ export function readLog(nowUs: i64): void {
     spent += cost
     room++
   }
+  const nowTick = (nowUs + tickUs - 1) / tickUs
+  const isAhead = (lastUs + tickUs - 1) / tickUs > nowTick
+  const isEmpty = requests == 0 || (lastUs - ageUs + tickUs - 1) / tickUs <= nowTick
+  opensFull = isAhead && isEmpty && (capacity > fromCapacity || fromWindowUs != windowUs)
+  if (opensFull) spent = min<i64>(fromCapacity, (<i64>1 << countBits) - 1)
 }
 
 /**
@@ -99,6 +106,9 @@ export function loadLog(entry: usize, state: u64, nowUs: i64): bool {
   const seen = resolved(ring.headerOf(entry))
   if (load(entry + STATE) != state) return false
   ring.takeHeader(seen)
+  if (opensFull) {
+    return loaded(entry, state, seen, (nowUs + tickUs - 1) / tickUs, spent, ring.headerWith(0, 0, 0, true, true))
+  }
   readHead()
   ageUs = MOST_US
   const mostCost = (<i64>1 << countBits) - 1
@@ -121,8 +131,11 @@ export function loadLog(entry: usize, state: u64, nowUs: i64): bool {
     if (!ring.fill(entry, state, target + <usize>(place << 3), word)) return false
     place++
   }
+  return loaded(entry, state, seen, lastEver, total, ring.headerWith(max<i64>(place - 1, 0), place, total, true, true))
+}
+
+function loaded(entry: usize, state: u64, seen: u64, lastEver: i64, total: i64, header: u64): bool {
   const tick = min<i64>(max<i64>(lastEver - baseUs / tickUs, 0), (<i64>1 << (56 - countBits)) - 1)
   const value = (<u64>tick << <u64>countBits) | <u64>total
-  const header = ring.headerWith(max<i64>(place - 1, 0), place, total, true, true)
   return swapBoth(entry + STATE, state, withValue(state, epoch, value), ring.headerOf(entry), seen, header)
 }

@@ -96,8 +96,11 @@ function loadedFixed(nowUs: i64): u64 {
   const record = policyRecord()
   const isSame = areOwnWindows()
   spent = 0
+  // As after an update: migrate-window.ts.
+  const isEmptied = isSame && fromCapacity != capacity && current == 0 && beginUs > nowUs && beginUs == window.endOf(record, nowUs)
+  if (isEmptied || (!isSame && beginUs > nowUs)) current = max<i64>(current, fromCapacity)
   if (!isSame && (current == 0 || endUs <= nowUs)) return 0
-  const begin = isSame ? min<i64>(beginUs, nowUs + mostAheadUs()) : window.beginOf(record, nowUs)
+  const begin = isSame && !isEmptied ? min<i64>(beginUs, nowUs + mostAheadUs()) : window.beginOf(record, nowUs)
   if (begin < baseUs) return 0
   const most = areOwnTerms() ? (<i64>1 << countBits) - 1 : capacity
   const count = min<i64>(current, most)
@@ -110,7 +113,9 @@ function loadedSliding(nowUs: i64): u64 {
   const most = mostCounted(areOwnTerms())
   if (isSame) {
     const latest = (nowUs + mostAheadUs()) / windowUs
-    window.setCounts(min<i64>(number, latest) - baseUs / windowUs, min<i64>(previous, most), min<i64>(current, most))
+    window.setCounts(number, previous, current)
+    if (fromCapacity != capacity) window.openEmpty(fromCapacity, windowUs, nowUs / windowUs, windowUs - (nowUs % windowUs))
+    window.setCounts(min<i64>(window.number, latest) - baseUs / windowUs, min<i64>(window.previous, most), min<i64>(window.current, most))
   } else {
     const count = min<i64>(usedAt(nowUs), most)
     window.setCounts(count == 0 ? 0 : (nowUs - baseUs) / windowUs, 0, count)
@@ -131,7 +136,7 @@ function mostCounted(isExact: bool): i64 {
 /** What counted at `nowUs` under the policy that saved it. */
 function usedAt(nowUs: i64): i64 {
   const now = nowUs / fromWindowUs
-  if (number > now) return current + previous
+  if (number > now) return max<i64>(current + previous, fromCapacity)
   if (number < now - 1) return 0
   const fading = number == now ? previous : current
   return (number == now ? current : 0) + quotientUp(fading, (now + 1) * fromWindowUs - nowUs, fromWindowUs)
