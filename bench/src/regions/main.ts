@@ -3,9 +3,9 @@ import { parseArgs } from 'node:util'
 import { createLimiter, type SharedLimiter, tokenBucket } from 'sluicegate'
 import { redis } from 'sluicegate/redis'
 import { region as regionOf } from 'sluicegate/regions'
+import { measuredWhere } from 'sluicegate-commands/load/load-result.js'
 import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { RAW } from '../committed-form.js'
-import { load, machine } from '../machine.js'
 import { printReport, writeResults } from '../report.js'
 import { type RegionsResults, regionsReport, type WarmFigure } from '../small-tables.js'
 
@@ -37,8 +37,7 @@ if (values.help || !(rounds >= 1)) {
 
 async function measure(): Promise<void> {
   const [region, home] = [await ownRedis(), await ownRedis()]
-  const { cpu, cores, node } = machine()
-  const where = `${cpu}, ${cores} cores, Node ${node.split(' ')[0]}, load average ${load().toFixed(1)}, ${new Date().toISOString().slice(0, 10)}`
+  const where = measuredWhere()
   try {
     const policy = tokenBucket({ limit: 1_000_000, window: '1s', burst: 8_000_000, name: 'warm' })
     const local = redis(region.client)

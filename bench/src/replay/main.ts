@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { fileURLToPath } from 'node:url'
 import { createGzip } from 'node:zlib'
+import { measuredWhere } from 'sluicegate-commands/load/load-result.js'
 import { Random } from 'sluicegate-testkit'
 import { givenOptions, RAW } from '../committed-form.js'
-import { load, machine } from '../machine.js'
 import { printReport, writeResults } from '../report.js'
 import { type ReplayFigure, type ReplayResults, replayReport } from '../small-tables.js'
 
@@ -44,8 +44,7 @@ if (!(lines >= 1) || !(rounds >= 1)) {
 }
 
 async function measure(folder: string): Promise<void> {
-  const { cpu, cores, node } = machine()
-  const where = `${cpu}, ${cores} cores, Node ${node.split(' ')[0]}, load average ${load().toFixed(1)}, ${new Date().toISOString().slice(0, 10)}`
+  const where = measuredWhere()
   const config = join(folder, 'limits.yaml')
   writeFileSync(config, CONFIG)
   const logs = [

@@ -4,6 +4,7 @@ import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { manualClock } from 'sluicegate'
 import { longTest, shortOrLong, until } from 'sluicegate-testkit'
+import { flood } from 'sluicegate-testkit/service/hostile-attacks.js'
 import { connectTo, parseResponse, readToEnd } from 'sluicegate-testkit/service/many-connections.js'
 import { runService, TWO_POLICIES } from 'sluicegate-testkit/service/running-service.js'
 import { type ServiceProcess, serveProcess } from 'sluicegate-testkit/service/sluicegate-process.js'
@@ -26,17 +27,6 @@ function connected(t: TestContext, url: string, count: number): Promise<Socket[]
     return socket
   }
   return Promise.all(Array.from({ length: count }, connect))
-}
-
-/** Sends without end, and reads nothing. */
-function pour(socket: Socket, path: string): void {
-  const batch = pipelined(path, 65_536)
-  const write = (): void => {
-    for (let i = 0; i < 4 && !socket.destroyed && socket.write(batch); i++);
-  }
-  socket.on('drain', write)
-  socket.pause()
-  write()
 }
 
 /** A normal client gets every answer, and the service's memory stays bounded meanwhile. */
@@ -75,7 +65,7 @@ for (const path of ['/events', ...PIPELINED].slice(0, shortOrLong(1, 5))) {
   test(`clients that pipeline ${path} and never read fill no memory, and others are served meanwhile`, async (t) => {
     const service = await serveProcess(t, TWO_POLICIES)
     const attackers = await connected(t, service.url, ATTACKERS)
-    for (const socket of attackers) pour(socket, path)
+    for (const socket of attackers) flood(socket, pipelined(path, 65_536))
     await neighbourIsServed(service)
   })
 }
@@ -124,7 +114,7 @@ longTest('a new client behind many that pipeline is answered long before they ar
 longTest('a client that leaves an answer unread is disconnected', async (t) => {
   const { url, connections } = await runService(t, undefined, { clients: { readMs: 200 } })
   const attackers = await connected(t, url, 3)
-  for (const socket of attackers) pour(socket, '/page.js')
+  for (const socket of attackers) flood(socket, pipelined('/page.js', 65_536))
   while (connections.open > 0) await sleep(5)
   assert.deepEqual(connections.cuts, { refused: 0, evicted: 0, unread: 3, held: 0 })
   assert.equal(connections.inFlight, 0)
@@ -133,7 +123,7 @@ longTest('a client that leaves an answer unread is disconnected', async (t) => {
 test('a connection has one request answered at a time, and no more is read than the next chunk', async (t) => {
   const { url, connections } = await runService(t)
   const attackers = await connected(t, url, 20)
-  for (const socket of attackers) pour(socket, '/page.js')
+  for (const socket of attackers) flood(socket, pipelined('/page.js', 65_536))
   for (let i = 0; i < 50; i++) {
     await (await fetch(`${url}/livez`)).text()
     assert.ok(connections.inFlight <= attackers.length + 1)

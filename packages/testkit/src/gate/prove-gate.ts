@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { availableParallelism, cpus, loadavg } from 'node:os'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { measuredWhere } from 'sluicegate-commands/load/load-result.js'
 import { accuracyTable, costTable, type GateResults } from './gate-tables.js'
 import { lookSpeed, memoryOfDistinctKeys } from './look-speed.js'
 import { type AttackOptions, zipfAttack } from './zipf-attack.js'
@@ -29,8 +29,7 @@ const RUNS: readonly (readonly [name: string, options: AttackOptions])[] = [
 ]
 
 const isSaved = process.argv.includes('--save')
-const load = (loadavg()[0] ?? 0).toFixed(1)
-const where = `${cpus()[0]?.model.trim() ?? 'unknown processor'}, ${availableParallelism()} cores, Node ${process.version}, load average ${load}, ${new Date().toISOString().slice(0, 10)}`
+const where = measuredWhere()
 const runs = RUNS.map(([name, options]) => {
   const result = zipfAttack(options)
   console.error(`${name}: done`)

@@ -64,7 +64,7 @@ function trickle(text: string): (socket: Socket) => void {
 }
 
 /** Sends for as long as the service reads, and reads nothing. */
-function flood(socket: Socket, batch: string): void {
+export function flood(socket: Socket, batch: string): void {
   socket.pause()
   const write = (): void => {
     while (!socket.destroyed && socket.write(batch));
