@@ -9,6 +9,7 @@ import * as kcas from "./atomics/kcas"
 import { signalRelease, signalReleaseOfAll } from "./atomics/release-signal"
 import { refresh, setGeneration as generationIs } from "./policy/policy"
 import { UNITS_PER_NS, owedBy } from "./algorithms/call-rate"
+import { held, lastEndUs, nextEnd as endAfter, tokensThere } from "./algorithms/hold-ring"
 import { untilFree as usUntilFree, untilNew as usUntilNew } from "./algorithms/key-state"
 import { CANCEL, PEEK, PENALIZE, REFUND, RESET } from "./algorithms/verbs"
 import * as bans from "./table/bans"
@@ -17,6 +18,8 @@ import { changePermitOf } from "./table/change-permit"
 import { homeLine, openTable } from "./table/layout"
 import { clear, isAsNoted, loadSaved, note, save } from "./table/saved-key"
 import { find } from "./table/search"
+import { freeFound, restFound } from "./table/beside-holds"
+import * as holds from "./table/holds"
 import { changedHands as hasChangedHands, loadTable, saveBeside, saveEntries as saveTable } from "./table/saved-table"
 import * as takes from "./table/takes"
 import { IN_FORCE, update as putInForce } from "./table/update"
@@ -32,7 +35,7 @@ export {
 export { ARRIVAL, BUCKET, CONCURRENCY, FIXED, LOG, SLIDING, WIDE } from './policy/encodings'
 export { isWhole, policyRecord } from './policy/policy'
 export { propose } from './policy/publish'
-export { BANNED, CONTENDED, EVICTED, LATE, OVERFLOWED, REFUSED } from './results'
+export { BANNED, CONTENDED, EVICTED, HELD, LATE, OVERFLOWED, REFUSED } from './results'
 export { migrateAll } from './table/migrate'
 export { countOverflow } from './table/overflow'
 export { GIVEN_UP, IN_FORCE, OVERTAKEN, prepare } from './table/update'
@@ -292,6 +295,76 @@ export function yieldAfter(lost: i32): void {
 /** Counts a call that gave up. */
 export function giveUp(): void {
   add(base + CONTENTIONS, 1)
+}
+
+// Work that is open, see table/holds.ts.
+
+/** Finds or makes a place for an end of holds. Returns the end, or a later one. */
+export function prepareHold(low: u32, high: u32, nowUs: f64, endUs: f64): f64 {
+  return holds.prepare(fingerprintFrom(low, high), homeLine(low), <i64>endUs, <i64>nowUs)
+}
+
+/** Records a hold in the descriptor. Returns 0 or more if there is room; -Infinity: prepare it again. */
+export function stageHold(descriptor: usize, low: u32, high: u32, nowUs: f64, tokens: f64, endUs: f64): f64 {
+  kcas.stageIn(descriptor)
+  const answer = holds.hold(fingerprintFrom(low, high), homeLine(low), <i64>tokens, <i64>endUs, <i64>nowUs)
+  kcas.stageIn(0)
+  return answer
+}
+
+/** What the hold that was recorded knows its ring by. */
+export function ringOpened(): f64 {
+  return <f64>holds.ringOpened
+}
+
+/**
+ * Spends of a hold, then of what is free; records it in the descriptor, if that is not 0. Returns 0 or more if it is spent. `how`: 0 what there is, 1
+ * all the same, 2 of a banned key, too.
+ */
+export function spendHold(
+  descriptor: usize, low: u32, high: u32, nowUs: f64, tokens: f64, rest: f64, endUs: f64, ring: f64, how: i32,
+): f64 {
+  kcas.stageIn(descriptor)
+  const answer = holds.spend(
+    fingerprintFrom(low, high), homeLine(low), <i64>tokens, <i64>nowUs, <i64>rest, <i64>endUs, <u64>ring, how != 0, how == 2,
+  )
+  kcas.stageIn(0)
+  if (how != 0) signalRelease(high)
+  return answer
+}
+
+/** Of the hold that was spent from last: what it had left, and what nobody held. */
+export function restFoundInHold(): f64 {
+  return <f64>restFound
+}
+
+export function freeBesideHolds(): f64 {
+  return <f64>freeFound
+}
+
+/** Moves the tokens of a hold to a later end. Returns the end that it has then; 0 if it had ended. */
+export function renewHold(low: u32, high: u32, nowUs: f64, tokens: f64, fromUs: f64, toUs: f64, ring: f64): f64 {
+  return holds.renew(fingerprintFrom(low, high), homeLine(low), <i64>tokens, <i64>fromUs, <i64>toUs, <u64>ring, <i64>nowUs)
+}
+
+// About the key of the last call, after HELD.
+
+/** What all its holds have left, and when the last of them ends. */
+export function heldTokens(): f64 {
+  return <f64>held
+}
+
+export function heldUntilUs(): f64 {
+  return <f64>lastEndUs
+}
+
+/** The next time after `us` at which holds end, and the tokens that come free then; 0 when there is none. */
+export function nextEnd(us: f64): f64 {
+  return <f64>endAfter(<i64>us)
+}
+
+export function tokensAtEnd(): f64 {
+  return <f64>tokensThere
 }
 
 // Permits.

@@ -16,13 +16,15 @@ import { ENTRIES_PER_LINE } from "./build-flags"
 //   36864 ├────────────────────────────────────────────┤
 //         │ ban filter, 8192 x 8                       │  banned until, by hash: read only while a ban is in force
 //  102400 ├────────────────────────────────────────────┤
-//         │ descriptors, 64 x 512                      │  multi-word swaps
+//         │ descriptors, 32 x 1024                     │  multi-word swaps
 //  135168 ├────────────────────────────────────────────┤
 //         │ table: lines of 64 bytes, 4 entries each   │  entry: identity word | state word
 //         ├────────────────────────────────────────────┤
 //         │ extensions, where one word is not enough   │  by entry: a previous count, a ring, permits (the policy record
 //         ├────────────────────────────────────────────┤  holds the address and the bytes of each)
 //         │ shared counters                            │  of new keys without room, 8 bytes each
+//         ├────────────────────────────────────────────┤
+//         │ ring words and rings, once work is open    │  at the end of the memory: see algorithms/hold-ring.ts
 //         └────────────────────────────────────────────┘
 
 /** Epoch of the policy in the high half, sequence number of its record in the low half. */
@@ -73,6 +75,9 @@ export const OVERFLOW_WINDOW_US: usize = 216
 export const GROW_TO: usize = 224
 /** Whether no budget is shared by new keys without room, kept likewise. */
 export const OVERFLOW_DENIED: usize = 232
+/** Address of the ring words and rings, 0 until the first work is open; and the ring to look at next. */
+export const RINGS: usize = 240
+export const NEXT_RING: usize = 248
 
 /** Number of changes that gave something back early, 32 bits: waiting callers watch it. */
 export const RELEASED: usize = 256
@@ -126,8 +131,8 @@ export const BAN_FILTER: usize = 36864
 export const BAN_FILTER_SLOTS: u64 = 8192
 
 export const DESCRIPTORS: usize = 102400
-export const DESCRIPTOR_COUNT: i32 = 64
-export const DESCRIPTOR_SIZE: usize = 512
+export const DESCRIPTOR_COUNT: i32 = 32
+export const DESCRIPTOR_SIZE: usize = 1024
 
 export const TABLE: usize = 135168
 export const ENTRY_SIZE: usize = 16

@@ -23,10 +23,12 @@ export const LATE: i32 = 4
 export const EVICTED: i32 = 5
 /** Passed on a shared counter, because the key found no room. */
 export const OVERFLOWED: i32 = 6
+/** The call has an answer, and work is open: what it holds counts beside the debt. */
+export const HELD: i32 = 7
 
 export let why: i32 = 0
 /**
- * REFUSED and BANNED: microseconds to wait. LATE: the debt in units. EVICTED: the answer. OVERFLOWED: microseconds until the
+ * REFUSED and BANNED: microseconds to wait. LATE: the debt in units. EVICTED and HELD: the answer. OVERFLOWED: microseconds until the
  * counter owes nothing.
  */
 export let detail: f64 = 0

@@ -54,14 +54,14 @@ function read(value: u64, us: i64): void {
 }
 
 /**
- * The value after the verb, unchanged if nothing changes. `bound`: the longest wait of a reservation, or the time of a cancelled
- * one.
+ * The value after the verb, unchanged if nothing changes. `bound`: what is held beside a take, the longest wait of a reservation, or the
+ * time of a cancelled one.
  */
 export function stepped(verb: i32, value: u64, us: i64, amount: i64, bound: i64): u64 {
   read(value, us)
   let spent = count
   if (verb == TAKE) {
-    if (isClosed() || count + amount > capacity) return value
+    if (isClosed() || count + amount > capacity - bound) return value
     spent = count + amount
   } else if (verb == REFUND) spent = max<i64>(count - amount, 0)
   else if (verb == PENALIZE) spent = max<i64>(count, min<i64>(count + amount, DEEPEST_DEBT_BURSTS * capacity))

@@ -9,7 +9,7 @@ import * as window from "./saved-window"
 
 // A key as whole numbers, for every store of state: a snapshot, a move to another limiter, a value elsewhere.
 //
-//   version and form | end of its ban, microseconds since the Unix epoch, or 0 | terms | numbers of the key
+//   version, whether it has holds, and form | end of its ban, microseconds since the Unix epoch, or 0 | terms | numbers of the key | holds
 //
 // All times are microseconds since the Unix epoch, and the terms say under which numbers it counts. So a saved key knows no time
 // base, epoch, table or encoding, and a key that was saved under other numbers of the algorithm loads as a change of policy would
@@ -18,6 +18,8 @@ import * as window from "./saved-window"
 
 export const VERSION: i64 = 1
 const FORMS: i64 = 8
+/** In the first number. */
+const WITH_HOLDS: i64 = 1 << 6
 
 /** Nothing but a ban. */
 export const BAN_ALONE: i64 = 0
@@ -36,8 +38,8 @@ function formInForce(): i64 {
   return encoding == FIXED ? FIXED_WINDOW : SLIDING_WINDOW
 }
 
-export function saveHead(isBanAlone: bool, bannedUs: i64): void {
-  put(VERSION * FORMS + (isBanAlone ? BAN_ALONE : formInForce()))
+export function saveHead(isBanAlone: bool, bannedUs: i64, hasHolds: bool): void {
+  put(VERSION * FORMS + (isBanAlone ? BAN_ALONE : formInForce()) + (hasHolds ? WITH_HOLDS : 0))
   put(bannedUs)
 }
 
@@ -73,12 +75,17 @@ export function saveState(entry: usize, state: u64, nowUs: i64): void {
 export let bannedUs: i64 = 0
 /** Whether it has no state beside. */
 export let isBanAlone: bool = false
+/** Whether holds follow its numbers. */
+export let hasHolds: bool = false
 
 /** False: no saved key of this version and of the algorithm in force. */
 export function readHeadOfKey(): bool {
-  const form = next(MOST_NUMBER)
+  const head = next(MOST_NUMBER)
+  const form = head & ~WITH_HOLDS
+  hasHolds = head != form
   bannedUs = next(MOST_NUMBER)
   isBanAlone = form == VERSION * FORMS + BAN_ALONE
+  if (hasHolds && (isBanAlone || encoding == CONCURRENCY)) return false
   return isBanAlone || form == VERSION * FORMS + formInForce()
 }
 

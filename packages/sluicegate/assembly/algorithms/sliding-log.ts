@@ -133,13 +133,13 @@ export function debtOf(entry: usize, word: u64, us: i64): i64 {
 }
 
 /**
- * The value after the verb, unchanged if nothing changes. `bound`: the longest wait of a reservation, or the time of a cancelled
- * one.
+ * The value after the verb, unchanged if nothing changes. `bound`: what is held beside a take, the longest wait of a reservation, or the
+ * time of a cancelled one.
  */
 export function stepped(verb: i32, entry: usize, word: u64, us: i64, amount: i64, bound: i64): u64 {
   read(entry, word, us)
   quotedAmount = -1
-  if (verb == TAKE && !isClosed() && used + amount <= capacity) return appended(nowTick, amount)
+  if (verb == TAKE && !isClosed() && used + amount <= capacity - bound) return appended(nowTick, amount)
   if (verb == TAKE || verb == PEEK) {
     quotedAmount = amount
     quotedUs = earliestUs(amount)

@@ -92,14 +92,14 @@ export function debtNow(): i64 {
 }
 
 /**
- * The value after the verb, unchanged if nothing changes. `bound`: the longest wait of a reservation, or the time of a cancelled
- * one.
+ * The value after the verb, unchanged if nothing changes. `bound`: what is held beside a take, the longest wait of a reservation, or the
+ * time of a cancelled one.
  */
 export function stepped(verb: i32, entry: usize, value: u64, us: i64, amount: i64, bound: i64): u64 {
   read(entry, value, us)
   let spent = current
   if (verb == TAKE) {
-    if (isClosed() || usedAt(us) + amount > capacity) return value
+    if (isClosed() || usedAt(us) + amount > capacity - bound) return value
     spent = current + amount
   } else if (verb == REFUND) spent = max<i64>(current - amount, 0)
   else if (verb == PENALIZE) spent = max<i64>(current, min<i64>(current + amount, deepest()))

@@ -27,14 +27,14 @@ export const DEEPEST_DEBT_BURSTS: i64 = 11
 }
 
 /**
- * The debt after the verb. Two verbs use `bound`: the deepest debt that a reservation may leave, and the deepest at which a cancel
- * gives anything back.
+ * The debt after the verb. Three verbs use `bound`: what is held counts in a take; the deepest debt that a reservation may leave, and the deepest
+ * at which a cancel gives anything back.
  */
 @inline export function step(
   verb: i32, debt: i64, amount: i64, capacity: i64, unitsPerToken: i64, unitsPerUs: i64, bound: i64,
 ): i64 {
   const owed = max<i64>(debt, 0)
-  if (verb == TAKE) return owed + amount <= capacity ? owed + amount : owed
+  if (verb == TAKE) return owed + amount <= capacity - bound ? owed + amount : owed
   if (verb == CALL) return called(owed, amount, bound)
   if (verb == REFUND) return max<i64>(owed - amount, 0)
   if (verb == PENALIZE) return max<i64>(owed, min<i64>(owed + amount, DEEPEST_DEBT_BURSTS * capacity))

@@ -28,7 +28,8 @@ const WORDS: usize = 16
 const WORD_SIZE: usize = 24
 const EXPECTED: usize = 8
 const NEXT: usize = 16
-const MOST_WORDS: u64 = 20
+/** Eight policies, and of each at most the state, a word beside it, the ring word and a sum. */
+const MOST_WORDS: u64 = 32
 
 const OUTCOME_BITS: u64 = 2
 const OUTCOME_MASK: u64 = 3

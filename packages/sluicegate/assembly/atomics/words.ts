@@ -1,13 +1,14 @@
 // The two words of an entry.
 //
 //   identity    fingerprint 48 | 0 0 | generation 14             which key lives here
-//   state       0 | 1 | epoch 3 | owner 3 | value 56             of the key that the identity names
+//   state       0 | 1 | epoch 3 | held | owner 2 | value 56      of the key that the identity names
 //   mark        1 | 0 | fingerprint 48 | generation 14           a thread is claiming the entry
 //   reference   1 | 1 | descriptor 23 | turn 39                  one of several words that change together, see kcas.ts
 //
 // An entry of zeros was never used. The generation grows by one with every claim of the entry, also when a mark is taken over: no
 // two marks of an entry are alike, and an identity is never written twice, until 2^14 claims have gone by. `owner` is its low
-// part: the state words of eight owners in a row differ, whatever their values.
+// part: the state words of four owners in a row differ, whatever their values. `held`: work is open, and a ring says what it holds
+// (rings.ts).
 
 export const NEVER_USED: u64 = 0
 export const NO_KEY: u64 = 0
@@ -19,7 +20,10 @@ export const REFERENCE: u64 = MARK | USED
 const EPOCH_SHIFT: u64 = 59
 const OWNER_SHIFT: u64 = 56
 const EPOCH_MASK: u64 = 7
-const OWNER_MASK: u64 = 7
+const OWNER_MASK: u64 = 3
+/** Not of permits. */
+const HELD: u64 = 1 << 58
+const HEAD_SHIFT: u64 = 58
 const VALUE_MASK: u64 = (1 << 56) - 1
 const GENERATION_MASK: u64 = 0x3fff
 const FINGERPRINT_MASK: u64 = (1 << 48) - 1
@@ -63,10 +67,23 @@ const FINGERPRINT_MASK: u64 = (1 << 48) - 1
 
 /** The same owner's word with another value, in another epoch. */
 @inline export function withValue(state: u64, epoch: u64, value: u64): u64 {
-  return USED | ((epoch & EPOCH_MASK) << EPOCH_SHIFT) | (state & (OWNER_MASK << OWNER_SHIFT)) | value
+  return USED | ((epoch & EPOCH_MASK) << EPOCH_SHIFT) | (state & (HELD | (OWNER_MASK << OWNER_SHIFT))) | value
 }
 
-/** Three bits that differ between eight owners in a row. */
+/** Whether the key of a state word has a ring. */
+@inline export function isHeld(state: u64): bool {
+  return (state & HELD) != 0
+}
+
+@inline export function withRing(state: u64): u64 {
+  return state | HELD
+}
+
+@inline export function withoutRing(state: u64): u64 {
+  return state & ~HELD
+}
+
+/** Two bits that differ between four owners in a row. */
 @inline export function ownerOf(state: u64): u64 {
   return (state >> OWNER_SHIFT) & OWNER_MASK
 }
@@ -75,9 +92,9 @@ const FINGERPRINT_MASK: u64 = (1 << 48) - 1
   return state & VALUE_MASK
 }
 
-/** The bits above owner and value: they tell a state word of `epoch` from marks and older words. */
+/** The bits above owner and value: they tell a state word of `epoch` without a ring from all other words. */
 @inline export function headOf(state: u64): u64 {
-  return state >> EPOCH_SHIFT
+  return state >> HEAD_SHIFT
 }
 
 @inline export function stateHead(epoch: u64): u64 {

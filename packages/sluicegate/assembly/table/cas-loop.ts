@@ -2,7 +2,7 @@ import { CONTENTIONS, STATE, base } from "../memory-map"
 import { AGAIN, CONTENDED, EVICTED, LATE, RETRY, clearEvicted, debt, evictedDebt, noAnswer, seenState } from "../results"
 import { add, load } from "../atomics/atomics"
 import { backOff } from "../atomics/back-off"
-import { isBan, lagOf } from "../atomics/words"
+import { isBan, isHeld, lagOf } from "../atomics/words"
 import { CONCURRENCY, WIDE } from "../policy/encodings"
 import { encoding, epoch, generation, refresh, sinceBase, stride } from "../policy/policy"
 import { isAncient } from "../algorithms/concurrency"
@@ -12,10 +12,12 @@ import { changePermits } from "../algorithms/permits"
 import { resetWithPrevious } from "../algorithms/previous-count"
 import { boundOf, weight } from "../algorithms/rate"
 import { CALL, CANCEL, PEEK, RESERVE, RESET, TAKE } from "../algorithms/verbs"
+import { changeBesideHolds, seesHolds } from "./beside-holds"
 import { evict } from "./claim"
 import { insert } from "./insert"
 import { migrate } from "./migrate"
 import { replaceState } from "./replace-state"
+import { tidied } from "./rings"
 import { find } from "./search"
 import { rebased } from "./update"
 
@@ -65,7 +67,7 @@ function changeResident(verb: i32, fingerprint: u64, entry: usize, tokens: i64, 
   if (rebased(nowUs)) return AGAIN
   const ofBan = isBan(fingerprint)
   const lag = lagOf(state, epoch)
-  const manyWords = stride != 0 && !ofBan
+  const manyWords = (stride != 0 || isHeld(state)) && !ofBan
   if (manyWords) {
     if (lag != 0) {
       // Migrate first, so that all of the key's words are of one policy.
@@ -80,6 +82,10 @@ function changeResident(verb: i32, fingerprint: u64, entry: usize, tokens: i64, 
   const us = sinceBase(nowUs)
   if (encoding == CONCURRENCY && !ofBan && isAncient(value, us)) return evict(entry, state) ? AGAIN : RETRY
   if (encoding == CONCURRENCY && !ofBan) return changePermits(verb, entry, state, value, us, tokens)
+  if (isHeld(state) && seesHolds(verb)) {
+    const todo = tidied(entry, state, nowUs)
+    return todo == 0 ? changeBesideHolds(verb, entry, state, value, us, tokens, bound) : todo
+  }
   const step = verb == CANCEL && generation != cancelledGeneration ? PEEK : verb
   const next = stepped(step, ofBan, entry, value, us, weight(step, tokens), boundOf(step, ofBan, tokens, bound))
   if (!isChange(value, next)) {

@@ -1,28 +1,32 @@
 import { beginKey } from "../host"
 import { LONG_AGO, STATE, TAKEOVER_HIGH, base } from "../memory-map"
-import { EVICTED, noAnswer, seenState, why } from "../results"
+import { EVICTED, REFUSED, noAnswer, seenState, why } from "../results"
 import { load, store, swap } from "../atomics/atomics"
 import { backOff } from "../atomics/back-off"
 import { resolved, swapBoth } from "../atomics/kcas"
-import { NEVER_USED, lagOf, ownerOf, valueOf, withValue } from "../atomics/words"
+import { NEVER_USED, isHeld, lagOf, ownerOf, valueOf, withValue } from "../atomics/words"
 import { CONCURRENCY, LOG, WIDE } from "../policy/encodings"
 import { extensionOf } from "../policy/extension"
 import { burst, encoding, epoch, isRate, refresh, sinceBase, unitsPerToken } from "../policy/policy"
+import { readHoldRing, ringWord } from "../algorithms/hold-ring"
 import { debtOf, isUnchanged, newValue } from "../algorithms/key-state"
 import { held, readRing } from "../algorithms/log-ring"
 import { wordOf } from "../algorithms/previous-count"
+import * as holds from "../algorithms/saved-holds"
 import { loadLog } from "../algorithms/saved-log"
 import { beginReading, endReading, sound } from "../algorithms/saved-numbers"
 import * as permits from "../algorithms/saved-permits"
 import {
-  areOwnTerms, bannedUs, isBanAlone, loadedValue, readHeadOfKey, readState, readTerms, saveHead, saveState, saveTerms, spentTokens,
+  areOwnTerms, bannedUs, hasHolds, isBanAlone, loadedValue, readHeadOfKey, readState, readTerms, saveHead, saveState, saveTerms, spentTokens,
 } from "../algorithms/saved-state"
 import { before, windowBefore } from "../algorithms/saved-window"
 import { INSERT, PENALIZE, RESET } from "../algorithms/verbs"
 import * as bans from "./bans"
 import { MAX_ATTEMPTS, change, givenUp } from "./cas-loop"
 import { evict } from "./claim"
+import { holdMore, prepare } from "./holds"
 import { migrate } from "./migrate"
+import { evictWithRing } from "./rings"
 import { find } from "./search"
 import { rebased } from "./update"
 
@@ -45,7 +49,7 @@ export function save(fingerprint: u64, home: i32, nowUs: i64, takesOut: bool): f
     const entry = find(fingerprint, home)
     if (entry == 0) {
       if (until == 0) return 0
-      saveHead(true, until)
+      saveHead(true, until, false)
     } else {
       const state = seenState
       refresh()
@@ -54,11 +58,15 @@ export function save(fingerprint: u64, home: i32, nowUs: i64, takesOut: bool): f
         if (!migrate(entry)) break
         continue
       }
-      saveHead(false, until)
+      const hasRing = isHeld(state)
+      const withHolds = hasRing && holds.hasHolds(entry, nowUs)
+      saveHead(false, until, withHolds)
       saveTerms()
       saveState(entry, state, nowUs)
-      if (load(entry + STATE) != state || !isUnchanged(entry, false)) continue
-      if (takesOut && !evict(entry, state)) continue
+      if (withHolds) holds.saveHolds()
+      if (hasRing ? !holds.areUnchanged(entry, state) : load(entry + STATE) != state) continue
+      if (!isUnchanged(entry, false)) continue
+      if (takesOut && !(hasRing ? evictWithRing(entry, state) : evict(entry, state))) continue
     }
     return takesOut && until != 0 && bans.ban(fingerprint, home, 0, nowUs) != 0 ? givenUp() : 1
   }
@@ -68,25 +76,44 @@ export function save(fingerprint: u64, home: i32, nowUs: i64, takesOut: bool): f
 /** Forgets the key of a table that holds no other: the next one may come at an earlier time. */
 export function clear(fingerprint: u64, home: i32, nowUs: i64): void {
   const entry = find(fingerprint, home)
-  if (entry != 0) evict(entry, seenState)
+  if (entry != 0) {
+    const state = seenState
+    if (isHeld(state)) {
+      readHoldRing(entry, nowUs)
+      evictWithRing(entry, state)
+    } else evict(entry, state)
+  }
   if (bans.banLeft(fingerprint, home, nowUs) != 0) bans.ban(fingerprint, home, 0, nowUs)
   store(base + TAKEOVER_HIGH, <u64>LONG_AGO)
 }
 
 let noted: u64 = 0
+let notedRing: u64 = 0
 
 /** Notes the key as it is now. */
 export function note(fingerprint: u64, home: i32): void {
   noted = stateOf(fingerprint, home)
+  notedRing = ringOfKey
 }
 
-/** Whether the key is still as noted: nothing beside a state word changes without it. */
+/** Whether the key is still as noted: but for a ring, nothing beside a state word changes without it. */
 export function isAsNoted(fingerprint: u64, home: i32): bool {
-  return stateOf(fingerprint, home) == noted
+  return stateOf(fingerprint, home) == noted && ringOfKey == notedRing
 }
 
+let ringOfKey: u64 = 0
+
+/** The state word of the key; sets its ring word. */
 function stateOf(fingerprint: u64, home: i32): u64 {
-  return find(fingerprint, home) == 0 ? NEVER_USED : seenState
+  ringOfKey = 0
+  const entry = find(fingerprint, home)
+  if (entry == 0) return NEVER_USED
+  const state = seenState
+  if (isHeld(state)) {
+    readHoldRing(entry, 0)
+    ringOfKey = ringWord
+  }
+  return state
 }
 
 /** Returns 1 when the key is loaded, 2 when under other numbers than it was saved, 0 when it is none of the policy's algorithm; NaN without an answer. */
@@ -98,6 +125,7 @@ export function loadSaved(fingerprint: u64, home: i32, nowUs: i64): f64 {
   if (!isBanAlone) {
     readTerms()
     readState(nowUs)
+    if (hasHolds) holds.readHolds(nowUs)
   }
   endReading()
   if (!sound) return 0
@@ -108,7 +136,30 @@ export function loadSaved(fingerprint: u64, home: i32, nowUs: i64): f64 {
   if (isBanAlone) return 1
   const isOwn = areOwnTerms()
   const answer = encoding == CONCURRENCY ? loadPermits(fingerprint, home, nowUs) : loadState(fingerprint, home, nowUs)
-  return answer == 1 && !isOwn ? 2 : answer
+  const loaded = answer == 1 && hasHolds ? loadHolds(fingerprint, home, nowUs) : answer
+  return loaded == 1 && !isOwn ? 2 : loaded
+}
+
+/** Adds what is held to what is held here. Where key or ring find no room, the work spends what is free. */
+function loadHolds(fingerprint: u64, home: i32, nowUs: i64): f64 {
+  beginKey()
+  beginReading()
+  readHeadOfKey()
+  readTerms()
+  readState(nowUs)
+  for (let left = holds.readCount(); left > 0; left--) {
+    holds.readHold()
+    if (holds.endUs <= nowUs || holds.tokens == 0) continue
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const end = prepare(fingerprint, home, holds.endUs, nowUs)
+      if (end != end) {
+        if (why == EVICTED) continue
+        return why == REFUSED ? 1 : end
+      }
+      if (holdMore(fingerprint, home, holds.tokens, <i64>end, nowUs)) break
+    }
+  }
+  return 1
 }
 
 /** The entry of the key, inserted if need be, with a state of the policy in force; 0: see {@link unanswered}, AGAIN if that is 0. */

@@ -7,7 +7,7 @@ import { ENTRIES_PER_LINE } from "../build-flags"
 import { add, load, raise, store } from "../atomics/atomics"
 import { backOff } from "../atomics/back-off"
 import { resolved } from "../atomics/kcas"
-import { NEVER_USED, NO_KEY, fingerprintOf, firstIdentity, isBan, isMark, lagOf, stateWord, valueOf } from "../atomics/words"
+import { NEVER_USED, NO_KEY, fingerprintOf, firstIdentity, isBan, isHeld, isMark, lagOf, stateWord, valueOf } from "../atomics/words"
 import { CONCURRENCY, LOG, WIDE } from "../policy/encodings"
 import { extensionOf } from "../policy/extension"
 import { baseUs, encoding, epoch, refresh, sinceBase } from "../policy/policy"
@@ -15,6 +15,7 @@ import { idleValue, isUnchanged } from "../algorithms/key-state"
 import { emptyHeader, headerOf } from "../algorithms/log-ring"
 import { wordOf } from "../algorithms/previous-count"
 import { banDebtAt, banValueAt } from "../algorithms/rate"
+import * as holds from "../algorithms/saved-holds"
 import { loadLog } from "../algorithms/saved-log"
 import { MOST_NUMBER, beginReading, next, nextWide, put, putWide, sound, unsound } from "../algorithms/saved-numbers"
 import * as permits from "../algorithms/saved-permits"
@@ -22,13 +23,14 @@ import { loadedValue, readState, readTerms, saveState, saveTerms } from "../algo
 import { before, windowBefore } from "../algorithms/saved-window"
 import { addToBanFilter } from "./ban-filter"
 import { partOf } from "./layout"
+import { holdLoaded } from "./holds"
 import { migrate } from "./migrate"
 import { rebased } from "./update"
 
 // A whole table as numbers, for one of the same lines. Keys stay in their entries: an entry does not say where its key's search begins.
 //
-//   terms | entries, each: 4 * run + NEVER or FREE, for so many entries in a row | KEY, fingerprint, numbers of saved-state.ts | BAN, fingerprint,
-//   end | number of entries to be freed, and the distance of each from the one before | figures | latest takeover | budget of new keys without room |
+//   terms | entries, each: 4 * run + NEVER or FREE, for so many entries in a row | KEY, or 4 + KEY with holds, fingerprint, numbers of
+//   saved-state.ts | BAN, fingerprint, end | number of entries to be freed, and the distance of each from the one before | figures | latest takeover | budget of new keys without room |
 //   number of their counters, and each
 //
 // While it is saved, keys come and go. A key that was moved could be saved twice, or behind an entry that was never used, where no search
@@ -122,9 +124,12 @@ function saveEntry(number: i32, nowUs: i64): bool {
       put(<i64>fingerprint)
       put(max<i64>(us + baseUs + left, 0))
     } else {
-      put(KEY)
+      const withHolds = isHeld(state) && holds.hasHolds(entry, nowUs)
+      put(KEY + (withHolds ? KINDS : 0))
       put(<i64>fingerprint)
       saveState(entry, state, nowUs)
+      if (withHolds) holds.saveHolds()
+      if (isHeld(state) && !holds.areUnchanged(entry, state)) continue
     }
     if (load(entry + STATE) != state || load(entry) != identity || !isUnchanged(entry, isBan(fingerprint))) continue
     endKey()
@@ -179,7 +184,9 @@ export function loadTable(nowUs: i64): bool {
     const tag = next(MOST_NUMBER)
     const kind = tag % KINDS
     if (kind == KEY || kind == BAN) {
-      if (kind == KEY) loadKey(entryAt(number), nowUs)
+      const hasHolds = tag == KEY + KINDS
+      if (tag >= KINDS && !hasHolds) unsound()
+      else if (kind == KEY) loadKey(entryAt(number), hasHolds, nowUs)
       else loadBan(entryAt(number), nowUs)
       number++
     } else {
@@ -219,7 +226,7 @@ function loadBan(entry: usize, nowUs: i64): void {
   add(base + KEYS, 1)
 }
 
-function loadKey(entry: usize, nowUs: i64): void {
+function loadKey(entry: usize, hasHolds: bool, nowUs: i64): void {
   const fingerprint = <u64>next(MOST_FINGERPRINT)
   if (fingerprint == NO_KEY || isBan(fingerprint)) unsound()
   endKey()
@@ -246,6 +253,16 @@ function loadKey(entry: usize, nowUs: i64): void {
     const value = loadedValue(nowUs)
     if (encoding == WIDE) store(extensionOf(entry), wordOf(windowBefore, before))
     enter(entry, identity, stateWord(epoch, identity, value))
+  }
+  if (hasHolds) loadHolds(entry, nowUs)
+}
+
+function loadHolds(entry: usize, nowUs: i64): void {
+  if (encoding == CONCURRENCY) unsound()
+  for (let left = holds.readCount(); left > 0 && sound; left--) {
+    holds.readHold()
+    if (holds.isTooFar(nowUs)) unsound()
+    else if (holds.endUs > nowUs && holds.tokens > 0) holdLoaded(entry, holds.tokens, holds.endUs, nowUs)
   }
 }
 

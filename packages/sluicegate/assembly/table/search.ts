@@ -2,14 +2,16 @@ import { ENTRY_SIZE, LINE_SIZE, STATE } from "../memory-map"
 import { setChoice, setSeenState } from "../results"
 import { load } from "../atomics/atomics"
 import { resolved } from "../atomics/kcas"
-import { NEVER_USED, NO_KEY, fingerprintOf, isBan, isMark, isReference, lagOf, markFingerprint } from "../atomics/words"
+import { NEVER_USED, NO_KEY, fingerprintOf, isBan, isHeld, isMark, isReference, lagOf, markFingerprint } from "../atomics/words"
 import { capacity, epoch, isOfCalls, isRate, refresh, sinceBase, stride, unitsPerToken } from "../policy/policy"
 import { owedBy, yieldsPlace } from "../algorithms/call-rate"
 import { debtOf, untilFree, untilNew } from "../algorithms/key-state"
+import { lastEndUs, readHoldRing } from "../algorithms/hold-ring"
 import { migratedValue } from "../algorithms/migrate-value"
 import { passes } from "../algorithms/verbs"
 import { denyWhenFull, lineAddress, lineAfter, range } from "./layout"
 import { migrate } from "./migrate"
+import { letGo } from "./rings"
 
 /**
  * The entry in which the key lives, or 0.
@@ -79,6 +81,11 @@ export function choose(fingerprint: u64, home: i32, nowUs: i64): i32 {
         continue
       }
       if (fingerprintOf(identity) == NO_KEY) return pick(FREE, entry, state, 0)
+      // Nor is one with open work.
+      if (isHeld(state)) {
+        if (letGo(entry, state, nowUs)) entry -= ENTRY_SIZE
+        continue
+      }
       const debt = residentDebt(entry, fingerprintOf(identity), state, nowUs)
       if (debt <= 0 || (isOfCalls() && owedBy(debt) == 0)) return pick(IDLE, entry, state, 0)
       if (kind == MARKED || debt >= least) continue
@@ -126,6 +133,11 @@ export function roomAfterUs(fingerprint: u64, home: i32, nowUs: i64, perUs: i64)
       const identity = load(entry)
       refresh()
       if (fingerprintOf(identity) == NO_KEY || isOfOldPolicy(entry, state, identity)) return 1
+      if (isHeld(state)) {
+        readHoldRing(entry, nowUs)
+        least = min<i64>(least, lastEndUs - nowUs)
+        continue
+      }
       const debt = residentDebt(entry, fingerprintOf(identity), state, nowUs)
       least = min<i64>(least, roomIn(debt, isBan(fingerprintOf(identity)), perUs))
     }

@@ -1,5 +1,6 @@
 import { type Answered, type Awaitable, ignore, type When } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
+import { PermitDecision } from '../decision/permit.js'
 import { PolicyError } from '../errors.js'
 import { checkOneOf, checkOptions, isInteger } from '../options/option-checks.js'
 import { checkedMs, type Duration } from '../time/duration.js'
@@ -70,25 +71,7 @@ export interface Hold<Added extends Awaitable<boolean> = boolean, Time extends W
 
 /** Work that no limiter counts: everything passes if it may begin, nothing if not. */
 export function uncountedHold(decision: Decision): Hold {
-  const { allowed } = decision
-  let used = 0
-  let isOpen = allowed
-  const add = (cost: number): boolean => {
-    checkSpent(cost)
-    if (isOpen) used += cost
-    return isOpen
-  }
-  const close = (cost?: number): Decision => {
-    if (cost !== undefined) checkSpent(cost)
-    isOpen = false
-    return decision
-  }
-  const affordable = (price: number): number => {
-    checkPrice(price)
-    return isOpen ? Number.POSITIVE_INFINITY : 0
-  }
-  const hold = { ...decision, held: 0, over: 0, add, close, affordable, [Symbol.dispose]: () => void close() }
-  return Object.defineProperty(hold as typeof hold & { used: number }, 'used', { get: () => used, enumerable: true })
+  return new UncountedHold(decision)
 }
 
 /** A hold of any limiter: over a store, or with `over: 'wait'`, an `add` is a promise. */
@@ -96,18 +79,70 @@ export type AnyHold = Hold<Awaitable<boolean>, When>
 
 /** The same work, whose pieces all pass. */
 export function passingHold(hold: AnyHold, decision: Decision): AnyHold {
-  const passing = uncountedHold(decision)
-  const { add: pass, close: end } = passing
-  const add = (cost: number): boolean => {
-    ignore(hold.add(cost))
-    return pass(cost)
+  return new PassingHold(hold, decision)
+}
+
+class UncountedHold extends PermitDecision implements Hold {
+  readonly held = 0
+  readonly over = 0
+  readonly #decision: Decision
+  #isOpen: boolean
+  #used = 0
+
+  constructor(decision: Decision) {
+    super(decision)
+    this.#decision = decision
+    this.#isOpen = decision.allowed
   }
-  const close = (cost?: number): Awaitable<Decision> => {
-    end()
-    return hold.close(cost)
+
+  get used(): number {
+    return this.#used
   }
-  // Not copied: what is used changes.
-  return Object.assign(passing, { add, close, [Symbol.dispose]: () => ignore(close()) }) as AnyHold
+
+  add(cost: number): boolean {
+    checkSpent(cost)
+    if (this.#isOpen) this.#used += cost
+    return this.#isOpen
+  }
+
+  close(cost?: number): Decision {
+    if (cost !== undefined) checkSpent(cost)
+    this.#isOpen = false
+    return this.#decision
+  }
+
+  affordable(price: number): number {
+    checkPrice(price)
+    return this.#isOpen ? Number.POSITIVE_INFINITY : 0
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
+  }
+}
+
+class PassingHold extends UncountedHold {
+  readonly #hold: AnyHold
+
+  constructor(hold: AnyHold, decision: Decision) {
+    super(decision)
+    this.#hold = hold
+  }
+
+  override add(cost: number): boolean {
+    ignore(this.#hold.add(cost))
+    return super.add(cost)
+  }
+
+  // Over a store a promise, as the type of its limiter says.
+  override close(cost?: number): Decision {
+    super.close()
+    return this.#hold.close(cost) as Decision
+  }
+
+  override [Symbol.dispose](): void {
+    ignore(this.close())
+  }
 }
 
 const OPTIONS: readonly string[] = ['expect', 'most', 'ttl', 'over'] satisfies (keyof OpenOptions)[]

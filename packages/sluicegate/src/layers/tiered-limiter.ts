@@ -6,6 +6,7 @@ import { PolicyError } from '../errors.js'
 import type { Hold, OpenOptions } from '../holds/hold.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, ReserveOptions, WaitOptions } from '../limiter.js'
 import { carryKey, holdsKey } from '../memory/carried-key.js'
+import { following } from '../memory/memory-holds.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { closeQueueOf } from '../queue/create-queue.js'
@@ -119,9 +120,9 @@ export class TieredLimiter<Answer extends Decision> extends Layer<Answer> implem
     return this.limiterOf(key).reserve(key, cost, options)
   }
 
-  /** A hold stays with the account that it was opened in, whatever the key's policy is by then. */
+  /** Work goes on under the policy that its key has by then, with what it holds. */
   override open(key: Key, options: OpenOptions = {}): Hold {
-    return this.limiterOf(key).open(key, options) as Hold
+    return following(this.limiterOf(key).open(key, options) as Hold, () => this.limiterOf(key))
   }
 
   refund(key: Key, tokens: number): Decision {

@@ -6,8 +6,8 @@ import { OpenCore } from './open-core.js'
 const STRIDE = 24
 
 test('a section is laid out as the core reads it', () => {
-  const { address, lines, end } = sectionAt(512, { maxKeys: 1000, stride: STRIDE })
-  const core = new OpenCore(createMemory(end, false), address, {
+  const { address, lines, end } = sectionAt(1024, { maxKeys: 1000, stride: STRIDE })
+  const core = new OpenCore(createMemory(end), address, {
     policyChanged: () => undefined,
     calendarWindowStart: () => 0,
     calendarWindowEnd: () => 0,

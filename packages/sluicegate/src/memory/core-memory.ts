@@ -13,13 +13,11 @@ export const ENTRIES_PER_LINE = 4
 const ENTRIES_PER_KEY = 1.45
 const SECOND_PART = 3
 export const COUNTER_BYTES = 8
-/** Reserve for new descriptors when threads die in the middle of a multi-word swap. */
-const SPARE_PAGES = 16
 export const TABLE_OFFSET = 135_168
 /** The option `maxKeys` at most. */
 export const MOST_KEYS = 100_000_000
 /** Descriptors begin at multiples of it. */
-export const SECTION_ALIGNMENT = 512
+export const SECTION_ALIGNMENT = 1024
 
 /** The place of one policy's keys in a memory. */
 export interface Section {
@@ -71,15 +69,14 @@ function linesFor(keys: number): number {
 }
 
 /**
- * A new memory. A page occupies only addresses until its first write. `grows`: a change of policy may need more.
+ * A new memory. A page occupies only addresses until its first write. It may grow: for a change of policy, open work, and threads that die.
  *
  * @throws {PolicyError} `RANGE_UNSUPPORTED` when it would not fit; `RUNTIME_UNSUPPORTED`
  */
-export function createMemory(bytes: number, grows: boolean): WebAssembly.Memory {
+export function createMemory(bytes: number): WebAssembly.Memory {
   const pages = pagesOf(bytes)
   if (pages > MOST_PAGES) throw tooLarge(bytes)
-  const maximum = grows ? MOST_PAGES : Math.min(pages + SPARE_PAGES, MOST_PAGES)
-  return neededOfRuntime('shared memory', () => new WebAssembly.Memory({ initial: pages, maximum, shared: true }))
+  return neededOfRuntime('shared memory', () => new WebAssembly.Memory({ initial: pages, maximum: MOST_PAGES, shared: true }))
 }
 
 export function pagesOf(bytes: number): number {
@@ -96,7 +93,7 @@ let isShared = false
 
 /** @throws {PolicyError} `RUNTIME_UNSUPPORTED` where no memory can be shared. */
 export function checkSharedMemory(): void {
-  if (!isShared) createMemory(0, false)
+  if (!isShared) createMemory(0)
   isShared = true
 }
 

@@ -22,7 +22,7 @@ import { SharedName, WholePolicy } from './all-of-policy.js'
 import { type Hashes, TakesTogether } from './all-of-takes.js'
 import { high, low } from './fingerprint.js'
 import type { MemoryBooking } from './memory-bookings.js'
-import { MemoryHolds } from './memory-holds.js'
+import { type HoldingLimiter, MemoryHolds } from './memory-holds.js'
 import type { MemoryHandle, MemoryLimiter } from './memory-limiter.js'
 import { jointHold, MemoryPermit } from './memory-permit-limiter.js'
 import { pairedParts } from './paired-parts.js'
@@ -65,6 +65,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
   private readonly whole = new WholePolicy()
   /** Made for the first that is opened. */
   private holds: MemoryHolds | undefined
+  private ownHolding: HoldingLimiter | undefined
 
   private readonly counter = new DecisionCounter()
 
@@ -132,7 +133,13 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
   }
 
   open(key: Key, options: OpenOptions = {}): Hold {
-    this.holds ??= new MemoryHolds({
+    this.holds ??= new MemoryHolds(this.holding)
+    return this.holds.open(ownKey(this.inOrder(key)), options)
+  }
+
+  /** What work that is open here needs. */
+  get holding(): HoldingLimiter {
+    this.ownHolding ??= {
       holders: () => this.parts.map((part) => part.decisions),
       hashed: (own) =>
         this.eachKey(own, (part, key) => {
@@ -144,8 +151,8 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
       wait: (own, of) => this.waiting.wait(own, of),
       record: (own, cost, decision) => this.record(own, cost, decision),
       freed: (own) => this.waiting.size > 0 && this.waiting.released(own),
-    })
-    return this.holds.open(ownKey(this.inOrder(key)), options)
+    }
+    return this.ownHolding
   }
 
   key(key: Key): BoundKey {

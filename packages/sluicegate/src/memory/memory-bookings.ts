@@ -1,15 +1,11 @@
 import { checkedCost } from '../arguments.js'
 import type { Decision } from '../decision/decision.js'
 import { RateDecoder } from '../decision/decision-decoder.js'
-import type { KeyHolds } from '../holds/key-holds.js'
 import type { Booking } from '../waiting/reserving.js'
-import { besideHolds, laterReading, type MemoryDecisions } from './memory-decisions.js'
+import { laterReading, type MemoryDecisions } from './memory-decisions.js'
 
 /** Of windows, logs and permits, which count tokens. */
 const WHOLE = { unitsPerToken: 1, unitsPerUs: 0 }
-function beside(decision: Decision, holds: KeyHolds | undefined, nowUs: number): Decision {
-  return holds === undefined ? decision : besideHolds(decision, holds, nowUs)
-}
 
 /** The core's answer to a cancel that finds nothing to give back. */
 const NOTHING_OWED = -1
@@ -79,22 +75,20 @@ export class MemoryBookings {
     const { decisions } = this
     const bookedUs = decisions.nowUs()
     const { opened } = decisions
-    const holds = decisions.held?.of(key, bookedUs)
-    if (holds !== undefined) {
-      const beside = decisions.peekBeside(holds, key, low, high, cost, bookedUs)
-      if (!beside.allowed) return this.heldBack(key, low, high, cost, bookedUs, beside)
-    }
-    // Nothing is booked ahead of what is held, or in a window that never comes.
-    const isAhead = holds === undefined && decisions.decoder.policy.calendar?.unit !== 'ever'
+    // Nothing is booked ahead in a window that never comes.
+    const isAhead = decisions.decoder.policy.calendar?.unit !== 'ever'
     const answer = opened.core.reserve(low, high, bookedUs, cost, isAhead ? mostUs : 0)
     const { decoder, generation } = decisions
-    const isEvicted = Number.isNaN(answer) && opened.reason() === 'EVICTED'
-    const debt = isEvicted ? opened.core.detailOfUnanswered() : answer
+    const reason = Number.isNaN(answer) ? opened.reason() : undefined
+    const debt = reason === 'EVICTED' || reason === 'HELD' ? opened.core.detailOfUnanswered() : answer
     const isCharged = debt >= 0
-    if (isCharged && isEvicted) decisions.noteEviction(key)
+    if (reason === 'HELD' && !isCharged) return this.heldBack(key, low, high, cost, bookedUs, -1 - debt)
+    if (isCharged && reason === 'EVICTED') decisions.noteEviction(key)
     const waitUs = isCharged ? decoder.waitUs(debt) : answer < 0 ? decoder.untilFreeUs(-1 - answer, cost) : undefined
     const made = isCharged
-      ? beside(decoder.allowed(debt), holds, bookedUs)
+      ? reason === 'HELD'
+        ? decisions.allowedBesideHolds(debt, bookedUs)
+        : decoder.allowed(debt)
       : answer < 0
         ? decoder.denied(-1 - answer, cost)
         : decisions.decisionForReason(key, low, high, bookedUs, cost)
@@ -122,7 +116,8 @@ export class MemoryBookings {
   }
 
   /** A take for which holds leave no room: one that is closed makes room at any time. */
-  private heldBack(key: string, low: number, high: number, cost: number, bookedUs: number, decision: Decision): MemoryBooking {
+  private heldBack(key: string, low: number, high: number, cost: number, bookedUs: number, debt: number): MemoryBooking {
+    const decision = this.decisions.foreseenBesideHolds(debt, cost, 0, bookedUs)
     const atUs = bookedUs + decision.retryAfterMs * 1000
     const { generation } = this.decisions
     return { key, cost, low, high, bookedUs, atUs, allowed: false, maybeSooner: true, decision, debt: 0, generation }
@@ -136,11 +131,6 @@ export class MemoryBookings {
     const { nowUs } = into
     const { decisions } = this
     const { opened } = decisions
-    const holds = decisions.held?.of(key, nowUs)
-    if (holds !== undefined) {
-      const beside = decisions.peekBeside(holds, key, low, high, cost, nowUs)
-      if (!beside.allowed) return this.heldBack(key, low, high, cost, nowUs, beside)
-    }
     const answer = opened.core.stage(into.address, low, high, nowUs, cost)
     // Read after the call, which may have found another policy.
     const { decoder } = decisions
@@ -152,7 +142,7 @@ export class MemoryBookings {
     const made =
       late ??
       (answer >= 0
-        ? beside(decoder.allowed(answer), holds, nowUs)
+        ? decoder.allowed(answer)
         : answer < 0
           ? decoder.denied(-1 - answer, cost)
           : decisions.decisionForReason(key, low, high, nowUs, cost))

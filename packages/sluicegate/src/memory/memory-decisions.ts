@@ -4,8 +4,6 @@ import { DecisionCounter } from '../decision/decision-counts.js'
 import { CountDecoder, type DecisionDecoder, RateDecoder } from '../decision/decision-decoder.js'
 import { contentions, type EvictionEvent, evictions, publishDenial, type TableFullEvent, tablesFull } from '../decision/diagnostics.js'
 import { contentionError, StoreError } from '../errors.js'
-import type { HeldKeys } from '../holds/held-keys.js'
-import type { KeyHolds } from '../holds/key-holds.js'
 import { minuteWindow } from '../policy/calendar.js'
 import type { Policy } from '../policy/policy.js'
 import type { Ticker } from '../time/clock.js'
@@ -35,21 +33,6 @@ export function laterReading(ticker: Ticker, nowUs: number, readings: number, de
     if (laterUs > nowUs) return laterUs
   }
   return undefined
-}
-
-/** At most what the core reads as a cost: above every burst. */
-function fittingCost(cost: number): number {
-  return Math.min(cost, 2 ** 31 - 1)
-}
-
-/** A decision with what is held counted as spent. */
-export function besideHolds(decision: Decision, { total, lastUs }: KeyHolds, nowUs: number): Decision {
-  const { remaining, resetAfterMs } = decision
-  return {
-    ...decision,
-    remaining: Math.max(0, remaining - total),
-    resetAfterMs: Math.max(resetAfterMs, Math.ceil((lastUs - nowUs) / 1000)),
-  }
 }
 
 const warn = /* @__PURE__ */ warnOnce<'SLUICEGATE_TABLE_FULL'>()
@@ -91,12 +74,6 @@ class TableEvents {
 }
 
 /**
- * What a piece of open work is charged as: of what is free, of its hold, as debt that its policy allows, or used already. What is held or used is
- * charged although it is not there.
- */
-export type ChargedAs = 'free' | 'held' | 'debt' | 'used'
-
-/**
  * Decisions about keys whose fingerprints are known: calls of the core, decoded into decisions or errors. One section of a shared memory, one
  * thread.
  */
@@ -111,17 +88,12 @@ export class MemoryDecisions {
   generation = 0
   /** Of the last decision of {@link takeAt} that allowed: the table had no room for the key. */
   isOverflow = false
-  /** Of work that is open in this thread; undefined until the first. */
-  held: HeldKeys | undefined
-  /** Whether other threads have this memory: they do not know what is held here. */
-  isShared: boolean
   /** Called after this thread has released something that others may wait for. */
   onRelease: (key: string) => void = () => undefined
 
   /** Initializes the section with `policy`, or joins one that another thread has initialized. */
   constructor(open: (host: CoreHost) => OpenCore, ticker: Ticker, policy?: Policy) {
     this.ticker = ticker
-    this.isShared = policy === undefined
     this.opened = open({
       policyChanged: () => {
         const published = publishedPolicy(this.opened)
@@ -149,7 +121,6 @@ export class MemoryDecisions {
   take(key: string, low: number, high: number, cost: number): Decision {
     const tokens = typeof cost === 'number' && (cost | 0) === cost && cost > 0 ? cost : checkedCost(cost)
     const nowUs = this.nowUs()
-    if (this.held !== undefined) return this.takeAt(nowUs, key, low, high, tokens)
     const answer = this.opened.core.take(low, high, nowUs, tokens)
     if (!(answer >= 0)) return this.notAllowed(key, low, high, nowUs, tokens, answer)
     this.counter.allowed++
@@ -159,17 +130,11 @@ export class MemoryDecisions {
   /** {@link take} by a given reading of the clock. */
   takeAt(nowUs: number, key: string, low: number, high: number, cost: number): Decision {
     const tokens = checkedCost(cost)
-    const holds = this.held?.of(key, nowUs)
-    if (holds !== undefined) {
-      const beside = this.peekBeside(holds, key, low, high, tokens, nowUs)
-      if (!beside.allowed) return this.denied(key, tokens, beside)
-    }
     const answer = this.opened.core.take(low, high, nowUs, tokens)
     this.isOverflow = Number.isNaN(answer) && this.opened.reason() === 'OVERFLOWED'
     if (!(answer >= 0)) return this.notAllowed(key, low, high, nowUs, tokens, answer)
     this.counter.allowed++
-    const decision = this.decoder.allowed(answer)
-    return holds === undefined ? decision : besideHolds(decision, holds, nowUs)
+    return this.decoder.allowed(answer)
   }
 
   /** A negative answer is -1 minus the debt of a denied take; NaN has its own reason. */
@@ -196,13 +161,15 @@ export class MemoryDecisions {
         this.noteEviction(key)
         return detail >= 0 ? this.decoder.allowed(detail) : this.decoder.denied(-1 - detail, cost)
       case 'BANNED':
-        return this.decoder.foreseen(this.answered(this.opened.core.peek(low, high, nowUs, cost), key), cost, Math.ceil(detail / 1000))
+        return this.foreseen(key, low, high, cost, nowUs, true, detail)
       case 'LATE':
         return this.takenLater(key, low, high, nowUs, cost)
       case 'REFUSED':
         return this.withoutRoom(key, this.decoder.refused(cost, Math.ceil(detail / 1000)))
       case 'OVERFLOWED':
         return this.withoutRoom(key, this.decoder.overflowed(Math.ceil(detail / 1000)))
+      case 'HELD':
+        return detail >= 0 ? this.allowedBesideHolds(detail, nowUs) : this.foreseenBesideHolds(-1 - detail, cost, 0, nowUs)
       case 'CONTENDED':
         throw this.contended(key)
     }
@@ -214,7 +181,7 @@ export class MemoryDecisions {
     for (let readings = 0; ; readings++) {
       const denied = this.decoder.denied(this.opened.core.detailOfUnanswered(), cost)
       const laterUs = laterReading(this.ticker, readUs, readings, denied)
-      if (laterUs === undefined) return denied
+      if (laterUs === undefined) return this.opened.core.heldTokens() > 0 ? this.peek(key, low, high, cost, readUs) : denied
       readUs = laterUs
       const answer = this.opened.core.take(low, high, readUs, cost)
       if (answer >= 0) return this.decoder.allowed(answer)
@@ -239,66 +206,61 @@ export class MemoryDecisions {
     return decision
   }
 
-  private contended(key: string): StoreError {
+  contended(key: string): StoreError {
     if (contentions.hasSubscribers) contentions.publish({ policy: this.decoder.policy.name, key })
     return contentionError()
   }
 
-  /** Peek, for a key whose fingerprint is known. */
-  peek(key: string, low: number, high: number, cost: number, nowUs = this.nowUs()): Decision {
-    const holds = this.held?.of(key, nowUs)
-    return holds === undefined
-      ? this.peekAlone(key, low, high, cost, nowUs)
-      : this.peekBeside(holds, key, low, high, checkedCost(cost), nowUs)
+  // Beside holds, for the key of the last call.
+
+  /** The decision of an allowed take that leaves this debt. */
+  allowedBesideHolds(debt: number, nowUs: number): Decision {
+    return this.withoutHeld(this.decoder.allowed(debt), nowUs)
   }
 
-  /** What a take of `cost` gets beside what is held of the key. */
-  peekBeside(holds: KeyHolds, key: string, low: number, high: number, cost: number, nowUs: number): Decision {
-    const decision = besideHolds(this.peekAlone(key, low, high, fittingCost(holds.total + cost), nowUs), holds, nowUs)
+  /** The decision that a take of `cost` would get. @param blockMs remaining ban, 0 for none. */
+  foreseenBesideHolds(debt: number, cost: number, blockMs: number, nowUs: number): Decision {
+    const { decoder } = this
+    const { core } = this.opened
+    let held = core.heldTokens()
+    const decision = this.withoutHeld(decoder.foreseen(debt, cost + held, blockMs), nowUs)
     if (decision.allowed) return decision
     // The soonest time at which so many holds have ended by themselves, and the rest and the take fit beside what is spent.
     let soonestMs = decision.retryAfterMs
-    for (const [fromUs, held] of holds.falls(nowUs)) {
-      const fromMs = Math.ceil((fromUs - nowUs) / 1000)
-      if (fromMs >= soonestMs) break
-      const { retryAfterMs } = this.peekAlone(key, low, high, fittingCost(held + cost), nowUs)
-      soonestMs = Math.min(soonestMs, Math.max(fromMs, retryAfterMs))
+    for (let endUs = core.nextEnd(nowUs); endUs > 0; endUs = core.nextEnd(endUs)) {
+      held = Math.max(0, held - core.tokensAtEnd())
+      const endMs = Math.ceil((endUs - nowUs) / 1000)
+      if (endMs >= soonestMs) break
+      soonestMs = Math.min(soonestMs, Math.max(endMs, decoder.foreseen(debt, cost + held, blockMs).retryAfterMs))
     }
     return { ...decision, retryAfterMs: soonestMs }
   }
 
-  /** Charges a piece of open work, which nobody sees as a decision. False: nothing was charged. */
-  charge(key: string, low: number, high: number, nowUs: number, cost: number, as: ChargedAs): boolean {
-    const answer = this.opened.core.take(low, high, nowUs, fittingCost(cost))
-    return answer >= 0 || this.chargedBeyond(key, low, high, nowUs, cost, as, answer)
-  }
-
-  private chargedBeyond(key: string, low: number, high: number, nowUs: number, cost: number, as: ChargedAs, answer: number): boolean {
+  /** With what is held counted as spent. */
+  private withoutHeld(decision: Decision, nowUs: number): Decision {
     const { core } = this.opened
-    if (Number.isNaN(answer)) {
-      const reason = this.opened.reason()
-      if (reason === 'CONTENDED') throw this.contended(key)
-      if (reason === 'EVICTED') this.noteEviction(key)
-      if (reason === 'OVERFLOWED' || (reason === 'EVICTED' && core.detailOfUnanswered() >= 0)) return true
-      // A new key finds no room, or an operator has closed this one.
-      if (reason === 'REFUSED' || (reason === 'BANNED' && as !== 'used')) return false
-    }
-    if (as === 'free' || (as === 'held' && this.isShared)) return false
-    this.answered(core.penalize(low, high, nowUs, cost), key)
-    return true
+    const remaining = Math.max(0, decision.remaining - core.heldTokens())
+    const resetAfterMs = Math.max(decision.resetAfterMs, Math.ceil((core.heldUntilUs() - nowUs) / 1000))
+    return { ...decision, remaining, resetAfterMs }
   }
 
-  /** Takes a charge of the same reading back. */
-  uncharge(low: number, high: number, nowUs: number, cost: number): void {
-    this.opened.core.refund(low, high, nowUs, cost)
+  /** Peek, for a key whose fingerprint is known. */
+  peek(key: string, low: number, high: number, cost: number, nowUs = this.nowUs()): Decision {
+    return this.foreseen(key, low, high, checkedCost(cost), nowUs, true)
   }
 
   /** {@link peek}, whatever is held. */
   peekAlone(key: string, low: number, high: number, cost: number, nowUs: number): Decision {
-    const tokens = checkedCost(cost)
-    const debt = this.answered(this.opened.core.peek(low, high, nowUs, tokens), key)
-    const blockMs = Math.ceil(this.answered(this.opened.core.banLeft(low, high, nowUs), key) / 1000)
-    return this.decoder.foreseen(debt, tokens, blockMs)
+    return this.foreseen(key, low, high, checkedCost(cost), nowUs, false)
+  }
+
+  private foreseen(key: string, low: number, high: number, cost: number, nowUs: number, seesHolds: boolean, blockUs?: number): Decision {
+    const { core } = this.opened
+    const answer = core.peek(low, high, nowUs, cost)
+    const isHeld = seesHolds && Number.isNaN(answer) && this.opened.reason() === 'HELD'
+    const debt = this.answered(answer, key)
+    const blockMs = Math.ceil((blockUs ?? this.answered(core.banLeft(low, high, nowUs), key)) / 1000)
+    return isHeld ? this.foreseenBesideHolds(debt, cost, blockMs, nowUs) : this.decoder.foreseen(debt, cost, blockMs)
   }
 
   /** The answer of any other call. @throws {StoreError} `TABLE_FULL` or `CONTENTION` if there is none. */
@@ -308,8 +270,8 @@ export class MemoryDecisions {
     if (reason === 'REFUSED') {
       throw new StoreError('TABLE_FULL', 'the table has no room for this key, because every key near it has debt: raise maxKeys')
     }
-    if (reason !== 'EVICTED') throw this.contended(key)
-    this.noteEviction(key)
+    if (reason === 'EVICTED') this.noteEviction(key)
+    else if (reason !== 'HELD') throw this.contended(key)
     return this.opened.core.detailOfUnanswered()
   }
 

@@ -2,13 +2,11 @@ import type { Awaitable } from '../awaitable.js'
 import { combined, type Decision } from '../decision/decision.js'
 import { PermitDecision } from '../decision/permit.js'
 import { PolicyError } from '../errors.js'
-import { HeldKeys } from '../holds/held-keys.js'
 import { checkedOpenRequest, checkPrice, checkSpent, type Hold, type OpenOptions, type OpenRequest, uncountedHold } from '../holds/hold.js'
-import { endOf, type KeyHolds, slotUs } from '../holds/key-holds.js'
 import { LearnedCost } from '../holds/learned-cost.js'
 import type { Key, WaitOptions } from '../limiter.js'
-import type { ChargedAs, MemoryDecisions } from './memory-decisions.js'
-import { closedCore } from './open-core.js'
+import { ASKED, CLOSING, FORCED, type HashedKey, HeldAccounts } from './held-accounts.js'
+import type { MemoryDecisions } from './memory-decisions.js'
 
 /** What opening holds needs of a limiter. */
 export interface HoldingLimiter {
@@ -26,27 +24,13 @@ export interface HoldingLimiter {
   freed(key: Key): void
 }
 
-/** A key of one part. */
-export interface HashedKey {
-  readonly key: string
-  readonly low: number
-  readonly high: number
-}
-
-/** A part and its key, with what is held there. */
-interface Account extends HashedKey {
-  readonly decisions: MemoryDecisions
-  readonly holds: KeyHolds
-}
-
-/** The holds of one limiter in this thread. */
+/** Opens work of one limiter in this thread. */
 export class MemoryHolds {
   private readonly limiter: HoldingLimiter
   private readonly learned = new LearnedCost()
 
   constructor(limiter: HoldingLimiter) {
     this.limiter = limiter
-    const latest = { us: Number.NEGATIVE_INFINITY }
     for (const { decoder } of limiter.holders()) {
       if (decoder.policy.algorithm === 'concurrency') {
         throw new PolicyError(
@@ -57,7 +41,6 @@ export class MemoryHolds {
         )
       }
     }
-    for (const decisions of limiter.holders()) decisions.held = new HeldKeys(latest)
   }
 
   open(key: Key, options: OpenOptions): Hold {
@@ -65,26 +48,16 @@ export class MemoryHolds {
     const { limiter } = this
     const keys = limiter.hashed(key)
     const expected = this.expected(request, keys)
-    if (limiter.isQueued(key)) return uncountedHold(limiter.record(key, expected, limiter.refuse(key, expected)))
-    const holders = limiter.holders()
-    const nowUs = (holders[0] as MemoryDecisions).nowUs()
-    const foreseen = keys.map((own, i) => (holders[i] as MemoryDecisions).peek(own.key, own.low, own.high, expected, nowUs))
-    if (!foreseen.every(({ allowed }) => allowed)) return this.refused(key, expected, foreseen)
-    const accounts: Account[] = []
-    for (const [i, own] of keys.entries()) {
-      const decisions = holders[i] as MemoryDecisions
-      const holds = decisions.held?.claim(own.key, nowUs)
-      if (holds === undefined)
-        return this.refused(
-          key,
-          expected,
-          foreseen.map((decision) => withoutRoom(decision, request)),
-        )
-      accounts.push({ ...own, decisions, holds })
-    }
+    if (limiter.isQueued(key)) return this.refused(key, expected, [limiter.refuse(key, expected)])
+    const accounts = new HeldAccounts(limiter.holders(), keys, request.ttlUs)
+    const nowUs = accounts.nowUs()
+    // A look first: what is denied needs no ring.
+    const foreseen = accounts.peek(expected, nowUs)
+    const denied = foreseen.every(({ allowed }) => allowed) ? accounts.hold(expected, nowUs) : foreseen
+    if (denied !== undefined) return this.refused(key, expected, denied)
     const decisions = foreseen.map((decision) => ({ ...decision, remaining: Math.max(0, decision.remaining - expected) }))
     const decision = limiter.record(key, expected, wholeOf(decisions))
-    return new MemoryHold(decision, new OpenWork(limiter, this.learned, key, accounts, request, expected))
+    return new MemoryHold(decision, new OpenWork(limiter, this.learned, key, learnedBy(keys), accounts, request))
   }
 
   private refused(key: Key, expected: number, parts: readonly Decision[]): Hold {
@@ -106,24 +79,16 @@ function wholeOf(decisions: readonly Decision[]): Decision {
   return decisions.length === 1 ? (decisions[0] as Decision) : combined(decisions)
 }
 
-/** As many keys as can be have holds. */
-function withoutRoom(decision: Decision, { ttlUs }: OpenRequest): Decision {
-  const retryAfterMs = Math.ceil(ttlUs / 1000)
-  return { ...decision, allowed: false, retryAfterMs, resetAfterMs: Math.max(decision.resetAfterMs, retryAfterMs) }
-}
-
 /** Open work. All parts hold the same: it began with one expectation, and each piece is spent in all of them. */
 class OpenWork {
   used = 0
   over = 0
-  private readonly limiter: HoldingLimiter
+  private limiter: HoldingLimiter
   private readonly learned: LearnedCost
   private readonly key: Key
-  private readonly accounts: readonly Account[]
+  private readonly learnedBy: string
+  private accounts: HeldAccounts
   private readonly request: OpenRequest
-  private readonly widthUs: number
-  private rest: number
-  private endUs: number
   /** What was refused: the work would have cost as much more. */
   private missed = 0
   private isClosed = false
@@ -131,145 +96,89 @@ class OpenWork {
   /** Ends a wait when the work closes. */
   private closing: AbortController | undefined
 
-  constructor(
-    limiter: HoldingLimiter,
-    learned: LearnedCost,
-    key: Key,
-    accounts: readonly Account[],
-    request: OpenRequest,
-    expected: number,
-  ) {
+  constructor(limiter: HoldingLimiter, learned: LearnedCost, key: Key, learnedBy: string, accounts: HeldAccounts, request: OpenRequest) {
     this.limiter = limiter
     this.learned = learned
     this.key = key
+    this.learnedBy = learnedBy
     this.accounts = accounts
     this.request = request
-    this.widthUs = slotUs(request.ttlUs)
-    this.rest = expected
-    this.endUs = endOf(this.time(), request.ttlUs, this.widthUs)
-    for (const { holds } of accounts) holds.add(this.endUs, expected)
+  }
+
+  /** Goes on in another limiter, to which its key has been carried. */
+  moveTo(limiter: HoldingLimiter): void {
+    if (limiter === this.limiter) return
+    this.limiter = limiter
+    this.accounts = this.accounts.movedTo(limiter.holders(), limiter.hashed(this.key))
   }
 
   /** Whether it, or its limiter, is closed. */
   get isOver(): boolean {
-    return this.isClosed || (this.accounts[0] as Account).decisions.opened.core === closedCore
+    return this.isClosed || this.accounts.isClosed
   }
 
   get held(): number {
-    return this.isClosed ? 0 : this.restAt(this.time())
+    return this.isClosed ? 0 : this.accounts.restAt(this.accounts.nowUs())
   }
 
   add(cost: number): Awaitable<boolean> {
     checkSpent(cost)
     if (this.isClosed) return false
     if (this.waiting !== undefined) return this.behind(cost)
-    const us = this.time()
-    const rest = this.restAt(us)
     if (cost > this.request.most - this.used) return this.refused(cost)
-    if (cost <= rest) {
-      // Spent before it is freed: nobody else may have it in between.
-      if (!this.spend(cost, us, 'held')) return this.refused(cost)
-      this.keep(rest - cost, us)
-    } else {
-      const room = this.free(us)
-      if (cost > rest + room) return this.beyond(cost, rest, room, us)
-      if (!this.spend(cost, us, 'free')) return this.beyond(cost, rest, 0, us)
-      this.keep(0, us)
-    }
+    const { accounts } = this
+    const us = accounts.nowUs()
+    if (cost > 0 && !accounts.spend(cost, us, ASKED)) return this.beyond(cost, us)
     this.used += cost
+    accounts.renew(us)
     return true
   }
 
   /** @param cost undefined: what was added counts. */
   close(cost: number | undefined): Decision {
     if (cost !== undefined) checkSpent(cost)
-    const us = this.time()
+    const { accounts } = this
+    const us = accounts.nowUs()
     if (!this.isClosed) {
       const missing = Math.max(0, (cost ?? this.used) - this.used)
-      const rest = this.restAt(us)
-      const over = missing > rest ? Math.max(0, missing - rest - this.free(us)) : 0
-      this.spend(missing, us, 'used')
+      const over = this.overBy(missing, us)
+      if (missing === 0 || !accounts.spend(missing, us, CLOSING)) accounts.release(us)
       this.isClosed = true
       this.used += missing
       this.over += over
       const whole = cost ?? this.used + this.missed
       // Work that was called off before it began says nothing of what work costs.
-      if (cost !== undefined || whole > 0) this.learned.add(learnedBy(this.accounts), whole)
-      this.keep(0, us)
+      if (cost !== undefined || whole > 0) this.learned.add(this.learnedBy, whole)
       this.closing?.abort()
       this.limiter.freed(this.key)
     }
-    return wholeOf(this.accounts.map(({ decisions, key, low, high }) => decisions.peek(key, low, high, 1, us)))
+    return wholeOf(accounts.peek(1, us))
   }
 
   /** Tokens that it may still spend at once. */
   affordable(): number {
     if (this.isClosed) return 0
-    const us = this.time()
-    const rest = this.restAt(us)
-    return Math.min(this.request.most - this.used, rest + this.free(us))
-  }
-
-  private time(): number {
-    const { decisions } = this.accounts[0] as Account
-    return (decisions.held as HeldKeys).time(decisions.nowUs())
-  }
-
-  /** What is still held: nothing once its slot has ended. */
-  private restAt(us: number): number {
-    return this.endUs > us ? this.rest : 0
-  }
-
-  /** Holds `rest`, which never grows, for another ttl. */
-  private keep(rest: number, us: number): void {
-    const before = this.restAt(us)
-    const { ttlUs } = this.request
-    const endUs = us + ttlUs <= this.endUs ? this.endUs : endOf(us, ttlUs, this.widthUs)
     const { accounts } = this
-    for (let i = 0; i < accounts.length; i++) {
-      const { holds } = accounts[i] as Account
-      if (endUs === this.endUs) {
-        holds.remove(endUs, before - rest)
-        continue
-      }
-      holds.remove(this.endUs, before)
-      holds.add(endUs, rest)
-    }
-    this.rest = rest
-    this.endUs = endUs
+    const us = accounts.nowUs()
+    return Math.min(this.request.most - this.used, accounts.restAt(us) + accounts.free(us))
   }
 
-  /** Tokens that nobody holds, of the part with the fewest. */
-  private free(us: number): number {
-    let least = Number.POSITIVE_INFINITY
-    for (const { decisions, key, low, high } of this.accounts) {
-      const held = decisions.held?.of(key, us)?.total ?? 0
-      least = Math.min(least, decisions.peekAlone(key, low, high, 1, us).remaining - held)
-    }
-    return Math.max(0, least)
-  }
-
-  /** Charges all parts or none. */
-  private spend(cost: number, us: number, as: ChargedAs): boolean {
-    if (cost === 0) return true
-    const { accounts } = this
-    for (let i = 0; i < accounts.length; i++) {
-      const { decisions, key, low, high } = accounts[i] as Account
-      if (decisions.charge(key, low, high, us, cost, as)) continue
-      for (const before of accounts.slice(0, i)) before.decisions.uncharge(before.low, before.high, us, cost)
-      return false
-    }
-    return true
+  /** How much of a piece neither its hold nor free room covers. */
+  private overBy(cost: number, us: number): number {
+    const beyond = cost - this.accounts.restAt(us)
+    return beyond > 0 ? Math.max(0, beyond - this.accounts.free(us)) : 0
   }
 
   /** Neither held nor free. */
-  private beyond(cost: number, rest: number, room: number, us: number): Awaitable<boolean> {
+  private beyond(cost: number, us: number): Awaitable<boolean> {
+    const { accounts } = this
     const { over } = this.request
     if (over === 'wait') return this.later(cost, us)
-    if (over === 'cut' || !this.spend(cost, us, 'debt')) return this.refused(cost)
-    this.keep(0, us)
+    if (over === 'cut') return this.refused(cost)
+    const overBy = this.overBy(cost, us)
+    if (!accounts.spend(cost, us, FORCED)) return this.refused(cost)
     this.used += cost
-    this.over += cost - rest - room
+    this.over += overBy
     return true
   }
 
@@ -281,9 +190,9 @@ class OpenWork {
   /** What is still held is free meanwhile: it waits for the whole piece. */
   private later(cost: number, us: number): Promise<boolean> {
     this.closing ??= new AbortController()
-    const wasHeld = this.restAt(us) > 0
+    const wasHeld = this.accounts.restAt(us) > 0
     const options = { cost, maxWait: this.request.ttlUs / 1000, signal: this.closing.signal }
-    this.keep(0, us)
+    this.accounts.release(us)
     // Those that wait already come first.
     if (wasHeld) this.limiter.freed(this.key)
     const waiting = this.limiter.wait(this.key, options).then(
@@ -310,9 +219,73 @@ class OpenWork {
   }
 }
 
+/** A limiter that opens work in memory. */
+interface Holder {
+  readonly holding: HoldingLimiter
+}
+
+let work: (hold: object) => OpenWork | undefined
+
+/** Work goes on where its key is: before each step it asks for the limiter. Work of another kind stays where it is. */
+export function following(hold: Hold, limiterNow: () => object): Hold {
+  const own = work(hold)
+  return own === undefined ? hold : new FollowingHold(hold, own, limiterNow)
+}
+
+class FollowingHold extends PermitDecision implements Hold {
+  readonly #hold: Hold
+  readonly #work: OpenWork
+  readonly #limiterNow: () => object
+
+  constructor(hold: Hold, work: OpenWork, limiterNow: () => object) {
+    super(hold)
+    this.#hold = hold
+    this.#work = work
+    this.#limiterNow = limiterNow
+  }
+
+  get held(): number {
+    return this.#now().held
+  }
+
+  get used(): number {
+    return this.#hold.used
+  }
+
+  get over(): number {
+    return this.#hold.over
+  }
+
+  add(cost: number): boolean {
+    return this.#now().add(cost)
+  }
+
+  close(cost?: number): Decision {
+    return this.#now().close(cost)
+  }
+
+  affordable(price: number): number {
+    return this.#now().affordable(price)
+  }
+
+  [Symbol.dispose](): void {
+    if (!this.#work.isOver) this.close()
+  }
+
+  #now(): Hold {
+    const { holding } = this.#limiterNow() as Partial<Holder>
+    if (holding !== undefined && !this.#work.isOver) this.#work.moveTo(holding)
+    return this.#hold
+  }
+}
+
 /** Open work, which is logged as its decision. */
 class MemoryHold extends PermitDecision implements Hold {
   readonly #work: OpenWork
+
+  static {
+    work = (hold) => (hold instanceof MemoryHold ? hold.#work : undefined)
+  }
 
   constructor(decision: Decision, work: OpenWork) {
     super(decision)

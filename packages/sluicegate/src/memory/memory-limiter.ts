@@ -19,7 +19,7 @@ import { Waiting } from '../waiting/waiting.js'
 import { fingerprint, high, low } from './fingerprint.js'
 import { type MemoryBooking, MemoryBookings } from './memory-bookings.js'
 import { MemoryDecisions } from './memory-decisions.js'
-import { MemoryHolds } from './memory-holds.js'
+import { type HoldingLimiter, MemoryHolds } from './memory-holds.js'
 import type { Core, CoreHost, OpenCore } from './open-core.js'
 import { PolicyChange, untouchedBytes } from './policy-record.js'
 import { type SnapshotSection, snapshotOf } from './snapshot/memory-snapshot.js'
@@ -74,6 +74,7 @@ export class MemoryLimiter<Answer extends Decision = Decision>
   private readonly opened: OpenCore
   /** Made for the first that is opened. */
   private holds: MemoryHolds | undefined
+  private ownHolding: HoldingLimiter | undefined
 
   /** Initializes the section with `policy`, or joins one that another thread has initialized. */
   constructor(parts: MemoryLimiterParts, policy?: Policy, Decisions: typeof MemoryDecisions = MemoryDecisions) {
@@ -146,7 +147,13 @@ export class MemoryLimiter<Answer extends Decision = Decision>
   }
 
   open(key: Key, options: OpenOptions = {}): Hold {
-    this.holds ??= new MemoryHolds({
+    this.holds ??= new MemoryHolds(this.holding)
+    return this.holds.open(key, options)
+  }
+
+  /** What work that is open here needs. */
+  get holding(): HoldingLimiter {
+    this.ownHolding ??= {
       holders: () => [this.decisions],
       hashed: (own) => {
         this.hash(own as string)
@@ -157,8 +164,8 @@ export class MemoryLimiter<Answer extends Decision = Decision>
       wait: (own, of) => this.waiting.wait(own, of),
       record: (own, cost, decision) => this.record(own, cost, decision),
       freed: (own) => this.waiting.size > 0 && this.waiting.released(own),
-    })
-    return this.holds.open(key, options)
+    }
+    return this.ownHolding
   }
 
   key(key: Key): BoundKey<Answer> {
@@ -251,7 +258,6 @@ export class MemoryLimiter<Answer extends Decision = Decision>
 
   handle(): LimiterHandle<Answer> {
     this.opened.core.look()
-    this.decisions.isShared = true
     const { memory, section } = this.opened
     const { algorithm } = this.decisions.decoder.policy
     const clock = clockHandle(this.clock)

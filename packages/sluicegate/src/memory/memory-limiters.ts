@@ -66,7 +66,7 @@ function limitersIn(
   parts: Omit<NewMemory, 'room'>,
 ): readonly MemoryLimiter[] {
   const bytes = pagesOf(places.at(-1)?.section.end ?? 0) * PAGE_BYTES
-  const memory = memoryOf(bytes, grows(places.map(({ policy }) => policy.algorithm)))
+  const memory = memoryOf(bytes)
   return places.map((place) => {
     const open: MemoryLimiterParts['open'] = (host) => {
       const opened = new OpenCore({ make: memory, bytes, untouchedBytes: place.untouched }, place.section.address, host)
@@ -81,11 +81,11 @@ function limitersIn(
 const MOST_LATER_BYTES = 2 ** 31
 
 /** A memory of its own, made when it is needed. */
-function memoryOf(bytes: number, grows: boolean): () => WebAssembly.Memory {
+function memoryOf(bytes: number): () => WebAssembly.Memory {
   let memory: WebAssembly.Memory | undefined
-  if (bytes > MOST_LATER_BYTES) memory = createMemory(bytes, grows)
+  if (bytes > MOST_LATER_BYTES) memory = createMemory(bytes)
   else checkSharedMemory()
-  return () => (memory ??= createMemory(bytes, grows))
+  return () => (memory ??= createMemory(bytes))
 }
 
 function layOut(opened: OpenCore, { section, counterCount, overflow }: Place, room: SectionOptions): void {
@@ -182,11 +182,6 @@ function roomFor<Made>(make: () => Made): Made {
     if (error instanceof PolicyError && error.code !== 'RANGE_UNSUPPORTED') throw error
     throw invalidSnapshot('needs more memory than there is')
   }
-}
-
-/** Whether a change of policy may need more memory, or the threads that die while they change several words. */
-function grows(algorithms: readonly Algorithm[]): boolean {
-  return algorithms.length > 1 || algorithms.some((algorithm) => algorithm.startsWith('sliding') || algorithm === 'concurrency')
 }
 
 function limiterOver(parts: MemoryLimiterParts, algorithm: Algorithm, policy?: Policy): MemoryLimiter {

@@ -94,6 +94,35 @@ export interface Core {
   changedHands(entry: number, fingerprint: number): number
   saveBesides(): void
   loadEntries(nowUs: number): number
+  /** The end of holds that finds a place in the ring of a key: this one or a later one. NaN when key or ring find no room. */
+  prepareHold(low: number, high: number, nowUs: number, endUs: number): number
+  /** A hold that is written down in a descriptor: 0 or more if there is room, -Infinity if it has to be prepared once more. */
+  stageHold(descriptor: number, low: number, high: number, nowUs: number, tokens: number, endUs: number): number
+  /** What the hold that was staged last knows its ring by. */
+  ringOpened(): number
+  /**
+   * Spends of a hold, then of what is free, or writes that down in a descriptor that is not 0. 0 or more if it is spent. `how`: 0 what there is, 1 all
+   * the same, 2 of a banned key, too; after 1 and 2 nothing is held any more.
+   */
+  spendHold(
+    descriptor: number,
+    low: number,
+    high: number,
+    nowUs: number,
+    tokens: number,
+    rest: number,
+    endUs: number,
+    ring: number,
+    how: number,
+  ): number
+  /** Moves a hold to a later end, and returns the end that it has then; 0 if it has ended. */
+  renewHold(low: number, high: number, nowUs: number, tokens: number, fromUs: number, toUs: number, ring: number): number
+  /** About the key of the last call, after `HELD`: what its holds have left, and when the last of them ends. */
+  heldTokens(): number
+  heldUntilUs(): number
+  /** The next time at which some of it ends, and how much; 0 for none. */
+  nextEnd(us: number): number
+  tokensAtEnd(): number
   /** The word at an address, with any descriptor reference there resolved. */
   resolvedWord(address: number): bigint
   whyUnanswered(): number
@@ -120,9 +149,9 @@ function openingCore(open: () => Core): Core {
 }
 
 /** Why the core gave no debt. */
-export type Reason = 'REFUSED' | 'BANNED' | 'CONTENDED' | 'LATE' | 'EVICTED' | 'OVERFLOWED'
+export type Reason = 'REFUSED' | 'BANNED' | 'CONTENDED' | 'LATE' | 'EVICTED' | 'OVERFLOWED' | 'HELD'
 
-const REASONS: readonly Reason[] = ['REFUSED', 'BANNED', 'CONTENDED', 'LATE', 'EVICTED', 'OVERFLOWED']
+const REASONS: readonly Reason[] = ['REFUSED', 'BANNED', 'CONTENDED', 'LATE', 'EVICTED', 'OVERFLOWED', 'HELD']
 /** The half of the epoch word that counts. */
 const EPOCH_HALF = 4
 
@@ -152,6 +181,7 @@ interface Instance {
 export class OpenCore {
   core: Core
   readonly section: number
+  private reasons: ReadonlyMap<number, Reason> = new Map()
   /** The numbers of the key that is saved or loaded. */
   private numbersOfKeys: KeyNumbers | undefined
   private readonly host: CoreHost
@@ -276,6 +306,7 @@ export class OpenCore {
     this.core = { ...core, policyRecord: () => core.policyRecord() >>> 0, propose: () => core.propose() >>> 0 }
     const instance = { memory, exports }
     this.instance = instance
+    this.reasons = new Map(REASONS.map((reason) => [this.constant(reason), reason]))
     try {
       for (const begin of this.beginnings) begin()
       this.beginnings = []
@@ -289,7 +320,7 @@ export class OpenCore {
 
   /** After a NaN: why. */
   reason(): Reason {
-    return REASONS.find((reason) => this.constant(reason) === this.core.whyUnanswered()) ?? 'CONTENDED'
+    return this.reasons.get(this.core.whyUnanswered()) ?? 'CONTENDED'
   }
 
   /** Its memory, while that is not needed yet. */

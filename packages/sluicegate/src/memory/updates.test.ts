@@ -156,7 +156,7 @@ test('a writer of a policy may pause for any number of changes and spoils none o
   const [first, second, third] = [policyNamed('a'.repeat(20), 1), policyNamed('b'.repeat(40), 2), policyNamed('c'.repeat(60), 7)]
   const host = { policyChanged: () => undefined, calendarWindowStart: () => 0, calendarWindowEnd: () => 0 }
   const { address, lines, end } = sectionAt(0, { maxKeys: 10, stride: 0 })
-  const busy = new OpenCore(createMemory(end, false), address, host)
+  const busy = new OpenCore(createMemory(end), address, host)
   busy.core.create(address, lines, false)
   new PolicyChange(busy, first).publish(1e12)
   const slow = new OpenCore(busy.memory, address, host)

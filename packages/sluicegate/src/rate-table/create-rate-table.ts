@@ -85,7 +85,7 @@ export function restoreRateTable(snapshot: Uint8Array, options: Pick<RateTableOp
 
 function newTable({ maxKeys, growTo }: Pick<TableDescription, 'maxKeys' | 'growTo'>, clock: Clock): OpenCore {
   const section = sectionAt(0, { maxKeys, growTo, stride: 0 })
-  const opened = new OpenCore(createMemory(section.end, false), section.address, NO_HOST)
+  const opened = new OpenCore(createMemory(section.end), section.address, NO_HOST)
   const { core } = opened
   core.create(section.address, section.lines, false)
   const [first = 0, second = 0] = section.parts

@@ -1,6 +1,9 @@
 import { type ExploredPolicy, PLAIN } from './explored-policy.js'
 
-/** `takeBoth` takes of its key and of `other` together, or of neither. `save` takes a key out, `load` brings one that owes `amount` tokens. */
+/**
+ * `takeBoth` takes of its key and of `other` together, or of neither. `save` takes a key out, `load` brings one that owes `amount` tokens. Work:
+ * `open` holds tokens until `bound`; `add` spends, `renew` holds longer and `finish` closes what was opened before the start.
+ */
 export type Verb =
   | 'take'
   | 'peek'
@@ -16,6 +19,10 @@ export type Verb =
   | 'heartbeat'
   | 'save'
   | 'load'
+  | 'open'
+  | 'add'
+  | 'renew'
+  | 'finish'
 
 /** One call into the core. */
 export interface Call {
@@ -28,8 +35,11 @@ export interface Call {
   readonly amount: number
   readonly policy?: ExploredPolicy
   readonly other?: number
-  /** Of a reservation the longest wait, of a cancel the time that was reserved; of a permit when it expires. Microseconds. */
+  /** Of a reservation the longest wait, of a cancel the time that was reserved; of a permit when it expires, of a hold when it ends. Microseconds. */
   readonly bound?: number
+  /** Of work: what its hold has left, and to when it is renewed. */
+  readonly rest?: number
+  readonly toUs?: number
   /** Of the permits that were given before the start this one. Without it, the one that the thread was given last is meant. */
   readonly nth?: number
 }
@@ -93,5 +103,12 @@ export const heartbeat = (key: number, nowUs: number): Call => call('heartbeat',
 export const about = (permit: Call, nth: number, untilUs: number): Call => ({ ...permit, nth, bound: untilUs })
 export const save = (key: number, nowUs = NOW): Call => call('save', key, nowUs, 0)
 export const load = (key: number, nowUs = NOW, amount = 1): Call => call('load', key, nowUs, amount)
+export const open = (key: number, nowUs: number, amount: number, bound: number): Call => ({ ...call('open', key, nowUs, amount), bound })
+/** Of the hold that was opened as number `nth` before the start. */
+export const add = (key: number, nowUs: number, amount: number, of: HoldOf): Call => ({ ...call('add', key, nowUs, amount), ...of })
+export const finish = (key: number, nowUs: number, amount: number, of: HoldOf): Call => ({ ...call('finish', key, nowUs, amount), ...of })
+export const renew = (key: number, nowUs: number, toUs: number, of: HoldOf): Call => ({ ...call('renew', key, nowUs, 0), ...of, toUs })
+/** Which hold, what it has left, and its end. */
+export type HoldOf = Required<Pick<Call, 'nth' | 'rest' | 'bound'>>
 export const block = (key: number, us: number): Call => call('block', key, NOW, us)
 export const update = (policy: ExploredPolicy, nowUs = NOW): Call => ({ verb: 'update', key: A, nowUs, amount: 0, policy })

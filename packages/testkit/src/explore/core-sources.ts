@@ -19,13 +19,17 @@ export function yieldPoint(): void { if (--granted < 0) switchThread() }
 
 const EXTRA_EXPORTS = `export { grant, left } from "./host"
 export {
-  BAN_FILTER, BAN_FILTER_SLOTS, DESCRIPTORS, DESCRIPTOR_SIZE, ENTRY_SIZE, EPOCH, RECORDS, RECORD_SIZE, TAKEOVER_HIGH,
+  BAN_FILTER, BAN_FILTER_SLOTS, DESCRIPTORS, DESCRIPTOR_SIZE, ENTRY_SIZE, EPOCH, RECORDS, RECORD_SIZE, RINGS, TAKEOVER_HIGH,
 } from "./memory-map"
 import { openAnyDescriptor, stageIn } from "./atomics/kcas"
+import { forgetRings } from "./algorithms/hold-ring"
+import { endSpending } from "./table/beside-holds"
 
 /** What a thread that is stopped for good leaves in its own globals is no part of the next schedule. */
 export function startOver(): void {
   stageIn(0)
+  forgetRings()
+  endSpending()
   openAnyDescriptor()
 }
 `
@@ -34,6 +38,13 @@ export function startOver(): void {
 const FORGET_DESCRIPTOR = `
 export function openAnyDescriptor(): void {
   likely = 0
+}
+`
+
+/** The same of whether it has met a ring. */
+const FORGET_RINGS = `
+export function forgetRings(): void {
+  area = 0
 }
 `
 
@@ -63,6 +74,7 @@ export function exploredSources(sources: CoreSources, entriesPerLine: number): C
   const changed = new Map(sources).set('build-flags.ts', text)
   changed.set('index.ts', `${sources.get('index.ts')}\n${EXTRA_EXPORTS}`)
   changed.set('atomics/kcas.ts', `${sources.get('atomics/kcas.ts')}\n${FORGET_DESCRIPTOR}`)
+  changed.set('algorithms/hold-ring.ts', `${sources.get('algorithms/hold-ring.ts')}\n${FORGET_RINGS}`)
   return substituted(changed, [{ file: 'host.ts', from: YIELD_POINT, to: COUNTED_YIELD_POINT }])
 }
 

@@ -88,8 +88,9 @@ export class ExploredCall {
     const { low, high } = this.keyOf(call.key)
     switch (verb) {
       case 'peek':
+        return () => this.peeked(core.peek(low, high, nowUs))
       case 'reset':
-        return () => core[verb](low, high, nowUs)
+        return () => core.reset(low, high, nowUs)
       case 'refund':
       case 'penalize':
         return () => core[verb](low, high, nowUs, amount)
@@ -109,6 +110,13 @@ export class ExploredCall {
         return () => this.saved(core.saveKey(low, high, nowUs, 1))
       case 'load':
         return () => this.loaded(low, high)
+      case 'open':
+        return () => this.workOpened(low, high)
+      case 'add':
+      case 'finish':
+        return () => core.spendHold(0, low, high, nowUs, amount, call.rest ?? 0, bound, this.permit?.given ?? 0, verb === 'add' ? 0 : 2)
+      case 'renew':
+        return () => core.renewHold(low, high, nowUs, call.rest ?? 0, bound, call.toUs ?? 0, this.permit?.given ?? 0)
       case 'takeBoth':
         return () => this.bothTaken(this.keyOf(call.key), this.keyOf(call.other ?? 0), nowUs, amount)
       default:
@@ -130,6 +138,50 @@ export class ExploredCall {
     } else if (policy.encoding !== 'LOG' && !Number.isNaN(answer))
       this.more = answer < 0 ? core.untilFree(this.call.amount) : core.untilNew()
     return answer
+  }
+
+  /** Of buckets and GCRA with what is held. */
+  private peeked(answer: number): number {
+    const { core, isSuspended, policy } = this.context
+    if (isSuspended() || !isRate(policy)) return answer
+    const isHeld = Number.isNaN(answer) && core.whyUnanswered() === core.HELD.value
+    this.more = isHeld ? core.heldTokens() : 0
+    return answer
+  }
+
+  /** As the limiter opens work. */
+  private workOpened(low: number, high: number): number {
+    const { core, isSuspended } = this.context
+    const { nowUs, amount, bound = 0 } = this.call
+    const { answers } = this
+    while (this.attempts < MOST_ATTEMPTS) {
+      if (this.makes(0, () => core.prepareHold(low, high, nowUs, bound))) return 0
+      if (Number.isNaN(answers[0]) && core.whyUnanswered() !== core.EVICTED.value) return Number.NaN
+      if (this.step === 1 && Number.isNaN(answers[0])) answers[0] = core.detailOfUnanswered()
+      const endUs = answers[0] as number
+      if (this.makes(1, () => core.openDescriptor())) return 0
+      const descriptor = answers[1] as number
+      if (this.makes(2, () => core.stageHold(descriptor, low, high, nowUs, amount, endUs))) return 0
+      const staged = answers[2] as number
+      if (staged >= 0) {
+        const ring = core.ringOpened()
+        if (this.makes(3, () => core.commit(descriptor))) return 0
+        if (answers[3] !== 0) {
+          this.permit = { given: ring, untilUs: endUs }
+          return staged
+        }
+      } else {
+        const why = core.whyUnanswered()
+        const detail = core.detailOfUnanswered()
+        if (this.makes(3, () => this.closed(descriptor))) return 0
+        if (isSuspended()) return 0
+        if (Number.isNaN(staged)) return why === core.HELD.value || why === core.LATE.value ? detail : staged
+        if (staged !== Number.NEGATIVE_INFINITY) return staged
+      }
+      this.step = 0
+      this.attempts++
+    }
+    return GAVE_UP
   }
 
   private saved(answer: number): number {

@@ -25,6 +25,22 @@ export interface ExploredCore {
   stage(descriptor: number, low: number, high: number, nowUs: number, tokens: number): number
   commit(descriptor: number): number
   closeDescriptor(descriptor: number): void
+  prepareHold(low: number, high: number, nowUs: number, endUs: number): number
+  stageHold(descriptor: number, low: number, high: number, nowUs: number, tokens: number, endUs: number): number
+  ringOpened(): number
+  spendHold(
+    descriptor: number,
+    low: number,
+    high: number,
+    nowUs: number,
+    tokens: number,
+    rest: number,
+    endUs: number,
+    ring: number,
+    how: number,
+  ): number
+  renewHold(low: number, high: number, nowUs: number, tokens: number, fromUs: number, toUs: number, ring: number): number
+  heldTokens(): number
   givenPermit(): number
   givenUntilUs(): number
   changePermit(low: number, high: number, nowUs: number, renew: boolean, given: number, untilUs: number, tokens: number): number
@@ -35,6 +51,7 @@ export interface ExploredCore {
   forgotten(): number
   readonly LATE: WebAssembly.Global
   readonly EVICTED: WebAssembly.Global
+  readonly HELD: WebAssembly.Global
   grant(steps: number): void
   left(): number
   startOver(): void

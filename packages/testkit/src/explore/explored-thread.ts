@@ -154,7 +154,7 @@ export class ExploredThread implements Stepwise {
     this.forgotten[at] = unanswered ? core.forgotten() : -1
     this.ended[at] = stamp
     const { permit } = call
-    if (permit !== undefined && this.verbs[at] === 'take') this.given.push(permit)
+    if (permit !== undefined && (this.verbs[at] === 'take' || this.verbs[at] === 'open')) this.given.push(permit)
     if (permit !== undefined) this.held = this.verbs[at] === 'heartbeat' && answer > 0 ? { ...permit, untilUs: answer } : permit
     this.at++
   }

@@ -1,4 +1,5 @@
 import type { Call, Outcome } from './call.js'
+import { isOfHolds, withHolds } from './hold-model.js'
 import { banLeft, blocked, type Ledger, NEVER, newModel, overflowed, updated, withKey } from './ledger.js'
 import type { KeyModel } from './models.js'
 
@@ -35,15 +36,18 @@ interface Moment {
 /** Where an order that explains the history leads; undefined when none does. */
 export function explanation(history: History): Ledger | undefined {
   const blocks = history.outcomes.some(({ call }) => call.verb === 'block') || history.before.blockedUntil.some((us) => us !== NEVER)
+  const ofHolds =
+    history.outcomes.some(({ call }) => isOfHolds(call)) || history.before.keys.some((model) => model?.isHolding !== undefined)
   let id = 0
   const moments = history.outcomes.flatMap((outcome): Moment[] =>
-    [...kindsBefore(outcome, history.before, blocks), 'own' as const].map((kind) => ({ outcome, kind, id: id++ })),
+    [...kindsBefore(outcome, history.before, blocks, ofHolds), 'own' as const].map((kind) => ({ outcome, kind, id: id++ })),
   )
   return new Explaining(history).explains(history.before, moments, history.evictions, history.uncounted)
 }
 
-function kindsBefore({ call }: Outcome, { policy }: Ledger, blocks: boolean): Moment['kind'][] {
+function kindsBefore({ call }: Outcome, { policy }: Ledger, blocks: boolean, ofHolds: boolean): Moment['kind'][] {
   if (blocks && (call.verb === 'take' || call.verb === 'reserve')) return ['look']
+  if (ofHolds && call.verb !== 'update') return ['opening']
   if (policy.encoding === 'WIDE' && OPENING_VERBS.has(call.verb)) return call.verb === 'reserve' ? ['opening', 'opening'] : ['opening']
   return policy.encoding === 'CONCURRENCY' && call.verb === 'refund' ? Array<'part'>(call.amount).fill('part') : []
 }
@@ -99,7 +103,7 @@ class Explaining {
 }
 
 function mayForget(ledger: Ledger, key: number, { call }: Outcome): boolean {
-  if (call.key === key) return false
+  if (call.key === key || ledger.keys[key]?.isHolding?.(call.nowUs) === true) return false
   const { unitsPerToken, burst } = ledger.policy
   const debt = ledger.keys[key]?.debtAt(call.nowUs) ?? 0
   return debt > 0 && debt + unitsPerToken <= burst * unitsPerToken
@@ -170,7 +174,7 @@ function ordinary(history: History, ledger: Ledger, { call, why, value, more }: 
   // It held no permit to begin with.
   if (isPermits && call.bound === undefined) return open || value === 0 ? [ledger] : []
   return modelsOf(history, ledger, call.key, call.nowUs).flatMap((model) => {
-    const step = model.step(call)
+    const step = isOfHolds(call) ? withHolds(model, ledger.policy).step(call) : model.step(call)
     const isDenied = step.denied === true
     const isExtraEqual = Number.isNaN(more) || step.more === undefined || step.more === more
     const answered = isExtraEqual && value === (isDenied ? -1 - step.value : step.value)

@@ -20,7 +20,9 @@ export interface KeyModel {
   /** What the key owes, in units of its policy. */
   debtAt(nowUs: number): number
   step(call: Call): Step
-  /** With the next window begun, where a call does that in its own step before it counts. */
+  /** Whether open work holds anything; undefined of a key without. */
+  isHolding?(nowUs: number): boolean
+  /** With the next window begun, or with what has ended dropped, where a call does that in its own step before it counts. */
   opened?(call: Call): KeyModel
   /** Under another policy from `nowUs` on. */
   updated(policy: ExploredPolicy, nowUs: number): KeyModel
@@ -40,8 +42,8 @@ export abstract class KeptModel<Kept> {
 export const DEEPEST_DEBT_BURSTS = 11
 
 /** A denial: nothing changes. */
-export function denied(model: KeyModel, nowUs: number, more?: number): Step {
-  return { after: model, value: model.debtAt(nowUs), denied: true, ...(more === undefined ? {} : { more }) }
+export function denied(model: KeyModel, nowUs: number, more?: number, after = model): Step {
+  return { after, value: model.debtAt(nowUs), denied: true, ...(more === undefined ? {} : { more }) }
 }
 
 /** A bucket, or GCRA: the time, in units of the policy, at which the debt is paid off. */

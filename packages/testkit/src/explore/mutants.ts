@@ -204,5 +204,92 @@ export const ENCODING_MUTANTS: readonly Mutant[] = [
   }),
 ]
 
+const inRing = inFile('algorithms/hold-ring.ts')
+const inRings = inFile('table/rings.ts')
+const inHolds = inFile('table/holds.ts')
+const inBeside = inFile('table/beside-holds.ts')
+
+/** Faults in what open work holds. */
+export const HOLD_MUTANTS: readonly Mutant[] = [
+  mutant(
+    'a hold is freed before it is spent',
+    'holds: add | take | peek',
+    [1, 0],
+    inBeside(
+      '  const alone = staging == 0\n',
+      `  if (freed > 0) {
+    const there = resolved(sum)
+    if (!swapBoth(ringWordOf(entry), ringWord, nextVersion(ringWord), sum, there, there - <u64>freed)) return RETRY
+    return isSwap ? replaceState(entry, state, next, stride != 0) : 0
+  }
+  const alone = staging == 0\n`,
+    ),
+    inBeside('resolved, stageIn, staging }', 'resolved, stageIn, staging, swapBoth }'),
+  ),
+  mutant(
+    'a slot that has ended counts',
+    'holds: take after the end | add before it | open',
+    [0, 0],
+    inRing('    if (endUs > atUs) {\n', '    if (true) {\n'),
+  ),
+  mutant(
+    'a lapsed hold is spent from',
+    'holds: take after an end | add before it, of another that goes on',
+    [1, 0],
+    inRing('  if (endUs <= atUs || namesNone(ringWord)) return 0\n', '  if (namesNone(ringWord)) return 0\n'),
+  ),
+  mutant(
+    'for a ring time runs back',
+    'holds: take after an end | add before it, of another that goes on',
+    [1, 0],
+    inRing('  atUs = max<i64>(nowUs, sinceUs)\n', '  atUs = nowUs\n'),
+    inRing('    if (endUs <= sinceUs) continue\n', ''),
+  ),
+  mutant(
+    'tokens are lost when two threads renew',
+    'holds: renew | renew | peek, take',
+    [1, 0],
+    inHolds(
+      '    addWord(descriptor, to, before, before + moved)\n    if (commit(descriptor)) return <f64>toUs\n',
+      '    if (commit(descriptor)) {\n      store(to, before + moved)\n      return <f64>toUs\n    }\n',
+    ),
+    inHolds('import { add, load } from', 'import { add, load, store } from'),
+  ),
+  mutant(
+    'a take does not look whether the ring has changed',
+    'holds: take | open | open',
+    [1, 0],
+    inBeside(
+      '    addWord(descriptor, ringWordOf(entry), ringWord, freed > 0 ? nextVersion(ringWord) : ringWord)\n',
+      '    if (freed > 0) addWord(descriptor, ringWordOf(entry), ringWord, nextVersion(ringWord))\n',
+    ),
+  ),
+  mutant(
+    'work opens without a look at what is spent',
+    'holds: take | open | open',
+    [1, 0],
+    inHolds('    addWord(staging, entry + STATE, state, state)\n', ''),
+  ),
+  mutant(
+    'a key with open work makes room',
+    'holds: take-over | add | take',
+    [0, 0],
+    inFile('table/search.ts')('        if (letGo(entry, state, nowUs)) entry -= ENTRY_SIZE\n        continue\n', ''),
+  ),
+  mutant(
+    'a ring is taken from a key that holds something',
+    'holds: open of another key, one ring | close | open',
+    [0, 0],
+    inRings('  return held == 0 && detach(', '  return detach('),
+  ),
+  mutant('a ring is not emptied for its next key', 'holds: save | open | add', [0, 0], inRings('    clear(ring)\n', '')),
+  mutant(
+    'a key leaves without its ring',
+    'holds: save | open | add',
+    [1, 0],
+    inFile('table/saved-key.ts')('(hasRing ? evictWithRing(entry, state) : evict(entry, state))', 'evict(entry, state)'),
+  ),
+]
+
 /** Every fault that the explorer has to find. */
-export const MUTANTS: readonly Mutant[] = [...TABLE_MUTANTS, ...KCAS_MUTANTS, ...ENCODING_MUTANTS, ...GROWTH_MUTANTS]
+export const MUTANTS: readonly Mutant[] = [...TABLE_MUTANTS, ...KCAS_MUTANTS, ...ENCODING_MUTANTS, ...GROWTH_MUTANTS, ...HOLD_MUTANTS]

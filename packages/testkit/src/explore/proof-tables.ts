@@ -1,6 +1,6 @@
 import type { Mutant } from './core-sources.js'
 import type { ExploredPolicy } from './explored-policy.js'
-import { ENCODING_MUTANTS, GROWTH_MUTANTS } from './mutants.js'
+import { ENCODING_MUTANTS, GROWTH_MUTANTS, HOLD_MUTANTS } from './mutants.js'
 import { KCAS_MUTANTS, TABLE_MUTANTS } from './table-mutants.js'
 
 /** What a run of all explorations found; `npm run prove:schedules` writes it. */
@@ -98,6 +98,7 @@ const KINDS: readonly (readonly [kind: string, mutants: readonly Mutant[]])[] = 
   ['multi-word compare-and-swap (`table-mutants.ts`)', KCAS_MUTANTS],
   ['extensions (`mutants.ts`)', ENCODING_MUTANTS],
   ['growth, and new keys without room (`mutants.ts`)', GROWTH_MUTANTS],
+  ['open work (`mutants.ts`)', HOLD_MUTANTS],
 ]
 
 function millions(schedules: number): string {

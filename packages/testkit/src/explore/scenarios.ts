@@ -25,6 +25,7 @@ import {
   update,
 } from './call.js'
 import { counting } from './explored-policy.js'
+import { HOLDS } from './hold-scenarios.js'
 import { PERMITS } from './permit-scenarios.js'
 import { askOf, type Scenario, scenario } from './scenario.js'
 import { LOGS, WINDOWS } from './window-scenarios.js'
@@ -286,6 +287,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...GROWTH,
   ...OVERFLOWS,
   ...SAVED,
+  ...HOLDS,
 ]
 
 /** @throws {Error} when there is none of that name. */

@@ -13,6 +13,9 @@ const PAGES = 5
 const SECTION = 0
 const FIRST_COMPANIONS = 3 * PAGE_BYTES
 const SHARED_COUNTERS = FIRST_COMPANIONS + PAGE_BYTES / 2
+const RINGS_AT = FIRST_COMPANIONS + (3 * PAGE_BYTES) / 4
+/** Of all ring words, and of rings with two places. */
+const RINGS_BYTES = 1024
 const FIRST_STACK = 4 * PAGE_BYTES
 /** What the core writes for a time before all others. */
 const LONG_AGO_US = -(2 ** 62)
@@ -39,6 +42,7 @@ export class World {
   private readonly updates: boolean
   /** Index of the epoch's own half of the epoch word. */
   private readonly epochAt: number
+  private readonly ringsAt: number
 
   constructor(module: WebAssembly.Module, scenario: Scenario) {
     this.scenario = scenario
@@ -62,6 +66,7 @@ export class World {
     this.names = new Map(REASONS.map((name) => [constant(name), name]))
     this.words = new Int32Array(memory.buffer)
     this.epochAt = constant('EPOCH') / 4 + 1
+    this.ringsAt = constant('RINGS') / 4
     const extensions = isRate(scenario.policy) || scenario.policy.encoding === 'FIXED' ? undefined : this.blocks.extensions
     this.table = new Table({ words: this.words, constant, entries: scenario.lines * scenario.entriesPerLine, extensions })
     this.updates = hasVerb(scenario, 'update') || scenario.movesBase
@@ -133,6 +138,7 @@ export class World {
     const { core } = this.founder
     core.grant(TO_THE_END)
     core.create(SECTION, lines, denyWhenFull)
+    this.words[this.ringsAt] = RINGS_AT
     if (parts !== undefined) core.addParts(...parts)
     if (overflow !== undefined) core.admitOverflow(SHARED_COUNTERS, overflow.counters, overflow.limit, overflow.windowUs)
     const firstUs = Math.min(latestUs(this.scenario), ...before.map(({ nowUs }) => nowUs))
@@ -181,6 +187,7 @@ export class World {
     const ranges: [number, number][] = [[0, COUNTERS_END], [table.from, table.to], [...table.descriptors]]
     if (table.extensions !== undefined) ranges.push([...table.extensions])
     if (scenario.overflow !== undefined) ranges.push([SHARED_COUNTERS, SHARED_COUNTERS + scenario.overflow.counters * 8])
+    if (hasVerb(scenario, 'open')) ranges.push([RINGS_AT, RINGS_AT + RINGS_BYTES])
     if (this.updates) ranges.push(table.blocks)
     if (hasVerb(scenario, 'block')) for (const key of keys) ranges.push(table.gateOf(key))
     return ranges

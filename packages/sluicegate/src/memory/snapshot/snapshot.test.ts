@@ -212,7 +212,7 @@ describe('memory snapshot', () => {
     open.core.stage(descriptor, low, high, START_MS * 1000, 1)
     // As far as `commit` of the core comes before it dies: of a state and a permit the second bears the ticket.
     const [status = 0n, , , , , permit = 0n] = words.subarray(descriptor / 8)
-    words[Number(permit) / 8] = (3n << 62n) | (BigInt(descriptor / 512) << 39n) | (status >> 2n)
+    words[Number(permit) / 8] = (3n << 62n) | (BigInt(descriptor / open.constant('DESCRIPTOR_SIZE')) << 39n) | (status >> 2n)
     assert.equal(restoreLimiter(limiter.snapshot(), { clock }).peek('k').remaining, 1)
     assert.equal(limiter.peek('k').remaining, 1)
   })
