@@ -21,7 +21,7 @@ export const PRICES = {
 }
 
 /** The file itself. */
-export const PRICE_FILE = {
+const PRICE_FILE = {
   per: option('per', choice([1, 1_000, 1_000_000]), {
     what: 'For how many tokens the prices are.',
     standard: 1,
@@ -30,7 +30,7 @@ export const PRICE_FILE = {
 }
 
 /** A model in that file. */
-export const MODEL_PRICE = {
+const MODEL_PRICE = {
   input: option('input', MICRO_UNITS, { what: 'Micro-units for tokens that were read.', example: 150_000, required: '' }),
   cached: option('cached', MICRO_UNITS, {
     what: 'The same for those that the provider had in its cache. Default: as `input`.',
