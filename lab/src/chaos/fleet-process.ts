@@ -22,8 +22,8 @@ const CONNECTIONS = 4
 const CALLERS = 6
 /** Of the callers of keys that are new. */
 const LONGER_REST_MS = 40
-/** Of those who are decided without a store at once. */
-const SHORTER_REST_MS = 5
+/** A take every few milliseconds, also while earlier ones wait for a store that does not answer. */
+const [MANY_CALLERS, EACH_MS] = [16, 5]
 
 /** What takes, and the limiter whose counters are told. */
 interface Node {
@@ -73,7 +73,7 @@ async function overRedis({ url, policy }: Extract<NodeStart, { readonly store: '
   client.on('error', () => undefined)
   void client.connect().catch(() => undefined)
   const counted = createLimiter(tokenBucket({ limit, window, burst, name: 'outage' }), { store: redis(client) })
-  return { loads: { shared: new FleetLoad(counted, { keys: ['k'], callers: 1, restMs: SHORTER_REST_MS }) }, counted }
+  return { loads: { shared: new FleetLoad(counted, { keys: ['k'], callers: MANY_CALLERS, restMs: MANY_CALLERS * EACH_MS }) }, counted }
 }
 
 /** On a clock that is off from the clocks of all others, and of another pace. */
