@@ -17,7 +17,7 @@ const clientAt = (url: string) => postgres(url, { max: 1, fetch_types: false, on
 /** Notes that it ran: a sequence counts whatever becomes of the transaction. */
 const NOTED = { name: 'noted', text: "SELECT nextval('ran') AS n, $1::text AS given" }
 
-const ran = async (): Promise<number> => Number((await server.ask<{ n: string }>('SELECT nextval(\'ran\') AS n'))[0]?.n) - 1
+const ran = async (): Promise<number> => Number((await server.ask<{ n: string }>("SELECT nextval('ran') AS n"))[0]?.n) - 1
 
 test('a statement that is given up while its connection opens, or waits behind others, does nothing, and the connection serves what comes next', async () => {
   await server.ask('CREATE SEQUENCE ran')
